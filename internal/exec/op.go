@@ -1,0 +1,117 @@
+// Package exec runs Gorgonia expression graphs from a plan made once.
+//
+// Compile walks the graph, orders the nodes it needs, decides when each
+// intermediate result dies and lets later results reuse its memory, asks every
+// op for a step function bound to its buffers, and from then on a run is a loop
+// over those functions: nothing is allocated, whatever the size of the model.
+// Machine implements gorgonia.VM.
+//
+// The executor owns every buffer. An op sees its buffers through a Call and
+// keeps nothing of its own between runs.
+package exec
+
+import (
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Array is a dense row-major host array: exactly one of F32 and I32 is set.
+// A scalar has an empty shape and one element.
+type Array struct {
+	Shape tensor.Shape
+	F32   []float32
+	I32   []int32
+}
+
+// Len returns the number of elements.
+func (a Array) Len() int { return a.Shape.TotalSize() }
+
+// Dim returns the size of axis i.
+func (a Array) Dim(i int) int { return a.Shape[i] }
+
+// Rows returns the product of all axes but the last (1 for a vector).
+func (a Array) Rows() int {
+	if len(a.Shape) == 0 {
+		return 1
+	}
+	return a.Len() / a.Cols()
+}
+
+// Cols returns the size of the last axis (1 for a scalar).
+func (a Array) Cols() int {
+	if len(a.Shape) == 0 {
+		return 1
+	}
+	return a.Shape[len(a.Shape)-1]
+}
+
+// Call is what a step function works on. The executor fills it once, before
+// Prepare, and may rebind the slices of In between runs: read them through the
+// Call inside the step function, never capture a slice.
+type Call struct {
+	// Engine does matrix products and splits work over threads.
+	Engine *kernel.Engine
+	// In holds the operands in graph order.
+	In []Array
+	// InAux holds, for each operand, the auxiliary results of the node that
+	// made it (empty for nodes without any).
+	InAux [][]Array
+	// Out is the result. Its content is undefined before the step runs, unless
+	// it shares memory with an operand (see InPlacer).
+	Out Array
+	// Aux holds this op's auxiliary results, as announced by Auxer.
+	Aux []Array
+	// Scratch is uninitialised memory that lives for one step of this op, as
+	// asked for by Scratcher.
+	Scratch []float32
+}
+
+// Step runs an op once on the buffers of the Call it was prepared with.
+type Step func() error
+
+// Op is a Gorgonia op that the executor can run without allocation.
+type Op interface {
+	gorgonia.Op
+	// Prepare checks the operands' shapes and returns the step function.
+	// Closures passed to Engine.For must be made here, not in the step, so that
+	// a run allocates nothing.
+	Prepare(c *Call) (Step, error)
+}
+
+// AuxSpec describes an auxiliary result.
+type AuxSpec struct {
+	Shape tensor.Shape
+	Int   bool // int32 instead of float32
+}
+
+// Auxer is an op with results besides its output, such as the statistics that
+// its backward op needs. They live until the last consumer of the node has run,
+// and consumers read them through Call.InAux.
+type Auxer interface {
+	Aux(in []tensor.Shape) []AuxSpec
+}
+
+// Scratcher is an op that needs working memory.
+type Scratcher interface {
+	// Scratch returns the number of float32 values.
+	Scratch(in []tensor.Shape, threads int) int
+}
+
+// Coster is an op that knows the number of floating-point operations that it
+// runs in matrix products (a multiply and an add count two).
+type Coster interface {
+	FLOPs(in []tensor.Shape) int64
+}
+
+// InPlacer is an op whose output may take the memory of an operand that nobody
+// reads afterwards. InPlace lists those operands, best first.
+type InPlacer interface {
+	InPlace() []int
+}
+
+// Aliaser is an op whose output is the memory of an operand, or of one of its
+// auxiliary results (aux >= 0), under another shape. It is never run.
+type Aliaser interface {
+	Alias() (operand, aux int)
+}
