@@ -65,6 +65,8 @@ type Call struct {
 	// Scratch is uninitialised memory that lives for one step of this op, as
 	// asked for by Scratcher.
 	Scratch []float32
+
+	scratchLen int
 }
 
 // Step runs an op once on the buffers of the Call it was prepared with.
@@ -111,7 +113,8 @@ type InPlacer interface {
 }
 
 // Aliaser is an op whose output is the memory of an operand, or of one of its
-// auxiliary results (aux >= 0), under another shape. It is never run.
+// auxiliary results (aux >= 0), under another shape. It is never run. ok is false
+// for an op that is no alias after all.
 type Aliaser interface {
-	Alias() (operand, aux int)
+	Alias() (operand, aux int, ok bool)
 }

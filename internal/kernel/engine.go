@@ -52,16 +52,14 @@ func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a [
 		for j := range n {
 			var s float32
 			for p := range k {
-				av, bv := a[i*lda+p], float32(0)
+				ai, bi := i*lda+p, p*ldb+j
 				if transA {
-					av = a[p*lda+i]
+					ai = p*lda + i
 				}
 				if transB {
-					bv = b[j*ldb+p]
-				} else {
-					bv = b[p*ldb+j]
+					bi = j*ldb + p
 				}
-				s += av * bv
+				s += a[ai] * b[bi]
 			}
 			if beta == 0 {
 				c[i*ldc+j] = alpha * s

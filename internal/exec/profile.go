@@ -1,0 +1,87 @@
+package exec
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// KindStats sums up what one kind of op cost over all runs since ResetProfile.
+type KindStats struct {
+	Kind  string
+	Nodes int           // in the program
+	Time  time.Duration // over all runs
+	FLOPs int64         // in matrix products, over all runs
+}
+
+// Profile is the time of all runs since the last ResetProfile, by kind of op.
+type Profile struct {
+	Runs  int
+	Kinds []KindStats // most expensive first
+	Time  time.Duration
+	FLOPs int64
+}
+
+type profile struct {
+	runs  int
+	kinds []KindStats // FLOPs of one run
+	index map[string]int
+}
+
+func newProfile() profile { return profile{index: map[string]int{}} }
+
+// add registers a node and returns the index of its kind.
+func (p *profile) add(o gorgonia.Op, in []tensor.Shape) int {
+	kind := fmt.Sprintf("%T", o)
+	if k, ok := o.(interface{ Kind() string }); ok {
+		kind = k.Kind()
+	} else if isAdd(o) {
+		kind = "add gradients"
+	}
+	i, ok := p.index[kind]
+	if !ok {
+		i = len(p.kinds)
+		p.index[kind] = i
+		p.kinds = append(p.kinds, KindStats{Kind: kind})
+	}
+	p.kinds[i].Nodes++
+	if c, ok := o.(Coster); ok {
+		p.kinds[i].FLOPs += c.FLOPs(in)
+	}
+	return i
+}
+
+func (p *profile) spend(kind int, d time.Duration) { p.kinds[kind].Time += d }
+
+// Profile returns the costs so far.
+func (m *Machine) Profile() Profile {
+	out := Profile{Runs: m.prof.runs}
+	for _, k := range m.prof.kinds {
+		k.FLOPs *= int64(m.prof.runs)
+		out.Time += k.Time
+		out.FLOPs += k.FLOPs
+		out.Kinds = append(out.Kinds, k)
+	}
+	sort.SliceStable(out.Kinds, func(i, j int) bool { return out.Kinds[i].Time > out.Kinds[j].Time })
+	return out
+}
+
+// ResetProfile starts the profile anew.
+func (m *Machine) ResetProfile() {
+	m.prof.runs = 0
+	for i := range m.prof.kinds {
+		m.prof.kinds[i].Time = 0
+	}
+}
+
+// FLOPs returns the floating-point operations in matrix products of one run.
+func (m *Machine) FLOPs() int64 {
+	var n int64
+	for _, k := range m.prof.kinds {
+		n += k.FLOPs
+	}
+	return n
+}

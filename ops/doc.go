@@ -1,0 +1,22 @@
+// Package ops holds the differentiable operations that models are built from.
+//
+// Every function puts one node into the Gorgonia graph of its operands; the
+// gradient is made of further ops, so gorgonia.Grad works on any graph of them.
+// The ops are coarse (a linear layer, a whole attention) and each is one tight
+// kernel: graphs stay small, and package internal/exec runs them without
+// allocating.
+//
+// Shape letters used throughout:
+//
+//	B  batch            L  tokens of a text      P  tokens of an image
+//	D  width            H  heads                 C  channels of the shared space
+//	Q  queue entries    V  vocabulary            R  rows (any product of axes)
+//
+// Sequences are kept flat: B texts of L tokens are a (B*L, D) matrix. Weights of
+// linear layers are (out, in), as in PyTorch checkpoints. Integer operands are
+// int32 nodes. A scalar has shape ().
+//
+// The functions panic with *BuildError when shapes do not fit, so that formulas
+// stay readable; the function that returns the finished graph turns the panic
+// into an error with Catch.
+package ops
