@@ -1,6 +1,15 @@
 // Package config holds the configuration of a run as plain structs: what a TOML
-// file can say, with the defaults. It imports nothing of the project.
+// file can say, the defaults, the overrides of the command line and the checks.
+// It imports nothing of the project.
+//
+// Load reads a file, applies overrides and reports every problem at once:
+//
+//	cfg, err := config.Load("configs/quickstart.toml", []string{"train.batch_size=64"})
+//
+// The comments of the fields below are the reference in docs/config.md.
 package config
+
+//go:generate go run ./gen -out ../docs/config.md
 
 // Config is a whole run.
 type Config struct {
@@ -27,16 +36,14 @@ type Run struct {
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"` // scenes | captions | karpathy
+	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json)
 	Root string `toml:"root"` // folder that relative paths start from
 
-	// Files of kind captions (JSON lists of {image, caption, image_id}).
-	TrainFiles []string `toml:"train_files"`
-	ValFiles   []string `toml:"val_files"`
-	TestFiles  []string `toml:"test_files"`
-	// File of kind karpathy (dataset_*.json) and the folder of its images.
-	File      string `toml:"file"`
-	ImageRoot string `toml:"image_root"`
+	TrainFiles []string `toml:"train_files"` // training lists of kind captions
+	ValFiles   []string `toml:"val_files"`   // validation lists of kind captions
+	TestFiles  []string `toml:"test_files"`  // test lists of kind captions
+	File       string   `toml:"file"`        // the dataset_*.json of kind karpathy
+	ImageRoot  string   `toml:"image_root"`  // folder of the images, below root unless absolute; empty: root
 
 	Scenes Scenes `toml:"scenes"`
 
@@ -45,8 +52,8 @@ type Data struct {
 	MaxWords       int     `toml:"max_words"`         // words kept of a caption
 	Tokens         int     `toml:"tokens"`            // token positions per caption, [CLS] included
 	Vocab          string  `toml:"vocab"`             // vocab.txt or tokenizer.json; empty: learned from the training captions
-	VocabSize      int     `toml:"vocab_size"`        // size of a learned vocabulary
-	Workers        int     `toml:"workers"`           // goroutines that read and transform samples
+	VocabSize      int     `toml:"vocab_size"`        // largest size of a learned vocabulary
+	Workers        int     `toml:"workers"`           // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch"`          // batches prepared ahead
 	CropScaleMin   float64 `toml:"crop_scale_min"`    // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
 	Flip           bool    `toml:"flip"`              // random horizontal flip
@@ -56,13 +63,13 @@ type Data struct {
 	DropLast       bool    `toml:"drop_last"`         // drop a short last batch of an epoch instead of padding it
 }
 
-// Scenes is the built-in procedural world.
+// Scenes is the built-in procedural world (data.kind = "scenes").
 type Scenes struct {
-	MinObjects   int `toml:"min_objects"`
-	MaxObjects   int `toml:"max_objects"`
+	MinObjects   int `toml:"min_objects"`   // least number of objects of a scene
+	MaxObjects   int `toml:"max_objects"`   // largest number of objects of a scene, at most 4
 	EpochSamples int `toml:"epoch_samples"` // samples that count as one epoch of the infinite train stream
-	ValSamples   int `toml:"val_samples"`
-	TestSamples  int `toml:"test_samples"`
+	ValSamples   int `toml:"val_samples"`   // scenes of the fixed validation split
+	TestSamples  int `toml:"test_samples"`  // scenes of the fixed test split
 }
 
 // Model is the architecture.
@@ -75,41 +82,41 @@ type Model struct {
 
 // Image is the vision transformer.
 type Image struct {
-	Size  int `toml:"size"`
-	Patch int `toml:"patch"`
-	Depth int `toml:"depth"`
-	Width int `toml:"width"`
-	Heads int `toml:"heads"`
-	MLP   int `toml:"mlp"` // hidden width of a block's MLP; 0: 4 x width
+	Size  int `toml:"size"`  // side of the square input image in pixels, a multiple of patch
+	Patch int `toml:"patch"` // side of a square patch in pixels
+	Depth int `toml:"depth"` // transformer blocks
+	Width int `toml:"width"` // width of a token, a multiple of heads
+	Heads int `toml:"heads"` // attention heads
+	MLP   int `toml:"mlp"`   // hidden width of a block's MLP; 0: 4 x width
 }
 
 // Text is the BERT text tower and the fusion layers above it.
 type Text struct {
 	Layers       int     `toml:"layers"`        // text layers
 	FusionLayers int     `toml:"fusion_layers"` // layers with cross-attention to the image
-	Width        int     `toml:"width"`
-	Heads        int     `toml:"heads"`
-	MLP          int     `toml:"mlp"`       // 0: 4 x width
-	Positions    int     `toml:"positions"` // size of the position table
-	Dropout      float64 `toml:"dropout"`   // of hidden states and attention probabilities
+	Width        int     `toml:"width"`         // width of a token, a multiple of heads
+	Heads        int     `toml:"heads"`         // attention heads
+	MLP          int     `toml:"mlp"`           // hidden width of a layer's MLP; 0: 4 x width
+	Positions    int     `toml:"positions"`     // size of the position table, at least data.tokens
+	Dropout      float64 `toml:"dropout"`       // of hidden states and attention probabilities
 }
 
 // Head projects both towers into the shared space.
 type Head struct {
-	Dim int `toml:"dim"`
+	Dim int `toml:"dim"` // width of the shared space
 }
 
 // Momentum is the EMA teacher.
 type Momentum struct {
-	Enabled   bool    `toml:"enabled"`
-	M         float64 `toml:"m"`          // theta_m = m*theta_m + (1-m)*theta
-	RampSteps int     `toml:"ramp_steps"` // m(t) = min(m, (1+t)/(ramp/ (1-m)... see train): 0 means constant m
+	Enabled   bool    `toml:"enabled"`    // keep momentum (EMA) twins of both towers
+	M         float64 `toml:"m"`          // theta_m = m*theta_m + (1-m)*theta, once a step
+	RampSteps int     `toml:"ramp_steps"` // the averaging time 1/(1-m(t)) grows linearly from 1 step to 1/(1-m) over this many steps; 0: constant m
 	Dropout   bool    `toml:"dropout"`    // dropout active in the teacher, as in the reference
 }
 
 // Queue holds past momentum features as negatives.
 type Queue struct {
-	Size       int `toml:"size"`        // entries per modality; 0: no queue
+	Size       int `toml:"size"`        // entries per modality, at least train.batch_size; 0: no queue
 	StartSteps int `toml:"start_steps"` // first step whose ITC loss reads the queue
 }
 
@@ -123,84 +130,84 @@ type Objective struct {
 
 // Distill is momentum distillation, shared by ITC and MLM.
 type Distill struct {
-	Alpha      float64 `toml:"alpha"`      // weight of the teacher's soft targets
-	RampSteps  int     `toml:"ramp_steps"` // linear ramp of alpha from 0; 0 with ramp_epochs 0: none
-	RampEpochs float64 `toml:"ramp_epochs"`
+	Alpha      float64 `toml:"alpha"`       // weight of the teacher's soft targets
+	RampSteps  int     `toml:"ramp_steps"`  // alpha grows linearly from 0 over this many steps; 0 with ramp_epochs 0: no ramp
+	RampEpochs float64 `toml:"ramp_epochs"` // the same ramp in epochs; at most one of the two
 }
 
 // ITC is image-text contrast.
 type ITC struct {
-	Weight           float64 `toml:"weight"`          // of the contrast against momentum features and the queue
-	InBatchWeight    float64 `toml:"in_batch_weight"` // of the in-batch contrast with gradient to both sides
-	Positives        string  `toml:"positives"`       // pair: only the own pair | id: all with the same image id
-	Temperature      float64 `toml:"temperature"`     // initial value
-	TemperatureMin   float64 `toml:"temperature_min"`
-	TemperatureMax   float64 `toml:"temperature_max"`
-	LearnTemperature bool    `toml:"learn_temperature"`
+	Weight           float64 `toml:"weight"`            // of the contrast against momentum features and the queue
+	InBatchWeight    float64 `toml:"in_batch_weight"`   // of the in-batch contrast with gradient to both sides; a model from random weights needs it
+	Positives        string  `toml:"positives"`         // pair (only the own pair) | id (all with the same image id)
+	Temperature      float64 `toml:"temperature"`       // initial value
+	TemperatureMin   float64 `toml:"temperature_min"`   // the temperature is clamped to at least this
+	TemperatureMax   float64 `toml:"temperature_max"`   // the temperature is clamped to at most this
+	LearnTemperature bool    `toml:"learn_temperature"` // train the temperature with the other parameters
 }
 
 // ITM is image-text matching with hard negatives.
 type ITM struct {
-	Weight float64 `toml:"weight"`
+	Weight float64 `toml:"weight"` // of the loss in the total
 }
 
 // MLM is masked language modelling.
 type MLM struct {
-	Weight float64 `toml:"weight"`
-	Prob   float64 `toml:"prob"`
+	Weight float64 `toml:"weight"` // of the loss in the total
+	Prob   float64 `toml:"prob"`   // probability that a token is chosen for prediction
 }
 
 // Optimizer is AdamW.
 type Optimizer struct {
-	LR       float64  `toml:"lr"`
-	Beta1    float64  `toml:"beta1"`
-	Beta2    float64  `toml:"beta2"`
-	Eps      float64  `toml:"eps"`
-	Decay    float64  `toml:"decay"`
+	LR       float64  `toml:"lr"`        // learning rate after warm-up
+	Beta1    float64  `toml:"beta1"`     // decay of the first moment
+	Beta2    float64  `toml:"beta2"`     // decay of the second moment
+	Eps      float64  `toml:"eps"`       // added to the root of the second moment
+	Decay    float64  `toml:"decay"`     // decoupled weight decay
 	NoDecay  []string `toml:"no_decay"`  // groups without decay: "bias", "1d" (tensors of one axis), "temperature", or a glob on parameter names
 	ClipNorm float64  `toml:"clip_norm"` // global gradient norm; 0: no clipping
 }
 
-// Schedule is the learning rate over the steps.
+// Schedule is the learning rate over the steps. At most one warmup length may be set.
 type Schedule struct {
-	Kind          string  `toml:"kind"` // cosine (per step) | staircase (as the reference: warm-up ticks, cosine per epoch) | constant
-	WarmupSteps   int     `toml:"warmup_steps"`
-	WarmupEpochs  float64 `toml:"warmup_epochs"`
-	WarmupPercent float64 `toml:"warmup_percent"`
-	WarmupLR      float64 `toml:"warmup_lr"`
-	MinLR         float64 `toml:"min_lr"`
+	Kind          string  `toml:"kind"`           // cosine (per step) | staircase (as the reference: warm-up ticks, cosine per epoch) | constant
+	WarmupSteps   int     `toml:"warmup_steps"`   // length of the warm-up in steps
+	WarmupEpochs  float64 `toml:"warmup_epochs"`  // length of the warm-up in epochs
+	WarmupPercent float64 `toml:"warmup_percent"` // length of the warm-up in percent of the run
+	WarmupLR      float64 `toml:"warmup_lr"`      // learning rate at the start of the warm-up
+	MinLR         float64 `toml:"min_lr"`         // learning rate at the end of the run
 }
 
-// Train is the loop. Exactly one of the durations may be set.
+// Train is the loop. Exactly one of the max_* durations must be set.
 type Train struct {
-	BatchSize        int     `toml:"batch_size"`
-	AccumulateSteps  int     `toml:"accumulate_steps"` // micro-batches per update
-	MaxSteps         int     `toml:"max_steps"`
-	MaxEpochs        float64 `toml:"max_epochs"`
-	MaxSamples       int     `toml:"max_samples"`
-	MaxMinutes       float64 `toml:"max_minutes"`
-	LogEverySteps    int     `toml:"log_every_steps"`
-	EvalEverySteps   int     `toml:"eval_every_steps"`
-	SaveEverySteps   int     `toml:"save_every_steps"`
-	SaveEveryMinutes float64 `toml:"save_every_minutes"`
-	KeepLast         int     `toml:"keep_last"`
-	KeepBest         int     `toml:"keep_best"` // by val r_mean
-	KeepEverySteps   int     `toml:"keep_every_steps"`
-	OnNaN            string  `toml:"on_nan"` // stop | skip | rollback
+	BatchSize        int     `toml:"batch_size"`         // pairs of a micro-batch
+	AccumulateSteps  int     `toml:"accumulate_steps"`   // micro-batches per update
+	MaxSteps         int     `toml:"max_steps"`          // length of the run in updates
+	MaxEpochs        float64 `toml:"max_epochs"`         // length of the run in passes over the training data
+	MaxSamples       int     `toml:"max_samples"`        // length of the run in pairs
+	MaxMinutes       float64 `toml:"max_minutes"`        // length of the run in minutes of training
+	LogEverySteps    int     `toml:"log_every_steps"`    // steps between two lines of metrics.jsonl
+	EvalEverySteps   int     `toml:"eval_every_steps"`   // steps between two evaluations; 0: at the end only
+	SaveEverySteps   int     `toml:"save_every_steps"`   // steps between two checkpoints; 0: by minutes and at the end only
+	SaveEveryMinutes float64 `toml:"save_every_minutes"` // minutes between two checkpoints; 0: by steps and at the end only
+	KeepLast         int     `toml:"keep_last"`          // newest checkpoints kept
+	KeepBest         int     `toml:"keep_best"`          // best checkpoints kept, by r_mean of the evaluations
+	KeepEverySteps   int     `toml:"keep_every_steps"`   // checkpoints at multiples of this step are kept for ever; 0: none
+	OnNaN            string  `toml:"on_nan"`             // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
 }
 
 // Eval is retrieval evaluation.
 type Eval struct {
-	Split     string `toml:"split"` // val | test
-	BatchSize int    `toml:"batch_size"`
+	Split     string `toml:"split"`      // val | test
+	BatchSize int    `toml:"batch_size"` // images or captions encoded at once
 	RerankTop int    `toml:"rerank_top"` // candidates re-scored by ITM; 0: cosine only
-	MaxImages int    `toml:"max_images"` // 0: all
+	MaxImages int    `toml:"max_images"` // size of the gallery; 0: all images of the split
 	Folds     int    `toml:"folds"`      // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
 }
 
 // Compute selects threads and kernels.
 type Compute struct {
-	Backend   string `toml:"backend"`   // auto | onednn | openblas | builtin | plain
+	Backend   string `toml:"backend"`   // auto (the fastest found) | onednn | openblas | builtin (assembly) | plain (Go)
 	Threads   int    `toml:"threads"`   // 0: all processors
 	Precision string `toml:"precision"` // fp32
 	CheckNaN  bool   `toml:"check_nan"` // name the first op that makes a NaN (slow)

@@ -1,0 +1,27 @@
+package config
+
+import "fmt"
+
+// Advice returns what is legal but probably not wanted, one sentence each.
+func (c Config) Advice() []string {
+	var list []string
+	o := c.Objective
+	contrast := o.ITC.Weight > 0
+	if contrast && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 {
+		list = append(list, "objective.itc.in_batch_weight is 0 and init.checkpoint is empty: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
+	}
+	if contrast && c.Init.Checkpoint == "" && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
+		list = append(list, "queue.start_steps is 0 and init.checkpoint is empty: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
+	}
+	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
+		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))
+	}
+	if c.Queue.Size > 0 && o.ITC.Weight == 0 {
+		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
+	}
+	if c.Data.Kind == "captions" && c.Eval.Split == "val" && len(c.Data.ValFiles) == 0 ||
+		c.Data.Kind == "captions" && c.Eval.Split == "test" && len(c.Data.TestFiles) == 0 {
+		list = append(list, "data."+c.Eval.Split+"_files is empty: there is nothing to evaluate on")
+	}
+	return list
+}

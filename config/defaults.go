@@ -1,0 +1,55 @@
+package config
+
+// Default returns the configuration of a run that says nothing: ALBEF's
+// pre-training of ViT-B/16 at 256 pixels with BERT-base (6 text and 6 fusion
+// layers), on the built-in scenes. The values are those of the reference code
+// (configs/Pretrain.yaml and models/model_pretrain.py of salesforce/ALBEF),
+// except for the batch size, which is that of one of its eight devices, and for
+// the checkpoint and logging intervals, which the reference leaves open.
+//
+// The reference starts from pre-trained towers. A run from random weights
+// should also set objective.itc.in_batch_weight, queue.start_steps and
+// momentum.ramp_steps; Advice says so.
+func Default() Config {
+	return Config{
+		Run: Run{Name: "run", Seed: 42},
+		Data: Data{
+			Kind:           "scenes",
+			Root:           ".",
+			Scenes:         Scenes{MinObjects: 1, MaxObjects: 4, EpochSamples: 10000, ValSamples: 1000, TestSamples: 1000},
+			MaxPixels:      64_000_000,
+			MaxBadShare:    0.01,
+			MaxWords:       30,
+			Tokens:         30,
+			VocabSize:      30522,
+			Prefetch:       4,
+			CropScaleMin:   0.2,
+			Flip:           true,
+			RandAugmentOps: 2,
+			RandAugmentLvl: 7,
+			DropLast:       true,
+		},
+		Model: Model{
+			System: "albef",
+			Image:  Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12},
+			Text:   Text{Layers: 6, FusionLayers: 6, Width: 768, Heads: 12, Positions: 512, Dropout: 0.1},
+			Head:   Head{Dim: 256},
+		},
+		Momentum: Momentum{Enabled: true, M: 0.995, Dropout: true},
+		Queue:    Queue{Size: 65536},
+		Objective: Objective{
+			Distill: Distill{Alpha: 0.4, RampEpochs: 1},
+			ITC: ITC{Weight: 1, Positives: "pair", Temperature: 0.07, TemperatureMin: 0.001,
+				TemperatureMax: 0.5, LearnTemperature: true},
+			ITM: ITM{Weight: 1},
+			MLM: MLM{Weight: 1, Prob: 0.15},
+		},
+		Optimizer: Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.02,
+			NoDecay: []string{"bias", "1d", "temperature"}},
+		Schedule: Schedule{Kind: "cosine", WarmupSteps: 2000, WarmupLR: 1e-5, MinLR: 1e-5},
+		Train: Train{BatchSize: 64, AccumulateSteps: 1, MaxEpochs: 30, LogEverySteps: 10,
+			SaveEverySteps: 1000, SaveEveryMinutes: 15, KeepLast: 2, KeepBest: 1, OnNaN: "stop"},
+		Eval:    Eval{Split: "val", BatchSize: 64},
+		Compute: Compute{Backend: "auto", Precision: "fp32"},
+	}
+}

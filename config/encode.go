@@ -1,0 +1,28 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Encode writes the configuration as TOML, every key included. Load reads it
+// back to the same Config.
+func (c Config) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("# Resolved configuration: defaults, file and overrides. Every key is explained in docs/config.md.\n")
+	// Nil and empty lists mean the same; the encoder would leave out the nil ones.
+	for _, f := range leaves(&c) {
+		if f.value.Kind() == reflect.Slice && f.value.IsNil() {
+			f.value.Set(reflect.ValueOf([]string{}))
+		}
+	}
+	enc := toml.NewEncoder(&b)
+	enc.Indent = ""
+	if err := enc.Encode(c); err != nil {
+		return nil, fmt.Errorf("config: encode: %w", err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is one problem of a configuration.
+type Error struct {
+	Path  string // dotted path of the key, or "" for a problem of the whole file
+	Value any    // offending value; nil when there is none to show
+	Msg   string // what is wrong
+	Hint  string // what to do about it; may be empty
+	Where string // place that set the value: file:line or the override; may be empty
+}
+
+// Error prints the problem as "path: msg (got value)", with the place before it
+// and the hint after it where there are any.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Where != "" {
+		b.WriteString(e.Where + ": ")
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Msg)
+	if e.Value != nil {
+		b.WriteString(" (got " + show(e.Value) + ")")
+	}
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// Errors is every problem of a configuration, in the order of the file's keys.
+type Errors []*Error
+
+// Error prints one problem per line.
+func (es Errors) Error() string {
+	lines := make([]string, len(es))
+	for i, e := range es {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives errors.As access to the single problems.
+func (es Errors) Unwrap() []error {
+	list := make([]error, len(es))
+	for i, e := range es {
+		list[i] = e
+	}
+	return list
+}
+
+// orNil returns es as an error, nil when it is empty.
+func (es Errors) orNil() error {
+	if len(es) == 0 {
+		return nil
+	}
+	return es
+}
+
+// show prints a value as it would stand in a file, cut to a readable length.
+func show(v any) string {
+	var s string
+	switch v := v.(type) {
+	case string:
+		s = fmt.Sprintf("%q", v)
+	case []string:
+		s = fmt.Sprintf("%q", v)
+	case map[string]any:
+		return "a table"
+	case []map[string]any:
+		return "an array of tables"
+	default:
+		s = fmt.Sprint(v)
+	}
+	const longest = 80
+	if r := []rune(s); len(r) > longest {
+		s = string(r[:longest]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,230 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Load returns the defaults, overridden by the TOML file at path (none if path
+// is empty), overridden by sets of the form "dotted.path=value", and checks the
+// result. All problems are collected: on failure the error is an Errors.
+func Load(path string, sets []string) (Config, error) {
+	if path == "" {
+		return Parse("", nil, sets)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Default(), Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
+	}
+	return Parse(path, text, sets)
+}
+
+// Parse is Load on the text of a file; name stands for it in messages.
+func Parse(name string, text []byte, sets []string) (Config, error) {
+	c := Default()
+	l := loader{name: name, fields: schema(&c), where: map[string]string{}, broken: map[string]bool{}}
+	l.file(text)
+	l.overrides(sets)
+
+	// A key that could not be read still holds its default; what the checks say
+	// about it would only confuse.
+	for _, e := range c.problems() {
+		if !l.broken[e.Path] {
+			e.Where = l.where[e.Path]
+			l.errs = append(l.errs, e)
+		}
+	}
+	return c, l.errs.orNil()
+}
+
+// loader fills a Config through its fields and collects the problems.
+type loader struct {
+	name   string
+	fields map[string]reflect.Value
+	where  map[string]string // path -> place that set it
+	broken map[string]bool   // paths whose value could not be used
+	errs   Errors
+}
+
+func (l *loader) fail(e *Error) {
+	l.broken[e.Path] = true
+	l.errs = append(l.errs, e)
+}
+
+// file applies the text of a TOML file.
+func (l *loader) file(text []byte) {
+	var root map[string]toml.Primitive
+	md, err := toml.Decode(string(text), &root)
+	if err != nil {
+		e := &Error{Msg: err.Error(), Where: l.name}
+		var pe toml.ParseError
+		if errors.As(err, &pe) {
+			e.Msg = pe.Message
+			e.Where = fmt.Sprintf("%s:%d", l.name, pe.Position.Line)
+		}
+		l.fail(e)
+		return
+	}
+	set := map[string]bool{}
+	l.table(&md, "", root, set)
+	clearReplaced(l.fields, set)
+}
+
+// table applies one table of the file, in the order of the file's keys.
+func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.Primitive, set map[string]bool) {
+	for _, key := range fileOrder(md, table) {
+		prim, path := table[key], prefix+key
+		value, line := read(md, prim)
+		where := l.name
+		if line > 0 {
+			where = fmt.Sprintf("%s:%d", l.name, line)
+		}
+		dst, known := l.fields[path]
+		if !known {
+			l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
+			continue
+		}
+		if dst.Kind() == reflect.Struct {
+			var sub map[string]toml.Primitive
+			if _, ok := value.(map[string]any); !ok || md.PrimitiveDecode(prim, &sub) != nil {
+				l.fail(&Error{Path: path, Value: value, Where: where,
+					Msg: "must be a table", Hint: "write [" + path + "] and its keys below"})
+				continue
+			}
+			l.table(md, path+".", sub, set)
+			continue
+		}
+		if msg, hint := assign(dst, value); msg != "" {
+			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where})
+			continue
+		}
+		l.where[path] = where
+		set[path] = true
+	}
+}
+
+// fileOrder lists the keys of a table in the order in which the file names them.
+func fileOrder(md *toml.MetaData, table map[string]toml.Primitive) []string {
+	keys := make([]string, 0, len(table))
+	line := map[string]int{}
+	for k, prim := range table {
+		keys = append(keys, k)
+		_, line[k] = read(md, prim)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if line[a] != line[b] {
+			return line[a] - line[b]
+		}
+		return strings.Compare(a, b)
+	})
+	return keys
+}
+
+// catcher takes any TOML value and fails, which makes the decoder tell where in
+// the file the value stands; it offers no other way to learn that.
+type catcher struct{ value any }
+
+var errCaught = errors.New("caught")
+
+// UnmarshalTOML keeps the value.
+func (c *catcher) UnmarshalTOML(v any) error {
+	c.value = v
+	return errCaught
+}
+
+// read returns the plain value of a primitive and its line, 0 if unknown.
+func read(md *toml.MetaData, prim toml.Primitive) (value any, line int) {
+	var c catcher
+	var pe toml.ParseError
+	if errors.As(md.PrimitiveDecode(prim, &c), &pe) {
+		line = pe.Position.Line
+	}
+	return c.value, line
+}
+
+// assign stores a TOML value in a field, or says what the field needs and how to
+// write it.
+func assign(dst reflect.Value, v any) (msg, hint string) {
+	switch dst.Kind() {
+	case reflect.Int:
+		n, ok := v.(int64)
+		if !ok {
+			return "must be an integer", integerHint(v)
+		}
+		if dst.OverflowInt(n) {
+			return "is too large", ""
+		}
+		dst.SetInt(n)
+	case reflect.Uint64:
+		n, ok := v.(int64)
+		if !ok {
+			return "must be an integer", integerHint(v)
+		}
+		if n < 0 {
+			return "must be >= 0", ""
+		}
+		dst.SetUint(uint64(n))
+	case reflect.Float64:
+		switch n := v.(type) {
+		case float64:
+			dst.SetFloat(n)
+		case int64:
+			dst.SetFloat(float64(n))
+		default:
+			return "must be a number", quotesHint(v)
+		}
+	case reflect.Bool:
+		b, ok := v.(bool)
+		if !ok {
+			return "must be true or false", quotesHint(v)
+		}
+		dst.SetBool(b)
+	case reflect.String:
+		s, ok := v.(string)
+		if !ok {
+			return "must be a string", "write it in quotes"
+		}
+		dst.SetString(s)
+	case reflect.Slice:
+		list, ok := v.([]any)
+		if !ok {
+			return "must be a list of strings", `write ["a", "b"]`
+		}
+		if len(list) == 0 {
+			dst.SetZero() // nil, so that empty lists compare equal
+			return "", ""
+		}
+		out := make([]string, len(list))
+		for i, item := range list {
+			if out[i], ok = item.(string); !ok {
+				return fmt.Sprintf("must be a list of strings, item %d is not one", i+1), `write ["a", "b"]`
+			}
+		}
+		dst.Set(reflect.ValueOf(out))
+	default:
+		panic("config: field of kind " + dst.Kind().String() + " has no TOML form")
+	}
+	return "", ""
+}
+
+func quotesHint(v any) string {
+	if _, ok := v.(string); ok {
+		return "leave out the quotes"
+	}
+	return ""
+}
+
+// integerHint explains the usual ways to miss an integer: quotes, and a float
+// such as 1e6 that happens to be whole.
+func integerHint(v any) string {
+	if f, ok := v.(float64); ok && f == float64(int64(f)) {
+		return fmt.Sprintf("write %d", int64(f))
+	}
+	return quotesHint(v)
+}

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// overrides applies "dotted.path=value" in order; the last one of a path wins.
+func (l *loader) overrides(sets []string) {
+	set := map[string]bool{}
+	for _, s := range sets {
+		path, text, ok := strings.Cut(s, "=")
+		path, text = strings.TrimSpace(path), strings.TrimSpace(text)
+		where := "--set " + s
+		if !ok || path == "" {
+			l.fail(&Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64", Where: where})
+			continue
+		}
+		dst, known := l.fields[path]
+		if !known {
+			l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
+			continue
+		}
+		if dst.Kind() == reflect.Struct {
+			l.fail(&Error{Path: path, Msg: "is a section and has no value of its own", Hint: "name one of its keys, such as " + l.firstKey(path), Where: where})
+			continue
+		}
+		value := overrideValue(dst, text)
+		if msg, hint := assign(dst, value); msg != "" {
+			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where})
+			continue
+		}
+		delete(l.broken, path)
+		l.where[path] = where
+		set[path] = true
+	}
+	clearReplaced(l.fields, set)
+}
+
+// firstKey returns the first key below a section.
+func (l *loader) firstKey(section string) string {
+	for _, p := range Paths() {
+		if strings.HasPrefix(p, section+".") {
+			return p
+		}
+	}
+	return section
+}
+
+// overrideValue reads the value of an override for a field. It is a TOML value;
+// what is not one is taken as a bare string, which shells make the common case.
+// The field decides where both readings are possible: run.name=2024 is a string,
+// data.train_files=a.json,b.json a list of two.
+func overrideValue(dst reflect.Value, text string) any {
+	value, ok := tomlValue(text)
+	switch dst.Kind() {
+	case reflect.String:
+		if s, isString := value.(string); ok && isString {
+			return s
+		}
+		return text
+	case reflect.Slice:
+		if _, isList := value.([]any); ok && isList {
+			return value
+		}
+		if s, isString := value.(string); ok && isString {
+			return []any{s}
+		}
+		var list []any
+		for item := range strings.SplitSeq(text, ",") {
+			list = append(list, strings.TrimSpace(item))
+		}
+		return list
+	case reflect.Float64:
+		if f, err := strconv.ParseFloat(text, 64); !ok && err == nil {
+			return f // .5 and 1. are numbers, but not to TOML
+		}
+	}
+	if !ok {
+		return text
+	}
+	return value
+}
+
+// tomlValue parses a single TOML value.
+func tomlValue(text string) (any, bool) {
+	var m map[string]any
+	if strings.ContainsAny(text, "\n\r#") && !strings.ContainsAny(text, `"'`) {
+		return nil, false
+	}
+	if _, err := toml.Decode("v = "+text, &m); err != nil || len(m) != 1 {
+		return nil, false
+	}
+	v, ok := m["v"]
+	return v, ok
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// field is one key of the schema: a leaf or a section.
+type field struct {
+	path  string
+	value reflect.Value // settable
+}
+
+// leaves lists the keys of c that hold values, in the order of the structs.
+func leaves(c *Config) []field {
+	var list []field
+	walk("", reflect.ValueOf(c).Elem(), func(f field, section bool) {
+		if !section {
+			list = append(list, f)
+		}
+	})
+	return list
+}
+
+// schema maps every dotted path of c, sections included, to its field.
+func schema(c *Config) map[string]reflect.Value {
+	m := map[string]reflect.Value{}
+	walk("", reflect.ValueOf(c).Elem(), func(f field, _ bool) { m[f.path] = f.value })
+	return m
+}
+
+// walk visits the fields below a struct, sections before their content.
+func walk(prefix string, v reflect.Value, visit func(f field, section bool)) {
+	for i := range v.NumField() {
+		f := field{prefix + v.Type().Field(i).Tag.Get("toml"), v.Field(i)}
+		section := f.value.Kind() == reflect.Struct
+		visit(f, section)
+		if section {
+			walk(f.path+".", f.value, visit)
+		}
+	}
+}
+
+// Paths returns the dotted path of every key that holds a value, in the order
+// of the documentation.
+func Paths() []string {
+	var c Config
+	var paths []string
+	for _, f := range leaves(&c) {
+		paths = append(paths, f.path)
+	}
+	return paths
+}
+
+// Get returns the value at a dotted path, and whether there is such a key.
+func (c Config) Get(path string) (any, bool) {
+	v, ok := schema(&c)[path]
+	if !ok || v.Kind() == reflect.Struct {
+		return nil, false
+	}
+	return v.Interface(), true
+}
+
+// nearest returns a hint that names the known key closest to an unknown one. A
+// key that exists in another section counts as close: the commonest mistake is
+// the right name in the wrong place.
+func nearest(path string) string {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	best, bestDist := "", len(path)/2+1
+	var c Config
+	var known []string
+	walk("", reflect.ValueOf(&c).Elem(), func(f field, _ bool) { known = append(known, f.path) })
+	for _, k := range known {
+		d := distance(path, k)
+		if !strings.HasPrefix(path, k) && last == k[strings.LastIndexByte(k, '.')+1:] {
+			d = min(d, 2)
+		}
+		if d < bestDist {
+			best, bestDist = k, d
+		}
+	}
+	if best == "" {
+		return "docs/config.md lists the keys"
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance is the number of edits (insert, delete, replace, swap of neighbours)
+// that turn a into b.
+func distance(a, b string) int {
+	// Rows i-2, i-1 and i of the dynamic programme over prefixes.
+	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}
+
+// group is a set of keys that give one quantity in different units.
+type group struct {
+	paths []string
+	need  bool // exactly one must be set, not at most one
+}
+
+// groups lists the quantities that can be given in more than one unit.
+var groups = []group{
+	{[]string{"train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes"}, true},
+	{[]string{"schedule.warmup_steps", "schedule.warmup_epochs", "schedule.warmup_percent"}, false},
+	{[]string{"objective.distill.ramp_steps", "objective.distill.ramp_epochs"}, false},
+}
+
+// clearReplaced zeroes the units that a layer of configuration replaced: a file
+// that sets train.max_steps overrides the default train.max_epochs, and an
+// override on the command line overrides both. set holds the keys the layer set.
+func clearReplaced(fields map[string]reflect.Value, set map[string]bool) {
+	for _, g := range groups {
+		chosen := slices.ContainsFunc(g.paths, func(p string) bool { return set[p] && !fields[p].IsZero() })
+		for _, p := range g.paths {
+			if chosen && !set[p] {
+				fields[p].SetZero()
+			}
+		}
+	}
+}
