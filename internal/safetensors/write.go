@@ -1,0 +1,157 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Tensor is a tensor to write. Data is []float32, []int64, []int32 or []uint8 of
+// as many elements as Shape says (an empty shape: one).
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  any
+}
+
+// layout returns type and number of elements of t.
+func (t Tensor) layout() (DType, int, error) {
+	var d DType
+	var n int
+	switch v := t.Data.(type) {
+	case []float32:
+		d, n = F32, len(v)
+	case []int64:
+		d, n = I64, len(v)
+	case []int32:
+		d, n = I32, len(v)
+	case []uint8:
+		d, n = U8, len(v)
+	default:
+		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32 or []uint8", t.Name, t.Data)
+	}
+	if want := (Info{Shape: t.Shape}).Len(); want != n {
+		return "", 0, fmt.Errorf("safetensors: tensor %q: shape %v needs %d elements (got %d)", t.Name, t.Shape, want, n)
+	}
+	return d, n, nil
+}
+
+// Write writes tensors and metadata to w. Wider types come first, so that every
+// tensor is aligned for readers that map the file; among equals the given order
+// is kept.
+func Write(w io.Writer, tensors []Tensor, meta map[string]string) error {
+	tensors = slices.Clone(tensors)
+	types := map[string]DType{}
+	for _, t := range tensors {
+		d, _, err := t.layout()
+		if err != nil {
+			return err
+		}
+		if _, dup := types[t.Name]; dup || t.Name == "__metadata__" {
+			return fmt.Errorf("safetensors: tensor name %q is reserved or used twice", t.Name)
+		}
+		types[t.Name] = d
+	}
+	sort.SliceStable(tensors, func(i, j int) bool { return types[tensors[i].Name].size() > types[tensors[j].Name].size() })
+
+	head, err := header(tensors, types, meta)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, bufLen)
+	for _, t := range tensors {
+		if err := writeData(w, t.Data, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header returns the length and the JSON, padded with spaces to eight bytes.
+func header(tensors []Tensor, types map[string]DType, meta map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	b.Write(make([]byte, 8))
+	b.WriteByte('{')
+	sep := ""
+	field := func(key string, value any) error {
+		k, err := json.Marshal(key)
+		if err != nil {
+			return err
+		}
+		v, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s%s:%s", sep, k, v)
+		sep = ","
+		return nil
+	}
+	if len(meta) > 0 {
+		if err := field("__metadata__", meta); err != nil {
+			return nil, err
+		}
+	}
+	var off int64
+	for _, t := range tensors {
+		d := types[t.Name]
+		end := off + d.size()*int64((Info{Shape: t.Shape}).Len())
+		shape := t.Shape
+		if shape == nil {
+			shape = []int{}
+		}
+		if err := field(t.Name, struct {
+			DType   DType   `json:"dtype"`
+			Shape   []int   `json:"shape"`
+			Offsets []int64 `json:"data_offsets"`
+		}{d, shape, []int64{off, end}}); err != nil {
+			return nil, err
+		}
+		off = end
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 {
+		b.WriteByte(' ')
+	}
+	out := b.Bytes()
+	binary.LittleEndian.PutUint64(out, uint64(len(out)-8))
+	return out, nil
+}
+
+// writeData streams the elements of data through buf.
+func writeData(w io.Writer, data any, buf []byte) error {
+	le := binary.LittleEndian
+	switch v := data.(type) {
+	case []float32:
+		return stream(w, v, buf, func(b []byte, x float32) []byte { return le.AppendUint32(b, math.Float32bits(x)) })
+	case []int64:
+		return stream(w, v, buf, func(b []byte, x int64) []byte { return le.AppendUint64(b, uint64(x)) })
+	case []int32:
+		return stream(w, v, buf, func(b []byte, x int32) []byte { return le.AppendUint32(b, uint32(x)) })
+	case []uint8:
+		_, err := w.Write(v)
+		return err
+	}
+	return fmt.Errorf("safetensors: cannot write a %T", data)
+}
+
+func stream[T any](w io.Writer, v []T, buf []byte, put func([]byte, T) []byte) error {
+	for _, x := range v {
+		buf = put(buf, x)
+		if len(buf)+8 > cap(buf) {
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+	}
+	_, err := w.Write(buf)
+	return err
+}

@@ -1,0 +1,117 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// clipEps is added to the norm before dividing by it, as torch's clip_grad_norm_ does.
+const clipEps = 1e-6
+
+// AdamW updates a slab of parameters in place.
+type AdamW struct {
+	engine        *kernel.Engine
+	params, grads []float32
+	m, v          []float32
+	work          []chunk
+	partial       []float64 // sum of squares per chunk
+	steps         int
+	cfg           config.Optimizer
+
+	// The closures are made once, since passing a new one to For allocates.
+	sumBody, stepBody func(worker, lo, hi int)
+	now               kernel.AdamWStep // scalars of the update in progress
+	decay             float32
+}
+
+// New returns the optimiser of params with gradients grads, slabs of equal
+// length. segs lists the parameters in the order of their offsets; elements
+// outside all segments are never touched. The moments start at zero.
+func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c config.Optimizer) (*AdamW, error) {
+	if len(params) != len(grads) {
+		return nil, fmt.Errorf("optim: %d parameters but %d gradients: both slabs must have one length", len(params), len(grads))
+	}
+	for _, f := range []struct {
+		name string
+		ok   bool
+		v    float64
+	}{
+		{"beta1", c.Beta1 >= 0 && c.Beta1 < 1, c.Beta1},
+		{"beta2", c.Beta2 >= 0 && c.Beta2 < 1, c.Beta2},
+		{"eps", c.Eps > 0, c.Eps},
+		{"decay", c.Decay >= 0, c.Decay},
+		{"clip_norm", c.ClipNorm >= 0, c.ClipNorm},
+	} {
+		if !f.ok {
+			return nil, fmt.Errorf("optimizer.%s: out of range (got %v)", f.name, f.v)
+		}
+	}
+	work, err := chunks(segs, len(params))
+	if err != nil {
+		return nil, err
+	}
+	o := &AdamW{
+		engine: engine, params: params, grads: grads,
+		m: make([]float32, len(params)), v: make([]float32, len(params)),
+		work: work, partial: make([]float64, len(work)), cfg: c,
+	}
+	o.sumBody = func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			o.partial[i] = kernel.SumSq(o.grads[o.work[i].lo:o.work[i].hi])
+		}
+	}
+	o.stepBody = func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			w, s := o.work[i], o.now
+			if w.decay {
+				s.Decay = o.decay
+			}
+			kernel.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
+		}
+	}
+	return o, nil
+}
+
+// GradNorm returns the Euclidean norm of scale * gradient over all parameters.
+// It is NaN or infinite if and only if an element of the gradient is: squares of
+// float32 numbers cannot overflow the float64 sum. The bits do not depend on the
+// number of threads.
+func (o *AdamW) GradNorm(scale float64) float64 {
+	o.engine.For(len(o.work), 4, o.sumBody)
+	var sum float64
+	for _, p := range o.partial {
+		sum += p
+	}
+	return math.Abs(scale) * math.Sqrt(sum)
+}
+
+// Step makes one update with learning rate lr from scale * gradient, whose norm
+// (from GradNorm with the same scale) is used for clipping: with clip_norm c > 0
+// the gradient is further multiplied by min(1, c / (norm + 1e-6)).
+func (o *AdamW) Step(lr, scale, norm float64) {
+	o.steps++
+	if c := o.cfg.ClipNorm; c > 0 {
+		scale *= min(1, c/(norm+clipEps))
+	}
+	o.now = kernel.AdamWStep{
+		LR: float32(lr), Beta1: float32(o.cfg.Beta1), Beta2: float32(o.cfg.Beta2), Eps: float32(o.cfg.Eps),
+		Correct1:  float32(1 - math.Pow(o.cfg.Beta1, float64(o.steps))),
+		Correct2:  float32(1 - math.Pow(o.cfg.Beta2, float64(o.steps))),
+		GradScale: float32(scale),
+	}
+	o.decay = float32(o.cfg.Decay)
+	o.engine.For(len(o.work), 1, o.stepBody)
+}
+
+// Steps returns the number of updates made, which the bias correction depends on.
+func (o *AdamW) Steps() int { return o.steps }
+
+// SetSteps restores the number of updates made.
+func (o *AdamW) SetSteps(n int) { o.steps = n }
+
+// Moments returns the slabs of first and second moments, laid out as the
+// parameters: what a checkpoint saves and what it is read back into.
+func (o *AdamW) Moments() (m, v []float32) { return o.m, o.v }

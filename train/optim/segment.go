@@ -1,0 +1,85 @@
+package optim
+
+import (
+	"fmt"
+	"path"
+)
+
+// Segment is one parameter tensor inside the slabs.
+type Segment struct {
+	Name        string
+	Offset, Len int  // in elements
+	Decay       bool // weight decay applies
+}
+
+// Decays reports whether weight decay applies to the parameter name with the
+// given shape, under the no-decay groups of a configuration:
+//
+//   - "bias": the last part of the name is bias
+//   - "1d": tensors of exactly one axis (a scalar is none of them, as in the reference)
+//   - "temperature": the last part of the name is temperature
+//   - anything else is a pattern of path.Match; one without a slash is matched
+//     against the last part of the name, any other against the whole name
+//
+// An error means a malformed pattern.
+func Decays(groups []string, name string, shape []int) (bool, error) {
+	base := path.Base(name)
+	for _, g := range groups {
+		var hit bool
+		switch g {
+		case "bias", "temperature":
+			hit = base == g
+		case "1d":
+			hit = len(shape) == 1
+		default:
+			target := name
+			if path.Base(g) == g {
+				target = base
+			}
+			var err error
+			if hit, err = path.Match(g, target); err != nil {
+				return false, fmt.Errorf("optimizer.no_decay: malformed pattern (got %q): use bias, 1d, temperature or a glob on parameter names", g)
+			}
+		}
+		if hit {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// chunkLen is the most elements that one kernel call works on: 4 slabs of 64 KiB
+// stay in the second-level cache between the passes of a call.
+const chunkLen = 16 * 1024
+
+// chunk is a piece of work: elements [lo, hi) of the slabs with one decay.
+type chunk struct {
+	lo, hi int
+	decay  bool
+}
+
+// chunks cuts the segments into pieces, joining neighbours of equal decay. The
+// cut depends on the segments alone, so sums over chunks have the same bits on
+// any number of threads.
+func chunks(segs []Segment, size int) ([]chunk, error) {
+	var runs []chunk
+	end := 0
+	for _, s := range segs {
+		if s.Offset < end || s.Len < 0 || s.Offset+s.Len > size {
+			return nil, fmt.Errorf("optim: segment %s [%d, %d) overlaps its predecessor or leaves the slab of %d elements", s.Name, s.Offset, s.Offset+s.Len, size)
+		}
+		end = s.Offset + s.Len
+		if k := len(runs) - 1; k >= 0 && runs[k].hi == s.Offset && runs[k].decay == s.Decay {
+			runs[k].hi = end
+			continue
+		}
+		runs = append(runs, chunk{lo: s.Offset, hi: end, decay: s.Decay})
+	}
+	var out []chunk
+	for _, r := range runs {
+		for lo := r.lo; lo < r.hi; lo += chunkLen {
+			out = append(out, chunk{lo: lo, hi: min(lo+chunkLen, r.hi), decay: r.decay})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,131 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// tick is the number of steps that the reference holds a warm-up rate for
+// (ALBEF Pretrain.py; reference fact 1.8.4).
+const tick = 100
+
+// LR is a learning rate over the steps. Make it with NewLR.
+type LR struct {
+	kind              string
+	peak, warmup, min float64
+	warmupSteps       int
+	total, perEpoch   int
+}
+
+// NewLR returns the schedule that c describes, with peak rate peak, over span.
+// Exactly one of the warm-up durations of c may be set, none means no warm-up.
+// Kinds cosine and staircase need span.Total > 0.
+func NewLR(peak float64, c config.Schedule, span Span) (LR, error) {
+	s := LR{kind: c.Kind, peak: peak, warmup: c.WarmupLR, min: c.MinLR, total: span.Total, perEpoch: span.PerEpoch}
+	switch c.Kind {
+	case "constant":
+	case "cosine", "staircase":
+		if span.Total <= 0 {
+			return LR{}, fmt.Errorf("schedule.kind: %s needs the number of steps: set train.max_steps, max_epochs or max_samples, or kind = \"constant\"", c.Kind)
+		}
+	default:
+		return LR{}, fmt.Errorf("schedule.kind: unknown kind (got %q): use cosine, staircase or constant", c.Kind)
+	}
+	if c.Kind == "staircase" && span.PerEpoch <= 0 {
+		return LR{}, fmt.Errorf("schedule.kind: staircase needs the steps of an epoch (got %d)", span.PerEpoch)
+	}
+	for _, r := range []struct {
+		name string
+		v    float64
+	}{{"optimizer.lr", peak}, {"schedule.warmup_lr", c.WarmupLR}, {"schedule.min_lr", c.MinLR}} {
+		if !(r.v >= 0) || math.IsInf(r.v, 0) {
+			return LR{}, fmt.Errorf("%s: must be a finite number >= 0 (got %v)", r.name, r.v)
+		}
+	}
+	n, err := warmupSteps(c, span)
+	if err != nil {
+		return LR{}, err
+	}
+	if c.Kind == "cosine" && n >= span.Total && n > 0 {
+		return LR{}, fmt.Errorf("schedule.warmup: %d warm-up steps leave nothing of the %d steps of the run: shorten the warm-up", n, span.Total)
+	}
+	s.warmupSteps = n
+	return s, nil
+}
+
+// warmupSteps converts the one warm-up duration of c that is set to steps.
+func warmupSteps(c config.Schedule, span Span) (int, error) {
+	set := 0
+	for _, v := range []float64{float64(c.WarmupSteps), c.WarmupEpochs, c.WarmupPercent} {
+		if v < 0 || math.IsNaN(v) {
+			return 0, fmt.Errorf("schedule.warmup: must be >= 0 (got %v)", v)
+		}
+		if v != 0 {
+			set++
+		}
+	}
+	switch {
+	case set > 1:
+		return 0, fmt.Errorf("schedule.warmup: set one of warmup_steps, warmup_epochs and warmup_percent (got %d of them)", set)
+	case c.WarmupEpochs > 0:
+		if span.PerEpoch <= 0 {
+			return 0, fmt.Errorf("schedule.warmup_epochs: the steps of an epoch are not known: use warmup_steps")
+		}
+		return int(math.Round(c.WarmupEpochs * float64(span.PerEpoch))), nil
+	case c.WarmupPercent > 0:
+		if span.Total <= 0 {
+			return 0, fmt.Errorf("schedule.warmup_percent: the steps of the run are not known: use warmup_steps")
+		}
+		return int(math.Round(c.WarmupPercent / 100 * float64(span.Total))), nil
+	}
+	return c.WarmupSteps, nil
+}
+
+// At returns the rate of the update that follows step earlier ones.
+//
+// With W warm-up steps and T steps in all:
+//
+//	step < W:  warmup_lr + (lr - warmup_lr) * step/W
+//	cosine:    min_lr + (lr - min_lr)/2 * (1 + cos(pi (step-W)/(T-W)))
+//	constant:  lr
+//
+// Beyond T the last rate is held. Kind staircase is described at staircase.
+func (s LR) At(step int) float64 {
+	if s.kind == "staircase" {
+		return s.staircase(step)
+	}
+	if step < s.warmupSteps {
+		return s.warmup + (s.peak-s.warmup)*float64(step)/float64(s.warmupSteps)
+	}
+	if s.kind == "constant" {
+		return s.peak
+	}
+	done := float64(min(step, s.total)-s.warmupSteps) / float64(s.total-s.warmupSteps)
+	return cosine(s.peak, s.min, done)
+}
+
+// staircase is the schedule of the reference (ALBEF Pretrain.py, facts 1.8.4 and
+// 1.8.5): in epoch 0 the rate climbs once per 100 steps over the warm-up and then
+// stays at the peak; from epoch e = 1 on it is the cosine of e over all epochs.
+// As there, a warm-up longer than epoch 0 is cut off by epoch 1.
+func (s LR) staircase(step int) float64 {
+	epoch := step / s.perEpoch
+	if epoch == 0 {
+		if step >= s.warmupSteps {
+			return s.peak
+		}
+		ticks := (s.warmupSteps + tick - 1) / tick
+		return s.warmup + float64(step/tick)*(s.peak-s.warmup)/float64(ticks)
+	}
+	epochs := (s.total + s.perEpoch - 1) / s.perEpoch
+	return cosine(s.peak, s.min, float64(min(epoch, epochs))/float64(epochs))
+}
+
+// WarmupSteps returns the length of the warm-up.
+func (s LR) WarmupSteps() int { return s.warmupSteps }
+
+func cosine(peak, low, done float64) float64 {
+	return low + 0.5*(peak-low)*(1+math.Cos(math.Pi*done))
+}

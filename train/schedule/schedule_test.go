@@ -1,0 +1,189 @@
+package schedule
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+func newLR(t *testing.T, peak float64, c config.Schedule, s Span) LR {
+	t.Helper()
+	lr, err := NewLR(peak, c, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lr
+}
+
+// near compares to the five digits that the vectors are printed with.
+func near(got, want float64) bool { return math.Abs(got-want) <= 0.5e-4*math.Abs(want) }
+
+// The rates of ALBEF's pre-training (reference vector 8.1): 30 epochs, lr 1e-4,
+// warm-up and least rate 1e-5, 20 ticks of 100 steps.
+func TestStaircasePretraining(t *testing.T) {
+	const perEpoch = 7000
+	lr := newLR(t, 1e-4, config.Schedule{Kind: "staircase", WarmupSteps: 2000, WarmupLR: 1e-5, MinLR: 1e-5}, Span{Total: 30 * perEpoch, PerEpoch: perEpoch})
+	for _, c := range []struct {
+		epoch, i int
+		want     float64
+	}{
+		{0, 0, 1e-5}, {0, 99, 1e-5}, {0, 100, 1.45e-5}, {0, 1000, 5.5e-5}, {0, 1999, 9.55e-5},
+		{0, 2000, 1e-4}, {0, 6999, 1e-4}, {1, 0, 9.9753e-5}, {1, 6999, 9.9753e-5}, {15, 3, 5.5e-5}, {29, 0, 1.0247e-5},
+	} {
+		if got := lr.At(c.epoch*perEpoch + c.i); !near(got, c.want) {
+			t.Errorf("epoch %d, step %d: got %.5g, want %.5g", c.epoch, c.i, got, c.want)
+		}
+	}
+}
+
+// The rates of ALBEF's retrieval fine-tuning on COCO (reference vector 8.2).
+func TestStaircaseFinetuning(t *testing.T) {
+	lr := newLR(t, 1e-5, config.Schedule{Kind: "staircase", MinLR: 1e-6}, Span{Total: 50, PerEpoch: 10})
+	for e, want := range []float64{1e-5, 9.1406e-6, 6.8906e-6, 4.1094e-6, 1.8594e-6} {
+		for _, i := range []int{0, 9} {
+			if got := lr.At(e*10 + i); !near(got, want) {
+				t.Errorf("epoch %d: got %.5g, want %.5g", e, got, want)
+			}
+		}
+	}
+}
+
+// Values by hand: W 10, T 110, half way through the cosine the mean of both ends.
+func TestCosine(t *testing.T) {
+	lr := newLR(t, 1, config.Schedule{Kind: "cosine", WarmupSteps: 10, WarmupLR: 0.1, MinLR: 0.2}, Span{Total: 110, PerEpoch: 10})
+	for _, c := range []struct {
+		step int
+		want float64
+	}{{0, 0.1}, {5, 0.55}, {9, 0.91}, {10, 1}, {60, 0.6}, {35, 0.2 + 0.4*(1+math.Sqrt2/2)}, {110, 0.2}, {500, 0.2}} {
+		if got := lr.At(c.step); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("step %d: got %v, want %v", c.step, got, c.want)
+		}
+	}
+}
+
+func TestConstantAndWarmupUnits(t *testing.T) {
+	for name, c := range map[string]config.Schedule{
+		"steps":   {Kind: "constant", WarmupSteps: 20},
+		"epochs":  {Kind: "constant", WarmupEpochs: 2},
+		"percent": {Kind: "constant", WarmupPercent: 10},
+	} {
+		lr := newLR(t, 2, c, Span{Total: 200, PerEpoch: 10})
+		if lr.WarmupSteps() != 20 || lr.At(0) != 0 || lr.At(10) != 1 || lr.At(20) != 2 || lr.At(1000) != 2 {
+			t.Errorf("%s: warm-up %d, rates %v %v %v", name, lr.WarmupSteps(), lr.At(0), lr.At(10), lr.At(20))
+		}
+	}
+}
+
+func TestNewLRErrors(t *testing.T) {
+	span := Span{Total: 100, PerEpoch: 10}
+	for _, c := range []struct {
+		name string
+		lr   float64
+		c    config.Schedule
+		s    Span
+		want string
+	}{
+		{"kind", 1, config.Schedule{Kind: "cosin"}, span, "unknown kind"},
+		{"minutes", 1, config.Schedule{Kind: "cosine"}, Span{PerEpoch: 10}, "needs the number of steps"},
+		{"two warm-ups", 1, config.Schedule{Kind: "cosine", WarmupSteps: 1, WarmupEpochs: 1}, span, "set one of"},
+		{"long warm-up", 1, config.Schedule{Kind: "cosine", WarmupSteps: 100}, span, "shorten the warm-up"},
+		{"negative", -1, config.Schedule{Kind: "cosine"}, span, "optimizer.lr"},
+		{"nan", 1, config.Schedule{Kind: "cosine", MinLR: math.NaN()}, span, "schedule.min_lr"},
+		{"percent of unknown", 1, config.Schedule{Kind: "constant", WarmupPercent: 5}, Span{PerEpoch: 10}, "warmup_percent"},
+	} {
+		if _, err := NewLR(c.lr, c.c, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Reference vector 8.17: alpha 0.4 over 1000 steps.
+func TestAlpha(t *testing.T) {
+	for step, want := range map[int]float64{0: 0, 250: 0.1, 1000: 0.4, 5000: 0.4} {
+		if got := Alpha(step, 0.4, 1000); math.Abs(got-want) > 1e-15 {
+			t.Errorf("step %d: got %v, want %v", step, got, want)
+		}
+	}
+	if got := Alpha(0, 0.4, 0); got != 0.4 {
+		t.Errorf("without a ramp: got %v", got)
+	}
+}
+
+// By hand: (1+t)/(10+t); 0.995 is reached at t = (9.95-1)/0.005 = 1790.
+func TestMomentum(t *testing.T) {
+	for step, want := range map[int]float64{0: 0.1, 8: 0.5, 90: 0.91, 1789: 1790. / 1799, 1791: 0.995, 1e6: 0.995} {
+		if got := Momentum(step, 0.995, 10); math.Abs(got-want) > 1e-15 {
+			t.Errorf("step %d: got %v, want %v", step, got, want)
+		}
+	}
+	if got := Momentum(0, 0.995, 0); got != 0.995 {
+		t.Errorf("without a ramp: got %v", got)
+	}
+}
+
+func TestDue(t *testing.T) {
+	for _, c := range []struct {
+		every, total int
+		want         []int
+	}{
+		{10, 35, []int{10, 20, 30, 35}},
+		{10, 32, []int{10, 20, 32}}, // 30 is 2 steps from the end, less than 10/4
+		{10, 40, []int{10, 20, 30, 40}},
+		{100, 40, []int{40}},
+		{0, 40, nil},
+		{10, 0, []int{10, 20, 30, 40, 50}},
+		{1, 3, []int{1, 2, 3}},
+	} {
+		var got []int
+		for s := 0; s <= 50 && (c.total == 0 || s <= c.total); s++ {
+			if Due(s, c.every, c.total) {
+				got = append(got, s)
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("every %d of %d: got %v, want %v", c.every, c.total, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("every %d of %d: got %v, want %v", c.every, c.total, got, c.want)
+			}
+		}
+	}
+}
+
+func TestNewSpan(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		c       config.Train
+		samples int
+		drop    bool
+		want    Span
+	}{
+		{"steps", config.Train{BatchSize: 8, MaxSteps: 7}, 100, true, Span{Total: 7, PerEpoch: 12}},
+		{"epochs, last kept", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, false, Span{Total: 26, PerEpoch: 13}},
+		{"epochs, last dropped", config.Train{BatchSize: 8, MaxEpochs: 2}, 100, true, Span{Total: 24, PerEpoch: 12}},
+		{"part of an epoch", config.Train{BatchSize: 8, MaxEpochs: 0.1}, 100, true, Span{Total: 2, PerEpoch: 12}},
+		{"accumulated", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 1}, 96, true, Span{Total: 3, PerEpoch: 3}},
+		{"samples", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 33}, 100, true, Span{Total: 3, PerEpoch: 6}},
+		{"minutes", config.Train{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Limit: 90 * time.Second}},
+	} {
+		if got, err := NewSpan(c.c, c.samples, c.drop); err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, c.want)
+		}
+	}
+	for name, c := range map[string]config.Train{
+		"none":   {BatchSize: 8},
+		"two":    {BatchSize: 8, MaxSteps: 1, MaxEpochs: 1},
+		"batch":  {MaxSteps: 1},
+		"full":   {BatchSize: 101, MaxSteps: 1},
+		"negate": {BatchSize: 8, MaxSteps: -1},
+	} {
+		if got, err := NewSpan(c, 100, true); err == nil {
+			t.Errorf("%s: got %+v, want an error", name, got)
+		}
+	}
+}
