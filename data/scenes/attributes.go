@@ -86,7 +86,10 @@ func (p Place) String() string { return placeNames[p] }
 
 // Phrase returns the place with its preposition, such as "at the top left".
 func (p Place) Phrase() string {
-	if p == 4 {
+	switch p {
+	case 3, 5:
+		return "on the " + placeNames[p]
+	case 4:
 		return "in the centre"
 	}
 	return "at the " + placeNames[p]

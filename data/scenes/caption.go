@@ -17,7 +17,8 @@ const (
 	Places Phrasing = iota
 	// PlacesFirst names each place before its object.
 	PlacesFirst
-	// ThereIs is Places as a full sentence.
+	// ThereIs is Places as a sentence: "there is a ...", from three objects on
+	// "three objects: ...".
 	ThereIs
 	// Relations names the places of the objects relative to each other, of one
 	// object alone its place: "a small red circle above and to the left of a big
@@ -66,11 +67,11 @@ func (s Scene) CaptionIn(p Phrasing) string {
 	switch {
 	case p == Relations:
 		s.writeRelations(&b)
-	case p == ThereIs && len(s.Objects) == 1:
+	case p == ThereIs && len(s.Objects) <= 2:
 		b.WriteString("there is ")
 		s.writePlaces(&b, false)
 	case p == ThereIs:
-		b.WriteString("there are ")
+		b.WriteString(numbers[len(s.Objects)] + " objects: ")
 		s.writePlaces(&b, false)
 	default:
 		s.writePlaces(&b, p == PlacesFirst)

@@ -122,7 +122,7 @@ func (s Scene) Statements() []Statement {
 	r := s.facts()
 	n := len(s.Objects)
 	wrong := 1 + (n+r.IntN(MaxObjects-1))%MaxObjects // any count but n
-	out := []Statement{{countText(n), true}, {countText(wrong), wrong == n}}
+	out := []Statement{{countText(n), true}, {countText(wrong), false}}
 	for _, o := range s.Objects {
 		place := Place((int(o.Place) + 1 + r.IntN(numPlaces-1)) % numPlaces)
 		other := Size((int(o.Size) + 1) % numSizes)

@@ -116,7 +116,11 @@ func Generate(r *rand.Rand, cfg Config) Scene {
 
 // generate is Generate for a configuration that was completed and checked.
 func generate(r *rand.Rand, cfg Config) Scene {
-	n := cfg.MinObjects + r.IntN(cfg.MaxObjects-cfg.MinObjects+1)
+	return generateCount(r, cfg, cfg.MinObjects+r.IntN(cfg.MaxObjects-cfg.MinObjects+1))
+}
+
+// generateCount draws a scene of n objects.
+func generateCount(r *rand.Rand, cfg Config, n int) Scene {
 	s := Scene{Objects: make([]Object, 0, n), Background: Background(r.IntN(numBackgrounds))}
 	var placeUsed [numPlaces]bool
 	var lookUsed [numShapes * numColours]bool

@@ -89,15 +89,15 @@ func distinctScenes(cfg Config, n int) float64 {
 func (w *World) Config() Config { return w.cfg }
 
 // Train returns scene index of the train stream, which has no end. A scene that
-// equals a held-out one in all facts is replaced by the next draw of the same
-// index's generator.
+// equals a held-out one in all facts is replaced by another with as many
+// objects.
 func (w *World) Train(index uint64) Scene {
 	r := rng.New(w.seed, rng.Scenes, index)
-	for {
-		if s := generate(r, w.cfg); !w.held[s.Key()] {
-			return s
-		}
+	s := generate(r, w.cfg)
+	for w.held[s.Key()] {
+		s = generateCount(r, w.cfg, len(s.Objects))
 	}
+	return s
 }
 
 // NumVal returns the number of validation scenes.
