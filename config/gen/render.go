@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+const header = `# Configuration reference
+
+One TOML file describes a run. A key that is left out has the default below; an unknown key is an error.
+Any key can be overridden on the command line, as in ` + "`--set train.batch_size=64`" + `, and
+` + "`trainer validate --config FILE --print`" + ` shows the result. A length that can be given in several units
+(the ` + "`max_*`" + ` keys, the ` + "`warmup_*`" + ` keys, the two ramps of distillation) is given in one of them: a file that sets
+one replaces the default, an override replaces both.
+
+Written by ` + "`go generate ./config`" + ` from the comments in config/config.go.
+`
+
+// render returns the reference as Markdown: a table per section.
+func render(source string) ([]byte, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	structs := map[string]*ast.StructType{}
+	docs := map[string]string{}
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, s := range g.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok {
+				if st, ok := t.Type.(*ast.StructType); ok {
+					structs[t.Name.Name] = st
+					docs[t.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
+				}
+			}
+		}
+	}
+	r := renderer{structs: structs, docs: docs, defaults: config.Default()}
+	r.WriteString(header)
+	if err := r.section("Config", ""); err != nil {
+		return nil, err
+	}
+	return r.Bytes(), nil
+}
+
+// escape keeps a comment one cell of a table and free of tags.
+var escape = strings.NewReplacer("|", `\|`, "<", "&lt;")
+
+type renderer struct {
+	bytes.Buffer
+	structs  map[string]*ast.StructType
+	docs     map[string]string
+	defaults config.Config
+}
+
+// section writes the table of a struct's own keys, then the sections in it.
+func (r *renderer) section(name, path string) error {
+	type sub struct{ name, path string }
+	var subs []sub
+	var rows bytes.Buffer
+	for _, f := range r.structs[name].Fields.List {
+		tag, err := strconv.Unquote(f.Tag.Value)
+		if err != nil {
+			return err
+		}
+		key := reflect.StructTag(tag).Get("toml")
+		full := strings.TrimPrefix(path+"."+key, ".")
+		if id, ok := f.Type.(*ast.Ident); ok && r.structs[id.Name] != nil {
+			subs = append(subs, sub{id.Name, full})
+			continue
+		}
+		value, ok := r.defaults.Get(full)
+		if !ok {
+			return fmt.Errorf("%s.%s has no key %s", name, f.Names[0].Name, full)
+		}
+		text := strings.Join(strings.Fields(f.Comment.Text()), " ")
+		if text == "" {
+			return fmt.Errorf("%s has no comment", full)
+		}
+		fmt.Fprintf(&rows, "| `%s` | %s | `%s` | %s |\n", key, typeName(value), literal(value), escape.Replace(text))
+	}
+	if path != "" {
+		_, doc, _ := strings.Cut(r.docs[name], " ")
+		fmt.Fprintf(r, "\n## [%s]\n\n%s\n", path, strings.ToUpper(doc[:1])+doc[1:])
+	}
+	if rows.Len() > 0 {
+		fmt.Fprintf(r, "\n| key | type | default | meaning |\n|---|---|---|---|\n%s", rows.Bytes())
+	}
+	for _, s := range subs {
+		if err := r.section(s.name, s.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// typeName names a Go value's type in the words of TOML.
+func typeName(v any) string {
+	switch v.(type) {
+	case int, uint64:
+		return "integer"
+	case float64:
+		return "number"
+	case []string:
+		return "strings"
+	default:
+		return fmt.Sprintf("%T", v)
+	}
+}
+
+// literal writes a value as TOML.
+func literal(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case []string:
+		quoted := make([]string, len(v))
+		for i, s := range v {
+			quoted[i] = strconv.Quote(s)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	default:
+		return fmt.Sprint(v)
+	}
+}

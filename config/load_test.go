@@ -1,0 +1,244 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestLoadReportsEveryProblem(t *testing.T) {
+	text := `[train]
+batch_sise = 4
+batch_size = "32"
+max_steps = 1e6
+[model.image]
+size = 100
+[optimiser]
+lr = 1
+[data]
+flip = "yes"
+train_files = ["a", 3]
+`
+	_, err := Parse("x.toml", []byte(text), []string{
+		"train.log_every=5", "queue=3", "nonsense", "momentum.enabled=maybe", "model.image.size=x"})
+	want := strings.TrimSpace(`
+x.toml:2: train.batch_sise: unknown key; did you mean train.batch_size?
+x.toml:3: train.batch_size: must be an integer (got "32"); leave out the quotes
+x.toml:4: train.max_steps: must be an integer (got 1e+06); write 1000000
+x.toml:7: optimiser: unknown key; did you mean optimizer?
+x.toml:10: data.flip: must be true or false (got "yes"); leave out the quotes
+x.toml:11: data.train_files: must be a list of strings, item 2 is not one (got [a 3]); write ["a", "b"]
+--set train.log_every=5: train.log_every: unknown key; did you mean train.log_every_steps?
+--set queue=3: queue: is a section and has no value of its own; name one of its keys, such as queue.size
+--set nonsense: must have the form dotted.path=value; for example --set train.batch_size=64
+--set momentum.enabled=maybe: momentum.enabled: must be true or false (got "maybe"); leave out the quotes
+--set model.image.size=x: model.image.size: must be an integer (got "x"); leave out the quotes`)
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	var e *Error
+	if !errors.As(err, &e) || e.Path != "train.batch_sise" || e.Hint != "did you mean train.batch_size?" {
+		t.Errorf("errors.As gives %+v", e)
+	}
+}
+
+func TestFileProblems(t *testing.T) {
+	rows := []struct{ text, want string }{
+		{"[train\nbatch_size = 4", "x.toml:2: expected '.' or ']'"},
+		{"[train]\nbatch_size = 4\nbatch_size = 5", "x.toml:3: Key 'train.batch_size' has already been defined"},
+		{"train = 5", "x.toml:1: train: must be a table (got 5); write [train] and its keys below"},
+		{"[[train]]\nbatch_size = 4", "train: must be a table (got an array of tables)"},
+		{"[train.batch_size]\nx = 1", "train.batch_size: must be an integer (got a table)"},
+		{"[run]\nname = 5", "x.toml:2: run.name: must be a string (got 5); write it in quotes"},
+		{"[run]\nseed = -1", "x.toml:2: run.seed: must be >= 0 (got -1)"},
+		{"[run]\nseed = 1.5", "x.toml:2: run.seed: must be an integer (got 1.5)"},
+		{"[optimizer]\nlr = \"1e-4\"", `x.toml:2: optimizer.lr: must be a number (got "1e-4"); leave out the quotes`},
+		{"[optimizer]\nno_decay = \"bias\"", `x.toml:2: optimizer.no_decay: must be a list of strings (got "bias"); write ["a", "b"]`},
+		{"[optimizer]\nlr = nan", "x.toml:2: optimizer.lr: must be a finite number (got NaN)"},
+		{"[train]\n\nbatch_size = 1", "x.toml:3: train.batch_size: must be >= 2 (got 1)"},
+		{"batch_size = 4", "x.toml:1: batch_size: unknown key; did you mean train.batch_size?"},
+		{"zzzzqqqq = 4", "x.toml:1: zzzzqqqq: unknown key; docs/config.md lists the keys"},
+		{"[data.sceens]\nmin_objects = 1", "data.sceens: unknown key; did you mean data.scenes?"},
+		{"[data]\nrand_augment_ops = 1", "data.rand_augment_ops: unknown key; did you mean data.randaugment_ops?"},
+		{"[train]\nBatch_Size = 4", "train.Batch_Size: unknown key; did you mean train.batch_size?"},
+	}
+	for _, r := range rows {
+		_, err := Parse("x.toml", []byte(r.text), nil)
+		if err == nil || !strings.Contains(err.Error(), r.want) {
+			t.Errorf("%q:\ngot  %v\nwant %s", r.text, err, r.want)
+		}
+	}
+}
+
+func TestLoadMissingFile(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.toml"), nil)
+	if err == nil || !strings.Contains(err.Error(), "none.toml") || !strings.Contains(err.Error(), "--config") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	rows := []struct {
+		set  string
+		want any
+	}{
+		{"train.batch_size=8", 8},
+		{" train.batch_size = 8 ", 8},
+		{"run.seed=7", uint64(7)},
+		{"optimizer.lr=1e-3", 1e-3},
+		{"optimizer.lr=.5", 0.5},
+		{"optimizer.lr=1", 1.0},
+		{"data.flip=false", false},
+		{"run.name=flick", "flick"},
+		{"run.name=2024", "2024"},
+		{"run.name=true", "true"},
+		{`run.name="a b"`, "a b"},
+		{"data.root=/data/flickr8k", "/data/flickr8k"},
+		{"data.root=a#b", "a#b"},
+		{"data.root=a=b", "a=b"},
+		{"data.root=", ""},
+		{"data.root=1\nrun.name=2", "1\nrun.name=2"},
+		{"data.train_files=a.json", []string{"a.json"}},
+		{"data.train_files=a.json, b.json", []string{"a.json", "b.json"}},
+		{`data.train_files=["a.json", "b,c.json"]`, []string{"a.json", "b,c.json"}},
+		{`data.train_files="b,c.json"`, []string{"b,c.json"}},
+		{"optimizer.no_decay=[]", []string(nil)},
+	}
+	for _, r := range rows {
+		c, err := Parse("", nil, []string{r.set})
+		if err != nil {
+			t.Errorf("%q: %v", r.set, err)
+			continue
+		}
+		path, _, _ := strings.Cut(strings.TrimSpace(r.set), "=")
+		got, ok := c.Get(strings.TrimSpace(path))
+		if !ok || !reflect.DeepEqual(got, r.want) {
+			t.Errorf("%q: got %#v, want %#v", r.set, got, r.want)
+		}
+	}
+}
+
+func TestLastOverrideWins(t *testing.T) {
+	c, err := Parse("x.toml", []byte("[train]\nbatch_size = 4"), []string{"train.batch_size=8", "train.batch_size=16"})
+	if err != nil || c.Train.BatchSize != 16 {
+		t.Errorf("got %d, %v", c.Train.BatchSize, err)
+	}
+}
+
+// A layer that sets a length in one unit replaces what lower layers said in
+// another; two units in one layer are a mistake.
+func TestUnitsReplaceLowerLayers(t *testing.T) {
+	rows := []struct {
+		file       string
+		sets       []string
+		steps      int
+		epochs     float64
+		warmup     int
+		wantErrors string
+	}{
+		{"", nil, 0, 30, 2000, ""},
+		{"[train]\nmax_steps = 9", nil, 9, 0, 2000, ""},
+		{"[train]\nmax_steps = 9\nmax_epochs = 0", nil, 9, 0, 2000, ""},
+		{"[train]\nmax_steps = 9", []string{"train.max_epochs=2"}, 0, 2, 2000, ""},
+		{"[schedule]\nwarmup_percent = 5", nil, 0, 30, 0, ""},
+		{"[train]\nmax_steps = 0", nil, 0, 30, 2000, ""},
+		{"[train]\nmax_epochs = 0", nil, 0, 0, 2000, "one duration must be > 0"},
+		{"[train]\nmax_steps = 9\nmax_epochs = 1", nil, 9, 1, 2000, "must not be set together with train.max_steps"},
+	}
+	for _, r := range rows {
+		c, err := Parse("x.toml", []byte(r.file), r.sets)
+		if (r.wantErrors == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), r.wantErrors) {
+			t.Errorf("%q %q: %v", r.file, r.sets, err)
+		}
+		if c.Train.MaxSteps != r.steps || c.Train.MaxEpochs != r.epochs || c.Schedule.WarmupSteps != r.warmup {
+			t.Errorf("%q %q: got %d steps, %g epochs, warm-up %d", r.file, r.sets, c.Train.MaxSteps, c.Train.MaxEpochs, c.Schedule.WarmupSteps)
+		}
+	}
+}
+
+func TestEncodeRoundTrip(t *testing.T) {
+	want := Default()
+	want.Run.Name = `odd "name" # not a comment`
+	want.Run.Seed = 1<<63 - 1
+	want.Data.TrainFiles = []string{"a.json", `b\c.json`}
+	want.Optimizer.LR = 1.0 / 3
+	want.Optimizer.NoDecay = nil
+	want.Train.MaxEpochs, want.Train.MaxSteps = 0, 123
+	text, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	for _, p := range Paths() {
+		if !strings.Contains(string(text), p[strings.LastIndexByte(p, '.')+1:]+" = ") {
+			t.Errorf("%s is missing from the encoded file", p)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	rows := []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "", 3}, {"abc", "abc", 0}, {"batch_sise", "batch_size", 1}, {"hceads", "heads", 1}, {"ehads", "heads", 1}, {"kitten", "sitting", 3}}
+	for _, r := range rows {
+		if got := distance(r.a, r.b); got != r.want {
+			t.Errorf("%q %q: got %d, want %d", r.a, r.b, got, r.want)
+		}
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	c := Default()
+	c.Train.MaxSteps, c.Train.MaxEpochs = 100, 0
+	got := strings.Join(c.Advice(), "\n")
+	for _, want := range []string{"in_batch_weight is 0", "queue.start_steps is 0", "schedule.warmup_steps (2000)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %s", want, got)
+		}
+	}
+	c.Init.Checkpoint, c.Schedule.WarmupSteps = "runs/a", 10
+	if got := c.Advice(); len(got) != 0 {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Any text either parses or gives errors with a message; what parses survives
+// being written and read again.
+func FuzzParse(f *testing.F) {
+	f.Add("[train]\nbatch_size = 4\n", "run.name=x")
+	f.Add("[[train]]\nx = [1, {a = 2}]\n", "data.train_files=[1]")
+	f.Add("train.batch_size = 1979-05-27T07:32:00Z\n", "optimizer.lr=inf")
+	f.Add("a.b.c.d = '''x'''\n\"\" = 1", "=")
+	f.Add("[data]\ntrain_files = [[1], \"a\"]\n[model.image]\nsize = 0x10", "run.seed=0b1\n[x]")
+	f.Fuzz(func(t *testing.T, text, set string) {
+		c, err := Parse("x.toml", []byte(text), []string{set})
+		if err != nil {
+			if strings.TrimSpace(err.Error()) == "" {
+				t.Error("error without a message")
+			}
+			return
+		}
+		out, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse("y.toml", out, nil)
+		if err != nil || !reflect.DeepEqual(again, c) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}

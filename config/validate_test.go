@@ -1,0 +1,179 @@
+package config
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestDefaultIsValid(t *testing.T) {
+	if err := Default().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each row breaks the defaults in one way and states the one message expected.
+func TestValidateMessages(t *testing.T) {
+	nan := math.NaN()
+	rows := []struct {
+		change func(c *Config)
+		want   string
+	}{
+		{func(c *Config) { c.Run.Name = "" }, `run.name: must not be empty (got ""); name the run or set run.out`},
+		{func(c *Config) { c.Run.Name = "a/b" }, `run.name: must not be a path (got "a/b"); use run.out for the folder`},
+		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
+		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808)"},
+
+		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy (got "coco")`},
+		{func(c *Config) { c.Data.Kind = "captions" }, `data.train_files: must name at least one file for data.kind "captions" (got [])`},
+		{func(c *Config) { c.Data.Kind, c.Data.TrainFiles, c.Train.EvalEverySteps = "captions", []string{"a"}, 5 },
+			"data.val_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
+		{func(c *Config) {
+			c.Data.Kind, c.Data.TrainFiles, c.Train.EvalEverySteps, c.Eval.Split = "captions", []string{"a"}, 5, "test"
+		}, "data.test_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
+		{func(c *Config) { c.Data.ValFiles = []string{"a", ""} }, `data.val_files: must not hold an empty file name (got ["a" ""])`},
+		{func(c *Config) { c.Data.Kind = "karpathy" }, `data.file: must name the dataset_*.json for data.kind "karpathy" (got "")`},
+		{func(c *Config) { c.Data.MaxPixels = 0 }, "data.max_pixels: must be > 0 (got 0)"},
+		{func(c *Config) { c.Data.MaxWords = -1 }, "data.max_words: must be > 0 (got -1)"},
+		{func(c *Config) { c.Data.MaxBadShare = 1.5 }, "data.max_bad_share: must be between 0 and 1 (got 1.5)"},
+		{func(c *Config) { c.Data.Tokens = 1 }, "data.tokens: must be >= 2 (got 1); [CLS] takes one position"},
+		{func(c *Config) { c.Data.Tokens = 513 }, "data.tokens: must be at most model.text.positions (got 513); raise model.text.positions or lower data.tokens"},
+		{func(c *Config) { c.Data.VocabSize = 63 }, "data.vocab_size: must be >= 64 (got 63)"},
+		{func(c *Config) { c.Data.Workers = -1 }, "data.workers: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Data.Prefetch = -1 }, "data.prefetch: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Data.CropScaleMin = 0 }, "data.crop_scale_min: must be above 0 and at most 1 (got 0)"},
+		{func(c *Config) { c.Data.RandAugmentOps = -2 }, "data.randaugment_ops: must be >= 0 (got -2)"},
+		{func(c *Config) { c.Data.RandAugmentLvl = 11 }, "data.randaugment_level: must be between 0 and 10 (got 11)"},
+		{func(c *Config) { c.Data.OverfitSamples = -1 }, "data.overfit_samples: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Data.OverfitSamples = 10 }, "data.overfit_samples: must be 0 or at least train.batch_size (got 10); or set data.drop_last = false"},
+		{func(c *Config) { c.Data.Scenes.MinObjects = 0 }, "data.scenes.min_objects: must be between 1 and 4 (got 0)"},
+		{func(c *Config) { c.Data.Scenes.MaxObjects = 5 }, "data.scenes.max_objects: must be between 1 and 4 (got 5)"},
+		{func(c *Config) { c.Data.Scenes.MinObjects, c.Data.Scenes.MaxObjects = 3, 2 }, "data.scenes.max_objects: must be at least data.scenes.min_objects (got 2)"},
+		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
+
+		{func(c *Config) { c.Model.System = "clip" }, `model.system: must be one of albef (got "clip")`},
+		{func(c *Config) { c.Model.Image.Depth = 0 }, "model.image.depth: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Image.Patch = 0 }, "model.image.patch: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Image.Heads = 0 }, "model.image.heads: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Text.Heads = -1 }, "model.text.heads: must be > 0 (got -1)"},
+		{func(c *Config) { c.Model.Image.Size = 250 }, "model.image.size: must be a multiple of model.image.patch (got 250)"},
+		{func(c *Config) { c.Model.Image.Width = 770 }, "model.image.width: must be a multiple of model.image.heads (got 770)"},
+		{func(c *Config) { c.Model.Text.Width = 770 }, "model.text.width: must be a multiple of model.text.heads (got 770)"},
+		{func(c *Config) { c.Model.Text.MLP = -1 }, "model.text.mlp: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Model.Text.FusionLayers = 0 }, "model.text.fusion_layers: must be > 0 (got 0); objective.itm and objective.mlm read the fusion layers"},
+		{func(c *Config) { c.Model.Text.Dropout = 1 }, "model.text.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { c.Model.Text.Dropout = nan }, "model.text.dropout: must be a finite number (got NaN)"},
+
+		{func(c *Config) { c.Momentum.M = 1 }, "momentum.m: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { c.Momentum.RampSteps = -1 }, "momentum.ramp_steps: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Queue.StartSteps = -1 }, "queue.start_steps: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Queue.Size = 63 }, "queue.size: must be 0 or at least train.batch_size (got 63); a batch would push out its own features: raise queue.size or lower train.batch_size"},
+		{func(c *Config) { c.Momentum.Enabled, c.Objective.ITC.Weight, c.Objective.Distill.Alpha = false, 0, 0 },
+			"queue.size: must be 0 without momentum (got 65536); it needs the teacher: set momentum.enabled = true"},
+		{func(c *Config) { c.Momentum.Enabled, c.Objective.ITC.Weight, c.Queue.Size = false, 0, 0 },
+			"objective.distill.alpha: must be 0 without momentum (got 0.4); it needs the teacher: set momentum.enabled = true"},
+		{func(c *Config) { c.Momentum.Enabled, c.Objective.Distill.Alpha, c.Queue.Size = false, 0, 0 },
+			"objective.itc.weight: must be 0 without momentum (got 1); it needs the teacher: set momentum.enabled = true, or use objective.itc.in_batch_weight"},
+
+		{func(c *Config) { c.Objective.Distill.Alpha = 1.1 }, "objective.distill.alpha: must be between 0 and 1 (got 1.1)"},
+		{func(c *Config) { c.Objective.Distill.RampEpochs = -1 }, "objective.distill.ramp_epochs: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.Distill.RampSteps = 5 }, "objective.distill.ramp_epochs: must not be set together with objective.distill.ramp_steps (got 1); set one of objective.distill.ramp_steps, objective.distill.ramp_epochs"},
+		{func(c *Config) { c.Objective.ITM.Weight = -1 }, "objective.itm.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.ITM.Weight, c.Objective.ITC.Weight, c.Objective.MLM.Weight = 0, 0, 0 },
+			"objective.itc.weight: at least one objective must have a weight > 0 (got 0)"},
+		{func(c *Config) { c.Objective.ITC.Positives = "all" }, `objective.itc.positives: must be one of pair, id (got "all")`},
+		{func(c *Config) { c.Objective.ITC.TemperatureMin = 0 }, "objective.itc.temperature_min: must be > 0 (got 0)"},
+		{func(c *Config) { c.Objective.ITC.Temperature = 0.6 }, "objective.itc.temperature: must lie between objective.itc.temperature_min and temperature_max (got 0.6)"},
+		{func(c *Config) { c.Objective.ITC.Temperature = 0.0001 }, "objective.itc.temperature: must lie between objective.itc.temperature_min and temperature_max (got 0.0001)"},
+		{func(c *Config) { c.Objective.MLM.Prob = 0 }, "objective.mlm.prob: must be above 0 and below 1 (got 0); set objective.mlm.weight = 0 to switch the loss off"},
+
+		{func(c *Config) { c.Optimizer.LR, c.Schedule.MinLR, c.Schedule.WarmupLR = 0, 0, 0 }, "optimizer.lr: must be > 0 (got 0)"},
+		{func(c *Config) { c.Optimizer.Eps = 0 }, "optimizer.eps: must be > 0 (got 0)"},
+		{func(c *Config) { c.Optimizer.Beta1 = -0.1 }, "optimizer.beta1: must be at least 0 and below 1 (got -0.1)"},
+		{func(c *Config) { c.Optimizer.Beta2 = 1 }, "optimizer.beta2: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { c.Optimizer.Decay = math.Inf(1) }, "optimizer.decay: must be a finite number (got +Inf)"},
+		{func(c *Config) { c.Optimizer.ClipNorm = -1 }, "optimizer.clip_norm: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Optimizer.NoDecay = []string{"image/[a"} }, `optimizer.no_decay: holds the malformed glob "image/[a" (got ["image/[a"]); close every [ and end no pattern with \`},
+		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "biass"} }, `optimizer.no_decay: holds "biass", which is no group and no glob (got ["1d" "biass"]); the groups are "bias", "1d" and "temperature"; a glob looks like "text/*/norm/*"`},
+
+		{func(c *Config) { c.Schedule.Kind = "linear" }, `schedule.kind: must be one of cosine, staircase, constant (got "linear")`},
+		{func(c *Config) { c.Schedule.WarmupSteps = -1 }, "schedule.warmup_steps: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Schedule.WarmupSteps, c.Schedule.WarmupPercent = 0, 100 }, "schedule.warmup_percent: must be at least 0 and below 100 (got 100)"},
+		{func(c *Config) { c.Schedule.WarmupEpochs = 2 }, "schedule.warmup_epochs: must not be set together with schedule.warmup_steps (got 2); set one of schedule.warmup_steps, schedule.warmup_epochs, schedule.warmup_percent"},
+		{func(c *Config) { c.Schedule.MinLR = 1 }, "schedule.min_lr: must be at most optimizer.lr (got 1)"},
+		{func(c *Config) { c.Schedule.WarmupLR = 1 }, "schedule.warmup_lr: must be at most optimizer.lr (got 1)"},
+
+		{func(c *Config) { c.Train.BatchSize = -4 }, "train.batch_size: must be > 0 (got -4)"},
+		{func(c *Config) { c.Train.BatchSize = 1 }, "train.batch_size: must be >= 2 (got 1); contrast and matching need another pair as a negative"},
+		{func(c *Config) { c.Train.AccumulateSteps = 0 }, "train.accumulate_steps: must be > 0 (got 0)"},
+		{func(c *Config) { c.Train.MaxSteps = 9 }, "train.max_epochs: must not be set together with train.max_steps (got 30); set one of train.max_steps, train.max_epochs, train.max_samples, train.max_minutes"},
+		{func(c *Config) { c.Train.MaxEpochs = 0 }, "train.max_steps: one duration must be > 0 (got 0); set one of train.max_steps, train.max_epochs, train.max_samples, train.max_minutes"},
+		{func(c *Config) { c.Train.MaxMinutes = -1 }, "train.max_minutes: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Train.KeepLast = 0 }, "train.keep_last: must be > 0 (got 0)"},
+		{func(c *Config) { c.Train.OnNaN = "ignore" }, `train.on_nan: must be one of stop, skip, rollback (got "ignore")`},
+
+		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
+		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
+		{func(c *Config) { c.Eval.Folds = -1 }, "eval.folds: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Eval.RerankTop, c.Objective.ITM.Weight = 16, 0 }, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 16); re-ranking uses the matching head, which is not trained"},
+
+		{func(c *Config) { c.Compute.Backend = "mkl" }, `compute.backend: must be one of auto, onednn, openblas, builtin, plain (got "mkl")`},
+		{func(c *Config) { c.Compute.Threads = -1 }, "compute.threads: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Compute.Precision = "bf16" }, `compute.precision: must be one of fp32 (got "bf16")`},
+	}
+	for _, r := range rows {
+		c := Default()
+		r.change(&c)
+		err := c.Validate()
+		if err == nil {
+			t.Errorf("accepted, want %s", r.want)
+		} else if err.Error() != r.want {
+			t.Errorf("got  %s\nwant %s", err, r.want)
+		}
+	}
+}
+
+func TestValidateAcceptsSwitchedOffParts(t *testing.T) {
+	rows := map[string]func(c *Config){
+		"no momentum": func(c *Config) {
+			c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = false, 0, 0
+			c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
+		},
+		"no queue":        func(c *Config) { c.Queue.Size = 0 },
+		"dual encoder":    func(c *Config) { c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Model.Text.FusionLayers = 0, 0, 0 },
+		"given vocab":     func(c *Config) { c.Data.Vocab, c.Data.VocabSize = "vocab.txt", 0 },
+		"name from out":   func(c *Config) { c.Run.Name, c.Run.Out = "", "/tmp/x" },
+		"name globs":      func(c *Config) { c.Optimizer.NoDecay = []string{"image/*/norm/*", "*temperature"} },
+		"overfit, padded": func(c *Config) { c.Data.OverfitSamples, c.Data.DropLast = 10, false },
+	}
+	for name, change := range rows {
+		c := Default()
+		change(&c)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every leaf that can be negative must be refused when it is, and every number
+// that is not finite: a field without a check is a mistake in validate.go.
+func TestNoNumberIsUnchecked(t *testing.T) {
+	for _, p := range Paths() {
+		c := Default()
+		v := schema(&c)[p]
+		switch {
+		case v.CanInt():
+			v.SetInt(-1)
+		case v.CanFloat():
+			v.SetFloat(-1)
+		default:
+			continue
+		}
+		err := c.Validate()
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), p+": ") {
+			t.Errorf("%s = -1 was accepted", p)
+		}
+	}
+}
