@@ -1,0 +1,265 @@
+package checkpoint
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+type runState struct {
+	Seed  uint64
+	Loss  float64
+	Units []string
+}
+
+// snapshot returns a checkpoint's content that depends on step.
+func snapshot(step int) Snapshot {
+	w := make([]float32, 30000) // more than one write buffer
+	for i := range w {
+		w[i] = float32(math.Sin(float64(i + step)))
+	}
+	return Snapshot{
+		Groups: []Group{
+			{"model", []Tensor{{Name: "a/weight", Shape: []int{3, 10000}, Data: w}, {Name: "temperature", Shape: nil, Data: []float32{0.07}}}},
+			{"queue", []Tensor{{Name: "ids", Shape: []int{2}, Data: []int64{int64(step), -1}}, {Name: "image", Shape: []int{2, 1}, Data: []float32{1, 2}}}},
+		},
+		State: runState{Seed: math.MaxUint64, Loss: 0.1 + 0.2, Units: []string{"a"}},
+		Files: map[string][]byte{"vocab.txt": []byte("[PAD]\n")},
+	}
+}
+
+func newStore(t *testing.T, dir string, keep Retention) *Store {
+	t.Helper()
+	s, err := NewStore(dir, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func save(t *testing.T, s *Store, steps ...int) {
+	t.Helper()
+	for _, step := range steps {
+		if err := s.Save(step, snapshot(step)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func load(t *testing.T, path string) *Checkpoint {
+	t.Helper()
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// names lists the folder dir.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func TestRoundTrip(t *testing.T) {
+	run := t.TempDir()
+	dir := filepath.Join(run, "checkpoints")
+	s := newStore(t, dir, Retention{})
+	save(t, s, 100, 200)
+	for _, path := range []string{run, dir, filepath.Join(dir, "step-00000200")} {
+		c := load(t, path)
+		if c.Step != 200 || c.Notice != "" || c.Metric != nil {
+			t.Errorf("%s: step %d, notice %q", path, c.Step, c.Notice)
+		}
+		want := snapshot(200)
+		got := make([]float32, 30000)
+		if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want.Groups[0].Tensors[0].Data) {
+			t.Error("weights differ")
+		}
+		ids := make([]int64, 2)
+		if err := c.ReadInt64("queue", "ids", []int{2}, ids); err != nil || ids[0] != 200 || ids[1] != -1 {
+			t.Errorf("ids: got %v, %v", ids, err)
+		}
+		var state runState
+		if err := c.State(&state); err != nil || !reflect.DeepEqual(state, want.State) {
+			t.Errorf("state: got %+v, %v", state, err)
+		}
+		if b, err := c.File("vocab.txt"); err != nil || string(b) != "[PAD]\n" {
+			t.Errorf("file: got %q, %v", b, err)
+		}
+		if c.Has("momentum") || !c.Has("queue") {
+			t.Error("wrong groups")
+		}
+	}
+	if c := load(t, filepath.Join(dir, "step-00000100")); c.Step != 100 {
+		t.Errorf("got step %d, want 100", c.Step)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	dir := t.TempDir()
+	save(t, newStore(t, dir, Retention{}), 5)
+	c := load(t, dir)
+	for want, err := range map[string]error{
+		"has shape [3 10000], want [10000 3]":  c.ReadFloat32("model", "a/weight", []int{10000, 3}, make([]float32, 30000)),
+		`no tensor "b"`:                        c.ReadFloat32("model", "b", nil, make([]float32, 1)),
+		"holds no momentum.safetensors":        c.ReadFloat32("momentum", "b", nil, make([]float32, 1)),
+		"not an integer type":                  c.ReadInt64("model", "temperature", nil, make([]int64, 1)),
+		"no such folder":                       loadError(filepath.Join(dir, "none")),
+		"give the step folder":                 loadError(filepath.Join(dir, "latest")),
+		"no complete step folder":              loadError(t.TempDir()),
+		`no file "merges.txt"`:                 second(c.File("merges.txt")),
+		`file name "state.json" is reserved`:   newStore(t, dir, Retention{}).Save(6, Snapshot{Files: map[string][]byte{"state.json": nil}}),
+		`file name "../x" is reserved, used`:   newStore(t, dir, Retention{}).Save(6, Snapshot{Files: map[string][]byte{"../x": nil}}),
+		"json: unsupported type: chan int":     newStore(t, dir, Retention{}).Save(6, Snapshot{State: make(chan int)}),
+		`tensor "x": shape [2] needs 2 elemen`: newStore(t, dir, Retention{}).Save(6, Snapshot{Groups: []Group{{"model", []Tensor{{Name: "x", Shape: []int{2}, Data: []float32{1}}}}}}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+	if !errors.Is(loadError(t.TempDir()), ErrNone) {
+		t.Error("an empty folder is not ErrNone")
+	}
+	if got := names(t, dir); !reflect.DeepEqual(got, []string{"latest", "step-00000005"}) {
+		t.Errorf("refused saves left %v", got)
+	}
+}
+
+func loadError(path string) error { return second(Load(path)) }
+
+func second[T any](_ T, err error) error { return err }
+
+func TestFallbackWhenLatestIsUnusable(t *testing.T) {
+	for name, damage := range map[string]func(dir string) error{
+		"missing": func(dir string) error { return os.Remove(filepath.Join(dir, "latest")) },
+		"garbage": func(dir string) error { return os.WriteFile(filepath.Join(dir, "latest"), []byte("\x00\x00"), 0o666) },
+		"elsewhere": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "latest"), []byte("step-00000999"), 0o666)
+		},
+		"truncated": func(dir string) error { return os.Truncate(filepath.Join(dir, "step-00000030/model.safetensors"), 500) },
+		"no state":  func(dir string) error { return os.Remove(filepath.Join(dir, "step-00000030/state.json")) },
+	} {
+		dir := t.TempDir()
+		save(t, newStore(t, dir, Retention{}), 10, 20, 30)
+		if err := damage(dir); err != nil {
+			t.Fatal(err)
+		}
+		want := 30
+		if name == "truncated" || name == "no state" {
+			want = 20
+		}
+		c := load(t, dir)
+		if c.Step != want || !strings.Contains(c.Notice, "taking the newest complete checkpoint") {
+			t.Errorf("%s: step %d, notice %q, want step %d", name, c.Step, c.Notice, want)
+		}
+	}
+}
+
+func TestDamagedStepFolderNamedDirectly(t *testing.T) {
+	dir := t.TempDir()
+	save(t, newStore(t, dir, Retention{}), 10)
+	step := filepath.Join(dir, "step-00000010")
+	if err := os.Truncate(filepath.Join(step, "model.safetensors"), 500); err != nil {
+		t.Fatal(err)
+	}
+	if err := loadError(step); err == nil || !strings.Contains(err.Error(), "model.safetensors has 500 bytes, want ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnotherArchitecture(t *testing.T) {
+	dir := t.TempDir()
+	save(t, newStore(t, dir, Retention{}), 10)
+	c := load(t, dir)
+	if err := c.Check("model", []Param{{"temperature", nil}, {"a/weight", []int{3, 10000}}}); err != nil {
+		t.Errorf("the same architecture: %v", err)
+	}
+	params := []Param{{"a/weight", []int{4, 10000}}}
+	for _, n := range []string{"b", "c", "d", "e", "f"} {
+		params = append(params, Param{n, []int{2}})
+	}
+	err := c.Check("model", params)
+	var e *ArchitectureError
+	if !errors.As(err, &e) || e.Missing != 5 || e.Extra != 1 || e.Shapes != 1 || len(e.Differences) != 7 {
+		t.Fatalf("got %#v", err)
+	}
+	want := "checkpoint: this checkpoint is of another architecture: " + c.Path + ": of the model's 6 parameters 5 are missing and 1 have another shape, 1 extra ones:" +
+		" a/weight is [3 10000] in the checkpoint, [4 10000] in the model; b [2] is missing; c [2] is missing; d [2] is missing; e [2] is missing; and 2 more;" +
+		" use the config.toml of the run that wrote it, or another checkpoint"
+	if err.Error() != want {
+		t.Errorf("got  %s\nwant %s", err, want)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		keep Retention
+		want []int
+	}{
+		{"all", Retention{}, []int{10, 20, 30, 40, 50}},
+		{"last", Retention{Last: 2}, []int{40, 50}},
+		{"best", Retention{Last: 1, Best: 2}, []int{10, 30, 50}},
+		{"every", Retention{Last: 1, EverySteps: 20}, []int{20, 40, 50}},
+		{"best of few", Retention{Last: 1, Best: 9}, []int{10, 20, 30, 50}},
+	} {
+		dir := t.TempDir()
+		s := newStore(t, dir, c.keep)
+		save(t, s, 10, 20, 30, 40, 50)
+		// 40 and 50 have no usable metric; 10 ties with 30.
+		for step, metric := range map[int]float64{10: 7, 20: 1, 30: 7, 40: math.NaN()} {
+			if err := s.SetMetric(step, metric); err != nil {
+				t.Fatal(err)
+			}
+		}
+		removed, err := s.Prune()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, e := range entries {
+			got = append(got, e.Step)
+		}
+		if !reflect.DeepEqual(got, c.want) || len(removed) != 5-len(c.want) {
+			t.Errorf("%s: kept %v, removed %v, want %v", c.name, got, removed, c.want)
+		}
+		if got := names(t, dir); len(got) != len(c.want)+1 {
+			t.Errorf("%s: leftovers in %v", c.name, got)
+		}
+	}
+}
+
+// A run that went on from step 20 must not lose its new checkpoints to the
+// abandoned ones with higher steps.
+func TestRetentionAfterGoingBack(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, Retention{Last: 1})
+	save(t, s, 20, 90, 25)
+	if removed, err := s.Prune(); err != nil || !reflect.DeepEqual(removed, []int{20}) {
+		t.Errorf("removed %v, %v, want [20]", removed, err)
+	}
+	if c := load(t, dir); c.Step != 25 {
+		t.Errorf("got step %d, want 25", c.Step)
+	}
+}

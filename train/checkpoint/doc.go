@@ -1,0 +1,21 @@
+// Package checkpoint saves and loads the state of a run.
+//
+// A checkpoint is a folder:
+//
+//	checkpoints/latest                        name of the newest checkpoint's folder
+//	checkpoints/step-00000100/state.json      step, metric, sizes of the files, the caller's state
+//	checkpoints/step-00000100/model.safetensors, optimizer.safetensors, ...
+//
+// Invariants: a folder named step-* is complete, since it is written under
+// another name, synced and renamed; a failed save leaves the earlier checkpoints
+// and latest as they were; numbers are stored as raw float32 and integers, so a
+// resumed run continues with the same bits.
+//
+//	store, err := checkpoint.NewStore("runs/a/checkpoints", checkpoint.Retention{Last: 2})
+//	err = store.Save(100, checkpoint.Snapshot{Groups: groups, State: state})
+//	ckpt, err := checkpoint.Load("runs/a")
+//	err = ckpt.Check("model", params)
+//	err = ckpt.ReadFloat32("model", "image/cls", shape, dst)
+//
+// One process at a time may save into a folder.
+package checkpoint

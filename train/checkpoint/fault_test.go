@@ -1,0 +1,172 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// disk counts operations and fails from number left on, as a full disk does.
+type disk struct {
+	left int
+	err  error
+}
+
+func (d *disk) use() error {
+	if d.left--; d.left < 0 {
+		return d.err
+	}
+	return nil
+}
+
+// create is a Store.create on the disk.
+func (d *disk) create(path string) (file, error) {
+	if err := d.use(); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(path)
+	return &faulty{f, d}, err
+}
+
+type faulty struct {
+	*os.File
+	d *disk
+}
+
+func (f *faulty) Write(p []byte) (int, error) {
+	if err := f.d.use(); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2]) // a short write, as the real thing
+		return n, &os.PathError{Op: "write", Path: f.Name(), Err: err}
+	}
+	return f.File.Write(p)
+}
+
+func (f *faulty) Sync() error {
+	if err := f.d.use(); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+// Every operation of a save is made to fail in turn.
+func TestDiskFull(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		for left := 0; ; left++ {
+			dir := t.TempDir()
+			s := newStore(t, dir, Retention{})
+			save(t, s, 10, 20)
+			step := 30
+			if replace {
+				step = 20
+			}
+			s.create = (&disk{left: left, err: syscall.ENOSPC}).create
+			err := s.Save(step, snapshot(step+1))
+			if err == nil {
+				if left < 10 {
+					t.Errorf("a save took only %d operations", left)
+				}
+				break
+			}
+			if !strings.Contains(err.Error(), "free space") || !strings.Contains(err.Error(), "no space left") {
+				t.Errorf("operation %d: got %v", left, err)
+			}
+			c := load(t, dir)
+			if c.Step != 20 || c.Notice != "" {
+				t.Errorf("operation %d: latest is step %d, notice %q", left, c.Step, c.Notice)
+			}
+			want := []string{"latest", "step-00000010", "step-00000020"}
+			if strings.Contains(err.Error(), "is saved in") { // only latest failed
+				if !replace {
+					want = append(want, "step-00000030")
+				}
+			} else {
+				got := make([]float32, 30000)
+				if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil || !reflect.DeepEqual(got, snapshot(20).Groups[0].Tensors[0].Data) {
+					t.Errorf("operation %d: the earlier checkpoint changed (%v)", left, err)
+				}
+			}
+			if got := names(t, dir); !reflect.DeepEqual(got, want) {
+				t.Errorf("operation %d: left %v, want %v", left, got, want)
+			}
+		}
+	}
+}
+
+func TestLeftoversAreCleared(t *testing.T) {
+	dir := t.TempDir()
+	save(t, newStore(t, dir, Retention{}), 10, 20)
+	for _, name := range []string{".tmp-step-00000030", ".tmp-removed-step-00000005", ".old-step-00000010"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".tmp-latest"), []byte("st"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	// Killed between setting step 20 aside and publishing its replacement.
+	if err := os.Rename(filepath.Join(dir, "step-00000020"), filepath.Join(dir, ".old-step-00000020")); err != nil {
+		t.Fatal(err)
+	}
+	newStore(t, dir, Retention{})
+	if got, want := names(t, dir), []string{"latest", "step-00000010", "step-00000020"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if c := load(t, dir); c.Step != 20 || c.Notice != "" {
+		t.Errorf("step %d, notice %q", c.Step, c.Notice)
+	}
+}
+
+// A process that saves all the time is killed; whatever it leaves must load.
+func TestKilledWhileSaving(t *testing.T) {
+	if dir := os.Getenv("CHECKPOINT_TEST_DIR"); dir != "" {
+		s := newStore(t, dir, Retention{Last: 2})
+		for step := 1; ; step++ {
+			save(t, s, step)
+			if _, err := s.Prune(); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println("saved")
+		}
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for i := range 4 {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileSaving$")
+		cmd.Env = append(os.Environ(), "CHECKPOINT_TEST_DIR="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 6)); err != nil { // at least one save is done
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(7+13*i) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait() // always reports the kill
+
+		newStore(t, dir, Retention{})
+		c := load(t, dir)
+		got := make([]float32, 30000)
+		if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil || !reflect.DeepEqual(got, snapshot(c.Step).Groups[0].Tensors[0].Data) {
+			t.Errorf("step %d is not whole (%v)", c.Step, err)
+		}
+		for _, n := range names(t, dir) {
+			if strings.HasPrefix(n, ".") {
+				t.Errorf("leftover %s", n)
+			}
+		}
+	}
+}

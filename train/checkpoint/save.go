@@ -1,0 +1,285 @@
+package checkpoint
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// Tensor is a named tensor to save. Data is []float32, []int64, []int32 or
+// []uint8; it is read during Save only.
+type Tensor = safetensors.Tensor
+
+// Group is the content of one file, Name + ".safetensors".
+type Group struct {
+	Name    string
+	Tensors []Tensor
+}
+
+// Snapshot is what a checkpoint holds.
+type Snapshot struct {
+	Groups []Group
+	State  any               // marshalled to JSON
+	Files  map[string][]byte // further files by name, such as a vocabulary
+	Metric *float64          // of an evaluation at this step, if there was one already
+}
+
+// Store saves checkpoints into one folder. Make it with NewStore.
+type Store struct {
+	dir    string
+	keep   Retention
+	create func(path string) (file, error) // replaced by tests to make writes fail
+}
+
+// file is what Save needs of an *os.File.
+type file interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// NewStore makes the folder dir if needed and clears what killed saves left there.
+func NewStore(dir string, keep Retention) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	s := &Store{dir: dir, keep: keep, create: func(path string) (file, error) { return os.Create(path) }}
+	return s, s.clean()
+}
+
+// Dir returns the folder of the store.
+func (s *Store) Dir() string { return s.dir }
+
+// clean removes unfinished folders. A folder that was set aside for a save of
+// the same step which never finished is put back.
+func (s *Store) clean() error {
+	names, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	for _, e := range names {
+		path := filepath.Join(s.dir, e.Name())
+		if step, ok := strings.CutPrefix(e.Name(), oldPrefix); ok {
+			whole := filepath.Join(s.dir, step)
+			if _, err := os.Stat(whole); errors.Is(err, os.ErrNotExist) {
+				if err := os.Rename(path, whole); err != nil {
+					return fmt.Errorf("checkpoint: put back %s: %w", whole, err)
+				}
+				continue
+			}
+		} else if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("checkpoint: remove the leftover of an interrupted save: %w", err)
+		}
+	}
+	return nil
+}
+
+// Save writes the checkpoint of step and then points latest at it. When it
+// fails, nothing of the new checkpoint stays and all earlier ones are as before.
+// A checkpoint of the same step is replaced.
+func (s *Store) Save(step int, snap Snapshot) error {
+	name := folderName(step)
+	temp, final := filepath.Join(s.dir, tempPrefix+name), filepath.Join(s.dir, name)
+	err := s.write(temp, step, snap)
+	if err == nil {
+		err = s.publish(temp, final)
+	}
+	if err != nil {
+		os.RemoveAll(temp)
+		return fmt.Errorf("checkpoint: save step %d in %s: %w%s", step, s.dir, err, hint(err))
+	}
+	if err := s.writeLatest(name); err != nil {
+		return fmt.Errorf("checkpoint: step %d is saved in %s, but %s could not be updated: %w%s", step, final, latestName, err, hint(err))
+	}
+	return nil
+}
+
+// hint says what to do about the common causes of a failed save.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ": the disk is full: free space there, keep fewer checkpoints (train.keep_last) or choose another folder with --out; earlier checkpoints are untouched"
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return ": make the folder writable or choose another with --out; earlier checkpoints are untouched"
+	}
+	return ": earlier checkpoints are untouched"
+}
+
+// write fills the folder temp.
+func (s *Store) write(temp string, step int, snap Snapshot) error {
+	if err := os.RemoveAll(temp); err != nil {
+		return err
+	}
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		return err
+	}
+	m := manifest{Format: format, Step: step, Metric: finite(snap.Metric), Files: map[string]int64{}}
+	add := func(name string, fill func(w io.Writer) error) error {
+		if _, dup := m.Files[name]; dup || name == manifestName || name != filepath.Base(name) {
+			return fmt.Errorf("file name %q is reserved, used twice or not a plain name", name)
+		}
+		n, err := s.writeFile(filepath.Join(temp, name), fill)
+		m.Files[name] = n
+		return err
+	}
+	for _, g := range snap.Groups {
+		if err := add(g.Name+".safetensors", func(w io.Writer) error {
+			return safetensors.Write(w, g.Tensors, map[string]string{"format": "geoalign"})
+		}); err != nil {
+			return err
+		}
+	}
+	for name, b := range snap.Files {
+		if err := add(name, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+			return err
+		}
+	}
+	if snap.State != nil {
+		raw, err := json.Marshal(snap.State)
+		if err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+		m.State = raw
+	}
+	if err := s.writeManifest(filepath.Join(temp, manifestName), m); err != nil {
+		return err
+	}
+	return syncDir(temp)
+}
+
+func (s *Store) writeManifest(path string, m manifest) error {
+	raw, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = s.writeFile(path, func(w io.Writer) error { _, err := w.Write(append(raw, '\n')); return err })
+	return err
+}
+
+// writeFile creates, fills and syncs one file and returns its size.
+func (s *Store) writeFile(path string, fill func(w io.Writer) error) (size int64, err error) {
+	f, err := s.create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", filepath.Base(path), err)
+		}
+	}()
+	c := &counter{w: f}
+	b := bufio.NewWriterSize(c, 64<<10)
+	if err := fill(b); err != nil {
+		return c.n, err
+	}
+	if err := b.Flush(); err != nil {
+		return c.n, err
+	}
+	return c.n, f.Sync()
+}
+
+// counter counts the bytes that pass.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// publish gives the finished folder temp its name. An older folder of that name
+// steps aside first and comes back if that fails.
+func (s *Store) publish(temp, final string) error {
+	old := filepath.Join(s.dir, oldPrefix+filepath.Base(final))
+	err := os.Rename(final, old)
+	replaced := err == nil
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(temp, final); err != nil {
+		if replaced {
+			return errors.Join(err, os.Rename(old, final))
+		}
+		return err
+	}
+	if err := syncDir(s.dir); err != nil {
+		return err
+	}
+	if replaced {
+		return os.RemoveAll(old)
+	}
+	return nil
+}
+
+// writeLatest replaces the file latest atomically.
+func (s *Store) writeLatest(name string) error {
+	temp := filepath.Join(s.dir, tempPrefix+latestName)
+	if _, err := s.writeFile(temp, func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err }); err != nil {
+		os.Remove(temp)
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(s.dir, latestName)); err != nil {
+		os.Remove(temp)
+		return err
+	}
+	return syncDir(s.dir)
+}
+
+// SetMetric records the result of an evaluation of the saved step, which
+// retention compares; higher is better. A number that is not finite is not recorded.
+func (s *Store) SetMetric(step int, metric float64) error {
+	dir := filepath.Join(s.dir, folderName(step))
+	m, err := readManifest(dir)
+	if err != nil {
+		return err
+	}
+	m.Metric = finite(&metric)
+	temp := filepath.Join(dir, tempPrefix+manifestName)
+	if err := s.writeManifest(temp, m); err != nil {
+		os.Remove(temp)
+		return fmt.Errorf("checkpoint: record metric of step %d: %w%s", step, err, hint(err))
+	}
+	if err := os.Rename(temp, filepath.Join(dir, manifestName)); err != nil {
+		return fmt.Errorf("checkpoint: record metric of step %d: %w", step, err)
+	}
+	return syncDir(dir)
+}
+
+func finite(v *float64) *float64 {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+		return nil
+	}
+	return v
+}
+
+// syncDir makes renames inside dir durable. File systems that cannot sync a
+// folder are taken as they are.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
