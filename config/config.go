@@ -110,7 +110,7 @@ type Head struct {
 type Momentum struct {
 	Enabled   bool    `toml:"enabled"`    // keep momentum (EMA) twins of both towers
 	M         float64 `toml:"m"`          // theta_m = m*theta_m + (1-m)*theta, once a step
-	RampSteps int     `toml:"ramp_steps"` // the averaging time 1/(1-m(t)) grows linearly from 1 step to 1/(1-m) over this many steps; 0: constant m
+	RampSteps int     `toml:"ramp_steps"` // m(t) = min(m, (1+t)/(ramp_steps+t)) at step t, so that a young teacher follows closely; 0: constant m
 	Dropout   bool    `toml:"dropout"`    // dropout active in the teacher, as in the reference
 }
 

@@ -92,6 +92,7 @@ func (r *renderer) section(name, path string) error {
 	}
 	if path != "" {
 		_, doc, _ := strings.Cut(r.docs[name], " ")
+		doc = strings.TrimPrefix(doc, "is ")
 		fmt.Fprintf(r, "\n## [%s]\n\n%s\n", path, strings.ToUpper(doc[:1])+doc[1:])
 	}
 	if rows.Len() > 0 {
