@@ -1,0 +1,254 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+)
+
+// gemmBackend is one implementation of the matrix product. Many goroutines may
+// call it at once; each call uses one thread. The engine has checked the
+// arguments: m, n, k >= 1, alpha and the slices fit.
+type gemmBackend interface {
+	// sgemm computes C = alpha*op(A)*op(B) + beta*C as Engine.Gemm says.
+	sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	// info gives the version and the file, empty where there is none.
+	info() (version, file string)
+}
+
+// Names of the backends.
+const (
+	backendAuto     = "auto"
+	backendOneDNN   = "onednn"
+	backendOpenBLAS = "openblas"
+	backendMKL      = "mkl"
+	backendBuiltin  = "builtin"
+	backendPlain    = "plain"
+)
+
+// BackendInfo says what became of one backend on this machine.
+type BackendInfo struct {
+	Name    string // as Options.Backend takes it
+	Found   bool   // can be used
+	Version string // empty where unknown
+	File    string // the library as the loader found it
+	Reason  string // why it cannot be used
+	Install string // what to do to get it
+	// Warnings tell of files that were found but could not be used.
+	Warnings []string
+}
+
+// librarySpec says how to find one library.
+type librarySpec struct {
+	name    string
+	env     string // variable that may name the file
+	files   []string
+	load    func(*library) (gemmBackend, error)
+	install string
+}
+
+// librarySpecs lists the libraries in the order in which "auto" tries them.
+var librarySpecs = []librarySpec{
+	{backendOneDNN, "GEOALIGN_ONEDNN", oneDNNNames, loadOneDNN,
+		"install oneDNN (Debian, Ubuntu: apt-get install libdnnl2 or libdnnl3; Fedora: dnf install onednn; conda: conda install onednn) or set GEOALIGN_ONEDNN to the file"},
+	{backendOpenBLAS, "GEOALIGN_OPENBLAS", openBLASNames, loadOpenBLAS,
+		"install OpenBLAS (Debian, Ubuntu: apt-get install libopenblas0; Fedora: dnf install openblas) or set GEOALIGN_OPENBLAS to the file"},
+	{backendMKL, "GEOALIGN_MKL", mklNames, loadMKL,
+		"install MKL (Debian: apt-get install libmkl-rt; pip: pip install mkl) or set GEOALIGN_MKL to libmkl_rt"},
+}
+
+// oneThread tells the thread runtimes that the libraries stand on to use one
+// thread a call: the engine splits the work itself. It must run before the
+// libraries are loaded.
+var oneThread = sync.OnceFunc(func() {
+	for _, v := range [][2]string{
+		{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"GOTO_NUM_THREADS", "1"},
+		{"MKL_NUM_THREADS", "1"}, {"MKL_THREADING_LAYER", "SEQUENTIAL"},
+	} {
+		// Without it a library oversubscribes the machine but stays correct.
+		_ = setCEnv(v[0], v[1])
+	}
+})
+
+// loaded keeps each library that was loaded, by name and by the value of its variable.
+var loaded struct {
+	sync.Mutex
+	m map[string]loadedBackend
+}
+
+type loadedBackend struct {
+	backend gemmBackend
+	info    BackendInfo
+}
+
+// find loads the library of s once and tests it.
+func (s librarySpec) find() loadedBackend {
+	loaded.Lock()
+	defer loaded.Unlock()
+	key := s.name + "=" + os.Getenv(s.env)
+	if l, ok := loaded.m[key]; ok {
+		return l
+	}
+	oneThread()
+	l := s.search()
+	if loaded.m == nil {
+		loaded.m = map[string]loadedBackend{}
+	}
+	loaded.m[key] = l
+	return l
+}
+
+// search tries the file that the variable names, then the usual ones.
+func (s librarySpec) search() loadedBackend {
+	info := BackendInfo{Name: s.name, Install: s.install}
+	files := s.files
+	if f := os.Getenv(s.env); f != "" {
+		files = append([]string{f}, files...)
+	}
+	for i, f := range files {
+		lib, err := dlopen(f)
+		if err != nil {
+			// A usual name that is absent is not worth a word; a file that exists
+			// but does not load is.
+			if !absent(err) || (i == 0 && len(files) > len(s.files)) {
+				info.Warnings = append(info.Warnings, fmt.Sprintf("%s cannot be loaded: %v", f, err))
+			}
+			continue
+		}
+		b, err := s.load(lib)
+		if err == nil {
+			err = selfTest(b)
+		}
+		if err != nil {
+			info.Warnings = append(info.Warnings, fmt.Sprintf("%s is not used: %v", f, err))
+			continue
+		}
+		info.Found, info.Install = true, ""
+		info.Version, info.File = b.info()
+		return loadedBackend{b, info}
+	}
+	info.Reason = "no library found"
+	if len(info.Warnings) > 0 {
+		info.Reason = info.Warnings[len(info.Warnings)-1]
+	}
+	return loadedBackend{nil, info}
+}
+
+// absent reports whether the loader's message says that there is no such file.
+func absent(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "cannot open shared object file: No such file") ||
+		strings.Contains(s, "no such file")
+}
+
+// builtin returns the built-in kernels for the instruction set in use.
+func builtin() loadedBackend {
+	b := newBuiltin()
+	info := BackendInfo{Name: backendBuiltin, Found: true}
+	info.Version, _ = b.info()
+	return loadedBackend{b, info}
+}
+
+// choose returns the backend called name and what to warn of.
+func choose(name string) (loadedBackend, []string, error) {
+	switch name {
+	case backendPlain:
+		return loadedBackend{plainGemm{}, BackendInfo{Name: backendPlain, Found: true}}, nil, nil
+	case backendBuiltin:
+		return builtin(), nil, nil
+	case "", backendAuto:
+		var warnings []string
+		for _, s := range librarySpecs {
+			l := s.find()
+			warnings = append(warnings, l.info.Warnings...)
+			if l.backend != nil {
+				return l, warnings, nil
+			}
+		}
+		return builtin(), warnings, nil
+	}
+	for _, s := range librarySpecs {
+		if s.name != name {
+			continue
+		}
+		l := s.find()
+		if l.backend == nil {
+			return l, nil, fmt.Errorf("kernel: backend %q cannot be used (%s): %s", name, l.info.Reason, s.install)
+		}
+		return l, l.info.Warnings, nil
+	}
+	return loadedBackend{}, nil, fmt.Errorf("kernel: unknown backend %q: choose auto, onednn, openblas, mkl, builtin or plain", name)
+}
+
+// Probe looks for every backend and tells what it found, in the order in which
+// "auto" prefers them. The libraries that it finds stay loaded.
+func Probe() []BackendInfo {
+	var out []BackendInfo
+	for _, s := range librarySpecs {
+		out = append(out, s.find().info)
+	}
+	return append(out, builtin().info, BackendInfo{Name: backendPlain, Found: true})
+}
+
+// selfTest compares a backend with the plain product on a few small shapes, so
+// that a library with another interface or a defect is not trusted.
+func selfTest(b gemmBackend) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("self-test: %v", v)
+		}
+	}()
+	shapes := [][3]int{{1, 1, 1}, {3, 5, 7}, {17, 33, 9}, {40, 70, 50}}
+	for _, s := range shapes {
+		for t := range 4 {
+			if err := selfTestOne(b, t&1 != 0, t&2 != 0, s[0], s[1], s[2]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func selfTestOne(b gemmBackend, transA, transB bool, m, n, k int) error {
+	lda, ldb, ldc := k+1, n+2, n+3
+	ra, rb := m, k
+	if transA {
+		lda, ra = m+1, k
+	}
+	if transB {
+		ldb, rb = k+2, n
+	}
+	x, y := testValues(ra*lda, 1), testValues(rb*ldb, 2)
+	for _, beta := range []float32{0, 1} {
+		got, want := testValues(m*ldc, 3), testValues(m*ldc, 3)
+		if beta == 0 {
+			// Must not be read.
+			for i := range got {
+				if i%ldc < n {
+					got[i] = float32(math.NaN())
+				}
+			}
+		}
+		b.sgemm(transA, transB, m, n, k, 0.5, x, lda, y, ldb, beta, got, ldc)
+		plainGemm{}.sgemm(transA, transB, m, n, k, 0.5, x, lda, y, ldb, beta, want, ldc)
+		for i := range want {
+			if d := math.Abs(float64(got[i] - want[i])); !(d <= 1e-5*float64(k+1)) {
+				return errors.New("self-test: wrong result")
+			}
+		}
+	}
+	return nil
+}
+
+// testValues returns n values in [-1, 1) from a fixed sequence.
+func testValues(n int, seed uint32) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		seed = seed*1664525 + 1013904223 // Numerical Recipes, section 7.1
+		out[i] = float32(int32(seed)) / (1 << 31)
+	}
+	return out
+}

@@ -1,0 +1,18 @@
+//go:build linux || darwin
+
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// sgemmCallAddr is where sgemmCall of call_amd64.s begins.
+var sgemmCallAddr uintptr
+
+// callSgemm calls s.fn with the other fields of s and sets s.status. It
+// allocates nothing.
+func callSgemm(s *sgemmArgs) {
+	purego.SyscallN(sgemmCallAddr, uintptr(unsafe.Pointer(s)))
+}

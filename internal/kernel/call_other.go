@@ -1,0 +1,6 @@
+//go:build !(amd64 && (linux || darwin)) && !(arm64 && (linux || darwin))
+
+package kernel
+
+// callSgemm is never reached: no library can be loaded on this system.
+func callSgemm(*sgemmArgs) { panic("kernel: no library calls on this system") }

@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// oneDNN is the matrix product of oneDNN 2.x or 3.x: the function dnnl_sgemm,
+// which both have with the same signature (dnnl.h, row-major).
+type oneDNN struct {
+	lib     *library
+	version string
+	runtime string
+	fn      uintptr
+	args    freelist[sgemmArgs]
+}
+
+// sgemmArgs is what callSgemm hands to dnnl_sgemm. It lives on the heap, since
+// a stack may move; the layout is known to the assembly of call_amd64.s.
+type sgemmArgs struct {
+	fn             uintptr        // 0
+	transA, transB uintptr        // 8, 16: 'N' or 'T'
+	m, n, k        int            // 24, 32, 40
+	a              unsafe.Pointer // 48
+	lda            int            // 56
+	b              unsafe.Pointer // 64
+	ldb            int            // 72
+	c              unsafe.Pointer // 80
+	ldc            int            // 88
+	alpha, beta    float32        // 96, 100
+	status         uintptr        // 104
+}
+
+// oneDNNNames are the files to look for: version 3 first, then 2.
+var oneDNNNames = []string{"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so", "libdnnl.3.dylib", "libdnnl.dylib"}
+
+// dnnlRuntimes names the values of dnnl_version_t.cpu_runtime (dnnl_types.h).
+var dnnlRuntimes = map[uint32]string{1: "sequential", 2: "OpenMP", 4: "TBB", 8: "threadpool", 0x200: "SYCL"}
+
+// loadOneDNN makes a backend of a loaded library.
+func loadOneDNN(lib *library) (gemmBackend, error) {
+	fn, err := lib.sym("dnnl_sgemm")
+	if err != nil {
+		return nil, err
+	}
+	ver, err := lib.sym("dnnl_version")
+	if err != nil {
+		return nil, err
+	}
+	// dnnl_version_t of dnnl_types.h.
+	type version struct {
+		major, minor, patch int32
+		hash                unsafe.Pointer
+		cpuRuntime          uint32
+	}
+	r := ccall(ver)
+	v := *(**version)(unsafe.Pointer(&r))
+	if v == nil || v.major < 2 || v.major > 3 {
+		return nil, fmt.Errorf("%s is not oneDNN 2 or 3", lib.file)
+	}
+	d := &oneDNN{lib: lib, fn: fn, runtime: dnnlRuntimes[v.cpuRuntime]}
+	d.version = fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch)
+	d.args.make = func() *sgemmArgs { return new(sgemmArgs) }
+	return d, nil
+}
+
+func (d *oneDNN) info() (version, file string) {
+	return d.version + " (" + d.runtime + ")", d.lib.path(d.fn)
+}
+
+// sgemm implements gemmBackend.
+func (d *oneDNN) sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	s := d.args.take()
+	s.fn, s.transA, s.transB = d.fn, transLetter(transA), transLetter(transB)
+	s.m, s.n, s.k, s.lda, s.ldb, s.ldc = m, n, k, lda, ldb, ldc
+	s.a, s.b, s.c = unsafe.Pointer(&a[0]), unsafe.Pointer(&b[0]), unsafe.Pointer(&c[0])
+	s.alpha, s.beta = alpha, beta
+	callSgemm(s)
+	status := s.status
+	s.a, s.b, s.c = nil, nil, nil
+	d.args.give(s)
+	if int32(status) != 0 {
+		panic(fmt.Sprintf("kernel: dnnl_sgemm refused a %d x %d x %d product (status %d)", m, n, k, int32(status)))
+	}
+}
+
+// transLetter is the letter that stands for a transposed or plain operand.
+func transLetter(trans bool) uintptr {
+	if trans {
+		return 'T'
+	}
+	return 'N'
+}

@@ -1,0 +1,4 @@
+package kernel
+
+// pause tells the processor that this is a spin loop.
+func pause()
