@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -14,5 +15,7 @@ var sgemmCallAddr uintptr
 // callSgemm calls s.fn with the other fields of s and sets s.status. It
 // allocates nothing.
 func callSgemm(s *sgemmArgs) {
-	purego.SyscallN(sgemmCallAddr, uintptr(unsafe.Pointer(s)))
+	s.self[0] = uintptr(unsafe.Pointer(s))
+	purego.SyscallN(sgemmCallAddr, s.self[:]...)
+	runtime.KeepAlive(s)
 }

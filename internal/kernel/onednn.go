@@ -29,6 +29,9 @@ type sgemmArgs struct {
 	ldc            int            // 88
 	alpha, beta    float32        // 96, 100
 	status         uintptr        // 104
+	// self is the argument list of the call: one that the call made itself
+	// would be allocated each time.
+	self [1]uintptr
 }
 
 // oneDNNNames are the files to look for: version 3 first, then 2.

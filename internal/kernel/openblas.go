@@ -19,6 +19,9 @@ type blasArgs struct {
 	alpha, beta            float32
 	transA, transB         byte
 	a, b, c                unsafe.Pointer
+	// list is the argument list of the call: one that the call made itself would
+	// be allocated each time.
+	list [15]uintptr
 }
 
 // openBLASNames and mklNames are the files to look for.
