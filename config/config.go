@@ -190,7 +190,7 @@ type Train struct {
 	EvalEverySteps   int     `toml:"eval_every_steps"`   // steps between two evaluations; 0: at the end only
 	SaveEverySteps   int     `toml:"save_every_steps"`   // steps between two checkpoints; 0: by minutes and at the end only
 	SaveEveryMinutes float64 `toml:"save_every_minutes"` // minutes between two checkpoints; 0: by steps and at the end only
-	KeepLast         int     `toml:"keep_last"`          // newest checkpoints kept
+	KeepLast         int     `toml:"keep_last"`          // newest checkpoints kept; 0: all
 	KeepBest         int     `toml:"keep_best"`          // best checkpoints kept, by r_mean of the evaluations
 	KeepEverySteps   int     `toml:"keep_every_steps"`   // checkpoints at multiples of this step are kept for ever; 0: none
 	OnNaN            string  `toml:"on_nan"`             // stop | skip | rollback: what to do when the loss or the gradient norm is not finite

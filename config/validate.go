@@ -202,10 +202,10 @@ func (k *checker) schedule(c Config) {
 }
 
 func (k *checker) train(c Config) {
-	k.positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps", "train.keep_last")
+	k.positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
 	k.require("train.batch_size", c.Train.BatchSize >= 2, "must be >= 2", "contrast and matching need another pair as a negative")
 	k.notNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "train.eval_every_steps",
-		"train.save_every_steps", "train.save_every_minutes", "train.keep_best", "train.keep_every_steps")
+		"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps")
 	k.oneOf("train.on_nan", "stop", "skip", "rollback")
 }
 

@@ -110,7 +110,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Train.MaxSteps = 9 }, "train.max_epochs: must not be set together with train.max_steps (got 30); set one of train.max_steps, train.max_epochs, train.max_samples, train.max_minutes"},
 		{func(c *Config) { c.Train.MaxEpochs = 0 }, "train.max_steps: one duration must be > 0 (got 0); set one of train.max_steps, train.max_epochs, train.max_samples, train.max_minutes"},
 		{func(c *Config) { c.Train.MaxMinutes = -1 }, "train.max_minutes: must be >= 0 (got -1)"},
-		{func(c *Config) { c.Train.KeepLast = 0 }, "train.keep_last: must be > 0 (got 0)"},
+		{func(c *Config) { c.Train.KeepLast = -1 }, "train.keep_last: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Train.OnNaN = "ignore" }, `train.on_nan: must be one of stop, skip, rollback (got "ignore")`},
 
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
