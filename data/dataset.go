@@ -1,0 +1,117 @@
+package data
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// Dataset is a finite list of images, each with its captions. Methods may be
+// called from several goroutines.
+type Dataset interface {
+	// Len is the number of images.
+	Len() int
+	// Captions of image i as written in the source; none is blank. An image may
+	// have none: it is then a bad sample of training and left out of evaluation.
+	Captions(i int) []string
+	// ImageID of image i: equal ids mean that one is a right answer for the other.
+	ImageID(i int) int64
+	// Name says which image i is, in error messages.
+	Name(i int) string
+	// Image decodes image i.
+	Image(i int) (*transform.Image, error)
+}
+
+// Options of the sources that read files.
+type Options struct {
+	MaxPixels int // pixel limit of an image; 0: DefaultMaxPixels
+}
+
+// File is an image file with its captions.
+type File struct {
+	Path     string // of the image
+	ID       int64
+	Captions []string
+}
+
+// Files is a Dataset of image files. Blank captions are dropped on the way in.
+type Files struct {
+	items         []File
+	maxPixels     int
+	emptyCaptions int
+}
+
+var _ Dataset = (*Files)(nil)
+
+// NewFiles returns the data set of items, in their order.
+func NewFiles(items []File, opt Options) *Files {
+	f := &Files{items: make([]File, len(items)), maxPixels: opt.MaxPixels}
+	for i, it := range items {
+		kept := make([]string, 0, len(it.Captions))
+		for _, c := range it.Captions {
+			if CleanCaption(c, 0) == "" {
+				f.emptyCaptions++
+				continue
+			}
+			kept = append(kept, c)
+		}
+		it.Captions = kept
+		f.items[i] = it
+	}
+	return f
+}
+
+// Len is the number of images.
+func (f *Files) Len() int { return len(f.items) }
+
+// Captions of image i.
+func (f *Files) Captions(i int) []string { return f.items[i].Captions }
+
+// ImageID of image i.
+func (f *Files) ImageID(i int) int64 { return f.items[i].ID }
+
+// Name is the path of image i.
+func (f *Files) Name(i int) string { return f.items[i].Path }
+
+// Image reads and decodes image i.
+func (f *Files) Image(i int) (*transform.Image, error) {
+	return DecodeFile(f.items[i].Path, f.maxPixels)
+}
+
+// EmptyCaptions is the number of captions that were dropped because nothing of
+// them is left after cleaning.
+func (f *Files) EmptyCaptions() int { return f.emptyCaptions }
+
+// Memory is a Dataset of images in memory, for tests and small experiments.
+type Memory struct {
+	Images []*transform.Image
+	Texts  [][]string // captions of each image
+	IDs    []int64    // nil: the index
+}
+
+var _ Dataset = (*Memory)(nil)
+
+// Len is the number of images.
+func (m *Memory) Len() int { return len(m.Images) }
+
+// Captions of image i.
+func (m *Memory) Captions(i int) []string { return m.Texts[i] }
+
+// ImageID of image i.
+func (m *Memory) ImageID(i int) int64 {
+	if m.IDs == nil {
+		return int64(i)
+	}
+	return m.IDs[i]
+}
+
+// Name of image i is its number.
+func (m *Memory) Name(i int) string { return fmt.Sprintf("image %d", i) }
+
+// Image i; an error when it is nil.
+func (m *Memory) Image(i int) (*transform.Image, error) {
+	if m.Images[i] == nil {
+		return nil, fmt.Errorf("data: image %d is missing", i)
+	}
+	return m.Images[i], nil
+}

@@ -1,0 +1,137 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/jpeg" // decoder
+	_ "image/png"  // decoder
+	"os"
+
+	_ "golang.org/x/image/webp" // decoder
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// DefaultMaxPixels is the pixel limit where none is given: about 50 megapixels.
+const DefaultMaxPixels = 50_000_000
+
+// ErrTooLarge is the reason for an image above the pixel limit.
+var ErrTooLarge = errors.New("more pixels than allowed")
+
+// Decode decodes a JPEG, PNG or WebP file. The size in the header is tested
+// against maxPixels (0: DefaultMaxPixels) before any pixel is decoded. Grey,
+// CMYK, palette and 16-bit images become 8-bit RGB; transparent ones are put
+// over white. The orientation tag of EXIF is not applied, as in the reference.
+// Damaged files are errors, never panics.
+func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
+	if maxPixels <= 0 {
+		maxPixels = DefaultMaxPixels
+	}
+	// Decoders of foreign formats have panicked on hostile input before; such a
+	// file is a bad sample, not the end of a run.
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("data: image decoder failed on damaged input (%v)", p)
+		}
+	}()
+	cfg, format, err := image.DecodeConfig(bytes.NewReader(b))
+	if err != nil {
+		if errors.Is(err, image.ErrFormat) {
+			return nil, fmt.Errorf("data: not a JPEG, PNG or WebP image (%d bytes)", len(b))
+		}
+		return nil, fmt.Errorf("data: header of the image is damaged: %w", err)
+	}
+	if cfg.Width <= 0 || cfg.Height <= 0 {
+		return nil, fmt.Errorf("data: %s image without pixels (%dx%d)", format, cfg.Width, cfg.Height)
+	}
+	if int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels) {
+		return nil, fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", format, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
+	}
+	img, _, err := image.Decode(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("data: %s image is damaged or cut short: %w", format, err)
+	}
+	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
+		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", format, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
+	}
+	return fromImage(img), nil
+}
+
+// DecodeFile is Decode of a file; its errors name the file.
+func DecodeFile(path string, maxPixels int) (*transform.Image, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("data: image: %w", err)
+	}
+	m, err := Decode(b, maxPixels)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// FromImage converts any image to 8-bit RGB, over white where it is transparent.
+func FromImage(img image.Image) (*transform.Image, error) {
+	if d := img.Bounds(); d.Dx() <= 0 || d.Dy() <= 0 {
+		return nil, fmt.Errorf("data: image without pixels (%dx%d)", d.Dx(), d.Dy())
+	}
+	return fromImage(img), nil
+}
+
+func fromImage(img image.Image) *transform.Image {
+	d := img.Bounds()
+	m := transform.NewImage(d.Dx(), d.Dy())
+	i := 0
+	put := func(r, g, b uint8) {
+		m.Pix[i], m.Pix[i+1], m.Pix[i+2] = r, g, b
+		i += 3
+	}
+	switch src := img.(type) {
+	case *image.YCbCr:
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			for x := d.Min.X; x < d.Max.X; x++ {
+				yi, ci := src.YOffset(x, y), src.COffset(x, y)
+				put(color.YCbCrToRGB(src.Y[yi], src.Cb[ci], src.Cr[ci]))
+			}
+		}
+	case *image.Gray:
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			for _, v := range src.Pix[src.PixOffset(d.Min.X, y):][:d.Dx()] {
+				put(v, v, v)
+			}
+		}
+	case *image.RGBA: // premultiplied
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			row := src.Pix[src.PixOffset(d.Min.X, y):][:4*d.Dx()]
+			for j := 0; j < len(row); j += 4 {
+				p := row[j : j+4 : j+4]
+				w := 255 - int(p[3])
+				put(cut8(int(p[0])+w), cut8(int(p[1])+w), cut8(int(p[2])+w))
+			}
+		}
+	case *image.NRGBA:
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			row := src.Pix[src.PixOffset(d.Min.X, y):][:4*d.Dx()]
+			for j := 0; j < len(row); j += 4 {
+				p := row[j : j+4 : j+4]
+				a := int(p[3])
+				w := 255*(255-a) + 127
+				put(uint8((int(p[0])*a+w)/255), uint8((int(p[1])*a+w)/255), uint8((int(p[2])*a+w)/255))
+			}
+		}
+	default:
+		for y := d.Min.Y; y < d.Max.Y; y++ {
+			for x := d.Min.X; x < d.Max.X; x++ {
+				r, g, b, a := img.At(x, y).RGBA()
+				w := 0xffff - a
+				put(cut8(int(r+w)>>8), cut8(int(g+w)>>8), cut8(int(b+w)>>8))
+			}
+		}
+	}
+	return m
+}
+
+func cut8(v int) uint8 { return uint8(min(v, 255)) }

@@ -1,0 +1,146 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// EvalSet is a split for evaluation: a gallery of images and one of texts, each
+// text belonging to one image. Order and content never change. Methods may be
+// called from several goroutines.
+type EvalSet interface {
+	NumImages() int
+	NumTexts() int
+	Text(j int) string                     // cleaned text j
+	TextImage(j int) int                   // index of the image of text j
+	ImageTexts(i int) []int                // indices of the texts of image i, at least one
+	ImageID(i int) int64                   // id of image i as in the source
+	ImageName(i int) string                // for messages and result files
+	LoadImage(i int, dst []float32) error  // image i, normalised, planar (3, S, S)
+	Image(i int) (*transform.Image, error) // image i as it is in the source
+}
+
+// EvalConfig says how a data set becomes an EvalSet.
+type EvalConfig struct {
+	ImageSize int // side of an image, S
+	MaxWords  int // words kept of a caption; 0: all
+	MaxImages int // the first images only; 0: all
+}
+
+// Eval is the EvalSet of a Dataset.
+type Eval struct {
+	ds      Dataset
+	size    int
+	images  []int // indices into ds
+	texts   []string
+	owner   []int
+	byImage [][]int
+	skipped int
+}
+
+var _ EvalSet = (*Eval)(nil)
+
+// NewEval returns the evaluation set of ds: its images in order, each with all
+// its captions. Images without a caption are left out and counted (Skipped).
+func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
+	if cfg.ImageSize <= 0 {
+		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
+	}
+	e := &Eval{ds: ds, size: cfg.ImageSize}
+	for i := range ds.Len() {
+		if cfg.MaxImages > 0 && len(e.images) == cfg.MaxImages {
+			break
+		}
+		var mine []int
+		for _, c := range ds.Captions(i) {
+			if c = CleanCaption(c, cfg.MaxWords); c != "" {
+				mine = append(mine, len(e.texts))
+				e.texts = append(e.texts, c)
+				e.owner = append(e.owner, len(e.images))
+			}
+		}
+		if mine == nil {
+			e.skipped++
+			continue
+		}
+		e.images = append(e.images, i)
+		e.byImage = append(e.byImage, mine)
+	}
+	if len(e.images) == 0 {
+		return nil, fmt.Errorf("data: the evaluation split has no image with a caption (of %d images): check the files of the split", ds.Len())
+	}
+	return e, nil
+}
+
+// Skipped is the number of images left out because they have no caption.
+func (e *Eval) Skipped() int { return e.skipped }
+
+// NumImages is the size of the image gallery.
+func (e *Eval) NumImages() int { return len(e.images) }
+
+// NumTexts is the size of the text gallery.
+func (e *Eval) NumTexts() int { return len(e.texts) }
+
+// Text returns text j, cleaned.
+func (e *Eval) Text(j int) string { return e.texts[j] }
+
+// TextImage returns the index of the image of text j.
+func (e *Eval) TextImage(j int) int { return e.owner[j] }
+
+// ImageTexts returns the indices of the texts of image i. Do not modify them.
+func (e *Eval) ImageTexts(i int) []int { return e.byImage[i] }
+
+// ImageID returns the id of image i.
+func (e *Eval) ImageID(i int) int64 { return e.ds.ImageID(e.images[i]) }
+
+// ImageName says which image i is.
+func (e *Eval) ImageName(i int) string { return e.ds.Name(e.images[i]) }
+
+// Image decodes image i.
+func (e *Eval) Image(i int) (*transform.Image, error) { return e.ds.Image(e.images[i]) }
+
+// LoadImage writes image i to dst: resized to (S, S), normalised, planar.
+func (e *Eval) LoadImage(i int, dst []float32) error {
+	img, err := e.Image(i)
+	if err != nil {
+		return err
+	}
+	return transform.Eval{Size: e.size}.Apply(img, nil, dst)
+}
+
+// LoadImages writes images first, first+1, ... to dst, which holds n of them,
+// (n, 3, S, S), with several goroutines. It returns the error of the lowest
+// index that failed, if any.
+func LoadImages(ctx context.Context, set EvalSet, first, n int, dst []float32, workers int) error {
+	if n <= 0 || len(dst)%n != 0 || first < 0 || first+n > set.NumImages() {
+		return fmt.Errorf("data: images %d to %d of %d do not fit a buffer of %d values", first, first+n, set.NumImages(), len(dst))
+	}
+	row := len(dst) / n
+	errs := make([]error, n)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(max(workers, 1), n) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = set.LoadImage(first+i, dst[i*row:(i+1)*row])
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("data: evaluation image %d: %w", first+i, err)
+		}
+	}
+	return nil
+}

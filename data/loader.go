@@ -1,0 +1,248 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+)
+
+// Batch is B training samples. Its memory belongs to the loader again after
+// Recycle.
+type Batch struct {
+	Size     int       // rows, B
+	Images   []float32 // (B, 3, S, S), normalised
+	Tokens   []int32   // (B, L), padded with 0
+	Lengths  []int32   // (B), tokens of each text with [CLS]
+	ImageIDs []int64   // (B), ids as in the source
+	IDs      []int32   // (B), ids in 32 bits, never negative: equal exactly for equal images (see DenseIDs; ids of an endless stream above 2^31 are hashed)
+	Captions []string  // (B), cleaned texts
+	Counter  uint64    // position before the batch
+	End      uint64    // position after the batch
+	Epoch    float64   // End in epochs
+}
+
+// LoaderConfig sizes a loader.
+type LoaderConfig struct {
+	BatchSize   int     // rows of a batch, B
+	Tokens      int     // token positions, L
+	ImageSize   int     // side of an image, S
+	Workers     int     // goroutines that make samples; 0: the number of processors
+	Prefetch    int     // batches prepared ahead; 0: 2
+	MaxBadShare float64 // stop when more than this share of the samples read is bad; 0: at the first
+	Overfit     int     // only the first N samples, over and over; 0: all
+	DropLast    bool    // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
+}
+
+// minReads is the number of samples after which the share of bad ones is judged.
+const minReads = 50
+
+// maxExamples is the number of reasons for bad samples that are kept.
+const maxExamples = 20
+
+// BadSample is a sample that could not be made.
+type BadSample struct {
+	Counter uint64
+	Err     error
+}
+
+// BadShareError stops a run whose data is damaged beyond LoaderConfig.MaxBadShare.
+type BadShareError struct {
+	Bad, Read uint64
+	Allowed   float64
+	Examples  []BadSample
+}
+
+// Error names the share and the first reasons.
+func (e *BadShareError) Error() string {
+	s := fmt.Sprintf("data: %d of %d samples are bad, more than data.max_bad_share = %g allows: mend the data (trainer data check lists what is wrong) or raise the limit", e.Bad, e.Read, e.Allowed)
+	for i, x := range e.Examples {
+		if i == 3 {
+			break
+		}
+		s += fmt.Sprintf("\n  sample %d: %v", x.Counter, x.Err)
+	}
+	return s
+}
+
+// Unwrap gives the reasons.
+func (e *BadShareError) Unwrap() []error {
+	var errs []error
+	for _, x := range e.Examples {
+		errs = append(errs, x.Err)
+	}
+	return errs
+}
+
+// ErrClosed is returned by Next after Close.
+var ErrClosed = errors.New("data: loader is closed")
+
+// Loader makes the batches of a stream ahead of their use. The batches and
+// their order depend on the stream and the position alone, not on the number of
+// workers: a bad sample is left out, and the next good one takes its row.
+//
+// Start, Next, Position and Close are for one goroutine; Recycle for any.
+type Loader struct {
+	stream Stream
+	tok    Tokenizer
+	cfg    LoaderConfig
+
+	pool   chan *Batch
+	run    *prefetch
+	pos    uint64
+	closed bool
+	failed error
+
+	mu       sync.Mutex
+	read     uint64
+	bad      uint64
+	examples []BadSample
+}
+
+// NewLoader returns a loader of the samples of stream. It reads nothing before
+// Start.
+func NewLoader(stream Stream, tok Tokenizer, cfg LoaderConfig) (*Loader, error) {
+	switch {
+	case stream == nil || tok == nil:
+		return nil, fmt.Errorf("data: a loader needs a stream and a tokenizer")
+	case cfg.BatchSize <= 0:
+		return nil, fmt.Errorf("data: batch size must be > 0 (got %d)", cfg.BatchSize)
+	case cfg.Tokens <= 0:
+		return nil, fmt.Errorf("data: tokens must be > 0 (got %d)", cfg.Tokens)
+	case cfg.ImageSize <= 0:
+		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
+	case cfg.MaxBadShare < 0 || cfg.MaxBadShare > 1 || cfg.MaxBadShare != cfg.MaxBadShare:
+		return nil, fmt.Errorf("data: share of bad samples must be in [0, 1] (got %g)", cfg.MaxBadShare)
+	case cfg.Workers < 0 || cfg.Prefetch < 0 || cfg.Overfit < 0:
+		return nil, fmt.Errorf("data: workers, prefetch and overfit must be >= 0 (got %d, %d, %d)", cfg.Workers, cfg.Prefetch, cfg.Overfit)
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Prefetch == 0 {
+		cfg.Prefetch = 2
+	}
+	if cfg.Overfit > 0 {
+		var err error
+		if stream, err = Overfit(stream, cfg.Overfit); err != nil {
+			return nil, err
+		}
+	}
+	if n := stream.EpochSamples(); n <= 0 || cfg.DropLast && n < cfg.BatchSize {
+		return nil, fmt.Errorf("data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or data.drop_last = false", n, cfg.BatchSize)
+	}
+	return &Loader{stream: stream, tok: tok, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+2)}, nil
+}
+
+// Start begins (or begins again) at a position: 0 for a new run, the saved
+// Position for a resumed one.
+func (l *Loader) Start(position uint64) {
+	l.stop()
+	l.pos, l.failed = position, nil
+	if !l.closed {
+		l.run = l.startPrefetch(position)
+	}
+}
+
+// Position is the counter of the next sample to be consumed: what a checkpoint
+// keeps. It does not count what is only prefetched.
+func (l *Loader) Position() uint64 { return l.pos }
+
+// Epochs is the position in epochs.
+func (l *Loader) Epochs() float64 {
+	return float64(l.pos) / float64(l.stream.EpochSamples())
+}
+
+// Next returns the next batch. It fails when ctx ends, after Close, and with a
+// *BadShareError when too much of the data is bad; that failure stays.
+func (l *Loader) Next(ctx context.Context) (*Batch, error) {
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if l.failed != nil {
+		return nil, l.failed
+	}
+	if l.run == nil {
+		l.Start(l.pos)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-l.run.out:
+		l.count(r)
+		if r.err != nil {
+			l.failed = r.err
+			l.stop()
+			return nil, r.err
+		}
+		l.pos = r.batch.End
+		return r.batch, nil
+	}
+}
+
+// Recycle gives a batch back for reuse. The caller must not touch it again.
+func (l *Loader) Recycle(b *Batch) {
+	if b == nil || len(b.Images) != l.cfg.BatchSize*l.rowSize() || len(b.Tokens) != l.cfg.BatchSize*l.cfg.Tokens {
+		return
+	}
+	select {
+	case l.pool <- b:
+	default:
+	}
+}
+
+// Close ends the workers. It may be called more than once.
+func (l *Loader) Close() error {
+	l.stop()
+	l.closed = true
+	return nil
+}
+
+// Bad returns how many samples were read and how many of them were bad since
+// the loader was made, up to the last batch that Next returned, and the first
+// reasons.
+func (l *Loader) Bad() (bad, read uint64, examples []BadSample) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bad, l.read, append([]BadSample(nil), l.examples...)
+}
+
+func (l *Loader) count(r result) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read, l.bad = r.read, r.bad
+	l.examples = append(l.examples, r.examples...)
+	l.examples = l.examples[:min(len(l.examples), maxExamples)]
+}
+
+func (l *Loader) stop() {
+	if l.run != nil {
+		l.run.stop()
+		l.run = nil
+	}
+}
+
+func (l *Loader) rowSize() int { return 3 * l.cfg.ImageSize * l.cfg.ImageSize }
+
+// batch takes a recycled batch or makes one.
+func (l *Loader) batch() *Batch {
+	select {
+	case b := <-l.pool:
+		return b
+	default:
+	}
+	n := l.cfg.BatchSize
+	return &Batch{
+		Size:     n,
+		Images:   make([]float32, n*l.rowSize()),
+		Tokens:   make([]int32, n*l.cfg.Tokens),
+		Lengths:  make([]int32, n),
+		ImageIDs: make([]int64, n),
+		IDs:      make([]int32, n),
+		Captions: make([]string, n),
+	}
+}

@@ -1,0 +1,224 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// letters is a tokenizer of one token per byte: enough to see padding and cuts.
+type letters struct{}
+
+func (letters) Encode(s string, n int) []int32 {
+	ids := []int32{2}
+	for i := 0; i < len(s) && len(ids) < n; i++ {
+		ids = append(ids, int32(s[i]))
+	}
+	return ids
+}
+
+// numbered is a stream whose sample c shows the number c; bad counters fail.
+type numbered struct {
+	epoch int
+	bad   func(c uint64) bool
+}
+
+func (n numbered) EpochSamples() int { return n.epoch }
+
+func (n numbered) Sample(c uint64, dst []float32) (string, int64, error) {
+	if n.bad != nil && n.bad(c) {
+		return "", 0, fmt.Errorf("sample %d is broken", c)
+	}
+	for i := range dst {
+		dst[i] = float32(c)
+	}
+	return fmt.Sprint("n", c), int64(c), nil
+}
+
+// counters reads n batches and returns the counters in each.
+func counters(t *testing.T, l *Loader, n int) [][]int64 {
+	t.Helper()
+	var all [][]int64
+	for range n {
+		b, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, slices.Clone(b.ImageIDs))
+		l.Recycle(b)
+	}
+	return all
+}
+
+func newLoader(t *testing.T, s Stream, cfg LoaderConfig) *Loader {
+	t.Helper()
+	l, err := NewLoader(s, letters{}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func TestLoaderOrderSkipsBadSamples(t *testing.T) {
+	s := numbered{epoch: 10, bad: func(c uint64) bool { return c%5 == 1 }}
+	for _, workers := range []int{1, 2, 7} {
+		l := newLoader(t, s, LoaderConfig{BatchSize: 3, Tokens: 4, ImageSize: 2, Workers: workers, MaxBadShare: 0.5})
+		got := counters(t, l, 4)
+		want := [][]int64{{0, 2, 3}, {4, 5, 7}, {8, 9, 10}, {12, 13, 14}}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%d workers: batches of %v, want %v", workers, got, want)
+		}
+		if l.Position() != 15 {
+			t.Errorf("position %d, want 15", l.Position())
+		}
+		bad, read, ex := l.Bad()
+		if bad != 3 || read != 15 || len(ex) != 3 || ex[1].Counter != 6 {
+			t.Errorf("%d bad of %d with examples %v, want 3 of 15", bad, read, ex)
+		}
+	}
+}
+
+func TestLoaderDropLast(t *testing.T) {
+	l := newLoader(t, numbered{epoch: 5}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 1, DropLast: true})
+	if got, want := fmt.Sprint(counters(t, l, 4)), "[[0 1] [2 3] [5 6] [7 8]]"; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	l.Start(4)
+	if got, want := fmt.Sprint(counters(t, l, 1)), "[[5 6]]"; got != want {
+		t.Errorf("from 4: got %v, want %v", got, want)
+	}
+	if _, err := NewLoader(numbered{epoch: 1}, letters{}, LoaderConfig{BatchSize: 2, Tokens: 1, ImageSize: 1, DropLast: true}); err == nil {
+		t.Error("an epoch smaller than a batch must fail with DropLast")
+	}
+	// One bad sample leaves too few for a batch in every epoch.
+	l = newLoader(t, numbered{epoch: 2, bad: func(c uint64) bool { return c%2 == 0 }}, LoaderConfig{BatchSize: 2, Tokens: 1, ImageSize: 1, DropLast: true, MaxBadShare: 1})
+	if _, err := l.Next(context.Background()); err == nil {
+		t.Error("no error although no epoch fills a batch")
+	}
+}
+
+func TestLoaderOverfit(t *testing.T) {
+	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 1, Overfit: 3})
+	if got, want := fmt.Sprint(counters(t, l, 3)), "[[0 1] [2 0] [1 2]]"; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestLoaderStopsAtTooManyBadSamples(t *testing.T) {
+	s := numbered{epoch: 1000, bad: func(c uint64) bool { return c%4 == 0 }}
+	l := newLoader(t, s, LoaderConfig{BatchSize: 4, Tokens: 4, ImageSize: 1, MaxBadShare: 0.2})
+	var err error
+	n := 0
+	for err == nil && n < 1000 {
+		_, err = l.Next(context.Background())
+		n++
+	}
+	var share *BadShareError
+	if !errors.As(err, &share) {
+		t.Fatalf("after %d batches: %v, want a BadShareError", n, err)
+	}
+	// Bad counters 0, 4, ..., 52: the first one read at 50 reads or later is 52.
+	if share.Read != 53 || share.Bad != 14 {
+		t.Errorf("stopped at %d of %d, want 14 of 53", share.Bad, share.Read)
+	}
+	for _, want := range []string{"14 of 53", "max_bad_share = 0.2", "sample 4 is broken"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("message %q lacks %q", err, want)
+		}
+	}
+	if _, again := l.Next(context.Background()); again != err {
+		t.Errorf("the failure must stay, got %v", again)
+	}
+	l = newLoader(t, s, LoaderConfig{BatchSize: 4, Tokens: 4, ImageSize: 1})
+	if _, err := l.Next(context.Background()); !errors.As(err, &share) || share.Read != 1 {
+		t.Errorf("share 0: got %v, want to stop at the first bad sample", err)
+	}
+}
+
+func TestLoaderResumesExactly(t *testing.T) {
+	w, err := scenes.New(scenes.Config{ValSamples: 10, TestSamples: 10}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: transform.Train{Size: 32, ScaleMin: 0.5, Ops: 2, Level: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := LoaderConfig{BatchSize: 4, Tokens: 12, ImageSize: 32, Workers: 3}
+	key := func(b *Batch) string {
+		return fmt.Sprint(b.Counter, b.End, b.Captions, b.Tokens, b.Lengths, b.IDs, b.Images[:50], b.Images[len(b.Images)-50:])
+	}
+	var all []string
+	var at []uint64
+	l := newLoader(t, stream, cfg)
+	l.Start(0)
+	for range 8 {
+		at = append(at, l.Position())
+		b, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, key(b))
+		l.Recycle(b)
+	}
+	cfg.Workers = 1
+	for i, pos := range at {
+		r := newLoader(t, stream, cfg)
+		r.Start(pos)
+		b, err := r.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key(b) != all[i] {
+			t.Errorf("batch %d differs when started at %d", i, pos)
+		}
+		r.Close()
+	}
+}
+
+func TestLoaderReusesMemory(t *testing.T) {
+	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 8, Tokens: 8, ImageSize: 64, Workers: 1})
+	seen := map[*Batch]bool{}
+	for range 50 {
+		b, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[b] = true
+		l.Recycle(b)
+	}
+	if len(seen) > 5 {
+		t.Errorf("%d batches were allocated for 50 steps", len(seen))
+	}
+}
+
+func TestLoaderPaddingAndEnd(t *testing.T) {
+	l := newLoader(t, numbered{epoch: 4}, LoaderConfig{BatchSize: 2, Tokens: 5, ImageSize: 1})
+	l.Start(9)
+	b, err := l.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int32{2, 'n', '9', 0, 0, 2, 'n', '1', '0', 0}; !slices.Equal(b.Tokens, want) {
+		t.Errorf("tokens %v, want %v", b.Tokens, want)
+	}
+	if !slices.Equal(b.Lengths, []int32{3, 4}) || b.Counter != 9 || b.End != 11 || b.Epoch != 11.0/4 || b.Size != 2 {
+		t.Errorf("got %+v", b)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := l.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	l.Close()
+	if _, err := l.Next(context.Background()); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package data
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/rng"
+)
+
+// SceneStream is the endless training stream of a procedural world. The id of a
+// sample is its counter: no picture comes twice.
+type SceneStream struct {
+	world *scenes.World
+	cfg   TrainConfig
+	epoch int
+	plain bool // no augmentation: render at the final size
+	pool  sync.Pool
+}
+
+var _ Stream = (*SceneStream)(nil)
+
+// NewSceneStream returns the training stream of w. epochSamples samples count as
+// one epoch. cfg.Pairs has no meaning here.
+func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneStream, error) {
+	if epochSamples <= 0 {
+		return nil, fmt.Errorf("data: samples of an epoch must be > 0 (got %d)", epochSamples)
+	}
+	size := cfg.Transform.Size
+	if size <= 0 {
+		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", size)
+	}
+	t := cfg.Transform
+	s := &SceneStream{world: w, cfg: cfg, epoch: epochSamples}
+	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0
+	s.pool.New = func() any { return transform.NewImage(size, size) }
+	return s, nil
+}
+
+// EpochSamples is the number of samples that count as one epoch.
+func (s *SceneStream) EpochSamples() int { return s.epoch }
+
+// Sample draws scene c, in a phrasing and with an augmentation of its own.
+func (s *SceneStream) Sample(c uint64, dst []float32) (string, int64, error) {
+	scene := s.world.Train(c)
+	img := s.pool.Get().(*transform.Image)
+	defer s.pool.Put(img)
+	if len(dst) != len(img.Pix) {
+		return "", 0, fmt.Errorf("data: a scene of %d pixels a side has %d values (got room for %d)", img.W, len(img.Pix), len(dst))
+	}
+	scene.RenderRGB(img.Pix, img.W)
+	if s.plain {
+		transform.Normalize(img, dst)
+	} else if err := s.cfg.Transform.Apply(img, rng.New(s.cfg.Seed, rng.Augment, c), dst); err != nil {
+		return "", 0, err
+	}
+	caption := CleanCaption(scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
+	return caption, int64(c & (1<<63 - 1)), nil
+}
+
+// SceneSet is a fixed split of a procedural world as a Dataset: one image and
+// its canonical caption per scene.
+type SceneSet struct {
+	name string
+	size int
+	n    int
+	at   func(i int) scenes.Scene
+}
+
+var _ Dataset = (*SceneSet)(nil)
+
+// NewSceneSet returns the split "val" or "test" of w with pictures of size x
+// size pixels.
+func NewSceneSet(w *scenes.World, split string, size int) (*SceneSet, error) {
+	if size <= 0 {
+		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", size)
+	}
+	switch split {
+	case "val":
+		return &SceneSet{split, size, w.NumVal(), w.Val}, nil
+	case "test":
+		return &SceneSet{split, size, w.NumTest(), w.Test}, nil
+	}
+	return nil, fmt.Errorf("data: scenes have no fixed split %q: use val or test", split)
+}
+
+// Len is the number of scenes.
+func (s *SceneSet) Len() int { return s.n }
+
+// Captions returns the caption that identifies scene i.
+func (s *SceneSet) Captions(i int) []string { return []string{s.at(i).Caption(nil)} }
+
+// ImageID is the index of the scene.
+func (s *SceneSet) ImageID(i int) int64 { return int64(i) }
+
+// Name says which scene i is.
+func (s *SceneSet) Name(i int) string { return fmt.Sprintf("scenes/%s/%d", s.name, i) }
+
+// Image renders scene i.
+func (s *SceneSet) Image(i int) (*transform.Image, error) {
+	m := transform.NewImage(s.size, s.size)
+	s.at(i).RenderRGB(m.Pix, s.size)
+	return m, nil
+}
+
+// SceneCaptions returns the captions of the first n training scenes in all
+// phrasings: what a vocabulary is learned from.
+func SceneCaptions(w *scenes.World, n int) []string {
+	var all []string
+	for i := range n {
+		for _, c := range w.Train(uint64(i)).Captions() {
+			all = append(all, CleanCaption(c, 0))
+		}
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+package transform
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+)
+
+// Mean and Std normalise the channels R, G, B of values in [0, 1] (CLIP's
+// statistics; reference 1.9.9).
+var (
+	Mean = [3]float32{0.48145466, 0.4578275, 0.40821073}
+	Std  = [3]float32{0.26862954, 0.26130258, 0.27577711}
+)
+
+// Train is the training pipeline: random resized crop to Size x Size, random
+// flip, RandAugment, normalise (reference 1.9.6).
+type Train struct {
+	Size     int     // side of the output
+	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no crop, the whole image is resized
+	Flip     bool    // mirror every second image
+	Ops      int     // operations of RandAugment; 0: none
+	Level    int     // strength of RandAugment, 0 to 10
+}
+
+// Eval is the evaluation pipeline: resize to exactly Size x Size, whatever the
+// aspect ratio, and normalise (reference 1.9.8).
+type Eval struct {
+	Size int // side of the output
+}
+
+// scratch is the memory of one run of a pipeline.
+type scratch struct {
+	resizer
+	a, b Image
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Apply writes the augmented, normalised image to dst, planar (3, Size, Size).
+// img is not changed. The result depends on img, t and the state of r only.
+func (t Train) Apply(img *Image, r *rand.Rand, dst []float32) error {
+	if err := ready(img, t.Size, dst); err != nil {
+		return err
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	box := Rect{0, 0, img.W, img.H}
+	if t.ScaleMin > 0 && t.ScaleMin < 1 {
+		box = RandomCrop(r, img.W, img.H, t.ScaleMin)
+	}
+	s.resize(&s.a, img, box, t.Size, t.Size)
+	if t.Flip && r.Float64() < 0.5 {
+		s.a.FlipH()
+	}
+	out, _ := randAugment(r, &s.a, &s.b, t.Ops, t.Level)
+	Normalize(out, dst)
+	return nil
+}
+
+// Apply writes the resized, normalised image to dst, planar (3, Size, Size).
+// The generator is not used and may be nil.
+func (e Eval) Apply(img *Image, _ *rand.Rand, dst []float32) error {
+	if err := ready(img, e.Size, dst); err != nil {
+		return err
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.resize(&s.a, img, Rect{0, 0, img.W, img.H}, e.Size, e.Size)
+	Normalize(&s.a, dst)
+	return nil
+}
+
+func ready(img *Image, size int, dst []float32) error {
+	if size <= 0 {
+		return fmt.Errorf("transform: size must be positive (got %d)", size)
+	}
+	if len(dst) != 3*size*size {
+		return fmt.Errorf("transform: the output of an image of %dx%d has %d values (got %d)", size, size, 3*size*size, len(dst))
+	}
+	return img.check()
+}
+
+// normal[c][v] is the normalised value of the byte v in channel c.
+var normal = func() (t [3][256]float32) {
+	for c := range t {
+		for v := range t[c] {
+			x := float32(v) / 255
+			t[c][v] = (x - Mean[c]) / Std[c]
+		}
+	}
+	return t
+}()
+
+// Normalize writes (v/255 - Mean) / Std of every value of m to dst, planar
+// (3, H, W).
+func Normalize(m *Image, dst []float32) {
+	n := m.W * m.H
+	r, g, b := dst[:n], dst[n:2*n], dst[2*n:3*n]
+	for i := range r {
+		p := m.Pix[3*i : 3*i+3 : 3*i+3]
+		r[i], g[i], b[i] = normal[0][p[0]], normal[1][p[1]], normal[2][p[2]]
+	}
+}
+
+// Denormalize is the inverse of Normalize: the w x h image that a planar
+// (3, h, w) tensor shows, rounded and cut to bytes.
+func Denormalize(src []float32, w, h int) (*Image, error) {
+	if w <= 0 || h <= 0 || len(src) != 3*w*h {
+		return nil, fmt.Errorf("transform: %d values are no planar image of %dx%d: want %d", len(src), w, h, 3*w*h)
+	}
+	m := NewImage(w, h)
+	for c := 0; c < 3; c++ {
+		for i, v := range src[c*w*h : (c+1)*w*h] {
+			m.Pix[3*i+c] = uint8(min(max((v*Std[c]+Mean[c])*255+0.5, 0), 255))
+		}
+	}
+	return m, nil
+}
