@@ -1,0 +1,63 @@
+package runlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Names inside a run folder.
+const (
+	ConfigFile      = "config.toml"
+	EnvironmentFile = "environment.json"
+	MetricsFile     = "metrics.jsonl"
+	ReportFile      = "report.html"
+	CheckpointsDir  = "checkpoints"
+)
+
+// Prepare makes the run folder dir and writes the resolved configuration and the
+// environment into it, before the first step.
+func Prepare(dir string, configTOML []byte, env Environment) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("runlog: %w: choose another folder with --out", err)
+	}
+	raw, err := json.MarshalIndent(env, "", "  ")
+	if err != nil {
+		return fmt.Errorf("runlog: environment: %w", err)
+	}
+	if err := WriteFile(filepath.Join(dir, EnvironmentFile), append(raw, '\n')); err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, ConfigFile), configTOML)
+}
+
+// WriteFile writes the file at path atomically: a reader, or a run that resumes
+// after a kill, sees the old content or the new, never a part.
+func WriteFile(path string, content []byte) error {
+	if err := writeAtomic(path, func(w io.Writer) error { _, err := w.Write(content); return err }); err != nil {
+		return fmt.Errorf("runlog: write %s: %w", path, err)
+	}
+	return nil
+}
+
+func writeAtomic(path string, fill func(w io.Writer) error) (err error) {
+	temp := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
+	f, err := os.Create(temp)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp))
+		}
+	}()
+	b := bufio.NewWriter(f)
+	if err := errors.Join(fill(b), b.Flush(), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
