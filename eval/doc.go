@@ -1,0 +1,41 @@
+// Package eval computes retrieval metrics from scores. It knows nothing of
+// models: scores come as numbers, row by row, and everything is a pure function
+// of them.
+//
+// Letters: N images, T texts, k candidates.
+//
+//	corr, err := eval.NewCorrespondence(imageIDs, textIDs)
+//	ranks, err := eval.Rank(corr, 256, func(row, n int, dst []float32) error {
+//		// dst is n x T: scores of images row..row+n-1 against all texts
+//	})
+//	m := ranks.Metrics()
+//	fmt.Print(eval.Table([]eval.Result{{Name: "cosine", Metrics: m}}, corr.Chance()))
+//
+// # Ranks and ties
+//
+// Ranks inside the package count from 0. The rank of a text query is the number
+// of images before its own; the rank of an image query is the number of texts
+// of other images before the best of its own texts (reference behaviour of
+// ALBEF and VSE++: the best rank over an image's captions).
+//
+// A candidate whose score equals that of the positive counts as before it. A
+// model that gives every pair the same score therefore has R@1 = 0 wherever
+// there is a wrong candidate at all; sorting and searching for the positive
+// would report whatever the sort does with ties. An image's own texts never
+// stand before each other. NaN is an error that names the cell; infinities are
+// ordinary scores.
+//
+// # Metrics
+//
+// R@k is the percentage of queries with rank < k. Mean and median rank count
+// from 1; the median is floor(median of the 0-based ranks) + 1 as in VSE++.
+// rsum is the sum of the six recalls, txt_r_mean the mean of the three image to
+// text recalls, img_r_mean that of text to image, r_mean the mean of both.
+//
+// # Chunks
+//
+// The N x T matrix is never held: [Ranker] reads it in two passes of row
+// blocks, in any order and of any height. The first pass remembers the score of
+// each text with its own image, the second counts. Both passes must deliver the
+// same bits, which is checked at the positives.
+package eval

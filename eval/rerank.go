@@ -1,0 +1,136 @@
+package eval
+
+import "fmt"
+
+// Candidates holds the best candidates of every query by the first score, the
+// best first: higher scores first, among equal scores wrong candidates before
+// positives, then lower indices. So a query's best positive is among its k
+// candidates exactly when its rank is below k.
+type Candidates struct {
+	Texts  [][]int // per image
+	Images [][]int // per text
+}
+
+// Candidates returns the lists that were kept; nil when NewRanker was told to
+// keep none. Every row must have been fed to Count.
+func (r *Ranker) Candidates() *Candidates {
+	if r.topTexts == nil {
+		return nil
+	}
+	c := &Candidates{Texts: make([][]int, len(r.topTexts)), Images: make([][]int, len(r.topImages))}
+	for i := range r.topTexts {
+		c.Texts[i] = r.topTexts[i].sorted()
+	}
+	for j := range r.topImages {
+		c.Images[j] = r.topImages[j].sorted()
+	}
+	return c
+}
+
+// PairScorer scores candidates with a slower model, such as the matching head
+// on fused tokens. dst has the length of the candidate list.
+type PairScorer interface {
+	// ScoreTexts scores texts for one image.
+	ScoreTexts(image int, texts []int, dst []float32) error
+	// ScoreImages scores images for one text.
+	ScoreImages(text int, images []int, dst []float32) error
+}
+
+// Rerank returns the ranks after the candidates were scored again (ALBEF,
+// evaluation step two). The new score alone orders them, the first score is not
+// added. Each direction has its own lists, so one pair can be scored twice.
+//
+// Candidates outside a query's list stay behind all candidates inside, in the
+// order of the first score: a query with no positive in its list keeps its
+// first rank, which is k or more. The reference fills those cells with -100 and
+// sorts; ranks of queries with a positive in the list are the same there, ranks
+// of the others depend on its sort. R@k of both agree for k up to the length of
+// the lists.
+func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer) (*Ranks, error) {
+	out := &Ranks{I2T: make([]int, c.NumImages()), T2I: make([]int, c.NumTexts())}
+	var scores []float32
+	for i, texts := range cand.Texts {
+		scores = resize(scores, len(texts))
+		if err := scorer.ScoreTexts(i, texts, scores); err != nil {
+			return nil, err
+		}
+		if k := firstNaN(scores); k >= 0 {
+			return nil, fmt.Errorf("eval: second score of image %d and text %d is NaN: look for the first NaN in the fused features", i, texts[k])
+		}
+		rank, ok := rankInList(scores, func(k int) bool { return c.imageOf[texts[k]] == i })
+		if !ok {
+			rank = first.I2T[i]
+		}
+		out.I2T[i] = rank
+	}
+	for j, images := range cand.Images {
+		scores = resize(scores, len(images))
+		if err := scorer.ScoreImages(j, images, scores); err != nil {
+			return nil, err
+		}
+		if k := firstNaN(scores); k >= 0 {
+			return nil, fmt.Errorf("eval: second score of image %d and text %d is NaN: look for the first NaN in the fused features", images[k], j)
+		}
+		rank, ok := rankInList(scores, func(k int) bool { return images[k] == c.imageOf[j] })
+		if !ok {
+			rank = first.T2I[j]
+		}
+		out.T2I[j] = rank
+	}
+	return out, nil
+}
+
+// RankAndRerank ranks by source, keeps the topK candidates of each query, has
+// them scored again and returns both ranks.
+func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer PairScorer) (first, second *Ranks, err error) {
+	if topK < 1 {
+		return nil, nil, fmt.Errorf("eval: topK must be > 0 to re-rank (got %d)", topK)
+	}
+	r, err := runRanker(c, chunk, topK, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	if first, err = r.Ranks(); err != nil {
+		return nil, nil, err
+	}
+	second, err = Rerank(c, first, r.Candidates(), scorer)
+	return first, second, err
+}
+
+// rankInList counts the wrong candidates at or above the best positive. It
+// reports false when the list has no positive.
+func rankInList(scores []float32, own func(k int) bool) (int, bool) {
+	best := -1
+	for k := range scores {
+		if own(k) && (best < 0 || scores[k] > scores[best]) {
+			best = k
+		}
+	}
+	if best < 0 {
+		return 0, false
+	}
+	rank := 0
+	for k, s := range scores {
+		if s >= scores[best] && !own(k) {
+			rank++
+		}
+	}
+	return rank, true
+}
+
+// firstNaN returns the index of the first NaN, -1 without one.
+func firstNaN(scores []float32) int {
+	for k, s := range scores {
+		if s != s {
+			return k
+		}
+	}
+	return -1
+}
+
+func resize(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}

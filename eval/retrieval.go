@@ -1,0 +1,88 @@
+package eval
+
+import "sort"
+
+// Direction holds the metrics of one direction of retrieval.
+type Direction struct {
+	R1, R5, R10 float64 // percent of queries with a positive among the first 1, 5, 10
+	MeanRank    float64 // from 1
+	MedianRank  float64 // from 1
+}
+
+// RecallMean is the mean of R@1, R@5 and R@10.
+func (d Direction) RecallMean() float64 { return (d.R1 + d.R5 + d.R10) / 3 }
+
+// Metrics holds the metrics of both directions.
+type Metrics struct {
+	I2T Direction // image queries, texts retrieved ("text retrieval")
+	T2I Direction // text queries, images retrieved ("image retrieval")
+}
+
+// RSum is the sum of the six recalls.
+func (m Metrics) RSum() float64 {
+	return m.I2T.R1 + m.I2T.R5 + m.I2T.R10 + m.T2I.R1 + m.T2I.R5 + m.T2I.R10
+}
+
+// RMean is the mean of the recalls of both directions, by which checkpoints are
+// chosen on the validation split.
+func (m Metrics) RMean() float64 { return (m.I2T.RecallMean() + m.T2I.RecallMean()) / 2 }
+
+// Map returns the metrics under the names of metrics.jsonl, without prefix.
+func (m Metrics) Map() map[string]float64 {
+	return map[string]float64{
+		"i2t_r1": m.I2T.R1, "i2t_r5": m.I2T.R5, "i2t_r10": m.I2T.R10,
+		"i2t_mean_rank": m.I2T.MeanRank, "i2t_median_rank": m.I2T.MedianRank,
+		"t2i_r1": m.T2I.R1, "t2i_r5": m.T2I.R5, "t2i_r10": m.T2I.R10,
+		"t2i_mean_rank": m.T2I.MeanRank, "t2i_median_rank": m.T2I.MedianRank,
+		"rsum":       m.RSum(),
+		"txt_r_mean": m.I2T.RecallMean(),
+		"img_r_mean": m.T2I.RecallMean(),
+		"r_mean":     m.RMean(),
+	}
+}
+
+// Metrics returns the metrics of the ranks.
+func (r *Ranks) Metrics() Metrics {
+	return Metrics{I2T: direction(r.I2T), T2I: direction(r.T2I)}
+}
+
+// direction summarises 0-based ranks.
+func direction(ranks []int) Direction {
+	n := len(ranks)
+	if n == 0 {
+		return Direction{}
+	}
+	sorted := append([]int(nil), ranks...)
+	sort.Ints(sorted)
+	sum := 0
+	for _, r := range sorted {
+		sum += r
+	}
+	recall := func(k int) float64 { return 100 * float64(sort.SearchInts(sorted, k)) / float64(n) }
+	return Direction{
+		R1: recall(1), R5: recall(5), R10: recall(10),
+		MeanRank:   float64(sum)/float64(n) + 1,
+		MedianRank: float64((sorted[(n-1)/2]+sorted[n/2])/2) + 1,
+	}
+}
+
+// mean returns the mean of each metric over several results.
+func mean(all []Metrics) Metrics {
+	avg := func(of func(m *Metrics) *Direction) Direction {
+		var d Direction
+		w := 1 / float64(len(all))
+		for i := range all {
+			x := of(&all[i])
+			d.R1 += w * x.R1
+			d.R5 += w * x.R5
+			d.R10 += w * x.R10
+			d.MeanRank += w * x.MeanRank
+			d.MedianRank += w * x.MedianRank
+		}
+		return d
+	}
+	return Metrics{
+		I2T: avg(func(m *Metrics) *Direction { return &m.I2T }),
+		T2I: avg(func(m *Metrics) *Direction { return &m.T2I }),
+	}
+}
