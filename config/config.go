@@ -43,7 +43,7 @@ type Data struct {
 	ValFiles   []string `toml:"val_files"`   // validation lists of kind captions
 	TestFiles  []string `toml:"test_files"`  // test lists of kind captions
 	File       string   `toml:"file"`        // the dataset_*.json of kind karpathy
-	ImageRoot  string   `toml:"image_root"`  // folder of the images, below root unless absolute; empty: root
+	ImageRoot  string   `toml:"image_root"`  // folder of the images of kind karpathy, below root unless absolute; empty: root
 
 	Scenes Scenes `toml:"scenes"`
 
@@ -54,7 +54,7 @@ type Data struct {
 	Vocab          string  `toml:"vocab"`             // vocab.txt or tokenizer.json; empty: learned from the training captions
 	VocabSize      int     `toml:"vocab_size"`        // largest size of a learned vocabulary
 	Workers        int     `toml:"workers"`           // goroutines that read and transform samples; 0: as many as threads
-	Prefetch       int     `toml:"prefetch"`          // batches prepared ahead
+	Prefetch       int     `toml:"prefetch"`          // batches prepared ahead; 0: 2
 	CropScaleMin   float64 `toml:"crop_scale_min"`    // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
 	Flip           bool    `toml:"flip"`              // random horizontal flip
 	RandAugmentOps int     `toml:"randaugment_ops"`   // N of RandAugment; 0 switches it off

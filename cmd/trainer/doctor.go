@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+func newDoctorCommand() *cobra.Command {
+	var out outputFlags
+	var options kernel.Options
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Show the matrix libraries found, the threads and the speed of a matrix product",
+		Long: `doctor shows which matrix libraries were found and which one "auto" takes, measures a
+single-precision matrix product of the size of a transformer layer, and says what to
+install when something faster could be had.`,
+		Example: `  trainer doctor
+  trainer doctor --backend builtin --threads 1
+  trainer doctor --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			d, err := examine(options)
+			if err != nil {
+				return err
+			}
+			if out.json {
+				return printJSON(c.OutOrStdout(), d)
+			}
+			d.print(c.OutOrStdout())
+			return nil
+		},
+	}
+	out.add(c)
+	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, builtin or plain")
+	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors")
+	return c
+}
+
+// diagnosis is what doctor reports.
+type diagnosis struct {
+	Version  string    `json:"version"`
+	System   string    `json:"system"`
+	CPUs     int       `json:"cpus"`
+	Threads  int       `json:"threads"`
+	Engine   string    `json:"engine"`
+	Backends []backend `json:"backends"`
+	GEMM     gemm      `json:"gemm"`
+}
+
+type backend struct {
+	Name     string   `json:"name"`
+	Found    bool     `json:"found"`
+	Version  string   `json:"version,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+	Install  string   `json:"install,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// gemm is the measured speed of C (M x N) = A (M x K) B (K x N) in float32.
+type gemm struct {
+	M      int     `json:"m"`
+	N      int     `json:"n"`
+	K      int     `json:"k"`
+	GFLOPS float64 `json:"gflops"`
+}
+
+// examine probes the libraries and measures the one that options select.
+func examine(options kernel.Options) (diagnosis, error) {
+	d := diagnosis{
+		Version: version(),
+		System:  runtime.GOOS + "/" + runtime.GOARCH,
+		CPUs:    runtime.NumCPU(),
+		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
+		GEMM: gemm{M: 1576, N: 768, K: 768},
+	}
+	for _, b := range kernel.Probe() {
+		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
+	}
+	e, err := kernel.New(options)
+	if err != nil {
+		return d, err
+	}
+	defer e.Close()
+	d.Threads, d.Engine = e.Threads(), e.Describe()
+	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, 500*time.Millisecond)
+	return d, nil
+}
+
+// print writes the diagnosis for a person.
+func (d diagnosis) print(w io.Writer) {
+	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s\n", d.Version, d.System, count(d.CPUs, "processor"))
+	for _, b := range d.Backends {
+		if b.Found {
+			fmt.Fprintf(w, "%-10s found %s %s\n", b.Name, b.Version, b.File)
+		} else {
+			fmt.Fprintf(w, "%-10s not usable: %s\n", b.Name, b.Reason)
+		}
+		for _, warning := range b.Warnings {
+			fmt.Fprintf(w, "%-10s %s\n", "", warning)
+		}
+	}
+	fmt.Fprintf(w, "in use     %s\n", d.Engine)
+	fmt.Fprintf(w, "speed      %.0f GFLOP/s for a float32 matrix product of %d x %d x %d on %s\n",
+		d.GEMM.GFLOPS, d.GEMM.M, d.GEMM.N, d.GEMM.K, count(d.Threads, "thread"))
+	for _, b := range d.Backends {
+		if !b.Found && b.Install != "" {
+			fmt.Fprintf(w, "to do      %s\n", b.Install)
+		}
+		// The list starts with the fastest; what follows one that was found is no gain.
+		if b.Found {
+			break
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// saveRun writes a run folder with one checkpoint of three parameters.
+func saveRun(t *testing.T) string {
+	t.Helper()
+	run := filepath.Join(t.TempDir(), "run [1]")
+	store, err := checkpoint.NewStore(filepath.Join(run, "checkpoints"), checkpoint.Retention{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metric := 51.25
+	snapshot := checkpoint.Snapshot{Metric: &metric, Groups: []checkpoint.Group{
+		{Name: "model", Tensors: []checkpoint.Tensor{
+			{Name: "text/w", Shape: []int{40, 30}, Data: make([]float32, 1200)},
+			{Name: "image/w", Shape: []int{2, 3}, Data: make([]float32, 6)},
+			{Name: "temperature", Data: make([]float32, 1)},
+		}},
+		{Name: "queue", Tensors: []checkpoint.Tensor{{Name: "ids", Shape: []int{4}, Data: make([]int64, 4)}}},
+	}}
+	if err := store.Save(100, snapshot); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(run, "config.toml"), []byte("[run]\nname = \"quick\"\nseed = 7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestInspect(t *testing.T) {
+	code, stdout, stderr := trainer(t, "inspect", saveRun(t))
+	if code != exitDone || stderr != "" {
+		t.Fatalf("code %d, stderr %s", code, stderr)
+	}
+	fields := map[string]bool{}
+	for line := range strings.SplitSeq(stdout, "\n") {
+		fields[strings.Join(strings.Fields(line), " ")] = true
+	}
+	for _, want := range []string{"step 100", "metric 51.25", "run.name quick", "run.seed 7",
+		"model 3 1,207 0.0", "queue 1 4 0.0",
+		"image/w 2 x 3 6", "text/w 40 x 30 1,200", "temperature - 1",
+		"image 6", "text 1,200", "total 1,207"} {
+		if !fields[want] {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+}
+
+func TestInspectJSON(t *testing.T) {
+	run := saveRun(t)
+	code, stdout, stderr := trainer(t, "inspect", "--checkpoint", filepath.Join(run, "checkpoints", "step-00000100"), "--group", "queue", "--json")
+	m := parseJSON(t, stdout)
+	tensor := m["tensors"].([]any)[0].(map[string]any)
+	if code != exitDone || stderr != "" || m["step"] != 100.0 || m["numbers"] != 4.0 || tensor["name"] != "ids" || tensor["type"] != "I64" ||
+		m["config"].(map[string]any)["run"].(map[string]any)["name"] != "quick" {
+		t.Errorf("code %d, stderr %q, stdout %s", code, stderr, stdout)
+	}
+}
+
+func TestInspectPrintConfig(t *testing.T) {
+	code, stdout, _ := trainer(t, "inspect", saveRun(t), "--print-config")
+	if code != exitDone || stdout != "[run]\nname = \"quick\"\nseed = 7\n" {
+		t.Errorf("code %d, stdout %q", code, stdout)
+	}
+}
+
+func TestInspectFailures(t *testing.T) {
+	run := saveRun(t)
+	code, stdout, stderr := trainer(t, "inspect", run, "--group", "momentum")
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, `has no group "momentum": it has model, queue`) {
+		t.Errorf("unknown group: code %d, stderr %q", code, stderr)
+	}
+	file := filepath.Join(run, "checkpoints", "step-00000100", "model.safetensors")
+	if err := os.Truncate(file, 10); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr = trainer(t, "inspect", filepath.Dir(file))
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "model.safetensors") {
+		t.Errorf("truncated file: code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d: got %s", n, got)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// Exit codes of the program.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2 // bad usage or configuration
+	exitInterrupted = 130
+)
+
+// run executes one command line and returns its exit code. Results go to stdout,
+// messages and progress to stderr. A cancelled ctx asks the command to save what
+// it has and to stop.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	started := false
+	root := newRoot(&started)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !started {
+		err = usageError{err} // cobra refused the flags, the arguments or the command
+	}
+	return report(ctx, err, stderr)
+}
+
+// newRoot builds the command tree. started is set when a command line was
+// understood and its command begins.
+func newRoot(started *bool) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "trainer",
+		Short: "Train and evaluate models that align images and text",
+		Long: `trainer trains, evaluates and inspects models that align images and text.
+A TOML file describes a run; every key of it can be overridden with --set.`,
+		Example: `  trainer doctor                                      which libraries and how fast
+  trainer validate --config configs/quickstart.toml   every problem of a config
+  trainer data preview --config configs/quickstart.toml --out sheet.png`,
+		Version:          version(),
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
+	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newDataCommand(),
+		newDoctorCommand(),
+		newInspectCommand(),
+		newValidateCommand(),
+	)
+	return root
+}
+
+// version describes the build: module version, revision and Go version.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown build)"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]):
+			v += " " + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true" && !strings.Contains(v, "dirty"):
+			v += " modified"
+		}
+	}
+	return strings.TrimSpace(v + " " + info.GoVersion)
+}
+
+// usageError marks an error of the command line, as opposed to one of the work.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// report prints the error of a command and returns its exit code.
+func report(ctx context.Context, err error, stderr io.Writer) int {
+	var problems config.Errors
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(stderr, "trainer: interrupted")
+		return exitInterrupted
+	case errors.As(err, &problems):
+		fmt.Fprintln(stderr, problems.Error())
+		fmt.Fprintf(stderr, "trainer: the configuration has %s\n", count(len(problems), "problem"))
+		return exitUsage
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "trainer: %v\nTry: trainer --help\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "trainer: %v\n", err)
+		return exitFailed
+	}
+}
+
+// count writes a number with its noun: 1 problem, 2 problems.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// groupCommand is a command that only holds others. Unlike cobra's own, it
+// refuses a subcommand that it does not know.
+func groupCommand(use, short, example string, subs ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, s := range subs {
+		names = append(names, s.Name())
+	}
+	c := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Example: example,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs one of %s", c.CommandPath(), strings.Join(names, ", "))
+			}
+			return fmt.Errorf("%s has no command %q: it has %s", c.CommandPath(), args[0], strings.Join(names, ", "))
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	c.AddCommand(subs...)
+	return c
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/scenes"
+)
+
+// openWorld returns the procedural world that a configuration describes.
+func openWorld(cfg config.Config) (*scenes.World, error) {
+	s := cfg.Data.Scenes
+	return scenes.New(scenes.Config{
+		MinObjects:  s.MinObjects,
+		MaxObjects:  s.MaxObjects,
+		Size:        cfg.Model.Image.Size,
+		ValSamples:  s.ValSamples,
+		TestSamples: s.TestSamples,
+	}, cfg.Run.Seed)
+}
+
+// openFiles returns a split (train, val or test) of a data kind that reads files.
+func openFiles(cfg config.Config, split string) (*data.Files, error) {
+	d := cfg.Data
+	opt := data.Options{MaxPixels: d.MaxPixels}
+	switch d.Kind {
+	case "captions":
+		files := map[string][]string{"train": d.TrainFiles, "val": d.ValFiles, "test": d.TestFiles}[split]
+		if len(files) == 0 {
+			return nil, config.Errors{{Path: "data." + split + "_files", Msg: "must name at least one file",
+				Hint: "or choose another split"}}
+		}
+		return data.LoadCaptions(d.Root, files, opt)
+	case "karpathy":
+		return data.LoadKarpathy(below(d.Root, d.File), below(d.Root, d.ImageRoot), split, opt)
+	default:
+		return nil, fmt.Errorf("data.kind %q reads no files", d.Kind)
+	}
+}
+
+// openSplit returns a split of the data as a finite data set. The train split of
+// the scenes is endless and has none.
+func openSplit(cfg config.Config, split string) (data.Dataset, error) {
+	if cfg.Data.Kind != "scenes" {
+		return openFiles(cfg, split)
+	}
+	w, err := openWorld(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return data.NewSceneSet(w, split, cfg.Model.Image.Size)
+}
+
+// below joins a path to the folder it starts from, unless it is absolute.
+func below(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+func newValidateCommand() *cobra.Command {
+	var flags configFlags
+	var out outputFlags
+	var printConfig bool
+	c := &cobra.Command{
+		Use:   "validate",
+		Short: "Check a configuration and list every problem of it",
+		Long: `validate reads a configuration as train would and lists every problem of it, each with
+its place, its key and what to do. It exits with 0 when there is none and with 2 otherwise.`,
+		Example: `  trainer validate --config configs/quickstart.toml
+  trainer validate --config configs/quickstart.toml --set train.batch_size=64 --print
+  trainer validate --config my.toml --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := flags.load(c)
+			switch {
+			case out.json:
+				return validateJSON(c, cfg, err)
+			case err != nil:
+				return err
+			case printConfig:
+				text, err := cfg.Encode()
+				if err != nil {
+					return err
+				}
+				_, err = c.OutOrStdout().Write(text)
+				return err
+			}
+			for _, a := range cfg.Advice() {
+				fmt.Fprintf(out.note(c), "note: %s\n", a)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: ok\n", cmp.Or(flags.file, "defaults"))
+			return nil
+		},
+	}
+	flags.add(c)
+	flags.addOut(c)
+	out.add(c)
+	c.Flags().BoolVar(&printConfig, "print", false, "print the resolved configuration as TOML")
+	return c
+}
+
+// problem is a config.Error in JSON.
+type problem struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Where   string `json:"where,omitempty"`
+	Text    string `json:"text"` // the line that a person sees
+}
+
+// validateJSON prints the outcome and passes the error on for the exit code.
+func validateJSON(c *cobra.Command, cfg config.Config, failed error) error {
+	result := struct {
+		Valid    bool           `json:"valid"`
+		Problems []problem      `json:"problems"`
+		Advice   []string       `json:"advice"`
+		Config   map[string]any `json:"config,omitempty"`
+	}{Valid: failed == nil, Problems: []problem{}, Advice: []string{}}
+
+	var list config.Errors
+	if errors.As(failed, &list) {
+		for _, e := range list {
+			result.Problems = append(result.Problems, problem{e.Path, e.Msg, e.Hint, e.Where, e.Error()})
+		}
+	}
+	if failed == nil {
+		var err error
+		if result.Config, err = configMap(cfg); err != nil {
+			return err
+		}
+		result.Advice = append(result.Advice, cfg.Advice()...)
+	}
+	if err := printJSON(c.OutOrStdout(), result); err != nil {
+		return err
+	}
+	return failed
+}
