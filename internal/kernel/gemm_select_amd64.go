@@ -1,0 +1,45 @@
+package kernel
+
+// The functions for each height and width of a tile, from gemm_tiles_amd64.s.
+var (
+	tilesAVX512 = [][2]func(*byte){
+		{gemmTileAVX512Rows1Cols1, gemmTileAVX512Rows1Cols2},
+		{gemmTileAVX512Rows2Cols1, gemmTileAVX512Rows2Cols2},
+		{gemmTileAVX512Rows3Cols1, gemmTileAVX512Rows3Cols2},
+		{gemmTileAVX512Rows4Cols1, gemmTileAVX512Rows4Cols2},
+		{gemmTileAVX512Rows5Cols1, gemmTileAVX512Rows5Cols2},
+		{gemmTileAVX512Rows6Cols1, gemmTileAVX512Rows6Cols2},
+		{gemmTileAVX512Rows7Cols1, gemmTileAVX512Rows7Cols2},
+		{gemmTileAVX512Rows8Cols1, gemmTileAVX512Rows8Cols2},
+		{gemmTileAVX512Rows9Cols1, gemmTileAVX512Rows9Cols2},
+		{gemmTileAVX512Rows10Cols1, gemmTileAVX512Rows10Cols2},
+		{gemmTileAVX512Rows11Cols1, gemmTileAVX512Rows11Cols2},
+		{gemmTileAVX512Rows12Cols1, gemmTileAVX512Rows12Cols2},
+		{gemmTileAVX512Rows13Cols1, gemmTileAVX512Rows13Cols2},
+		{gemmTileAVX512Rows14Cols1, gemmTileAVX512Rows14Cols2},
+	}
+	tilesAVX2 = [][2]func(*byte){
+		{gemmTileAVX2Rows1Cols1, gemmTileAVX2Rows1Cols2},
+		{gemmTileAVX2Rows2Cols1, gemmTileAVX2Rows2Cols2},
+		{gemmTileAVX2Rows3Cols1, gemmTileAVX2Rows3Cols2},
+		{gemmTileAVX2Rows4Cols1, gemmTileAVX2Rows4Cols2},
+		{gemmTileAVX2Rows5Cols1, gemmTileAVX2Rows5Cols2},
+		{gemmTileAVX2Rows6Cols1, gemmTileAVX2Rows6Cols2},
+	}
+)
+
+// newBuiltin returns the built-in product for the instruction set in use.
+func newBuiltin() gemmBackend {
+	t := &tiledGemm{level: cpuLevel()}
+	switch {
+	case hasAVX512:
+		t.lanes, t.masked, t.tiles = 16, true, tilesAVX512
+	case hasAVX2FMA:
+		t.lanes, t.tiles = 8, tilesAVX2
+	default:
+		return plainGemm{}
+	}
+	t.maxRows = len(t.tiles)
+	t.work.make = func() *tileWork { return new(tileWork) }
+	return t
+}
