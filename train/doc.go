@@ -1,0 +1,21 @@
+// Package train runs an optimisation: a loop that makes one step after the other
+// and calls named hooks in a fixed order.
+//
+// What a step is, the caller says by a Stepper; the parts a Stepper needs are in
+// the sub-packages: schedule (rates as functions of the step), optim (AdamW),
+// checkpoint (atomic saves), runlog (metrics and run folder).
+//
+//	out, err := train.Run(ctx, train.Config{Start: start, Total: total}, stepper,
+//		train.Metrics(perEpoch),
+//		train.Checkpoints(train.SaveConfig{EverySteps: 500, Save: save}),
+//		train.Evaluations(1000, evaluate),
+//		train.Logs(10, logger),
+//		progress.Hook())
+//	if errors.Is(err, train.ErrInterrupted) { os.Exit(130) }
+//
+// Order within a step: finite check, update (both inside Stepper.Step), metrics,
+// checkpoint, evaluation, log. So a state that is not finite is never saved.
+//
+// Only limits and saves by the minute and what is shown (time, samples per
+// second) read the clock; nothing that is computed depends on it.
+package train

@@ -1,0 +1,212 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
+)
+
+// ErrInterrupted is returned by a run that was asked to stop and has saved.
+var ErrInterrupted = errors.New("train: interrupted; continue with --resume auto")
+
+// Config says how long Run goes on and what it does about numbers that are not finite.
+type Config struct {
+	Start   int           // updates done before, by the checkpoint that was resumed
+	Total   int           // updates of the run; 0: until Limit
+	Limit   time.Duration // of Elapsed; 0: none. The step in progress is finished
+	Elapsed time.Duration // time the run took before this session
+
+	OnNaN        string // stop (also if empty), skip or rollback
+	MaxSkips     int    // skipped steps in a row that stop the run; 0: 10
+	MaxRollbacks int    // rollbacks in a session before it stops; 0: 3
+	// Rollback restores the last checkpoint after the step that follows bad updates
+	// was not finite, and returns its step. attempt counts from 1. The position in
+	// the data must stay where it is, behind the bad batch: the same data would
+	// give the same numbers again.
+	Rollback func(ctx context.Context, bad, attempt int) (step int, err error)
+
+	Now func() time.Time // nil: time.Now
+}
+
+// Outcome is what a session of a run did.
+type Outcome struct {
+	Step      int // updates done in all
+	Elapsed   time.Duration
+	Skipped   int
+	Rollbacks int
+}
+
+// Run makes steps from c.Start until c.Total or c.Limit and calls the hooks after
+// each. When ctx is cancelled it finishes the step in progress, has the hooks
+// save and log, and returns ErrInterrupted.
+func Run(ctx context.Context, c Config, s Stepper, hooks ...Hook) (out Outcome, err error) {
+	l, err := newLoop(c, s, hooks)
+	if err != nil {
+		return Outcome{Step: c.Start, Elapsed: c.Elapsed}, err
+	}
+	defer func() {
+		for _, h := range l.hooks {
+			if h.End == nil {
+				continue
+			}
+			if e := h.End(); e != nil {
+				err = errors.Join(err, fmt.Errorf("train: end of hook %s: %w", h.Name, e))
+			}
+		}
+		out = l.out
+	}()
+	for !l.done() {
+		if ctx.Err() != nil {
+			return l.out, ErrInterrupted // nothing since the last save or start
+		}
+		if err := l.step(ctx); err != nil {
+			return l.out, err
+		}
+	}
+	return l.out, nil
+}
+
+// loop is the state of Run.
+type loop struct {
+	Config
+	stepper     Stepper
+	hooks       []Hook
+	out         Outcome
+	begin       time.Time
+	skipsInARow int
+	values      map[string]float64
+}
+
+func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
+	switch {
+	case c.Total <= 0 && c.Limit <= 0:
+		return nil, errors.New("train: the run has no end: set a number of steps or a time limit")
+	case c.Start < 0 || c.Total > 0 && c.Start > c.Total:
+		return nil, fmt.Errorf("train: the checkpoint is at step %d of a run of %d: raise train.max_steps or start a new run with --resume never", c.Start, c.Total)
+	case !slices.Contains([]string{"", "stop", "skip", "rollback"}, c.OnNaN):
+		return nil, fmt.Errorf("train.on_nan: unknown policy (got %q): use stop, skip or rollback", c.OnNaN)
+	case c.OnNaN == "rollback" && c.Rollback == nil:
+		return nil, errors.New("train.on_nan: rollback needs checkpoints: set train.save_every_steps")
+	}
+	if c.MaxSkips <= 0 {
+		c.MaxSkips = 10
+	}
+	if c.MaxRollbacks <= 0 {
+		c.MaxRollbacks = 3
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	hooks = slices.Clone(hooks)
+	sort.SliceStable(hooks, func(i, j int) bool { return hooks[i].Stage < hooks[j].Stage })
+	return &loop{
+		Config: c, stepper: s, hooks: hooks, begin: c.Now(), values: map[string]float64{},
+		out: Outcome{Step: c.Start, Elapsed: c.Elapsed},
+	}, nil
+}
+
+func (l *loop) done() bool {
+	return l.Total > 0 && l.out.Step >= l.Total || l.Limit > 0 && l.out.Elapsed >= l.Limit
+}
+
+// step makes one step and calls the hooks.
+func (l *loop) step(ctx context.Context) error {
+	start := l.Now()
+	res, err := l.stepper.Step(context.WithoutCancel(ctx), l.out.Step)
+	now := l.Now()
+	l.out.Elapsed = l.Elapsed + now.Sub(l.begin)
+
+	skipped := false
+	var bad *NonFiniteError
+	switch {
+	case errors.As(err, &bad):
+		if skipped, err = l.nonFinite(ctx, bad, err); err != nil || !skipped {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("train: step %d: %w", l.out.Step, err)
+	case math.IsNaN(res.Loss) || math.IsInf(res.Loss, 0):
+		return fmt.Errorf("train: step %d: the loss is %v after an update that should not have been made: nothing is saved", l.out.Step, res.Loss)
+	default:
+		l.skipsInARow = 0
+	}
+	l.out.Step++
+	clear(l.values)
+	e := &Event{
+		Step: l.out.Step, Total: l.Total, Result: res, Values: l.values, Skipped: skipped,
+		Last: l.done(), Interrupted: ctx.Err() != nil, Now: now, Elapsed: l.out.Elapsed, StepTime: now.Sub(start),
+	}
+	return l.after(ctx, e)
+}
+
+// after calls the hooks. An interruption during a long one (an evaluation) has
+// the checkpoint and log hooks called once more, so that the step is saved.
+func (l *loop) after(ctx context.Context, e *Event) error {
+	err := l.call(ctx, e, func(Hook) bool { return true })
+	if ctx.Err() == nil {
+		return err
+	}
+	if err != nil && !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	if !e.Interrupted {
+		e.Interrupted = true
+		if err := l.call(ctx, e, func(h Hook) bool { return h.Stage == StageCheckpoint || h.Stage == StageLog }); err != nil {
+			return err
+		}
+	}
+	return ErrInterrupted
+}
+
+func (l *loop) call(ctx context.Context, e *Event, which func(Hook) bool) error {
+	for _, h := range l.hooks {
+		if h.After == nil || !which(h) {
+			continue
+		}
+		if err := h.After(ctx, e); err != nil {
+			return fmt.Errorf("train: %s after step %d: %w", h.Name, e.Step, err)
+		}
+	}
+	return nil
+}
+
+// nonFinite applies the policy to a step that was not made. It reports whether
+// the step counts as done; after a rollback it does not.
+func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (skipped bool, _ error) {
+	switch l.OnNaN {
+	case "skip":
+		l.skipsInARow++
+		if l.skipsInARow > l.MaxSkips {
+			return false, fmt.Errorf("train: %d steps in a row were not finite, which skipping cannot mend: %w", l.skipsInARow, err)
+		}
+		l.out.Skipped++
+		return true, nil
+	case "rollback":
+		if l.out.Rollbacks >= l.MaxRollbacks {
+			return false, fmt.Errorf("train: not finite again after %d rollbacks: %w", l.out.Rollbacks, err)
+		}
+		l.out.Rollbacks++
+		step, rerr := l.Rollback(ctx, bad.Step, l.out.Rollbacks)
+		if rerr != nil {
+			return false, fmt.Errorf("train: rollback failed: %w (after: %w)", rerr, err)
+		}
+		if step > l.out.Step {
+			return false, fmt.Errorf("train: rollback to step %d from the earlier step %d", step, l.out.Step)
+		}
+		l.out.Step = step
+		for _, h := range l.hooks {
+			if h.Rewind == nil {
+				continue
+			}
+			if err := h.Rewind(step); err != nil {
+				return false, fmt.Errorf("train: %s: rewind to step %d: %w", h.Name, step, err)
+			}
+		}
+		return false, nil
+	}
+	return false, err
+}

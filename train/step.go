@@ -1,0 +1,45 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Stepper makes optimisation steps.
+type Stepper interface {
+	// Step makes the update that follows step earlier ones. Before it changes
+	// anything it tests loss and gradient norm, and returns a *NonFiniteError with
+	// parameters, moments, queues and twins as they were; its position in the data
+	// does move on. ctx is not cancelled by an interruption of the run, which waits
+	// for the step in progress.
+	Step(ctx context.Context, step int) (StepResult, error)
+}
+
+// Value is a named number.
+type Value struct {
+	Name  string
+	Value float64
+}
+
+// StepResult is what a step reports.
+type StepResult struct {
+	Loss        float64
+	Parts       []Value // of the loss, in the order to print them
+	GradNorm    float64 // before clipping
+	LR          float64
+	Temperature float64       // 0 where the model has none
+	Samples     int           // of all micro-batches
+	DataWait    time.Duration // time that the step waited for data
+}
+
+// NonFiniteError reports that a step was not made because a number was not finite.
+type NonFiniteError struct {
+	Step int    // updates made before
+	What string // which number, such as "loss/itc is NaN"
+}
+
+// Error names the number and where to look.
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("train: step %d: %s: stopped before the update: lower optimizer.lr, set optimizer.clip_norm, look for the op with compute.check_nan = true, or go on with train.on_nan = \"skip\" or \"rollback\"", e.Step, e.What)
+}
