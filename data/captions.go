@@ -1,0 +1,215 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// RecordError is an entry of a data file that cannot be used.
+type RecordError struct {
+	File  string
+	Index int // of the entry, from 0; -1: the file as a whole
+	Err   error
+}
+
+// Error names the file and the entry.
+func (e *RecordError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("data: %s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("data: %s: entry %d: %v", e.File, e.Index, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// LoadCaptions reads lists of {"image": path, "caption": text or list of texts,
+// "image_id": number or text, optional} (ALBEF's format). Paths of images start
+// from root unless absolute; so do the files' own.
+//
+// Entries with the same image become one image with all their captions. Where
+// every entry has a whole number as image_id, these are the ids; else ids number
+// the distinct texts (and, without image_id, the distinct paths) from 0.
+func LoadCaptions(root string, files []string, opt Options) (*Files, error) {
+	if len(files) == 0 {
+		return nil, fmt.Errorf("data: no caption file given: set data.train_files, data.val_files or data.test_files")
+	}
+	var all []record
+	for _, name := range files {
+		path := under(root, name)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("data: caption file: %w", err)
+		}
+		recs, err := parseCaptions(path, b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, recs...)
+	}
+	return merge(root, all, opt)
+}
+
+// record is one entry of a caption file.
+type record struct {
+	file     string
+	index    int
+	image    string
+	captions []string
+	key      string // of the id, as text; "" where absent
+	number   bool   // the key is a whole number
+}
+
+func parseCaptions(file string, b []byte) ([]record, error) {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &raw); err != nil {
+		return nil, &RecordError{file, -1, fmt.Errorf("not a JSON list of entries with image and caption: %w", jsonError(err))}
+	}
+	if len(raw) == 0 {
+		return nil, &RecordError{file, -1, fmt.Errorf("the list is empty")}
+	}
+	recs := make([]record, len(raw))
+	for i, r := range raw {
+		rec, err := parseRecord(r)
+		if err != nil {
+			return nil, &RecordError{file, i, err}
+		}
+		rec.file, rec.index = file, i
+		recs[i] = rec
+	}
+	return recs, nil
+}
+
+func parseRecord(b []byte) (record, error) {
+	var e struct {
+		Image   *string         `json:"image"`
+		Caption json.RawMessage `json:"caption"`
+		ID      json.RawMessage `json:"image_id"`
+	}
+	var r record
+	if err := json.Unmarshal(b, &e); err != nil {
+		return r, jsonError(err)
+	}
+	switch {
+	case e.Image == nil:
+		return r, fmt.Errorf(`field "image" is missing: want the path of the image`)
+	case *e.Image == "":
+		return r, fmt.Errorf(`field "image" is empty: want the path of the image`)
+	case isNull(e.Caption):
+		return r, fmt.Errorf(`field "caption" is missing: want a text or a list of texts (image %q)`, *e.Image)
+	}
+	r.image = *e.Image
+	var one string
+	if err := json.Unmarshal(e.Caption, &one); err == nil {
+		r.captions = []string{one}
+	} else if err := json.Unmarshal(e.Caption, &r.captions); err != nil || hasNull(e.Caption) {
+		return r, fmt.Errorf(`field "caption" is neither a text nor a list of texts (got %s)`, cut(e.Caption))
+	}
+	if isNull(e.ID) {
+		return r, nil
+	}
+	if err := json.Unmarshal(e.ID, &r.key); err == nil {
+		if r.key == "" {
+			return r, fmt.Errorf(`field "image_id" is an empty text: leave it out or give each image its own`)
+		}
+		return r, nil
+	}
+	n, err := strconv.ParseInt(string(e.ID), 10, 64)
+	if err != nil {
+		return r, fmt.Errorf(`field "image_id" is neither a whole number nor a text (got %s)`, cut(e.ID))
+	}
+	r.key, r.number = strconv.FormatInt(n, 10), true
+	return r, nil
+}
+
+// merge makes one File of the records of each image and settles the ids.
+func merge(root string, recs []record, opt Options) (*Files, error) {
+	numbers := true
+	for _, r := range recs {
+		numbers = numbers && r.number
+	}
+	ids := map[string]int64{}
+	id := func(r record) int64 {
+		if numbers {
+			n, _ := strconv.ParseInt(r.key, 10, 64)
+			return n
+		}
+		k := "id " + r.key
+		if r.key == "" {
+			k = "path " + r.image
+		}
+		if _, ok := ids[k]; !ok {
+			ids[k] = int64(len(ids))
+		}
+		return ids[k]
+	}
+	var items []File
+	at := map[string]int{}
+	for _, r := range recs {
+		n, seen := at[r.image]
+		v := id(r)
+		if !seen {
+			at[r.image] = len(items)
+			items = append(items, File{Path: under(root, r.image), ID: v, Captions: r.captions})
+			continue
+		}
+		if items[n].ID != v {
+			return nil, &RecordError{r.file, r.index, fmt.Errorf("image %q has another image_id here than in an earlier entry: one image, one id", r.image)}
+		}
+		items[n].Captions = append(items[n].Captions[:len(items[n].Captions):len(items[n].Captions)], r.captions...)
+	}
+	return NewFiles(items, opt), nil
+}
+
+// under is path below root, unless path is absolute.
+func under(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}
+
+func isNull(b json.RawMessage) bool { return len(b) == 0 || string(b) == "null" }
+
+// hasNull reports a null in a JSON list, which decodes to "" without an error.
+func hasNull(b json.RawMessage) bool {
+	var list []*string
+	if json.Unmarshal(b, &list) != nil {
+		return true
+	}
+	for _, s := range list {
+		if s == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// cut shortens a JSON value for a message.
+func cut(b []byte) string {
+	const most = 60
+	if len(b) > most {
+		return string(b[:most]) + "..."
+	}
+	return string(b)
+}
+
+// jsonError says in the words of the file what encoding/json says in those of Go.
+func jsonError(err error) error {
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		return fmt.Errorf("broken JSON at byte %d: %s", e.Offset, strings.TrimPrefix(e.Error(), "json: "))
+	case *json.UnmarshalTypeError:
+		what := "the value"
+		if e.Field != "" {
+			what = fmt.Sprintf("field %q", e.Field)
+		}
+		return fmt.Errorf("%s has the wrong type (got a JSON %s)", what, e.Value)
+	}
+	return err
+}

@@ -1,0 +1,88 @@
+package data
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// LoadKarpathy reads one split ("train", "val" or "test") of a dataset_*.json of
+// Karpathy and Li: {"images": [{"filename", "filepath" (optional), "split",
+// "sentences": [{"raw"}], "imgid"}]}. Images lie in imageRoot, in the folder
+// filepath where given. The split "restval" (COCO) counts as train. The id of an
+// image is its imgid; without imgid, its place in the list.
+func LoadKarpathy(file, imageRoot, split string, opt Options) (*Files, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("data: Karpathy file: %w", err)
+	}
+	return parseKarpathy(file, b, imageRoot, split, opt)
+}
+
+func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) (*Files, error) {
+	switch split {
+	case "train", "val", "test":
+	default:
+		return nil, fmt.Errorf("data: unknown split %q: use train, val or test", split)
+	}
+	var doc struct {
+		Images []json.RawMessage `json:"images"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &doc); err != nil {
+		return nil, &RecordError{file, -1, fmt.Errorf(`not a Karpathy file (an object with a list "images"): %w`, jsonError(err))}
+	}
+	if len(doc.Images) == 0 {
+		return nil, &RecordError{file, -1, fmt.Errorf(`list "images" is missing or empty`)}
+	}
+	var items []File
+	ids := map[int64]int{}
+	splits := map[string]int{}
+	for i, raw := range doc.Images {
+		var e struct {
+			Filename  string `json:"filename"`
+			Filepath  string `json:"filepath"`
+			Split     string `json:"split"`
+			ID        *int64 `json:"imgid"`
+			Sentences []struct {
+				Raw *string `json:"raw"`
+			} `json:"sentences"`
+		}
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return nil, &RecordError{file, i, jsonError(err)}
+		}
+		switch {
+		case e.Filename == "":
+			return nil, &RecordError{file, i, fmt.Errorf(`field "filename" is missing`)}
+		case e.Split == "":
+			return nil, &RecordError{file, i, fmt.Errorf(`field "split" is missing (image %q)`, e.Filename)}
+		}
+		splits[e.Split]++
+		if e.Split == "restval" {
+			e.Split = "train"
+		}
+		if e.Split != split {
+			continue
+		}
+		it := File{Path: filepath.Join(imageRoot, e.Filepath, e.Filename), ID: int64(i)}
+		if e.ID != nil {
+			it.ID = *e.ID
+		}
+		if first, ok := ids[it.ID]; ok {
+			return nil, &RecordError{file, i, fmt.Errorf("imgid %d is that of entry %d already", it.ID, first)}
+		}
+		ids[it.ID] = i
+		for j, s := range e.Sentences {
+			if s.Raw == nil {
+				return nil, &RecordError{file, i, fmt.Errorf(`sentence %d lacks "raw" (image %q)`, j, e.Filename)}
+			}
+			it.Captions = append(it.Captions, *s.Raw)
+		}
+		items = append(items, it)
+	}
+	if len(items) == 0 {
+		return nil, &RecordError{file, -1, fmt.Errorf("no image of split %q (images per split: %v)", split, splits)}
+	}
+	return NewFiles(items, opt), nil
+}

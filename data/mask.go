@@ -1,0 +1,112 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Masker chooses the tokens that masked language modelling predicts (reference
+// 1.7.2): each token of a text but [CLS] with probability Prob; of those, 80%
+// become [MASK], 10% a random id of the whole vocabulary (special tokens
+// possible), 10% stay.
+type Masker struct {
+	Prob     float64
+	Vocab    int   // size of the vocabulary
+	MaskID   int32 // id of [MASK]
+	Capacity int   // most tokens predicted per batch; see MaskCapacity
+}
+
+// IgnoreLabel is the label of an entry that predicts nothing (reference 1.7.3).
+const IgnoreLabel = -100
+
+// Masked is a masked batch. Its slices are reused when it is passed to Apply
+// again.
+type Masked struct {
+	Tokens    []int32 // (B, L), the input with masks
+	Positions []int32 // (Capacity), b*L + l of each predicted token, rising; then 0
+	Labels    []int32 // (Capacity), the original id of each; then IgnoreLabel
+	Count     int     // predicted tokens, at most Capacity
+}
+
+// MaskCapacity is room for the predicted tokens of a batch of b texts of l
+// tokens that is too small about once in 1e9 batches: the mean plus six standard
+// deviations of the number chosen, rounded up to a multiple of 8, at most all
+// b*(l-1).
+func MaskCapacity(b, l int, prob float64) int {
+	n := float64(b) * float64(l-1)
+	c := int(math.Ceil((n*prob + 6*math.Sqrt(n*prob*(1-prob))) / 8))
+	return max(min(c*8, int(n)), 1)
+}
+
+// Check says what is wrong with k.
+func (k Masker) Check() error {
+	switch {
+	case !(k.Prob >= 0 && k.Prob <= 1):
+		return fmt.Errorf("data: mask probability must be in [0, 1] (got %g)", k.Prob)
+	case k.Vocab <= 0 || int(k.MaskID) >= k.Vocab || k.MaskID < 0:
+		return fmt.Errorf("data: mask id must be in the vocabulary of %d tokens (got %d)", k.Vocab, k.MaskID)
+	case k.Capacity <= 0:
+		return fmt.Errorf("data: mask capacity must be > 0 (got %d): use MaskCapacity", k.Capacity)
+	}
+	return nil
+}
+
+// Apply masks tokens, row-major (B, L) with [CLS] in column 0, of which the
+// first lengths[b] of row b are text, into m. Where more tokens are chosen than
+// Capacity, the surplus, which is the last ones, is neither masked nor
+// predicted. Where none is chosen one is drawn, so that the mean over the
+// predicted tokens exists (reference 1.7.5); Count is 0 only for a batch without
+// any token but [CLS].
+func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
+	if err := k.Check(); err != nil {
+		return err
+	}
+	if len(lengths) == 0 || len(tokens)%len(lengths) != 0 {
+		return fmt.Errorf("data: %d tokens are no batch of %d texts", len(tokens), len(lengths))
+	}
+	l := len(tokens) / len(lengths)
+	m.Tokens = append(m.Tokens[:0], tokens...)
+	m.Positions, m.Labels, m.Count = m.Positions[:0], m.Labels[:0], 0
+	candidates := 0
+	for b, n := range lengths {
+		if n < 0 || int(n) > l {
+			return fmt.Errorf("data: text %d has %d tokens of %d", b, n, l)
+		}
+		for i := 1; i < int(n); i++ {
+			candidates++
+			if r.Float64() < k.Prob && m.Count < k.Capacity {
+				k.hide(r, m, b*l+i)
+			}
+		}
+	}
+	if m.Count == 0 && candidates > 0 && k.Prob > 0 {
+		pick := r.IntN(candidates)
+		for b, n := range lengths {
+			if own := max(int(n)-1, 0); pick < own {
+				k.hide(r, m, b*l+1+pick)
+				break
+			} else {
+				pick -= own
+			}
+		}
+	}
+	for range k.Capacity - m.Count {
+		m.Positions = append(m.Positions, 0)
+		m.Labels = append(m.Labels, IgnoreLabel)
+	}
+	return nil
+}
+
+// hide makes the token at p a predicted one.
+func (k Masker) hide(r *rand.Rand, m *Masked, p int) {
+	m.Positions = append(m.Positions, int32(p))
+	m.Labels = append(m.Labels, m.Tokens[p])
+	m.Count++
+	switch u := r.Float64(); {
+	case u < 0.8:
+		m.Tokens[p] = k.MaskID
+	case u < 0.9:
+		m.Tokens[p] = int32(r.IntN(k.Vocab))
+	}
+}
