@@ -16,6 +16,9 @@ func (c Config) Advice() []string {
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))
 	}
+	if c.Data.Kind == "scenes" && (c.Data.Flip || c.Data.CropScaleMin < 1 || c.Data.RandAugmentOps > 0) {
+		list = append(list, "data.kind is scenes and images are augmented: a flip, a crop or a colour operation makes captions about places, objects and colours wrong; set data.flip = false, data.crop_scale_min = 1 and data.randaugment_ops = 0")
+	}
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 {
 		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
 	}

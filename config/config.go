@@ -207,7 +207,7 @@ type Eval struct {
 
 // Compute selects threads and kernels.
 type Compute struct {
-	Backend   string `toml:"backend"`   // auto (the fastest found) | onednn | openblas | builtin (assembly) | plain (Go)
+	Backend   string `toml:"backend"`   // auto (the fastest found) | onednn | openblas | mkl | builtin (assembly) | plain (Go)
 	Threads   int    `toml:"threads"`   // 0: all processors
 	Precision string `toml:"precision"` // fp32
 	CheckNaN  bool   `toml:"check_nan"` // name the first op that makes a NaN (slow)

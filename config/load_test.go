@@ -205,14 +205,30 @@ func TestAdvice(t *testing.T) {
 	c := Default()
 	c.Train.MaxSteps, c.Train.MaxEpochs = 100, 0
 	got := strings.Join(c.Advice(), "\n")
-	for _, want := range []string{"in_batch_weight is 0", "queue.start_steps is 0", "schedule.warmup_steps (2000)"} {
+	for _, want := range []string{"in_batch_weight is 0", "queue.start_steps is 0", "schedule.warmup_steps (2000)", "images are augmented"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %s", want, got)
 		}
 	}
 	c.Init.Checkpoint, c.Schedule.WarmupSteps = "runs/a", 10
+	c.Data.Flip, c.Data.CropScaleMin, c.Data.RandAugmentOps = false, 1, 0
 	if got := c.Advice(); len(got) != 0 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The configurations that are shipped must be valid.
+func TestShippedConfigs(t *testing.T) {
+	for _, pattern := range []string{"../configs/*.toml", "../configs/*/*.toml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if _, err := Load(f, nil); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

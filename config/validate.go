@@ -218,7 +218,7 @@ func (k *checker) eval(c Config) {
 }
 
 func (k *checker) compute(c Compute) {
-	k.oneOf("compute.backend", "auto", "onednn", "openblas", "builtin", "plain")
+	k.oneOf("compute.backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
 	k.notNegative("compute.threads")
 	k.oneOf("compute.precision", "fp32")
 }

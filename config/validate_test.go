@@ -118,7 +118,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Eval.Folds = -1 }, "eval.folds: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.RerankTop, c.Objective.ITM.Weight = 16, 0 }, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 16); re-ranking uses the matching head, which is not trained"},
 
-		{func(c *Config) { c.Compute.Backend = "mkl" }, `compute.backend: must be one of auto, onednn, openblas, builtin, plain (got "mkl")`},
+		{func(c *Config) { c.Compute.Backend = "cuda" }, `compute.backend: must be one of auto, onednn, openblas, mkl, builtin, plain (got "cuda")`},
 		{func(c *Config) { c.Compute.Threads = -1 }, "compute.threads: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Compute.Precision = "bf16" }, `compute.precision: must be one of fp32 (got "bf16")`},
 	}

@@ -37,7 +37,7 @@ install when something faster could be had.`,
 		},
 	}
 	out.add(c)
-	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, builtin or plain")
+	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, mkl, builtin or plain")
 	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors")
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/transform"
 )
 
 // openWorld returns the procedural world that a configuration describes.
@@ -51,6 +52,37 @@ func openSplit(cfg config.Config, split string) (data.Dataset, error) {
 		return nil, err
 	}
 	return data.NewSceneSet(w, split, cfg.Model.Image.Size)
+}
+
+// openStream returns the endless stream of augmented training samples. With pairs
+// every (image, caption) pair is a sample, as in retrieval fine-tuning; else every
+// image is, with one of its captions drawn at each access.
+func openStream(cfg config.Config, pairs bool) (data.Stream, error) {
+	d := cfg.Data
+	train := data.TrainConfig{
+		Seed:     cfg.Run.Seed,
+		MaxWords: d.MaxWords,
+		Pairs:    pairs,
+		Transform: transform.Train{
+			Size:     cfg.Model.Image.Size,
+			ScaleMin: d.CropScaleMin,
+			Flip:     d.Flip,
+			Ops:      d.RandAugmentOps,
+			Level:    d.RandAugmentLvl,
+		},
+	}
+	if d.Kind == "scenes" {
+		w, err := openWorld(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return data.NewSceneStream(w, d.Scenes.EpochSamples, train)
+	}
+	ds, err := openFiles(cfg, "train")
+	if err != nil {
+		return nil, err
+	}
+	return data.NewTrain(ds, train)
 }
 
 // below joins a path to the folder it starts from, unless it is absolute.

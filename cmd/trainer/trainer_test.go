@@ -56,7 +56,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"data", "preveiw"}, exitUsage, `has no command "preveiw"`},
 		{[]string{"inspect"}, exitUsage, "needs one PATH"},
 		{[]string{"inspect", t.TempDir()}, exitFailed, "no checkpoint"},
-		{[]string{"doctor", "--backend", "mkl"}, exitFailed, "mkl"},
+		{[]string{"doctor", "--backend", "cuda"}, exitFailed, "cuda"},
 	}
 	for _, r := range rows {
 		code, _, stderr := trainer(t, r.args...)

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/preview"
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+func newPreviewCommand() *cobra.Command {
+	var flags configFlags
+	var out outputFlags
+	var split, file string
+	var images, columns int
+	c := &cobra.Command{
+		Use:   "preview",
+		Short: "Draw a contact sheet of images with their captions",
+		Long: `preview draws a contact sheet of images with their captions, as a PNG file. The train
+split is shown as training sees it: cropped, flipped, augmented, one drawn caption each.
+The others are shown as they are in the source, with their first caption.`,
+		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
+  trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
+  trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if images < 1 {
+				return usageError{fmt.Errorf("--images must be > 0 (got %d)", images)}
+			}
+			if err := checkSplit(split); err != nil {
+				return err
+			}
+			cfg, err := flags.load(c)
+			if err != nil {
+				return err
+			}
+			s, err := previewSheet(c.Context(), cfg, split, images, columns)
+			if err != nil {
+				return err
+			}
+			if err := writePNG(file, s.sheet); err != nil {
+				return err
+			}
+			for _, b := range s.bad {
+				fmt.Fprintf(out.note(c), "left out: %v\n", b)
+			}
+			if out.json {
+				size := s.sheet.Bounds()
+				return printJSON(c.OutOrStdout(), map[string]any{"file": file, "split": split, "images": s.shown,
+					"left_out": len(s.bad), "width": size.Dx(), "height": size.Dy()})
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s of the %s split\n", file, count(s.shown, "image"), split)
+			return nil
+		},
+	}
+	flags.add(c)
+	out.add(c)
+	c.Flags().StringVar(&file, "out", "preview.png", "PNG `file` to write")
+	c.Flags().StringVar(&split, "split", "train", "train, val or test")
+	c.Flags().IntVar(&images, "images", 24, "number of images")
+	c.Flags().IntVar(&columns, "columns", 6, "images in a row")
+	return c
+}
+
+// sheet is a contact sheet and what is on it.
+type sheet struct {
+	sheet image.Image
+	shown int
+	bad   []error // reasons of images that could not be shown
+}
+
+// previewSheet draws up to n images of a split. Bad samples are left out.
+func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int) (*sheet, error) {
+	next, err := samples(cfg, split, &n)
+	if err != nil {
+		return nil, err
+	}
+	var s sheet
+	var images []image.Image
+	var captions []string
+	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		img, caption, err := next(i)
+		if err != nil {
+			s.bad = append(s.bad, err)
+			continue
+		}
+		images = append(images, rgb(img))
+		captions = append(captions, caption)
+	}
+	if len(images) == 0 {
+		return nil, fmt.Errorf("no image of the %s split can be shown: %w", split, cmp.Or(append(s.bad, errEmpty)...))
+	}
+	s.shown = len(images)
+	s.sheet, err = preview.ContactSheet(images, captions, columns)
+	return &s, err
+}
+
+// samples returns a function that gives sample i of a split, and lowers n to the
+// size of the split.
+func samples(cfg config.Config, split string, n *int) (func(i int) (*transform.Image, string, error), error) {
+	if split == "train" {
+		stream, err := openStream(cfg, false)
+		if err != nil {
+			return nil, err
+		}
+		*n = min(*n, stream.EpochSamples())
+		side := cfg.Model.Image.Size
+		planar := make([]float32, 3*side*side)
+		return func(i int) (*transform.Image, string, error) {
+			caption, _, err := stream.Sample(uint64(i), planar)
+			if err != nil {
+				return nil, "", err
+			}
+			img, err := transform.Denormalize(planar, side, side)
+			return img, caption, err
+		}, nil
+	}
+	ds, err := openSplit(cfg, split)
+	if err != nil {
+		return nil, err
+	}
+	*n = min(*n, ds.Len())
+	return func(i int) (*transform.Image, string, error) { return first(ds, i) }, nil
+}
+
+// first returns image i of a data set with its first caption.
+func first(ds data.Dataset, i int) (*transform.Image, string, error) {
+	img, err := ds.Image(i)
+	caption := ""
+	if c := ds.Captions(i); len(c) > 0 {
+		caption = c[0]
+	}
+	return img, caption, err
+}
+
+// rgb returns m as an image of the standard library.
+func rgb(m *transform.Image) image.Image {
+	out := image.NewNRGBA(image.Rect(0, 0, m.W, m.H))
+	for i := range m.W * m.H {
+		copy(out.Pix[4*i:], m.Pix[3*i:3*i+3])
+		out.Pix[4*i+3] = 255
+	}
+	return out
+}
+
+// writePNG writes an image so that a failure leaves no half file behind.
+func writePNG(path string, img image.Image) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".preview-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = png.Encode(f, img)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

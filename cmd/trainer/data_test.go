@@ -1,0 +1,81 @@
+package main
+
+import (
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// twoCaptions writes a captions data set with one good and one missing image and
+// returns the arguments that select it.
+func twoCaptions(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	code, _, stderr := trainer(t, "data", "preview", "--images", "1", "--set", "model.image.size=32", "--out", filepath.Join(dir, "a.png"))
+	if code != exitDone {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	list := `[{"image": "a.png", "caption": ["a sheet", "a sheet"], "image_id": 1}, {"image": "b.png", "caption": "missing", "image_id": 2}]`
+	if err := os.WriteFile(filepath.Join(dir, "list.json"), []byte(list), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.train_files=list.json",
+		"--set", "data.val_files=list.json", "--set", "model.image.size=32"}
+}
+
+func TestPreviewScenes(t *testing.T) {
+	for _, split := range []string{"train", "val", "test"} {
+		file := filepath.Join(t.TempDir(), "sheet.png")
+		code, stdout, stderr := trainer(t, "data", "preview", "--set", "model.image.size=32", "--set", "data.scenes.val_samples=20",
+			"--set", "data.scenes.test_samples=20", "--split", split, "--images", "4", "--columns", "2", "--out", file, "--json")
+		m := parseJSON(t, stdout)
+		if code != exitDone || stderr != "" || m["images"] != 4.0 || m["left_out"] != 0.0 {
+			t.Fatalf("%s: code %d, stderr %q, stdout %s", split, code, stderr, stdout)
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		img, err := png.Decode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := img.Bounds(); float64(size.Dx()) != m["width"] || float64(size.Dy()) != m["height"] || size.Dx() < 64 {
+			t.Errorf("%s: %v, want %v x %v", split, size, m["width"], m["height"])
+		}
+	}
+}
+
+func TestPreviewLeavesOutBadImages(t *testing.T) {
+	for _, split := range []string{"train", "val"} {
+		file := filepath.Join(t.TempDir(), "sheet.png")
+		code, stdout, stderr := trainer(t, append([]string{"data", "preview", "--split", split, "--out", file}, twoCaptions(t)...)...)
+		if code != exitDone || !strings.Contains(stdout, "1 image of the "+split+" split") || !strings.Contains(stderr, "b.png") {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", split, code, stdout, stderr)
+		}
+	}
+}
+
+func TestPreviewFailures(t *testing.T) {
+	set := twoCaptions(t)
+	rows := []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--split", "dev"}, exitUsage, `--split must be one of train, val, test (got "dev")`},
+		{[]string{"--images", "0"}, exitUsage, "--images must be > 0 (got 0)"},
+		{append([]string{"--split", "test"}, set...), exitUsage, "data.test_files: must name at least one file"},
+		{append([]string{"--set", "data.train_files=none.json"}, set[:4]...), exitFailed, "none.json"},
+		{[]string{"--set", "model.image.size=32", "--images", "1", "--out", "/nowhere/at/all.png"}, exitFailed, "/nowhere/at"},
+	}
+	for _, r := range rows {
+		code, _, stderr := trainer(t, append([]string{"data", "preview"}, r.args...)...)
+		if code != r.code || !strings.Contains(stderr, r.want) {
+			t.Errorf("%q: code %d, stderr %q, want %q", r.args, code, stderr, r.want)
+		}
+	}
+}
