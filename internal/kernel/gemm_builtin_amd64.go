@@ -7,7 +7,9 @@ import "unsafe"
 // tiledGemm is the built-in product. C is computed in tiles of up to maxRows x
 // panel columns whose sums stay in registers; B is packed into panels of panel
 // columns, a block of blockK rows and blockN columns at a time, so that the block
-// stays in the level-2 cache while all rows of A pass over it. A is read in place.
+// stays in the level-2 cache while all rows of A pass over it. A is read in place
+// unless it is transposed: then the rows of a tile are copied together, since
+// values a large stride apart compete for the same lines of the level-1 cache.
 type tiledGemm struct {
 	level   string
 	lanes   int  // floats in a vector
@@ -22,6 +24,7 @@ const (
 	blockK    = 256
 	blockN    = 512
 	maxPanel  = 32 // columns of the widest panel
+	maxTile   = 16 // no tile has more rows
 	floatSize = 4
 )
 
@@ -43,7 +46,8 @@ type tileArgs struct {
 type tileWork struct {
 	args  tileArgs
 	panel [blockK * blockN]float32
-	edge  [16 * maxPanel]float32
+	rows  [blockK * maxTile]float32
+	edge  [maxTile * maxPanel]float32
 }
 
 func (t *tiledGemm) info() (version, file string) { return t.level, "" }
@@ -64,27 +68,27 @@ func (t *tiledGemm) sgemm(transA, transB bool, m, n, k int, alpha float32, a []f
 			w.args.add = 1
 		}
 		first := p
-		w.args.aRow, w.args.aK = lda*floatSize, floatSize
+		aRow, aK := lda, 1
 		if transA {
 			first = p * lda
-			w.args.aRow, w.args.aK = floatSize, lda*floatSize
+			aRow, aK = 1, lda
 		}
-		ap := a[first:]
 		for j := 0; j < n; j += blockN {
 			nb := min(blockN, n-j)
 			corner := p*ldb + j
 			if transB {
 				corner = j*ldb + p
 			}
-			t.block(w, transB, m, nb, kb, ap, b[corner:], ldb, c[j:], ldc)
+			t.block(w, transB, m, nb, kb, a[first:], aRow, aK, b[corner:], ldb, c[j:], ldc)
 		}
 	}
 	w.args.a, w.args.b, w.args.c = nil, nil, nil
 	t.work.give(w)
 }
 
-// block adds the product of m x kb of A and kb x nb of B to C.
-func (t *tiledGemm) block(w *tileWork, transB bool, m, nb, kb int, a, b []float32, ldb int, c []float32, ldc int) {
+// block adds the product of m x kb of A and kb x nb of B to C. A has strides aRow
+// and aK along rows and terms.
+func (t *tiledGemm) block(w *tileWork, transB bool, m, nb, kb int, a []float32, aRow, aK int, b []float32, ldb int, c []float32, ldc int) {
 	width := 2 * t.lanes
 	// Packing pays when many tiles pass over the panel.
 	direct := !transB && m <= 4*t.maxRows
@@ -95,7 +99,15 @@ func (t *tiledGemm) block(w *tileWork, transB bool, m, nb, kb int, a, b []float3
 	for i := range tiles {
 		// Tiles of nearly the same height: a last one of one row would be slow.
 		lo, hi := m*i/tiles, m*(i+1)/tiles
-		row := lo * w.args.aRow / floatSize
+		at, rows := a[lo*aRow:], hi-lo
+		w.args.aRow, w.args.aK = aRow*floatSize, aK*floatSize
+		if aRow == 1 && nb > 2*width {
+			for p := range kb {
+				copy(w.rows[p*rows:(p+1)*rows], at[p*aK:p*aK+rows])
+			}
+			at, w.args.aK = w.rows[:], rows*floatSize
+		}
+		w.args.a = unsafe.Pointer(&at[0])
 		for j := 0; j < nb; j += width {
 			cols := min(width, nb-j)
 			if direct {
@@ -103,8 +115,7 @@ func (t *tiledGemm) block(w *tileWork, transB bool, m, nb, kb int, a, b []float3
 			} else {
 				w.args.b, w.args.bK = unsafe.Pointer(&w.panel[j*kb]), width*floatSize
 			}
-			w.args.a = unsafe.Pointer(&a[row])
-			t.tile(w, hi-lo, cols, kb, direct, b, j, c[lo*ldc+j:], ldc)
+			t.tile(w, rows, cols, kb, direct, b, j, c[lo*ldc+j:], ldc)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func loadOneDNN(lib *library) (gemmBackend, error) {
 	// dnnl_version_t of dnnl_types.h.
 	type version struct {
 		major, minor, patch int32
-		hash                unsafe.Pointer
+		_                   unsafe.Pointer // hash of the source
 		cpuRuntime          uint32
 	}
 	r := ccall(ver)
