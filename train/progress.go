@@ -24,17 +24,23 @@ type ProgressConfig struct {
 	Limit    time.Duration // time limit of a run without Total, for the estimate
 }
 
-// Progress shows how far a run is: ETA, samples per second, loss and each of its
-// parts, learning rate and temperature. It is not safe for concurrent use.
+// Progress shows how far a run is: ETA, loss and each of its parts, learning rate,
+// temperature and samples per second. On a narrow terminal the last of these are
+// left out. It is not safe for concurrent use.
 type Progress struct {
 	c     ProgressConfig
 	bar   *progressbar.ProgressBar // nil without a terminal
 	steps int                      // of this session
 	spent time.Duration            // by those steps
 	begin time.Duration            // Elapsed when the session began
-	last  time.Time                // of the last line
-	line  string                   // not shown yet
+	last  time.Time                // of the last line or redrawn bar
 }
+
+// barWidth is the length of the bar proper; redraw the least time between two states of it.
+const (
+	barWidth = 12
+	redraw   = 100 * time.Millisecond
+)
 
 // IsTerminal reports whether f is a terminal, for ProgressConfig.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -58,9 +64,9 @@ func NewProgress(c ProgressConfig) *Progress {
 	// The bar's own estimate counts the steps of earlier sessions as made in no
 	// time, so the description holds ours.
 	p.bar = progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(c.Out), progressbar.OptionShowCount(), progressbar.OptionSetWidth(16),
+		progressbar.OptionSetWriter(c.Out), progressbar.OptionShowCount(), progressbar.OptionSetWidth(barWidth),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionUseANSICodes(true),
 		progressbar.OptionShowDescriptionAtLineEnd())
 	return p
 }
@@ -102,45 +108,79 @@ func (p *Progress) show(e *Event) {
 	}
 	p.steps++
 	p.spent = e.Elapsed - p.begin
-	p.line = p.describe(e)
 	if p.bar != nil {
-		p.bar.Describe(p.line)
-		p.bar.Set(e.Step)
+		if e.final() || e.Now.Sub(p.last) >= redraw {
+			p.last = e.Now
+			p.bar.Describe(fit(p.fields(e), p.room(e)))
+			p.bar.Set(e.Step)
+		}
 		return
 	}
 	if p.steps == 1 || e.final() || e.Evaluated || e.Now.Sub(p.last) >= p.c.Every {
+		p.last = e.Now
 		of := ""
 		if e.Total > 0 {
 			of = fmt.Sprintf("/%d", e.Total)
 		}
-		p.Printf("step %d%s  %s", e.Step, of, p.line)
-		p.last, p.line = e.Now, ""
+		p.Printf("step %d%s  %s", e.Step, of, strings.Join(p.fields(e), "  "))
 	}
 }
 
-// describe returns the numbers of a step.
-func (p *Progress) describe(e *Event) string {
-	var b strings.Builder
-	r := e.Result
-	if e.Skipped {
-		b.WriteString("skipped: not finite")
-	} else {
-		fmt.Fprintf(&b, "loss %.4f", r.Loss)
-		for _, v := range r.Parts {
-			fmt.Fprintf(&b, "  %s %.4f", v.Name, v.Value)
-		}
-		fmt.Fprintf(&b, "  lr %.2e", r.LR)
-		if r.Temperature != 0 {
-			fmt.Fprintf(&b, "  temperature %.4f", r.Temperature)
-		}
-		if v, ok := e.Values["samples_per_second"]; ok {
-			fmt.Fprintf(&b, "  %.1f samples/s", v)
-		}
-	}
+// fields returns the numbers of a step, the most wanted first.
+func (p *Progress) fields(e *Event) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if left, ok := p.left(e); ok {
-		fmt.Fprintf(&b, "  ETA %s", left.Round(time.Second))
+		add("ETA %s", left.Round(time.Second))
 	}
-	return b.String()
+	if e.Skipped {
+		add("skipped: not finite")
+		return out
+	}
+	r := e.Result
+	add("loss %.3f", r.Loss)
+	for _, v := range r.Parts {
+		add("%s %.3f", v.Name, v.Value)
+	}
+	add("lr %.1e", r.LR)
+	if r.Temperature != 0 {
+		add("temp %.4f", r.Temperature)
+	}
+	if v, ok := e.Values["samples_per_second"]; ok {
+		add("%.0f samples/s", v)
+	}
+	return out
+}
+
+// room returns the columns that the bar leaves in its line, 0 if the width of
+// the terminal is not known.
+func (p *Progress) room(e *Event) int {
+	f, ok := p.c.Out.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	// " 12% |bar| (step/total) " and a free column, so that the line never wraps.
+	used := 5 + 2 + barWidth + 2 + len(fmt.Sprintf("(%d/%d)", e.Step, e.Total)) + 2
+	return max(width-used, 1)
+}
+
+// fit joins as many fields as have room in so many columns; 0 is no limit.
+func fit(fields []string, room int) string {
+	line := ""
+	for i, f := range fields {
+		if i > 0 {
+			f = " " + f
+		}
+		if room > 0 && len(line)+len(f) > room {
+			break
+		}
+		line += f
+	}
+	return line
 }
 
 // left estimates the time that the rest of the run takes, from the steps of this
