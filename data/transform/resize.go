@@ -31,7 +31,8 @@ func Resize(m *Image, w, h int) (*Image, error) {
 // resizer keeps the memory of one resize for the next.
 type resizer struct {
 	horizontal, vertical taps
-	middle               []uint8
+	middle               []uint8 // between the passes
+	sums                 []int32 // of one row
 }
 
 // resize writes the part box of src, resized to w x h, to dst. box lies in src.
@@ -73,12 +74,18 @@ func (z *resizer) resize(dst, src *Image, box Rect, w, h int) {
 				out[i] = clip8(1<<(coefBits-1) + k0*int32(r0[i]) + k1*int32(r1[i]) + k2*int32(r2[i]) + k3*int32(r3[i]))
 			}
 		default:
-			for i := range out {
-				s := int32(1 << (coefBits - 1))
-				for j, c := range k {
-					s += c * int32(base[i+j*stride])
+			z.sums = resized(z.sums, stride)
+			sums := z.sums
+			for i := range sums {
+				sums[i] = 1 << (coefBits - 1)
+			}
+			for j, c := range k {
+				for i, v := range base[j*stride : (j+1)*stride] {
+					sums[i] += c * int32(v)
 				}
-				out[i] = clip8(s)
+			}
+			for i, v := range sums {
+				out[i] = clip8(v)
 			}
 		}
 	}
