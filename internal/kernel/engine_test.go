@@ -198,3 +198,23 @@ func BenchmarkGemm(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGemmOverhead is what a call costs beside the product itself.
+func BenchmarkGemmOverhead(b *testing.B) {
+	for _, info := range Probe() {
+		if !info.Found {
+			continue
+		}
+		b.Run(info.Name, func(b *testing.B) {
+			e, err := New(Options{Backend: info.Name, Threads: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			x, y, z := make([]float32, 1), make([]float32, 1), make([]float32, 1)
+			for range b.N {
+				e.GemmSerial(false, false, 1, 1, 1, 1, x, 1, y, 1, 0, z, 1)
+			}
+		})
+	}
+}

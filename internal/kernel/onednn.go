@@ -61,6 +61,7 @@ func loadOneDNN(lib *library) (gemmBackend, error) {
 	if v == nil || v.major < 2 || v.major > 3 {
 		return nil, fmt.Errorf("%s is not oneDNN 2 or 3", lib.file)
 	}
+	limitTBB(lib)
 	d := &oneDNN{lib: lib, fn: fn, runtime: dnnlRuntimes[v.cpuRuntime]}
 	d.version = fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch)
 	d.args.make = func() *sgemmArgs { return new(sgemmArgs) }
@@ -85,6 +86,29 @@ func (d *oneDNN) sgemm(transA, transB bool, m, n, k int, alpha float32, a []floa
 	if int32(status) != 0 {
 		panic(fmt.Sprintf("kernel: dnnl_sgemm refused a %d x %d x %d product (status %d)", m, n, k, int32(status)))
 	}
+}
+
+// tbbControl is tbb::global_control (oneTBB, global_control.h), which TBB keeps a
+// pointer to: the values stay for the life of the program.
+type tbbControl struct {
+	value     uintptr
+	_         uintptr
+	parameter int32 // 0 is max_allowed_parallelism
+}
+
+var tbbControls []*tbbControl
+
+// limitTBB tells a oneDNN that was built on TBB to use the calling thread alone.
+// Unlike OpenMP, TBB has no variable for that. Builds without TBB have no such
+// function, also among the libraries that they depend on.
+func limitTBB(lib *library) {
+	create, err := lib.sym("_ZN3tbb6detail2r16createERNS0_2d114global_controlE")
+	if err != nil {
+		return
+	}
+	c := &tbbControl{value: 1}
+	tbbControls = append(tbbControls, c)
+	ccall(create, uintptr(unsafe.Pointer(c)))
 }
 
 // transLetter is the letter that stands for a transposed or plain operand.
