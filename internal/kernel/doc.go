@@ -1,7 +1,21 @@
 // Package kernel holds the CPU kernels that the ops are made of: matrix products
-// by a library found at run time (oneDNN, OpenBLAS) or built in, a worker pool
-// with a fixed way of splitting work, and vector kernels.
+// by a library found at run time (oneDNN, OpenBLAS, MKL) or built in, a worker
+// pool with a fixed way of splitting work, and vector kernels.
 //
 // Everything is float32, dense and row-major. The same inputs, thread count and
-// backend give the same bits.
+// backend give the same bits: work is split by shape and thread count alone, no
+// sum is split over threads, and a library is told to use one thread a call.
+//
+//	e, err := kernel.New(kernel.Options{}) // best backend, all processors
+//	if err != nil { ... }
+//	defer e.Close()
+//	e.Gemm(false, true, m, n, k, 1, x, k, w, k, 0, y, n) // y = x w^T
+//	e.For(rows, 16, body)                                // body(worker, lo, hi)
+//
+// Libraries are loaded without cgo. A file that does not load, or whose product
+// fails a self-test, is passed over with a warning that Engine.Describe, Probe
+// and Engine.Warnings show. These variables help to find or to avoid something:
+//
+//	GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS, GEOALIGN_MKL   the library's file
+//	GEOALIGN_CPU   plain, avx2 or avx512: the highest instruction set to use
 package kernel
