@@ -1,0 +1,156 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// CrossEntropyArgs are the operands of CrossEntropy: logits s of R rows and V
+// columns, and what each row's target y is made of. Exactly one kind of hard
+// target must be set: Labels, or RowIDs with ColIDs.
+type CrossEntropyArgs struct {
+	// Logits is s (R, V).
+	Logits *gorgonia.Node
+	// Labels (R) int32 is the right column of each row; a negative one leaves
+	// the row out.
+	Labels *gorgonia.Node
+	// RowIDs (R) and ColIDs (V), int32, make every column with the row's id a
+	// positive: the hard target is [id_i == id_j] / sum_j [id_i == id_j]
+	// (reference 1.10.2). Row ids are not negative, so a column with a negative
+	// id, such as the -100 of an unfilled queue entry, is never a positive. A row
+	// without a positive is left out.
+	RowIDs, ColIDs *gorgonia.Node
+	// Teacher (R, V) adds the soft target softmax(teacher); nil means none.
+	Teacher *gorgonia.Node
+	// Alpha is the scalar weight of the soft target, in [0, 1]. It must be set
+	// with Teacher, and only then. A run with 0 does not read the teacher.
+	Alpha *gorgonia.Node
+	// Cols is a scalar int32 with the number of columns that exist, the first
+	// ones, or nil for all.
+	Cols *gorgonia.Node
+}
+
+// CrossEntropy returns the scalar
+//
+//	mean_i -sum_j y_ij log softmax(s)_ij,  y = (1-alpha)*hard + alpha*softmax(teacher)
+//
+// over the rows that are not left out (reference 1.5.2 and 1.7.4); 0 if all are.
+// The gradient goes to Logits only. Probabilities are never kept: the backward
+// pass makes them again from the logits and may write over them.
+func CrossEntropy(a CrossEntropyArgs) *gorgonia.Node {
+	return apply(keptMean(), crossEntropyRows(a))
+}
+
+// crossEntropy describes the op of the rows' losses: the positions of its
+// operands, -1 for those that it does not have.
+type crossEntropy struct {
+	teacher, alpha, labels, rowIDs, colIDs, cols int
+	operands                                     int
+}
+
+// crossEntropyRows returns the loss of every row (R), 0 where it is left out.
+func crossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
+	in := []*gorgonia.Node{a.Logits}
+	add := func(n *gorgonia.Node) int {
+		if n == nil {
+			return -1
+		}
+		in = append(in, n)
+		return len(in) - 1
+	}
+	x := &crossEntropy{
+		teacher: add(a.Teacher), alpha: add(a.Alpha), labels: add(a.Labels),
+		rowIDs: add(a.RowIDs), colIDs: add(a.ColIDs), cols: add(a.Cols),
+	}
+	x.operands = len(in)
+	if err := x.check(); err != nil {
+		panic(&BuildError{Op: "cross entropy", Err: err})
+	}
+	return apply(x.forward(), in...)
+}
+
+// check looks at which operands were given.
+func (x *crossEntropy) check() error {
+	switch {
+	case (x.rowIDs >= 0) != (x.colIDs >= 0):
+		return errors.New("row and column ids must be given together")
+	case (x.labels >= 0) == (x.rowIDs >= 0):
+		return errors.New("want either labels or ids")
+	case (x.teacher >= 0) != (x.alpha >= 0):
+		return errors.New("a teacher and its weight alpha must be given together")
+	}
+	return nil
+}
+
+func (x *crossEntropy) args() string {
+	return fmt.Sprintf("teacher=%d alpha=%d labels=%d rows=%d cols=%d count=%d", x.teacher, x.alpha, x.labels, x.rowIDs, x.colIDs, x.cols)
+}
+
+func (x *crossEntropy) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if err := need(len(in[0]) == 2, "want logits (R, V)"); err != nil {
+		return nil, err
+	}
+	rows, cols := in[0][0], in[0][1]
+	return tensor.Shape{rows}, all(
+		wantShape(in, x.teacher, "teacher", rows, cols),
+		wantShape(in, x.alpha, "alpha"),
+		wantShape(in, x.labels, "labels", rows),
+		wantShape(in, x.rowIDs, "row ids", rows),
+		wantShape(in, x.colIDs, "column ids", cols),
+		wantShape(in, x.cols, "cols"),
+	)
+}
+
+// wantShape checks an operand that may be missing (at < 0).
+func wantShape(in []tensor.Shape, at int, name string, want ...int) error {
+	if at < 0 {
+		return nil
+	}
+	return need(in[at].Eq(tensor.Shape(want)), "%s must have shape %v (got %v)", name, tensor.Shape(want), in[at])
+}
+
+// Auxiliary results of the rows' op: what the mean and the backward op need.
+const (
+	ceWeight  = iota // (R) 1/number of positives, 0 where the row is left out
+	ceLogits         // (R) log-sum-exp of the logits
+	ceTeacher        // (R) log-sum-exp of the teacher
+	ceFirst          // (R) int32, see chains
+	ceNext           // (V) int32
+	ceTable          // int32
+)
+
+func (x *crossEntropy) aux(in []tensor.Shape) []exec.AuxSpec {
+	rows, cols := in[0][0], in[0][1]
+	a := []exec.AuxSpec{{Shape: tensor.Shape{rows}}, {Shape: tensor.Shape{rows}}, {Shape: tensor.Shape{rows}}}
+	if x.rowIDs >= 0 {
+		a = append(a,
+			exec.AuxSpec{Shape: tensor.Shape{rows}, Int: true},
+			exec.AuxSpec{Shape: tensor.Shape{cols}, Int: true},
+			exec.AuxSpec{Shape: tensor.Shape{2 * tableSize(rows)}, Int: true})
+	}
+	return a
+}
+
+// numCols returns how many columns exist in a run.
+func (x *crossEntropy) numCols(c *exec.Call, total int) (int, error) {
+	if x.cols < 0 {
+		return total, nil
+	}
+	n := int(c.In[x.cols].I32[0])
+	if n < 1 || n > total {
+		return 0, fmt.Errorf("ops: cross entropy: cols is %d: want [1, %d]", n, total)
+	}
+	return n, nil
+}
+
+// weight returns the weight of the soft target in a run.
+func (x *crossEntropy) weight(c *exec.Call) float32 {
+	if x.teacher < 0 {
+		return 0
+	}
+	return c.In[x.alpha].F32[0]
+}

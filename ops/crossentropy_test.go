@@ -1,0 +1,277 @@
+package ops
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+)
+
+// lossCase is a cross-entropy problem with any of the optional operands; empty
+// ones are left out.
+type lossCase struct {
+	rows, cols    int
+	logits        []float32
+	teacher       []float32
+	alpha         float32
+	labels        []int32
+	rowIDs, colID []int32
+	count         int // 0: no Cols operand
+}
+
+func (l *lossCase) inputs() []input {
+	in := []input{{"logits", []int{l.rows, l.cols}, l.logits}}
+	if l.teacher != nil {
+		in = append(in, input{"teacher", []int{l.rows, l.cols}, l.teacher}, input{"alpha", nil, []float32{l.alpha}})
+	}
+	if l.labels != nil {
+		in = append(in, i32s("labels", l.labels, l.rows))
+	} else {
+		in = append(in, i32s("row ids", l.rowIDs, l.rows), i32s("column ids", l.colID, l.cols))
+	}
+	if l.count > 0 {
+		in = append(in, i32s("cols", []int32{int32(l.count)}))
+	}
+	return in
+}
+
+func (l *lossCase) build(ns gorgonia.Nodes) *gorgonia.Node {
+	take := func() *gorgonia.Node {
+		n := ns[0]
+		ns = ns[1:]
+		return n
+	}
+	a := CrossEntropyArgs{Logits: take()}
+	if l.teacher != nil {
+		a.Teacher, a.Alpha = take(), take()
+	}
+	if l.labels != nil {
+		a.Labels = take()
+	} else {
+		a.RowIDs, a.ColIDs = take(), take()
+	}
+	if l.count > 0 {
+		a.Cols = take()
+	}
+	return CrossEntropy(a)
+}
+
+// softmax64 is the definition.
+func softmax64(x []float32) []float64 {
+	p := make([]float64, len(x))
+	m, sum := math.Inf(-1), 0.0
+	for _, v := range x {
+		m = max(m, float64(v))
+	}
+	for i, v := range x {
+		p[i] = math.Exp(float64(v) - m)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
+}
+
+// naive returns the loss and its gradient for the logits by the definition.
+func (l *lossCase) naive() (loss float64, grad []float32) {
+	n := l.cols
+	if l.count > 0 {
+		n = l.count
+	}
+	g := make([]float64, l.rows*l.cols)
+	kept := 0
+	for i := range l.rows {
+		s := l.logits[i*l.cols : i*l.cols+n]
+		y := make([]float64, n)
+		positives := 0.0
+		for j := range y {
+			if l.labels != nil && int(l.labels[i]) == j || l.labels == nil && l.rowIDs[i] == l.colID[j] {
+				y[j] = 1
+				positives++
+			}
+		}
+		if positives == 0 {
+			continue
+		}
+		kept++
+		for j := range y {
+			y[j] /= positives
+		}
+		if l.teacher != nil {
+			for j, p := range softmax64(l.teacher[i*l.cols : i*l.cols+n]) {
+				y[j] = (1-float64(l.alpha))*y[j] + float64(l.alpha)*p
+			}
+		}
+		for j, p := range softmax64(s) {
+			loss -= y[j] * math.Log(p)
+			g[i*l.cols+j] = p - y[j]
+		}
+	}
+	grad = make([]float32, len(g))
+	for i, v := range g {
+		grad[i] = float32(v / float64(max(1, kept)))
+	}
+	return loss / float64(max(1, kept)), grad
+}
+
+func TestCrossEntropyVectors(t *testing.T) {
+	// Reference 8.3.
+	l := &lossCase{rows: 1, cols: 3, logits: []float32{2, 1, 0}, teacher: []float32{1, 1, 0}, alpha: .4, labels: []int32{0}}
+	near(t, "distilled loss", eval(t, l.build, l.inputs()...).F32, []float32{.700823}, 1e-6)
+	grads, _ := gradients(t, l.build, []int{0}, l.inputs()...)
+	target := []float32{.768928, .168928, .062145}
+	for j, p := range softmax64(l.logits) {
+		target[j] = float32(p) - target[j]
+	}
+	near(t, "distilled gradient", grads[0], target, 1e-5)
+	// Reference 8.5: batch ids [7,3,7], queue ids [-100,3,7,7].
+	ids := &lossCase{rows: 3, cols: 7, logits: make([]float32, 21), rowIDs: []int32{7, 3, 7}, colID: []int32{7, 3, 7, -100, 3, 7, 7}}
+	grads, _ = gradients(t, ids.build, []int{0}, ids.inputs()...)
+	want := make([]float32, 21)
+	for i, y := range [][]float32{{.25, 0, .25, 0, 0, .25, .25}, {0, .5, 0, 0, .5, 0, 0}, {.25, 0, .25, 0, 0, .25, .25}} {
+		for j := range y {
+			want[i*7+j] = (1./7 - y[j]) / 3
+		}
+	}
+	near(t, "id targets", grads[0], want, 1e-6)
+}
+
+// TestCrossEntropyFuzz compares random problems of every kind with the definition
+// and with finite differences.
+func TestCrossEntropyFuzz(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	for i := range 64 {
+		l := &lossCase{rows: 1 + r.IntN(6), cols: 1 + r.IntN(9)}
+		if i == 63 {
+			l.cols = 3*softBlock + 7
+		}
+		l.logits = f32s(r, "", l.rows, l.cols).data.([]float32)
+		for k := range l.logits {
+			l.logits[k] *= 4
+		}
+		n := l.cols
+		if i&1 != 0 {
+			l.count = 1 + r.IntN(l.cols)
+			n = l.count
+		}
+		if i&2 != 0 {
+			l.teacher = f32s(r, "", l.rows, l.cols).data.([]float32)
+			l.alpha = float32(r.IntN(5)) / 4
+		}
+		if i&4 != 0 {
+			for range l.rows {
+				l.labels = append(l.labels, int32(r.IntN(n+1)-1))
+			}
+		} else {
+			for range l.rows {
+				l.rowIDs = append(l.rowIDs, int32(r.IntN(5)))
+			}
+			for range l.cols {
+				l.colID = append(l.colID, []int32{-100, 0, 1, 2, 3, 9}[r.IntN(6)])
+			}
+		}
+		loss, grad := l.naive()
+		near(t, "loss", eval(t, l.build, l.inputs()...).F32, []float32{float32(loss)}, 1e-5)
+		grads, _ := gradients(t, l.build, []int{0}, l.inputs()...)
+		near(t, "gradient", grads[0], grad, 2e-5)
+		if l.cols < 100 {
+			checkGrad(t, l.build, []int{0}, 1e-2, 1e-2, l.inputs()...)
+		}
+		if t.Failed() {
+			t.Fatalf("case %d: %+v", i, *l)
+		}
+	}
+}
+
+// TestCrossEntropyEmpty checks that no row left gives loss and gradient 0.
+func TestCrossEntropyEmpty(t *testing.T) {
+	l := &lossCase{rows: 2, cols: 2, logits: []float32{1, 2, 3, 4}, labels: []int32{-100, -1}}
+	grads, loss := gradients(t, l.build, []int{0}, l.inputs()...)
+	if loss() != 0 {
+		t.Errorf("loss %v, want 0", loss())
+	}
+	near(t, "gradient", grads[0], make([]float32, 4), 0)
+}
+
+// TestCrossEntropyTeacherUnread checks that alpha 0 skips the teacher: its NaN
+// must not show.
+func TestCrossEntropyTeacherUnread(t *testing.T) {
+	nan := float32(math.NaN())
+	l := &lossCase{rows: 1, cols: 2, logits: []float32{0, 0}, teacher: []float32{nan, nan}, labels: []int32{1}}
+	grads, loss := gradients(t, l.build, []int{0}, l.inputs()...)
+	near(t, "loss", []float32{float32(loss())}, []float32{math.Ln2}, 1e-6)
+	near(t, "gradient", grads[0], []float32{.5, -.5}, 1e-6)
+}
+
+// TestCrossEntropyInPlace checks the gradient when it takes the logits' memory:
+// the logits are a result of the graph here, and die in the backward op.
+func TestCrossEntropyInPlace(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 2))
+	l := &lossCase{rows: 3, cols: 5, labels: []int32{1, -1, 4}}
+	x := f32s(r, "x", 3, 5)
+	l.logits = make([]float32, 15)
+	for i, v := range x.data.([]float32) {
+		l.logits[i] = 2 * v
+	}
+	_, want := l.naive()
+	for i := range want {
+		want[i] *= 2
+	}
+	build := func(ns gorgonia.Nodes) *gorgonia.Node {
+		return CrossEntropy(CrossEntropyArgs{Logits: MulScalar(ns[0], ns[1]), Labels: ns[2]})
+	}
+	grads, _ := gradients(t, build, []int{0}, x, input{"s", nil, []float32{2}}, i32s("labels", l.labels, 3))
+	near(t, "gradient", grads[0], want, 1e-5)
+}
+
+func TestAccuracy(t *testing.T) {
+	logits := input{"logits", []int{5, 3}, []float32{
+		1, 2, 3, // right
+		3, 2, 1, // wrong
+		2, 2, 1, // a tie is wrong
+		9, 9, 9, // left out
+		0, 1, 0, // right
+	}}
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return Accuracy(ns[0], ns[1]) }
+	near(t, "accuracy", eval(t, build, logits, i32s("labels", []int32{2, 1, 0, -100, 1}, 5)).F32, []float32{.5}, 1e-6)
+	near(t, "no rows", eval(t, build, logits, i32s("labels", []int32{-1, -1, -1, -1, -1}, 5)).F32, []float32{0}, 0)
+}
+
+func TestCrossEntropyErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 3))
+	in := []input{
+		f32s(r, "logits", 2, 3), f32s(r, "teacher", 2, 4), f32s(r, "alpha"),
+		i32s("rows", make([]int32, 2), 2), i32s("cols", make([]int32, 3), 3), i32s("labels", []int32{0, 2}, 2), i32s("count", []int32{2}),
+	}
+	_, ns := nodes(in)
+	for _, c := range []struct {
+		want string
+		args CrossEntropyArgs
+	}{
+		{"either labels or ids", CrossEntropyArgs{Logits: ns[0]}},
+		{"either labels or ids", CrossEntropyArgs{Logits: ns[0], Labels: ns[3], RowIDs: ns[3], ColIDs: ns[4]}},
+		{"must be given together", CrossEntropyArgs{Logits: ns[0], RowIDs: ns[3]}},
+		{"teacher and its weight", CrossEntropyArgs{Logits: ns[0], Labels: ns[3], Alpha: ns[2]}},
+		{"teacher must have shape (2, 3)", CrossEntropyArgs{Logits: ns[0], Labels: ns[3], Teacher: ns[1], Alpha: ns[2]}},
+		{"labels must have shape (2)", CrossEntropyArgs{Logits: ns[0], Labels: ns[4]}},
+		{"column ids must have shape (3)", CrossEntropyArgs{Logits: ns[0], RowIDs: ns[3], ColIDs: ns[3]}},
+		{"want logits", CrossEntropyArgs{Logits: ns[2], Labels: ns[3]}},
+	} {
+		wantBuildError(t, c.want, c.want, func() { CrossEntropy(c.args) })
+	}
+	wantBuildError(t, "accuracy", "want a label", func() { Accuracy(ns[0], ns[4]) })
+	for want, args := range map[string]func(ns gorgonia.Nodes) CrossEntropyArgs{
+		"label 2 of row 1": func(ns gorgonia.Nodes) CrossEntropyArgs {
+			return CrossEntropyArgs{Logits: ns[0], Labels: ns[5], Cols: ns[6]}
+		},
+	} {
+		g, ns := nodes(in)
+		m := machine(t, g, ns, in, CrossEntropy(args(ns)))
+		if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// DivScalar returns x / s for x of any shape and a scalar s, such as logits by a
+// learned temperature.
+func DivScalar(x, s *gorgonia.Node) *gorgonia.Node { return apply(divScalarOp(), x, s) }
+
+// MulScalar returns x * s for x of any shape and a scalar s.
+func MulScalar(x, s *gorgonia.Node) *gorgonia.Node { return apply(mulScalarOp(), x, s) }
+
+// scaleGrain is the least number of elements worth a thread in a scaling.
+const scaleGrain = 16384
+
+func divScalarOp() *op {
+	o := scaling("div scalar", func(s float32) float32 { return 1 / s })
+	o.grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		// ds = -sum(dy*x)/s^2 = -sum(dy*out)/s: with the output, x need not be kept.
+		ds := apply(scaledDot("div scalar ds", func(s float32) float32 { return -1 / s }), dy, out, in[1])
+		return gorgonia.Nodes{DivScalar(dy, in[1]), ds}
+	}
+	return o
+}
+
+func mulScalarOp() *op {
+	o := scaling("mul scalar", func(s float32) float32 { return s })
+	o.grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+		ds := apply(scaledDot("mul scalar ds", func(float32) float32 { return 1 }), dy, in[0], in[1])
+		return gorgonia.Nodes{MulScalar(dy, in[1]), ds}
+	}
+	return o
+}
+
+// scaling returns an op out = factor(s) * x.
+func scaling(kind string, factor func(s float32) float32) *op {
+	return &op{
+		kind: kind, diff: []bool{true, true}, inPlace: []int{0},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return in[0].Clone(), need(len(in[1]) == 0, "want a scalar (got %v)", in[1])
+		},
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			body := func(_, lo, hi int) {
+				kernel.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), scaleGrain, body)
+				return nil
+			}, nil
+		},
+	}
+}
+
+// dotBlock is the number of elements of a partial sum: fixed, so that the result
+// does not depend on the number of threads.
+const dotBlock = 4096
+
+// scaledDot returns an op out = factor(s) * sum(x*y) for x, y and s.
+func scaledDot(kind string, factor func(s float32) float32) *op {
+	blocks := func(n int) int { return (n + dotBlock - 1) / dotBlock }
+	return &op{
+		kind: kind, diff: []bool{false, false, false},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return tensor.ScalarShape(), need(in[0].TotalSize() == in[1].TotalSize(), "operands must have the same size")
+		},
+		scratch: func(in []tensor.Shape, _ int) int { return blocks(in[0].TotalSize()) },
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			n := c.In[0].Len()
+			body := func(_, lo, hi int) {
+				for b := lo; b < hi; b++ {
+					from, to := b*dotBlock, min((b+1)*dotBlock, n)
+					c.Scratch[b] = kernel.Dot(c.In[0].F32[from:to], c.In[1].F32[from:to])
+				}
+			}
+			return func() error {
+				c.Engine.For(blocks(n), 4, body)
+				var sum float64
+				for _, v := range c.Scratch[:blocks(n)] {
+					sum += float64(v)
+				}
+				c.Out.F32[0] = float32(float64(factor(c.In[2].F32[0])) * sum)
+				return nil
+			}, nil
+		},
+	}
+}
