@@ -1,0 +1,94 @@
+package data
+
+import (
+	"slices"
+	"strings"
+)
+
+// Stats describes the captions of a data set.
+type Stats struct {
+	Images       int       `json:"images"`
+	ImageIDs     int       `json:"image_ids"` // distinct ids
+	Captions     int       `json:"captions"`
+	Words        int       `json:"words"`          // of all cleaned captions
+	Distinct     int       `json:"distinct_words"` // different ones
+	WordLengths  Quantiles `json:"caption_words"`
+	TokenLengths Quantiles `json:"caption_tokens"`   // with [CLS]; zero without a tokenizer
+	Histogram    []int     `json:"tokens_histogram"` // captions with i tokens; nil without a tokenizer
+	Unknown      int       `json:"unknown_tokens"`   // [UNK] among the tokens
+	PerImage     Quantiles `json:"captions_per_image"`
+}
+
+// Quantiles of a list of whole numbers.
+type Quantiles struct {
+	Min  int     `json:"min"`
+	P50  int     `json:"p50"`
+	P95  int     `json:"p95"`
+	P99  int     `json:"p99"`
+	Max  int     `json:"max"`
+	Mean float64 `json:"mean"`
+}
+
+// unknowner is a tokenizer that tells its id of [UNK].
+type unknowner interface{ UnkID() int32 }
+
+// NewStats counts the captions of ds, cleaned, with their tokens by tok (nil:
+// none). It opens no image.
+func NewStats(ds Dataset, tok Tokenizer) Stats {
+	s := Stats{Images: ds.Len()}
+	unk := int32(-1)
+	if u, ok := tok.(unknowner); ok {
+		unk = u.UnkID()
+	}
+	ids := map[int64]struct{}{}
+	seen := map[string]struct{}{}
+	var words, tokens, per []int
+	for i := range ds.Len() {
+		ids[ds.ImageID(i)] = struct{}{}
+		captions := ds.Captions(i)
+		per = append(per, len(captions))
+		for _, c := range captions {
+			c = CleanCaption(c, 0)
+			w := strings.Fields(c)
+			for _, x := range w {
+				seen[x] = struct{}{}
+			}
+			words = append(words, len(w))
+			s.Words += len(w)
+			if tok == nil {
+				continue
+			}
+			t := tok.Encode(c, 0)
+			for _, id := range t {
+				if id == unk {
+					s.Unknown++
+				}
+			}
+			tokens = append(tokens, len(t))
+		}
+	}
+	s.ImageIDs, s.Captions, s.Distinct = len(ids), len(words), len(seen)
+	s.WordLengths, s.TokenLengths, s.PerImage = quantiles(words), quantiles(tokens), quantiles(per)
+	if len(tokens) > 0 {
+		s.Histogram = make([]int, s.TokenLengths.Max+1)
+		for _, n := range tokens {
+			s.Histogram[n]++
+		}
+	}
+	return s
+}
+
+// quantiles sorts x.
+func quantiles(x []int) Quantiles {
+	if len(x) == 0 {
+		return Quantiles{}
+	}
+	slices.Sort(x)
+	sum := 0
+	for _, v := range x {
+		sum += v
+	}
+	// The smallest value that at least the share p of the list does not exceed.
+	at := func(percent int) int { return x[max((len(x)*percent+99)/100-1, 0)] }
+	return Quantiles{x[0], at(50), at(95), at(99), x[len(x)-1], float64(sum) / float64(len(x))}
+}
