@@ -79,3 +79,70 @@ func TestPreviewFailures(t *testing.T) {
 		}
 	}
 }
+
+func TestStats(t *testing.T) {
+	code, stdout, stderr := trainer(t, append([]string{"data", "stats", "--json", "--set", "data.vocab_size=64"}, twoCaptions(t)...)...)
+	m := parseJSON(t, stdout)
+	splits := m["splits"].([]any)
+	if code != exitDone || stderr != "" || len(splits) != 2 {
+		t.Fatalf("code %d, stderr %q, stdout %s", code, stderr, stdout)
+	}
+	first := splits[0].(map[string]any)
+	for key, want := range map[string]any{"split": "train", "images": 2.0, "captions": 3.0, "distinct_words": 3.0, "captions_cut": 0.0} {
+		if first[key] != want {
+			t.Errorf("%s: got %v, want %v", key, first[key], want)
+		}
+	}
+	code, stdout, _ = trainer(t, "data", "stats", "--set", "model.image.size=32", "--set", "data.scenes.val_samples=20", "--set", "data.scenes.test_samples=20")
+	for _, want := range []string{"scenes", "val", "test", "images", "vocabulary of "} {
+		if code != exitDone || !strings.Contains(stdout, want) {
+			t.Errorf("code %d: %q is missing in %s", code, want, stdout)
+		}
+	}
+}
+
+// "a sheet" is seen twice per split and becomes three tokens with [CLS]; "missing"
+// is too rare to be joined and has more.
+func TestStatsCountsCutCaptions(t *testing.T) {
+	_, stdout, _ := trainer(t, append([]string{"data", "stats", "--json", "--set", "data.vocab_size=64", "--set", "data.tokens=3", "--split", "val"}, twoCaptions(t)...)...)
+	first := parseJSON(t, stdout)["splits"].([]any)[0].(map[string]any)
+	if first["split"] != "val" || first["captions_cut"] != 1.0 {
+		t.Errorf("got %v", first)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	set := append([]string{"--set", "data.vocab_size=64"}, twoCaptions(t)...)
+	code, stdout, stderr := trainer(t, append([]string{"data", "check"}, set...)...)
+	for _, want := range []string{"train: 2 images", "! missing image: 1", "b.png", "! leak: 2", "  repeated caption: 1", "val: 2 images"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in %s", want, stdout)
+		}
+	}
+	if code != exitFailed || !strings.Contains(stderr, "the data needs attention") {
+		t.Errorf("code %d, stderr %q", code, stderr)
+	}
+
+	code, stdout, _ = trainer(t, append([]string{"data", "check", "--json", "--split", "train"}, set...)...)
+	m := parseJSON(t, stdout)
+	if code != exitFailed || m["ok"] != false || len(m["splits"].([]any)) != 1 {
+		t.Errorf("code %d, stdout %s", code, stdout)
+	}
+
+	code, stdout, stderr = trainer(t, append([]string{"data", "check", "--json", "--split", "train", "--captions-only"}, set...)...)
+	m = parseJSON(t, stdout)
+	if code != exitDone || m["ok"] != true || stderr != "" {
+		t.Errorf("captions only: code %d, stdout %s, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestCheckScenesIsClean(t *testing.T) {
+	code, stdout, stderr := trainer(t, "data", "check", "--set", "model.image.size=32", "--set", "data.scenes.val_samples=20", "--set", "data.scenes.test_samples=20")
+	if code != exitDone || !strings.Contains(stdout, "val: 20 images, 0 findings") {
+		t.Errorf("code %d, stdout %s, stderr %q", code, stdout, stderr)
+	}
+	code, _, stderr = trainer(t, "data", "check", "--split", "train")
+	if code != exitUsage || !strings.Contains(stderr, "endless") {
+		t.Errorf("train: code %d, stderr %q", code, stderr)
+	}
+}

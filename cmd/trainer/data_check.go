@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+)
+
+func newCheckCommand() *cobra.Command {
+	var flags configFlags
+	var out outputFlags
+	var o checkOptions
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Look for missing and damaged images, duplicates, leaks and captions too long",
+		Long: `check opens every image and reads every caption of each split. It reports missing and
+damaged images, images without a caption, duplicates, images that are in two splits, and
+captions that are too long. It exits with 1 when samples are lost or splits overlap.`,
+		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
+  trainer data check --config my.toml --split val --examples 20
+  trainer data check --config my.toml --captions-only --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := flags.load(c)
+			if err != nil {
+				return err
+			}
+			bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
+			r, err := checkData(c.Context(), cfg, o, bar.show)
+			bar.done()
+			if err != nil {
+				return err
+			}
+			if out.json {
+				err = printJSON(c.OutOrStdout(), r)
+			} else {
+				r.print(c.OutOrStdout())
+			}
+			if err == nil && !r.OK {
+				err = errGrave
+			}
+			return err
+		},
+	}
+	flags.add(c)
+	out.add(c)
+	c.Flags().StringVar(&o.split, "split", "all", "train, val, test or all")
+	c.Flags().BoolVar(&o.captionsOnly, "captions-only", false, "do not open the images")
+	c.Flags().IntVar(&o.examples, "examples", 5, "examples shown of each finding")
+	return c
+}
+
+var errGrave = errors.New("the data needs attention, see the findings marked with !")
+
+type checkOptions struct {
+	split        string
+	captionsOnly bool
+	examples     int
+}
+
+// checkReport is what data check reports.
+type checkReport struct {
+	OK     bool          `json:"ok"` // nothing grave was found
+	Splits []splitReport `json:"splits"`
+}
+
+type splitReport struct {
+	Split    string         `json:"split"`
+	Images   int            `json:"images"`
+	Findings []data.Finding `json:"findings"`
+}
+
+// checkData checks each split, and each pair of splits for common images.
+func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+	splits, err := openSplits(cfg, o.split)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := openTokenizer(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	workers := cfg.Data.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	r := &checkReport{OK: true}
+	for i, s := range splits {
+		others := map[string]data.Dataset{}
+		if cfg.Data.Kind != "scenes" { // scenes have no files; their splits are disjoint by construction
+			for _, later := range splits[i+1:] {
+				others[later.name] = later.ds
+			}
+		}
+		found, err := data.Check(ctx, s.ds, data.CheckConfig{
+			Tokenizer: tok,
+			MaxWords:  cfg.Data.MaxWords,
+			Tokens:    cfg.Data.Tokens,
+			Images:    !o.captionsOnly,
+			Others:    others,
+			Workers:   workers,
+			Examples:  o.examples,
+			Progress:  func(done, of int) { progress(s.name, done, of) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			r.OK = r.OK && !f.Grave()
+		}
+		r.Splits = append(r.Splits, splitReport{s.name, s.ds.Len(), append([]data.Finding{}, found...)})
+	}
+	return r, nil
+}
+
+// print writes the findings for a person.
+func (r *checkReport) print(w io.Writer) {
+	for _, s := range r.Splits {
+		fmt.Fprintf(w, "%s: %s, %s\n", s.Split, count(s.Images, "image"), count(len(s.Findings), "finding"))
+		for _, f := range s.Findings {
+			mark := " "
+			if f.Grave() {
+				mark = "!"
+			}
+			fmt.Fprintf(w, "%s %s: %s; %s\n", mark, f.Kind, thousands(f.Count), f.Hint)
+			for _, e := range f.Examples {
+				fmt.Fprintf(w, "    %s\n", e)
+			}
+			if more := f.Count - len(f.Examples); more > 0 && len(f.Examples) > 0 {
+				fmt.Fprintf(w, "    and %s more\n", thousands(more))
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+)
+
+func newStatsCommand() *cobra.Command {
+	var flags configFlags
+	var out outputFlags
+	var split string
+	c := &cobra.Command{
+		Use:   "stats",
+		Short: "Count images, captions, words and tokens of each split",
+		Long: `stats counts the images, captions, words and tokens of each split. The token lengths show
+what data.tokens should be: captions with more tokens lose their end. No image is opened.`,
+		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
+  trainer data stats --config my.toml --split train --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := flags.load(c)
+			if err != nil {
+				return err
+			}
+			r, err := statistics(cfg, split)
+			if err != nil {
+				return err
+			}
+			if out.json {
+				return printJSON(c.OutOrStdout(), r)
+			}
+			return r.print(c.OutOrStdout())
+		},
+	}
+	flags.add(c)
+	out.add(c)
+	c.Flags().StringVar(&split, "split", "all", "train, val, test or all")
+	return c
+}
+
+// statsReport is what data stats reports.
+type statsReport struct {
+	Kind       string       `json:"kind"`
+	Vocabulary int          `json:"vocabulary"` // tokens of the tokenizer
+	Tokens     int          `json:"tokens"`     // data.tokens
+	Splits     []splitStats `json:"splits"`
+}
+
+type splitStats struct {
+	Split string `json:"split"`
+	data.Stats
+	Cut int `json:"captions_cut"` // captions with more than data.tokens tokens
+}
+
+func statistics(cfg config.Config, split string) (*statsReport, error) {
+	splits, err := openSplits(cfg, split)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := openTokenizer(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokens: cfg.Data.Tokens}
+	for _, s := range splits {
+		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok)}
+		for n, captions := range st.Histogram {
+			if n > cfg.Data.Tokens {
+				st.Cut += captions
+			}
+		}
+		r.Splits = append(r.Splits, st)
+	}
+	return r, nil
+}
+
+// print writes the report as a table, a column per split.
+func (r *statsReport) print(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name string, cell func(s splitStats) string) {
+		fmt.Fprint(tw, name)
+		for _, s := range r.Splits {
+			fmt.Fprint(tw, "\t", cell(s))
+		}
+		fmt.Fprintln(tw)
+	}
+	lengths := func(q data.Quantiles) string {
+		return fmt.Sprintf("%d / %d / %d / %d", q.Min, q.P50, q.P95, q.Max)
+	}
+	row(r.Kind, func(s splitStats) string { return s.Split })
+	row("images", func(s splitStats) string { return thousands(s.Images) })
+	row("captions", func(s splitStats) string { return thousands(s.Captions) })
+	row("captions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.PerImage) })
+	row("different words", func(s splitStats) string { return thousands(s.Distinct) })
+	row("words of a caption", func(s splitStats) string { return lengths(s.WordLengths) })
+	row("tokens of a caption", func(s splitStats) string { return lengths(s.TokenLengths) })
+	row("unknown tokens", func(s splitStats) string { return thousands(s.Unknown) })
+	row(fmt.Sprintf("captions cut at data.tokens = %d", r.Tokens), func(s splitStats) string {
+		return fmt.Sprintf("%.2f%%", 100*float64(s.Cut)/float64(max(s.Captions, 1)))
+	})
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "vocabulary of %s tokens\n", thousands(r.Vocabulary))
+	return err
+}
