@@ -17,7 +17,7 @@ type letters struct{}
 
 func (letters) Encode(s string, n int) []int32 {
 	ids := []int32{2}
-	for i := 0; i < len(s) && len(ids) < n; i++ {
+	for i := 0; i < len(s) && (n <= 0 || len(ids) < n); i++ {
 		ids = append(ids, int32(s[i]))
 	}
 	return ids

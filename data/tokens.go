@@ -4,7 +4,7 @@ import "fmt"
 
 // Tokenizer is what the loader needs of a tokenizer (package data/tokenizer).
 type Tokenizer interface {
-	// Encode returns [CLS] and the pieces of text, at most maxTokens ids.
+	// Encode returns [CLS] and the pieces of text, at most maxTokens ids (0: all).
 	Encode(text string, maxTokens int) []int32
 }
 

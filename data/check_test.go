@@ -1,0 +1,180 @@
+package data
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	a := writeImage(t, dir, "a.png", 10)
+	b := writeImage(t, dir, "b.png", 10) // as a.png
+	c := writeImage(t, dir, "c.png", 30)
+	d := writeImage(t, dir, "d.png", 40)
+	whole, err := os.ReadFile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(dir, "half.png")
+	writeFile(t, half, whole[:len(whole)-20])
+	big := filepath.Join(dir, "bomb.png")
+	writeFile(t, big, bomb(50000, 50000))
+	ds := NewFiles([]File{
+		{Path: a, ID: 1, Captions: []string{"a red dog", "A red dog.", "!"}},
+		{Path: b, ID: 2, Captions: []string{"a red dog"}},
+		{Path: c, ID: 3, Captions: []string{"one two three four five"}},
+		{Path: half, ID: 4, Captions: []string{"half"}},
+		{Path: big, ID: 5, Captions: []string{"big"}},
+		{Path: filepath.Join(dir, "none.png"), ID: 6, Captions: []string{"none"}},
+		{Path: d, ID: 7},
+	}, Options{})
+	// The other split has c.png under its name and d.png under another.
+	e := writeImage(t, dir, "e.png", 40)
+	other := NewFiles([]File{{Path: c, ID: 1, Captions: []string{"x"}}, {Path: e, ID: 2, Captions: []string{"y"}}}, Options{})
+	calls := 0
+	found, err := Check(context.Background(), ds, CheckConfig{
+		Tokenizer: letters{}, MaxWords: 4, Tokens: 100, Images: true, Workers: 3,
+		Others:   map[string]Dataset{"test": other},
+		Progress: func(done, of int) { calls++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]struct {
+		n       int
+		example string
+	}{
+		MissingImage:     {1, "none.png"},
+		BadImage:         {1, "half.png"},
+		LargeImage:       {1, "bomb.png"},
+		NoCaption:        {1, "d.png"},
+		Leak:             {2, "c.png is in test too"},
+		EmptyCaption:     {1, ""},
+		LongCaption:      {1, "c.png: caption 0 has 5 words"},
+		DuplicateImage:   {1, "b.png"},
+		DuplicateCaption: {1, `"a red dog"`},
+		RepeatedCaption:  {1, `"a red dog"`},
+	}
+	for _, f := range found {
+		w, ok := want[f.Kind]
+		if !ok || f.Count != w.n || !strings.Contains(strings.Join(f.Examples, "\n"), w.example) || f.Hint == "" {
+			t.Errorf("%+v, want %v", f, w)
+		}
+		delete(want, f.Kind)
+	}
+	if len(want) != 0 {
+		t.Errorf("not found: %v", want)
+	}
+	if calls != 9 {
+		t.Errorf("%d calls of Progress, want 9", calls)
+	}
+	if !found[0].Grave() || found[len(found)-1].Grave() {
+		t.Error("grave findings come first")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Check(ctx, ds, CheckConfig{Images: true}); err != context.Canceled {
+		t.Errorf("cancelled: %v", err)
+	}
+	clean, err := Check(context.Background(), memory(4, "a"), CheckConfig{Images: true, Tokenizer: letters{}, Tokens: 2})
+	if err != nil || len(clean) != 1 || clean[0].Kind != LongCaption || clean[0].Count != 4 {
+		t.Errorf("%v, %v: want the long captions only", clean, err)
+	}
+}
+
+func TestCheckKeepsFewExamples(t *testing.T) {
+	found, err := Check(context.Background(), memory(50), CheckConfig{Examples: 3})
+	if err != nil || len(found) != 1 || found[0].Count != 50 || len(found[0].Examples) != 3 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestStats(t *testing.T) {
+	ds := memory(4)
+	ds.Texts = [][]string{{"a b"}, {"A b c.", "a"}, nil, {"a b c d"}}
+	ds.IDs = []int64{1, 1, 2, 3}
+	s := NewStats(ds, letters{})
+	if s.Images != 4 || s.ImageIDs != 3 || s.Captions != 4 || s.Words != 10 || s.Distinct != 4 {
+		t.Errorf("%+v", s)
+	}
+	if want := (Quantiles{1, 2, 4, 4, 4, 2.5}); s.WordLengths != want {
+		t.Errorf("words %+v, want %+v", s.WordLengths, want)
+	}
+	// One token a byte and the first: lengths 4, 6, 2, 8.
+	if fmt.Sprint(s.Histogram) != "[0 0 1 0 1 0 1 0 1]" {
+		t.Errorf("histogram %v", s.Histogram)
+	}
+	if s = NewStats(&Memory{}, nil); s.Captions != 0 || s.Histogram != nil {
+		t.Errorf("empty: %+v", s)
+	}
+}
+
+// TestTrainingOverDamagedFiles is the whole chain over bad input: the good
+// samples come out, the bad ones are counted with their files.
+func TestTrainingOverDamagedFiles(t *testing.T) {
+	dir := t.TempDir()
+	good := writeImage(t, dir, "good.png", 10)
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "half.png"), whole[:len(whole)/2])
+	writeFile(t, filepath.Join(dir, "bomb.png"), bomb(65000, 65000))
+	var list bytes.Buffer
+	list.WriteString("[")
+	for i := range 16 {
+		writeImage(t, dir, fmt.Sprint(i, ".png"), uint8(i))
+		fmt.Fprintf(&list, `{"image": "%d.png", "caption": "image %d"},`, i, i)
+	}
+	list.WriteString(`{"image": "half.png", "caption": "x"}, {"image": "bomb.png", "caption": "x"},
+		{"image": "none.png", "caption": "x"}, {"image": "good.png", "caption": " . "}]`)
+	writeFile(t, filepath.Join(dir, "l.json"), list.Bytes())
+	ds, err := LoadCaptions(dir, []string{"l.json"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(t, tr, LoaderConfig{BatchSize: 4, Tokens: 8, ImageSize: 8, MaxBadShare: 0.25})
+	for range 20 {
+		batch, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range batch.Captions {
+			if c != fmt.Sprint("image ", batch.ImageIDs[i]) || batch.IDs[i] != int32(batch.ImageIDs[i]) {
+				t.Errorf("caption %q with image %d", c, batch.ImageIDs[i])
+			}
+		}
+		l.Recycle(batch)
+	}
+	bad, read, examples := l.Bad()
+	if read < 80 || float64(bad)/float64(read) < 0.12 || float64(bad)/float64(read) > 0.25 {
+		t.Errorf("%d bad of %d", bad, read)
+	}
+	var all string
+	for _, x := range examples {
+		all += x.Err.Error() + "\n"
+	}
+	for _, want := range []string{"half.png", "bomb.png", "none.png", "good.png: no caption"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("reasons lack %s:\n%s", want, all)
+		}
+	}
+	l = newLoader(t, tr, LoaderConfig{BatchSize: 4, Tokens: 8, ImageSize: 8, MaxBadShare: 0.1})
+	for range 100 {
+		if _, err = l.Next(context.Background()); err != nil {
+			break
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "max_bad_share = 0.1") {
+		t.Errorf("got %v, want to stop above 0.1", err)
+	}
+}

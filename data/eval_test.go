@@ -1,0 +1,113 @@
+package data
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+func TestEval(t *testing.T) {
+	ds := memory(5, "A dog,", "the dog")
+	ds.Texts[1] = []string{"only - one"}
+	ds.Texts[2] = nil
+	ds.Texts[3] = []string{" . ", "!"}
+	e, err := NewEval(ds, EvalConfig{ImageSize: 4, MaxWords: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.NumImages() != 3 || e.NumTexts() != 5 || e.Skipped() != 2 {
+		t.Fatalf("%d images, %d texts, %d skipped", e.NumImages(), e.NumTexts(), e.Skipped())
+	}
+	want := []string{"a dog", "the dog", "only one", "a dog", "the dog"}
+	for j, owner := range []int{0, 0, 1, 2, 2} {
+		if e.Text(j) != want[j] || e.TextImage(j) != owner || !slices.Contains(e.ImageTexts(owner), j) {
+			t.Errorf("text %d is %q of image %d", j, e.Text(j), e.TextImage(j))
+		}
+	}
+	if e.ImageID(2) != 4 || e.ImageName(2) != "image 4" {
+		t.Errorf("image 2 is %s", e.ImageName(2))
+	}
+	one, all := make([]float32, 48), make([]float32, 96)
+	if err := e.LoadImage(2, one); err != nil {
+		t.Fatal(err)
+	}
+	if err := LoadImages(context.Background(), e, 1, 2, all, 3); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(one, all[48:]) {
+		t.Error("LoadImages differs from LoadImage")
+	}
+	ds.Images[4] = nil
+	if err := LoadImages(context.Background(), e, 1, 2, all, 2); err == nil || !strings.Contains(err.Error(), "image 2") {
+		t.Errorf("missing image: %v", err)
+	}
+	if err := LoadImages(context.Background(), e, 2, 2, all, 1); err == nil {
+		t.Error("images out of range must fail")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := LoadImages(ctx, e, 0, 2, all, 2); err != context.Canceled {
+		t.Errorf("cancelled: %v", err)
+	}
+	if e, err = NewEval(memory(5, "x"), EvalConfig{ImageSize: 4, MaxImages: 2}); err != nil || e.NumImages() != 2 || e.NumTexts() != 2 {
+		t.Errorf("at most 2 images: %v", err)
+	}
+	if _, err = NewEval(memory(2), EvalConfig{ImageSize: 4}); err == nil {
+		t.Error("a split without captions must fail")
+	}
+}
+
+func TestSceneSources(t *testing.T) {
+	w, err := scenes.New(scenes.Config{ValSamples: 20, TestSamples: 30}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := TrainConfig{Seed: 5, Transform: transform.Train{Size: 32, ScaleMin: 1}}
+	s, err := NewSceneStream(w, 100, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := make([]float32, 3*32*32), make([]float32, 3*32*32)
+	caption, id, err := s.Sample(41, a)
+	if err != nil || id != 41 || caption == "" {
+		t.Fatalf("%q, %d, %v", caption, id, err)
+	}
+	if again, _, err := s.Sample(41, b); err != nil || again != caption || !slices.Equal(a, b) {
+		t.Error("a sample must be a function of its counter")
+	}
+	// The picture is the scene's.
+	m := transform.NewImage(32, 32)
+	w.Train(41).RenderRGB(m.Pix, 32)
+	if back, err := transform.Denormalize(a, 32, 32); err != nil || !slices.Equal(back.Pix, m.Pix) {
+		t.Error("the sample does not show scene 41")
+	}
+	if _, _, err := s.Sample(1, a[:10]); err == nil {
+		t.Error("a short buffer must fail")
+	}
+	for split, n := range map[string]int{"val": 20, "test": 30} {
+		set, err := NewSceneSet(w, split, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := NewEval(set, EvalConfig{ImageSize: 32})
+		if err != nil || e.NumImages() != n || e.NumTexts() != n {
+			t.Fatalf("%s: %v", split, err)
+		}
+		if err := e.LoadImage(n-1, a); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := NewSceneSet(w, "train", 32); err == nil {
+		t.Error("train is no fixed split")
+	}
+	if _, err := NewSceneStream(w, 0, cfg); err == nil {
+		t.Error("an epoch of nothing must fail")
+	}
+	if got := SceneCaptions(w, 3); len(got) < 6 {
+		t.Errorf("%d captions of 3 scenes", len(got))
+	}
+}

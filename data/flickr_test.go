@@ -1,0 +1,107 @@
+package data
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// flickr is a folder of real photos beside the repository; tests that need it
+// skip without.
+const flickr = "../../shared/data/flickr8k"
+
+var trainSmall = transform.Train{Size: 8, ScaleMin: 0.5, Flip: true, Ops: 2, Level: 7}
+
+func needFlickr(t testing.TB) {
+	if _, err := os.Stat(flickr); err != nil {
+		t.Skip("no photos at " + flickr)
+	}
+}
+
+func allCaptions(ds Dataset) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := range ds.Len() {
+			for _, c := range ds.Captions(i) {
+				if !yield(CleanCaption(c, 0)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func TestFlickr(t *testing.T) {
+	needFlickr(t)
+	ds, err := LoadCaptions(flickr, []string{"train.json"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := LoadKarpathy(filepath.Join(flickr, "dataset_flickr8k.json"), flickr+"/images", "train", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ds.Len() != 6000 || k.Len() != 6000 {
+		t.Fatalf("%d and %d images, want 6000", ds.Len(), k.Len())
+	}
+	if _, err := k.Image(17); err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Learn(allCaptions(ds), 4000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewStats(ds, tok)
+	t.Logf("%+v", s)
+	if s.Captions != 30000-ds.EmptyCaptions() || s.Unknown != 0 {
+		t.Errorf("%+v", s)
+	}
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 0.5, Flip: true, Ops: 2, Level: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(t, tr, LoaderConfig{BatchSize: 32, Tokens: 25, ImageSize: 64})
+	for range 3 {
+		b, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Recycle(b)
+	}
+	if bad, _, ex := l.Bad(); bad != 0 {
+		t.Errorf("bad samples: %v", ex)
+	}
+}
+
+func BenchmarkFlickrLoader128(b *testing.B) {
+	needFlickr(b)
+	ds, err := LoadCaptions(flickr, []string{"train.json"}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tok, err := tokenizer.Learn(allCaptions(ds), 4000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 128, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := NewLoader(tr, tok, LoaderConfig{BatchSize: 32, Tokens: 25, ImageSize: 128, Workers: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		batch, err := l.Next(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Recycle(batch)
+	}
+	b.ReportMetric(32*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
+}

@@ -1,0 +1,162 @@
+package data
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestMaskRates(t *testing.T) {
+	// 200 batches of 16 texts of 3 to 25 tokens: each share of reference 1.7.2
+	// within five standard deviations.
+	const b, l, vocab, maskID = 16, 25, 1000, 4
+	k := Masker{Prob: 0.15, Vocab: vocab, MaskID: maskID, Capacity: MaskCapacity(b, l, 0.15)}
+	r := rand.New(rand.NewPCG(1, 2))
+	tokens, lengths := make([]int32, b*l), make([]int32, b)
+	var m Masked
+	candidates, chosen, masked, kept := 0, 0, 0, 0
+	for range 200 {
+		clear(tokens)
+		for i := range lengths {
+			lengths[i] = int32(3 + r.IntN(l-2))
+			tokens[i*l] = 2
+			for j := 1; j < int(lengths[i]); j++ {
+				tokens[i*l+j] = int32(5 + r.IntN(vocab-5))
+			}
+			candidates += int(lengths[i]) - 1
+		}
+		before := slices.Clone(tokens)
+		if err := k.Apply(r, tokens, lengths, &m); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(tokens, before) {
+			t.Fatal("the input was changed")
+		}
+		if len(m.Positions) != k.Capacity || len(m.Labels) != k.Capacity {
+			t.Fatalf("%d positions and %d labels for capacity %d", len(m.Positions), len(m.Labels), k.Capacity)
+		}
+		hidden := map[int32]bool{}
+		for i, p := range m.Positions {
+			if i >= m.Count {
+				if p != 0 || m.Labels[i] != IgnoreLabel {
+					t.Fatalf("padding entry %d: %d, %d", i, p, m.Labels[i])
+				}
+				continue
+			}
+			row, col := p/l, p%l
+			if col == 0 || col >= lengths[row] || hidden[p] || i > 0 && p <= m.Positions[i-1] {
+				t.Fatalf("position %d (row %d, column %d of %d)", p, row, col, lengths[row])
+			}
+			hidden[p] = true
+			if m.Labels[i] != tokens[p] {
+				t.Fatalf("label %d for token %d", m.Labels[i], tokens[p])
+			}
+			switch m.Tokens[p] {
+			case maskID:
+				masked++
+			case tokens[p]:
+				kept++
+			}
+			if m.Tokens[p] < 0 || m.Tokens[p] >= vocab {
+				t.Fatalf("id %d", m.Tokens[p])
+			}
+		}
+		chosen += m.Count
+		for p := range tokens {
+			if m.Tokens[p] != tokens[p] && !hidden[int32(p)] {
+				t.Fatalf("token %d changed without a label", p)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		k, n int
+		p    float64
+	}{
+		// A random id is [MASK], or the old one, with probability 1/1000 each.
+		{"chosen", chosen, candidates, 0.15}, {"masked", masked, chosen, 0.8001}, {"kept", kept, chosen, 0.1001},
+	} {
+		share := float64(c.k) / float64(c.n)
+		if math.Abs(share-c.p) > 5*math.Sqrt(c.p*(1-c.p)/float64(c.n)) {
+			t.Errorf("%s: %d of %d = %.4f, want %.4f", c.name, c.k, c.n, share, c.p)
+		}
+	}
+}
+
+func TestMaskSurplusIsLeftAlone(t *testing.T) {
+	k := Masker{Prob: 1, Vocab: 100, MaskID: 4, Capacity: 3}
+	tokens := []int32{2, 10, 11, 12, 0, 2, 13, 14, 0, 0}
+	var m Masked
+	if err := k.Apply(rand.New(rand.NewPCG(1, 1)), tokens, []int32{4, 3}, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Count != 3 || !slices.Equal(m.Positions, []int32{1, 2, 3}) || !slices.Equal(m.Labels, []int32{10, 11, 12}) {
+		t.Errorf("got %+v", m)
+	}
+	if !slices.Equal(m.Tokens[4:], tokens[4:]) {
+		t.Errorf("surplus tokens were masked: %v", m.Tokens)
+	}
+}
+
+func TestMaskChoosesAtLeastOne(t *testing.T) {
+	k := Masker{Prob: 1e-9, Vocab: 100, MaskID: 4, Capacity: 8}
+	r := rand.New(rand.NewPCG(1, 1))
+	tokens := []int32{2, 0, 0, 2, 13, 14, 2, 15, 0}
+	seen := map[int32]int{}
+	var m Masked
+	for range 300 {
+		if err := k.Apply(r, tokens, []int32{1, 3, 2}, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Count != 1 {
+			t.Fatalf("%d chosen, want 1", m.Count)
+		}
+		seen[m.Positions[0]]++
+	}
+	if len(seen) != 3 || seen[4] < 60 || seen[5] < 60 || seen[7] < 60 {
+		t.Errorf("positions %v: want 4, 5 and 7 about equally often", seen)
+	}
+	if err := k.Apply(r, []int32{2, 0, 2, 0}, []int32{1, 1}, &m); err != nil || m.Count != 0 {
+		t.Errorf("nothing to choose: %d, %v", m.Count, err)
+	}
+}
+
+func TestMaskCapacity(t *testing.T) {
+	for _, c := range []struct {
+		b, l int
+		p    float64
+		want int
+	}{
+		// 32*29 = 928 tokens: mean 139.2, sigma 10.877; 204.5 -> 208.
+		{32, 30, 0.15, 208},
+		// 2*4 = 8 tokens: mean 1.2 + 6*1.01 = 7.3 -> 8.
+		{2, 5, 0.15, 8},
+		// 1*4 = 4 tokens: never more than all.
+		{1, 5, 0.15, 4},
+		{4, 10, 1, 36},
+	} {
+		if got := MaskCapacity(c.b, c.l, c.p); got != c.want {
+			t.Errorf("%d texts of %d, %g: %d, want %d", c.b, c.l, c.p, got, c.want)
+		}
+	}
+}
+
+func TestMaskRefuses(t *testing.T) {
+	good := Masker{Prob: 0.15, Vocab: 10, MaskID: 4, Capacity: 4}
+	r := rand.New(rand.NewPCG(1, 1))
+	for name, k := range map[string]Masker{
+		"prob": {Prob: math.NaN(), Vocab: 10, MaskID: 4, Capacity: 4},
+		"id":   {Prob: 0.15, Vocab: 4, MaskID: 4, Capacity: 4},
+		"room": {Prob: 0.15, Vocab: 10, MaskID: 4},
+	} {
+		if err := k.Apply(r, []int32{2, 5}, []int32{2}, &Masked{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, lengths := range [][]int32{{}, {3}, {-1}, {1, 1, 1}} {
+		if err := good.Apply(r, []int32{2, 5}, lengths, &Masked{}); err == nil {
+			t.Errorf("lengths %v: no error", lengths)
+		}
+	}
+}
