@@ -1,0 +1,111 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LayerNorm returns (x-mean)/sqrt(var+eps) * gamma + beta with the mean and the
+// biased variance of each row of x (R, D); gamma and beta are (D) (Ba et al. 2016,
+// equation 4).
+func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
+	return apply(&op{
+		kind: "layer norm", args: fmt.Sprintf("eps=%g", eps), diff: []bool{true, true, true}, inPlace: []int{0},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			if err := need(len(in[0]) == 2, "want x (R, D)"); err != nil {
+				return nil, err
+			}
+			return in[0].Clone(), all(
+				checkVector(in[1], "gamma", in[0][1]),
+				checkVector(in[2], "beta", in[0][1]),
+				need(eps >= 0, "eps must not be negative (got %g)", eps),
+			)
+		},
+		aux: func(in []tensor.Shape) []exec.AuxSpec { // mean and 1/sqrt(var+eps)
+			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}, {Shape: tensor.Shape{in[0][0]}}}
+		},
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
+			body := func(_, lo, hi int) {
+				x, gamma, beta, out := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.Out.F32
+				mean, rstd := c.Aux[0].F32, c.Aux[1].F32
+				for r := lo; r < hi; r++ {
+					at, to := r*cols, (r+1)*cols
+					mean[r], rstd[r] = kernel.LayerNorm(out[at:to], x[at:to], gamma, beta, eps)
+				}
+			}
+			return func() error {
+				c.Engine.For(rows, grainRows(cols), body)
+				return nil
+			}, nil
+		},
+		grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+			dx := apply(layerNormGrad(), out, in[0], in[1], dy)
+			d := in[1].Shape()
+			return gorgonia.Nodes{dx, take(dx, 0, d), take(dx, 1, d)}
+		},
+	}, x, gamma, beta)
+}
+
+// layerNormBlocks is the number of row blocks with sums of their own for dgamma
+// and dbeta: fixed, so that the result does not depend on the number of threads.
+const layerNormBlocks = 32
+
+// layerNormGrad returns dx for the output (whose statistics it reads), x, gamma and
+// dy; dgamma and dbeta are its auxiliary results.
+func layerNormGrad() *op {
+	return &op{
+		kind: "layer norm dx", diff: make([]bool, 4), inPlace: []int{3},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return in[1].Clone(), need(in[1].Eq(in[3]), "x and dy must have one shape")
+		},
+		aux: func(in []tensor.Shape) []exec.AuxSpec {
+			return []exec.AuxSpec{{Shape: in[2]}, {Shape: in[2]}}
+		},
+		scratch: func(in []tensor.Shape, _ int) int { return layerNormBlocks * 2 * in[1][1] },
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			rows, cols := c.In[1].Dim(0), c.In[1].Dim(1)
+			size := (rows + layerNormBlocks - 1) / layerNormBlocks
+			blocks := (rows + size - 1) / size
+			body := func(_, lo, hi int) {
+				mean, rstd := c.InAux[0][0].F32, c.InAux[0][1].F32
+				x, gamma, dy, dx := c.In[1].F32, c.In[2].F32, c.In[3].F32, c.Out.F32
+				for b := lo; b < hi; b++ {
+					dgamma := c.Scratch[2*b*cols : (2*b+1)*cols]
+					dbeta := c.Scratch[(2*b+1)*cols : (2*b+2)*cols]
+					clear(dgamma)
+					clear(dbeta)
+					for r := b * size; r < min((b+1)*size, rows); r++ {
+						at, to := r*cols, (r+1)*cols
+						kernel.LayerNormGrad(dx[at:to], dgamma, dbeta, x[at:to], gamma, dy[at:to], mean[r], rstd[r])
+					}
+				}
+			}
+			sum := func(_, lo, hi int) {
+				for k := range 2 {
+					out := c.Aux[k].F32[lo:hi]
+					copy(out, c.Scratch[k*cols+lo:k*cols+hi])
+					for b := 1; b < blocks; b++ {
+						at := (2*b + k) * cols
+						kernel.Add(out, out, c.Scratch[at+lo:at+hi])
+					}
+				}
+			}
+			grain := max(1, grainRows(cols)/size)
+			return func() error {
+				c.Engine.For(blocks, grain, body)
+				c.Engine.For(cols, 256, sum)
+				return nil
+			}, nil
+		},
+	}
+}
+
+// checkVector returns an error unless s is (n).
+func checkVector(s tensor.Shape, name string, n int) error {
+	return need(len(s) == 1 && s[0] == n, "%s must have shape (%d) (got %v)", name, n, s)
+}

@@ -1,0 +1,80 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Patchify cuts images (B, C, H, W) into squares of patch pixels: (B*P, C*patch*patch),
+// patches of an image row by row, elements of a patch by channel, row, column. A
+// linear layer on it is the convolution with the weight (D, C, patch, patch) and
+// stride patch, the weight seen as (D, C*patch*patch).
+func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
+	return apply(&op{
+		kind: "patchify", args: fmt.Sprintf("patch=%d", patch), diff: []bool{true},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			s := in[0]
+			if err := all(
+				need(patch > 0, "a patch has at least one pixel (got %d)", patch),
+				need(len(s) == 4, "want images (B, C, H, W)"),
+			); err != nil {
+				return nil, err
+			}
+			return tensor.Shape{s[0] * (s[2] / patch) * (s[3] / patch), s[1] * patch * patch},
+				need(s[2]%patch == 0 && s[3]%patch == 0, "height and width must be multiples of %d (got %d, %d)", patch, s[2], s[3])
+		},
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			return patchCopy(c, c.In[0].Shape, patch, func(image, patches []float32) { copy(patches, image) }, false), nil
+		},
+		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{apply(unpatchify(in[0].Shape(), patch), dy)}
+		},
+	}, images)
+}
+
+// unpatchify puts patches back into images of the given shape.
+func unpatchify(images tensor.Shape, patch int) *op {
+	return &op{
+		kind: "patchify dx", args: fmt.Sprintf("images=%v patch=%d", images, patch), diff: []bool{false},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return images.Clone(), need(in[0].TotalSize() == images.TotalSize(), "patches do not fit images %v", images)
+		},
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			return patchCopy(c, images, patch, func(image, patches []float32) { copy(image, patches) }, true), nil
+		},
+	}
+}
+
+// patchCopy calls move for every row of every patch with its place in the images,
+// of shape s, and its place in the patches. back says that the images are the output.
+func patchCopy(c *exec.Call, s tensor.Shape, patch int, move func(image, patches []float32), back bool) exec.Step {
+	channels, height, width := s[1], s[2], s[3]
+	across := width / patch
+	perImage := (height / patch) * across
+	size := channels * patch * patch
+	body := func(_, lo, hi int) {
+		images, patches := c.In[0].F32, c.Out.F32
+		if back {
+			images, patches = patches, images
+		}
+		for p := lo; p < hi; p++ {
+			b, y, x := p/perImage, p%perImage/across*patch, p%across*patch
+			to := p * size
+			for ch := range channels {
+				from := ((b*channels+ch)*height+y)*width + x
+				for range patch {
+					move(images[from:from+patch], patches[to:to+patch])
+					from += width
+					to += patch
+				}
+			}
+		}
+	}
+	return func() error {
+		c.Engine.For(s[0]*perImage, grainRows(size), body)
+		return nil
+	}
+}
