@@ -33,6 +33,11 @@ func (f *configFlags) addOut(c *cobra.Command) {
 
 // load reads and checks the configuration. extra overrides come last.
 func (f *configFlags) load(c *cobra.Command, extra ...string) (config.Config, error) {
+	return config.Load(f.file, f.overrides(c, extra...))
+}
+
+// overrides returns what the flags say as dotted.path=value. extra come last.
+func (f *configFlags) overrides(c *cobra.Command, extra ...string) []string {
 	sets := append([]string{}, f.sets...)
 	if c.Flags().Changed("seed") {
 		sets = append(sets, fmt.Sprintf("run.seed=%d", f.seed))
@@ -40,7 +45,7 @@ func (f *configFlags) load(c *cobra.Command, extra ...string) (config.Config, er
 	if f.out != "" {
 		sets = append(sets, "run.out="+f.out)
 	}
-	return config.Load(f.file, append(sets, extra...))
+	return append(sets, extra...)
 }
 
 // outputFlags are the flags that say how a command reports.

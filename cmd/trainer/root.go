@@ -56,9 +56,13 @@ A TOML file describes a run; every key of it can be overridden with --set.`,
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
+		newBenchCommand(),
 		newDataCommand(),
 		newDoctorCommand(),
+		newEvalCommand(),
+		newFinetuneCommand(),
 		newInspectCommand(),
+		newTrainCommand(),
 		newValidateCommand(),
 	)
 	return root
@@ -111,12 +115,12 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	}
 }
 
-// count writes a number with its noun: 1 problem, 2 problems.
+// count writes a number with its noun: 1 problem, 1,000 problems.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return thousands(n) + " " + noun + "s"
 }
 
 // groupCommand is a command that only holds others. Unlike cobra's own, it

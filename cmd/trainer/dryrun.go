@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/train"
+)
+
+// plan is what --dry-run reports.
+type plan struct {
+	Parameters   int     `json:"parameters"`
+	Trainable    int     `json:"trainable"`
+	Vocabulary   int     `json:"vocabulary"`
+	Steps        int     `json:"steps"`
+	StepsAnEpoch int     `json:"steps_per_epoch"`
+	Nodes        int     `json:"nodes"`
+	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
+	QueueMB      float64 `json:"queue_mb"`
+	BuffersMB    float64 `json:"buffers_mb"`
+	StepSeconds  float64 `json:"step_seconds"`
+	RunSeconds   float64 `json:"run_seconds,omitempty"`
+	Shapes       [][]any `json:"shapes"`
+}
+
+// dryRunSteps is the number of steps that the estimate is the median of.
+const dryRunSteps = 3
+
+// dryRun takes some steps in memory and reports shapes, memory and time. It writes
+// nothing.
+func dryRun(ctx context.Context, c *cobra.Command, f *runFlags, cfg config.Config, s *train.Session, engine *kernel.Engine) error {
+	m := s.Model()
+	p := plan{
+		Parameters: m.Params().Count(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
+		Nodes: m.Machine().Nodes(), BuffersMB: mega(m.Machine().Memory()),
+	}
+	twins := 0
+	for _, q := range m.Params().List() {
+		if m.Learnable(q.Name) {
+			p.Trainable += q.Len()
+		}
+		if q.Twin {
+			twins += q.Len()
+		}
+		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
+	}
+	p.ParametersMB = mega(4 * int64(4*p.Parameters+twins))
+	if q := m.Queue(); q != nil {
+		p.QueueMB = mega(4 * int64(2*len(q.Image)+len(q.IDs)))
+	}
+	times := make([]time.Duration, 0, dryRunSteps)
+	for i := range 1 + dryRunSteps {
+		begin := time.Now()
+		if _, err := s.Step(ctx, i); err != nil {
+			return err
+		}
+		if i > 0 {
+			times = append(times, time.Since(begin))
+		}
+	}
+	step := median(times)
+	p.StepSeconds = step.Seconds()
+	p.RunSeconds = p.StepSeconds * float64(p.Steps)
+	if f.output.json {
+		return printJSON(c.OutOrStdout(), p)
+	}
+	w := c.OutOrStdout()
+	for _, q := range m.Params().List() {
+		fmt.Fprintf(w, "  %-52s %v\n", q.Name, []int(q.Shape))
+	}
+	fmt.Fprintf(w, "\n%d parameters, %d trained, vocabulary %d\n", p.Parameters, p.Trainable, p.Vocabulary)
+	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and twins, %.1f MB queues, %.1f MB planned buffers\n", p.ParametersMB, p.QueueMB, p.BuffersMB)
+	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, engine.Describe())
+	if p.Steps > 0 {
+		fmt.Fprintf(w, ", about %s for %d steps of %d samples", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), p.Steps, cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps))
+	}
+	fmt.Fprintln(w)
+	return nil
+}
+
+func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// median returns the middle of times.
+func median(times []time.Duration) time.Duration {
+	s := slices.Clone(times)
+	slices.Sort(s)
+	return s[len(s)/2]
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+func newEvalCommand() *cobra.Command {
+	var f runFlags
+	var path, task, split string
+	c := &cobra.Command{
+		Use:   "eval",
+		Short: "Evaluate a checkpoint",
+		Long: `eval measures image-text retrieval of a checkpoint in both directions: recall at 1, 5
+and 10, mean and median rank. With eval.rerank_top = k the matching head re-scores the k
+best candidates of every query. A wrong candidate that ties with a right one counts as
+ranked before it, so a model that gives every pair the same score gets 0.
+
+The checkpoint's own configuration says which data and model; --config and --set
+override it.`,
+		Example: `  trainer eval --checkpoint runs/quickstart
+  trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
+  trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
+  trainer eval --checkpoint runs/quickstart --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if path == "" {
+				return usageError{fmt.Errorf("eval needs --checkpoint: a run or step folder")}
+			}
+			if task != "retrieval" {
+				return usageError{fmt.Errorf("no task %q: the task is retrieval", task)}
+			}
+			return evalRun(c, &f, path, split)
+		},
+	}
+	f.config.add(c)
+	f.output.add(c)
+	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
+	c.Flags().StringVar(&task, "task", "retrieval", "what to evaluate: retrieval")
+	c.Flags().StringVar(&split, "split", "", "val or test; default: eval.split")
+	return c
+}
+
+func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
+	ck, err := checkpoint.Load(path)
+	if err != nil {
+		return err
+	}
+	defer ck.Close()
+	cfg, err := f.loadOver(c, ck)
+	if err != nil {
+		return err
+	}
+	if split == "" {
+		split = cfg.Eval.Split
+	}
+	if ck.Notice != "" {
+		fmt.Fprintln(f.output.note(c), ck.Notice)
+	}
+	tok, err := train.OpenTokenizer(ck)
+	if err != nil {
+		return err
+	}
+	engine, err := newEngine(cfg)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	m, err := model.NewALBEF(cfg, tok.Size(), engine)
+	if err != nil {
+		return err
+	}
+	if err := train.LoadModel(m, ck); err != nil {
+		return err
+	}
+	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
+	scores, err := evaluate(c.Context(), cfg, engine, m, tok, split, bar.show)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	if f.output.json {
+		return printJSON(c.OutOrStdout(), evalReport(scores, split, ck.Path))
+	}
+	fmt.Fprintf(c.OutOrStdout(), "retrieval on %s: %d images, %d texts, step %d of %s\n\n%s", split, scores.Images, scores.Texts, ck.Step, path, scores.Table())
+	return nil
+}
+
+// evaluate runs retrieval on a split.
+func evaluate(ctx context.Context, cfg config.Config, engine *kernel.Engine, m *model.ALBEF, tok *tokenizer.Tokenizer, split string, progress func(string, int, int)) (tasks.Scores, error) {
+	ds, err := openSplit(cfg, split)
+	if err != nil {
+		return tasks.Scores{}, err
+	}
+	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, MaxImages: cfg.Eval.MaxImages})
+	if err != nil {
+		return tasks.Scores{}, err
+	}
+	return tasks.Retrieval{
+		Model: m, Tokenizer: tok, Engine: engine, Set: set, BatchSize: cfg.Eval.BatchSize,
+		RerankTop: cfg.Eval.RerankTop, Folds: cfg.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: progress,
+	}.Run(ctx)
+}
+
+// evaluation is the JSON form of scores.
+type evaluation struct {
+	Task   string             `json:"task"`
+	Split  string             `json:"split"`
+	Path   string             `json:"path"`
+	Images int                `json:"images"`
+	Texts  int                `json:"texts"`
+	Cosine map[string]float64 `json:"cosine"`
+	Rerank map[string]float64 `json:"rerank,omitempty"`
+	Chance map[string]float64 `json:"chance"`
+}
+
+func evalReport(s tasks.Scores, split, path string) evaluation {
+	e := evaluation{Task: "retrieval", Split: split, Path: path, Images: s.Images, Texts: s.Texts, Cosine: s.Cosine.Map(), Chance: s.Chance.Map()}
+	if s.Rerank != nil {
+		e.Rerank = s.Rerank.Map()
+	}
+	return e
+}
+
+// phaseBar shows the phases of an evaluation on a terminal.
+type phaseBar struct {
+	out   io.Writer
+	phase string
+	bar   *progressbar.ProgressBar
+}
+
+func newPhaseBar(out io.Writer, quiet bool) *phaseBar {
+	if quiet || !isTerminal(out) {
+		return &phaseBar{}
+	}
+	return &phaseBar{out: out}
+}
+
+func (b *phaseBar) show(phase string, done, total int) {
+	if b.out == nil {
+		return
+	}
+	if phase != b.phase {
+		b.done()
+		b.phase = phase
+		b.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(phase),
+			progressbar.OptionSetWidth(24), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
+	}
+	b.bar.Set(done)
+}
+
+func (b *phaseBar) done() {
+	if b.bar != nil {
+		b.bar.Finish()
+		b.bar = nil
+	}
+}

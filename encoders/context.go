@@ -1,0 +1,76 @@
+package encoders
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Context is what encoders need to know about the graph under construction.
+type Context struct {
+	// DropoutKey is the int32 input (2) that seeds this step's dropout masks;
+	// nil switches dropout off.
+	DropoutKey *gorgonia.Node
+
+	sites uint64 // dropout places so far
+}
+
+// NoDropout returns a context without dropout.
+func (c *Context) NoDropout() *Context { return &Context{} }
+
+// bits returns the mask of one dropout place over n rows of cols elements, or nil.
+func (c *Context) bits(n, cols int, p float64) *gorgonia.Node {
+	if c.DropoutKey == nil || p == 0 {
+		return nil
+	}
+	c.sites++
+	return ops.DropoutBits(c.DropoutKey, c.sites, n, cols, keep(p))
+}
+
+// dropout zeroes a share p of x (R, D) and scales the rest by 1/(1-p).
+func (c *Context) dropout(x *gorgonia.Node, p float64) *gorgonia.Node {
+	s := x.Shape()
+	bits := c.bits(s[0], s[1], p)
+	if bits == nil {
+		return x
+	}
+	return ops.Dropout(x, bits, keep(p))
+}
+
+func keep(p float64) float32 { return float32(1 - p) }
+
+// linear is a dense layer with its parameters name/weight (out, in) and name/bias.
+func linear(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) *gorgonia.Node {
+	in := x.Shape()[1]
+	s = s.In(name)
+	return ops.Linear(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
+}
+
+// norm is a layer norm with its parameters name/weight and name/bias.
+func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
+	d := x.Shape()[1]
+	s = s.In(name)
+	return ops.LayerNorm(x, s.Param("weight", Const(1), d), s.Param("bias", Zeros, d), eps)
+}
+
+// defaultTo returns v, or the default if v is 0.
+func defaultTo(v, def int) int {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// isqrt returns the integer square root of n, or -1 if n is no square.
+func isqrt(n int) int {
+	r := int(math.Round(math.Sqrt(float64(n))))
+	if r*r != n {
+		return -1
+	}
+	return r
+}
+
+// SkipSites moves on by n dropout places, so that a second tower under the same key
+// draws other masks.
+func (c *Context) SkipSites(n uint64) { c.sites += n }

@@ -1,0 +1,57 @@
+package encoders
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Init fills a parameter with its starting values.
+type Init func(r *rand.Rand, dst []float32)
+
+// Zeros starts a parameter at 0.
+func Zeros(_ *rand.Rand, dst []float32) { clear(dst) }
+
+// Const starts a parameter at v.
+func Const(v float32) Init {
+	return func(_ *rand.Rand, dst []float32) {
+		for i := range dst {
+			dst[i] = v
+		}
+	}
+}
+
+// Normal draws from N(0, std^2).
+func Normal(std float64) Init {
+	return func(r *rand.Rand, dst []float32) {
+		for i := range dst {
+			dst[i] = float32(std * r.NormFloat64())
+		}
+	}
+}
+
+// TruncNormal draws from N(0, std^2) cut at +-2, as timm's trunc_normal_ does
+// (with std .02 the cut is never reached).
+func TruncNormal(std float64) Init {
+	return func(r *rand.Rand, dst []float32) {
+		for i := range dst {
+			v := std * r.NormFloat64()
+			for math.Abs(v) > 2 {
+				v = std * r.NormFloat64()
+			}
+			dst[i] = float32(v)
+		}
+	}
+}
+
+// Uniform draws from [-bound, bound).
+func Uniform(bound float64) Init {
+	return func(r *rand.Rand, dst []float32) {
+		for i := range dst {
+			dst[i] = float32(bound * (2*r.Float64() - 1))
+		}
+	}
+}
+
+// LinearDefault is PyTorch's default for the weight and the bias of a linear
+// layer with fanIn inputs: kaiming_uniform(a=sqrt 5) comes to U(+-1/sqrt(fanIn)).
+func LinearDefault(fanIn int) Init { return Uniform(1 / math.Sqrt(float64(fanIn))) }

@@ -1,0 +1,56 @@
+package encoders
+
+import (
+	"fmt"
+	"math"
+)
+
+// InterpolatePositions resamples a position table (1+s*s, D), class token first,
+// to a grid of another size, (1+to*to, D): the class row is kept, the grid is
+// resampled bicubically with half-pixel centres (PyTorch's interpolate with
+// align_corners=False, coefficient -0.75, borders repeated).
+func InterpolatePositions(table []float32, width, to int) ([]float32, error) {
+	from := isqrt(len(table)/width - 1)
+	if len(table)%width != 0 || from < 1 {
+		return nil, fmt.Errorf("encoders: position table of %d values is no square grid of width %d with a class token", len(table), width)
+	}
+	out := make([]float32, (1+to*to)*width)
+	copy(out, table[:width])
+	src, dst := table[width:], out[width:]
+	scale := float64(from) / float64(to)
+	for y := range to {
+		ys, yw := cubic(y, scale, from)
+		for x := range to {
+			xs, xw := cubic(x, scale, from)
+			row := dst[(y*to+x)*width:][:width]
+			for i := range 4 {
+				for j := range 4 {
+					w := float32(yw[i] * xw[j])
+					in := src[(ys[i]*from+xs[j])*width:][:width]
+					for d, v := range in {
+						row[d] += w * v
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// cubic returns the four source positions and weights of output position i.
+func cubic(i int, scale float64, n int) (at [4]int, w [4]float64) {
+	const a = -0.75
+	pos := (float64(i)+0.5)*scale - 0.5
+	base := math.Floor(pos)
+	for k := range 4 {
+		p := base - 1 + float64(k)
+		d := math.Abs(pos - p)
+		if d <= 1 {
+			w[k] = (a+2)*d*d*d - (a+3)*d*d + 1
+		} else if d < 2 {
+			w[k] = a*d*d*d - 5*a*d*d + 8*a*d - 4*a
+		}
+		at[k] = min(max(int(p), 0), n-1)
+	}
+	return at, w
+}

@@ -1,0 +1,148 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ALBEF is the system of Li et al. 2021: a vision transformer, a text encoder and a
+// fusion encoder, trained by image-text contrast against a momentum teacher and a
+// queue, image-text matching with hard negatives, and masked language modelling.
+type ALBEF struct {
+	cfg    config.Config
+	engine *kernel.Engine
+	params *Params
+	queue  *Queue // nil without one
+
+	vit  encoders.ViT
+	bert encoders.BERT
+	head encoders.Projection
+
+	train *trainGraph
+	eval  *evalGraphs
+
+	// ema is the work of UpdateMomentum, kept so that a step allocates nothing.
+	ema struct {
+		value, twin []float32
+		w           float32
+		body        func(worker, lo, hi int)
+	}
+}
+
+// NewALBEF builds the model of a configuration for a vocabulary of vocab tokens,
+// with freshly initialised parameters. The engine stays the caller's.
+func NewALBEF(cfg config.Config, vocab int, engine *kernel.Engine) (*ALBEF, error) {
+	im, tx := cfg.Model.Image, cfg.Model.Text
+	m := &ALBEF{
+		cfg: cfg, engine: engine,
+		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP},
+		bert: encoders.BERT{Vocab: vocab, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers,
+			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout},
+		head: encoders.Projection{Dim: cfg.Model.Head.Dim},
+	}
+	m.params = NewParams(cfg.Run.Seed, func(name string) bool {
+		return cfg.Momentum.Enabled && hasTwin(name)
+	})
+	if cfg.Queue.Size > 0 {
+		m.queue = NewQueue(cfg.Queue.Size, cfg.Model.Head.Dim, cfg.Run.Seed)
+	}
+	m.ema.body = func(_, lo, hi int) { kernel.EMA(m.ema.twin[lo:hi], m.ema.value[lo:hi], m.ema.w) }
+	// Building the training graph registers every parameter.
+	if err := m.buildTrain(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// hasTwin says which parameters the teacher has: both encoders with the fusion
+// layers and the language-modelling head, and both projections (1.4.1).
+func hasTwin(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	switch top {
+	case "image", "text", "image_proj", "text_proj":
+		return true
+	}
+	return false
+}
+
+// Params returns the parameters.
+func (m *ALBEF) Params() *Params { return m.params }
+
+// Queue returns the feature queue, or nil.
+func (m *ALBEF) Queue() *Queue { return m.queue }
+
+// temperatureName is the name of the contrast's temperature.
+const temperatureName = "temperature"
+
+// Temperature returns the contrast's temperature.
+func (m *ALBEF) Temperature() float64 {
+	q, ok := m.params.Get(temperatureName)
+	if !ok {
+		return 0
+	}
+	return float64(m.params.Value(q)[0])
+}
+
+// ClampTemperature keeps the temperature in its range; the reference does so at the
+// start of each forward pass (1.3.4).
+func (m *ALBEF) ClampTemperature() {
+	if q, ok := m.params.Get(temperatureName); ok {
+		v := m.params.Value(q)
+		itc := m.cfg.Objective.ITC
+		v[0] = min(max(v[0], float32(itc.TemperatureMin)), float32(itc.TemperatureMax))
+	}
+}
+
+// UpdateMomentum moves every twin towards its parameter:
+// theta_m = mom*theta_m + (1-mom)*theta (Li et al. 2021, section 3.2).
+func (m *ALBEF) UpdateMomentum(mom float64) {
+	w := float32(1 - mom)
+	m.params.Twins(func(value, twin []float32) {
+		m.ema.value, m.ema.twin, m.ema.w = value, twin, w
+		m.engine.For(len(value), 1<<15, m.ema.body)
+	})
+}
+
+// graph is a graph under construction with its inputs.
+type graph struct {
+	g      *gorgonia.ExprGraph
+	params *binding // online
+	twins  *binding // momentum
+}
+
+func (m *ALBEF) newGraph() *graph {
+	g := gorgonia.NewGraph()
+	return &graph{g: g, params: m.params.bind(g, false), twins: m.params.bind(g, true)}
+}
+
+func (b *graph) floats(name string, shape ...int) *gorgonia.Node {
+	if len(shape) == 0 {
+		return gorgonia.NewScalar(b.g, tensor.Float32, gorgonia.WithName(name))
+	}
+	return gorgonia.NewTensor(b.g, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+}
+
+func (b *graph) ints(name string, shape ...int) *gorgonia.Node {
+	if len(shape) == 0 {
+		return gorgonia.NewScalar(b.g, tensor.Int32, gorgonia.WithName(name))
+	}
+	return gorgonia.NewTensor(b.g, tensor.Int32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+}
+
+// normalize scales a row to unit length.
+func normalize(row []float32) {
+	s := float32(1 / max(math.Sqrt(kernel.SumSq(row)), 1e-12))
+	kernel.Scale(row, s, row)
+}
+
+// batchError says that a batch does not fit the compiled graph.
+func batchError(what string, got, want int) error {
+	return fmt.Errorf("model: %s: got %d values, the graph was built for %d", what, got, want)
+}

@@ -1,0 +1,192 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/rng"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Param is one parameter.
+type Param struct {
+	Name  string // unique path such as image/blocks/03/attn/qkv/weight
+	Shape tensor.Shape
+	Twin  bool // has a momentum twin
+
+	init   encoders.Init
+	offset int // in the flat buffers
+	mirror int // in the momentum buffer
+}
+
+// Len returns the number of elements.
+func (p *Param) Len() int { return p.Shape.TotalSize() }
+
+// Params owns the parameters of a model in flat buffers: all values one after
+// another, in the order of their names, and likewise gradients and momentum
+// twins. So an update, a norm or an exchange is one pass over one slice.
+type Params struct {
+	seed   uint64
+	twin   func(name string) bool
+	list   []*Param
+	byName map[string]*Param
+	sealed bool
+
+	values, grads, momentum []float32
+}
+
+// NewParams returns an empty store. twin says which names have a momentum twin.
+func NewParams(seed uint64, twin func(name string) bool) *Params {
+	return &Params{seed: seed, twin: twin, byName: map[string]*Param{}}
+}
+
+// seal fixes the set of parameters, allocates the buffers and initialises them.
+// Every parameter draws from a stream of its own name, so adding one changes no
+// other. Twins start as copies (1.4.2).
+func (p *Params) seal() {
+	if p.sealed {
+		return
+	}
+	p.sealed = true
+	slices.SortFunc(p.list, func(a, b *Param) int { return strings.Compare(a.Name, b.Name) })
+	n, m := 0, 0
+	for _, q := range p.list {
+		q.offset, q.mirror = n, m
+		n += q.Len()
+		if q.Twin {
+			m += q.Len()
+		}
+	}
+	p.values, p.grads, p.momentum = make([]float32, n), make([]float32, n), make([]float32, m)
+	for _, q := range p.list {
+		q.init(rng.New(p.seed, rng.Init+"/"+q.Name, 0), p.Value(q))
+	}
+	p.CopyToMomentum()
+}
+
+// CopyToMomentum sets every twin to its parameter.
+func (p *Params) CopyToMomentum() {
+	for _, q := range p.list {
+		if q.Twin {
+			copy(p.MomentumValue(q), p.Value(q))
+		}
+	}
+}
+
+// List returns the parameters in the order of the flat buffers.
+func (p *Params) List() []*Param { return p.list }
+
+// Get returns the parameter with a name.
+func (p *Params) Get(name string) (*Param, bool) {
+	q, ok := p.byName[name]
+	return q, ok
+}
+
+// Values returns the flat buffer of all values.
+func (p *Params) Values() []float32 { return p.values }
+
+// Grads returns the flat buffer of all gradients, which a training step overwrites.
+func (p *Params) Grads() []float32 { return p.grads }
+
+// Value returns the values of one parameter.
+func (p *Params) Value(q *Param) []float32 { return p.values[q.offset:][:q.Len():q.Len()] }
+
+// Grad returns the gradient of one parameter.
+func (p *Params) Grad(q *Param) []float32 { return p.grads[q.offset:][:q.Len():q.Len()] }
+
+// MomentumValue returns the values of a parameter's twin.
+func (p *Params) MomentumValue(q *Param) []float32 { return p.momentum[q.mirror:][:q.Len():q.Len()] }
+
+// Offset returns where a parameter starts in the flat buffers.
+func (p *Params) Offset(q *Param) int { return q.offset }
+
+// Count returns the number of values, twins not counted.
+func (p *Params) Count() int { return len(p.values) }
+
+// Twins calls f on each contiguous run of parameters with twins: the run's place
+// in Values and its twins. Few long runs, so that an update is one pass.
+func (p *Params) Twins(f func(value, twin []float32)) {
+	for i := 0; i < len(p.list); {
+		if !p.list[i].Twin {
+			i++
+			continue
+		}
+		j, n := i, 0
+		for ; j < len(p.list) && p.list[j].Twin; j++ {
+			n += p.list[j].Len()
+		}
+		f(p.values[p.list[i].offset:][:n], p.momentum[p.list[i].mirror:][:n])
+		i = j
+	}
+}
+
+// binding is the parameters of one graph under construction.
+type binding struct {
+	params   *Params
+	graph    *gorgonia.ExprGraph
+	momentum bool
+	nodes    map[string]*gorgonia.Node
+}
+
+// bind starts handing out nodes of g. With momentum, twins are handed out instead
+// of the parameters themselves.
+func (p *Params) bind(g *gorgonia.ExprGraph, momentum bool) *binding {
+	return &binding{params: p, graph: g, momentum: momentum, nodes: map[string]*gorgonia.Node{}}
+}
+
+var _ encoders.Weights = (*binding)(nil)
+
+// Param implements encoders.Weights.
+func (b *binding) Param(name string, init encoders.Init, shape ...int) *gorgonia.Node {
+	if n := b.nodes[name]; n != nil {
+		if !n.Shape().Eq(tensor.Shape(shape)) && len(shape) > 0 {
+			panic(fmt.Sprintf("model: parameter %s is asked for with shapes %v and %v", name, n.Shape(), shape))
+		}
+		return n
+	}
+	q := b.params.byName[name]
+	switch {
+	case q == nil && b.params.sealed:
+		panic(fmt.Sprintf("model: parameter %s was asked for after the store was sealed", name))
+	case q == nil:
+		q = &Param{Name: name, Shape: slices.Clone(shape), Twin: b.params.twin(name), init: init}
+		b.params.byName[name] = q
+		b.params.list = append(b.params.list, q)
+	case !slices.Equal(q.Shape, tensor.Shape(shape)):
+		panic(fmt.Sprintf("model: parameter %s is asked for with shapes %v and %v", name, q.Shape, shape))
+	}
+	label := name
+	if b.momentum {
+		if !q.Twin {
+			panic(fmt.Sprintf("model: parameter %s has no momentum twin", name))
+		}
+		label = "momentum/" + name
+	}
+	var n *gorgonia.Node
+	if len(shape) == 0 {
+		n = gorgonia.NewScalar(b.graph, tensor.Float32, gorgonia.WithName(label))
+	} else {
+		n = gorgonia.NewTensor(b.graph, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(label))
+	}
+	b.nodes[name] = n
+	return n
+}
+
+// each calls f with every node handed out and the memory to bind it to, in the
+// order of the names.
+func (b *binding) each(f func(q *Param, n *gorgonia.Node, mem []float32)) {
+	for _, q := range b.params.list {
+		n := b.nodes[q.Name]
+		if n == nil {
+			continue
+		}
+		if b.momentum {
+			f(q, n, b.params.MomentumValue(q))
+		} else {
+			f(q, n, b.params.Value(q))
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"gorgonia.org/tensor"
+)
+
+// InitReport says what InitModel took over.
+type InitReport struct {
+	Loaded    int
+	Resampled []string // position tables brought to another image size
+	Fresh     []string // parameters that the checkpoint lacks: left as initialised
+	Unused    []string // parameters that the model lacks
+}
+
+func (r InitReport) String() string {
+	s := fmt.Sprintf("%d loaded", r.Loaded)
+	for _, l := range []struct {
+		what  string
+		names []string
+	}{{"resampled", r.Resampled}, {"left at random", r.Fresh}, {"not used", r.Unused}} {
+		if n := len(l.names); n > 0 {
+			s += fmt.Sprintf(", %d %s (%s)", n, l.what, strings.Join(l.names[:min(n, 3)], ", "))
+			if n > 3 {
+				s = s[:len(s)-1] + ", ...)"
+			}
+		}
+	}
+	return s
+}
+
+// positionTable is the parameter that depends on the image size.
+const positionTable = "image/pos_embed"
+
+// InitModel starts a model from the parameters of a checkpoint: those of equal name
+// and shape are copied, the position table of another image size is resampled
+// (1.1.6), and twins become copies. A parameter of another shape is an error, and so
+// is a checkpoint that shares nothing with the model.
+func InitModel(m *model.ALBEF, c *checkpoint.Checkpoint) (InitReport, error) {
+	var r InitReport
+	f, err := c.Group("model")
+	if err != nil {
+		return r, err
+	}
+	p := m.Params()
+	for _, q := range p.List() {
+		info, ok := f.Lookup(q.Name)
+		switch {
+		case !ok:
+			r.Fresh = append(r.Fresh, q.Name)
+			continue
+		case q.Name == positionTable && len(info.Shape) == 2 && info.Shape[1] == q.Shape[1] && info.Shape[0] != q.Shape[0]:
+			table, err := f.Float32(q.Name)
+			if err != nil {
+				return r, err
+			}
+			table, err = encoders.InterpolatePositions(table, q.Shape[1], m.ImageGrid())
+			if err != nil {
+				return r, fmt.Errorf("train: %s of %s: %w", q.Name, c.Path, err)
+			}
+			copy(p.Value(q), table)
+			r.Resampled = append(r.Resampled, q.Name)
+		case !tensor.Shape(info.Shape).Eq(q.Shape):
+			return r, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set [model] to the sizes of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, c.Path, q.Shape)
+		default:
+			if err := f.ReadFloat32(q.Name, p.Value(q)); err != nil {
+				return r, err
+			}
+		}
+		r.Loaded++
+	}
+	if r.Loaded == 0 {
+		return r, fmt.Errorf("train: %s has no parameter of this model: is it a checkpoint of another system?", c.Path)
+	}
+	for _, info := range f.Tensors() {
+		if _, ok := p.Get(info.Name); !ok {
+			r.Unused = append(r.Unused, info.Name)
+		}
+	}
+	p.CopyToMomentum()
+	return r, nil
+}

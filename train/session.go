@@ -1,0 +1,197 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train/optim"
+	"github.com/geoalign/geoalign/train/schedule"
+)
+
+// Session is a training run of an ALBEF-class model: the model, its optimiser, its
+// data and the schedules. It is the Stepper of the loop.
+type Session struct {
+	cfg       config.Config
+	model     *model.ALBEF
+	optimizer *optim.AdamW
+	loader    *data.Loader
+	tokenizer *tokenizer.Tokenizer
+
+	span      schedule.Span
+	lr        schedule.LR
+	alphaRamp int
+	sum       []float32    // accumulated gradients; nil with one micro-batch
+	masker    *data.Masker // nil without masked language modelling
+	masked    data.Masked
+	parts     []Value
+}
+
+var _ Stepper = (*Session)(nil)
+
+// NewSession wires a session. The engine, the stream and the tokenizer stay the
+// caller's.
+func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, tok *tokenizer.Tokenizer) (*Session, error) {
+	s := &Session{cfg: cfg, tokenizer: tok}
+	var err error
+	if s.span, err = schedule.NewSpan(cfg.Train, stream.EpochSamples(), cfg.Data.DropLast); err != nil {
+		return nil, err
+	}
+	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {
+		return nil, err
+	}
+	d := cfg.Objective.Distill
+	s.alphaRamp = max(d.RampSteps, int(math.Round(d.RampEpochs*float64(s.span.PerEpoch))))
+	if s.model, err = model.NewALBEF(cfg, tok.Size(), engine); err != nil {
+		return nil, err
+	}
+	if s.optimizer, err = NewOptimizer(cfg.Optimizer, engine, s.model); err != nil {
+		return nil, err
+	}
+	if cfg.Train.AccumulateSteps > 1 {
+		s.sum = make([]float32, len(s.model.Params().Grads()))
+	}
+	if cfg.Objective.MLM.Weight > 0 {
+		s.masker = &data.Masker{Prob: cfg.Objective.MLM.Prob, Vocab: tok.Size(), MaskID: tok.MaskID(), Capacity: s.model.MaskRows()}
+		if err := s.masker.Check(); err != nil {
+			return nil, err
+		}
+	}
+	s.loader, err = data.NewLoader(stream, tok, data.LoaderConfig{
+		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size,
+		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare,
+		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
+	})
+	return s, err
+}
+
+// NewOptimizer returns the optimiser of all parameters of m that training changes.
+func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m *model.ALBEF) (*optim.AdamW, error) {
+	p := m.Params()
+	var segs []optim.Segment
+	for _, q := range p.List() {
+		if !m.Learnable(q.Name) {
+			continue
+		}
+		decay, err := optim.Decays(c.NoDecay, q.Name, q.Shape)
+		if err != nil {
+			return nil, err
+		}
+		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay})
+	}
+	return optim.New(engine, p.Values(), p.Grads(), segs, c)
+}
+
+// Model returns the model in training.
+func (s *Session) Model() *model.ALBEF { return s.model }
+
+// Span returns the length of the run.
+func (s *Session) Span() schedule.Span { return s.span }
+
+// Loader returns the training data.
+func (s *Session) Loader() *data.Loader { return s.loader }
+
+// Close ends the loader.
+func (s *Session) Close() error { return s.loader.Close() }
+
+// Step implements Stepper: losses and gradients of the micro-batches, the test for
+// finite numbers, the update, the twins, the queue.
+//
+// The reference moves the twins at the start of the next forward pass (1.4.3) and
+// clamps the temperature there; doing both at the end of the update gives the same
+// numbers and leaves nothing half done when a step fails.
+func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
+	micro := max(1, s.cfg.Train.AccumulateSteps)
+	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
+	scale := 1 / float64(micro)
+	for k := range micro {
+		begin := time.Now()
+		b, err := s.loader.Next(ctx)
+		if err != nil {
+			return out, err
+		}
+		out.DataWait += time.Since(begin)
+		err = s.micro(b, step, k, micro, &out)
+		s.loader.Recycle(b)
+		if err != nil {
+			return out, err
+		}
+	}
+	if s.sum != nil {
+		copy(s.model.Params().Grads(), s.sum)
+	}
+	s.parts = out.Parts
+	out.GradNorm = s.optimizer.GradNorm(scale)
+	if !finite(out.GradNorm) {
+		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
+	}
+	s.optimizer.Step(out.LR, scale, out.GradNorm)
+	s.model.ClampTemperature()
+	if s.cfg.Momentum.Enabled {
+		s.model.UpdateMomentum(schedule.Momentum(step+1, s.cfg.Momentum.M, s.cfg.Momentum.RampSteps))
+	}
+	out.Temperature = s.model.Temperature()
+	return out, nil
+}
+
+// micro runs one micro-batch and adds its numbers to out.
+func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) error {
+	in := model.Batch{Images: b.Images, Tokens: b.Tokens, Lengths: b.Lengths, IDs: b.IDs}
+	counter := step*micro + k
+	if s.masker != nil {
+		r := rng.New(s.cfg.Run.Seed, rng.Mask, uint64(counter))
+		if err := s.masker.Apply(r, b.Tokens, b.Lengths, &s.masked); err != nil {
+			return err
+		}
+		in.Masked, in.MaskPlaces, in.MaskLabels = s.masked.Tokens, s.masked.Positions, s.masked.Labels
+	}
+	res, err := s.model.Forward(in, model.Control{
+		Step:     counter,
+		Alpha:    schedule.Alpha(step, s.cfg.Objective.Distill.Alpha, s.alphaRamp),
+		UseQueue: step >= s.cfg.Queue.StartSteps,
+	})
+	if err != nil {
+		return err
+	}
+	if !finite(res.Loss) {
+		return &NonFiniteError{Step: step, What: fmt.Sprintf("the loss is %v (%s)", res.Loss, partList(res.Parts))}
+	}
+	share := 1 / float64(micro)
+	out.Loss += share * res.Loss
+	for i, p := range res.Parts {
+		if k == 0 {
+			out.Parts = append(out.Parts, Value{Name: p.Name})
+		}
+		out.Parts[i].Value += share * p.Value
+	}
+	out.Samples += b.Size
+	if s.sum != nil {
+		grads := s.model.Params().Grads()
+		if k == 0 {
+			copy(s.sum, grads)
+		} else {
+			kernel.Add(s.sum, s.sum, grads)
+		}
+	}
+	return s.model.Enqueue(b.IDs)
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func partList(parts []model.Part) string {
+	s := ""
+	for i, p := range parts {
+		if i > 0 {
+			s += ", "
+		}
+		s += fmt.Sprintf("%s %v", p.Name, p.Value)
+	}
+	return s
+}

@@ -1,0 +1,173 @@
+package train
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"gorgonia.org/tensor"
+)
+
+// Files of a checkpoint besides its tensors.
+const (
+	configFile    = "config.toml"
+	tokenizerFile = "tokenizer.json"
+)
+
+// State is the part of a checkpoint that is no tensor. Everything random of a run
+// is a function of the seed and these counters.
+type State struct {
+	Step           int    `json:"step"`            // updates done
+	Position       uint64 `json:"position"`        // next sample of the training stream
+	OptimizerSteps int    `json:"optimizer_steps"` // updates that the bias correction counts
+	QueuePointer   int    `json:"queue_pointer"`
+	QueueFilled    int    `json:"queue_filled"`
+	Seed           uint64 `json:"seed"`
+}
+
+// Snapshot returns everything that a resumed run needs after step updates. Its
+// tensors are the session's own memory: save it before the next step.
+func (s *Session) Snapshot(step int) (checkpoint.Snapshot, error) {
+	p := s.model.Params()
+	var params, twins, first, second []checkpoint.Tensor
+	m, v := s.optimizer.Moments()
+	for _, q := range p.List() {
+		params = append(params, checkpoint.Tensor{Name: q.Name, Shape: q.Shape, Data: p.Value(q)})
+		if q.Twin {
+			twins = append(twins, checkpoint.Tensor{Name: q.Name, Shape: q.Shape, Data: p.MomentumValue(q)})
+		}
+		lo, hi := p.Offset(q), p.Offset(q)+q.Len()
+		first = append(first, checkpoint.Tensor{Name: "m/" + q.Name, Shape: q.Shape, Data: m[lo:hi]})
+		second = append(second, checkpoint.Tensor{Name: "v/" + q.Name, Shape: q.Shape, Data: v[lo:hi]})
+	}
+	snap := checkpoint.Snapshot{Groups: []checkpoint.Group{{Name: "model", Tensors: params}}}
+	if len(twins) > 0 {
+		snap.Groups = append(snap.Groups, checkpoint.Group{Name: "momentum", Tensors: twins})
+	}
+	snap.Groups = append(snap.Groups, checkpoint.Group{Name: "optimizer", Tensors: append(first, second...)})
+	state := State{Step: step, Position: s.loader.Position(), OptimizerSteps: s.optimizer.Steps(), Seed: s.cfg.Run.Seed}
+	if q := s.model.Queue(); q != nil {
+		dim := len(q.Image) / q.Size()
+		snap.Groups = append(snap.Groups, checkpoint.Group{Name: "queue", Tensors: []checkpoint.Tensor{
+			{Name: "image", Shape: tensor.Shape{q.Size(), dim}, Data: q.Image},
+			{Name: "text", Shape: tensor.Shape{q.Size(), dim}, Data: q.Text},
+			{Name: "ids", Shape: tensor.Shape{q.Size()}, Data: q.IDs},
+		}})
+		state.QueuePointer, state.QueueFilled = q.Pointer, q.Filled
+	}
+	snap.State = state
+	resolved, err := s.cfg.Encode()
+	if err != nil {
+		return snap, err
+	}
+	vocabulary, err := s.tokenizer.JSON()
+	if err != nil {
+		return snap, err
+	}
+	snap.Files = map[string][]byte{configFile: resolved, tokenizerFile: vocabulary}
+	return snap, nil
+}
+
+// Restore sets the session to a checkpoint and returns the number of updates done.
+func (s *Session) Restore(c *checkpoint.Checkpoint) (step int, err error) {
+	if err := LoadModel(s.model, c); err != nil {
+		return 0, err
+	}
+	var state State
+	if err := c.State(&state); err != nil {
+		return 0, err
+	}
+	if state.Seed != s.cfg.Run.Seed {
+		return 0, fmt.Errorf("run.seed: the checkpoint was made with seed %d (got %d): resume with --seed %d, or start anew with --resume never", state.Seed, s.cfg.Run.Seed, state.Seed)
+	}
+	p := s.model.Params()
+	m, v := s.optimizer.Moments()
+	for _, q := range p.List() {
+		lo, hi := p.Offset(q), p.Offset(q)+q.Len()
+		if err := c.ReadFloat32("optimizer", "m/"+q.Name, q.Shape, m[lo:hi]); err != nil {
+			return 0, err
+		}
+		if err := c.ReadFloat32("optimizer", "v/"+q.Name, q.Shape, v[lo:hi]); err != nil {
+			return 0, err
+		}
+		if q.Twin {
+			if err := c.ReadFloat32("momentum", q.Name, q.Shape, p.MomentumValue(q)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	s.optimizer.SetSteps(state.OptimizerSteps)
+	if q := s.model.Queue(); q != nil {
+		if err := restoreQueue(q, c, state); err != nil {
+			return 0, err
+		}
+	}
+	s.loader.Start(state.Position)
+	return state.Step, nil
+}
+
+func restoreQueue(q *model.Queue, c *checkpoint.Checkpoint, state State) error {
+	shape := tensor.Shape{q.Size(), len(q.Image) / q.Size()}
+	if err := c.ReadFloat32("queue", "image", shape, q.Image); err != nil {
+		return err
+	}
+	if err := c.ReadFloat32("queue", "text", shape, q.Text); err != nil {
+		return err
+	}
+	ids := make([]int64, q.Size())
+	if err := c.ReadInt64("queue", "ids", shape[:1], ids); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		q.IDs[i] = int32(id)
+	}
+	if state.QueuePointer < 0 || state.QueuePointer >= q.Size() || state.QueueFilled < 0 || state.QueueFilled > q.Size() {
+		return fmt.Errorf("train: state of %s: queue pointer %d and fill %d do not fit %d entries", c.Path, state.QueuePointer, state.QueueFilled, q.Size())
+	}
+	q.Pointer, q.Filled = state.QueuePointer, state.QueueFilled
+	return nil
+}
+
+// LoadModel reads the parameters of a checkpoint of the same architecture.
+func LoadModel(m *model.ALBEF, c *checkpoint.Checkpoint) error {
+	p := m.Params()
+	var want []checkpoint.Param
+	for _, q := range p.List() {
+		want = append(want, checkpoint.Param{Name: q.Name, Shape: q.Shape})
+	}
+	if err := c.Check("model", want); err != nil {
+		return err
+	}
+	for _, q := range p.List() {
+		if err := c.ReadFloat32("model", q.Name, q.Shape, p.Value(q)); err != nil {
+			return err
+		}
+	}
+	p.CopyToMomentum()
+	return nil
+}
+
+// OpenConfig returns the configuration that a checkpoint was trained with.
+func OpenConfig(c *checkpoint.Checkpoint) (config.Config, error) {
+	text, err := c.File(configFile)
+	if err != nil {
+		return config.Config{}, err
+	}
+	return config.Parse(filepath.Join(c.Path, configFile), text, nil)
+}
+
+// OpenTokenizer returns the tokenizer that a checkpoint was trained with.
+func OpenTokenizer(c *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
+	text, err := c.File(tokenizerFile)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tokenizer.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", filepath.Join(c.Path, tokenizerFile), err)
+	}
+	return t, nil
+}
