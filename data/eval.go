@@ -139,7 +139,7 @@ func LoadImages(ctx context.Context, set EvalSet, first, n int, dst []float32, w
 	}
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("data: evaluation image %d: %w", first+i, err)
+			return fmt.Errorf("data: evaluation image %d (mend it or remove it from the split): %w", first+i, err)
 		}
 	}
 	return nil

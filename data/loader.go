@@ -16,7 +16,7 @@ type Batch struct {
 	Tokens   []int32   // (B, L), padded with 0
 	Lengths  []int32   // (B), tokens of each text with [CLS]
 	ImageIDs []int64   // (B), ids as in the source
-	IDs      []int32   // (B), ids in 32 bits, never negative: equal exactly for equal images (see DenseIDs; ids of an endless stream above 2^31 are hashed)
+	IDs      []int32   // (B), the same ids in 32 bits, never negative: dense numbers for a finite data set (DenseIDs), else the id or, from 2^31 on, its hash
 	Captions []string  // (B), cleaned texts
 	Counter  uint64    // position before the batch
 	End      uint64    // position after the batch
@@ -30,7 +30,7 @@ type LoaderConfig struct {
 	ImageSize   int     // side of an image, S
 	Workers     int     // goroutines that make samples; 0: the number of processors
 	Prefetch    int     // batches prepared ahead; 0: 2
-	MaxBadShare float64 // stop when more than this share of the samples read is bad; 0: at the first
+	MaxBadShare float64 // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
 	Overfit     int     // only the first N samples, over and over; 0: all
 	DropLast    bool    // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
 }

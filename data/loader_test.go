@@ -222,3 +222,101 @@ func TestLoaderPaddingAndEnd(t *testing.T) {
 		t.Errorf("closed: %v", err)
 	}
 }
+
+func TestIDs(t *testing.T) {
+	tr, err := NewTrain(memory(3, "a"), TrainConfig{Transform: transform.Train{Size: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := Overfit(tr, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s    Stream
+		id   int64
+		want int32
+	}{{numbered{epoch: 1}, 5, 5}, {numbered{epoch: 1}, 1<<31 - 1, 1<<31 - 1}, {tr, 2, 2}, {over, 2, 2}} {
+		if got := denseID(c.s, c.id); got != c.want {
+			t.Errorf("id %d: %d, want %d", c.id, got, c.want)
+		}
+	}
+	seen := map[int32]bool{}
+	for i := range int64(1000) {
+		id := denseID(numbered{epoch: 1}, 1<<31+i<<12)
+		if id < 0 || seen[id] {
+			t.Errorf("hash %d of %d is negative or taken", id, 1<<31+i<<12)
+		}
+		seen[id] = true
+	}
+	if _, err := Overfit(tr, 0); err == nil {
+		t.Error("no sample to overfit must fail")
+	}
+}
+
+func TestNewLoaderRefuses(t *testing.T) {
+	good := LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 4}
+	for want, edit := range map[string]func(c *LoaderConfig){
+		"batch size must be > 0 (got 0)": func(c *LoaderConfig) { c.BatchSize = 0 },
+		"tokens must be > 0 (got -1)":    func(c *LoaderConfig) { c.Tokens = -1 },
+		"image size must be > 0 (got 0)": func(c *LoaderConfig) { c.ImageSize = 0 },
+		"must be in [0, 1] (got 1.5)":    func(c *LoaderConfig) { c.MaxBadShare = 1.5 },
+		"must be >= 0 (got -1, 0, 0)":    func(c *LoaderConfig) { c.Workers = -1 },
+	} {
+		cfg := good
+		edit(&cfg)
+		if _, err := NewLoader(numbered{epoch: 5}, letters{}, cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+	if _, err := NewLoader(numbered{}, letters{}, good); err == nil {
+		t.Error("an epoch of no sample must fail")
+	}
+	if _, err := NewLoader(nil, letters{}, good); err == nil {
+		t.Error("no stream must fail")
+	}
+}
+
+// panicky is a stream whose samples panic now and then.
+type panicky struct{ numbered }
+
+func (p panicky) Sample(c uint64, dst []float32) (string, int64, error) {
+	if c%4 == 0 {
+		panic("foreign code")
+	}
+	return p.numbered.Sample(c, dst)
+}
+
+func TestLoaderSurvivesPanics(t *testing.T) {
+	l := newLoader(t, panicky{numbered{epoch: 8}}, LoaderConfig{BatchSize: 3, Tokens: 4, ImageSize: 1, MaxBadShare: 0.5})
+	if got, want := fmt.Sprint(counters(t, l, 2)), "[[1 2 3] [5 6 7]]"; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if bad, _, ex := l.Bad(); bad != 2 || !strings.Contains(ex[0].Err.Error(), "foreign code") {
+		t.Errorf("%d bad: %v", bad, ex)
+	}
+}
+
+func BenchmarkScenesLoader64(b *testing.B) {
+	w, err := scenes.New(scenes.Config{}, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := NewSceneStream(w, 10000, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 1}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := NewLoader(s, letters{}, LoaderConfig{BatchSize: 96, Tokens: 30, ImageSize: 64, Workers: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for b.Loop() {
+		batch, err := l.Next(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Recycle(batch)
+	}
+	b.ReportMetric(96*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // SceneStream is the endless training stream of a procedural world. The id of a
-// sample is its counter: no picture comes twice.
+// sample is the key of its facts: scenes with one key are described alike, so
+// each is a right answer for the other.
 type SceneStream struct {
 	world *scenes.World
 	cfg   TrainConfig
@@ -56,7 +57,7 @@ func (s *SceneStream) Sample(c uint64, dst []float32) (string, int64, error) {
 		return "", 0, err
 	}
 	caption := CleanCaption(scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
-	return caption, int64(c & (1<<63 - 1)), nil
+	return caption, int64(scene.Key()), nil // keys have 48 bits
 }
 
 // SceneSet is a fixed split of a procedural world as a Dataset: one image and
@@ -91,8 +92,8 @@ func (s *SceneSet) Len() int { return s.n }
 // Captions returns the caption that identifies scene i.
 func (s *SceneSet) Captions(i int) []string { return []string{s.at(i).Caption(nil)} }
 
-// ImageID is the index of the scene.
-func (s *SceneSet) ImageID(i int) int64 { return int64(i) }
+// ImageID is the key of scene i.
+func (s *SceneSet) ImageID(i int) int64 { return int64(s.at(i).Key()) }
 
 // Name says which scene i is.
 func (s *SceneSet) Name(i int) string { return fmt.Sprintf("scenes/%s/%d", s.name, i) }
