@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	_ "image/jpeg" // decoder
 	_ "image/png"  // decoder
 	"os"
@@ -57,7 +56,7 @@ func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
 		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", format, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
 	}
-	return fromImage(img), nil
+	return fromImage(img, format == "webp"), nil
 }
 
 // DecodeFile is Decode of a file; its errors name the file.
@@ -78,10 +77,27 @@ func FromImage(img image.Image) (*transform.Image, error) {
 	if d := img.Bounds(); d.Dx() <= 0 || d.Dy() <= 0 {
 		return nil, fmt.Errorf("data: image without pixels (%dx%d)", d.Dx(), d.Dy())
 	}
-	return fromImage(img), nil
+	return fromImage(img, false), nil
 }
 
-func fromImage(img image.Image) *transform.Image {
+// fromImage converts img; video says that its brightness runs from 16 to 235,
+// which Go's WebP decoder does not tell.
+func fromImage(img image.Image, video bool) *transform.Image {
+	switch src := img.(type) {
+	case *image.YCbCr:
+		return fromYCbCr(src, video)
+	case *image.NYCbCrA:
+		m := fromYCbCr(&src.YCbCr, video)
+		for y := range m.H {
+			row := m.Pix[3*m.W*y:]
+			for x, a := range src.A[src.AOffset(src.Rect.Min.X, src.Rect.Min.Y+y):][:m.W] {
+				for c := 3 * x; c < 3*x+3; c++ {
+					row[c] = overWhite(row[c], a)
+				}
+			}
+		}
+		return m
+	}
 	d := img.Bounds()
 	m := transform.NewImage(d.Dx(), d.Dy())
 	i := 0
@@ -90,13 +106,6 @@ func fromImage(img image.Image) *transform.Image {
 		i += 3
 	}
 	switch src := img.(type) {
-	case *image.YCbCr:
-		for y := d.Min.Y; y < d.Max.Y; y++ {
-			for x := d.Min.X; x < d.Max.X; x++ {
-				yi, ci := src.YOffset(x, y), src.COffset(x, y)
-				put(color.YCbCrToRGB(src.Y[yi], src.Cb[ci], src.Cr[ci]))
-			}
-		}
 	case *image.Gray:
 		for y := d.Min.Y; y < d.Max.Y; y++ {
 			for _, v := range src.Pix[src.PixOffset(d.Min.X, y):][:d.Dx()] {
@@ -117,9 +126,7 @@ func fromImage(img image.Image) *transform.Image {
 			row := src.Pix[src.PixOffset(d.Min.X, y):][:4*d.Dx()]
 			for j := 0; j < len(row); j += 4 {
 				p := row[j : j+4 : j+4]
-				a := int(p[3])
-				w := 255*(255-a) + 127
-				put(uint8((int(p[0])*a+w)/255), uint8((int(p[1])*a+w)/255), uint8((int(p[2])*a+w)/255))
+				put(overWhite(p[0], p[3]), overWhite(p[1], p[3]), overWhite(p[2], p[3]))
 			}
 		}
 	default:
@@ -133,5 +140,8 @@ func fromImage(img image.Image) *transform.Image {
 	}
 	return m
 }
+
+// overWhite is the value v of opacity a on white.
+func overWhite(v, a uint8) uint8 { return uint8((int(v)*int(a) + 255*(255-int(a)) + 127) / 255) }
 
 func cut8(v int) uint8 { return uint8(min(v, 255)) }

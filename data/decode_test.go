@@ -22,7 +22,7 @@ func TestDecodeLikePillow(t *testing.T) {
 		"color.png": 0, "grey.png": 0, "palette.png": 0, "palette_transparent.png": 0, "grey16.png": 0, "lossless.webp": 0,
 		"alpha.png": 1, "grey_alpha.png": 1, "alpha.webp": 1,
 		"color.jpg": 2, "grey.jpg": 2, "progressive.jpg": 2, "cmyk.jpg": 4,
-		"subsampled.jpg": 25, "lossy.webp": 25, // chroma is interpolated by Pillow, repeated by Go
+		"subsampled.jpg": 3, "odd.jpg": 3, "wide.jpg": 3, "lossy.webp": 3, "alpha_lossy.webp": 3,
 	} {
 		path := filepath.Join("testdata/images", name)
 		got, err := DecodeFile(path, 0)
@@ -34,7 +34,7 @@ func TestDecodeLikePillow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.W != 12 || got.H != 9 || len(got.Pix) != len(want) {
+		if len(got.Pix) != len(want) {
 			t.Errorf("%s: %dx%d", name, got.W, got.H)
 			continue
 		}

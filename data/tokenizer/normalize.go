@@ -37,7 +37,8 @@ func words(text string, opt Options) iter.Seq[string] {
 	}
 }
 
-// normalize is BERT's normaliser.
+// normalize is BERT's normaliser. Character classes are those of Go's Unicode tables;
+// readers with older ones treat some rare characters in another way.
 func normalize(s string, opt Options) string {
 	if plain(s) {
 		if opt.Lowercase {

@@ -1,7 +1,7 @@
 """Small image files of many kinds for the decoder tests of data, with Pillow's view of them.
 
-Made with Pillow 13.0.0. Writes data/testdata/images/NAME.{png,jpg,webp} and NAME.rgb (raw RGB, 12 x 9,
-transparent pixels over white).
+Made with Pillow 13.0.0. Writes data/testdata/images/NAME.{png,jpg,webp} and NAME.rgb (raw RGB, 12 x 9
+(odd.jpg: 11 x 7), transparent pixels over white).
 
   python tools/goldens/images.py
 """
@@ -28,6 +28,8 @@ def main():
         "color.png": (color, {}),
         "color.jpg": (color, {"quality": 95, "subsampling": 0}),
         "subsampled.jpg": (color, {"quality": 95, "subsampling": 2}),
+        "odd.jpg": (color.crop((0, 0, 11, 7)), {"quality": 95, "subsampling": 2}),
+        "wide.jpg": (color, {"quality": 95, "subsampling": 1}),
         "progressive.jpg": (color, {"quality": 95, "subsampling": 0, "progressive": True}),
         "grey.jpg": (color.convert("L"), {"quality": 95}),
         "cmyk.jpg": (color.convert("CMYK"), {"quality": 95}),
@@ -39,6 +41,7 @@ def main():
         "grey_alpha.png": (rgba.convert("LA"), {}),
         "lossless.webp": (color, {"lossless": True}),
         "lossy.webp": (color, {"quality": 95}),
+        "alpha_lossy.webp": (rgba, {"quality": 95}),
         "alpha.webp": (rgba, {"lossless": True, "exact": True}),
     }
     for name, (img, options) in files.items():

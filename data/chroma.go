@@ -1,0 +1,114 @@
+package data
+
+import (
+	"image"
+	"image/color"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// Photos store colour at half the resolution of brightness. Go's own conversion
+// repeats each colour sample; here colour is interpolated with the weights 3/4
+// and 1/4 along each axis, as libjpeg and libwebp do, so that pixels agree with
+// the images that published models were trained on.
+
+// fromYCbCr converts brightness and colour differences to RGB. JPEG values use
+// the whole range of a byte; those of WebP (video) end at 16 and 235.
+func fromYCbCr(src *image.YCbCr, video bool) *transform.Image {
+	d := src.Rect
+	w := d.Dx()
+	m := transform.NewImage(w, d.Dy())
+	up := newUpsampler(src)
+	cb, cr := make([]uint8, w), make([]uint8, w)
+	for y := range d.Dy() {
+		up.row(cb, src.Cb, y)
+		up.row(cr, src.Cr, y)
+		luma := src.Y[src.YOffset(d.Min.X, d.Min.Y+y):][:w]
+		out := m.Pix[3*w*y : 3*w*(y+1)]
+		for x, v := range luma {
+			o := out[3*x : 3*x+3 : 3*x+3]
+			if video {
+				o[0], o[1], o[2] = videoRGB(int32(v), int32(cb[x]), int32(cr[x]))
+			} else {
+				o[0], o[1], o[2] = color.YCbCrToRGB(v, cb[x], cr[x])
+			}
+		}
+	}
+	return m
+}
+
+// upsampler stretches the colour planes of an image to its full width.
+type upsampler struct {
+	src    *image.YCbCr
+	smooth bool // interpolate; else repeat
+	dx, dy int  // pixels per colour sample
+	cw, ch int  // size of the colour planes
+	sums   []int32
+}
+
+func newUpsampler(src *image.YCbCr) *upsampler {
+	u := &upsampler{src: src, dx: 1, dy: 1}
+	switch src.SubsampleRatio {
+	case image.YCbCrSubsampleRatio422:
+		u.dx = 2
+	case image.YCbCrSubsampleRatio420:
+		u.dx, u.dy = 2, 2
+	case image.YCbCrSubsampleRatio440:
+		u.dy = 2
+	default:
+		return u // 4:4:4 has nothing to interpolate, 4:1:1 and 4:1:0 are rare
+	}
+	// A part of a larger image may begin in the middle of a sample.
+	u.smooth = src.Rect.Min == image.Point{}
+	u.cw = (src.Rect.Dx() + u.dx - 1) / u.dx
+	u.ch = (src.Rect.Dy() + u.dy - 1) / u.dy
+	u.sums = make([]int32, u.cw)
+	return u
+}
+
+// row writes row y of the colour plane c to out at full width.
+func (u *upsampler) row(out, c []uint8, y int) {
+	d := u.src.Rect
+	if !u.smooth {
+		for x := range out {
+			out[x] = c[u.src.COffset(d.Min.X+x, d.Min.Y+y)]
+		}
+		return
+	}
+	near, far := y/u.dy, y/u.dy
+	if u.dy == 2 {
+		far = min(max(near-1+2*(y%2), 0), u.ch-1)
+	}
+	a, b := c[near*u.src.CStride:][:u.cw], c[far*u.src.CStride:][:u.cw]
+	s := u.sums
+	for i := range s {
+		s[i] = 3*int32(a[i]) + int32(b[i]) // 4 times the value
+	}
+	if u.dx == 1 {
+		for i, v := range s {
+			out[i] = uint8((v + 2) >> 2)
+		}
+		return
+	}
+	prev := s[0]
+	for i, v := range s {
+		next := s[min(i+1, u.cw-1)]
+		out[2*i] = uint8((3*v + prev + 8) >> 4)
+		if 2*i+1 < len(out) {
+			out[2*i+1] = uint8((3*v + next + 7) >> 4)
+		}
+		prev = v
+	}
+}
+
+// videoRGB converts ITU-R BT.601 values, brightness 16 to 235, in fixed point.
+func videoRGB(y, cb, cr int32) (r, g, b uint8) {
+	const bits = 14
+	const half = 1 << (bits - 1)
+	l := 19077*(y-16) + half // 255/219
+	cb, cr = cb-128, cr-128
+	return shift8(l+26149*cr, bits), shift8(l-6419*cb-13320*cr, bits), shift8(l+33050*cb, bits)
+}
+
+// shift8 cuts v / 2^bits to the range of a byte.
+func shift8(v int32, bits int) uint8 { return uint8(min(max(v>>bits, 0), 255)) }
