@@ -18,9 +18,21 @@ func (e *NonFiniteError) Error() string {
 }
 
 func checkFinite(in *instruction) error {
-	for i, v := range in.call.Out.F32 {
+	if err := in.finite(in.call.Out); err != nil {
+		return err
+	}
+	for _, a := range in.exposed {
+		if err := in.finite(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *instruction) finite(a Array) error {
+	for i, v := range a.F32 {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return &NonFiniteError{Op: in.node.Op().String(), Shape: in.call.Out.Shape, Index: i, Value: v}
+			return &NonFiniteError{Op: in.node.Op().String(), Shape: a.Shape, Index: i, Value: v}
 		}
 	}
 	return nil

@@ -33,6 +33,7 @@ type Machine struct {
 	arena   []float32
 	scratch []float32
 	inputs  map[int64]*inputSlot
+	views   []*inputSlot // for each entry that is an input or an alias of one
 	prog    []instruction
 	prof    profile
 }
@@ -44,12 +45,15 @@ type instruction struct {
 	call *Call
 	node *gorgonia.Node
 	kind int // index into profile.kinds
+	// exposed are the auxiliary results that other nodes name.
+	exposed []Array
 }
 
 // inputSlot is a graph input and the calls that read it.
 type inputSlot struct {
 	node  *gorgonia.Node
 	array Array
+	bound bool // by SetInput, which goes before a value of the node's own
 	uses  []inputUse
 }
 
@@ -68,13 +72,20 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{cfg: cfg, plan: p, inputs: map[int64]*inputSlot{}, prof: newProfile()}
+	m.views = make([]*inputSlot, len(p.entries))
 	m.arena = alignedFloats(p.arena)
 	arrays := make([]Array, len(p.entries))
 	auxes := make([][]Array, len(p.entries))
+	maker := make([]int, len(p.entries)) // the instruction that runs an entry
 	need := 0
 	for i, e := range p.entries {
 		if e.input {
-			m.inputs[e.node.ID()] = &inputSlot{node: e.node, array: Array{Shape: e.out.shape}}
+			m.views[i] = &inputSlot{node: e.node, array: Array{Shape: e.out.shape}}
+			m.inputs[e.node.ID()] = m.views[i]
+			continue
+		}
+		if e.alias && e.out.unit < 0 {
+			m.views[i] = m.views[e.source]
 			continue
 		}
 		arrays[i] = m.array(e.out)
@@ -88,8 +99,9 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 			continue
 		}
 		if e.alias {
-			if s := p.entries[e.in[0]]; s.input {
-				return nil, fmt.Errorf("exec: %v renames a graph input: reshape the input itself", e.node)
+			if e.exposes {
+				in := &m.prog[maker[e.source]]
+				in.exposed = append(in.exposed, arrays[i])
 			}
 			continue
 		}
@@ -99,8 +111,8 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 			c.In = append(c.In, arrays[j])
 			c.InAux = append(c.InAux, auxes[j])
 			shapes[k] = p.entries[j].out.shape
-			if slot := m.inputs[p.entries[j].node.ID()]; slot != nil {
-				c.In[k] = slot.array
+			if slot := m.views[j]; slot != nil {
+				c.In[k].Shape = shapes[k]
 				slot.uses = append(slot.uses, inputUse{c, k})
 			}
 		}
@@ -113,6 +125,7 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("exec: %v: %w", e.node, err)
 		}
+		maker[i] = len(m.prog)
 		m.prog = append(m.prog, instruction{step: step, call: c, node: e.node, kind: m.prof.add(e.node.Op(), shapes)})
 		c.scratchLen = scratch
 	}
@@ -144,23 +157,28 @@ func (m *Machine) SetInput(n *gorgonia.Node, data any) error {
 	if slot == nil {
 		return nil // no output depends on it
 	}
-	var length int
-	switch d := data.(type) {
-	case []float32:
-		slot.array.F32, length = d, len(d)
-	case []int32:
-		slot.array.I32, length = d, len(d)
-	default:
-		return fmt.Errorf("exec: input %s: cannot bind %T", n.Name(), data)
+	if err := slot.set(data); err != nil {
+		return err
 	}
-	if isInt := n.Dtype() == tensor.Int32; isInt != (slot.array.I32 != nil) {
-		return fmt.Errorf("exec: input %s wants %v (got %T)", n.Name(), n.Dtype(), data)
+	slot.bound = true
+	return nil
+}
+
+// set points the slot and all its uses to data, or changes nothing if it does not fit.
+func (s *inputSlot) set(data any) error {
+	f32, isFloat := data.([]float32)
+	i32, isInt := data.([]int32)
+	wantInt := s.node.Dtype() == tensor.Int32
+	if wantInt && !isInt || !wantInt && !isFloat {
+		return fmt.Errorf("exec: input %s wants %v (got %T)", s.node.Name(), s.node.Dtype(), data)
 	}
-	if want := slot.array.Len(); length != want {
-		return fmt.Errorf("exec: input %s has %d elements (got %d)", n.Name(), want, length)
+	if got, want := len(f32)+len(i32), s.array.Len(); got != want {
+		return fmt.Errorf("exec: input %s has %d elements (got %d)", s.node.Name(), want, got)
 	}
-	for _, u := range slot.uses {
-		u.call.In[u.operand] = slot.array
+	s.array.F32, s.array.I32 = f32, i32
+	for _, u := range s.uses {
+		in := &u.call.In[u.operand]
+		in.F32, in.I32 = f32, i32
 	}
 	return nil
 }
@@ -169,8 +187,8 @@ func (m *Machine) SetInput(n *gorgonia.Node, data any) error {
 // values that gorgonia.Let gave their nodes.
 func (m *Machine) RunAll() error {
 	for _, s := range m.inputs {
-		if s.array.F32 == nil && s.array.I32 == nil {
-			if err := m.letInput(s); err != nil {
+		if !s.bound {
+			if err := s.let(); err != nil {
 				return err
 			}
 		}
@@ -194,29 +212,32 @@ func (m *Machine) RunAll() error {
 	return nil
 }
 
-func (m *Machine) letInput(s *inputSlot) error {
+// let takes the value that gorgonia.Let gave the node.
+func (s *inputSlot) let() error {
 	v := s.node.Value()
 	if v == nil {
 		return fmt.Errorf("exec: input %s has no value", s.node.Name())
 	}
 	switch d := v.Data().(type) {
 	case float32:
-		return m.SetInput(s.node, []float32{d})
+		return s.set([]float32{d})
 	case int32:
-		return m.SetInput(s.node, []int32{d})
+		return s.set([]int32{d})
 	default:
-		return m.SetInput(s.node, d)
+		return s.set(d)
 	}
 }
 
 // Value returns the value of an output or of an input. The memory belongs to the
 // machine and is overwritten by the next run.
 func (m *Machine) Value(n *gorgonia.Node) (Array, error) {
-	if s := m.inputs[n.ID()]; s != nil {
-		return s.array, nil
-	}
 	i, ok := m.plan.index[n.ID()]
-	if !ok || m.plan.units[m.plan.entries[i].out.unit].to < len(m.plan.entries) {
+	switch {
+	case ok && m.views[i] != nil:
+		a := m.views[i].array
+		a.Shape = m.plan.entries[i].out.shape
+		return a, nil
+	case !ok || !m.plan.outputs[i]:
 		return Array{}, fmt.Errorf("exec: %v was not compiled as an output", n)
 	}
 	return m.array(m.plan.entries[i].out), nil

@@ -32,14 +32,18 @@ type entry struct {
 	out    result
 	aux    []result
 	alias  bool // never run
-	input  bool
-	consts gorgonia.Value
+	source int  // entry that an alias names
+	// exposes marks an alias of an auxiliary result.
+	exposes bool
+	input   bool
+	consts  gorgonia.Value
 }
 
 // plan orders the nodes that outputs depend on and lays out their memory.
 type plan struct {
 	entries []entry
 	index   map[int64]int // node id to entry
+	outputs map[int]bool  // entries whose values outlive a run
 	units   []unit
 	arena   int // elements
 }
@@ -49,7 +53,7 @@ const align = 16
 
 func newPlan(g *gorgonia.ExprGraph, outputs gorgonia.Nodes, bind map[*gorgonia.Node][]float32) (*plan, error) {
 	nodes := reachable(g, outputs)
-	p := &plan{index: make(map[int64]int, len(nodes))}
+	p := &plan{index: make(map[int64]int, len(nodes)), outputs: make(map[int]bool, len(outputs))}
 	for i, n := range nodes {
 		p.index[n.ID()] = i
 	}
@@ -65,7 +69,7 @@ func newPlan(g *gorgonia.ExprGraph, outputs gorgonia.Nodes, bind map[*gorgonia.N
 	if err != nil {
 		return nil, err
 	}
-	p.inPlace(outputs, external)
+	p.inPlace(external)
 	for r, mem := range external {
 		p.units[r].external = mem
 	}
@@ -138,10 +142,13 @@ func (p *plan) entry(g *gorgonia.ExprGraph, n *gorgonia.Node, pos int) (entry, e
 	}
 	if a, ok := n.Op().(Aliaser); ok {
 		if operand, aux, ok := a.Alias(); ok {
-			e.alias = true
-			src := p.entries[e.in[operand]].out
+			e.alias, e.source = true, e.in[operand]
+			src := p.entries[e.source].out
 			if aux >= 0 {
-				src = p.entries[e.in[operand]].aux[aux]
+				if aux >= len(p.entries[e.source].aux) {
+					return e, fmt.Errorf("exec: %v: its operand has no auxiliary result %d", n, aux)
+				}
+				src, e.exposes = p.entries[e.source].aux[aux], true
 			}
 			if src.shape.TotalSize() != e.out.shape.TotalSize() {
 				return e, fmt.Errorf("exec: %v: alias of shape %v as %v", n, src.shape, e.out.shape)
@@ -181,7 +188,9 @@ func (p *plan) lifetimes(outputs gorgonia.Nodes) {
 	}
 	end := len(p.entries)
 	for _, n := range outputs {
-		touch(p.entries[p.index[n.ID()]].out.unit, end)
+		i := p.index[n.ID()]
+		p.outputs[i] = true
+		touch(p.entries[i].out.unit, end)
 	}
 	for _, e := range p.entries {
 		if e.consts != nil { // written once, at compile time
@@ -215,7 +224,7 @@ func (p *plan) bind(bind map[*gorgonia.Node][]float32) (map[int][]float32, error
 // inPlace lets an op write over an operand that dies with it, by merging the
 // output's unit into the operand's. A bound output passes its memory on to the
 // operand, so that sums of gradients accumulate where they are wanted.
-func (p *plan) inPlace(outputs gorgonia.Nodes, external map[int][]float32) {
+func (p *plan) inPlace(external map[int][]float32) {
 	redirect := make([]int, len(p.units))
 	for i := range redirect {
 		redirect[i] = i
@@ -243,6 +252,9 @@ func (p *plan) inPlace(outputs gorgonia.Nodes, external map[int][]float32) {
 			if external[u] != nil {
 				continue // somebody else's memory
 			}
+			if p.readsTwice(e, operand, u, find) {
+				continue
+			}
 			if mem := external[out]; mem != nil {
 				external[u] = mem
 				delete(external, out)
@@ -266,6 +278,23 @@ func (p *plan) inPlace(outputs gorgonia.Nodes, external map[int][]float32) {
 			p.units[u].size = 0
 		}
 	}
+}
+
+// readsTwice says whether an op reads unit u through anything but one operand: an
+// alias of it under another shape may be read in another order than it is written.
+func (p *plan) readsTwice(e entry, operand, u int, find func(int) int) bool {
+	for k, j := range e.in {
+		in := p.entries[j]
+		if k != operand && in.out.unit >= 0 && find(in.out.unit) == u {
+			return true
+		}
+		for _, a := range in.aux {
+			if find(a.unit) == u {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func inPlaceOperands(o gorgonia.Op) []int {

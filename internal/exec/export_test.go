@@ -1,0 +1,43 @@
+package exec
+
+import "fmt"
+
+// CheckLayout looks for two results that live at the same time in the same memory.
+func (m *Machine) CheckLayout() error {
+	for i, a := range m.plan.units {
+		for j, b := range m.plan.units[:i] {
+			if a.size == 0 || b.size == 0 || a.external != nil || b.external != nil {
+				continue
+			}
+			alive := a.from <= b.to && b.from <= a.to
+			if alive && a.offset < b.offset+b.size && b.offset < a.offset+a.size {
+				return fmt.Errorf("units %d %+v and %d %+v overlap", i, a, j, b)
+			}
+		}
+		if a.external == nil && a.offset+a.size > len(m.arena) {
+			return fmt.Errorf("unit %d %+v ends behind the arena of %d", i, a, len(m.arena))
+		}
+	}
+	return nil
+}
+
+// Poison fills the memory of everything that a run computes with v.
+func (m *Machine) Poison(v float32) {
+	constant := map[int]bool{}
+	for _, e := range m.plan.entries {
+		if e.consts != nil {
+			constant[e.out.unit] = true
+		}
+	}
+	for i, u := range m.plan.units {
+		if u.external != nil || constant[i] {
+			continue
+		}
+		for k := range u.size {
+			m.arena[u.offset+k] = v
+		}
+	}
+	for i := range m.scratch {
+		m.scratch[i] = v
+	}
+}
