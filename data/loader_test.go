@@ -320,3 +320,36 @@ func BenchmarkScenesLoader64(b *testing.B) {
 	}
 	b.ReportMetric(96*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
 }
+
+func TestLoaderResumesExactlyOverBadSamples(t *testing.T) {
+	ds := memory(23, "a", "b", "c")
+	for _, i := range []int{2, 3, 11} {
+		ds.Images[i] = nil
+	}
+	tr, err := NewTrain(ds, TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: 0.5, Flip: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, drop := range []bool{false, true} {
+		cfg := LoaderConfig{BatchSize: 4, Tokens: 6, ImageSize: 4, Workers: 3, MaxBadShare: 0.5, DropLast: drop}
+		l := newLoader(t, tr, cfg)
+		for range 20 {
+			pos := l.Position()
+			want, err := l.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newLoader(t, tr, cfg)
+			r.Start(pos)
+			got, err := r.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.End != want.End || !slices.Equal(got.Captions, want.Captions) || !slices.Equal(got.Images, want.Images) || !slices.Equal(got.IDs, want.IDs) {
+				t.Errorf("drop %v: the batch from %d differs: %v to %d, want %v to %d", drop, pos, got.Captions, got.End, want.Captions, want.End)
+			}
+			r.Close()
+			l.Recycle(want)
+		}
+	}
+}
