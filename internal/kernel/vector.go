@@ -1,236 +1,166 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
-// Vector kernels. All work on the calling thread; slices of one call have the
-// same length (the length of the first) unless said otherwise. dst may be the
-// same slice as an input, but must not overlap it partly.
+//go:generate go run ./gen/vector -out vector_amd64.s -stubs vector_amd64.go -other vector_other.go -pkg kernel
 
-// Dot returns sum x*y.
-func Dot(x, y []float32) float32 {
-	var s float32
-	for i := range x {
-		s += x[i] * y[i]
+// Vector kernels. All work on the calling thread and allocate nothing; slices of
+// one call have the same length (the length of the first) unless said otherwise,
+// and a shorter one is a panic. dst may be the same slice as an input, but must
+// not overlap it partly.
+//
+// Each has an AVX-512 body, an AVX2 body and a plain twin in vector_plain.go. The
+// bits of a result depend on the values, the length and the instruction set, not
+// on where a slice begins. Limits of errors are for the assembly; they are in
+// units of the last place (ulp) of float32 or relative to the exact value.
+
+// at returns the first element of x, which must hold at least n.
+func at(x []float32, n int) *float32 {
+	if len(x) < n {
+		panic("kernel: vector: a slice is shorter than the first")
 	}
-	return s
+	return unsafe.SliceData(x)
 }
 
-// Sum returns sum x.
-func Sum(x []float32) float32 {
-	var s float32
-	for i := range x {
-		s += x[i]
+// Dot returns sum x*y, summed in float64 and rounded once.
+func Dot(x, y []float32) float32 {
+	if !hasAVX2FMA {
+		return plainDot(x, y)
 	}
-	return s
+	n := len(x)
+	return float32(dotVec(at(x, n), at(y, n), n))
+}
+
+// Sum returns sum x, summed in float64 and rounded once.
+func Sum(x []float32) float32 {
+	if !hasAVX2FMA {
+		return plainSum(x)
+	}
+	return float32(sumVec(unsafe.SliceData(x), len(x)))
 }
 
 // SumSq returns sum x*x in float64.
 func SumSq(x []float32) float64 {
-	var s float64
-	for i := range x {
-		s += float64(x[i]) * float64(x[i])
+	if !hasAVX2FMA {
+		return plainSumSq(x)
 	}
-	return s
+	return sumSqVec(unsafe.SliceData(x), len(x))
 }
 
 // Max returns the largest value of x, NaN if x holds one, -Inf if x is empty.
 func Max(x []float32) float32 {
-	m := float32(math.Inf(-1))
-	for _, v := range x {
-		if v > m || v != v {
-			m = v
-		}
+	if !hasAVX2FMA {
+		return plainMax(x)
 	}
-	return m
+	if len(x) == 0 {
+		return float32(math.Inf(-1))
+	}
+	return maxVec(unsafe.SliceData(x), len(x))
 }
 
 // Add sets dst = x + y.
 func Add(dst, x, y []float32) {
-	for i := range dst {
-		dst[i] = x[i] + y[i]
+	if !hasAVX2FMA {
+		plainAdd(dst, x, y)
+		return
 	}
+	n := len(dst)
+	addVec(at(dst, n), at(x, n), at(y, n), n)
+}
+
+// Sub sets dst = x - y.
+func Sub(dst, x, y []float32) {
+	if !hasAVX2FMA {
+		plainSub(dst, x, y)
+		return
+	}
+	n := len(dst)
+	subVec(at(dst, n), at(x, n), at(y, n), n)
 }
 
 // Mul sets dst = x * y.
 func Mul(dst, x, y []float32) {
-	for i := range dst {
-		dst[i] = x[i] * y[i]
+	if !hasAVX2FMA {
+		plainMul(dst, x, y)
+		return
 	}
+	n := len(dst)
+	mulVec(at(dst, n), at(x, n), at(y, n), n)
 }
 
 // Scale sets dst = a * x.
 func Scale(dst []float32, a float32, x []float32) {
-	for i := range dst {
-		dst[i] = a * x[i]
+	if !hasAVX2FMA {
+		plainScale(dst, a, x)
+		return
 	}
+	n := len(dst)
+	scaleVec(at(dst, n), at(x, n), n, a)
 }
 
-// Axpy sets dst += a * x.
+// Axpy sets dst += a * x, rounded once.
 func Axpy(dst []float32, a float32, x []float32) {
-	for i := range dst {
-		dst[i] += a * x[i]
+	if !hasAVX2FMA {
+		plainAxpy(dst, a, x)
+		return
 	}
+	n := len(dst)
+	axpyVec(at(dst, n), at(x, n), n, a)
 }
 
 // Fill sets dst = a.
 func Fill(dst []float32, a float32) {
-	for i := range dst {
-		dst[i] = a
+	if !hasAVX2FMA {
+		plainFill(dst, a)
+		return
+	}
+	fillVec(unsafe.SliceData(dst), len(dst), a)
+}
+
+// AddRows adds bias to each row of dst, which is rows x len(bias).
+func AddRows(dst []float32, bias []float32) {
+	n := len(bias)
+	checkRows(dst, n)
+	for i := 0; i < len(dst); i += n {
+		Add(dst[i:i+n], dst[i:i+n], bias)
 	}
 }
 
-// Exp sets dst = exp(x).
-func Exp(dst, x []float32) {
-	for i := range dst {
-		dst[i] = float32(math.Exp(float64(x[i])))
-	}
-}
+// rowBlock is how many rows SumRows adds up before it adds them to dst, so that
+// rounding errors grow with rows/rowBlock + rowBlock instead of rows.
+const rowBlock = 64
 
-// ExpSum sets dst = exp(x - shift) and returns the sum of dst.
-func ExpSum(dst, x []float32, shift float32) float32 {
-	var s float32
-	for i := range dst {
-		v := float32(math.Exp(float64(x[i] - shift)))
-		dst[i] = v
-		s += v
-	}
-	return s
-}
-
-// SumExp returns sum exp(x - shift).
-func SumExp(x []float32, shift float32) float32 {
-	var s float32
-	for i := range x {
-		s += float32(math.Exp(float64(x[i] - shift)))
-	}
-	return s
-}
-
-// SumExpDot returns sum exp(x - shift) * y.
-func SumExpDot(x, y []float32, shift float32) float32 {
-	var s float32
-	for i := range x {
-		s += float32(math.Exp(float64(x[i]-shift))) * y[i]
-	}
-	return s
-}
-
-// LogSumExp returns log sum exp(x), computed stably.
-func LogSumExp(x []float32) float32 {
-	m := Max(x)
-	if math.IsInf(float64(m), 0) {
-		return m
-	}
-	return m + float32(math.Log(float64(SumExp(x, m))))
-}
-
-// Softmax sets dst = softmax(x) and returns log sum exp(x).
-func Softmax(dst, x []float32) float32 {
-	m := Max(x)
-	s := ExpSum(dst, x, m)
-	Scale(dst, 1/s, dst)
-	return m + float32(math.Log(float64(s)))
-}
-
-// GELU sets dst = x * Phi(x), the exact (erf) form.
-func GELU(dst, x []float32) {
-	for i, v := range x {
-		dst[i] = float32(0.5 * float64(v) * (1 + math.Erf(float64(v)/math.Sqrt2)))
-	}
-}
-
-// GELUGrad sets dst = dy * (Phi(x) + x*phi(x)), the derivative of GELU.
-func GELUGrad(dst, x, dy []float32) {
-	for i, v := range x {
-		w := float64(v)
-		phi := math.Exp(-0.5*w*w) / math.Sqrt(2*math.Pi)
-		dst[i] = dy[i] * float32(0.5*(1+math.Erf(w/math.Sqrt2))+w*phi)
-	}
-}
-
-// LayerNorm sets dst = (x-mean)*rstd*gamma + beta with mean and variance over x
-// (biased, as in the reference) and returns both statistics.
-func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd float32) {
-	n := float64(len(x))
-	var s, q float64
-	for _, v := range x {
-		s += float64(v)
-	}
-	mu := s / n
-	for _, v := range x {
-		d := float64(v) - mu
-		q += d * d
-	}
-	mean, rstd = float32(mu), float32(1/math.Sqrt(q/n+float64(eps)))
-	for i, v := range x {
-		dst[i] = (v-mean)*rstd*gamma[i] + beta[i]
-	}
-	return mean, rstd
-}
-
-// LayerNormGrad sets dx and adds to dgamma and dbeta the gradients of LayerNorm,
-// given its input x, its statistics and the gradient dy of its output.
-// dx may be the same slice as dy.
-func LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) {
-	n := float32(len(x))
-	var a, b float32 // sums of dy*gamma and dy*gamma*xhat
-	for i, v := range x {
-		h := (v - mean) * rstd
-		g := dy[i] * gamma[i]
-		a += g
-		b += g * h
-		dgamma[i] += dy[i] * h
-		dbeta[i] += dy[i]
-	}
-	a, b = a/n, b/n
-	for i, v := range x {
-		h := (v - mean) * rstd
-		dx[i] = rstd * (dy[i]*gamma[i] - a - h*b)
-	}
-}
-
-// Dropout sets dst = scale * x where the bit of bits is one and 0 elsewhere.
-// Element i belongs to bit i%32 of word i/32.
-func Dropout(dst, x []float32, bits []int32, scale float32) {
-	for i := range dst {
-		if uint32(bits[i/32])>>(i%32)&1 != 0 {
-			dst[i] = scale * x[i]
+// SumRows adds to dst the column sums of x, which is rows x len(dst).
+func SumRows(dst, x []float32) {
+	n := len(dst)
+	checkRows(x, n)
+	for len(x) > 0 {
+		block := x[:min(len(x), rowBlock*n)]
+		if hasAVX2FMA {
+			sumRowsVec(unsafe.SliceData(dst), unsafe.SliceData(block), len(block)/n, n)
 		} else {
-			dst[i] = 0
+			plainSumRows(dst, block)
 		}
+		x = x[len(block):]
+	}
+}
+
+// checkRows panics unless x is made of whole rows of n elements.
+func checkRows(x []float32, n int) {
+	if len(x) > 0 && (n == 0 || len(x)%n != 0) {
+		panic("kernel: vector: length is not a multiple of the row")
 	}
 }
 
 // EMA sets dst += w * (src - dst).
 func EMA(dst, src []float32, w float32) {
-	for i := range dst {
-		dst[i] += w * (src[i] - dst[i])
+	if !hasAVX2FMA {
+		plainEMA(dst, src, w)
+		return
 	}
-}
-
-// AdamWStep holds the scalars of one AdamW update (Loshchilov and Hutter 2019,
-// algorithm 2, with the decay scaled by the learning rate as in PyTorch).
-type AdamWStep struct {
-	LR, Beta1, Beta2, Eps, Decay float32
-	// Correct1 and Correct2 are 1-beta1^t and 1-beta2^t.
-	Correct1, Correct2 float32
-	// GradScale multiplies the gradient first (clipping, accumulation).
-	GradScale float32
-}
-
-// AdamW updates p and the moments m and v in place from the gradient g.
-//
-//	g = GradScale*g
-//	p = p - LR*Decay*p
-//	m = Beta1*m + (1-Beta1)*g
-//	v = Beta2*v + (1-Beta2)*g*g
-//	p = p - LR/Correct1 * m / (sqrt(v/Correct2) + Eps)
-func AdamW(p, m, v, g []float32, s AdamWStep) {
-	for i := range p {
-		gi := s.GradScale * g[i]
-		p[i] -= s.LR * s.Decay * p[i]
-		m[i] = s.Beta1*m[i] + (1-s.Beta1)*gi
-		v[i] = s.Beta2*v[i] + (1-s.Beta2)*gi*gi
-		p[i] -= s.LR / s.Correct1 * m[i] / (float32(math.Sqrt(float64(v[i]/s.Correct2))) + s.Eps)
-	}
+	n := len(dst)
+	emaVec(at(dst, n), at(src, n), n, w)
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The normal tail 1 - Phi(a) = exp(-a^2/2) P(a)/Q(a) for a in [0, 14.5]: P/Q is a
+// minimax fit by tools/fit_vector.py, of relative error 6e-9, 3e-8 with the
+// coefficients rounded. All coefficients are positive, so nothing cancels, and
+// beyond 14.5 the tail is below the smallest float32.
+var (
+	tailP = []float32{0.004116308409720659, 0.04063322767615318, 0.18323515355587006, 0.4382949769496918, 0.5}
+	tailQ = []float32{0.010317934677004814, 0.10185884684324265, 0.46947067975997925, 1.2025032043457031, 1.6744749546051025, 1}
+)
+
+const (
+	tailEnd     = 14.5
+	invSqrt2Pi  = 0.3989422804014327
+	signBit     = 0x80000000
+	withoutSign = 0x7fffffff
+)
+
+// normalTail returns a = min(|x|, 14.5), exp(-a^2/2) and 1 - Phi(a).
+func (b *body) normalTail(x reg.VecVirtual) (a, e, tail reg.VecVirtual) {
+	a = b.vec()
+	VANDPS(b.cbits(withoutSign), x, a)
+	VMINPS(a, b.register(tailEnd), a)
+	t := b.vec()
+	VMULPS(a, a, t)
+	VMULPS(b.c(-0.5), t, t)
+	e = b.exp(t, false)
+	p, q := b.horner(a, tailP...), b.horner(a, tailQ...)
+	VDIVPS(q, p, p)
+	VMULPS(e, p, p)
+	return a, e, p
+}
+
+// gelu writes x*Phi(x) and its gradient.
+func gelu() {
+	load := func(b *body) {
+		b.expConstants(false)
+		b.bits(withoutSign, signBit)
+		b.constants(tailEnd, -0.5)
+		b.constants(tailP...)
+		b.constants(tailQ...)
+	}
+	kernel("geluVec", "func(dst, x *float32, n int)", "sets dst = x * Phi(x).", func(b *body) {
+		dst, xp := pointer("dst"), pointer("x")
+		load(b)
+		b.each(pointer("n"), 1, func(s step) {
+			x := s.load(xp)
+			// max(x, 0) - |x| (1 - Phi(|x|)), which is exact for large |x|.
+			a, _, tail := b.normalTail(x)
+			y := b.zero()
+			VMAXPS(x, y, y)
+			VFNMADD231PS(tail, a, y)
+			s.store(y, dst)
+		})
+		b.done()
+	})
+	kernel("geluGradVec", "func(dst, x, dy *float32, n int)", "sets dst = dy * (Phi(x) + x*phi(x)).", func(b *body) {
+		dst, xp, dyp := pointer("dst"), pointer("x"), pointer("dy")
+		load(b)
+		b.constants(invSqrt2Pi)
+		b.each(pointer("n"), 1, func(s step) {
+			x := s.load(xp)
+			a, e, tail := b.normalTail(x)
+			phi := b.vec()
+			VSUBPS(tail, b.register(1), phi)
+			if b.wide {
+				negative := K()
+				VPMOVD2M(x, negative)
+				VMOVUPS(tail, negative, phi)
+			} else {
+				VBLENDVPS(x, tail, phi, phi)
+			}
+			VANDPS(b.cbits(signBit), x, x)
+			VORPS(a, x, x)
+			VMULPS(b.c(invSqrt2Pi), x, x)
+			VFMADD231PS(e, x, phi)
+			VMULPS(s.load(dyp), phi, phi)
+			s.store(phi, dst)
+		})
+		b.done()
+	})
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+)
+
+// layerNorm writes the passes of layer normalisation and of its gradient.
+func layerNorm() {
+	kernel("sumSqDevVec", "func(x *float32, n int, mean float64) float64", "returns the sum of (x - mean)^2.", func(b *body) {
+		const unroll = 4
+		x, sums := pointer("x"), b.zeros(unroll)
+		p, err := Param("mean").Resolve()
+		if err != nil {
+			panic(err)
+		}
+		mean := b.vec()
+		VBROADCASTSD(p.Addr, mean)
+		b.loop(pointer("n"), b.lanes/2, unroll, func(steps []step) {
+			for _, s := range steps {
+				v := s.load64(x)
+				switch {
+				case s.mask == nil:
+					VSUBPD(mean, v, v)
+				case b.wide:
+					VSUBPD_Z(mean, v, s.mask, v)
+				default:
+					// Words of the mask become double words.
+					m := b.vec()
+					VPMOVSXDQ(s.mask, m)
+					VSUBPD(mean, v, v)
+					VANDPD(m, v, v)
+				}
+				VFMADD231PD(v, v, sums[s.u])
+			}
+		})
+		b.result(b.fold64(sums, VADDPD))
+	})
+	kernel("normaliseVec", "func(dst, x, gamma, beta *float32, n int, mean, rstd float32)",
+		"sets dst = (x-mean)*rstd*gamma + beta.", func(b *body) {
+			dst, x, gamma, beta := pointer("dst"), pointer("x"), pointer("gamma"), pointer("beta")
+			mean, rstd := b.scalar("mean"), b.scalar("rstd")
+			b.each(pointer("n"), 2, func(s step) {
+				v, g, z := s.load(x), s.load(gamma), s.load(beta)
+				VSUBPS(mean, v, v)
+				VMULPS(rstd, v, v)
+				VFMADD213PS(z, g, v)
+				s.store(v, dst)
+			})
+			b.done()
+		})
+	kernel("layerNormSumsVec", "func(dgamma, dbeta, x, gamma, dy *float32, n int, mean, rstd float32) (a, b float32)",
+		"adds to dgamma and dbeta, returns the sums of dy*gamma and of dy*gamma*xhat.", func(b *body) {
+			const unroll = 2
+			dgamma, dbeta, xp := pointer("dgamma"), pointer("dbeta"), pointer("x")
+			gamma, dyp := pointer("gamma"), pointer("dy")
+			mean, rstd := b.scalar("mean"), b.scalar("rstd")
+			sumA, sumB := b.zeros(unroll), b.zeros(unroll)
+			b.each(pointer("n"), unroll, func(s step) {
+				h, dy, g := s.load(xp), s.load(dyp), s.load(gamma)
+				VSUBPS(mean, h, h)
+				VMULPS(rstd, h, h)
+				d := s.load(dgamma)
+				VFMADD231PS(h, dy, d)
+				s.store(d, dgamma)
+				d = s.load(dbeta)
+				VADDPS(dy, d, d)
+				s.store(d, dbeta)
+				// dy and gamma are zero beyond the end.
+				VMULPS(dy, g, g)
+				VADDPS(g, sumA[s.u], sumA[s.u])
+				VFMADD231PS(g, h, sumB[s.u])
+			})
+			b.result(b.fold(sumA, VADDPS), b.fold(sumB, VADDPS))
+		})
+	kernel("layerNormGradVec", "func(dx, x, gamma, dy *float32, n int, mean, rstd, a, b float32)",
+		"sets dx = rstd*(dy*gamma - a - xhat*b).", func(b *body) {
+			dx, xp, gamma, dyp := pointer("dx"), pointer("x"), pointer("gamma"), pointer("dy")
+			mean, rstd, sumA, sumB := b.scalar("mean"), b.scalar("rstd"), b.scalar("a"), b.scalar("b")
+			b.each(pointer("n"), 2, func(s step) {
+				h, dy, g := s.load(xp), s.load(dyp), s.load(gamma)
+				VSUBPS(mean, h, h)
+				VMULPS(rstd, h, h)
+				VFMSUB213PS(sumA, g, dy)
+				VFNMADD231PS(sumB, h, dy)
+				VMULPS(rstd, dy, dy)
+				s.store(dy, dx)
+			})
+			b.done()
+		})
+}

@@ -1,0 +1,28 @@
+// Command vector writes the assembly of the vector kernels. Each kernel is one
+// function that holds an AVX-512 body and an AVX2 body and branches on hasAVX512;
+// the Go code calls it only where hasAVX2FMA is set.
+//
+// Run it by go generate in internal/kernel.
+package main
+
+import (
+	"log"
+
+	. "github.com/mmcloughlin/avo/build"
+)
+
+func main() {
+	maskTable()
+	elementwise()
+	reductions()
+	exponentials()
+	gelu()
+	layerNorm()
+	dropout()
+	adamW()
+	sumRows()
+	Generate() // parses the flags
+	if err := writeOther(); err != nil {
+		log.Fatal(err)
+	}
+}

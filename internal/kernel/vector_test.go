@@ -1,0 +1,366 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// eachLevel runs a test at every instruction set of this machine.
+func eachLevel(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	defer setCPULevel("")
+	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
+		setCPULevel(level)
+		if cpuLevel() != level {
+			t.Logf("%s is not available", level)
+			continue
+		}
+		t.Run(level, f)
+	}
+}
+
+var (
+	nan32 = float32(math.NaN())
+	inf32 = float32(math.Inf(1))
+)
+
+// specials are the values that most often break a kernel.
+var specials = []float32{
+	0, float32(math.Copysign(0, -1)), 1, -1, inf32, -inf32, nan32,
+	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 1e-39, -1e-40,
+	math.MaxFloat32, -math.MaxFloat32, 88.72283, 88.7229, -87.4, -103.9, -104.1, 1e30, -1e30, 14.4, -14.6,
+}
+
+const guard = 12345
+
+// vectorSlice returns a slice of n random values (special ones now and then, if
+// asked) that begins at any float of a bigger one, and a check that nothing
+// around it was written.
+func vectorSlice(r *rand.Rand, n int, special bool) (x []float32, intact func() bool) {
+	before := r.IntN(20)
+	all := make([]float32, before+n+20)
+	for i := range all {
+		all[i] = guard
+	}
+	x = all[before : before+n : before+n]
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * 3)
+		if special && r.IntN(4) == 0 {
+			x[i] = specials[r.IntN(len(specials))]
+		}
+	}
+	return x, func() bool {
+		for i, v := range all {
+			if (i < before || i >= before+n) && v != guard {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// close32 reports whether got is near want: within relative of its size plus
+// absolute; NaN and infinities must be the same.
+func close32(got, want float32, relative, absolute float64) bool {
+	g, w := float64(got), float64(want)
+	if math.IsNaN(w) || math.IsInf(w, 0) {
+		return math.IsNaN(g) && math.IsNaN(w) || g == w
+	}
+	return math.Abs(g-w) <= relative*math.Abs(w)+absolute
+}
+
+// vectorKernel is a kernel and its plain twin on the same arguments. The first
+// slice is dst; results are compared after the call.
+type vectorKernel struct {
+	name               string
+	slices             int
+	special            bool // takes special values
+	relative, absolute float64
+	run                func(s [][]float32) []float32 // returns scalars
+	plain              func(s [][]float32) []float32
+}
+
+var testAdamW = AdamWStep{LR: 1e-3, Beta1: 0.9, Beta2: 0.98, Eps: 1e-6, Decay: 0.05, Correct1: 0.3, Correct2: 0.1, GradScale: 0.5}
+
+// vectorKernels lists what TestVectorAgainstPlain compares. Relative limits are a
+// few roundings; absolute ones stand where terms of the size of the test values
+// may cancel.
+var vectorKernels = []vectorKernel{
+	{"Add", 3, true, 0, 0, none(func(s [][]float32) { Add(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainAdd(s[0], s[1], s[2]) })},
+	{"Sub", 3, true, 0, 0, none(func(s [][]float32) { Sub(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainSub(s[0], s[1], s[2]) })},
+	{"Mul", 3, true, 0, 0, none(func(s [][]float32) { Mul(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMul(s[0], s[1], s[2]) })},
+	{"Scale", 2, true, 0, 0, none(func(s [][]float32) { Scale(s[0], 1.7, s[1]) }), none(func(s [][]float32) { plainScale(s[0], 1.7, s[1]) })},
+	{"Axpy", 2, false, 1e-6, 1e-5, none(func(s [][]float32) { Axpy(s[0], -0.3, s[1]) }), none(func(s [][]float32) { plainAxpy(s[0], -0.3, s[1]) })},
+	{"Fill", 1, true, 0, 0, none(func(s [][]float32) { Fill(s[0], 2.5) }), none(func(s [][]float32) { plainFill(s[0], 2.5) })},
+	{"EMA", 2, false, 1e-6, 1e-5, none(func(s [][]float32) { EMA(s[0], s[1], 0.005) }), none(func(s [][]float32) { plainEMA(s[0], s[1], 0.005) })},
+	{"Exp", 2, true, 2.5e-7, 1.5e-45, none(func(s [][]float32) { Exp(s[0], s[1]) }), none(func(s [][]float32) { plainExp(s[0], s[1]) })},
+	{"ExpSum", 2, false, 1e-6, 0, one(func(s [][]float32) float32 { return ExpSum(s[0], s[1], 1.5) }), one(func(s [][]float32) float32 { return plainExpSum(s[0], s[1], 1.5) })},
+	{"ExpSum special", 2, true, 1e-6, 1.5e-45, one(func(s [][]float32) float32 { return ExpSum(s[0], s[1], -1) }), one(func(s [][]float32) float32 { return plainExpSum(s[0], s[1], -1) })},
+	{"SumExp", 1, true, 1e-6, 0, one(func(s [][]float32) float32 { return SumExp(s[0], 2) }), one(func(s [][]float32) float32 { return plainSumExp(s[0], 2) })},
+	{"SumExp infinite shift", 1, true, 1e-6, 0, one(func(s [][]float32) float32 { return SumExp(s[0], -inf32) }), one(func(s [][]float32) float32 { return plainSumExp(s[0], -inf32) })},
+	{"SumExpDot", 2, false, 1e-6, 1e-2, one(func(s [][]float32) float32 { return SumExpDot(s[0], s[1], 2) }), one(func(s [][]float32) float32 { return plainSumExpDot(s[0], s[1], 2) })},
+	{"SoftmaxDiff", 2, true, 1e-6, 1.5e-45, none(func(s [][]float32) { SoftmaxDiff(s[0], s[1], 2, 0.5) }), none(func(s [][]float32) { plainSoftmaxDiff(s[0], s[1], 2, 0.5) })},
+	{"SoftmaxDiff2", 3, false, 1e-6, 1e-3, none(func(s [][]float32) { SoftmaxDiff2(s[0], s[1], s[2], 2, 0.5, 3, 0.7) }), none(func(s [][]float32) { plainSoftmaxDiff2(s[0], s[1], s[2], 2, 0.5, 3, 0.7) })},
+	{"GELU", 2, true, 1.2e-7, 1.2e-7, none(func(s [][]float32) { GELU(s[0], s[1]) }), none(func(s [][]float32) { plainGELU(s[0], s[1]) })},
+	{"GELUGrad", 3, false, 1e-6, 1e-6, none(func(s [][]float32) { GELUGrad(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainGELUGrad(s[0], s[1], s[2]) })},
+	{"GELUGrad special", 2, true, 2e-7, 2e-7, none(func(s [][]float32) { Fill(s[0], 1); GELUGrad(s[0], s[1], s[0]) }), none(func(s [][]float32) { plainFill(s[0], 1); plainGELUGrad(s[0], s[1], s[0]) })},
+	{"Max", 1, false, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
+	{"Max special", 1, true, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
+	{"Dot", 2, false, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Dot(s[0], s[1]) }), one(func(s [][]float32) float32 { return plainDot(s[0], s[1]) })},
+	{"Sum", 1, false, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Sum(s[0]) }), one(func(s [][]float32) float32 { return plainSum(s[0]) })},
+	{"SumSq", 1, false, 1.2e-7, 0, one(func(s [][]float32) float32 { return float32(SumSq(s[0])) }), one(func(s [][]float32) float32 { return float32(plainSumSq(s[0])) })},
+	{"SoftmaxGradRow", 3, false, 1e-5, 1e-3, none(func(s [][]float32) { SoftmaxGradRow(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMulSub(s[0], s[1], s[2], plainDot(s[1], s[2])) })},
+	{"LayerNorm", 4, false, 1e-5, 1e-5, two(func(s [][]float32) (a, b float32) { return LayerNorm(s[0], s[1], s[2], s[3], 1e-3) }), two(func(s [][]float32) (a, b float32) { return plainLayerNorm(s[0], s[1], s[2], s[3], 1e-3) })},
+	{"LayerNormGrad", 6, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0.3, 0.4) }), none(func(s [][]float32) { plainLayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0.3, 0.4) })},
+	{"AdamW", 4, false, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamW(s[0], s[1], s[2], s[3], testAdamW) }), none(func(s [][]float32) { square(s[2]); plainAdamW(s[0], s[1], s[2], s[3], testAdamW) })},
+}
+
+// square makes second moments of test values.
+func square(x []float32) {
+	for i := range x {
+		x[i] *= x[i]
+	}
+}
+
+func none(f func(s [][]float32)) func(s [][]float32) []float32 {
+	return func(s [][]float32) []float32 { f(s); return nil }
+}
+
+func one(f func(s [][]float32) float32) func(s [][]float32) []float32 {
+	return func(s [][]float32) []float32 { return []float32{f(s)} }
+}
+
+func two(f func(s [][]float32) (a, b float32)) func(s [][]float32) []float32 {
+	return func(s [][]float32) []float32 { a, b := f(s); return []float32{a, b} }
+}
+
+func TestVectorAgainstPlain(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, k := range vectorKernels {
+			t.Run(k.name, func(t *testing.T) { compareWithPlain(t, k) })
+		}
+	})
+}
+
+func compareWithPlain(t *testing.T, k vectorKernel) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 201 {
+		got, want := make([][]float32, k.slices), make([][]float32, k.slices)
+		intact := make([]func() bool, k.slices)
+		for i := range got {
+			got[i], intact[i] = vectorSlice(r, n, k.special)
+			want[i] = append([]float32{}, got[i]...)
+		}
+		scalars, wantScalars := k.run(got), k.plain(want)
+		got, want = append(got, scalars), append(want, wantScalars)
+		for i := range want {
+			for j, w := range want[i] {
+				if !close32(got[i][j], w, k.relative, k.absolute) {
+					t.Fatalf("length %d, slice %d, element %d: got %v, want %v", n, i, j, got[i][j], w)
+				}
+			}
+		}
+		for i, ok := range intact {
+			if !ok() {
+				t.Fatalf("length %d: wrote outside slice %d", n, i)
+			}
+		}
+	}
+}
+
+// The same element gives the same bits wherever it stands in a slice, so that
+// results do not depend on how work is split.
+func TestVectorIsIndependentOfPosition(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	x, _ := vectorSlice(r, 100, false)
+	eachLevel(t, func(t *testing.T) {
+		whole, part := make([]float32, len(x)), make([]float32, len(x))
+		for _, f := range []func(dst, x []float32){Exp, GELU, func(dst, x []float32) { GELUGrad(dst, x, x) }} {
+			f(whole, x)
+			for at := range x {
+				f(part[at:], x[at:])
+				for i := at; i < len(x); i++ {
+					if math.Float32bits(part[i]) != math.Float32bits(whole[i]) {
+						t.Fatalf("from %d on, element %d: got %v, want %v", at, i, part[i], whole[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestDropout(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	eachLevel(t, func(t *testing.T) {
+		for n := range 201 {
+			x, _ := vectorSlice(r, n, true)
+			dst, intact := vectorSlice(r, n, false)
+			bits := make([]int32, (n+31)/32)
+			for i := range bits {
+				bits[i] = int32(r.Uint32())
+			}
+			want := make([]float32, n)
+			plainDropout(want, x, bits, 1.25)
+			Dropout(dst, x, bits, 1.25)
+			for i := range want {
+				if !close32(dst[i], want[i], 0, 0) {
+					t.Fatalf("length %d, element %d: got %v, want %v", n, i, dst[i], want[i])
+				}
+			}
+			if !intact() {
+				t.Fatalf("length %d: wrote outside", n)
+			}
+		}
+	})
+}
+
+func TestRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	eachLevel(t, func(t *testing.T) {
+		for range 100 {
+			rows, n := r.IntN(200), 1+r.IntN(300)
+			x, _ := vectorSlice(r, rows*n, false)
+			bias, _ := vectorSlice(r, n, false)
+			dst, intact := vectorSlice(r, n, false)
+			want := make([]float64, n)
+			for j := range want {
+				want[j] = float64(dst[j])
+				for i := range rows {
+					want[j] += float64(x[i*n+j])
+				}
+			}
+			SumRows(dst, x)
+			for j := range want {
+				if !close32(dst[j], float32(want[j]), 1e-6, 1e-4) {
+					t.Fatalf("SumRows, %d x %d, column %d: got %v, want %v", rows, n, j, dst[j], want[j])
+				}
+			}
+			if !intact() {
+				t.Fatalf("SumRows, %d x %d: wrote outside", rows, n)
+			}
+			sum := append([]float32{}, x...)
+			AddRows(sum, bias)
+			for i := range sum {
+				if sum[i] != x[i]+bias[i%n] {
+					t.Fatalf("AddRows, %d x %d, element %d: got %v, want %v", rows, n, i, sum[i], x[i]+bias[i%n])
+				}
+			}
+		}
+	})
+}
+
+func TestSoftmax(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		// exp(0..2)/sum and log sum exp, by hand: e^0 + e^1 + e^2 = 11.107338.
+		dst := make([]float32, 3)
+		for _, shift := range []float32{0, 1000, -1000} {
+			lse := Softmax(dst, []float32{shift, shift + 1, shift + 2})
+			for i, want := range []float32{0.09003057, 0.24472847, 0.66524096} {
+				if !close32(dst[i], want, 1e-6, 0) {
+					t.Errorf("shift %v, element %d: got %v, want %v", shift, i, dst[i], want)
+				}
+			}
+			if !close32(lse, shift+2.4076059, 1e-6, 0) || lse != LogSumExp([]float32{shift, shift + 1, shift + 2}) {
+				t.Errorf("shift %v: log sum exp is %v", shift, lse)
+			}
+		}
+		if lse := LogSumExp([]float32{-inf32, -inf32}); lse != -inf32 {
+			t.Errorf("LogSumExp of -Inf: got %v", lse)
+		}
+		if lse := LogSumExp(nil); lse != -inf32 {
+			t.Errorf("LogSumExp of nothing: got %v", lse)
+		}
+		Softmax(dst, []float32{-inf32, 0, -inf32})
+		if dst[0] != 0 || dst[1] != 1 || dst[2] != 0 {
+			t.Errorf("Softmax with masked entries: got %v", dst)
+		}
+	})
+}
+
+func TestLayerNormOfConstantRow(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		x, dst := make([]float32, 100), make([]float32, 100)
+		one, zero := make([]float32, 100), make([]float32, 100)
+		Fill(x, 1000.1)
+		Fill(one, 1)
+		mean, rstd := LayerNorm(dst, x, one, zero, 1e-12)
+		if mean != 1000.1 || !close32(rstd, 1e6, 1e-6, 0) || dst[0] != 0 || dst[99] != 0 {
+			t.Errorf("got mean %v, rstd %v, %v", mean, rstd, dst[0])
+		}
+	})
+}
+
+func TestVectorAllocatesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	s := make([][]float32, 6)
+	for i := range s {
+		s[i], _ = vectorSlice(r, 77, false)
+	}
+	bits := make([]int32, 3)
+	eachLevel(t, func(t *testing.T) {
+		if a := testing.AllocsPerRun(10, func() {
+			Softmax(s[0], s[1])
+			GELUGrad(s[0], s[1], s[2])
+			LayerNorm(s[0], s[1], s[2], s[3], 1e-5)
+			LayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0, 1)
+			AdamW(s[0], s[1], s[2], s[3], testAdamW)
+			SoftmaxDiff2(s[0], s[1], s[2], 1, 1, 1, 1)
+			SoftmaxGradRow(s[0], s[1], s[2])
+			DropoutBits(bits, 1, 2, 0.9)
+			Dropout(s[0], s[1], bits, 2)
+			SumRows(s[0][:7], s[1])
+		}); a != 0 {
+			t.Errorf("%v allocations", a)
+		}
+	})
+}
+
+func TestShortSlicePanics(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		// Capacity is not length.
+		long, short := make([]float32, 40), make([]float32, 40)[:39]
+		for name, f := range map[string]func(){
+			"Add":     func() { Add(long, long, short) },
+			"Exp":     func() { Exp(long, short) },
+			"Dot":     func() { Dot(long, short) },
+			"AdamW":   func() { AdamW(long, long, short, long, testAdamW) },
+			"Dropout": func() { Dropout(long, long, make([]int32, 1), 1) },
+			"SumRows": func() { SumRows(long, short) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", name)
+					}
+				}()
+				f()
+			}()
+		}
+	})
+}
+
+// BenchmarkVector reports elements a nanosecond on rows in the first-level cache.
+func BenchmarkVector(b *testing.B) {
+	defer setCPULevel("")
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
+		setCPULevel(level)
+		if cpuLevel() != level {
+			continue
+		}
+		for _, k := range vectorKernels {
+			b.Run(fmt.Sprintf("%s/%s", k.name, level), func(b *testing.B) {
+				s := make([][]float32, k.slices)
+				for i := range s {
+					s[i], _ = vectorSlice(r, 1024, false)
+				}
+				for b.Loop() {
+					k.run(s)
+				}
+				b.ReportMetric(1024*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "elements/ns")
+			})
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// LayerNorm sets dst = (x-mean)*rstd*gamma + beta with mean and variance over x
+// (biased, as in the reference) and returns both statistics. They are summed in
+// float64; the length is that of x.
+func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd float32) {
+	if !hasAVX2FMA {
+		return plainLayerNorm(dst, x, gamma, beta, eps)
+	}
+	n := len(x)
+	if n == 0 {
+		return 0, 0
+	}
+	mu := sumVec(unsafe.SliceData(x), n) / float64(n)
+	q := sumSqDevVec(unsafe.SliceData(x), n, mu)
+	mean, rstd = float32(mu), float32(1/math.Sqrt(q/float64(n)+float64(eps)))
+	normaliseVec(at(dst, n), at(x, n), at(gamma, n), at(beta, n), n, mean, rstd)
+	return mean, rstd
+}
+
+// LayerNormGrad sets dx and adds to dgamma and dbeta the gradients of LayerNorm,
+// given its input x, its statistics and the gradient dy of its output.
+// dx may be the same slice as dy. The length is that of x.
+func LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) {
+	if !hasAVX2FMA {
+		plainLayerNormGrad(dx, dgamma, dbeta, x, gamma, dy, mean, rstd)
+		return
+	}
+	n := len(x)
+	px, pg, pdy := at(x, n), at(gamma, n), at(dy, n)
+	a, b := layerNormSumsVec(at(dgamma, n), at(dbeta, n), px, pg, pdy, n, mean, rstd)
+	layerNormGradVec(at(dx, n), px, pg, pdy, n, mean, rstd, a/float32(n), b/float32(n))
+}
+
+// Dropout sets dst = scale * x where the bit of bits is one and 0 elsewhere, even
+// if x is not finite there. Element i belongs to bit i%32 of word i/32.
+func Dropout(dst, x []float32, bits []int32, scale float32) {
+	if !hasAVX2FMA {
+		plainDropout(dst, x, bits, scale)
+		return
+	}
+	n := len(dst)
+	if 32*len(bits) < n {
+		panic("kernel: vector: too few words of dropout bits")
+	}
+	dropoutVec(at(dst, n), at(x, n), unsafe.SliceData(bits), n, scale)
+}
+
+// AdamWStep holds the scalars of one AdamW update (Loshchilov and Hutter 2019,
+// algorithm 2, with the decay scaled by the learning rate as in PyTorch).
+type AdamWStep struct {
+	LR, Beta1, Beta2, Eps, Decay float32
+	// Correct1 and Correct2 are 1-beta1^t and 1-beta2^t.
+	Correct1, Correct2 float32
+	// GradScale multiplies the gradient first (clipping, accumulation).
+	GradScale float32
+}
+
+// AdamW updates p and the moments m and v in place from the gradient g.
+//
+//	g = GradScale*g
+//	p = p - LR*Decay*p
+//	m = Beta1*m + (1-Beta1)*g
+//	v = Beta2*v + (1-Beta2)*g*g
+//	p = p - LR/Correct1 * m / (sqrt(v/Correct2) + Eps)
+func AdamW(p, m, v, g []float32, s AdamWStep) {
+	if !hasAVX2FMA {
+		plainAdamW(p, m, v, g, s)
+		return
+	}
+	n := len(p)
+	scalars := [9]float32{s.GradScale, s.LR * s.Decay, s.Beta1, 1 - s.Beta1, s.Beta2, 1 - s.Beta2, 1 / s.Correct2, s.Eps, s.LR / s.Correct1}
+	adamwVec(at(p, n), at(m, n), at(v, n), at(g, n), n, &scalars[0])
+}

@@ -1,0 +1,84 @@
+"""Derives the coefficients of internal/kernel/gen/vector: relative minimax fits
+by linear least squares with Lawson's reweighting, in float64.
+
+Run: python tools/fit_vector.py
+"""
+import math
+
+import numpy as np
+
+
+def erfcx(x):
+    """exp(x^2) erfc(x) for x >= 0; Lentz's continued fraction beyond 3."""
+    if x < 3:
+        return math.exp(x * x) * math.erfc(x)
+    f = 0.0
+    for k in range(200, 0, -1):
+        f = (k / 2) / (x + f)
+    return 1 / (math.sqrt(math.pi) * (x + f))
+
+
+def lawson(columns, target, iterations=400):
+    """Minimax solution of columns @ c = target (both scaled by the weight of the error)."""
+    w = np.ones(len(target)) / len(target)
+    best, best_error = None, np.inf
+    for _ in range(iterations):
+        s = np.sqrt(w)
+        c, *_ = np.linalg.lstsq(columns * s[:, None], target * s, rcond=1e-17)
+        e = np.abs(columns @ c - target)
+        if e.max() < best_error:
+            best, best_error = c, e.max()
+        w = w * e
+        w /= w.sum()
+    return best, best_error
+
+
+def fit_exp(degree):
+    """exp(r) = 1 + r + r^2 (c0 + c1 r + ...) on |r| <= ln2/2."""
+    h = math.log(2) / 2 * 1.001
+    r = h * np.cos(np.linspace(0, math.pi, 801))
+    r = r[np.abs(r) > 1e-3]
+    y = np.exp(r)
+    cols = np.stack([r ** (k + 2) / y for k in range(degree - 1)], 1)
+    # expm1(r)-r by its series, to keep the digits that the difference loses.
+    t = sum(r**k / math.factorial(k) for k in range(2, 18))
+    return lawson(cols, t / y)
+
+
+def fit_tail(p, q, top=14.5):
+    """R(a) = exp(a^2/2) (1-Phi(a)) = P(a)/Q(a) on [0, top], Q(0) = 1."""
+    a = top * (0.5 - 0.5 * np.cos(np.linspace(0, math.pi, 3001))) ** 1.5
+    y = np.array([0.5 * erfcx(v / math.sqrt(2)) for v in a])
+    den = np.ones_like(a)
+    best, err = None, np.inf
+    w = np.ones_like(a) / len(a)
+    for _ in range(600):
+        # (P - y Q)/(y den) = relative error * Q/den
+        cols = np.concatenate([np.stack([a**k / (y * den) for k in range(p + 1)], 1),
+                               np.stack([-(a**k) / den for k in range(1, q + 1)], 1)], 1)
+        scale = np.abs(cols).max(0)
+        s = np.sqrt(w)
+        c, *_ = np.linalg.lstsq(cols / scale * s[:, None], s / den, rcond=1e-18)
+        c = c / scale
+        P = np.polyval(c[: p + 1][::-1], a)
+        Q = np.polyval(np.concatenate([[1], c[p + 1 :]])[::-1], a)
+        e = np.abs(P / Q / y - 1)
+        if e.max() < err:
+            best, err = c, e.max()
+        den = Q
+        w = w * (e + 1e-3*e.max()); w /= w.sum()
+    return best, err, a, y
+
+
+if __name__ == "__main__":
+    for d in (5, 6, 7):
+        c, e = fit_exp(d)
+        print("exp degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
+    for p, q in ((3, 4), (4, 5), (4, 4), (5, 6)):
+        c, e, a, y = fit_tail(p, q)
+        c32 = c.astype(np.float32).astype(np.float64)
+        P = np.polyval(c32[: p + 1][::-1], a)
+        Q = np.polyval(np.concatenate([[1], c32[p + 1 :]])[::-1], a)
+        print("tail %d/%d" % (p, q), "error %.2e, rounded %.2e" % (e, np.abs(P / Q / y - 1).max()))
+        print("  P", [float(np.float32(v)) for v in c[: p + 1]])
+        print("  Q", [1.0] + [float(np.float32(v)) for v in c[p + 1 :]])
