@@ -1,0 +1,128 @@
+package ops
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TestHash builds variants of each op that differ in one argument: they must be
+// different nodes with different hashes, and each built twice must be one node.
+func TestHash(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	in := []input{
+		f32s(r, "m", 12, 12), f32s(r, "v", 12), f32s(r, "s"), f32s(r, "u"),
+		i32s("key", make([]int32, 2), 2), f32s(r, "images", 1, 3, 12, 12),
+		i32s("bits", make([]int32, 12), 12),
+	}
+	_, ns := nodes(in)
+	m, v, s, u, key, images, bits := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6]
+	type variants []func() *gorgonia.Node
+	of := func(o *op, in ...*gorgonia.Node) func() *gorgonia.Node {
+		return func() *gorgonia.Node { return apply(o, in...) }
+	}
+	for name, group := range map[string]variants{
+		"layer norm": {
+			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-5) },
+			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-6) },
+			func() *gorgonia.Node { return LayerNorm(m, v, v, 1.0000001e-6) },
+		},
+		"take": {
+			func() *gorgonia.Node { return take(m, 0, tensor.Shape{3}) },
+			func() *gorgonia.Node { return take(m, 1, tensor.Shape{3}) },
+			func() *gorgonia.Node { return take(m, 0, tensor.Shape{3, 1}) },
+		},
+		"dropout bits": {
+			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 2, 12, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 1, 13, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 13, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.6) },
+		},
+		"dropout": {
+			func() *gorgonia.Node { return Dropout(m, bits, 0.5) },
+			func() *gorgonia.Node { return Dropout(m, bits, 0.6) },
+		},
+		"gather rows": {
+			func() *gorgonia.Node { return Embed(m, key) },
+			func() *gorgonia.Node { return GatherRows(m, key, 1) },
+			func() *gorgonia.Node { return GatherRows(m, key, 2) },
+		},
+		"gather rows dx": {
+			of((&gather{kind: "gather rows", block: 1}).backward(12), bits, m),
+			of((&gather{kind: "gather rows", block: 1}).backward(24), bits, m),
+			of((&gather{kind: "embed", block: 1}).backward(12), bits, m),
+		},
+		"add positions": {
+			func() *gorgonia.Node { return AddPositions(m, m, 3) },
+			func() *gorgonia.Node { return AddPositions(m, m, 4) },
+		},
+		"add positions dtable": {of(positionsGrad(3, 6), m), of(positionsGrad(3, 7), m), of(positionsGrad(4, 6), m)},
+		"l2 normalize": {
+			func() *gorgonia.Node { return L2Normalize(m, 1e-12) },
+			func() *gorgonia.Node { return L2Normalize(m, 1e-11) },
+		},
+		"l2 normalize dx": {of(l2NormalizeGrad(1e-12), m, m), of(l2NormalizeGrad(1e-11), m, m)},
+		"patchify": {
+			func() *gorgonia.Node { return Patchify(images, 2) },
+			func() *gorgonia.Node { return Patchify(images, 3) },
+		},
+		"patchify dx": {
+			of(unpatchify(tensor.Shape{1, 1, 12, 12}, 2), m),
+			of(unpatchify(tensor.Shape{1, 1, 12, 12}, 3), m),
+			of(unpatchify(tensor.Shape{1, 1, 6, 24}, 2), m),
+		},
+		"prepend token": {
+			func() *gorgonia.Node { return PrependToken(m, v, 2) },
+			func() *gorgonia.Node { return PrependToken(m, v, 3) },
+		},
+		"prepend token dx":     {of(dropToken(3, tensor.Shape{1, 12}), m), of(dropToken(5, tensor.Shape{1, 12}), m), of(dropToken(3, tensor.Shape{3, 12}), m)},
+		"prepend token dtoken": {of(sumToken(3, tensor.Shape{12}), m), of(sumToken(3, tensor.Shape{1, 12}), m), of(sumToken(5, tensor.Shape{12}), m)},
+		"strided rows": {
+			func() *gorgonia.Node { return StridedRows(m, 0, 2, 3) },
+			func() *gorgonia.Node { return StridedRows(m, 1, 2, 3) },
+			func() *gorgonia.Node { return StridedRows(m, 0, 3, 3) },
+			func() *gorgonia.Node { return StridedRows(m, 0, 2, 4) },
+		},
+		"strided rows dx": {
+			of(spreadRows(40, 0, 2, 12), m), of(spreadRows(41, 0, 2, 12), m), of(spreadRows(40, 1, 2, 12), m), of(spreadRows(40, 0, 3, 12), m),
+		},
+		"reduction": {
+			func() *gorgonia.Node { return Sum(m) },
+			func() *gorgonia.Node { return Mean(m) },
+		},
+		"spread": {of(spread(tensor.Shape{2}, 1), s), of(spread(tensor.Shape{2}, 2), s), of(spread(tensor.Shape{1, 2}, 1), s)},
+		"weighted sum": {
+			func() *gorgonia.Node { return WeightedSum([]float32{1, 2}, s, u) },
+			func() *gorgonia.Node { return WeightedSum([]float32{2, 1}, s, u) },
+			func() *gorgonia.Node { return WeightedSum([]float32{1, 2.0000002}, s, u) },
+		},
+		"linear": {
+			func() *gorgonia.Node { return Linear(m, m, v) },
+			func() *gorgonia.Node { return Linear(m, m, nil) },
+		},
+		"two operands": {
+			func() *gorgonia.Node { return Add(m, m) },
+			of(linearGradX(), m, m), of(linearGradW(), m, m), of(geluGrad(), m, m),
+		},
+		"one operand": {
+			func() *gorgonia.Node { return GELU(m) },
+			func() *gorgonia.Node { return Detach(m) },
+			of(columnSums(), m),
+		},
+	} {
+		for i, build := range group {
+			n := build()
+			if build() != n {
+				t.Errorf("%s: variant %d built twice is two nodes", name, i)
+			}
+			for j, other := range group[:i] {
+				if o := other(); o == n || o.Op().Hashcode() == n.Op().Hashcode() {
+					t.Errorf("%s: variants %d and %d are one node or have one hash", name, i, j)
+				}
+			}
+		}
+	}
+}
