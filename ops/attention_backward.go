@@ -10,13 +10,15 @@ import (
 
 // backward is the gradient op of the attention: operands are the forward's, its
 // output and the output's gradient dO. The result is dqkv, or dq with dkv as
-// first auxiliary result. With P the probabilities and O the output,
+// first auxiliary result. With P the probabilities,
 //
-//	dV = P^T dO    dP = dO V^T    dS = P * (dP - rowsum(dO * O))
+//	dV = P^T dO    dP = dO V^T    dS = P * (dP - rowsum(dP * P))
 //	dQ = dS K / sqrt(E)           dK = dS^T Q / sqrt(E)
 //
-// where rowsum(dO * O) = rowsum(dP * P) also under dropout (Dao et al. 2022,
-// section B.2 and algorithm 4). Work is split over (key sequence, head), so that
+// where dropout is applied to the P of dV and to dP. P is made again from the
+// scores and their log-sum-exp, which come with the output; rowsum(dP * P) is
+// summed over the fresh dP rather than as rowsum(dO * O) (Dao et al. 2022,
+// section B.2), which would read the output from memory. Work is split over (key sequence, head), so that
 // no two threads add to the same dK and dV, and rows that share a key sequence
 // are added in row order.
 func (a *attention) backward() *op {
@@ -142,15 +144,14 @@ func (a *attention) rowGradient(c *exec.Call, s attentionDims, r, n, h int, g *k
 	q, k, v := a.views(c, s)
 	first := n*a.lk*s.ldkv + h*s.e
 	q, k, v = q[at:], k[first:], v[first:]
-	outAt := r*a.lq*s.d + h*s.e
-	out, dy := c.In[a.operands].F32[outAt:], c.In[a.operands+1].F32[outAt:]
+	dy := c.In[a.operands+1].F32[r*a.lq*s.d+h*s.e:]
 	lse := c.InAux[a.operands][0].F32[(r*a.heads+h)*a.lq:]
 	alpha := a.alpha(s)
 	half := len(scratch) / 2
 	for i0 := 0; i0 < a.lq; i0 += s.block {
 		nq := min(s.block, a.lq-i0)
 		p, ds := scratch[:nq*nk], scratch[half:half+nq*nk]
-		do, o, qi := dy[i0*s.d:], out[i0*s.d:], q[i0*s.ldq:]
+		do, qi := dy[i0*s.d:], q[i0*s.ldq:]
 		// P = exp(S - lse): the shift is what the product is added to.
 		for i := range nq {
 			kernel.Fill(p[i*nk:(i+1)*nk], -lse[i0+i])
@@ -165,7 +166,7 @@ func (a *attention) rowGradient(c *exec.Call, s attentionDims, r, n, h int, g *k
 			}
 		}
 		c.Engine.GemmSerial(true, false, nk, s.e, nq, 1, dropped, nk, do, s.d, g.beta, g.v, s.ldkv)
-		a.scoreGradient(c, s, r, h, i0, nq, nk, p, ds, do, o, v)
+		a.scoreGradient(c, s, r, h, i0, nq, nk, p, ds, do, v)
 		c.Engine.GemmSerial(false, false, nq, s.e, nk, alpha, ds, nk, k, s.ldkv, 0, dq[i0*s.ldq:], s.ldq)
 		c.Engine.GemmSerial(true, false, nk, s.e, nq, alpha, ds, nk, qi, s.ldq, g.beta, g.k, s.ldkv)
 		if g.beta == 0 { // keys that this row does not see
@@ -183,23 +184,14 @@ func (a *attention) clearUnseen(g *keyGrads, s attentionDims, nk int) {
 	}
 }
 
-// scoreGradient sets ds to dS = P * (dP - rowsum(dO * O)) for the queries from i0 on.
-func (a *attention) scoreGradient(c *exec.Call, s attentionDims, r, h, i0, nq, nk int, p, ds, do, o, v []float32) {
-	if a.bits < 0 {
-		for i := range nq {
-			delta := kernel.Dot(do[i*s.d:i*s.d+s.e], o[i*s.d:i*s.d+s.e])
-			kernel.Fill(ds[i*nk:(i+1)*nk], -delta)
-		}
-		c.Engine.GemmSerial(false, true, nq, nk, s.e, 1, do, s.d, v, s.ldkv, 1, ds, nk)
-		kernel.Mul(ds, ds, p)
-		return
-	}
+// scoreGradient sets ds to dS = P * (dP - rowsum(dP * P)) for the queries from i0 on.
+func (a *attention) scoreGradient(c *exec.Call, s attentionDims, r, h, i0, nq, nk int, p, ds, do, v []float32) {
 	c.Engine.GemmSerial(false, true, nq, nk, s.e, 1, do, s.d, v, s.ldkv, 0, ds, nk)
 	for i := range nq {
-		row, prob := ds[i*nk:(i+1)*nk], p[i*nk:(i+1)*nk]
-		delta := kernel.Dot(do[i*s.d:i*s.d+s.e], o[i*s.d:i*s.d+s.e])
-		kernel.Dropout(row, row, a.mask(c, s, r, h, i0+i), 1/a.keep)
-		kernel.Mul(row, row, prob)
-		kernel.Axpy(row, -delta, prob)
+		row := ds[i*nk : (i+1)*nk]
+		if a.bits >= 0 {
+			kernel.Dropout(row, row, a.mask(c, s, r, h, i0+i), 1/a.keep)
+		}
+		kernel.SoftmaxGradRow(row, p[i*nk:(i+1)*nk], row)
 	}
 }
