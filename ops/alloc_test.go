@@ -100,7 +100,7 @@ func (c opCase) compile(t testing.TB, e *kernel.Engine) (*exec.Machine, gorgonia
 func TestOpsAllocateNothing(t *testing.T) {
 	for _, c := range opCases() {
 		m, _ := c.compile(t, testEngine)
-		n := testing.AllocsPerRun(5, func() {
+		n := testing.AllocsPerRun(20, func() {
 			if err := m.RunAll(); err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func (c torchCase) floats(name string) []float32 {
 }
 
 // torchInts are the arrays that are int32 inputs.
-var torchInts = map[string]bool{"lengths": true, "bits": true, "index": true, "labels": true, "rowIDs": true, "colIDs": true, "cols": true}
+var torchInts = map[string]bool{"lengths": true, "bits": true, "index": true, "labels": true, "rowIDs": true, "colIDs": true, "cols": true, "ids": true}
 
 // input returns an array as a graph input.
 func (c torchCase) input(name string) input {

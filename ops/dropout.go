@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -32,58 +31,22 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 			)
 		},
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			threshold := uint32(math.Round(float64(keep) * (1 << 16)))
-			pairs := (c.Out.Len() + 1) / 2
 			body := func(_, lo, hi int) {
 				k := c.In[0].I32
-				state := mix64(uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32)
-				state = mix64(state + site*golden64)
-				out := c.Out.I32
-				for p := lo; p < hi; p++ {
-					bits := randomBits(state+uint64(p)*16*golden64, threshold)
-					out[2*p] = int32(bits)
-					if 2*p+1 < len(out) {
-						out[2*p+1] = int32(bits >> 32)
-					}
-				}
+				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
+				kernel.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(lo), keep)
 			}
 			return func() error {
-				c.Engine.For(pairs, 256, body)
+				c.Engine.For(c.Out.Len(), 512, body)
 				return nil
 			}, nil
 		},
 	}, key)
 }
 
-// golden64 is 2^64 over the golden ratio, the step of SplitMix64.
-const golden64 = 0x9e3779b97f4a7c15
-
-// mix64 is the output function of SplitMix64 (Steele, Lea and Flood 2014, figure 16).
-func mix64(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-// randomBits returns 64 bits that are ones with probability threshold/65536 each.
-// Random words are joined by an OR for every 1 and an AND for every 0 in the binary
-// fraction, lowest digit first: an OR takes probability p to (1+p)/2, an AND to p/2.
-func randomBits(state uint64, threshold uint32) uint64 {
-	if threshold >= 1<<16 {
-		return math.MaxUint64
-	}
-	var bits uint64
-	for range 16 {
-		state += golden64
-		if threshold&1 != 0 {
-			bits |= mix64(state)
-		} else if bits != 0 {
-			bits &= mix64(state)
-		}
-		threshold >>= 1
-	}
-	return bits
-}
+// siteStep spreads the sites of one key over the streams of random words: 2^64 over
+// the golden ratio.
+const siteStep = 0x9e3779b97f4a7c15
 
 // Dropout returns x (R, D) with the elements whose bit is zero set to 0 and the
 // others divided by keep. bits are DropoutBits for R rows of D elements.

@@ -427,4 +427,4 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-const dropoutPin = "[5842b05d 27734d59]"
+const dropoutPin = "[7af8f9ae 6782de89]"

@@ -1,0 +1,99 @@
+"""Values for ops/elements_golden_test.go.
+
+Run with a Python that has torch, from the root of the repository:
+
+    python tools/goldens/elements.py
+
+It writes ops/testdata/elements.json. Every number comes from torch in float64 on
+inputs that are exact in float32; gradients are those of sum(out*dy).
+"""
+
+import json
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+
+def rand(gen, *shape):
+    """Multiples of 1/64 in [-2, 2): exact in float32 and short in JSON."""
+    return torch.randint(-128, 128, shape, generator=gen).double() / 64
+
+
+def array(x):
+    values = x.detach().flatten().tolist()
+    if x.dtype == torch.float64:
+        values = [float(f"{v:.9g}") for v in values]
+    return {"shape": list(x.shape), "data": values}
+
+
+gen = torch.Generator().manual_seed(2)
+cases = {}
+
+
+def case(name, run, ints=None, **inputs):
+    """Adds run's output and the gradients of all inputs; ints have none."""
+    ints = ints or {}
+    leaves = {k: v.clone().requires_grad_() for k, v in inputs.items()}
+    out = run(**leaves, **ints)
+    entry = {k: array(v) for k, v in {**inputs, **ints}.items()}
+    if out.dim() > 0:
+        dy = rand(gen, *out.shape)
+        entry["dy"] = array(dy)
+        (out * dy).sum().backward()
+    else:
+        out.backward()
+    entry["out"] = array(out)
+    for k, v in leaves.items():
+        entry["d" + k] = array(v.grad)
+    cases[name] = entry
+
+
+case("add", lambda x, z: x + z, x=rand(gen, 3, 4), z=rand(gen, 3, 4))
+case("linear", F.linear, input=rand(gen, 5, 4), weight=rand(gen, 3, 4), bias=rand(gen, 3))
+case("linear without bias", F.linear, input=rand(gen, 5, 4), weight=rand(gen, 3, 4))
+case(
+    "layer norm",
+    lambda x, gamma, beta: F.layer_norm(x, (7,), gamma, beta, 1e-5),
+    x=rand(gen, 4, 7), gamma=rand(gen, 7), beta=rand(gen, 7),
+)
+case("layer norm of equal values", lambda x, gamma, beta: F.layer_norm(x, (3,), gamma, beta, 1e-2),
+     x=torch.ones(2, 3).double(), gamma=rand(gen, 3), beta=rand(gen, 3))
+case("gelu", F.gelu, input=torch.cat([rand(gen, 30), torch.tensor([0, -4, 4, -9, 9]).double()]))
+case("embed", lambda table, ids: F.embedding(ids, table), {"ids": torch.tensor([4, 0, 0, 2, 4, 4])}, table=rand(gen, 5, 3))
+case(
+    "gather rows",
+    lambda x, ids: x.reshape(3, 2, 4)[ids].reshape(-1, 4),
+    {"ids": torch.tensor([2, 0, 2, 2])}, x=rand(gen, 6, 4),
+)
+case("add positions", lambda x, table: (x.reshape(3, 2, 4) + table[:2]).reshape(6, 4), x=rand(gen, 6, 4), table=rand(gen, 5, 4))
+case("add row", lambda x, row: x + row, x=rand(gen, 6, 4), row=rand(gen, 4))
+case("l2 normalize", lambda x: F.normalize(x, dim=-1, eps=1e-12), x=rand(gen, 4, 5))
+short = rand(gen, 3, 5)
+short[1] /= 1024
+case("l2 normalize of a short row", lambda x: F.normalize(x, dim=-1, eps=0.125), x=short)
+
+
+def conv(x, weight):
+    """A patch embedding: what a linear layer on the patches must reproduce."""
+    return F.conv2d(x, weight.reshape(-1, 3, 2, 2), stride=2).flatten(2).transpose(1, 2).reshape(-1, weight.shape[0])
+
+
+case("patch embedding", conv, x=rand(gen, 2, 3, 4, 6), weight=rand(gen, 5, 12))
+
+
+def prepend(x, token):
+    token = token.reshape(1, -1, 4).expand(3, -1, -1)
+    return torch.cat([token, x.reshape(3, 2, 4)], 1).reshape(-1, 4)
+
+
+case("prepend token", prepend, x=rand(gen, 6, 4), token=rand(gen, 4))
+case("prepend tokens", prepend, x=rand(gen, 6, 4), token=rand(gen, 2, 4))
+case("strided rows", lambda x: x[1:8:3], x=rand(gen, 9, 2))
+case("sum", torch.sum, input=rand(gen, 3, 4))
+case("mean", torch.mean, input=rand(gen, 3, 4))
+case("weighted sum", lambda x, z: 0.25 * x - 3 * z, x=rand(gen)[()], z=rand(gen)[()])
+
+out = pathlib.Path("ops/testdata/elements.json")
+out.parent.mkdir(parents=True, exist_ok=True)
+out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")
