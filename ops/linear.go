@@ -45,13 +45,7 @@ func linearOp(bias bool) *op {
 		rows, inner, cols := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0)
 		var addBias func(worker, lo, hi int)
 		if bias {
-			addBias = func(_, lo, hi int) {
-				b := c.In[2].F32
-				for r := lo; r < hi; r++ {
-					row := c.Out.F32[r*cols : (r+1)*cols]
-					kernel.Add(row, row, b)
-				}
-			}
+			addBias = func(_, lo, hi int) { kernel.AddRows(c.Out.F32[lo*cols:hi*cols], c.In[2].F32) }
 		}
 		return func() error {
 			c.Engine.Gemm(false, true, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32, inner, 0, c.Out.F32, cols)
@@ -110,24 +104,37 @@ func linearGradW() *op {
 	}
 }
 
+// columnBlock is the number of rows whose sum is made in one go. It is fixed, so that
+// the order of additions does not depend on the threads.
+const columnBlock = 128
+
 // columnSums returns the sum over the rows of x (R, D): (D).
 func columnSums() *op {
 	return &op{
 		kind: "column sums", diff: []bool{false},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{in[0][1]}, need(len(in[0]) == 2, "want a matrix")
+			if err := need(len(in[0]) == 2, "want a matrix"); err != nil {
+				return nil, err
+			}
+			return tensor.Shape{in[0][1]}, nil
+		},
+		scratch: func(in []tensor.Shape, _ int) int {
+			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]
 		},
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) { // threads share out the columns: no partial sums to add
-				out := c.Out.F32[lo:hi]
-				kernel.Fill(out, 0)
-				for r := range rows {
-					kernel.Add(out, out, c.In[0].F32[r*cols+lo:r*cols+hi])
+			blocks := (rows + columnBlock - 1) / columnBlock
+			body := func(_, lo, hi int) {
+				for b := lo; b < hi; b++ {
+					sum := c.Scratch[b*cols : (b+1)*cols]
+					kernel.Fill(sum, 0)
+					kernel.SumRows(sum, c.In[0].F32[b*columnBlock*cols:min(rows, (b+1)*columnBlock)*cols])
 				}
 			}
 			return func() error {
-				c.Engine.For(cols, 64, body)
+				c.Engine.For(blocks, 1, body)
+				kernel.Fill(c.Out.F32, 0)
+				kernel.SumRows(c.Out.F32, c.Scratch)
 				return nil
 			}, nil
 		},
