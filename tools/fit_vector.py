@@ -9,7 +9,7 @@ import numpy as np
 
 
 def erfcx(x):
-    """exp(x^2) erfc(x) for x >= 0; Lentz's continued fraction beyond 3."""
+    """exp(x^2) erfc(x) for x >= 0; from 3 on Laplace's continued fraction."""
     if x < 3:
         return math.exp(x * x) * math.erfc(x)
     f = 0.0

@@ -14,7 +14,8 @@ import (
 //
 // Each has an AVX-512 body, an AVX2 body and a plain twin in vector_plain.go. The
 // bits of a result depend on the values, the length and the instruction set, not
-// on where a slice begins. Limits of errors are for the assembly; they are in
+// on where a slice begins; kernels that treat each element alone give the same
+// bits with AVX2 and AVX-512, and do not depend on the length either. Limits of errors are for the assembly; they are in
 // units of the last place (ulp) of float32 or relative to the exact value.
 
 // at returns the first element of x, which must hold at least n.

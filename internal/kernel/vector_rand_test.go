@@ -141,7 +141,7 @@ func BenchmarkDropoutBits(b *testing.B) {
 }
 
 func BenchmarkDropout(b *testing.B) {
-	defer setCPULevel("")
+	defer setCPULevel(cpuLevel())
 	x, mask := make([]float32, 1024), make([]int32, 32)
 	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
 		setCPULevel(level)

@@ -10,7 +10,7 @@ import (
 // eachLevel runs a test at every instruction set of this machine.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	defer setCPULevel("")
+	defer setCPULevel(cpuLevel())
 	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
 		setCPULevel(level)
 		if cpuLevel() != level {
@@ -191,6 +191,40 @@ func TestVectorIsIndependentOfPosition(t *testing.T) {
 	})
 }
 
+// Kernels that treat elements alone give the same bits with AVX2 and AVX-512.
+func TestVectorLevelsAgree(t *testing.T) {
+	defer setCPULevel(cpuLevel())
+	if !hasAVX512 {
+		t.Skip("avx512 is not available")
+	}
+	for _, k := range vectorKernels {
+		switch k.name {
+		case "Exp", "SoftmaxDiff", "SoftmaxDiff2", "GELU", "GELUGrad", "Axpy", "EMA", "AdamW":
+		default:
+			continue
+		}
+		r := rand.New(rand.NewPCG(15, 16))
+		for n := range 100 {
+			narrow, wide := make([][]float32, k.slices), make([][]float32, k.slices)
+			for i := range wide {
+				wide[i], _ = vectorSlice(r, n, k.special)
+				narrow[i] = append([]float32{}, wide[i]...)
+			}
+			setCPULevel(levelAVX2)
+			k.run(narrow)
+			setCPULevel(levelAVX512)
+			k.run(wide)
+			for i := range wide {
+				for j, w := range wide[i] {
+					if !close32(narrow[i][j], w, 0, 0) {
+						t.Fatalf("%s, length %d, slice %d, element %d: %v with AVX2, %v with AVX-512", k.name, n, i, j, narrow[i][j], w)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestDropout(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	eachLevel(t, func(t *testing.T) {
@@ -317,7 +351,7 @@ func TestVectorAllocatesNothing(t *testing.T) {
 	})
 }
 
-func TestShortSlicePanics(t *testing.T) {
+func TestVectorShortSlicePanics(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		// Capacity is not length.
 		long, short := make([]float32, 40), make([]float32, 40)[:39]
@@ -343,7 +377,7 @@ func TestShortSlicePanics(t *testing.T) {
 
 // BenchmarkVector reports elements a nanosecond on rows in the first-level cache.
 func BenchmarkVector(b *testing.B) {
-	defer setCPULevel("")
+	defer setCPULevel(cpuLevel())
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
 		setCPULevel(level)

@@ -1,0 +1,61 @@
+package kernel
+
+import (
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// guarded returns n words between two pages that must not be touched: they end
+// where the second begins, or begin where the first ends.
+func guarded(t *testing.T, atEnd bool) func(n int) []float32 {
+	page := syscall.Getpagesize()
+	all, err := syscall.Mmap(-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Skipf("no mapping to guard memory with: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(all) })
+	for _, p := range [][]byte{all[:page], all[2*page:]} {
+		if err := syscall.Mprotect(p, syscall.PROT_NONE); err != nil {
+			t.Skipf("no protection to guard memory with: %v", err)
+		}
+	}
+	words := unsafe.Slice((*float32)(unsafe.Pointer(&all[page])), page/4)
+	return func(n int) []float32 {
+		if atEnd {
+			return words[len(words)-n:]
+		}
+		return words[:n:n]
+	}
+}
+
+// A kernel that reads or writes outside its slices crashes this test.
+func TestVectorStaysInside(t *testing.T) {
+	for _, atEnd := range []bool{true, false} {
+		var slices []func(n int) []float32
+		for range 6 {
+			slices = append(slices, guarded(t, atEnd))
+		}
+		eachLevel(t, func(t *testing.T) {
+			for n := range 140 {
+				s := make([][]float32, len(slices))
+				for i := range s {
+					s[i] = slices[i](n)
+					for j := range s[i] {
+						s[i][j] = float32(j%7) - 3
+					}
+				}
+				for _, k := range vectorKernels {
+					k.run(s[:k.slices])
+				}
+				if n > 0 {
+					SumRows(s[0][:min(n, 7)], s[1][:n-n%min(n, 7)])
+				}
+				words := slices[2]((n + 31) / 32)
+				bits := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
+				Dropout(s[0], s[1], bits, 2)
+				DropoutBits(bits, 1, 2, 0.5)
+			}
+		})
+	}
+}
