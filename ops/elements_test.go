@@ -24,6 +24,17 @@ func randomInts(r *rand.Rand, n, below int) []int32 {
 // floats returns the values of a float32 input.
 func (in input) floats() []float32 { return in.data.([]float32) }
 
+// randomShapes returns n shapes whose sides are drawn from 1 to each limit.
+func randomShapes(r *rand.Rand, n int, limits ...int) [][]int {
+	shapes := make([][]int, n)
+	for i := range shapes {
+		for _, l := range limits {
+			shapes[i] = append(shapes[i], 1+r.IntN(l))
+		}
+	}
+	return shapes
+}
+
 // runError builds and runs a graph that must fail with an error that holds want.
 func runError(t *testing.T, want string, build func(ns gorgonia.Nodes) *gorgonia.Node, inputs ...input) {
 	t.Helper()
@@ -36,7 +47,7 @@ func runError(t *testing.T, want string, build func(ns gorgonia.Nodes) *gorgonia
 
 func TestAdd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, shape := range [][]int{{}, {5}, {3, 4}, {2, 3, 4}, {7, 3000}} {
+	for _, shape := range append([][]int{{}, {5}, {2, 3, 4}, {7, 3000}}, randomShapes(r, 6, 9, 40)...) {
 		x, y := f32s(r, "x", shape...), f32s(r, "y", shape...)
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], ns[1]) }
 		want := make([]float32, len(x.floats()))
@@ -52,8 +63,8 @@ func TestAdd(t *testing.T) {
 
 func TestLayerNorm(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
-	for _, s := range [][2]int{{1, 2}, {3, 5}, {70, 6}, {33, 40}, {200, 33}} {
-		rows, cols := s[0], s[1]
+	for _, s := range append([][]int{{1, 1}, {200, 32}}, randomShapes(r, 12, 90, 40)...) {
+		rows, cols := s[0], s[1]+1 // a row of one value has no gradient
 		x, gamma, beta := f32s(r, "x", rows, cols), f32s(r, "gamma", cols), f32s(r, "beta", cols)
 		const eps = 1e-3
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], eps) }
@@ -78,7 +89,7 @@ func TestLayerNorm(t *testing.T) {
 
 func TestGELU(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
-	for _, shape := range [][]int{{9}, {3, 7}, {5, 2000}} {
+	for _, shape := range append([][]int{{9}, {5, 2000}}, randomShapes(r, 6, 9, 40)...) {
 		x := f32s(r, "x", shape...)
 		for i := range x.floats() {
 			x.floats()[i] *= 4
@@ -95,7 +106,7 @@ func TestGELU(t *testing.T) {
 
 func TestDropout(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
-	for _, s := range [][2]int{{1, 1}, {4, 31}, {3, 32}, {5, 33}, {7, 96}, {40, 1000}} {
+	for _, s := range append([][]int{{1, 1}, {4, 31}, {3, 32}, {5, 33}, {7, 96}, {40, 1000}}, randomShapes(r, 10, 9, 130)...) {
 		rows, cols := s[0], s[1]
 		const keep = 0.75
 		x := f32s(r, "x", rows, cols)
@@ -202,8 +213,8 @@ func TestIndexErrors(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
-	for _, s := range [][4]int{{1, 1, 1, 1}, {3, 4, 6, 5}, {2, 1, 2, 7}, {5, 3, 3, 2}, {9, 20, 31, 130}} {
-		b, l, n, cols := s[0], s[1], s[2], s[3]
+	for _, s := range append([][]int{{1, 1, 0, 1}, {2, 1, 1, 7}, {5, 3, 0, 2}, {9, 20, 11, 130}}, randomShapes(r, 10, 6, 9, 5, 40)...) {
+		b, l, n, cols := s[0], s[1], s[1]+s[2], s[3]
 		x, table, row := f32s(r, "x", b*l, cols), f32s(r, "table", n, cols), f32s(r, "row", cols)
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return AddPositions(ns[0], ns[1], l) }
 		addRow := func(ns gorgonia.Nodes) *gorgonia.Node { return AddRow(ns[0], ns[2]) }
@@ -221,7 +232,7 @@ func TestPositions(t *testing.T) {
 
 func TestL2Normalize(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
-	for _, s := range [][2]int{{1, 2}, {3, 5}, {70, 300}} {
+	for _, s := range append([][]int{{1, 2}, {70, 300}}, randomShapes(r, 8, 20, 40)...) {
 		x := f32s(r, "x", s[0], s[1])
 		build := func(eps float32) func(ns gorgonia.Nodes) *gorgonia.Node {
 			return func(ns gorgonia.Nodes) *gorgonia.Node { return L2Normalize(ns[0], eps) }
@@ -248,8 +259,8 @@ func TestL2Normalize(t *testing.T) {
 
 func TestPatchify(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 10))
-	for _, s := range [][5]int{{1, 1, 2, 2, 1}, {2, 3, 4, 6, 2}, {3, 3, 9, 6, 3}, {2, 3, 64, 64, 16}} {
-		b, ch, h, w, p := s[0], s[1], s[2], s[3], s[4]
+	for _, s := range append([][]int{{1, 1, 2, 2, 1}, {2, 3, 4, 4, 16}}, randomShapes(r, 10, 3, 4, 4, 4, 5)...) {
+		b, ch, h, w, p := s[0], s[1], s[2]*s[4], s[3]*s[4], s[4]
 		x := f32s(r, "x", b, ch, h, w)
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return Patchify(ns[0], p) }
 		var want []float32
@@ -273,7 +284,7 @@ func TestPatchify(t *testing.T) {
 
 func TestPrependToken(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 11))
-	for _, s := range [][4]int{{1, 1, 0, 1}, {3, 2, 0, 4}, {3, 2, 1, 4}, {2, 5, 3, 2}, {20, 10, 2, 100}} {
+	for _, s := range append([][]int{{1, 1, 0, 1}, {3, 2, 0, 4}, {20, 10, 2, 100}}, randomShapes(r, 10, 5, 6, 3, 20)...) {
 		b, p, k, cols := s[0], s[1], s[2], s[3]
 		x, token := f32s(r, "x", b*p, cols), f32s(r, "token", cols)
 		if k > 0 {
@@ -292,8 +303,9 @@ func TestPrependToken(t *testing.T) {
 
 func TestStridedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 12))
-	for _, s := range [][5]int{{1, 1, 0, 1, 1}, {7, 3, 0, 3, 2}, {7, 3, 2, 2, 3}, {9, 2, 4, 1, 5}, {5, 2, 0, 1, 5}, {200, 100, 1, 4, 40}} {
-		rows, cols, start, stride, count := s[0], s[1], s[2], s[3], s[4]
+	for _, s := range append([][]int{{0, 1, 0, 1, 1}, {0, 2, 0, 1, 5}, {40, 100, 1, 4, 40}}, randomShapes(r, 15, 6, 20, 5, 4, 8)...) {
+		cols, start, stride, count := s[1], s[2], s[3], s[4]
+		rows := start + (count-1)*stride + 1 + s[0]
 		x := f32s(r, "x", rows, cols)
 		// Twice the rows: all rows of an input are the input itself, which is no op.
 		build := func(ns gorgonia.Nodes) *gorgonia.Node {

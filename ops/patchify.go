@@ -27,7 +27,7 @@ func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
 				need(s[2]%patch == 0 && s[3]%patch == 0, "height and width must be multiples of %d (got %d, %d)", patch, s[2], s[3])
 		},
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			return patchCopy(c, c.In[0].Shape, patch, func(image, patches []float32) { copy(patches, image) }, false), nil
+			return patchCopy(c, c.In[0].Shape, patch, false), nil
 		},
 		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{apply(unpatchify(in[0].Shape(), patch), dy)}
@@ -43,14 +43,14 @@ func unpatchify(images tensor.Shape, patch int) *op {
 			return images.Clone(), need(in[0].TotalSize() == images.TotalSize(), "patches do not fit images %v", images)
 		},
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			return patchCopy(c, images, patch, func(image, patches []float32) { copy(image, patches) }, true), nil
+			return patchCopy(c, images, patch, true), nil
 		},
 	}
 }
 
-// patchCopy calls move for every row of every patch with its place in the images,
-// of shape s, and its place in the patches. back says that the images are the output.
-func patchCopy(c *exec.Call, s tensor.Shape, patch int, move func(image, patches []float32), back bool) exec.Step {
+// patchCopy copies every row of every patch from its place in the images, of shape s,
+// to its place in the patches, or back if the images are the output.
+func patchCopy(c *exec.Call, s tensor.Shape, patch int, back bool) exec.Step {
 	channels, height, width := s[1], s[2], s[3]
 	across := width / patch
 	perImage := (height / patch) * across
@@ -66,7 +66,11 @@ func patchCopy(c *exec.Call, s tensor.Shape, patch int, move func(image, patches
 			for ch := range channels {
 				from := ((b*channels+ch)*height+y)*width + x
 				for range patch {
-					move(images[from:from+patch], patches[to:to+patch])
+					if back {
+						copy(images[from:from+patch], patches[to:to+patch])
+					} else {
+						copy(patches[to:to+patch], images[from:from+patch])
+					}
 					from += width
 					to += patch
 				}
