@@ -136,3 +136,8 @@ func adamwVec(p *float32, m *float32, v *float32, grad *float32, n int, scalars 
 //
 //go:noescape
 func sumRowsVec(dst *float32, x *float32, rows int, n int)
+
+// dropoutBitsVec fills dst with bits that are one where 16 random bits are at most last; needs AVX-512.
+//
+//go:noescape
+func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)

@@ -5127,3 +5127,52 @@ row16:
 end15:
 	VZEROUPPER
 	RET
+
+// func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
+TEXT ·dropoutBitsVec(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         state+16(FP), DX
+	VPBROADCASTQ DX, Z0
+	MOVL         last+24(FP), DX
+	VPBROADCASTW DX, Z1
+	VPADDQ       vecGammas<>+0(SB), Z0, Z0
+	MOVQ         $0xf1bbcdcbfa53e0a8, DX
+	VPBROADCASTQ DX, Z2
+	MOVQ         $0xbf58476d1ce4e5b9, DX
+	VPBROADCASTQ DX, Z3
+	MOVQ         $0x94d049bb133111eb, DX
+	VPBROADCASTQ DX, Z4
+
+loop:
+	TESTQ   CX, CX
+	JE      end
+	VPSRLQ  $0x1e, Z0, Z6
+	VPXORQ  Z0, Z6, Z5
+	VPMULLQ Z3, Z5, Z5
+	VPSRLQ  $0x1b, Z5, Z6
+	VPXORQ  Z6, Z5, Z5
+	VPMULLQ Z4, Z5, Z5
+	VPSRLQ  $0x1f, Z5, Z6
+	VPXORQ  Z6, Z5, Z5
+	VPCMPUW $0x02, Z1, Z5, K1
+	KMOVD   K1, (AX)
+	VPADDQ  Z2, Z0, Z0
+	ADDQ    $0x04, AX
+	DECQ    CX
+	JMP     loop
+
+end:
+	VZEROUPPER
+	RET
+
+DATA vecGammas<>+0(SB)/8, $0x9e3779b97f4a7c15
+DATA vecGammas<>+8(SB)/8, $0x3c6ef372fe94f82a
+DATA vecGammas<>+16(SB)/8, $0xdaa66d2c7ddf743f
+DATA vecGammas<>+24(SB)/8, $0x78dde6e5fd29f054
+DATA vecGammas<>+32(SB)/8, $0x1715609f7c746c69
+DATA vecGammas<>+40(SB)/8, $0xb54cda58fbbee87e
+DATA vecGammas<>+48(SB)/8, $0x538454127b096493
+DATA vecGammas<>+56(SB)/8, $0xf1bbcdcbfa53e0a8
+GLOBL vecGammas<>(SB), RODATA|NOPTR, $64

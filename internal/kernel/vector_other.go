@@ -62,3 +62,5 @@ func dropoutVec(dst, x *float32, bits *int32, n int, scale float32) { panic(noVe
 func adamwVec(p, m, v, grad *float32, n int, scalars *float32) { panic(noVectors) }
 
 func sumRowsVec(dst, x *float32, rows, n int) { panic(noVectors) }
+
+func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVectors) }

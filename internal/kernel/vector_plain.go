@@ -178,17 +178,17 @@ func plainLayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd floa
 }
 
 func plainLayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) {
-	n := float32(len(x))
-	var a, b float32 // sums of dy*gamma and dy*gamma*xhat
+	n := float64(len(x))
+	var sumA, sumB float64 // of dy*gamma and dy*gamma*xhat
 	for i, v := range x {
 		h := (v - mean) * rstd
 		g := dy[i] * gamma[i]
-		a += g
-		b += g * h
+		sumA += float64(g)
+		sumB += float64(g * h)
 		dgamma[i] += dy[i] * h
 		dbeta[i] += dy[i]
 	}
-	a, b = a/n, b/n
+	a, b := float32(sumA/n), float32(sumB/n)
 	for i, v := range x {
 		h := (v - mean) * rstd
 		dx[i] = rstd * (dy[i]*gamma[i] - a - h*b)

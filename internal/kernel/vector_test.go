@@ -326,6 +326,64 @@ func TestLayerNormOfConstantRow(t *testing.T) {
 	})
 }
 
+// Rows as wide as models have, with a mean that is large beside their spread,
+// against float64 throughout.
+func TestLayerNormAccuracy(t *testing.T) {
+	const n, eps = 4096, 1e-5
+	r := rand.New(rand.NewPCG(17, 18))
+	s := make([][]float32, 7)
+	for i := range s {
+		s[i] = make([]float32, n)
+		for j := range s[i] {
+			s[i][j] = float32(r.NormFloat64())
+		}
+	}
+	x, gamma, beta, dy, dx, dgamma, dbeta := s[0], s[1], s[2], s[3], s[4], s[5], s[6]
+	for i := range x {
+		x[i] = 5 + 0.5*x[i]
+	}
+	var mu, q, a, b float64
+	for _, v := range x {
+		mu += float64(v) / n
+	}
+	for _, v := range x {
+		q += (float64(v) - mu) * (float64(v) - mu) / n
+	}
+	rs := 1 / math.Sqrt(q+eps)
+	hat := func(i int) float64 { return (float64(x[i]) - mu) * rs }
+	for i := range x {
+		g := float64(dy[i]) * float64(gamma[i])
+		a += g / n
+		b += g * hat(i) / n
+	}
+	eachLevel(t, func(t *testing.T) {
+		clear(dgamma)
+		clear(dbeta)
+		dst := make([]float32, n)
+		mean, rstd := LayerNorm(dst, x, gamma, beta, eps)
+		LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy, mean, rstd)
+		if !close32(mean, float32(mu), 1e-7, 0) || !close32(rstd, float32(rs), 2e-7, 0) {
+			t.Errorf("got mean %v, rstd %v, want %v, %v", mean, rstd, mu, rs)
+		}
+		for i := range x {
+			g, h := float64(gamma[i]), hat(i)
+			for _, c := range []struct {
+				name      string
+				got, want float64
+			}{
+				{"dst", float64(dst[i]), h*g + float64(beta[i])},
+				{"dx", float64(dx[i]), rs * (float64(dy[i])*g - a - h*b)},
+				{"dgamma", float64(dgamma[i]), float64(dy[i]) * h},
+				{"dbeta", float64(dbeta[i]), float64(dy[i])},
+			} {
+				if !(math.Abs(c.got-c.want) <= 4e-6*(math.Abs(c.want)+1)) {
+					t.Fatalf("%s[%d]: got %v, want %v", c.name, i, c.got, c.want)
+				}
+			}
+		}
+	})
+}
+
 func TestVectorAllocatesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	s := make([][]float32, 6)

@@ -23,16 +23,21 @@ type body struct {
 
 // kernel writes a function: write is called once for each instruction set.
 func kernel(name, signature, doc string, write func(b *body)) {
-	signatures = append(signatures, strings.Replace(signature, "func", "func "+name, 1))
-	TEXT(name, NOSPLIT, signature)
-	Pragma("noescape")
-	Doc(name + " " + doc)
+	declare(name, signature, doc)
 	labels := 0
 	CMPB(NewDataAddr(Symbol{Name: "\u00b7hasAVX512"}, 0), Imm(0))
 	JE(LabelRef("narrow"))
 	write(&body{wide: true, lanes: 16, labels: &labels, name: name, hoist: map[uint32]reg.VecVirtual{}})
 	Label("narrow")
 	write(&body{lanes: 8, labels: &labels, name: name})
+}
+
+// declare begins a function.
+func declare(name, signature, doc string) {
+	signatures = append(signatures, strings.Replace(signature, "func", "func "+name, 1))
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(name + " " + doc)
 }
 
 // done ends a body that returns nothing.

@@ -21,6 +21,7 @@ func main() {
 	dropout()
 	adamW()
 	sumRows()
+	randomBits()
 	Generate() // parses the flags
 	if err := writeOther(); err != nil {
 		log.Fatal(err)
