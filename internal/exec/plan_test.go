@@ -249,3 +249,33 @@ func TestBoundOutputs(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildTwice differentiates and compiles the same graph many times: a run that is
+// resumed in another process must compute the same bits, so nothing may depend on the
+// order of a map.
+func TestBuildTwice(t *testing.T) {
+	for seed := range uint64(10) {
+		var first string
+		var memory int64
+		for round := range 8 {
+			f := randomGraph(t, rand.New(rand.NewPCG(seed, 5)), 20)
+			m := f.compile(t, exec.Config{})
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			var s string
+			for _, n := range f.outputs {
+				a, err := m.Value(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s += fmt.Sprintf("%v %x\n", n, a.F32)
+			}
+			if round == 0 {
+				first, memory = s, m.Memory()
+			} else if s != first || m.Memory() != memory {
+				t.Fatalf("seed %d: build %d differs: %d bytes and\n%s\nwant %d bytes and\n%s", seed, round, m.Memory(), s, memory, first)
+			}
+		}
+	}
+}
