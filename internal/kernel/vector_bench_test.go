@@ -6,6 +6,30 @@ import (
 	"testing"
 )
 
+// BenchmarkVector reports elements a nanosecond on rows in the first-level cache.
+func BenchmarkVector(b *testing.B) {
+	defer setCPULevel(cpuLevel())
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
+		setCPULevel(level)
+		if cpuLevel() != level {
+			continue
+		}
+		for _, k := range vectorKernels {
+			b.Run(fmt.Sprintf("%s/%s", k.name, level), func(b *testing.B) {
+				s := make([][]float32, k.slices)
+				for i := range s {
+					s[i], _ = vectorSlice(r, 1024, false)
+				}
+				for b.Loop() {
+					k.run(s)
+				}
+				b.ReportMetric(1024*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "elements/ns")
+			})
+		}
+	}
+}
+
 // BenchmarkVectorRows runs the kernels on the short rows that models have.
 func BenchmarkVectorRows(b *testing.B) {
 	defer setCPULevel(cpuLevel())
