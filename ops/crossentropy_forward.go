@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -13,12 +14,19 @@ import (
 func (x *crossEntropy) forward() *op {
 	o := &op{kind: "cross entropy", args: x.args(), shape: x.shape, aux: x.aux, diff: make([]bool, x.operands)}
 	o.diff[0] = true
+	if x.teacher >= 0 {
+		o.scratch = func(_ []tensor.Shape, threads int) int { return threads * softBlock }
+	}
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
 		cols, alpha := 0, float32(0)
-		body := func(_, lo, hi int) {
+		body := func(worker, lo, hi int) {
+			var scratch []float32
+			if x.teacher >= 0 {
+				scratch = c.Scratch[worker*softBlock : (worker+1)*softBlock]
+			}
 			for r := lo; r < hi; r++ {
-				x.rowLoss(c, r, total, cols, alpha)
+				x.rowLoss(c, r, total, cols, alpha, scratch)
 			}
 		}
 		return func() (err error) {
@@ -58,7 +66,7 @@ func (x *crossEntropy) targets(c *exec.Call, cols int) error {
 // rowLoss computes the loss and the statistics of row r:
 //
 //	lse(s) - (1-alpha)*mean_{j positive} s_j - alpha*sum_j softmax(t)_j s_j
-func (x *crossEntropy) rowLoss(c *exec.Call, r, total, cols int, alpha float32) {
+func (x *crossEntropy) rowLoss(c *exec.Call, r, total, cols int, alpha float32, scratch []float32) {
 	s := c.In[0].F32[r*total : r*total+cols]
 	weight, hard := x.hardTarget(c, r, s)
 	c.Aux[ceWeight].F32[r] = weight
@@ -74,10 +82,27 @@ func (x *crossEntropy) rowLoss(c *exec.Call, r, total, cols int, alpha float32) 
 		return
 	}
 	t := c.In[x.teacher].F32[r*total : r*total+cols]
-	lseT := kernel.LogSumExp(t)
+	lseT, soft := softMean(t, s, scratch)
 	c.Aux[ceTeacher].F32[r] = lseT
-	soft := kernel.SumExpDot(t, s, lseT)
 	c.Out.F32[r] = (1-alpha)*(lse-hard) + alpha*(lse-soft)
+}
+
+// softBlock is the number of teacher probabilities that are made at a time: they
+// stay in the first-level cache.
+const softBlock = 2048
+
+// softMean returns the log-sum-exp of t and sum_j softmax(t)_j s_j with one look at
+// each exponential.
+func softMean(t, s, scratch []float32) (lse, mean float32) {
+	shift := kernel.Max(t)
+	var sum, dot float64
+	for lo := 0; lo < len(t); lo += softBlock {
+		hi := min(lo+softBlock, len(t))
+		e := scratch[:hi-lo]
+		sum += float64(kernel.ExpSum(e, t[lo:hi], shift))
+		dot += float64(kernel.Dot(e, s[lo:hi]))
+	}
+	return shift + float32(math.Log(sum)), float32(dot / sum)
 }
 
 // hardTarget returns the weight of each positive of row r and the mean of their

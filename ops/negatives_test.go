@@ -124,3 +124,18 @@ func TestNegativesErrors(t *testing.T) {
 	wantBuildError(t, "concat", "operand 1 must be", func() { ConcatInts(ns[4], ns[2]) })
 	wantBuildError(t, "gather", "two vectors", func() { GatherInts(ns[4], ns[2]) })
 }
+
+// TestSampleNegativesAnyNoise checks that a row with a negative gets one, whatever
+// the noise.
+func TestSampleNegativesAnyNoise(t *testing.T) {
+	for _, v := range []float64{math.Inf(-1), math.Inf(1), math.NaN()} {
+		noise := slices.Repeat([]float32{float32(v)}, 9)
+		got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return SampleNegatives(ns[0], ns[1], nil, false) },
+			input{"logits", []int{3, 3}, make([]float32, 9)}, input{"noise", []int{3, 3}, noise})
+		for i, j := range got.I32 {
+			if int(j) == i {
+				t.Errorf("noise %v: row %d got itself", v, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package ops
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestChains compares the chains of columns with a search, for few and many
+// different ids.
+func TestChains(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 1))
+	for _, below := range []int{1, 5, 100, 1 << 30} {
+		rows, cols := make([]int32, 1+r.IntN(60)), make([]int32, 1+r.IntN(300))
+		for i := range rows {
+			rows[i] = int32(r.IntN(below))
+		}
+		rows[0] = -1
+		for j := range cols {
+			cols[j] = int32(r.IntN(below))
+			if j%3 == 0 {
+				cols[j] = rows[r.IntN(len(rows))]
+			}
+			if j%7 == 0 {
+				cols[j] = -100
+			}
+		}
+		c := chains{make([]int32, len(rows)), make([]int32, len(cols)), make([]int32, 2*tableSize(len(rows)))}
+		c.build(rows, cols)
+		for i, id := range rows {
+			var got, want []int32
+			for j := c.first[i]; j >= 0; j = c.next[j] {
+				got = append(got, j)
+			}
+			for j, other := range cols {
+				if other == id && id >= 0 {
+					want = append(want, int32(j))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("row %d with id %d: got columns %v, want %v", i, id, got, want)
+			}
+		}
+	}
+}
