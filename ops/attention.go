@@ -21,9 +21,9 @@ import (
 // differ from that by less than rounding. Queries beyond it are computed like
 // any other. A sequence of length 0 gives zeros.
 //
-// bits is the dropout mask of the probabilities, or nil: int32 words, R*H*L rows
-// of ceil(L/32) words each, where key j survives if bit j%32 of word j/32 is one
-// and is then scaled by 1/keep.
+// bits is the dropout mask of the probabilities, or nil: DropoutBits for R*H*L rows
+// of L elements. A probability whose bit is zero becomes 0, the others are divided
+// by keep.
 func SelfAttention(qkv, lengths, bits *gorgonia.Node, l, heads int, keep float32) *gorgonia.Node {
 	a := &attention{self: true, lq: l, lk: l, heads: heads, keep: keep}
 	return a.apply([]*gorgonia.Node{qkv}, nil, lengths, bits)
@@ -91,7 +91,7 @@ func (a *attention) dims(in []tensor.Shape) attentionDims {
 		s.ldq, s.ldkv = s.d, 2*s.d
 	}
 	s.e = s.d / a.heads
-	s.words = (a.lk + 31) / 32
+	s.words = maskWords(a.lk)
 	s.block = min(a.lq, max(16, blockFloats/a.lk))
 	return s
 }
@@ -114,7 +114,7 @@ func (a *attention) worker(s attentionDims, n int) int {
 func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := all(
 		need(a.lq > 0 && a.lk > 0 && a.heads > 0, "want at least one token and one head (got %d queries, %d keys, %d heads)", a.lq, a.lk, a.heads),
-		need(a.keep > 0 && a.keep <= 1, "keep must be in (0, 1] (got %g)", a.keep),
+		checkKeep(a.keep),
 	); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,10 @@ func attentionCases() []opCase {
 	return []opCase{
 		{name: "self attention", inputs: []input{qkv, lengths, bits}, wrt: []int{0},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return SelfAttention(ns[0], ns[1], ns[2], l, heads, .5) }},
+		{name: "self attention with dropout", inputs: []input{qkv, i32s("key", []int32{3, 4}, 2)}, wrt: []int{0},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return SelfAttention(ns[0], nil, DropoutBits(ns[1], 1, rows*heads*l, l, .5), l, heads, .5)
+			}},
 		{name: "cross attention", inputs: []input{q, kv, index, lengths, bits}, wrt: []int{0, 1},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], l, l, heads, .5)

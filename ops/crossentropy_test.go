@@ -240,6 +240,38 @@ func TestAccuracy(t *testing.T) {
 	near(t, "no rows", eval(t, build, logits, i32s("labels", []int32{-1, -1, -1, -1, -1}, 5)).F32, []float32{0}, 0)
 }
 
+// TestAccuracyFuzz compares random problems, with many ties, with the definition.
+func TestAccuracyFuzz(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 4))
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return Accuracy(ns[0], ns[1]) }
+	for range 40 {
+		rows, cols := 1+r.IntN(9), 1+r.IntN(40)
+		x, labels := make([]float32, rows*cols), randomInts(r, rows, cols+1)
+		for i := range x {
+			x[i] = float32(r.IntN(2 * cols))
+		}
+		hits, kept := 0, 0
+		for i := range labels {
+			labels[i]-- // -1: left out
+			if labels[i] < 0 {
+				continue
+			}
+			kept++
+			rivals := 0
+			for _, v := range x[i*cols : (i+1)*cols] {
+				if v >= x[i*cols+int(labels[i])] {
+					rivals++
+				}
+			}
+			if rivals == 1 {
+				hits++
+			}
+		}
+		got := eval(t, build, input{"logits", []int{rows, cols}, x}, i32s("labels", labels, rows))
+		near(t, "accuracy", got.F32, []float32{float32(hits) / float32(max(1, kept))}, 1e-6)
+	}
+}
+
 func TestCrossEntropyErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 3))
 	in := []input{

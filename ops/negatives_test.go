@@ -139,3 +139,34 @@ func TestSampleNegativesAnyNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestSampleNegativesFuzz compares random batches with the definition.
+func TestSampleNegativesFuzz(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 3))
+	for range 60 {
+		b := 2 + r.IntN(20)
+		m, byColumn := b+r.IntN(4), r.IntN(2) == 0
+		in := []input{f32s(r, "logits", b, m), f32s(r, "noise", b, b), i32s("ids", randomInts(r, b, 6), b)}
+		x, noise, ids := in[0].data.([]float32), in[1].data.([]float32), in[2].data.([]int32)
+		gumbel(r, noise)
+		got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return SampleNegatives(ns[0], ns[1], ns[2], byColumn) }, in...)
+		for i := range b {
+			row := make([]float32, b)
+			for j := range row {
+				row[j] = x[i*m+j]
+				if byColumn {
+					row[j] = x[j*m+i]
+				}
+			}
+			best, at := math.Inf(-1), i
+			for j, p := range softmax64(row) {
+				if v := math.Log(p+1e-4) + float64(noise[i*b+j]); ids[j] != ids[i] && v > best {
+					best, at = v, j
+				}
+			}
+			if int(got.I32[i]) != at {
+				t.Fatalf("row %d of %d, byColumn %t: got %d, want %d", i, b, byColumn, got.I32[i], at)
+			}
+		}
+	}
+}
