@@ -440,20 +440,30 @@ func gumbel(r *rand.Rand, dst ...[]float32) {
 	}
 }
 
+// MomentumFeatures returns the teacher's unit features (B, C) of the last step's
+// batch, nil without a teacher. The next step overwrites them.
+func (m *ALBEF) MomentumFeatures() (image, text []float32, err error) {
+	if m.train.imageM == nil {
+		return nil, nil, nil
+	}
+	a, err := m.train.machine.Value(m.train.imageM)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := m.train.machine.Value(m.train.textM)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.F32, b.F32, nil
+}
+
 // Enqueue pushes the momentum features of the last step with the ids of its batch.
 func (m *ALBEF) Enqueue(ids []int32) error {
-	if m.queue == nil || m.train.imageM == nil {
-		return nil
-	}
-	image, err := m.train.machine.Value(m.train.imageM)
-	if err != nil {
+	image, text, err := m.MomentumFeatures()
+	if err != nil || m.queue == nil || image == nil {
 		return err
 	}
-	text, err := m.train.machine.Value(m.train.textM)
-	if err != nil {
-		return err
-	}
-	return m.queue.Push(image.F32, text.F32, ids)
+	return m.queue.Push(image, text, ids)
 }
 
 // Machine returns the compiled training step, for profiles.

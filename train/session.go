@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/model"
@@ -32,6 +34,14 @@ type Session struct {
 	masker    *data.Masker // nil without masked language modelling
 	masked    data.Masked
 	parts     []Value
+	keys      keys
+}
+
+// keys are the momentum features of a step's micro-batches, which enter the queue
+// with the update: a step that is not made leaves the queue as it was.
+type keys struct {
+	image, text []float32
+	ids         []int32
 }
 
 var _ Stepper = (*Session)(nil)
@@ -106,11 +116,14 @@ func (s *Session) Close() error { return s.loader.Close() }
 //
 // The reference moves the twins at the start of the next forward pass (1.4.3) and
 // clamps the temperature there; doing both at the end of the update gives the same
-// numbers and leaves nothing half done when a step fails.
+// numbers and leaves nothing half done when a step fails. The queue takes the
+// features of all micro-batches at once at the end, so that each micro-batch sees
+// the same queue.
 func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	micro := max(1, s.cfg.Train.AccumulateSteps)
 	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
-	scale := 1 / float64(micro)
+	s.keys.image, s.keys.text, s.keys.ids = s.keys.image[:0], s.keys.text[:0], s.keys.ids[:0]
+	var bad error
 	for k := range micro {
 		begin := time.Now()
 		b, err := s.loader.Next(ctx)
@@ -118,16 +131,23 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 			return out, err
 		}
 		out.DataWait += time.Since(begin)
-		err = s.micro(b, step, k, micro, &out)
-		s.loader.Recycle(b)
-		if err != nil {
-			return out, err
+		if bad == nil {
+			bad = s.micro(b, step, k, micro, &out)
 		}
+		s.loader.Recycle(b)
+		var notFinite *NonFiniteError
+		if bad != nil && !errors.As(bad, &notFinite) {
+			return out, bad
+		}
+	}
+	s.parts = out.Parts
+	if bad != nil {
+		return out, bad
 	}
 	if s.sum != nil {
 		copy(s.model.Params().Grads(), s.sum)
 	}
-	s.parts = out.Parts
+	scale := 1 / float64(micro)
 	out.GradNorm = s.optimizer.GradNorm(scale)
 	if !finite(out.GradNorm) {
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
@@ -138,7 +158,22 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		s.model.UpdateMomentum(schedule.Momentum(step+1, s.cfg.Momentum.M, s.cfg.Momentum.RampSteps))
 	}
 	out.Temperature = s.model.Temperature()
-	return out, nil
+	return out, s.enqueue(micro)
+}
+
+// enqueue pushes the features of every micro-batch.
+func (s *Session) enqueue(micro int) error {
+	q, rows := s.model.Queue(), len(s.keys.ids)/micro
+	if q == nil || rows == 0 {
+		return nil
+	}
+	n := len(s.keys.image) / micro
+	for k := range micro {
+		if err := q.Push(s.keys.image[k*n:][:n], s.keys.text[k*n:][:n], s.keys.ids[k*rows:][:rows]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // micro runs one micro-batch and adds its numbers to out.
@@ -157,6 +192,10 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 		Alpha:    schedule.Alpha(step, s.cfg.Objective.Distill.Alpha, s.alphaRamp),
 		UseQueue: step >= s.cfg.Queue.StartSteps,
 	})
+	var op *exec.NonFiniteError // with compute.check_nan
+	if errors.As(err, &op) {
+		return &NonFiniteError{Step: step, What: op.Error()}
+	}
 	if err != nil {
 		return err
 	}
@@ -180,7 +219,16 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 			kernel.Add(s.sum, s.sum, grads)
 		}
 	}
-	return s.model.Enqueue(b.IDs)
+	if s.model.Queue() == nil {
+		return nil
+	}
+	image, text, err := s.model.MomentumFeatures()
+	if err != nil || image == nil {
+		return err
+	}
+	s.keys.image, s.keys.text = append(s.keys.image, image...), append(s.keys.text, text...)
+	s.keys.ids = append(s.keys.ids, b.IDs...)
+	return nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

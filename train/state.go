@@ -2,10 +2,12 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"gorgonia.org/tensor"
@@ -20,17 +22,23 @@ const (
 // State is the part of a checkpoint that is no tensor. Everything random of a run
 // is a function of the seed and these counters.
 type State struct {
-	Step           int    `json:"step"`            // updates done
-	Position       uint64 `json:"position"`        // next sample of the training stream
-	OptimizerSteps int    `json:"optimizer_steps"` // updates that the bias correction counts
-	QueuePointer   int    `json:"queue_pointer"`
-	QueueFilled    int    `json:"queue_filled"`
-	Seed           uint64 `json:"seed"`
+	Step           int     `json:"step"`            // updates done
+	Position       uint64  `json:"position"`        // next sample of the training stream
+	OptimizerSteps int     `json:"optimizer_steps"` // updates that the bias correction counts
+	QueuePointer   int     `json:"queue_pointer"`
+	QueueFilled    int     `json:"queue_filled"`
+	Seed           uint64  `json:"seed"`
+	Elapsed        float64 `json:"elapsed_seconds"` // that the run took so far
+
+	// Values are the numbers of the last step. A process that is killed after it
+	// saved has not logged them yet.
+	Values map[string]float64 `json:"values,omitempty"`
 }
 
-// Snapshot returns everything that a resumed run needs after step updates. Its
-// tensors are the session's own memory: save it before the next step.
-func (s *Session) Snapshot(step int) (checkpoint.Snapshot, error) {
+// Snapshot returns everything that a resumed run needs after the step of e. Its
+// tensors are the session's own memory: save it before the next step. Numbers that
+// are not finite are an error, since a run cannot go on from them.
+func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 	p := s.model.Params()
 	var params, twins, first, second []checkpoint.Tensor
 	m, v := s.optimizer.Moments()
@@ -48,7 +56,11 @@ func (s *Session) Snapshot(step int) (checkpoint.Snapshot, error) {
 		snap.Groups = append(snap.Groups, checkpoint.Group{Name: "momentum", Tensors: twins})
 	}
 	snap.Groups = append(snap.Groups, checkpoint.Group{Name: "optimizer", Tensors: append(first, second...)})
-	state := State{Step: step, Position: s.loader.Position(), OptimizerSteps: s.optimizer.Steps(), Seed: s.cfg.Run.Seed}
+	state := State{
+		Step: e.Step, Position: s.loader.Position(), OptimizerSteps: s.optimizer.Steps(), Seed: s.cfg.Run.Seed,
+		Elapsed: e.Elapsed.Seconds(), Values: maps.Clone(e.Values),
+	}
+	maps.DeleteFunc(state.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
 	if q := s.model.Queue(); q != nil {
 		dim := len(q.Image) / q.Size()
 		snap.Groups = append(snap.Groups, checkpoint.Group{Name: "queue", Tensors: []checkpoint.Tensor{
@@ -59,6 +71,9 @@ func (s *Session) Snapshot(step int) (checkpoint.Snapshot, error) {
 		state.QueuePointer, state.QueueFilled = q.Pointer, q.Filled
 	}
 	snap.State = state
+	if err := checkFinite(snap.Groups); err != nil {
+		return snap, err
+	}
 	resolved, err := s.cfg.Encode()
 	if err != nil {
 		return snap, err
@@ -71,42 +86,66 @@ func (s *Session) Snapshot(step int) (checkpoint.Snapshot, error) {
 	return snap, nil
 }
 
-// Restore sets the session to a checkpoint and returns the number of updates done.
-func (s *Session) Restore(c *checkpoint.Checkpoint) (step int, err error) {
-	if err := LoadModel(s.model, c); err != nil {
-		return 0, err
+// checkFinite names the first tensor with a number that is not finite.
+func checkFinite(groups []checkpoint.Group) error {
+	for _, g := range groups {
+		for _, t := range g.Tensors {
+			x, ok := t.Data.([]float32)
+			if ok && !finite(kernel.SumSq(x)) {
+				return fmt.Errorf("train: %s of %s has numbers that are not finite: nothing is saved: lower optimizer.lr or set optimizer.clip_norm, and go on from the last checkpoint", t.Name, g.Name)
+			}
+		}
 	}
+	return nil
+}
+
+// Restore sets the session to a checkpoint of the same architecture and seed.
+func (s *Session) Restore(c *checkpoint.Checkpoint) (State, error) {
 	var state State
 	if err := c.State(&state); err != nil {
-		return 0, err
+		return state, err
 	}
 	if state.Seed != s.cfg.Run.Seed {
-		return 0, fmt.Errorf("run.seed: the checkpoint was made with seed %d (got %d): resume with --seed %d, or start anew with --resume never", state.Seed, s.cfg.Run.Seed, state.Seed)
+		return state, fmt.Errorf("run.seed: the checkpoint was made with seed %d (got %d): resume with --seed %d", state.Seed, s.cfg.Run.Seed, state.Seed)
+	}
+	if err := LoadModel(s.model, c); err != nil {
+		return state, err
 	}
 	p := s.model.Params()
 	m, v := s.optimizer.Moments()
 	for _, q := range p.List() {
 		lo, hi := p.Offset(q), p.Offset(q)+q.Len()
 		if err := c.ReadFloat32("optimizer", "m/"+q.Name, q.Shape, m[lo:hi]); err != nil {
-			return 0, err
+			return state, err
 		}
 		if err := c.ReadFloat32("optimizer", "v/"+q.Name, q.Shape, v[lo:hi]); err != nil {
-			return 0, err
+			return state, err
 		}
 		if q.Twin {
 			if err := c.ReadFloat32("momentum", q.Name, q.Shape, p.MomentumValue(q)); err != nil {
-				return 0, err
+				return state, err
 			}
 		}
 	}
 	s.optimizer.SetSteps(state.OptimizerSteps)
 	if q := s.model.Queue(); q != nil {
 		if err := restoreQueue(q, c, state); err != nil {
-			return 0, err
+			return state, err
 		}
 	}
 	s.loader.Start(state.Position)
-	return state.Step, nil
+	return state, nil
+}
+
+// Rollback sets the session to a checkpoint but keeps the place in the data, which
+// is behind the batch that was not finite.
+func (s *Session) Rollback(c *checkpoint.Checkpoint) (State, error) {
+	position := s.loader.Position()
+	state, err := s.Restore(c)
+	if err == nil {
+		s.loader.Start(position)
+	}
+	return state, err
 }
 
 func restoreQueue(q *model.Queue, c *checkpoint.Checkpoint, state State) error {

@@ -71,6 +71,10 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 	if ck.Notice != "" {
 		fmt.Fprintln(f.output.note(c), ck.Notice)
 	}
+	if err := sameKeys(ck, cfg, modelKeys); err != nil {
+		return err
+	}
+	cfg.Train.BatchSize, cfg.Queue.Size = 2, 0 // an evaluation needs no memory for training
 	tok, err := train.OpenTokenizer(ck)
 	if err != nil {
 		return err
@@ -87,8 +91,12 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 	if err := train.LoadModel(m, ck); err != nil {
 		return err
 	}
+	set, err := openEval(cfg, split, f.output.note(c))
+	if err != nil {
+		return err
+	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	scores, err := evaluate(c.Context(), cfg, engine, m, tok, split, bar.show)
+	scores, err := evaluate(c.Context(), cfg, engine, m, tok, set, bar.show)
 	bar.done()
 	if err != nil {
 		return err
@@ -100,16 +108,38 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 	return nil
 }
 
-// evaluate runs retrieval on a split.
-func evaluate(ctx context.Context, cfg config.Config, engine *kernel.Engine, m *model.ALBEF, tok *tokenizer.Tokenizer, split string, progress func(string, int, int)) (tasks.Scores, error) {
+// openEval opens a split for evaluation.
+func openEval(cfg config.Config, split string, note io.Writer) (*data.Eval, error) {
 	ds, err := openSplit(cfg, split)
 	if err != nil {
-		return tasks.Scores{}, err
+		return nil, err
 	}
 	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, MaxImages: cfg.Eval.MaxImages})
 	if err != nil {
-		return tasks.Scores{}, err
+		return nil, err
 	}
+	if n := cfg.Eval.Folds; n > 1 && set.NumImages()%n != 0 {
+		return nil, config.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split", set.NumImages()),
+			Hint: "choose a divisor, or the size of the gallery with eval.max_images"}}
+	}
+	if n := set.Skipped(); n > 0 {
+		fmt.Fprintf(note, "%s of %s have no caption and are left out\n", count(n, "image"), split)
+	}
+	return set, nil
+}
+
+// openFinalSet opens the split that a training run evaluates on. It is nil where
+// the configuration names no files for it.
+func openFinalSet(cfg config.Config, note io.Writer) (*data.Eval, error) {
+	files := map[string][]string{"val": cfg.Data.ValFiles, "test": cfg.Data.TestFiles}
+	if cfg.Data.Kind == "captions" && len(files[cfg.Eval.Split]) == 0 {
+		return nil, nil
+	}
+	return openEval(cfg, cfg.Eval.Split, note)
+}
+
+// evaluate runs retrieval on a split.
+func evaluate(ctx context.Context, cfg config.Config, engine *kernel.Engine, m *model.ALBEF, tok *tokenizer.Tokenizer, set *data.Eval, progress func(string, int, int)) (tasks.Scores, error) {
 	return tasks.Retrieval{
 		Model: m, Tokenizer: tok, Engine: engine, Set: set, BatchSize: cfg.Eval.BatchSize,
 		RerankTop: cfg.Eval.RerankTop, Folds: cfg.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: progress,

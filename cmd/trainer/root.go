@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/train"
 )
 
 // Exit codes of the program.
@@ -99,6 +100,9 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, train.ErrInterrupted):
+		fmt.Fprintln(stderr, "trainer: interrupted and saved: the same command goes on from here")
+		return exitInterrupted
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "trainer: interrupted")
 		return exitInterrupted

@@ -16,11 +16,19 @@ import (
 const vocabScenes = 2000
 
 // openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
-// from or starts from, the file that data.vocab names, or one learned from the
+// from or starts from (init.checkpoint), the file that data.vocab names, or one learned from the
 // training captions.
 func openTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
 	if from != nil {
 		return train.OpenTokenizer(from)
+	}
+	if cfg.Init.Checkpoint != "" { // its embeddings are those of its own vocabulary
+		ck, err := checkpoint.Load(cfg.Init.Checkpoint)
+		if err != nil {
+			return nil, fmt.Errorf("init.checkpoint: %w", err)
+		}
+		defer ck.Close()
+		return train.OpenTokenizer(ck)
 	}
 	if cfg.Data.Vocab != "" {
 		t, err := tokenizer.Load(below(cfg.Data.Root, cfg.Data.Vocab))
@@ -28,14 +36,6 @@ func openTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}
 		return t, nil
-	}
-	if cfg.Init.Checkpoint != "" {
-		ck, err := checkpoint.Load(cfg.Init.Checkpoint)
-		if err != nil {
-			return nil, err
-		}
-		defer ck.Close()
-		return train.OpenTokenizer(ck)
 	}
 	captions, err := trainCaptions(cfg)
 	if err != nil {

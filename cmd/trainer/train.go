@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"time"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -73,7 +69,12 @@ func newTrainCommand() *cobra.Command {
 		Long: `train runs the configuration: it prepares the run folder, trains with a progress bar,
 saves checkpoints, and ends with an evaluation. Ctrl-C saves and stops; the same command
 again goes on where it stopped, with the same numbers as if it had never stopped. A
-second Ctrl-C stops at once.`,
+second Ctrl-C stops at once.
+
+A run may go on with changed settings, which are listed: a longer --max-steps (the
+learning rate then follows the longer schedule), another batch size, learning rate or
+data. The architecture, the queue's size, the seed and init.checkpoint cannot change. A
+run that has reached its end is only evaluated.`,
 		Example: `  trainer train --config configs/quickstart.toml
   trainer train --config configs/quickstart.toml --set train.batch_size=64 --out runs/small
   trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run`,
@@ -101,7 +102,8 @@ does: contrast and matching without masked language modelling, every (image, cap
 pair a sample, and all captions of one image positives of each other.
 
 Without --config the checkpoint's own configuration is the base. A model may be
-fine-tuned at another image size: its position table is resampled.`,
+fine-tuned at another image size: its position table is resampled. The vocabulary is
+always the checkpoint's.`,
 		Example: `  trainer finetune --checkpoint runs/flickr8k --set data.root=flickr8k --set train.max_steps=200 --out runs/tuned
   trainer finetune --checkpoint runs/a --config mine.toml --set model.image.size=160`,
 		Args: cobra.NoArgs,
@@ -114,8 +116,11 @@ fine-tuned at another image size: its position table is resampled.`,
 				return err
 			}
 			defer ck.Close()
-			cfg, err := f.loadOver(c, ck, "objective.mlm.weight=0", "objective.itc.positives='id'",
-				fmt.Sprintf("init.checkpoint=%q", from), "run.name='finetune'", "run.out=''", "queue.start_steps=0")
+			sets := []string{"objective.mlm.weight=0", "objective.itc.positives=id", "init.checkpoint=" + strconv.Quote(from)}
+			if f.config.file == "" { // what belongs to the run that the configuration is from
+				sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
+			}
+			cfg, err := f.loadOver(c, ck, sets...)
 			if err != nil {
 				return err
 			}
@@ -128,7 +133,7 @@ fine-tuned at another image size: its position table is resampled.`,
 }
 
 // trainRun is one session of a training run.
-func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) (err error) {
+func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	ctx, note := c.Context(), f.output.note(c)
 	dir, from, err := placeRun(&cfg, f.resume, note)
 	if err != nil {
@@ -136,6 +141,14 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) (err error) {
 	}
 	if from != nil {
 		defer from.Close()
+		if err := checkResume(from, cfg, note); err != nil {
+			return err
+		}
+	}
+	if !f.dryRun {
+		if err := writable(dir); err != nil {
+			return err
+		}
 	}
 	engine, err := newEngine(cfg)
 	if err != nil {
@@ -143,6 +156,10 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) (err error) {
 	}
 	defer engine.Close()
 	tok, err := openTokenizer(cfg, from)
+	if err != nil {
+		return err
+	}
+	set, err := openFinalSet(cfg, note)
 	if err != nil {
 		return err
 	}
@@ -155,61 +172,29 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) (err error) {
 		return err
 	}
 	defer session.Close()
-	start := 0
+	var state train.State
 	switch {
 	case from != nil:
-		if start, err = session.Restore(from); err != nil {
+		if state, err = session.Restore(from); err != nil {
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
-		fmt.Fprintf(note, "going on from step %d of %s\n", start, from.Path)
+		fmt.Fprintf(note, "going on from step %d of %s\n", state.Step, from.Path)
 	case cfg.Init.Checkpoint != "":
-		if err := initFrom(session, cfg.Init.Checkpoint, note); err != nil {
+		if err := initFrom(session, cfg, note); err != nil {
 			return err
 		}
 	}
 	if f.dryRun {
 		return dryRun(ctx, c, f, cfg, session, engine)
 	}
-	r := &trainSession{cfg: cfg, dir: dir, engine: engine, tok: tok, session: session, start: start, quiet: f.output.quiet, stderr: c.ErrOrStderr()}
+	r := &trainSession{
+		cfg: cfg, dir: dir, engine: engine, tok: tok, set: set, session: session, state: state,
+		quiet: f.output.quiet, stderr: c.ErrOrStderr(),
+	}
+	if from != nil {
+		r.from = from.Path
+	}
 	return r.run(ctx, c.OutOrStdout(), f.output.json)
-}
-
-// placeRun decides on the run folder and the checkpoint to go on from.
-func placeRun(cfg *config.Config, resume string, note io.Writer) (dir string, from *checkpoint.Checkpoint, err error) {
-	dir = cfg.Run.Out
-	if dir == "" {
-		dir = filepath.Join("runs", cfg.Run.Name)
-	}
-	switch resume {
-	case "auto":
-		from, err = checkpoint.Load(dir)
-		if errors.Is(err, checkpoint.ErrNone) {
-			from, err = nil, nil
-		}
-	case "never":
-		base := dir
-		for n := 2; hasRun(dir); n++ { // an earlier run is never overwritten
-			dir = fmt.Sprintf("%s-%d", base, n)
-		}
-		if dir != base {
-			fmt.Fprintf(note, "%s holds an earlier run: this one goes to %s\n", base, dir)
-		}
-	default:
-		from, err = checkpoint.Load(resume)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if from != nil && from.Notice != "" {
-		fmt.Fprintln(note, from.Notice)
-	}
-	cfg.Run.Out = dir
-	return dir, from, nil
-}
-
-func hasRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, runlog.CheckpointsDir))
-	return err == nil
 }
 
 // newEngine starts the kernels that a configuration asks for.
@@ -217,160 +202,20 @@ func newEngine(cfg config.Config) (*kernel.Engine, error) {
 	return kernel.New(kernel.Options{Backend: cfg.Compute.Backend, Threads: cfg.Compute.Threads})
 }
 
-// initFrom copies the parameters of a checkpoint into a fresh model.
-func initFrom(s *train.Session, path string, note io.Writer) error {
-	ck, err := checkpoint.Load(path)
+// initFrom copies the parameters of init.checkpoint into a fresh model.
+func initFrom(s *train.Session, cfg config.Config, note io.Writer) error {
+	ck, err := checkpoint.Load(cfg.Init.Checkpoint)
 	if err != nil {
-		return err
+		return fmt.Errorf("init.checkpoint: %w", err)
 	}
 	defer ck.Close()
+	if err := sameKeys(ck, cfg, headKeys); err != nil {
+		return err
+	}
 	r, err := train.InitModel(s.Model(), ck)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(note, "parameters from %s: %s\n", ck.Path, r)
 	return nil
-}
-
-// trainSession is a training run under way.
-type trainSession struct {
-	cfg     config.Config
-	dir     string
-	engine  *kernel.Engine
-	tok     *tokenizer.Tokenizer
-	session *train.Session
-	store   *checkpoint.Store
-	start   int
-	quiet   bool
-	stderr  io.Writer
-
-	progress *train.Progress
-	best     *float64 // newest evaluation, for keep_best
-	bestStep int
-}
-
-// run trains, evaluates at the end and prints the result.
-func (r *trainSession) run(ctx context.Context, stdout io.Writer, asJSON bool) (err error) {
-	span, cfg := r.session.Span(), r.cfg
-	text, err := cfg.Encode()
-	if err != nil {
-		return err
-	}
-	if err := runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), os.Args)); err != nil {
-		return err
-	}
-	t := cfg.Train
-	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps})
-	if err != nil {
-		return err
-	}
-	resumed := -1
-	if r.start > 0 {
-		resumed = r.start
-	}
-	metrics, err := runlog.OpenMetrics(filepath.Join(r.dir, runlog.MetricsFile), resumed)
-	if err != nil {
-		return err
-	}
-	events, err := runlog.NewEvents(r.dir, max(resumed, 0), time.Now)
-	if err != nil {
-		return errors.Join(err, metrics.Close())
-	}
-	logger := runlog.Multi(metrics, events)
-	defer func() { err = errors.Join(err, logger.Close()) }()
-
-	r.progress = train.NewProgress(train.ProgressConfig{Out: r.stderr, Terminal: isTerminal(r.stderr), Quiet: r.quiet, Start: r.start, Total: span.Total, Limit: span.Limit})
-	r.announce()
-	hooks := []train.Hook{
-		train.Metrics(span.PerEpoch),
-		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
-		train.Evaluations(t.EvalEverySteps, r.validate),
-		train.Logs(t.LogEverySteps, logger),
-		r.progress.Hook(),
-	}
-	_, err = train.Run(ctx, train.Config{Start: r.start, Total: span.Total, Limit: span.Limit, OnNaN: t.OnNaN, Rollback: r.rollback}, r.session, hooks...)
-	if err != nil {
-		return err
-	}
-	return r.finish(ctx, stdout, asJSON)
-}
-
-// announce prints what the run is before its first step.
-func (r *trainSession) announce() {
-	p := r.session.Model().Params()
-	b := r.cfg.Train.BatchSize
-	r.progress.Printf("%s: %d parameters, %s, batch %d, run folder %s", r.cfg.Run.Name, p.Count(), r.engine.Describe(), b, r.dir)
-	r.progress.Printf("%s", train.ChanceLoss(b))
-	for _, a := range r.cfg.Advice() {
-		r.progress.Printf("note: %s", a)
-	}
-}
-
-func (r *trainSession) save(e *train.Event) error {
-	snap, err := r.session.Snapshot(e.Step)
-	if err != nil {
-		return err
-	}
-	if r.bestStep == e.Step {
-		snap.Metric = r.best
-	}
-	return r.store.Save(e.Step, snap)
-}
-
-// validate evaluates the configured split during training.
-func (r *trainSession) validate(ctx context.Context, step int) (map[string]float64, error) {
-	scores, err := r.evaluate(ctx, "val")
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]float64{}
-	for k, v := range scores.Final().Map() {
-		values["eval/retrieval/"+k] = v
-	}
-	m := scores.Final().RMean()
-	r.best, r.bestStep = &m, step
-	f := scores.Final()
-	r.progress.Printf("step %d  val: image to text R@1 %.1f R@10 %.1f, text to image R@1 %.1f R@10 %.1f, mean %.1f", step, f.I2T.R1, f.I2T.R10, f.T2I.R1, f.T2I.R10, m)
-	return values, nil
-}
-
-// rollback goes back to the last checkpoint but keeps the place in the data.
-func (r *trainSession) rollback(_ context.Context, bad, attempt int) (int, error) {
-	ck, err := checkpoint.Load(r.dir)
-	if err != nil {
-		return 0, err
-	}
-	defer ck.Close()
-	position := r.session.Loader().Position()
-	step, err := r.session.Restore(ck)
-	if err != nil {
-		return 0, err
-	}
-	r.session.Loader().Start(position)
-	r.progress.Printf("step %d was not finite: back to step %d (attempt %d)", bad, step, attempt)
-	return step, nil
-}
-
-func (r *trainSession) evaluate(ctx context.Context, split string) (tasks.Scores, error) {
-	return evaluate(ctx, r.cfg, r.engine, r.session.Model(), r.tok, split, nil)
-}
-
-// finish evaluates the trained model and prints the table and the run folder.
-func (r *trainSession) finish(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	bar := newPhaseBar(r.stderr, r.quiet)
-	scores, err := evaluate(ctx, r.cfg, r.engine, r.session.Model(), r.tok, r.cfg.Eval.Split, bar.show)
-	bar.done()
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(stdout, evalReport(scores, r.cfg.Eval.Split, r.dir))
-	}
-	fmt.Fprintf(stdout, "\nretrieval on %s: %d images, %d texts\n\n%s\nrun folder: %s\n", r.cfg.Eval.Split, scores.Images, scores.Texts, scores.Table(), r.dir)
-	return nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && train.IsTerminal(f)
 }

@@ -48,9 +48,6 @@ func NewLR(peak float64, c config.Schedule, span Span) (LR, error) {
 	if err != nil {
 		return LR{}, err
 	}
-	if c.Kind == "cosine" && n >= span.Total && n > 0 {
-		return LR{}, fmt.Errorf("schedule.warmup: %d warm-up steps leave nothing of the %d steps of the run: shorten the warm-up", n, span.Total)
-	}
 	s.warmupSteps = n
 	return s, nil
 }
@@ -91,7 +88,8 @@ func warmupSteps(c config.Schedule, span Span) (int, error) {
 //	cosine:    min_lr + (lr - min_lr)/2 * (1 + cos(pi (step-W)/(T-W)))
 //	constant:  lr
 //
-// Beyond T the last rate is held. Kind staircase is described at staircase.
+// Beyond T the last rate is held. A run that ends within the warm-up, such as a
+// short trial of a long configuration, never leaves it. Kind staircase is described at staircase.
 func (s LR) At(step int) float64 {
 	if s.kind == "staircase" {
 		return s.staircase(step)
@@ -99,7 +97,7 @@ func (s LR) At(step int) float64 {
 	if step < s.warmupSteps {
 		return s.warmup + (s.peak-s.warmup)*float64(step)/float64(s.warmupSteps)
 	}
-	if s.kind == "constant" {
+	if s.kind == "constant" || s.warmupSteps >= s.total {
 		return s.peak
 	}
 	done := float64(min(step, s.total)-s.warmupSteps) / float64(s.total-s.warmupSteps)

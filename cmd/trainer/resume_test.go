@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// A run that is interrupted at several steps, also in the middle of an epoch, ends
+// with the same bits and the same log as one that is left alone.
+func TestInterruptedRunsEndTheSame(t *testing.T) {
+	rows := []struct {
+		name string
+		set  []string
+		at   []int
+	}{
+		{"every row", []string{"--set", "train.log_every_steps=1"}, []int{2, 6, 9, 15}},
+		{"some rows", []string{"--set", "train.log_every_steps=5"}, []int{1, 6, 12}},
+		{"two micro-batches", []string{"--set", "train.accumulate_steps=2", "--set", "train.batch_size=4", "--max-steps", "12"}, []int{3, 7}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			dir := t.TempDir()
+			whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
+			must(t, exitDone, tinyArgs(whole, append(r.set, "--quiet")...)...)
+			stops := 0
+			for _, step := range r.at {
+				if interrupted(t, parts, step, tinyArgs(parts, r.set...)...) == exitInterrupted {
+					stops++
+				}
+			}
+			if stops == 0 {
+				t.Error("no run was interrupted")
+			}
+			must(t, exitDone, tinyArgs(parts, append(r.set, "--quiet")...)...)
+			sameRun(t, parts, whole)
+		})
+	}
+}
+
+// binary builds the program once per test.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trainer")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// A process that is killed without warning at three random moments ends, when it is
+// started again each time, with the same bits and the same log.
+func TestKilledRunsEndTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	bin := binary(t)
+	for seed := range uint64(2) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			dir := t.TempDir()
+			whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
+			must(t, exitDone, tinyArgs(whole, "--quiet", "--set", "train.log_every_steps=1")...)
+			r := rand.New(rand.NewPCG(seed, 0))
+			for _, from := range []int{0, 6, 12} {
+				killed(t, bin, parts, from+r.IntN(6), time.Duration(r.IntN(30_000))*time.Microsecond)
+			}
+			must(t, exitDone, tinyArgs(parts, "--quiet", "--set", "train.log_every_steps=1")...)
+			sameRun(t, parts, whole)
+		})
+	}
+}
+
+// killed starts the program and kills it some time after it logged a step.
+func killed(t *testing.T, bin, dir string, step int, wait time.Duration) {
+	t.Helper()
+	cmd := exec.Command(bin, tinyArgs(dir, "--set", "train.log_every_steps=1")...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(30 * time.Second); lastRow(dir) < step && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(wait)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Logf("the run ended before the kill: %v", err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Logf("the run ended before the kill: %s", out.String())
+	}
+	t.Logf("killed after step %d and %v, metrics to step %d", step, wait, lastRow(dir))
+}
+
+// A disk without room for a checkpoint stops the run with a clear error and leaves
+// the earlier checkpoint, from which it goes on once there is room. A limit on the
+// size of files stands in for the disk.
+func TestFullDiskKeepsEarlierCheckpoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	bin := binary(t)
+	dir := t.TempDir()
+	whole, full := filepath.Join(dir, "whole"), filepath.Join(dir, "full")
+	must(t, exitDone, tinyArgs(whole, "--quiet")...)
+	if interrupted(t, full, 4, tinyArgs(full)...) != exitInterrupted {
+		t.Fatal("the run was not interrupted")
+	}
+	before := tensorFiles(t, full)
+	args := append([]string{"-c", `ulimit -f 64; exec "$0" "$@"`, bin}, tinyArgs(full)...)
+	out, err := exec.Command("sh", args...).CombinedOutput()
+	exit, ok := err.(*exec.ExitError)
+	if !ok || exit.ExitCode() != exitFailed {
+		t.Fatalf("%v: %s", err, out)
+	}
+	contains(t, string(out), "checkpoint: save step 8", "file too large", "earlier checkpoints are untouched")
+	for g, b := range tensorFiles(t, full) {
+		if !bytes.Equal(b, before[g]) {
+			t.Errorf("%s of the earlier checkpoint changed", g)
+		}
+	}
+	if list := names(t, filepath.Join(full, "checkpoints")); len(list) != 3 {
+		t.Errorf("left in the folder: %v", list)
+	}
+	must(t, exitDone, tinyArgs(full, "--quiet")...)
+	sameRun(t, full, whole)
+}
+
+// A row of the last step that a kill kept from the log is written on resume, with
+// the evaluation that belongs to it.
+func TestResumeCompletesTheLog(t *testing.T) {
+	dir := t.TempDir()
+	whole, cut := filepath.Join(dir, "whole"), filepath.Join(dir, "cut")
+	must(t, exitDone, tinyArgs(whole, "--quiet")...)
+	must(t, exitDone, tinyArgs(cut, "--quiet", "--set", "train.keep_last=0")...)
+	if err := os.WriteFile(filepath.Join(cut, "checkpoints", "latest"), []byte("step-00000012\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cut, "metrics.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text[:bytes.Index(text, []byte(`{"step":12`))+7], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exitDone, tinyArgs(cut, "--quiet", "--set", "train.keep_last=0")...)
+	sameRun(t, cut, whole)
+}
