@@ -196,6 +196,8 @@ func (k *checker) schedule(c Config) {
 	s := c.Schedule
 	k.oneOf("schedule.kind", "cosine", "staircase", "constant")
 	k.notNegative("schedule.warmup_steps", "schedule.warmup_epochs", "schedule.warmup_lr", "schedule.min_lr")
+	k.require("schedule.kind", s.Kind == "constant" || c.Train.MaxMinutes <= 0, "needs the length of the run in steps",
+		`use "constant" with train.max_minutes`)
 	k.require("schedule.warmup_percent", s.WarmupPercent >= 0 && s.WarmupPercent < 100, "must be at least 0 and below 100")
 	k.require("schedule.min_lr", s.MinLR <= c.Optimizer.LR, "must be at most optimizer.lr")
 	k.require("schedule.warmup_lr", s.WarmupLR <= c.Optimizer.LR, "must be at most optimizer.lr")
@@ -213,6 +215,8 @@ func (k *checker) eval(c Config) {
 	k.oneOf("eval.split", "val", "test")
 	k.positive("eval.batch_size")
 	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds")
+	k.require("eval.folds", c.Eval.Folds <= 1 || c.Eval.RerankTop == 0, "must be 0 or 1 with eval.rerank_top > 0",
+		"the protocol of folds ranks by cosine")
 	k.require("eval.rerank_top", c.Eval.RerankTop == 0 || c.Objective.ITM.Weight > 0, "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

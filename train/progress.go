@@ -116,7 +116,7 @@ func (p *Progress) show(e *Event) {
 		}
 		return
 	}
-	if p.steps == 1 || e.final() || e.Evaluated || e.Now.Sub(p.last) >= p.c.Every {
+	if p.steps == 1 || e.final() || e.Evaluated || e.Skipped || e.Now.Sub(p.last) >= p.c.Every {
 		p.last = e.Now
 		of := ""
 		if e.Total > 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,8 +23,15 @@ func placeRun(cfg *config.Config, resume string, note io.Writer) (dir string, fr
 	if dir == "" {
 		dir = filepath.Join("runs", cfg.Run.Name)
 	}
-	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
-		return "", nil, config.Errors{{Path: "run.out", Value: dir, Msg: "is a file", Hint: "choose another folder with --out"}}
+	wrong := ""
+	switch st, err := os.Stat(dir); {
+	case err == nil && !st.IsDir():
+		wrong = "is a file"
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		wrong = err.Error()
+	}
+	if wrong != "" {
+		return "", nil, config.Errors{{Path: "run.out", Value: dir, Msg: wrong, Hint: "choose another folder with --out"}}
 	}
 	switch resume {
 	case "auto":

@@ -1,0 +1,288 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// bright is a stream whose samples from, from+1, ... to-1 have an infinite pixel,
+// so that the loss of their batch is not finite.
+type bright struct {
+	data.Stream
+	from, to uint64
+}
+
+func (b bright) Sample(c uint64, dst []float32) (string, int64, error) {
+	caption, id, err := b.Stream.Sample(c, dst)
+	if c >= b.from && c < b.to {
+		dst[0] = float32(math.Inf(1))
+	}
+	return caption, id, err
+}
+
+// small returns a session of a small model with every part on, on scenes of which
+// the samples from..to-1 are spoilt.
+func small(t *testing.T, from, to uint64, sets ...string) *Session {
+	t.Helper()
+	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(engine.Close)
+	d := cfg.Data.Scenes
+	world, err := scenes.New(scenes.Config{MinObjects: d.MinObjects, MaxObjects: d.MaxObjects, Size: cfg.Model.Image.Size, ValSamples: 4, TestSamples: 4}, cfg.Run.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := data.NewSceneStream(world, d.EpochSamples, data.TrainConfig{Seed: cfg.Run.Seed, Transform: transform.Train{Size: cfg.Model.Image.Size, ScaleMin: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSession(cfg, engine, bright{stream, from, to}, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (s *Session) must(t *testing.T, step int) StepResult {
+	t.Helper()
+	r, err := s.Step(t.Context(), step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// memory copies everything that a step changes.
+func (s *Session) memory() map[string][]float32 {
+	m, v := s.optimizer.Moments()
+	p, q := s.model.Params(), s.model.Queue()
+	out := map[string][]float32{"values": slices.Clone(p.Values()), "m": slices.Clone(m), "v": slices.Clone(v)}
+	p.Twins(func(_, twin []float32) { out["twins"] = append(out["twins"], twin...) })
+	if q != nil {
+		out["image queue"], out["text queue"] = slices.Clone(q.Image), slices.Clone(q.Text)
+		out["queue"] = []float32{float32(q.Pointer), float32(q.Filled)}
+		for _, id := range q.IDs {
+			out["queue ids"] = append(out["queue ids"], float32(id%1000))
+		}
+	}
+	out["steps"] = []float32{float32(s.optimizer.Steps())}
+	return out
+}
+
+// A step that is not finite changes nothing but the place in the data, whichever
+// micro-batch it comes from.
+func TestFailedStepChangesNothing(t *testing.T) {
+	for _, spoilt := range []uint64{16, 22} { // in the first and in the last micro-batch
+		s := small(t, spoilt, spoilt+1, "train.batch_size=4", "train.accumulate_steps=2")
+		for i := range 2 {
+			s.must(t, i)
+		}
+		before := s.memory()
+		_, err := s.Step(t.Context(), 2)
+		var bad *NonFiniteError
+		if !errors.As(err, &bad) || bad.Step != 2 {
+			t.Fatalf("sample %d: got %v", spoilt, err)
+		}
+		for name, x := range s.memory() {
+			if !slices.Equal(x, before[name]) {
+				t.Errorf("sample %d: %s changed", spoilt, name)
+			}
+		}
+		if p := s.loader.Position(); p != 24 {
+			t.Errorf("sample %d: position %d, want 24", spoilt, p)
+		}
+		s.must(t, 3)
+		if slices.Equal(s.memory()["values"], before["values"]) {
+			t.Error("the next step changed nothing")
+		}
+	}
+}
+
+// The gradient of two micro-batches is the mean of theirs, and so are the loss and
+// its parts, where rows do not see other batches.
+func TestAccumulatedGradients(t *testing.T) {
+	sets := []string{"train.batch_size=4", "train.accumulate_steps=2", "model.text.dropout=0", "momentum.enabled=false", "queue.size=0",
+		"objective.distill.alpha=0", "objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"}
+	s := small(t, 0, 0, sets...)
+	other := small(t, 0, 0, sets...) // the same parameters
+	want := make([]float32, len(other.model.Params().Grads()))
+	loss := 0.0
+	for range 2 {
+		b, err := other.loader.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := other.model.Forward(model.Batch{Images: b.Images, Tokens: b.Tokens, Lengths: b.Lengths, IDs: b.IDs}, model.Control{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss += r.Loss / 2
+		for i, g := range other.model.Params().Grads() {
+			want[i] += g / 2
+		}
+	}
+	r := s.must(t, 0)
+	if math.Abs(r.Loss-loss) > 1e-6 || len(r.Parts) != 1 || math.Abs(r.Parts[0].Value-loss) > 1e-6 || r.Samples != 8 {
+		t.Errorf("loss %v, parts %v, %d samples; the mean is %v", r.Loss, r.Parts, r.Samples, loss)
+	}
+	norm := 0.0
+	for i, g := range s.model.Params().Grads() { // their sum; the update halves it
+		if d := float64(g/2 - want[i]); math.Abs(d) > 1e-6 {
+			t.Fatalf("gradient %d is %v, want %v", i, g/2, want[i])
+		}
+		norm += float64(want[i]) * float64(want[i])
+	}
+	if norm = math.Sqrt(norm); math.Abs(r.GradNorm/norm-1) > 1e-5 {
+		t.Errorf("norm %v, want %v", r.GradNorm, norm)
+	}
+}
+
+// Every micro-batch sees the queue as it was before the step, and all of them enter
+// it with the update.
+func TestQueueTakesAllMicroBatches(t *testing.T) {
+	s := small(t, 0, 0, "train.batch_size=4", "train.accumulate_steps=3")
+	for i := range 6 { // 72 rows into a queue of 64
+		s.must(t, i)
+	}
+	if q := s.model.Queue(); q.Filled != 64 || q.Pointer != 8 || slices.Contains(q.IDs, int32(model.NoID)) {
+		t.Errorf("filled %d, pointer %d", q.Filled, q.Pointer)
+	}
+}
+
+// save writes a checkpoint of a session after step updates.
+func (s *Session) save(t *testing.T, dir string, step int) *checkpoint.Checkpoint {
+	t.Helper()
+	store, err := checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Retention{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := s.Snapshot(&Event{Step: step, Elapsed: 90 * time.Second, Values: map[string]float64{"loss": 2, "odd": math.NaN()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Save(step, snap); err != nil {
+		t.Fatal(err)
+	}
+	c, err := checkpoint.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A session that is restored continues with the bits of the one that was saved; a
+// rollback differs in the data, which goes on behind the bad batch.
+func TestRestoreAndRollback(t *testing.T) {
+	s := small(t, 0, 0)
+	for i := range 4 {
+		s.must(t, i)
+	}
+	c := s.save(t, t.TempDir(), 4)
+	for i := range 3 {
+		s.must(t, 4+i)
+	}
+	want := s.memory()
+
+	other := small(t, 0, 0)
+	other.must(t, 0) // its own past must not matter
+	state, err := other.Restore(c)
+	if err != nil || state.Step != 4 || state.Position != 32 || state.Elapsed != 90 || len(state.Values) != 1 || state.Values["loss"] != 2 {
+		t.Fatalf("%v %+v", err, state)
+	}
+	for i := range 3 {
+		other.must(t, 4+i)
+	}
+	for name, x := range other.memory() {
+		if !slices.Equal(x, want[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+
+	if _, err := other.Rollback(c); err != nil {
+		t.Fatal(err)
+	}
+	if p := other.loader.Position(); p != 56 {
+		t.Errorf("position %d after the rollback, want 56", p)
+	}
+	other.must(t, 4)
+	// The last 4 of the 60 samples of an epoch fill no batch and are dropped.
+	if p := other.loader.Position(); p != 68 {
+		t.Errorf("position %d, want 68", p)
+	}
+
+	seed := small(t, 0, 0, "run.seed=8")
+	if _, err := seed.Restore(c); err == nil || !strings.Contains(err.Error(), "run.seed: the checkpoint was made with seed 7 (got 8)") {
+		t.Errorf("another seed: %v", err)
+	}
+	queue := small(t, 0, 0, "queue.size=32")
+	if _, err := queue.Restore(c); err == nil || !strings.Contains(err.Error(), "queue.safetensors") {
+		t.Errorf("another queue: %v", err)
+	}
+	width := small(t, 0, 0, "model.head.dim=8")
+	var arch *checkpoint.ArchitectureError
+	if _, err := width.Restore(c); !errors.As(err, &arch) {
+		t.Errorf("another architecture: %v", err)
+	}
+}
+
+// One bad batch is skipped, or left behind by a rollback, and the run goes on.
+func TestRunSurvivesABadBatch(t *testing.T) {
+	for _, policy := range []string{"skip", "rollback"} {
+		s := small(t, 42, 43) // in the sixth batch
+		dir := t.TempDir()
+		var last *checkpoint.Checkpoint
+		save := Checkpoints(SaveConfig{EverySteps: 3, Save: func(e *Event) error { last = s.save(t, dir, e.Step); return nil }})
+		out, err := Run(t.Context(), Config{Total: 9, OnNaN: policy, Rollback: func(context.Context, int, int) (int, error) {
+			state, err := s.Rollback(last)
+			return state.Step, err
+		}}, s, save)
+		want := Outcome{Step: 9, Skipped: 1}
+		position := uint64(76) // 9 batches of 8, and 4 samples dropped at the end of an epoch
+		if policy == "rollback" { // from step 5 to 3: two good steps and the bad one come on top
+			want = Outcome{Step: 9, Rollbacks: 1}
+			position = 100
+		}
+		out.Elapsed = 0
+		if err != nil || out != want || s.loader.Position() != position {
+			t.Errorf("%s: %v, %+v, position %d", policy, err, out, s.loader.Position())
+		}
+		if v := s.optimizer.Steps(); policy == "skip" && v != 8 || policy == "rollback" && v != 9 {
+			t.Errorf("%s: %d updates", policy, v)
+		}
+	}
+}
+
+func TestSnapshotRefusesWhatIsNotFinite(t *testing.T) {
+	s := small(t, 0, 0)
+	s.model.Params().Values()[5] = float32(math.NaN())
+	if _, err := s.Snapshot(&Event{Step: 1}); err == nil || !strings.Contains(err.Error(), "not finite: nothing is saved") {
+		t.Errorf("got %v", err)
+	}
+}
