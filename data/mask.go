@@ -2,7 +2,6 @@ package data
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 )
 
@@ -14,7 +13,7 @@ type Masker struct {
 	Prob     float64
 	Vocab    int   // size of the vocabulary
 	MaskID   int32 // id of [MASK]
-	Capacity int   // most tokens predicted per batch; see MaskCapacity
+	Capacity int   // most tokens predicted per batch, as the graph was built for
 }
 
 // IgnoreLabel is the label of an entry that predicts nothing (reference 1.7.3).
@@ -29,16 +28,6 @@ type Masked struct {
 	Count     int     // predicted tokens, at most Capacity
 }
 
-// MaskCapacity is room for the predicted tokens of a batch of b texts of l
-// tokens that is too small about once in 1e9 batches: the mean plus six standard
-// deviations of the number chosen, rounded up to a multiple of 8, at most all
-// b*(l-1).
-func MaskCapacity(b, l int, prob float64) int {
-	n := float64(b) * float64(l-1)
-	c := int(math.Ceil((n*prob + 6*math.Sqrt(n*prob*(1-prob))) / 8))
-	return max(min(c*8, int(n)), 1)
-}
-
 // Check says what is wrong with k.
 func (k Masker) Check() error {
 	switch {
@@ -47,7 +36,7 @@ func (k Masker) Check() error {
 	case k.Vocab <= 0 || int(k.MaskID) >= k.Vocab || k.MaskID < 0:
 		return fmt.Errorf("data: mask id must be in the vocabulary of %d tokens (got %d)", k.Vocab, k.MaskID)
 	case k.Capacity <= 0:
-		return fmt.Errorf("data: mask capacity must be > 0 (got %d): use MaskCapacity", k.Capacity)
+		return fmt.Errorf("data: mask capacity must be > 0 (got %d): use the rows of the loss that the model was built with", k.Capacity)
 	}
 	return nil
 }

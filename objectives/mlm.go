@@ -1,6 +1,8 @@
 package objectives
 
 import (
+	"math"
+
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
@@ -13,4 +15,14 @@ import (
 // the mean over rows with a label >= 0. teacher and alpha may be nil.
 func MaskedLM(logits, teacher, labels, alpha *gorgonia.Node) *gorgonia.Node {
 	return ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Teacher: teacher, Labels: labels, Alpha: alpha})
+}
+
+// MaskCapacity returns M, the rows of the loss for b captions of l tokens, of which
+// all but the first are selected with probability prob. The number selected varies,
+// a graph's shapes do not: M is its mean plus six standard deviations, which is too
+// small about once in 1e9 batches, rounded up to a multiple of 8, at most all b*(l-1).
+func MaskCapacity(b, l int, prob float64) int {
+	n := float64(b) * float64(l-1)
+	c := int(math.Ceil((n*prob + 6*math.Sqrt(n*prob*(1-prob))) / 8))
+	return max(min(c*8, int(n)), 1)
 }

@@ -1,0 +1,99 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// build returns a model on an engine of its own backend and threads.
+func build(t testing.TB, cfg config.Config, backend string, threads int) *ALBEF {
+	t.Helper()
+	e, err := kernel.New(kernel.Options{Backend: backend, Threads: threads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	m, err := NewALBEF(cfg, tinyVocab, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// randomBatch returns a batch of cfg's size: random pixels, captions of 3 tokens and
+// more that start with id 2, two of three with one token masked by id 4, and ids that
+// repeat every 3 rows.
+func randomBatch(m *ALBEF, seed uint64) Batch {
+	r := rand.New(rand.NewPCG(seed, 0))
+	b, l := m.cfg.Train.BatchSize, m.cfg.Data.Tokens
+	size := m.ImageSize()
+	x := Batch{
+		Images: make([]float32, b*3*size*size), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: make([]int32, b),
+		MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: make([]int32, m.MaskRows()),
+	}
+	for i := range x.Images {
+		x.Images[i] = float32(r.NormFloat64())
+	}
+	for i := range b {
+		x.IDs[i] = int32(i % 3)
+		x.Lengths[i] = int32(3 + r.IntN(l-2))
+		for k := range int(x.Lengths[i]) {
+			x.Tokens[i*l+k] = int32(5 + r.IntN(m.Vocab()-5))
+		}
+		x.Tokens[i*l] = 2
+	}
+	for i := range x.MaskLabels {
+		x.MaskLabels[i] = -100
+	}
+	if m.MaskRows() > 0 {
+		x.Masked = append(x.Masked, x.Tokens...)
+		for n, i := 0, 0; i < b && n < m.MaskRows(); i++ {
+			if i%3 == 2 {
+				continue
+			}
+			p := i*l + 1 + r.IntN(int(x.Lengths[i])-1)
+			x.MaskPlaces[n], x.MaskLabels[n] = int32(p), x.Tokens[p]
+			x.Masked[p] = 4
+			n++
+		}
+	}
+	return x
+}
+
+// step runs a whole training step with plain gradient descent.
+func step(t testing.TB, m *ALBEF, b Batch, c Control) *Result {
+	t.Helper()
+	res, err := m.Forward(b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grads := m.params.Grads()
+	for i, v := range grads {
+		m.params.Values()[i] -= 0.05 * v
+	}
+	m.ClampTemperature()
+	m.UpdateMomentum(0.9)
+	if err := m.Enqueue(b.IDs); err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// sameBits compares two slices bit by bit.
+func sameBits(a, b []float32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
