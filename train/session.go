@@ -51,7 +51,11 @@ var _ Stepper = (*Session)(nil)
 func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, tok *tokenizer.Tokenizer) (*Session, error) {
 	s := &Session{cfg: cfg, tokenizer: tok}
 	var err error
-	if s.span, err = schedule.NewSpan(cfg.Train, stream.EpochSamples(), cfg.Data.DropLast); err != nil {
+	epoch := stream.EpochSamples()
+	if n := cfg.Data.OverfitSamples; n > 0 {
+		epoch = n
+	}
+	if s.span, err = schedule.NewSpan(cfg.Train, epoch, cfg.Data.DropLast); err != nil {
 		return nil, err
 	}
 	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {

@@ -264,7 +264,7 @@ func TestRunSurvivesABadBatch(t *testing.T) {
 			return state.Step, err
 		}}, s, save)
 		want := Outcome{Step: 9, Skipped: 1}
-		position := uint64(76) // 9 batches of 8, and 4 samples dropped at the end of an epoch
+		position := uint64(76)    // 9 batches of 8, and 4 samples dropped at the end of an epoch
 		if policy == "rollback" { // from step 5 to 3: two good steps and the bad one come on top
 			want = Outcome{Step: 9, Rollbacks: 1}
 			position = 100

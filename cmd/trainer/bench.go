@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ as in the middle of a run.`,
 			if err != nil {
 				return err
 			}
-			r, err := bench(cfg, steps, warmup)
+			r, err := bench(c.Context(), cfg, steps, warmup)
 			if err != nil {
 				return err
 			}
@@ -90,7 +91,7 @@ type benchTime struct {
 }
 
 // bench measures training steps on random data.
-func bench(cfg config.Config, steps, warmup int) (benchmark, error) {
+func bench(ctx context.Context, cfg config.Config, steps, warmup int) (benchmark, error) {
 	engine, err := newEngine(cfg)
 	if err != nil {
 		return benchmark{}, err
@@ -114,6 +115,9 @@ func bench(cfg config.Config, steps, warmup int) (benchmark, error) {
 	b := randomBatch(cfg, m.MaskRows())
 	var forward, update, ema time.Duration
 	one := func(step int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		t0 := time.Now()
 		if _, err := m.Forward(b, model.Control{Step: step, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true}); err != nil {
 			return err

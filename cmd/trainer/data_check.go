@@ -57,7 +57,7 @@ captions that are too long. It exits with 1 when samples are lost or splits over
 	return c
 }
 
-var errGrave = errors.New("the data needs attention, see the findings marked with !")
+var errGrave = errors.New("the data needs attention: see the findings that are marked")
 
 type checkOptions struct {
 	split        string

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -9,6 +11,9 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 // A run that is interrupted at several steps, also in the middle of an epoch, ends
@@ -151,4 +156,73 @@ func TestResumeCompletesTheLog(t *testing.T) {
 	}
 	must(t, exitDone, tinyArgs(cut, "--quiet", "--set", "train.keep_last=0")...)
 	sameRun(t, cut, whole)
+}
+
+// The time limit of a run counts all its sessions.
+func TestMinutesCountAcrossSessions(t *testing.T) {
+	dir := t.TempDir()
+	args := tinyArgs(dir, "--set", "train.max_minutes=0.02", "--set", "schedule.kind=constant", "--set", "train.log_every_steps=1", "--set", "train.eval_every_steps=0")
+	if interrupted(t, dir, 3, args...) != exitInterrupted {
+		t.Skip("too slow to be interrupted in 1.2 seconds")
+	}
+	must(t, exitDone, args...)
+	c, err := checkpoint.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var state train.State
+	if err := c.State(&state); err != nil {
+		t.Fatal(err)
+	}
+	if state.Elapsed < 1.2 || state.Elapsed > 10 {
+		t.Errorf("the run took %v s of 1.2", state.Elapsed)
+	}
+	_, stderr := must(t, exitDone, args...)
+	contains(t, stderr, "the run is finished at step")
+}
+
+func TestOneProcessPerFolder(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitFailed, tinyArgs(dir), "another process is training into "+dir, "--out")
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--quiet")...)
+}
+
+// A command that is cancelled before its first step ends with 130 as well.
+func TestCancelledCommands(t *testing.T) {
+	dir := t.TempDir()
+	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--quiet")...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{
+		tinyArgs(t.TempDir()), tinyArgs(dir, "--max-steps", "1"), tinyArgs(dir, "--max-steps", "2"),
+		{"eval", "--checkpoint", dir}, {"bench", "--config", tiny},
+	} {
+		var out, errOut bytes.Buffer
+		if code := run(ctx, args, &out, &errOut); code != exitInterrupted || out.Len() > 0 {
+			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, out.String(), errOut.String())
+		}
+	}
+}
+
+// Eight samples seen over and over are learned by heart.
+func TestLearnsByHeart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("150 steps")
+	}
+	dir := t.TempDir()
+	must(t, exitDone, tinyArgs(dir, "--quiet", "--max-steps", "150", "--set", "data.overfit_samples=8", "--set", "data.drop_last=false", "--set", "optimizer.lr=5e-4", "--set", "schedule.warmup_steps=20", "--set", "model.text.dropout=0",
+		"--set", "queue.start_steps=1000", "--set", "train.save_every_steps=0", "--set", "train.eval_every_steps=0")...)
+	list := rows(t, dir)
+	first, last := list[0].Values, list[len(list)-1].Values
+	if last["loss/itc_in_batch"] > 0.8*math.Log(8) || last["loss/mlm"] > 0.95*first["loss/mlm"] || last["epoch"] != 150 {
+		t.Errorf("first %v\nlast %v", first, last)
+	}
 }

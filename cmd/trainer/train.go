@@ -149,6 +149,11 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		if err := writable(dir); err != nil {
 			return err
 		}
+		unlock, err := lockFolder(dir)
+		if err != nil {
+			return err
+		}
+		defer unlock() // the end of the process does so too
 	}
 	engine, err := newEngine(cfg)
 	if err != nil {
