@@ -31,7 +31,7 @@ the time of every kind of op. The queue is full and distillation is at its full 
 as in the middle of a run.`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
   trainer bench --config configs/quickstart.toml --steps 20 --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if steps < 1 || warmup < 0 {
 				return usageError{fmt.Errorf("--steps must be > 0 and --warmup >= 0 (got %d and %d)", steps, warmup)}

@@ -26,7 +26,7 @@ captions that are too long. It exits with 1 when samples are lost or splits over
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml --split val --examples 20
   trainer data check --config my.toml --captions-only --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := flags.load(c)
 			if err != nil {

@@ -31,7 +31,7 @@ The others are shown as they are in the source, with their first caption.`,
 		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
   trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
   trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if images < 1 {
 				return usageError{fmt.Errorf("--images must be > 0 (got %d)", images)}

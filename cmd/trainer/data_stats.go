@@ -22,7 +22,7 @@ func newStatsCommand() *cobra.Command {
 what data.tokens should be: captions with more tokens lose their end. No image is opened.`,
 		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data stats --config my.toml --split train --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := flags.load(c)
 			if err != nil {

@@ -23,7 +23,7 @@ install when something faster could be had.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
   trainer doctor --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, err := examine(options)
 			if err != nil {

@@ -36,7 +36,7 @@ override it.`,
   trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if path == "" {
 				return usageError{fmt.Errorf("eval needs --checkpoint: a run or step folder")}

@@ -28,6 +28,9 @@ func TestInterruptedRunsEndTheSame(t *testing.T) {
 		{"some rows", []string{"--set", "train.log_every_steps=5"}, []int{1, 6, 12}},
 		{"two micro-batches", []string{"--set", "train.accumulate_steps=2", "--set", "train.batch_size=4", "--max-steps", "12"}, []int{3, 7}},
 	}
+	if testing.Short() {
+		rows = rows[:1]
+	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -139,6 +142,9 @@ func TestFullDiskKeepsEarlierCheckpoints(t *testing.T) {
 // A row of the last step that a kill kept from the log is written on resume, with
 // the evaluation that belongs to it.
 func TestResumeCompletesTheLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three whole runs")
+	}
 	dir := t.TempDir()
 	whole, cut := filepath.Join(dir, "whole"), filepath.Join(dir, "cut")
 	must(t, exitDone, tinyArgs(whole, "--quiet")...)
@@ -160,6 +166,9 @@ func TestResumeCompletesTheLog(t *testing.T) {
 
 // The time limit of a run counts all its sessions.
 func TestMinutesCountAcrossSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
 	dir := t.TempDir()
 	args := tinyArgs(dir, "--set", "train.max_minutes=0.02", "--set", "schedule.kind=constant", "--set", "train.log_every_steps=1", "--set", "train.eval_every_steps=0")
 	if interrupted(t, dir, 3, args...) != exitInterrupted {

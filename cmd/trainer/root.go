@@ -149,3 +149,16 @@ func groupCommand(use, short, example string, subs ...*cobra.Command) *cobra.Com
 	c.AddCommand(subs...)
 	return c
 }
+
+// noArgs refuses arguments of a command that takes flags only.
+func noArgs(c *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case strings.HasSuffix(args[0], ".toml") && c.Flags().Lookup("config") != nil:
+		return fmt.Errorf("%s takes flags only (got %q): did you mean --config %s?", c.CommandPath(), args[0], args[0])
+	case strings.Contains(args[0], "="):
+		return fmt.Errorf("%s takes flags only (got %q): did you mean --set %s?", c.CommandPath(), args[0], args[0])
+	}
+	return fmt.Errorf("%s takes flags only (got %q)", c.CommandPath(), args[0])
+}

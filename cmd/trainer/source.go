@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config"
@@ -33,12 +35,22 @@ func openFiles(cfg config.Config, split string) (*data.Files, error) {
 			return nil, config.Errors{{Path: "data." + split + "_files", Msg: "must name at least one file",
 				Hint: "or choose another split"}}
 		}
-		return data.LoadCaptions(d.Root, files, opt)
+		ds, err := data.LoadCaptions(d.Root, files, opt)
+		return ds, rootHint(err, d.Root)
 	case "karpathy":
-		return data.LoadKarpathy(below(d.Root, d.File), below(d.Root, d.ImageRoot), split, opt)
+		ds, err := data.LoadKarpathy(below(d.Root, d.File), below(d.Root, d.ImageRoot), split, opt)
+		return ds, rootHint(err, d.Root)
 	default:
 		return nil, fmt.Errorf("data.kind %q reads no files", d.Kind)
 	}
+}
+
+// rootHint says where relative paths start from when a file is not there.
+func rootHint(err error, root string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: relative paths start from data.root (%q): set it with --set data.root=FOLDER", err, root)
+	}
+	return err
 }
 
 // openSplit returns a split of the data as a finite data set. The train split of

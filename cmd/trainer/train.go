@@ -78,7 +78,7 @@ run that has reached its end is only evaluated.`,
 		Example: `  trainer train --config configs/quickstart.toml
   trainer train --config configs/quickstart.toml --set train.batch_size=64 --out runs/small
   trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.load(c)
 			if err != nil {
@@ -106,7 +106,7 @@ fine-tuned at another image size: its position table is resampled. The vocabular
 always the checkpoint's.`,
 		Example: `  trainer finetune --checkpoint runs/flickr8k --set data.root=flickr8k --set train.max_steps=200 --out runs/tuned
   trainer finetune --checkpoint runs/a --config mine.toml --set model.image.size=160`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from == "" {
 				return usageError{errors.New("finetune needs --checkpoint: the run or step folder to start from")}
@@ -145,16 +145,6 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 			return err
 		}
 	}
-	if !f.dryRun {
-		if err := writable(dir); err != nil {
-			return err
-		}
-		unlock, err := lockFolder(dir)
-		if err != nil {
-			return err
-		}
-		defer unlock() // the end of the process does so too
-	}
 	engine, err := newEngine(cfg)
 	if err != nil {
 		return err
@@ -171,6 +161,16 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	stream, err := openStream(cfg, cfg.Objective.ITC.Positives == "id")
 	if err != nil {
 		return err
+	}
+	if !f.dryRun {
+		if err := writable(dir); err != nil {
+			return err
+		}
+		unlock, err := lockFolder(dir)
+		if err != nil {
+			return err
+		}
+		defer unlock() // the end of the process does so too
 	}
 	session, err := train.NewSession(cfg, engine, stream, tok)
 	if err != nil {

@@ -22,7 +22,7 @@ its place, its key and what to do. It exits with 0 when there is none and with 2
 		Example: `  trainer validate --config configs/quickstart.toml
   trainer validate --config configs/quickstart.toml --set train.batch_size=64 --print
   trainer validate --config my.toml --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := flags.load(c)
 			switch {
