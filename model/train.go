@@ -86,8 +86,11 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 		if len(b.Masked) != n {
 			return batchError("masked tokens", len(b.Masked), n)
 		}
-		if len(b.MaskPlaces) != tg.maskRows || len(b.MaskLabels) != tg.maskRows {
-			return batchError("mask places and labels", len(b.MaskPlaces), tg.maskRows)
+		if len(b.MaskPlaces) != tg.maskRows {
+			return batchError("mask places", len(b.MaskPlaces), tg.maskRows)
+		}
+		if len(b.MaskLabels) != tg.maskRows {
+			return batchError("mask labels", len(b.MaskLabels), tg.maskRows)
 		}
 		copy(h.text[n:], b.Masked)
 		copy(h.lengths[tg.batch:], b.Lengths)

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestGradientsAgainstFiniteDifferences perturbs entries of parameters of every kind
+// in the whole step, all losses on, teacher and queue included. The loss is a float32
+// near 7, known to about 5e-7 of it; with the five-point formula at h = 0.01 that is a
+// noise of 4e-4 in the derivative and a truncation error of order h^4. So the three
+// entries with the largest gradient of each parameter must agree to 1% of the largest
+// and 1e-3.
+func TestGradientsAgainstFiniteDifferences(t *testing.T) {
+	m, b, _ := loadGolden(t, "pair")
+	temperature, _ := m.params.Get(temperatureName)
+	m.params.Value(temperature)[0] = 0.3 // a smoother loss than at 0.07
+	alpha := 0.4
+	loss := func() float64 {
+		res, err := m.Forward(b, Control{Alpha: alpha, UseQueue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s float64 // the parts have a digit more than their sum
+		for _, p := range res.Parts {
+			switch p.Name {
+			case "itc", "itm", "mlm":
+				s += p.Value
+			case "itc_in_batch":
+				s += 0.5 * p.Value
+			}
+		}
+		return s
+	}
+	for _, name := range []string{
+		"image/cls_token", "image/pos_embed", "image/patch_embed/weight", "image/blocks/00/attn/qkv/weight",
+		"image/blocks/01/mlp/fc2/bias", "image/norm/weight", "image_proj/weight",
+		"text/embeddings/word/weight", "text/embeddings/position/weight", "text/embeddings/norm/bias",
+		"text/layers/00/attention/qkv/weight", "text/layers/02/crossattention/kv/weight",
+		"text/layers/03/crossattention/norm/weight", "text/layers/03/ffn/intermediate/weight",
+		"text/mlm/dense/weight", "text/mlm/bias", "text_proj/bias", "itm_head/weight", "temperature",
+	} {
+		q, ok := m.params.Get(name)
+		if !ok {
+			t.Fatalf("no parameter %s", name)
+		}
+		if alpha = 0.4; name == temperatureName {
+			alpha = 0 // the teacher's targets depend on it too, without gradient
+		}
+		loss()
+		g, x := slices.Clone(m.params.Grad(q)), m.params.Value(q)
+		order := make([]int, len(g))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int {
+			if math.Abs(float64(g[i])) > math.Abs(float64(g[j])) {
+				return -1
+			}
+			return 1
+		})
+		largest := math.Abs(float64(g[order[0]]))
+		for _, i := range order[:min(3, len(order))] {
+			const h = 0.01
+			old := x[i]
+			at := func(d float32) float64 {
+				x[i] = old + d
+				defer func() { x[i] = old }()
+				return loss()
+			}
+			want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+			if got := float64(g[i]); !(math.Abs(got-want) <= 0.01*largest+1e-3) {
+				t.Errorf("gradient of %s[%d] is %v, finite differences say %v", name, i, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// clone copies a slice that the next call would overwrite.
+func clone(x []float32) []float32 { return append([]float32(nil), x...) }
+
+// closeTo fails unless the values agree to tol.
+func closeTo(t *testing.T, what string, got, want []float32, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if !(math.Abs(float64(got[i])-float64(want[i])) <= tol) {
+			t.Fatalf("%s[%d] is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// TestInferenceEqualsTraining: with twins that are copies and without dropout, the
+// teacher's features of a training step are those of the inference graphs, for any
+// batch size of the latter.
+func TestInferenceEqualsTraining(t *testing.T) {
+	cfg := tinyConfig()
+	cfg.Model.Text.Dropout = 0.1 // inference has none
+	cfg.Momentum.Dropout = false
+	m := build(t, cfg, "auto", 2)
+	x := randomBatch(m, 3)
+	if _, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+		t.Fatal(err)
+	}
+	imageM, textM, err := m.MomentumFeatures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, l, c := cfg.Train.BatchSize, cfg.Data.Tokens, m.Dim()
+	size := len(x.Images) / b
+	for _, n := range []int{1, 2, b} {
+		for i := 0; i < b; i += n {
+			states, f, err := m.EncodeImages(x.Images[i*size:][:n*size], n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := n * m.ImageTokens() * m.ImageWidth(); len(states) != want {
+				t.Fatalf("%d values of image states, want %d", len(states), want)
+			}
+			closeTo(t, "image features", f, imageM[i*c:][:n*c], 1e-6)
+			states, f, err = m.EncodeTexts(x.Tokens[i*l:][:n*l], x.Lengths[i:][:n], n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := n * m.TextTokens() * m.TextWidth(); len(states) != want {
+				t.Fatalf("%d values of text states, want %d", len(states), want)
+			}
+			closeTo(t, "text features", f, textM[i*c:][:n*c], 1e-6)
+		}
+	}
+}
+
+// matchLoss is the matching loss of a batch of two pairs, whose only negatives are
+// each other, from the logits s of class match, when those of the other class are 0:
+// the mean of log(1+exp(-s)) over the pairs and of log(1+exp(s)) over the 4 others.
+func matchLoss(pairs, others []float32) float64 {
+	var sum float64
+	for _, s := range pairs {
+		sum += math.Log1p(math.Exp(-float64(s)))
+	}
+	for _, s := range others {
+		sum += math.Log1p(math.Exp(float64(s)))
+	}
+	return sum / float64(len(pairs)+len(others))
+}
+
+// TestMatchEqualsTraining computes the matching loss of a training step of two pairs
+// from the scores of Match.
+func TestMatchEqualsTraining(t *testing.T) {
+	cfg := tinyConfig()
+	cfg.Train.BatchSize = 2
+	m := build(t, cfg, "auto", 2)
+	w, _ := m.params.Get("itm_head/weight")
+	bias, _ := m.params.Get("itm_head/bias")
+	clear(m.params.Value(w)[:m.TextWidth()]) // class 0
+	m.params.Value(bias)[0] = 0
+	for i := range m.TextWidth() { // far from the small values of the start
+		m.params.Value(w)[m.TextWidth()+i] = float32(math.Sin(float64(i)))
+	}
+	x := randomBatch(m, 5)
+	res, err := m.Forward(x, Control{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var itm float64
+	for _, p := range res.Parts {
+		if p.Name == "itm" {
+			itm = p.Value
+		}
+	}
+	is, _, err := m.EncodeImages(x.Images, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := clone(is)
+	ts, _, err := m.EncodeTexts(x.Tokens, x.Lengths, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := clone(ts)
+	r, err := m.Match(states, x.Lengths, []int32{0, 1}, images, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := clone(r)
+	if r, err = m.Match(states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
+		t.Fatal(err)
+	}
+	others := clone(r)
+	if pairs[0] == others[0] {
+		t.Fatal("all scores are equal")
+	}
+	// The wrong image of text 0 and the wrong text of image 1 are one pair.
+	want := matchLoss(pairs, append(clone(others), others...))
+	if math.Abs(itm-want) > 1e-5*want {
+		t.Errorf("training loss %v, from the scores %v", itm, want)
+	}
+	// One text against both images, and both texts against one image.
+	one := clone(states[:len(states)/2])
+	both := append(clone(one), one...)
+	if r, err = m.Match(both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "one text, two images", r, []float32{others[0], pairs[0]}, 1e-5)
+	if r, err = m.Match(states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "two texts, one image", r, []float32{pairs[0], others[1]}, 1e-5)
+}
+
+// TestInferenceFollowsParameters: a graph made before an update sees the update.
+func TestInferenceFollowsParameters(t *testing.T) {
+	m := build(t, tinyConfig(), "auto", 1)
+	x := randomBatch(m, 1)
+	_, f, err := m.EncodeImages(x.Images, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := clone(f)
+	q, _ := m.params.Get("image_proj/bias")
+	m.params.Value(q)[0] += 1
+	if _, f, err = m.EncodeImages(x.Images, 4); err != nil {
+		t.Fatal(err)
+	}
+	if sameBits(before, f) {
+		t.Error("features did not change with a parameter")
+	}
+}
+
+// TestQueueSwitch: without UseQueue the step is that of a model without a queue, and
+// rows that were never filled change nothing.
+func TestQueueSwitch(t *testing.T) {
+	cfg := tinyConfig()
+	cfg.Objective.ITC.Positives = "id"
+	with := build(t, cfg, "auto", 2)
+	cfg.Queue.Size = 0
+	without := build(t, cfg, "auto", 2)
+	x := randomBatch(with, 1)
+	run := func(m *ALBEF, use bool) float64 {
+		res, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: use})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Loss
+	}
+	run(with, true)
+	if err := with.Enqueue(x.IDs); err != nil {
+		t.Fatal(err)
+	}
+	q := with.Queue()
+	if q.Filled != 4 || q.Size() != 8 {
+		t.Fatalf("queue has %d of %d", q.Filled, q.Size())
+	}
+	a, b := run(with, false), run(without, true)
+	if math.Abs(a-b) > 1e-6*b {
+		t.Errorf("with a queue that is not used the loss is %v, without one %v", a, b)
+	}
+	closeTo(t, "gradients", with.params.Grads(), without.params.Grads(), 1e-6)
+
+	used := run(with, true)
+	if used == a {
+		t.Error("the queue changed nothing")
+	}
+	grads := clone(with.params.Grads())
+	for i := 4 * with.Dim(); i < len(q.Image); i++ {
+		q.Image[i], q.Text[i] = float32(math.NaN()), 1e30
+	}
+	for i := 4; i < 8; i++ {
+		q.IDs[i] = x.IDs[0]
+	}
+	if again := run(with, true); again != used || !sameBits(grads, with.params.Grads()) {
+		t.Errorf("rows that were never filled change the loss from %v to %v", used, again)
+	}
+}
+
+// TestBatchErrors: a batch of another shape is refused by name.
+func TestBatchErrors(t *testing.T) {
+	m := build(t, tinyConfig(), "auto", 1)
+	for what, spoil := range map[string]func(b *Batch){
+		"images":      func(b *Batch) { b.Images = b.Images[1:] },
+		"tokens":      func(b *Batch) { b.Tokens = b.Tokens[1:] },
+		"lengths":     func(b *Batch) { b.Lengths = nil },
+		"image ids":   func(b *Batch) { b.IDs = b.IDs[:1] },
+		"masked":      func(b *Batch) { b.Masked = nil },
+		"mask places": func(b *Batch) { b.MaskPlaces = b.MaskPlaces[1:] },
+		"mask labels": func(b *Batch) { b.MaskLabels = nil },
+	} {
+		b := randomBatch(m, 1)
+		spoil(&b)
+		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if _, err := m.Forward(randomBatch(m, 1), Control{}); err != nil {
+		t.Errorf("after the errors: %v", err)
+	}
+	if _, _, err := m.EncodeImages(nil, 2); err == nil {
+		t.Error("no images for a batch of two were accepted")
+	}
+	if _, _, err := m.EncodeTexts([]int32{1}, []int32{1}, 2); err == nil {
+		t.Error("one token for a batch of two was accepted")
+	}
+}
+
+// TestModelErrors: what cannot be built says why.
+func TestModelErrors(t *testing.T) {
+	e := newEngine(t)
+	for want, change := range map[string]func(c *config.Config){
+		"every objective has weight 0": func(c *config.Config) { c.Objective = config.Objective{} },
+		"multiples of 5":               func(c *config.Config) { c.Model.Image.Patch = 5 },
+		"heads":                        func(c *config.Config) { c.Model.Text.Heads = 5 },
+		"negatives":                    func(c *config.Config) { c.Train.BatchSize = 1 },
+	} {
+		cfg := tinyConfig()
+		change(&cfg)
+		if _, err := NewALBEF(cfg, tinyVocab, e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	cfg := tinyConfig()
+	cfg.Objective.ITM.Weight = 0
+	m, err := NewALBEF(cfg, tinyVocab, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.HasMatching() {
+		t.Error("a model without matching has a match head")
+	}
+	if _, err := m.Match(nil, nil, nil, nil, 1, 1); err == nil || !strings.Contains(err.Error(), "objective.itm.weight") {
+		t.Errorf("matching without a head: %v", err)
+	}
+}

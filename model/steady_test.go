@@ -1,0 +1,114 @@
+package model
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// allOn is the tiny model with dropout, queue, teacher and all losses.
+func allOn() config.Config {
+	cfg := tinyConfig()
+	cfg.Model.Text.Dropout = 0.1
+	return cfg
+}
+
+// TestAllocationsDoNotDependOnDepth counts the allocations of a step for two depths
+// of every tower.
+func TestAllocationsDoNotDependOnDepth(t *testing.T) {
+	count := func(depth int) float64 {
+		cfg := allOn()
+		cfg.Model.Image.Depth, cfg.Model.Text.Layers, cfg.Model.Text.FusionLayers = depth, depth, depth
+		m := build(t, cfg, "builtin", 2)
+		b := randomBatch(m, 1)
+		n := 0
+		return testing.AllocsPerRun(10, func() {
+			if _, err := m.Forward(b, Control{Step: n, Alpha: 0.4, UseQueue: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Enqueue(b.IDs); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		})
+	}
+	one, three := count(1), count(3)
+	if one != three || one > 20 {
+		t.Errorf("a step makes %v allocations at depth 1 and %v at depth 3: want the same, at most 20", one, three)
+	}
+	t.Logf("%v allocations a step", one)
+}
+
+// TestHeapDoesNotGrow compares the live heap over windows of 50 steps. A kernel makes
+// a packing buffer when a thread first needs one, which may come late; a leak shows
+// in every window.
+func TestHeapDoesNotGrow(t *testing.T) {
+	m := build(t, allOn(), "builtin", 2)
+	b := randomBatch(m, 1)
+	live := func() int64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	steps := 0
+	run := func(n int) {
+		for range n {
+			step(t, m, b, Control{Step: steps, Alpha: 0.4, UseQueue: true})
+			steps++
+		}
+	}
+	run(10)
+	var growth []int64
+	for range 4 {
+		before := live()
+		run(50)
+		grown := live() - before
+		if growth = append(growth, grown); grown < 4<<10 {
+			return
+		}
+	}
+	t.Errorf("the heap grew by %v bytes in windows of 50 steps", growth)
+}
+
+// TestSameSeedSameBits trains two fresh models for three steps with the same seed and
+// the same number of threads.
+func TestSameSeedSameBits(t *testing.T) {
+	train := func(threads int, backend string) *ALBEF {
+		m := build(t, allOn(), backend, threads)
+		for i := range 3 {
+			step(t, m, randomBatch(m, uint64(i)), Control{Step: i, Alpha: 0.2, UseQueue: i > 0})
+		}
+		return m
+	}
+	same := func(a, b *ALBEF) bool {
+		return sameBits(a.params.values, b.params.values) && sameBits(a.params.momentum, b.params.momentum) &&
+			sameBits(a.params.grads, b.params.grads) && sameBits(a.queue.Image, b.queue.Image) && sameBits(a.queue.Text, b.queue.Text)
+	}
+	for _, backend := range []string{"auto", "builtin", "plain"} {
+		one, two := train(1, backend), train(2, backend)
+		if !same(one, train(1, backend)) || !same(two, train(2, backend)) {
+			t.Errorf("%s: two runs of one seed differ", backend)
+		}
+		t.Logf("%s: 1 and 2 threads give the same bits: %t", backend, same(one, two))
+	}
+}
+
+// TestStepChangesRandomNumbers: another step counter draws other dropout masks.
+func TestStepChangesRandomNumbers(t *testing.T) {
+	m := build(t, allOn(), "builtin", 1)
+	b := randomBatch(m, 1)
+	var losses []float64
+	for _, i := range []int{0, 1, 0} {
+		res, err := m.Forward(b, Control{Step: i, UseQueue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, res.Loss)
+	}
+	if losses[0] == losses[1] || losses[0] != losses[2] {
+		t.Errorf("losses of steps 0, 1, 0 are %v", losses)
+	}
+}
