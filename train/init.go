@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"gorgonia.org/tensor"
@@ -38,9 +39,11 @@ func (r InitReport) String() string {
 const positionTable = "image/pos_embed"
 
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
-// and shape are copied, the position table of another image size is resampled
-// (1.1.6), and twins become copies. A parameter of another shape is an error, and so
-// is a checkpoint that shares nothing with the model.
+// and shape are copied and the position table of another image size is resampled
+// (1.1.6). Twins start from the checkpoint's teacher, as in the reference, whose
+// checkpoints hold it among the parameters; where there is none they become copies.
+// A parameter of another shape is an error, and so is a checkpoint that shares
+// nothing with the model.
 func InitModel(m *model.ALBEF, c *checkpoint.Checkpoint) (InitReport, error) {
 	var r InitReport
 	f, err := c.Group("model")
@@ -49,28 +52,16 @@ func InitModel(m *model.ALBEF, c *checkpoint.Checkpoint) (InitReport, error) {
 	}
 	p := m.Params()
 	for _, q := range p.List() {
-		info, ok := f.Lookup(q.Name)
-		switch {
-		case !ok:
+		took, err := take(m, f, c.Path, q, p.Value(q))
+		if err != nil {
+			return r, err
+		}
+		switch took {
+		case absent:
 			r.Fresh = append(r.Fresh, q.Name)
 			continue
-		case q.Name == positionTable && len(info.Shape) == 2 && info.Shape[1] == q.Shape[1] && info.Shape[0] != q.Shape[0]:
-			table, err := f.Float32(q.Name)
-			if err != nil {
-				return r, err
-			}
-			table, err = encoders.InterpolatePositions(table, q.Shape[1], m.ImageGrid())
-			if err != nil {
-				return r, fmt.Errorf("train: %s of %s: %w", q.Name, c.Path, err)
-			}
-			copy(p.Value(q), table)
+		case resampled:
 			r.Resampled = append(r.Resampled, q.Name)
-		case !tensor.Shape(info.Shape).Eq(q.Shape):
-			return r, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set [model] to the sizes of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, c.Path, q.Shape)
-		default:
-			if err := f.ReadFloat32(q.Name, p.Value(q)); err != nil {
-				return r, err
-			}
 		}
 		r.Loaded++
 	}
@@ -83,5 +74,48 @@ func InitModel(m *model.ALBEF, c *checkpoint.Checkpoint) (InitReport, error) {
 		}
 	}
 	p.CopyToMomentum()
+	if !c.Has("momentum") {
+		return r, nil
+	}
+	if f, err = c.Group("momentum"); err != nil {
+		return r, err
+	}
+	for _, q := range p.List() {
+		if q.Twin {
+			if _, err := take(m, f, c.Path, q, p.MomentumValue(q)); err != nil {
+				return r, err
+			}
+		}
+	}
 	return r, nil
+}
+
+// How take found a parameter.
+const (
+	absent = iota
+	copied
+	resampled
+)
+
+// take fills dst, the values of q or of its twin, from the file f of the checkpoint
+// at path.
+func take(m *model.ALBEF, f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
+	info, ok := f.Lookup(q.Name)
+	switch {
+	case !ok:
+		return absent, nil
+	case tensor.Shape(info.Shape).Eq(q.Shape):
+		return copied, f.ReadFloat32(q.Name, dst)
+	case q.Name != positionTable || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
+		return 0, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set [model] to the sizes of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, path, q.Shape)
+	}
+	table, err := f.Float32(q.Name)
+	if err != nil {
+		return 0, err
+	}
+	if table, err = encoders.InterpolatePositions(table, q.Shape[1], m.ImageGrid()); err != nil {
+		return 0, fmt.Errorf("train: %s of %s: %w", q.Name, path, err)
+	}
+	copy(dst, table)
+	return resampled, nil
 }
