@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -162,6 +163,60 @@ func TestResumeCompletesTheLog(t *testing.T) {
 	}
 	must(t, exitDone, tinyArgs(cut, "--quiet", "--set", "train.keep_last=0")...)
 	sameRun(t, cut, whole)
+}
+
+// A newest checkpoint that is damaged is told and passed over; the run goes on from
+// the one before and ends the same.
+func TestDamagedCheckpointIsPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
+	must(t, exitDone, tinyArgs(whole, "--quiet")...)
+	if interrupted(t, parts, 8, tinyArgs(parts)...) != exitInterrupted {
+		t.Fatal("the run was not interrupted")
+	}
+	newest, err := checkpoint.Load(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest.Close()
+	if err := os.Truncate(filepath.Join(newest.Path, "optimizer.safetensors"), 1000); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitFailed, []string{"eval", "--checkpoint", newest.Path}, "is damaged: optimizer.safetensors has 1000 bytes, want ")
+	_, stderr := must(t, exitDone, tinyArgs(parts)...)
+	contains(t, stderr, "taking the newest complete checkpoint", "going on from step ")
+	sameRun(t, parts, whole)
+}
+
+// Of the checkpoints the last, the best by the mean of recalls and every eighth stay.
+func TestRetention(t *testing.T) {
+	dir := t.TempDir()
+	must(t, exitDone, tinyArgs(dir, "--quiet", "--set", "train.eval_every_steps=4", "--set", "train.keep_last=1", "--set", "train.keep_best=1", "--set", "train.keep_every_steps=8")...)
+	best, step := -1.0, 0
+	for _, r := range rows(t, dir) {
+		if v, ok := r.Values["eval/retrieval/r_mean"]; ok && v > best {
+			best, step = v, r.Step
+		}
+	}
+	want := []int{8, 16, 20}
+	if !slices.Contains(want, step) {
+		want = append(want, step)
+		slices.Sort(want)
+	}
+	list, err := checkpoint.List(filepath.Join(dir, "checkpoints"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, e := range list {
+		got = append(got, e.Step)
+		if e.Metric == nil {
+			t.Errorf("step %d has no metric", e.Step)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v (best %v at %d)", got, want, best, step)
+	}
 }
 
 // The time limit of a run counts all its sessions.
