@@ -56,7 +56,7 @@ func (b BERT) Fusion(c *Context, s Scope, x, lengths, images, index *gorgonia.No
 
 func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 	s = s.In("attention")
-	rows := x.Shape()[0] / l
+	rows := sequences("attention", x, l)
 	qkv := linear(s, "qkv", bertInit, Zeros, x, 3*b.Width)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
 	h := ops.SelfAttention(qkv, lengths, bits, l, b.Heads, keep(b.Dropout))
@@ -65,7 +65,7 @@ func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l in
 
 func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
 	s = s.In("crossattention")
-	rows := x.Shape()[0] / l
+	rows := sequences("crossattention", x, l)
 	q := linear(s, "query", bertInit, Zeros, x, b.Width)      // (R*L, D)
 	kv := linear(s, "kv", bertInit, Zeros, images, 2*b.Width) // (N*T, 2D)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)

@@ -1,10 +1,12 @@
 package encoders
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // Context is what encoders need to know about the graph under construction.
@@ -16,8 +18,9 @@ type Context struct {
 	sites uint64 // dropout places so far
 }
 
-// NoDropout returns a context without dropout.
-func (c *Context) NoDropout() *Context { return &Context{} }
+// SkipSites moves on by n dropout places, so that a second tower under the same key
+// draws other masks.
+func (c *Context) SkipSites(n uint64) { c.sites += n }
 
 // bits returns the mask of one dropout place over n rows of cols elements, or nil.
 func (c *Context) bits(n, cols int, p float64) *gorgonia.Node {
@@ -30,8 +33,7 @@ func (c *Context) bits(n, cols int, p float64) *gorgonia.Node {
 
 // dropout zeroes a share p of x (R, D) and scales the rest by 1/(1-p).
 func (c *Context) dropout(x *gorgonia.Node, p float64) *gorgonia.Node {
-	s := x.Shape()
-	bits := c.bits(s[0], s[1], p)
+	bits := c.bits(x.Shape()[0], x.Shape()[1], p)
 	if bits == nil {
 		return x
 	}
@@ -40,16 +42,42 @@ func (c *Context) dropout(x *gorgonia.Node, p float64) *gorgonia.Node {
 
 func keep(p float64) float32 { return float32(1 - p) }
 
+// columns returns D of x (R, D).
+func columns(block string, x *gorgonia.Node) int {
+	if x == nil || len(x.Shape()) != 2 {
+		misuse(block, x, "want rows (R, D)")
+	}
+	return x.Shape()[1]
+}
+
+// sequences returns how many sequences of l rows x (R, D) holds.
+func sequences(block string, x *gorgonia.Node, l int) int {
+	columns(block, x)
+	if l < 1 || x.Shape()[0]%l != 0 {
+		misuse(block, x, "rows must be a multiple of the sequence length (got %d)", l)
+	}
+	return x.Shape()[0] / l
+}
+
+// misuse panics with the *ops.BuildError that ops.Catch turns into an error.
+func misuse(block string, x *gorgonia.Node, format string, args ...any) {
+	e := &ops.BuildError{Op: block, Err: fmt.Errorf(format, args...)}
+	if x != nil {
+		e.Shapes = []tensor.Shape{x.Shape()}
+	}
+	panic(e)
+}
+
 // linear is a dense layer with its parameters name/weight (out, in) and name/bias.
 func linear(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) *gorgonia.Node {
-	in := x.Shape()[1]
+	in := columns(name, x)
 	s = s.In(name)
 	return ops.Linear(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
 }
 
 // norm is a layer norm with its parameters name/weight and name/bias.
 func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
-	d := x.Shape()[1]
+	d := columns(name, x)
 	s = s.In(name)
 	return ops.LayerNorm(x, s.Param("weight", Const(1), d), s.Param("bias", Zeros, d), eps)
 }
@@ -70,7 +98,3 @@ func isqrt(n int) int {
 	}
 	return r
 }
-
-// SkipSites moves on by n dropout places, so that a second tower under the same key
-// draws other masks.
-func (c *Context) SkipSites(n uint64) { c.sites += n }

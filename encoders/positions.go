@@ -10,6 +10,9 @@ import (
 // resampled bicubically with half-pixel centres (PyTorch's interpolate with
 // align_corners=False, coefficient -0.75, borders repeated).
 func InterpolatePositions(table []float32, width, to int) ([]float32, error) {
+	if width < 1 || to < 1 {
+		return nil, fmt.Errorf("encoders: a position table of width %d cannot be brought to a grid of %d x %d: both must be at least 1", width, to, to)
+	}
 	from := isqrt(len(table)/width - 1)
 	if len(table)%width != 0 || from < 1 {
 		return nil, fmt.Errorf("encoders: position table of %d values is no square grid of width %d with a class token", len(table), width)

@@ -16,11 +16,7 @@ type Projection struct {
 
 // Forward projects; t is the length of a sequence.
 func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
-	d := x.Shape()[1]
-	first := ops.StridedRows(x, 0, t, x.Shape()[0]/t) // (N, D)
-	init := LinearDefault(d)
-	w := ops.Linear(first, s.Param("weight", init, p.Dim, d), s.Param("bias", init, p.Dim))
-	return ops.L2Normalize(w, normEps)
+	return ops.L2Normalize(firstToken("projection", s, x, t, p.Dim), normEps)
 }
 
 // Classifier is a linear layer on the first token of each sequence, such as the
@@ -31,8 +27,14 @@ type Classifier struct {
 
 // Forward classifies; t is the length of a sequence.
 func (k Classifier) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
-	d := x.Shape()[1]
-	first := ops.StridedRows(x, 0, t, x.Shape()[0]/t)
+	return firstToken("classifier", s, x, t, k.Classes)
+}
+
+// firstToken is a linear layer with PyTorch's default start (1.3.5) on the first
+// token of each of the sequences x (N*T, D): (N, out).
+func firstToken(block string, s Scope, x *gorgonia.Node, t, out int) *gorgonia.Node {
+	n, d := sequences(block, x, t), x.Shape()[1]
+	first := ops.StridedRows(x, 0, t, n) // (N, D)
 	init := LinearDefault(d)
-	return ops.Linear(first, s.Param("weight", init, k.Classes, d), s.Param("bias", init, k.Classes))
+	return ops.Linear(first, s.Param("weight", init, out, d), s.Param("bias", init, out))
 }

@@ -28,6 +28,7 @@ func (v ViT) Tokens() int { return v.Patches() + 1 }
 // Forward encodes images (B, 3, Size, Size) into (B*T, D), normalised by the final
 // layer norm.
 func (v ViT) Forward(s Scope, images *gorgonia.Node) *gorgonia.Node {
+	v.check(images)
 	init := TruncNormal(.02)
 	t := v.Tokens()
 	x := ops.Patchify(images, v.Patch)                                 // (B*P, 3*patch*patch)
@@ -38,6 +39,17 @@ func (v ViT) Forward(s Scope, images *gorgonia.Node) *gorgonia.Node {
 		x = v.block(s.Layer("blocks", i), init, x)
 	}
 	return norm(s, "norm", x, vitEps)
+}
+
+// check tells an image of another size, whose patches would pass for those of other
+// images.
+func (v ViT) check(images *gorgonia.Node) {
+	if v.Patch < 1 || v.Size < v.Patch || v.Size%v.Patch != 0 {
+		misuse("vit", images, "size must be a multiple of the patch (got %d and %d)", v.Size, v.Patch)
+	}
+	if s := images.Shape(); len(s) != 4 || s[1] != 3 || s[2] != v.Size || s[3] != v.Size {
+		misuse("vit", images, "want images (B, 3, %d, %d)", v.Size, v.Size)
+	}
 }
 
 // block is x + Attention(LN(x)), then x + MLP(LN(x)).

@@ -1,0 +1,70 @@
+package encoders
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+)
+
+// TestInterpolatePositions compares with F.interpolate (tools/goldens/positions.py):
+// larger, smaller, equal and one-patch grids.
+func TestInterpolatePositions(t *testing.T) {
+	b, err := os.ReadFile("testdata/positions.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Width, To   int
+		Table, Want []float32
+	}
+	if err := json.Unmarshal(b, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) != 7 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	for _, c := range cases {
+		got, err := InterpolatePositions(c.Table, c.Width, c.To)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(c.Want) {
+			t.Fatalf("to %d: %d values, want %d", c.To, len(got), len(c.Want))
+		}
+		for i := range got {
+			if math.Abs(float64(got[i]-c.Want[i])) > 2e-6 {
+				t.Errorf("to %d: value %d is %v, want %v", c.To, i, got[i], c.Want[i])
+			}
+		}
+	}
+}
+
+func TestInterpolatePositionsIdentity(t *testing.T) {
+	for _, side := range []int{1, 2, 7, 16} {
+		table := normals(uint64(side), (1+side*side)*3)
+		got, err := InterpolatePositions(table, 3, side)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, table) {
+			t.Errorf("a grid of %d is not kept", side)
+		}
+	}
+}
+
+func TestInterpolatePositionsRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ values, width, to int }{
+		"no square":        {(1 + 6) * 2, 2, 3},
+		"no whole rows":    {5*2 + 1, 2, 3},
+		"class token only": {2, 2, 3},
+		"empty":            {0, 2, 3},
+		"no width":         {10, 0, 3},
+		"no grid":          {10, 2, 0},
+	} {
+		if _, err := InterpolatePositions(make([]float32, c.values), c.width, c.to); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
