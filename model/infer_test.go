@@ -241,7 +241,7 @@ func TestModelErrors(t *testing.T) {
 	e := newEngine(t)
 	for want, change := range map[string]func(c *config.Config){
 		"every objective has weight 0": func(c *config.Config) { c.Objective = config.Objective{} },
-		"multiples of 5":               func(c *config.Config) { c.Model.Image.Patch = 5 },
+		"multiple of the patch":        func(c *config.Config) { c.Model.Image.Patch = 5 },
 		"heads":                        func(c *config.Config) { c.Model.Text.Heads = 5 },
 		"negatives":                    func(c *config.Config) { c.Train.BatchSize = 1 },
 	} {
