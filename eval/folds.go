@@ -69,5 +69,5 @@ func FoldMetrics(c *Correspondence, n, chunk int, source Source) (Metrics, []Met
 		}
 		each[i] = ranks.Metrics()
 	}
-	return mean(each), each, nil
+	return Mean(each), each, nil
 }

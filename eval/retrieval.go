@@ -66,8 +66,9 @@ func direction(ranks []int) Direction {
 	}
 }
 
-// mean returns the mean of each metric over several results.
-func mean(all []Metrics) Metrics {
+// Mean returns the mean of each metric over several results, such as the folds of a
+// gallery.
+func Mean(all []Metrics) Metrics {
 	avg := func(of func(m *Metrics) *Direction) Direction {
 		var d Direction
 		w := 1 / float64(len(all))

@@ -96,7 +96,7 @@ func TestChanceBySimulation(t *testing.T) {
 		}
 		all[i] = ranks.Metrics()
 	}
-	got, want := mean(all).Map(), c.Chance().Map()
+	got, want := Mean(all).Map(), c.Chance().Map()
 	for k, v := range want {
 		if strings.HasSuffix(k, "median_rank") {
 			continue // the mean of medians is not the median of the mixture

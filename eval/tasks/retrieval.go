@@ -29,17 +29,22 @@ type Model interface {
 // projected features over the whole gallery (1.10.4), then, with RerankTop, the
 // matching head on the best candidates of every query (1.10.5).
 //
-// With re-ranking the token states of the whole split are kept in memory:
-// 4 bytes x (images*T*D + texts*L*D).
+// With N images, M texts, C channels, T image tokens of width D and L text tokens of
+// width E it keeps 4 bytes x (N+M)*C of features and min(BatchSize, N)*M of scores.
+// Re-ranking keeps the token states of the whole split too, 4 bytes x (N*T*D + M*L*E):
+// 1,000 images of 65 x 192 and 5,000 texts of 30 x 192 are 165 MB, the 5,000 images of
+// COCO at 384 pixels with a ViT-B/16 (577 x 768) and their texts 11 GB.
 type Retrieval struct {
 	Model     Model
 	Tokenizer data.Tokenizer
 	Engine    *kernel.Engine
 	Set       data.EvalSet
-	BatchSize int
+	BatchSize int // images or texts encoded at a time, at least 1
 	RerankTop int // candidates re-scored per query; 0: none
-	Folds     int // more than 1: the mean over that many folds of the gallery
-	Workers   int // goroutines that decode images
+	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
+	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
+	Folds   int
+	Workers int // goroutines that decode images; 0: 1
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -48,7 +53,7 @@ type Retrieval struct {
 type Scores struct {
 	Cosine eval.Metrics
 	Rerank *eval.Metrics // nil without re-ranking
-	Chance eval.Metrics
+	Chance eval.Metrics  // of a random order, in galleries of the same size
 	Images int
 	Texts  int
 }
@@ -70,201 +75,69 @@ func (s Scores) Table() string {
 	return eval.Table(results, s.Chance)
 }
 
-// gallery is an encoded split.
-type gallery struct {
-	r                       *Retrieval
-	images, texts           []float32 // features (n, C)
-	imageStates, textStates []float32 // (n*T, D), (n*L, D), with re-ranking
-	lengths                 []int32
-	states                  []float32 // (k*L, D) scratch
-	candidates              []float32 // (k*T, D) scratch
-	pairLengths, index      []int32
+// check says what is wrong with r.
+func (r *Retrieval) check() error {
+	switch {
+	case r.BatchSize < 1:
+		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", r.BatchSize)
+	case r.RerankTop < 0 || r.Folds < 0:
+		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
+	case r.RerankTop > 0 && !r.Model.HasMatching():
+		return fmt.Errorf("tasks: eval.rerank_top = %d needs a match head, and this model was trained without one: set eval.rerank_top = 0", r.RerankTop)
+	}
+	return nil
 }
 
-// Run encodes, scores and ranks.
-func (r Retrieval) Run(ctx context.Context) (Scores, error) {
-	var s Scores
-	if r.RerankTop > 0 && !r.Model.HasMatching() {
-		return s, fmt.Errorf("tasks: eval.rerank_top = %d needs a match head, and this model was trained without one: set eval.rerank_top = 0", r.RerankTop)
-	}
-	if r.RerankTop > 0 && r.Folds > 1 {
-		return s, fmt.Errorf("tasks: re-ranking and folds do not go together: set eval.rerank_top = 0 or eval.folds = 1")
-	}
-	set := r.Set
-	imageIDs, textIDs := make([]int, set.NumImages()), make([]int, set.NumTexts())
+// correspondence says which text belongs to which image of the split.
+func (r *Retrieval) correspondence() (*eval.Correspondence, error) {
+	imageIDs, textIDs := make([]int, r.Set.NumImages()), make([]int, r.Set.NumTexts())
 	for i := range imageIDs {
 		imageIDs[i] = i
 	}
 	for j := range textIDs {
-		textIDs[j] = set.TextImage(j)
+		textIDs[j] = r.Set.TextImage(j)
 	}
-	corr, err := eval.NewCorrespondence(imageIDs, textIDs)
+	return eval.NewCorrespondence(imageIDs, textIDs)
+}
+
+// Run encodes, scores and ranks. It ends early with the error of ctx.
+func (r Retrieval) Run(ctx context.Context) (Scores, error) {
+	if err := r.check(); err != nil {
+		return Scores{}, err
+	}
+	corr, err := r.correspondence()
 	if err != nil {
-		return s, err
+		return Scores{}, err
 	}
-	s.Images, s.Texts, s.Chance = len(imageIDs), len(textIDs), corr.Chance()
-	g := &gallery{r: &r}
-	if err := g.encodeTexts(ctx); err != nil {
-		return s, err
+	folds, err := corr.Folds(max(1, r.Folds))
+	if err != nil {
+		return Scores{}, err
 	}
-	if err := g.encodeImages(ctx); err != nil {
-		return s, err
+	g := &gallery{r: &r, ctx: ctx}
+	if err := g.encodeTexts(); err != nil {
+		return Scores{}, err
 	}
-	chunk := max(1, min(r.BatchSize, s.Images))
-	switch {
-	case r.Folds > 1:
-		s.Cosine, _, err = eval.FoldMetrics(corr, r.Folds, chunk, g.cosine)
-		return s, err
-	case r.RerankTop > 0:
-		first, second, err := eval.RankAndRerank(corr, chunk, r.RerankTop, g.cosine, &reranker{gallery: g, ctx: ctx})
-		if err != nil {
-			return s, err
+	if err := g.encodeImages(); err != nil {
+		return Scores{}, err
+	}
+	var cosine, rerank, chance []eval.Metrics
+	for i, f := range folds {
+		first, second, err := g.rank(f)
+		if err != nil && len(folds) > 1 {
+			err = fmt.Errorf("tasks: fold %d, images %d to %d: %w", i, f.First, f.First+f.Images-1, err)
 		}
-		m := second.Metrics()
-		s.Cosine, s.Rerank = first.Metrics(), &m
-		return s, nil
+		if err != nil {
+			return Scores{}, err
+		}
+		cosine, chance = append(cosine, first.Metrics()), append(chance, f.Corr.Chance())
+		if second != nil {
+			rerank = append(rerank, second.Metrics())
+		}
 	}
-	ranks, err := eval.Rank(corr, chunk, g.cosine)
-	if err != nil {
-		return s, err
+	s := Scores{Cosine: eval.Mean(cosine), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	if rerank != nil {
+		m := eval.Mean(rerank)
+		s.Rerank = &m
 	}
-	s.Cosine = ranks.Metrics()
 	return s, nil
-}
-
-// cosine is the eval.Source of the gallery: rows of images against all texts.
-func (g *gallery) cosine(row, n int, dst []float32) error {
-	c := g.r.Model.Dim()
-	texts := len(g.texts) / c
-	g.r.Engine.Gemm(false, true, n, texts, c, 1, g.images[row*c:], c, g.texts, c, 0, dst, texts)
-	return nil
-}
-
-func (g *gallery) encodeImages(ctx context.Context) error {
-	r := g.r
-	m, n, b := r.Model, r.Set.NumImages(), r.BatchSize
-	size := 3 * m.ImageSize() * m.ImageSize()
-	pixels := make([]float32, b*size)
-	g.images = make([]float32, 0, n*m.Dim())
-	for first := 0; first < n; first += b {
-		k := min(b, n-first)
-		if err := data.LoadImages(ctx, r.Set, first, k, pixels[:k*size], max(1, r.Workers)); err != nil {
-			return err
-		}
-		states, features, err := m.EncodeImages(pixels, b)
-		if err != nil {
-			return err
-		}
-		g.images = append(g.images, features[:k*m.Dim()]...)
-		if r.RerankTop > 0 {
-			g.imageStates = append(g.imageStates, states[:k*m.ImageTokens()*m.ImageWidth()]...)
-		}
-		r.progress("encoding images", first+k, n)
-	}
-	return nil
-}
-
-func (g *gallery) encodeTexts(ctx context.Context) error {
-	r := g.r
-	m, n, b, l := r.Model, r.Set.NumTexts(), r.BatchSize, r.Model.TextTokens()
-	texts := make([]string, b)
-	ids, lengths := make([]int32, b*l), make([]int32, b)
-	g.texts = make([]float32, 0, n*m.Dim())
-	for first := 0; first < n; first += b {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		k := min(b, n-first)
-		for i := range texts { // a short last batch repeats its last text
-			texts[i] = r.Set.Text(min(first+i, n-1))
-		}
-		if err := data.TokenBatch(r.Tokenizer, texts, l, ids, lengths); err != nil {
-			return err
-		}
-		states, features, err := m.EncodeTexts(ids, lengths, b)
-		if err != nil {
-			return err
-		}
-		g.texts = append(g.texts, features[:k*m.Dim()]...)
-		g.lengths = append(g.lengths, lengths[:k]...)
-		if r.RerankTop > 0 {
-			g.textStates = append(g.textStates, states[:k*l*m.TextWidth()]...)
-		}
-		r.progress("encoding texts", first+k, n)
-	}
-	return nil
-}
-
-func (r *Retrieval) progress(phase string, done, total int) {
-	if r.Progress != nil {
-		r.Progress(phase, done, total)
-	}
-}
-
-// reranker scores candidate lists with the matching head.
-type reranker struct {
-	*gallery
-	ctx context.Context
-}
-
-var _ eval.PairScorer = (*reranker)(nil)
-
-// ScoreTexts scores texts for one image, whose keys are projected once.
-func (g *reranker) ScoreTexts(image int, texts []int, dst []float32) error {
-	if err := g.ctx.Err(); err != nil {
-		return err
-	}
-	m, k := g.r.Model, len(texts)
-	g.room(k)
-	for i, j := range texts {
-		g.putText(i, j)
-		g.index[i] = 0
-	}
-	size := m.ImageTokens() * m.ImageWidth()
-	scores, err := m.Match(g.states[:k*m.TextTokens()*m.TextWidth()], g.pairLengths[:k], g.index[:k], g.imageStates[image*size:][:size], k, 1)
-	if err != nil {
-		return err
-	}
-	copy(dst, scores)
-	g.r.progress("re-ranking texts", image+1, g.r.Set.NumImages())
-	return nil
-}
-
-// ScoreImages scores images for one text.
-func (g *reranker) ScoreImages(text int, images []int, dst []float32) error {
-	if err := g.ctx.Err(); err != nil {
-		return err
-	}
-	m, k := g.r.Model, len(images)
-	g.room(k)
-	size := m.ImageTokens() * m.ImageWidth()
-	for i, j := range images {
-		g.putText(i, text)
-		g.index[i] = int32(i)
-		copy(g.candidates[i*size:][:size], g.imageStates[j*size:])
-	}
-	scores, err := m.Match(g.states[:k*m.TextTokens()*m.TextWidth()], g.pairLengths[:k], g.index[:k], g.candidates[:k*size], k, k)
-	if err != nil {
-		return err
-	}
-	copy(dst, scores)
-	g.r.progress("re-ranking images", text+1, g.r.Set.NumTexts())
-	return nil
-}
-
-func (g *gallery) putText(row, text int) {
-	size := g.r.Model.TextTokens() * g.r.Model.TextWidth()
-	copy(g.states[row*size:][:size], g.textStates[text*size:])
-	g.pairLengths[row] = g.lengths[text]
-}
-
-// room makes the scratch hold k pairs.
-func (g *gallery) room(k int) {
-	m := g.r.Model
-	if len(g.index) >= k {
-		return
-	}
-	g.states = make([]float32, k*m.TextTokens()*m.TextWidth())
-	g.candidates = make([]float32, k*m.ImageTokens()*m.ImageWidth())
-	g.pairLengths, g.index = make([]int32, k), make([]int32, k)
 }
