@@ -335,3 +335,31 @@ func TestMisuse(t *testing.T) {
 		})
 	}
 }
+
+// TestPatchesMatter: each patch changes the class token, and so does their order.
+func TestPatchesMatter(t *testing.T) {
+	images, ids, lengths := batch()
+	images, ids, lengths = images[:3*64], ids[:tokens], lengths[:1]
+	before := evalTowers(t, images, ids, lengths, nil, 0)[4]
+	// pixel calls f with both indices of each pixel of the upper left and lower right patch.
+	pixel := func(x []float32, f func(a, b *float32)) []float32 {
+		x = slices.Clone(x)
+		for c := range 3 {
+			for y := range 4 {
+				for k := range 4 {
+					f(&x[c*64+y*8+k], &x[c*64+(y+4)*8+k+4])
+				}
+			}
+		}
+		return x
+	}
+	for name, f := range map[string]func(a, b *float32){
+		"first patch":   func(a, _ *float32) { *a = -*a },
+		"last patch":    func(_, b *float32) { *b = -*b },
+		"two exchanged": func(a, b *float32) { *a, *b = *b, *a },
+	} {
+		if after := evalTowers(t, pixel(images, f), ids, lengths, nil, 0)[4]; distance(before, after) < 1e-4 {
+			t.Errorf("%s: the features do not change", name)
+		}
+	}
+}
