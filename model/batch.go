@@ -23,8 +23,9 @@ type Control struct {
 
 // Part is a named value of a step: a loss part or a measure.
 type Part struct {
-	Name  string
-	Value float64
+	Name    string
+	Value   float64
+	Measure bool // no part of the loss, such as an accuracy
 }
 
 // Result is what a training step computed. Gradients are in Params.Grads.

@@ -116,7 +116,7 @@ func (s *builder) encode(p encoders.Scope, c *encoders.Context) towers {
 // add adds a loss to the total.
 func (s *builder) add(name string, weight float64, loss *gorgonia.Node) {
 	s.losses, s.weights = append(s.losses, loss), append(s.weights, float32(weight))
-	s.tg.parts = append(s.tg.parts, namedNode{name, loss})
+	s.tg.parts = append(s.tg.parts, namedNode{name: name, node: loss})
 }
 
 // contrast adds the contrastive losses. It returns the similarities that matching
@@ -205,7 +205,7 @@ func (s *builder) fuse(c objectives.Contrast) {
 func (s *builder) matching(pairs, labels *gorgonia.Node) {
 	logits := encoders.Classifier{Classes: 2}.Forward(s.on.In("itm_head"), pairs, s.l) // (3B, 2)
 	s.add("itm", s.m.cfg.Objective.ITM.Weight, objectives.Matching(logits, labels))
-	s.tg.parts = append(s.tg.parts, namedNode{"itm_accuracy", ops.Accuracy(logits, labels)})
+	s.tg.parts = append(s.tg.parts, namedNode{"itm_accuracy", ops.Accuracy(logits, labels), true})
 }
 
 // masked adds the loss of masked language modelling for fused rows whose last B

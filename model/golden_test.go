@@ -117,7 +117,7 @@ func TestGoldenStep(t *testing.T) {
 			if err := tg.machine.RunAll(); err != nil {
 				t.Fatal(err)
 			}
-			for _, p := range append([]namedNode{{"loss", tg.loss}}, tg.parts...) {
+			for _, p := range append([]namedNode{{name: "loss", node: tg.loss}}, tg.parts...) {
 				if p.name == "itm_accuracy" {
 					continue
 				}

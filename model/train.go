@@ -26,8 +26,9 @@ type trainGraph struct {
 }
 
 type namedNode struct {
-	name string
-	node *gorgonia.Node
+	name    string
+	node    *gorgonia.Node
+	measure bool
 }
 
 // trainHost is the host memory that inputs are bound to.
@@ -59,7 +60,7 @@ func (m *ALBEF) Forward(b Batch, c Control) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		tg.result.Parts[i] = Part{p.name, float64(v)}
+		tg.result.Parts[i] = Part{Name: p.name, Value: float64(v), Measure: p.measure}
 	}
 	return &tg.result, nil
 }

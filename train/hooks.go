@@ -12,7 +12,7 @@ import (
 const rateWindow = 20
 
 // Metrics returns the hook that names a step's numbers for the log: epoch, time,
-// loss, loss/<part>, lr, temperature, grad_norm, samples_per_second, data_wait
+// loss, loss/<part>, measures by their own name, lr, temperature, grad_norm, samples_per_second, data_wait
 // (seconds), and skipped = 1 for a step whose update was left out, which has no
 // loss. perEpoch is the number of steps of an epoch, 0 if there are none.
 func Metrics(perEpoch int) Hook {
@@ -31,7 +31,11 @@ func Metrics(perEpoch int) Hook {
 		}
 		v["loss"], v["lr"], v["grad_norm"], v["data_wait"] = r.Loss, r.LR, r.GradNorm, r.DataWait.Seconds()
 		for _, p := range r.Parts {
-			v["loss/"+p.Name] = p.Value
+			name := "loss/" + p.Name
+			if p.Measure {
+				name = p.Name
+			}
+			v[name] = p.Value
 		}
 		if r.Temperature != 0 {
 			v["temperature"] = r.Temperature

@@ -30,7 +30,7 @@ func (f *fake) Step(ctx context.Context, step int) (StepResult, error) {
 		}
 	}
 	f.waited = f.waited || ctx.Err() != nil
-	return StepResult{Loss: 10 - float64(step), Parts: []Value{{"itc", 3}, {"itm", 4}}, GradNorm: 2, LR: 1e-3, Temperature: 0.07, Samples: 8, DataWait: time.Millisecond}, nil
+	return StepResult{Loss: 10 - float64(step), Parts: []Value{{Name: "itc", Value: 3}, {Name: "itm", Value: 4}}, GradNorm: 2, LR: 1e-3, Temperature: 0.07, Samples: 8, DataWait: time.Millisecond}, nil
 }
 
 // record collects what a run does.

@@ -210,7 +210,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 	out.Loss += share * res.Loss
 	for i, p := range res.Parts {
 		if k == 0 {
-			out.Parts = append(out.Parts, Value{Name: p.Name})
+			out.Parts = append(out.Parts, Value{Name: p.Name, Measure: p.Measure})
 		}
 		out.Parts[i].Value += share * p.Value
 	}

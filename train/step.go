@@ -18,8 +18,9 @@ type Stepper interface {
 
 // Value is a named number.
 type Value struct {
-	Name  string
-	Value float64
+	Name    string
+	Value   float64
+	Measure bool // no part of the loss: logged under its own name
 }
 
 // StepResult is what a step reports.
