@@ -28,6 +28,11 @@ func (s *builder) compile() error {
 	}
 	bind := map[*gorgonia.Node][]float32{}
 	for i, n := range grads {
+		// Two biases whose sums meet in one addition have one gradient node, which
+		// can be written to one place only.
+		if _, dup := bind[n]; dup {
+			return fmt.Errorf("model: %s shares its gradient with another parameter: one of the two is redundant", wrt[i].Name())
+		}
 		bind[n] = mem[i]
 	}
 	outputs := append(gorgonia.Nodes{tg.loss}, grads...)
