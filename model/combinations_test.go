@@ -65,7 +65,7 @@ func TestEveryCombinationOfLosses(t *testing.T) {
 			var sum float64
 			for _, p := range res.Parts {
 				got = append(got, p.Name)
-				if p.Name != "itm_accuracy" {
+				if !p.Measure {
 					sum += p.Value
 				}
 			}
