@@ -215,8 +215,6 @@ func (k *checker) eval(c Config) {
 	k.oneOf("eval.split", "val", "test")
 	k.positive("eval.batch_size")
 	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds")
-	k.require("eval.folds", c.Eval.Folds <= 1 || c.Eval.RerankTop == 0, "must be 0 or 1 with eval.rerank_top > 0",
-		"the protocol of folds ranks by cosine")
 	k.require("eval.rerank_top", c.Eval.RerankTop == 0 || c.Objective.ITM.Weight > 0, "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

@@ -116,7 +116,6 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
 		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" with train.max_minutes`},
-		{func(c *Config) { c.Eval.Folds, c.Eval.RerankTop = 5, 16 }, "eval.folds: must be 0 or 1 with eval.rerank_top > 0 (got 5); the protocol of folds ranks by cosine"},
 		{func(c *Config) { c.Eval.Folds = -1 }, "eval.folds: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.RerankTop, c.Objective.ITM.Weight = 16, 0 }, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 16); re-ranking uses the matching head, which is not trained"},
 

@@ -36,7 +36,6 @@ func TestBadConfig(t *testing.T) {
 			[]string{"schedule.kind: needs the length of the run in steps", `"constant"`}},
 		{"re-ranking without a match head", []string{"--config", tiny, "--set", "objective.itm.weight=0"},
 			[]string{"eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 4)"}},
-		{"re-ranking and folds", []string{"--config", tiny, "--set", "eval.folds=2"}, []string{"eval.folds", "eval.rerank_top"}},
 		{"folds that do not divide", []string{"--config", tiny, "--set", "eval.folds=5", "--set", "eval.rerank_top=0"},
 			[]string{"eval.folds: must divide the 12 images of the split (got 5)"}},
 		{"negative steps", []string{"--config", tiny, "--max-steps", "-1"}, []string{"train.max_steps: must be >= 0 (got -1)"}},
