@@ -159,6 +159,8 @@ func bench(ctx context.Context, cfg config.Config, steps, warmup int) (benchmark
 	runtime.GC()
 	var settled runtime.MemStats
 	runtime.ReadMemStats(&settled)
+	runtime.KeepAlive(optimizer) // or its moments would count as freed
+	runtime.KeepAlive(m)
 	r.HeapGrowth = int64(settled.HeapAlloc) - int64(before.HeapAlloc)
 	r.HeapMB = float64(settled.HeapAlloc) / (1 << 20)
 	r.Peak = max(peak, kernel.MeasureGEMM(engine, 2048, 1536, 768, time.Second))
