@@ -126,7 +126,9 @@ func TestGoldenStep(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := g.floats("expect/" + p.name)[0]
-				if rel := math.Abs(float64(got-want)) / math.Abs(float64(want)); !(rel <= 1e-5) {
+				rel := math.Abs(float64(got-want)) / math.Abs(float64(want))
+				t.Logf("%s: relative difference %.1e", p.name, rel)
+				if !(rel <= 1e-5) {
 					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.name, got, want, rel)
 				}
 			}
