@@ -1,8 +1,14 @@
-// Package compute opens the kernels that models run on. Programs that use geoalign
-// as a library make an Engine here and pass it to model, train and eval.
+// Package compute is what graphs and models run on: the matrix library and threads
+// of this machine, and the planned executor for Gorgonia graphs. Programs that use
+// geoalign as a library open an Engine here and pass it to model, train and eval,
+// or compile graphs of their own with it.
 package compute
 
-import "github.com/geoalign/geoalign/internal/kernel"
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+)
 
 // Engine multiplies matrices and splits work over a fixed number of threads. One
 // goroutine at a time may use it; Close stops its threads.
@@ -15,3 +21,15 @@ type Options = kernel.Options
 // New starts an engine. A backend that is asked for by name and cannot be used is
 // an error that says what to install.
 func New(o Options) (*Engine, error) { return kernel.New(o) }
+
+// Machine is a compiled graph: a gorgonia.VM whose runs allocate nothing.
+type Machine = exec.Machine
+
+// Config says which nodes to compute and with which engine.
+type Config = exec.Config
+
+// Array is the value of a node.
+type Array = exec.Array
+
+// Compile plans the order and the memory of the nodes that c.Outputs depend on.
+func Compile(g *gorgonia.ExprGraph, c Config) (*Machine, error) { return exec.Compile(g, c) }
