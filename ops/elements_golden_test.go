@@ -10,6 +10,7 @@ import (
 // tools/goldens/elements.py.
 func TestElementsGolden(t *testing.T) {
 	type get = func(name string) *gorgonia.Node
+	similarity := func(g get) *gorgonia.Node { return Similarity(g("f"), g("keys"), g("queue"), g("cols")) }
 	builds := map[string]func(get) *gorgonia.Node{
 		"add":                         func(g get) *gorgonia.Node { return Add(g("x"), g("z")) },
 		"linear":                      func(g get) *gorgonia.Node { return Linear(g("input"), g("weight"), g("bias")) },
@@ -30,6 +31,18 @@ func TestElementsGolden(t *testing.T) {
 		"sum":                         func(g get) *gorgonia.Node { return Sum(g("input")) },
 		"mean":                        func(g get) *gorgonia.Node { return Mean(g("input")) },
 		"weighted sum":                func(g get) *gorgonia.Node { return WeightedSum([]float32{0.25, -3}, g("x"), g("z")) },
+		"dropout":                     func(g get) *gorgonia.Node { return Dropout(g("x"), g("bits"), 0.75) },
+		"dropout of whole words":      func(g get) *gorgonia.Node { return Dropout(g("x"), g("bits"), 0.75) },
+		"detach": func(g get) *gorgonia.Node {
+			h := GELU(g("x"))
+			return Add(Add(h, h), Detach(h))
+		},
+		"div scalar":                          func(g get) *gorgonia.Node { return DivScalar(g("x"), g("s")) },
+		"mul scalar":                          func(g get) *gorgonia.Node { return MulScalar(g("x"), g("s")) },
+		"similarity":                          similarity,
+		"similarity with a queue":             similarity,
+		"similarity with a part of the queue": similarity,
+		"similarity with a part of the keys":  similarity,
 	}
 	cases := torchCases(t, "elements.json")
 	if len(cases) != len(builds) {

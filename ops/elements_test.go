@@ -180,12 +180,32 @@ func TestDropoutBits(t *testing.T) {
 	}
 }
 
+// TestDropoutBitsFuzz compares masks of random sizes with their stream, whose
+// words 0 to 199 are those of one row.
+func TestDropoutBitsFuzz(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 17))
+	for range 20 {
+		n, cols, site, keep := 1+r.IntN(60), 1+r.IntN(100), r.Uint64N(50), 0.1+0.9*r.Float32()
+		key := i32s("key", []int32{int32(r.Uint32()), int32(r.Uint32())}, 2)
+		words := func(n, cols int) []int32 {
+			return eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return DropoutBits(ns[0], site, n, cols, keep) }, key).I32
+		}
+		got := words(n, cols)
+		if want := n * ((cols + 31) / 32); len(got) != want {
+			t.Fatalf("%d rows of %d bits: %d words, want %d", n, cols, len(got), want)
+		}
+		if want := words(1, 200*32)[:min(200, len(got))]; !slices.Equal(got[:len(want)], want) {
+			t.Errorf("%d rows of %d bits: not the words of the stream", n, cols)
+		}
+	}
+}
+
 func TestEmbedAndGather(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
-	for i := range 12 {
+	for i := range 24 {
 		block := 1 + i%3
 		n, cols, rows := 1+r.IntN(9), 1+r.IntN(40), 1+r.IntN(12)
-		if i == 11 {
+		if i >= 21 {
 			n, cols, rows = 50, 384, 90 // enough for several threads
 		}
 		x, index := f32s(r, "x", n*block, cols), i32s("index", randomInts(r, rows, n), rows)
@@ -328,20 +348,31 @@ func TestStridedRows(t *testing.T) {
 
 func TestReduce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 13))
-	for _, shape := range [][]int{{1}, {5}, {3, 4}, {90, 100}} {
+	shapes := [][]int{{}, {1}, {5}, {3, 4}, {90, 100}, {1, 4096}, {4097, 1}}
+	for axes := range 5 {
+		shapes = append(shapes, randomShapes(r, 3, []int{9, 7, 5, 6}[:axes]...)...)
+	}
+	for _, shape := range shapes {
 		x := f32s(r, "x", shape...)
-		var sum float64
+		sum, size := 0.0, 0.0
 		for _, v := range x.floats() {
 			sum += float64(v)
+			size += math.Abs(float64(v))
 		}
+		n := float64(len(x.floats()))
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return Sum(ns[0]) }
 		mean := func(ns gorgonia.Nodes) *gorgonia.Node { return Mean(ns[0]) }
-		near(t, "sum", eval(t, build, x).F32, []float32{float32(sum)}, 1e-4)
-		near(t, "mean", eval(t, mean, x).F32, []float32{float32(sum / float64(len(x.floats())))}, 1e-4)
-		checkGrad(t, build, []int{0}, 1e-1, 1e-2, x)
+		// The error is relative to the sum of the absolute values: terms may cancel.
+		if got := float64(eval(t, build, x).F32[0]); !(math.Abs(got-sum) <= 1e-6*size) {
+			t.Errorf("sum of %v: got %v, want %v", shape, got, sum)
+		}
+		if got := float64(eval(t, mean, x).F32[0]); !(math.Abs(got-sum/n) <= 1e-6*size/n) {
+			t.Errorf("mean of %v: got %v, want %v", shape, got, sum/n)
+		}
+		// Both are linear, so a large step loses nothing to rounding.
+		checkGrad(t, build, []int{0}, 1, 1e-2, x)
+		checkGrad(t, mean, []int{0}, 1, 1e-2, x)
 	}
-	small := f32s(r, "x", 3, 4)
-	checkGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Mean(ns[0]) }, []int{0}, 1e-1, 1e-3, small)
 }
 
 func TestWeightedSum(t *testing.T) {
@@ -358,21 +389,48 @@ func TestWeightedSum(t *testing.T) {
 	near(t, "weighted sum", eval(t, late, x, y).F32, []float32{1}, 0)
 }
 
+// TestWeightedSumFuzz compares random numbers of operands with the definition.
+func TestWeightedSumFuzz(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 16))
+	for n := 1; n < 12; n++ {
+		weights := f32s(r, "weights", n).floats()
+		var in []input
+		var wrt []int
+		want := 0.0
+		for i, w := range weights {
+			in = append(in, f32s(r, "x"+string(rune('a'+i))))
+			wrt = append(wrt, i)
+			want += float64(w) * float64(in[i].floats()[0])
+		}
+		build := func(ns gorgonia.Nodes) *gorgonia.Node { return WeightedSum(weights, ns...) }
+		if got := float64(eval(t, build, in...).F32[0]); !(math.Abs(got-want) <= 1e-6) {
+			t.Errorf("%d operands: got %v, want %v", n, got, want)
+		}
+		checkGrad(t, build, wrt, 1e-1, 1e-3, in...)
+	}
+}
+
 func TestDetach(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 14))
-	x, y := f32s(r, "x", 3, 4), f32s(r, "y", 3, 4)
-	build := func(ns gorgonia.Nodes) *gorgonia.Node {
-		h := GELU(ns[0])
-		return Add(Add(Detach(h), h), ns[1])
+	for _, shape := range append([][]int{{}, {3, 4}}, randomShapes(r, 6, 9, 40)...) {
+		x, y := f32s(r, "x", shape...), f32s(r, "y", shape...)
+		build := func(ns gorgonia.Nodes) *gorgonia.Node {
+			h := GELU(ns[0])
+			return Add(Add(Detach(h), h), ns[1])
+		}
+		grads, _ := gradients(t, build, []int{0}, x, y)
+		plain, _ := gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Add(GELU(ns[0]), ns[1]) }, []int{0}, x, y)
+		near(t, "gradient past a detached path", grads[0], plain[0], 0)
+		want := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+			h := GELU(ns[0])
+			return Add(Add(h, h), ns[1])
+		}, x, y)
+		near(t, "detached value", eval(t, build, x, y).F32, want.F32, 0)
 	}
-	grads, _ := gradients(t, build, []int{0}, x, y)
-	plain, _ := gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Add(GELU(ns[0]), ns[1]) }, []int{0}, x, y)
-	near(t, "gradient past a detached path", grads[0], plain[0], 0)
-	want := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node {
-		h := GELU(ns[0])
-		return Add(Add(h, h), ns[1])
-	}, x, y)
-	near(t, "detached value", eval(t, build, x, y).F32, want.F32, 0)
+	ids := i32s("ids", []int32{3, -1}, 2)
+	if got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return ConcatInts(Detach(ns[0])) }, ids).I32; !slices.Equal(got, []int32{3, -1}) {
+		t.Errorf("detached ids: got %v", got)
+	}
 }
 
 // TestBuildErrors gives every op operands that do not fit.
@@ -429,6 +487,13 @@ func TestBuildErrors(t *testing.T) {
 		{"want x (R, in) and w (out, in)", func() { Linear(v, m, nil) }},
 		{"x has 5 columns, w 4", func() { Linear(other, m, nil) }},
 		{"bias must have shape (6)", func() { Linear(m, m, v) }},
+		{"operand 0 is nil", func() { GELU(nil) }},
+		{"operand 0 is nil", func() { Sum(nil) }},
+		{"operand 0 is nil", func() { Mean(nil) }},
+		{"want a scalar (got (4))", func() { DivScalar(m, v) }},
+		{"want a scalar (got (4))", func() { MulScalar(m, v) }},
+		{"operand 1 is nil", func() { MulScalar(m, nil) }},
+		{"want at least one axis", func() { IotaInts(s) }},
 	} {
 		var err error
 		func() {

@@ -9,21 +9,31 @@ import (
 
 func TestLinear(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, s := range [][3]int{{1, 1, 1}, {3, 4, 5}, {7, 33, 2}} {
-		x, w, b := f32s(r, "x", s[0], s[1]), f32s(r, "w", s[2], s[1]), f32s(r, "b", s[2])
+	for i, s := range append([][]int{{1, 1, 1}, {3, 4, 5}, {7, 33, 2}, {300, 5, 3}}, randomShapes(r, 12, 40, 40, 40)...) {
+		rows, inner, cols := s[0], s[1], s[2]
+		in := []input{f32s(r, "x", rows, inner), f32s(r, "w", cols, inner), f32s(r, "b", cols)}
+		x, w, b := in[0].floats(), in[1].floats(), in[2].floats()
 		build := func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }
-		got := eval(t, build, x, w, b)
-		want := make([]float32, s[0]*s[2])
-		for i := range s[0] {
-			for j := range s[2] {
-				v := b.data.([]float32)[j]
-				for k := range s[1] {
-					v += x.data.([]float32)[i*s[1]+k] * w.data.([]float32)[j*s[1]+k]
+		wrt := []int{0, 1, 2}
+		if i%3 == 1 {
+			clear(b)
+			build = func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], nil) }
+			wrt = wrt[:2]
+		}
+		want := make([]float32, rows*cols)
+		for i := range rows {
+			for j := range cols {
+				v := float64(b[j])
+				for k := range inner {
+					v += float64(x[i*inner+k]) * float64(w[j*inner+k])
 				}
-				want[i*s[2]+j] = v
+				want[i*cols+j] = float32(v)
 			}
 		}
-		near(t, "linear", got.F32, want, 1e-5)
-		checkGrad(t, build, []int{0, 1, 2}, 1e-2, 1e-3, x, w, b)
+		near(t, "linear", eval(t, build, in...).F32, want, 1e-5)
+		checkGrad(t, build, wrt, 1e-2, 1e-3, in...)
+		if t.Failed() {
+			t.Fatalf("case %d: %d rows of %d to %d columns", i, rows, inner, cols)
+		}
 	}
 }

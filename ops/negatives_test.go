@@ -111,6 +111,49 @@ func TestInts(t *testing.T) {
 	}
 }
 
+// TestIntsFuzz compares random vectors with the definitions.
+func TestIntsFuzz(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 4))
+	for range 30 {
+		n, rows := 1+r.IntN(70), 1+r.IntN(70)
+		x, idx := i32s("x", randomInts(r, n, 1<<30), n), i32s("idx", randomInts(r, rows, n), rows)
+		matrix := f32s(r, "matrix", rows, 1+r.IntN(3))
+		iota, gathered, labels := make([]int32, rows), make([]int32, rows), make([]int32, rows)
+		for i, k := range idx.data.([]int32) {
+			iota[i], gathered[i] = int32(i), x.data.([]int32)[k]
+			if int(k) == i {
+				labels[i] = -100
+			}
+		}
+		parts := 1 + r.IntN(5)
+		var joined []int32
+		for i := range parts {
+			joined = append(joined, []input{x, idx}[i%2].data.([]int32)...)
+		}
+		concat := func(ns gorgonia.Nodes) *gorgonia.Node {
+			var xs gorgonia.Nodes
+			for i := range parts {
+				xs = append(xs, ns[i%2])
+			}
+			return ConcatInts(xs...)
+		}
+		for name, c := range map[string]struct {
+			build func(ns gorgonia.Nodes) *gorgonia.Node
+			want  []int32
+		}{
+			"labels":         {func(ns gorgonia.Nodes) *gorgonia.Node { return NegativeLabels(ns[1]) }, labels},
+			"iota":           {func(ns gorgonia.Nodes) *gorgonia.Node { return IotaInts(ns[1]) }, iota},
+			"iota of floats": {func(ns gorgonia.Nodes) *gorgonia.Node { return IotaInts(ns[2]) }, iota},
+			"gather":         {func(ns gorgonia.Nodes) *gorgonia.Node { return GatherInts(ns[0], ns[1]) }, gathered},
+			"concat":         {concat, joined},
+		} {
+			if got := eval(t, c.build, x, idx, matrix).I32; !slices.Equal(got, c.want) {
+				t.Fatalf("%s of %d and %d: got %v, want %v", name, n, rows, got, c.want)
+			}
+		}
+	}
+}
+
 func TestNegativesErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2))
 	in := []input{f32s(r, "one", 1, 4), f32s(r, "noise", 1, 1), f32s(r, "x", 3, 2), f32s(r, "y", 3, 3), i32s("ids", make([]int32, 2), 2)}

@@ -21,6 +21,12 @@ func TestScaling(t *testing.T) {
 		}
 		x := f32s(r, "x", shape...)
 		s := input{"s", nil, []float32{0.5 + r.Float32()}}
+		quotients, products := make([]float32, len(x.floats())), make([]float32, len(x.floats()))
+		for i, v := range x.floats() {
+			quotients[i], products[i] = v/s.floats()[0], v*s.floats()[0]
+		}
+		near(t, "div", eval(t, div, x, s).F32, quotients, 2e-7)
+		near(t, "mul", eval(t, mul, x, s).F32, products, 0)
 		checkGrad(t, div, []int{0, 1}, 1e-2, 2e-3, x, s)
 		checkGrad(t, mul, []int{0, 1}, 1e-2, 2e-3, x, s)
 	}

@@ -5,7 +5,8 @@ Run with a Python that has torch, from the root of the repository:
     python tools/goldens/elements.py
 
 It writes ops/testdata/elements.json. Every number comes from torch in float64 on
-inputs that are exact in float32; gradients are those of sum(out*dy).
+inputs that are exact in float32; gradients are those of sum(out*dy). Last run with
+torch 2.15.
 """
 
 import json
@@ -93,6 +94,37 @@ case("strided rows", lambda x: x[1:8:3], x=rand(gen, 9, 2))
 case("sum", torch.sum, input=rand(gen, 3, 4))
 case("mean", torch.mean, input=rand(gen, 3, 4))
 case("weighted sum", lambda x, z: 0.25 * x - 3 * z, x=rand(gen)[()], z=rand(gen)[()])
+
+
+def pack(mask):
+    """Rows (R, D) of bools as int32 words, element j as bit j%32 of word j/32."""
+    words = []
+    for row in mask.tolist():
+        for at in range(0, len(row), 32):
+            w = sum(1 << j for j, keep in enumerate(row[at : at + 32]) if keep)
+            words.append(w - (1 << 32) if w >= 1 << 31 else w)
+    return torch.tensor(words)
+
+
+for name, columns in (("dropout", 37), ("dropout of whole words", 64)):
+    mask = torch.rand(3, columns, generator=gen) < 0.75
+    case(name, lambda x, bits, mask=mask: x * mask / 0.75, {"bits": pack(mask)}, x=rand(gen, 3, columns))
+case("detach", lambda x: F.gelu(x) * 2 + F.gelu(x).detach(), x=rand(gen, 3, 4))
+case("div scalar", lambda x, s: x / s, x=rand(gen, 3, 4), s=torch.tensor(0.078125).double())
+case("mul scalar", lambda x, s: x * s, x=rand(gen, 2, 3, 2), s=torch.tensor(-1.625).double())
+
+
+def similarity(f, keys, queue=None, cols=None):
+    """[f keys^T | f queue^T], with zeros for the columns that do not exist."""
+    out = f @ (keys if queue is None else torch.cat([keys, queue])).T
+    return out if cols is None else out * (torch.arange(out.shape[1]) < cols)
+
+
+f, keys, queue = rand(gen, 3, 5), rand(gen, 4, 5), rand(gen, 6, 5)
+case("similarity", similarity, f=f, keys=keys)
+case("similarity with a queue", similarity, {"queue": queue}, f=f, keys=keys)
+case("similarity with a part of the queue", similarity, {"queue": queue, "cols": torch.tensor(7)}, f=f, keys=keys)
+case("similarity with a part of the keys", similarity, {"queue": queue, "cols": torch.tensor(2)}, f=f, keys=keys)
 
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
