@@ -2,7 +2,9 @@ package ops
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
@@ -145,6 +147,47 @@ func TestThreadCount(t *testing.T) {
 		for _, threads := range []int{2, 5} {
 			if values(c, threads) != want {
 				t.Errorf("%s: %d threads give other bits than one", c.name, threads)
+			}
+		}
+	}
+}
+
+// TestOverwrites fills the results of a run with NaN and wants the same ones from
+// the next: an op must write every element, zeros too. Matrix products are the same
+// bits for the same operands and threads.
+func TestOverwrites(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range opCases() {
+		m, outputs := c.compile(t, testEngine)
+		var want [][]float32
+		for run := range 2 {
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			for i, n := range outputs {
+				a, err := m.Value(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := slices.Clone(a.F32)
+				for _, v := range a.I32 {
+					got = append(got, float32(v))
+				}
+				if run == 0 {
+					want = append(want, got)
+				} else if !slices.Equal(got, want[i]) {
+					t.Errorf("%s: result %d keeps values of the run before", c.name, i)
+				}
+			}
+			for _, n := range outputs {
+				a, err := m.Value(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kernel.Fill(a.F32, nan)
+				for j := range a.I32 {
+					a.I32[j] = -1 << 31
+				}
 			}
 		}
 	}

@@ -48,5 +48,8 @@ func attentionCases() []opCase {
 				idx := SampleNegatives(ns[0], ns[1], ns[2], true)
 				return ConcatInts(idx, NegativeLabels(idx), IotaInts(idx), GatherInts(idx, idx))
 			}},
+		{name: "negative labels", inputs: []input{ids}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return NegativeLabels(ns[0]) }},
+		{name: "iota ints", inputs: []input{ids}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return IotaInts(ns[0]) }},
+		{name: "gather ints", inputs: []input{ids}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return GatherInts(ns[0], ns[0]) }},
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// torchCase holds the named arrays of one case of a file under testdata that
-// tools/goldens/attention.py wrote.
+// torchCase holds the named arrays of one case of a file under testdata that a script
+// under tools/goldens wrote.
 type torchCase map[string]struct {
 	Shape []int     `json:"shape"`
 	Data  []float64 `json:"data"`
@@ -39,6 +39,15 @@ func (c torchCase) floats(name string) []float32 {
 	return x
 }
 
+// ints returns an array as int32.
+func (c torchCase) ints(name string) []int32 {
+	x := make([]int32, len(c[name].Data))
+	for i, v := range c[name].Data {
+		x[i] = int32(v)
+	}
+	return x
+}
+
 // torchInts are the arrays that are int32 inputs.
 var torchInts = map[string]bool{"lengths": true, "bits": true, "index": true, "labels": true, "rowIDs": true, "colIDs": true, "cols": true, "ids": true}
 
@@ -50,11 +59,7 @@ func (c torchCase) input(name string) input {
 		in.data = c.floats(name)
 		return in
 	}
-	x := make([]int32, len(a.Data))
-	for i, v := range a.Data {
-		x[i] = int32(v)
-	}
-	in.data = x
+	in.data = c.ints(name)
 	return in
 }
 

@@ -157,7 +157,14 @@ func gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt [
 // largest gradient of the same input. At most 40 elements of an input are tried.
 func checkGrad(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, eps, tol float64, inputs ...input) {
 	t.Helper()
-	grads, loss := gradients(t, build, wrt, inputs...)
+	weighted := func(ns gorgonia.Nodes) *gorgonia.Node {
+		out := build(ns)
+		if len(out.Shape()) == 0 { // gradients takes scalars as they are: dy would be 1
+			return scaleForTest(out)
+		}
+		return out
+	}
+	grads, loss := gradients(t, weighted, wrt, inputs...)
 	for k, i := range wrt {
 		x := inputs[i].data.([]float32)
 		var largest float64
@@ -198,6 +205,20 @@ func dotForTest(x, w *gorgonia.Node) *gorgonia.Node {
 			}, in[1], dy), nil}
 		},
 	}, x, w)
+}
+
+// scaleForTest returns -1.75*x, and so does its gradient with dy.
+func scaleForTest(x *gorgonia.Node) *gorgonia.Node {
+	return apply(&op{
+		kind: "test scale", diff: []bool{true},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			return func() error { kernel.Scale(c.Out.F32, -1.75, c.In[0].F32); return nil }, nil
+		},
+		grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{scaleForTest(dy)}
+		},
+	}, x)
 }
 
 // near fails unless got and want agree to tol, relative to the largest of want.

@@ -8,15 +8,6 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// ints returns an array as int32.
-func (c torchCase) ints(name string) []int32 {
-	x := make([]int32, len(c[name].Data))
-	for i, v := range c[name].Data {
-		x[i] = int32(v)
-	}
-	return x
-}
-
 // evalGolden returns build's int32 output for the named inputs.
 func (c torchCase) evalGolden(t *testing.T, build func(ns gorgonia.Nodes) *gorgonia.Node, names ...string) []int32 {
 	t.Helper()
