@@ -102,15 +102,18 @@ func TestHash(t *testing.T) {
 		"linear": {
 			func() *gorgonia.Node { return Linear(m, m, v) },
 			func() *gorgonia.Node { return Linear(m, m, nil) },
+			func() *gorgonia.Node { return LinearPart(m, m, v, 0, 4) },
+			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 4) },
+			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
 		"two operands": {
 			func() *gorgonia.Node { return Add(m, m) },
-			of(linearGradX(), m, m), of(linearGradW(), m, m), of(geluGrad(), m, m),
+			of(linear{}.gradX(), m, m), of(linear{}.gradW(12), m, m), of(linear{from: 1}.gradX(), m, m), of(linear{}.gradW(13), m, m), of(geluGrad(), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },
 			func() *gorgonia.Node { return Detach(m) },
-			of(columnSums(), m),
+			of(columnSums(0, 12), m), of(columnSums(0, 13), m), of(columnSums(1, 13), m),
 		},
 	} {
 		for i, build := range group {

@@ -11,93 +11,132 @@ import (
 
 // Linear returns x W^T + b for x (R, in), w (out, in) and b (out): (R, out).
 // b may be nil.
-func Linear(x, w, b *gorgonia.Node) *gorgonia.Node {
-	if b == nil {
-		return apply(linearOp(false), x, w)
+func Linear(x, w, b *gorgonia.Node) *gorgonia.Node { return linear{}.apply(x, w, b) }
+
+// LinearPart is Linear with the n rows of w and elements of b that begin at from:
+// (R, n). So a caller that needs the queries alone of a joint projection to queries,
+// keys and values computes no others.
+func LinearPart(x, w, b *gorgonia.Node, from, n int) *gorgonia.Node {
+	if n == 0 {
+		n = -1 // 0 stands for all
 	}
-	return apply(linearOp(true), x, w, b)
+	return linear{from: from, n: n}.apply(x, w, b)
 }
 
-func linearOp(bias bool) *op {
-	o := &op{kind: "linear", args: fmt.Sprintf("bias=%t", bias), diff: []bool{true, true}}
-	if bias {
+// linear describes a linear op: all rows of w, or the n rows that begin at from.
+type linear struct {
+	from, n int
+	bias    bool
+}
+
+func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
+	in := []*gorgonia.Node{x, w}
+	if b != nil {
+		l.bias = true
+		in = append(in, b)
+	}
+	return apply(l.forward(), in...)
+}
+
+func (l linear) args() string { return fmt.Sprintf("bias=%t from=%d n=%d", l.bias, l.from, l.n) }
+
+// rows returns how many rows of w take part.
+func (l linear) rows(w tensor.Shape) int {
+	if l.n == 0 {
+		return w[0]
+	}
+	return l.n
+}
+
+func (l linear) shape(in []tensor.Shape) (tensor.Shape, error) {
+	x, w := in[0], in[1]
+	if err := need(len(x) == 2 && len(w) == 2, "want x (R, in) and w (out, in)"); err != nil {
+		return nil, err
+	}
+	if err := all(
+		need(x[1] == w[1], "x has %d columns, w %d", x[1], w[1]),
+		need(l.from >= 0 && l.n >= 0 && l.from+l.rows(w) <= w[0], "a part must have at least one row and lie in the %d rows of w (got %d rows from %d)", w[0], max(l.n, 0), l.from),
+	); err != nil {
+		return nil, err
+	}
+	if l.bias {
+		if err := need(len(in[2]) == 1 && in[2][0] == w[0], "bias must have shape (%d) (got %v)", w[0], in[2]); err != nil {
+			return nil, err
+		}
+	}
+	return tensor.Shape{x[0], l.rows(w)}, nil
+}
+
+func (l linear) forward() *op {
+	o := &op{kind: "linear", args: l.args(), diff: []bool{true, true}, shape: l.shape}
+	if l.bias {
 		o.diff = append(o.diff, true)
 	}
-	o.shape = func(in []tensor.Shape) (tensor.Shape, error) {
-		x, w := in[0], in[1]
-		if err := all(
-			need(len(x) == 2 && len(w) == 2, "want x (R, in) and w (out, in)"),
-		); err != nil {
-			return nil, err
-		}
-		if err := need(x[1] == w[1], "x has %d columns, w %d", x[1], w[1]); err != nil {
-			return nil, err
-		}
-		if bias {
-			if err := need(len(in[2]) == 1 && in[2][0] == w[0], "bias must have shape (%d) (got %v)", w[0], in[2]); err != nil {
-				return nil, err
+	o.flops = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
+	o.prepare = func(c *exec.Call) (exec.Step, error) {
+		rows, inner, cols := c.In[0].Dim(0), c.In[0].Dim(1), l.rows(c.In[1].Shape)
+		var addBias func(worker, lo, hi int)
+		if l.bias {
+			addBias = func(_, lo, hi int) {
+				kernel.AddRows(c.Out.F32[lo*cols:hi*cols], c.In[2].F32[l.from:l.from+cols])
 			}
 		}
-		return tensor.Shape{x[0], w[0]}, nil
-	}
-	o.flops = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][0]) }
-	o.prepare = func(c *exec.Call) (exec.Step, error) {
-		rows, inner, cols := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0)
-		var addBias func(worker, lo, hi int)
-		if bias {
-			addBias = func(_, lo, hi int) { kernel.AddRows(c.Out.F32[lo*cols:hi*cols], c.In[2].F32) }
-		}
 		return func() error {
-			c.Engine.Gemm(false, true, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32, inner, 0, c.Out.F32, cols)
-			if bias {
+			c.Engine.Gemm(false, true, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32[l.from*inner:], inner, 0, c.Out.F32, cols)
+			if l.bias {
 				c.Engine.For(rows, grainRows(cols), addBias)
 			}
 			return nil
 		}, nil
 	}
 	o.grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+		total := in[1].Shape()[0]
 		grads := gorgonia.Nodes{
-			apply(linearGradX(), dy, in[1]),
-			apply(linearGradW(), dy, in[0]),
+			apply(l.gradX(), dy, in[1]),
+			apply(l.gradW(total), dy, in[0]),
 		}
-		if bias {
-			grads = append(grads, apply(columnSums(), dy))
+		if l.bias {
+			grads = append(grads, apply(columnSums(l.from, total), dy))
 		}
 		return grads
 	}
 	return o
 }
 
-// linearGradX returns dx = dy W for dy (R, out), w (out, in).
-func linearGradX() *op {
+// gradX returns dx = dy W for dy (R, n), w (out, in).
+func (l linear) gradX() *op {
 	return &op{
-		kind: "linear dx", diff: []bool{false, false},
+		kind: "linear dx", args: l.args(), diff: []bool{false, false},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{in[0][0], in[1][1]}, need(in[0][1] == in[1][0], "dy and w do not fit")
+			return tensor.Shape{in[0][0], in[1][1]}, need(in[0][1] == l.rows(in[1]), "dy and w do not fit")
 		},
-		flops: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[1][0]) * int64(in[1][1]) },
+		flops: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			rows, inner, cols := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
 			return func() error {
-				c.Engine.Gemm(false, false, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32, cols, 0, c.Out.F32, cols)
+				c.Engine.Gemm(false, false, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32[l.from*cols:], cols, 0, c.Out.F32, cols)
 				return nil
 			}, nil
 		},
 	}
 }
 
-// linearGradW returns dw = dy^T x for dy (R, out), x (R, in).
-func linearGradW() *op {
+// gradW returns dw (total, in) for dy (R, n), x (R, in): dy^T x in the rows that
+// take part, zero in the others.
+func (l linear) gradW(total int) *op {
 	return &op{
-		kind: "linear dw", diff: []bool{false, false},
+		kind: "linear dw", args: fmt.Sprintf("from=%d total=%d", l.from, total), diff: []bool{false, false},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{in[0][1], in[1][1]}, need(in[0][0] == in[1][0], "dy and x do not fit")
+			return tensor.Shape{total, in[1][1]}, need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
 		flops: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			rows, out, in := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
+			first, end := l.from*in, (l.from+out)*in
 			return func() error {
-				c.Engine.Gemm(true, false, out, in, rows, 1, c.In[0].F32, out, c.In[1].F32, in, 0, c.Out.F32, in)
+				clear(c.Out.F32[:first])
+				clear(c.Out.F32[end:])
+				c.Engine.Gemm(true, false, out, in, rows, 1, c.In[0].F32, out, c.In[1].F32, in, 0, c.Out.F32[first:end], in)
 				return nil
 			}, nil
 		},
@@ -108,15 +147,16 @@ func linearGradW() *op {
 // the order of additions does not depend on the threads.
 const columnBlock = 128
 
-// columnSums returns the sum over the rows of x (R, D): (D).
-func columnSums() *op {
+// columnSums returns (total): from element from on the sums over the rows of x
+// (R, D), zero elsewhere.
+func columnSums(from, total int) *op {
 	return &op{
-		kind: "column sums", diff: []bool{false},
+		kind: "column sums", args: fmt.Sprintf("from=%d total=%d", from, total), diff: []bool{false},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := need(len(in[0]) == 2, "want a matrix"); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{in[0][1]}, nil
+			return tensor.Shape{total}, need(from+in[0][1] <= total, "%d columns from %d on do not fit into %d", in[0][1], from, total)
 		},
 		scratch: func(in []tensor.Shape, _ int) int {
 			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]
@@ -133,8 +173,8 @@ func columnSums() *op {
 			}
 			return func() error {
 				c.Engine.For(blocks, 1, body)
-				kernel.Fill(c.Out.F32, 0)
-				kernel.SumRows(c.Out.F32, c.Scratch)
+				clear(c.Out.F32)
+				kernel.SumRows(c.Out.F32[from:from+cols], c.Scratch)
 				return nil
 			}, nil
 		},

@@ -37,3 +37,28 @@ func TestLinear(t *testing.T) {
 		}
 	}
 }
+
+// TestLinearPart compares parts of a linear layer with the columns of the whole, in
+// value and gradient: three parts that cover w add up to its gradient.
+func TestLinearPart(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, s := range randomShapes(r, 12, 30, 30, 30) {
+		rows, inner, cols := s[0], s[1], s[2]+2
+		from, n := 1+r.IntN(cols-1), 0
+		n = 1 + r.IntN(cols-from)
+		in := []input{f32s(r, "x", rows, inner), f32s(r, "w", cols, inner), f32s(r, "b", cols)}
+		whole := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }, in...).F32
+		part := func(ns gorgonia.Nodes) *gorgonia.Node { return LinearPart(ns[0], ns[1], ns[2], from, n) }
+		got := eval(t, part, in...).F32
+		want := make([]float32, 0, rows*n)
+		for i := range rows {
+			want = append(want, whole[i*cols+from:][:n]...)
+		}
+		near(t, "part", got, want, 1e-6)
+		checkGrad(t, part, []int{0, 1, 2}, 1e-2, 1e-3, in...)
+		checkGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { return LinearPart(ns[0], ns[1], nil, from, n) }, []int{0, 1}, 1e-2, 1e-3, in[:2]...)
+		if t.Failed() {
+			t.Fatalf("%d rows of %d, columns %d to %d of %d", rows, inner, from, from+n, cols)
+		}
+	}
+}

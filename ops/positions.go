@@ -51,7 +51,7 @@ func AddRow(x, row *gorgonia.Node) *gorgonia.Node {
 			return addRepeated(c, c.In[0].Dim(0), c.In[0].Dim(1), 1), nil
 		},
 		grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-			return gorgonia.Nodes{dy, apply(columnSums(), dy)}
+			return gorgonia.Nodes{dy, apply(columnSums(0, dy.Shape()[1]), dy)}
 		},
 	}, x, row)
 }
