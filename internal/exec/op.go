@@ -22,6 +22,9 @@ type Array struct {
 	Shape tensor.Shape
 	F32   []float32
 	I32   []int32
+	// BF16 is a bfloat16 copy of F32 that the caller keeps of a graph input (see
+	// Machine.SetShadow), nil without one: the upper halves of the rounded values.
+	BF16 []uint16
 }
 
 // Len returns the number of elements.
