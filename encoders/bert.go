@@ -24,31 +24,67 @@ type BERT struct {
 // bertInit is the reference's init of everything that no checkpoint gives.
 var bertInit = Normal(.02)
 
-// Text encodes token ids (R*L) of texts with lengths (R) into (R*L, D). Tokens
-// beyond a text's length are not attended to; their rows mean nothing.
-func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int) *gorgonia.Node {
+// Text encodes token ids (R*L) of texts with lengths (R) into (R*L, D), or with at
+// into the states at M places alone, (M, D). Tokens beyond a text's length are not
+// attended to; their rows mean nothing.
+func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, at *Places) *gorgonia.Node {
 	e := s.In("embeddings")
 	x := ops.Embed(e.Param("word/weight", bertInit, b.Vocab, b.Width), ids)        // (R*L, D)
 	x = ops.AddPositions(x, e.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
 	x = ops.AddPositions(x, e.Param("position/weight", bertInit, b.Positions, b.Width), l)
 	x = c.dropout(norm(e, "norm", x, bertEps), b.Dropout)
+	if at != nil && b.Layers == 0 {
+		return at.of(x)
+	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
-		x = b.selfAttention(c, layer, x, lengths, l)
+		if at != nil && i == b.Layers-1 {
+			x = b.selfAttentionAt(c, layer, x, lengths, l, at)
+		} else {
+			x = b.selfAttention(c, layer, x, lengths, l)
+		}
 		x = b.feedForward(c, layer, x)
 	}
 	return x
 }
 
-// Fusion runs the fusion layers over text states x (R*L, D) with lengths (R).
-// Row r attends to the image tokens of sequence index[r] among images (N*T, Dimage);
-// index nil means its own, N == R. An image is projected to keys and values once,
-// however many texts attend to it. The result is (R*L, D).
-func (b BERT) Fusion(c *Context, s Scope, x, lengths, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
+// Pairs says which text and which image each of the R rows of the fusion layers
+// reads, as int32 indices (R). nil means its own: row r reads text or image r.
+type Pairs struct {
+	Texts, Images *gorgonia.Node
+}
+
+// Fusion runs the fusion layers over pairs of text states x (N*L, D) with lengths (N)
+// and image tokens (K*T, Dimage). The result is (R*L, D), or with at the states at M
+// places of these rows, (M, D).
+//
+// What rows share is computed once: an image is projected to keys and values once,
+// and a text attends to itself in the first layer once, however many pairs they are
+// in. With dropout, the pairs of a text therefore share the masks of that attention,
+// as they share those of the text layers.
+func (b BERT) Fusion(c *Context, s Scope, x, lengths, images *gorgonia.Node, p Pairs, at *Places, l, t int) *gorgonia.Node {
+	if b.FusionLayers < 1 {
+		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
+	}
 	for i := range b.FusionLayers {
 		layer := s.Layer("layers", b.Layers+i)
-		x = b.selfAttention(c, layer, x, lengths, l)
-		x = b.crossAttention(c, layer, x, images, index, l, t)
+		last := at != nil && i == b.FusionLayers-1
+		if last && i > 0 {
+			x = b.selfAttentionAt(c, layer, x, lengths, l, at)
+		} else {
+			x = b.selfAttention(c, layer, x, lengths, l)
+		}
+		if i == 0 && p.Texts != nil {
+			x, lengths = ops.GatherRows(x, p.Texts, l), ops.GatherInts(lengths, p.Texts) // (R*L, D), (R)
+		}
+		if !last {
+			x = b.crossAttention(c, layer, x, images, p.Images, l, t)
+		} else {
+			if i == 0 {
+				x = at.of(x)
+			}
+			x = b.crossAttentionAt(c, layer, x, images, p.Images, at, t)
+		}
 		x = b.feedForward(c, layer, x)
 	}
 	return x
@@ -63,6 +99,18 @@ func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l in
 	return b.output(c, s, h, x)
 }
 
+// selfAttentionAt is selfAttention for the queries at some places: (M, D).
+func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l int, at *Places) *gorgonia.Node {
+	s = s.In("attention")
+	sequences("attention", x, l)
+	y := at.of(x)
+	q := linearPart(s, "qkv", bertInit, Zeros, y, 0, b.Width, 3*b.Width)          // (M, D)
+	kv := linearPart(s, "qkv", bertInit, Zeros, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
+	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
+	h := ops.CrossAttention(q, kv, at.Sequences, at.each(lengths), bits, 1, l, b.Heads, keep(b.Dropout))
+	return b.output(c, s, h, y)
+}
+
 func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
 	s = s.In("crossattention")
 	rows := sequences("crossattention", x, l)
@@ -71,6 +119,15 @@ func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Nod
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
 	h := ops.CrossAttention(q, kv, index, nil, bits, l, t, b.Heads, keep(b.Dropout))
 	return b.output(c, s, h, x)
+}
+
+// crossAttentionAt is crossAttention for states x (M, D) at some places, each a
+// sequence of one query.
+func (b BERT) crossAttentionAt(c *Context, s Scope, x, images, index *gorgonia.Node, at *Places, t int) *gorgonia.Node {
+	if index = at.each(index); index == nil {
+		index = at.Sequences
+	}
+	return b.crossAttention(c, s, x, images, index, 1, t)
 }
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {

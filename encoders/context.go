@@ -75,6 +75,14 @@ func linear(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) 
 	return ops.Linear(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
 }
 
+// linearPart is the part of a dense layer of out columns that computes the n columns
+// from the given one on.
+func linearPart(s Scope, name string, weight, bias Init, x *gorgonia.Node, from, n, out int) *gorgonia.Node {
+	in := columns(name, x)
+	s = s.In(name)
+	return ops.LinearPart(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out), from, n)
+}
+
 // norm is a layer norm with its parameters name/weight and name/bias.
 func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 	d := columns(name, x)

@@ -23,7 +23,9 @@ type builder struct {
 
 	itm, mlm bool // which losses read the fusion layers
 	soft     bool // whether the teacher gives soft targets
+	softMLM  bool // also to masked language modelling
 
+	all              captions       // clean ones, then masked ones (2B)
 	on, mom          encoders.Scope // parameters and their twins
 	student, teacher *encoders.Context
 	online, momentum towers
@@ -34,17 +36,20 @@ type builder struct {
 	weights []float32
 }
 
-// towers is what the two encoders make of a batch.
+// towers is what the two encoders make of a batch. What no loss reads is nil and is
+// not computed.
 type towers struct {
 	imageTokens *gorgonia.Node // (B*T, Dimage)
-	textStates  *gorgonia.Node // (B*L, D), with masked captions (2B*L, D): clean ones first
+	clean       *gorgonia.Node // (B*L, D) states of the captions, or with masked ones after them (2B*L, D)
+	masked      *gorgonia.Node // (B*L, D) states of the masked captions, where they are not in clean
 	image, text *gorgonia.Node // (B, C) unit features
 }
 
-// buildTrain builds and compiles the training step. The text tower reads clean and
-// masked captions in one pass, and the fusion encoder all its pairs in one pass: the
-// rows are [pairs, wrong image, wrong text, masked]. Rows share the keys of an image
-// through an index, so an image is projected once.
+// buildTrain builds and compiles the training step. Where both are read, the text
+// tower takes clean and masked captions in one pass, and the fusion encoder all its
+// pairs in one pass: the rows are [pairs, wrong image, wrong text, masked]. Rows share
+// the keys of an image through an index, so an image is projected once. The last layers
+// compute the states that a loss reads, and no others.
 func (m *ALBEF) buildTrain() (err error) {
 	defer ops.Catch(&err)
 	cfg, obj := m.cfg, m.cfg.Objective
@@ -55,13 +60,14 @@ func (m *ALBEF) buildTrain() (err error) {
 		soft:  cfg.Momentum.Enabled && obj.Distill.Alpha > 0,
 		fixed: map[*gorgonia.Node][]int32{},
 	}
+	s.softMLM = s.soft && s.mlm
 	s.on, s.mom = encoders.NewScope(s.params), encoders.NewScope(s.twins)
 	m.train = s.tg
 	s.inputs()
-	s.online = s.encode(s.on, s.student)
+	s.online = s.encode(s.on, s.student, s.itm || s.mlm, s.itm, s.mlm)
 	s.temperature = s.on.Param(temperatureName, encoders.Const(float32(obj.ITC.Temperature)))
 	if cfg.Momentum.Enabled {
-		s.momentum = s.encode(s.mom, s.teacher)
+		s.momentum = s.encode(s.mom, s.teacher, s.softMLM, false, s.softMLM)
 		s.tg.imageM, s.tg.textM = s.momentum.image, s.momentum.text
 	}
 	contrast := s.contrast()
@@ -83,6 +89,9 @@ func (s *builder) inputs() {
 	tg.images = s.floats("images", s.b, 3, s.m.vit.Size, s.m.vit.Size)
 	tg.text = s.ints("text", texts*s.l)
 	tg.lengths = s.ints("lengths", texts)
+	s.all = captions{tg.text, tg.lengths}
+	tg.clean = captions{s.ints("clean text", s.b*s.l), s.ints("clean lengths", s.b)}
+	tg.masked = captions{s.ints("masked text", s.b*s.l), s.ints("masked lengths", s.b)}
 	if s.soft {
 		tg.alpha = s.floats("alpha")
 	}
@@ -100,17 +109,41 @@ func (s *builder) inputs() {
 	}
 }
 
-// encode runs both towers with the parameters of p.
-func (s *builder) encode(p encoders.Scope, c *encoders.Context) towers {
-	m := s.m
-	x := towers{
-		imageTokens: m.vit.Forward(p.In("image"), s.tg.images),                  // (B*T, Dimage)
-		textStates:  m.bert.Text(c, p.In("text"), s.tg.text, s.tg.lengths, s.l), // (B*L, D) or (2B*L, D)
+// encode runs both towers with the parameters of p. It returns the states of image
+// tokens, of clean and of masked captions only if asked to.
+func (s *builder) encode(p encoders.Scope, c *encoders.Context, image, clean, masked bool) towers {
+	var x towers
+	vit, proj := p.In("image"), p.In("image_proj")
+	if image {
+		x.imageTokens = s.m.vit.Forward(vit, s.tg.images)    // (B*T, Dimage)
+		x.image = s.m.head.Forward(proj, x.imageTokens, s.t) // (B, C)
+	} else {
+		x.image = s.m.head.Forward(proj, s.m.vit.Class(vit, s.tg.images), 1) // (B, C)
 	}
-	clean := ops.StridedRows(x.textStates, 0, 1, s.b*s.l)            // (B*L, D)
-	x.image = m.head.Forward(p.In("image_proj"), x.imageTokens, s.t) // (B, C)
-	x.text = m.head.Forward(p.In("text_proj"), clean, s.l)           // (B, C)
+
+	text := func(in captions, at *encoders.Places) *gorgonia.Node {
+		return s.m.bert.Text(c, p.In("text"), in.ids, in.lengths, s.l, at)
+	}
+	proj = p.In("text_proj")
+	if clean {
+		in := s.tg.clean
+		if masked {
+			in = s.all
+		}
+		x.clean = text(in, nil)                                                   // (B*L, D) or (2B*L, D)
+		x.text = s.m.head.Forward(proj, ops.StridedRows(x.clean, 0, s.l, s.b), 1) // (B, C)
+		return x
+	}
+	x.text = s.m.head.Forward(proj, text(s.tg.clean, s.first()), 1) // (B, C)
+	if masked {
+		x.masked = text(s.tg.masked, nil) // (B*L, D)
+	}
 	return x
+}
+
+// first is the places of the first tokens of B texts.
+func (s *builder) first() *encoders.Places {
+	return &encoders.Places{Rows: s.fixedInts("first tokens", iota32(0, s.b, s.l)), Sequences: s.fixedInts("texts", iota32(0, s.b, 1))}
 }
 
 // add adds a loss to the total.
@@ -124,7 +157,7 @@ func (s *builder) add(name string, weight float64, loss *gorgonia.Node) {
 // within the batch.
 func (s *builder) contrast() objectives.Contrast {
 	itc := s.m.cfg.Objective.ITC
-	own := objectives.Positives{Labels: s.fixedInts("own columns", iota32(0, s.b))}
+	own := objectives.Positives{Labels: s.fixedInts("own columns", iota32(0, s.b, 1))}
 	var c objectives.Contrast
 	if s.m.cfg.Momentum.Enabled && itc.Weight > 0 {
 		c = s.momentumContrast(own)
@@ -168,60 +201,75 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 }
 
 // fuse runs the fusion layers over the rows of matching and of masked language
-// modelling, and adds both losses.
+// modelling, and adds both losses. Matching reads the first token of its rows, masked
+// language modelling the masked places.
 func (s *builder) fuse(c objectives.Contrast) {
-	var textRows, imageRows gorgonia.Nodes // which text and which image a row has
-	var labels *gorgonia.Node              // (3B) int32, of matching
+	tg, pairs := s.tg, 0
+	var p encoders.Pairs
+	var rows, texts gorgonia.Nodes // places that a loss reads
+	var labels *gorgonia.Node      // (3B) int32, of matching
+	in, states := tg.masked, s.online.masked
 	if s.itm {
-		tg := s.tg
+		pairs = 3 * s.b
+		in, states = tg.clean, s.online.clean
 		tg.noiseI2T, tg.noiseT2I = s.floats("noise i2t", s.b, s.b), s.floats("noise t2i", s.b, s.b)
 		negTexts, negImages := objectives.HardNegatives(c, tg.noiseI2T, tg.noiseT2I, tg.ids) // (B), (B)
-		batch := s.fixedInts("batch", iota32(0, s.b))
-		textRows = append(textRows, batch, batch, negTexts)
-		imageRows = append(imageRows, batch, negImages, batch)
+		batch := s.fixedInts("batch", iota32(0, s.b, 1))
+		textRows, imageRows := gorgonia.Nodes{batch, batch, negTexts}, gorgonia.Nodes{batch, negImages, batch}
+		if s.mlm {
+			in = s.all
+			textRows = append(textRows, s.fixedInts("masked texts", iota32(s.b, s.b, 1)))
+			imageRows = append(imageRows, batch)
+		}
+		p = encoders.Pairs{Texts: ops.ConcatInts(textRows...), Images: ops.ConcatInts(imageRows...)} // (R)
+		rows = append(rows, s.fixedInts("first tokens of pairs", iota32(0, pairs, s.l)))
+		texts = append(texts, s.fixedInts("pairs", iota32(0, pairs, 1)))
 		match := s.fixedInts("match", slices.Repeat([]int32{1}, s.b))
 		labels = objectives.MatchingLabels(match, negImages, negTexts)
 	}
 	if s.mlm {
-		textRows = append(textRows, s.fixedInts("masked texts", iota32(s.b, s.b)))
-		imageRows = append(imageRows, s.fixedInts("images of masked texts", iota32(0, s.b)))
+		tg.places = s.placesInput("mask")
+		rows, texts = append(rows, tg.places.Rows), append(texts, tg.places.Sequences)
 	}
-	if len(textRows) == 0 {
+	if len(rows) == 0 {
 		return
 	}
-	rows := ops.ConcatInts(textRows...)                 // (R)
-	x := ops.GatherRows(s.online.textStates, rows, s.l) // (R*L, D)
-	lengths := ops.GatherInts(s.tg.lengths, rows)       // (R)
-	fused := s.m.bert.Fusion(s.student, s.on.In("text"), x, lengths, s.online.imageTokens, ops.ConcatInts(imageRows...), s.l, s.t)
+	at := &encoders.Places{Rows: ops.ConcatInts(rows...), Sequences: ops.ConcatInts(texts...)}
+	fused := s.m.bert.Fusion(s.student, s.on.In("text"), states, in.lengths, s.online.imageTokens, p, at, s.l, s.t) // (3B+M, D)
 	if s.itm {
-		s.matching(ops.StridedRows(fused, 0, 1, 3*s.b*s.l), labels)
+		s.matching(ops.StridedRows(fused, 0, 1, pairs), labels)
 	}
 	if s.mlm {
-		s.masked(fused)
+		s.masked(ops.StridedRows(fused, pairs, 1, tg.maskRows))
 	}
 }
 
-// matching adds the loss of image-text matching for its fused pairs (3B*L, D).
+// placesInput is an input of M places.
+func (s *builder) placesInput(name string) *encoders.Places {
+	return &encoders.Places{Rows: s.ints(name+" places", s.tg.maskRows), Sequences: s.ints(name+" texts", s.tg.maskRows)}
+}
+
+// matching adds the loss of image-text matching for the first tokens (3B, D) of its
+// fused pairs.
 func (s *builder) matching(pairs, labels *gorgonia.Node) {
-	logits := encoders.Classifier{Classes: 2}.Forward(s.on.In("itm_head"), pairs, s.l) // (3B, 2)
+	logits := encoders.Classifier{Classes: 2}.Forward(s.on.In("itm_head"), pairs, 1) // (3B, 2)
 	s.add("itm", s.m.cfg.Objective.ITM.Weight, objectives.Matching(logits, labels))
 	s.tg.parts = append(s.tg.parts, namedNode{"itm_accuracy", ops.Accuracy(logits, labels), true})
 }
 
-// masked adds the loss of masked language modelling for fused rows whose last B
-// texts are the masked captions.
+// masked adds the loss of masked language modelling for the fused states at the masked
+// places (M, D).
 func (s *builder) masked(fused *gorgonia.Node) {
 	tg, bert := s.tg, s.m.bert
-	tg.places, tg.labels = s.ints("mask places", tg.maskRows), s.ints("mask labels", tg.maskRows)
-	logits := bert.MLMHead(s.on.In("text"), ops.GatherRows(fused, tg.places, 1)) // (M, V)
+	tg.labels = s.ints("mask labels", tg.maskRows)
+	logits := bert.MLMHead(s.on.In("text"), fused) // (M, V)
 	var teacher, alpha *gorgonia.Node
-	if s.soft {
+	if s.softMLM {
 		alpha = tg.alpha
-		tg.teacherPlaces = s.ints("teacher mask places", tg.maskRows)
-		x := ops.StridedRows(s.momentum.textStates, s.b*s.l, 1, s.b*s.l)                       // (B*L, D)
-		lengths := ops.GatherInts(tg.lengths, s.fixedInts("masked lengths", iota32(s.b, s.b))) // (B)
-		x = bert.Fusion(s.teacher, s.mom.In("text"), x, lengths, s.momentum.imageTokens, nil, s.l, s.t)
-		teacher = bert.MLMHead(s.mom.In("text"), ops.GatherRows(x, tg.teacherPlaces, 1)) // (M, V)
+		tg.teacherPlaces = s.placesInput("teacher mask")
+		x := bert.Fusion(s.teacher, s.mom.In("text"), s.momentum.masked, tg.masked.lengths, s.momentum.imageTokens,
+			encoders.Pairs{}, tg.teacherPlaces, s.l, s.t) // (M, D)
+		teacher = bert.MLMHead(s.mom.In("text"), x) // (M, V)
 	}
 	s.add("mlm", s.m.cfg.Objective.MLM.Weight, objectives.MaskedLM(logits, teacher, tg.labels, alpha))
 }
@@ -233,11 +281,11 @@ func (s *builder) fixedInts(name string, values []int32) *gorgonia.Node {
 	return n
 }
 
-// iota32 returns n integers from start.
-func iota32(start, n int) []int32 {
+// iota32 returns n integers from start on, step apart.
+func iota32(start, n, step int) []int32 {
 	out := make([]int32, n)
 	for i := range out {
-		out[i] = int32(start + i)
+		out[i] = int32(start + i*step)
 	}
 	return out
 }

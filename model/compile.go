@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 )
@@ -109,8 +110,21 @@ func (s *builder) bindInputs() error {
 	for n, values := range s.fixed {
 		set(n, values)
 	}
+	places := func(p *encoders.Places) placesHost {
+		if p == nil {
+			return placesHost{}
+		}
+		return placesHost{ints(p.Rows), ints(p.Sequences)}
+	}
 	h.text, h.lengths = ints(tg.text), ints(tg.lengths)
-	h.places, h.teacherPlaces = ints(tg.places), ints(tg.teacherPlaces)
+	n, b := tg.batch*tg.tokens, tg.batch
+	set(tg.clean.ids, h.text[:n])
+	set(tg.clean.lengths, h.lengths[:b])
+	if tg.maskRows > 0 {
+		set(tg.masked.ids, h.text[n:])
+		set(tg.masked.lengths, h.lengths[b:])
+	}
+	h.places, h.teacherPlaces = places(tg.places), places(tg.teacherPlaces)
 	h.noiseI2T, h.noiseT2I = floats(tg.noiseI2T), floats(tg.noiseT2I)
 	h.colIDs = ints(tg.colIDs)
 	set(tg.alpha, h.alpha[:])

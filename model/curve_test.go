@@ -16,15 +16,21 @@ type curveStep struct {
 	Parts map[string]float64 `json:"parts"`
 }
 
-// TestGoldenCurve runs five steps with dropout, queue, teacher and all losses and
-// compares every number with testdata/curve.json, which this test wrote at an earlier
-// revision (go test ./model -run GoldenCurve -update). The numbers agree to 1e-5 on
-// any processor; with GOLDEN_EXACT=1 they must be the same bits, which is what a
+// TestGoldenCurve runs five steps with queue, teacher and all losses, without and with
+// dropout, and compares every number with testdata/curve*.json, which this test wrote
+// at an earlier revision (go test ./model -run GoldenCurve -update). The curve without
+// dropout is older than the layers that compute only what is read, which therefore
+// change nothing but which dropout masks are drawn. The numbers agree to 1e-5 on any
+// processor; with GOLDEN_EXACT=1 they must be the same bits, which is what a
 // refactoring on one machine must keep.
 func TestGoldenCurve(t *testing.T) {
-	const file = "testdata/curve.json"
+	t.Run("plain", func(t *testing.T) { goldenCurve(t, 0, "testdata/curve_plain.json") })
+	t.Run("dropout", func(t *testing.T) { goldenCurve(t, 0.1, "testdata/curve.json") })
+}
+
+func goldenCurve(t *testing.T, dropout float64, file string) {
 	cfg := tinyConfig()
-	cfg.Model.Text.Dropout = 0.1
+	cfg.Model.Text.Dropout = dropout
 	cfg.Queue.Size = 6
 	m := build(t, cfg, "plain", 1)
 	var got []curveStep

@@ -158,7 +158,7 @@ func (m *ALBEF) textGraph(n int) (g *textGraph, err error) {
 	b := m.newGraph()
 	on := encoders.NewScope(b.params)
 	g = &textGraph{ids: b.ints("text", n*l), lengths: b.ints("lengths", n)}
-	g.states = m.bert.Text(&encoders.Context{}, on.In("text"), g.ids, g.lengths, l)
+	g.states = m.bert.Text(&encoders.Context{}, on.In("text"), g.ids, g.lengths, l, nil)
 	g.pooled = m.head.Forward(on.In("text_proj"), g.states, l)
 	if g.machine, err = m.compileEval(b, g.states, g.pooled); err != nil {
 		return nil, err
@@ -182,9 +182,17 @@ func (m *ALBEF) pairGraph(n, k int) (g *pairGraph, err error) {
 		states: b.floats("text states", n*l, m.bert.Width), lengths: b.ints("lengths", n),
 		images: b.floats("image states", k*t, m.vit.Width), index: b.ints("image of pair", n),
 	}
-	fused := m.bert.Fusion(&encoders.Context{}, on.In("text"), g.states, g.lengths, g.images, g.index, l, t)
-	g.logits = encoders.Classifier{Classes: 2}.Forward(on.In("itm_head"), fused, l)
+	first := &encoders.Places{Rows: b.ints("first tokens", n), Sequences: b.ints("pairs", n)}
+	fused := m.bert.Fusion(&encoders.Context{}, on.In("text"), g.states, g.lengths, g.images,
+		encoders.Pairs{Images: g.index}, first, l, t) // (n, D)
+	g.logits = encoders.Classifier{Classes: 2}.Forward(on.In("itm_head"), fused, 1)
 	if g.machine, err = m.compileEval(b, g.logits); err != nil {
+		return nil, err
+	}
+	if err := g.machine.SetInput(first.Rows, iota32(0, n, l)); err != nil {
+		return nil, err
+	}
+	if err := g.machine.SetInput(first.Sequences, iota32(0, n, 1)); err != nil {
 		return nil, err
 	}
 	m.eval.pairs[[2]int{n, k}] = g

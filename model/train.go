@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
 	"gorgonia.org/gorgonia"
@@ -14,16 +15,21 @@ type trainGraph struct {
 	batch, tokens, maskRows int
 	machine                 *exec.Machine
 
-	images, ids, alpha, cols, key        *gorgonia.Node
-	text, lengths, places, teacherPlaces *gorgonia.Node
-	labels, colIDs, noiseI2T, noiseT2I   *gorgonia.Node
-	imageQueue, textQueue                *gorgonia.Node
-	loss, imageM, textM                  *gorgonia.Node
-	parts                                []namedNode
-	host                                 trainHost
-	result                               Result
-	learnable                            map[string]bool
+	images, ids, alpha, cols, key      *gorgonia.Node
+	text, lengths                      *gorgonia.Node // clean captions, then masked ones
+	clean, masked                      captions       // the same memory apart
+	places, teacherPlaces              *encoders.Places
+	labels, colIDs, noiseI2T, noiseT2I *gorgonia.Node
+	imageQueue, textQueue              *gorgonia.Node
+	loss, imageM, textM                *gorgonia.Node
+	parts                              []namedNode
+	host                               trainHost
+	result                             Result
+	learnable                          map[string]bool
 }
+
+// captions is token ids (N*L) and lengths (N), int32.
+type captions struct{ ids, lengths *gorgonia.Node }
 
 type namedNode struct {
 	name    string
@@ -33,11 +39,27 @@ type namedNode struct {
 
 // trainHost is the host memory that inputs are bound to.
 type trainHost struct {
-	text, lengths, places, teacherPlaces, colIDs []int32
-	noiseI2T, noiseT2I                           []float32
-	alpha                                        [1]float32
-	cols                                         [1]int32
-	key                                          [2]int32
+	text, lengths, colIDs []int32
+	places, teacherPlaces placesHost
+	noiseI2T, noiseT2I    []float32
+	alpha                 [1]float32
+	cols                  [1]int32
+	key                   [2]int32
+}
+
+// placesHost is the memory of places.
+type placesHost struct{ rows, texts []int32 }
+
+// set fills in the places of texts of l tokens, first texts further on; nothing where
+// the step has no such input.
+func (h placesHost) set(places []int32, first, l int) {
+	if h.rows == nil {
+		return
+	}
+	for i, p := range places {
+		h.rows[i] = p + int32(first*l)
+		h.texts[i] = p/int32(l) + int32(first)
+	}
 }
 
 // Forward runs one training step up to the gradients: losses, gradients of every
@@ -95,14 +117,12 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 		}
 		copy(h.text[n:], b.Masked)
 		copy(h.lengths[tg.batch:], b.Lengths)
-		first := 0 // fused rows before the masked ones
+		first := 0 // fused texts before the masked ones
 		if tg.noiseI2T != nil {
-			first = 3 * n
+			first = 3 * tg.batch
 		}
-		for i, p := range b.MaskPlaces {
-			h.places[i] = int32(first) + p
-		}
-		copy(h.teacherPlaces, b.MaskPlaces)
+		h.places.set(b.MaskPlaces, first, l)
+		h.teacherPlaces.set(b.MaskPlaces, 0, l)
 		if err := tg.machine.SetInput(tg.labels, b.MaskLabels); err != nil {
 			return err
 		}
