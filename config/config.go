@@ -74,10 +74,11 @@ type Scenes struct {
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system"` // albef
+	System string `toml:"system"` // albef (both towers from pixels and words) | heads (MLPs over stored features, trained through package model)
 	Image  Image  `toml:"image"`
 	Text   Text   `toml:"text"`
 	Head   Head   `toml:"head"`
+	Heads  Heads  `toml:"heads"`
 }
 
 // Image is the vision transformer.
@@ -104,6 +105,16 @@ type Text struct {
 // Head projects both towers into the shared space.
 type Head struct {
 	Dim int `toml:"dim"` // width of the shared space
+}
+
+// Heads is the pair of MLPs of model.system = "heads", each from the features of its
+// modality through one hidden layer to model.head.dim.
+type Heads struct {
+	InImage    int     `toml:"in_image"`   // width of the image features
+	InText     int     `toml:"in_text"`    // width of the text features
+	Hidden     int     `toml:"hidden"`     // width of the hidden layer
+	Dropout    float64 `toml:"dropout"`    // of the hidden layer
+	Activation string  `toml:"activation"` // gelu | relu
 }
 
 // Momentum is the EMA teacher.

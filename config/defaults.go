@@ -5,7 +5,8 @@ package config
 // layers), on the built-in scenes. The values are those of the reference code
 // (configs/Pretrain.yaml and models/model_pretrain.py of salesforce/ALBEF),
 // except for the batch size, which is that of one of its eight devices, and for
-// the checkpoint and logging intervals, which the reference leaves open.
+// the checkpoint and logging intervals, which the reference leaves open. Those of
+// model.heads are the best ones of GeRA's table 1.
 //
 // The reference starts from pre-trained towers. A run from random weights
 // should also set objective.itc.in_batch_weight, queue.start_steps and
@@ -34,6 +35,7 @@ func Default() Config {
 			Image:  Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12},
 			Text:   Text{Layers: 6, FusionLayers: 6, Width: 768, Heads: 12, Positions: 512, Dropout: 0.1},
 			Head:   Head{Dim: 256},
+			Heads:  Heads{InImage: 768, InText: 768, Hidden: 8000, Dropout: 0.3, Activation: "gelu"},
 		},
 		Momentum: Momentum{Enabled: true, M: 0.995, Dropout: true},
 		Queue:    Queue{Size: 65536},

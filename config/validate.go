@@ -131,7 +131,7 @@ func (k *checker) scenes(s Scenes) {
 }
 
 func (k *checker) model(c Config) {
-	k.oneOf("model.system", "albef")
+	k.oneOf("model.system", "albef", "heads")
 	k.positive("model.image.size", "model.image.patch", "model.image.depth", "model.image.width", "model.image.heads",
 		"model.text.layers", "model.text.width", "model.text.heads", "model.text.positions", "model.head.dim")
 	k.notNegative("model.image.mlp", "model.text.mlp", "model.text.fusion_layers")
@@ -143,6 +143,22 @@ func (k *checker) model(c Config) {
 	k.require("model.text.fusion_layers", !fuses || t.FusionLayers > 0, "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
 	k.belowOne("model.text.dropout")
+	k.positive("model.heads.in_image", "model.heads.in_text", "model.heads.hidden")
+	k.belowOne("model.heads.dropout")
+	k.oneOf("model.heads.activation", "gelu", "relu")
+	if c.Model.System == "heads" {
+		k.heads(c)
+	}
+}
+
+// heads requires what alignment heads are trained with: contrast within the batch and
+// nothing that needs a teacher or tokens.
+func (k *checker) heads(c Config) {
+	const hint = `model.system "heads" has contrast within the batch alone, objective.itc.in_batch_weight`
+	k.require("momentum.enabled", !c.Momentum.Enabled, "must be false", hint)
+	for _, p := range []string{"objective.itc.weight", "objective.itm.weight", "objective.mlm.weight"} {
+		k.require(p, k.number(p) == 0, "must be 0", hint)
+	}
 }
 
 func (k *checker) momentum(c Config) {

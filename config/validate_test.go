@@ -52,7 +52,16 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.MinObjects, c.Data.Scenes.MaxObjects = 3, 2 }, "data.scenes.max_objects: must be at least data.scenes.min_objects (got 2)"},
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
-		{func(c *Config) { c.Model.System = "clip" }, `model.system: must be one of albef (got "clip")`},
+		{func(c *Config) { c.Model.System = "clip" }, `model.system: must be one of albef, heads (got "clip")`},
+		{func(c *Config) { c.Model.Heads.InImage = 0 }, "model.heads.in_image: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be > 0 (got -1)"},
+		{func(c *Config) { c.Model.Heads.Hidden = 0 }, "model.heads.hidden: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Heads.Dropout = 1 }, "model.heads.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { c.Model.Heads.Activation = "tanh" }, `model.heads.activation: must be one of gelu, relu (got "tanh")`},
+		{func(c *Config) { *c = headsConfig(); c.Momentum.Enabled = true },
+			`momentum.enabled: must be false (got true); model.system "heads" has contrast within the batch alone, objective.itc.in_batch_weight`},
+		{func(c *Config) { *c = headsConfig(); c.Objective.MLM.Weight = 1 },
+			`objective.mlm.weight: must be 0 (got 1); model.system "heads" has contrast within the batch alone, objective.itc.in_batch_weight`},
 		{func(c *Config) { c.Model.Image.Depth = 0 }, "model.image.depth: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.Patch = 0 }, "model.image.patch: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.Heads = 0 }, "model.image.heads: must be > 0 (got 0)"},
@@ -132,6 +141,21 @@ func TestValidateMessages(t *testing.T) {
 		} else if err.Error() != r.want {
 			t.Errorf("got  %s\nwant %s", err, r.want)
 		}
+	}
+}
+
+// headsConfig is a valid configuration of alignment heads.
+func headsConfig() Config {
+	c := Default()
+	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "heads", false, 0, 0
+	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
+	return c
+}
+
+func TestValidateAcceptsHeads(t *testing.T) {
+	if err := headsConfig().Validate(); err != nil {
+		t.Error(err)
 	}
 }
 
