@@ -97,6 +97,11 @@ func expDiffVec(dst *float32, x *float32, y *float32, n int, shiftX float32, a f
 //go:noescape
 func geluVec(dst *float32, x *float32, n int)
 
+// biasGELUVec sets x += bias, dst = x * Phi(x).
+//
+//go:noescape
+func biasGELUVec(x *float32, dst *float32, bias *float32, n int)
+
 // geluGradVec sets dst = dy * (Phi(x) + x*phi(x)).
 //
 //go:noescape

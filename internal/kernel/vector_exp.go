@@ -108,6 +108,22 @@ func GELU(dst, x []float32) {
 	geluVec(at(dst, n), at(x, n), n)
 }
 
+// BiasGELU adds bias to each row of pre, which is rows x len(bias), and sets out to
+// GELU of the sums, in one pass: what is left to do after a product that could not
+// do it itself. out has at least the length of pre and must not overlap it.
+func BiasGELU(pre, out, bias []float32) {
+	n := len(bias)
+	checkRows(pre, n)
+	if !hasAVX2FMA {
+		plainBiasGELU(pre, out, bias)
+		return
+	}
+	_ = at(out, len(pre))
+	for i := 0; i < len(pre); i += n {
+		biasGELUVec(at(pre[i:], n), at(out[i:], n), unsafe.SliceData(bias), n)
+	}
+}
+
 // GELUGrad sets dst = dy * (Phi(x) + x*phi(x)), the derivative of GELU, with an
 // absolute error of the factor below 2e-7.
 func GELUGrad(dst, x, dy []float32) {

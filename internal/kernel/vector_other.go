@@ -45,6 +45,8 @@ func expDiffVec(dst, x, y *float32, n int, shiftX, a, shiftY, b float32) { panic
 
 func geluVec(dst, x *float32, n int) { panic(noVectors) }
 
+func biasGELUVec(x, dst, bias *float32, n int) { panic(noVectors) }
+
 func geluGradVec(dst, x, dy *float32, n int) { panic(noVectors) }
 
 func sumSqDevVec(x *float32, n int, mean float64) float64 { panic(noVectors) }

@@ -148,6 +148,15 @@ func plainGELU(dst, x []float32) {
 	}
 }
 
+func plainBiasGELU(pre, out, bias []float32) {
+	n := len(bias)
+	for i := 0; i < len(pre); i += n {
+		row := pre[i : i+n]
+		plainAdd(row, row, bias)
+		plainGELU(out[i:i+n], row)
+	}
+}
+
 func plainGELUGrad(dst, x, dy []float32) {
 	for i, v := range x[:len(dst)] {
 		w := math.Max(-tailEnd, math.Min(float64(v), tailEnd))

@@ -36,7 +36,17 @@ func (b *body) normalTail(x reg.VecVirtual) (a, e, tail reg.VecVirtual) {
 	return a, e, p
 }
 
-// gelu writes x*Phi(x) and its gradient.
+// gelu returns x*Phi(x) as max(x, 0) - |x| (1 - Phi(|x|)), which is exact for large
+// |x|.
+func (b *body) gelu(x reg.VecVirtual) reg.VecVirtual {
+	a, _, tail := b.normalTail(x)
+	y := b.zero()
+	VMAXPS(x, y, y)
+	VFNMADD231PS(tail, a, y)
+	return y
+}
+
+// gelu writes x*Phi(x), alone and behind a bias, and its gradient.
 func gelu() {
 	load := func(b *body) {
 		b.expConstants(false)
@@ -49,13 +59,18 @@ func gelu() {
 		dst, xp := pointer("dst"), pointer("x")
 		load(b)
 		b.each(pointer("n"), 1, func(s step) {
+			s.store(b.gelu(s.load(xp)), dst)
+		})
+		b.done()
+	})
+	kernel("biasGELUVec", "func(x, dst, bias *float32, n int)", "sets x += bias, dst = x * Phi(x).", func(b *body) {
+		xp, dst, bias := pointer("x"), pointer("dst"), pointer("bias")
+		load(b)
+		b.each(pointer("n"), 1, func(s step) {
 			x := s.load(xp)
-			// max(x, 0) - |x| (1 - Phi(|x|)), which is exact for large |x|.
-			a, _, tail := b.normalTail(x)
-			y := b.zero()
-			VMAXPS(x, y, y)
-			VFNMADD231PS(tail, a, y)
-			s.store(y, dst)
+			VADDPS(s.load(bias), x, x)
+			s.store(x, xp)
+			s.store(b.gelu(x), dst)
 		})
 		b.done()
 	})
