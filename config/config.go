@@ -220,7 +220,8 @@ type Eval struct {
 type Compute struct {
 	Backend   string `toml:"backend"`   // auto (the fastest found) | onednn | openblas | mkl | builtin (assembly) | plain (Go)
 	Threads   int    `toml:"threads"`   // 0: all processors
-	Precision string `toml:"precision"` // fp32
+	Precision string `toml:"precision"` // of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics and losses stay float32). bf16 is faster on processors with AVX-512-BF16 or AMX
+	Recompute bool   `toml:"recompute"` // compute the activations of every transformer block again in the backward pass instead of keeping them: less memory, about a third more time
 	CheckNaN  bool   `toml:"check_nan"` // name the first op that makes a NaN (slow)
 }
 

@@ -238,7 +238,7 @@ func (k *checker) eval(c Config) {
 func (k *checker) compute(c Compute) {
 	k.oneOf("compute.backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
 	k.notNegative("compute.threads")
-	k.oneOf("compute.precision", "fp32")
+	k.oneOf("compute.precision", "fp32", "bf16")
 }
 
 // units checks the quantities that can be given in one of several units.

@@ -130,7 +130,7 @@ func TestValidateMessages(t *testing.T) {
 
 		{func(c *Config) { c.Compute.Backend = "cuda" }, `compute.backend: must be one of auto, onednn, openblas, mkl, builtin, plain (got "cuda")`},
 		{func(c *Config) { c.Compute.Threads = -1 }, "compute.threads: must be >= 0 (got -1)"},
-		{func(c *Config) { c.Compute.Precision = "bf16" }, `compute.precision: must be one of fp32 (got "bf16")`},
+		{func(c *Config) { c.Compute.Precision = "fp16" }, `compute.precision: must be one of fp32, bf16 (got "fp16")`},
 	}
 	for _, r := range rows {
 		c := Default()

@@ -23,10 +23,16 @@ func LinearPart(x, w, b *gorgonia.Node, from, n int) *gorgonia.Node {
 	return linear{from: from, n: n}.apply(x, w, b)
 }
 
+// LinearGELU is GELU(Linear(x, w, b)) in one pass: the activation is computed while a
+// part of the product is still in the cache. b may be nil.
+func LinearGELU(x, w, b *gorgonia.Node) *gorgonia.Node { return linear{gelu: true}.apply(x, w, b) }
+
 // linear describes a linear op: all rows of w, or the n rows that begin at from.
 type linear struct {
 	from, n int
 	bias    bool
+	// gelu applies GELU. What it is applied to is the op's auxiliary result.
+	gelu bool
 }
 
 func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
@@ -38,7 +44,9 @@ func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
 	return apply(l.forward(), in...)
 }
 
-func (l linear) args() string { return fmt.Sprintf("bias=%t from=%d n=%d", l.bias, l.from, l.n) }
+func (l linear) args() string {
+	return fmt.Sprintf("bias=%t from=%d n=%d gelu=%t", l.bias, l.from, l.n, l.gelu)
+}
 
 // rows returns how many rows of w take part.
 func (l linear) rows(w tensor.Shape) int {
@@ -72,24 +80,33 @@ func (l linear) forward() *op {
 	if l.bias {
 		o.diff = append(o.diff, true)
 	}
+	if l.gelu {
+		o.kind = "linear gelu"
+		o.aux = func(in []tensor.Shape) []exec.AuxSpec {
+			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0], l.rows(in[1])}}}
+		}
+	}
 	o.flops = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
-		rows, inner, cols := c.In[0].Dim(0), c.In[0].Dim(1), l.rows(c.In[1].Shape)
-		var addBias func(worker, lo, hi int)
-		if l.bias {
-			addBias = func(_, lo, hi int) {
-				kernel.AddRows(c.Out.F32[lo*cols:hi*cols], c.In[2].F32[l.from:l.from+cols])
-			}
-		}
+		inner := c.In[0].Dim(1)
+		p := newProduct(c, false, true)
+		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
 		return func() error {
-			c.Engine.Gemm(false, true, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32[l.from*inner:], inner, 0, c.Out.F32, cols)
+			p.A, p.B, p.C = operand(c, 0, 0, inner), operand(c, 1, l.from*inner, inner), c.Out.F32
 			if l.bias {
-				c.Engine.For(rows, grainRows(cols), addBias)
+				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}
+			if l.gelu {
+				p.C, p.GELU = c.Aux[0].F32, c.Out.F32
+			}
+			c.Engine.Multiply(p)
 			return nil
 		}, nil
 	}
-	o.grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+	o.grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		if l.gelu {
+			dy = apply(geluGradAux(), out, dy)
+		}
 		total := in[1].Shape()[0]
 		grads := gorgonia.Nodes{
 			apply(l.gradX(), dy, in[1]),
@@ -112,9 +129,11 @@ func (l linear) gradX() *op {
 		},
 		flops: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			rows, inner, cols := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
+			p := newProduct(c, false, false)
+			p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
 			return func() error {
-				c.Engine.Gemm(false, false, rows, cols, inner, 1, c.In[0].F32, inner, c.In[1].F32[l.from*cols:], cols, 0, c.Out.F32, cols)
+				p.A, p.B, p.C = operand(c, 0, 0, p.K), operand(c, 1, l.from*p.N, p.N), c.Out.F32
+				c.Engine.Multiply(p)
 				return nil
 			}, nil
 		},
@@ -131,12 +150,34 @@ func (l linear) gradW(total int) *op {
 		},
 		flops: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			rows, out, in := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
-			first, end := l.from*in, (l.from+out)*in
+			p := newProduct(c, true, false)
+			p.M, p.N, p.K, p.LDC = c.In[0].Dim(1), c.In[1].Dim(1), c.In[0].Dim(0), c.In[1].Dim(1)
+			first, end := l.from*p.N, (l.from+p.M)*p.N
 			return func() error {
 				clear(c.Out.F32[:first])
 				clear(c.Out.F32[end:])
-				c.Engine.Gemm(true, false, out, in, rows, 1, c.In[0].F32, out, c.In[1].F32, in, 0, c.Out.F32[first:end], in)
+				p.A, p.B, p.C = operand(c, 0, 0, p.M), operand(c, 1, 0, p.N), c.Out.F32[first:end]
+				c.Engine.Multiply(p)
+				return nil
+			}, nil
+		},
+	}
+}
+
+// geluGradAux returns the gradient of what a linear gelu op applied GELU to, for its
+// output, with which that comes, and dy.
+func geluGradAux() *op {
+	return &op{
+		kind: "gelu dx", args: "aux", diff: []bool{false, false}, inPlace: []int{1},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return in[0].Clone(), need(in[0].Eq(in[1]), "x and dy must have one shape")
+		},
+		prepare: func(c *exec.Call) (exec.Step, error) {
+			body := func(_, lo, hi int) {
+				kernel.GELUGrad(c.Out.F32[lo:hi], c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi])
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), geluGrain, body)
 				return nil
 			}, nil
 		},

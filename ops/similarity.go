@@ -87,6 +87,8 @@ func (s *similarity) forward() *op {
 	}
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		b, width, n, total := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0), c.Out.Dim(1)
+		p := newProduct(c, false, true)
+		p.M, p.K, p.LDC = b, width, total
 		clearFrom := 0
 		body := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
@@ -98,10 +100,11 @@ func (s *similarity) forward() *op {
 			if err != nil {
 				return err
 			}
-			f, out := c.In[0].F32, c.Out.F32
-			c.Engine.Gemm(false, true, b, k, width, 1, f, width, c.In[1].F32, width, 0, out, total)
+			p.N, p.A, p.B, p.C = k, operand(c, 0, 0, width), operand(c, 1, 0, width), c.Out.F32
+			c.Engine.Multiply(p)
 			if q > 0 {
-				c.Engine.Gemm(false, true, b, q, width, 1, f, width, c.In[s.queue].F32, width, 0, out[n:], total)
+				p.N, p.B, p.C = q, operand(c, s.queue, 0, width), c.Out.F32[n:]
+				c.Engine.Multiply(p)
 			}
 			if clearFrom = k + q; clearFrom < total {
 				c.Engine.For(b, grainRows(total-clearFrom), body)
@@ -135,15 +138,18 @@ func (s *similarity) gradF() *op {
 	o.flops = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		b, total, n, width := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0), c.In[1].Dim(1)
+		p := newProduct(c, false, false)
+		p.M, p.N, p.LDC = b, width, width
 		return func() error {
 			k, q, err := s.columns(c, n, total-n)
 			if err != nil {
 				return err
 			}
-			dy, out := c.In[0].F32, c.Out.F32
-			c.Engine.Gemm(false, false, b, width, k, 1, dy, total, c.In[1].F32, width, 0, out, width)
+			p.K, p.Beta, p.A, p.B, p.C = k, 0, operand(c, 0, 0, total), operand(c, 1, 0, width), c.Out.F32
+			c.Engine.Multiply(p)
 			if q > 0 {
-				c.Engine.Gemm(false, false, b, width, q, 1, dy[n:], total, c.In[s.queue].F32, width, 1, out, width)
+				p.K, p.Beta, p.A, p.B = q, 1, operand(c, 0, n, total), operand(c, s.queue, 0, width)
+				c.Engine.Multiply(p)
 			}
 			return nil
 		}, nil
@@ -160,12 +166,15 @@ func (s *similarity) gradKeys(n int) *op {
 	o.flops = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(n) * int64(in[0][1]) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		b, width, total := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
+		p := newProduct(c, true, false)
+		p.N, p.K, p.LDC = width, b, width
 		return func() error {
 			k, _, err := s.columns(c, n, total-n)
 			if err != nil {
 				return err
 			}
-			c.Engine.Gemm(true, false, k, width, b, 1, c.In[1].F32, total, c.In[0].F32, width, 0, c.Out.F32, width)
+			p.M, p.A, p.B, p.C = k, operand(c, 1, 0, total), operand(c, 0, 0, width), c.Out.F32
+			c.Engine.Multiply(p)
 			clear(c.Out.F32[k*width:])
 			return nil
 		}, nil

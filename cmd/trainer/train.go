@@ -204,7 +204,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 
 // newEngine starts the kernels that a configuration asks for.
 func newEngine(cfg config.Config) (*kernel.Engine, error) {
-	return kernel.New(kernel.Options{Backend: cfg.Compute.Backend, Threads: cfg.Compute.Threads})
+	return kernel.New(kernel.Options{Backend: cfg.Compute.Backend, Threads: cfg.Compute.Threads, Precision: cfg.Compute.Precision})
 }
 
 // initFrom copies the parameters of init.checkpoint into a fresh model.

@@ -1,0 +1,22 @@
+package ops
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// newProduct returns a product in the precision of the call's engine. Ops make it when
+// they are prepared and fill in the operands in every step.
+func newProduct(c *exec.Call, transA, transB bool) *kernel.Product {
+	return &kernel.Product{TransA: transA, TransB: transB, Alpha: 1, BF16: c.Engine.BF16()}
+}
+
+// operand returns operand i of a call as a matrix with rows of ld values that begins
+// at value from: its bfloat16 copy where there is one and the engine multiplies in
+// bfloat16.
+func operand(c *exec.Call, i, from, ld int) kernel.Matrix {
+	if b := c.In[i].BF16; b != nil && c.Engine.BF16() {
+		return kernel.Matrix{BF16: b[from:], LD: ld}
+	}
+	return kernel.Matrix{F32: c.In[i].F32[from:], LD: ld}
+}
