@@ -82,22 +82,35 @@ func (m *ALBEF) Queue() *Queue { return m.queue }
 const temperatureName = "temperature"
 
 // Temperature returns the contrast's temperature.
-func (m *ALBEF) Temperature() float64 {
-	q, ok := m.params.Get(temperatureName)
-	if !ok {
-		return 0
-	}
-	return float64(m.params.Value(q)[0])
-}
+func (m *ALBEF) Temperature() float64 { return temperature(m.params) }
 
 // ClampTemperature keeps the temperature in its range; the reference does so at the
 // start of each forward pass (1.3.4).
-func (m *ALBEF) ClampTemperature() {
-	if q, ok := m.params.Get(temperatureName); ok {
-		v := m.params.Value(q)
-		itc := m.cfg.Objective.ITC
-		v[0] = min(max(v[0], float32(itc.TemperatureMin)), float32(itc.TemperatureMax))
+func (m *ALBEF) ClampTemperature() { clampTemperature(m.params, m.cfg.Objective.ITC) }
+
+// temperature returns the value of the temperature, 0 where the model has none.
+func temperature(p *Params) float64 {
+	q, ok := p.Get(temperatureName)
+	if !ok {
+		return 0
 	}
+	return float64(p.Value(q)[0])
+}
+
+// clampTemperature keeps the temperature in the range of c.
+func clampTemperature(p *Params, c config.ITC) {
+	if q, ok := p.Get(temperatureName); ok {
+		v := p.Value(q)
+		v[0] = min(max(v[0], float32(c.TemperatureMin)), float32(c.TemperatureMax))
+	}
+}
+
+// frozenTemperature returns the temperature's name where it is not trained.
+func frozenTemperature(c config.Config) string {
+	if c.Objective.ITC.LearnTemperature {
+		return ""
+	}
+	return temperatureName
 }
 
 // UpdateMomentum moves every twin towards its parameter:
@@ -117,9 +130,12 @@ type graph struct {
 	twins  *binding // momentum
 }
 
-func (m *ALBEF) newGraph() *graph {
+func (m *ALBEF) newGraph() *graph { return newGraph(m.params) }
+
+// newGraph starts a graph whose parameters are those of p.
+func newGraph(p *Params) *graph {
 	g := gorgonia.NewGraph()
-	return &graph{g: g, params: m.params.bind(g, false), twins: m.params.bind(g, true)}
+	return &graph{g: g, params: p.bind(g, false), twins: p.bind(g, true)}
 }
 
 func (b *graph) floats(name string, shape ...int) *gorgonia.Node {

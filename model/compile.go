@@ -8,46 +8,97 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// compile differentiates the loss, compiles the graph and binds all inputs.
-func (s *builder) compile() error {
-	m, tg := s.m, s.tg
-	m.params.seal()
-	tg.learnable = map[string]bool{}
-	reached := gradientReaches(s.g, tg.loss)
+// outcome is what a compiled training step of any system reports.
+type outcome struct {
+	machine   *exec.Machine
+	loss      *gorgonia.Node
+	parts     []namedNode
+	result    Result
+	learnable map[string]bool
+}
+
+// compile differentiates the loss and compiles the graph with the further outputs,
+// writing gradients to their place in the store, and binds the parameters. It is the
+// first compilation that fixes the set of parameters. frozen names a parameter that is
+// not trained although the loss depends on it, or is empty.
+func (o *outcome) compile(b *graph, frozen string, c exec.Config) error {
+	store := b.params.params
+	store.seal()
+	o.learnable = map[string]bool{}
+	reached := gradientReaches(b.g, o.loss)
 	var wrt gorgonia.Nodes
 	var mem [][]float32
-	s.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
-		if !reached[n.ID()] || q.Name == temperatureName && !m.cfg.Objective.ITC.LearnTemperature {
+	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
+		if !reached[n.ID()] || q.Name == frozen {
 			return
 		}
-		tg.learnable[q.Name] = true
-		wrt, mem = append(wrt, n), append(mem, m.params.Grad(q))
+		o.learnable[q.Name] = true
+		wrt, mem = append(wrt, n), append(mem, store.Grad(q))
 	})
-	grads, err := gorgonia.Grad(tg.loss, wrt...)
+	grads, err := gorgonia.Grad(o.loss, wrt...)
 	if err != nil {
 		return fmt.Errorf("model: differentiating the loss: %w", err)
 	}
-	bind := map[*gorgonia.Node][]float32{}
+	c.Bind = map[*gorgonia.Node][]float32{}
 	for i, n := range grads {
 		// Two biases whose sums meet in one addition have one gradient node, which
 		// can be written to one place only.
-		if _, dup := bind[n]; dup {
+		if _, dup := c.Bind[n]; dup {
 			return fmt.Errorf("model: %s shares its gradient with another parameter: one of the two is redundant", wrt[i].Name())
 		}
-		bind[n] = mem[i]
+		c.Bind[n] = mem[i]
 	}
-	outputs := append(gorgonia.Nodes{tg.loss}, grads...)
-	for _, p := range tg.parts {
-		outputs = append(outputs, p.node)
+	c.Outputs = append(c.Outputs, o.loss)
+	c.Outputs = append(c.Outputs, grads...)
+	for _, p := range o.parts {
+		c.Outputs = append(c.Outputs, p.node)
 	}
-	if tg.imageM != nil {
-		outputs = append(outputs, tg.imageM, tg.textM)
-	}
-	tg.machine, err = exec.Compile(s.g, exec.Config{Engine: m.engine, Outputs: outputs, Bind: bind, CheckNaN: m.cfg.Compute.CheckNaN})
-	if err != nil {
+	if o.machine, err = exec.Compile(b.g, c); err != nil {
 		return err
 	}
-	tg.result.Parts = make([]Part, len(tg.parts))
+	o.result.Parts = make([]Part, len(o.parts))
+	return b.bindParams(o.machine)
+}
+
+// read returns the loss and its parts after a run.
+func (o *outcome) read() (*Result, error) {
+	loss, err := o.machine.Scalar(o.loss)
+	if err != nil {
+		return nil, err
+	}
+	o.result.Loss = float64(loss)
+	for i, p := range o.parts {
+		v, err := o.machine.Scalar(p.node)
+		if err != nil {
+			return nil, err
+		}
+		o.result.Parts[i] = Part{Name: p.name, Value: float64(v), Measure: p.measure}
+	}
+	return &o.result, nil
+}
+
+// bindParams ties the nodes of parameters and twins to their memory.
+func (b *graph) bindParams(m *exec.Machine) (err error) {
+	for _, w := range []*binding{b.params, b.twins} {
+		w.each(func(_ *Param, n *gorgonia.Node, mem []float32) {
+			if err == nil {
+				err = m.SetInput(n, mem)
+			}
+		})
+	}
+	return err
+}
+
+// compile compiles the step and binds its inputs.
+func (s *builder) compile() error {
+	m, tg := s.m, s.tg
+	c := exec.Config{Engine: m.engine, CheckNaN: m.cfg.Compute.CheckNaN}
+	if tg.imageM != nil {
+		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
+	}
+	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), c); err != nil {
+		return err
+	}
 	return s.bindInputs()
 }
 
@@ -103,9 +154,6 @@ func (s *builder) bindInputs() error {
 			set(n, mem)
 		}
 		return mem
-	}
-	for _, w := range []*binding{s.params, s.twins} {
-		w.each(func(_ *Param, n *gorgonia.Node, mem []float32) { set(n, mem) })
 	}
 	for n, values := range s.fixed {
 		set(n, values)

@@ -12,8 +12,8 @@ import (
 
 // trainGraph is the compiled training step.
 type trainGraph struct {
+	outcome
 	batch, tokens, maskRows int
-	machine                 *exec.Machine
 
 	images, ids, alpha, cols, key      *gorgonia.Node
 	text, lengths                      *gorgonia.Node // clean captions, then masked ones
@@ -21,11 +21,8 @@ type trainGraph struct {
 	places, teacherPlaces              *encoders.Places
 	labels, colIDs, noiseI2T, noiseT2I *gorgonia.Node
 	imageQueue, textQueue              *gorgonia.Node
-	loss, imageM, textM                *gorgonia.Node
-	parts                              []namedNode
+	imageM, textM                      *gorgonia.Node
 	host                               trainHost
-	result                             Result
-	learnable                          map[string]bool
 }
 
 // captions is token ids (N*L) and lengths (N), int32.
@@ -72,19 +69,7 @@ func (m *ALBEF) Forward(b Batch, c Control) (*Result, error) {
 	if err := tg.machine.RunAll(); err != nil {
 		return nil, err
 	}
-	loss, err := tg.machine.Scalar(tg.loss)
-	if err != nil {
-		return nil, err
-	}
-	tg.result.Loss = float64(loss)
-	for i, p := range tg.parts {
-		v, err := tg.machine.Scalar(p.node)
-		if err != nil {
-			return nil, err
-		}
-		tg.result.Parts[i] = Part{Name: p.name, Value: float64(v), Measure: p.measure}
-	}
-	return &tg.result, nil
+	return tg.read()
 }
 
 // load copies a batch into the bound host memory.

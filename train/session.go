@@ -86,8 +86,15 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 	return s, err
 }
 
+// Trainable is a model with parameters that training changes.
+type Trainable interface {
+	Params() *model.Params
+	// Learnable says whether training changes the parameter of a name.
+	Learnable(name string) bool
+}
+
 // NewOptimizer returns the optimiser of all parameters of m that training changes.
-func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m *model.ALBEF) (*optim.AdamW, error) {
+func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {
