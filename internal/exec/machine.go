@@ -21,6 +21,9 @@ type Config struct {
 	// Bind gives memory of the caller's to some of the outputs, which are then
 	// written there, such as gradients into one flat buffer.
 	Bind map[*gorgonia.Node][]float32
+	// Recompute trades time for memory: parts of the forward pass that are computed
+	// again for the backward pass. The zero value keeps everything.
+	Recompute Recompute
 	// CheckNaN looks at every result and stops at the first op that makes a NaN
 	// or an infinity out of finite operands. Slow.
 	CheckNaN bool
@@ -67,7 +70,7 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 	if len(cfg.Outputs) == 0 {
 		return nil, errors.New("exec: no outputs to compute")
 	}
-	p, err := newPlan(g, cfg.Outputs, cfg.Bind)
+	p, err := newPlan(g, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type feed struct {
 	inputs  gorgonia.Nodes
 	values  [][]float32
 	outputs gorgonia.Nodes
+	// backward is the first id of the backward pass.
+	backward int64
 }
 
 // randomGraph grows a graph of (R, D) nodes by ops that work in place, copy or name
@@ -88,6 +90,7 @@ func randomGraph(t *testing.T, r *rand.Rand, size int) *feed {
 		sum = ops.Add(sum, n)
 	}
 	loss := ops.Mean(ops.GELU(ops.AddRow(ops.Linear(sum, w, b), row)))
+	f.backward = exec.NextID(f.g)
 	grads, err := gorgonia.Grad(loss, f.inputs[0], f.inputs[1], f.inputs[5], f.inputs[6])
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,96 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"gorgonia.org/gorgonia"
+)
+
+// lifetimes stretches each unit to the last position that reads it.
+func (p *plan) lifetimes(outputs gorgonia.Nodes) {
+	touch := func(u, pos int) {
+		if u >= 0 {
+			p.units[u].to = max(p.units[u].to, pos)
+		}
+	}
+	for pos, e := range p.entries {
+		for _, j := range e.in {
+			touch(p.entries[j].out.unit, pos)
+			for _, a := range p.entries[j].aux {
+				touch(a.unit, pos)
+			}
+		}
+	}
+	end := len(p.entries)
+	for _, n := range outputs {
+		i := p.index[n.ID()]
+		p.outputs[i] = true
+		touch(p.entries[i].out.unit, end)
+	}
+	for _, e := range p.entries {
+		if e.consts != nil { // written once, at compile time
+			p.units[e.out.unit].from, p.units[e.out.unit].to = 0, end
+		}
+	}
+}
+
+// bind attaches caller memory to outputs.
+func (p *plan) bind(bind map[*gorgonia.Node][]float32) (map[int][]float32, error) {
+	external := map[int][]float32{}
+	for n, mem := range bind {
+		i, ok := p.index[n.ID()]
+		if !ok {
+			return nil, fmt.Errorf("exec: bound node %v is not needed by any output", n)
+		}
+		out := p.entries[i].out
+		switch {
+		case out.unit < 0 || p.entries[i].consts != nil || p.entries[i].alias && external[out.unit] != nil:
+			return nil, fmt.Errorf("exec: cannot bind %v: it is no computed result of its own", n)
+		case len(mem) != p.units[out.unit].size:
+			return nil, fmt.Errorf("exec: bound memory of %v has %d elements, the node %d", n, len(mem), p.units[out.unit].size)
+		case external[out.unit] != nil:
+			return nil, fmt.Errorf("exec: two bound nodes share the result of %v", n)
+		}
+		external[out.unit] = mem
+	}
+	return external, nil
+}
+
+// layout gives every unit an offset such that no two units that live at the same
+// time overlap: largest first, each at the lowest place that is free throughout
+// its life (the greedy-by-size strategy of Pisarchyk and Lee 2020).
+func (p *plan) layout() {
+	var order []int
+	for i, u := range p.units {
+		if u.size > 0 && u.external == nil {
+			order = append(order, i)
+		}
+	}
+	sort.SliceStable(order, func(a, b int) bool { return p.units[order[a]].size > p.units[order[b]].size })
+	var placed []int // by offset
+	for _, i := range order {
+		u := &p.units[i]
+		need := (u.size + align - 1) / align * align
+		best, at := -1, 0
+		for _, j := range placed {
+			v := p.units[j]
+			if v.to < u.from || u.to < v.from {
+				continue
+			}
+			if v.offset >= at+need {
+				best = at
+				break
+			}
+			at = max(at, v.offset+(v.size+align-1)/align*align)
+		}
+		if best < 0 {
+			best = at
+		}
+		u.offset = best
+		p.arena = max(p.arena, best+need)
+		k := sort.Search(len(placed), func(k int) bool { return p.units[placed[k]].offset >= best })
+		placed = slices.Insert(placed, k, i)
+	}
+}
