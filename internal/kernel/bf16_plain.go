@@ -28,11 +28,3 @@ func plainFromBF16(dst []float32, src []uint16) {
 		dst[i] = math.Float32frombits(uint32(src[i]) << 16)
 	}
 }
-
-// plainRoundBF16 is roundBF16 in Go.
-func plainRoundBF16(dst, src []float32) {
-	src = src[:len(dst)]
-	for i := range dst {
-		dst[i] = math.Float32frombits(uint32(plainHalf(src[i])) << 16)
-	}
-}

@@ -27,9 +27,13 @@ type Engine struct {
 	info     BackendInfo
 	warnings []string
 	pool     *pool
-	bf16     bool
-	job      job
-	scratch  freelist[operandScratch]
+
+	bf16       bool
+	tiles      *tiledBF16  // nil where the processor has no instructions for it
+	library    halfProduct // nil where it is not faster
+	job        job
+	conversion conversion
+	scratch    freelist[operandScratch]
 }
 
 // Names of the precisions, as Options.Precision takes them.
@@ -61,7 +65,8 @@ func New(o Options) (*Engine, error) {
 		e.small = newBuiltin()
 	}
 	e.pool = newPool(e.threads)
-	e.job.part, e.job.convert = e.multiplyPart, e.convertPart
+	e.setBF16()
+	e.job.part, e.conversion.part = e.multiplyPart, e.convertPart
 	e.scratch.make = func() *operandScratch { return new(operandScratch) }
 	return e, nil
 }
@@ -98,6 +103,9 @@ func (e *Engine) Describe() string {
 		s += " from " + e.info.File
 	}
 	s += fmt.Sprintf(", %s, %d threads", cpuLevel(), e.threads)
+	if e.bf16 {
+		s += ", " + e.describeBF16()
+	}
 	for _, w := range e.warnings {
 		s += "; " + w
 	}

@@ -18,6 +18,22 @@ var (
 		{gemmTileAVX512Rows13Cols1, gemmTileAVX512Rows13Cols2},
 		{gemmTileAVX512Rows14Cols1, gemmTileAVX512Rows14Cols2},
 	}
+	tilesBF16 = [][2]func(*byte){
+		{gemmTileBF16Rows1Cols1, gemmTileBF16Rows1Cols2},
+		{gemmTileBF16Rows2Cols1, gemmTileBF16Rows2Cols2},
+		{gemmTileBF16Rows3Cols1, gemmTileBF16Rows3Cols2},
+		{gemmTileBF16Rows4Cols1, gemmTileBF16Rows4Cols2},
+		{gemmTileBF16Rows5Cols1, gemmTileBF16Rows5Cols2},
+		{gemmTileBF16Rows6Cols1, gemmTileBF16Rows6Cols2},
+		{gemmTileBF16Rows7Cols1, gemmTileBF16Rows7Cols2},
+		{gemmTileBF16Rows8Cols1, gemmTileBF16Rows8Cols2},
+		{gemmTileBF16Rows9Cols1, gemmTileBF16Rows9Cols2},
+		{gemmTileBF16Rows10Cols1, gemmTileBF16Rows10Cols2},
+		{gemmTileBF16Rows11Cols1, gemmTileBF16Rows11Cols2},
+		{gemmTileBF16Rows12Cols1, gemmTileBF16Rows12Cols2},
+		{gemmTileBF16Rows13Cols1, gemmTileBF16Rows13Cols2},
+		{gemmTileBF16Rows14Cols1, gemmTileBF16Rows14Cols2},
+	}
 	tilesAVX2 = [][2]func(*byte){
 		{gemmTileAVX2Rows1Cols1, gemmTileAVX2Rows1Cols2},
 		{gemmTileAVX2Rows2Cols1, gemmTileAVX2Rows2Cols2},

@@ -202,7 +202,208 @@ func gemmTileAVX2Rows6Cols1(t *byte)
 //go:noescape
 func gemmTileAVX2Rows6Cols2(t *byte)
 
+// gemmTileBF16Rows1Cols1 multiplies 1 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows1Cols1(t *byte)
+
+// gemmTileBF16Rows1Cols2 multiplies 1 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows1Cols2(t *byte)
+
+// gemmTileBF16Rows2Cols1 multiplies 2 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows2Cols1(t *byte)
+
+// gemmTileBF16Rows2Cols2 multiplies 2 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows2Cols2(t *byte)
+
+// gemmTileBF16Rows3Cols1 multiplies 3 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows3Cols1(t *byte)
+
+// gemmTileBF16Rows3Cols2 multiplies 3 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows3Cols2(t *byte)
+
+// gemmTileBF16Rows4Cols1 multiplies 4 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows4Cols1(t *byte)
+
+// gemmTileBF16Rows4Cols2 multiplies 4 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows4Cols2(t *byte)
+
+// gemmTileBF16Rows5Cols1 multiplies 5 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows5Cols1(t *byte)
+
+// gemmTileBF16Rows5Cols2 multiplies 5 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows5Cols2(t *byte)
+
+// gemmTileBF16Rows6Cols1 multiplies 6 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows6Cols1(t *byte)
+
+// gemmTileBF16Rows6Cols2 multiplies 6 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows6Cols2(t *byte)
+
+// gemmTileBF16Rows7Cols1 multiplies 7 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows7Cols1(t *byte)
+
+// gemmTileBF16Rows7Cols2 multiplies 7 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows7Cols2(t *byte)
+
+// gemmTileBF16Rows8Cols1 multiplies 8 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows8Cols1(t *byte)
+
+// gemmTileBF16Rows8Cols2 multiplies 8 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows8Cols2(t *byte)
+
+// gemmTileBF16Rows9Cols1 multiplies 9 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows9Cols1(t *byte)
+
+// gemmTileBF16Rows9Cols2 multiplies 9 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows9Cols2(t *byte)
+
+// gemmTileBF16Rows10Cols1 multiplies 10 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows10Cols1(t *byte)
+
+// gemmTileBF16Rows10Cols2 multiplies 10 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows10Cols2(t *byte)
+
+// gemmTileBF16Rows11Cols1 multiplies 11 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows11Cols1(t *byte)
+
+// gemmTileBF16Rows11Cols2 multiplies 11 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows11Cols2(t *byte)
+
+// gemmTileBF16Rows12Cols1 multiplies 12 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows12Cols1(t *byte)
+
+// gemmTileBF16Rows12Cols2 multiplies 12 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows12Cols2(t *byte)
+
+// gemmTileBF16Rows13Cols1 multiplies 13 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows13Cols1(t *byte)
+
+// gemmTileBF16Rows13Cols2 multiplies 13 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows13Cols2(t *byte)
+
+// gemmTileBF16Rows14Cols1 multiplies 14 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows14Cols1(t *byte)
+
+// gemmTileBF16Rows14Cols2 multiplies 14 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBF16Rows14Cols2(t *byte)
+
 // gemmPack8 sets dst[p*dstStride+j] = src[j*srcStride+p] for j < 8 and p < 8*k8; the strides are in bytes.
 //
 //go:noescape
 func gemmPack8(dst *float32, dstStride int, src *float32, srcStride int, k8 int)
+
+// gemmPairsF32Cols1 sets, for p < pairs, block b < blocks and column j < 16,
+// word p*16+j of dst + b*dstBlock to the pair of bfloat16 of column j in
+// src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).
+// Columns without a bit in mask (in last for the last block) are 0 and not read.
+// Strides are in bytes.
+//
+//go:noescape
+func gemmPairsF32Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
+// gemmPairsBF16Cols1 sets, for p < pairs, block b < blocks and column j < 16,
+// word p*16+j of dst + b*dstBlock to the pair of bfloat16 of column j in
+// src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).
+// Columns without a bit in mask (in last for the last block) are 0 and not read.
+// Strides are in bytes.
+//
+//go:noescape
+func gemmPairsBF16Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
+// gemmPairsF32Cols2 sets, for p < pairs, block b < blocks and column j < 32,
+// word p*32+j of dst + b*dstBlock to the pair of bfloat16 of column j in
+// src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).
+// Columns without a bit in mask (in last for the last block) are 0 and not read.
+// Strides are in bytes.
+//
+//go:noescape
+func gemmPairsF32Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
+// gemmPairsBF16Cols2 sets, for p < pairs, block b < blocks and column j < 32,
+// word p*32+j of dst + b*dstBlock to the pair of bfloat16 of column j in
+// src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).
+// Columns without a bit in mask (in last for the last block) are 0 and not read.
+// Strides are in bytes.
+//
+//go:noescape
+func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
+// gemmConvert sets dst to n values of src as bfloat16, values below 2^-126 in size to 0.
+//
+//go:noescape
+func gemmConvert(dst *uint16, src *float32, n int)
+
+// toHalvesAVX512 is ToBF16 for n values.
+//
+//go:noescape
+func toHalvesAVX512(dst *uint16, src *float32, n int)
+
+// toHalvesAVX2 is ToBF16 for n values, a multiple of 16.
+//
+//go:noescape
+func toHalvesAVX2(dst *uint16, src *float32, n int)
+
+// fromHalvesAVX512 is FromBF16 for n values.
+//
+//go:noescape
+func fromHalvesAVX512(dst *float32, src *uint16, n int)
+
+// fromHalvesAVX2 is FromBF16 for n values, a multiple of 8.
+//
+//go:noescape
+func fromHalvesAVX2(dst *float32, src *uint16, n int)

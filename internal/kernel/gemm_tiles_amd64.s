@@ -4645,6 +4645,4740 @@ addAVX26x2:
 	VZEROUPPER
 	RET
 
+// func gemmTileBF16Rows1Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows1Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), DI
+	MOVQ   8(AX), DI
+	VPXORD Z0, Z0, Z0
+
+loopBF161x1:
+	VMOVUPS.Z    (DX), K1, Z1
+	VBROADCASTSS (DI), Z2
+
+	// VDPBF16PS Z1, Z2, Z0
+	LONG         $0x486ef262
+	WORD         $0xc152
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF161x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z2
+	CMPL         68(AX), $0x00
+	JNE          addBF161x1
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF161x1:
+	VMOVUPS.Z   (CX), K1, Z1
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows1Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows1Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), DI
+	MOVQ   8(AX), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+loopBF161x2:
+	VMOVUPS.Z    (DX), K1, Z2
+	VMOVUPS.Z    64(DX), K2, Z3
+	VBROADCASTSS (DI), Z4
+
+	// VDPBF16PS Z2, Z4, Z0
+	LONG $0x485ef262
+	WORD $0xc252
+
+	// VDPBF16PS Z3, Z4, Z1
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF161x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z4
+	CMPL         68(AX), $0x00
+	JNE          addBF161x2
+	VMULPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF161x2:
+	VMOVUPS.Z   (CX), K1, Z2
+	VFMADD231PS Z4, Z0, Z2
+	VMOVUPS     Z2, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z3
+	VFMADD231PS Z4, Z1, Z3
+	VMOVUPS     Z3, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows2Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows2Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+loopBF162x1:
+	VMOVUPS.Z    (DX), K1, Z2
+	VBROADCASTSS (R8), Z3
+
+	// VDPBF16PS Z2, Z3, Z0
+	LONG         $0x4866f262
+	WORD         $0xc252
+	VBROADCASTSS (R8)(DI*1), Z3
+
+	// VDPBF16PS Z2, Z3, Z1
+	LONG         $0x4866f262
+	WORD         $0xca52
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF162x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z3
+	CMPL         68(AX), $0x00
+	JNE          addBF162x1
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z3, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF162x1:
+	VMOVUPS.Z   (CX), K1, Z2
+	VFMADD231PS Z3, Z0, Z2
+	VMOVUPS     Z2, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z2
+	VFMADD231PS Z3, Z1, Z2
+	VMOVUPS     Z2, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows2Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows2Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+loopBF162x2:
+	VMOVUPS.Z    (DX), K1, Z4
+	VMOVUPS.Z    64(DX), K2, Z5
+	VBROADCASTSS (R8), Z6
+
+	// VDPBF16PS Z4, Z6, Z0
+	LONG $0x484ef262
+	WORD $0xc452
+
+	// VDPBF16PS Z5, Z6, Z1
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (R8)(DI*1), Z6
+
+	// VDPBF16PS Z4, Z6, Z2
+	LONG $0x484ef262
+	WORD $0xd452
+
+	// VDPBF16PS Z5, Z6, Z3
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF162x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z6
+	CMPL         68(AX), $0x00
+	JNE          addBF162x2
+	VMULPS       Z6, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z6, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z6, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z6, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF162x2:
+	VMOVUPS.Z   (CX), K1, Z4
+	VFMADD231PS Z6, Z0, Z4
+	VMOVUPS     Z4, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z5
+	VFMADD231PS Z6, Z1, Z5
+	VMOVUPS     Z5, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z4
+	VFMADD231PS Z6, Z2, Z4
+	VMOVUPS     Z4, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z5
+	VFMADD231PS Z6, Z3, Z5
+	VMOVUPS     Z5, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows3Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows3Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+
+loopBF163x1:
+	VMOVUPS.Z    (DX), K1, Z3
+	VBROADCASTSS (R8), Z4
+
+	// VDPBF16PS Z3, Z4, Z0
+	LONG         $0x485ef262
+	WORD         $0xc352
+	VBROADCASTSS (R8)(DI*1), Z4
+
+	// VDPBF16PS Z3, Z4, Z1
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	VBROADCASTSS (R8)(DI*2), Z4
+
+	// VDPBF16PS Z3, Z4, Z2
+	LONG         $0x485ef262
+	WORD         $0xd352
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF163x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z4
+	CMPL         68(AX), $0x00
+	JNE          addBF163x1
+	VMULPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z4, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF163x1:
+	VMOVUPS.Z   (CX), K1, Z3
+	VFMADD231PS Z4, Z0, Z3
+	VMOVUPS     Z3, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z3
+	VFMADD231PS Z4, Z1, Z3
+	VMOVUPS     Z3, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z3
+	VFMADD231PS Z4, Z2, Z3
+	VMOVUPS     Z3, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows3Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows3Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+loopBF163x2:
+	VMOVUPS.Z    (DX), K1, Z6
+	VMOVUPS.Z    64(DX), K2, Z7
+	VBROADCASTSS (R8), Z8
+
+	// VDPBF16PS Z6, Z8, Z0
+	LONG $0x483ef262
+	WORD $0xc652
+
+	// VDPBF16PS Z7, Z8, Z1
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (R8)(DI*1), Z8
+
+	// VDPBF16PS Z6, Z8, Z2
+	LONG $0x483ef262
+	WORD $0xd652
+
+	// VDPBF16PS Z7, Z8, Z3
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R8)(DI*2), Z8
+
+	// VDPBF16PS Z6, Z8, Z4
+	LONG $0x483ef262
+	WORD $0xe652
+
+	// VDPBF16PS Z7, Z8, Z5
+	LONG         $0x483ef262
+	WORD         $0xef52
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF163x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z8
+	CMPL         68(AX), $0x00
+	JNE          addBF163x2
+	VMULPS       Z8, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z8, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z8, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z8, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF163x2:
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z8, Z0, Z6
+	VMOVUPS     Z6, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z7
+	VFMADD231PS Z8, Z1, Z7
+	VMOVUPS     Z7, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z8, Z2, Z6
+	VMOVUPS     Z6, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z7
+	VFMADD231PS Z8, Z3, Z7
+	VMOVUPS     Z7, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z8, Z4, Z6
+	VMOVUPS     Z6, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z7
+	VFMADD231PS Z8, Z5, Z7
+	VMOVUPS     Z7, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows4Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows4Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+loopBF164x1:
+	VMOVUPS.Z    (DX), K1, Z4
+	VBROADCASTSS (R9), Z5
+
+	// VDPBF16PS Z4, Z5, Z0
+	LONG         $0x4856f262
+	WORD         $0xc452
+	VBROADCASTSS (R9)(DI*1), Z5
+
+	// VDPBF16PS Z4, Z5, Z1
+	LONG         $0x4856f262
+	WORD         $0xcc52
+	VBROADCASTSS (R9)(DI*2), Z5
+
+	// VDPBF16PS Z4, Z5, Z2
+	LONG         $0x4856f262
+	WORD         $0xd452
+	VBROADCASTSS (R9)(R8*1), Z5
+
+	// VDPBF16PS Z4, Z5, Z3
+	LONG         $0x4856f262
+	WORD         $0xdc52
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF164x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z5
+	CMPL         68(AX), $0x00
+	JNE          addBF164x1
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z5, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z5, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z5, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF164x1:
+	VMOVUPS.Z   (CX), K1, Z4
+	VFMADD231PS Z5, Z0, Z4
+	VMOVUPS     Z4, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z4
+	VFMADD231PS Z5, Z1, Z4
+	VMOVUPS     Z4, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z4
+	VFMADD231PS Z5, Z2, Z4
+	VMOVUPS     Z4, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z4
+	VFMADD231PS Z5, Z3, Z4
+	VMOVUPS     Z4, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows4Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows4Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+loopBF164x2:
+	VMOVUPS.Z    (DX), K1, Z8
+	VMOVUPS.Z    64(DX), K2, Z9
+	VBROADCASTSS (R9), Z10
+
+	// VDPBF16PS Z8, Z10, Z0
+	LONG $0x482ed262
+	WORD $0xc052
+
+	// VDPBF16PS Z9, Z10, Z1
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(DI*1), Z10
+
+	// VDPBF16PS Z8, Z10, Z2
+	LONG $0x482ed262
+	WORD $0xd052
+
+	// VDPBF16PS Z9, Z10, Z3
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(DI*2), Z10
+
+	// VDPBF16PS Z8, Z10, Z4
+	LONG $0x482ed262
+	WORD $0xe052
+
+	// VDPBF16PS Z9, Z10, Z5
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R9)(R8*1), Z10
+
+	// VDPBF16PS Z8, Z10, Z6
+	LONG $0x482ed262
+	WORD $0xf052
+
+	// VDPBF16PS Z9, Z10, Z7
+	LONG         $0x482ed262
+	WORD         $0xf952
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF164x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z10
+	CMPL         68(AX), $0x00
+	JNE          addBF164x2
+	VMULPS       Z10, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z10, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z10, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z10, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z10, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF164x2:
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z10, Z0, Z8
+	VMOVUPS     Z8, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z9
+	VFMADD231PS Z10, Z1, Z9
+	VMOVUPS     Z9, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z10, Z2, Z8
+	VMOVUPS     Z8, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z9
+	VFMADD231PS Z10, Z3, Z9
+	VMOVUPS     Z9, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z10, Z4, Z8
+	VMOVUPS     Z8, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z9
+	VFMADD231PS Z10, Z5, Z9
+	VMOVUPS     Z9, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z10, Z6, Z8
+	VMOVUPS     Z8, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z9
+	VFMADD231PS Z10, Z7, Z9
+	VMOVUPS     Z9, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows5Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows5Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+loopBF165x1:
+	VMOVUPS.Z    (DX), K1, Z5
+	VBROADCASTSS (R9), Z6
+
+	// VDPBF16PS Z5, Z6, Z0
+	LONG         $0x484ef262
+	WORD         $0xc552
+	VBROADCASTSS (R9)(DI*1), Z6
+
+	// VDPBF16PS Z5, Z6, Z1
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(DI*2), Z6
+
+	// VDPBF16PS Z5, Z6, Z2
+	LONG         $0x484ef262
+	WORD         $0xd552
+	VBROADCASTSS (R9)(R8*1), Z6
+
+	// VDPBF16PS Z5, Z6, Z3
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z6
+
+	// VDPBF16PS Z5, Z6, Z4
+	LONG         $0x484ef262
+	WORD         $0xe552
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF165x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z6
+	CMPL         68(AX), $0x00
+	JNE          addBF165x1
+	VMULPS       Z6, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z6, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z6, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z6, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z6, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF165x1:
+	VMOVUPS.Z   (CX), K1, Z5
+	VFMADD231PS Z6, Z0, Z5
+	VMOVUPS     Z5, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z5
+	VFMADD231PS Z6, Z1, Z5
+	VMOVUPS     Z5, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z5
+	VFMADD231PS Z6, Z2, Z5
+	VMOVUPS     Z5, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z5
+	VFMADD231PS Z6, Z3, Z5
+	VMOVUPS     Z5, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z5
+	VFMADD231PS Z6, Z4, Z5
+	VMOVUPS     Z5, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows5Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows5Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+loopBF165x2:
+	VMOVUPS.Z    (DX), K1, Z10
+	VMOVUPS.Z    64(DX), K2, Z11
+	VBROADCASTSS (R9), Z12
+
+	// VDPBF16PS Z10, Z12, Z0
+	LONG $0x481ed262
+	WORD $0xc252
+
+	// VDPBF16PS Z11, Z12, Z1
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(DI*1), Z12
+
+	// VDPBF16PS Z10, Z12, Z2
+	LONG $0x481ed262
+	WORD $0xd252
+
+	// VDPBF16PS Z11, Z12, Z3
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(DI*2), Z12
+
+	// VDPBF16PS Z10, Z12, Z4
+	LONG $0x481ed262
+	WORD $0xe252
+
+	// VDPBF16PS Z11, Z12, Z5
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R9)(R8*1), Z12
+
+	// VDPBF16PS Z10, Z12, Z6
+	LONG $0x481ed262
+	WORD $0xf252
+
+	// VDPBF16PS Z11, Z12, Z7
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R10), Z12
+
+	// VDPBF16PS Z10, Z12, Z8
+	LONG $0x481e5262
+	WORD $0xc252
+
+	// VDPBF16PS Z11, Z12, Z9
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF165x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z12
+	CMPL         68(AX), $0x00
+	JNE          addBF165x2
+	VMULPS       Z12, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z12, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z12, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z12, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z12, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z12, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF165x2:
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z12, Z0, Z10
+	VMOVUPS     Z10, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z11
+	VFMADD231PS Z12, Z1, Z11
+	VMOVUPS     Z11, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z12, Z2, Z10
+	VMOVUPS     Z10, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z11
+	VFMADD231PS Z12, Z3, Z11
+	VMOVUPS     Z11, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z12, Z4, Z10
+	VMOVUPS     Z10, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z11
+	VFMADD231PS Z12, Z5, Z11
+	VMOVUPS     Z11, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z12, Z6, Z10
+	VMOVUPS     Z10, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z11
+	VFMADD231PS Z12, Z7, Z11
+	VMOVUPS     Z11, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z12, Z8, Z10
+	VMOVUPS     Z10, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z11
+	VFMADD231PS Z12, Z9, Z11
+	VMOVUPS     Z11, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows6Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows6Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+loopBF166x1:
+	VMOVUPS.Z    (DX), K1, Z6
+	VBROADCASTSS (R9), Z7
+
+	// VDPBF16PS Z6, Z7, Z0
+	LONG         $0x4846f262
+	WORD         $0xc652
+	VBROADCASTSS (R9)(DI*1), Z7
+
+	// VDPBF16PS Z6, Z7, Z1
+	LONG         $0x4846f262
+	WORD         $0xce52
+	VBROADCASTSS (R9)(DI*2), Z7
+
+	// VDPBF16PS Z6, Z7, Z2
+	LONG         $0x4846f262
+	WORD         $0xd652
+	VBROADCASTSS (R9)(R8*1), Z7
+
+	// VDPBF16PS Z6, Z7, Z3
+	LONG         $0x4846f262
+	WORD         $0xde52
+	VBROADCASTSS (R10), Z7
+
+	// VDPBF16PS Z6, Z7, Z4
+	LONG         $0x4846f262
+	WORD         $0xe652
+	VBROADCASTSS (R10)(DI*1), Z7
+
+	// VDPBF16PS Z6, Z7, Z5
+	LONG         $0x4846f262
+	WORD         $0xee52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF166x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z7
+	CMPL         68(AX), $0x00
+	JNE          addBF166x1
+	VMULPS       Z7, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z7, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z7, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z7, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z7, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF166x1:
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z7, Z0, Z6
+	VMOVUPS     Z6, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z7, Z1, Z6
+	VMOVUPS     Z6, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z7, Z2, Z6
+	VMOVUPS     Z6, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z7, Z3, Z6
+	VMOVUPS     Z6, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z7, Z4, Z6
+	VMOVUPS     Z6, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z6
+	VFMADD231PS Z7, Z5, Z6
+	VMOVUPS     Z6, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows6Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows6Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+loopBF166x2:
+	VMOVUPS.Z    (DX), K1, Z12
+	VMOVUPS.Z    64(DX), K2, Z13
+	VBROADCASTSS (R9), Z14
+
+	// VDPBF16PS Z12, Z14, Z0
+	LONG $0x480ed262
+	WORD $0xc452
+
+	// VDPBF16PS Z13, Z14, Z1
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(DI*1), Z14
+
+	// VDPBF16PS Z12, Z14, Z2
+	LONG $0x480ed262
+	WORD $0xd452
+
+	// VDPBF16PS Z13, Z14, Z3
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(DI*2), Z14
+
+	// VDPBF16PS Z12, Z14, Z4
+	LONG $0x480ed262
+	WORD $0xe452
+
+	// VDPBF16PS Z13, Z14, Z5
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R9)(R8*1), Z14
+
+	// VDPBF16PS Z12, Z14, Z6
+	LONG $0x480ed262
+	WORD $0xf452
+
+	// VDPBF16PS Z13, Z14, Z7
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R10), Z14
+
+	// VDPBF16PS Z12, Z14, Z8
+	LONG $0x480e5262
+	WORD $0xc452
+
+	// VDPBF16PS Z13, Z14, Z9
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R10)(DI*1), Z14
+
+	// VDPBF16PS Z12, Z14, Z10
+	LONG $0x480e5262
+	WORD $0xd452
+
+	// VDPBF16PS Z13, Z14, Z11
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF166x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z14
+	CMPL         68(AX), $0x00
+	JNE          addBF166x2
+	VMULPS       Z14, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z14, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z14, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z14, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z14, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z14, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z14, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF166x2:
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z14, Z0, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z13
+	VFMADD231PS Z14, Z1, Z13
+	VMOVUPS     Z13, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z14, Z2, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z13
+	VFMADD231PS Z14, Z3, Z13
+	VMOVUPS     Z13, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z14, Z4, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z13
+	VFMADD231PS Z14, Z5, Z13
+	VMOVUPS     Z13, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z14, Z6, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z13
+	VFMADD231PS Z14, Z7, Z13
+	VMOVUPS     Z13, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z14, Z8, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z13
+	VFMADD231PS Z14, Z9, Z13
+	VMOVUPS     Z13, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z14, Z10, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z13
+	VFMADD231PS Z14, Z11, Z13
+	VMOVUPS     Z13, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows7Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows7Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+loopBF167x1:
+	VMOVUPS.Z    (DX), K1, Z7
+	VBROADCASTSS (R9), Z8
+
+	// VDPBF16PS Z7, Z8, Z0
+	LONG         $0x483ef262
+	WORD         $0xc752
+	VBROADCASTSS (R9)(DI*1), Z8
+
+	// VDPBF16PS Z7, Z8, Z1
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(DI*2), Z8
+
+	// VDPBF16PS Z7, Z8, Z2
+	LONG         $0x483ef262
+	WORD         $0xd752
+	VBROADCASTSS (R9)(R8*1), Z8
+
+	// VDPBF16PS Z7, Z8, Z3
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z8
+
+	// VDPBF16PS Z7, Z8, Z4
+	LONG         $0x483ef262
+	WORD         $0xe752
+	VBROADCASTSS (R10)(DI*1), Z8
+
+	// VDPBF16PS Z7, Z8, Z5
+	LONG         $0x483ef262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(DI*2), Z8
+
+	// VDPBF16PS Z7, Z8, Z6
+	LONG         $0x483ef262
+	WORD         $0xf752
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF167x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z8
+	CMPL         68(AX), $0x00
+	JNE          addBF167x1
+	VMULPS       Z8, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z8, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF167x1:
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z0, Z7
+	VMOVUPS     Z7, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z1, Z7
+	VMOVUPS     Z7, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z2, Z7
+	VMOVUPS     Z7, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z3, Z7
+	VMOVUPS     Z7, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z4, Z7
+	VMOVUPS     Z7, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z5, Z7
+	VMOVUPS     Z7, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z7
+	VFMADD231PS Z8, Z6, Z7
+	VMOVUPS     Z7, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows7Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows7Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+
+loopBF167x2:
+	VMOVUPS.Z    (DX), K1, Z14
+	VMOVUPS.Z    64(DX), K2, Z15
+	VBROADCASTSS (R9), Z16
+
+	// VDPBF16PS Z14, Z16, Z0
+	LONG $0x407ed262
+	WORD $0xc652
+
+	// VDPBF16PS Z15, Z16, Z1
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(DI*1), Z16
+
+	// VDPBF16PS Z14, Z16, Z2
+	LONG $0x407ed262
+	WORD $0xd652
+
+	// VDPBF16PS Z15, Z16, Z3
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(DI*2), Z16
+
+	// VDPBF16PS Z14, Z16, Z4
+	LONG $0x407ed262
+	WORD $0xe652
+
+	// VDPBF16PS Z15, Z16, Z5
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R9)(R8*1), Z16
+
+	// VDPBF16PS Z14, Z16, Z6
+	LONG $0x407ed262
+	WORD $0xf652
+
+	// VDPBF16PS Z15, Z16, Z7
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R10), Z16
+
+	// VDPBF16PS Z14, Z16, Z8
+	LONG $0x407e5262
+	WORD $0xc652
+
+	// VDPBF16PS Z15, Z16, Z9
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R10)(DI*1), Z16
+
+	// VDPBF16PS Z14, Z16, Z10
+	LONG $0x407e5262
+	WORD $0xd652
+
+	// VDPBF16PS Z15, Z16, Z11
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R10)(DI*2), Z16
+
+	// VDPBF16PS Z14, Z16, Z12
+	LONG $0x407e5262
+	WORD $0xe652
+
+	// VDPBF16PS Z15, Z16, Z13
+	LONG         $0x407e5262
+	WORD         $0xef52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF167x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z16
+	CMPL         68(AX), $0x00
+	JNE          addBF167x2
+	VMULPS       Z16, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z16, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z16, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z16, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z16, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z16, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z16, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z16, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z16, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z16, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z16, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z16, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z16, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z16, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF167x2:
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z0, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z1, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z2, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z3, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z4, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z5, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z6, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z7, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z8, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z9, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z10, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z11, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z16, Z12, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z15
+	VFMADD231PS Z16, Z13, Z15
+	VMOVUPS     Z15, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows8Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows8Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+loopBF168x1:
+	VMOVUPS.Z    (DX), K1, Z8
+	VBROADCASTSS (R9), Z9
+
+	// VDPBF16PS Z8, Z9, Z0
+	LONG         $0x4836d262
+	WORD         $0xc052
+	VBROADCASTSS (R9)(DI*1), Z9
+
+	// VDPBF16PS Z8, Z9, Z1
+	LONG         $0x4836d262
+	WORD         $0xc852
+	VBROADCASTSS (R9)(DI*2), Z9
+
+	// VDPBF16PS Z8, Z9, Z2
+	LONG         $0x4836d262
+	WORD         $0xd052
+	VBROADCASTSS (R9)(R8*1), Z9
+
+	// VDPBF16PS Z8, Z9, Z3
+	LONG         $0x4836d262
+	WORD         $0xd852
+	VBROADCASTSS (R10), Z9
+
+	// VDPBF16PS Z8, Z9, Z4
+	LONG         $0x4836d262
+	WORD         $0xe052
+	VBROADCASTSS (R10)(DI*1), Z9
+
+	// VDPBF16PS Z8, Z9, Z5
+	LONG         $0x4836d262
+	WORD         $0xe852
+	VBROADCASTSS (R10)(DI*2), Z9
+
+	// VDPBF16PS Z8, Z9, Z6
+	LONG         $0x4836d262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(R8*1), Z9
+
+	// VDPBF16PS Z8, Z9, Z7
+	LONG         $0x4836d262
+	WORD         $0xf852
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF168x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z9
+	CMPL         68(AX), $0x00
+	JNE          addBF168x1
+	VMULPS       Z9, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z9, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF168x1:
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z0, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z1, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z2, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z4, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z5, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z6, Z8
+	VMOVUPS     Z8, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD231PS Z9, Z7, Z8
+	VMOVUPS     Z8, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows8Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows8Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+loopBF168x2:
+	VMOVUPS.Z    (DX), K1, Z16
+	VMOVUPS.Z    64(DX), K2, Z17
+	VBROADCASTSS (R9), Z18
+
+	// VDPBF16PS Z16, Z18, Z0
+	LONG $0x406eb262
+	WORD $0xc052
+
+	// VDPBF16PS Z17, Z18, Z1
+	LONG         $0x406eb262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(DI*1), Z18
+
+	// VDPBF16PS Z16, Z18, Z2
+	LONG $0x406eb262
+	WORD $0xd052
+
+	// VDPBF16PS Z17, Z18, Z3
+	LONG         $0x406eb262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(DI*2), Z18
+
+	// VDPBF16PS Z16, Z18, Z4
+	LONG $0x406eb262
+	WORD $0xe052
+
+	// VDPBF16PS Z17, Z18, Z5
+	LONG         $0x406eb262
+	WORD         $0xe952
+	VBROADCASTSS (R9)(R8*1), Z18
+
+	// VDPBF16PS Z16, Z18, Z6
+	LONG $0x406eb262
+	WORD $0xf052
+
+	// VDPBF16PS Z17, Z18, Z7
+	LONG         $0x406eb262
+	WORD         $0xf952
+	VBROADCASTSS (R10), Z18
+
+	// VDPBF16PS Z16, Z18, Z8
+	LONG $0x406e3262
+	WORD $0xc052
+
+	// VDPBF16PS Z17, Z18, Z9
+	LONG         $0x406e3262
+	WORD         $0xc952
+	VBROADCASTSS (R10)(DI*1), Z18
+
+	// VDPBF16PS Z16, Z18, Z10
+	LONG $0x406e3262
+	WORD $0xd052
+
+	// VDPBF16PS Z17, Z18, Z11
+	LONG         $0x406e3262
+	WORD         $0xd952
+	VBROADCASTSS (R10)(DI*2), Z18
+
+	// VDPBF16PS Z16, Z18, Z12
+	LONG $0x406e3262
+	WORD $0xe052
+
+	// VDPBF16PS Z17, Z18, Z13
+	LONG         $0x406e3262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(R8*1), Z18
+
+	// VDPBF16PS Z16, Z18, Z14
+	LONG $0x406e3262
+	WORD $0xf052
+
+	// VDPBF16PS Z17, Z18, Z15
+	LONG         $0x406e3262
+	WORD         $0xf952
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF168x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z18
+	CMPL         68(AX), $0x00
+	JNE          addBF168x2
+	VMULPS       Z18, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z18, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z18, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z18, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z18, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z18, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z18, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z18, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z18, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z18, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF168x2:
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z0, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z1, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z2, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z3, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z4, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z5, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z6, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z7, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z8, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z9, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z10, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z11, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z12, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z13, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z16
+	VFMADD231PS Z18, Z14, Z16
+	VMOVUPS     Z16, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z17
+	VFMADD231PS Z18, Z15, Z17
+	VMOVUPS     Z17, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows9Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows9Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+
+loopBF169x1:
+	VMOVUPS.Z    (DX), K1, Z9
+	VBROADCASTSS (R9), Z10
+
+	// VDPBF16PS Z9, Z10, Z0
+	LONG         $0x482ed262
+	WORD         $0xc152
+	VBROADCASTSS (R9)(DI*1), Z10
+
+	// VDPBF16PS Z9, Z10, Z1
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(DI*2), Z10
+
+	// VDPBF16PS Z9, Z10, Z2
+	LONG         $0x482ed262
+	WORD         $0xd152
+	VBROADCASTSS (R9)(R8*1), Z10
+
+	// VDPBF16PS Z9, Z10, Z3
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z10
+
+	// VDPBF16PS Z9, Z10, Z4
+	LONG         $0x482ed262
+	WORD         $0xe152
+	VBROADCASTSS (R10)(DI*1), Z10
+
+	// VDPBF16PS Z9, Z10, Z5
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(DI*2), Z10
+
+	// VDPBF16PS Z9, Z10, Z6
+	LONG         $0x482ed262
+	WORD         $0xf152
+	VBROADCASTSS (R10)(R8*1), Z10
+
+	// VDPBF16PS Z9, Z10, Z7
+	LONG         $0x482ed262
+	WORD         $0xf952
+	VBROADCASTSS (R11), Z10
+
+	// VDPBF16PS Z9, Z10, Z8
+	LONG         $0x482e5262
+	WORD         $0xc152
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF169x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z10
+	CMPL         68(AX), $0x00
+	JNE          addBF169x1
+	VMULPS       Z10, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z10, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF169x1:
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z0, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z1, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z2, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z3, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z4, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z5, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z6, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z7, Z9
+	VMOVUPS     Z9, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z9
+	VFMADD231PS Z10, Z8, Z9
+	VMOVUPS     Z9, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows9Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows9Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+
+loopBF169x2:
+	VMOVUPS.Z    (DX), K1, Z18
+	VMOVUPS.Z    64(DX), K2, Z19
+	VBROADCASTSS (R9), Z20
+
+	// VDPBF16PS Z18, Z20, Z0
+	LONG $0x405eb262
+	WORD $0xc252
+
+	// VDPBF16PS Z19, Z20, Z1
+	LONG         $0x405eb262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(DI*1), Z20
+
+	// VDPBF16PS Z18, Z20, Z2
+	LONG $0x405eb262
+	WORD $0xd252
+
+	// VDPBF16PS Z19, Z20, Z3
+	LONG         $0x405eb262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(DI*2), Z20
+
+	// VDPBF16PS Z18, Z20, Z4
+	LONG $0x405eb262
+	WORD $0xe252
+
+	// VDPBF16PS Z19, Z20, Z5
+	LONG         $0x405eb262
+	WORD         $0xeb52
+	VBROADCASTSS (R9)(R8*1), Z20
+
+	// VDPBF16PS Z18, Z20, Z6
+	LONG $0x405eb262
+	WORD $0xf252
+
+	// VDPBF16PS Z19, Z20, Z7
+	LONG         $0x405eb262
+	WORD         $0xfb52
+	VBROADCASTSS (R10), Z20
+
+	// VDPBF16PS Z18, Z20, Z8
+	LONG $0x405e3262
+	WORD $0xc252
+
+	// VDPBF16PS Z19, Z20, Z9
+	LONG         $0x405e3262
+	WORD         $0xcb52
+	VBROADCASTSS (R10)(DI*1), Z20
+
+	// VDPBF16PS Z18, Z20, Z10
+	LONG $0x405e3262
+	WORD $0xd252
+
+	// VDPBF16PS Z19, Z20, Z11
+	LONG         $0x405e3262
+	WORD         $0xdb52
+	VBROADCASTSS (R10)(DI*2), Z20
+
+	// VDPBF16PS Z18, Z20, Z12
+	LONG $0x405e3262
+	WORD $0xe252
+
+	// VDPBF16PS Z19, Z20, Z13
+	LONG         $0x405e3262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(R8*1), Z20
+
+	// VDPBF16PS Z18, Z20, Z14
+	LONG $0x405e3262
+	WORD $0xf252
+
+	// VDPBF16PS Z19, Z20, Z15
+	LONG         $0x405e3262
+	WORD         $0xfb52
+	VBROADCASTSS (R11), Z20
+
+	// VDPBF16PS Z18, Z20, Z16
+	LONG $0x405ea262
+	WORD $0xc252
+
+	// VDPBF16PS Z19, Z20, Z17
+	LONG         $0x405ea262
+	WORD         $0xcb52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF169x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z20
+	CMPL         68(AX), $0x00
+	JNE          addBF169x2
+	VMULPS       Z20, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z20, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z20, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z20, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z20, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z20, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z20, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z20, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z20, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z20, Z16, Z16
+	VMOVUPS      Z16, K1, (CX)
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF169x2:
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z0, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z1, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z2, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z3, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z4, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z5, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z6, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z7, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z8, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z9, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z10, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z11, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z12, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z13, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z14, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z15, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z18
+	VFMADD231PS Z20, Z16, Z18
+	VMOVUPS     Z18, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z19
+	VFMADD231PS Z20, Z17, Z19
+	VMOVUPS     Z19, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows10Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows10Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+loopBF1610x1:
+	VMOVUPS.Z    (DX), K1, Z10
+	VBROADCASTSS (R9), Z11
+
+	// VDPBF16PS Z10, Z11, Z0
+	LONG         $0x4826d262
+	WORD         $0xc252
+	VBROADCASTSS (R9)(DI*1), Z11
+
+	// VDPBF16PS Z10, Z11, Z1
+	LONG         $0x4826d262
+	WORD         $0xca52
+	VBROADCASTSS (R9)(DI*2), Z11
+
+	// VDPBF16PS Z10, Z11, Z2
+	LONG         $0x4826d262
+	WORD         $0xd252
+	VBROADCASTSS (R9)(R8*1), Z11
+
+	// VDPBF16PS Z10, Z11, Z3
+	LONG         $0x4826d262
+	WORD         $0xda52
+	VBROADCASTSS (R10), Z11
+
+	// VDPBF16PS Z10, Z11, Z4
+	LONG         $0x4826d262
+	WORD         $0xe252
+	VBROADCASTSS (R10)(DI*1), Z11
+
+	// VDPBF16PS Z10, Z11, Z5
+	LONG         $0x4826d262
+	WORD         $0xea52
+	VBROADCASTSS (R10)(DI*2), Z11
+
+	// VDPBF16PS Z10, Z11, Z6
+	LONG         $0x4826d262
+	WORD         $0xf252
+	VBROADCASTSS (R10)(R8*1), Z11
+
+	// VDPBF16PS Z10, Z11, Z7
+	LONG         $0x4826d262
+	WORD         $0xfa52
+	VBROADCASTSS (R11), Z11
+
+	// VDPBF16PS Z10, Z11, Z8
+	LONG         $0x48265262
+	WORD         $0xc252
+	VBROADCASTSS (R11)(DI*1), Z11
+
+	// VDPBF16PS Z10, Z11, Z9
+	LONG         $0x48265262
+	WORD         $0xca52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1610x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z11
+	CMPL         68(AX), $0x00
+	JNE          addBF1610x1
+	VMULPS       Z11, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z11, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF1610x1:
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z0, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z1, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z2, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z3, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z4, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z5, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z6, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z7, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z8, Z10
+	VMOVUPS     Z10, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z10
+	VFMADD231PS Z11, Z9, Z10
+	VMOVUPS     Z10, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows10Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows10Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+
+loopBF1610x2:
+	VMOVUPS.Z    (DX), K1, Z20
+	VMOVUPS.Z    64(DX), K2, Z21
+	VBROADCASTSS (R9), Z22
+
+	// VDPBF16PS Z20, Z22, Z0
+	LONG $0x404eb262
+	WORD $0xc452
+
+	// VDPBF16PS Z21, Z22, Z1
+	LONG         $0x404eb262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(DI*1), Z22
+
+	// VDPBF16PS Z20, Z22, Z2
+	LONG $0x404eb262
+	WORD $0xd452
+
+	// VDPBF16PS Z21, Z22, Z3
+	LONG         $0x404eb262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(DI*2), Z22
+
+	// VDPBF16PS Z20, Z22, Z4
+	LONG $0x404eb262
+	WORD $0xe452
+
+	// VDPBF16PS Z21, Z22, Z5
+	LONG         $0x404eb262
+	WORD         $0xed52
+	VBROADCASTSS (R9)(R8*1), Z22
+
+	// VDPBF16PS Z20, Z22, Z6
+	LONG $0x404eb262
+	WORD $0xf452
+
+	// VDPBF16PS Z21, Z22, Z7
+	LONG         $0x404eb262
+	WORD         $0xfd52
+	VBROADCASTSS (R10), Z22
+
+	// VDPBF16PS Z20, Z22, Z8
+	LONG $0x404e3262
+	WORD $0xc452
+
+	// VDPBF16PS Z21, Z22, Z9
+	LONG         $0x404e3262
+	WORD         $0xcd52
+	VBROADCASTSS (R10)(DI*1), Z22
+
+	// VDPBF16PS Z20, Z22, Z10
+	LONG $0x404e3262
+	WORD $0xd452
+
+	// VDPBF16PS Z21, Z22, Z11
+	LONG         $0x404e3262
+	WORD         $0xdd52
+	VBROADCASTSS (R10)(DI*2), Z22
+
+	// VDPBF16PS Z20, Z22, Z12
+	LONG $0x404e3262
+	WORD $0xe452
+
+	// VDPBF16PS Z21, Z22, Z13
+	LONG         $0x404e3262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(R8*1), Z22
+
+	// VDPBF16PS Z20, Z22, Z14
+	LONG $0x404e3262
+	WORD $0xf452
+
+	// VDPBF16PS Z21, Z22, Z15
+	LONG         $0x404e3262
+	WORD         $0xfd52
+	VBROADCASTSS (R11), Z22
+
+	// VDPBF16PS Z20, Z22, Z16
+	LONG $0x404ea262
+	WORD $0xc452
+
+	// VDPBF16PS Z21, Z22, Z17
+	LONG         $0x404ea262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(DI*1), Z22
+
+	// VDPBF16PS Z20, Z22, Z18
+	LONG $0x404ea262
+	WORD $0xd452
+
+	// VDPBF16PS Z21, Z22, Z19
+	LONG         $0x404ea262
+	WORD         $0xdd52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1610x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z22
+	CMPL         68(AX), $0x00
+	JNE          addBF1610x2
+	VMULPS       Z22, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z22, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z22, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z22, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z22, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z22, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z22, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z22, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z22, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z16, Z16
+	VMOVUPS      Z16, K1, (CX)
+	VMULPS       Z22, Z17, Z17
+	VMOVUPS      Z17, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z22, Z18, Z18
+	VMOVUPS      Z18, K1, (CX)
+	VMULPS       Z22, Z19, Z19
+	VMOVUPS      Z19, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF1610x2:
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z0, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z1, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z2, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z3, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z4, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z5, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z6, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z7, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z8, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z9, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z10, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z11, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z12, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z13, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z14, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z15, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z16, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z17, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z20
+	VFMADD231PS Z22, Z18, Z20
+	VMOVUPS     Z20, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z21
+	VFMADD231PS Z22, Z19, Z21
+	VMOVUPS     Z21, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows11Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows11Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+
+loopBF1611x1:
+	VMOVUPS.Z    (DX), K1, Z11
+	VBROADCASTSS (R9), Z12
+
+	// VDPBF16PS Z11, Z12, Z0
+	LONG         $0x481ed262
+	WORD         $0xc352
+	VBROADCASTSS (R9)(DI*1), Z12
+
+	// VDPBF16PS Z11, Z12, Z1
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(DI*2), Z12
+
+	// VDPBF16PS Z11, Z12, Z2
+	LONG         $0x481ed262
+	WORD         $0xd352
+	VBROADCASTSS (R9)(R8*1), Z12
+
+	// VDPBF16PS Z11, Z12, Z3
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R10), Z12
+
+	// VDPBF16PS Z11, Z12, Z4
+	LONG         $0x481ed262
+	WORD         $0xe352
+	VBROADCASTSS (R10)(DI*1), Z12
+
+	// VDPBF16PS Z11, Z12, Z5
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(DI*2), Z12
+
+	// VDPBF16PS Z11, Z12, Z6
+	LONG         $0x481ed262
+	WORD         $0xf352
+	VBROADCASTSS (R10)(R8*1), Z12
+
+	// VDPBF16PS Z11, Z12, Z7
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R11), Z12
+
+	// VDPBF16PS Z11, Z12, Z8
+	LONG         $0x481e5262
+	WORD         $0xc352
+	VBROADCASTSS (R11)(DI*1), Z12
+
+	// VDPBF16PS Z11, Z12, Z9
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(DI*2), Z12
+
+	// VDPBF16PS Z11, Z12, Z10
+	LONG         $0x481e5262
+	WORD         $0xd352
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1611x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z12
+	CMPL         68(AX), $0x00
+	JNE          addBF1611x1
+	VMULPS       Z12, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z12, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF1611x1:
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z0, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z1, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z2, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z3, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z4, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z5, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z6, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z7, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z8, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z9, Z11
+	VMOVUPS     Z11, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z11
+	VFMADD231PS Z12, Z10, Z11
+	VMOVUPS     Z11, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows11Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows11Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+
+loopBF1611x2:
+	VMOVUPS.Z    (DX), K1, Z22
+	VMOVUPS.Z    64(DX), K2, Z23
+	VBROADCASTSS (R9), Z24
+
+	// VDPBF16PS Z22, Z24, Z0
+	LONG $0x403eb262
+	WORD $0xc652
+
+	// VDPBF16PS Z23, Z24, Z1
+	LONG         $0x403eb262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(DI*1), Z24
+
+	// VDPBF16PS Z22, Z24, Z2
+	LONG $0x403eb262
+	WORD $0xd652
+
+	// VDPBF16PS Z23, Z24, Z3
+	LONG         $0x403eb262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(DI*2), Z24
+
+	// VDPBF16PS Z22, Z24, Z4
+	LONG $0x403eb262
+	WORD $0xe652
+
+	// VDPBF16PS Z23, Z24, Z5
+	LONG         $0x403eb262
+	WORD         $0xef52
+	VBROADCASTSS (R9)(R8*1), Z24
+
+	// VDPBF16PS Z22, Z24, Z6
+	LONG $0x403eb262
+	WORD $0xf652
+
+	// VDPBF16PS Z23, Z24, Z7
+	LONG         $0x403eb262
+	WORD         $0xff52
+	VBROADCASTSS (R10), Z24
+
+	// VDPBF16PS Z22, Z24, Z8
+	LONG $0x403e3262
+	WORD $0xc652
+
+	// VDPBF16PS Z23, Z24, Z9
+	LONG         $0x403e3262
+	WORD         $0xcf52
+	VBROADCASTSS (R10)(DI*1), Z24
+
+	// VDPBF16PS Z22, Z24, Z10
+	LONG $0x403e3262
+	WORD $0xd652
+
+	// VDPBF16PS Z23, Z24, Z11
+	LONG         $0x403e3262
+	WORD         $0xdf52
+	VBROADCASTSS (R10)(DI*2), Z24
+
+	// VDPBF16PS Z22, Z24, Z12
+	LONG $0x403e3262
+	WORD $0xe652
+
+	// VDPBF16PS Z23, Z24, Z13
+	LONG         $0x403e3262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(R8*1), Z24
+
+	// VDPBF16PS Z22, Z24, Z14
+	LONG $0x403e3262
+	WORD $0xf652
+
+	// VDPBF16PS Z23, Z24, Z15
+	LONG         $0x403e3262
+	WORD         $0xff52
+	VBROADCASTSS (R11), Z24
+
+	// VDPBF16PS Z22, Z24, Z16
+	LONG $0x403ea262
+	WORD $0xc652
+
+	// VDPBF16PS Z23, Z24, Z17
+	LONG         $0x403ea262
+	WORD         $0xcf52
+	VBROADCASTSS (R11)(DI*1), Z24
+
+	// VDPBF16PS Z22, Z24, Z18
+	LONG $0x403ea262
+	WORD $0xd652
+
+	// VDPBF16PS Z23, Z24, Z19
+	LONG         $0x403ea262
+	WORD         $0xdf52
+	VBROADCASTSS (R11)(DI*2), Z24
+
+	// VDPBF16PS Z22, Z24, Z20
+	LONG $0x403ea262
+	WORD $0xe652
+
+	// VDPBF16PS Z23, Z24, Z21
+	LONG         $0x403ea262
+	WORD         $0xef52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1611x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z24
+	CMPL         68(AX), $0x00
+	JNE          addBF1611x2
+	VMULPS       Z24, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z24, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z24, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z24, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z24, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z24, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z24, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z24, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z24, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z16, Z16
+	VMOVUPS      Z16, K1, (CX)
+	VMULPS       Z24, Z17, Z17
+	VMOVUPS      Z17, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z18, Z18
+	VMOVUPS      Z18, K1, (CX)
+	VMULPS       Z24, Z19, Z19
+	VMOVUPS      Z19, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z24, Z20, Z20
+	VMOVUPS      Z20, K1, (CX)
+	VMULPS       Z24, Z21, Z21
+	VMOVUPS      Z21, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF1611x2:
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z0, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z1, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z2, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z3, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z4, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z5, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z6, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z7, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z8, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z9, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z10, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z11, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z12, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z13, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z14, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z15, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z16, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z17, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z18, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z19, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z22
+	VFMADD231PS Z24, Z20, Z22
+	VMOVUPS     Z22, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z23
+	VFMADD231PS Z24, Z21, Z23
+	VMOVUPS     Z23, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows12Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows12Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+loopBF1612x1:
+	VMOVUPS.Z    (DX), K1, Z12
+	VBROADCASTSS (R9), Z13
+
+	// VDPBF16PS Z12, Z13, Z0
+	LONG         $0x4816d262
+	WORD         $0xc452
+	VBROADCASTSS (R9)(DI*1), Z13
+
+	// VDPBF16PS Z12, Z13, Z1
+	LONG         $0x4816d262
+	WORD         $0xcc52
+	VBROADCASTSS (R9)(DI*2), Z13
+
+	// VDPBF16PS Z12, Z13, Z2
+	LONG         $0x4816d262
+	WORD         $0xd452
+	VBROADCASTSS (R9)(R8*1), Z13
+
+	// VDPBF16PS Z12, Z13, Z3
+	LONG         $0x4816d262
+	WORD         $0xdc52
+	VBROADCASTSS (R10), Z13
+
+	// VDPBF16PS Z12, Z13, Z4
+	LONG         $0x4816d262
+	WORD         $0xe452
+	VBROADCASTSS (R10)(DI*1), Z13
+
+	// VDPBF16PS Z12, Z13, Z5
+	LONG         $0x4816d262
+	WORD         $0xec52
+	VBROADCASTSS (R10)(DI*2), Z13
+
+	// VDPBF16PS Z12, Z13, Z6
+	LONG         $0x4816d262
+	WORD         $0xf452
+	VBROADCASTSS (R10)(R8*1), Z13
+
+	// VDPBF16PS Z12, Z13, Z7
+	LONG         $0x4816d262
+	WORD         $0xfc52
+	VBROADCASTSS (R11), Z13
+
+	// VDPBF16PS Z12, Z13, Z8
+	LONG         $0x48165262
+	WORD         $0xc452
+	VBROADCASTSS (R11)(DI*1), Z13
+
+	// VDPBF16PS Z12, Z13, Z9
+	LONG         $0x48165262
+	WORD         $0xcc52
+	VBROADCASTSS (R11)(DI*2), Z13
+
+	// VDPBF16PS Z12, Z13, Z10
+	LONG         $0x48165262
+	WORD         $0xd452
+	VBROADCASTSS (R11)(R8*1), Z13
+
+	// VDPBF16PS Z12, Z13, Z11
+	LONG         $0x48165262
+	WORD         $0xdc52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1612x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z13
+	CMPL         68(AX), $0x00
+	JNE          addBF1612x1
+	VMULPS       Z13, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z13, Z11, Z11
+	VMOVUPS      Z11, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF1612x1:
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z0, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z1, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z2, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z3, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z4, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z5, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z6, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z7, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z8, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z9, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z10, Z12
+	VMOVUPS     Z12, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z12
+	VFMADD231PS Z13, Z11, Z12
+	VMOVUPS     Z12, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows12Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows12Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+loopBF1612x2:
+	VMOVUPS.Z    (DX), K1, Z24
+	VMOVUPS.Z    64(DX), K2, Z25
+	VBROADCASTSS (R9), Z26
+
+	// VDPBF16PS Z24, Z26, Z0
+	LONG $0x402e9262
+	WORD $0xc052
+
+	// VDPBF16PS Z25, Z26, Z1
+	LONG         $0x402e9262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(DI*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z2
+	LONG $0x402e9262
+	WORD $0xd052
+
+	// VDPBF16PS Z25, Z26, Z3
+	LONG         $0x402e9262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(DI*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z4
+	LONG $0x402e9262
+	WORD $0xe052
+
+	// VDPBF16PS Z25, Z26, Z5
+	LONG         $0x402e9262
+	WORD         $0xe952
+	VBROADCASTSS (R9)(R8*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z6
+	LONG $0x402e9262
+	WORD $0xf052
+
+	// VDPBF16PS Z25, Z26, Z7
+	LONG         $0x402e9262
+	WORD         $0xf952
+	VBROADCASTSS (R10), Z26
+
+	// VDPBF16PS Z24, Z26, Z8
+	LONG $0x402e1262
+	WORD $0xc052
+
+	// VDPBF16PS Z25, Z26, Z9
+	LONG         $0x402e1262
+	WORD         $0xc952
+	VBROADCASTSS (R10)(DI*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z10
+	LONG $0x402e1262
+	WORD $0xd052
+
+	// VDPBF16PS Z25, Z26, Z11
+	LONG         $0x402e1262
+	WORD         $0xd952
+	VBROADCASTSS (R10)(DI*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z12
+	LONG $0x402e1262
+	WORD $0xe052
+
+	// VDPBF16PS Z25, Z26, Z13
+	LONG         $0x402e1262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(R8*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z14
+	LONG $0x402e1262
+	WORD $0xf052
+
+	// VDPBF16PS Z25, Z26, Z15
+	LONG         $0x402e1262
+	WORD         $0xf952
+	VBROADCASTSS (R11), Z26
+
+	// VDPBF16PS Z24, Z26, Z16
+	LONG $0x402e8262
+	WORD $0xc052
+
+	// VDPBF16PS Z25, Z26, Z17
+	LONG         $0x402e8262
+	WORD         $0xc952
+	VBROADCASTSS (R11)(DI*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z18
+	LONG $0x402e8262
+	WORD $0xd052
+
+	// VDPBF16PS Z25, Z26, Z19
+	LONG         $0x402e8262
+	WORD         $0xd952
+	VBROADCASTSS (R11)(DI*2), Z26
+
+	// VDPBF16PS Z24, Z26, Z20
+	LONG $0x402e8262
+	WORD $0xe052
+
+	// VDPBF16PS Z25, Z26, Z21
+	LONG         $0x402e8262
+	WORD         $0xe952
+	VBROADCASTSS (R11)(R8*1), Z26
+
+	// VDPBF16PS Z24, Z26, Z22
+	LONG $0x402e8262
+	WORD $0xf052
+
+	// VDPBF16PS Z25, Z26, Z23
+	LONG         $0x402e8262
+	WORD         $0xf952
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1612x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z26
+	CMPL         68(AX), $0x00
+	JNE          addBF1612x2
+	VMULPS       Z26, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z26, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z26, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z26, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z26, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z26, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z26, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z26, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z26, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z16, Z16
+	VMOVUPS      Z16, K1, (CX)
+	VMULPS       Z26, Z17, Z17
+	VMOVUPS      Z17, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z18, Z18
+	VMOVUPS      Z18, K1, (CX)
+	VMULPS       Z26, Z19, Z19
+	VMOVUPS      Z19, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z20, Z20
+	VMOVUPS      Z20, K1, (CX)
+	VMULPS       Z26, Z21, Z21
+	VMOVUPS      Z21, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z26, Z22, Z22
+	VMOVUPS      Z22, K1, (CX)
+	VMULPS       Z26, Z23, Z23
+	VMOVUPS      Z23, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF1612x2:
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z0, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z1, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z2, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z3, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z4, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z5, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z6, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z7, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z8, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z9, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z10, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z11, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z12, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z13, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z14, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z15, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z16, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z17, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z18, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z19, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z20, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z21, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z24
+	VFMADD231PS Z26, Z22, Z24
+	VMOVUPS     Z24, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z25
+	VFMADD231PS Z26, Z23, Z25
+	VMOVUPS     Z25, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows13Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows13Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	LEAQ   (R11)(DI*4), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+
+loopBF1613x1:
+	VMOVUPS.Z    (DX), K1, Z13
+	VBROADCASTSS (R9), Z14
+
+	// VDPBF16PS Z13, Z14, Z0
+	LONG         $0x480ed262
+	WORD         $0xc552
+	VBROADCASTSS (R9)(DI*1), Z14
+
+	// VDPBF16PS Z13, Z14, Z1
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(DI*2), Z14
+
+	// VDPBF16PS Z13, Z14, Z2
+	LONG         $0x480ed262
+	WORD         $0xd552
+	VBROADCASTSS (R9)(R8*1), Z14
+
+	// VDPBF16PS Z13, Z14, Z3
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z14
+
+	// VDPBF16PS Z13, Z14, Z4
+	LONG         $0x480ed262
+	WORD         $0xe552
+	VBROADCASTSS (R10)(DI*1), Z14
+
+	// VDPBF16PS Z13, Z14, Z5
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(DI*2), Z14
+
+	// VDPBF16PS Z13, Z14, Z6
+	LONG         $0x480ed262
+	WORD         $0xf552
+	VBROADCASTSS (R10)(R8*1), Z14
+
+	// VDPBF16PS Z13, Z14, Z7
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R11), Z14
+
+	// VDPBF16PS Z13, Z14, Z8
+	LONG         $0x480e5262
+	WORD         $0xc552
+	VBROADCASTSS (R11)(DI*1), Z14
+
+	// VDPBF16PS Z13, Z14, Z9
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(DI*2), Z14
+
+	// VDPBF16PS Z13, Z14, Z10
+	LONG         $0x480e5262
+	WORD         $0xd552
+	VBROADCASTSS (R11)(R8*1), Z14
+
+	// VDPBF16PS Z13, Z14, Z11
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	VBROADCASTSS (R12), Z14
+
+	// VDPBF16PS Z13, Z14, Z12
+	LONG         $0x480e5262
+	WORD         $0xe552
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1613x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z14
+	CMPL         68(AX), $0x00
+	JNE          addBF1613x1
+	VMULPS       Z14, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z11, Z11
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z14, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF1613x1:
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z0, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z1, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z2, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z3, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z4, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z5, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z6, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z7, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z8, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z9, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z10, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z11, Z13
+	VMOVUPS     Z13, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z13
+	VFMADD231PS Z14, Z12, Z13
+	VMOVUPS     Z13, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows13Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows13Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	LEAQ   (R11)(DI*4), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+
+loopBF1613x2:
+	VMOVUPS.Z    (DX), K1, Z26
+	VMOVUPS.Z    64(DX), K2, Z27
+	VBROADCASTSS (R9), Z28
+
+	// VDPBF16PS Z26, Z28, Z0
+	LONG $0x401e9262
+	WORD $0xc252
+
+	// VDPBF16PS Z27, Z28, Z1
+	LONG         $0x401e9262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(DI*1), Z28
+
+	// VDPBF16PS Z26, Z28, Z2
+	LONG $0x401e9262
+	WORD $0xd252
+
+	// VDPBF16PS Z27, Z28, Z3
+	LONG         $0x401e9262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(DI*2), Z28
+
+	// VDPBF16PS Z26, Z28, Z4
+	LONG $0x401e9262
+	WORD $0xe252
+
+	// VDPBF16PS Z27, Z28, Z5
+	LONG         $0x401e9262
+	WORD         $0xeb52
+	VBROADCASTSS (R9)(R8*1), Z28
+
+	// VDPBF16PS Z26, Z28, Z6
+	LONG $0x401e9262
+	WORD $0xf252
+
+	// VDPBF16PS Z27, Z28, Z7
+	LONG         $0x401e9262
+	WORD         $0xfb52
+	VBROADCASTSS (R10), Z28
+
+	// VDPBF16PS Z26, Z28, Z8
+	LONG $0x401e1262
+	WORD $0xc252
+
+	// VDPBF16PS Z27, Z28, Z9
+	LONG         $0x401e1262
+	WORD         $0xcb52
+	VBROADCASTSS (R10)(DI*1), Z28
+
+	// VDPBF16PS Z26, Z28, Z10
+	LONG $0x401e1262
+	WORD $0xd252
+
+	// VDPBF16PS Z27, Z28, Z11
+	LONG         $0x401e1262
+	WORD         $0xdb52
+	VBROADCASTSS (R10)(DI*2), Z28
+
+	// VDPBF16PS Z26, Z28, Z12
+	LONG $0x401e1262
+	WORD $0xe252
+
+	// VDPBF16PS Z27, Z28, Z13
+	LONG         $0x401e1262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(R8*1), Z28
+
+	// VDPBF16PS Z26, Z28, Z14
+	LONG $0x401e1262
+	WORD $0xf252
+
+	// VDPBF16PS Z27, Z28, Z15
+	LONG         $0x401e1262
+	WORD         $0xfb52
+	VBROADCASTSS (R11), Z28
+
+	// VDPBF16PS Z26, Z28, Z16
+	LONG $0x401e8262
+	WORD $0xc252
+
+	// VDPBF16PS Z27, Z28, Z17
+	LONG         $0x401e8262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(DI*1), Z28
+
+	// VDPBF16PS Z26, Z28, Z18
+	LONG $0x401e8262
+	WORD $0xd252
+
+	// VDPBF16PS Z27, Z28, Z19
+	LONG         $0x401e8262
+	WORD         $0xdb52
+	VBROADCASTSS (R11)(DI*2), Z28
+
+	// VDPBF16PS Z26, Z28, Z20
+	LONG $0x401e8262
+	WORD $0xe252
+
+	// VDPBF16PS Z27, Z28, Z21
+	LONG         $0x401e8262
+	WORD         $0xeb52
+	VBROADCASTSS (R11)(R8*1), Z28
+
+	// VDPBF16PS Z26, Z28, Z22
+	LONG $0x401e8262
+	WORD $0xf252
+
+	// VDPBF16PS Z27, Z28, Z23
+	LONG         $0x401e8262
+	WORD         $0xfb52
+	VBROADCASTSS (R12), Z28
+
+	// VDPBF16PS Z26, Z28, Z24
+	LONG $0x401e0262
+	WORD $0xc252
+
+	// VDPBF16PS Z27, Z28, Z25
+	LONG         $0x401e0262
+	WORD         $0xcb52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1613x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z28
+	CMPL         68(AX), $0x00
+	JNE          addBF1613x2
+	VMULPS       Z28, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z28, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z28, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z28, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z28, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z28, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z28, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z28, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z28, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z16, Z16
+	VMOVUPS      Z16, K1, (CX)
+	VMULPS       Z28, Z17, Z17
+	VMOVUPS      Z17, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z18, Z18
+	VMOVUPS      Z18, K1, (CX)
+	VMULPS       Z28, Z19, Z19
+	VMOVUPS      Z19, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z20, Z20
+	VMOVUPS      Z20, K1, (CX)
+	VMULPS       Z28, Z21, Z21
+	VMOVUPS      Z21, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z22, Z22
+	VMOVUPS      Z22, K1, (CX)
+	VMULPS       Z28, Z23, Z23
+	VMOVUPS      Z23, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z28, Z24, Z24
+	VMOVUPS      Z24, K1, (CX)
+	VMULPS       Z28, Z25, Z25
+	VMOVUPS      Z25, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF1613x2:
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z0, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z1, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z2, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z3, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z4, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z5, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z6, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z7, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z8, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z9, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z10, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z11, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z12, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z13, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z14, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z15, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z16, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z17, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z18, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z19, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z20, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z21, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z22, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z23, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z26
+	VFMADD231PS Z28, Z24, Z26
+	VMOVUPS     Z26, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z27
+	VFMADD231PS Z28, Z25, Z27
+	VMOVUPS     Z27, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows14Cols1(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows14Cols1(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	LEAQ   (R11)(DI*4), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+
+loopBF1614x1:
+	VMOVUPS.Z    (DX), K1, Z14
+	VBROADCASTSS (R9), Z15
+
+	// VDPBF16PS Z14, Z15, Z0
+	LONG         $0x4806d262
+	WORD         $0xc652
+	VBROADCASTSS (R9)(DI*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z1
+	LONG         $0x4806d262
+	WORD         $0xce52
+	VBROADCASTSS (R9)(DI*2), Z15
+
+	// VDPBF16PS Z14, Z15, Z2
+	LONG         $0x4806d262
+	WORD         $0xd652
+	VBROADCASTSS (R9)(R8*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z3
+	LONG         $0x4806d262
+	WORD         $0xde52
+	VBROADCASTSS (R10), Z15
+
+	// VDPBF16PS Z14, Z15, Z4
+	LONG         $0x4806d262
+	WORD         $0xe652
+	VBROADCASTSS (R10)(DI*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z5
+	LONG         $0x4806d262
+	WORD         $0xee52
+	VBROADCASTSS (R10)(DI*2), Z15
+
+	// VDPBF16PS Z14, Z15, Z6
+	LONG         $0x4806d262
+	WORD         $0xf652
+	VBROADCASTSS (R10)(R8*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z7
+	LONG         $0x4806d262
+	WORD         $0xfe52
+	VBROADCASTSS (R11), Z15
+
+	// VDPBF16PS Z14, Z15, Z8
+	LONG         $0x48065262
+	WORD         $0xc652
+	VBROADCASTSS (R11)(DI*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z9
+	LONG         $0x48065262
+	WORD         $0xce52
+	VBROADCASTSS (R11)(DI*2), Z15
+
+	// VDPBF16PS Z14, Z15, Z10
+	LONG         $0x48065262
+	WORD         $0xd652
+	VBROADCASTSS (R11)(R8*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z11
+	LONG         $0x48065262
+	WORD         $0xde52
+	VBROADCASTSS (R12), Z15
+
+	// VDPBF16PS Z14, Z15, Z12
+	LONG         $0x48065262
+	WORD         $0xe652
+	VBROADCASTSS (R12)(DI*1), Z15
+
+	// VDPBF16PS Z14, Z15, Z13
+	LONG         $0x48065262
+	WORD         $0xee52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1614x1
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z15
+	CMPL         68(AX), $0x00
+	JNE          addBF1614x1
+	VMULPS       Z15, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z11, Z11
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	ADDQ         DX, CX
+	VMULPS       Z15, Z13, Z13
+	VMOVUPS      Z13, K1, (CX)
+	VZEROUPPER
+	RET
+
+addBF1614x1:
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z0, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z1, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z2, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z3, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z4, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z5, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z6, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z7, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z8, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z9, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z10, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z11, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z12, Z14
+	VMOVUPS     Z14, K1, (CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z14
+	VFMADD231PS Z15, Z13, Z14
+	VMOVUPS     Z14, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileBF16Rows14Cols2(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·gemmTileBF16Rows14Cols2(SB), NOSPLIT, $0-8
+	MOVQ   t+0(FP), AX
+	MOVQ   (AX), CX
+	MOVQ   32(AX), DX
+	MOVQ   40(AX), BX
+	MOVQ   24(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   72(AX), R8
+	KMOVW  R8, K1
+	SHRQ   $0x10, R8
+	KMOVW  R8, K2
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   8(AX), R9
+	LEAQ   (R9)(DI*4), R10
+	LEAQ   (R10)(DI*4), R11
+	LEAQ   (R11)(DI*4), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+
+loopBF1614x2:
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VBROADCASTSS (R9), Z30
+
+	// VDPBF16PS Z28, Z30, Z0
+	LONG $0x400e9262
+	WORD $0xc452
+
+	// VDPBF16PS Z29, Z30, Z1
+	LONG         $0x400e9262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(DI*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z2
+	LONG $0x400e9262
+	WORD $0xd452
+
+	// VDPBF16PS Z29, Z30, Z3
+	LONG         $0x400e9262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(DI*2), Z30
+
+	// VDPBF16PS Z28, Z30, Z4
+	LONG $0x400e9262
+	WORD $0xe452
+
+	// VDPBF16PS Z29, Z30, Z5
+	LONG         $0x400e9262
+	WORD         $0xed52
+	VBROADCASTSS (R9)(R8*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z6
+	LONG $0x400e9262
+	WORD $0xf452
+
+	// VDPBF16PS Z29, Z30, Z7
+	LONG         $0x400e9262
+	WORD         $0xfd52
+	VBROADCASTSS (R10), Z30
+
+	// VDPBF16PS Z28, Z30, Z8
+	LONG $0x400e1262
+	WORD $0xc452
+
+	// VDPBF16PS Z29, Z30, Z9
+	LONG         $0x400e1262
+	WORD         $0xcd52
+	VBROADCASTSS (R10)(DI*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z10
+	LONG $0x400e1262
+	WORD $0xd452
+
+	// VDPBF16PS Z29, Z30, Z11
+	LONG         $0x400e1262
+	WORD         $0xdd52
+	VBROADCASTSS (R10)(DI*2), Z30
+
+	// VDPBF16PS Z28, Z30, Z12
+	LONG $0x400e1262
+	WORD $0xe452
+
+	// VDPBF16PS Z29, Z30, Z13
+	LONG         $0x400e1262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(R8*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z14
+	LONG $0x400e1262
+	WORD $0xf452
+
+	// VDPBF16PS Z29, Z30, Z15
+	LONG         $0x400e1262
+	WORD         $0xfd52
+	VBROADCASTSS (R11), Z30
+
+	// VDPBF16PS Z28, Z30, Z16
+	LONG $0x400e8262
+	WORD $0xc452
+
+	// VDPBF16PS Z29, Z30, Z17
+	LONG         $0x400e8262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(DI*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z18
+	LONG $0x400e8262
+	WORD $0xd452
+
+	// VDPBF16PS Z29, Z30, Z19
+	LONG         $0x400e8262
+	WORD         $0xdd52
+	VBROADCASTSS (R11)(DI*2), Z30
+
+	// VDPBF16PS Z28, Z30, Z20
+	LONG $0x400e8262
+	WORD $0xe452
+
+	// VDPBF16PS Z29, Z30, Z21
+	LONG         $0x400e8262
+	WORD         $0xed52
+	VBROADCASTSS (R11)(R8*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z22
+	LONG $0x400e8262
+	WORD $0xf452
+
+	// VDPBF16PS Z29, Z30, Z23
+	LONG         $0x400e8262
+	WORD         $0xfd52
+	VBROADCASTSS (R12), Z30
+
+	// VDPBF16PS Z28, Z30, Z24
+	LONG $0x400e0262
+	WORD $0xc452
+
+	// VDPBF16PS Z29, Z30, Z25
+	LONG         $0x400e0262
+	WORD         $0xcd52
+	VBROADCASTSS (R12)(DI*1), Z30
+
+	// VDPBF16PS Z28, Z30, Z26
+	LONG $0x400e0262
+	WORD $0xd452
+
+	// VDPBF16PS Z29, Z30, Z27
+	LONG         $0x400e0262
+	WORD         $0xdd52
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopBF1614x2
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	VBROADCASTSS 64(AX), Z30
+	CMPL         68(AX), $0x00
+	JNE          addBF1614x2
+	VMULPS       Z30, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VMULPS       Z30, Z1, Z1
+	VMOVUPS      Z1, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VMULPS       Z30, Z3, Z3
+	VMOVUPS      Z3, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VMULPS       Z30, Z5, Z5
+	VMOVUPS      Z5, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VMULPS       Z30, Z7, Z7
+	VMOVUPS      Z7, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VMULPS       Z30, Z9, Z9
+	VMOVUPS      Z9, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VMULPS       Z30, Z11, Z11
+	VMOVUPS      Z11, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VMULPS       Z30, Z13, Z13
+	VMOVUPS      Z13, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z14, Z14
+	VMOVUPS      Z14, K1, (CX)
+	VMULPS       Z30, Z15, Z15
+	VMOVUPS      Z15, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z16, Z16
+	VMOVUPS      Z16, K1, (CX)
+	VMULPS       Z30, Z17, Z17
+	VMOVUPS      Z17, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z18, Z18
+	VMOVUPS      Z18, K1, (CX)
+	VMULPS       Z30, Z19, Z19
+	VMOVUPS      Z19, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z20, Z20
+	VMOVUPS      Z20, K1, (CX)
+	VMULPS       Z30, Z21, Z21
+	VMOVUPS      Z21, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z22, Z22
+	VMOVUPS      Z22, K1, (CX)
+	VMULPS       Z30, Z23, Z23
+	VMOVUPS      Z23, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z24, Z24
+	VMOVUPS      Z24, K1, (CX)
+	VMULPS       Z30, Z25, Z25
+	VMOVUPS      Z25, K2, 64(CX)
+	ADDQ         DX, CX
+	VMULPS       Z30, Z26, Z26
+	VMOVUPS      Z26, K1, (CX)
+	VMULPS       Z30, Z27, Z27
+	VMOVUPS      Z27, K2, 64(CX)
+	VZEROUPPER
+	RET
+
+addBF1614x2:
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z0, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z1, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z2, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z3, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z4, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z5, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z6, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z7, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z8, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z9, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z10, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z11, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z12, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z13, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z14, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z15, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z16, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z17, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z18, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z19, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z20, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z21, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z22, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z23, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z24, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z25, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	ADDQ        DX, CX
+	VMOVUPS.Z   (CX), K1, Z28
+	VFMADD231PS Z30, Z26, Z28
+	VMOVUPS     Z28, K1, (CX)
+	VMOVUPS.Z   64(CX), K2, Z29
+	VFMADD231PS Z30, Z27, Z29
+	VMOVUPS     Z29, K2, 64(CX)
+	VZEROUPPER
+	RET
+
 // func gemmPack8(dst *float32, dstStride int, src *float32, srcStride int, k8 int)
 // Requires: AVX
 TEXT ·gemmPack8(SB), NOSPLIT, $0-40
@@ -4704,5 +9438,479 @@ pack:
 	LEAQ        (R10)(CX*4), AX
 	DECQ        SI
 	JNZ         pack
+	VZEROUPPER
+	RET
+
+// func gemmPairsF32Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·gemmPairsF32Cols1(SB), NOSPLIT, $0-80
+	MOVQ      dst+0(FP), AX
+	MOVQ      dstBlock+8(FP), CX
+	MOVQ      src0+16(FP), DX
+	MOVQ      src1+24(FP), BX
+	MOVQ      srcStep+32(FP), SI
+	MOVQ      srcBlock+40(FP), DI
+	MOVQ      pairs+48(FP), R8
+	MOVQ      blocks+56(FP), R9
+	MOVQ      mask+64(FP), R10
+	KMOVW     R10, K1
+	MOVQ      last+72(FP), R10
+	KMOVW     R10, K2
+	VMOVDQU64 gemmInterleave<>+0(SB), Z3
+	DECQ      R9
+
+pair:
+	MOVQ  AX, R10
+	MOVQ  DX, R11
+	MOVQ  BX, R12
+	MOVQ  R9, R13
+	TESTQ R13, R13
+	JE    last
+
+block:
+	VMOVUPS.Z (R11), K1, Z0
+	VMOVUPS.Z (R12), K1, Z1
+
+	// VCVTNE2PS2BF16 Z0, Z1, Z2
+	LONG      $0x4877f262
+	WORD      $0xd072
+	VPERMW    Z2, Z3, Z2
+	VMOVDQU64 Z2, (R10)
+	ADDQ      CX, R10
+	ADDQ      DI, R11
+	ADDQ      DI, R12
+	DECQ      R13
+	JNZ       block
+
+last:
+	VMOVUPS.Z (R11), K2, Z0
+	VMOVUPS.Z (R12), K2, Z1
+
+	// VCVTNE2PS2BF16 Z0, Z1, Z2
+	LONG      $0x4877f262
+	WORD      $0xd072
+	VPERMW    Z2, Z3, Z2
+	VMOVDQU64 Z2, (R10)
+	ADDQ      $0x40, AX
+	ADDQ      SI, DX
+	ADDQ      SI, BX
+	DECQ      R8
+	JNZ       pair
+	VZEROUPPER
+	RET
+
+DATA gemmInterleave<>+0(SB)/4, $0x00100000
+DATA gemmInterleave<>+4(SB)/4, $0x00110001
+DATA gemmInterleave<>+8(SB)/4, $0x00120002
+DATA gemmInterleave<>+12(SB)/4, $0x00130003
+DATA gemmInterleave<>+16(SB)/4, $0x00140004
+DATA gemmInterleave<>+20(SB)/4, $0x00150005
+DATA gemmInterleave<>+24(SB)/4, $0x00160006
+DATA gemmInterleave<>+28(SB)/4, $0x00170007
+DATA gemmInterleave<>+32(SB)/4, $0x00180008
+DATA gemmInterleave<>+36(SB)/4, $0x00190009
+DATA gemmInterleave<>+40(SB)/4, $0x001a000a
+DATA gemmInterleave<>+44(SB)/4, $0x001b000b
+DATA gemmInterleave<>+48(SB)/4, $0x001c000c
+DATA gemmInterleave<>+52(SB)/4, $0x001d000d
+DATA gemmInterleave<>+56(SB)/4, $0x001e000e
+DATA gemmInterleave<>+60(SB)/4, $0x001f000f
+GLOBL gemmInterleave<>(SB), RODATA|NOPTR, $64
+
+// func gemmPairsBF16Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX512F
+TEXT ·gemmPairsBF16Cols1(SB), NOSPLIT, $0-80
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstBlock+8(FP), CX
+	MOVQ  src0+16(FP), DX
+	MOVQ  src1+24(FP), BX
+	MOVQ  srcStep+32(FP), SI
+	MOVQ  srcBlock+40(FP), DI
+	MOVQ  pairs+48(FP), R8
+	MOVQ  blocks+56(FP), R9
+	MOVQ  mask+64(FP), R10
+	KMOVW R10, K1
+	MOVQ  last+72(FP), R10
+	KMOVW R10, K2
+	DECQ  R9
+
+pair:
+	MOVQ  AX, R10
+	MOVQ  DX, R11
+	MOVQ  BX, R12
+	MOVQ  R9, R13
+	TESTQ R13, R13
+	JE    last
+
+block:
+	VPMOVZXWD.Z (R11), K1, Z2
+	VPMOVZXWD.Z (R12), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VMOVDQU64   Z2, (R10)
+	ADDQ        CX, R10
+	ADDQ        DI, R11
+	ADDQ        DI, R12
+	DECQ        R13
+	JNZ         block
+
+last:
+	VPMOVZXWD.Z (R11), K2, Z2
+	VPMOVZXWD.Z (R12), K2, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VMOVDQU64   Z2, (R10)
+	ADDQ        $0x40, AX
+	ADDQ        SI, DX
+	ADDQ        SI, BX
+	DECQ        R8
+	JNZ         pair
+	VZEROUPPER
+	RET
+
+// func gemmPairsF32Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·gemmPairsF32Cols2(SB), NOSPLIT, $0-80
+	MOVQ      dst+0(FP), AX
+	MOVQ      dstBlock+8(FP), CX
+	MOVQ      src0+16(FP), DX
+	MOVQ      src1+24(FP), BX
+	MOVQ      srcStep+32(FP), SI
+	MOVQ      srcBlock+40(FP), DI
+	MOVQ      pairs+48(FP), R8
+	MOVQ      blocks+56(FP), R9
+	MOVQ      mask+64(FP), R10
+	KMOVW     R10, K1
+	SHRQ      $0x10, R10
+	KMOVW     R10, K2
+	MOVQ      last+72(FP), R10
+	KMOVW     R10, K3
+	SHRQ      $0x10, R10
+	KMOVW     R10, K4
+	VMOVDQU64 gemmInterleave<>+0(SB), Z3
+	DECQ      R9
+
+pair:
+	MOVQ  AX, R10
+	MOVQ  DX, R11
+	MOVQ  BX, R12
+	MOVQ  R9, R13
+	TESTQ R13, R13
+	JE    last
+
+block:
+	VMOVUPS.Z (R11), K1, Z0
+	VMOVUPS.Z (R12), K1, Z1
+
+	// VCVTNE2PS2BF16 Z0, Z1, Z2
+	LONG      $0x4877f262
+	WORD      $0xd072
+	VPERMW    Z2, Z3, Z2
+	VMOVDQU64 Z2, (R10)
+	VMOVUPS.Z 64(R11), K2, Z0
+	VMOVUPS.Z 64(R12), K2, Z1
+
+	// VCVTNE2PS2BF16 Z0, Z1, Z2
+	LONG      $0x4877f262
+	WORD      $0xd072
+	VPERMW    Z2, Z3, Z2
+	VMOVDQU64 Z2, 64(R10)
+	ADDQ      CX, R10
+	ADDQ      DI, R11
+	ADDQ      DI, R12
+	DECQ      R13
+	JNZ       block
+
+last:
+	VMOVUPS.Z (R11), K3, Z0
+	VMOVUPS.Z (R12), K3, Z1
+
+	// VCVTNE2PS2BF16 Z0, Z1, Z2
+	LONG      $0x4877f262
+	WORD      $0xd072
+	VPERMW    Z2, Z3, Z2
+	VMOVDQU64 Z2, (R10)
+	VMOVUPS.Z 64(R11), K4, Z0
+	VMOVUPS.Z 64(R12), K4, Z1
+
+	// VCVTNE2PS2BF16 Z0, Z1, Z2
+	LONG      $0x4877f262
+	WORD      $0xd072
+	VPERMW    Z2, Z3, Z2
+	VMOVDQU64 Z2, 64(R10)
+	ADDQ      $0x80, AX
+	ADDQ      SI, DX
+	ADDQ      SI, BX
+	DECQ      R8
+	JNZ       pair
+	VZEROUPPER
+	RET
+
+// func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX512F
+TEXT ·gemmPairsBF16Cols2(SB), NOSPLIT, $0-80
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstBlock+8(FP), CX
+	MOVQ  src0+16(FP), DX
+	MOVQ  src1+24(FP), BX
+	MOVQ  srcStep+32(FP), SI
+	MOVQ  srcBlock+40(FP), DI
+	MOVQ  pairs+48(FP), R8
+	MOVQ  blocks+56(FP), R9
+	MOVQ  mask+64(FP), R10
+	KMOVW R10, K1
+	SHRQ  $0x10, R10
+	KMOVW R10, K2
+	MOVQ  last+72(FP), R10
+	KMOVW R10, K3
+	SHRQ  $0x10, R10
+	KMOVW R10, K4
+	DECQ  R9
+
+pair:
+	MOVQ  AX, R10
+	MOVQ  DX, R11
+	MOVQ  BX, R12
+	MOVQ  R9, R13
+	TESTQ R13, R13
+	JE    last
+
+block:
+	VPMOVZXWD.Z (R11), K1, Z2
+	VPMOVZXWD.Z (R12), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VMOVDQU64   Z2, (R10)
+	VPMOVZXWD.Z 32(R11), K2, Z2
+	VPMOVZXWD.Z 32(R12), K2, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VMOVDQU64   Z2, 64(R10)
+	ADDQ        CX, R10
+	ADDQ        DI, R11
+	ADDQ        DI, R12
+	DECQ        R13
+	JNZ         block
+
+last:
+	VPMOVZXWD.Z (R11), K3, Z2
+	VPMOVZXWD.Z (R12), K3, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VMOVDQU64   Z2, (R10)
+	VPMOVZXWD.Z 32(R11), K4, Z2
+	VPMOVZXWD.Z 32(R12), K4, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VMOVDQU64   Z2, 64(R10)
+	ADDQ        $0x80, AX
+	ADDQ        SI, DX
+	ADDQ        SI, BX
+	DECQ        R8
+	JNZ         pair
+	VZEROUPPER
+	RET
+
+// func gemmConvert(dst *uint16, src *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·gemmConvert(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+whole:
+	CMPQ    DX, $0x10
+	JL      rest
+	VMOVUPS (CX), Z0
+
+	// VCVTNEPS2BF16 Z0, Z1
+	LONG    $0x487ef262
+	WORD    $0xc872
+	VMOVDQU Y1, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x10, DX
+	JMP     whole
+
+rest:
+	TESTQ     DX, DX
+	JE        done
+	MOVQ      $-1, BX
+	BZHIQ     DX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (CX), K1, Z0
+
+	// VCVTNEPS2BF16 Z0, Z1
+	LONG      $0x487ef262
+	WORD      $0xc872
+	VMOVDQU16 Y1, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func toHalvesAVX512(dst *uint16, src *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·toHalvesAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VPBROADCASTD half00000001<>+0(SB), Z0
+	VPBROADCASTD half00007fff<>+0(SB), Z1
+	VPBROADCASTD half00000040<>+0(SB), Z2
+
+whole:
+	CMPQ    DX, $0x10
+	JL      rest
+	VMOVUPS (CX), Z3
+	VCMPPS  $0x03, Z3, Z3, K1
+	VPSRLD  $0x10, Z3, Z4
+	VPANDD  Z0, Z4, Z5
+	VPADDD  Z1, Z3, Z3
+	VPADDD  Z5, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPORD   Z2, Z4, K1, Z3
+	VPMOVDW Z3, (AX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x10, DX
+	JMP     whole
+
+rest:
+	TESTQ     DX, DX
+	JE        done
+	MOVQ      $-1, BX
+	BZHIQ     DX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (CX), K1, Z3
+	VCMPPS    $0x03, Z3, Z3, K2
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z0, Z4, Z0
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z0, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPORD     Z2, Z4, K2, Z3
+	VPMOVDW   Z3, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA half00000001<>+0(SB)/4, $0x00000001
+DATA half00000001<>+4(SB)/4, $0x00000001
+DATA half00000001<>+8(SB)/4, $0x00000001
+DATA half00000001<>+12(SB)/4, $0x00000001
+DATA half00000001<>+16(SB)/4, $0x00000001
+DATA half00000001<>+20(SB)/4, $0x00000001
+DATA half00000001<>+24(SB)/4, $0x00000001
+DATA half00000001<>+28(SB)/4, $0x00000001
+GLOBL half00000001<>(SB), RODATA|NOPTR, $32
+
+DATA half00007fff<>+0(SB)/4, $0x00007fff
+DATA half00007fff<>+4(SB)/4, $0x00007fff
+DATA half00007fff<>+8(SB)/4, $0x00007fff
+DATA half00007fff<>+12(SB)/4, $0x00007fff
+DATA half00007fff<>+16(SB)/4, $0x00007fff
+DATA half00007fff<>+20(SB)/4, $0x00007fff
+DATA half00007fff<>+24(SB)/4, $0x00007fff
+DATA half00007fff<>+28(SB)/4, $0x00007fff
+GLOBL half00007fff<>(SB), RODATA|NOPTR, $32
+
+DATA half00000040<>+0(SB)/4, $0x00000040
+DATA half00000040<>+4(SB)/4, $0x00000040
+DATA half00000040<>+8(SB)/4, $0x00000040
+DATA half00000040<>+12(SB)/4, $0x00000040
+DATA half00000040<>+16(SB)/4, $0x00000040
+DATA half00000040<>+20(SB)/4, $0x00000040
+DATA half00000040<>+24(SB)/4, $0x00000040
+DATA half00000040<>+28(SB)/4, $0x00000040
+GLOBL half00000040<>(SB), RODATA|NOPTR, $32
+
+// func toHalvesAVX2(dst *uint16, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·toHalvesAVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VPBROADCASTD half00000001<>+0(SB), Y0
+	VPBROADCASTD half00007fff<>+0(SB), Y1
+	VPBROADCASTD half00000040<>+0(SB), Y2
+
+whole:
+	VMOVUPS   (CX), Y3
+	VCMPPS    $0x03, Y3, Y3, Y6
+	VPSRLD    $0x10, Y3, Y4
+	VPAND     Y0, Y4, Y5
+	VPADDD    Y1, Y3, Y3
+	VPADDD    Y5, Y3, Y3
+	VPSRLD    $0x10, Y3, Y3
+	VPOR      Y2, Y4, Y4
+	VPBLENDVB Y6, Y4, Y3, Y3
+	VMOVUPS   32(CX), Y4
+	VCMPPS    $0x03, Y4, Y4, Y7
+	VPSRLD    $0x10, Y4, Y5
+	VPAND     Y0, Y5, Y6
+	VPADDD    Y1, Y4, Y4
+	VPADDD    Y6, Y4, Y4
+	VPSRLD    $0x10, Y4, Y4
+	VPOR      Y2, Y5, Y5
+	VPBLENDVB Y7, Y5, Y4, Y4
+	VPACKUSDW Y4, Y3, Y3
+	VPERMQ    $0xd8, Y3, Y3
+	VMOVDQU   Y3, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JNZ       whole
+	VZEROUPPER
+	RET
+
+// func fromHalvesAVX512(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fromHalvesAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+whole:
+	CMPQ      DX, $0x10
+	JL        rest
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, DX
+	JMP       whole
+
+rest:
+	TESTQ       DX, DX
+	JE          done
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VPMOVZXWD.Z (CX), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fromHalvesAVX2(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·fromHalvesAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+whole:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JNZ       whole
 	VZEROUPPER
 	RET

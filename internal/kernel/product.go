@@ -52,15 +52,10 @@ type Product struct {
 // so that no closure has to be made for a product.
 type job struct {
 	Product
-	alongN bool
-	part   func(worker, lo, hi int)
-
-	// The conversion of an operand in progress.
-	from    Matrix
-	to      Matrix
-	columns int
-	convert func(worker, lo, hi int)
-	a, b    scratch
+	path    path
+	alongN  bool
+	part    func(worker, lo, hi int)
+	scratch operandScratch
 }
 
 // Multiply computes p on all threads. It must not be called inside For. The
@@ -74,8 +69,10 @@ func (e *Engine) Multiply(p *Product) {
 		e.serial(p)
 		return
 	}
-	j.Product, j.alongN = *p, alongN
-	e.convertOperands(j)
+	j.Product, j.path, j.alongN = *p, e.pathOf(p), alongN
+	if j.path.mustConvert(p) {
+		e.convert(&j.Product, j.path, &j.scratch, true)
+	}
 	items := p.M
 	if alongN {
 		items = p.N
@@ -98,7 +95,7 @@ func (e *Engine) multiplyPart(_, lo, hi int) {
 	} else {
 		p.rows(lo, hi)
 	}
-	e.direct(&p)
+	e.direct(&p, e.job.path)
 }
 
 // rows narrows p to rows lo to hi of C.
@@ -144,39 +141,55 @@ func (e *Engine) serial(p *Product) {
 		p.finish()
 		return
 	}
-	if !e.mustConvert(p) {
-		e.direct(p)
+	w := e.pathOf(p)
+	if !w.mustConvert(p) {
+		e.direct(p, w)
 		return
 	}
-	w := e.scratch.take()
+	s := e.scratch.take()
 	q := *p
-	e.convertSerial(&q, w)
-	e.direct(&q)
-	e.scratch.give(w)
+	e.convert(&q, w, s, false)
+	e.direct(&q, w)
+	e.scratch.give(s)
 }
 
-// direct computes p, whose operands the kernel for it takes as they are.
-func (e *Engine) direct(p *Product) {
-	backend := e.backend
-	if e.small != nil && p.M*p.N*p.K <= smallProduct {
-		backend = e.small
+// direct computes p, whose operands have the types that the path takes.
+func (e *Engine) direct(p *Product, w path) {
+	switch w {
+	case pathTiles:
+		e.tiles.multiply(p)
+		return
+	case pathLibrary:
+		e.library.bgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
+		p.finishBlock(0, p.M, 0, p.N, nil)
+		return
+	default:
+		backend := e.backend
+		if e.small != nil && p.M*p.N*p.K <= smallProduct {
+			backend = e.small
+		}
+		backend.sgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
 	}
-	backend.sgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
 	p.finish()
 }
 
 // finish does what follows the product.
 func (p *Product) finish() {
-	if p.Bias == nil && p.GELU == nil {
+	p.finishBlock(0, p.M, 0, p.N, p.Bias)
+}
+
+// finishBlock is finish for rows of C from i on and columns from j on.
+func (p *Product) finishBlock(i, rows, j, columns int, bias []float32) {
+	if bias == nil && p.GELU == nil {
 		return
 	}
-	for i := range p.M {
-		row := p.C[i*p.LDC:][:p.N]
-		if p.Bias != nil {
-			Add(row, row, p.Bias)
+	for r := i; r < i+rows; r++ {
+		row := p.C[r*p.LDC+j:][:columns]
+		if bias != nil {
+			Add(row, row, bias[j:])
 		}
 		if p.GELU != nil {
-			GELU(p.GELU[i*p.LDC:][:p.N], row)
+			GELU(p.GELU[r*p.LDC+j:][:columns], row)
 		}
 	}
 }

@@ -1,89 +1,82 @@
 package kernel
 
-// scratch holds converted operands. It grows to the largest product and is then
+// scratch holds a converted operand. It grows to the largest product and is then
 // used again.
 type scratch struct {
 	f32  []float32
 	bf16 []uint16
 }
 
-// floats returns n float32 values that hold anything.
-func (s *scratch) floats(n int) []float32 {
+// matrix returns a matrix of rows x columns for the path, that holds anything.
+func (s *scratch) matrix(w path, rows, columns int) Matrix {
+	n := rows * columns
+	if w == pathLibrary {
+		if cap(s.bf16) < n {
+			s.bf16 = make([]uint16, n)
+		}
+		return Matrix{BF16: s.bf16[:n], LD: columns}
+	}
 	if cap(s.f32) < n {
 		s.f32 = make([]float32, n)
 	}
-	return s.f32[:n]
+	return Matrix{F32: s.f32[:n], LD: columns}
 }
 
-// halves returns n bfloat16 values that hold anything.
-func (s *scratch) halves(n int) []uint16 {
-	if cap(s.bf16) < n {
-		s.bf16 = make([]uint16, n)
-	}
-	return s.bf16[:n]
-}
-
-// operandScratch is the scratch of one product on one thread.
+// operandScratch is the scratch of one product.
 type operandScratch struct{ a, b scratch }
 
-// mustConvert reports whether an operand of p has to be converted before direct.
-func (e *Engine) mustConvert(p *Product) bool {
-	return p.BF16 || p.A.BF16 != nil || p.B.BF16 != nil
-}
-
-// convertOperands replaces the operands of j that must be converted, on all threads.
-func (e *Engine) convertOperands(j *job) {
-	if !e.mustConvert(&j.Product) {
-		return
-	}
-	rows, columns := j.storedA()
-	j.A = e.convertParallel(j, &j.a, rows, columns, j.A)
-	rows, columns = j.storedB()
-	j.B = e.convertParallel(j, &j.b, rows, columns, j.B)
-}
-
-// convertParallel converts one operand into s.
-func (e *Engine) convertParallel(j *job, s *scratch, rows, columns int, x Matrix) Matrix {
-	j.from, j.to, j.columns = x, e.target(s, rows, columns), columns
-	e.For(rows, max(1, leastConverted/max(1, columns)), j.convert)
-	x = j.to
-	j.from, j.to = Matrix{}, Matrix{}
-	return x
+// conversion is the conversion of an operand on all threads.
+type conversion struct {
+	to, from Matrix
+	columns  int
+	round    bool
+	part     func(worker, lo, hi int)
 }
 
 // leastConverted is the number of values worth a thread.
 const leastConverted = 1 << 14
 
+// convert replaces the operands of p that have another type than the path takes,
+// on all threads if parallel.
+func (e *Engine) convert(p *Product, w path, s *operandScratch, parallel bool) {
+	rows, columns := p.storedA()
+	p.A = e.convertOperand(p, w, &s.a, p.A, rows, columns, parallel)
+	rows, columns = p.storedB()
+	p.B = e.convertOperand(p, w, &s.b, p.B, rows, columns, parallel)
+	if w == pathFloat {
+		p.BF16 = false
+	}
+}
+
+// convertOperand returns x as the path takes it.
+func (e *Engine) convertOperand(p *Product, w path, s *scratch, x Matrix, rows, columns int, parallel bool) Matrix {
+	if w == pathLibrary && x.BF16 != nil || w == pathFloat && x.BF16 == nil && !p.BF16 {
+		return x
+	}
+	to := s.matrix(w, rows, columns)
+	if !parallel {
+		convertRows(to, x, rows, columns, p.BF16)
+		return to
+	}
+	c := &e.conversion
+	c.to, c.from, c.columns, c.round = to, x, columns, p.BF16
+	e.For(rows, max(1, leastConverted/max(1, columns)), c.part)
+	c.to, c.from = Matrix{}, Matrix{}
+	return to
+}
+
 // convertPart converts rows lo to hi of the operand in progress.
 func (e *Engine) convertPart(_, lo, hi int) {
-	j := &e.job
-	convertRows(j.to.from(lo*j.to.LD), j.from.from(lo*j.from.LD), hi-lo, j.columns, j.BF16)
+	c := &e.conversion
+	convertRows(c.to.from(lo*c.to.LD), c.from.from(lo*c.from.LD), hi-lo, c.columns, c.round)
 }
 
-// convertSerial is convertOperands on this thread.
-func (e *Engine) convertSerial(p *Product, w *operandScratch) {
-	rows, columns := p.storedA()
-	a := e.target(&w.a, rows, columns)
-	convertRows(a, p.A, rows, columns, p.BF16)
-	rows, columns = p.storedB()
-	b := e.target(&w.b, rows, columns)
-	convertRows(b, p.B, rows, columns, p.BF16)
-	p.A, p.B = a, b
-}
-
-// target returns where a converted operand goes.
-func (e *Engine) target(s *scratch, rows, columns int) Matrix {
-	return Matrix{F32: s.floats(rows * columns), LD: columns}
-}
-
-// convertRows sets the rows of dst to those of src. Where both are float32 the
-// values are rounded to bfloat16 if asked.
+// convertRows sets the rows of dst to those of src. Float32 values are rounded to
+// bfloat16 if asked.
 func convertRows(dst, src Matrix, rows, columns int, round bool) {
 	for i := range rows {
 		d, s := i*dst.LD, i*src.LD
 		switch {
-		case src.BF16 != nil && dst.BF16 != nil:
-			copy(dst.BF16[d:d+columns], src.BF16[s:s+columns])
 		case src.BF16 != nil:
 			FromBF16(dst.F32[d:d+columns], src.BF16[s:s+columns])
 		case dst.BF16 != nil:

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// pairs writes a function that packs rows into pairs along k. It goes along a
+// pair of rows of the source and writes a vector (or two) for each block of
+// columns, so that memory is read in the order in which it lies.
+func pairs(vectors int, fromFloats bool) {
+	name, size := "BF16", 2
+	if fromFloats {
+		name, size = "F32", floatSize
+	}
+	name = fmt.Sprintf("gemmPairs%sCols%d", name, vectors)
+	TEXT(name, NOSPLIT, "func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask, last uint64)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s sets, for p < pairs, block b < blocks and column j < %d,", name, 16*vectors),
+		fmt.Sprintf("word p*%d+j of dst + b*dstBlock to the pair of bfloat16 of column j in", 16*vectors),
+		"src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).",
+		"Columns without a bit in mask (in last for the last block) are 0 and not read.",
+		"Strides are in bytes.")
+	dst, dstBlock := Load(Param("dst"), GP64()), Load(Param("dstBlock"), GP64())
+	src0, src1 := Load(Param("src0"), GP64()), Load(Param("src1"), GP64())
+	srcStep, srcBlock := Load(Param("srcStep"), GP64()), Load(Param("srcBlock"), GP64())
+	count, blocks := Load(Param("pairs"), GP64()), Load(Param("blocks"), GP64())
+	inner := loadMasks(Load(Param("mask"), GP64()).(reg.GPVirtual), vectors)
+	last := loadMasks(Load(Param("last"), GP64()).(reg.GPVirtual), vectors)
+	low, high, both, order := reg.Z0, reg.Z1, reg.Z2, reg.Z3
+	if fromFloats {
+		VMOVDQU64(interleave(), order)
+	}
+	DECQ(blocks)
+	d, s0, s1, b := GP64(), GP64(), GP64(), GP64()
+	block := func(masks []reg.OpmaskVirtual) {
+		for v := range vectors {
+			m0, m1 := Mem{Base: s0, Disp: 16 * v * size}, Mem{Base: s1, Disp: 16 * v * size}
+			to := Mem{Base: d, Disp: 64 * v}
+			if fromFloats {
+				VMOVUPS_Z(m0, masks[v], low)
+				VMOVUPS_Z(m1, masks[v], high)
+				VCVTNE2PS2BF16(low, high, both)
+				VPERMW(both, order, both)
+			} else {
+				VPMOVZXWD_Z(m0, masks[v], both)
+				VPMOVZXWD_Z(m1, masks[v], high)
+				VPSLLD(Imm(16), high, high)
+				VPORD(high, both, both)
+			}
+			VMOVDQU64(both, to)
+		}
+	}
+	Label("pair")
+	MOVQ(dst, d)
+	MOVQ(src0, s0)
+	MOVQ(src1, s1)
+	MOVQ(blocks, b)
+	TESTQ(b, b)
+	JE(LabelRef("last"))
+	Label("block")
+	block(inner)
+	ADDQ(dstBlock, d)
+	ADDQ(srcBlock, s0)
+	ADDQ(srcBlock, s1)
+	DECQ(b)
+	JNZ(LabelRef("block"))
+	Label("last")
+	block(last)
+	ADDQ(Imm(uint64(64*vectors)), dst)
+	ADDQ(srcStep, src0)
+	ADDQ(srcStep, src1)
+	DECQ(count)
+	JNZ(LabelRef("pair"))
+	VZEROUPPER()
+	RET()
+}
+
+var order *Mem
+
+// interleave returns the indices for VPERMW that bring the two halves of a vector
+// together word by word.
+func interleave() Mem {
+	if order == nil {
+		m := GLOBL("gemmInterleave", RODATA|NOPTR)
+		for i := range 16 {
+			DATA(4*i, U32(uint32(i)|uint32(16+i)<<16))
+		}
+		order = &m
+	}
+	return *order
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets in tileArgs of gemm_builtin_amd64.go.
+const (
+	offK     = 0
+	offA     = 8
+	offARow  = 16
+	offAK    = 24
+	offB     = 32
+	offBK    = 40
+	offC     = 48
+	offCRow  = 56
+	offAlpha = 64
+	offAdd   = 68
+	offMask  = 72
+)
+
+// set is an instruction set with its own tiles.
+type set struct {
+	name  string
+	rows  int // largest height
+	lanes int // float32 values in a vector
+	wide  bool
+	// bf16 tiles multiply pairs of bfloat16: a term is a pair along k, which takes
+	// the place of one float32 in A and B.
+	bf16 bool
+}
+
+// vectors returns a function that returns a new register at each call. The
+// instructions of bfloat16 need registers whose numbers are known.
+func (s set) vectors() func() reg.VecPhysical {
+	numbers := []reg.VecPhysical{reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10,
+		reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15, reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31}
+	next := 0
+	return func() reg.VecPhysical {
+		r := numbers[next]
+		next++
+		if s.wide {
+			return r
+		}
+		return r.AsY().(reg.VecPhysical)
+	}
+}
+
+// tile writes a function that sets a tile of rows x cols vectors of C to
+// alpha*A*B, or adds it. With AVX-512 the mask keeps it off columns that are not
+// there; without, the tile must be whole.
+func (s set) tile(rows, cols int) {
+	wide, lanes, vector := s.wide, s.lanes, s.vectors()
+	TEXT(fmt.Sprintf("gemmTile%sRows%dCols%d", s.name, rows, cols), NOSPLIT, "func(t *byte)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("gemmTile%sRows%dCols%d multiplies %d rows of A by %d columns of B; t points to a tileArgs.", s.name, rows, cols, rows, cols*lanes))
+	t := Load(Param("t"), GP64())
+	field := func(off int) Mem { return Mem{Base: t, Disp: off} }
+	get := func(off int) reg.GPVirtual { r := GP64(); MOVQ(field(off), r); return r }
+
+	k, b, bk, ak, ar := get(offK), get(offB), get(offBK), get(offAK), get(offARow)
+	var masks []reg.OpmaskVirtual
+	if wide {
+		masks = loadMasks(get(offMask), cols)
+	}
+	// Row i is at base i/4 plus 0, 1, 2 or 3 strides.
+	ar3 := GP64()
+	LEAQ(Mem{Base: ar, Index: ar, Scale: 2}, ar3)
+	bases := []reg.GPVirtual{get(offA)}
+	for i := 4; i < rows; i += 4 {
+		next := GP64()
+		LEAQ(Mem{Base: bases[len(bases)-1], Index: ar, Scale: 4}, next)
+		bases = append(bases, next)
+	}
+	rowMem := func(bases []reg.GPVirtual, stride, stride3 reg.GPVirtual, i int) Mem {
+		m := Mem{Base: bases[i/4]}
+		switch i % 4 {
+		case 1, 2:
+			m.Index, m.Scale = stride, uint8(i%4)
+		case 3:
+			m.Index, m.Scale = stride3, 1
+		}
+		return m
+	}
+
+	sums := make([]reg.VecPhysical, rows*cols)
+	for i := range sums {
+		sums[i] = vector()
+		// Not VXORPS, which has a 512-bit form in AVX-512 DQ only.
+		if wide {
+			VPXORD(sums[i], sums[i], sums[i])
+		} else {
+			VXORPS(sums[i], sums[i], sums[i])
+		}
+	}
+	bv := make([]reg.VecPhysical, cols)
+	for j := range bv {
+		bv[j] = vector()
+	}
+	av := vector()
+	loop := fmt.Sprintf("loop%s%dx%d", s.name, rows, cols)
+	Label(loop)
+	for j := range bv {
+		m := Mem{Base: b, Disp: j * lanes * floatSize}
+		if wide {
+			VMOVUPS_Z(m, masks[j], bv[j])
+		} else {
+			VMOVUPS(m, bv[j])
+		}
+	}
+	for i := range rows {
+		VBROADCASTSS(rowMem(bases, ar, ar3, i), av)
+		for j := range bv {
+			if s.bf16 {
+				VDPBF16PS(bv[j], av, sums[i*cols+j])
+			} else {
+				VFMADD231PS(bv[j], av, sums[i*cols+j])
+			}
+		}
+	}
+	for _, base := range bases {
+		ADDQ(ak, base)
+	}
+	ADDQ(bk, b)
+	DECQ(k)
+	JNZ(LabelRef(loop))
+
+	c, cr := get(offC), get(offCRow)
+	alpha := av
+	VBROADCASTSS(field(offAlpha), alpha)
+	add := fmt.Sprintf("add%s%dx%d", s.name, rows, cols)
+	CMPL(field(offAdd), Imm(0))
+	JNE(LabelRef(add))
+	store := func(adding bool) {
+		for i := range rows {
+			for j := range cols {
+				m, sum := Mem{Base: c, Disp: j * lanes * floatSize}, sums[i*cols+j]
+				switch {
+				case wide && adding:
+					VMOVUPS_Z(m, masks[j], bv[j])
+					VFMADD231PS(alpha, sum, bv[j])
+					VMOVUPS(bv[j], masks[j], m)
+				case wide:
+					VMULPS(alpha, sum, sum)
+					VMOVUPS(sum, masks[j], m)
+				case adding:
+					VFMADD213PS(m, alpha, sum)
+					VMOVUPS(sum, m)
+				default:
+					VMULPS(alpha, sum, sum)
+					VMOVUPS(sum, m)
+				}
+			}
+			if i+1 < rows {
+				ADDQ(cr, c)
+			}
+		}
+		VZEROUPPER()
+		RET()
+	}
+	store(false)
+	Label(add)
+	store(true)
+}
+
+// loadMasks splits the 32 bits of mask into one mask register a vector.
+func loadMasks(mask reg.GPVirtual, cols int) []reg.OpmaskVirtual {
+	out := make([]reg.OpmaskVirtual, cols)
+	for j := range out {
+		out[j] = K()
+		if j > 0 {
+			SHRQ(Imm(16), mask)
+		}
+		KMOVW(mask.As32(), out[j])
+	}
+	return out
+}
