@@ -132,7 +132,7 @@ func (b BERT) crossAttentionAt(c *Context, s Scope, x, images, index *gorgonia.N
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	s = s.In("ffn")
-	h := ops.GELU(linear(s, "intermediate", bertInit, Zeros, x, defaultTo(b.MLP, 4*b.Width)))
+	h := linearGELU(s, "intermediate", bertInit, Zeros, x, defaultTo(b.MLP, 4*b.Width))
 	return b.output(c, s, h, x)
 }
 
@@ -146,7 +146,7 @@ func (b BERT) output(c *Context, s Scope, h, x *gorgonia.Node) *gorgonia.Node {
 // and a decoder that is the word embedding plus a bias of its own.
 func (b BERT) MLMHead(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	h := s.In("mlm")
-	x = ops.GELU(linear(h, "dense", bertInit, Zeros, x, b.Width))
+	x = linearGELU(h, "dense", bertInit, Zeros, x, b.Width)
 	x = norm(h, "norm", x, bertEps)
 	word := s.Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
 	return ops.Linear(x, word, h.Param("bias", Zeros, b.Vocab))

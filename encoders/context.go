@@ -75,6 +75,13 @@ func linear(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) 
 	return ops.Linear(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
 }
 
+// linearGELU is a dense layer followed by GELU.
+func linearGELU(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) *gorgonia.Node {
+	in := columns(name, x)
+	s = s.In(name)
+	return ops.LinearGELU(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
+}
+
 // linearPart is the part of a dense layer of out columns that computes the n columns
 // from the given one on.
 func linearPart(s Scope, name string, weight, bias Init, x *gorgonia.Node, from, n, out int) *gorgonia.Node {

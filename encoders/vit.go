@@ -85,7 +85,7 @@ func (v ViT) block(s Scope, init Init, x *gorgonia.Node, class bool) *gorgonia.N
 	x = ops.Add(x, h)
 
 	h = norm(s, "norm2", x, vitEps)
-	h = ops.GELU(linear(s, "mlp/fc1", init, Zeros, h, defaultTo(v.MLP, 4*v.Width)))
+	h = linearGELU(s, "mlp/fc1", init, Zeros, h, defaultTo(v.MLP, 4*v.Width))
 	h = linear(s, "mlp/fc2", init, Zeros, h, v.Width)
 	return ops.Add(x, h)
 }

@@ -102,13 +102,15 @@ func TestHash(t *testing.T) {
 		"linear": {
 			func() *gorgonia.Node { return Linear(m, m, v) },
 			func() *gorgonia.Node { return Linear(m, m, nil) },
+			func() *gorgonia.Node { return LinearGELU(m, m, v) },
+			func() *gorgonia.Node { return LinearGELU(m, m, nil) },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 0, 4) },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 4) },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
 		"two operands": {
 			func() *gorgonia.Node { return Add(m, m) },
-			of(linear{}.gradX(), m, m), of(linear{}.gradW(12), m, m), of(linear{from: 1}.gradX(), m, m), of(linear{}.gradW(13), m, m), of(geluGrad(), m, m),
+			of(linear{}.gradX(), m, m), of(linear{}.gradW(12), m, m), of(linear{from: 1}.gradX(), m, m), of(linear{}.gradW(13), m, m), of(geluGrad(), m, m), of(geluGradAux(), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },

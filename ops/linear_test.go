@@ -62,3 +62,34 @@ func TestLinearPart(t *testing.T) {
 		}
 	}
 }
+
+// TestLinearGELU compares the fused op with its two parts, in value and gradient.
+func TestLinearGELU(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	for _, s := range append([][]int{{1, 1, 1}, {300, 40, 70}}, randomShapes(r, 10, 50, 50, 50)...) {
+		in := []input{f32s(r, "x", s[0], s[1]), f32s(r, "w", s[2], s[1]), f32s(r, "b", s[2])}
+		for _, bias := range []bool{true, false} {
+			b := func(ns gorgonia.Nodes) *gorgonia.Node {
+				if bias {
+					return ns[2]
+				}
+				return nil
+			}
+			wrt := []int{0, 1, 2}
+			if !bias {
+				wrt = wrt[:2]
+			}
+			fused := func(ns gorgonia.Nodes) *gorgonia.Node { return LinearGELU(ns[0], ns[1], b(ns)) }
+			parts := func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(Linear(ns[0], ns[1], b(ns))) }
+			near(t, "linear gelu", eval(t, fused, in...).F32, eval(t, parts, in...).F32, 1e-6)
+			got, _ := gradients(t, fused, wrt, in...)
+			want, _ := gradients(t, parts, wrt, in...)
+			for i := range want {
+				near(t, "gradient", got[i], want[i], 1e-5)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("%d rows of %d to %d columns", s[0], s[1], s[2])
+		}
+	}
+}
