@@ -1,5 +1,7 @@
 package transform
 
+import "github.com/geoalign/geoalign/data/internal/pixel"
+
 // AutoContrast stretches every channel of m so that its darkest value becomes 0
 // and its brightest 255 (PIL.ImageOps.autocontrast, cutoff 0), in place.
 func AutoContrast(m *Image) {
@@ -57,7 +59,7 @@ func Equalize(m *Image) {
 func Brightness(m *Image, factor float64) {
 	var table [256]uint8
 	for v := range table {
-		table[v] = blend(0, float32(v), float32(factor))
+		table[v] = pixel.Blend(0, float32(v), float32(factor))
 	}
 	for i, v := range m.Pix {
 		m.Pix[i] = table[v]
@@ -73,32 +75,11 @@ func Sharpness(dst, src *Image, factor float64) {
 	if src.W < 3 || src.H < 3 {
 		return
 	}
-	f := float32(factor)
 	stride := 3 * src.W
+	row := func(y int) []uint8 { return src.Pix[y*stride : (y+1)*stride] }
 	for y := 1; y < src.H-1; y++ {
-		up := src.Pix[(y-1)*stride : y*stride]
-		row := src.Pix[y*stride : (y+1)*stride]
-		down := src.Pix[(y+1)*stride : (y+2)*stride]
-		out := dst.Pix[y*stride : (y+1)*stride]
-		for i := 3; i < stride-3; i++ {
-			sum := int(up[i-3]) + int(up[i]) + int(up[i+3]) +
-				int(row[i-3]) + 5*int(row[i]) + int(row[i+3]) +
-				int(down[i-3]) + int(down[i]) + int(down[i+3])
-			out[i] = blend(float32((2*sum+13)/26), float32(row[i]), f)
-		}
+		pixel.Sharpen(dst.Pix[y*stride:(y+1)*stride], row(y-1), row(y), row(y+1), float32(factor))
 	}
-}
-
-// blend is a + f*(b-a), cut to the range of a byte and truncated.
-func blend(a, b, f float32) uint8 {
-	v := a + float32(f*(b-a))
-	if v <= 0 {
-		return 0
-	}
-	if v >= 255 {
-		return 255
-	}
-	return uint8(v)
 }
 
 // lookUp replaces the values of channel c by their table entries.

@@ -50,7 +50,7 @@ func TestResizeLikePillow(t *testing.T) {
 		}
 	}
 	var got Image
-	new(resizer).resize(&got, photo(t), Rect{5, 3, 21, 17}, 24, 24)
+	new(resizer).resize(&got, photo(t), Rect{5, 3, 21, 17}, 24, 24, false)
 	if most, _ := distance(t, &got, golden(t, "crop_5_3_21_17_to_24x24", 24, 24)); most != 0 {
 		t.Errorf("resized crop differs by up to %d", most)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/geoalign/geoalign/data/internal/pixel"
 )
 
 // Mean and Std normalise the channels R, G, B of values in [0, 1] (CLIP's
@@ -49,10 +51,7 @@ func (t Train) Apply(img *Image, r *rand.Rand, dst []float32) error {
 	if t.ScaleMin > 0 && t.ScaleMin < 1 {
 		box = RandomCrop(r, img.W, img.H, t.ScaleMin)
 	}
-	s.resize(&s.a, img, box, t.Size, t.Size)
-	if t.Flip && r.Float64() < 0.5 {
-		s.a.FlipH()
-	}
+	s.resize(&s.a, img, box, t.Size, t.Size, t.Flip && r.Float64() < 0.5)
 	out, _ := randAugment(r, &s.a, &s.b, t.Ops, t.Level)
 	Normalize(out, dst)
 	return nil
@@ -66,7 +65,7 @@ func (e Eval) Apply(img *Image, _ *rand.Rand, dst []float32) error {
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	s.resize(&s.a, img, Rect{0, 0, img.W, img.H}, e.Size, e.Size)
+	s.resize(&s.a, img, Rect{0, 0, img.W, img.H}, e.Size, e.Size, false)
 	Normalize(&s.a, dst)
 	return nil
 }
@@ -81,27 +80,11 @@ func ready(img *Image, size int, dst []float32) error {
 	return img.check()
 }
 
-// normal[c][v] is the normalised value of the byte v in channel c.
-var normal = func() (t [3][256]float32) {
-	for c := range t {
-		for v := range t[c] {
-			x := float32(v) / 255
-			t[c][v] = (x - Mean[c]) / Std[c]
-		}
-	}
-	return t
-}()
+var normal = pixel.NewNormalizer(Mean, Std)
 
 // Normalize writes (v/255 - Mean) / Std of every value of m to dst, planar
 // (3, H, W).
-func Normalize(m *Image, dst []float32) {
-	n := m.W * m.H
-	r, g, b := dst[:n], dst[n:2*n], dst[2*n:3*n]
-	for i := range r {
-		p := m.Pix[3*i : 3*i+3 : 3*i+3]
-		r[i], g[i], b[i] = normal[0][p[0]], normal[1][p[1]], normal[2][p[2]]
-	}
-}
+func Normalize(m *Image, dst []float32) { normal.Apply(dst, m.Pix) }
 
 // Denormalize is the inverse of Normalize: the w x h image that a planar
 // (3, h, w) tensor shows, rounded and cut to bytes.

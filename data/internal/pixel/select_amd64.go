@@ -1,0 +1,10 @@
+package pixel
+
+// filterRows runs a row program on two rows.
+func filterRows(dst0, dst1, src0, src1 *uint8, program *int32, blocks int) {
+	if hasWide {
+		filterRowsAVX512(dst0, dst1, src0, src1, program, blocks)
+	} else {
+		filterRowsAVX2(dst0, dst1, src0, src1, program, blocks)
+	}
+}

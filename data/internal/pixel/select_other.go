@@ -1,0 +1,28 @@
+//go:build !amd64
+
+package pixel
+
+// Never called: hasAVX2 is false here.
+const noVectors = "pixel: no vector kernels on this architecture"
+
+func filterRows(dst0, dst1, src0, src1 *uint8, program *int32, blocks int) { panic(noVectors) }
+
+func mixRowsAVX2(dst, src *uint8, n, stride int, weights *int32, taps int) { panic(noVectors) }
+
+func mixRowsAVX512(dst, src *uint8, n, stride int, weights *int32, taps int) { panic(noVectors) }
+
+func normalizeAVX2(dst *float32, src *uint8, n int, constants *float32) { panic(noVectors) }
+
+func normalizeAVX512(dst *float32, src *uint8, n int, constants *float32) { panic(noVectors) }
+
+func yCbCrAVX2(dst, y, cb, cr *uint8, n int) { panic(noVectors) }
+
+func yCbCrAVX512(dst, y, cb, cr *uint8, n int) { panic(noVectors) }
+
+func sharpenAVX2(dst, up, row, down *uint8, n int, factor float32) { panic(noVectors) }
+
+func sharpenAVX512(dst, up, row, down *uint8, n int, factor float32) { panic(noVectors) }
+
+func weighAVX2(dst *uint16, a, b *uint8, n int) { panic(noVectors) }
+
+func stretchAVX2(dst *uint8, sums *uint16, n int) { panic(noVectors) }
