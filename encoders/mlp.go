@@ -1,0 +1,40 @@
+package encoders
+
+import (
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// MLP is an alignment head over the features of a frozen encoder: one hidden layer
+// with dropout after its activation, then L2 normalisation (GeRA's network; its paper
+// leaves the activation open).
+type MLP struct {
+	Hidden     int    // H, width of the hidden layer
+	Out        int    // C
+	Activation string // gelu or relu; empty: gelu
+	Dropout    float64
+}
+
+// Forward maps features x (N, D) to unit rows (N, C).
+func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if m.Hidden < 1 || m.Out < 1 {
+		misuse("mlp", x, "want a hidden layer and an output of at least 1 (got %d and %d)", m.Hidden, m.Out)
+	}
+	d := columns("mlp", x)
+	init := LinearDefault(d)
+	h := m.activate(linear(s, "fc1", init, init, x, m.Hidden)) // (N, H)
+	h = c.dropout(h, m.Dropout)
+	init = LinearDefault(m.Hidden)
+	return ops.L2Normalize(linear(s, "fc2", init, init, h, m.Out), normEps) // (N, C)
+}
+
+func (m MLP) activate(x *gorgonia.Node) *gorgonia.Node {
+	switch m.Activation {
+	case "", "gelu":
+		return ops.GELU(x)
+	case "relu":
+		return ops.ReLU(x)
+	}
+	misuse("mlp", x, "activation must be gelu or relu (got %q)", m.Activation)
+	return nil
+}

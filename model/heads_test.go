@@ -1,0 +1,227 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyHeads is the model of tools/goldens/heads.py.
+func tinyHeads() config.Config {
+	c := config.Default()
+	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "heads", false, 0, 0
+	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Hidden: 10, Activation: "gelu"}
+	c.Model.Head.Dim = 3
+	c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
+	c.Objective.ITC.InBatchWeight, c.Objective.ITC.Temperature = 2, 0.3
+	c.Train.BatchSize = 5
+	return c
+}
+
+func buildHeads(t testing.TB, cfg config.Config) *Heads {
+	t.Helper()
+	h, err := NewHeads(cfg, newEngine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// randomFeatures returns a batch of noise.
+func randomFeatures(cfg config.Config, seed uint64) Features {
+	r := rand.New(rand.NewPCG(seed, 5))
+	b, c := cfg.Train.BatchSize, cfg.Model.Heads
+	f := Features{Image: make([]float32, b*c.InImage), Text: make([]float32, b*c.InText), IDs: iota32(0, b, 1)}
+	for _, x := range [][]float32{f.Image, f.Text} {
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	return f
+}
+
+// TestGoldenHeads compares a whole training step with an independent PyTorch
+// implementation: the loss to 1e-5, every gradient by name to 1e-4 of its largest
+// element, and the features.
+func TestGoldenHeads(t *testing.T) {
+	for mode, activation := range map[string]string{"pair": "gelu", "id": "relu"} {
+		t.Run(mode, func(t *testing.T) {
+			file, err := safetensors.Open("testdata/heads_" + mode + ".safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { file.Close() })
+			g := golden{t, file}
+			cfg := tinyHeads()
+			cfg.Objective.ITC.Positives, cfg.Model.Heads.Activation = mode, activation
+			h := buildHeads(t, cfg)
+			for _, q := range h.params.List() {
+				copy(h.params.Value(q), g.floats("param/"+q.Name))
+			}
+			f := Features{Image: g.floats("input/image"), Text: g.floats("input/text"), IDs: g.ints("input/ids")}
+			res, err := h.Forward(f, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" {
+				t.Fatalf("parts %v, want itc_in_batch alone", res.Parts)
+			}
+			for name, got := range map[string]float64{"loss": res.Loss, "itc_in_batch": res.Parts[0].Value} {
+				want := float64(g.floats("expect/" + name)[0])
+				if !(math.Abs(got-want) <= 1e-5*want) {
+					t.Errorf("%s: got %v, PyTorch %v", name, got, want)
+				}
+			}
+			if n := len(h.params.List()); n != 9 {
+				t.Errorf("%d parameters, want 9", n)
+			}
+			for _, q := range h.params.List() {
+				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))
+				if err != nil || !(rel <= 1e-4) {
+					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+				}
+			}
+			for name, encode := range map[string]func() ([]float32, error){
+				"image": func() ([]float32, error) { return h.EncodeImages(f.Image, 5) },
+				"text":  func() ([]float32, error) { return h.EncodeTexts(f.Text, 5) },
+			} {
+				got, err := encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
+					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
+				}
+			}
+		})
+	}
+}
+
+// TestHeadsDropout draws other masks at other steps, the same at the same step, and
+// none in encoding.
+func TestHeadsDropout(t *testing.T) {
+	cfg := tinyHeads()
+	cfg.Model.Heads.Dropout = 0.5
+	h, f := buildHeads(t, cfg), randomFeatures(cfg, 1)
+	loss := func(step int) float64 {
+		res, err := h.Forward(f, step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Loss
+	}
+	a, b, again := loss(0), loss(1), loss(0)
+	if a == b || a != again {
+		t.Errorf("losses of steps 0, 1, 0: %v, %v, %v", a, b, again)
+	}
+	x, err := h.EncodeTexts(f.Text, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := slices.Clone(x)
+	if x, err = h.EncodeTexts(f.Text, 5); err != nil || !slices.Equal(first, x) {
+		t.Errorf("encoding is not repeatable (%v)", err)
+	}
+	one, err := h.EncodeTexts(f.Text[:4], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range one {
+		if math.Abs(float64(v-first[i])) > 1e-6 {
+			t.Errorf("a text alone has %v, in a batch %v", one, first[:3])
+			break
+		}
+	}
+}
+
+// TestHeadsLearn overfits five pairs by plain gradient descent.
+func TestHeadsLearn(t *testing.T) {
+	cfg := tinyHeads()
+	h, f := buildHeads(t, cfg), randomFeatures(cfg, 2)
+	var losses []float64
+	for step := range 200 {
+		res, err := h.Forward(f, step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, res.Loss)
+		for i, g := range h.params.Grads() {
+			h.params.Values()[i] -= 0.05 * g
+		}
+		h.ClampTemperature()
+	}
+	if first, last := losses[0], losses[len(losses)-1]; !(last < 0.2*first) {
+		t.Errorf("the loss went from %v to %v", first, last)
+	}
+	if h.Temperature() == 0.3 {
+		t.Error("the temperature was not learned")
+	}
+	itc := cfg.Objective.ITC
+	h.params.Value(h.params.byName[temperatureName])[0] = 9
+	if h.ClampTemperature(); h.Temperature() != float64(float32(itc.TemperatureMax)) {
+		t.Errorf("temperature %v, want the largest, %v", h.Temperature(), itc.TemperatureMax)
+	}
+}
+
+func TestHeadsFrozenTemperature(t *testing.T) {
+	cfg := tinyHeads()
+	cfg.Objective.ITC.LearnTemperature = false
+	h := buildHeads(t, cfg)
+	if h.Learnable(temperatureName) || !h.Learnable("text_head/fc2/bias") {
+		t.Error("the temperature alone must stay as it is")
+	}
+}
+
+func TestHeadsAllocate(t *testing.T) {
+	cfg := tinyHeads()
+	cfg.Model.Heads.Dropout = 0.3
+	h, f := buildHeads(t, cfg), randomFeatures(cfg, 3)
+	n := testing.AllocsPerRun(20, func() {
+		if _, err := h.Forward(f, 1); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 8 { // a random stream and the interfaces of inputs, whatever the sizes
+		t.Errorf("a step allocates %v times", n)
+	}
+}
+
+func TestHeadsErrors(t *testing.T) {
+	engine := newEngine(t)
+	for want, change := range map[string]func(c *config.Config){
+		`model.system must be "heads" (got "albef")`: func(c *config.Config) { c.Model.System = "albef" },
+		"model.heads.hidden: must be > 0":            func(c *config.Config) { c.Model.Heads.Hidden = 0 },
+		"momentum.enabled: must be false":            func(c *config.Config) { c.Momentum.Enabled = true },
+	} {
+		cfg := tinyHeads()
+		change(&cfg)
+		if _, err := NewHeads(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	cfg := tinyHeads()
+	cfg.Objective.ITC.Positives = "id"
+	h, f := buildHeads(t, cfg), randomFeatures(cfg, 4)
+	for want, change := range map[string]func(f *Features){
+		"image features: got 29 values, the graph was built for 30": func(f *Features) { f.Image = f.Image[1:] },
+		"text features: got 0 values, the graph was built for 20":   func(f *Features) { f.Text = nil },
+		"image ids: got 4 values, the graph was built for 5":        func(f *Features) { f.IDs = f.IDs[1:] },
+	} {
+		bad := f
+		change(&bad)
+		if _, err := h.Forward(bad, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, err := h.EncodeImages(f.Image, 4); err == nil || !strings.Contains(err.Error(), "features: got 30 values, the graph was built for 24") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := h.EncodeTexts(nil, 0); err == nil {
+		t.Error("no rows: no error")
+	}
+}

@@ -1,0 +1,69 @@
+package ops
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+func TestReLU(t *testing.T) {
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }
+	inf := float32(math.Inf(1))
+	// max(x, 0) by hand.
+	in := []float32{-inf, -1, float32(math.Copysign(0, -1)), 0, 1e-40, 2.5, inf}
+	want := []float32{0, 0, 0, 0, 1e-40, 2.5, inf}
+	got := eval(t, build, input{"x", tensor.Shape{7}, in}).F32
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("relu(%v) is %v, want %v", in[i], got[i], want[i])
+		}
+	}
+	nan := eval(t, build, input{"x", tensor.Shape{1}, []float32{float32(math.NaN())}}).F32
+	if !math.IsNaN(float64(nan[0])) {
+		t.Errorf("relu(NaN) is %v", nan[0])
+	}
+	// At 0, where the slope jumps, the gradient is 0 as torch's.
+	grads, _ := gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Sum(ReLU(ns[0])) }, []int{0},
+		input{"x", tensor.Shape{3}, []float32{-1, 0, 1}})
+	near(t, "gradient", grads[0], []float32{0, 0, 1}, 0)
+
+	r := rand.New(rand.NewPCG(21, 22))
+	for _, shape := range append([][]int{{}, {7, 3000}}, randomShapes(r, 6, 9, 40)...) {
+		x := f32s(r, "x", shape...)
+		for i, v := range x.floats() { // no finite difference across the bend
+			if math.Abs(float64(v)) < 0.02 {
+				x.floats()[i] = 0.5
+			}
+		}
+		want := make([]float32, len(x.floats()))
+		for i, v := range x.floats() {
+			if v > 0 {
+				want[i] = v
+			}
+		}
+		near(t, "relu", eval(t, build, x).F32, want, 0)
+		checkGrad(t, build, []int{0}, 1e-2, 1e-3, x)
+	}
+}
+
+func TestReLUErrors(t *testing.T) {
+	var broken *BuildError
+	_, ns := nodes([]input{f32s(rand.New(rand.NewPCG(1, 2)), "x", 2), f32s(rand.New(rand.NewPCG(1, 2)), "y", 3)})
+	for _, build := range []func() *gorgonia.Node{
+		func() *gorgonia.Node { return ReLU(nil) },
+		func() *gorgonia.Node { return apply(reluGrad(), ns[0], ns[1]) },
+	} {
+		err := func() (err error) {
+			defer Catch(&err)
+			build()
+			return nil
+		}()
+		if !errors.As(err, &broken) {
+			t.Errorf("got %v, want a build error", err)
+		}
+	}
+}
