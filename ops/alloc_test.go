@@ -35,9 +35,14 @@ func opCases() []opCase {
 		{name: "add", inputs: []input{x, y}, wrt: []int{0, 1}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], ns[1]) }},
 		{name: "linear", inputs: []input{x, f32s(r, "w", 77, d), f32s(r, "b", 77)}, wrt: []int{0, 1, 2}, gemm: true,
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }},
+		{name: "linear part", inputs: []input{x, f32s(r, "w", 77, d), f32s(r, "b", 77)}, wrt: []int{0, 1, 2}, gemm: true,
+			build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearPart(ns[0], ns[1], ns[2], 20, 30) }},
+		{name: "linear gelu", inputs: []input{x, f32s(r, "w", 77, d), f32s(r, "b", 77)}, wrt: []int{0, 1, 2}, gemm: true,
+			build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearGELU(ns[0], ns[1], ns[2]) }},
 		{name: "layer norm", inputs: []input{x, vector, other}, wrt: []int{0, 1, 2},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], 1e-5) }},
 		{name: "gelu", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
+		{name: "relu", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
 		{name: "dropout", inputs: []input{x, key}, wrt: []int{0},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return Dropout(ns[0], DropoutBits(ns[1], 1, rows, d, 0.9), 0.9)
@@ -45,6 +50,16 @@ func opCases() []opCase {
 		{name: "dropout of whole words", inputs: []input{f32s(r, "x", 300, 64), key}, wrt: []int{0},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return Dropout(ns[0], DropoutBits(ns[1], 1, 300, 64, 0.9), 0.9)
+			}},
+		{name: "add norm", inputs: []input{x, y, vector, other, key}, wrt: []int{0, 1, 2, 3},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				sum, norm := AddNorm(ns[0], ns[1], DropoutBits(ns[4], 1, rows, d, 0.9), ns[2], ns[3], 0.9, 1e-5)
+				return Add(sum, GELU(norm))
+			}},
+		{name: "add norm without dropout", inputs: []input{x, y, vector, other}, wrt: []int{0, 1, 2, 3},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				_, norm := AddNorm(ns[0], ns[1], nil, ns[2], ns[3], 1, 1e-5)
+				return norm
 			}},
 		{name: "embed", inputs: []input{x, ids}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Embed(ns[0], ns[1]) }},
 		{name: "gather rows", inputs: []input{x, ids}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return GatherRows(ns[0], ns[1], 2) }},

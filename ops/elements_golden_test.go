@@ -37,8 +37,16 @@ func TestElementsGolden(t *testing.T) {
 			h := GELU(g("x"))
 			return Add(Add(h, h), Detach(h))
 		},
-		"div scalar":                          func(g get) *gorgonia.Node { return DivScalar(g("x"), g("s")) },
-		"mul scalar":                          func(g get) *gorgonia.Node { return MulScalar(g("x"), g("s")) },
+		"div scalar": func(g get) *gorgonia.Node { return DivScalar(g("x"), g("s")) },
+		"mul scalar": func(g get) *gorgonia.Node { return MulScalar(g("x"), g("s")) },
+		"add norm": func(g get) *gorgonia.Node {
+			_, norm := AddNorm(g("h"), g("x"), g("bits"), g("gamma"), g("beta"), 0.75, 1e-5)
+			return norm
+		},
+		"add norm, both read": func(g get) *gorgonia.Node {
+			sum, norm := AddNorm(g("h"), g("x"), g("bits"), g("gamma"), g("beta"), 0.75, 1e-5)
+			return Add(norm, GELU(sum))
+		},
 		"similarity":                          similarity,
 		"similarity with a queue":             similarity,
 		"similarity with a part of the queue": similarity,

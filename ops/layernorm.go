@@ -66,42 +66,53 @@ func layerNormGrad() *op {
 		aux: func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: in[2]}, {Shape: in[2]}}
 		},
-		scratch: func(in []tensor.Shape, _ int) int { return layerNormBlocks * 2 * in[1][1] },
+		scratch: func(in []tensor.Shape, _ int) int { return layerNormScratch(in[1][1]) },
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			rows, cols := c.In[1].Dim(0), c.In[1].Dim(1)
-			size := (rows + layerNormBlocks - 1) / layerNormBlocks
-			blocks := (rows + size - 1) / size
-			body := func(_, lo, hi int) {
-				mean, rstd := c.InAux[0][0].F32, c.InAux[0][1].F32
-				x, gamma, dy, dx := c.In[1].F32, c.In[2].F32, c.In[3].F32, c.Out.F32
-				for b := lo; b < hi; b++ {
-					dgamma := c.Scratch[2*b*cols : (2*b+1)*cols]
-					dbeta := c.Scratch[(2*b+1)*cols : (2*b+2)*cols]
-					clear(dgamma)
-					clear(dbeta)
-					for r := b * size; r < min((b+1)*size, rows); r++ {
-						at, to := r*cols, (r+1)*cols
-						kernel.LayerNormGrad(dx[at:to], dgamma, dbeta, x[at:to], gamma, dy[at:to], mean[r], rstd[r])
-					}
-				}
-			}
-			sum := func(_, lo, hi int) {
-				for k := range 2 {
-					out := c.Aux[k].F32[lo:hi]
-					copy(out, c.Scratch[k*cols+lo:k*cols+hi])
-					for b := 1; b < blocks; b++ {
-						at := (2*b + k) * cols
-						kernel.Add(out, out, c.Scratch[at+lo:at+hi])
-					}
-				}
-			}
-			grain := max(1, grainRows(cols)/size)
-			return func() error {
-				c.Engine.For(blocks, grain, body)
-				c.Engine.For(cols, 256, sum)
-				return nil
-			}, nil
+			cols := c.In[1].Dim(1)
+			return layerNormGradStep(c, c.In[1].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
+				at, to := r*cols, (r+1)*cols
+				mean, rstd := c.InAux[0][0].F32[r], c.InAux[0][1].F32[r]
+				kernel.LayerNormGrad(c.Out.F32[at:to], dgamma, dbeta, c.In[1].F32[at:to], c.In[2].F32, c.In[3].F32[at:to], mean, rstd)
+			}), nil
 		},
+	}
+}
+
+// layerNormScratch returns the elements of scratch that layerNormGradStep works in.
+func layerNormScratch(cols int) int { return layerNormBlocks * 2 * cols }
+
+// layerNormGradStep returns the step that calls row for every row, with sums of
+// gradients for gamma and beta that row adds to, and leaves their totals in auxiliary
+// results 0 and 1. Rows of one block are visited in order.
+func layerNormGradStep(c *exec.Call, rows, cols int, row func(r int, dgamma, dbeta []float32)) exec.Step {
+	size := (rows + layerNormBlocks - 1) / layerNormBlocks
+	blocks := (rows + size - 1) / size
+	body := func(_, lo, hi int) {
+		for b := lo; b < hi; b++ {
+			dgamma := c.Scratch[2*b*cols : (2*b+1)*cols]
+			dbeta := c.Scratch[(2*b+1)*cols : (2*b+2)*cols]
+			clear(dgamma)
+			clear(dbeta)
+			for r := b * size; r < min((b+1)*size, rows); r++ {
+				row(r, dgamma, dbeta)
+			}
+		}
+	}
+	sum := func(_, lo, hi int) {
+		for k := range 2 {
+			out := c.Aux[k].F32[lo:hi]
+			copy(out, c.Scratch[k*cols+lo:k*cols+hi])
+			for b := 1; b < blocks; b++ {
+				at := (2*b + k) * cols
+				kernel.Add(out, out, c.Scratch[at+lo:at+hi])
+			}
+		}
+	}
+	grain := max(1, grainRows(cols)/size)
+	return func() error {
+		c.Engine.For(blocks, grain, body)
+		c.Engine.For(cols, 256, sum)
+		return nil
 	}
 }
 

@@ -127,10 +127,20 @@ func layerNormSumsVec(dgamma *float32, dbeta *float32, x *float32, gamma *float3
 //go:noescape
 func layerNormGradVec(dx *float32, x *float32, gamma *float32, dy *float32, n int, mean float32, rstd float32, a float32, b float32)
 
+// layerNormGradAddVec sets dx = rstd*(dy*gamma - a - xhat*b) + more.
+//
+//go:noescape
+func layerNormGradAddVec(dx *float32, x *float32, gamma *float32, dy *float32, more *float32, n int, mean float32, rstd float32, a float32, b float32)
+
 // dropoutVec sets dst = scale * x where the bit is one and 0 elsewhere.
 //
 //go:noescape
 func dropoutVec(dst *float32, x *float32, bits *int32, n int, scale float32)
+
+// dropoutAddVec sets dst = x + scale * y where the bit is one and x + 0 elsewhere.
+//
+//go:noescape
+func dropoutAddVec(dst *float32, x *float32, y *float32, bits *int32, n int, scale float32)
 
 // adamwVec is AdamW; scalars as in gen/vector.
 //

@@ -36,6 +36,16 @@ DATA vecMasks<>+120(SB)/4, $0x00000000
 DATA vecMasks<>+124(SB)/4, $0x00000000
 GLOBL vecMasks<>(SB), RODATA|NOPTR, $128
 
+DATA vecLaneBits<>+0(SB)/4, $0x00000001
+DATA vecLaneBits<>+4(SB)/4, $0x00000002
+DATA vecLaneBits<>+8(SB)/4, $0x00000004
+DATA vecLaneBits<>+12(SB)/4, $0x00000008
+DATA vecLaneBits<>+16(SB)/4, $0x00000010
+DATA vecLaneBits<>+20(SB)/4, $0x00000020
+DATA vecLaneBits<>+24(SB)/4, $0x00000040
+DATA vecLaneBits<>+28(SB)/4, $0x00000080
+GLOBL vecLaneBits<>(SB), RODATA|NOPTR, $32
+
 // func addVec(dst *float32, x *float32, y *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·addVec(SB), NOSPLIT, $0-32
@@ -4850,6 +4860,179 @@ end10:
 	VZEROUPPER
 	RET
 
+// func layerNormGradAddVec(dx *float32, x *float32, gamma *float32, dy *float32, more *float32, n int, mean float32, rstd float32, a float32, b float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·layerNormGradAddVec(SB), NOSPLIT, $0-64
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         more+32(FP), AX
+	MOVQ         dx+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         gamma+16(FP), BX
+	MOVQ         dy+24(FP), SI
+	VBROADCASTSS mean+48(FP), Z0
+	VBROADCASTSS rstd+52(FP), Z1
+	VBROADCASTSS a+56(FP), Z2
+	VBROADCASTSS b+60(FP), Z3
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop1:
+	CMPQ         DI, $0x20
+	JL           end2
+	VMOVUPS      (DX)(R8*4), Z4
+	VMOVUPS      (SI)(R8*4), Z5
+	VMOVUPS      (BX)(R8*4), Z6
+	VSUBPS       Z0, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z3, Z4, Z5
+	VMULPS       Z1, Z5, Z5
+	VMOVUPS      (AX)(R8*4), Z4
+	VADDPS       Z4, Z5, Z5
+	VMOVUPS      Z5, (CX)(R8*4)
+	VMOVUPS      64(DX)(R8*4), Z4
+	VMOVUPS      64(SI)(R8*4), Z5
+	VMOVUPS      64(BX)(R8*4), Z6
+	VSUBPS       Z0, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z3, Z4, Z5
+	VMULPS       Z1, Z5, Z5
+	VMOVUPS      64(AX)(R8*4), Z4
+	VADDPS       Z4, Z5, Z5
+	VMOVUPS      Z5, 64(CX)(R8*4)
+	ADDQ         $0x20, R8
+	SUBQ         $0x20, DI
+	JMP          loop1
+
+end2:
+loop3:
+	CMPQ         DI, $0x10
+	JL           end4
+	VMOVUPS      (DX)(R8*4), Z4
+	VMOVUPS      (SI)(R8*4), Z5
+	VMOVUPS      (BX)(R8*4), Z6
+	VSUBPS       Z0, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z3, Z4, Z5
+	VMULPS       Z1, Z5, Z5
+	VMOVUPS      (AX)(R8*4), Z4
+	VADDPS       Z4, Z5, Z5
+	VMOVUPS      Z5, (CX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JMP          loop3
+
+end4:
+	TESTQ        DI, DI
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Z4
+	VPMOVD2M     Z4, K1
+	VMOVUPS.Z    (DX)(R8*4), K1, Z4
+	VMOVUPS.Z    (SI)(R8*4), K1, Z5
+	VMOVUPS.Z    (BX)(R8*4), K1, Z6
+	VSUBPS       Z0, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z3, Z4, Z5
+	VMULPS       Z1, Z5, Z5
+	VMOVUPS.Z    (AX)(R8*4), K1, Z0
+	VADDPS       Z0, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)(R8*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         more+32(FP), AX
+	MOVQ         dx+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         gamma+16(FP), BX
+	MOVQ         dy+24(FP), SI
+	VBROADCASTSS mean+48(FP), Y0
+	VBROADCASTSS rstd+52(FP), Y1
+	VBROADCASTSS a+56(FP), Y2
+	VBROADCASTSS b+60(FP), Y3
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop6:
+	CMPQ         DI, $0x10
+	JL           end7
+	VMOVUPS      (DX)(R8*4), Y4
+	VMOVUPS      (SI)(R8*4), Y5
+	VMOVUPS      (BX)(R8*4), Y6
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y3, Y4, Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      (AX)(R8*4), Y4
+	VADDPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (CX)(R8*4)
+	VMOVUPS      32(DX)(R8*4), Y4
+	VMOVUPS      32(SI)(R8*4), Y5
+	VMOVUPS      32(BX)(R8*4), Y6
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y3, Y4, Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      32(AX)(R8*4), Y4
+	VADDPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 32(CX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JMP          loop6
+
+end7:
+loop8:
+	CMPQ         DI, $0x08
+	JL           end9
+	VMOVUPS      (DX)(R8*4), Y4
+	VMOVUPS      (SI)(R8*4), Y5
+	VMOVUPS      (BX)(R8*4), Y6
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y3, Y4, Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      (AX)(R8*4), Y4
+	VADDPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (CX)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, DI
+	JMP          loop8
+
+end9:
+	TESTQ        DI, DI
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y4
+	VMASKMOVPS   (DX)(R8*4), Y4, Y5
+	VMASKMOVPS   (SI)(R8*4), Y4, Y6
+	VMASKMOVPS   (BX)(R8*4), Y4, Y7
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VFMSUB213PS  Y2, Y7, Y6
+	VFNMADD231PS Y3, Y5, Y6
+	VMULPS       Y1, Y6, Y6
+	VMASKMOVPS   (AX)(R8*4), Y4, Y0
+	VADDPS       Y0, Y6, Y6
+	VMASKMOVPS   Y6, Y4, (CX)(R8*4)
+
+end10:
+	VZEROUPPER
+	RET
+
 // func dropoutVec(dst *float32, x *float32, bits *int32, n int, scale float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F
 TEXT ·dropoutVec(SB), NOSPLIT, $0-36
@@ -4865,15 +5048,15 @@ TEXT ·dropoutVec(SB), NOSPLIT, $0-36
 loop1:
 	CMPQ     BX, $0x20
 	JL       end2
+	VMOVUPS  (CX)(SI*4), Z1
 	LEAQ     (SI), DI
 	SHRQ     $0x03, DI
-	VMOVUPS  (CX)(SI*4), Z1
 	KMOVW    (DX)(DI*1), K1
 	VMULPS.Z Z0, Z1, K1, Z1
 	VMOVUPS  Z1, (AX)(SI*4)
+	VMOVUPS  64(CX)(SI*4), Z1
 	LEAQ     16(SI), DI
 	SHRQ     $0x03, DI
-	VMOVUPS  64(CX)(SI*4), Z1
 	KMOVW    (DX)(DI*1), K1
 	VMULPS.Z Z0, Z1, K1, Z1
 	VMOVUPS  Z1, 64(AX)(SI*4)
@@ -4885,9 +5068,9 @@ end2:
 loop3:
 	CMPQ     BX, $0x10
 	JL       end4
+	VMOVUPS  (CX)(SI*4), Z1
 	LEAQ     (SI), DI
 	SHRQ     $0x03, DI
-	VMOVUPS  (CX)(SI*4), Z1
 	KMOVW    (DX)(DI*1), K1
 	VMULPS.Z Z0, Z1, K1, Z1
 	VMOVUPS  Z1, (AX)(SI*4)
@@ -4903,10 +5086,10 @@ end4:
 	SUBQ      BX, R8
 	VMOVUPS   (DI)(R8*4), Z1
 	VPMOVD2M  Z1, K1
-	LEAQ      (SI), BX
-	SHRQ      $0x03, BX
 	VMOVUPS.Z (CX)(SI*4), K1, Z1
-	KMOVW     (DX)(BX*1), K2
+	LEAQ      (SI), CX
+	SHRQ      $0x03, CX
+	KMOVW     (DX)(CX*1), K2
 	VMULPS.Z  Z0, Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*4)
 
@@ -4926,18 +5109,18 @@ narrow:
 loop6:
 	CMPQ         BX, $0x10
 	JL           end7
+	VMOVUPS      (CX)(SI*4), Y2
 	LEAQ         (SI), DI
 	SHRQ         $0x03, DI
-	VMOVUPS      (CX)(SI*4), Y2
 	VPBROADCASTB (DX)(DI*1), Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VMULPS       Y0, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(SI*4)
+	VMOVUPS      32(CX)(SI*4), Y2
 	LEAQ         8(SI), DI
 	SHRQ         $0x03, DI
-	VMOVUPS      32(CX)(SI*4), Y2
 	VPBROADCASTB (DX)(DI*1), Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
@@ -4952,9 +5135,9 @@ end7:
 loop8:
 	CMPQ         BX, $0x08
 	JL           end9
+	VMOVUPS      (CX)(SI*4), Y2
 	LEAQ         (SI), DI
 	SHRQ         $0x03, DI
-	VMOVUPS      (CX)(SI*4), Y2
 	VPBROADCASTB (DX)(DI*1), Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
@@ -4972,10 +5155,10 @@ end9:
 	MOVQ         $0x00000010, R8
 	SUBQ         BX, R8
 	VMOVUPS      (DI)(R8*4), Y2
-	LEAQ         (SI), BX
-	SHRQ         $0x03, BX
 	VMASKMOVPS   (CX)(SI*4), Y2, Y3
-	VPBROADCASTB (DX)(BX*1), Y4
+	LEAQ         (SI), CX
+	SHRQ         $0x03, CX
+	VPBROADCASTB (DX)(CX*1), Y4
 	VPAND        Y1, Y4, Y4
 	VPCMPEQD     Y1, Y4, Y4
 	VMULPS       Y0, Y3, Y3
@@ -4986,15 +5169,159 @@ end10:
 	VZEROUPPER
 	RET
 
-DATA vecLaneBits<>+0(SB)/4, $0x00000001
-DATA vecLaneBits<>+4(SB)/4, $0x00000002
-DATA vecLaneBits<>+8(SB)/4, $0x00000004
-DATA vecLaneBits<>+12(SB)/4, $0x00000008
-DATA vecLaneBits<>+16(SB)/4, $0x00000010
-DATA vecLaneBits<>+20(SB)/4, $0x00000020
-DATA vecLaneBits<>+24(SB)/4, $0x00000040
-DATA vecLaneBits<>+28(SB)/4, $0x00000080
-GLOBL vecLaneBits<>(SB), RODATA|NOPTR, $32
+// func dropoutAddVec(dst *float32, x *float32, y *float32, bits *int32, n int, scale float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·dropoutAddVec(SB), NOSPLIT, $0-44
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         bits+24(FP), BX
+	VBROADCASTSS scale+40(FP), Z0
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop1:
+	CMPQ     SI, $0x20
+	JL       end2
+	VMOVUPS  (DX)(DI*4), Z1
+	LEAQ     (DI), R8
+	SHRQ     $0x03, R8
+	KMOVW    (BX)(R8*1), K1
+	VMULPS.Z Z0, Z1, K1, Z1
+	VMOVUPS  (CX)(DI*4), Z2
+	VADDPS   Z2, Z1, Z1
+	VMOVUPS  Z1, (AX)(DI*4)
+	VMOVUPS  64(DX)(DI*4), Z1
+	LEAQ     16(DI), R8
+	SHRQ     $0x03, R8
+	KMOVW    (BX)(R8*1), K1
+	VMULPS.Z Z0, Z1, K1, Z1
+	VMOVUPS  64(CX)(DI*4), Z2
+	VADDPS   Z2, Z1, Z1
+	VMOVUPS  Z1, 64(AX)(DI*4)
+	ADDQ     $0x20, DI
+	SUBQ     $0x20, SI
+	JMP      loop1
+
+end2:
+loop3:
+	CMPQ     SI, $0x10
+	JL       end4
+	VMOVUPS  (DX)(DI*4), Z1
+	LEAQ     (DI), R8
+	SHRQ     $0x03, R8
+	KMOVW    (BX)(R8*1), K1
+	VMULPS.Z Z0, Z1, K1, Z1
+	VMOVUPS  (CX)(DI*4), Z2
+	VADDPS   Z2, Z1, Z1
+	VMOVUPS  Z1, (AX)(DI*4)
+	ADDQ     $0x10, DI
+	SUBQ     $0x10, SI
+	JMP      loop3
+
+end4:
+	TESTQ     SI, SI
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), R8
+	MOVQ      $0x00000010, R9
+	SUBQ      SI, R9
+	VMOVUPS   (R8)(R9*4), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(DI*4), K1, Z1
+	LEAQ      (DI), DX
+	SHRQ      $0x03, DX
+	KMOVW     (BX)(DX*1), K2
+	VMULPS.Z  Z0, Z1, K2, Z1
+	VMOVUPS.Z (CX)(DI*4), K1, Z0
+	VADDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(DI*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         bits+24(FP), BX
+	VBROADCASTSS scale+40(FP), Y0
+	VMOVUPS      vecLaneBits<>+0(SB), Y1
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop6:
+	CMPQ         SI, $0x10
+	JL           end7
+	VMOVUPS      (DX)(DI*4), Y2
+	LEAQ         (DI), R8
+	SHRQ         $0x03, R8
+	VPBROADCASTB (BX)(R8*1), Y3
+	VPAND        Y1, Y3, Y3
+	VPCMPEQD     Y1, Y3, Y3
+	VMULPS       Y0, Y2, Y2
+	VPAND        Y3, Y2, Y2
+	VMOVUPS      (CX)(DI*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(DI*4)
+	VMOVUPS      32(DX)(DI*4), Y2
+	LEAQ         8(DI), R8
+	SHRQ         $0x03, R8
+	VPBROADCASTB (BX)(R8*1), Y3
+	VPAND        Y1, Y3, Y3
+	VPCMPEQD     Y1, Y3, Y3
+	VMULPS       Y0, Y2, Y2
+	VPAND        Y3, Y2, Y2
+	VMOVUPS      32(CX)(DI*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(DI*4)
+	ADDQ         $0x10, DI
+	SUBQ         $0x10, SI
+	JMP          loop6
+
+end7:
+loop8:
+	CMPQ         SI, $0x08
+	JL           end9
+	VMOVUPS      (DX)(DI*4), Y2
+	LEAQ         (DI), R8
+	SHRQ         $0x03, R8
+	VPBROADCASTB (BX)(R8*1), Y3
+	VPAND        Y1, Y3, Y3
+	VPCMPEQD     Y1, Y3, Y3
+	VMULPS       Y0, Y2, Y2
+	VPAND        Y3, Y2, Y2
+	VMOVUPS      (CX)(DI*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(DI*4)
+	ADDQ         $0x08, DI
+	SUBQ         $0x08, SI
+	JMP          loop8
+
+end9:
+	TESTQ        SI, SI
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y2
+	VMASKMOVPS   (DX)(DI*4), Y2, Y3
+	LEAQ         (DI), DX
+	SHRQ         $0x03, DX
+	VPBROADCASTB (BX)(DX*1), Y4
+	VPAND        Y1, Y4, Y4
+	VPCMPEQD     Y1, Y4, Y4
+	VMULPS       Y0, Y3, Y3
+	VPAND        Y4, Y3, Y3
+	VMASKMOVPS   (CX)(DI*4), Y2, Y0
+	VADDPS       Y0, Y3, Y3
+	VMASKMOVPS   Y3, Y2, (AX)(DI*4)
+
+end10:
+	VZEROUPPER
+	RET
 
 // func adamwVec(p *float32, m *float32, v *float32, grad *float32, n int, scalars *float32)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3

@@ -43,6 +43,9 @@ var vectorKernels = []vectorKernel{
 	{"SoftmaxGradRow", 3, false, 1e-5, 1e-3, none(func(s [][]float32) { SoftmaxGradRow(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMulSub(s[0], s[1], s[2], plainDot(s[1], s[2])) })},
 	{"LayerNorm", 4, false, 1e-5, 1e-5, two(func(s [][]float32) (a, b float32) { return LayerNorm(s[0], s[1], s[2], s[3], 1e-3) }), two(func(s [][]float32) (a, b float32) { return plainLayerNorm(s[0], s[1], s[2], s[3], 1e-3) })},
 	{"LayerNormGrad", 6, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0.3, 0.4) }), none(func(s [][]float32) { plainLayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0.3, 0.4) })},
+	{"LayerNormGradAdd", 7, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4) }), none(func(s [][]float32) {
+		plainLayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4)
+	})},
 	{"AdamW", 4, false, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamW(s[0], s[1], s[2], s[3], testAdamW) }), none(func(s [][]float32) { square(s[2]); plainAdamW(s[0], s[1], s[2], s[3], testAdamW) })},
 }
 

@@ -33,7 +33,7 @@ func guarded(t *testing.T, atEnd bool) func(n int) []float32 {
 func TestVectorStaysInside(t *testing.T) {
 	for _, atEnd := range []bool{true, false} {
 		var slices []func(n int) []float32
-		for range 6 {
+		for range 7 {
 			slices = append(slices, guarded(t, atEnd))
 		}
 		eachLevel(t, func(t *testing.T) {
@@ -54,6 +54,7 @@ func TestVectorStaysInside(t *testing.T) {
 				words := slices[2]((n + 31) / 32)
 				bits := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
 				Dropout(s[0], s[1], bits, 2)
+				DropoutAdd(s[0], s[1], s[3], bits, 2)
 				DropoutBits(bits, 1, 2, 0.5)
 			}
 		})

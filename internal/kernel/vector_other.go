@@ -59,7 +59,13 @@ func layerNormSumsVec(dgamma, dbeta, x, gamma, dy *float32, n int, mean, rstd fl
 
 func layerNormGradVec(dx, x, gamma, dy *float32, n int, mean, rstd, a, b float32) { panic(noVectors) }
 
+func layerNormGradAddVec(dx, x, gamma, dy, more *float32, n int, mean, rstd, a, b float32) {
+	panic(noVectors)
+}
+
 func dropoutVec(dst, x *float32, bits *int32, n int, scale float32) { panic(noVectors) }
+
+func dropoutAddVec(dst, x, y *float32, bits *int32, n int, scale float32) { panic(noVectors) }
 
 func adamwVec(p, m, v, grad *float32, n int, scalars *float32) { panic(noVectors) }
 

@@ -186,9 +186,11 @@ func plainLayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd floa
 	return mean, rstd
 }
 
-func plainLayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) {
+// plainLayerNormSums is the first pass of the gradient: it adds to dgamma and dbeta and
+// returns the means of dy*gamma and dy*gamma*xhat.
+func plainLayerNormSums(dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) (a, b float32) {
 	n := float64(len(x))
-	var sumA, sumB float64 // of dy*gamma and dy*gamma*xhat
+	var sumA, sumB float64
 	for i, v := range x {
 		h := (v - mean) * rstd
 		g := dy[i] * gamma[i]
@@ -197,10 +199,22 @@ func plainLayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd fl
 		dgamma[i] += dy[i] * h
 		dbeta[i] += dy[i]
 	}
-	a, b := float32(sumA/n), float32(sumB/n)
+	return float32(sumA / n), float32(sumB / n)
+}
+
+func plainLayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) {
+	a, b := plainLayerNormSums(dgamma, dbeta, x, gamma, dy, mean, rstd)
 	for i, v := range x {
 		h := (v - mean) * rstd
 		dx[i] = rstd * (dy[i]*gamma[i] - a - h*b)
+	}
+}
+
+func plainLayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, more []float32, mean, rstd float32) {
+	a, b := plainLayerNormSums(dgamma, dbeta, x, gamma, dy, mean, rstd)
+	for i, v := range x {
+		h := (v - mean) * rstd
+		dx[i] = rstd*(dy[i]*gamma[i]-a-h*b) + more[i]
 	}
 }
 
@@ -211,6 +225,16 @@ func plainDropout(dst, x []float32, bits []int32, scale float32) {
 		} else {
 			dst[i] = 0
 		}
+	}
+}
+
+func plainDropoutAdd(dst, x, y []float32, bits []int32, scale float32) {
+	for i := range dst {
+		var d float32
+		if uint32(bits[i/32])>>(i%32)&1 != 0 {
+			d = scale * y[i]
+		}
+		dst[i] = x[i] + d
 	}
 }
 

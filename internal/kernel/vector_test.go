@@ -180,6 +180,19 @@ func TestDropout(t *testing.T) {
 			if !intact() {
 				t.Fatalf("length %d: wrote outside", n)
 			}
+			y, _ := vectorSlice(r, n, true)
+			for i := range want {
+				want[i] = y[i] + want[i]
+			}
+			plain := make([]float32, n)
+			plainDropoutAdd(plain, y, x, bits, 1.25)
+			DropoutAdd(dst, y, x, bits, 1.25)
+			if i, ok := same(dst, want); !ok {
+				t.Fatalf("DropoutAdd, length %d, element %d: got %v, want %v", n, i, dst[i], want[i])
+			}
+			if i, ok := same(plain, want); !ok || !intact() {
+				t.Fatalf("plain DropoutAdd, length %d, element %d: got %v, want %v", n, i, plain[i], want[i])
+			}
 		}
 	})
 }

@@ -37,6 +37,19 @@ func LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32
 	layerNormGradVec(at(dx, n), px, pg, pdy, n, mean, rstd, a/float32(n), b/float32(n))
 }
 
+// LayerNormGradAdd is LayerNormGrad with more added to dx, which may be the same slice
+// as dy or more.
+func LayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, more []float32, mean, rstd float32) {
+	if !hasAVX2FMA {
+		plainLayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, more, mean, rstd)
+		return
+	}
+	n := len(x)
+	px, pg, pdy := at(x, n), at(gamma, n), at(dy, n)
+	a, b := layerNormSumsVec(at(dgamma, n), at(dbeta, n), px, pg, pdy, n, mean, rstd)
+	layerNormGradAddVec(at(dx, n), px, pg, pdy, at(more, n), n, mean, rstd, a/float32(n), b/float32(n))
+}
+
 // Dropout sets dst = scale * x where the bit of bits is one and 0 elsewhere, even
 // if x is not finite there. Element i belongs to bit i%32 of word i/32.
 func Dropout(dst, x []float32, bits []int32, scale float32) {
@@ -45,10 +58,25 @@ func Dropout(dst, x []float32, bits []int32, scale float32) {
 		return
 	}
 	n := len(dst)
+	dropoutVec(at(dst, n), at(x, n), bitsAt(bits, n), n, scale)
+}
+
+// DropoutAdd sets dst = x + Dropout(y).
+func DropoutAdd(dst, x, y []float32, bits []int32, scale float32) {
+	if !hasAVX2FMA {
+		plainDropoutAdd(dst, x, y, bits, scale)
+		return
+	}
+	n := len(dst)
+	dropoutAddVec(at(dst, n), at(x, n), at(y, n), bitsAt(bits, n), n, scale)
+}
+
+// bitsAt returns the first word of bits, which must hold at least n.
+func bitsAt(bits []int32, n int) *int32 {
 	if 32*len(bits) < n {
 		panic("kernel: vector: too few words of dropout bits")
 	}
-	dropoutVec(at(dst, n), at(x, n), unsafe.SliceData(bits), n, scale)
+	return unsafe.SliceData(bits)
 }
 
 // AdamWStep holds the scalars of one AdamW update (Loshchilov and Hutter 2019,

@@ -126,6 +126,21 @@ case("similarity with a queue", similarity, {"queue": queue}, f=f, keys=keys)
 case("similarity with a part of the queue", similarity, {"queue": queue, "cols": torch.tensor(7)}, f=f, keys=keys)
 case("similarity with a part of the keys", similarity, {"queue": queue, "cols": torch.tensor(2)}, f=f, keys=keys)
 
+
+def add_norm(h, x, gamma, beta, bits, mask, both):
+    """LN(x + dropout(h)), plus gelu(x + dropout(h)) if both are read."""
+    total = x + h * mask / 0.75
+    norm = F.layer_norm(total, (37,), gamma, beta, 1e-5)
+    return norm + F.gelu(total) if both else norm
+
+
+for name, both in (("add norm", False), ("add norm, both read", True)):
+    mask = torch.rand(3, 37, generator=gen) < 0.75
+    case(
+        name, lambda mask=mask, both=both, **inputs: add_norm(mask=mask, both=both, **inputs), {"bits": pack(mask)},
+        h=rand(gen, 3, 37), x=rand(gen, 3, 37), gamma=rand(gen, 37), beta=rand(gen, 37),
+    )
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")

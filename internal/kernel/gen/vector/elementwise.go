@@ -3,6 +3,7 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // elementwise writes the kernels that are one or two instructions an element.
@@ -70,34 +71,49 @@ func elementwise() {
 	})
 }
 
-// dropout writes the kernel that applies a bit mask.
+// dropout writes the kernels that apply a bit mask.
 func dropout() {
 	kernel("dropoutVec", "func(dst, x *float32, bits *int32, n int, scale float32)",
 		"sets dst = scale * x where the bit is one and 0 elsewhere.", func(b *body) {
-			dst, x, bits, scale := pointer("dst"), pointer("x"), pointer("bits"), b.scalar("scale")
-			lane := b.laneBits()
+			dst, x, apply := pointer("dst"), pointer("x"), b.dropout()
+			b.each(pointer("n"), 2, func(s step) { s.store(apply(s, s.load(x)), dst) })
+			b.done()
+		})
+	kernel("dropoutAddVec", "func(dst, x, y *float32, bits *int32, n int, scale float32)",
+		"sets dst = x + scale * y where the bit is one and x + 0 elsewhere.", func(b *body) {
+			dst, x, y, apply := pointer("dst"), pointer("x"), pointer("y"), b.dropout()
 			b.each(pointer("n"), 2, func(s step) {
-				byteAt := GP64()
-				LEAQ(Mem{Base: s.i, Disp: s.u * s.lanes}, byteAt)
-				SHRQ(Imm(3), byteAt)
-				m := Mem{Base: bits, Index: byteAt, Scale: 1}
-				v := s.load(x)
-				if b.wide {
-					k := K()
-					KMOVW(m, k)
-					VMULPS_Z(scale, v, k, v)
-				} else {
-					t := YMM()
-					VPBROADCASTB(m, t)
-					VPAND(lane, t, t)
-					VPCMPEQD(lane, t, t)
-					VMULPS(scale, v, v)
-					VPAND(t, v, v)
-				}
+				v := apply(s, s.load(y))
+				VADDPS(s.load(x), v, v)
 				s.store(v, dst)
 			})
 			b.done()
 		})
+}
+
+// dropout loads the arguments bits and scale and returns what masks and scales a
+// vector, in place.
+func (b *body) dropout() func(s step, v reg.VecVirtual) reg.VecVirtual {
+	bits, scale, lane := pointer("bits"), b.scalar("scale"), b.laneBits()
+	return func(s step, v reg.VecVirtual) reg.VecVirtual {
+		byteAt := GP64()
+		LEAQ(Mem{Base: s.i, Disp: s.u * s.lanes}, byteAt)
+		SHRQ(Imm(3), byteAt)
+		m := Mem{Base: bits, Index: byteAt, Scale: 1}
+		if b.wide {
+			k := K()
+			KMOVW(m, k)
+			VMULPS_Z(scale, v, k, v)
+			return v
+		}
+		t := YMM()
+		VPBROADCASTB(m, t)
+		VPAND(lane, t, t)
+		VPCMPEQD(lane, t, t)
+		VMULPS(scale, v, v)
+		VPAND(t, v, v)
+		return v
+	}
 }
 
 // laneBits returns, for AVX2, a vector with bit i set in lane i.
@@ -105,11 +121,7 @@ func (b *body) laneBits() Op {
 	if b.wide {
 		return nil
 	}
-	m := GLOBL("vecLaneBits", RODATA|NOPTR)
-	for i := range 8 {
-		DATA(i*floatSize, U32(1<<i))
-	}
-	return b.copy(m)
+	return b.copy(lanes)
 }
 
 // adamW writes the optimiser step. The scalars are, in this order: gradient

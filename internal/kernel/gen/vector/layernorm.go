@@ -2,6 +2,7 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // layerNorm writes the passes of layer normalisation and of its gradient.
@@ -72,19 +73,30 @@ func layerNorm() {
 			})
 			b.result(b.fold(sumA, VADDPS), b.fold(sumB, VADDPS))
 		})
-	kernel("layerNormGradVec", "func(dx, x, gamma, dy *float32, n int, mean, rstd, a, b float32)",
-		"sets dx = rstd*(dy*gamma - a - xhat*b).", func(b *body) {
-			dx, xp, gamma, dyp := pointer("dx"), pointer("x"), pointer("gamma"), pointer("dy")
-			mean, rstd, sumA, sumB := b.scalar("mean"), b.scalar("rstd"), b.scalar("a"), b.scalar("b")
-			b.each(pointer("n"), 2, func(s step) {
-				h, dy, g := s.load(xp), s.load(dyp), s.load(gamma)
-				VSUBPS(mean, h, h)
-				VMULPS(rstd, h, h)
-				VFMSUB213PS(sumA, g, dy)
-				VFNMADD231PS(sumB, h, dy)
-				VMULPS(rstd, dy, dy)
-				s.store(dy, dx)
-			})
-			b.done()
-		})
+	const grad = "sets dx = rstd*(dy*gamma - a - xhat*b)"
+	kernel("layerNormGradVec", "func(dx, x, gamma, dy *float32, n int, mean, rstd, a, b float32)", grad+".", func(b *body) {
+		b.layerNormGrad(nil)
+	})
+	kernel("layerNormGradAddVec", "func(dx, x, gamma, dy, more *float32, n int, mean, rstd, a, b float32)", grad+" + more.", func(b *body) {
+		b.layerNormGrad(pointer("more"))
+	})
+}
+
+// layerNormGrad writes the second pass of the gradient; more may be nil.
+func (b *body) layerNormGrad(more reg.Register) {
+	dx, xp, gamma, dyp := pointer("dx"), pointer("x"), pointer("gamma"), pointer("dy")
+	mean, rstd, sumA, sumB := b.scalar("mean"), b.scalar("rstd"), b.scalar("a"), b.scalar("b")
+	b.each(pointer("n"), 2, func(s step) {
+		h, dy, g := s.load(xp), s.load(dyp), s.load(gamma)
+		VSUBPS(mean, h, h)
+		VMULPS(rstd, h, h)
+		VFMSUB213PS(sumA, g, dy)
+		VFNMADD231PS(sumB, h, dy)
+		VMULPS(rstd, dy, dy)
+		if more != nil {
+			VADDPS(s.load(more), dy, dy)
+		}
+		s.store(dy, dx)
+	})
+	b.done()
 }

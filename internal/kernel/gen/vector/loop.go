@@ -6,17 +6,22 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-var masks Mem
+// masks holds 16 words of ones and 16 of zeros: read from word 16-r on, the first r
+// words are ones. lanes holds eight words with bit i set in word i.
+var masks, lanes Mem
 
-// maskTable stores 16 words of ones and 16 of zeros: read from word 16-r on, the
-// first r words are ones.
-func maskTable() {
+// tables stores them.
+func tables() {
 	masks = GLOBL("vecMasks", RODATA|NOPTR)
 	for i := range 16 {
 		DATA(i*floatSize, U32(0xffffffff))
 	}
 	for i := 16; i < 32; i++ {
 		DATA(i*floatSize, U32(0))
+	}
+	lanes = GLOBL("vecLaneBits", RODATA|NOPTR)
+	for i := range 8 {
+		DATA(i*floatSize, U32(1<<i))
 	}
 }
 

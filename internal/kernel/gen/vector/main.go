@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	maskTable()
+	tables()
 	elementwise()
 	reductions()
 	exponentials()

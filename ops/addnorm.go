@@ -1,0 +1,223 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AddNorm is the seam between two blocks of a transformer in one pass over memory:
+//
+//	sum  = x + Dropout(h, bits, keep)
+//	norm = LayerNorm(sum, gamma, beta, eps)
+//
+// for h and x (R, D), gamma and beta (D). bits are DropoutBits for R rows of D
+// elements; with nil bits sum is x + h, and keep is not looked at. Either result may
+// be left unused: post-norm blocks (BERT) read norm alone, pre-norm ones (ViT) carry
+// sum on.
+//
+// The backward pass is one op too. Gorgonia adds up the gradients that reach sum, one
+// of which is the layer norm's; the op looks through these additions and makes the
+// total itself.
+func AddNorm(h, x, bits, gamma, beta *gorgonia.Node, keep, eps float32) (sum, norm *gorgonia.Node) {
+	a := addNorm{eps: eps}
+	in := []*gorgonia.Node{h, x, gamma, beta}
+	if bits != nil {
+		a.keep = keep
+		in = append(in, bits)
+	}
+	sum = apply(a.forward(bits != nil), in...)
+	return sum, apply(a.output(), sum, gamma)
+}
+
+// addNorm describes the op; keep is 0 without dropout.
+type addNorm struct{ keep, eps float32 }
+
+// Auxiliary results of the forward op.
+const (
+	addNormOut  = iota // (R, D) the normalised sum
+	addNormMean        // (R)
+	addNormRstd        // (R) 1/sqrt(var+eps)
+)
+
+func (a addNorm) args() string { return fmt.Sprintf("keep=%g eps=%g", a.keep, a.eps) }
+
+// forward is the op of the sum, whose auxiliary results are the rest. Operands: h, x,
+// gamma, beta and perhaps bits.
+func (a addNorm) forward(dropout bool) *op {
+	o := &op{kind: "add norm", args: a.args(), diff: []bool{true, true, true, true}, inPlace: []int{0, 1}}
+	if dropout {
+		o.diff = append(o.diff, false)
+	}
+	o.shape = func(in []tensor.Shape) (tensor.Shape, error) {
+		h, x := in[0], in[1]
+		if err := need(len(h) == 2 && h.Eq(x), "want h and x (R, D) of one shape"); err != nil {
+			return nil, err
+		}
+		err := all(
+			checkVector(in[2], "gamma", h[1]),
+			checkVector(in[3], "beta", h[1]),
+			need(a.eps >= 0, "eps must not be negative (got %g)", a.eps),
+		)
+		if dropout && err == nil {
+			err = all(checkVector(in[4], "bits", h[0]*maskWords(h[1])), checkKeep(a.keep))
+		}
+		return h.Clone(), err
+	}
+	o.aux = func(in []tensor.Shape) []exec.AuxSpec {
+		row := tensor.Shape{in[0][0]}
+		return []exec.AuxSpec{{Shape: in[0].Clone()}, {Shape: row}, {Shape: row}}
+	}
+	o.prepare = func(c *exec.Call) (exec.Step, error) {
+		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
+		words := maskWords(cols)
+		body := func(_, lo, hi int) {
+			h, x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.In[3].F32
+			sum, norm := c.Out.F32, c.Aux[addNormOut].F32
+			mean, rstd := c.Aux[addNormMean].F32, c.Aux[addNormRstd].F32
+			for r := lo; r < hi; r++ {
+				at, to := r*cols, (r+1)*cols
+				if dropout {
+					bits := c.In[4].I32[r*words : (r+1)*words]
+					kernel.DropoutAdd(sum[at:to], x[at:to], h[at:to], bits, 1/a.keep)
+				} else {
+					kernel.Add(sum[at:to], x[at:to], h[at:to])
+				}
+				mean[r], rstd[r] = kernel.LayerNorm(norm[at:to], sum[at:to], gamma, beta, a.eps)
+			}
+		}
+		return func() error {
+			c.Engine.For(rows, grainRows(cols), body)
+			return nil
+		}, nil
+	}
+	o.grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		var bits *gorgonia.Node
+		if dropout {
+			bits = in[4]
+		}
+		return append(a.gradients(out, dy, in[2], in[3], bits), make(gorgonia.Nodes, len(in)-4)...)
+	}
+	return o
+}
+
+// output names the normalised sum. Operands: the sum's node and gamma, whose gradient
+// flows through the sum's op.
+func (a addNorm) output() *op {
+	return &op{
+		kind: "add norm output", diff: []bool{true, false}, alias: &[2]int{0, addNormOut},
+		shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{apply(addNorm{}.backward(false), in[0], in[1], dy), nil}
+		},
+	}
+}
+
+// gradients returns dh, dx, dgamma and dbeta for the gradient dy of the sum, which
+// holds that of the normalised sum as a term if anybody reads the latter.
+func (a addNorm) gradients(sum, dy, gamma, beta, bits *gorgonia.Node) gorgonia.Nodes {
+	var normed *gorgonia.Node
+	var others gorgonia.Nodes
+	for _, term := range terms(dy) {
+		if normed == nil && isAddNormGrad(term, sum) {
+			normed = term
+			continue
+		}
+		others = append(others, term)
+	}
+	if normed == nil {
+		dh := dy
+		if bits != nil {
+			dh = Dropout(dy, bits, a.keep)
+		}
+		return gorgonia.Nodes{dh, dy, apply(zeros(), gamma), apply(zeros(), beta)}
+	}
+	total := normed
+	if len(others) > 0 || bits != nil {
+		dnorm := operandNode(normed, 2)
+		in := []*gorgonia.Node{sum, gamma, dnorm}
+		if len(others) > 0 {
+			rest, err := gorgonia.ReduceAdd(others)
+			if err != nil {
+				panic(&BuildError{Op: "add norm dx", Err: err})
+			}
+			in = append(in, rest)
+		}
+		if bits != nil {
+			in = append(in, bits)
+		}
+		total = apply(a.backward(len(others) > 0), in...)
+	}
+	d := gamma.Shape()
+	dh := total
+	if bits != nil {
+		dh = take(total, addNormDh, sum.Shape())
+	}
+	return gorgonia.Nodes{dh, total, take(total, addNormDgamma, d), take(total, addNormDbeta, d)}
+}
+
+// Auxiliary results of the backward op.
+const (
+	addNormDgamma = iota // (D)
+	addNormDbeta         // (D)
+	addNormDh            // (R, D), with dropout
+)
+
+// backward returns the total gradient of the sum; dgamma, dbeta and with dropout dh
+// are its auxiliary results. Operands: the sum (whose statistics it reads), gamma, the
+// gradient of the normalised sum, that of the sum itself if more says so, and bits with
+// dropout.
+func (a addNorm) backward(more bool) *op {
+	o := &op{kind: addNormGradKind, args: fmt.Sprintf("more=%t keep=%g", more, a.keep), inPlace: []int{2}}
+	operands, bitsAt := 3, 3
+	if more {
+		operands, bitsAt = 4, 4
+		o.inPlace = append(o.inPlace, 3)
+	}
+	dropout := a.keep > 0
+	if dropout {
+		operands++
+	}
+	o.diff = make([]bool, operands)
+	o.shape = func(in []tensor.Shape) (tensor.Shape, error) {
+		return in[0].Clone(), need(in[0].Eq(in[2]) && (!more || in[0].Eq(in[3])), "the sum and its gradients must have one shape")
+	}
+	o.aux = func(in []tensor.Shape) []exec.AuxSpec {
+		s := []exec.AuxSpec{{Shape: in[1]}, {Shape: in[1]}}
+		if dropout {
+			s = append(s, exec.AuxSpec{Shape: in[0].Clone()})
+		}
+		return s
+	}
+	o.scratch = func(in []tensor.Shape, _ int) int { return layerNormScratch(in[0][1]) }
+	o.prepare = func(c *exec.Call) (exec.Step, error) {
+		cols := c.In[0].Dim(1)
+		words := maskWords(cols)
+		return layerNormGradStep(c, c.In[0].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
+			at, to := r*cols, (r+1)*cols
+			mean, rstd := c.InAux[0][addNormMean].F32[r], c.InAux[0][addNormRstd].F32[r]
+			sum, gamma, dnorm, dx := c.In[0].F32[at:to], c.In[1].F32, c.In[2].F32[at:to], c.Out.F32[at:to]
+			if more {
+				kernel.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, c.In[3].F32[at:to], mean, rstd)
+			} else {
+				kernel.LayerNormGrad(dx, dgamma, dbeta, sum, gamma, dnorm, mean, rstd)
+			}
+			if dropout {
+				bits := c.In[bitsAt].I32[r*words : (r+1)*words]
+				kernel.Dropout(c.Aux[addNormDh].F32[at:to], dx, bits, 1/a.keep)
+			}
+		}), nil
+	}
+	return o
+}
+
+const addNormGradKind = "add norm dx"
+
+// isAddNormGrad reports whether n is the gradient op of the normalised sum.
+func isAddNormGrad(n, sum *gorgonia.Node) bool {
+	t, ok := n.Op().(*typed)
+	return ok && t.kind == addNormGradKind && t.arity == 3 && operandNode(n, 0) == sum
+}

@@ -1,0 +1,166 @@
+package ops
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+)
+
+// addNormUses are ways to read the results of AddNorm.
+var addNormUses = map[string]func(sum, norm *gorgonia.Node) *gorgonia.Node{
+	"norm": func(_, norm *gorgonia.Node) *gorgonia.Node { return norm },
+	"sum":  func(sum, _ *gorgonia.Node) *gorgonia.Node { return sum },
+	"both": func(sum, norm *gorgonia.Node) *gorgonia.Node { return Add(sum, GELU(norm)) },
+	"both, the same gradient": func(sum, norm *gorgonia.Node) *gorgonia.Node {
+		return Add(sum, norm)
+	},
+	"both, several times": func(sum, norm *gorgonia.Node) *gorgonia.Node {
+		return Add(Add(GELU(norm), GELU(sum)), Add(Add(sum, norm), GELU(GELU(sum))))
+	},
+}
+
+// addNormCase is AddNorm of random operands, and the same out of single ops.
+type addNormCase struct {
+	inputs       []input // h, x, gamma, beta, key
+	fused, plain func(ns gorgonia.Nodes) (sum, norm *gorgonia.Node)
+}
+
+func newAddNormCase(r *rand.Rand, rows, cols int, dropout bool) addNormCase {
+	const keep, eps = 0.75, 1e-3
+	bits := func(ns gorgonia.Nodes) *gorgonia.Node {
+		if !dropout {
+			return nil
+		}
+		return DropoutBits(ns[4], 5, rows, cols, keep)
+	}
+	return addNormCase{
+		inputs: []input{
+			f32s(r, "h", rows, cols), f32s(r, "x", rows, cols), f32s(r, "gamma", cols), f32s(r, "beta", cols),
+			i32s("key", []int32{9, -4}, 2),
+		},
+		fused: func(ns gorgonia.Nodes) (sum, norm *gorgonia.Node) {
+			return AddNorm(ns[0], ns[1], bits(ns), ns[2], ns[3], keep, eps)
+		},
+		plain: func(ns gorgonia.Nodes) (sum, norm *gorgonia.Node) {
+			h := ns[0]
+			if b := bits(ns); b != nil {
+				h = Dropout(h, b, keep)
+			}
+			sum = Add(ns[1], h)
+			return sum, LayerNorm(sum, ns[2], ns[3], eps)
+		},
+	}
+}
+
+// TestAddNorm compares it with the ops that it stands for: the same bits forward, the
+// same gradients up to the order of additions, and those of finite differences.
+func TestAddNorm(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	shapes := append([][]int{{1, 1}, {3, 32}, {100, 48}, {2, 1000}}, randomShapes(r, 4, 70, 80)...)
+	for name, use := range addNormUses {
+		for i, s := range shapes {
+			rows, cols := s[0], s[1]+1 // a row of one value has no gradient
+			for _, dropout := range []bool{false, true} {
+				what := fmt.Sprintf("%s, %d x %d, dropout %t", name, rows, cols, dropout)
+				c := newAddNormCase(r, rows, cols, dropout)
+				build := func(f func(gorgonia.Nodes) (sum, norm *gorgonia.Node)) func(gorgonia.Nodes) *gorgonia.Node {
+					return func(ns gorgonia.Nodes) *gorgonia.Node { return use(f(ns)) }
+				}
+				fused, plain := build(c.fused), build(c.plain)
+				near(t, what, eval(t, fused, c.inputs...).F32, eval(t, plain, c.inputs...).F32, 0)
+				wrt := []int{0, 1, 2, 3}
+				if name == "sum" {
+					wrt = wrt[:2] // the plain ops have no way to gamma and beta
+				}
+				got, _ := gradients(t, fused, wrt, c.inputs...)
+				want, _ := gradients(t, plain, wrt, c.inputs...)
+				for k := range got {
+					near(t, what+": gradient of "+c.inputs[k].name, got[k], want[k], 2e-6)
+				}
+				if i < 5 {
+					checkGrad(t, fused, []int{0, 1, 2, 3}, 1e-3, 2e-2, c.inputs...)
+				}
+			}
+		}
+	}
+}
+
+// TestAddNormIsFused looks at what runs: one op forward, one backward, and additions
+// only where a result is read more than once.
+func TestAddNormIsFused(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 2))
+	for _, c := range []struct {
+		use     string
+		dropout bool
+		want    string
+	}{
+		{"norm", false, "add norm, add norm dx"},
+		{"norm", true, "dropout bits, add norm, add norm dx"},
+		{"sum", false, "add norm, zeros, zeros"},
+		{"sum", true, "dropout bits, add norm, dropout, zeros, zeros"},
+		{"both", false, "add norm, gelu, add, gelu dx, add norm dx"},
+		{"both", true, "dropout bits, add norm, gelu, add, gelu dx, add norm dx"},
+	} {
+		a := newAddNormCase(r, 4, 6, c.dropout)
+		oc := opCase{inputs: a.inputs, wrt: []int{0, 1, 2, 3}, build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return addNormUses[c.use](a.fused(ns))
+		}}
+		m, _ := oc.compile(t, testEngine)
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range m.Profile().Kinds {
+			for range k.Nodes {
+				if !strings.HasPrefix(k.Kind, "test ") {
+					got = append(got, k.Kind)
+				}
+			}
+		}
+		want := strings.Split(c.want, ", ")
+		if !equalSets(got, want) {
+			t.Errorf("%s, dropout %t: runs %q, want %q", c.use, c.dropout, got, want)
+		}
+	}
+}
+
+// equalSets compares two lists without regard to order.
+func equalSets(a, b []string) bool {
+	count := map[string]int{}
+	for _, s := range a {
+		count[s]++
+	}
+	for _, s := range b {
+		count[s]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestAddNormErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 3))
+	_, ns := nodes([]input{f32s(r, "m", 6, 4), f32s(r, "other", 6, 5), f32s(r, "v", 4), f32s(r, "w", 3), i32s("bits", make([]int32, 6), 6), i32s("few", make([]int32, 5), 5)})
+	m, other, v, w, bits, few := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5]
+	for _, c := range []struct {
+		want  string
+		build func()
+	}{
+		{"want h and x (R, D) of one shape", func() { AddNorm(m, other, nil, v, v, 1, 1) }},
+		{"want h and x (R, D) of one shape", func() { AddNorm(v, v, nil, v, v, 1, 1) }},
+		{"gamma must have shape (4)", func() { AddNorm(m, m, nil, w, v, 1, 1) }},
+		{"beta must have shape (4)", func() { AddNorm(m, m, nil, v, w, 1, 1) }},
+		{"eps must not be negative", func() { AddNorm(m, m, nil, v, v, 1, -1) }},
+		{"bits must have shape (6)", func() { AddNorm(m, m, few, v, v, 1, 1) }},
+		{"keep must be in (0, 1] (got 0)", func() { AddNorm(m, m, bits, v, v, 0, 1) }},
+		{"operand 0 is nil", func() { AddNorm(nil, m, nil, v, v, 1, 1) }},
+	} {
+		wantBuildError(t, c.want, c.want, c.build)
+	}
+}
