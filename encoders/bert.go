@@ -38,12 +38,14 @@ func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, at *
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
-		if at != nil && i == b.Layers-1 {
-			x = b.selfAttentionAt(c, layer, x, lengths, l, at)
-		} else {
-			x = b.selfAttention(c, layer, x, lengths, l)
-		}
-		x = b.feedForward(c, layer, x)
+		s.block(func() {
+			if at != nil && i == b.Layers-1 {
+				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
+			} else {
+				x = b.selfAttention(c, layer, x, lengths, l)
+			}
+			x = b.feedForward(c, layer, x)
+		})
 	}
 	return x
 }
@@ -69,23 +71,25 @@ func (b BERT) Fusion(c *Context, s Scope, x, lengths, images *gorgonia.Node, p P
 	for i := range b.FusionLayers {
 		layer := s.Layer("layers", b.Layers+i)
 		last := at != nil && i == b.FusionLayers-1
-		if last && i > 0 {
-			x = b.selfAttentionAt(c, layer, x, lengths, l, at)
-		} else {
-			x = b.selfAttention(c, layer, x, lengths, l)
-		}
-		if i == 0 && p.Texts != nil {
-			x, lengths = ops.GatherRows(x, p.Texts, l), ops.GatherInts(lengths, p.Texts) // (R*L, D), (R)
-		}
-		if !last {
-			x = b.crossAttention(c, layer, x, images, p.Images, l, t)
-		} else {
-			if i == 0 {
+		s.block(func() {
+			if last && i > 0 {
+				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
+			} else {
+				x = b.selfAttention(c, layer, x, lengths, l)
+			}
+			if i == 0 && p.Texts != nil {
+				x, lengths = ops.GatherRows(x, p.Texts, l), ops.GatherInts(lengths, p.Texts) // (R*L, D), (R)
+			}
+			if last && i == 0 {
 				x = at.of(x)
 			}
-			x = b.crossAttentionAt(c, layer, x, images, p.Images, at, t)
-		}
-		x = b.feedForward(c, layer, x)
+			if last {
+				x = b.crossAttentionAt(c, layer, x, images, p.Images, at, t)
+			} else {
+				x = b.crossAttention(c, layer, x, images, p.Images, l, t)
+			}
+			x = b.feedForward(c, layer, x)
+		})
 	}
 	return x
 }

@@ -47,7 +47,7 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, all int) *gorgonia.Node {
 	x = ops.PrependToken(x, s.Param("cls_token", init, v.Width), t-1)  // (B*T, D)
 	x = ops.AddPositions(x, s.Param("pos_embed", init, t, v.Width), t) // (B*T, D)
 	for i := range v.Depth {
-		x = v.block(s.Layer("blocks", i), init, x, i >= all)
+		s.block(func() { x = v.block(s.Layer("blocks", i), init, x, i >= all) })
 	}
 	return norm(s, "norm", x, vitEps)
 }

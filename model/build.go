@@ -31,6 +31,7 @@ type builder struct {
 	online, momentum towers
 	temperature      *gorgonia.Node
 
+	blocks  blocks                     // of the student, to compute again in the backward pass
 	fixed   map[*gorgonia.Node][]int32 // inputs that never change
 	losses  gorgonia.Nodes
 	weights []float32
@@ -64,6 +65,9 @@ func (m *ALBEF) buildTrain() (err error) {
 	s.on, s.mom = encoders.NewScope(s.params), encoders.NewScope(s.twins)
 	m.train = s.tg
 	s.inputs()
+	if s.m.cfg.Compute.Recompute {
+		s.on = s.on.Marked(s.blocks.mark(s.g))
+	}
 	s.online = s.encode(s.on, s.student, s.itm || s.mlm, s.itm, s.mlm)
 	s.temperature = s.on.Param(temperatureName, encoders.Const(float32(obj.ITC.Temperature)))
 	if cfg.Momentum.Enabled {

@@ -26,6 +26,7 @@ func (o *outcome) compile(b *graph, frozen string, c exec.Config) error {
 	store.seal()
 	o.learnable = map[string]bool{}
 	reached := gradientReaches(b.g, o.loss)
+	c.Recompute.Backward = exec.NextID(b.g)
 	var wrt gorgonia.Nodes
 	var mem [][]float32
 	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
@@ -92,7 +93,7 @@ func (b *graph) bindParams(m *exec.Machine) (err error) {
 // compile compiles the step and binds its inputs.
 func (s *builder) compile() error {
 	m, tg := s.m, s.tg
-	c := exec.Config{Engine: m.engine, CheckNaN: m.cfg.Compute.CheckNaN}
+	c := exec.Config{Engine: m.engine, CheckNaN: m.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: s.blocks.list}}
 	if tg.imageM != nil {
 		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
 	}
