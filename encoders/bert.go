@@ -142,8 +142,10 @@ func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node 
 
 // output is BERT's block end: LN(x + dropout(dense(h))).
 func (b BERT) output(c *Context, s Scope, h, x *gorgonia.Node) *gorgonia.Node {
-	h = c.dropout(linear(s, "output", bertInit, Zeros, h, b.Width), b.Dropout)
-	return norm(s, "norm", ops.Add(h, x), bertEps)
+	h = linear(s, "output", bertInit, Zeros, h, b.Width)
+	bits := c.bits(h.Shape()[0], b.Width, b.Dropout)
+	_, y := addNorm(s, "norm", h, x, bits, keep(b.Dropout), bertEps)
+	return y
 }
 
 // MLMHead maps states (M, D) to vocabulary logits (M, V): dense, GELU, layer norm,

@@ -97,6 +97,14 @@ func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 	return ops.LayerNorm(x, s.Param("weight", Const(1), d), s.Param("bias", Zeros, d), eps)
 }
 
+// addNorm is the seam between two blocks: sum is x + dropout(h), normed the layer norm
+// of it with the parameters name/weight and name/bias.
+func addNorm(s Scope, name string, h, x, bits *gorgonia.Node, keep, eps float32) (sum, normed *gorgonia.Node) {
+	d := columns(name, x)
+	s = s.In(name)
+	return ops.AddNorm(h, x, bits, s.Param("weight", Const(1), d), s.Param("bias", Zeros, d), keep, eps)
+}
+
 // defaultTo returns v, or the default if v is 0.
 func defaultTo(v, def int) int {
 	if v == 0 {

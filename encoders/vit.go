@@ -46,10 +46,11 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, all int) *gorgonia.Node {
 	x = linear(s, "patch_embed", init, Zeros, x, v.Width)              // (B*P, D)
 	x = ops.PrependToken(x, s.Param("cls_token", init, v.Width), t-1)  // (B*T, D)
 	x = ops.AddPositions(x, s.Param("pos_embed", init, t, v.Width), t) // (B*T, D)
+	y := norm(s.Layer("blocks", 0), "norm1", x, vitEps)
 	for i := range v.Depth {
-		s.block(func() { x = v.block(s.Layer("blocks", i), init, x, i >= all) })
+		s.block(func() { x, y = v.block(s, i, init, x, y, i >= all) })
 	}
-	return norm(s, "norm", x, vitEps)
+	return y
 }
 
 // check tells an image of another size, whose patches would pass for those of other
@@ -66,26 +67,31 @@ func (v ViT) check(images *gorgonia.Node) {
 	}
 }
 
-// block is x + Attention(LN(x)), then x + MLP(LN(x)): (B*T, D), or with class the
-// class tokens alone, (B, D).
-func (v ViT) block(s Scope, init Init, x *gorgonia.Node, class bool) *gorgonia.Node {
-	h := norm(s, "norm1", x, vitEps)
+// block is x + Attention(LN(x)), then x + MLP(LN(x)), for x (B*T, D) and y = LN(x). It
+// returns the new x, or with class its class tokens alone, (B, D), and the layer norm
+// that follows: the next block's first, or the final one. So each norm is made in one
+// pass with the addition before it.
+func (v ViT) block(s Scope, i int, init Init, x, y *gorgonia.Node, class bool) (_, _ *gorgonia.Node) {
+	b := s.Layer("blocks", i)
+	var h *gorgonia.Node
 	if class {
 		t := v.Tokens()
 		n := sequences("vit", x, t)
-		q := linearPart(s, "attn/qkv", init, Zeros, ops.StridedRows(h, 0, t, n), 0, v.Width, 3*v.Width) // (B, D)
-		kv := linearPart(s, "attn/qkv", init, Zeros, h, v.Width, 2*v.Width, 3*v.Width)                  // (B*T, 2D)
+		q := linearPart(b, "attn/qkv", init, Zeros, ops.StridedRows(y, 0, t, n), 0, v.Width, 3*v.Width) // (B, D)
+		kv := linearPart(b, "attn/qkv", init, Zeros, y, v.Width, 2*v.Width, 3*v.Width)                  // (B*T, 2D)
 		h = ops.CrossAttention(q, kv, nil, nil, nil, 1, t, v.Heads, 1)
 		x = ops.StridedRows(x, 0, t, n)
 	} else {
-		qkv := linear(s, "attn/qkv", init, Zeros, h, 3*v.Width) // (B*T, 3D)
+		qkv := linear(b, "attn/qkv", init, Zeros, y, 3*v.Width) // (B*T, 3D)
 		h = ops.SelfAttention(qkv, nil, nil, v.Tokens(), v.Heads, 1)
 	}
-	h = linear(s, "attn/proj", init, Zeros, h, v.Width)
-	x = ops.Add(x, h)
+	h = linear(b, "attn/proj", init, Zeros, h, v.Width)
+	x, y = addNorm(b, "norm2", h, x, nil, 1, vitEps)
 
-	h = norm(s, "norm2", x, vitEps)
-	h = linearGELU(s, "mlp/fc1", init, Zeros, h, defaultTo(v.MLP, 4*v.Width))
-	h = linear(s, "mlp/fc2", init, Zeros, h, v.Width)
-	return ops.Add(x, h)
+	h = linearGELU(b, "mlp/fc1", init, Zeros, y, defaultTo(v.MLP, 4*v.Width))
+	h = linear(b, "mlp/fc2", init, Zeros, h, v.Width)
+	if i+1 < v.Depth {
+		return addNorm(s.Layer("blocks", i+1), "norm1", h, x, nil, 1, vitEps)
+	}
+	return addNorm(s, "norm", h, x, nil, 1, vitEps)
 }
