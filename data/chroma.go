@@ -2,8 +2,8 @@ package data
 
 import (
 	"image"
-	"image/color"
 
+	"github.com/geoalign/geoalign/data/internal/pixel"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -19,19 +19,17 @@ func fromYCbCr(src *image.YCbCr, video bool) *transform.Image {
 	w := d.Dx()
 	m := transform.NewImage(w, d.Dy())
 	up := newUpsampler(src)
-	cb, cr := make([]uint8, w), make([]uint8, w)
 	for y := range d.Dy() {
-		up.row(cb, src.Cb, y)
-		up.row(cr, src.Cr, y)
+		cb, cr := up.row(0, src.Cb, y), up.row(1, src.Cr, y)
 		luma := src.Y[src.YOffset(d.Min.X, d.Min.Y+y):][:w]
 		out := m.Pix[3*w*y : 3*w*(y+1)]
+		if !video {
+			pixel.YCbCr(out, luma, cb, cr)
+			continue
+		}
 		for x, v := range luma {
 			o := out[3*x : 3*x+3 : 3*x+3]
-			if video {
-				o[0], o[1], o[2] = videoRGB(int32(v), int32(cb[x]), int32(cr[x]))
-			} else {
-				o[0], o[1], o[2] = color.YCbCrToRGB(v, cb[x], cr[x])
-			}
+			o[0], o[1], o[2] = videoRGB(int32(v), int32(cb[x]), int32(cr[x]))
 		}
 	}
 	return m
@@ -40,14 +38,16 @@ func fromYCbCr(src *image.YCbCr, video bool) *transform.Image {
 // upsampler stretches the colour planes of an image to its full width.
 type upsampler struct {
 	src    *image.YCbCr
-	smooth bool // interpolate; else repeat
-	dx, dy int  // pixels per colour sample
-	cw, ch int  // size of the colour planes
-	sums   []int32
+	smooth bool       // interpolate; else repeat
+	dx, dy int        // pixels per colour sample
+	cw, ch int        // size of the colour planes
+	sums   []uint16   // of a row, 4 times the value, with a sample more at either end
+	out    [2][]uint8 // a row of either plane at full width
 }
 
 func newUpsampler(src *image.YCbCr) *upsampler {
 	u := &upsampler{src: src, dx: 1, dy: 1}
+	w := src.Rect.Dx()
 	switch src.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422:
 		u.dx = 2
@@ -55,50 +55,49 @@ func newUpsampler(src *image.YCbCr) *upsampler {
 		u.dx, u.dy = 2, 2
 	case image.YCbCrSubsampleRatio440:
 		u.dy = 2
-	default:
-		return u // 4:4:4 has nothing to interpolate, 4:1:1 and 4:1:0 are rare
 	}
-	// A part of a larger image may begin in the middle of a sample.
-	u.smooth = src.Rect.Min == image.Point{}
-	u.cw = (src.Rect.Dx() + u.dx - 1) / u.dx
+	// 4:4:4 has nothing to interpolate, 4:1:1 and 4:1:0 are rare, and a part of a
+	// larger image may begin in the middle of a sample.
+	u.smooth = u.dx*u.dy > 1 && src.Rect.Min == image.Point{}
+	u.cw = (w + u.dx - 1) / u.dx
 	u.ch = (src.Rect.Dy() + u.dy - 1) / u.dy
-	u.sums = make([]int32, u.cw)
+	u.sums = make([]uint16, u.cw+2)
+	for i := range u.out {
+		u.out[i] = make([]uint8, u.dx*u.cw)
+	}
 	return u
 }
 
-// row writes row y of the colour plane c to out at full width.
-func (u *upsampler) row(out, c []uint8, y int) {
+// row returns row y of the colour plane c at full width, until the next call for
+// the same plane (0 or 1).
+func (u *upsampler) row(plane int, c []uint8, y int) []uint8 {
 	d := u.src.Rect
+	if u.src.SubsampleRatio == image.YCbCrSubsampleRatio444 {
+		return c[u.src.COffset(d.Min.X, d.Min.Y+y):][:d.Dx()]
+	}
+	out := u.out[plane]
 	if !u.smooth {
+		out = out[:d.Dx()]
 		for x := range out {
 			out[x] = c[u.src.COffset(d.Min.X+x, d.Min.Y+y)]
 		}
-		return
+		return out
 	}
 	near, far := y/u.dy, y/u.dy
 	if u.dy == 2 {
 		far = min(max(near-1+2*(y%2), 0), u.ch-1)
 	}
-	a, b := c[near*u.src.CStride:][:u.cw], c[far*u.src.CStride:][:u.cw]
-	s := u.sums
-	for i := range s {
-		s[i] = 3*int32(a[i]) + int32(b[i]) // 4 times the value
-	}
+	s := u.sums[1 : u.cw+1]
+	pixel.Weigh(s, c[near*u.src.CStride:][:u.cw], c[far*u.src.CStride:][:u.cw])
 	if u.dx == 1 {
 		for i, v := range s {
 			out[i] = uint8((v + 2) >> 2)
 		}
-		return
+		return out
 	}
-	prev := s[0]
-	for i, v := range s {
-		next := s[min(i+1, u.cw-1)]
-		out[2*i] = uint8((3*v + prev + 8) >> 4)
-		if 2*i+1 < len(out) {
-			out[2*i+1] = uint8((3*v + next + 7) >> 4)
-		}
-		prev = v
-	}
+	u.sums[0], u.sums[u.cw+1] = s[0], s[u.cw-1]
+	pixel.Stretch(out, u.sums)
+	return out
 }
 
 // videoRGB converts ITU-R BT.601 values, brightness 16 to 235, in fixed point.
