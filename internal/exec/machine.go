@@ -24,6 +24,9 @@ type Config struct {
 	// Recompute trades time for memory: parts of the forward pass that are computed
 	// again for the backward pass. The zero value keeps everything.
 	Recompute Recompute
+	// MaxBytes refuses, with a *MemoryError, a plan whose results need more memory;
+	// 0 refuses none.
+	MaxBytes int64
 	// CheckNaN looks at every result and stops at the first op that makes a NaN
 	// or an infinity out of finite operands. Slow.
 	CheckNaN bool
@@ -47,7 +50,8 @@ type instruction struct {
 	step Step
 	call *Call
 	node *gorgonia.Node
-	kind int // index into profile.kinds
+	kind int           // index into profile.kinds
+	time time.Duration // of all runs since ResetProfile
 	// exposed are the auxiliary results that other nodes name.
 	exposed []Array
 }
@@ -73,6 +77,9 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 	p, err := newPlan(g, cfg)
 	if err != nil {
 		return nil, err
+	}
+	if need := 4 * int64(p.arena); cfg.MaxBytes > 0 && need > cfg.MaxBytes {
+		return nil, &MemoryError{Need: need, Max: cfg.MaxBytes}
 	}
 	m := &Machine{cfg: cfg, plan: p, inputs: map[int64]*inputSlot{}, prof: newProfile()}
 	m.views = make([]*inputSlot, len(p.entries))
@@ -227,7 +234,9 @@ func (m *Machine) RunAll() error {
 		if err := in.step(); err != nil {
 			return fmt.Errorf("exec: %v: %w", in.node, err)
 		}
-		m.prof.spend(in.kind, time.Since(start))
+		spent := time.Since(start)
+		in.time += spent
+		m.prof.spend(in.kind, spent)
 		if m.cfg.CheckNaN {
 			if err := checkFinite(in); err != nil {
 				return err

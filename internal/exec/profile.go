@@ -75,6 +75,29 @@ func (m *Machine) ResetProfile() {
 	for i := range m.prof.kinds {
 		m.prof.kinds[i].Time = 0
 	}
+	for i := range m.prog {
+		m.prog[i].time = 0
+	}
+}
+
+// Passes splits the time of all runs since ResetProfile in two: up to the end of node
+// n, such as the loss, and what runs after it, such as the backward pass.
+func (m *Machine) Passes(n *gorgonia.Node) (before, after time.Duration) {
+	last := -1 // the place of n's first and only computation before its readers
+	for i := range m.prog {
+		if m.prog[i].node == n {
+			last = i
+			break
+		}
+	}
+	for i := range m.prog {
+		if i <= last {
+			before += m.prog[i].time
+		} else {
+			after += m.prog[i].time
+		}
+	}
+	return before, after
 }
 
 // FLOPs returns the floating-point operations in matrix products of one run.
