@@ -23,13 +23,14 @@ type Options struct {
 type Engine struct {
 	threads  int
 	backend  gemmBackend
-	small    gemmBackend // for small serial products; nil: backend does them too
 	info     BackendInfo
 	warnings []string
 	pool     *pool
 
 	bf16       bool
-	tiles      *tiledBF16  // nil where the processor has no instructions for it
+	float      *tiledGemm // does products of up to floatLimit multiplications
+	floatLimit int
+	tiles      *tiledGemm  // of bfloat16; nil where the processor has no instructions for it
 	library    halfProduct // nil where it is not faster
 	job        job
 	conversion conversion
@@ -61,9 +62,7 @@ func New(o Options) (*Engine, error) {
 	if e.threads == 0 {
 		e.threads = runtime.NumCPU()
 	}
-	if l.info.Name == backendOneDNN && (hasAVX2FMA || hasAVX512) {
-		e.small = newBuiltin()
-	}
+	e.setFloat()
 	e.pool = newPool(e.threads)
 	e.setBF16()
 	e.job.part, e.conversion.part = e.multiplyPart, e.convertPart

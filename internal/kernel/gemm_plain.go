@@ -4,6 +4,14 @@ package kernel
 // builtin backend and the reference of the self-test.
 type plainGemm struct{}
 
+// newBuiltin returns the built-in product for the instruction set in use.
+func newBuiltin() gemmBackend {
+	if t := newTiled(); t != nil {
+		return t
+	}
+	return plainGemm{}
+}
+
 func (plainGemm) info() (version, file string) { return "", "" }
 
 // sgemm implements gemmBackend. Every element of C sums its products in the

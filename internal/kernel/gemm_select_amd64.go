@@ -44,8 +44,9 @@ var (
 	}
 )
 
-// newBuiltin returns the built-in product for the instruction set in use.
-func newBuiltin() gemmBackend {
+// newTiled returns the built-in product of float32 for the instruction set in use,
+// nil without one.
+func newTiled() *tiledGemm {
 	t := &tiledGemm{level: cpuLevel()}
 	switch {
 	case hasAVX512:
@@ -53,8 +54,22 @@ func newBuiltin() gemmBackend {
 	case hasAVX2FMA:
 		t.lanes, t.tiles = 8, tilesAVX2
 	default:
-		return plainGemm{}
+		return nil
 	}
+	return t.ready()
+}
+
+// newTiledBF16 returns the built-in product of bfloat16, nil where the processor
+// lacks the instructions.
+func newTiledBF16() *tiledGemm {
+	if !hasBF16 {
+		return nil
+	}
+	return (&tiledGemm{level: "avx512_bf16", bf16: true, lanes: 16, masked: true, tiles: tilesBF16}).ready()
+}
+
+// ready fills in what follows from the other fields.
+func (t *tiledGemm) ready() *tiledGemm {
 	t.maxRows = len(t.tiles)
 	t.work.make = func() *tileWork { return new(tileWork) }
 	return t

@@ -2,13 +2,11 @@
 
 package kernel
 
-// newBuiltin returns the product without assembly: there are no tiles for this
-// processor.
-func newBuiltin() gemmBackend { return plainGemm{} }
+// tiledGemm is the built-in product in assembly, which this processor lacks.
+type tiledGemm struct{ plainGemm }
 
-// tiledBF16 is the built-in product in bfloat16, which this processor lacks.
-type tiledBF16 struct{}
+func newTiled() *tiledGemm { return nil }
 
-func newTiledBF16() *tiledBF16 { return nil }
+func newTiledBF16() *tiledGemm { return nil }
 
-func (*tiledBF16) multiply(*Product) {}
+func (*tiledGemm) multiply(*Product) {}

@@ -347,6 +347,15 @@ func gemmTileBF16Rows14Cols2(t *byte)
 //go:noescape
 func gemmPack8(dst *float32, dstStride int, src *float32, srcStride int, k8 int)
 
+// gemmWordsCols1 sets, for p < pairs, block b < blocks and column j < 16,
+// word p*16+j of dst + b*dstBlock to the float32 of column j in
+// src0 + p*srcStep + b*srcBlock; src1 is not used.
+// Columns without a bit in mask (in last for the last block) are 0 and not read.
+// Strides are in bytes.
+//
+//go:noescape
+func gemmWordsCols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
 // gemmPairsF32Cols1 sets, for p < pairs, block b < blocks and column j < 16,
 // word p*16+j of dst + b*dstBlock to the pair of bfloat16 of column j in
 // src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).
@@ -364,6 +373,15 @@ func gemmPairsF32Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep 
 //
 //go:noescape
 func gemmPairsBF16Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
+// gemmWordsCols2 sets, for p < pairs, block b < blocks and column j < 32,
+// word p*32+j of dst + b*dstBlock to the float32 of column j in
+// src0 + p*srcStep + b*srcBlock; src1 is not used.
+// Columns without a bit in mask (in last for the last block) are 0 and not read.
+// Strides are in bytes.
+//
+//go:noescape
+func gemmWordsCols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
 
 // gemmPairsF32Cols2 sets, for p < pairs, block b < blocks and column j < 32,
 // word p*32+j of dst + b*dstBlock to the pair of bfloat16 of column j in

@@ -9441,6 +9441,51 @@ pack:
 	VZEROUPPER
 	RET
 
+// func gemmWordsCols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX512F
+TEXT ·gemmWordsCols1(SB), NOSPLIT, $0-80
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstBlock+8(FP), CX
+	MOVQ  src0+16(FP), DX
+	MOVQ  src1+24(FP), BX
+	MOVQ  srcStep+32(FP), SI
+	MOVQ  srcBlock+40(FP), DI
+	MOVQ  pairs+48(FP), R8
+	MOVQ  blocks+56(FP), R9
+	MOVQ  mask+64(FP), R10
+	KMOVW R10, K1
+	MOVQ  last+72(FP), R10
+	KMOVW R10, K2
+	DECQ  R9
+
+pair:
+	MOVQ  AX, R10
+	MOVQ  DX, R11
+	MOVQ  BX, R12
+	MOVQ  R9, R13
+	TESTQ R13, R13
+	JE    last
+
+block:
+	VMOVUPS.Z (R11), K1, Z2
+	VMOVDQU64 Z2, (R10)
+	ADDQ      CX, R10
+	ADDQ      DI, R11
+	ADDQ      DI, R12
+	DECQ      R13
+	JNZ       block
+
+last:
+	VMOVUPS.Z (R11), K2, Z2
+	VMOVDQU64 Z2, (R10)
+	ADDQ      $0x40, AX
+	ADDQ      SI, DX
+	ADDQ      SI, BX
+	DECQ      R8
+	JNZ       pair
+	VZEROUPPER
+	RET
+
 // func gemmPairsF32Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·gemmPairsF32Cols1(SB), NOSPLIT, $0-80
@@ -9565,6 +9610,59 @@ last:
 	ADDQ        SI, BX
 	DECQ        R8
 	JNZ         pair
+	VZEROUPPER
+	RET
+
+// func gemmWordsCols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX512F
+TEXT ·gemmWordsCols2(SB), NOSPLIT, $0-80
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstBlock+8(FP), CX
+	MOVQ  src0+16(FP), DX
+	MOVQ  src1+24(FP), BX
+	MOVQ  srcStep+32(FP), SI
+	MOVQ  srcBlock+40(FP), DI
+	MOVQ  pairs+48(FP), R8
+	MOVQ  blocks+56(FP), R9
+	MOVQ  mask+64(FP), R10
+	KMOVW R10, K1
+	SHRQ  $0x10, R10
+	KMOVW R10, K2
+	MOVQ  last+72(FP), R10
+	KMOVW R10, K3
+	SHRQ  $0x10, R10
+	KMOVW R10, K4
+	DECQ  R9
+
+pair:
+	MOVQ  AX, R10
+	MOVQ  DX, R11
+	MOVQ  BX, R12
+	MOVQ  R9, R13
+	TESTQ R13, R13
+	JE    last
+
+block:
+	VMOVUPS.Z (R11), K1, Z2
+	VMOVDQU64 Z2, (R10)
+	VMOVUPS.Z 64(R11), K2, Z2
+	VMOVDQU64 Z2, 64(R10)
+	ADDQ      CX, R10
+	ADDQ      DI, R11
+	ADDQ      DI, R12
+	DECQ      R13
+	JNZ       block
+
+last:
+	VMOVUPS.Z (R11), K3, Z2
+	VMOVDQU64 Z2, (R10)
+	VMOVUPS.Z 64(R11), K4, Z2
+	VMOVDQU64 Z2, 64(R10)
+	ADDQ      $0x80, AX
+	ADDQ      SI, DX
+	ADDQ      SI, BX
+	DECQ      R8
+	JNZ       pair
 	VZEROUPPER
 	RET
 

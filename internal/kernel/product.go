@@ -155,22 +155,18 @@ func (e *Engine) serial(p *Product) {
 
 // direct computes p, whose operands have the types that the path takes.
 func (e *Engine) direct(p *Product, w path) {
-	switch w {
-	case pathTiles:
+	switch {
+	case w == pathTiles:
 		e.tiles.multiply(p)
-		return
-	case pathLibrary:
+	case w == pathLibrary:
 		e.library.bgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
 		p.finishBlock(0, p.M, 0, p.N, nil)
-		return
+	case e.float != nil && p.M*p.N*p.K <= e.floatLimit:
+		e.float.multiply(p)
 	default:
-		backend := e.backend
-		if e.small != nil && p.M*p.N*p.K <= smallProduct {
-			backend = e.small
-		}
-		backend.sgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
+		e.backend.sgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
+		p.finish()
 	}
-	p.finish()
 }
 
 // finish does what follows the product.
@@ -185,11 +181,13 @@ func (p *Product) finishBlock(i, rows, j, columns int, bias []float32) {
 	}
 	for r := i; r < i+rows; r++ {
 		row := p.C[r*p.LDC+j:][:columns]
-		if bias != nil {
+		switch {
+		case p.GELU == nil:
 			Add(row, row, bias[j:])
-		}
-		if p.GELU != nil {
+		case bias == nil:
 			GELU(p.GELU[r*p.LDC+j:][:columns], row)
+		default:
+			BiasGELU(row, p.GELU[r*p.LDC+j:][:columns], bias[j:j+columns])
 		}
 	}
 }

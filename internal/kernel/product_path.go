@@ -1,6 +1,9 @@
 package kernel
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // halfProduct is a backend that multiplies bfloat16: operands bfloat16, C and
 // sums float32, otherwise as sgemm; bias (n) is added to each row unless nil.
@@ -41,6 +44,17 @@ func (w path) mustConvert(p *Product) bool {
 		return p.A.BF16 == nil || p.B.BF16 == nil
 	}
 	return p.BF16 || p.A.BF16 != nil || p.B.BF16 != nil
+}
+
+// setFloat chooses how products of float32 are computed.
+func (e *Engine) setFloat() {
+	switch e.info.Name {
+	case backendBuiltin:
+		e.float, _ = e.backend.(*tiledGemm)
+		e.floatLimit = math.MaxInt
+	case backendOneDNN:
+		e.float, e.floatLimit = newTiled(), smallProduct
+	}
 }
 
 // setBF16 chooses how products in bfloat16 are computed.

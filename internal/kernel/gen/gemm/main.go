@@ -29,8 +29,9 @@ func main() {
 	}
 	pack8()
 	for c := 1; c <= columns; c++ {
-		pairs(c, true)
-		pairs(c, false)
+		for _, from := range []source{asWords, fromFloats, fromHalves} {
+			pairs(c, from)
+		}
 	}
 	convert()
 	toHalvesAVX512()

@@ -2,28 +2,40 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// source is what a packing function reads and makes of it.
+type source int
+
+const (
+	asWords    source = iota // float32, as they are
+	fromFloats               // float32, to pairs of bfloat16 along k
+	fromHalves               // bfloat16, to pairs along k
+)
+
 // pairs writes a function that packs rows into pairs along k. It goes along a
 // pair of rows of the source and writes a vector (or two) for each block of
 // columns, so that memory is read in the order in which it lies.
-func pairs(vectors int, fromFloats bool) {
-	name, size := "BF16", 2
-	if fromFloats {
-		name, size = "F32", floatSize
+func pairs(vectors int, from source) {
+	size := floatSize
+	if from == fromHalves {
+		size = 2
 	}
-	name = fmt.Sprintf("gemmPairs%sCols%d", name, vectors)
+	name := fmt.Sprintf("gemm%sCols%d", []string{"Words", "PairsF32", "PairsBF16"}[from], vectors)
 	TEXT(name, NOSPLIT, "func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask, last uint64)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s sets, for p < pairs, block b < blocks and column j < %d,", name, 16*vectors),
-		fmt.Sprintf("word p*%d+j of dst + b*dstBlock to the pair of bfloat16 of column j in", 16*vectors),
-		"src0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half).",
-		"Columns without a bit in mask (in last for the last block) are 0 and not read.",
-		"Strides are in bytes.")
+	what := "to the pair of bfloat16 of column j in\nsrc0 + p*srcStep + b*srcBlock (lower half) and src1 likewise (upper half)."
+	if from == asWords {
+		what = "to the float32 of column j in\nsrc0 + p*srcStep + b*srcBlock; src1 is not used."
+	}
+	text := fmt.Sprintf("%s sets, for p < pairs, block b < blocks and column j < %d,\nword p*%d+j of dst + b*dstBlock ", name, 16*vectors, 16*vectors) +
+		what + "\nColumns without a bit in mask (in last for the last block) are 0 and not read.\nStrides are in bytes."
+	Doc(strings.Split(text, "\n")...)
 	dst, dstBlock := Load(Param("dst"), GP64()), Load(Param("dstBlock"), GP64())
 	src0, src1 := Load(Param("src0"), GP64()), Load(Param("src1"), GP64())
 	srcStep, srcBlock := Load(Param("srcStep"), GP64()), Load(Param("srcBlock"), GP64())
@@ -31,7 +43,7 @@ func pairs(vectors int, fromFloats bool) {
 	inner := loadMasks(Load(Param("mask"), GP64()).(reg.GPVirtual), vectors)
 	last := loadMasks(Load(Param("last"), GP64()).(reg.GPVirtual), vectors)
 	low, high, both, order := reg.Z0, reg.Z1, reg.Z2, reg.Z3
-	if fromFloats {
+	if from == fromFloats {
 		VMOVDQU64(interleave(), order)
 	}
 	DECQ(blocks)
@@ -40,12 +52,15 @@ func pairs(vectors int, fromFloats bool) {
 		for v := range vectors {
 			m0, m1 := Mem{Base: s0, Disp: 16 * v * size}, Mem{Base: s1, Disp: 16 * v * size}
 			to := Mem{Base: d, Disp: 64 * v}
-			if fromFloats {
+			switch from {
+			case asWords:
+				VMOVUPS_Z(m0, masks[v], both)
+			case fromFloats:
 				VMOVUPS_Z(m0, masks[v], low)
 				VMOVUPS_Z(m1, masks[v], high)
 				VCVTNE2PS2BF16(low, high, both)
 				VPERMW(both, order, both)
-			} else {
+			case fromHalves:
 				VPMOVZXWD_Z(m0, masks[v], both)
 				VPMOVZXWD_Z(m1, masks[v], high)
 				VPSLLD(Imm(16), high, high)

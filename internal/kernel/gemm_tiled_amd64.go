@@ -1,0 +1,204 @@
+package kernel
+
+import "unsafe"
+
+//go:generate go run ./gen/gemm -out gemm_tiles_amd64.s -stubs gemm_tiles_amd64.go -pkg kernel
+
+// tiledGemm is the built-in product, in float32 or in bfloat16. C is computed in
+// tiles of up to maxRows rows and two vectors of columns, whose sums stay in
+// registers. B is packed into panels as wide as a tile, a block of blockTerms
+// terms and blockN columns at a time, so that the block stays in the level-2 cache
+// while all rows of A pass over it. A is packed a group of tiles at a time, since
+// values a large stride apart compete for the same lines of the level-1 cache.
+//
+// A term is a word: a float32, or a pair of bfloat16 along k.
+type tiledGemm struct {
+	level   string
+	bf16    bool
+	lanes   int  // float32 values in a vector
+	maxRows int  // largest tile height
+	masked  bool // tiles may be narrower than a vector
+	// tiles[r-1][v-1] computes a tile of r rows and v vectors.
+	tiles [][2]func(*byte)
+	work  freelist[tileWork]
+}
+
+const (
+	blockTerms = 256
+	blockN     = 512
+	groupRows  = 112 // most rows of a group
+	groupTiles = 19  // most tiles of a group: of 6 rows
+	tileWidth  = 16  // words of a term in a packed tile of a transposed A
+	maxPanel   = 32  // columns of the widest panel
+	maxTile    = 16  // no tile has more rows
+	wordSize   = 4
+)
+
+// tileArgs is what a tile function reads; the generator in gen/gemm knows the offsets.
+type tileArgs struct {
+	k        int            // 0: number of terms, at least 1
+	a        unsafe.Pointer // 8
+	aRow, aK int            // 16, 24: strides of A along rows and terms, in bytes
+	b        unsafe.Pointer // 32
+	bK       int            // 40: stride of B along terms, in bytes
+	c        unsafe.Pointer // 48
+	cRow     int            // 56: stride of C, in bytes
+	alpha    float32        // 64
+	add      uint32         // 68: not 0 to add to C
+	mask     uint64         // 72: one bit for each column
+}
+
+// tileWork is the memory of one product in progress.
+type tileWork struct {
+	args  tileArgs
+	panel [blockTerms * blockN]float32
+	group [groupTiles * blockTerms * tileWidth]float32
+	rows  [8 * 2 * blockTerms]uint16 // rows of a transposed B on their way into a panel
+	edge  [maxTile * maxPanel]float32
+	zeros [blockN]float32 // the missing row of an odd k
+}
+
+func (t *tiledGemm) info() (version, file string) { return t.level, "" }
+
+// sgemm implements gemmBackend.
+func (t *tiledGemm) sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	t.multiply(&Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
+		A: Matrix{F32: a, LD: lda}, B: Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
+}
+
+// parts returns the length of the parts when a length is cut into as few equal
+// parts of at most most as possible, in multiples of unit.
+func parts(length, most, unit int) int {
+	n := (length + most - 1) / most
+	return ((length+n-1)/n + unit - 1) / unit * unit
+}
+
+// multiply computes p, with M, N, K >= 1 and Alpha other than 0. Every element of
+// C sums its products in the order of k, in blocks that depend on K alone.
+func (t *tiledGemm) multiply(p *Product) {
+	if p.Beta != 0 && p.Beta != 1 {
+		for i := range p.M {
+			scaleRow(p.C[i*p.LDC:i*p.LDC+p.N], p.Beta)
+		}
+	}
+	w := t.work.take()
+	w.args.alpha = p.Alpha
+	stepK, stepN := parts(p.K, blockTerms, 1), parts(p.N, blockN, 2*t.lanes)
+	if t.bf16 {
+		stepK = parts(p.K, 2*blockTerms, 2)
+	}
+	stepM := parts(p.M, groupRows, 1)
+	for j := 0; j < p.N; j += stepN {
+		for k := 0; k < p.K; k += stepK {
+			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k)}
+			b.terms = b.kb
+			if t.bf16 {
+				b.terms = (b.kb + 1) / 2
+			}
+			w.args.k, w.args.add = b.terms, 0
+			if p.Beta != 0 || k > 0 {
+				w.args.add = 1
+			}
+			// Packing pays when many tiles pass over the panel.
+			b.direct = !t.bf16 && !p.TransB && p.M <= 4*t.maxRows
+			if !b.direct {
+				t.packB(w, &b)
+			}
+			for i := 0; i < p.M; i += stepM {
+				t.group(w, &b, i, min(stepM, p.M-i))
+			}
+		}
+	}
+	w.args.a, w.args.b, w.args.c = nil, nil, nil
+	t.work.give(w)
+}
+
+// block is the part of a product with one packed block of B: columns j to j+nb
+// and values k to k+kb.
+type block struct {
+	p             *Product
+	j, nb, k, kb  int
+	terms         int
+	direct        bool // B is read in place
+	height, mb, i int  // rows of a tile and of the group, first row of the group
+}
+
+// group computes rows i to i+mb and the columns of b, and does what follows the
+// product after the last block along k, while the rows are in the cache.
+func (t *tiledGemm) group(w *tileWork, b *block, i, mb int) {
+	p := b.p
+	tiles := (mb + t.maxRows - 1) / t.maxRows
+	// Tiles of nearly the same height: a last one of one row would be slow.
+	b.i, b.mb, b.height = i, mb, (mb+tiles-1)/tiles
+	// A copy of A pays when several panels pass over it.
+	inPlace := !t.bf16 && b.nb <= 4*t.lanes
+	if !inPlace {
+		t.packA(w, b)
+	}
+	for r := 0; r < mb; r += b.height {
+		rows := min(b.height, mb-r)
+		switch {
+		case inPlace && p.TransA:
+			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[b.k*p.A.LD+i+r]), wordSize, p.A.LD*wordSize
+		case inPlace:
+			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[(i+r)*p.A.LD+b.k]), p.A.LD*wordSize, wordSize
+		case p.TransA:
+			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*tileWidth]), wordSize, tileWidth*wordSize
+		default:
+			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.terms]), b.terms*wordSize, wordSize
+		}
+		t.row(w, b, i+r, rows)
+		if b.k+b.kb == p.K {
+			p.finishBlock(i+r, rows, b.j, b.nb, p.Bias)
+		}
+	}
+}
+
+// row computes the tiles of rows from i on.
+func (t *tiledGemm) row(w *tileWork, b *block, i, rows int) {
+	p := b.p
+	args := (*byte)(unsafe.Pointer(&w.args))
+	width := 2 * t.lanes
+	w.args.bK, w.args.cRow = width*wordSize, p.LDC*wordSize
+	c := p.C[i*p.LDC+b.j:]
+	tiles := &t.tiles[rows-1]
+	for q := 0; q < b.nb; q += width {
+		cols := min(width, b.nb-q)
+		vectors := (cols + t.lanes - 1) / t.lanes
+		if b.direct {
+			w.args.b, w.args.bK = unsafe.Pointer(&p.B.F32[b.k*p.B.LD+b.j+q]), p.B.LD*wordSize
+		} else {
+			w.args.b = unsafe.Pointer(&w.panel[q*b.terms])
+		}
+		if !t.masked && cols != vectors*t.lanes {
+			t.edge(w, b, tiles[vectors-1], rows, cols, q, c)
+			continue
+		}
+		w.args.mask = 1<<cols - 1
+		w.args.c = unsafe.Pointer(&c[q])
+		tiles[vectors-1](args)
+	}
+}
+
+// edge computes a tile that ends within a vector, by way of w.edge.
+func (t *tiledGemm) edge(w *tileWork, b *block, tile func(*byte), rows, cols, q int, c []float32) {
+	if b.direct { // a whole vector would reach beyond the row
+		copyRows(w.panel[:], b.p.B.F32[b.k*b.p.B.LD+b.j+q:], b.p.B.LD, b.kb, cols, 2*t.lanes)
+		w.args.b, w.args.bK = unsafe.Pointer(&w.panel[0]), 2*t.lanes*wordSize
+	}
+	add := w.args.add
+	w.args.add = 0
+	w.args.c, w.args.cRow = unsafe.Pointer(&w.edge[0]), maxPanel*wordSize
+	tile((*byte)(unsafe.Pointer(&w.args)))
+	w.args.add, w.args.cRow = add, b.p.LDC*wordSize
+	for i := range rows {
+		from, to := w.edge[i*maxPanel:][:cols], c[i*b.p.LDC+q:][:cols]
+		if add == 0 {
+			copy(to, from)
+			continue
+		}
+		for x, v := range from {
+			to[x] += v
+		}
+	}
+}
