@@ -86,8 +86,8 @@ func TestAffineFillAndSigns(t *testing.T) {
 	if x, y := bright(&out); x != 3 || y != 10 {
 		t.Errorf("moved left by 7: (%d, %d), want (3, 10)", x, y)
 	}
-	if out.at(19, 5, 0) != Fill || out.at(12, 5, 0) != 0 {
-		t.Errorf("fill: %d and %d, want %d and 0", out.at(19, 5, 0), out.at(12, 5, 0), Fill)
+	if out.Pix[3*(5*20+19)] != Fill || out.Pix[3*(5*20+12)] != 0 {
+		t.Errorf("fill: %d and %d, want %d and 0", out.Pix[3*(5*20+19)], out.Pix[3*(5*20+12)], Fill)
 	}
 	TranslateY(&out, m, -7)
 	if x, y := bright(&out); x != 10 || y != 17 {

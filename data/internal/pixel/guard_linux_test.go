@@ -51,6 +51,9 @@ func TestKernelsStayInside(t *testing.T) {
 			Weigh(sums, edge(t, r, n, front), edge(t, r, n, front))
 			Stretch(edge(t, r, 2*(n-2), front), sums)
 			Sharpen(edge(t, r, n, front), edge(t, r, n, front), edge(t, r, n, front), edge(t, r, n, front), 1.3)
+			w, h := 1+r.IntN(60), 1+r.IntN(60)
+			xs, ys, x0, y0 := line(r, n, w, h)
+			Warp(edge(t, r, 3*n, front), edge(t, r, 3*w*h, front), w, h, xs, ys, x0, y0, 128)
 		}
 	})
 }

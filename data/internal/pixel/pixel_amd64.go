@@ -63,3 +63,8 @@ func weighAVX2(dst *uint16, a *uint8, b *uint8, n int)
 //
 //go:noescape
 func stretchAVX2(dst *uint8, sums *uint16, n int)
+
+// warpAVX2 resamples 4*groups pixels at (x0+xs[i], y0+ys[i]), all inside, and writes 2 bytes more.
+//
+//go:noescape
+func warpAVX2(dst *uint8, src *uint8, xs *int32, ys *int32, groups int, x0 int32, y0 int32, width int)

@@ -1435,3 +1435,248 @@ DATA words00070007<>+52(SB)/4, $0x00070007
 DATA words00070007<>+56(SB)/4, $0x00070007
 DATA words00070007<>+60(SB)/4, $0x00070007
 GLOBL words00070007<>(SB), RODATA|NOPTR, $64
+
+// func warpAVX2(dst *uint8, src *uint8, xs *int32, ys *int32, groups int, x0 int32, y0 int32, width int)
+// Requires: AVX, AVX2
+TEXT ·warpAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         xs+16(FP), DX
+	MOVQ         ys+24(FP), BX
+	MOVQ         groups+32(FP), SI
+	MOVQ         width+48(FP), DI
+	MOVL         x0+40(FP), R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, X0
+	MOVL         y0+44(FP), R8
+	VMOVD        R8, X1
+	VPBROADCASTD X1, X1
+	LEAQ         (DI)(DI*2), R8
+	VMOVQ        DI, X2
+	VPBROADCASTD X2, X2
+	MOVQ         CX, DI
+	ADDQ         R8, DI
+
+group:
+	VPADDD       (DX), X0, X3
+	VPSRAD       $0x05, X3, X3
+	VPAND        words0000001f<>+0(SB), X3, X4
+	VPSRAD       $0x05, X3, X3
+	VPADDD       (BX), X1, X5
+	VPSRAD       $0x05, X5, X5
+	VPAND        words0000001f<>+0(SB), X5, X6
+	VPSRAD       $0x05, X5, X5
+	VPMULLD      X2, X5, X5
+	VPADDD       X3, X5, X5
+	VPADDD       X5, X5, X3
+	VPADDD       X3, X5, X5
+	VMOVQ        X5, R9
+	MOVL         R9, R8
+	SHRQ         $0x20, R9
+	VPEXTRQ      $0x01, X5, R11
+	MOVL         R11, R10
+	SHRQ         $0x20, R11
+	VMOVQ        (CX)(R8*1), X3
+	VPINSRQ      $0x01, (CX)(R9*1), X3, X3
+	VMOVQ        (CX)(R10*1), X5
+	VPINSRQ      $0x01, (CX)(R11*1), X5, X5
+	VINSERTI128  $0x01, X5, Y3, Y3
+	VPSHUFB      pairs<>+0(SB), Y3, Y3
+	VMOVQ        (DI)(R8*1), X5
+	VPINSRQ      $0x01, (DI)(R9*1), X5, X5
+	VMOVQ        (DI)(R10*1), X7
+	VPINSRQ      $0x01, (DI)(R11*1), X7, X7
+	VINSERTI128  $0x01, X7, Y5, Y5
+	VPSHUFB      pairs<>+0(SB), Y5, Y5
+	VMOVDQU      words00000020<>+0(SB), X7
+	VPSUBD       X4, X7, X7
+	VPSLLD       $0x08, X4, X4
+	VPOR         X4, X7, X7
+	VPMOVZXDQ    X7, Y4
+	VPSHUFB      repeat<>+0(SB), Y4, Y4
+	VMOVDQU      words00000020<>+0(SB), X7
+	VPSUBD       X6, X7, X7
+	VPSLLD       $0x10, X6, X6
+	VPOR         X6, X7, X7
+	VPMOVZXDQ    X7, Y6
+	VPMADDUBSW   Y4, Y3, Y3
+	VPMADDUBSW   Y4, Y5, Y5
+	VPUNPCKLWD   Y5, Y3, Y4
+	VPSHUFD      $0x00, Y6, Y7
+	VPMADDWD     Y7, Y4, Y4
+	VPADDD       words00000200<>+0(SB), Y4, Y4
+	VPSRLD       $0x0a, Y4, Y4
+	VPUNPCKHWD   Y5, Y3, Y7
+	VPSHUFD      $0xaa, Y6, Y6
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       words00000200<>+0(SB), Y7, Y7
+	VPSRLD       $0x0a, Y7, Y7
+	VPACKUSDW    Y7, Y4, Y4
+	VPACKUSWB    Y4, Y4, Y4
+	VPSHUFB      pixels<>+0(SB), Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VMOVQ        X4, (AX)
+	VMOVQ        X3, 6(AX)
+	ADDQ         $0x0c, AX
+	ADDQ         $0x10, DX
+	ADDQ         $0x10, BX
+	DECQ         SI
+	JNE          group
+	VZEROUPPER
+	RET
+
+DATA words0000001f<>+0(SB)/4, $0x0000001f
+DATA words0000001f<>+4(SB)/4, $0x0000001f
+DATA words0000001f<>+8(SB)/4, $0x0000001f
+DATA words0000001f<>+12(SB)/4, $0x0000001f
+DATA words0000001f<>+16(SB)/4, $0x0000001f
+DATA words0000001f<>+20(SB)/4, $0x0000001f
+DATA words0000001f<>+24(SB)/4, $0x0000001f
+DATA words0000001f<>+28(SB)/4, $0x0000001f
+DATA words0000001f<>+32(SB)/4, $0x0000001f
+DATA words0000001f<>+36(SB)/4, $0x0000001f
+DATA words0000001f<>+40(SB)/4, $0x0000001f
+DATA words0000001f<>+44(SB)/4, $0x0000001f
+DATA words0000001f<>+48(SB)/4, $0x0000001f
+DATA words0000001f<>+52(SB)/4, $0x0000001f
+DATA words0000001f<>+56(SB)/4, $0x0000001f
+DATA words0000001f<>+60(SB)/4, $0x0000001f
+GLOBL words0000001f<>(SB), RODATA|NOPTR, $64
+
+DATA pairs<>+0(SB)/1, $0x00
+DATA pairs<>+1(SB)/1, $0x03
+DATA pairs<>+2(SB)/1, $0x01
+DATA pairs<>+3(SB)/1, $0x04
+DATA pairs<>+4(SB)/1, $0x02
+DATA pairs<>+5(SB)/1, $0x05
+DATA pairs<>+6(SB)/1, $0xff
+DATA pairs<>+7(SB)/1, $0xff
+DATA pairs<>+8(SB)/1, $0x08
+DATA pairs<>+9(SB)/1, $0x0b
+DATA pairs<>+10(SB)/1, $0x09
+DATA pairs<>+11(SB)/1, $0x0c
+DATA pairs<>+12(SB)/1, $0x0a
+DATA pairs<>+13(SB)/1, $0x0d
+DATA pairs<>+14(SB)/1, $0xff
+DATA pairs<>+15(SB)/1, $0xff
+DATA pairs<>+16(SB)/1, $0x00
+DATA pairs<>+17(SB)/1, $0x03
+DATA pairs<>+18(SB)/1, $0x01
+DATA pairs<>+19(SB)/1, $0x04
+DATA pairs<>+20(SB)/1, $0x02
+DATA pairs<>+21(SB)/1, $0x05
+DATA pairs<>+22(SB)/1, $0xff
+DATA pairs<>+23(SB)/1, $0xff
+DATA pairs<>+24(SB)/1, $0x08
+DATA pairs<>+25(SB)/1, $0x0b
+DATA pairs<>+26(SB)/1, $0x09
+DATA pairs<>+27(SB)/1, $0x0c
+DATA pairs<>+28(SB)/1, $0x0a
+DATA pairs<>+29(SB)/1, $0x0d
+DATA pairs<>+30(SB)/1, $0xff
+DATA pairs<>+31(SB)/1, $0xff
+GLOBL pairs<>(SB), RODATA|NOPTR, $32
+
+DATA words00000020<>+0(SB)/4, $0x00000020
+DATA words00000020<>+4(SB)/4, $0x00000020
+DATA words00000020<>+8(SB)/4, $0x00000020
+DATA words00000020<>+12(SB)/4, $0x00000020
+DATA words00000020<>+16(SB)/4, $0x00000020
+DATA words00000020<>+20(SB)/4, $0x00000020
+DATA words00000020<>+24(SB)/4, $0x00000020
+DATA words00000020<>+28(SB)/4, $0x00000020
+DATA words00000020<>+32(SB)/4, $0x00000020
+DATA words00000020<>+36(SB)/4, $0x00000020
+DATA words00000020<>+40(SB)/4, $0x00000020
+DATA words00000020<>+44(SB)/4, $0x00000020
+DATA words00000020<>+48(SB)/4, $0x00000020
+DATA words00000020<>+52(SB)/4, $0x00000020
+DATA words00000020<>+56(SB)/4, $0x00000020
+DATA words00000020<>+60(SB)/4, $0x00000020
+GLOBL words00000020<>(SB), RODATA|NOPTR, $64
+
+DATA repeat<>+0(SB)/1, $0x00
+DATA repeat<>+1(SB)/1, $0x01
+DATA repeat<>+2(SB)/1, $0x00
+DATA repeat<>+3(SB)/1, $0x01
+DATA repeat<>+4(SB)/1, $0x00
+DATA repeat<>+5(SB)/1, $0x01
+DATA repeat<>+6(SB)/1, $0x00
+DATA repeat<>+7(SB)/1, $0x01
+DATA repeat<>+8(SB)/1, $0x08
+DATA repeat<>+9(SB)/1, $0x09
+DATA repeat<>+10(SB)/1, $0x08
+DATA repeat<>+11(SB)/1, $0x09
+DATA repeat<>+12(SB)/1, $0x08
+DATA repeat<>+13(SB)/1, $0x09
+DATA repeat<>+14(SB)/1, $0x08
+DATA repeat<>+15(SB)/1, $0x09
+DATA repeat<>+16(SB)/1, $0x00
+DATA repeat<>+17(SB)/1, $0x01
+DATA repeat<>+18(SB)/1, $0x00
+DATA repeat<>+19(SB)/1, $0x01
+DATA repeat<>+20(SB)/1, $0x00
+DATA repeat<>+21(SB)/1, $0x01
+DATA repeat<>+22(SB)/1, $0x00
+DATA repeat<>+23(SB)/1, $0x01
+DATA repeat<>+24(SB)/1, $0x08
+DATA repeat<>+25(SB)/1, $0x09
+DATA repeat<>+26(SB)/1, $0x08
+DATA repeat<>+27(SB)/1, $0x09
+DATA repeat<>+28(SB)/1, $0x08
+DATA repeat<>+29(SB)/1, $0x09
+DATA repeat<>+30(SB)/1, $0x08
+DATA repeat<>+31(SB)/1, $0x09
+GLOBL repeat<>(SB), RODATA|NOPTR, $32
+
+DATA words00000200<>+0(SB)/4, $0x00000200
+DATA words00000200<>+4(SB)/4, $0x00000200
+DATA words00000200<>+8(SB)/4, $0x00000200
+DATA words00000200<>+12(SB)/4, $0x00000200
+DATA words00000200<>+16(SB)/4, $0x00000200
+DATA words00000200<>+20(SB)/4, $0x00000200
+DATA words00000200<>+24(SB)/4, $0x00000200
+DATA words00000200<>+28(SB)/4, $0x00000200
+DATA words00000200<>+32(SB)/4, $0x00000200
+DATA words00000200<>+36(SB)/4, $0x00000200
+DATA words00000200<>+40(SB)/4, $0x00000200
+DATA words00000200<>+44(SB)/4, $0x00000200
+DATA words00000200<>+48(SB)/4, $0x00000200
+DATA words00000200<>+52(SB)/4, $0x00000200
+DATA words00000200<>+56(SB)/4, $0x00000200
+DATA words00000200<>+60(SB)/4, $0x00000200
+GLOBL words00000200<>(SB), RODATA|NOPTR, $64
+
+DATA pixels<>+0(SB)/1, $0x00
+DATA pixels<>+1(SB)/1, $0x01
+DATA pixels<>+2(SB)/1, $0x02
+DATA pixels<>+3(SB)/1, $0x04
+DATA pixels<>+4(SB)/1, $0x05
+DATA pixels<>+5(SB)/1, $0x06
+DATA pixels<>+6(SB)/1, $0xff
+DATA pixels<>+7(SB)/1, $0xff
+DATA pixels<>+8(SB)/1, $0xff
+DATA pixels<>+9(SB)/1, $0xff
+DATA pixels<>+10(SB)/1, $0xff
+DATA pixels<>+11(SB)/1, $0xff
+DATA pixels<>+12(SB)/1, $0xff
+DATA pixels<>+13(SB)/1, $0xff
+DATA pixels<>+14(SB)/1, $0xff
+DATA pixels<>+15(SB)/1, $0xff
+DATA pixels<>+16(SB)/1, $0x00
+DATA pixels<>+17(SB)/1, $0x01
+DATA pixels<>+18(SB)/1, $0x02
+DATA pixels<>+19(SB)/1, $0x04
+DATA pixels<>+20(SB)/1, $0x05
+DATA pixels<>+21(SB)/1, $0x06
+DATA pixels<>+22(SB)/1, $0xff
+DATA pixels<>+23(SB)/1, $0xff
+DATA pixels<>+24(SB)/1, $0xff
+DATA pixels<>+25(SB)/1, $0xff
+DATA pixels<>+26(SB)/1, $0xff
+DATA pixels<>+27(SB)/1, $0xff
+DATA pixels<>+28(SB)/1, $0xff
+DATA pixels<>+29(SB)/1, $0xff
+DATA pixels<>+30(SB)/1, $0xff
+DATA pixels<>+31(SB)/1, $0xff
+GLOBL pixels<>(SB), RODATA|NOPTR, $32

@@ -26,3 +26,5 @@ func sharpenAVX512(dst, up, row, down *uint8, n int, factor float32) { panic(noV
 func weighAVX2(dst *uint16, a, b *uint8, n int) { panic(noVectors) }
 
 func stretchAVX2(dst *uint8, sums *uint16, n int) { panic(noVectors) }
+
+func warpAVX2(dst, src *uint8, xs, ys *int32, groups int, x0, y0 int32, width int) { panic(noVectors) }

@@ -27,6 +27,7 @@ func main() {
 	}
 	weigh()
 	stretch()
+	warp()
 	Generate()
 }
 
