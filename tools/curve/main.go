@@ -1,14 +1,17 @@
-// Command curve draws the loss curves of a run from its metrics.jsonl.
+// Command curve draws the loss curves of one or more runs from their metrics.jsonl.
 //
 //	go run ./tools/curve -out docs/flickr8k-loss.svg runs/flickr8k/metrics.jsonl
+//	go run ./tools/curve -keys loss -smooth 5 -out loss.png fp32=runs/a/metrics.jsonl bf16=runs/b/metrics.jsonl
 //
-// The ending of -out (.svg, .png or .pdf) chooses the format.
+// Runs of one label have one colour. The ending of -out (.svg, .png or .pdf) chooses
+// the format.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/train/runlog"
@@ -19,58 +22,103 @@ import (
 )
 
 func main() {
+	var f figure
 	out := flag.String("out", "loss.svg", "file to write")
-	title := flag.String("title", "", "title of the picture")
+	flag.StringVar(&f.title, "title", "", "title of the picture")
 	keys := flag.String("keys", "loss,loss/itc,loss/itc_in_batch,loss/itm,loss/mlm", "numbers to draw, separated by commas")
+	flag.IntVar(&f.smooth, "smooth", 1, "draw means over this many logged values")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: curve [flags] METRICS.JSONL\n\ndraws numbers of a run over its steps")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: curve [flags] [LABEL=]METRICS.JSONL...\n\ndraws numbers of runs over their steps")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() != 1 {
+	if flag.NArg() < 1 || f.smooth < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := draw(flag.Arg(0), *out, *title, strings.Split(*keys, ",")); err != nil {
+	f.keys = strings.Split(*keys, ",")
+	if err := f.draw(flag.Args(), *out); err != nil {
 		fmt.Fprintln(os.Stderr, "curve:", err)
 		os.Exit(1)
 	}
 }
 
-// draw reads the metrics at path and writes the picture out.
-func draw(path, out, title string, keys []string) error {
-	rows, err := runlog.ReadMetrics(path)
-	if err != nil {
-		return err
-	}
+// figure is a picture to draw.
+type figure struct {
+	title  string
+	keys   []string
+	smooth int
+	names  []string // of the lines so far, each with a colour of its own
+	lines  int
+}
+
+// draw reads the metrics of the runs and writes the picture out.
+func (f *figure) draw(runs []string, out string) error {
 	p := plot.New()
-	p.Title.Text = title
+	p.Title.Text = f.title
 	p.X.Label.Text = "step"
 	p.Y.Min = 0
 	p.Legend.Top = true
 	p.Add(plotter.NewGrid())
-	drawn := 0
-	for i, key := range keys {
-		var points plotter.XYs
-		for _, r := range rows {
-			if v, ok := r.Values[key]; ok {
-				points = append(points, plotter.XY{X: float64(r.Step), Y: v})
+	for _, run := range runs {
+		label, path, ok := strings.Cut(run, "=")
+		if !ok {
+			label, path = "", run
+		}
+		rows, err := runlog.ReadMetrics(path)
+		if err != nil {
+			return err
+		}
+		before := f.lines
+		for _, key := range f.keys {
+			if err := f.line(p, label, key, rows); err != nil {
+				return fmt.Errorf("%s: %s: %w", path, key, err)
 			}
 		}
-		if len(points) == 0 {
-			continue
+		if f.lines == before {
+			return fmt.Errorf("%s holds none of %s", path, strings.Join(f.keys, ", "))
 		}
-		line, err := plotter.NewLine(points)
-		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-		line.Color, line.Width = plotutil.Color(i), vg.Points(1.5)
-		p.Add(line)
-		p.Legend.Add(strings.TrimPrefix(key, "loss/"), line)
-		drawn++
-	}
-	if drawn == 0 {
-		return fmt.Errorf("%s holds none of %s", path, strings.Join(keys, ", "))
 	}
 	return p.Save(18*vg.Centimeter, 10*vg.Centimeter, out)
+}
+
+// line adds the line of one number of one run, if the run has it.
+func (f *figure) line(p *plot.Plot, label, key string, rows []runlog.Row) error {
+	var points plotter.XYs
+	var sum float64
+	n := 0
+	for _, r := range rows {
+		v, ok := r.Values[key]
+		if !ok {
+			continue
+		}
+		if sum, n = sum+v, n+1; n == f.smooth {
+			points = append(points, plotter.XY{X: float64(r.Step), Y: sum / float64(n)})
+			sum, n = 0, 0
+		}
+	}
+	if len(points) == 0 {
+		return nil
+	}
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(key, "loss/")
+	if label != "" {
+		name = label
+		if len(f.keys) > 1 {
+			name += " " + strings.TrimPrefix(key, "loss/")
+		}
+	}
+	color := slices.Index(f.names, name)
+	if color < 0 {
+		color = len(f.names)
+		f.names = append(f.names, name)
+		p.Legend.Add(name, line)
+	}
+	line.Color, line.Width = plotutil.Color(color), vg.Points(1.5)
+	p.Add(line)
+	f.lines++
+	return nil
 }
