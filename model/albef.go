@@ -51,6 +51,9 @@ func NewALBEF(cfg config.Config, vocab int, engine *kernel.Engine) (*ALBEF, erro
 		return cfg.Momentum.Enabled && hasTwin(name)
 	})
 	if cfg.Queue.Size > 0 {
+		if err := (Footprint{Queue: queueBytes(cfg.Queue.Size, cfg.Model.Head.Dim)}).fits(); err != nil {
+			return nil, err
+		}
 		m.queue = NewQueue(cfg.Queue.Size, cfg.Model.Head.Dim, cfg.Run.Seed)
 	}
 	m.ema.body = func(_, lo, hi int) { kernel.EMA(m.ema.twin[lo:hi], m.ema.value[lo:hi], m.ema.w) }

@@ -20,9 +20,14 @@ type outcome struct {
 // compile differentiates the loss and compiles the graph with the further outputs,
 // writing gradients to their place in the store, and binds the parameters. It is the
 // first compilation that fixes the set of parameters. frozen names a parameter that is
-// not trained although the loss depends on it, or is empty.
-func (o *outcome) compile(b *graph, frozen string, c exec.Config) error {
+// not trained although the loss depends on it, or is empty. queue is the bytes of a
+// queue, which count when the machine is too small.
+func (o *outcome) compile(b *graph, frozen string, queue int64, c exec.Config) error {
 	store := b.params.params
+	need := store.footprint(queue)
+	if err := need.fits(); err != nil {
+		return err
+	}
 	store.seal()
 	o.learnable = map[string]bool{}
 	reached := gradientReaches(b.g, o.loss)
@@ -54,7 +59,7 @@ func (o *outcome) compile(b *graph, frozen string, c exec.Config) error {
 	for _, p := range o.parts {
 		c.Outputs = append(c.Outputs, p.node)
 	}
-	if o.machine, err = exec.Compile(b.g, c); err != nil {
+	if o.machine, err = need.compile(b, c); err != nil {
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
@@ -97,7 +102,7 @@ func (s *builder) compile() error {
 	if tg.imageM != nil {
 		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
 	}
-	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), c); err != nil {
+	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), queueBytes(m.cfg.Queue.Size, m.head.Dim), c); err != nil {
 		return err
 	}
 	return s.bindInputs()

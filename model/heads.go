@@ -101,7 +101,7 @@ func (h *Heads) buildTrain() (err error) {
 	tg.parts = []namedNode{{name: "itc_in_batch", node: loss}}
 	tg.loss = ops.WeightedSum([]float32{float32(cfg.Objective.ITC.InBatchWeight)}, loss)
 
-	if err := tg.compile(b, frozenTemperature(cfg), exec.Config{Engine: h.engine, CheckNaN: cfg.Compute.CheckNaN}); err != nil {
+	if err := tg.compile(b, frozenTemperature(cfg), 0, exec.Config{Engine: h.engine, CheckNaN: cfg.Compute.CheckNaN}); err != nil {
 		return err
 	}
 	tg.own = iota32(0, tg.batch, 1)

@@ -1,0 +1,118 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/memory"
+)
+
+// Footprint is the memory that training takes, in bytes, by what it is for. The batches
+// that are prepared ahead come on top of it.
+type Footprint struct {
+	Parameters int64
+	Gradients  int64
+	Moments    int64 // of the optimiser, two for each parameter
+	Twins      int64
+	Queue      int64
+	Buffers    int64 // planned for the results of a step
+}
+
+// Total returns the sum.
+func (f Footprint) Total() int64 {
+	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Buffers
+}
+
+// String lists the parts that are not empty.
+func (f Footprint) String() string {
+	var parts []string
+	for _, p := range []struct {
+		name  string
+		bytes int64
+	}{
+		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
+		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"results of a step", f.Buffers},
+	} {
+		if p.bytes > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func gigabytes(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%.0f MB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+}
+
+// Footprint returns the memory of training this model.
+func (m *ALBEF) Footprint() Footprint {
+	return m.params.footprint(queueBytes(m.cfg.Queue.Size, m.head.Dim)).with(m.train.machine)
+}
+
+// Footprint returns the memory of training these heads.
+func (h *Heads) Footprint() Footprint { return h.params.footprint(0).with(h.train.machine) }
+
+func (f Footprint) with(m *exec.Machine) Footprint {
+	f.Buffers = m.Memory()
+	return f
+}
+
+// queueBytes returns the memory of a queue: two rings of features and the ids.
+func queueBytes(size, dim int) int64 { return 4 * int64(size) * int64(2*dim+1) }
+
+// footprint returns the memory of the parameters asked for so far, allocated or not,
+// and of a queue.
+func (p *Params) footprint(queue int64) Footprint {
+	f := Footprint{Queue: queue}
+	for _, q := range p.list {
+		f.Parameters += 4 * int64(q.Len())
+		if q.Twin {
+			f.Twins += 4 * int64(q.Len())
+		}
+	}
+	f.Gradients, f.Moments = f.Parameters, 2*f.Parameters
+	return f
+}
+
+// MemoryError refuses a model that cannot be trained on this machine. It comes before
+// the memory is taken.
+type MemoryError struct {
+	Need  Footprint // without buffers where even the rest is too large
+	Limit int64     // bytes that the machine has
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("model: training takes at least %s of memory (%s) and this machine has %s: lower train.batch_size, the image size, queue.size or the width and depth of the towers",
+		gigabytes(e.Need.Total()), e.Need, gigabytes(e.Limit))
+}
+
+// totalMemory is what the machine has, 0 if that is not known. Tests replace it.
+var totalMemory = memory.Total
+
+// fits returns a *MemoryError for what is larger than the machine.
+func (f Footprint) fits() error {
+	if limit := totalMemory(); limit > 0 && f.Total() > limit {
+		return &MemoryError{f, limit}
+	}
+	return nil
+}
+
+// compile compiles the step of a model with the footprint f so far, if it fits into
+// the machine.
+func (f Footprint) compile(b *graph, c exec.Config) (*exec.Machine, error) {
+	limit := totalMemory()
+	if limit > 0 {
+		c.MaxBytes = max(limit-f.Total(), 1)
+	}
+	m, err := exec.Compile(b.g, c)
+	if full := (*exec.MemoryError)(nil); errors.As(err, &full) {
+		f.Buffers = full.Need
+		return nil, &MemoryError{f, limit}
+	}
+	return m, err
+}
