@@ -147,6 +147,11 @@ func dropoutAddVec(dst *float32, x *float32, y *float32, bits *int32, n int, sca
 //go:noescape
 func adamwVec(p *float32, m *float32, v *float32, grad *float32, n int, scalars *float32)
 
+// adamwEMAVec is AdamW, then twin += w * (p - twin).
+//
+//go:noescape
+func adamwEMAVec(p *float32, m *float32, v *float32, grad *float32, twin *float32, n int, scalars *float32, w float32)
+
 // sumRowsVec adds to dst the column sums of x, rows x n; rows must be positive.
 //
 //go:noescape

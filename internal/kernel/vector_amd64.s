@@ -5482,6 +5482,185 @@ end6:
 	VZEROUPPER
 	RET
 
+// func adamwEMAVec(p *float32, m *float32, v *float32, grad *float32, twin *float32, n int, scalars *float32, w float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·adamwEMAVec(SB), NOSPLIT, $0-60
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         twin+32(FP), AX
+	VBROADCASTSS w+56(FP), Z0
+	MOVQ         p+0(FP), CX
+	MOVQ         m+8(FP), DX
+	MOVQ         v+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	MOVQ         scalars+48(FP), DI
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 8(DI), Z3
+	VBROADCASTSS 12(DI), Z4
+	VBROADCASTSS 16(DI), Z5
+	VBROADCASTSS 20(DI), Z6
+	VBROADCASTSS 24(DI), Z7
+	VBROADCASTSS 28(DI), Z8
+	VBROADCASTSS 32(DI), Z9
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop1:
+	CMPQ         DI, $0x10
+	JL           end2
+	VMOVUPS      (SI)(R8*4), Z10
+	VMOVUPS      (DX)(R8*4), Z11
+	VMOVUPS      (BX)(R8*4), Z12
+	VMOVUPS      (CX)(R8*4), Z13
+	VMULPS       Z1, Z10, Z10
+	VFNMADD231PS Z2, Z13, Z13
+	VMULPS       Z3, Z11, Z11
+	VFMADD231PS  Z4, Z10, Z11
+	VMOVUPS      Z11, (DX)(R8*4)
+	VMULPS       Z10, Z10, Z10
+	VMULPS       Z5, Z12, Z12
+	VFMADD231PS  Z6, Z10, Z12
+	VMOVUPS      Z12, (BX)(R8*4)
+	VMULPS       Z7, Z12, Z12
+	VSQRTPS      Z12, Z12
+	VADDPS       Z8, Z12, Z12
+	VMULPS       Z9, Z11, Z11
+	VDIVPS       Z12, Z11, Z11
+	VSUBPS       Z11, Z13, Z13
+	VMOVUPS      Z13, (CX)(R8*4)
+	VMOVUPS      (AX)(R8*4), Z10
+	VSUBPS       Z10, Z13, Z13
+	VFMADD231PS  Z13, Z0, Z10
+	VMOVUPS      Z10, (AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JMP          loop1
+
+end2:
+	TESTQ        DI, DI
+	JE           end3
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Z10
+	VPMOVD2M     Z10, K1
+	VMOVUPS.Z    (SI)(R8*4), K1, Z10
+	VMOVUPS.Z    (DX)(R8*4), K1, Z11
+	VMOVUPS.Z    (BX)(R8*4), K1, Z12
+	VMOVUPS.Z    (CX)(R8*4), K1, Z13
+	VMULPS       Z1, Z10, Z10
+	VFNMADD231PS Z2, Z13, Z13
+	VMULPS       Z3, Z11, Z11
+	VFMADD231PS  Z4, Z10, Z11
+	VMOVUPS      Z11, K1, (DX)(R8*4)
+	VMULPS       Z10, Z10, Z10
+	VMULPS       Z5, Z12, Z12
+	VFMADD231PS  Z6, Z10, Z12
+	VMOVUPS      Z12, K1, (BX)(R8*4)
+	VMULPS       Z7, Z12, Z12
+	VSQRTPS      Z12, Z12
+	VADDPS       Z8, Z12, Z12
+	VMULPS       Z9, Z11, Z11
+	VDIVPS       Z12, Z11, Z11
+	VSUBPS       Z11, Z13, Z13
+	VMOVUPS      Z13, K1, (CX)(R8*4)
+	VMOVUPS.Z    (AX)(R8*4), K1, Z1
+	VSUBPS       Z1, Z13, Z13
+	VFMADD231PS  Z13, Z0, Z1
+	VMOVUPS      Z1, K1, (AX)(R8*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         twin+32(FP), AX
+	VBROADCASTSS w+56(FP), Y0
+	MOVQ         p+0(FP), CX
+	MOVQ         m+8(FP), DX
+	MOVQ         v+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	MOVQ         scalars+48(FP), DI
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y2
+	VBROADCASTSS 8(DI), Y3
+	VBROADCASTSS 12(DI), Y4
+	VBROADCASTSS 16(DI), Y5
+	VBROADCASTSS 20(DI), Y6
+	VBROADCASTSS 24(DI), Y7
+	VBROADCASTSS 28(DI), Y8
+	VBROADCASTSS 32(DI), Y9
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop4:
+	CMPQ         DI, $0x08
+	JL           end5
+	VMOVUPS      (SI)(R8*4), Y10
+	VMOVUPS      (DX)(R8*4), Y11
+	VMOVUPS      (BX)(R8*4), Y12
+	VMOVUPS      (CX)(R8*4), Y13
+	VMULPS       Y1, Y10, Y10
+	VFNMADD231PS Y2, Y13, Y13
+	VMULPS       Y3, Y11, Y11
+	VFMADD231PS  Y4, Y10, Y11
+	VMOVUPS      Y11, (DX)(R8*4)
+	VMULPS       Y10, Y10, Y10
+	VMULPS       Y5, Y12, Y12
+	VFMADD231PS  Y6, Y10, Y12
+	VMOVUPS      Y12, (BX)(R8*4)
+	VMULPS       Y7, Y12, Y12
+	VSQRTPS      Y12, Y12
+	VADDPS       Y8, Y12, Y12
+	VMULPS       Y9, Y11, Y11
+	VDIVPS       Y12, Y11, Y11
+	VSUBPS       Y11, Y13, Y13
+	VMOVUPS      Y13, (CX)(R8*4)
+	VMOVUPS      (AX)(R8*4), Y10
+	VSUBPS       Y10, Y13, Y13
+	VFMADD231PS  Y13, Y0, Y10
+	VMOVUPS      Y10, (AX)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, DI
+	JMP          loop4
+
+end5:
+	TESTQ        DI, DI
+	JE           end6
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y10
+	VMASKMOVPS   (SI)(R8*4), Y10, Y11
+	VMASKMOVPS   (DX)(R8*4), Y10, Y12
+	VMASKMOVPS   (BX)(R8*4), Y10, Y13
+	VMASKMOVPS   (CX)(R8*4), Y10, Y14
+	VMULPS       Y1, Y11, Y11
+	VFNMADD231PS Y2, Y14, Y14
+	VMULPS       Y3, Y12, Y12
+	VFMADD231PS  Y4, Y11, Y12
+	VMASKMOVPS   Y12, Y10, (DX)(R8*4)
+	VMULPS       Y11, Y11, Y11
+	VMULPS       Y5, Y13, Y13
+	VFMADD231PS  Y6, Y11, Y13
+	VMASKMOVPS   Y13, Y10, (BX)(R8*4)
+	VMULPS       Y7, Y13, Y13
+	VSQRTPS      Y13, Y13
+	VADDPS       Y8, Y13, Y13
+	VMULPS       Y9, Y12, Y12
+	VDIVPS       Y13, Y12, Y12
+	VSUBPS       Y12, Y14, Y14
+	VMASKMOVPS   Y14, Y10, (CX)(R8*4)
+	VMASKMOVPS   (AX)(R8*4), Y10, Y1
+	VSUBPS       Y1, Y14, Y14
+	VFMADD231PS  Y14, Y0, Y1
+	VMASKMOVPS   Y1, Y10, (AX)(R8*4)
+
+end6:
+	VZEROUPPER
+	RET
+
 // func sumRowsVec(dst *float32, x *float32, rows int, n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·sumRowsVec(SB), NOSPLIT, $0-32

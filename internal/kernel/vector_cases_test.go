@@ -47,6 +47,11 @@ var vectorKernels = []vectorKernel{
 		plainLayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4)
 	})},
 	{"AdamW", 4, false, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamW(s[0], s[1], s[2], s[3], testAdamW) }), none(func(s [][]float32) { square(s[2]); plainAdamW(s[0], s[1], s[2], s[3], testAdamW) })},
+	{"AdamWEMA", 5, false, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.3) }), none(func(s [][]float32) {
+		square(s[2])
+		plainAdamW(s[0], s[1], s[2], s[3], testAdamW)
+		plainEMA(s[4], s[0], 0.3)
+	})},
 }
 
 // square makes second moments of test values.

@@ -41,3 +41,28 @@ func TestBiasGELU(t *testing.T) {
 		}
 	})
 }
+
+// AdamWEMA must do exactly what the two kernels that it stands for do.
+func TestAdamWEMA(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	eachLevel(t, func(t *testing.T) {
+		for n := range 100 {
+			got, want := make([][]float32, 5), make([][]float32, 5)
+			for i := range got {
+				got[i], _ = vectorSlice(r, n, i != 2)
+				if i == 2 {
+					square(got[i])
+				}
+				want[i] = append([]float32{}, got[i]...)
+			}
+			AdamWEMA(got[0], got[1], got[2], got[3], got[4], testAdamW, 0.005)
+			AdamW(want[0], want[1], want[2], want[3], testAdamW)
+			EMA(want[4], want[0], 0.005)
+			for i := range got {
+				if j, ok := same(got[i], want[i]); !ok {
+					t.Fatalf("length %d, slice %d, element %d: got %v, want %v", n, i, j, got[i][j], want[i][j])
+				}
+			}
+		}
+	})
+}

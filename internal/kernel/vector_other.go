@@ -69,6 +69,8 @@ func dropoutAddVec(dst, x, y *float32, bits *int32, n int, scale float32) { pani
 
 func adamwVec(p, m, v, grad *float32, n int, scalars *float32) { panic(noVectors) }
 
+func adamwEMAVec(p, m, v, grad, twin *float32, n int, scalars *float32, w float32) { panic(noVectors) }
+
 func sumRowsVec(dst, x *float32, rows, n int) { panic(noVectors) }
 
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVectors) }

@@ -102,6 +102,24 @@ func AdamW(p, m, v, g []float32, s AdamWStep) {
 		return
 	}
 	n := len(p)
-	scalars := [9]float32{s.GradScale, s.LR * s.Decay, s.Beta1, 1 - s.Beta1, s.Beta2, 1 - s.Beta2, 1 / s.Correct2, s.Eps, s.LR / s.Correct1}
+	scalars := s.scalars()
 	adamwVec(at(p, n), at(m, n), at(v, n), at(g, n), n, &scalars[0])
+}
+
+// scalars returns what the assembly wants, in its order.
+func (s *AdamWStep) scalars() [9]float32 {
+	return [9]float32{s.GradScale, s.LR * s.Decay, s.Beta1, 1 - s.Beta1, s.Beta2, 1 - s.Beta2, 1 / s.Correct2, s.Eps, s.LR / s.Correct1}
+}
+
+// AdamWEMA is AdamW followed by EMA(twin, p, w) in one pass over memory, with the same
+// bits.
+func AdamWEMA(p, m, v, g, twin []float32, s AdamWStep, w float32) {
+	if !hasAVX2FMA {
+		plainAdamW(p, m, v, g, s)
+		plainEMA(twin[:len(p)], p, w)
+		return
+	}
+	n := len(p)
+	scalars := s.scalars()
+	adamwEMAVec(at(p, n), at(m, n), at(v, n), at(g, n), at(twin, n), n, &scalars[0], w)
 }

@@ -22,9 +22,12 @@ type AdamW struct {
 	cfg           config.Optimizer
 
 	// The closures are made once, since passing a new one to For allocates.
-	sumBody, stepBody func(worker, lo, hi int)
-	now               kernel.AdamWStep // scalars of the update in progress
-	decay             float32
+	sumBody, stepBody, twinBody func(worker, lo, hi int)
+	now                         kernel.AdamWStep // scalars of the update in progress
+	decay                       float32
+
+	pieces     []piece // the work of StepTwins
+	twinWeight float32
 }
 
 // New returns the optimiser of params with gradients grads, slabs of equal
@@ -72,6 +75,7 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 			kernel.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
 		}
 	}
+	o.twinBody = o.stepPieces
 	return o, nil
 }
 
@@ -92,6 +96,12 @@ func (o *AdamW) GradNorm(scale float64) float64 {
 // (from GradNorm with the same scale) is used for clipping: with clip_norm c > 0
 // the gradient is further multiplied by min(1, c / (norm + 1e-6)).
 func (o *AdamW) Step(lr, scale, norm float64) {
+	o.prepare(lr, scale, norm)
+	o.engine.For(len(o.work), 1, o.stepBody)
+}
+
+// prepare counts an update and sets its scalars.
+func (o *AdamW) prepare(lr, scale, norm float64) {
 	o.steps++
 	if c := o.cfg.ClipNorm; c > 0 {
 		scale *= min(1, c/(norm+clipEps))
@@ -103,7 +113,6 @@ func (o *AdamW) Step(lr, scale, norm float64) {
 		GradScale: float32(scale),
 	}
 	o.decay = float32(o.cfg.Decay)
-	o.engine.For(len(o.work), 1, o.stepBody)
 }
 
 // Steps returns the number of updates made, which the bias correction depends on.

@@ -9,4 +9,7 @@
 //	norm := opt.GradNorm(1 / microBatches) // of the averaged gradient
 //	if math.IsNaN(norm) || math.IsInf(norm, 0) { ... } // before anything changes
 //	opt.Step(lr, 1/microBatches, norm)
+//
+// Where parameters have moving averages (momentum twins), SetTwins names them and
+// StepTwins moves them in the pass that changes the parameters.
 package optim

@@ -124,37 +124,54 @@ func (b *body) laneBits() Op {
 	return b.copy(lanes)
 }
 
-// adamW writes the optimiser step. The scalars are, in this order: gradient
-// scale, lr*decay, beta1, 1-beta1, beta2, 1-beta2, 1/correct2, eps, lr/correct1.
+// adamW writes the optimiser step, alone and with the moving average of the
+// parameters. The scalars are, in this order: gradient scale, lr*decay, beta1,
+// 1-beta1, beta2, 1-beta2, 1/correct2, eps, lr/correct1.
 func adamW() {
 	kernel("adamwVec", "func(p, m, v, grad *float32, n int, scalars *float32)", "is AdamW; scalars as in gen/vector.", func(b *body) {
-		pp, mp, vp, gp := pointer("p"), pointer("m"), pointer("v"), pointer("grad")
-		scalars := pointer("scalars")
-		var c [9]Op
-		for i := range c {
-			r := b.vec()
-			VBROADCASTSS(Mem{Base: scalars, Disp: i * floatSize}, r)
-			c[i] = r
-		}
-		b.each(pointer("n"), 1, func(s step) {
-			g, m, v, p := s.load(gp), s.load(mp), s.load(vp), s.load(pp)
-			VMULPS(c[0], g, g)
-			VFNMADD231PS(c[1], p, p)
-			VMULPS(c[2], m, m)
-			VFMADD231PS(c[3], g, m)
-			s.store(m, mp)
-			VMULPS(g, g, g)
-			VMULPS(c[4], v, v)
-			VFMADD231PS(c[5], g, v)
-			s.store(v, vp)
-			VMULPS(c[6], v, v)
-			VSQRTPS(v, v)
-			VADDPS(c[7], v, v)
-			VMULPS(c[8], m, m)
-			VDIVPS(v, m, m)
-			VSUBPS(m, p, p)
-			s.store(p, pp)
-		})
-		b.done()
+		b.adamW(func(step, reg.VecVirtual) {})
 	})
+	kernel("adamwEMAVec", "func(p, m, v, grad, twin *float32, n int, scalars *float32, w float32)",
+		"is AdamW, then twin += w * (p - twin).", func(b *body) {
+			twin, w := pointer("twin"), b.scalar("w")
+			b.adamW(func(s step, p reg.VecVirtual) {
+				d := s.load(twin)
+				VSUBPS(d, p, p)
+				VFMADD231PS(p, w, d)
+				s.store(d, twin)
+			})
+		})
+}
+
+// adamW writes the update; then is given the new parameters, which it may change.
+func (b *body) adamW(then func(s step, p reg.VecVirtual)) {
+	pp, mp, vp, gp := pointer("p"), pointer("m"), pointer("v"), pointer("grad")
+	scalars := pointer("scalars")
+	var c [9]Op
+	for i := range c {
+		r := b.vec()
+		VBROADCASTSS(Mem{Base: scalars, Disp: i * floatSize}, r)
+		c[i] = r
+	}
+	b.each(pointer("n"), 1, func(s step) {
+		g, m, v, p := s.load(gp), s.load(mp), s.load(vp), s.load(pp)
+		VMULPS(c[0], g, g)
+		VFNMADD231PS(c[1], p, p)
+		VMULPS(c[2], m, m)
+		VFMADD231PS(c[3], g, m)
+		s.store(m, mp)
+		VMULPS(g, g, g)
+		VMULPS(c[4], v, v)
+		VFMADD231PS(c[5], g, v)
+		s.store(v, vp)
+		VMULPS(c[6], v, v)
+		VSQRTPS(v, v)
+		VADDPS(c[7], v, v)
+		VMULPS(c[8], m, m)
+		VDIVPS(v, m, m)
+		VSUBPS(m, p, p)
+		s.store(p, pp)
+		then(s, p)
+	})
+	b.done()
 }
