@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"gorgonia.org/gorgonia"
 )
@@ -162,5 +163,45 @@ func TestAddNormErrors(t *testing.T) {
 		{"operand 0 is nil", func() { AddNorm(nil, m, nil, v, v, 1, 1) }},
 	} {
 		wantBuildError(t, c.want, c.want, c.build)
+	}
+}
+
+// BenchmarkAddNorm runs a chain of seams with their gradients, more than the caches
+// hold, beside the same out of single ops. h is the other result of the seam before.
+func BenchmarkAddNorm(b *testing.B) {
+	r := rand.New(rand.NewPCG(8, 4))
+	const rows, cols, depth = 2056, 768, 8
+	for _, dropout := range []bool{false, true} {
+		a := newAddNormCase(r, rows, cols, dropout)
+		machines := map[string]func() error{}
+		for name, f := range map[string]func(gorgonia.Nodes) (sum, norm *gorgonia.Node){"fused": a.fused, "single": a.plain} {
+			oc := opCase{inputs: a.inputs, wrt: []int{0, 1, 2, 3}, build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				sum, norm := f(ns)
+				for range depth - 1 {
+					sum, norm = f(gorgonia.Nodes{norm, sum, ns[2], ns[3], ns[4]})
+				}
+				return norm
+			}}
+			m, _ := oc.compile(b, testEngine)
+			machines[name] = m.RunAll
+		}
+		b.Run(fmt.Sprintf("dropout=%t", dropout), func(b *testing.B) {
+			spent := map[string]time.Duration{}
+			for b.Loop() {
+				for name, run := range machines {
+					start := time.Now()
+					if err := run(); err != nil {
+						b.Fatal(err)
+					}
+					if d := time.Since(start); spent[name] == 0 || d < spent[name] {
+						spent[name] = d
+					}
+				}
+			}
+			for name, d := range spent {
+				b.ReportMetric(float64(d.Microseconds())/depth, name+"-us")
+			}
+			b.ReportMetric(float64(spent["single"])/float64(spent["fused"]), "ratio")
+		})
 	}
 }
