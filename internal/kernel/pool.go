@@ -9,16 +9,18 @@ import (
 )
 
 // How long a thread looks for its next piece of work before it sleeps, in rounds
-// of pause. One round takes 10 to 50 ns, so the whole is some tens of microseconds:
-// longer than the gap between two kernels of a step, short enough to leave the
-// processor to the data loader during a gap that lasts.
-const spinRounds = 1000
+// of pause. One round takes 10 to 50 ns, so the whole is some hundreds of
+// microseconds: longer than what a step does on one thread between two loops, and a
+// few times the 100 microseconds that waking a thread takes; short enough to leave
+// the processor to the data loader during a gap that lasts.
+const spinRounds = 10000
 
 // States of a worker.
 const (
 	workerIdle   uint32 = iota // looks for work
 	workerParked               // sleeps on its channel
-	workerBusy                 // has work
+	workerCalled               // has work that nobody has begun
+	workerBusy                 // works
 	workerQuit                 // must end
 )
 
@@ -112,7 +114,10 @@ func (p *pool) work(i int) {
 		switch p.await(w) {
 		case workerQuit:
 			return
-		case workerBusy:
+		case workerCalled:
+			if !w.state.CompareAndSwap(workerCalled, workerBusy) {
+				continue // the caller has done it
+			}
 			p.chunk(i)
 			// Idle before the count goes down: the caller may hand out the next
 			// job as soon as it sees zero.
@@ -124,10 +129,11 @@ func (p *pool) work(i int) {
 	}
 }
 
-// await returns the state of w once it is workerBusy or workerQuit.
+// await returns the state of w once it is workerCalled or workerQuit, or after a
+// sleep in whose course the caller has done the work.
 func (p *pool) await(w *worker) uint32 {
 	for range spinRounds {
-		if s := w.state.Load(); s >= workerBusy {
+		if s := w.state.Load(); s >= workerCalled {
 			return s
 		}
 		pause()
@@ -164,16 +170,32 @@ func (p *pool) run(n, step, chunks int, body func(worker, lo, hi int)) {
 	p.caller.Store(callerRunning)
 	p.pending.Store(int32(chunks - 1))
 	for i := 1; i < chunks; i++ {
-		p.signal(i, workerBusy)
+		p.signal(i, workerCalled)
 	}
 	p.chunk(0)
-	p.wait()
+	p.help()
 	f := p.failed.Swap(nil)
 	p.body = nil
 	p.busy.Store(false)
 	if f != nil {
 		panic(f)
 	}
+}
+
+// help does the parts that their workers have not begun, since waking a thread can
+// take longer than the work, and returns when all parts are done. Who does a part
+// makes no difference to its result.
+func (p *pool) help() {
+	for i := 1; i < p.chunks; i++ {
+		if !p.workers[i].state.CompareAndSwap(workerCalled, workerIdle) {
+			continue
+		}
+		p.chunk(i)
+		if p.pending.Add(-1) == 0 {
+			return // no worker will tell
+		}
+	}
+	p.wait()
 }
 
 // wait returns when all other parts of the job are done.

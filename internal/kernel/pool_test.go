@@ -173,3 +173,43 @@ func BenchmarkFor(b *testing.B) {
 		})
 	}
 }
+
+// TestCallerHelps runs a loop while no worker comes: the caller does all parts, each
+// under the number of its worker.
+func TestCallerHelps(t *testing.T) {
+	p := &pool{workers: make([]worker, 3), done: make(chan struct{}, 1)}
+	for range 3 {
+		var got []span
+		p.run(10, 1, 3, func(worker, lo, hi int) { got = append(got, span{worker, lo, hi}) })
+		if want := []span{{0, 0, 3}, {1, 3, 6}, {2, 6, 10}}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// TestEveryPartOnce mixes loops of all lengths, so that workers come early, late and
+// not at all, and counts what each part did.
+func TestEveryPartOnce(t *testing.T) {
+	e := newTestEngine(t, 3)
+	var count [3]atomic.Int64
+	var spin int
+	body := func(worker, _, _ int) {
+		for range spin * (worker + 1) {
+			pause()
+		}
+		count[worker].Add(1)
+	}
+	const rounds = 5000
+	for round := range rounds {
+		spin = round * 7 % 300
+		e.For(3, 1, body)
+		for i := range count {
+			if n := count[i].Load(); n != int64(round+1) {
+				t.Fatalf("after %d loops part %d was done %d times", round+1, i, n)
+			}
+		}
+		if round%1000 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
