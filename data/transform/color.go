@@ -5,36 +5,43 @@ import "github.com/geoalign/geoalign/data/internal/pixel"
 // AutoContrast stretches every channel of m so that its darkest value becomes 0
 // and its brightest 255 (PIL.ImageOps.autocontrast, cutoff 0), in place.
 func AutoContrast(m *Image) {
-	for c := 0; c < 3; c++ {
-		lo, hi := uint8(255), uint8(0)
-		for i := c; i < len(m.Pix); i += 3 {
-			lo, hi = min(lo, m.Pix[i]), max(hi, m.Pix[i])
-		}
-		if hi <= lo {
+	lo, hi := [3]uint8{255, 255, 255}, [3]uint8{}
+	for i := 0; i+3 <= len(m.Pix); i += 3 {
+		p := m.Pix[i : i+3 : i+3]
+		lo[0], hi[0] = min(lo[0], p[0]), max(hi[0], p[0])
+		lo[1], hi[1] = min(lo[1], p[1]), max(hi[1], p[1])
+		lo[2], hi[2] = min(lo[2], p[2]), max(hi[2], p[2])
+	}
+	tables := identity
+	for c := range tables {
+		if hi[c] <= lo[c] {
 			continue
 		}
-		scale := 255 / (float64(hi) - float64(lo))
-		offset := -float64(lo) * scale
-		var table [256]uint8
-		for v := range table {
+		scale := 255 / (float64(hi[c]) - float64(lo[c]))
+		offset := -float64(lo[c]) * scale
+		for v := range tables[c] {
 			// The conversion keeps the product rounded before the sum on
 			// machines that would fuse them.
-			table[v] = uint8(min(max(float64(float64(v)*scale)+offset, 0), 255))
+			tables[c][v] = uint8(min(max(float64(float64(v)*scale)+offset, 0), 255))
 		}
-		m.lookUp(c, &table)
 	}
+	m.lookUp(&tables)
 }
 
 // Equalize makes the histogram of every channel of m as flat as a mapping of
 // values can (PIL.ImageOps.equalize), in place.
 func Equalize(m *Image) {
-	for c := 0; c < 3; c++ {
-		var hist [256]int
-		for i := c; i < len(m.Pix); i += 3 {
-			hist[m.Pix[i]]++
-		}
-		sum, last := 0, 0
-		for _, n := range hist {
+	var hist [3][256]int32
+	for i := 0; i+3 <= len(m.Pix); i += 3 {
+		p := m.Pix[i : i+3 : i+3]
+		hist[0][p[0]]++
+		hist[1][p[1]]++
+		hist[2][p[2]]++
+	}
+	tables := identity
+	for c := range tables {
+		sum, last := int32(0), int32(0)
+		for _, n := range hist[c] {
 			sum += n
 			if n > 0 {
 				last = n
@@ -44,26 +51,24 @@ func Equalize(m *Image) {
 		if step == 0 {
 			continue
 		}
-		var table [256]uint8
 		n := step / 2
-		for v := range table {
-			table[v] = uint8(min(n/step, 255))
-			n += hist[v]
+		for v := range tables[c] {
+			tables[c][v] = uint8(min(n/step, 255))
+			n += hist[c][v]
 		}
-		m.lookUp(c, &table)
 	}
+	m.lookUp(&tables)
 }
 
 // Brightness multiplies every value of m by factor (PIL.ImageEnhance.Brightness),
 // in place.
 func Brightness(m *Image, factor float64) {
-	var table [256]uint8
-	for v := range table {
-		table[v] = pixel.Blend(0, float32(v), float32(factor))
+	var tables [3][256]uint8
+	for v := range tables[0] {
+		tables[0][v] = pixel.Blend(0, float32(v), float32(factor))
 	}
-	for i, v := range m.Pix {
-		m.Pix[i] = table[v]
-	}
+	tables[1], tables[2] = tables[0], tables[0]
+	m.lookUp(&tables)
 }
 
 // Sharpness writes src, moved away from its smoothed self by factor, to dst
@@ -82,9 +87,28 @@ func Sharpness(dst, src *Image, factor float64) {
 	}
 }
 
-// lookUp replaces the values of channel c by their table entries.
-func (m *Image) lookUp(c int, table *[256]uint8) {
-	for i := c; i < len(m.Pix); i += 3 {
-		m.Pix[i] = table[m.Pix[i]]
+// identity keeps every value of every channel.
+var identity = func() (t [3][256]uint8) {
+	for c := range t {
+		for v := range t[c] {
+			t[c][v] = uint8(v)
+		}
+	}
+	return t
+}()
+
+// lookUp replaces the values of every channel by their table entries.
+func (m *Image) lookUp(tables *[3][256]uint8) {
+	pix := m.Pix
+	for len(pix) >= 12 {
+		p := pix[:12:12]
+		p[0], p[1], p[2] = tables[0][p[0]], tables[1][p[1]], tables[2][p[2]]
+		p[3], p[4], p[5] = tables[0][p[3]], tables[1][p[4]], tables[2][p[5]]
+		p[6], p[7], p[8] = tables[0][p[6]], tables[1][p[7]], tables[2][p[8]]
+		p[9], p[10], p[11] = tables[0][p[9]], tables[1][p[10]], tables[2][p[11]]
+		pix = pix[12:]
+	}
+	for i, v := range pix {
+		pix[i] = tables[i%3][v]
 	}
 }

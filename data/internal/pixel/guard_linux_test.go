@@ -43,6 +43,9 @@ func TestKernelsStayInside(t *testing.T) {
 			var f RowFilter
 			f.Set(bicubic(r, in, out))
 			f.Apply(edge(t, r, 3*out*rows, front), edge(t, r, 3*in*rows, front), rows, 3*in)
+			in, out = 300+r.IntN(700), 1+r.IntN(60)
+			f.Set(bicubic(r, in, out))
+			f.Apply(edge(t, r, 3*out*rows, front), edge(t, r, 3*in*rows, front), rows, 3*in)
 			n := 16 + r.IntN(100)
 			MixRows(edge(t, r, n, front), edge(t, r, 3*n, front), n, []int32{1, 2, 3}, nil)
 			z.Apply(make([]float32, 3*n), edge(t, r, 3*n, front))

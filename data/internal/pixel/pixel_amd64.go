@@ -14,6 +14,11 @@ func filterRowsAVX2(dst0 *uint8, dst1 *uint8, src0 *uint8, src1 *uint8, program 
 //go:noescape
 func mixRowsAVX2(dst *uint8, src *uint8, n int, stride int, weights *int32, taps int)
 
+// shrinkRowAVX2 runs a shrink program for n pixels; it reads 4 bytes and writes 1 byte more than the row has.
+//
+//go:noescape
+func shrinkRowAVX2(dst *uint8, src *uint8, program *int32, n int)
+
 // normalizeAVX2 writes the planes of n RGB pixels, n >= 16; constants are 1/255, and mean, std, 1/std of each channel, each 16 times.
 //
 //go:noescape
@@ -38,6 +43,11 @@ func filterRowsAVX512(dst0 *uint8, dst1 *uint8, src0 *uint8, src1 *uint8, progra
 //
 //go:noescape
 func mixRowsAVX512(dst *uint8, src *uint8, n int, stride int, weights *int32, taps int)
+
+// shrinkRowAVX512 runs a shrink program for n pixels; it reads 4 bytes and writes 1 byte more than the row has.
+//
+//go:noescape
+func shrinkRowAVX512(dst *uint8, src *uint8, program *int32, n int)
 
 // normalizeAVX512 writes the planes of n RGB pixels, n >= 16; constants are 1/255, and mean, std, 1/std of each channel, each 16 times.
 //

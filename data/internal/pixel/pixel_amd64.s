@@ -180,6 +180,54 @@ done7:
 	VZEROUPPER
 	RET
 
+// func shrinkRowAVX2(dst *uint8, src *uint8, program *int32, n int)
+// Requires: AVX, AVX2
+TEXT ·shrinkRowAVX2(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    program+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVDQU words00200000<>+0(SB), X0
+	VMOVDQU from3<>+0(SB), Y1
+
+pixel:
+	MOVLQSX (DX), SI
+	MOVLQSX 4(DX), DI
+	ADDQ    $0x08, DX
+	ADDQ    CX, SI
+	VPXOR   Y2, Y2, Y2
+
+step:
+	VPMOVZXBD (SI), Y3
+	VPMULLD   (DX), Y3, Y3
+	VPADDD    Y3, Y2, Y2
+	ADDQ      $0x06, SI
+	ADDQ      $0x20, DX
+	DECQ      DI
+	JNE       step
+	VPERMD    Y2, Y1, Y3
+	VPADDD    X3, X2, X2
+	VPADDD    X0, X2, X2
+	VPSRAD    $0x16, X2, X2
+	VPACKSSDW X2, X2, X2
+	VPACKUSWB X2, X2, X2
+	VMOVD     X2, (AX)
+	ADDQ      $0x03, AX
+	DECQ      BX
+	JNE       pixel
+	VZEROUPPER
+	RET
+
+DATA from3<>+0(SB)/4, $0x00000003
+DATA from3<>+4(SB)/4, $0x00000004
+DATA from3<>+8(SB)/4, $0x00000005
+DATA from3<>+12(SB)/4, $0x00000006
+DATA from3<>+16(SB)/4, $0x00000007
+DATA from3<>+20(SB)/4, $0x00000000
+DATA from3<>+24(SB)/4, $0x00000001
+DATA from3<>+28(SB)/4, $0x00000002
+GLOBL from3<>(SB), RODATA|NOPTR, $32
+
 // func normalizeAVX2(dst *float32, src *uint8, n int, constants *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·normalizeAVX2(SB), NOSPLIT, $0-32
@@ -1104,6 +1152,45 @@ next5:
 	JMP   sweep4
 
 done7:
+	VZEROUPPER
+	RET
+
+// func shrinkRowAVX512(dst *uint8, src *uint8, program *int32, n int)
+// Requires: AVX, AVX512F
+TEXT ·shrinkRowAVX512(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    program+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVDQU words00200000<>+0(SB), X0
+
+pixel:
+	MOVLQSX (DX), SI
+	MOVLQSX 4(DX), DI
+	ADDQ    $0x08, DX
+	ADDQ    CX, SI
+	VPXORD  Z1, Z1, Z1
+
+step:
+	VPMOVZXBD (SI), Z2
+	VPMULLD   (DX), Z2, Z2
+	VPADDD    Z2, Z1, Z1
+	ADDQ      $0x0c, SI
+	ADDQ      $0x40, DX
+	DECQ      DI
+	JNE       step
+	VALIGND   $0x06, Z1, Z1, Z2
+	VPADDD    Z2, Z1, Z1
+	VALIGND   $0x03, Z1, Z1, Z2
+	VPADDD    X2, X1, X1
+	VPADDD    X0, X1, X1
+	VPSRAD    $0x16, X1, X1
+	VPACKSSDW X1, X1, X1
+	VPACKUSWB X1, X1, X1
+	VMOVD     X1, (AX)
+	ADDQ      $0x03, AX
+	DECQ      BX
+	JNE       pixel
 	VZEROUPPER
 	RET
 

@@ -104,11 +104,11 @@ func TestRowFilterAgreesWithPlain(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		all := slices.Clone(shapes)
 		for range 300 {
-			all = append(all, [2]int{1 + r.IntN(600), 1 + r.IntN(300)})
+			all = append(all, [2]int{1 + r.IntN(600), 1 + r.IntN(300)}, [2]int{100 + r.IntN(3000), 1 + r.IntN(90)})
 		}
-		compiled := 0
+		compiled, shrinks := 0, 0
 		for _, s := range all {
-			in, out, rows := s[0], s[1], 1+r.IntN(3)
+			in, out, rows := s[0], s[1], 1+r.IntN(4)
 			taps := bicubic(r, in, out)
 			if r.IntN(2) == 0 {
 				taps.Mirror()
@@ -117,6 +117,9 @@ func TestRowFilterAgreesWithPlain(t *testing.T) {
 			f.Set(taps)
 			if f.blocks > 0 {
 				compiled++
+			}
+			if f.shrinks {
+				shrinks++
 			}
 			stride := 3*in + r.IntN(5)
 			src := noise(r, (rows-1)*stride+3*in)
@@ -133,8 +136,8 @@ func TestRowFilterAgreesWithPlain(t *testing.T) {
 				t.Fatalf("%d to %d pixels: wrote outside", in, out)
 			}
 		}
-		if compiled < 200 {
-			t.Errorf("only %d of the filters took the vector path", compiled)
+		if compiled < 200 || shrinks < 200 {
+			t.Errorf("only %d and %d of the filters took the vector paths", compiled, shrinks)
 		}
 	})
 }

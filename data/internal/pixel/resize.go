@@ -30,23 +30,30 @@ func (t *Taps) Mirror() {
 type RowFilter struct {
 	taps    *Taps
 	program []int32
-	blocks  int // 0: the plain path
+	blocks  int  // of a row program; 0: the plain path or a shrink program
+	shrinks bool // the program is one of shrinkRow
 }
 
 // Set makes f apply t, which must not change while f is in use.
 func (f *RowFilter) Set(t *Taps) {
-	f.taps, f.blocks = t, 0
+	f.taps, f.blocks, f.shrinks = t, 0, false
+	if t.In <= 0 || t.Out <= 0 {
+		return
+	}
 	switch {
 	case hasWide:
 		f.compile(16, 64, 1)
 	case hasAVX2:
 		f.compile(8, 16, 2)
 	}
+	if hasAVX2 && f.blocks == 0 && t.In > 2*t.Out {
+		f.compileShrink()
+	}
 }
 
 // compile writes the program of the vector kernels (gen/resize.go) for blocks of
 // lanes bytes of output, each read through parts windows. Where a window is too
-// small (strong shrinking, tiny images) the plain path stays.
+// small (strong shrinking, tiny images) there is none.
 func (f *RowFilter) compile(lanes, window, parts int) {
 	t := f.taps
 	bytesOut, bytesIn := 3*t.Out, 3*t.In
@@ -108,6 +115,28 @@ func (f *RowFilter) compile(lanes, window, parts int) {
 	f.blocks = blocks
 }
 
+// compileShrink writes the program of shrinkRow.
+func (f *RowFilter) compileShrink() {
+	t, lanes := f.taps, 8
+	if hasWide {
+		lanes = 16
+	}
+	pixels := lanes / 4 // of a step
+	f.program = f.program[:0]
+	for i, first := range t.First {
+		k := t.Coef[i*t.Size:][:t.Num[i]]
+		steps := (len(k) + pixels - 1) / pixels
+		f.program = append(f.program, 3*first, int32(steps))
+		at := len(f.program)
+		f.program = append(f.program, make([]int32, steps*lanes)...)
+		for j, c := range k {
+			w := f.program[at+j/pixels*lanes+j%pixels*3:]
+			w[0], w[1], w[2] = c, c, c
+		}
+	}
+	f.shrinks = true
+}
+
 // Apply filters rows of a picture: row y of In pixels begins at src[y*stride], its
 // result of Out pixels at dst[3*Out*y].
 func (f *RowFilter) Apply(dst, src []uint8, rows, stride int) {
@@ -119,7 +148,14 @@ func (f *RowFilter) Apply(dst, src []uint8, rows, stride int) {
 	if len(dst) < rows*out || len(src) < (rows-1)*stride+3*t.In {
 		panic(fmt.Sprintf("pixel: %d rows of %d to %d pixels need more than %d and %d bytes", rows, t.In, t.Out, len(src), len(dst)))
 	}
-	for y := 0; y < rows; y += 2 {
+	first := 0
+	if f.shrinks {
+		// The kernel reads up to 13 bytes behind a row and writes one.
+		for ; first < rows-1 && first*stride+3*t.In+13 <= len(src); first++ {
+			shrinkRow(&dst[first*out], &src[first*stride], &f.program[0], t.Out)
+		}
+	}
+	for y := first; y < rows; y += 2 {
 		z := min(y+1, rows-1) // an odd last row is done twice
 		if f.blocks > 0 {
 			filterRows(&dst[y*out], &dst[z*out], &src[y*stride], &src[z*stride], &f.program[0], f.blocks)

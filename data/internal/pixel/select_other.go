@@ -7,6 +7,8 @@ const noVectors = "pixel: no vector kernels on this architecture"
 
 func filterRows(dst0, dst1, src0, src1 *uint8, program *int32, blocks int) { panic(noVectors) }
 
+func shrinkRow(dst, src *uint8, program *int32, n int) { panic(noVectors) }
+
 func mixRowsAVX2(dst, src *uint8, n, stride int, weights *int32, taps int) { panic(noVectors) }
 
 func mixRowsAVX512(dst, src *uint8, n, stride int, weights *int32, taps int) { panic(noVectors) }

@@ -21,6 +21,7 @@ func main() {
 		}
 		s.filterRows()
 		s.mixRows()
+		s.shrinkRow()
 		s.normalize()
 		s.yCbCr()
 		s.sharpen()

@@ -144,3 +144,72 @@ func VMOVDQAs(s *isa, from, to Op) {
 		VMOVDQA(from, to)
 	}
 }
+
+// shrinkRow writes the horizontal filter for strong shrinking, where a lane is a
+// byte of the source: 4 pixels a step with AVX-512, 2 with AVX2, in the first 12
+// (6) lanes. A program holds, for each pixel of the output, where its bytes begin,
+// the number of steps, and their weights.
+func (s *isa) shrinkRow() {
+	s.begin("shrinkRow", "func(dst, src *uint8, program *int32, n int)",
+		"runs a shrink program for n pixels; it reads 4 bytes and writes 1 byte more than the row has.")
+	dst, src, p, n := arg("dst"), arg("src"), arg("program"), arg("n")
+	half := XMM()
+	VMOVDQU(words(1<<(coefBits-1)), half)
+	third := YMM()
+	if !s.wide {
+		VMOVDQU(lanesFrom3(), third)
+	}
+	at, steps := GP64(), GP64()
+	Label("pixel")
+	MOVLQSX(Mem{Base: p}, at)
+	MOVLQSX(Mem{Base: p, Disp: 4}, steps)
+	ADDQ(Imm(8), p)
+	ADDQ(src, at)
+	sum := s.vec()
+	if s.wide {
+		VPXORD(sum, sum, sum)
+	} else {
+		VPXOR(sum, sum, sum)
+	}
+	Label("step")
+	v := s.vec()
+	VPMOVZXBD(Mem{Base: at}, v)
+	VPMULLD(Mem{Base: p}, v, v)
+	VPADDD(v, sum, sum)
+	ADDQ(Imm(uint64(3*s.lanes/4)), at)
+	ADDQ(Imm(uint64(4*s.lanes)), p)
+	DECQ(steps)
+	JNE(LabelRef("step"))
+	t := s.vec()
+	if s.wide {
+		VALIGND(Imm(6), sum, sum, t)
+		VPADDD(t, sum, sum)
+		VALIGND(Imm(3), sum, sum, t)
+	} else {
+		VPERMD(sum, third, t)
+	}
+	x := sum.AsX()
+	VPADDD(t.AsX(), x, x)
+	VPADDD(half, x, x)
+	VPSRAD(Imm(coefBits), x, x)
+	VPACKSSDW(x, x, x)
+	VPACKUSWB(x, x, x)
+	VMOVD(x, Mem{Base: dst})
+	ADDQ(Imm(3), dst)
+	DECQ(n)
+	JNE(LabelRef("pixel"))
+	end()
+}
+
+// lanesFrom3 is the index that moves lane 3 to lane 0.
+func lanesFrom3() Mem {
+	if m, ok := stored["from3"]; ok {
+		return m
+	}
+	m := GLOBL("from3", RODATA|NOPTR)
+	for i := range 8 {
+		DATA(4*i, U32(uint32((i+3)%8)))
+	}
+	stored["from3"] = m
+	return m
+}
