@@ -146,15 +146,21 @@ func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a [
 		A: Matrix{F32: a, LD: lda}, B: Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
 }
 
-// MeasureGEMM multiplies m x k by k x n matrices on e for about d and returns the
-// billions of floating-point operations a second, 2*m*n*k for each product.
+// MeasureGEMM multiplies m x k by k x n matrices of float32 on e, in the precision
+// of e, for about d and returns the billions of floating-point operations a second,
+// 2*m*n*k for each product.
 func MeasureGEMM(e *Engine, m, n, k int, d time.Duration) (gflops float64) {
-	a, b, c := testValues(m*k, 1), testValues(k*n, 2), make([]float32, m*n)
-	e.Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+	return MeasureProduct(e, &Product{M: m, N: n, K: k, Alpha: 1, BF16: e.bf16, A: Matrix{F32: testValues(m*k, 1), LD: k},
+		B: Matrix{F32: testValues(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
+}
+
+// MeasureProduct is MeasureGEMM for the product p.
+func MeasureProduct(e *Engine, p *Product, d time.Duration) (gflops float64) {
+	e.Multiply(p)
 	count, start := 0, time.Now()
 	for count == 0 || time.Since(start) < d {
-		e.Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+		e.Multiply(p)
 		count++
 	}
-	return 2 * float64(m) * float64(n) * float64(k) * float64(count) / time.Since(start).Seconds() / 1e9
+	return 2 * float64(p.M) * float64(p.N) * float64(p.K) * float64(count) / time.Since(start).Seconds() / 1e9
 }

@@ -24,10 +24,7 @@ func (t *tiledGemm) packA(w *tileWork, b *block) {
 	case b.p.TransA:
 		t.packRows(w, w.group[:], tileWidth, b.terms*tileWidth, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
 	case t.bf16:
-		halves := asHalves(w.group[:])
-		for r := range b.mb {
-			packHalves(halves[r*2*b.terms:(r+1)*2*b.terms], x, (b.i+r)*x.LD+b.k, b.kb)
-		}
+		packHalves(asHalves(w.group[:]), x, b.i*x.LD+b.k, b.mb, b.kb)
 	default:
 		for r := range b.mb {
 			copy(w.group[r*b.kb:(r+1)*b.kb], x.F32[(b.i+r)*x.LD+b.k:])
@@ -35,15 +32,21 @@ func (t *tiledGemm) packA(w *tileWork, b *block) {
 	}
 }
 
-// packHalves sets dst to n values of x from value at on, and to 0 beyond them.
-func packHalves(dst []uint16, x Matrix, at, n int) {
-	if x.BF16 != nil {
-		copy(dst, x.BF16[at:at+n])
+// packHalves sets the rows of dst to n values of the rows of x from value at on. If
+// n is odd, a 0 follows each row.
+func packHalves(dst []uint16, x Matrix, at, rows, n int) {
+	even := (n + 1) &^ 1
+	if x.BF16 == nil {
+		gemmConvert(&dst[0], 2*even, &x.F32[at], x.LD*wordSize, n, rows)
 	} else {
-		gemmConvert(&dst[0], &x.F32[at : at+n][0], n)
+		for r := range rows {
+			copy(dst[r*even:r*even+n], x.BF16[at+r*x.LD:])
+		}
 	}
-	if n < len(dst) {
-		dst[n] = 0
+	if n < even {
+		for r := range rows {
+			dst[r*even+n] = 0
+		}
 	}
 }
 
@@ -53,9 +56,7 @@ func (t *tiledGemm) packTransposed(w *tileWork, panel []float32, x Matrix, at, r
 	from, ld, terms, width := x.F32, x.LD, kb, 2*t.lanes
 	if t.bf16 {
 		terms = (kb + 1) / 2
-		for r := range rows {
-			packHalves(w.rows[r*2*terms:(r+1)*2*terms], x, at+r*x.LD, kb)
-		}
+		packHalves(w.rows[:], x, at, rows, kb)
 		from, ld, at = asWords(w.rows[:]), terms, 0
 	}
 	whole := 0
@@ -63,9 +64,13 @@ func (t *tiledGemm) packTransposed(w *tileWork, panel []float32, x Matrix, at, r
 		gemmPack8(&panel[0], width*wordSize, &from[at], ld*wordSize, k8)
 		whole = 8 * k8
 	}
+	if whole == terms {
+		return
+	}
 	for r := range rows {
+		row := from[at+r*ld:][:terms]
 		for p := whole; p < terms; p++ {
-			panel[p*width+r] = from[at+r*ld+p]
+			panel[p*width+r] = row[p]
 		}
 	}
 }

@@ -75,6 +75,12 @@ func parts(length, most, unit int) int {
 
 // multiply computes p, with M, N, K >= 1 and Alpha other than 0. Every element of
 // C sums its products in the order of k, in blocks that depend on K alone.
+//
+// A bias alone is added to each row of tiles while it is in the cache, which saves
+// most of its cost (1 to 2 % of the product). The GELU comes after the product, in
+// one pass with the bias: taken row of tiles by row of tiles its second output
+// drove the panels out of the cache, and the whole took 2 to 3 % longer
+// (2080x1536x384, 3840x1536x384 and 2056x3072x768 over two threads).
 func (t *tiledGemm) multiply(p *Product) {
 	if p.Beta != 0 && p.Beta != 1 {
 		for i := range p.M {
@@ -111,6 +117,9 @@ func (t *tiledGemm) multiply(p *Product) {
 	}
 	w.args.a, w.args.b, w.args.c = nil, nil, nil
 	t.work.give(w)
+	if p.GELU != nil {
+		p.finish()
+	}
 }
 
 // block is the part of a product with one packed block of B: columns j to j+nb
@@ -123,8 +132,7 @@ type block struct {
 	height, mb, i int  // rows of a tile and of the group, first row of the group
 }
 
-// group computes rows i to i+mb and the columns of b, and does what follows the
-// product after the last block along k, while the rows are in the cache.
+// group computes rows i to i+mb and the columns of b.
 func (t *tiledGemm) group(w *tileWork, b *block, i, mb int) {
 	p := b.p
 	tiles := (mb + t.maxRows - 1) / t.maxRows
@@ -148,8 +156,11 @@ func (t *tiledGemm) group(w *tileWork, b *block, i, mb int) {
 			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.terms]), b.terms*wordSize, wordSize
 		}
 		t.row(w, b, i+r, rows)
-		if b.k+b.kb == p.K {
-			p.finishBlock(i+r, rows, b.j, b.nb, p.Bias)
+		if p.Bias != nil && p.GELU == nil && b.k+b.kb == p.K {
+			for x := i + r; x < i+r+rows; x++ {
+				row := p.C[x*p.LDC+b.j:][:b.nb]
+				Add(row, row, p.Bias[b.j:])
+			}
 		}
 	}
 }

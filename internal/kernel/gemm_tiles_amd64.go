@@ -401,10 +401,11 @@ func gemmPairsF32Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep 
 //go:noescape
 func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
 
-// gemmConvert sets dst to n values of src as bfloat16, values below 2^-126 in size to 0.
+// gemmConvert sets rows of dst to n values of src as bfloat16, values below 2^-126 in
+// size to 0. The strides are in bytes.
 //
 //go:noescape
-func gemmConvert(dst *uint16, src *float32, n int)
+func gemmConvert(dst *uint16, dstStride int, src *float32, srcStride int, n int, rows int)
 
 // toHalvesAVX512 is ToBF16 for n values.
 //

@@ -9809,41 +9809,56 @@ last:
 	VZEROUPPER
 	RET
 
-// func gemmConvert(dst *uint16, src *float32, n int)
+// func gemmConvert(dst *uint16, dstStride int, src *float32, srcStride int, n int, rows int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
-TEXT ·gemmConvert(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
+TEXT ·gemmConvert(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  dstStride+8(FP), CX
+	MOVQ  src+16(FP), DX
+	MOVQ  srcStride+24(FP), BX
+	MOVQ  n+32(FP), SI
+	MOVQ  rows+40(FP), DI
+	MOVQ  SI, R8
+	ANDQ  $0x0f, R8
+	MOVQ  $-1, R9
+	BZHIQ R8, R9, R9
+	KMOVW R9, K1
+	SHRQ  $0x04, SI
+
+row:
+	MOVQ  AX, R9
+	MOVQ  DX, R10
+	MOVQ  SI, R11
+	TESTQ R11, R11
+	JE    rest
 
 whole:
-	CMPQ    DX, $0x10
-	JL      rest
-	VMOVUPS (CX), Z0
+	VMOVUPS (R10), Z0
 
 	// VCVTNEPS2BF16 Z0, Z1
 	LONG    $0x487ef262
 	WORD    $0xc872
-	VMOVDQU Y1, (AX)
-	ADDQ    $0x40, CX
-	ADDQ    $0x20, AX
-	SUBQ    $0x10, DX
-	JMP     whole
+	VMOVDQU Y1, (R9)
+	ADDQ    $0x40, R10
+	ADDQ    $0x20, R9
+	DECQ    R11
+	JNZ     whole
 
 rest:
-	TESTQ     DX, DX
-	JE        done
-	MOVQ      $-1, BX
-	BZHIQ     DX, BX, BX
-	KMOVW     BX, K1
-	VMOVUPS.Z (CX), K1, Z0
+	TESTQ     R8, R8
+	JE        next
+	VMOVUPS.Z (R10), K1, Z0
 
 	// VCVTNEPS2BF16 Z0, Z1
 	LONG      $0x487ef262
 	WORD      $0xc872
-	VMOVDQU16 Y1, K1, (AX)
+	VMOVDQU16 Y1, K1, (R9)
 
-done:
+next:
+	ADDQ CX, AX
+	ADDQ BX, DX
+	DECQ DI
+	JNZ  row
 	VZEROUPPER
 	RET
 

@@ -160,7 +160,11 @@ func (e *Engine) direct(p *Product, w path) {
 		e.tiles.multiply(p)
 	case w == pathLibrary:
 		e.library.bgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
-		p.finishBlock(0, p.M, 0, p.N, nil)
+		if p.GELU != nil {
+			q := *p
+			q.Bias = nil
+			q.finish()
+		}
 	case e.float != nil && p.M*p.N*p.K <= e.floatLimit:
 		e.float.multiply(p)
 	default:
@@ -169,25 +173,25 @@ func (e *Engine) direct(p *Product, w path) {
 	}
 }
 
-// finish does what follows the product.
+// finish does what follows the product, in one pass over C. It comes after the
+// whole of a thread's part for the libraries too: cut into blocks of rows that stay
+// in the cache, oneDNN packs B again for each, and the product with what follows
+// took 4 to 20 % longer with blocks of 128 to 512 rows at 2080x1536x384,
+// 3840x1536x384 and 2056x3072x768, where the bias costs 1 to 4 % and bias with GELU
+// 4 to 8 % of the product.
 func (p *Product) finish() {
-	p.finishBlock(0, p.M, 0, p.N, p.Bias)
-}
-
-// finishBlock is finish for rows of C from i on and columns from j on.
-func (p *Product) finishBlock(i, rows, j, columns int, bias []float32) {
-	if bias == nil && p.GELU == nil {
+	if p.Bias == nil && p.GELU == nil {
 		return
 	}
-	for r := i; r < i+rows; r++ {
-		row := p.C[r*p.LDC+j:][:columns]
+	for i := range p.M {
+		row := p.C[i*p.LDC:][:p.N]
 		switch {
 		case p.GELU == nil:
-			Add(row, row, bias[j:])
-		case bias == nil:
-			GELU(p.GELU[r*p.LDC+j:][:columns], row)
+			Add(row, row, p.Bias)
+		case p.Bias == nil:
+			GELU(p.GELU[i*p.LDC:][:p.N], row)
 		default:
-			BiasGELU(row, p.GELU[r*p.LDC+j:][:columns], bias[j:j+columns])
+			BiasGELU(row, p.GELU[i*p.LDC:][:p.N], p.Bias)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (e *Engine) setBF16() {
 	if e.info.Name == backendPlain {
 		e.tiles = nil
 	}
-	if l, ok := e.backend.(halfProduct); ok && (hasAMX || e.tiles == nil) {
+	if l, ok := e.backend.(halfProduct); ok && hasAMX {
 		e.library = l
 	}
 	if e.bf16 && e.tiles == nil && e.library == nil {

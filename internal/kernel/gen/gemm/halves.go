@@ -36,25 +36,51 @@ func eachAVX512(n reg.Register, body func(mask reg.Register), advance func()) {
 	RET()
 }
 
-// convert writes the conversion by the instruction of AVX-512 BF16.
+// convert writes the conversion of rows by the instruction of AVX-512 BF16.
 func convert() {
-	dst, src, n := begin("gemmConvert", "func(dst *uint16, src *float32, n int)",
-		"sets dst to n values of src as bfloat16, values below 2^-126 in size to 0.")
+	TEXT("gemmConvert", NOSPLIT, "func(dst *uint16, dstStride int, src *float32, srcStride, n, rows int)")
+	Pragma("noescape")
+	Doc("gemmConvert sets rows of dst to n values of src as bfloat16, values below 2^-126 in",
+		"size to 0. The strides are in bytes.")
+	dst, ds := Load(Param("dst"), GP64()), Load(Param("dstStride"), GP64())
+	src, ss := Load(Param("src"), GP64()), Load(Param("srcStride"), GP64())
+	n, rows := Load(Param("n"), GP64()), Load(Param("rows"), GP64())
+	rest, ones, k := GP64(), GP64(), K()
+	MOVQ(n, rest)
+	ANDQ(Imm(15), rest)
+	MOVQ(I32(-1), ones)
+	BZHIQ(rest, ones, ones)
+	KMOVW(ones.As32(), k)
+	SHRQ(Imm(4), n)
 	x, h := reg.Z0, reg.Z1
-	eachAVX512(n, func(mask reg.Register) {
-		if mask == nil {
-			VMOVUPS(Mem{Base: src}, x)
-			VCVTNEPS2BF16(x, h)
-			VMOVDQU(h.AsY(), Mem{Base: dst})
-			return
-		}
-		VMOVUPS_Z(Mem{Base: src}, mask, x)
-		VCVTNEPS2BF16(x, h)
-		VMOVDQU16(h.AsY(), mask, Mem{Base: dst})
-	}, func() {
-		ADDQ(Imm(64), src)
-		ADDQ(Imm(32), dst)
-	})
+	d, s, count := GP64(), GP64(), GP64()
+	Label("row")
+	MOVQ(dst, d)
+	MOVQ(src, s)
+	MOVQ(n, count)
+	TESTQ(count, count)
+	JE(LabelRef("rest"))
+	Label("whole")
+	VMOVUPS(Mem{Base: s}, x)
+	VCVTNEPS2BF16(x, h)
+	VMOVDQU(h.AsY(), Mem{Base: d})
+	ADDQ(Imm(64), s)
+	ADDQ(Imm(32), d)
+	DECQ(count)
+	JNZ(LabelRef("whole"))
+	Label("rest")
+	TESTQ(rest, rest)
+	JE(LabelRef("next"))
+	VMOVUPS_Z(Mem{Base: s}, k, x)
+	VCVTNEPS2BF16(x, h)
+	VMOVDQU16(h.AsY(), k, Mem{Base: d})
+	Label("next")
+	ADDQ(ds, dst)
+	ADDQ(ss, src)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
 }
 
 var words = map[uint32]Mem{}
