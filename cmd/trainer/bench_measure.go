@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/memory"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/optim"
+)
+
+// benchOptions say how long to measure.
+type benchOptions struct {
+	steps, warmup int
+	peak          time.Duration // of each measurement of a matrix product
+	progress      func(phase string, done, total int)
+}
+
+// The matrix product whose speed is the peak.
+const peakM, peakN, peakK = 2048, 1536, 768
+
+// stopwatch is the time that steps spent in each part.
+type stopwatch struct {
+	step, forward, optimizer, momentum, queue time.Duration
+}
+
+// bencher measures one configuration.
+type bencher struct {
+	benchOptions
+	cfg       config.Config
+	engine    *compute.Engine
+	work      *workload
+	optimizer *optim.AdamW
+	spent     stopwatch
+	first     *startup // of the first step
+}
+
+// bench measures training steps on random data.
+func bench(ctx context.Context, cfg config.Config, o benchOptions) (r benchmark, err error) {
+	engine, err := newEngine(cfg)
+	if err != nil {
+		return r, err
+	}
+	defer engine.Close()
+	b := &bencher{benchOptions: o, cfg: cfg, engine: engine}
+	if b.work, err = newWorkload(cfg, engine); err != nil {
+		return r, err
+	}
+	if b.optimizer, err = train.NewOptimizer(cfg.Optimizer, engine, b.work); err != nil {
+		return r, err
+	}
+	for i := range o.warmup {
+		if err := b.step(ctx, "warm-up", i, o.warmup); err != nil {
+			return r, err
+		}
+	}
+	peak := b.measurePeak(engine)
+	b.spent = stopwatch{}
+	b.work.Machine().ResetProfile()
+	times := make([]time.Duration, 0, o.steps)
+	var before, after, settled runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range o.steps {
+		begin := time.Now()
+		if err := b.step(ctx, "measuring", o.warmup+i, o.warmup+o.steps); err != nil {
+			return r, err
+		}
+		times = append(times, time.Since(begin))
+	}
+	runtime.ReadMemStats(&after)
+	high := memory.Peak() // before the second product
+	runtime.GC()
+	runtime.ReadMemStats(&settled)
+	runtime.KeepAlive(b) // or the optimiser's moments would count as freed
+	r = b.report(times)
+	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(o.steps)
+	r.HeapGrowth = int64(settled.HeapAlloc) - int64(before.HeapAlloc)
+	r.HeapMB, r.PeakMB = mega(int64(settled.HeapAlloc)), mega(high)
+	r.Peak = max(peak, b.measurePeak(engine))
+	r.Share = r.GFLOPS / r.Peak
+	if r.Precision != "fp32" {
+		if r.PeakFP32, err = b.peakFP32(); err != nil {
+			return r, err
+		}
+	}
+	return r, ctx.Err()
+}
+
+// step makes one training step.
+func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.progress(phase, i, total)
+	var begin time.Duration
+	if b.first == nil {
+		begin = sinceStart()
+	}
+	t0 := time.Now()
+	if err := b.work.forward(i); err != nil {
+		return err
+	}
+	t1 := time.Now()
+	b.optimizer.Step(b.cfg.Optimizer.LR, 1, b.optimizer.GradNorm(1))
+	b.work.ClampTemperature()
+	t2 := time.Now()
+	t3, t4 := t2, t2
+	if b.work.momentum != nil {
+		if err := b.work.momentum(); err != nil {
+			return err
+		}
+		t3 = time.Now()
+		t4 = t3
+	}
+	if b.work.queue != nil {
+		if err := b.work.queue(); err != nil {
+			return err
+		}
+		t4 = time.Now()
+	}
+	s := &b.spent
+	s.step += t4.Sub(t0)
+	s.forward, s.optimizer, s.momentum, s.queue = s.forward+t1.Sub(t0), s.optimizer+t2.Sub(t1), s.momentum+t3.Sub(t2), s.queue+t4.Sub(t3)
+	if b.first == nil {
+		b.first = &startup{Begin: begin.Seconds(), End: sinceStart().Seconds()}
+	}
+	b.progress(phase, i+1, total)
+	return nil
+}
+
+// measurePeak is the speed of a large matrix product in the engine's precision.
+func (b *bencher) measurePeak(e *compute.Engine) float64 {
+	return kernel.MeasureGEMM(e, peakM, peakN, peakK, b.peak)
+}
+
+// peakFP32 is the speed of the same product in 32-bit floats.
+func (b *bencher) peakFP32() (gflops float64, err error) {
+	cfg := b.cfg
+	cfg.Compute.Precision = "fp32"
+	e, err := newEngine(cfg)
+	if err != nil {
+		return 0, errors.Join(errors.New("bench: the peak in 32-bit floats"), err)
+	}
+	defer e.Close()
+	return b.measurePeak(e), nil
+}
+
+// report turns the measurements into rates.
+func (b *bencher) report(times []time.Duration) benchmark {
+	m, p := b.work.Machine(), b.work.Machine().Profile()
+	step := median(times).Seconds()
+	n, total := float64(len(times)), b.spent.step.Seconds()
+	f := b.work.Footprint()
+	r := benchmark{
+		Config: b.cfg.Run.Name, System: b.cfg.Model.System, Precision: b.cfg.Compute.Precision,
+		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(),
+		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first,
+		StepMS: 1e3 * step, Samples: float64(b.cfg.Train.BatchSize) / step,
+		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
+		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
+	}
+	s := b.spent
+	kernels := p.Time + s.optimizer + s.momentum + s.queue
+	r.Outside = max(0, 1-kernels.Seconds()/total)
+	forward, backward := b.work.Passes()
+	add := func(list *[]benchTime, name string, nodes int, d time.Duration, flops int64) {
+		t := benchTime{Name: name, Nodes: nodes, MS: 1e3 * d.Seconds() / n, Share: d.Seconds() / total}
+		if flops > 0 && d > 0 {
+			t.GFLOPS = float64(flops) / 1e9 / d.Seconds()
+		}
+		*list = append(*list, t)
+	}
+	add(&r.Phases, "load and read", 0, max(0, s.forward-forward-backward), 0)
+	add(&r.Phases, "forward", 0, forward, 0)
+	add(&r.Phases, "backward", 0, backward, 0)
+	add(&r.Phases, "optimizer", 0, s.optimizer, 0)
+	if b.work.momentum != nil {
+		add(&r.Phases, "momentum", 0, s.momentum, 0)
+	}
+	if b.work.queue != nil {
+		add(&r.Phases, "queue", 0, s.queue, 0)
+	}
+	for _, k := range p.Kinds {
+		add(&r.Ops, k.Kind, k.Nodes, k.Time, k.FLOPs)
+	}
+	return r
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train"
+)
+
+// subject is a system whose training step is measured.
+type subject interface {
+	train.Trainable
+	Machine() *compute.Machine
+	Footprint() model.Footprint
+	Passes() (forward, backward time.Duration)
+	ClampTemperature()
+}
+
+var (
+	_ subject = (*model.ALBEF)(nil)
+	_ subject = (*model.Heads)(nil)
+)
+
+// workload is a subject with random data.
+type workload struct {
+	subject
+	forward  func(step int) error // losses and gradients
+	momentum func() error         // nil without a teacher
+	queue    func() error         // nil without a queue
+}
+
+// newWorkload builds the model of a configuration and a batch for it. The queue is full
+// and distillation is at its full weight, as in the middle of a run.
+func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	switch cfg.Model.System {
+	case "albef":
+		return newTowerWorkload(cfg, engine)
+	case "heads":
+		return newHeadsWorkload(cfg, engine)
+	}
+	return nil, fmt.Errorf("bench: no random data for model.system %q", cfg.Model.System)
+}
+
+// newTowerWorkload is the step of the towers from pixels and words, fused or not.
+func newTowerWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	m, err := model.NewALBEF(cfg, cfg.Data.VocabSize, engine)
+	if err != nil {
+		return nil, err
+	}
+	b := randomBatch(cfg, m.MaskRows())
+	w := &workload{subject: m, forward: func(step int) error {
+		_, err := m.Forward(b, model.Control{Step: step, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
+		return err
+	}}
+	if cfg.Momentum.Enabled {
+		w.momentum = func() error { m.UpdateMomentum(cfg.Momentum.M); return nil }
+	}
+	if q := m.Queue(); q != nil {
+		q.Filled = q.Size()
+		w.queue = func() error { return m.Enqueue(b.IDs) }
+	}
+	return w, nil
+}
+
+func newHeadsWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	h, err := model.NewHeads(cfg, engine)
+	if err != nil {
+		return nil, err
+	}
+	f := randomFeatures(cfg)
+	return &workload{subject: h, forward: func(step int) error {
+		_, err := h.Forward(f, step)
+		return err
+	}}, nil
+}
+
+// noise returns n values of N(0, 1).
+func noise(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// randomFeatures makes a batch of noise features.
+func randomFeatures(cfg config.Config) model.Features {
+	r, n, c := rand.New(rand.NewPCG(1, 2)), cfg.Train.BatchSize, cfg.Model.Heads
+	return model.Features{Image: noise(r, n*c.InImage), Text: noise(r, n*c.InText), IDs: counting(n)}
+}
+
+// counting returns 0 ... n-1.
+func counting(n int) []int32 {
+	x := make([]int32, n)
+	for i := range x {
+		x[i] = int32(i)
+	}
+	return x
+}
+
+// randomBatch makes a batch of noise images and random full-length captions.
+func randomBatch(cfg config.Config, maskRows int) model.Batch {
+	r := rand.New(rand.NewPCG(1, 2))
+	n, l, s := cfg.Train.BatchSize, cfg.Data.Tokens, cfg.Model.Image.Size
+	b := model.Batch{Images: noise(r, 3*n*s*s), Tokens: make([]int32, n*l), Lengths: make([]int32, n), IDs: counting(n)}
+	for i := range b.Tokens {
+		b.Tokens[i] = r.Int32N(int32(cfg.Data.VocabSize))
+	}
+	for i := range b.Lengths {
+		b.Lengths[i] = int32(l)
+	}
+	if maskRows > 0 {
+		b.Masked = append([]int32(nil), b.Tokens...)
+		b.MaskPlaces, b.MaskLabels = make([]int32, maskRows), make([]int32, maskRows)
+		for i := range maskRows {
+			p := i * n * l / maskRows
+			b.MaskPlaces[i], b.MaskLabels[i] = int32(p), b.Tokens[p]
+		}
+	}
+	return b
+}
