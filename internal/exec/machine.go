@@ -115,7 +115,7 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 			}
 			continue
 		}
-		c := &Call{Engine: cfg.Engine, Out: arrays[i], Aux: auxes[i]}
+		c := &Call{Engine: cfg.Engine, Out: arrays[i], Aux: auxes[i], Accumulate: e.accumulate}
 		shapes := make([]tensor.Shape, len(e.in))
 		for k, j := range e.in {
 			c.In = append(c.In, arrays[j])

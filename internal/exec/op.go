@@ -61,10 +61,13 @@ type Call struct {
 	// made it (empty for nodes without any).
 	InAux [][]Array
 	// Out is the result. Its content is undefined before the step runs, unless
-	// it shares memory with an operand (see InPlacer).
+	// it shares memory with an operand (see InPlacer) or Accumulate is set.
 	Out Array
 	// Aux holds this op's auxiliary results, as announced by Auxer.
 	Aux []Array
+	// Accumulate says that the step must add its result to what Out holds. Set only
+	// for an Accumulator, before Prepare.
+	Accumulate bool
 	// Scratch is uninitialised memory that lives for one step of this op, as
 	// asked for by Scratcher.
 	Scratch []float32
@@ -113,6 +116,20 @@ type Coster interface {
 // reads afterwards. InPlace lists those operands, best first.
 type InPlacer interface {
 	InPlace() []int
+}
+
+// Accumulator is an op that can add its output to what is in its memory already, as
+// a matrix product can. The plan asks for it through Call.Accumulate where the output
+// goes into nothing but a sum. The op must not also work in place then, and its
+// auxiliary results are its own as always.
+type Accumulator interface {
+	Accumulates() bool
+}
+
+// Summer is an op whose output is the sum of its two operands, element by element,
+// if Sum says so: like Gorgonia's own addition, a place for Accumulators to add to.
+type Summer interface {
+	Sum() bool
 }
 
 // Aliaser is an op whose output is the memory of an operand, or of one of its

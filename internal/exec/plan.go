@@ -33,8 +33,10 @@ type entry struct {
 	source int  // entry that an alias names
 	// exposes marks an alias of an auxiliary result.
 	exposes bool
-	input   bool
-	consts  gorgonia.Value
+	// accumulate: the op adds to what its memory holds.
+	accumulate bool
+	input      bool
+	consts     gorgonia.Value
 }
 
 // plan orders the nodes that outputs depend on and lays out their memory.
@@ -80,7 +82,10 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.inPlace(external)
+	m := newMerged(len(p.units))
+	p.accumulate(external, m)
+	p.inPlace(external, m)
+	p.resolve(m)
 	for r, mem := range external {
 		p.units[r].external = mem
 	}

@@ -14,12 +14,15 @@ import (
 
 // testOp is an op made of what a test cares about. kind alone is its identity.
 type testOp struct {
-	kind    string
-	step    func(c *exec.Call)
-	alias   bool // of operand 0
-	inPlace []int
-	shape   tensor.Shape
-	arity   int
+	kind     string
+	step     func(c *exec.Call)
+	prepared func(c *exec.Call) // called by Prepare, if not nil
+	alias    bool               // of operand 0
+	inPlace  []int
+	// accumulates makes an Accumulator, sum a Summer.
+	accumulates, sum bool
+	shape            tensor.Shape
+	arity            int
 }
 
 func (o *testOp) Arity() int                       { return o.arity }
@@ -31,6 +34,9 @@ func (o *testOp) Kind() string                     { return o.kind }
 func (o *testOp) WriteHash(h hash.Hash)            { fmt.Fprintf(h, "test/%s/%d", o.kind, o.arity) }
 func (o *testOp) InPlace() []int                   { return o.inPlace }
 func (o *testOp) Alias() (operand, _ int, ok bool) { return 0, -1, o.alias }
+
+func (o *testOp) Accumulates() bool { return o.accumulates }
+func (o *testOp) Sum() bool         { return o.sum }
 
 func (o *testOp) Hashcode() uint32 {
 	h := fnv.New32a()
@@ -55,6 +61,9 @@ func (o *testOp) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) { return
 func (o *testOp) Do(in ...gorgonia.Value) (gorgonia.Value, error) { return exec.Do(o, in...) }
 
 func (o *testOp) Prepare(c *exec.Call) (exec.Step, error) {
+	if o.prepared != nil {
+		o.prepared(c)
+	}
 	return func() error { o.step(c); return nil }, nil
 }
 
