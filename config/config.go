@@ -55,6 +55,10 @@ type Data struct {
 	VocabSize      int     `toml:"vocab_size"`        // largest size of a learned vocabulary
 	Workers        int     `toml:"workers"`           // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch"`          // batches prepared ahead; 0: 2
+	Cache          string  `toml:"cache"`             // none | memory | disk: keep decoded training images there; evaluation always reads the files
+	CacheDir       string  `toml:"cache_dir"`         // folder of the disk cache, made if it is not there; runs and machines with the same paths may share it
+	CacheMaxGB     float64 `toml:"cache_max_gb"`      // the cache holds at most this many GB (10^9 bytes) and then stays as it is
+	CacheSize      int     `toml:"cache_size"`        // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
 	CropScaleMin   float64 `toml:"crop_scale_min"`    // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
 	Flip           bool    `toml:"flip"`              // random horizontal flip
 	RandAugmentOps int     `toml:"randaugment_ops"`   // N of RandAugment; 0 switches it off

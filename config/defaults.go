@@ -24,6 +24,8 @@ func Default() Config {
 			Tokens:         30,
 			VocabSize:      30522,
 			Prefetch:       4,
+			Cache:          "none",
+			CacheMaxGB:     4,
 			CropScaleMin:   0.2,
 			Flip:           true,
 			RandAugmentOps: 2,

@@ -115,11 +115,23 @@ func (k *checker) data(c Config) {
 		"raise model.text.positions or lower data.tokens")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
+	k.cache(c)
 	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
 	k.require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
 	k.require("data.randaugment_level", d.RandAugmentLvl >= 0 && d.RandAugmentLvl <= 10, "must be between 0 and 10")
 	k.require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast || d.OverfitSamples >= c.Train.BatchSize,
 		"must be 0 or at least train.batch_size", "or set data.drop_last = false")
+}
+
+func (k *checker) cache(c Config) {
+	d := c.Data
+	k.oneOf("data.cache", "none", "memory", "disk")
+	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
+	k.require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
+	k.positive("data.cache_max_gb")
+	k.notNegative("data.cache_size")
+	k.require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= c.Model.Image.Size, "must be 0 or at least model.image.size",
+		"crops of smaller images would be blurred")
 }
 
 func (k *checker) scenes(s Scenes) {

@@ -18,7 +18,7 @@ type Dataset interface {
 	ImageID(i int) int64
 	// Name says which image i is, in error messages.
 	Name(i int) string
-	// Image decodes image i.
+	// Image decodes image i. The caller must not change it.
 	Image(i int) (*transform.Image, error)
 }
 
@@ -38,6 +38,7 @@ type File struct {
 type Files struct {
 	items         []File
 	maxPixels     int
+	cache         *Cache
 	emptyCaptions int
 }
 
@@ -73,10 +74,15 @@ func (f *Files) ImageID(i int) int64 { return f.items[i].ID }
 // Name is the path of image i.
 func (f *Files) Name(i int) string { return f.items[i].Path }
 
-// Image reads and decodes image i.
+// Image reads and decodes image i, or takes it from the cache.
 func (f *Files) Image(i int) (*transform.Image, error) {
-	return DecodeFile(f.items[i].Path, f.maxPixels)
+	return f.cache.Image(f.items[i].Path, f.maxPixels)
 }
+
+// UseCache makes f keep its decoded images in c (nil: nowhere). It must be called
+// before f is in use. With CacheConfig.Size the images of f are the shrunk ones,
+// which is for training: evaluation should see the files.
+func (f *Files) UseCache(c *Cache) { f.cache = c }
 
 // EmptyCaptions is the number of captions that were dropped because nothing of
 // them is left after cleaning.

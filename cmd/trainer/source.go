@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config"
@@ -94,7 +95,24 @@ func openStream(cfg config.Config, pairs bool) (data.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	cache, err := openCache(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ds.UseCache(cache)
 	return data.NewTrain(ds, train)
+}
+
+// openCache returns the cache of decoded training images, nil for none.
+func openCache(cfg config.Config) (*data.Cache, error) {
+	d := cfg.Data
+	return data.NewCache(data.CacheConfig{
+		Kind:     d.Cache,
+		Dir:      d.CacheDir,
+		MaxBytes: int64(min(d.CacheMaxGB, 1e9) * 1e9),
+		Size:     d.CacheSize,
+		Warn:     func(s string) { fmt.Fprintln(os.Stderr, s) },
+	})
 }
 
 // below joins a path to the folder it starts from, unless it is absolute.
