@@ -117,12 +117,13 @@ func frozenTemperature(c config.Config) string {
 }
 
 // UpdateMomentum moves every twin towards its parameter:
-// theta_m = mom*theta_m + (1-mom)*theta (Li et al. 2021, section 3.2).
+// theta_m = mom*theta_m + (1-mom)*theta (Li et al. 2021, section 3.2). Training does
+// this together with the update, in one pass (optim.AdamW.StepTwins).
 func (m *ALBEF) UpdateMomentum(mom float64) {
 	w := float32(1 - mom)
-	m.params.Twins(func(value, twin []float32) {
-		m.ema.value, m.ema.twin, m.ema.w = value, twin, w
-		m.engine.For(len(value), 1<<15, m.ema.body)
+	m.params.Twins(func(offset int, twin []float32) {
+		m.ema.value, m.ema.twin, m.ema.w = m.params.values[offset:], twin, w
+		m.engine.For(len(twin), 1<<15, m.ema.body)
 	})
 }
 

@@ -106,9 +106,9 @@ func (p *Params) Offset(q *Param) int { return q.offset }
 // Count returns the number of values, twins not counted.
 func (p *Params) Count() int { return len(p.values) }
 
-// Twins calls f on each contiguous run of parameters with twins: the run's place
-// in Values and its twins. Few long runs, so that an update is one pass.
-func (p *Params) Twins(f func(value, twin []float32)) {
+// Twins calls f on each contiguous run of parameters with twins: where the run begins
+// in Values, and its twins. Few long runs, so that an update is one pass.
+func (p *Params) Twins(f func(offset int, twin []float32)) {
 	for i := 0; i < len(p.list); {
 		if !p.list[i].Twin {
 			i++
@@ -118,7 +118,7 @@ func (p *Params) Twins(f func(value, twin []float32)) {
 		for ; j < len(p.list) && p.list[j].Twin; j++ {
 			n += p.list[j].Len()
 		}
-		f(p.values[p.list[i].offset:][:n], p.momentum[p.list[i].mirror:][:n])
+		f(p.list[i].offset, p.momentum[p.list[i].mirror:][:n])
 		i = j
 	}
 }

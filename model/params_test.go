@@ -86,7 +86,8 @@ func TestFlatBuffers(t *testing.T) {
 		}
 	}
 	covered := 0
-	p.Twins(func(value, twin []float32) {
+	p.Twins(func(offset int, twin []float32) {
+		value := p.Values()[offset:][:len(twin)]
 		covered += len(value)
 		if !slices.Equal(value, twin) {
 			t.Errorf("a run of %d twins belongs to other parameters", len(twin))

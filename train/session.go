@@ -93,7 +93,8 @@ type Trainable interface {
 	Learnable(name string) bool
 }
 
-// NewOptimizer returns the optimiser of all parameters of m that training changes.
+// NewOptimizer returns the optimiser of all parameters of m that training changes, and
+// of the momentum twins of m for StepTwins.
 func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
 	p := m.Params()
 	var segs []optim.Segment
@@ -107,7 +108,13 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 		}
 		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay})
 	}
-	return optim.New(engine, p.Values(), p.Grads(), segs, c)
+	o, err := optim.New(engine, p.Values(), p.Grads(), segs, c)
+	if err != nil {
+		return nil, err
+	}
+	var twins []optim.Twin
+	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
+	return o, o.SetTwins(twins)
 }
 
 // Model returns the model in training.
@@ -163,11 +170,12 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if !finite(out.GradNorm) {
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
 	}
-	s.optimizer.Step(out.LR, scale, out.GradNorm)
-	s.model.ClampTemperature()
 	if s.cfg.Momentum.Enabled {
-		s.model.UpdateMomentum(schedule.Momentum(step+1, s.cfg.Momentum.M, s.cfg.Momentum.RampSteps))
+		s.optimizer.StepTwins(out.LR, scale, out.GradNorm, schedule.Momentum(step+1, s.cfg.Momentum.M, s.cfg.Momentum.RampSteps))
+	} else {
+		s.optimizer.Step(out.LR, scale, out.GradNorm)
 	}
+	s.model.ClampTemperature()
 	out.Temperature = s.model.Temperature()
 	return out, s.enqueue(micro)
 }
