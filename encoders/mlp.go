@@ -22,19 +22,18 @@ func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	}
 	d := columns("mlp", x)
 	init := LinearDefault(d)
-	h := m.activate(linear(s, "fc1", init, init, x, m.Hidden)) // (N, H)
+	var h *gorgonia.Node // (N, H)
+	switch {
+	case m.Activation == "relu":
+		h = ops.ReLU(linear(s, "fc1", init, init, x, m.Hidden))
+	case m.Activation != "" && m.Activation != "gelu":
+		misuse("mlp", x, "activation must be gelu or relu (got %q)", m.Activation)
+	case m.Dropout == 0:
+		h = linearGELU(s, "fc1", init, init, x, m.Hidden)
+	default: // apart, so that dropout takes over the memory of the activation
+		h = ops.GELU(linear(s, "fc1", init, init, x, m.Hidden))
+	}
 	h = c.dropout(h, m.Dropout)
 	init = LinearDefault(m.Hidden)
 	return ops.L2Normalize(linear(s, "fc2", init, init, h, m.Out), normEps) // (N, C)
-}
-
-func (m MLP) activate(x *gorgonia.Node) *gorgonia.Node {
-	switch m.Activation {
-	case "", "gelu":
-		return ops.GELU(x)
-	case "relu":
-		return ops.ReLU(x)
-	}
-	misuse("mlp", x, "activation must be gelu or relu (got %q)", m.Activation)
-	return nil
 }

@@ -69,7 +69,7 @@ func (c MomentumContrast) Build() Contrast {
 //	s = f_I f_T^T / tau,  L = (CE(s) + CE(s^T)) / 2
 func InBatchContrast(image, text, temperature *gorgonia.Node, p Positives) Contrast {
 	i2t := ops.DivScalar(ops.Similarity(image, text, nil, nil), temperature) // (B, B)
-	t2i := ops.DivScalar(ops.Similarity(text, image, nil, nil), temperature)
+	t2i := ops.Transpose(i2t)
 	loss := func(logits *gorgonia.Node) *gorgonia.Node {
 		return ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Labels: p.Labels, RowIDs: p.RowIDs, ColIDs: p.ColIDs})
 	}

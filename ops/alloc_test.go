@@ -43,6 +43,7 @@ func opCases() []opCase {
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], 1e-5) }},
 		{name: "gelu", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
 		{name: "relu", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
+		{name: "transpose", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Transpose(ns[0]) }},
 		{name: "dropout", inputs: []input{x, key}, wrt: []int{0},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return Dropout(ns[0], DropoutBits(ns[1], 1, rows, d, 0.9), 0.9)
