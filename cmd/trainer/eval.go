@@ -65,6 +65,9 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 	if err != nil {
 		return err
 	}
+	if err := towersOnly(cfg); err != nil {
+		return err
+	}
 	if split == "" {
 		split = cfg.Eval.Split
 	}

@@ -112,9 +112,22 @@ func (r *trainSession) train(ctx context.Context, c train.Config, finished bool)
 		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
 		train.Evaluations(r.evalEvery(), r.validate),
 		train.Logs(t.LogEverySteps, logger),
-		r.progress.Hook(),
+		r.progress.Hook(), r.startHook(),
 		train.Hook{Name: "bad samples", Stage: train.StageLog, After: r.tellBad})
 	return err
+}
+
+// startHook tells once how long it took from the start of the process to the end of
+// the first step.
+func (r *trainSession) startHook() train.Hook {
+	told := false
+	return train.Hook{Name: "start", Stage: train.StageLog, After: func(context.Context, *train.Event) error {
+		if !told {
+			told = true
+			r.progress.Printf("start to the end of the first step: %.2f s", sinceStart().Seconds())
+		}
+		return nil
+	}}
 }
 
 // evalEvery returns the steps between evaluations: 0 with nothing to evaluate on, a

@@ -134,6 +134,9 @@ always the checkpoint's.`,
 
 // trainRun is one session of a training run.
 func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
+	if err := towersOnly(cfg); err != nil {
+		return err
+	}
 	ctx, note := c.Context(), f.output.note(c)
 	dir, from, err := placeRun(&cfg, f.resume, note)
 	if err != nil {
@@ -200,6 +203,15 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		r.from = from.Path
 	}
 	return r.run(ctx, c.OutOrStdout(), f.output.json)
+}
+
+// towersOnly refuses systems whose data is no images and captions.
+func towersOnly(cfg config.Config) error {
+	if cfg.Model.System != "heads" {
+		return nil
+	}
+	return config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "is trained on stored features, which this command does not read",
+		Hint: "use package model in a program of your own, as ExampleHeads in model/heads_example_test.go does; trainer bench measures its step"}}
 }
 
 // newEngine starts the kernels that a configuration asks for.
