@@ -95,9 +95,14 @@ func NewCache(cfg CacheConfig) (*Cache, error) {
 // Image returns the image at path from the cache, or decodes it and keeps it. The
 // image must not be changed. A nil cache only decodes.
 func (c *Cache) Image(path string, maxPixels int) (*transform.Image, error) {
+	return c.image(path, maxPixels, nil)
+}
+
+func (c *Cache) image(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
 	if c == nil {
-		return DecodeFile(path, maxPixels)
+		return decodeFile(path, maxPixels, w)
 	}
+	defer func() { w.lap(StageCache) }()
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: image: %w", err)
@@ -119,7 +124,8 @@ func (c *Cache) Image(path string, maxPixels int) (*transform.Image, error) {
 		c.warn(fmt.Errorf("data: the image cache cannot be read: %w", err))
 	}
 	c.stats.misses.Add(1)
-	if m, err = DecodeFile(path, maxPixels); err != nil {
+	w.lap(StageCache)
+	if m, err = decodeFile(path, maxPixels, w); err != nil {
 		return nil, err
 	}
 	if m, err = c.shrink(m); err != nil {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,8 @@ import (
 // system's page cache serves both alike.
 
 // cacheVersion changes when the pixels that decoding gives or the layout change.
-const cacheVersion = "geoalign image cache 1"
+// The decoders are those of the Go release, so it counts too.
+var cacheVersion = "geoalign image cache 1 " + runtime.Version()
 
 const (
 	cacheMagic  = "GEOAIMG1"

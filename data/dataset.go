@@ -79,6 +79,10 @@ func (f *Files) Image(i int) (*transform.Image, error) {
 	return f.cache.Image(f.items[i].Path, f.maxPixels)
 }
 
+func (f *Files) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+	return f.cache.image(f.items[i].Path, f.maxPixels, w)
+}
+
 // UseCache makes f keep its decoded images in c (nil: nowhere). It must be called
 // before f is in use. With CacheConfig.Size the images of f are the shrunk ones,
 // which is for training: evaluation should see the files.

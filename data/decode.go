@@ -26,6 +26,10 @@ var ErrTooLarge = errors.New("more pixels than allowed")
 // over white. The orientation tag of EXIF is not applied, as in the reference.
 // Damaged files are errors, never panics.
 func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
+	return decode(b, maxPixels, nil)
+}
+
+func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err error) {
 	if maxPixels <= 0 {
 		maxPixels = DefaultMaxPixels
 	}
@@ -56,16 +60,24 @@ func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
 		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", format, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
 	}
-	return fromImage(img, format == "webp"), nil
+	w.lap(StageDecode)
+	m = fromImage(img, format == "webp")
+	w.lap(StageColour)
+	return m, nil
 }
 
 // DecodeFile is Decode of a file; its errors name the file.
 func DecodeFile(path string, maxPixels int) (*transform.Image, error) {
+	return decodeFile(path, maxPixels, nil)
+}
+
+func decodeFile(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
 	b, err := os.ReadFile(path)
+	w.lap(StageRead)
 	if err != nil {
 		return nil, fmt.Errorf("data: image: %w", err)
 	}
-	m, err := Decode(b, maxPixels)
+	m, err := decode(b, maxPixels, w)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -44,6 +44,12 @@ func (s *SceneStream) EpochSamples() int { return s.epoch }
 
 // Sample draws scene c, in a phrasing and with an augmentation of its own.
 func (s *SceneStream) Sample(c uint64, dst []float32) (string, int64, error) {
+	return s.SampleTimed(c, dst, nil)
+}
+
+// SampleTimed is Sample and adds to w, if not nil, what each stage took.
+func (s *SceneStream) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
+	w.start()
 	scene := s.world.Train(c)
 	img := s.pool.Get().(*transform.Image)
 	defer s.pool.Put(img)
@@ -51,11 +57,16 @@ func (s *SceneStream) Sample(c uint64, dst []float32) (string, int64, error) {
 		return "", 0, fmt.Errorf("data: a scene of %d pixels a side has %d values (got room for %d)", img.W, len(img.Pix), len(dst))
 	}
 	scene.RenderRGB(img.Pix, img.W)
+	w.lap(StageDraw)
+	w.saw(img)
 	if s.plain {
 		transform.Normalize(img, dst)
-	} else if err := s.cfg.Transform.Apply(img, rng.New(s.cfg.Seed, rng.Augment, c), dst); err != nil {
+		w.lap(StageNormalize)
+	} else if err := s.cfg.Transform.ApplyTimed(img, rng.New(s.cfg.Seed, rng.Augment, c), dst, w.transform()); err != nil {
 		return "", 0, err
 	}
+	w.start()
+	defer w.lap(StageText)
 	caption := CleanCaption(scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
 	return caption, int64(scene.Key()), nil // keys have 48 bits
 }

@@ -95,6 +95,12 @@ func (t *Train) DenseID(imageID int64) int32 { return t.dense[imageID] }
 // and its image augmented by the generators (seed, caption, c) and (seed,
 // augment, c).
 func (t *Train) Sample(c uint64, dst []float32) (string, int64, error) {
+	return t.SampleTimed(c, dst, nil)
+}
+
+// SampleTimed is Sample and adds to w, if not nil, what each stage took.
+func (t *Train) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
+	w.start()
 	k := t.perm(c / uint64(t.n))[c%uint64(t.n)]
 	i, j := int(k), -1
 	if t.cfg.Pairs {
@@ -114,13 +120,16 @@ func (t *Train) Sample(c uint64, dst []float32) (string, int64, error) {
 	if caption == "" {
 		return "", 0, fmt.Errorf("data: %s: caption %d is empty", t.ds.Name(i), j)
 	}
-	img, err := t.ds.Image(i)
+	w.lap(StageText)
+	img, err := imageOf(t.ds, i, w)
 	if err != nil {
 		return "", 0, err
 	}
-	if err := t.cfg.Transform.Apply(img, rng.New(t.cfg.Seed, rng.Augment, c), dst); err != nil {
+	w.saw(img)
+	if err := t.cfg.Transform.ApplyTimed(img, rng.New(t.cfg.Seed, rng.Augment, c), dst, w.transform()); err != nil {
 		return "", 0, fmt.Errorf("%s: %w", t.ds.Name(i), err)
 	}
+	w.start()
 	return caption, t.ds.ImageID(i), nil
 }
 
@@ -161,6 +170,10 @@ type overfit struct {
 
 func (o overfit) Sample(c uint64, dst []float32) (string, int64, error) {
 	return o.Stream.Sample(c%o.n, dst)
+}
+
+func (o overfit) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
+	return sampleTimed(o.Stream, c%o.n, dst, w)
 }
 
 func (o overfit) EpochSamples() int { return int(o.n) }

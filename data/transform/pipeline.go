@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/geoalign/geoalign/data/internal/pixel"
 )
@@ -42,8 +43,27 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // Apply writes the augmented, normalised image to dst, planar (3, Size, Size).
 // img is not changed. The result depends on img, t and the state of r only.
 func (t Train) Apply(img *Image, r *rand.Rand, dst []float32) error {
+	return t.ApplyTimed(img, r, dst, nil)
+}
+
+// Times is where the time of a pipeline goes.
+type Times struct {
+	Resize, Augment, Normalize time.Duration
+}
+
+// ApplyTimed is Apply and adds to times, if not nil, what each part took.
+func (t Train) ApplyTimed(img *Image, r *rand.Rand, dst []float32, times *Times) error {
 	if err := ready(img, t.Size, dst); err != nil {
 		return err
+	}
+	var begin time.Time
+	if times != nil {
+		begin = time.Now()
+	}
+	lap := func(d *time.Duration) {
+		now := time.Now()
+		*d += now.Sub(begin)
+		begin = now
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -52,8 +72,17 @@ func (t Train) Apply(img *Image, r *rand.Rand, dst []float32) error {
 		box = RandomCrop(r, img.W, img.H, t.ScaleMin)
 	}
 	s.resize(&s.a, img, box, t.Size, t.Size, t.Flip && r.Float64() < 0.5)
+	if times != nil {
+		lap(&times.Resize)
+	}
 	out, _ := randAugment(r, &s.a, &s.b, t.Ops, t.Level)
+	if times != nil {
+		lap(&times.Augment)
+	}
 	Normalize(out, dst)
+	if times != nil {
+		lap(&times.Normalize)
+	}
 	return nil
 }
 

@@ -1,0 +1,105 @@
+package data
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+type wordCount struct{}
+
+func (wordCount) Encode(text string, maxTokens int) []int32 { return make([]int32, 1) }
+
+func TestMeasureStages(t *testing.T) {
+	paths := cachePhotos(t)
+	var items []File
+	for i, p := range paths {
+		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo"}})
+	}
+	items = append(items, File{Path: "/nowhere.jpg", ID: 99, Captions: []string{"nothing"}})
+	tr := TrainConfig{Seed: 3, Transform: transform.Train{Size: 64, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}}
+	ds := NewFiles(items, Options{})
+	files, err := NewTrain(ds, tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world, err := scenes.New(scenes.Config{MinObjects: 1, MaxObjects: 4, Size: 64, ValSamples: 5, TestSamples: 5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := NewSceneStream(world, 100, tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := Overfit(files, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromFile := []Stage{StageRead, StageDecode, StageColour, StageResize, StageNormalize, StageText}
+	for _, c := range []struct {
+		name   string
+		stream Stream
+		want   []Stage
+	}{
+		{"files", files, fromFile},
+		{"overfit", few, fromFile},
+		{"scenes", drawn, []Stage{StageDraw, StageResize, StageNormalize, StageText}},
+		{"untimed", struct{ Stream }{files}, []Stage{StageRead}},
+	} {
+		begin := time.Now()
+		w, bad := MeasureStages(c.stream, wordCount{}, 64, 8, 0, 30*time.Millisecond)
+		took := time.Since(begin)
+		if w.Samples == 0 || w.Total() > took || w.Total() < took/4 {
+			t.Errorf("%s: %d samples, %v of %v in stages", c.name, w.Samples, w.Total(), took)
+		}
+		for _, s := range c.want {
+			if w.Time(s) <= 0 {
+				t.Errorf("%s: no time in %v", c.name, s)
+			}
+		}
+		if hidden := w.Time(StageCache) + w.Time(StageDraw); !slices.Contains(c.want, StageDraw) && hidden != 0 {
+			t.Errorf("%s: %v in stages that it does not have", c.name, hidden)
+		}
+		if c.name == "files" && bad == 0 {
+			t.Errorf("%s: the missing image is not counted", c.name)
+		}
+	}
+	cache, err := NewCache(CacheConfig{Kind: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds.UseCache(cache)
+	if w, _ := MeasureStages(files, wordCount{}, 64, 8, 0, 5*time.Millisecond); w.Time(StageCache) <= 0 {
+		t.Error("no time in the cache")
+	}
+}
+
+// Timing must not change the samples.
+func TestTimedSamplesAreTheSame(t *testing.T) {
+	var items []File
+	for i, p := range cachePhotos(t) {
+		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo", "a picture"}})
+	}
+	s, err := NewTrain(NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := make([]float32, 3*32*32), make([]float32, 3*32*32)
+	var w Stopwatch
+	for c := range uint64(20) {
+		ca, ia, err := s.Sample(c, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cb, ib, err := s.SampleTimed(c, b, &w)
+		if err != nil || ca != cb || ia != ib || !slices.Equal(a, b) {
+			t.Fatalf("sample %d differs (%v)", c, err)
+		}
+	}
+	if w.Samples != 20 || w.Pixels == 0 {
+		t.Errorf("%d samples, %d pixels", w.Samples, w.Pixels)
+	}
+}
