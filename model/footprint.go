@@ -87,8 +87,12 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("model: training takes at least %s of memory (%s) and this machine has %s: lower train.batch_size, the image size, queue.size or the width and depth of the towers",
-		gigabytes(e.Need.Total()), e.Need, gigabytes(e.Limit))
+	hint := "lower queue.size or the width and depth of the model"
+	if e.Need.Buffers > 0 {
+		hint = "lower train.batch_size or the width and depth of the model, or, with towers, the image size, or set compute.recompute = true"
+	}
+	return fmt.Sprintf("model: training takes at least %s of memory (%s) and this machine has %s: %s",
+		gigabytes(e.Need.Total()), e.Need, gigabytes(e.Limit), hint)
 }
 
 // totalMemory is what the machine has, 0 if that is not known. Tests replace it.

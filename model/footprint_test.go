@@ -57,7 +57,7 @@ func TestTooLarge(t *testing.T) {
 			if !errors.As(err, &full) || full.Limit != c.limit || full.Need.Total() <= c.limit || full.Need.Buffers > 0 != c.buffers {
 				t.Fatalf("got %v", err)
 			}
-			if !strings.Contains(err.Error(), "this machine has") || !strings.Contains(err.Error(), "lower train.batch_size") {
+			if !strings.Contains(err.Error(), "this machine has") || !strings.Contains(err.Error(), ": lower ") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -22,6 +22,9 @@ type benchFlags struct {
 	vary          []string
 }
 
+// peakTime is how long a matrix product is repeated for the peak. Tests shorten it.
+var peakTime = time.Second
+
 func newBenchCommand() *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
@@ -91,7 +94,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	defer bar.done()
-	o := benchOptions{steps: f.steps, warmup: f.warmup, peak: time.Second, progress: bar.show}
+	o := benchOptions{steps: f.steps, warmup: f.warmup, peak: peakTime, progress: bar.show}
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
 		o.peak /= 4

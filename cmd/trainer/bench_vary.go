@@ -121,7 +121,7 @@ func costTables(ctx context.Context, list []axis, load func(sets ...string) (con
 		for _, v := range a.values {
 			cfg, err := load(a.sets(base, v)...)
 			if err != nil {
-				return nil, err
+				return nil, blame(err, a.name+"="+v)
 			}
 			configs[i] = append(configs[i], cfg)
 		}
@@ -136,13 +136,24 @@ func costTables(ctx context.Context, list []axis, load func(sets ...string) (con
 			if err := row.measure(ctx, cfg, each); err != nil {
 				return tables, err
 			}
-			if first := tables[i].first(); first != nil && row.Result != nil {
-				row.Speed = row.Result.Samples / first.Samples
-			}
 			tables[i].Rows = append(tables[i].Rows, row)
+			if row.Result != nil {
+				tables[i].Rows[k].Speed = row.Result.Samples / tables[i].first().Samples
+			}
 		}
 	}
 	return tables, nil
+}
+
+// blame says which value of an axis the problems of a configuration come from.
+func blame(err error, value string) error {
+	var list config.Errors
+	if errors.As(err, &list) {
+		for _, e := range list {
+			e.Where = "--vary " + value
+		}
+	}
+	return err
 }
 
 // measure fills the row. A model that the machine cannot hold is a result too.
@@ -177,10 +188,10 @@ func (t costTable) first() *benchmark {
 // print writes the table for a person.
 func (t costTable) print(w io.Writer) {
 	if f := t.first(); f != nil {
-		fmt.Fprintf(w, "%s, %s by batch %d and the other values of the configuration\n\n", f.Config, t.Vary, f.Batch)
+		fmt.Fprintf(w, "%s: what a step costs by %s, %s\n\n", f.Config, t.Vary, f.Engine)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "%s\tstep ms\tsamples/s\tto first\tGFLOP\tGFLOP/s\tof peak\tpeak MB\tplanned MB\t\n", t.Vary)
+	fmt.Fprintf(tw, "%s\tstep ms\tsamples/s\tspeed-up\tGFLOP\tGFLOP/s\tof peak\tpeak MB\tplanned MB\t\n", t.Vary)
 	for _, r := range t.Rows {
 		b := r.Result
 		if b == nil {

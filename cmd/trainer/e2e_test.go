@@ -315,19 +315,6 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-func TestBench(t *testing.T) {
-	fails(t, exitUsage, []string{"bench", "--config", tiny, "--steps", "0"}, "--steps must be > 0")
-	if testing.Short() {
-		t.Skip("measures the speed of matrix products for some seconds")
-	}
-	stdout, _ := must(t, exitDone, "bench", "--config", tiny, "--steps", "2", "--warmup", "1")
-	contains(t, stdout, "samples per second", "GEMM peak", "share of the peak", "allocations per step", "optimizer")
-	stdout, _ = must(t, exitDone, "bench", "--config", tiny, "--steps", "2", "--warmup", "0", "--json")
-	if m := parseJSON(t, stdout); m["samples_per_second"].(float64) <= 0 || m["gflops"].(float64) <= 0 || m["gemm_peak_gflops"].(float64) <= 0 {
-		t.Errorf("%s", stdout)
-	}
-}
-
 // interrupted runs a command line and cancels it once metrics.jsonl in dir has a
 // row of step, or a later one.
 func interrupted(t *testing.T, dir string, step int, args ...string) int {
