@@ -1,0 +1,59 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// TestBF16 runs the golden step with products in bfloat16: losses within 1 % of float32,
+// gradients of nearly the same direction, and not the same numbers. A bfloat16 number
+// has 8 bits, so operands are off by up to 0.4 %.
+func TestBF16(t *testing.T) {
+	full, b, g := loadGolden(t, "pair")
+	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	half, err := NewALBEF(full.cfg, tinyVocab, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(half.params.values, full.params.values)
+	copy(half.params.momentum, full.params.momentum)
+	copy(half.queue.Image, full.queue.Image)
+	copy(half.queue.Text, full.queue.Text)
+	half.queue.Filled, half.queue.Pointer = full.queue.Filled, full.queue.Pointer
+	run := func(m *ALBEF) *Result {
+		tg := m.train
+		if err := tg.load(m, b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+			t.Fatal(err)
+		}
+		copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
+		copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
+		if err := tg.machine.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := tg.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	want, got := *run(full), *run(half)
+	if d := math.Abs(got.Loss/want.Loss - 1); !(d < 0.01) || d == 0 {
+		t.Errorf("loss %v, float32 %v", got.Loss, want.Loss)
+	}
+	var ab, aa, bb float64
+	for i, x := range full.params.grads {
+		y := half.params.grads[i]
+		ab, aa, bb = ab+float64(x)*float64(y), aa+float64(x)*float64(x), bb+float64(y)*float64(y)
+	}
+	cosine := ab / math.Sqrt(aa*bb)
+	t.Logf("loss %.5f, float32 %.5f; cosine of the gradients %.6f", got.Loss, want.Loss, cosine)
+	if !(cosine > 0.999) {
+		t.Errorf("cosine of the gradients %v", cosine)
+	}
+}
