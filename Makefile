@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build quickstart test lint ci
+.PHONY: help deps build quickstart bench tables test lint ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -17,6 +17,19 @@ build: ## build bin/trainer
 
 quickstart: deps build ## train and evaluate the shipped model on built-in data, in minutes
 	bin/trainer train --config configs/quickstart.toml --resume never
+
+bench: deps build ## measure a training step of each model in configs/bench; BENCH='--set compute.precision=bf16' adds flags
+	@set -e; for c in albef-small clip-small heads; do bin/trainer bench --config configs/bench/$$c.toml $(BENCH); echo; done
+	bin/trainer bench --config configs/bench/albef-base.toml --steps 2 --warmup 1 $(BENCH)
+
+tables: deps build ## measure what a step costs as batch, tokens, depth, queue, vocabulary and threads grow, in minutes
+	bin/trainer bench --config configs/bench/albef-small.toml --steps 2 --warmup 1 --vary batch=8,16,32 --vary tokens=15,30,60 \
+		--vary depth=2,4,6 --vary image=64,128,192 --vary queue=1024,16384,65536 --vary vocabulary=1000,10000,30522 \
+		--vary threads=1,2 --vary precision=fp32,bf16 $(BENCH)
+	@echo
+	bin/trainer bench --config configs/bench/clip-small.toml --steps 2 --warmup 1 --vary batch=32,64,128 $(BENCH)
+	@echo
+	bin/trainer bench --config configs/bench/heads.toml --steps 2 --warmup 1 --vary batch=500,1000,2000 --vary hidden=2000,4000,8000 $(BENCH)
 
 test: deps ## run all tests
 	CGO_ENABLED=0 $(GO) test -timeout 15m ./...

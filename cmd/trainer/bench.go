@@ -32,8 +32,8 @@ func newBenchCommand() *cobra.Command {
 		Short: "Measure a training step: samples per second, GFLOP/s, memory, time per phase and op",
 		Long: `bench trains on random data for some steps and says where the time goes: samples per
 second, floating-point operations in matrix products per second, their share of the
-speed of a large matrix product in the same precision measured right before and after
-(the peak), memory, and the time of every phase and kind of op. The queue is full and
+speed of a large matrix product in the same precision measured before and after (the
+peak), memory, and the time of every phase and kind of op. The queue is full and
 distillation is at its full weight, as in the middle of a run.
 
 With --save the result is kept, and --compare sets a later one beside it: every number
