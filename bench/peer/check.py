@@ -4,6 +4,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 
 import albef
 import clip
@@ -57,17 +58,43 @@ class Report:
         return diff
 
 
-def golden(path, layout, compiled, report):
-    """Compares loss parts, features and gradients with a golden step of ALBEF."""
-    from safetensors.torch import load_file
-
-    g = load_file(path)
-    m = albef.ALBEF(golden_settings(g), layout)
+def golden_weights(m, g):
     with torch.no_grad():
         for name, p in m.named_parameters():
             p.copy_(g[("momentum/" if name.startswith("teacher.") else "param/") + golden_name(name)])
-        m.image_queue.copy_(g["input/image_queue"])
-        m.text_queue.copy_(g["input/text_queue"])
+
+
+def against(path, m, g, values, report):
+    """Compares values and gradients with those that a golden file expects."""
+    worst = {k: report.compare(k, got, g["expect/" + k]) for k, got in values.items()}
+    worst["gradients"] = max(
+        report.compare(name, p.grad, g["grad/" + golden_name(name)]) for name, p in m.named_parameters() if p.requires_grad
+    )
+    print(f"{path}, layout {m.layout}: " + ", ".join(f"{k} {v:.1e}" for k, v in worst.items()))
+
+
+def golden_heads(path, report):
+    """Compares loss and gradients with the golden step of tools/goldens/heads.py."""
+    g = load_file(path)
+    h, image, text = *g["param/image_head/fc1/weight"].shape, g["param/text_head/fc1/weight"].shape[1]
+    m = heads.Heads(settings.overlay(settings.DEFAULTS, {
+        "model": {"head": {"dim": len(g["param/image_head/fc2/weight"])},
+                  "heads": {"in_image": image, "in_text": text, "hidden": h, "dropout": 0.0}},
+        "objective": {"itc": {"in_batch_weight": 2.0}},  # WEIGHT there
+    }))
+    golden_weights(m, g)
+    loss, parts = m(images=g["input/image"], texts=g["input/text"])
+    loss.backward()
+    against(path, m, g, {"loss": loss, **parts}, report)
+
+
+def golden(path, layout, compiled, report):
+    """Compares loss parts, features and gradients with a golden step of ALBEF."""
+    g = load_file(path)
+    m = albef.ALBEF(golden_settings(g), layout)
+    golden_weights(m, g)
+    m.image_queue.copy_(g["input/image_queue"])
+    m.text_queue.copy_(g["input/text_queue"])
     if compiled:
         towers.compile_layers(m)
     ints = lambda k: g["input/" + k].long()
@@ -78,11 +105,7 @@ def golden(path, layout, compiled, report):
         noise=torch.stack([g["input/noise_i2t"], g["input/noise_t2i"]]), filled=5,
     )
     loss.backward()
-    worst = {k: report.compare(k, got, g["expect/" + k]) for k, got in {"loss": loss, **parts, "image_m": fim, "text_m": ftm}.items()}
-    worst["gradients"] = max(
-        report.compare(name, p.grad, g["grad/" + golden_name(name)]) for name, p in m.named_parameters() if p.requires_grad
-    )
-    print(f"{path}, layout {layout}: " + ", ".join(f"{k} {v:.1e}" for k, v in worst.items()))
+    against(path, m, g, {"loss": loss, **parts, "image_m": fim, "text_m": ftm}, report)
 
 
 SMALL = {
@@ -200,7 +223,7 @@ def plain_clip(p, c, batch):
 
 def plain_heads(p, c, batch):
     """The heads from their parameters by name, in float64."""
-    out = [dense(gelu(dense(batch[k].double(), p, h + ".fc1")), p, h + ".fc2") for k, h in (("images", "image"), ("texts", "text"))]
+    out = [dense(gelu(dense(batch[k].double(), p, h + ".fc1")), p, h + ".fc2") for k, h in (("images", "image_head"), ("texts", "text_head"))]
     return plain_contrast(*out, p["temperature"])
 
 
@@ -242,10 +265,13 @@ def bfloat16(name, make, layout, report, limit=5e-3):
 
 
 def run(folder, compiled):
-    """All checks; 1 if one failed."""
+    """All checks, or with compiled layers the golden steps of ALBEF; 1 if one failed."""
     report = Report()
     for layout in albef.ALBEF.layouts:
         golden(f"{folder}/albef_pair.safetensors", layout, compiled, report)
+    if compiled:
+        return int(report.failed)
+    golden_heads(f"{folder}/heads_pair.safetensors", report)
     dual = {"model__text__fusion_layers": 0, "queue__size": 0, "objective__itc__in_batch_weight": 1.0}
     models = {
         "albef": lambda layout: albef.ALBEF(small(), layout),

@@ -20,7 +20,7 @@ class CLIP(nn.Module):
         m = c["model"]
         if m["text"]["fusion_layers"] or c["queue"]["size"]:
             raise SystemExit("a dual encoder has no fusion layers and no queue here: set model.text.fusion_layers and queue.size to 0")
-        self.pruned, self.settings = layout == "pruned", c
+        self.layout, self.pruned, self.settings = layout, layout == "pruned", c
         self.weight = c["objective"]["itc"]["in_batch_weight"]
         self.image, self.text = vit_of(c), bert_of(c, c["data"]["vocab_size"], mlm=False)
         self.image_proj = nn.Linear(m["image"]["width"], m["head"]["dim"])

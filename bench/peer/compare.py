@@ -25,6 +25,7 @@ PEERS = {
     "eager": [],
     "pruned": ["--layout", "pruned"],
     "published": ["--layout", "reference", "--dropout", "native", "--attention", "fused", "--malloc", "default"],
+    "onednn": ["--gemm", "onednn"],
     "compiled": ["--compile"],
 }
 ABOUT = {
@@ -32,6 +33,7 @@ ABOUT = {
     "eager": "PyTorch eager, tuned by hand: the whole step, as a PyTorch user would write it for speed",
     "pruned": "as eager, without the work that no loss reads, which geoalign leaves out as well",
     "published": "PyTorch eager in the passes of the published code, torch's dropout, attention and malloc as they come",
+    "onednn": "as eager, 32-bit matrix products by oneDNN instead of MKL",
     "compiled": "as eager, layers through torch.compile",
 }
 # Of the shipped files: steps, steps before that, and what a step of the peer takes in
@@ -98,6 +100,8 @@ class Bench:
                 a.trainer, "bench", *common, "--json", "--quiet",
                 "--set", f"compute.threads={a.threads}", "--set", f"compute.precision={precision}"]
             for k in self.peers:
+                if k == "onednn" and precision != "fp32":
+                    continue  # where oneDNN multiplies anyway
                 self.commands[precision, k] = [
                     sys.executable, str(HERE / "peer.py"), *common, "--threads", str(a.threads), "--precision", precision, *PEERS[k]]
         self.runs = {key: {} for key in self.commands}  # key -> round -> result

@@ -9,7 +9,7 @@ from torch import nn
 from losses import in_batch
 from towers import drop, init, unit
 
-ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "tanh": torch.tanh}
+ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu}
 
 
 class MLP(nn.Module):
@@ -32,9 +32,9 @@ class Heads(nn.Module):
     def __init__(self, c, layout="merged"):
         super().__init__()
         h, dim = c["model"]["heads"], c["model"]["head"]["dim"]
-        self.settings, self.weight = c, c["objective"]["itc"]["in_batch_weight"]
-        self.image = MLP(h["in_image"], h["hidden"], dim, h["dropout"], h["activation"])
-        self.text = MLP(h["in_text"], h["hidden"], dim, h["dropout"], h["activation"])
+        self.layout, self.settings, self.weight = layout, c, c["objective"]["itc"]["in_batch_weight"]
+        self.image_head = MLP(h["in_image"], h["hidden"], dim, h["dropout"], h["activation"])
+        self.text_head = MLP(h["in_text"], h["hidden"], dim, h["dropout"], h["activation"])
         self.temperature = nn.Parameter(torch.tensor(float(c["objective"]["itc"]["temperature"])))
         init(self)
         with torch.no_grad():
@@ -45,7 +45,7 @@ class Heads(nn.Module):
         return {"images": torch.randn(b, h["in_image"]), "texts": torch.randn(b, h["in_text"])}
 
     def forward(self, images, texts):
-        loss = in_batch(unit(self.image(images)), unit(self.text(texts)), self.temperature)
+        loss = in_batch(unit(self.image_head(images)), unit(self.text_head(texts)), self.temperature)
         return self.weight * loss, {"itc_in_batch": loss}
 
     def after_update(self, out):

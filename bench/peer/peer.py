@@ -19,7 +19,6 @@ import torch
 
 sys.dont_write_bytecode = True
 import albef  # noqa: E402, the files beside this one
-import check  # noqa: E402
 import clip  # noqa: E402
 import heads  # noqa: E402
 import settings  # noqa: E402
@@ -84,7 +83,7 @@ def bench(c, a):
     median = statistics.median(times)
     return {
         "torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads(),
-        "precision": a.precision, "layout": a.layout, "dropout": a.dropout, "malloc": a.malloc, "compiled": a.compile, "batch": b,
+        "precision": a.precision, "layout": a.layout, "dropout": a.dropout, "attention": a.attention, "gemm": a.gemm, "malloc": a.malloc, "compiled": a.compile, "batch": b,
         "parameters": sum(p.numel() for p in m.parameters() if p.requires_grad), "steps": a.steps, "loss": loss,
         "step_ms": 1e3 * median, "samples_per_second": b / median, "warmup_s": warmup,
         "gemm_gflops": gemm_speed(torch.bfloat16 if a.precision == "bf16" else torch.float32),
@@ -115,6 +114,19 @@ def keep_memory():
         libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
+def products_by_onednn():
+    """Sends 32-bit matrix products to oneDNN, which torch leaves to MKL otherwise.
+
+    The setting permits bf16 inside of a product. Without AMX oneDNN computes in 32 bits
+    all the same; where it does not, this is refused.
+    """
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    a, w = torch.randn(512, 768), torch.randn(768, 512)
+    want = a.double() @ w.double()
+    if ((a @ w - want).abs().max() / want.abs().max()).item() > 1e-5:
+        sys.exit("--gemm onednn: on this processor it would compute in bf16")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--config", default="configs/bench/albef-small.toml")
@@ -126,6 +138,7 @@ def main():
     p.add_argument("--layout", choices=albef.ALBEF.layouts, default="merged", help="passes, see albef.ALBEF and clip.CLIP")
     p.add_argument("--dropout", choices=["bits", "native"], default="bits", help="own dropout or torch's, see towers.drop")
     p.add_argument("--attention", choices=["fastest", "fused"], default="fastest", help="see towers.attend")
+    p.add_argument("--gemm", choices=["default", "onednn"], default="default", help="what multiplies in fp32, see products_by_onednn")
     p.add_argument("--malloc", choices=["keep", "default"], default="keep", help="whether freed memory stays in the process")
     p.add_argument("--between", choices=["fp32", "bf16"], default="bf16", help="with bf16: type of what flows between layers")
     p.add_argument("--compile", action="store_true", help="torch.compile of the layers (with torch's dropout)")
@@ -137,9 +150,13 @@ def main():
         a.dropout = "native"  # which inductor makes its own of
     towers.DROPOUT, towers.ATTENTION = a.dropout, a.attention
     if a.check:
+        import check  # which needs safetensors
+
         sys.exit(check.run(a.check, a.compile))
     if a.precision == "bf16" and a.between == "bf16":
         towers.DTYPE = torch.bfloat16
+    if a.gemm == "onednn":
+        products_by_onednn()
     if a.malloc == "keep":
         keep_memory()
     print(json.dumps(bench(settings.load(a.config, a.set), a)))
