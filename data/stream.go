@@ -88,6 +88,9 @@ func has(m map[int64]int32, k int64) bool { _, ok := m[k]; return ok }
 // EpochSamples is the number of images, or of pairs with TrainConfig.Pairs.
 func (t *Train) EpochSamples() int { return t.n }
 
+// NumImages is the number of images of the data set.
+func (t *Train) NumImages() int { return t.ds.Len() }
+
 // DenseID numbers the image ids in the order of the data set.
 func (t *Train) DenseID(imageID int64) int32 { return t.dense[imageID] }
 

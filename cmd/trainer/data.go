@@ -16,7 +16,9 @@ func newDataCommand() *cobra.Command {
 	return groupCommand("data", "Look at the data of a run before training on it",
 		`  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml
-  trainer data preview --config configs/quickstart.toml --out sheet.png`,
+  trainer data preview --config configs/quickstart.toml --out sheet.png
+  trainer data bench --config my.toml --steps 10`,
+		newDataBenchCommand(),
 		newCheckCommand(),
 		newPreviewCommand(),
 		newStatsCommand(),

@@ -71,6 +71,13 @@ func openSplit(cfg config.Config, split string) (data.Dataset, error) {
 // every (image, caption) pair is a sample, as in retrieval fine-tuning; else every
 // image is, with one of its captions drawn at each access.
 func openStream(cfg config.Config, pairs bool) (data.Stream, error) {
+	s, _, err := openStreamCached(cfg, pairs)
+	return s, err
+}
+
+// openStreamCached is openStream and also returns the cache of the images, nil
+// for none.
+func openStreamCached(cfg config.Config, pairs bool) (data.Stream, *data.Cache, error) {
 	d := cfg.Data
 	train := data.TrainConfig{
 		Seed:     cfg.Run.Seed,
@@ -87,20 +94,22 @@ func openStream(cfg config.Config, pairs bool) (data.Stream, error) {
 	if d.Kind == "scenes" {
 		w, err := openWorld(cfg)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return data.NewSceneStream(w, d.Scenes.EpochSamples, train)
+		s, err := data.NewSceneStream(w, d.Scenes.EpochSamples, train)
+		return s, nil, err
 	}
 	ds, err := openFiles(cfg, "train")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cache, err := openCache(cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ds.UseCache(cache)
-	return data.NewTrain(ds, train)
+	s, err := data.NewTrain(ds, train)
+	return s, cache, err
 }
 
 // openCache returns the cache of decoded training images, nil for none.
