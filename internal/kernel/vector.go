@@ -130,22 +130,14 @@ func AddRows(dst []float32, bias []float32) {
 	}
 }
 
-// rowBlock is how many rows SumRows adds up before it adds them to dst, so that
-// rounding errors grow with rows/rowBlock + rowBlock instead of rows.
-const rowBlock = 64
-
-// SumRows adds to dst the column sums of x, which is rows x len(dst).
+// SumRows adds to dst the column sums of x, which is rows x len(dst). Memory is read
+// from end to end, a row at a time, so rounding errors grow with the number of rows:
+// sum many in blocks.
 func SumRows(dst, x []float32) {
 	n := len(dst)
 	checkRows(x, n)
-	for len(x) > 0 {
-		block := x[:min(len(x), rowBlock*n)]
-		if hasAVX2FMA {
-			sumRowsVec(unsafe.SliceData(dst), unsafe.SliceData(block), len(block)/n, n)
-		} else {
-			plainSumRows(dst, block)
-		}
-		x = x[len(block):]
+	for ; len(x) > 0; x = x[n:] {
+		Add(dst, dst, x[:n])
 	}
 }
 

@@ -107,6 +107,11 @@ func biasGELUVec(x *float32, dst *float32, bias *float32, n int)
 //go:noescape
 func geluGradVec(dst *float32, x *float32, dy *float32, n int)
 
+// momentsVec returns the sums of x - shift and of its square.
+//
+//go:noescape
+func momentsVec(x *float32, n int, shift float32) (s float32, q float32)
+
 // sumSqDevVec returns the sum of (x - mean)^2.
 //
 //go:noescape
@@ -151,11 +156,6 @@ func adamwVec(p *float32, m *float32, v *float32, grad *float32, n int, scalars 
 //
 //go:noescape
 func adamwEMAVec(p *float32, m *float32, v *float32, grad *float32, twin *float32, n int, scalars *float32, w float32)
-
-// sumRowsVec adds to dst the column sums of x, rows x n; rows must be positive.
-//
-//go:noescape
-func sumRowsVec(dst *float32, x *float32, rows int, n int)
 
 // dropoutBitsVec fills dst with bits that are one where 16 random bits are at most last; needs AVX-512.
 //

@@ -991,115 +991,70 @@ end10:
 	RET
 
 // func sumVec(x *float32, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, SSE2
+// Requires: AVX, FMA3, SSE2
 TEXT ·sumVec(SB), NOSPLIT, $0-24
-	CMPB   ·hasAVX512+0(SB), $0x00
-	JE     narrow
-	MOVQ   x+0(FP), AX
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   n+8(FP), CX
-	XORQ   DX, DX
+	MOVQ      x+0(FP), AX
+	VXORPS    Y0, Y0, Y0
+	VXORPS    Y1, Y1, Y1
+	VXORPS    Y2, Y2, Y2
+	VXORPS    Y3, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VXORPS    Y5, Y5, Y5
+	VXORPS    Y6, Y6, Y6
+	VXORPS    Y7, Y7, Y7
+	VCVTPS2PD vec3f800000<>+0(SB), Y8
+	MOVQ      n+8(FP), CX
+	XORQ      DX, DX
 
 loop1:
-	CMPQ      CX, $0x20
-	JL        end2
-	VCVTPS2PD (AX)(DX*4), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(AX)(DX*4), Z4
-	VADDPD    Z4, Z1, Z1
-	VCVTPS2PD 64(AX)(DX*4), Z4
-	VADDPD    Z4, Z2, Z2
-	VCVTPS2PD 96(AX)(DX*4), Z4
-	VADDPD    Z4, Z3, Z3
-	ADDQ      $0x20, DX
-	SUBQ      $0x20, CX
-	JMP       loop1
+	CMPQ        CX, $0x20
+	JL          end2
+	VCVTPS2PD   (AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y0
+	VCVTPS2PD   16(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y1
+	VCVTPS2PD   32(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y2
+	VCVTPS2PD   48(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y3
+	VCVTPS2PD   64(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y4
+	VCVTPS2PD   80(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y5
+	VCVTPS2PD   96(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y6
+	VCVTPS2PD   112(AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y7
+	ADDQ        $0x20, DX
+	SUBQ        $0x20, CX
+	JMP         loop1
 
 end2:
 loop3:
-	CMPQ      CX, $0x08
-	JL        end4
-	VCVTPS2PD (AX)(DX*4), Z4
-	VADDPD    Z4, Z0, Z0
-	ADDQ      $0x08, DX
-	SUBQ      $0x08, CX
-	JMP       loop3
+	CMPQ        CX, $0x04
+	JL          end4
+	VCVTPS2PD   (AX)(DX*4), Y9
+	VFMADD231PD Y9, Y8, Y0
+	ADDQ        $0x04, DX
+	SUBQ        $0x04, CX
+	JMP         loop3
 
 end4:
-	TESTQ     CX, CX
-	JE        end5
-	LEAQ      vecMasks<>+0(SB), BX
-	MOVQ      $0x00000010, SI
-	SUBQ      CX, SI
-	VMOVUPS   (BX)(SI*4), Y4
-	VPMOVD2M  Y4, K1
-	VMOVUPS.Z (AX)(DX*4), K1, Y4
-	VCVTPS2PD Y4, Z4
-	VADDPD    Z4, Z0, Z0
+	TESTQ       CX, CX
+	JE          end5
+	LEAQ        vecMasks<>+0(SB), BX
+	MOVQ        $0x00000010, SI
+	SUBQ        CX, SI
+	VMOVUPS     (BX)(SI*4), X9
+	VMASKMOVPS  (AX)(DX*4), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMADD231PD Y9, Y8, Y0
 
 end5:
-	VADDPD        Z2, Z0, Z0
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y1, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VPERMILPD     $0x01, X0, X1
-	VADDPD        X1, X0, X0
-	VZEROUPPER
-	MOVSD         X0, ret+16(FP)
-	RET
-
-narrow:
-	MOVQ   x+0(FP), AX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   n+8(FP), CX
-	XORQ   DX, DX
-
-loop6:
-	CMPQ      CX, $0x10
-	JL        end7
-	VCVTPS2PD (AX)(DX*4), Y4
-	VADDPD    Y4, Y0, Y0
-	VCVTPS2PD 16(AX)(DX*4), Y4
-	VADDPD    Y4, Y1, Y1
-	VCVTPS2PD 32(AX)(DX*4), Y4
-	VADDPD    Y4, Y2, Y2
-	VCVTPS2PD 48(AX)(DX*4), Y4
-	VADDPD    Y4, Y3, Y3
-	ADDQ      $0x10, DX
-	SUBQ      $0x10, CX
-	JMP       loop6
-
-end7:
-loop8:
-	CMPQ      CX, $0x04
-	JL        end9
-	VCVTPS2PD (AX)(DX*4), Y4
-	VADDPD    Y4, Y0, Y0
-	ADDQ      $0x04, DX
-	SUBQ      $0x04, CX
-	JMP       loop8
-
-end9:
-	TESTQ      CX, CX
-	JE         end10
-	LEAQ       vecMasks<>+0(SB), BX
-	MOVQ       $0x00000010, SI
-	SUBQ       CX, SI
-	VMOVUPS    (BX)(SI*4), X4
-	VMASKMOVPS (AX)(DX*4), X4, X4
-	VCVTPS2PD  X4, Y4
-	VADDPD     Y4, Y0, Y0
-
-end10:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -1111,42 +1066,62 @@ end10:
 	MOVSD        X0, ret+16(FP)
 	RET
 
+DATA vec3f800000<>+0(SB)/4, $0x3f800000
+DATA vec3f800000<>+4(SB)/4, $0x3f800000
+DATA vec3f800000<>+8(SB)/4, $0x3f800000
+DATA vec3f800000<>+12(SB)/4, $0x3f800000
+DATA vec3f800000<>+16(SB)/4, $0x3f800000
+DATA vec3f800000<>+20(SB)/4, $0x3f800000
+DATA vec3f800000<>+24(SB)/4, $0x3f800000
+DATA vec3f800000<>+28(SB)/4, $0x3f800000
+GLOBL vec3f800000<>(SB), RODATA|NOPTR, $32
+
 // func sumSqVec(x *float32, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE2
+// Requires: AVX, FMA3, SSE2
 TEXT ·sumSqVec(SB), NOSPLIT, $0-24
-	CMPB   ·hasAVX512+0(SB), $0x00
-	JE     narrow
 	MOVQ   x+0(FP), AX
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 	MOVQ   n+8(FP), CX
 	XORQ   DX, DX
 
 loop1:
 	CMPQ        CX, $0x20
 	JL          end2
-	VCVTPS2PD   (AX)(DX*4), Z4
-	VFMADD231PD Z4, Z4, Z0
-	VCVTPS2PD   32(AX)(DX*4), Z4
-	VFMADD231PD Z4, Z4, Z1
-	VCVTPS2PD   64(AX)(DX*4), Z4
-	VFMADD231PD Z4, Z4, Z2
-	VCVTPS2PD   96(AX)(DX*4), Z4
-	VFMADD231PD Z4, Z4, Z3
+	VCVTPS2PD   (AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y0
+	VCVTPS2PD   16(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y1
+	VCVTPS2PD   32(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y2
+	VCVTPS2PD   48(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y3
+	VCVTPS2PD   64(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y4
+	VCVTPS2PD   80(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y5
+	VCVTPS2PD   96(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y6
+	VCVTPS2PD   112(AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y7
 	ADDQ        $0x20, DX
 	SUBQ        $0x20, CX
 	JMP         loop1
 
 end2:
 loop3:
-	CMPQ        CX, $0x08
+	CMPQ        CX, $0x04
 	JL          end4
-	VCVTPS2PD   (AX)(DX*4), Z4
-	VFMADD231PD Z4, Z4, Z0
-	ADDQ        $0x08, DX
-	SUBQ        $0x08, CX
+	VCVTPS2PD   (AX)(DX*4), Y8
+	VFMADD231PD Y8, Y8, Y0
+	ADDQ        $0x04, DX
+	SUBQ        $0x04, CX
 	JMP         loop3
 
 end4:
@@ -1155,72 +1130,16 @@ end4:
 	LEAQ        vecMasks<>+0(SB), BX
 	MOVQ        $0x00000010, SI
 	SUBQ        CX, SI
-	VMOVUPS     (BX)(SI*4), Y4
-	VPMOVD2M    Y4, K1
-	VMOVUPS.Z   (AX)(DX*4), K1, Y4
-	VCVTPS2PD   Y4, Z4
-	VFMADD231PD Z4, Z4, Z0
+	VMOVUPS     (BX)(SI*4), X8
+	VMASKMOVPS  (AX)(DX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y0
 
 end5:
-	VADDPD        Z2, Z0, Z0
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y1, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VPERMILPD     $0x01, X0, X1
-	VADDPD        X1, X0, X0
-	VZEROUPPER
-	MOVSD         X0, ret+16(FP)
-	RET
-
-narrow:
-	MOVQ   x+0(FP), AX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   n+8(FP), CX
-	XORQ   DX, DX
-
-loop6:
-	CMPQ        CX, $0x10
-	JL          end7
-	VCVTPS2PD   (AX)(DX*4), Y4
-	VFMADD231PD Y4, Y4, Y0
-	VCVTPS2PD   16(AX)(DX*4), Y4
-	VFMADD231PD Y4, Y4, Y1
-	VCVTPS2PD   32(AX)(DX*4), Y4
-	VFMADD231PD Y4, Y4, Y2
-	VCVTPS2PD   48(AX)(DX*4), Y4
-	VFMADD231PD Y4, Y4, Y3
-	ADDQ        $0x10, DX
-	SUBQ        $0x10, CX
-	JMP         loop6
-
-end7:
-loop8:
-	CMPQ        CX, $0x04
-	JL          end9
-	VCVTPS2PD   (AX)(DX*4), Y4
-	VFMADD231PD Y4, Y4, Y0
-	ADDQ        $0x04, DX
-	SUBQ        $0x04, CX
-	JMP         loop8
-
-end9:
-	TESTQ       CX, CX
-	JE          end10
-	LEAQ        vecMasks<>+0(SB), BX
-	MOVQ        $0x00000010, SI
-	SUBQ        CX, SI
-	VMOVUPS     (BX)(SI*4), X4
-	VMASKMOVPS  (AX)(DX*4), X4, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y4, Y4, Y0
-
-end10:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -1233,47 +1152,61 @@ end10:
 	RET
 
 // func dotVec(x *float32, y *float32, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE2
+// Requires: AVX, FMA3, SSE2
 TEXT ·dotVec(SB), NOSPLIT, $0-32
-	CMPB   ·hasAVX512+0(SB), $0x00
-	JE     narrow
 	MOVQ   x+0(FP), AX
 	MOVQ   y+8(FP), CX
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 	MOVQ   n+16(FP), DX
 	XORQ   BX, BX
 
 loop1:
 	CMPQ        DX, $0x20
 	JL          end2
-	VCVTPS2PD   (AX)(BX*4), Z4
-	VCVTPS2PD   (CX)(BX*4), Z5
-	VFMADD231PD Z4, Z5, Z0
-	VCVTPS2PD   32(AX)(BX*4), Z4
-	VCVTPS2PD   32(CX)(BX*4), Z5
-	VFMADD231PD Z4, Z5, Z1
-	VCVTPS2PD   64(AX)(BX*4), Z4
-	VCVTPS2PD   64(CX)(BX*4), Z5
-	VFMADD231PD Z4, Z5, Z2
-	VCVTPS2PD   96(AX)(BX*4), Z4
-	VCVTPS2PD   96(CX)(BX*4), Z5
-	VFMADD231PD Z4, Z5, Z3
+	VCVTPS2PD   (AX)(BX*4), Y8
+	VCVTPS2PD   (CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y0
+	VCVTPS2PD   16(AX)(BX*4), Y8
+	VCVTPS2PD   16(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y1
+	VCVTPS2PD   32(AX)(BX*4), Y8
+	VCVTPS2PD   32(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y2
+	VCVTPS2PD   48(AX)(BX*4), Y8
+	VCVTPS2PD   48(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y3
+	VCVTPS2PD   64(AX)(BX*4), Y8
+	VCVTPS2PD   64(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y4
+	VCVTPS2PD   80(AX)(BX*4), Y8
+	VCVTPS2PD   80(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y5
+	VCVTPS2PD   96(AX)(BX*4), Y8
+	VCVTPS2PD   96(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y6
+	VCVTPS2PD   112(AX)(BX*4), Y8
+	VCVTPS2PD   112(CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y7
 	ADDQ        $0x20, BX
 	SUBQ        $0x20, DX
 	JMP         loop1
 
 end2:
 loop3:
-	CMPQ        DX, $0x08
+	CMPQ        DX, $0x04
 	JL          end4
-	VCVTPS2PD   (AX)(BX*4), Z4
-	VCVTPS2PD   (CX)(BX*4), Z5
-	VFMADD231PD Z4, Z5, Z0
-	ADDQ        $0x08, BX
-	SUBQ        $0x08, DX
+	VCVTPS2PD   (AX)(BX*4), Y8
+	VCVTPS2PD   (CX)(BX*4), Y9
+	VFMADD231PD Y8, Y9, Y0
+	ADDQ        $0x04, BX
+	SUBQ        $0x04, DX
 	JMP         loop3
 
 end4:
@@ -1282,82 +1215,18 @@ end4:
 	LEAQ        vecMasks<>+0(SB), SI
 	MOVQ        $0x00000010, DI
 	SUBQ        DX, DI
-	VMOVUPS     (SI)(DI*4), Y4
-	VPMOVD2M    Y4, K1
-	VMOVUPS.Z   (AX)(BX*4), K1, Y4
-	VCVTPS2PD   Y4, Z4
-	VMOVUPS.Z   (CX)(BX*4), K1, Y5
-	VCVTPS2PD   Y5, Z5
-	VFMADD231PD Z4, Z5, Z0
+	VMOVUPS     (SI)(DI*4), X8
+	VMASKMOVPS  (AX)(BX*4), X8, X9
+	VCVTPS2PD   X9, Y9
+	VMASKMOVPS  (CX)(BX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y9, Y8, Y0
 
 end5:
-	VADDPD        Z2, Z0, Z0
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y1, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VPERMILPD     $0x01, X0, X1
-	VADDPD        X1, X0, X0
-	VZEROUPPER
-	MOVSD         X0, ret+24(FP)
-	RET
-
-narrow:
-	MOVQ   x+0(FP), AX
-	MOVQ   y+8(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   n+16(FP), DX
-	XORQ   BX, BX
-
-loop6:
-	CMPQ        DX, $0x10
-	JL          end7
-	VCVTPS2PD   (AX)(BX*4), Y4
-	VCVTPS2PD   (CX)(BX*4), Y5
-	VFMADD231PD Y4, Y5, Y0
-	VCVTPS2PD   16(AX)(BX*4), Y4
-	VCVTPS2PD   16(CX)(BX*4), Y5
-	VFMADD231PD Y4, Y5, Y1
-	VCVTPS2PD   32(AX)(BX*4), Y4
-	VCVTPS2PD   32(CX)(BX*4), Y5
-	VFMADD231PD Y4, Y5, Y2
-	VCVTPS2PD   48(AX)(BX*4), Y4
-	VCVTPS2PD   48(CX)(BX*4), Y5
-	VFMADD231PD Y4, Y5, Y3
-	ADDQ        $0x10, BX
-	SUBQ        $0x10, DX
-	JMP         loop6
-
-end7:
-loop8:
-	CMPQ        DX, $0x04
-	JL          end9
-	VCVTPS2PD   (AX)(BX*4), Y4
-	VCVTPS2PD   (CX)(BX*4), Y5
-	VFMADD231PD Y4, Y5, Y0
-	ADDQ        $0x04, BX
-	SUBQ        $0x04, DX
-	JMP         loop8
-
-end9:
-	TESTQ       DX, DX
-	JE          end10
-	LEAQ        vecMasks<>+0(SB), SI
-	MOVQ        $0x00000010, DI
-	SUBQ        DX, DI
-	VMOVUPS     (SI)(DI*4), X4
-	VMASKMOVPS  (AX)(BX*4), X4, X5
-	VCVTPS2PD   X5, Y5
-	VMASKMOVPS  (CX)(BX*4), X4, X4
-	VCVTPS2PD   X4, Y4
-	VFMADD231PD Y5, Y4, Y0
-
-end10:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -1881,16 +1750,6 @@ DATA vec3efffffe<>+20(SB)/4, $0x3efffffe
 DATA vec3efffffe<>+24(SB)/4, $0x3efffffe
 DATA vec3efffffe<>+28(SB)/4, $0x3efffffe
 GLOBL vec3efffffe<>(SB), RODATA|NOPTR, $32
-
-DATA vec3f800000<>+0(SB)/4, $0x3f800000
-DATA vec3f800000<>+4(SB)/4, $0x3f800000
-DATA vec3f800000<>+8(SB)/4, $0x3f800000
-DATA vec3f800000<>+12(SB)/4, $0x3f800000
-DATA vec3f800000<>+16(SB)/4, $0x3f800000
-DATA vec3f800000<>+20(SB)/4, $0x3f800000
-DATA vec3f800000<>+24(SB)/4, $0x3f800000
-DATA vec3f800000<>+28(SB)/4, $0x3f800000
-GLOBL vec3f800000<>(SB), RODATA|NOPTR, $32
 
 DATA vecc2d00000<>+0(SB)/4, $0xc2d00000
 DATA vecc2d00000<>+4(SB)/4, $0xc2d00000
@@ -4196,48 +4055,58 @@ DATA vec3ecc422a<>+24(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+28(SB)/4, $0x3ecc422a
 GLOBL vec3ecc422a<>(SB), RODATA|NOPTR, $32
 
-// func sumSqDevVec(x *float32, n int, mean float64) float64
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE2
-TEXT ·sumSqDevVec(SB), NOSPLIT, $0-32
+// func momentsVec(x *float32, n int, shift float32) (s float32, q float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE
+TEXT ·momentsVec(SB), NOSPLIT, $0-32
 	CMPB         ·hasAVX512+0(SB), $0x00
 	JE           narrow
 	MOVQ         x+0(FP), AX
-	VXORPS       Z0, Z0, Z0
+	VBROADCASTSS shift+16(FP), Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VBROADCASTSD mean+16(FP), Z4
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VBROADCASTSS vec3f800000<>+0(SB), Z9
 	MOVQ         n+8(FP), CX
 	XORQ         DX, DX
 
 loop1:
-	CMPQ        CX, $0x20
+	CMPQ        CX, $0x40
 	JL          end2
-	VCVTPS2PD   (AX)(DX*4), Z5
-	VSUBPD      Z4, Z5, Z5
-	VFMADD231PD Z5, Z5, Z0
-	VCVTPS2PD   32(AX)(DX*4), Z5
-	VSUBPD      Z4, Z5, Z5
-	VFMADD231PD Z5, Z5, Z1
-	VCVTPS2PD   64(AX)(DX*4), Z5
-	VSUBPD      Z4, Z5, Z5
-	VFMADD231PD Z5, Z5, Z2
-	VCVTPS2PD   96(AX)(DX*4), Z5
-	VSUBPD      Z4, Z5, Z5
-	VFMADD231PD Z5, Z5, Z3
-	ADDQ        $0x20, DX
-	SUBQ        $0x20, CX
+	VMOVUPS     (AX)(DX*4), Z10
+	VSUBPS      Z0, Z10, Z10
+	VFMADD231PS Z9, Z10, Z1
+	VFMADD231PS Z10, Z10, Z5
+	VMOVUPS     64(AX)(DX*4), Z10
+	VSUBPS      Z0, Z10, Z10
+	VFMADD231PS Z9, Z10, Z2
+	VFMADD231PS Z10, Z10, Z6
+	VMOVUPS     128(AX)(DX*4), Z10
+	VSUBPS      Z0, Z10, Z10
+	VFMADD231PS Z9, Z10, Z3
+	VFMADD231PS Z10, Z10, Z7
+	VMOVUPS     192(AX)(DX*4), Z10
+	VSUBPS      Z0, Z10, Z10
+	VFMADD231PS Z9, Z10, Z4
+	VFMADD231PS Z10, Z10, Z8
+	ADDQ        $0x40, DX
+	SUBQ        $0x40, CX
 	JMP         loop1
 
 end2:
 loop3:
-	CMPQ        CX, $0x08
+	CMPQ        CX, $0x10
 	JL          end4
-	VCVTPS2PD   (AX)(DX*4), Z5
-	VSUBPD      Z4, Z5, Z5
-	VFMADD231PD Z5, Z5, Z0
-	ADDQ        $0x08, DX
-	SUBQ        $0x08, CX
+	VMOVUPS     (AX)(DX*4), Z10
+	VSUBPS      Z0, Z10, Z10
+	VFMADD231PS Z9, Z10, Z1
+	VFMADD231PS Z10, Z10, Z5
+	ADDQ        $0x10, DX
+	SUBQ        $0x10, CX
 	JMP         loop3
 
 end4:
@@ -4246,28 +4115,130 @@ end4:
 	LEAQ        vecMasks<>+0(SB), BX
 	MOVQ        $0x00000010, SI
 	SUBQ        CX, SI
-	VMOVUPS     (BX)(SI*4), Y5
-	VPMOVD2M    Y5, K1
-	VMOVUPS.Z   (AX)(DX*4), K1, Y5
-	VCVTPS2PD   Y5, Z5
-	VSUBPD.Z    Z4, Z5, K1, Z5
-	VFMADD231PD Z5, Z5, Z0
+	VMOVUPS     (BX)(SI*4), Z10
+	VPMOVD2M    Z10, K1
+	VMOVUPS.Z   (AX)(DX*4), K1, Z10
+	VSUBPS.Z    Z0, Z10, K1, Z10
+	VFMADD231PS Z9, Z10, Z1
+	VFMADD231PS Z10, Z10, Z5
 
 end5:
-	VADDPD        Z2, Z0, Z0
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y1, Y0, Y0
-	VEXTRACTF32X4 $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VPERMILPD     $0x01, X0, X1
-	VADDPD        X1, X0, X0
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X0, X1, X1
+	VADDPS        Z7, Z5, Z5
+	VADDPS        Z8, Z6, Z6
+	VADDPS        Z6, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VPERMILPS     $0x0e, X5, X0
+	VADDPS        X0, X5, X5
+	VPERMILPS     $0x01, X5, X0
+	VADDPS        X0, X5, X5
 	VZEROUPPER
-	MOVSD         X0, ret+24(FP)
+	MOVSS         X1, s+24(FP)
+	MOVSS         X5, q+28(FP)
 	RET
 
 narrow:
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS shift+16(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+
+loop6:
+	CMPQ        CX, $0x20
+	JL          end7
+	VMOVUPS     (AX)(DX*4), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS vec3f800000<>+0(SB), Y9, Y1
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     32(AX)(DX*4), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS vec3f800000<>+0(SB), Y9, Y2
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     64(AX)(DX*4), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS vec3f800000<>+0(SB), Y9, Y3
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     96(AX)(DX*4), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS vec3f800000<>+0(SB), Y9, Y4
+	VFMADD231PS Y9, Y9, Y8
+	ADDQ        $0x20, DX
+	SUBQ        $0x20, CX
+	JMP         loop6
+
+end7:
+loop8:
+	CMPQ        CX, $0x08
+	JL          end9
+	VMOVUPS     (AX)(DX*4), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS vec3f800000<>+0(SB), Y9, Y1
+	VFMADD231PS Y9, Y9, Y5
+	ADDQ        $0x08, DX
+	SUBQ        $0x08, CX
+	JMP         loop8
+
+end9:
+	TESTQ       CX, CX
+	JE          end10
+	LEAQ        vecMasks<>+0(SB), BX
+	MOVQ        $0x00000010, SI
+	SUBQ        CX, SI
+	VMOVUPS     (BX)(SI*4), Y9
+	VMASKMOVPS  (AX)(DX*4), Y9, Y10
+	VSUBPS      Y0, Y10, Y10
+	VANDPS      Y9, Y10, Y10
+	VFMADD231PS vec3f800000<>+0(SB), Y10, Y1
+	VFMADD231PS Y10, Y10, Y5
+
+end10:
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x0e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x01, X1, X0
+	VADDPS       X0, X1, X1
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VPERMILPS    $0x0e, X5, X0
+	VADDPS       X0, X5, X5
+	VPERMILPS    $0x01, X5, X0
+	VADDPS       X0, X5, X5
+	VZEROUPPER
+	MOVSS        X1, s+24(FP)
+	MOVSS        X5, q+28(FP)
+	RET
+
+// func sumSqDevVec(x *float32, n int, mean float64) float64
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·sumSqDevVec(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
@@ -4277,9 +4248,9 @@ narrow:
 	MOVQ         n+8(FP), CX
 	XORQ         DX, DX
 
-loop6:
+loop1:
 	CMPQ        CX, $0x10
-	JL          end7
+	JL          end2
 	VCVTPS2PD   (AX)(DX*4), Y5
 	VSUBPD      Y4, Y5, Y5
 	VFMADD231PD Y5, Y5, Y0
@@ -4294,34 +4265,34 @@ loop6:
 	VFMADD231PD Y5, Y5, Y3
 	ADDQ        $0x10, DX
 	SUBQ        $0x10, CX
-	JMP         loop6
+	JMP         loop1
 
-end7:
-loop8:
+end2:
+loop3:
 	CMPQ        CX, $0x04
-	JL          end9
+	JL          end4
 	VCVTPS2PD   (AX)(DX*4), Y5
 	VSUBPD      Y4, Y5, Y5
 	VFMADD231PD Y5, Y5, Y0
 	ADDQ        $0x04, DX
 	SUBQ        $0x04, CX
-	JMP         loop8
+	JMP         loop3
 
-end9:
+end4:
 	TESTQ       CX, CX
-	JE          end10
+	JE          end5
 	LEAQ        vecMasks<>+0(SB), BX
 	MOVQ        $0x00000010, SI
 	SUBQ        CX, SI
 	VMOVUPS     (BX)(SI*4), X5
 	VMASKMOVPS  (AX)(DX*4), X5, X6
 	VCVTPS2PD   X6, Y6
-	VPMOVSXDQ   X5, Y5
 	VSUBPD      Y4, Y6, Y6
-	VANDPD      Y5, Y6, Y6
+	VPMOVSXDQ   X5, Y4
+	VANDPD      Y4, Y6, Y6
 	VFMADD231PD Y6, Y6, Y0
 
-end10:
+end5:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -5658,225 +5629,6 @@ end5:
 	VMASKMOVPS   Y1, Y10, (AX)(R8*4)
 
 end6:
-	VZEROUPPER
-	RET
-
-// func sumRowsVec(dst *float32, x *float32, rows int, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sumRowsVec(SB), NOSPLIT, $0-32
-	CMPB ·hasAVX512+0(SB), $0x00
-	JE   narrow
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ rows+16(FP), DX
-	MOVQ n+24(FP), BX
-	MOVQ BX, SI
-	SHLQ $0x02, SI
-	XORQ DI, DI
-
-loop1:
-	CMPQ   BX, $0x80
-	JL     end2
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-
-row3:
-	VADDPS  (R8)(DI*4), Z0, Z0
-	VADDPS  64(R8)(DI*4), Z1, Z1
-	VADDPS  128(R8)(DI*4), Z2, Z2
-	VADDPS  192(R8)(DI*4), Z3, Z3
-	VADDPS  256(R8)(DI*4), Z4, Z4
-	VADDPS  320(R8)(DI*4), Z5, Z5
-	VADDPS  384(R8)(DI*4), Z6, Z6
-	VADDPS  448(R8)(DI*4), Z7, Z7
-	ADDQ    SI, R8
-	DECQ    R9
-	JNE     row3
-	VMOVUPS (AX)(DI*4), Z8
-	VADDPS  Z0, Z8, Z8
-	VMOVUPS Z8, (AX)(DI*4)
-	VMOVUPS 64(AX)(DI*4), Z0
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)(DI*4)
-	VMOVUPS 128(AX)(DI*4), Z0
-	VADDPS  Z2, Z0, Z0
-	VMOVUPS Z0, 128(AX)(DI*4)
-	VMOVUPS 192(AX)(DI*4), Z0
-	VADDPS  Z3, Z0, Z0
-	VMOVUPS Z0, 192(AX)(DI*4)
-	VMOVUPS 256(AX)(DI*4), Z0
-	VADDPS  Z4, Z0, Z0
-	VMOVUPS Z0, 256(AX)(DI*4)
-	VMOVUPS 320(AX)(DI*4), Z0
-	VADDPS  Z5, Z0, Z0
-	VMOVUPS Z0, 320(AX)(DI*4)
-	VMOVUPS 384(AX)(DI*4), Z0
-	VADDPS  Z6, Z0, Z0
-	VMOVUPS Z0, 384(AX)(DI*4)
-	VMOVUPS 448(AX)(DI*4), Z0
-	VADDPS  Z7, Z0, Z0
-	VMOVUPS Z0, 448(AX)(DI*4)
-	ADDQ    $0x80, DI
-	SUBQ    $0x80, BX
-	JMP     loop1
-
-end2:
-loop4:
-	CMPQ   BX, $0x10
-	JL     end5
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	VXORPS Z0, Z0, Z0
-
-row6:
-	VADDPS  (R8)(DI*4), Z0, Z0
-	ADDQ    SI, R8
-	DECQ    R9
-	JNE     row6
-	VMOVUPS (AX)(DI*4), Z1
-	VADDPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(DI*4)
-	ADDQ    $0x10, DI
-	SUBQ    $0x10, BX
-	JMP     loop4
-
-end5:
-	TESTQ    BX, BX
-	JE       end7
-	LEAQ     vecMasks<>+0(SB), R8
-	MOVQ     $0x00000010, R9
-	SUBQ     BX, R9
-	VMOVUPS  (R8)(R9*4), Z0
-	VPMOVD2M Z0, K1
-	MOVQ     DX, DX
-	VXORPS   Z0, Z0, Z0
-
-row8:
-	VMOVUPS.Z (CX)(DI*4), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	ADDQ      SI, CX
-	DECQ      DX
-	JNE       row8
-	VMOVUPS.Z (AX)(DI*4), K1, Z1
-	VADDPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (AX)(DI*4)
-
-end7:
-	VZEROUPPER
-	RET
-
-narrow:
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ rows+16(FP), DX
-	MOVQ n+24(FP), BX
-	MOVQ BX, SI
-	SHLQ $0x02, SI
-	XORQ DI, DI
-
-loop9:
-	CMPQ   BX, $0x40
-	JL     end10
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-row11:
-	VADDPS  (R8)(DI*4), Y0, Y0
-	VADDPS  32(R8)(DI*4), Y1, Y1
-	VADDPS  64(R8)(DI*4), Y2, Y2
-	VADDPS  96(R8)(DI*4), Y3, Y3
-	VADDPS  128(R8)(DI*4), Y4, Y4
-	VADDPS  160(R8)(DI*4), Y5, Y5
-	VADDPS  192(R8)(DI*4), Y6, Y6
-	VADDPS  224(R8)(DI*4), Y7, Y7
-	ADDQ    SI, R8
-	DECQ    R9
-	JNE     row11
-	VMOVUPS (AX)(DI*4), Y8
-	VADDPS  Y0, Y8, Y8
-	VMOVUPS Y8, (AX)(DI*4)
-	VMOVUPS 32(AX)(DI*4), Y0
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)(DI*4)
-	VMOVUPS 64(AX)(DI*4), Y0
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS Y0, 64(AX)(DI*4)
-	VMOVUPS 96(AX)(DI*4), Y0
-	VADDPS  Y3, Y0, Y0
-	VMOVUPS Y0, 96(AX)(DI*4)
-	VMOVUPS 128(AX)(DI*4), Y0
-	VADDPS  Y4, Y0, Y0
-	VMOVUPS Y0, 128(AX)(DI*4)
-	VMOVUPS 160(AX)(DI*4), Y0
-	VADDPS  Y5, Y0, Y0
-	VMOVUPS Y0, 160(AX)(DI*4)
-	VMOVUPS 192(AX)(DI*4), Y0
-	VADDPS  Y6, Y0, Y0
-	VMOVUPS Y0, 192(AX)(DI*4)
-	VMOVUPS 224(AX)(DI*4), Y0
-	VADDPS  Y7, Y0, Y0
-	VMOVUPS Y0, 224(AX)(DI*4)
-	ADDQ    $0x40, DI
-	SUBQ    $0x40, BX
-	JMP     loop9
-
-end10:
-loop12:
-	CMPQ   BX, $0x08
-	JL     end13
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	VXORPS Y0, Y0, Y0
-
-row14:
-	VADDPS  (R8)(DI*4), Y0, Y0
-	ADDQ    SI, R8
-	DECQ    R9
-	JNE     row14
-	VMOVUPS (AX)(DI*4), Y1
-	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(DI*4)
-	ADDQ    $0x08, DI
-	SUBQ    $0x08, BX
-	JMP     loop12
-
-end13:
-	TESTQ   BX, BX
-	JE      end15
-	LEAQ    vecMasks<>+0(SB), R8
-	MOVQ    $0x00000010, R9
-	SUBQ    BX, R9
-	VMOVUPS (R8)(R9*4), Y0
-	MOVQ    DX, DX
-	VXORPS  Y1, Y1, Y1
-
-row16:
-	VMASKMOVPS (CX)(DI*4), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	ADDQ       SI, CX
-	DECQ       DX
-	JNE        row16
-	VMASKMOVPS (AX)(DI*4), Y0, Y2
-	VADDPS     Y1, Y2, Y2
-	VMASKMOVPS Y2, Y0, (AX)(DI*4)
-
-end15:
 	VZEROUPPER
 	RET
 

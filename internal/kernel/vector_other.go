@@ -49,6 +49,8 @@ func biasGELUVec(x, dst, bias *float32, n int) { panic(noVectors) }
 
 func geluGradVec(dst, x, dy *float32, n int) { panic(noVectors) }
 
+func momentsVec(x *float32, n int, shift float32) (s, q float32) { panic(noVectors) }
+
 func sumSqDevVec(x *float32, n int, mean float64) float64 { panic(noVectors) }
 
 func normaliseVec(dst, x, gamma, beta *float32, n int, mean, rstd float32) { panic(noVectors) }
@@ -70,7 +72,5 @@ func dropoutAddVec(dst, x, y *float32, bits *int32, n int, scale float32) { pani
 func adamwVec(p, m, v, grad *float32, n int, scalars *float32) { panic(noVectors) }
 
 func adamwEMAVec(p, m, v, grad, twin *float32, n int, scalars *float32, w float32) { panic(noVectors) }
-
-func sumRowsVec(dst, x *float32, rows, n int) { panic(noVectors) }
 
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVectors) }

@@ -81,16 +81,6 @@ func plainFill(dst []float32, a float32) {
 	}
 }
 
-func plainSumRows(dst, x []float32) {
-	for i := range dst {
-		var s float32
-		for j := i; j < len(x); j += len(dst) {
-			s += x[j]
-		}
-		dst[i] += s
-	}
-}
-
 // exp32 is exp of a float32, rounded once.
 func exp32(x float32) float32 { return float32(math.Exp(float64(x))) }
 

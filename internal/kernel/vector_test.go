@@ -331,6 +331,61 @@ func TestLayerNormAccuracy(t *testing.T) {
 	})
 }
 
+// Rows that a single pass of deviations in float32 would get wrong: far from their
+// guessed mean, near the ends of the range, or almost constant.
+func TestLayerNormHardRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(19, 20))
+	for _, n := range []int{1, 2, 5, 63, 64, 65, 768, 4096, 4097, 9000} {
+		normal := func(mean, std float64) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = float32(mean + std*r.NormFloat64())
+			}
+			return x
+		}
+		rows := map[string][]float32{
+			"normal": normal(0, 1), "far mean": normal(1e4, 1), "huge": normal(0, 1e25), "tiny": normal(0, 1e-18),
+			"almost constant": normal(1000, 1e-4),
+		}
+		outliers, first := normal(0, 1), normal(0, 1)
+		for _, i := range []int{0, n / 4, n / 2, 3 * n / 4} {
+			outliers[i] = 3e4
+		}
+		first[0] = -1e6
+		rows["outliers at the guess"], rows["first is an outlier"] = outliers, first
+		one, zero, dst := make([]float32, n), make([]float32, n), make([]float32, n)
+		Fill(one, 1)
+		for name, x := range rows {
+			var mu, q float64
+			for _, v := range x {
+				mu += float64(v) / float64(n)
+			}
+			for _, v := range x {
+				q += (float64(v) - mu) * (float64(v) - mu) / float64(n)
+			}
+			const eps = 1e-37
+			eachLevel(t, func(t *testing.T) {
+				mean, rstd := LayerNorm(dst, x, one, zero, eps)
+				if math.Abs(float64(mean)-mu) > 1e-6*math.Sqrt(q)+0x1p-24*math.Abs(mu) {
+					t.Errorf("%s of %d: mean %v, want %v", name, n, mean, mu)
+				}
+				if want := 1 / math.Sqrt(q+eps); n > 1 && math.Abs(float64(rstd)-want) > 1e-6*want {
+					t.Errorf("%s of %d: rstd %v, want %v", name, n, rstd, want)
+				}
+			})
+		}
+	}
+	eachLevel(t, func(t *testing.T) {
+		for _, bad := range []float32{nan32, inf32} {
+			x, dst, one := make([]float32, 70), make([]float32, 70), make([]float32, 70)
+			x[69] = bad
+			if _, rstd := LayerNorm(dst, x, one, one, 1e-5); rstd == rstd {
+				t.Errorf("a row with %v: got rstd %v, want NaN", bad, rstd)
+			}
+		}
+	})
+}
+
 func TestVectorAllocatesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	s := make([][]float32, 6)

@@ -32,6 +32,14 @@ func kernel(name, signature, doc string, write func(b *body)) {
 	write(&body{lanes: 8, labels: &labels, name: name})
 }
 
+// narrowKernel is kernel for what AVX2 does at least as fast as AVX-512: write is
+// called once.
+func narrowKernel(name, signature, doc string, write func(b *body)) {
+	declare(name, signature, doc)
+	labels := 0
+	write(&body{lanes: 8, labels: &labels, name: name})
+}
+
 // declare begins a function.
 func declare(name, signature, doc string) {
 	signatures = append(signatures, strings.Replace(signature, "func", "func "+name, 1))

@@ -7,7 +7,29 @@ import (
 
 // layerNorm writes the passes of layer normalisation and of its gradient.
 func layerNorm() {
-	kernel("sumSqDevVec", "func(x *float32, n int, mean float64) float64", "returns the sum of (x - mean)^2.", func(b *body) {
+	kernel("momentsVec", "func(x *float32, n int, shift float32) (s, q float32)",
+		"returns the sums of x - shift and of its square.", func(b *body) {
+			const unroll = 4
+			x, shift := pointer("x"), b.scalar("shift")
+			sum, square := b.zeros(unroll), b.zeros(unroll)
+			b.constants(1)
+			b.each(pointer("n"), unroll, func(s step) {
+				v := s.load(x)
+				switch {
+				case s.mask == nil:
+					VSUBPS(shift, v, v)
+				case b.wide:
+					VSUBPS_Z(shift, v, s.mask, v)
+				default:
+					VSUBPS(shift, v, v)
+					VANDPS(s.mask, v, v)
+				}
+				VFMADD231PS(b.c(1), v, sum[s.u]) // leaves the adders to the difference
+				VFMADD231PS(v, v, square[s.u])
+			})
+			b.result(b.fold(sum, VADDPS), b.fold(square, VADDPS))
+		})
+	narrowKernel("sumSqDevVec", "func(x *float32, n int, mean float64) float64", "returns the sum of (x - mean)^2.", func(b *body) {
 		const unroll = 4
 		x, sums := pointer("x"), b.zeros(unroll)
 		p, err := Param("mean").Resolve()
@@ -19,16 +41,10 @@ func layerNorm() {
 		b.loop(pointer("n"), b.lanes/2, unroll, func(steps []step) {
 			for _, s := range steps {
 				v := s.load64(x)
-				switch {
-				case s.mask == nil:
-					VSUBPD(mean, v, v)
-				case b.wide:
-					VSUBPD_Z(mean, v, s.mask, v)
-				default:
-					// Words of the mask become double words.
+				VSUBPD(mean, v, v)
+				if s.mask != nil { // its words become double words
 					m := b.vec()
 					VPMOVSXDQ(s.mask, m)
-					VSUBPD(mean, v, v)
 					VANDPD(m, v, v)
 				}
 				VFMADD231PD(v, v, sums[s.u])

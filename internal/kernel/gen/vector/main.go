@@ -20,7 +20,6 @@ func main() {
 	layerNorm()
 	dropout()
 	adamW()
-	sumRows()
 	randomBits()
 	Generate() // parses the flags
 	if err := writeOther(); err != nil {
