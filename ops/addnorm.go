@@ -19,7 +19,8 @@ import (
 // be left unused: post-norm blocks (BERT) read norm alone, pre-norm ones (ViT) carry
 // sum on.
 //
-// The backward pass is one op too. Gorgonia adds up the gradients that reach sum, one
+// The backward pass is one op too, but for Dropout's (two results written a row at a
+// time are slower than two passes). Gorgonia adds up the gradients that reach sum, one
 // of which is the layer norm's; the op looks through these additions and makes the
 // total itself.
 func AddNorm(h, x, bits, gamma, beta *gorgonia.Node, keep, eps float32) (sum, norm *gorgonia.Node) {
@@ -111,7 +112,7 @@ func (a addNorm) output() *op {
 		kind: "add norm output", diff: []bool{true, false}, alias: &[2]int{0, addNormOut},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-			return gorgonia.Nodes{apply(addNorm{}.backward(false), in[0], in[1], dy), nil}
+			return gorgonia.Nodes{apply(addNormGrad(false), in[0], in[1], dy), nil}
 		},
 	}
 }
@@ -128,74 +129,43 @@ func (a addNorm) gradients(sum, dy, gamma, beta, bits *gorgonia.Node) gorgonia.N
 		}
 		others = append(others, term)
 	}
+	total, dgamma, dbeta := dy, (*gorgonia.Node)(nil), (*gorgonia.Node)(nil)
 	if normed == nil {
-		dh := dy
-		if bits != nil {
-			dh = Dropout(dy, bits, a.keep)
-		}
-		return gorgonia.Nodes{dh, dy, apply(zeros(), gamma), apply(zeros(), beta)}
-	}
-	total := normed
-	if len(others) > 0 || bits != nil {
-		dnorm := operandNode(normed, 2)
-		in := []*gorgonia.Node{sum, gamma, dnorm}
+		dgamma, dbeta = apply(zeros(), gamma), apply(zeros(), beta)
+	} else {
+		total = normed
 		if len(others) > 0 {
 			rest, err := gorgonia.ReduceAdd(others)
 			if err != nil {
-				panic(&BuildError{Op: "add norm dx", Err: err})
+				panic(&BuildError{Op: addNormGradKind, Err: err})
 			}
-			in = append(in, rest)
+			total = apply(addNormGrad(true), sum, gamma, operandNode(normed, 2), rest)
 		}
-		if bits != nil {
-			in = append(in, bits)
-		}
-		total = apply(a.backward(len(others) > 0), in...)
+		d := gamma.Shape()
+		dgamma, dbeta = take(total, 0, d), take(total, 1, d)
 	}
-	d := gamma.Shape()
 	dh := total
 	if bits != nil {
-		dh = take(total, addNormDh, sum.Shape())
+		dh = Dropout(total, bits, a.keep)
 	}
-	return gorgonia.Nodes{dh, total, take(total, addNormDgamma, d), take(total, addNormDbeta, d)}
+	return gorgonia.Nodes{dh, total, dgamma, dbeta}
 }
 
-// Auxiliary results of the backward op.
-const (
-	addNormDgamma = iota // (D)
-	addNormDbeta         // (D)
-	addNormDh            // (R, D), with dropout
-)
-
-// backward returns the total gradient of the sum; dgamma, dbeta and with dropout dh
-// are its auxiliary results. Operands: the sum (whose statistics it reads), gamma, the
-// gradient of the normalised sum, that of the sum itself if more says so, and bits with
-// dropout.
-func (a addNorm) backward(more bool) *op {
-	o := &op{kind: addNormGradKind, args: fmt.Sprintf("more=%t keep=%g", more, a.keep), inPlace: []int{2}}
-	operands, bitsAt := 3, 3
+// addNormGrad returns the total gradient of the sum; dgamma and dbeta are its auxiliary
+// results. Operands: the sum (whose statistics it reads), gamma, the gradient of the
+// normalised sum and, if more says so, that of the sum itself.
+func addNormGrad(more bool) *op {
+	o := &op{kind: addNormGradKind, diff: make([]bool, 3), inPlace: []int{2}}
 	if more {
-		operands, bitsAt = 4, 4
-		o.inPlace = append(o.inPlace, 3)
+		o.diff, o.inPlace = append(o.diff, false), append(o.inPlace, 3)
 	}
-	dropout := a.keep > 0
-	if dropout {
-		operands++
-	}
-	o.diff = make([]bool, operands)
 	o.shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		return in[0].Clone(), need(in[0].Eq(in[2]) && (!more || in[0].Eq(in[3])), "the sum and its gradients must have one shape")
 	}
-	o.aux = func(in []tensor.Shape) []exec.AuxSpec {
-		s := []exec.AuxSpec{{Shape: in[1]}, {Shape: in[1]}}
-		if dropout {
-			s = append(s, exec.AuxSpec{Shape: in[0].Clone()})
-		}
-		return s
-	}
+	o.aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}, {Shape: in[1]}} }
 	o.scratch = func(in []tensor.Shape, _ int) int { return layerNormScratch(in[0][1]) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		cols := c.In[0].Dim(1)
-		words := maskWords(cols)
 		return layerNormGradStep(c, c.In[0].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
 			at, to := r*cols, (r+1)*cols
 			mean, rstd := c.InAux[0][addNormMean].F32[r], c.InAux[0][addNormRstd].F32[r]
@@ -204,10 +174,6 @@ func (a addNorm) backward(more bool) *op {
 				kernel.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, c.In[3].F32[at:to], mean, rstd)
 			} else {
 				kernel.LayerNormGrad(dx, dgamma, dbeta, sum, gamma, dnorm, mean, rstd)
-			}
-			if dropout {
-				bits := c.In[bitsAt].I32[r*words : (r+1)*words]
-				kernel.Dropout(c.Aux[addNormDh].F32[at:to], dx, bits, 1/a.keep)
 			}
 		}), nil
 	}

@@ -60,10 +60,10 @@ func newAddNormCase(r *rand.Rand, rows, cols int, dropout bool) addNormCase {
 // same gradients up to the order of additions, and those of finite differences.
 func TestAddNorm(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
-	shapes := append([][]int{{1, 1}, {3, 32}, {100, 48}, {2, 1000}}, randomShapes(r, 4, 70, 80)...)
+	shapes := append([][]int{{1, 1}, {3, 30}, {100, 48}, {2, 1000}}, randomShapes(r, 4, 70, 80)...)
 	for name, use := range addNormUses {
 		for i, s := range shapes {
-			rows, cols := s[0], s[1]+1 // a row of one value has no gradient
+			rows, cols := s[0], s[1]+2 // rows of one or two values have no gradient
 			for _, dropout := range []bool{false, true} {
 				what := fmt.Sprintf("%s, %d x %d, dropout %t", name, rows, cols, dropout)
 				c := newAddNormCase(r, rows, cols, dropout)
@@ -99,11 +99,11 @@ func TestAddNormIsFused(t *testing.T) {
 		want    string
 	}{
 		{"norm", false, "add norm, add norm dx"},
-		{"norm", true, "dropout bits, add norm, add norm dx"},
+		{"norm", true, "dropout bits, add norm, add norm dx, dropout"},
 		{"sum", false, "add norm, zeros, zeros"},
 		{"sum", true, "dropout bits, add norm, dropout, zeros, zeros"},
 		{"both", false, "add norm, gelu, add, gelu dx, add norm dx"},
-		{"both", true, "dropout bits, add norm, gelu, add, gelu dx, add norm dx"},
+		{"both", true, "dropout bits, add norm, gelu, add, gelu dx, add norm dx, dropout"},
 	} {
 		a := newAddNormCase(r, 4, 6, c.dropout)
 		oc := opCase{inputs: a.inputs, wrt: []int{0, 1, 2, 3}, build: func(ns gorgonia.Nodes) *gorgonia.Node {
