@@ -330,6 +330,9 @@ func TestCompileErrors(t *testing.T) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
+	if _, err := exec.Compile(g, exec.Config{Outputs: gorgonia.Nodes{out}}); err == nil || !strings.Contains(err.Error(), "no engine") {
+		t.Errorf("without an engine: got %v", err)
+	}
 }
 
 func TestProfile(t *testing.T) {

@@ -71,8 +71,6 @@ type Call struct {
 	// Scratch is uninitialised memory that lives for one step of this op, as
 	// asked for by Scratcher.
 	Scratch []float32
-
-	scratchLen int
 }
 
 // Step runs an op once on the buffers of the Call it was prepared with.

@@ -35,6 +35,7 @@ type entry struct {
 	exposes bool
 	// accumulate: the op adds to what its memory holds.
 	accumulate bool
+	scratch    int // elements
 	input      bool
 	consts     gorgonia.Value
 }
@@ -46,6 +47,7 @@ type plan struct {
 	outputs map[int]bool  // entries whose values outlive a run
 	units   []unit
 	arena   int // elements
+	scratch int // elements that the op with the largest need works on
 }
 
 // align is the granularity of the arena in elements: a cache line.
@@ -68,11 +70,12 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	}
 	p := &plan{index: make(map[int64]int, len(items)), outputs: make(map[int]bool, len(cfg.Outputs))}
 	for pos, it := range items {
-		e, err := p.entry(it, pos)
+		e, err := p.entry(it, pos, cfg.Engine.Threads())
 		if err != nil {
 			return nil, err
 		}
 		p.entries = append(p.entries, e)
+		p.scratch = max(p.scratch, e.scratch)
 		if _, again := p.index[it.node.ID()]; !again {
 			p.index[it.node.ID()] = pos
 		}
@@ -94,7 +97,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 }
 
 // entry makes the results of the item at pos.
-func (p *plan) entry(it item, pos int) (entry, error) {
+func (p *plan) entry(it item, pos, threads int) (entry, error) {
 	n := it.node
 	e := entry{node: n, in: it.in, out: result{unit: -1, shape: n.Shape(), ints: n.Dtype() == tensor.Int32}}
 	if dt := n.Dtype(); dt != tensor.Float32 && dt != tensor.Int32 {
@@ -138,8 +141,14 @@ func (p *plan) entry(it item, pos int) (entry, error) {
 			e.aux = append(e.aux, result{unit: p.newUnit(s.Shape.TotalSize(), pos), shape: s.Shape, ints: s.Int})
 		}
 	}
+	if s, ok := n.Op().(Scratcher); ok {
+		e.scratch = s.Scratch(shapes, threads)
+	}
 	return e, nil
 }
+
+// bytes returns the memory that the machine will hold.
+func (p *plan) bytes() int64 { return 4 * int64(p.arena+p.scratch) }
 
 func (p *plan) newUnit(size, pos int) int {
 	p.units = append(p.units, unit{size: size, from: pos, to: pos})

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -27,7 +28,7 @@ type Profile struct {
 
 type profile struct {
 	runs  int
-	kinds []KindStats // FLOPs of one run
+	kinds []KindStats // FLOPs of one run, no times: instructions hold them
 	index map[string]int
 }
 
@@ -54,16 +55,17 @@ func (p *profile) add(o gorgonia.Op, in []tensor.Shape) int {
 	return i
 }
 
-func (p *profile) spend(kind int, d time.Duration) { p.kinds[kind].Time += d }
-
 // Profile returns the costs so far.
 func (m *Machine) Profile() Profile {
-	out := Profile{Runs: m.prof.runs}
-	for _, k := range m.prof.kinds {
-		k.FLOPs *= int64(m.prof.runs)
-		out.Time += k.Time
-		out.FLOPs += k.FLOPs
-		out.Kinds = append(out.Kinds, k)
+	out := Profile{Runs: m.prof.runs, Kinds: slices.Clone(m.prof.kinds)}
+	for i := range m.prog {
+		in := &m.prog[i]
+		out.Kinds[in.kind].Time += in.time
+		out.Time += in.time
+	}
+	for i := range out.Kinds {
+		out.Kinds[i].FLOPs *= int64(m.prof.runs)
+		out.FLOPs += out.Kinds[i].FLOPs
 	}
 	sort.SliceStable(out.Kinds, func(i, j int) bool { return out.Kinds[i].Time > out.Kinds[j].Time })
 	return out
@@ -72,9 +74,6 @@ func (m *Machine) Profile() Profile {
 // ResetProfile starts the profile anew.
 func (m *Machine) ResetProfile() {
 	m.prof.runs = 0
-	for i := range m.prof.kinds {
-		m.prof.kinds[i].Time = 0
-	}
 	for i := range m.prog {
 		m.prog[i].time = 0
 	}
@@ -83,15 +82,12 @@ func (m *Machine) ResetProfile() {
 // Passes splits the time of all runs since ResetProfile in two: up to the end of node
 // n, such as the loss, and what runs after it, such as the backward pass.
 func (m *Machine) Passes(n *gorgonia.Node) (before, after time.Duration) {
-	last := -1 // the place of n's first and only computation before its readers
-	for i := range m.prog {
-		if m.prog[i].node == n {
-			last = i
-			break
-		}
+	last := -1 // an input, or a node that is not in the plan, takes no time
+	if i, ok := m.plan.index[n.ID()]; ok && m.views[i] == nil {
+		last = m.plan.computedAt(i)
 	}
 	for i := range m.prog {
-		if i <= last {
+		if m.prog[i].place <= last {
 			before += m.prog[i].time
 		} else {
 			after += m.prog[i].time

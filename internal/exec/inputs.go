@@ -1,0 +1,92 @@
+package exec
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// inputSlot is a graph input and the calls that read it.
+type inputSlot struct {
+	node  *gorgonia.Node
+	array Array
+	bound bool // by SetInput, which goes before a value of the node's own
+	uses  []inputUse
+}
+
+type inputUse struct {
+	call    *Call
+	operand int
+}
+
+// SetInput binds a graph input to the caller's memory: []float32 or []int32, which
+// is read at every run and never written. It allocates nothing.
+func (m *Machine) SetInput(n *gorgonia.Node, data any) error {
+	slot := m.inputs[n.ID()]
+	if slot == nil {
+		return nil // no output depends on it
+	}
+	if err := slot.set(data); err != nil {
+		return err
+	}
+	slot.bound = true
+	return nil
+}
+
+// set points the slot and all its uses to data, or changes nothing if it does not fit.
+func (s *inputSlot) set(data any) error {
+	f32, isFloat := data.([]float32)
+	i32, isInt := data.([]int32)
+	wantInt := s.node.Dtype() == tensor.Int32
+	if wantInt && !isInt || !wantInt && !isFloat {
+		return fmt.Errorf("exec: input %s wants %v (got %T)", s.node.Name(), s.node.Dtype(), data)
+	}
+	if got, want := len(f32)+len(i32), s.array.Len(); got != want {
+		return fmt.Errorf("exec: input %s has %d elements (got %d)", s.node.Name(), want, got)
+	}
+	s.array.F32, s.array.I32 = f32, i32
+	for _, u := range s.uses {
+		in := &u.call.In[u.operand]
+		in.F32, in.I32 = f32, i32
+	}
+	return nil
+}
+
+// SetShadow tells the ops that read a graph input of a bfloat16 copy of its values,
+// which is read at every run; nil takes it away. The caller keeps it in step with
+// the input's values. Like SetInput it reaches all uses, also those under another
+// shape, ignores inputs that no output depends on and allocates nothing.
+func (m *Machine) SetShadow(n *gorgonia.Node, bf16 []uint16) error {
+	slot := m.inputs[n.ID()]
+	switch {
+	case slot == nil:
+		return nil
+	case bf16 == nil:
+	case slot.node.Dtype() != tensor.Float32:
+		return fmt.Errorf("exec: input %s is %v: only float32 has a bfloat16 copy", slot.node.Name(), slot.node.Dtype())
+	case len(bf16) != slot.array.Len():
+		return fmt.Errorf("exec: input %s has %d elements, its bfloat16 copy %d", slot.node.Name(), slot.array.Len(), len(bf16))
+	}
+	slot.array.BF16 = bf16
+	for _, u := range slot.uses {
+		u.call.In[u.operand].BF16 = bf16
+	}
+	return nil
+}
+
+// let takes the value that gorgonia.Let gave the node.
+func (s *inputSlot) let() error {
+	v := s.node.Value()
+	if v == nil {
+		return fmt.Errorf("exec: input %s has no value", s.node.Name())
+	}
+	switch d := v.Data().(type) {
+	case float32:
+		return s.set([]float32{d})
+	case int32:
+		return s.set([]int32{d})
+	default:
+		return s.set(d)
+	}
+}
