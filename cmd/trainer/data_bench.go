@@ -32,11 +32,11 @@ func newDataBenchCommand() *cobra.Command {
 and more, and which stage takes the time: reading, decoding, resizing, augmenting.
 
 With --steps it trains as well, in turn on these samples and on samples that cost
-nothing. The time that a step waits for a batch is given as a share of the step; below
-5 % the step is the limit and faster data would hardly change anything. The workers also
-take processor time from the step: bench says which share they need, and by how much
-steps on real samples (waiting left out) are slower than steps on free ones, which on a
-machine that does other things too is mostly chance.
+nothing. The time that a step waits for a batch is given as a share of the step. The
+workers also take processor time from the step: bench says which share, and by how much
+steps on real samples (waiting left out) are slower than steps on free ones (mostly
+chance on a machine that does other things too). Where both shares are below 5 %, the
+step is the limit and faster data would hardly change anything.
 
 If data is the limit: more data.workers where processors are idle; data.cache = "memory"
 or "disk" where reading and decoding cost most (files larger than the training size are

@@ -10,8 +10,12 @@ import (
 	"github.com/geoalign/geoalign/config"
 )
 
-// enoughWait is the share of a step below which waiting for data does not matter.
-const enoughWait = 0.05
+// Shares below which data does not matter: of the step, waiting for it; of the
+// processors' time, making it.
+const (
+	littleWait = 0.05
+	littleWork = 0.05
+)
 
 // verdict says in a sentence what the limit is and what would move it.
 func (r *dataBenchReport) verdict(cfg config.Config) string {
@@ -22,12 +26,17 @@ func (r *dataBenchReport) verdict(cfg config.Config) string {
 		return fmt.Sprintf("the loader makes up to %s samples/s with %s; %s", rate(best.Samples), count(best.Workers, "worker"), stage)
 	}
 	s := r.Step
-	if s.WaitShare < enoughWait {
-		return fmt.Sprintf("waiting %.1f %% of the time: the step is the limit (it uses %s samples/s, the loader alone makes up to %s)",
-			100*s.WaitShare, rate(s.Needed), rate(best.Samples))
+	speeds := fmt.Sprintf("the step could use %s samples/s, the loader alone makes up to %s", rate(s.Needed), rate(best.Samples))
+	switch {
+	case s.WaitShare >= littleWait:
+		return fmt.Sprintf("waiting %.1f %% of the time: data is the limit (%s); %s: %s",
+			100*s.WaitShare, speeds, stage, r.advice(cfg, most.Stage, best.Workers))
+	case s.Processor >= littleWork:
+		// More workers would not help: they and the step share the processors.
+		return fmt.Sprintf("waiting %.1f %% of the time, but making the samples takes %.1f %% of the processors' time from the step (%s); %s: %s",
+			100*s.WaitShare, 100*s.Processor, speeds, stage, r.advice(cfg, most.Stage, 0))
 	}
-	return fmt.Sprintf("waiting %.1f %% of the time: data is the limit (the step could use %s samples/s, the loader alone makes up to %s); %s: %s",
-		100*s.WaitShare, rate(s.Needed), rate(best.Samples), stage, r.advice(cfg, most.Stage, best.Workers))
+	return fmt.Sprintf("waiting %.1f %% of the time: the step is the limit (%s)", 100*s.WaitShare, speeds)
 }
 
 // rate prints samples per second.

@@ -40,7 +40,7 @@ func TestDataBenchScenes(t *testing.T) {
 	if w := step["wait_share"].(float64); step["steps"] != 3.0 || w < 0 || w > 1 || step["free_step_ms"].(float64) <= 0 || step["step_ms"].(float64) <= 0 {
 		t.Errorf("step %v", step)
 	}
-	if v := m["verdict"].(string); !strings.Contains(v, "is the limit") {
+	if v := m["verdict"].(string); !strings.HasPrefix(v, "waiting ") {
 		t.Errorf("verdict %q", v)
 	}
 }
@@ -90,6 +90,12 @@ func TestDataBenchFailures(t *testing.T) {
 	}
 }
 
+// busy is r with workers that take a share of the processors' time.
+func busy(r *dataBenchReport, share float64) *dataBenchReport {
+	r.Step.Processor = share
+	return r
+}
+
 func TestDataBenchVerdicts(t *testing.T) {
 	report := func(stage string, wait float64, cache string) *dataBenchReport {
 		return &dataBenchReport{Processors: 2, Cache: cache, CacheGB: 1.5,
@@ -103,13 +109,15 @@ func TestDataBenchVerdicts(t *testing.T) {
 		workers int
 		want    []string
 	}{
-		{report("decode", 0.012, "none"), 0, []string{"waiting 1.2 % of the time: the step is the limit", "uses 400 samples/s", "up to 180"}},
+		{report("decode", 0.012, "none"), 0, []string{"waiting 1.2 % of the time: the step is the limit", "could use 400 samples/s", "up to 180"}},
 		{report("decode", 0.5, "none"), 0, []string{"waiting 50.0 % of the time: data is the limit", "decode takes 90 % of a sample", `data.cache = "memory"`, "1.5 GB"}},
 		{report("decode", 0.5, "none"), 1, []string{"set data.workers = 2"}},
 		{report("decode", 0.5, "disk"), 0, []string{"data.cache_max_gb"}},
 		{report("cache", 0.5, "disk"), 0, []string{`data.cache = "memory"`}},
 		{report("resize", 0.5, "memory"), 0, []string{"data.cache_size"}},
 		{report("augment", 0.5, "memory"), 0, []string{"data.randaugment_ops"}},
+		{busy(report("decode", 0.01, "none"), 0.3), 1, []string{"waiting 1.0 % of the time, but making the samples takes 30.0 % of the processors", `data.cache = "memory"`}},
+		{busy(report("decode", 0.01, "none"), 0.03), 1, []string{"the step is the limit"}},
 		{report("draw", 0.5, "none"), 0, []string{"more processors"}},
 	} {
 		cfg.Data.Workers = c.workers
