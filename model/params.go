@@ -2,8 +2,11 @@ package model
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -61,10 +64,24 @@ func (p *Params) seal() {
 		}
 	}
 	p.values, p.grads, p.momentum = make([]float32, n), make([]float32, n), make([]float32, m)
-	for _, q := range p.list {
-		q.init(rng.New(p.seed, rng.Init+"/"+q.Name, 0), p.Value(q))
-	}
+	p.initialize()
 	p.CopyToMomentum()
+}
+
+// initialize fills all values, several parameters at a time: drawing hundreds of
+// millions of normal numbers takes seconds.
+func (p *Params) initialize() {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(p.list)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(p.list)); i = next.Add(1) - 1 {
+				q := p.list[i]
+				q.init(rng.New(p.seed, rng.Init+"/"+q.Name, 0), p.Value(q))
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // CopyToMomentum sets every twin to its parameter.
