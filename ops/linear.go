@@ -123,7 +123,7 @@ func (l linear) forward() *op {
 // gradX returns dx = dy W for dy (R, n), w (out, in).
 func (l linear) gradX() *op {
 	return &op{
-		kind: "linear dx", args: l.args(), diff: []bool{false, false},
+		kind: "linear dx", args: l.args(), diff: []bool{false, false}, accumulates: true,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0], in[1][1]}, need(in[0][1] == l.rows(in[1]), "dy and w do not fit")
 		},
@@ -131,6 +131,7 @@ func (l linear) gradX() *op {
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			p := newProduct(c, false, false)
 			p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
+			p.Beta = beta(c)
 			return func() error {
 				p.A, p.B, p.C = operand(c, 0, 0, p.K), operand(c, 1, l.from*p.N, p.N), c.Out.F32
 				c.Engine.Multiply(p)
@@ -144,7 +145,7 @@ func (l linear) gradX() *op {
 // take part, zero in the others.
 func (l linear) gradW(total int) *op {
 	return &op{
-		kind: "linear dw", args: fmt.Sprintf("from=%d total=%d", l.from, total), diff: []bool{false, false},
+		kind: "linear dw", args: fmt.Sprintf("from=%d total=%d", l.from, total), diff: []bool{false, false}, accumulates: true,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{total, in[1][1]}, need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
@@ -152,10 +153,13 @@ func (l linear) gradW(total int) *op {
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			p := newProduct(c, true, false)
 			p.M, p.N, p.K, p.LDC = c.In[0].Dim(1), c.In[1].Dim(1), c.In[0].Dim(0), c.In[1].Dim(1)
+			p.Beta = beta(c)
 			first, end := l.from*p.N, (l.from+p.M)*p.N
 			return func() error {
-				clear(c.Out.F32[:first])
-				clear(c.Out.F32[end:])
+				if !c.Accumulate {
+					clear(c.Out.F32[:first])
+					clear(c.Out.F32[end:])
+				}
 				p.A, p.B, p.C = operand(c, 0, 0, p.M), operand(c, 1, 0, p.N), c.Out.F32[first:end]
 				c.Engine.Multiply(p)
 				return nil

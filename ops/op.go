@@ -33,6 +33,8 @@ type op struct {
 	scratch func(in []tensor.Shape, threads int) int
 	flops   func(in []tensor.Shape) int64
 	inPlace []int
+	// accumulates: the step heeds Call.Accumulate.
+	accumulates bool
 	// alias: the output is operand aliasOf[0] (aliasOf[1] < 0) or its auxiliary
 	// result aliasOf[1], under another shape.
 	alias *[2]int
@@ -45,6 +47,8 @@ var (
 	_ exec.Scratcher = (*op)(nil)
 	_ exec.Coster    = (*op)(nil)
 	_ exec.InPlacer  = (*op)(nil)
+
+	_ exec.Accumulator = (*op)(nil)
 )
 
 func (o *op) Arity() int           { return len(o.diff) }
@@ -112,6 +116,8 @@ func (o *op) FLOPs(in []tensor.Shape) int64 {
 }
 
 func (o *op) InPlace() []int { return o.inPlace }
+
+func (o *op) Accumulates() bool { return o.accumulates }
 
 // Alias implements exec.Aliaser.
 func (o *op) Alias() (operand, aux int, ok bool) {

@@ -20,3 +20,12 @@ func operand(c *exec.Call, i, from, ld int) kernel.Matrix {
 	}
 	return kernel.Matrix{F32: c.In[i].F32[from:], LD: ld}
 }
+
+// beta is the factor of what a product's memory holds before: 1 if the executor wants
+// the product added to it.
+func beta(c *exec.Call) float32 {
+	if c.Accumulate {
+		return 1
+	}
+	return 0
+}
