@@ -98,12 +98,15 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
 		o.peak /= 4
+		if !isTerminal(c.ErrOrStderr()) { // where there is no bar
+			o.row = func(line string) { fmt.Fprintln(f.output.note(c), line) }
+		}
 		tables, err := costTables(c.Context(), list, load, o)
 		bar.done()
-		if err != nil {
+		if err != nil && (len(tables) == 0 || f.output.json) {
 			return err
 		}
-		return f.tables(c, tables)
+		return errors.Join(f.tables(c, tables), err) // what was measured before an interruption
 	}
 	cfg, err := load()
 	if err != nil {

@@ -20,6 +20,7 @@ type benchOptions struct {
 	steps, warmup int
 	peak          time.Duration // of each measurement of a matrix product
 	progress      func(phase string, done, total int)
+	row           func(line string) // told of each row of a cost table; may be nil
 }
 
 // The matrix product whose speed is the peak.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,9 +105,10 @@ func TestBenchSaveAndCompare(t *testing.T) {
 func TestBenchVary(t *testing.T) {
 	quickPeak(t)
 	file := filepath.Join(t.TempDir(), "table.json")
-	stdout, _ := must(t, exitDone, append([]string{"bench", "--steps", "1", "--warmup", "0", "--save", file,
+	stdout, stderr := must(t, exitDone, append([]string{"bench", "--steps", "1", "--warmup", "0", "--save", file,
 		"--vary", "batch=4,8", "--vary", "model.heads.dropout=0,0.5"}, tinyHeadsArgs...)...)
 	contains(t, stdout, "what a step costs by batch", "what a step costs by model.heads.dropout", "speed-up", "planned MB")
+	contains(t, stderr, "batch=4: ", "model.heads.dropout=0.5: ", "ms a step")
 	var saved struct{ Tables []costTable }
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -127,6 +130,22 @@ func TestBenchVary(t *testing.T) {
 	}
 	if _, err := readBenchmark(file); err == nil || !strings.Contains(err.Error(), "no result of one configuration") {
 		t.Errorf("comparing with a table: %v", err)
+	}
+}
+
+// TestBenchVaryInterrupted keeps the rows measured before an interruption.
+func TestBenchVaryInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	load := func(sets ...string) (config.Config, error) { return config.Load(tiny, sets) }
+	a, err := parseAxis("batch=4,8,16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := benchOptions{steps: 1, peak: time.Millisecond, progress: func(string, int, int) {}, row: func(string) { cancel() }}
+	tables, err := costTables(ctx, []axis{a}, load, o)
+	if !errors.Is(err, context.Canceled) || len(tables) != 1 || len(tables[0].Rows) != 1 {
+		t.Errorf("got %v and %+v", err, tables)
 	}
 }
 

@@ -109,8 +109,17 @@ type costRow struct {
 	Result *benchmark `json:"result,omitempty"`
 }
 
+// String is the row in short.
+func (r costRow) String() string {
+	if r.Result == nil {
+		return r.Value + ": too large"
+	}
+	return fmt.Sprintf("%s: %.1f ms a step", r.Value, r.Result.StepMS)
+}
+
 // costTables measures every value of every axis. load reads the configuration with
-// further overrides; all are read before the first is measured.
+// further overrides; all are read before the first is measured. With an error it returns
+// what was measured before.
 func costTables(ctx context.Context, list []axis, load func(sets ...string) (config.Config, error), o benchOptions) ([]costTable, error) {
 	base, err := load()
 	if err != nil {
@@ -126,21 +135,28 @@ func costTables(ctx context.Context, list []axis, load func(sets ...string) (con
 			configs[i] = append(configs[i], cfg)
 		}
 	}
-	tables := make([]costTable, len(list))
+	var tables []costTable
 	for i, a := range list {
-		tables[i].Vary = a.name
+		t := costTable{Vary: a.name}
 		for k, cfg := range configs[i] {
 			row := costRow{Value: a.values[k]}
 			each := o
 			each.progress = func(phase string, done, total int) { o.progress(a.name+"="+row.Value+": "+phase, done, total) }
 			if err := row.measure(ctx, cfg, each); err != nil {
+				if len(t.Rows) > 0 {
+					tables = append(tables, t)
+				}
 				return tables, err
 			}
-			tables[i].Rows = append(tables[i].Rows, row)
+			t.Rows = append(t.Rows, row)
 			if row.Result != nil {
-				tables[i].Rows[k].Speed = row.Result.Samples / tables[i].first().Samples
+				t.Rows[k].Speed = row.Result.Samples / t.first().Samples
+			}
+			if o.row != nil {
+				o.row(t.Vary + "=" + t.Rows[k].String())
 			}
 		}
+		tables = append(tables, t)
 	}
 	return tables, nil
 }
