@@ -21,19 +21,6 @@ func (m *Machine) array(r result) Array {
 	return Array{Shape: r.shape, F32: mem}
 }
 
-// alignedFloats returns n floats that start on a cache line.
-func alignedFloats(n int) []float32 {
-	if n == 0 {
-		return nil
-	}
-	b := make([]float32, n+align)
-	skip := 0
-	if r := uintptr(unsafe.Pointer(&b[0])) % (4 * align); r != 0 {
-		skip = int(4*align-r) / 4
-	}
-	return b[skip : skip+n : skip+n]
-}
-
 func asInts(f []float32) []int32 {
 	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
 }

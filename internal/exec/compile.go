@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/memory"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -58,7 +59,7 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		return nil, &MemoryError{Need: need, Max: cfg.MaxBytes}
 	}
 	m := &Machine{
-		cfg: cfg, plan: p, arena: alignedFloats(p.arena), scratch: alignedFloats(p.scratch),
+		cfg: cfg, plan: p, arena: memory.Floats(p.arena), scratch: memory.Floats(p.scratch),
 		inputs: map[int64]*inputSlot{}, views: make([]*inputSlot, len(p.entries)), prof: newProfile(),
 	}
 	b := builder{

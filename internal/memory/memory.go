@@ -1,6 +1,6 @@
 // Package memory says how much memory the machine has and how much of it the process
 // took. It reads /proc and the limits of control groups; where these do not exist the
-// answers are 0, which means not known.
+// answers are 0, which means not known. And it gives out memory for large arrays.
 package memory
 
 import (
