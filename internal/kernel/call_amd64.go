@@ -19,3 +19,15 @@ func callSgemm(s *sgemmArgs) {
 	purego.SyscallN(sgemmCallAddr, s.self[:]...)
 	runtime.KeepAlive(s)
 }
+
+// chainCallAddr is where chainCall of call_amd64.s begins.
+var chainCallAddr uintptr
+
+// run makes the calls and returns the status of the last that was made. It
+// allocates nothing.
+func (c *callChain) run() int32 {
+	c.self[0] = uintptr(unsafe.Pointer(c))
+	purego.SyscallN(chainCallAddr, c.self[:]...)
+	runtime.KeepAlive(c)
+	return int32(c.status)
+}

@@ -38,3 +38,35 @@ TEXT sgemmCall<>(SB), NOSPLIT, $64-0
 
 GLOBL ·sgemmCallAddr(SB), NOPTR|RODATA, $8
 DATA ·sgemmCallAddr(SB)/8, $sgemmCall<>(SB)
+
+// chainCall(chain *callChain) is called as sgemmCall is and makes the calls of the
+// chain, 40 bytes each, until one returns a status other than 0. The frame holds
+// the chain (0), the next call (8) and the number of calls left (16).
+TEXT chainCall<>(SB), NOSPLIT, $32-0
+	MOVQ DI, 0(SP)
+	MOVQ DI, 8(SP)
+	MOVQ 240(DI), AX // n
+	MOVQ AX, 16(SP)
+
+next:
+	MOVQ 8(SP), R11
+	MOVQ 0(R11), R10
+	MOVQ 8(R11), DI
+	MOVQ 16(R11), SI
+	MOVQ 24(R11), DX
+	MOVQ 32(R11), CX
+	ADDQ $40, R11
+	MOVQ R11, 8(SP)
+	CALL R10
+	MOVQ 0(SP), R11
+	MOVQ AX, 248(R11) // status
+	TESTL AX, AX
+	JNE  done
+	DECQ 16(SP)
+	JNE  next
+
+done:
+	RET
+
+GLOBL ·chainCallAddr(SB), NOPTR|RODATA, $8
+DATA ·chainCallAddr(SB)/8, $chainCall<>(SB)

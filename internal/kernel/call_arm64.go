@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -23,4 +24,17 @@ func callSgemm(s *sgemmArgs) {
 		f, _ = sgemmFuncs.LoadOrStore(s.fn, g)
 	}
 	s.status = uintptr(f.(sgemm)(byte(s.transA), byte(s.transB), s.m, s.n, s.k, s.alpha, s.a, s.lda, s.b, s.ldb, s.beta, s.c, s.ldc))
+}
+
+// run makes the calls and returns the status of the last that was made.
+func (c *callChain) run() int32 {
+	for i := range c.calls[:c.n] {
+		r, _, _ := purego.SyscallN(c.calls[i].fn, c.calls[i].args[:]...)
+		c.status = r
+		if int32(r) != 0 {
+			break
+		}
+	}
+	runtime.KeepAlive(c)
+	return int32(c.status)
 }

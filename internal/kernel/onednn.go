@@ -9,10 +9,12 @@ import (
 // which both have with the same signature (dnnl.h, row-major).
 type oneDNN struct {
 	lib     *library
+	major   int32
 	version string
 	runtime string
 	fn      uintptr
 	args    freelist[sgemmArgs]
+	half    half
 }
 
 // sgemmArgs is what callSgemm hands to dnnl_sgemm. It lives on the heap, since
@@ -62,7 +64,7 @@ func loadOneDNN(lib *library) (gemmBackend, error) {
 		return nil, fmt.Errorf("%s is not oneDNN 2 or 3", lib.file)
 	}
 	limitTBB(lib)
-	d := &oneDNN{lib: lib, fn: fn, runtime: dnnlRuntimes[v.cpuRuntime]}
+	d := &oneDNN{lib: lib, fn: fn, major: v.major, runtime: dnnlRuntimes[v.cpuRuntime]}
 	d.version = fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch)
 	d.args.make = func() *sgemmArgs { return new(sgemmArgs) }
 	return d, nil
