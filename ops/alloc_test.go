@@ -41,6 +41,7 @@ func opCases() []opCase {
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearGELU(ns[0], ns[1], ns[2]) }},
 		{name: "layer norm", inputs: []input{x, vector, other}, wrt: []int{0, 1, 2},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], 1e-5) }},
+		{name: "arccos", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return ArcCos(ns[0]) }},
 		{name: "gelu", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
 		{name: "relu", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
 		{name: "transpose", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Transpose(ns[0]) }},

@@ -39,6 +39,7 @@ func TestElementsGolden(t *testing.T) {
 		},
 		"div scalar": func(g get) *gorgonia.Node { return DivScalar(g("x"), g("s")) },
 		"mul scalar": func(g get) *gorgonia.Node { return MulScalar(g("x"), g("s")) },
+		"arccos":     func(g get) *gorgonia.Node { return ArcCos(g("x")) },
 		"add norm": func(g get) *gorgonia.Node {
 			_, norm := AddNorm(g("h"), g("x"), g("bits"), g("gamma"), g("beta"), 0.75, 1e-5)
 			return norm

@@ -122,6 +122,7 @@ func TestHash(t *testing.T) {
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },
+			func() *gorgonia.Node { return ArcCos(m) },
 			func() *gorgonia.Node { return Detach(m) },
 			of(columnSums(0, 12), m), of(columnSums(0, 13), m), of(columnSums(1, 13), m),
 		},

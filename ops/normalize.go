@@ -63,8 +63,7 @@ func l2NormalizeGrad(eps float32) *op {
 						continue
 					}
 					along := kernel.Dot(y, dy)
-					kernel.Scale(dx, 1/norm, dy)
-					kernel.Axpy(dx, -along/norm, y)
+					kernel.Axpby(dx, 1/norm, dy, -along/norm, y)
 				}
 			}
 			return func() error {

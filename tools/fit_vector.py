@@ -70,7 +70,24 @@ def fit_tail(p, q, top=14.5):
     return best, err, a, y
 
 
+def fit_asin(degree):
+    """asin(s) = s + s z (c0 + c1 z + ...) for z = s^2 in [0, 1/4]."""
+    z = 0.25 * (0.5 - 0.5 * np.cos(np.linspace(0, math.pi, 2001)))[1:]
+    s = np.sqrt(z)
+    ratio = np.arcsin(s) / s
+    # asin(s)/s - 1 by its series, to keep the digits that the difference loses.
+    t, c = np.zeros_like(z), 1.0
+    for k in range(1, 40):
+        c *= (2 * k - 1) / (2 * k)
+        t += c / (2 * k + 1) * z**k
+    cols = np.stack([z ** (k + 1) / ratio for k in range(degree + 1)], 1)
+    return lawson(cols, t / ratio)
+
+
 if __name__ == "__main__":
+    for d in (3, 4, 5):
+        c, e = fit_asin(d)
+        print("asin degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
     for d in (5, 6, 7):
         c, e = fit_exp(d)
         print("exp degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])

@@ -112,6 +112,16 @@ func Axpy(dst []float32, a float32, x []float32) {
 	axpyVec(at(dst, n), at(x, n), n, a)
 }
 
+// Axpby sets dst = a*x + b*y: b*y is added to the rounded a*x and the sum rounded once.
+func Axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
+	if !hasAVX2FMA {
+		plainAxpby(dst, a, x, b, y)
+		return
+	}
+	n := len(dst)
+	axpbyVec(at(dst, n), at(x, n), at(y, n), n, a, b)
+}
+
 // Fill sets dst = a.
 func Fill(dst []float32, a float32) {
 	if !hasAVX2FMA {

@@ -110,3 +110,65 @@ func TestGELUAccuracy(t *testing.T) {
 		}
 	})
 }
+
+func TestAcosAccuracy(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		y, d, one := make([]float32, 4096), make([]float32, 4096), make([]float32, 4096)
+		Fill(one, 1)
+		var worst, worstGrad float64
+		var at float32
+		sweep(sweepStep, func(x []float32) {
+			for i, v := range x { // where most values of [-1, 1] are not: near its ends
+				if i%2 == 0 && v >= -1 && v <= 1 {
+					x[i] = float32(math.Copysign(1-math.Abs(float64(v)), float64(v)))
+				}
+			}
+			n := len(x)
+			Acos(y[:n], x, 1)
+			AcosGrad(d[:n], x, one[:n], 1)
+			for i, v := range x {
+				if v != v {
+					if y[i] == y[i] || d[i] == d[i] {
+						t.Fatalf("NaN: got %v and gradient %v", y[i], d[i])
+					}
+					continue
+				}
+				w := math.Max(-1, math.Min(float64(v), 1))
+				if u := ulps(y[i], math.Acos(w)); !(u <= worst) {
+					worst, at = u, v
+				}
+				if v > 1 || v < -1 {
+					if d[i] != 0 {
+						t.Fatalf("x = %v: gradient %v", v, d[i])
+					}
+					continue
+				}
+				if g := -1 / math.Sqrt(1-w*w); w > -1 && w < 1 {
+					worstGrad = max(worstGrad, ulps(d[i], g))
+				}
+			}
+		})
+		t.Logf("largest error %.3f ulp at %v, of the gradient %.3f ulp", worst, at, worstGrad)
+		if !(worst <= 2) || !(worstGrad <= 2) {
+			t.Errorf("largest error %.3f ulp at %v, of the gradient %.3f ulp", worst, at, worstGrad)
+		}
+		// acos and its slope at cosines of named angles and beyond the limit.
+		in := []float32{0, 1, -1, 0.5, -0.5, 2, -2}
+		Acos(y[:7], in, 1)
+		near := []float32{math.Pi / 2, 0, math.Pi, math.Pi / 3, 2 * math.Pi / 3, 0, math.Pi}
+		for i, want := range near {
+			if !close32(y[i], want, 1.2e-7, 0) {
+				t.Errorf("acos(%v): got %v, want %v", in[i], y[i], want)
+			}
+		}
+		Acos(y[:3], []float32{1, -1, AcosLimit}, AcosLimit)
+		AcosGrad(d[:4], []float32{1, -1, AcosLimit, -AcosLimit}, one, AcosLimit)
+		limit := float64(float32(AcosLimit))
+		if want := float32(math.Acos(limit)); !close32(y[0], want, 2e-7, 0) || y[2] != y[0] || !close32(y[1], math.Pi-want, 2e-7, 0) {
+			t.Errorf("limited: got %v", y[:3])
+		}
+		if want := float32(-1 / math.Sqrt(1-limit*limit)); d[0] != 0 || d[1] != 0 || !close32(d[2], want, 2e-7, 0) || d[2] != d[3] {
+			t.Errorf("limited gradient: got %v, want 0, 0, %v", d[:4], want)
+		}
+	})
+}

@@ -27,6 +27,11 @@ func scaleVec(dst *float32, x *float32, n int, a float32)
 //go:noescape
 func axpyVec(dst *float32, x *float32, n int, a float32)
 
+// axpbyVec sets dst = a * x + b * y.
+//
+//go:noescape
+func axpbyVec(dst *float32, x *float32, y *float32, n int, a float32, b float32)
+
 // fillVec sets dst = a.
 //
 //go:noescape
@@ -107,6 +112,16 @@ func biasGELUVec(x *float32, dst *float32, bias *float32, n int)
 //go:noescape
 func geluGradVec(dst *float32, x *float32, dy *float32, n int)
 
+// acosVec sets dst = acos(x), x limited to [-limit, limit].
+//
+//go:noescape
+func acosVec(dst *float32, x *float32, n int, limit float32)
+
+// acosGradVec sets dst = -dy/sqrt(1-x^2), 0 where |x| > limit.
+//
+//go:noescape
+func acosGradVec(dst *float32, x *float32, dy *float32, n int, limit float32)
+
 // momentsVec returns the sums of x - shift and of its square.
 //
 //go:noescape
@@ -157,7 +172,7 @@ func adamwVec(p *float32, m *float32, v *float32, grad *float32, n int, scalars 
 //go:noescape
 func adamwEMAVec(p *float32, m *float32, v *float32, grad *float32, twin *float32, n int, scalars *float32, w float32)
 
-// dropoutBitsVec fills dst with bits that are one where 16 random bits are at most last; needs AVX-512.
+// dropoutBitsVec fills dst with bits that are one where 16 random bits are at most last.
 //
 //go:noescape
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)

@@ -639,6 +639,143 @@ end10:
 	VZEROUPPER
 	RET
 
+// func axpbyVec(dst *float32, x *float32, y *float32, n int, a float32, b float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·axpbyVec(SB), NOSPLIT, $0-40
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	VBROADCASTSS a+32(FP), Z0
+	VBROADCASTSS b+36(FP), Z1
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ        BX, $0x40
+	JL          end2
+	VMOVUPS     (CX)(SI*4), Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     (DX)(SI*4), Z3
+	VFMADD231PS Z3, Z1, Z2
+	VMOVUPS     Z2, (AX)(SI*4)
+	VMOVUPS     64(CX)(SI*4), Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     64(DX)(SI*4), Z3
+	VFMADD231PS Z3, Z1, Z2
+	VMOVUPS     Z2, 64(AX)(SI*4)
+	VMOVUPS     128(CX)(SI*4), Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     128(DX)(SI*4), Z3
+	VFMADD231PS Z3, Z1, Z2
+	VMOVUPS     Z2, 128(AX)(SI*4)
+	VMOVUPS     192(CX)(SI*4), Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     192(DX)(SI*4), Z3
+	VFMADD231PS Z3, Z1, Z2
+	VMOVUPS     Z2, 192(AX)(SI*4)
+	ADDQ        $0x40, SI
+	SUBQ        $0x40, BX
+	JMP         loop1
+
+end2:
+loop3:
+	CMPQ        BX, $0x10
+	JL          end4
+	VMOVUPS     (CX)(SI*4), Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     (DX)(SI*4), Z3
+	VFMADD231PS Z3, Z1, Z2
+	VMOVUPS     Z2, (AX)(SI*4)
+	ADDQ        $0x10, SI
+	SUBQ        $0x10, BX
+	JMP         loop3
+
+end4:
+	TESTQ       BX, BX
+	JE          end5
+	LEAQ        vecMasks<>+0(SB), DI
+	MOVQ        $0x00000010, R8
+	SUBQ        BX, R8
+	VMOVUPS     (DI)(R8*4), Z2
+	VPMOVD2M    Z2, K1
+	VMOVUPS.Z   (CX)(SI*4), K1, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS.Z   (DX)(SI*4), K1, Z0
+	VFMADD231PS Z0, Z1, Z2
+	VMOVUPS     Z2, K1, (AX)(SI*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	VBROADCASTSS a+32(FP), Y0
+	VBROADCASTSS b+36(FP), Y1
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop6:
+	CMPQ        BX, $0x20
+	JL          end7
+	VMOVUPS     (CX)(SI*4), Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVUPS     (DX)(SI*4), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, (AX)(SI*4)
+	VMOVUPS     32(CX)(SI*4), Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVUPS     32(DX)(SI*4), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, 32(AX)(SI*4)
+	VMOVUPS     64(CX)(SI*4), Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVUPS     64(DX)(SI*4), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, 64(AX)(SI*4)
+	VMOVUPS     96(CX)(SI*4), Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVUPS     96(DX)(SI*4), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, 96(AX)(SI*4)
+	ADDQ        $0x20, SI
+	SUBQ        $0x20, BX
+	JMP         loop6
+
+end7:
+loop8:
+	CMPQ        BX, $0x08
+	JL          end9
+	VMOVUPS     (CX)(SI*4), Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVUPS     (DX)(SI*4), Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMOVUPS     Y2, (AX)(SI*4)
+	ADDQ        $0x08, SI
+	SUBQ        $0x08, BX
+	JMP         loop8
+
+end9:
+	TESTQ       BX, BX
+	JE          end10
+	LEAQ        vecMasks<>+0(SB), DI
+	MOVQ        $0x00000010, R8
+	SUBQ        BX, R8
+	VMOVUPS     (DI)(R8*4), Y2
+	VMASKMOVPS  (CX)(SI*4), Y2, Y3
+	VMULPS      Y0, Y3, Y3
+	VMASKMOVPS  (DX)(SI*4), Y2, Y0
+	VFMADD231PS Y0, Y1, Y3
+	VMASKMOVPS  Y3, Y2, (AX)(SI*4)
+
+end10:
+	VZEROUPPER
+	RET
+
 // func fillVec(dst *float32, n int, a float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·fillVec(SB), NOSPLIT, $0-20
@@ -4055,6 +4192,414 @@ DATA vec3ecc422a<>+24(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+28(SB)/4, $0x3ecc422a
 GLOBL vec3ecc422a<>(SB), RODATA|NOPTR, $32
 
+// func acosVec(dst *float32, x *float32, n int, limit float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·acosVec(SB), NOSPLIT, $0-28
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS limit+24(FP), Z0
+	VBROADCASTSS vec7fffffff<>+0(SB), Z1
+	VBROADCASTSS vec80000000<>+0(SB), Z2
+	VBROADCASTSS vec3f000000<>+0(SB), Z3
+	VBROADCASTSS vec3f800000<>+0(SB), Z4
+	VBROADCASTSS vec40000000<>+0(SB), Z5
+	VBROADCASTSS vecbf800000<>+0(SB), Z6
+	VBROADCASTSS vec40490fdb<>+0(SB), Z7
+	VBROADCASTSS vecb3bbbd2e<>+0(SB), Z8
+	VBROADCASTSS vec3fc90fdb<>+0(SB), Z9
+	VBROADCASTSS vecb33bbd2e<>+0(SB), Z10
+	VBROADCASTSS vec3d2cb69e<>+0(SB), Z11
+	VBROADCASTSS vec3cc61414<>+0(SB), Z12
+	VBROADCASTSS vec3d3a3f26<>+0(SB), Z13
+	VBROADCASTSS vec3d9980f2<>+0(SB), Z14
+	VBROADCASTSS vec3e2aaae4<>+0(SB), Z15
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop1:
+	CMPQ        DX, $0x10
+	JL          end2
+	VMOVUPS     (CX)(BX*4), Z16
+	VANDPS      Z1, Z16, Z17
+	VMINPS      Z17, Z0, Z17
+	VANDPS      Z2, Z16, Z19
+	VORPS       Z19, Z17, Z16
+	VSUBPS      Z17, Z4, Z18
+	VMULPS      Z3, Z18, Z18
+	VSQRTPS     Z18, Z20
+	VMULPS      Z16, Z16, Z21
+	VORPS       Z5, Z19, Z22
+	VPSRAD      $0x1f, Z19, Z19
+	VANDPS      Z7, Z19, Z23
+	VANDPS      Z8, Z19, Z19
+	VCMPPS      $0x1a, Z3, Z17, K1
+	VMOVUPS     Z16, K1, Z20
+	VMOVUPS     Z21, K1, Z18
+	VMOVUPS     Z6, K1, Z22
+	VMOVUPS     Z9, K1, Z23
+	VMOVUPS     Z10, K1, Z19
+	VMOVUPS     Z11, Z16
+	VFMADD213PS Z12, Z18, Z16
+	VFMADD213PS Z13, Z18, Z16
+	VFMADD213PS Z14, Z18, Z16
+	VFMADD213PS Z15, Z18, Z16
+	VMULPS      Z18, Z16, Z16
+	VFMADD213PS Z20, Z20, Z16
+	VFMADD213PS Z19, Z22, Z16
+	VADDPS      Z23, Z16, Z16
+	VMOVUPS     Z16, (AX)(BX*4)
+	ADDQ        $0x10, BX
+	SUBQ        $0x10, DX
+	JMP         loop1
+
+end2:
+	TESTQ       DX, DX
+	JE          end3
+	LEAQ        vecMasks<>+0(SB), SI
+	MOVQ        $0x00000010, DI
+	SUBQ        DX, DI
+	VMOVUPS     (SI)(DI*4), Z16
+	VPMOVD2M    Z16, K1
+	VMOVUPS.Z   (CX)(BX*4), K1, Z16
+	VANDPS      Z1, Z16, Z1
+	VMINPS      Z1, Z0, Z1
+	VANDPS      Z2, Z16, Z0
+	VORPS       Z0, Z1, Z16
+	VSUBPS      Z1, Z4, Z2
+	VMULPS      Z3, Z2, Z2
+	VSQRTPS     Z2, Z4
+	VMULPS      Z16, Z16, Z17
+	VORPS       Z5, Z0, Z5
+	VPSRAD      $0x1f, Z0, Z0
+	VANDPS      Z7, Z0, Z7
+	VANDPS      Z8, Z0, Z0
+	VCMPPS      $0x1a, Z3, Z1, K2
+	VMOVUPS     Z16, K2, Z4
+	VMOVUPS     Z17, K2, Z2
+	VMOVUPS     Z6, K2, Z5
+	VMOVUPS     Z9, K2, Z7
+	VMOVUPS     Z10, K2, Z0
+	VMOVUPS     Z11, Z1
+	VFMADD213PS Z12, Z2, Z1
+	VFMADD213PS Z13, Z2, Z1
+	VFMADD213PS Z14, Z2, Z1
+	VFMADD213PS Z15, Z2, Z1
+	VMULPS      Z2, Z1, Z1
+	VFMADD213PS Z4, Z4, Z1
+	VFMADD213PS Z0, Z5, Z1
+	VADDPS      Z7, Z1, Z1
+	VMOVUPS     Z1, K1, (AX)(BX*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS limit+24(FP), Y0
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop4:
+	CMPQ        DX, $0x08
+	JL          end5
+	VMOVUPS     (CX)(BX*4), Y1
+	VANDPS      vec7fffffff<>+0(SB), Y1, Y2
+	VMINPS      Y2, Y0, Y2
+	VANDPS      vec80000000<>+0(SB), Y1, Y4
+	VORPS       Y4, Y2, Y1
+	VMOVUPS     vec3f800000<>+0(SB), Y3
+	VSUBPS      Y2, Y3, Y3
+	VMULPS      vec3f000000<>+0(SB), Y3, Y3
+	VSQRTPS     Y3, Y5
+	VMULPS      Y1, Y1, Y6
+	VORPS       vec40000000<>+0(SB), Y4, Y7
+	VPSRAD      $0x1f, Y4, Y4
+	VANDPS      vec40490fdb<>+0(SB), Y4, Y8
+	VANDPS      vecb3bbbd2e<>+0(SB), Y4, Y4
+	VCMPPS      $0x1a, vec3f000000<>+0(SB), Y2, Y2
+	VBLENDVPS   Y2, Y1, Y5, Y5
+	VBLENDVPS   Y2, Y6, Y3, Y3
+	VBLENDVPS   Y2, vecbf800000<>+0(SB), Y7, Y7
+	VBLENDVPS   Y2, vec3fc90fdb<>+0(SB), Y8, Y8
+	VBLENDVPS   Y2, vecb33bbd2e<>+0(SB), Y4, Y4
+	VMOVUPS     vec3d2cb69e<>+0(SB), Y1
+	VFMADD213PS vec3cc61414<>+0(SB), Y3, Y1
+	VFMADD213PS vec3d3a3f26<>+0(SB), Y3, Y1
+	VFMADD213PS vec3d9980f2<>+0(SB), Y3, Y1
+	VFMADD213PS vec3e2aaae4<>+0(SB), Y3, Y1
+	VMULPS      Y3, Y1, Y1
+	VFMADD213PS Y5, Y5, Y1
+	VFMADD213PS Y4, Y7, Y1
+	VADDPS      Y8, Y1, Y1
+	VMOVUPS     Y1, (AX)(BX*4)
+	ADDQ        $0x08, BX
+	SUBQ        $0x08, DX
+	JMP         loop4
+
+end5:
+	TESTQ       DX, DX
+	JE          end6
+	LEAQ        vecMasks<>+0(SB), SI
+	MOVQ        $0x00000010, DI
+	SUBQ        DX, DI
+	VMOVUPS     (SI)(DI*4), Y1
+	VMASKMOVPS  (CX)(BX*4), Y1, Y2
+	VANDPS      vec7fffffff<>+0(SB), Y2, Y3
+	VMINPS      Y3, Y0, Y3
+	VANDPS      vec80000000<>+0(SB), Y2, Y4
+	VORPS       Y4, Y3, Y2
+	VMOVUPS     vec3f800000<>+0(SB), Y0
+	VSUBPS      Y3, Y0, Y0
+	VMULPS      vec3f000000<>+0(SB), Y0, Y0
+	VSQRTPS     Y0, Y5
+	VMULPS      Y2, Y2, Y6
+	VORPS       vec40000000<>+0(SB), Y4, Y7
+	VPSRAD      $0x1f, Y4, Y4
+	VANDPS      vec40490fdb<>+0(SB), Y4, Y8
+	VANDPS      vecb3bbbd2e<>+0(SB), Y4, Y4
+	VCMPPS      $0x1a, vec3f000000<>+0(SB), Y3, Y3
+	VBLENDVPS   Y3, Y2, Y5, Y5
+	VBLENDVPS   Y3, Y6, Y0, Y0
+	VBLENDVPS   Y3, vecbf800000<>+0(SB), Y7, Y7
+	VBLENDVPS   Y3, vec3fc90fdb<>+0(SB), Y8, Y8
+	VBLENDVPS   Y3, vecb33bbd2e<>+0(SB), Y4, Y4
+	VMOVUPS     vec3d2cb69e<>+0(SB), Y2
+	VFMADD213PS vec3cc61414<>+0(SB), Y0, Y2
+	VFMADD213PS vec3d3a3f26<>+0(SB), Y0, Y2
+	VFMADD213PS vec3d9980f2<>+0(SB), Y0, Y2
+	VFMADD213PS vec3e2aaae4<>+0(SB), Y0, Y2
+	VMULPS      Y0, Y2, Y2
+	VFMADD213PS Y5, Y5, Y2
+	VFMADD213PS Y4, Y7, Y2
+	VADDPS      Y8, Y2, Y2
+	VMASKMOVPS  Y2, Y1, (AX)(BX*4)
+
+end6:
+	VZEROUPPER
+	RET
+
+DATA vec40000000<>+0(SB)/4, $0x40000000
+DATA vec40000000<>+4(SB)/4, $0x40000000
+DATA vec40000000<>+8(SB)/4, $0x40000000
+DATA vec40000000<>+12(SB)/4, $0x40000000
+DATA vec40000000<>+16(SB)/4, $0x40000000
+DATA vec40000000<>+20(SB)/4, $0x40000000
+DATA vec40000000<>+24(SB)/4, $0x40000000
+DATA vec40000000<>+28(SB)/4, $0x40000000
+GLOBL vec40000000<>(SB), RODATA|NOPTR, $32
+
+DATA vecbf800000<>+0(SB)/4, $0xbf800000
+DATA vecbf800000<>+4(SB)/4, $0xbf800000
+DATA vecbf800000<>+8(SB)/4, $0xbf800000
+DATA vecbf800000<>+12(SB)/4, $0xbf800000
+DATA vecbf800000<>+16(SB)/4, $0xbf800000
+DATA vecbf800000<>+20(SB)/4, $0xbf800000
+DATA vecbf800000<>+24(SB)/4, $0xbf800000
+DATA vecbf800000<>+28(SB)/4, $0xbf800000
+GLOBL vecbf800000<>(SB), RODATA|NOPTR, $32
+
+DATA vec40490fdb<>+0(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+4(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+8(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+12(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+16(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+20(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+24(SB)/4, $0x40490fdb
+DATA vec40490fdb<>+28(SB)/4, $0x40490fdb
+GLOBL vec40490fdb<>(SB), RODATA|NOPTR, $32
+
+DATA vecb3bbbd2e<>+0(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+4(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+8(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+12(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+16(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+20(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+24(SB)/4, $0xb3bbbd2e
+DATA vecb3bbbd2e<>+28(SB)/4, $0xb3bbbd2e
+GLOBL vecb3bbbd2e<>(SB), RODATA|NOPTR, $32
+
+DATA vec3fc90fdb<>+0(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+4(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+8(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+12(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+16(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+20(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+24(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+28(SB)/4, $0x3fc90fdb
+GLOBL vec3fc90fdb<>(SB), RODATA|NOPTR, $32
+
+DATA vecb33bbd2e<>+0(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+4(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+8(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+12(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+16(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+20(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+24(SB)/4, $0xb33bbd2e
+DATA vecb33bbd2e<>+28(SB)/4, $0xb33bbd2e
+GLOBL vecb33bbd2e<>(SB), RODATA|NOPTR, $32
+
+DATA vec3d2cb69e<>+0(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+4(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+8(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+12(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+16(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+20(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+24(SB)/4, $0x3d2cb69e
+DATA vec3d2cb69e<>+28(SB)/4, $0x3d2cb69e
+GLOBL vec3d2cb69e<>(SB), RODATA|NOPTR, $32
+
+DATA vec3cc61414<>+0(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+4(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+8(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+12(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+16(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+20(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+24(SB)/4, $0x3cc61414
+DATA vec3cc61414<>+28(SB)/4, $0x3cc61414
+GLOBL vec3cc61414<>(SB), RODATA|NOPTR, $32
+
+DATA vec3d3a3f26<>+0(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+4(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+8(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+12(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+16(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+20(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+24(SB)/4, $0x3d3a3f26
+DATA vec3d3a3f26<>+28(SB)/4, $0x3d3a3f26
+GLOBL vec3d3a3f26<>(SB), RODATA|NOPTR, $32
+
+DATA vec3d9980f2<>+0(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+4(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+8(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+12(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+16(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+20(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+24(SB)/4, $0x3d9980f2
+DATA vec3d9980f2<>+28(SB)/4, $0x3d9980f2
+GLOBL vec3d9980f2<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e2aaae4<>+0(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+4(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+8(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+12(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+16(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+20(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+24(SB)/4, $0x3e2aaae4
+DATA vec3e2aaae4<>+28(SB)/4, $0x3e2aaae4
+GLOBL vec3e2aaae4<>(SB), RODATA|NOPTR, $32
+
+// func acosGradVec(dst *float32, x *float32, dy *float32, n int, limit float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·acosGradVec(SB), NOSPLIT, $0-36
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSS limit+32(FP), Z0
+	VBROADCASTSS vec7fffffff<>+0(SB), Z1
+	VBROADCASTSS vec80000000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ         BX, $0x10
+	JL           end2
+	VMOVUPS      (CX)(SI*4), Z4
+	VANDPS       Z1, Z4, Z5
+	VMOVUPS      Z3, Z6
+	VFNMADD231PS Z4, Z4, Z6
+	VSQRTPS      Z6, Z6
+	VMOVUPS      (DX)(SI*4), Z4
+	VXORPS       Z2, Z4, Z4
+	VDIVPS       Z6, Z4, Z4
+	VCMPPS       $0x1a, Z0, Z5, K1
+	VMOVUPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, BX
+	JMP          loop1
+
+end2:
+	TESTQ        BX, BX
+	JE           end3
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Z4
+	VPMOVD2M     Z4, K1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z4
+	VANDPS       Z1, Z4, Z1
+	VMOVUPS      Z3, Z3
+	VFNMADD231PS Z4, Z4, Z3
+	VSQRTPS      Z3, Z3
+	VMOVUPS.Z    (DX)(SI*4), K1, Z4
+	VXORPS       Z2, Z4, Z4
+	VDIVPS       Z3, Z4, Z4
+	VCMPPS       $0x1a, Z0, Z1, K2
+	VMOVUPS.Z    Z4, K2, Z4
+	VMOVUPS      Z4, K1, (AX)(SI*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSS limit+32(FP), Y0
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop4:
+	CMPQ         BX, $0x08
+	JL           end5
+	VMOVUPS      (CX)(SI*4), Y1
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS Y1, Y1, Y3
+	VSQRTPS      Y3, Y3
+	VMOVUPS      (DX)(SI*4), Y1
+	VXORPS       vec80000000<>+0(SB), Y1, Y1
+	VDIVPS       Y3, Y1, Y1
+	VCMPPS       $0x1a, Y0, Y2, Y2
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, BX
+	JMP          loop4
+
+end5:
+	TESTQ        BX, BX
+	JE           end6
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VANDPS       vec7fffffff<>+0(SB), Y2, Y3
+	VMOVUPS      vec3f800000<>+0(SB), Y4
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VSQRTPS      Y4, Y4
+	VMASKMOVPS   (DX)(SI*4), Y1, Y2
+	VXORPS       vec80000000<>+0(SB), Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VCMPPS       $0x1a, Y0, Y3, Y3
+	VANDPS       Y3, Y2, Y2
+	VMASKMOVPS   Y2, Y1, (AX)(SI*4)
+
+end6:
+	VZEROUPPER
+	RET
+
 // func momentsVec(x *float32, n int, shift float32) (s float32, q float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE
 TEXT ·momentsVec(SB), NOSPLIT, $0-32
@@ -5632,45 +6177,6 @@ end6:
 	VZEROUPPER
 	RET
 
-// func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
-TEXT ·dropoutBitsVec(SB), NOSPLIT, $0-28
-	MOVQ         dst+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         state+16(FP), DX
-	VPBROADCASTQ DX, Z0
-	MOVL         last+24(FP), DX
-	VPBROADCASTW DX, Z1
-	VPADDQ       vecGammas<>+0(SB), Z0, Z0
-	MOVQ         $0xf1bbcdcbfa53e0a8, DX
-	VPBROADCASTQ DX, Z2
-	MOVQ         $0xbf58476d1ce4e5b9, DX
-	VPBROADCASTQ DX, Z3
-	MOVQ         $0x94d049bb133111eb, DX
-	VPBROADCASTQ DX, Z4
-
-loop:
-	TESTQ   CX, CX
-	JE      end
-	VPSRLQ  $0x1e, Z0, Z6
-	VPXORQ  Z0, Z6, Z5
-	VPMULLQ Z3, Z5, Z5
-	VPSRLQ  $0x1b, Z5, Z6
-	VPXORQ  Z6, Z5, Z5
-	VPMULLQ Z4, Z5, Z5
-	VPSRLQ  $0x1f, Z5, Z6
-	VPXORQ  Z6, Z5, Z5
-	VPCMPUW $0x02, Z1, Z5, K1
-	KMOVD   K1, (AX)
-	VPADDQ  Z2, Z0, Z0
-	ADDQ    $0x04, AX
-	DECQ    CX
-	JMP     loop
-
-end:
-	VZEROUPPER
-	RET
-
 DATA vecGammas<>+0(SB)/8, $0x9e3779b97f4a7c15
 DATA vecGammas<>+8(SB)/8, $0x3c6ef372fe94f82a
 DATA vecGammas<>+16(SB)/8, $0xdaa66d2c7ddf743f
@@ -5680,3 +6186,138 @@ DATA vecGammas<>+40(SB)/8, $0xb54cda58fbbee87e
 DATA vecGammas<>+48(SB)/8, $0x538454127b096493
 DATA vecGammas<>+56(SB)/8, $0xf1bbcdcbfa53e0a8
 GLOBL vecGammas<>(SB), RODATA|NOPTR, $64
+
+// func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, SSE2
+TEXT ·dropoutBitsVec(SB), NOSPLIT, $0-28
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         state+16(FP), DX
+	MOVQ         DX, X1
+	VPBROADCASTQ X1, Z0
+	MOVL         last+24(FP), DX
+	MOVD         DX, X1
+	VPBROADCASTW X1, Z1
+	VPADDQ       vecGammas<>+0(SB), Z0, Z0
+	MOVQ         $0xf1bbcdcbfa53e0a8, DX
+	MOVQ         DX, X2
+	VPBROADCASTQ X2, Z2
+	MOVQ         $0xbf58476d1ce4e5b9, DX
+	MOVQ         DX, X3
+	VPBROADCASTQ X3, Z3
+	MOVQ         $0x94d049bb133111eb, DX
+	MOVQ         DX, X4
+	VPBROADCASTQ X4, Z4
+
+loop1:
+	TESTQ   CX, CX
+	JE      end2
+	VPSRLQ  $0x1e, Z0, Z5
+	VPXORQ  Z0, Z5, Z5
+	VPMULLQ Z3, Z5, Z5
+	VPSRLQ  $0x1b, Z5, Z6
+	VPXORQ  Z5, Z6, Z6
+	VPMULLQ Z4, Z6, Z6
+	VPSRLQ  $0x1f, Z6, Z5
+	VPXORQ  Z6, Z5, Z5
+	VPADDQ  Z2, Z0, Z0
+	VPCMPUW $0x02, Z1, Z5, K1
+	KMOVD   K1, (AX)
+	ADDQ    $0x04, AX
+	DECQ    CX
+	JMP     loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         state+16(FP), DX
+	MOVQ         DX, X1
+	VPBROADCASTQ X1, Y0
+	MOVL         last+24(FP), DX
+	MOVD         DX, X1
+	VPBROADCASTW X1, Y1
+	VPADDQ       vecGammas<>+0(SB), Y0, Y2
+	VPADDQ       vecGammas<>+32(SB), Y0, Y0
+	MOVQ         $0xf1bbcdcbfa53e0a8, DX
+	MOVQ         DX, X3
+	VPBROADCASTQ X3, Y3
+	MOVQ         $0xbf58476d1ce4e5b9, DX
+	MOVQ         DX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0x00000000bf58476d, DX
+	MOVQ         DX, X5
+	VPBROADCASTQ X5, Y5
+	MOVQ         $0x94d049bb133111eb, DX
+	MOVQ         DX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         $0x0000000094d049bb, DX
+	MOVQ         DX, X7
+	VPBROADCASTQ X7, Y7
+
+loop3:
+	TESTQ     CX, CX
+	JE        end4
+	VPSRLQ    $0x1e, Y2, Y8
+	VPXOR     Y2, Y8, Y8
+	VPMULUDQ  Y4, Y8, Y9
+	VPMULUDQ  Y5, Y8, Y10
+	VPSRLQ    $0x20, Y8, Y8
+	VPMULUDQ  Y4, Y8, Y8
+	VPADDQ    Y8, Y10, Y10
+	VPSLLQ    $0x20, Y10, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSRLQ    $0x1b, Y9, Y8
+	VPXOR     Y9, Y8, Y8
+	VPMULUDQ  Y6, Y8, Y9
+	VPMULUDQ  Y7, Y8, Y10
+	VPSRLQ    $0x20, Y8, Y8
+	VPMULUDQ  Y6, Y8, Y8
+	VPADDQ    Y8, Y10, Y10
+	VPSLLQ    $0x20, Y10, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSRLQ    $0x1f, Y9, Y8
+	VPXOR     Y9, Y8, Y8
+	VPADDQ    Y3, Y2, Y2
+	VPSRLQ    $0x1e, Y0, Y9
+	VPXOR     Y0, Y9, Y9
+	VPMULUDQ  Y4, Y9, Y10
+	VPMULUDQ  Y5, Y9, Y11
+	VPSRLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y4, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPSLLQ    $0x20, Y11, Y11
+	VPADDQ    Y11, Y10, Y10
+	VPSRLQ    $0x1b, Y10, Y9
+	VPXOR     Y10, Y9, Y9
+	VPMULUDQ  Y6, Y9, Y10
+	VPMULUDQ  Y7, Y9, Y11
+	VPSRLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y6, Y9, Y9
+	VPADDQ    Y9, Y11, Y11
+	VPSLLQ    $0x20, Y11, Y11
+	VPADDQ    Y11, Y10, Y10
+	VPSRLQ    $0x1f, Y10, Y9
+	VPXOR     Y10, Y9, Y9
+	VPADDQ    Y3, Y0, Y0
+	VPSUBUSW  Y1, Y8, Y8
+	VPSUBUSW  Y1, Y9, Y9
+	VXORPS    Y10, Y10, Y10
+	VPCMPEQW  Y10, Y8, Y8
+	VPCMPEQW  Y10, Y9, Y9
+	VPACKSSWB Y9, Y8, Y8
+	VPERMQ    $0xd8, Y8, Y8
+	VPMOVMSKB Y8, DX
+	MOVL      DX, (AX)
+	ADDQ      $0x04, AX
+	DECQ      CX
+	JMP       loop3
+
+end4:
+	VZEROUPPER
+	RET

@@ -22,6 +22,11 @@ var vectorKernels = []vectorKernel{
 	{"Mul", 3, true, 0, 0, none(func(s [][]float32) { Mul(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMul(s[0], s[1], s[2]) })},
 	{"Scale", 2, true, 0, 0, none(func(s [][]float32) { Scale(s[0], 1.7, s[1]) }), none(func(s [][]float32) { plainScale(s[0], 1.7, s[1]) })},
 	{"Axpy", 2, false, 1e-6, 1e-5, none(func(s [][]float32) { Axpy(s[0], -0.3, s[1]) }), none(func(s [][]float32) { plainAxpy(s[0], -0.3, s[1]) })},
+	{"Axpby", 3, false, 1e-6, 1e-5, none(func(s [][]float32) { Axpby(s[0], -0.3, s[1], 1.7, s[2]) }), none(func(s [][]float32) { plainAxpby(s[0], -0.3, s[1], 1.7, s[2]) })},
+	{"Acos", 2, true, 2.4e-7, 0, none(func(s [][]float32) { Acos(s[0], s[1], 1) }), none(func(s [][]float32) { plainAcos(s[0], s[1], 1) })},
+	{"Acos of cosines", 2, false, 2.4e-7, 0, none(func(s [][]float32) { cosines(s[1]); Acos(s[0], s[1], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcos(s[0], s[1], AcosLimit) })},
+	{"AcosGrad special", 3, true, 1e-6, 1e-45, none(func(s [][]float32) { Fill(s[2], 1.5); AcosGrad(s[0], s[1], s[2], AcosLimit) }), none(func(s [][]float32) { Fill(s[2], 1.5); plainAcosGrad(s[0], s[1], s[2], AcosLimit) })},
+	{"AcosGrad", 3, false, 1e-6, 0, none(func(s [][]float32) { cosines(s[1]); AcosGrad(s[0], s[1], s[2], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcosGrad(s[0], s[1], s[2], AcosLimit) })},
 	{"Fill", 1, true, 0, 0, none(func(s [][]float32) { Fill(s[0], 2.5) }), none(func(s [][]float32) { plainFill(s[0], 2.5) })},
 	{"EMA", 2, false, 1e-6, 1e-5, none(func(s [][]float32) { EMA(s[0], s[1], 0.005) }), none(func(s [][]float32) { plainEMA(s[0], s[1], 0.005) })},
 	{"Exp", 2, true, 2.5e-7, 1.5e-45, none(func(s [][]float32) { Exp(s[0], s[1]) }), none(func(s [][]float32) { plainExp(s[0], s[1]) })},
@@ -58,6 +63,13 @@ var vectorKernels = []vectorKernel{
 func square(x []float32) {
 	for i := range x {
 		x[i] *= x[i]
+	}
+}
+
+// cosines makes values of [-1, 1], some of them the ends, of test values.
+func cosines(x []float32) {
+	for i := range x {
+		x[i] = max(-1, min(x[i]/4, 1))
 	}
 }
 

@@ -17,6 +17,8 @@ func scaleVec(dst, x *float32, n int, a float32) { panic(noVectors) }
 
 func axpyVec(dst, x *float32, n int, a float32) { panic(noVectors) }
 
+func axpbyVec(dst, x, y *float32, n int, a, b float32) { panic(noVectors) }
+
 func fillVec(dst *float32, n int, a float32) { panic(noVectors) }
 
 func emaVec(dst, x *float32, n int, w float32) { panic(noVectors) }
@@ -48,6 +50,10 @@ func geluVec(dst, x *float32, n int) { panic(noVectors) }
 func biasGELUVec(x, dst, bias *float32, n int) { panic(noVectors) }
 
 func geluGradVec(dst, x, dy *float32, n int) { panic(noVectors) }
+
+func acosVec(dst, x *float32, n int, limit float32) { panic(noVectors) }
+
+func acosGradVec(dst, x, dy *float32, n int, limit float32) { panic(noVectors) }
 
 func momentsVec(x *float32, n int, shift float32) (s, q float32) { panic(noVectors) }
 

@@ -75,6 +75,12 @@ func plainAxpy(dst []float32, a float32, x []float32) {
 	}
 }
 
+func plainAxpby(dst []float32, a float32, x []float32, b float32, y []float32) {
+	for i := range dst {
+		dst[i] = a*x[i] + b*y[i]
+	}
+}
+
 func plainFill(dst []float32, a float32) {
 	for i := range dst {
 		dst[i] = a

@@ -34,7 +34,7 @@ func DropoutBits(dst []int32, key, counter uint64, keep float32) {
 		for i := range dst {
 			dst[i] = -1
 		}
-	case hasAVX512:
+	case hasAVX2FMA:
 		state := mix64(key) + counter*wordsPerMask*goldenGamma
 		dropoutBitsVec(unsafe.SliceData(dst), len(dst), state, uint32(threshold-1))
 	default:

@@ -130,7 +130,7 @@ func TestDropoutBitsKeysDiffer(t *testing.T) {
 func BenchmarkDropoutBits(b *testing.B) {
 	defer setCPULevel(cpuLevel())
 	dst := make([]int32, 1024)
-	for _, level := range []string{levelPlain, levelAVX512} {
+	for _, level := range []string{levelPlain, levelAVX2, levelAVX512} {
 		setCPULevel(level)
 		if cpuLevel() != level {
 			continue

@@ -52,6 +52,7 @@ var roofs = []roof{
 	{"Mul", 12, 1, 1, 0, 0, 3, func(s, _ [][]float32, _ []int32) { Mul(s[0], s[1], s[2]) }},
 	{"Scale", 8, 1, 1, 0, 0, 2, func(s, _ [][]float32, _ []int32) { Scale(s[0], 1.5, s[1]) }},
 	{"Axpy", 12, 1, 1, 0, 0, 2, func(s, _ [][]float32, _ []int32) { Axpy(s[0], 1e-9, s[1]) }},
+	{"Axpby", 12, 2, 2, 0, 0, 3, func(s, _ [][]float32, _ []int32) { Axpby(s[0], 1.5, s[1], 0.5, s[2]) }},
 	{"Fill", 4, 0, 0, 0, 0, 1, func(s, _ [][]float32, _ []int32) { Fill(s[0], 1.5) }},
 	{"EMA", 12, 1, 2, 0, 0, 2, func(s, _ [][]float32, _ []int32) { EMA(s[0], s[1], 0.01) }},
 	{"Sum", 4, 0, 4, 0, 0, 1, func(s, _ [][]float32, _ []int32) { Sum(s[0]) }},
@@ -92,6 +93,10 @@ var roofs = []roof{
 	}},
 	{"Dropout", 8 + bitsBytes, 1, 1, 0, 3, 2, func(s, _ [][]float32, b []int32) { Dropout(s[0], s[1], b, 1.1) }},
 	{"DropoutAdd", 12 + bitsBytes, 1, 2, 0, 3, 3, func(s, _ [][]float32, b []int32) { DropoutAdd(s[0], s[1], s[2], b, 1.1) }},
+	{"DropoutBits", bitsBytes, 5, 10, 0, 18, 1, func(s, _ [][]float32, b []int32) { DropoutBits(b, 1, 2, 0.9) }},
+	{"Acos", 8, 9, 15, 1, 2, 2, func(s, _ [][]float32, _ []int32) { Acos(s[0], s[1], 1) }},
+	{"AcosGrad", 12, 1, 4, 2, 0, 3, func(s, _ [][]float32, _ []int32) { AcosGrad(s[0], s[1], s[2], AcosLimit) }},
+	{"AdamWEMA", 36, 10, 13, 2, 0, 5, func(s, _ [][]float32, _ []int32) { AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.01) }},
 	{"AdamW", 28, 9, 11, 2, 0, 4, func(s, _ [][]float32, _ []int32) { AdamW(s[0], s[1], s[2], s[3], testAdamW) }},
 }
 

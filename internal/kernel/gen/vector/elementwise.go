@@ -44,6 +44,16 @@ func elementwise() {
 		})
 		b.done()
 	})
+	kernel("axpbyVec", "func(dst, x, y *float32, n int, a, b float32)", "sets dst = a * x + b * y.", func(b *body) {
+		dst, x, y, fx, fy := pointer("dst"), pointer("x"), pointer("y"), b.scalar("a"), b.scalar("b")
+		b.each(pointer("n"), 4, func(s step) {
+			v := s.load(x)
+			VMULPS(fx, v, v)
+			VFMADD231PS(s.load(y), fy, v)
+			s.store(v, dst)
+		})
+		b.done()
+	})
 	kernel("fillVec", "func(dst *float32, n int, a float32)", "sets dst = a.", func(b *body) {
 		dst, a := pointer("dst"), b.scalar("a")
 		b.each(pointer("n"), 4, func(s step) { s.store(a, dst) })
