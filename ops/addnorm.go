@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// AddNorm is the seam between two blocks of a transformer in one pass over memory:
+// AddNorm is the seam between two blocks of a transformer:
 //
 //	sum  = x + Dropout(h, bits, keep)
 //	norm = LayerNorm(sum, gamma, beta, eps)
@@ -74,19 +74,20 @@ func (a addNorm) forward(dropout bool) *op {
 	}
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-		words := maskWords(cols)
 		body := func(_, lo, hi int) {
 			h, x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.In[3].F32
 			sum, norm := c.Out.F32, c.Aux[addNormOut].F32
 			mean, rstd := c.Aux[addNormMean].F32, c.Aux[addNormRstd].F32
+			// Two sweeps: memory delivers more to loops over long runs than to rows
+			// that are summed and normalised in turns, and the sums are still in a
+			// cache in the second.
+			if dropout {
+				dropoutAddRows(sum, x, h, c.In[4].I32, lo, hi, cols, 1/a.keep)
+			} else {
+				kernel.Add(sum[lo*cols:hi*cols], x[lo*cols:hi*cols], h[lo*cols:hi*cols])
+			}
 			for r := lo; r < hi; r++ {
 				at, to := r*cols, (r+1)*cols
-				if dropout {
-					bits := c.In[4].I32[r*words : (r+1)*words]
-					kernel.DropoutAdd(sum[at:to], x[at:to], h[at:to], bits, 1/a.keep)
-				} else {
-					kernel.Add(sum[at:to], x[at:to], h[at:to])
-				}
 				mean[r], rstd[r] = kernel.LayerNorm(norm[at:to], sum[at:to], gamma, beta, a.eps)
 			}
 		}
@@ -186,4 +187,18 @@ const addNormGradKind = "add norm dx"
 func isAddNormGrad(n, sum *gorgonia.Node) bool {
 	t, ok := n.Op().(*typed)
 	return ok && t.kind == addNormGradKind && t.arity == 3 && operandNode(n, 0) == sum
+}
+
+// dropoutAddRows sets rows [lo, hi) of dst to x + Dropout(y).
+func dropoutAddRows(dst, x, y []float32, bits []int32, lo, hi, cols int, scale float32) {
+	words := maskWords(cols)
+	if cols%32 == 0 { // no gaps between the rows: one long row
+		at, to := lo*cols, hi*cols
+		kernel.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[lo*words:hi*words], scale)
+		return
+	}
+	for r := lo; r < hi; r++ {
+		at, to := r*cols, (r+1)*cols
+		kernel.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[r*words:(r+1)*words], scale)
+	}
 }
