@@ -86,10 +86,10 @@ func (t *tiledGemm) packRows(w *tileWork, dst []float32, stride, block int, x Ma
 	}
 	blocks := (n + width - 1) / width
 	mask, last := uint64(1)<<width-1, uint64(1)<<(n-(blocks-1)*width)-1
-	kind, size, rows := packWords, wordSize, 1
+	kind, size, rows := packWords, x.size(), 1
 	switch {
 	case x.BF16 != nil:
-		kind, size, rows = packFromHalves, 2, 2
+		kind, rows = packFromHalves, 2
 	case t.bf16:
 		kind, rows = packFromWords, 2
 	}
@@ -127,6 +127,14 @@ func copyRows(dst, src []float32, ld, kb, cols, stride int) {
 	for p := range kb {
 		copy(dst[p*stride:p*stride+cols], src[p*ld:])
 	}
+}
+
+// size returns the bytes of a value.
+func (x Matrix) size() int {
+	if x.BF16 != nil {
+		return 2
+	}
+	return wordSize
 }
 
 // first returns where value i is.

@@ -133,6 +133,7 @@ type block struct {
 	terms         int
 	direct        bool // B is read in place
 	height, mb, i int  // rows of a tile and of the group, first row of the group
+	ahead         ahead
 }
 
 // group computes rows i to i+mb and the columns of b.
@@ -145,6 +146,7 @@ func (t *tiledGemm) group(w *tileWork, b *block, i, mb int) {
 	inPlace := !t.bf16 && b.nb <= 4*t.lanes
 	if !inPlace {
 		t.packA(w, b)
+		b.lookAhead(tiles * ((b.nb + 2*t.lanes - 1) / (2 * t.lanes)))
 	}
 	for r := 0; r < mb; r += b.height {
 		rows := min(b.height, mb-r)
@@ -191,6 +193,7 @@ func (t *tiledGemm) row(w *tileWork, b *block, i, rows int) {
 		w.args.mask = 1<<cols - 1
 		w.args.c = unsafe.Pointer(&c[q])
 		tiles[vectors-1](args)
+		b.prefetch()
 	}
 }
 

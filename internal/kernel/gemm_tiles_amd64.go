@@ -347,6 +347,12 @@ func gemmTileBF16Rows14Cols2(t *byte)
 //go:noescape
 func gemmPack8(dst *float32, dstStride int, src *float32, srcStride int, k8 int)
 
+// gemmPrefetch asks for lines of 64 bytes from the start of each row; the stride is in
+// bytes. Addresses that do not exist do no harm.
+//
+//go:noescape
+func gemmPrefetch(src *byte, stride int, lines int, rows int)
+
 // gemmWordsCols1 sets, for p < pairs, block b < blocks and column j < 16,
 // word p*16+j of dst + b*dstBlock to the float32 of column j in
 // src0 + p*srcStep + b*srcBlock; src1 is not used.

@@ -9441,6 +9441,28 @@ pack:
 	VZEROUPPER
 	RET
 
+// func gemmPrefetch(src *byte, stride int, lines int, rows int)
+// Requires: MMX+
+TEXT ·gemmPrefetch(SB), NOSPLIT, $0-32
+	MOVQ src+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ lines+16(FP), DX
+	MOVQ rows+24(FP), BX
+
+row:
+	MOVQ AX, SI
+	MOVQ DX, DI
+
+line:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	DECQ       DI
+	JNZ        line
+	ADDQ       CX, AX
+	DECQ       BX
+	JNZ        row
+	RET
+
 // func gemmWordsCols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
 // Requires: AVX, AVX512F
 TEXT ·gemmWordsCols1(SB), NOSPLIT, $0-80

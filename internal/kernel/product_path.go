@@ -8,6 +8,8 @@ import (
 // halfProduct is a backend that multiplies bfloat16: operands bfloat16, C and
 // sums float32, otherwise as sgemm; bias (n) is added to each row unless nil.
 type halfProduct interface {
+	// bf16Supported reports whether it is worth calling; it may test the library.
+	bf16Supported() bool
 	bgemm(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32)
 }
 
@@ -63,7 +65,7 @@ func (e *Engine) setBF16() {
 	if e.info.Name == backendPlain {
 		e.tiles = nil
 	}
-	if l, ok := e.backend.(halfProduct); ok && hasAMX {
+	if l, ok := e.backend.(halfProduct); ok && e.bf16 && hasAMX && l.bf16Supported() {
 		e.library = l
 	}
 	if e.bf16 && e.tiles == nil && e.library == nil {

@@ -178,6 +178,8 @@ type fakeHalf struct {
 	calls *int
 }
 
+func (fakeHalf) bf16Supported() bool { return true }
+
 func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
 	*f.calls++
 	x, y := make([]float32, len(a)), make([]float32, len(b))

@@ -28,6 +28,7 @@ func main() {
 		}
 	}
 	pack8()
+	prefetch()
 	for c := 1; c <= columns; c++ {
 		for _, from := range []source{asWords, fromFloats, fromHalves} {
 			pairs(c, from)

@@ -75,3 +75,26 @@ func pack8() {
 	VZEROUPPER()
 	RET()
 }
+
+// prefetch writes a function that asks for memory that is read soon.
+func prefetch() {
+	TEXT("gemmPrefetch", NOSPLIT, "func(src *byte, stride, lines, rows int)")
+	Pragma("noescape")
+	Doc("gemmPrefetch asks for lines of 64 bytes from the start of each row; the stride is in",
+		"bytes. Addresses that do not exist do no harm.")
+	src, stride := Load(Param("src"), GP64()), Load(Param("stride"), GP64())
+	lines, rows := Load(Param("lines"), GP64()), Load(Param("rows"), GP64())
+	at, n := GP64(), GP64()
+	Label("row")
+	MOVQ(src, at)
+	MOVQ(lines, n)
+	Label("line")
+	PREFETCHT1(Mem{Base: at})
+	ADDQ(Imm(64), at)
+	DECQ(n)
+	JNZ(LabelRef("line"))
+	ADDQ(stride, src)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	RET()
+}
