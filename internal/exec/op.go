@@ -119,13 +119,16 @@ type InPlacer interface {
 // Accumulator is an op that can add its output to what is in its memory already, as
 // a matrix product can. The plan asks for it through Call.Accumulate where the output
 // goes into nothing but a sum. The op must not also work in place then, and its
-// auxiliary results are its own as always.
+// auxiliary results are its own as always. A sum that is made so may round differently
+// from one that is made of two arrays.
 type Accumulator interface {
 	Accumulates() bool
 }
 
 // Summer is an op whose output is the sum of its two operands, element by element,
 // if Sum says so: like Gorgonia's own addition, a place for Accumulators to add to.
+// An addition of the forward pass should not say so where Recompute is used: what is
+// kept decides there whether a summand dies, and rounding with it.
 type Summer interface {
 	Sum() bool
 }
