@@ -28,7 +28,7 @@ const peakM, peakN, peakK = 2048, 1536, 768
 
 // stopwatch is the time that steps spent in each part.
 type stopwatch struct {
-	step, forward, optimizer, momentum, queue time.Duration
+	step, forward, optimizer, queue time.Duration
 }
 
 // bencher measures one configuration.
@@ -115,31 +115,43 @@ func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
 		return err
 	}
 	t1 := time.Now()
-	b.optimizer.Step(b.cfg.Optimizer.LR, 1, b.optimizer.GradNorm(1))
-	b.work.ClampTemperature()
+	b.update()
 	t2 := time.Now()
-	t3, t4 := t2, t2
-	if b.work.momentum != nil {
-		if err := b.work.momentum(); err != nil {
-			return err
-		}
-		t3 = time.Now()
-		t4 = t3
-	}
+	t3 := t2
 	if b.work.queue != nil {
 		if err := b.work.queue(); err != nil {
 			return err
 		}
-		t4 = time.Now()
+		t3 = time.Now()
 	}
 	s := &b.spent
-	s.step += t4.Sub(t0)
-	s.forward, s.optimizer, s.momentum, s.queue = s.forward+t1.Sub(t0), s.optimizer+t2.Sub(t1), s.momentum+t3.Sub(t2), s.queue+t4.Sub(t3)
+	s.step += t3.Sub(t0)
+	s.forward, s.optimizer, s.queue = s.forward+t1.Sub(t0), s.optimizer+t2.Sub(t1), s.queue+t3.Sub(t2)
 	if b.first == nil {
 		b.first = &startup{Begin: (begin - b.aside).Seconds(), End: (sinceStart() - b.aside).Seconds()}
 	}
 	b.progress(phase, i+1, total)
 	return nil
+}
+
+// update is what train.Session does after the gradients.
+func (b *bencher) update() {
+	c := b.cfg
+	norm := b.optimizer.GradNorm(1)
+	if c.Momentum.Enabled {
+		b.optimizer.StepTwins(c.Optimizer.LR, 1, norm, c.Momentum.M)
+	} else {
+		b.optimizer.Step(c.Optimizer.LR, 1, norm)
+	}
+	b.work.ClampTemperature()
+}
+
+// updateName says what update holds.
+func (b *bencher) updateName() string {
+	if b.cfg.Momentum.Enabled {
+		return "optimizer and momentum"
+	}
+	return "optimizer"
 }
 
 // measurePeak is the speed of a large matrix product of numbers that are in its
@@ -174,7 +186,7 @@ func (b *bencher) report(times []time.Duration) benchmark {
 		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
 	}
 	s := b.spent
-	kernels := p.Time + s.optimizer + s.momentum + s.queue
+	kernels := p.Time + s.optimizer + s.queue
 	r.Outside = max(0, 1-kernels.Seconds()/total)
 	forward, backward := b.work.Passes()
 	add := func(list *[]benchTime, name string, nodes int, d time.Duration, flops int64) {
@@ -187,10 +199,7 @@ func (b *bencher) report(times []time.Duration) benchmark {
 	add(&r.Phases, "load and read", 0, max(0, s.forward-forward-backward), 0)
 	add(&r.Phases, "forward", 0, forward, 0)
 	add(&r.Phases, "backward", 0, backward, 0)
-	add(&r.Phases, "optimizer", 0, s.optimizer, 0)
-	if b.work.momentum != nil {
-		add(&r.Phases, "momentum", 0, s.momentum, 0)
-	}
+	add(&r.Phases, b.updateName(), 0, s.optimizer, 0)
 	if b.work.queue != nil {
 		add(&r.Phases, "queue", 0, s.queue, 0)
 	}

@@ -28,9 +28,8 @@ var (
 // workload is a subject with random data.
 type workload struct {
 	subject
-	forward  func(step int) error // losses and gradients
-	momentum func() error         // nil without a teacher
-	queue    func() error         // nil without a queue
+	forward func(step int) error // losses and gradients
+	queue   func() error         // nil without a queue
 }
 
 // newWorkload builds the model of a configuration and a batch for it. The queue is full
@@ -56,9 +55,6 @@ func newTowerWorkload(cfg config.Config, engine *compute.Engine) (*workload, err
 		_, err := m.Forward(b, model.Control{Step: step, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
 		return err
 	}}
-	if cfg.Momentum.Enabled {
-		w.momentum = func() error { m.UpdateMomentum(cfg.Momentum.M); return nil }
-	}
 	if q := m.Queue(); q != nil {
 		q.Filled = q.Size()
 		w.queue = func() error { return m.Enqueue(b.IDs) }

@@ -30,7 +30,7 @@ func TestBench(t *testing.T) {
 	quickPeak(t)
 	stdout, stderr := must(t, exitDone, "bench", "--config", tiny, "--steps", "2", "--warmup", "1")
 	contains(t, stdout, "samples per second", "GEMM peak", "share of the peak", "allocations per step", "planned memory", "start to first step",
-		"forward", "backward", "optimizer", "momentum", "queue", "linear dw")
+		"forward", "backward", "optimizer and momentum", "queue", "linear dw")
 	if stderr != "" { // advice about learning has no place here
 		t.Errorf("stderr: %s", stderr)
 	}
