@@ -10,6 +10,7 @@ import argparse
 import ctypes
 import json
 import math
+import os
 import resource
 import statistics
 import sys
@@ -83,7 +84,7 @@ def bench(c, a):
     median = statistics.median(times)
     return {
         "torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads(),
-        "precision": a.precision, "layout": a.layout, "dropout": a.dropout, "attention": a.attention, "gemm": a.gemm, "malloc": a.malloc, "compiled": a.compile, "batch": b,
+        "precision": a.precision, "layout": a.layout, "dropout": a.dropout, "attention": a.attention, "gemm": a.gemm, "malloc": a.malloc, "tunables": os.environ.get("GLIBC_TUNABLES", ""), "compiled": a.compile, "batch": b,
         "parameters": sum(p.numel() for p in m.parameters() if p.requires_grad), "steps": a.steps, "loss": loss,
         "step_ms": 1e3 * median, "samples_per_second": b / median, "warmup_s": warmup,
         "gemm_gflops": gemm_speed(torch.bfloat16 if a.precision == "bf16" else torch.float32),

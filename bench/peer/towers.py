@@ -54,12 +54,11 @@ def drop(x, p):
 def attend(q, k, v, heads, mask=None, p=0.0):
     """Attention of q (R, L, D) over k and v (R, T, D); mask (R, 1, 1, T) is added.
 
-    scaled_dot_product_attention is fused on a CPU without dropout only. In bf16 its
-    backward pass takes several times as long as the products written out, and in 32 bits
-    it is the slower one for short sequences; long ones keep no (L, T) matrix with it.
+    scaled_dot_product_attention is fused on a CPU without dropout only, and in bf16 its
+    backward pass takes several times as long as the products written out.
     """
     r, l, d = q.shape
-    if ATTENTION == "fused" or p == 0 and q.dtype == torch.float32 and k.shape[1] > 128:
+    if ATTENTION == "fused" or p == 0 and q.dtype == torch.float32:
         q, k, v = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v))  # (R, heads, L, D/heads)
         o = F.scaled_dot_product_attention(q, k, v, attn_mask=None if mask is None else mask.to(q.dtype), dropout_p=p)
         return o.transpose(1, 2).flatten(2)
