@@ -88,7 +88,8 @@ func (e *Engine) Backend() string { return e.info.Name }
 // bfloat16.
 func (e *Engine) BF16() bool { return e.bf16 }
 
-// Warnings tells of libraries that were found but could not be used.
+// Warnings tells of libraries that were found but could not be used, and of a
+// precision that this processor only emulates.
 func (e *Engine) Warnings() []string { return e.warnings }
 
 // Describe names the backend, its version and file, the instruction set and the

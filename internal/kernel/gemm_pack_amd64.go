@@ -22,7 +22,7 @@ func (t *tiledGemm) packA(w *tileWork, b *block) {
 	x := b.p.A
 	switch {
 	case b.p.TransA:
-		t.packRows(w, w.group[:], tileWidth, b.terms*tileWidth, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
+		t.packRows(w, w.group[:], t.lanes, b.terms*t.lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
 	case t.bf16:
 		packHalves(asHalves(w.group[:]), x, b.i*x.LD+b.k, b.mb, b.kb)
 	default:
@@ -93,7 +93,7 @@ func (t *tiledGemm) packRows(w *tileWork, dst []float32, stride, block int, x Ma
 	case t.bf16:
 		kind, rows = packFromWords, 2
 	}
-	pack := packers[kind][stride/tileWidth-1]
+	pack := packers[kind][stride/t.lanes-1]
 	if whole := kb / rows; whole > 0 {
 		second := x.first(at)
 		if rows == 2 {

@@ -30,8 +30,7 @@ const (
 	blockTerms = 384
 	blockN     = 384
 	groupRows  = 112 // most rows of a group
-	groupTiles = 19  // most tiles of a group: of 6 rows
-	tileWidth  = 16  // words of a term in a packed tile of a transposed A
+	groupWide  = 152 // most words of a term of a group: 19 tiles of 6 rows or 8 of 14, each in a vector
 	maxPanel   = 32  // columns of the widest panel
 	maxTile    = 16  // no tile has more rows
 	wordSize   = 4
@@ -55,7 +54,7 @@ type tileArgs struct {
 type tileWork struct {
 	args  tileArgs
 	panel [blockTerms * blockN]float32
-	group [groupTiles * blockTerms * tileWidth]float32
+	group [blockTerms * groupWide]float32
 	rows  [8 * 2 * blockTerms]uint16 // rows of a transposed B on their way into a panel
 	edge  [maxTile * maxPanel]float32
 	zeros [blockN]float32 // the missing row of an odd k
@@ -156,7 +155,7 @@ func (t *tiledGemm) group(w *tileWork, b *block, i, mb int) {
 		case inPlace:
 			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[(i+r)*p.A.LD+b.k]), p.A.LD*wordSize, wordSize
 		case p.TransA:
-			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*tileWidth]), wordSize, tileWidth*wordSize
+			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*t.lanes]), wordSize, t.lanes*wordSize
 		default:
 			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.terms]), b.terms*wordSize, wordSize
 		}

@@ -59,7 +59,13 @@ func (e *Engine) setFloat() {
 	}
 }
 
-// setBF16 chooses how products in bfloat16 are computed.
+// setBF16 chooses how products in bfloat16 are computed. A library is for AMX, which
+// the built-in product does not use. Without AMX, on a processor with AVX-512 BF16
+// (GFLOP/s of one thread, built in and oneDNN 2.6.3): 208 and 223 for stored
+// operands at 2048x1536x768, 198 and 202 with operands to convert, 191 and 192 for
+// a weight gradient of 1536x384x3840, 108 and 80 for the scores of an attention head
+// (65x65x64). The library's 0 to 7 % on large products do not make up for
+// converted copies of the operands and a primitive to compile for each shape.
 func (e *Engine) setBF16() {
 	e.tiles = newTiledBF16()
 	if e.info.Name == backendPlain {

@@ -195,19 +195,30 @@ func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uin
 
 // Operands of a library are converted first, and nothing is done twice.
 func TestProductByLibrary(t *testing.T) {
-	for _, threads := range []int{1, 3} {
-		e := newTestEngine(t, threads)
-		calls := 0
-		e.library, e.tiles = fakeHalf{calls: &calls}, nil
-		r := rand.New(rand.NewPCG(49, 50))
-		for range 200 {
-			g := randomCase(r, 1+r.IntN(60), 1+r.IntN(200), 1+r.IntN(60))
+	calls := 0
+	libraries := map[string]halfProduct{"fake": fakeHalf{calls: &calls}}
+	for _, s := range librarySpecs {
+		if l, ok := s.find().backend.(halfProduct); ok && l.bf16Supported() {
+			libraries[s.name] = l
+		}
+	}
+	for name, l := range libraries {
+		for _, threads := range []int{1, 3} {
+			e := newTestEngine(t, threads)
+			e.library, e.tiles = l, nil
+			r := rand.New(rand.NewPCG(49, 50))
+			for range 30 {
+				checkProduct(t, e, randomCase(r, 1+r.IntN(60), 1+r.IntN(200), 1+r.IntN(60)))
+			}
+			g := newProductCase(r, productCase{p: Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, bias: true, gelu: true})
 			checkProduct(t, e, g)
+			if n := testing.AllocsPerRun(20, func() { e.Multiply(&g.p) }); n != 0 && name != "fake" {
+				t.Errorf("%s: %v allocations, want 0", name, n)
+			}
 		}
-		checkProduct(t, e, newProductCase(r, productCase{p: Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, bias: true, gelu: true}))
-		if calls == 0 {
-			t.Error("the library was not called")
-		}
+	}
+	if calls == 0 {
+		t.Error("the library was not called")
 	}
 }
 
