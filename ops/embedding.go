@@ -78,7 +78,7 @@ func (g *gather) check(index []int32, n int) error {
 // one place, and the sums do not depend on their number.
 func (g *gather) backward(rows int) *op {
 	return &op{
-		kind: g.kind + " dx", args: fmt.Sprintf("block=%d rows=%d", g.block, rows), diff: []bool{false, false},
+		kind: g.kind + " dx", args: fmt.Sprintf("block=%d rows=%d", g.block, rows), diff: []bool{false, false}, accumulates: true,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[1][1]}, need(in[0][0]*g.block == in[1][0], "index and dy do not fit")
 		},
@@ -86,7 +86,9 @@ func (g *gather) backward(rows int) *op {
 			n, width := rows/g.block, g.block*c.In[1].Dim(1)
 			body := func(_, lo, hi int) {
 				index, dy, out := c.In[0].I32, c.In[1].F32, c.Out.F32
-				clear(out[lo*width : hi*width])
+				if !c.Accumulate {
+					clear(out[lo*width : hi*width])
+				}
 				for r, i := range index {
 					if i := int(i); i >= lo && i < hi {
 						row := out[i*width : (i+1)*width]

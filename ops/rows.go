@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -56,7 +57,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 func spreadRows(rows, start, stride, count int) *op {
 	return &op{
 		kind: "strided rows dx", args: fmt.Sprintf("rows=%d start=%d stride=%d count=%d", rows, start, stride, count),
-		diff: []bool{false},
+		diff: []bool{false}, accumulates: true,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[0][1]}, need(in[0][0] == count, "dy must have %d rows", count)
 		},
@@ -72,6 +73,19 @@ func spreadRows(rows, start, stride, count int) *op {
 						clear(row)
 					}
 				}
+			}
+			if c.Accumulate {
+				add := func(_, lo, hi int) {
+					dy, out := c.In[0].F32, c.Out.F32
+					for i := lo; i < hi; i++ {
+						row := out[(start+i*stride)*cols:][:cols]
+						kernel.Add(row, row, dy[i*cols:(i+1)*cols])
+					}
+				}
+				return func() error {
+					c.Engine.For(count, grainRows(cols), add)
+					return nil
+				}, nil
 			}
 			return func() error {
 				c.Engine.For(rows, grainRows(cols), body)
