@@ -28,6 +28,17 @@ type Machine = exec.Machine
 // Config says which nodes to compute and with which engine.
 type Config = exec.Config
 
+// Recompute names the blocks of a graph whose results the backward pass computes again
+// instead of keeping them.
+type Recompute = exec.Recompute
+
+// Block is a range of node ids, see Recompute.
+type Block = exec.Block
+
+// NextID returns an id between those of the nodes that g has and those that are added
+// later: call it before and after a block is built.
+func NextID(g *gorgonia.ExprGraph) int64 { return exec.NextID(g) }
+
 // Array is the value of a node.
 type Array = exec.Array
 
