@@ -97,3 +97,29 @@ func BenchmarkGEMMTable(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGEMMEpilogue gives what bias and GELU add to a product, in percent of
+// the product alone, for one thread's half of three linear layers.
+func BenchmarkGEMMEpilogue(b *testing.B) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, backend := range []string{backendBuiltin, backendOneDNN} {
+		e, err := New(Options{Backend: backend, Threads: 1})
+		if err != nil {
+			continue
+		}
+		b.Cleanup(e.Close)
+		for _, s := range [][3]int{{1040, 1536, 384}, {1920, 1536, 384}, {1028, 3072, 768}} {
+			for _, bf16 := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/bf16=%v", backend, s[0], s[1], s[2], bf16), func(b *testing.B) {
+					g := newProductCase(r, productCase{p: Product{TransB: true, M: s[0], N: s[1], K: s[2], Alpha: 1, BF16: bf16}, bias: true, gelu: true})
+					all, bias, alone := g.p, g.p, g.p
+					bias.GELU, alone.GELU, alone.Bias = nil, nil, nil
+					least := best(func() { e.MultiplySerial(&alone) })
+					b.ReportMetric(100*(best(func() { e.MultiplySerial(&bias) })/least-1), "%bias")
+					b.ReportMetric(100*(best(func() { e.MultiplySerial(&all) })/least-1), "%bias+gelu")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -175,13 +176,13 @@ func TestProductPanics(t *testing.T) {
 // fakeHalf is a library that multiplies bfloat16.
 type fakeHalf struct {
 	plainGemm
-	calls *int
+	calls *atomic.Int32
 }
 
 func (fakeHalf) bf16Supported() bool { return true }
 
 func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
-	*f.calls++
+	f.calls.Add(1)
 	x, y := make([]float32, len(a)), make([]float32, len(b))
 	plainFromBF16(x, a)
 	plainFromBF16(y, b)
@@ -195,7 +196,7 @@ func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uin
 
 // Operands of a library are converted first, and nothing is done twice.
 func TestProductByLibrary(t *testing.T) {
-	calls := 0
+	var calls atomic.Int32
 	libraries := map[string]halfProduct{"fake": fakeHalf{calls: &calls}}
 	for _, s := range librarySpecs {
 		if l, ok := s.find().backend.(halfProduct); ok && l.bf16Supported() {
@@ -217,7 +218,7 @@ func TestProductByLibrary(t *testing.T) {
 			}
 		}
 	}
-	if calls == 0 {
+	if calls.Load() == 0 {
 		t.Error("the library was not called")
 	}
 }
