@@ -75,6 +75,11 @@ def run(command, threads, limit, more):
     return r
 
 
+def gemm_of(r):
+    """GFLOP/s of one large product in the process of a run."""
+    return r.get("gemm_peak_gflops") or r.get("gemm_gflops") or 0
+
+
 def median_of(runs, key):
     return statistics.median(r[key] for r in runs.values())
 
@@ -129,9 +134,16 @@ class Bench:
                     continue
                 self.runs[precision, side][i] = r
                 ours = self.runs[precision, "geoalign"].get(i)
-                speed = r.get("gemm_peak_gflops") or r.get("gemm_gflops") or 0
                 ratio = f"{ours['samples_per_second'] / r['samples_per_second']:.2f}" if ours and side != "geoalign" else ""
-                print(f"{i + 1:>5}  {side:<10} {precision} {r['step_ms']:>9.1f} {r['samples_per_second']:>10.2f} {r['rss_mb']:>9.0f} {speed:>13.1f} {ratio:>7}", flush=True)
+                print(f"{i + 1:>5}  {side:<10} {precision} {r['step_ms']:>9.1f} {r['samples_per_second']:>10.2f} {r['rss_mb']:>9.0f} {gemm_of(r):>13.1f} {ratio:>7}", flush=True)
+
+    def disturbed(self):
+        """Runs whose large product, measured after the steps, was far from the best of its kind."""
+        out = []
+        for (precision, side), runs in self.runs.items():
+            speeds = {i: gemm_of(r) for i, r in runs.items()}
+            out += [f"{self.name} {precision} {side} round {i + 1}" for i, v in speeds.items() if v < 0.85 * max(speeds.values())]
+        return out
 
     def rows(self):
         """A row of the summary for each precision and peer."""
@@ -204,6 +216,8 @@ def main():
 
     about, date = machine(a.threads), time.strftime("%Y-%m-%d %H:%M")
     print(f"{about}\n{date}, load {os.getloadavg()[0]:.2f}")
+    if os.getloadavg()[0] > 0.5:
+        print("warning: the machine is busy; torch's threads wait for each other and suffer more from that than ours", file=sys.stderr)
     benches = [Bench(f, a) for f in files]
     times = [b.seconds() for b in benches]
     if None in times:
@@ -225,6 +239,9 @@ def main():
 
     print(f"\nmedians over rounds; speed ratio: samples per second, geoalign / peer; memory: largest resident memory of the process\n")
     print(summary([r for b in benches for r in b.rows()]), "\n")
+    disturbed = [text for b in benches for text in b.disturbed()]
+    if disturbed:
+        print("something else ran on the machine during " + ", ".join(disturbed) + "\n")
     seen = {k[1]: r for b in benches for k, rs in b.runs.items() for r in rs.values()}
     for side, r in seen.items():
         what = r.get("engine", "") if side == "geoalign" else f"torch {r['torch']} ({r['cpu']})"
