@@ -76,6 +76,16 @@ func opCases() []opCase {
 		{name: "mean", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Mean(ns[0]) }},
 		{name: "weighted sum", inputs: []input{x, y}, wrt: []int{0, 1},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return WeightedSum([]float32{2, 3}, Sum(ns[0]), Mean(ns[1])) }},
+		{name: "cross entropy with labels", inputs: []input{f32s(r, "x", 5, 9000), i32s("labels", []int32{7, -1, 8999, 4096, 0}, 5)}, wrt: []int{0},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return CrossEntropy(CrossEntropyArgs{Logits: ns[0], Labels: ns[1]})
+			}},
+		{name: "cross entropy with ids and a teacher", wrt: []int{0},
+			inputs: []input{f32s(r, "x", 5, 9000), f32s(r, "t", 5, 9000), {"alpha", nil, []float32{0.4}},
+				i32s("rows", []int32{7, 3, 7, 11, 400}, 5), i32s("cols", randomInts(r, 9000, 300), 9000)},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return CrossEntropy(CrossEntropyArgs{Logits: ns[0], Teacher: ns[1], Alpha: ns[2], RowIDs: ns[3], ColIDs: ns[4]})
+			}},
 		{name: "detach", inputs: []input{x}, wrt: []int{0}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], Detach(ns[0])) }},
 	}...)
 }

@@ -19,8 +19,14 @@ func (x *crossEntropy) backward() *op {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
 		cols, alpha := 0, float32(0)
 		body := func(_, lo, hi int) {
+			blocks := ceBlocks(total)
+			for i := lo; i < hi; i++ {
+				x.partGradient(c, i/blocks, i%blocks, total, cols, alpha)
+			}
+		}
+		hard := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
-				x.rowGradient(c, r, total, cols, alpha)
+				x.hardGradient(c, r, total, alpha)
 			}
 		}
 		return func() (err error) {
@@ -28,33 +34,54 @@ func (x *crossEntropy) backward() *op {
 				return err
 			}
 			alpha = x.weight(c)
-			c.Engine.For(rows, 1, body)
+			c.Engine.For(rows*ceBlocks(total), 2, body)
+			c.Engine.For(rows, 256, hard)
 			return nil
 		}, nil
 	}
 	return o
 }
 
-// rowGradient writes row r of the gradient.
-func (x *crossEntropy) rowGradient(c *exec.Call, r, total, cols int, alpha float32) {
-	aux := c.InAux[x.operands]
-	out := c.Out.F32[r*total : (r+1)*total]
-	weight, g := aux[ceWeight].F32[r], c.In[x.operands+1].F32[r]
-	if weight == 0 || g == 0 {
+// gradient returns the gradient that reaches row r, 0 for a row that is left out.
+func (x *crossEntropy) gradient(c *exec.Call, r int) float32 {
+	if c.InAux[x.operands][ceWeight].F32[r] == 0 {
+		return 0
+	}
+	return c.In[x.operands+1].F32[r]
+}
+
+// partGradient writes block b of the columns of row r of the gradient, the hard targets
+// excepted.
+func (x *crossEntropy) partGradient(c *exec.Call, r, b, total, cols int, alpha float32) {
+	from, to := b*ceBlock, min((b+1)*ceBlock, total)
+	out := c.Out.F32[r*total+from : r*total+to]
+	g := x.gradient(c, r)
+	if g == 0 {
 		clear(out)
 		return
 	}
-	clear(out[cols:])
-	out = out[:cols]
-	s := c.In[0].F32[r*total : r*total+cols]
-	lse := aux[ceLogits].F32[r]
+	n := max(0, min(cols-from, len(out)))
+	clear(out[n:])
+	out = out[:n]
+	s := c.In[0].F32[r*total+from:][:n]
+	aux := c.InAux[x.operands]
 	if alpha == 0 {
-		kernel.SoftmaxDiff(out, s, lse, g)
-	} else {
-		t := c.In[x.teacher].F32[r*total : r*total+cols]
-		kernel.SoftmaxDiff2(out, s, t, lse, g, aux[ceTeacher].F32[r], g*alpha)
+		kernel.SoftmaxDiff(out, s, aux[ceLogits].F32[r], g)
+		return
 	}
-	hard := g * (1 - alpha) * weight
+	t := c.In[x.teacher].F32[r*total+from:][:n]
+	kernel.SoftmaxDiff2(out, s, t, aux[ceLogits].F32[r], g, aux[ceTeacher].F32[r], g*alpha)
+}
+
+// hardGradient subtracts the hard targets of row r.
+func (x *crossEntropy) hardGradient(c *exec.Call, r, total int, alpha float32) {
+	g := x.gradient(c, r)
+	if g == 0 {
+		return
+	}
+	aux := c.InAux[x.operands]
+	out := c.Out.F32[r*total : (r+1)*total]
+	hard := g * (1 - alpha) * aux[ceWeight].F32[r]
 	if x.labels >= 0 {
 		out[c.In[x.labels].I32[r]] -= hard
 		return

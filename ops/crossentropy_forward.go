@@ -14,30 +14,44 @@ import (
 func (x *crossEntropy) forward() *op {
 	o := &op{kind: "cross entropy", args: x.args(), shape: x.shape, aux: x.aux, diff: make([]bool, x.operands)}
 	o.diff[0] = true
-	if x.teacher >= 0 {
-		o.scratch = func(_ []tensor.Shape, threads int) int { return threads * softBlock }
-	}
+	o.scratch = func(in []tensor.Shape, _ int) int { return in[0][0] * ceBlocks(in[0][1]) * cePartials }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
-		cols, alpha := 0, float32(0)
-		body := func(worker, lo, hi int) {
-			var scratch []float32
-			if x.teacher >= 0 {
-				scratch = c.Scratch[worker*softBlock : (worker+1)*softBlock]
-			}
+		cols, blocks, alpha := 0, 0, float32(0)
+		kept := make([]int32, 0, rows)
+		hard := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
-				x.rowLoss(c, r, total, cols, alpha, scratch)
+				c.Aux[ceWeight].F32[r], c.Out.F32[r] = x.hardTarget(c, r, c.In[0].F32[r*total:r*total+cols])
 			}
 		}
+		part := func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				x.partial(c, int(kept[i/blocks]), i%blocks, total, cols, blocks, alpha)
+			}
+		}
+		loss := func(_, lo, hi int) {
+			for r := lo; r < hi; r++ {
+				x.rowLoss(c, r, blocks, alpha)
+			}
+		}
+		ids := x.newMatch(c)
 		return func() (err error) {
 			if cols, err = x.numCols(c, total); err != nil {
 				return err
 			}
-			alpha = x.weight(c)
-			if err := x.targets(c, cols); err != nil {
+			blocks, alpha = ceBlocks(cols), x.weight(c)
+			if err := x.targets(c, cols, ids); err != nil {
 				return err
 			}
-			c.Engine.For(rows, 1, body)
+			c.Engine.For(rows, 256, hard)
+			kept = kept[:0] // rows that are left out would be another thread's rest
+			for r, w := range c.Aux[ceWeight].F32 {
+				if w != 0 {
+					kept = append(kept, int32(r))
+				}
+			}
+			c.Engine.For(len(kept)*blocks, 2, part)
+			c.Engine.For(rows, 16, loss)
 			return nil
 		}, nil
 	}
@@ -50,9 +64,9 @@ func (x *crossEntropy) forward() *op {
 }
 
 // targets checks the labels, or links the columns of each id.
-func (x *crossEntropy) targets(c *exec.Call, cols int) error {
+func (x *crossEntropy) targets(c *exec.Call, cols int, ids *match) error {
 	if x.labels < 0 {
-		chains{c.Aux[ceFirst].I32, c.Aux[ceNext].I32, c.Aux[ceTable].I32}.build(c.In[x.rowIDs].I32, c.In[x.colIDs].I32[:cols])
+		ids.run(c.Engine, c.In[x.rowIDs].I32, c.In[x.colIDs].I32[:cols])
 		return nil
 	}
 	for r, l := range c.In[x.labels].I32 {
@@ -63,46 +77,112 @@ func (x *crossEntropy) targets(c *exec.Call, cols int) error {
 	return nil
 }
 
-// rowLoss computes the loss and the statistics of row r:
-//
-//	lse(s) - (1-alpha)*mean_{j positive} s_j - alpha*sum_j softmax(t)_j s_j
-func (x *crossEntropy) rowLoss(c *exec.Call, r, total, cols int, alpha float32, scratch []float32) {
-	s := c.In[0].F32[r*total : r*total+cols]
-	weight, hard := x.hardTarget(c, r, s)
-	c.Aux[ceWeight].F32[r] = weight
-	if weight == 0 {
-		c.Aux[ceLogits].F32[r], c.Aux[ceTeacher].F32[r], c.Out.F32[r] = 0, 0, 0
+// newMatch returns what links the columns, nil with labels.
+func (x *crossEntropy) newMatch(c *exec.Call) *match {
+	if x.labels >= 0 {
+		return nil
+	}
+	return newMatch(chains{c.Aux[ceFirst].I32, c.Aux[ceNext].I32, c.Aux[ceTable].I32})
+}
+
+// ceBlock is the number of columns that a thread looks at in one go: a row's logits and
+// its teacher's stay in the first-level cache while it does. It is fixed, so that the
+// result does not depend on the number of threads.
+const ceBlock = 4096
+
+// ceBlocks returns the number of blocks of columns.
+func ceBlocks(cols int) int { return (cols + ceBlock - 1) / ceBlock }
+
+// Partial results of a row in a block of columns.
+const (
+	ceShift        = iota // m, about the largest logit
+	ceSum                 // sum_j exp(s_j - m)
+	ceShiftTeacher        // n, about the largest logit of the teacher
+	ceSumTeacher          // sum_j exp(t_j - n)
+	ceDot                 // sum_j exp(t_j - n) s_j
+	cePartials
+)
+
+// partial looks at block b of the columns of row r. The teacher's probabilities are
+// never stored.
+func (x *crossEntropy) partial(c *exec.Call, r, b, total, cols, blocks int, alpha float32) {
+	p := c.Scratch[(r*blocks+b)*cePartials:][:cePartials]
+	lo, hi := r*total+b*ceBlock, r*total+min((b+1)*ceBlock, cols)
+	s := c.In[0].F32[lo:hi]
+	var top float32
+	p[ceShift] = guess(s)
+	if p[ceSum], top = kernel.SumExpMax(s, p[ceShift]); !withinRange(top) {
+		p[ceShift], p[ceSum] = kernel.Max(s), 0
+		if p[ceShift] != minusInf {
+			p[ceSum] = kernel.SumExp(s, p[ceShift])
+		}
+	}
+	if alpha == 0 {
 		return
 	}
-	lse := kernel.LogSumExp(s)
+	t := c.In[x.teacher].F32[lo:hi]
+	p[ceShiftTeacher] = guess(t)
+	if p[ceSumTeacher], p[ceDot], top = kernel.SumExpDotMax(t, s, p[ceShiftTeacher]); !withinRange(top) {
+		p[ceShiftTeacher], p[ceSumTeacher], p[ceDot] = kernel.Max(t), 0, 0
+		if p[ceShiftTeacher] != minusInf {
+			p[ceSumTeacher], p[ceDot], _ = kernel.SumExpDotMax(t, s, p[ceShiftTeacher])
+		}
+	}
+}
+
+// guess returns the largest of the first values of x, so that one pass over x is enough
+// if it is near the largest of all.
+func guess(x []float32) float32 { return kernel.Max(x[:min(len(x), 64)]) }
+
+// withinRange reports whether exponentials of values, the largest of which is top, neither
+// overflow in a sum nor lose digits.
+func withinRange(top float32) bool { return top > -20 && top < 60 }
+
+var minusInf = float32(math.Inf(-1))
+
+// rowLoss puts the partial results of row r together:
+//
+//	lse(s) - (1-alpha)*mean_{j positive} s_j - alpha*sum_j softmax(t)_j s_j
+//
+// The output holds the mean of the positives before.
+func (x *crossEntropy) rowLoss(c *exec.Call, r, blocks int, alpha float32) {
+	c.Aux[ceLogits].F32[r], c.Aux[ceTeacher].F32[r] = 0, 0
+	if c.Aux[ceWeight].F32[r] == 0 {
+		c.Out.F32[r] = 0
+		return
+	}
+	parts := c.Scratch[r*blocks*cePartials : (r+1)*blocks*cePartials]
+	lse, _ := merge(parts, ceShift, ceSum, ceSum)
 	c.Aux[ceLogits].F32[r] = lse
-	c.Aux[ceTeacher].F32[r] = 0
+	hard := c.Out.F32[r]
 	if alpha == 0 {
 		c.Out.F32[r] = lse - hard
 		return
 	}
-	t := c.In[x.teacher].F32[r*total : r*total+cols]
-	lseT, soft := softMean(t, s, scratch)
+	lseT, soft := merge(parts, ceShiftTeacher, ceSumTeacher, ceDot)
 	c.Aux[ceTeacher].F32[r] = lseT
 	c.Out.F32[r] = (1-alpha)*(lse-hard) + alpha*(lse-soft)
 }
 
-// softBlock is the number of teacher probabilities that are made at a time: they
-// stay in the first-level cache.
-const softBlock = 2048
-
-// softMean returns the log-sum-exp of t and sum_j softmax(t)_j s_j with one look at
-// each exponential.
-func softMean(t, s, scratch []float32) (lse, mean float32) {
-	shift := kernel.Max(t)
-	var sum, dot float64
-	for lo := 0; lo < len(t); lo += softBlock {
-		hi := min(lo+softBlock, len(t))
-		e := scratch[:hi-lo]
-		sum += float64(kernel.ExpSum(e, t[lo:hi], shift))
-		dot += float64(kernel.Dot(e, s[lo:hi]))
+// merge returns log sum exp of a row from the shifts and sums of its blocks, and the
+// mean that the dots are the terms of.
+func merge(parts []float32, shiftAt, sumAt, dotAt int) (lse, mean float32) {
+	top := minusInf
+	for p := parts; len(p) > 0; p = p[cePartials:] {
+		top = max(top, p[shiftAt])
 	}
-	return shift + float32(math.Log(sum)), float32(dot / sum)
+	if math.IsInf(float64(top), 0) {
+		return top, float32(math.NaN())
+	}
+	var sum, dot float64
+	for p := parts; len(p) > 0; p = p[cePartials:] {
+		if p[sumAt] != 0 {
+			f := math.Exp(float64(p[shiftAt] - top))
+			sum += f * float64(p[sumAt])
+			dot += f * float64(p[dotAt])
+		}
+	}
+	return float32(float64(top) + math.Log(sum)), float32(dot / sum)
 }
 
 // hardTarget returns the weight of each positive of row r and the mean of their

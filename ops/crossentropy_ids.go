@@ -1,5 +1,7 @@
 package ops
 
+import "github.com/geoalign/geoalign/internal/kernel"
+
 // chains links the columns that share an id: first[i] is the first column with
 // the id of row i, next[j] the next one with the id of column j, -1 the end. It
 // costs one look at every column, however many rows there are.
@@ -8,20 +10,25 @@ type chains struct {
 	table       []int32 // open-addressing hash table: ids, then heads of chains
 }
 
-// tableSize returns the number of slots for n ids: a power of two, at most half
-// full.
+// tableSize returns the number of slots for n ids: a power of two, at most one in eight
+// in use, so that the first look nearly always tells that an id is not there.
 func tableSize(n int) int {
-	size := 4
-	for size < 2*n {
+	size := 256
+	for size < 8*n {
 		size *= 2
 	}
 	return size
 }
 
-// build links the columns. Ids that are negative belong to nobody.
-func (c chains) build(rowIDs, colIDs []int32) {
+// split returns the two halves of the table.
+func (c chains) split() (ids, heads []int32) {
 	size := len(c.table) / 2
-	ids, heads := c.table[:size], c.table[size:]
+	return c.table[:size], c.table[size:]
+}
+
+// begin fills the table with the ids of the rows. Ids that are negative belong to nobody.
+func (c chains) begin(rowIDs []int32) {
+	ids, heads := c.split()
 	for i := range heads {
 		ids[i], heads[i] = -1, -1
 	}
@@ -30,21 +37,77 @@ func (c chains) build(rowIDs, colIDs []int32) {
 			ids[slot(ids, id)] = id
 		}
 	}
-	for j := len(colIDs) - 1; j >= 0; j-- { // backwards, so that chains run forwards
+}
+
+// mark looks up columns [lo, hi): next becomes the slot of a column's id, -1 for one that
+// no row has. It reports whether there was any. Ranges may be marked at the same time.
+func (c chains) mark(colIDs []int32, lo, hi int) (found bool) {
+	ids, _ := c.split()
+	for j := lo; j < hi; j++ {
+		c.next[j] = -1
 		id := colIDs[j]
 		if id < 0 {
 			continue
 		}
 		if k := slot(ids, id); ids[k] == id {
+			c.next[j], found = int32(k), true
+		}
+	}
+	return found
+}
+
+// link puts the marked columns [lo, hi) before those that have been linked.
+func (c chains) link(lo, hi int) {
+	_, heads := c.split()
+	for j := hi - 1; j >= lo; j-- { // backwards, so that chains run forwards
+		if k := c.next[j]; k >= 0 {
 			c.next[j], heads[k] = heads[k], int32(j)
 		}
 	}
+}
+
+// end looks up the rows' first columns.
+func (c chains) end(rowIDs []int32) {
+	ids, heads := c.split()
 	for i, id := range rowIDs {
 		c.first[i] = -1
 		if id >= 0 {
 			c.first[i] = heads[slot(ids, id)]
 		}
 	}
+}
+
+// match links columns on several threads: each looks up blocks of them, and few blocks
+// of a large queue hold any column that is asked for.
+type match struct {
+	chains
+	colIDs []int32
+	found  []bool // for each block
+	body   func(worker, lo, hi int)
+}
+
+func newMatch(c chains) *match {
+	m := &match{chains: c, found: make([]bool, ceBlocks(len(c.next)))}
+	m.body = func(_, lo, hi int) {
+		for b := lo; b < hi; b++ {
+			m.found[b] = m.mark(m.colIDs, b*ceBlock, min((b+1)*ceBlock, len(m.colIDs)))
+		}
+	}
+	return m
+}
+
+// run links the columns.
+func (m *match) run(e *kernel.Engine, rowIDs, colIDs []int32) {
+	m.colIDs = colIDs
+	m.begin(rowIDs)
+	blocks := ceBlocks(len(colIDs))
+	e.For(blocks, 1, m.body)
+	for b := blocks - 1; b >= 0; b-- {
+		if m.found[b] {
+			m.link(b*ceBlock, min((b+1)*ceBlock, len(colIDs)))
+		}
+	}
+	m.end(rowIDs)
 }
 
 // slot returns where id is in the table, or the free slot where it would go.

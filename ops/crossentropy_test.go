@@ -1,10 +1,13 @@
 package ops
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gorgonia.org/gorgonia"
 )
@@ -206,6 +209,77 @@ func TestCrossEntropyTeacherUnread(t *testing.T) {
 	near(t, "gradient", grads[0], []float32{.5, -.5}, 1e-6)
 }
 
+// TestCrossEntropyMasked leaves whole blocks of columns without weight: with logits or a
+// teacher of -Inf.
+func TestCrossEntropyMasked(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 5))
+	const cols = 2*ceBlock + 100
+	for _, teacher := range []bool{false, true} {
+		l := &lossCase{rows: 3, cols: cols, labels: []int32{ceBlock + 5, 2*ceBlock + 99, -1}}
+		l.logits = f32s(r, "", 3, cols).data.([]float32)
+		masked := l.logits
+		if teacher {
+			l.teacher, l.alpha = f32s(r, "", 3, cols).data.([]float32), 0.25
+			masked = l.teacher
+		}
+		for i := range 3 {
+			for j := range ceBlock {
+				masked[i*cols+j] = float32(math.Inf(-1))
+			}
+		}
+		loss, grad := l.naive()
+		if !teacher { // the definition has 0 * -Inf
+			loss = 0
+			for i, label := range l.labels[:2] {
+				loss -= math.Log(softmax64(l.logits[i*cols : (i+1)*cols])[label]) / 2
+			}
+		}
+		grads, got := gradients(t, l.build, []int{0}, l.inputs()...)
+		near(t, "loss", []float32{float32(got())}, []float32{float32(loss)}, 1e-6)
+		near(t, "gradient", grads[0], grad, 2e-6)
+	}
+}
+
+// TestCrossEntropySteep has blocks whose first values tell nothing about their largest.
+func TestCrossEntropySteep(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 7))
+	const cols = ceBlock + 100
+	l := &lossCase{rows: 4, cols: cols, labels: []int32{70, 2000, 80, ceBlock + 99}}
+	l.logits = f32s(r, "", 4, cols).data.([]float32)
+	for j := range 64 {
+		l.logits[j] = -100
+		l.logits[2*cols+j] = 500
+	}
+	l.logits[cols+2000] = 300
+	l.logits[3*cols+ceBlock+99] = float32(math.Inf(-1)) // and a loss that is infinite
+	for rows := 4; rows > 2; rows-- {
+		want := 0.0
+		for i, label := range l.labels[:rows] {
+			row := l.logits[i*cols : (i+1)*cols]
+			top, sum := float64(slices.Max(row)), 0.0
+			for _, v := range row {
+				sum += math.Exp(float64(v) - top)
+			}
+			want += (top + math.Log(sum) - float64(row[label])) / float64(rows)
+		}
+		got := eval(t, l.build, l.inputs()...).F32[0]
+		if rows == 4 && !math.IsInf(float64(got), 1) || rows < 4 && math.Abs(float64(got)-want) > 1e-6*want {
+			t.Errorf("%d rows: got %v, want %v", rows, got, want)
+		}
+		grads, _ := gradients(t, l.build, []int{0}, l.inputs()...)
+		for i := range rows {
+			var sum float64
+			for _, g := range grads[0][i*cols : (i+1)*cols] {
+				sum += float64(g)
+			}
+			if !(math.Abs(sum) < 2e-5) { // log sum exp is rounded to float32
+				t.Errorf("%d rows: the gradient of row %d adds up to %v, want 0", rows, i, sum)
+			}
+		}
+		l.labels[3] = -1
+	}
+}
+
 // TestCrossEntropyInPlace checks the gradient when it takes the logits' memory:
 // the logits are a result of the graph here, and die in the backward op.
 func TestCrossEntropyInPlace(t *testing.T) {
@@ -304,6 +378,58 @@ func TestCrossEntropyErrors(t *testing.T) {
 		m := machine(t, g, ns, in, CrossEntropy(args(ns)))
 		if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
+// crossEntropySizes are sizes that models have: a queue, a batch with a queue, a
+// vocabulary.
+var crossEntropySizes = []struct {
+	name       string
+	rows, cols int
+	ids        bool
+}{{"queue", 8, 65536 + 8, true}, {"batch", 32, 4128, true}, {"vocabulary", 208, 30522, false}}
+
+// BenchmarkLossSizes reports the best time of each op and the gigabytes a second of
+// what it must read and write: the logits and, with a teacher, its own.
+func BenchmarkLossSizes(b *testing.B) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, s := range crossEntropySizes {
+		for _, teacher := range []bool{false, true} {
+			l := &lossCase{rows: s.rows, cols: s.cols, logits: f32s(r, "", s.rows, s.cols).data.([]float32)}
+			size := 4 * float64(s.rows) * float64(s.cols)
+			moved := map[string]float64{"cross entropy": size, "cross entropy dx": 2 * size}
+			if teacher {
+				l.teacher, l.alpha = f32s(r, "", s.rows, s.cols).data.([]float32), 0.4
+				moved["cross entropy"] += size
+				moved["cross entropy dx"] += size
+			}
+			if s.ids {
+				l.rowIDs, l.colID = randomInts(r, s.rows, 30000), randomInts(r, s.cols, 30000)
+				copy(l.colID, l.rowIDs)
+			} else {
+				l.labels = randomInts(r, s.rows, s.cols)
+			}
+			b.Run(fmt.Sprintf("%s/teacher=%t", s.name, teacher), func(b *testing.B) {
+				m, _ := opCase{inputs: l.inputs(), wrt: []int{0}, build: l.build}.compile(b, testEngine)
+				best := map[string]time.Duration{}
+				for b.Loop() {
+					m.ResetProfile()
+					if err := m.RunAll(); err != nil {
+						b.Fatal(err)
+					}
+					for _, k := range m.Profile().Kinds {
+						if best[k.Kind] == 0 || k.Time < best[k.Kind] {
+							best[k.Kind] = k.Time
+						}
+					}
+				}
+				for kind, bytes := range moved {
+					name := strings.ReplaceAll(strings.TrimPrefix(kind, "cross "), " ", "-")
+					b.ReportMetric(float64(best[kind].Microseconds()), name+"-us")
+					b.ReportMetric(bytes/best[kind].Seconds()/1e9, name+"-GB/s")
+				}
+			})
 		}
 	}
 }

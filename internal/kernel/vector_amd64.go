@@ -87,6 +87,16 @@ func sumExpVec(x *float32, n int, shift float32) float32
 //go:noescape
 func sumExpDotVec(x *float32, y *float32, n int, shift float32) float32
 
+// sumExpMaxVec returns the sum of exp(x - shift) and the largest x - shift that is no NaN.
+//
+//go:noescape
+func sumExpMaxVec(x *float32, n int, shift float32) (sum float32, top float32)
+
+// sumExpDotMaxVec is sumExpMaxVec that also returns the sum of exp(x - shift) * y.
+//
+//go:noescape
+func sumExpDotMaxVec(x *float32, y *float32, n int, shift float32) (sum float32, dot float32, top float32)
+
 // expScaleVec sets dst = scale * exp(x - shift).
 //
 //go:noescape

@@ -2779,6 +2779,679 @@ end10:
 	MOVSS        X1, ret+32(FP)
 	RET
 
+// func sumExpMaxVec(x *float32, n int, shift float32) (sum float32, top float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE
+TEXT ·sumExpMaxVec(SB), NOSPLIT, $0-32
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS shift+16(FP), Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS vecff800000<>+0(SB), Z3
+	VBROADCASTSS vecff800000<>+0(SB), Z4
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z5
+	VBROADCASTSS vec3f318000<>+0(SB), Z6
+	VBROADCASTSS vecb95e8083<>+0(SB), Z7
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z8
+	VBROADCASTSS vec3c091d36<>+0(SB), Z9
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z10
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z11
+	VBROADCASTSS vec3efffffe<>+0(SB), Z12
+	VBROADCASTSS vec3f800000<>+0(SB), Z13
+	VBROADCASTSS vecc2d00000<>+0(SB), Z14
+	VBROADCASTSS vec42b20000<>+0(SB), Z15
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+
+loop1:
+	CMPQ         CX, $0x20
+	JL           end2
+	VMOVUPS      (AX)(DX*4), Z16
+	VSUBPS       Z0, Z16, Z16
+	VMAXPS       Z3, Z16, Z3
+	VMAXPS       Z16, Z14, Z16
+	VMINPS       Z16, Z15, Z16
+	VMULPS       Z5, Z16, Z17
+	VRNDSCALEPS  $0x08, Z17, Z17
+	VFNMADD231PS Z6, Z17, Z16
+	VFNMADD231PS Z7, Z17, Z16
+	VMOVUPS      Z8, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z11, Z16, Z18
+	VFMADD213PS  Z12, Z16, Z18
+	VFMADD213PS  Z13, Z16, Z18
+	VFMADD213PS  Z13, Z16, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	VADDPS       Z18, Z1, Z1
+	VMOVUPS      64(AX)(DX*4), Z16
+	VSUBPS       Z0, Z16, Z16
+	VMAXPS       Z4, Z16, Z4
+	VMAXPS       Z16, Z14, Z16
+	VMINPS       Z16, Z15, Z16
+	VMULPS       Z5, Z16, Z17
+	VRNDSCALEPS  $0x08, Z17, Z17
+	VFNMADD231PS Z6, Z17, Z16
+	VFNMADD231PS Z7, Z17, Z16
+	VMOVUPS      Z8, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z11, Z16, Z18
+	VFMADD213PS  Z12, Z16, Z18
+	VFMADD213PS  Z13, Z16, Z18
+	VFMADD213PS  Z13, Z16, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	VADDPS       Z18, Z2, Z2
+	ADDQ         $0x20, DX
+	SUBQ         $0x20, CX
+	JMP          loop1
+
+end2:
+loop3:
+	CMPQ         CX, $0x10
+	JL           end4
+	VMOVUPS      (AX)(DX*4), Z16
+	VSUBPS       Z0, Z16, Z16
+	VMAXPS       Z3, Z16, Z3
+	VMAXPS       Z16, Z14, Z16
+	VMINPS       Z16, Z15, Z16
+	VMULPS       Z5, Z16, Z17
+	VRNDSCALEPS  $0x08, Z17, Z17
+	VFNMADD231PS Z6, Z17, Z16
+	VFNMADD231PS Z7, Z17, Z16
+	VMOVUPS      Z8, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z11, Z16, Z18
+	VFMADD213PS  Z12, Z16, Z18
+	VFMADD213PS  Z13, Z16, Z18
+	VFMADD213PS  Z13, Z16, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	VADDPS       Z18, Z1, Z1
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, CX
+	JMP          loop3
+
+end4:
+	TESTQ        CX, CX
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Z16
+	VPMOVD2M     Z16, K1
+	VMOVUPS.Z    (AX)(DX*4), K1, Z16
+	VSUBPS       Z0, Z16, Z16
+	VMAXPS       Z3, Z16, K1, Z3
+	VMAXPS       Z16, Z14, Z16
+	VMINPS       Z16, Z15, Z16
+	VMULPS       Z5, Z16, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z6, Z0, Z16
+	VFNMADD231PS Z7, Z0, Z16
+	VMOVUPS      Z8, Z5
+	VFMADD213PS  Z9, Z16, Z5
+	VFMADD213PS  Z10, Z16, Z5
+	VFMADD213PS  Z11, Z16, Z5
+	VFMADD213PS  Z12, Z16, Z5
+	VFMADD213PS  Z13, Z16, Z5
+	VFMADD213PS  Z13, Z16, Z5
+	VSCALEFPS    Z0, Z5, Z5
+	VADDPS       Z5, Z1, K1, Z1
+
+end5:
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X0, X1, X1
+	VMAXPS        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VMAXPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VMAXPS        X0, X3, X3
+	VPERMILPS     $0x0e, X3, X0
+	VMAXPS        X0, X3, X3
+	VPERMILPS     $0x01, X3, X0
+	VMAXPS        X0, X3, X3
+	VZEROUPPER
+	MOVSS         X1, sum+24(FP)
+	MOVSS         X3, top+28(FP)
+	RET
+
+narrow:
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS shift+16(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS vecff800000<>+0(SB), Y3
+	VBROADCASTSS vecff800000<>+0(SB), Y4
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+
+loop6:
+	CMPQ         CX, $0x10
+	JL           end7
+	VMOVUPS      (AX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y6
+	VROUNDPS     $0x08, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y5
+	VMOVUPS      vec3ab511a9<>+0(SB), Y7
+	VFMADD213PS  vec3c091d36<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3efffffe<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y6, Y5
+	VPSUBD       Y5, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       vec3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y1, Y1
+	VMOVUPS      32(AX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y6
+	VROUNDPS     $0x08, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y5
+	VMOVUPS      vec3ab511a9<>+0(SB), Y7
+	VFMADD213PS  vec3c091d36<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3efffffe<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y6, Y5
+	VPSUBD       Y5, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       vec3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y2, Y2
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, CX
+	JMP          loop6
+
+end7:
+loop8:
+	CMPQ         CX, $0x08
+	JL           end9
+	VMOVUPS      (AX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y6
+	VROUNDPS     $0x08, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y5
+	VMOVUPS      vec3ab511a9<>+0(SB), Y7
+	VFMADD213PS  vec3c091d36<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3efffffe<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y6, Y5
+	VPSUBD       Y5, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       vec3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y1, Y1
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JMP          loop8
+
+end9:
+	TESTQ        CX, CX
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y5
+	VMASKMOVPS   (AX)(DX*4), Y5, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMAXPS       Y3, Y6, Y0
+	VBLENDVPS    Y5, Y0, Y3, Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y0
+	VMAXPS       Y6, Y0, Y6
+	VMOVUPS      vec42b20000<>+0(SB), Y0
+	VMINPS       Y6, Y0, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS vec3f318000<>+0(SB), Y0, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y0, Y6
+	VMOVUPS      vec3ab511a9<>+0(SB), Y7
+	VFMADD213PS  vec3c091d36<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3efffffe<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y6, Y7
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y6
+	VPSUBD       Y6, Y0, Y0
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       vec3f800000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       vec3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y7
+	VANDPS       Y5, Y7, Y7
+	VADDPS       Y7, Y1, Y1
+
+end10:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x0e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x01, X1, X0
+	VADDPS       X0, X1, X1
+	VMAXPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VMAXPS       X0, X3, X3
+	VPERMILPS    $0x0e, X3, X0
+	VMAXPS       X0, X3, X3
+	VPERMILPS    $0x01, X3, X0
+	VMAXPS       X0, X3, X3
+	VZEROUPPER
+	MOVSS        X1, sum+24(FP)
+	MOVSS        X3, top+28(FP)
+	RET
+
+// func sumExpDotMaxVec(x *float32, y *float32, n int, shift float32) (sum float32, dot float32, top float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE
+TEXT ·sumExpDotMaxVec(SB), NOSPLIT, $0-44
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	VBROADCASTSS shift+24(FP), Z0
+	VBROADCASTSS vecff800000<>+0(SB), Z1
+	VBROADCASTSS vecff800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z7
+	VBROADCASTSS vec3f318000<>+0(SB), Z8
+	VBROADCASTSS vecb95e8083<>+0(SB), Z9
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z10
+	VBROADCASTSS vec3c091d36<>+0(SB), Z11
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z12
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z13
+	VBROADCASTSS vec3efffffe<>+0(SB), Z14
+	VBROADCASTSS vec3f800000<>+0(SB), Z15
+	VBROADCASTSS vecc2d00000<>+0(SB), Z16
+	VBROADCASTSS vec42b20000<>+0(SB), Z17
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop1:
+	CMPQ         DX, $0x20
+	JL           end2
+	VMOVUPS      (AX)(BX*4), Z18
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z1, Z18, Z1
+	VMAXPS       Z18, Z16, Z18
+	VMINPS       Z18, Z17, Z18
+	VMULPS       Z7, Z18, Z19
+	VRNDSCALEPS  $0x08, Z19, Z19
+	VFNMADD231PS Z8, Z19, Z18
+	VFNMADD231PS Z9, Z19, Z18
+	VMOVUPS      Z10, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z12, Z18, Z20
+	VFMADD213PS  Z13, Z18, Z20
+	VFMADD213PS  Z14, Z18, Z20
+	VFMADD213PS  Z15, Z18, Z20
+	VFMADD213PS  Z15, Z18, Z20
+	VSCALEFPS    Z19, Z20, Z20
+	VMOVUPS      (CX)(BX*4), Z18
+	VMULPS       Z20, Z18, Z18
+	VADDPS       Z20, Z3, Z3
+	VADDPS       Z18, Z5, Z5
+	VMOVUPS      64(AX)(BX*4), Z18
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z2, Z18, Z2
+	VMAXPS       Z18, Z16, Z18
+	VMINPS       Z18, Z17, Z18
+	VMULPS       Z7, Z18, Z19
+	VRNDSCALEPS  $0x08, Z19, Z19
+	VFNMADD231PS Z8, Z19, Z18
+	VFNMADD231PS Z9, Z19, Z18
+	VMOVUPS      Z10, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z12, Z18, Z20
+	VFMADD213PS  Z13, Z18, Z20
+	VFMADD213PS  Z14, Z18, Z20
+	VFMADD213PS  Z15, Z18, Z20
+	VFMADD213PS  Z15, Z18, Z20
+	VSCALEFPS    Z19, Z20, Z20
+	VMOVUPS      64(CX)(BX*4), Z18
+	VMULPS       Z20, Z18, Z18
+	VADDPS       Z20, Z4, Z4
+	VADDPS       Z18, Z6, Z6
+	ADDQ         $0x20, BX
+	SUBQ         $0x20, DX
+	JMP          loop1
+
+end2:
+loop3:
+	CMPQ         DX, $0x10
+	JL           end4
+	VMOVUPS      (AX)(BX*4), Z18
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z1, Z18, Z1
+	VMAXPS       Z18, Z16, Z18
+	VMINPS       Z18, Z17, Z18
+	VMULPS       Z7, Z18, Z19
+	VRNDSCALEPS  $0x08, Z19, Z19
+	VFNMADD231PS Z8, Z19, Z18
+	VFNMADD231PS Z9, Z19, Z18
+	VMOVUPS      Z10, Z20
+	VFMADD213PS  Z11, Z18, Z20
+	VFMADD213PS  Z12, Z18, Z20
+	VFMADD213PS  Z13, Z18, Z20
+	VFMADD213PS  Z14, Z18, Z20
+	VFMADD213PS  Z15, Z18, Z20
+	VFMADD213PS  Z15, Z18, Z20
+	VSCALEFPS    Z19, Z20, Z20
+	VMOVUPS      (CX)(BX*4), Z18
+	VMULPS       Z20, Z18, Z18
+	VADDPS       Z20, Z3, Z3
+	VADDPS       Z18, Z5, Z5
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JMP          loop3
+
+end4:
+	TESTQ        DX, DX
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Z18
+	VPMOVD2M     Z18, K1
+	VMOVUPS.Z    (AX)(BX*4), K1, Z18
+	VSUBPS       Z0, Z18, Z18
+	VMAXPS       Z1, Z18, K1, Z1
+	VMAXPS       Z18, Z16, Z18
+	VMINPS       Z18, Z17, Z18
+	VMULPS       Z7, Z18, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z8, Z0, Z18
+	VFNMADD231PS Z9, Z0, Z18
+	VMOVUPS      Z10, Z7
+	VFMADD213PS  Z11, Z18, Z7
+	VFMADD213PS  Z12, Z18, Z7
+	VFMADD213PS  Z13, Z18, Z7
+	VFMADD213PS  Z14, Z18, Z7
+	VFMADD213PS  Z15, Z18, Z7
+	VFMADD213PS  Z15, Z18, Z7
+	VSCALEFPS    Z0, Z7, Z7
+	VMOVUPS.Z    (CX)(BX*4), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VADDPS       Z7, Z3, K1, Z3
+	VADDPS       Z0, Z5, K1, Z5
+
+end5:
+	VADDPS        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VPERMILPS     $0x0e, X3, X0
+	VADDPS        X0, X3, X3
+	VPERMILPS     $0x01, X3, X0
+	VADDPS        X0, X3, X3
+	VADDPS        Z6, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VPERMILPS     $0x0e, X5, X0
+	VADDPS        X0, X5, X5
+	VPERMILPS     $0x01, X5, X0
+	VADDPS        X0, X5, X5
+	VMAXPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x01, X1, X0
+	VMAXPS        X0, X1, X1
+	VZEROUPPER
+	MOVSS         X3, sum+32(FP)
+	MOVSS         X5, dot+36(FP)
+	MOVSS         X1, top+40(FP)
+	RET
+
+narrow:
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	VBROADCASTSS shift+24(FP), Y0
+	VBROADCASTSS vecff800000<>+0(SB), Y1
+	VBROADCASTSS vecff800000<>+0(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop6:
+	CMPQ         DX, $0x10
+	JL           end7
+	VMOVUPS      (AX)(BX*4), Y7
+	VSUBPS       Y0, Y7, Y7
+	VMAXPS       Y1, Y7, Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y8
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      vec42b20000<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y8
+	VROUNDPS     $0x08, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y7
+	VMOVUPS      vec3ab511a9<>+0(SB), Y9
+	VFMADD213PS  vec3c091d36<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3efffffe<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       vec3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       vec3f800000<>+0(SB), Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      (CX)(BX*4), Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y7, Y5, Y5
+	VMOVUPS      32(AX)(BX*4), Y7
+	VSUBPS       Y0, Y7, Y7
+	VMAXPS       Y2, Y7, Y2
+	VMOVUPS      vecc2d00000<>+0(SB), Y8
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      vec42b20000<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y8
+	VROUNDPS     $0x08, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y7
+	VMOVUPS      vec3ab511a9<>+0(SB), Y9
+	VFMADD213PS  vec3c091d36<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3efffffe<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       vec3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       vec3f800000<>+0(SB), Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      32(CX)(BX*4), Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y7, Y6, Y6
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JMP          loop6
+
+end7:
+loop8:
+	CMPQ         DX, $0x08
+	JL           end9
+	VMOVUPS      (AX)(BX*4), Y7
+	VSUBPS       Y0, Y7, Y7
+	VMAXPS       Y1, Y7, Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y8
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      vec42b20000<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y8
+	VROUNDPS     $0x08, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y7
+	VMOVUPS      vec3ab511a9<>+0(SB), Y9
+	VFMADD213PS  vec3c091d36<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3efffffe<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       vec3f800000<>+0(SB), Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       vec3f800000<>+0(SB), Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      (CX)(BX*4), Y7
+	VMULPS       Y9, Y7, Y7
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y7, Y5, Y5
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, DX
+	JMP          loop8
+
+end9:
+	TESTQ        DX, DX
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Y7
+	VMASKMOVPS   (AX)(BX*4), Y7, Y8
+	VSUBPS       Y0, Y8, Y8
+	VMAXPS       Y1, Y8, Y0
+	VBLENDVPS    Y7, Y0, Y1, Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y0
+	VMAXPS       Y8, Y0, Y8
+	VMOVUPS      vec42b20000<>+0(SB), Y0
+	VMINPS       Y8, Y0, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS vec3f318000<>+0(SB), Y0, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y0, Y8
+	VMOVUPS      vec3ab511a9<>+0(SB), Y9
+	VFMADD213PS  vec3c091d36<>+0(SB), Y8, Y9
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y8, Y9
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y8, Y9
+	VFMADD213PS  vec3efffffe<>+0(SB), Y8, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y8, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y8, Y9
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y8
+	VPSUBD       Y8, Y0, Y0
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       vec3f800000<>+0(SB), Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       vec3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y9, Y9
+	VMASKMOVPS   (CX)(BX*4), Y7, Y0
+	VMULPS       Y9, Y0, Y0
+	VANDPS       Y7, Y9, Y9
+	VADDPS       Y9, Y3, Y3
+	VANDPS       Y7, Y0, Y0
+	VADDPS       Y0, Y5, Y5
+
+end10:
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VPERMILPS    $0x0e, X3, X0
+	VADDPS       X0, X3, X3
+	VPERMILPS    $0x01, X3, X0
+	VADDPS       X0, X3, X3
+	VADDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VPERMILPS    $0x0e, X5, X0
+	VADDPS       X0, X5, X5
+	VPERMILPS    $0x01, X5, X0
+	VADDPS       X0, X5, X5
+	VMAXPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0x0e, X1, X0
+	VMAXPS       X0, X1, X1
+	VPERMILPS    $0x01, X1, X0
+	VMAXPS       X0, X1, X1
+	VZEROUPPER
+	MOVSS        X3, sum+32(FP)
+	MOVSS        X5, dot+36(FP)
+	MOVSS        X1, top+40(FP)
+	RET
+
 // func expScaleVec(dst *float32, x *float32, n int, shift float32, scale float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·expScaleVec(SB), NOSPLIT, $0-32

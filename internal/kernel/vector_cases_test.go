@@ -35,6 +35,10 @@ var vectorKernels = []vectorKernel{
 	{"SumExp", 1, true, 1e-6, 0, one(func(s [][]float32) float32 { return SumExp(s[0], 2) }), one(func(s [][]float32) float32 { return plainSumExp(s[0], 2) })},
 	{"SumExp infinite shift", 1, true, 1e-6, 0, one(func(s [][]float32) float32 { return SumExp(s[0], -inf32) }), one(func(s [][]float32) float32 { return plainSumExp(s[0], -inf32) })},
 	{"SumExpDot", 2, false, 1e-6, 1e-2, one(func(s [][]float32) float32 { return SumExpDot(s[0], s[1], 2) }), one(func(s [][]float32) float32 { return plainSumExpDot(s[0], s[1], 2) })},
+	{"SumExpMax", 1, true, 1e-6, 0, two(func(s [][]float32) (a, b float32) { return SumExpMax(s[0], 2) }), two(func(s [][]float32) (a, b float32) { return plainSumExp(s[0], 2), plainTop(s[0], 2) })},
+	{"SumExpDotMax", 2, false, 1e-6, 1e-2, three(func(s [][]float32) (a, b, c float32) { return SumExpDotMax(s[0], s[1], 2) }), three(func(s [][]float32) (a, b, c float32) {
+		return plainSumExp(s[0], 2), plainSumExpDot(s[0], s[1], 2), plainTop(s[0], 2)
+	})},
 	{"SoftmaxDiff", 2, true, 1e-6, 1.5e-45, none(func(s [][]float32) { SoftmaxDiff(s[0], s[1], 2, 0.5) }), none(func(s [][]float32) { plainSoftmaxDiff(s[0], s[1], 2, 0.5) })},
 	{"SoftmaxDiff2", 3, false, 1e-6, 1e-3, none(func(s [][]float32) { SoftmaxDiff2(s[0], s[1], s[2], 2, 0.5, 3, 0.7) }), none(func(s [][]float32) { plainSoftmaxDiff2(s[0], s[1], s[2], 2, 0.5, 3, 0.7) })},
 	{"GELU", 2, true, 1.2e-7, 1.2e-7, none(func(s [][]float32) { GELU(s[0], s[1]) }), none(func(s [][]float32) { plainGELU(s[0], s[1]) })},
@@ -83,4 +87,8 @@ func one(f func(s [][]float32) float32) func(s [][]float32) []float32 {
 
 func two(f func(s [][]float32) (a, b float32)) func(s [][]float32) []float32 {
 	return func(s [][]float32) []float32 { a, b := f(s); return []float32{a, b} }
+}
+
+func three(f func(s [][]float32) (a, b, c float32)) func(s [][]float32) []float32 {
+	return func(s [][]float32) []float32 { a, b, c := f(s); return []float32{a, b, c} }
 }

@@ -42,6 +42,24 @@ func SumExpDot(x, y []float32, shift float32) float32 {
 	return sumExpDotVec(at(x, n), at(y, n), n, shift)
 }
 
+// SumExpMax returns SumExp and the largest x - shift, NaNs left out: where shift is a
+// guess of the largest x, it tells how good the guess was.
+func SumExpMax(x []float32, shift float32) (sum, top float32) {
+	if !hasAVX2FMA {
+		return plainSumExp(x, shift), plainTop(x, shift)
+	}
+	return sumExpMaxVec(unsafe.SliceData(x), len(x), shift)
+}
+
+// SumExpDotMax is SumExpMax that also returns SumExpDot.
+func SumExpDotMax(x, y []float32, shift float32) (sum, dot, top float32) {
+	if !hasAVX2FMA {
+		return plainSumExp(x, shift), plainSumExpDot(x, y, shift), plainTop(x, shift)
+	}
+	n := len(x)
+	return sumExpDotMaxVec(at(x, n), at(y, n), n, shift)
+}
+
 // LogSumExp returns log sum exp(x), computed stably. It is -Inf if x is empty or
 // all of it is -Inf.
 func LogSumExp(x []float32) float32 {

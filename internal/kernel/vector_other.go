@@ -41,6 +41,10 @@ func sumExpVec(x *float32, n int, shift float32) float32 { panic(noVectors) }
 
 func sumExpDotVec(x, y *float32, n int, shift float32) float32 { panic(noVectors) }
 
+func sumExpMaxVec(x *float32, n int, shift float32) (sum, top float32) { panic(noVectors) }
+
+func sumExpDotMaxVec(x, y *float32, n int, shift float32) (sum, dot, top float32) { panic(noVectors) }
+
 func expScaleVec(dst, x *float32, n int, shift, scale float32) { panic(noVectors) }
 
 func expDiffVec(dst, x, y *float32, n int, shiftX, a, shiftY, b float32) { panic(noVectors) }

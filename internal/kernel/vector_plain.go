@@ -136,6 +136,17 @@ func plainSoftmaxDiff2(dst, s, t []float32, lseS, a, lseT, b float32) {
 // tailEnd is where the normal tail 1 - Phi vanishes in float32, with room to spare.
 const tailEnd = 40
 
+// plainTop returns the largest x - shift that is no NaN.
+func plainTop(x []float32, shift float32) float32 {
+	top := float32(math.Inf(-1))
+	for _, v := range x {
+		if d := v - shift; d > top {
+			top = d
+		}
+	}
+	return top
+}
+
 func plainGELU(dst, x []float32) {
 	for i, v := range x[:len(dst)] {
 		w := float64(v)

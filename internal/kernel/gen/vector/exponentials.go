@@ -112,6 +112,35 @@ func exponentials() {
 			})
 			b.result(b.fold(sums, VADDPS))
 		})
+	kernel("sumExpMaxVec", "func(x *float32, n int, shift float32) (sum, top float32)",
+		"returns the sum of exp(x - shift) and the largest x - shift that is no NaN.", func(b *body) {
+			x, shift, sums, tops := pointer("x"), b.scalar("shift"), b.zeros(unroll), b.minusInf(unroll)
+			b.expConstants(true)
+			b.each(pointer("n"), unroll, func(s step) {
+				v := s.load(x)
+				VSUBPS(shift, v, v)
+				s.highest(v, tops[s.u])
+				s.accumulate(b.exp(v, true), sums[s.u])
+			})
+			b.result(b.fold(sums, VADDPS), b.fold(tops, VMAXPS))
+		})
+	kernel("sumExpDotMaxVec", "func(x, y *float32, n int, shift float32) (sum, dot, top float32)",
+		"is sumExpMaxVec that also returns the sum of exp(x - shift) * y.", func(b *body) {
+			x, y, shift, tops := pointer("x"), pointer("y"), b.scalar("shift"), b.minusInf(unroll)
+			sums, dots := b.zeros(unroll), b.zeros(unroll)
+			b.expConstants(true)
+			b.each(pointer("n"), unroll, func(s step) {
+				v := s.load(x)
+				VSUBPS(shift, v, v)
+				s.highest(v, tops[s.u])
+				v = b.exp(v, true)
+				w := s.load(y)
+				VMULPS(v, w, w)
+				s.accumulate(v, sums[s.u])
+				s.accumulate(w, dots[s.u])
+			})
+			b.result(b.fold(sums, VADDPS), b.fold(dots, VADDPS), b.fold(tops, VMAXPS))
+		})
 	kernel("expScaleVec", "func(dst, x *float32, n int, shift, scale float32)",
 		"sets dst = scale * exp(x - shift).", func(b *body) {
 			dst, x, shift, scale := pointer("dst"), pointer("x"), b.scalar("shift"), b.scalar("scale")

@@ -151,6 +151,31 @@ func (s step) accumulate(v, sum reg.Register) {
 	}
 }
 
+// highest sets top to the larger of v and top, lanes beyond the end excepted, where v
+// is no NaN.
+func (s step) highest(v, top reg.Register) {
+	switch {
+	case s.mask == nil:
+		VMAXPS(top, v, top) // the second source comes out if one is a NaN
+	case s.b.wide:
+		VMAXPS(top, v, s.mask, top)
+	default:
+		t := s.b.vec()
+		VMAXPS(top, v, t)
+		VBLENDVPS(s.mask, t, top, top)
+	}
+}
+
+// minusInf returns n registers that hold minus infinity.
+func (b *body) minusInf(n int) []reg.VecVirtual {
+	out := make([]reg.VecVirtual, n)
+	for i := range out {
+		out[i] = b.vec()
+		VBROADCASTSS(memory(0xff800000), out[i])
+	}
+	return out
+}
+
 // fold adds (or combines by op) the lanes of the registers into the first lane.
 // op is an instruction on float32 lanes; registers other than the first keep
 // their value.
