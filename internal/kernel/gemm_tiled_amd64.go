@@ -98,7 +98,7 @@ func (t *tiledGemm) multiply(p *Product) {
 	stepM := parts(p.M, groupRows, 1)
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
-			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k)}
+			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
 			b.terms = b.kb
 			if t.bf16 {
 				b.terms = (b.kb + 1) / 2
@@ -129,6 +129,7 @@ func (t *tiledGemm) multiply(p *Product) {
 type block struct {
 	p             *Product
 	j, nb, k, kb  int
+	stepN, stepK  int // of the largest blocks
 	terms         int
 	direct        bool // B is read in place
 	height, mb, i int  // rows of a tile and of the group, first row of the group
