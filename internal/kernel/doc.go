@@ -2,7 +2,8 @@
 // by a library found at run time (oneDNN, OpenBLAS, MKL) or built in, a worker
 // pool with a fixed way of splitting work, and vector kernels.
 //
-// Everything is float32, dense and row-major. The same inputs, thread count and
+// Everything is float32, dense and row-major; only the operands of a product may be
+// bfloat16 (Engine.Multiply), with sums in float32. The same inputs, thread count and
 // backend give the same bits: work is split by shape and thread count alone, no
 // sum is split over threads, and a library is told to use one thread a call.
 //
