@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,11 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Show the matrix libraries found, the threads and the speed of a matrix product",
 		Long: `doctor shows which matrix libraries were found and which one "auto" takes, measures a
-single-precision matrix product of the size of a transformer layer, and says what to
-install when something faster could be had.`,
+matrix product of the size of a transformer layer in float32 and in bfloat16
+(compute.precision), and says what to install when something faster could be had.
+
+A library is tried in a process of its own before it is used: one that crashes or
+hangs is named here and passed over.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
   trainer doctor --json`,
@@ -51,6 +55,7 @@ type diagnosis struct {
 	Engine   string    `json:"engine"`
 	Backends []backend `json:"backends"`
 	GEMM     gemm      `json:"gemm"`
+	BF16     bf16      `json:"bf16"`
 }
 
 type backend struct {
@@ -71,6 +76,16 @@ type gemm struct {
 	GFLOPS float64 `json:"gflops"`
 }
 
+// bf16 is the same product with operands in bfloat16.
+type bf16 struct {
+	Engine   string   `json:"engine"`
+	GFLOPS   float64  `json:"gflops"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// measured is how long each product is measured.
+const measured = 400 * time.Millisecond
+
 // examine probes the libraries and measures the one that options select.
 func examine(options kernel.Options) (diagnosis, error) {
 	d := diagnosis{
@@ -89,8 +104,40 @@ func examine(options kernel.Options) (diagnosis, error) {
 	}
 	defer e.Close()
 	d.Threads, d.Engine = e.Threads(), e.Describe()
-	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, 500*time.Millisecond)
-	return d, nil
+	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, measured)
+	return d, d.examineBF16(options, e.Warnings())
+}
+
+// examineBF16 measures the product in bfloat16. Warnings are those that the engine
+// for float32 does not have.
+func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
+	options.Precision = "bf16"
+	e, err := kernel.New(options)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	d.BF16.Engine = e.Describe()
+	for _, w := range e.Warnings() {
+		if !slices.Contains(known, w) {
+			d.BF16.Warnings = append(d.BF16.Warnings, w)
+		}
+	}
+	m, n, k := d.GEMM.M, d.GEMM.N, d.GEMM.K
+	ones := make([]uint16, max(m, n)*k)
+	for i := range ones {
+		ones[i] = 0x3f80
+	}
+	p := kernel.Product{M: m, N: n, K: k, TransB: true, Alpha: 1, BF16: true,
+		A: kernel.Matrix{BF16: ones[:m*k], LD: k}, B: kernel.Matrix{BF16: ones[:n*k], LD: k}, C: make([]float32, m*n), LDC: n}
+	e.Multiply(&p)
+	products, start := 0, time.Now()
+	for products == 0 || time.Since(start) < measured {
+		e.Multiply(&p)
+		products++
+	}
+	d.BF16.GFLOPS = 2 * float64(m) * float64(n) * float64(k) * float64(products) / time.Since(start).Seconds() / 1e9
+	return nil
 }
 
 // print writes the diagnosis for a person.
@@ -109,6 +156,10 @@ func (d diagnosis) print(w io.Writer) {
 	fmt.Fprintf(w, "in use     %s\n", d.Engine)
 	fmt.Fprintf(w, "speed      %.0f GFLOP/s for a float32 matrix product of %d x %d x %d on %s\n",
 		d.GEMM.GFLOPS, d.GEMM.M, d.GEMM.N, d.GEMM.K, count(d.Threads, "thread"))
+	fmt.Fprintf(w, "bf16       %.0f GFLOP/s for the same product in bfloat16\n", d.BF16.GFLOPS)
+	for _, warning := range d.BF16.Warnings {
+		fmt.Fprintf(w, "%-10s %s\n", "", warning)
+	}
 	for _, b := range d.Backends {
 		if !b.Found && b.Install != "" {
 			fmt.Fprintf(w, "to do      %s\n", b.Install)

@@ -13,7 +13,10 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("code %d, stderr %q, stdout %s", code, stderr, stdout)
 	}
 	code, stdout, _ = trainer(t, "doctor", "--backend", "builtin")
-	for _, want := range []string{"trainer    ", "system     ", "in use     ", "speed      ", "GFLOP/s"} {
+	if half := m["bf16"].(map[string]any); half["gflops"].(float64) <= 0 || !strings.Contains(half["engine"].(string), "bf16") {
+		t.Errorf("bfloat16: %v", half)
+	}
+	for _, want := range []string{"trainer    ", "system     ", "in use     ", "speed      ", "bf16       ", "GFLOP/s"} {
 		if code != exitDone || !strings.Contains(stdout, want) {
 			t.Errorf("code %d: %q is missing in %s", code, want, stdout)
 		}

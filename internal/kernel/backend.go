@@ -108,33 +108,59 @@ func (s librarySpec) search() loadedBackend {
 	if f := os.Getenv(s.env); f != "" {
 		files = append([]string{f}, files...)
 	}
-	for i, f := range files {
-		lib, err := dlopen(f)
-		if err != nil {
-			// A usual name that is absent is not worth a word; a file that exists
-			// but does not load is.
-			if !absent(err) || (i == 0 && len(files) > len(s.files)) {
-				info.Warnings = append(info.Warnings, fmt.Sprintf("%s cannot be loaded: %v", f, err))
-			}
-			continue
+	verdicts := map[string]verdict{}
+	if probing.Load() {
+		// Without a child there is no protection, but the library may be sound.
+		tried, _ := s.tried(files)
+		for _, v := range tried {
+			verdicts[v.File] = v
 		}
-		b, err := s.load(lib)
-		if err == nil {
-			err = selfTest(b)
+	}
+	for _, f := range files {
+		var b gemmBackend
+		v := verdicts[f]
+		warning := v.Warning
+		if v.Used || len(verdicts) == 0 {
+			b, warning = s.try(f, func(string) {})
 		}
-		if err != nil {
-			info.Warnings = append(info.Warnings, fmt.Sprintf("%s is not used: %v", f, err))
-			continue
+		if warning != "" {
+			info.Warnings = append(info.Warnings, warning)
 		}
-		info.Found, info.Install = true, ""
-		info.Version, info.File = b.info()
-		return loadedBackend{b, info}
+		if b != nil {
+			info.Found, info.Install = true, ""
+			info.Version, info.File = b.info()
+			return loadedBackend{b, info}
+		}
 	}
 	info.Reason = "no library found"
 	if len(info.Warnings) > 0 {
 		info.Reason = info.Warnings[len(info.Warnings)-1]
 	}
 	return loadedBackend{nil, info}
+}
+
+// try loads and tests a file. A usual name that is absent is not worth a warning; a
+// file that exists but cannot be used is, and so is one that the variable names.
+// begin is told each step before it is taken.
+func (s librarySpec) try(file string, begin func(step string)) (gemmBackend, string) {
+	begin("loading it")
+	lib, err := dlopen(file)
+	if err != nil {
+		if absent(err) && file != os.Getenv(s.env) {
+			return nil, ""
+		}
+		return nil, fmt.Sprintf("%s cannot be loaded: %v", file, err)
+	}
+	begin("asking it for its version")
+	b, err := s.load(lib)
+	if err == nil {
+		begin("its self-test")
+		err = selfTest(b)
+	}
+	if err != nil {
+		return nil, fmt.Sprintf("%s is not used: %v", file, err)
+	}
+	return b, ""
 }
 
 // absent reports whether the loader's message says that there is no such file.

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/testlib"
+)
+
+// mainVariable makes the test binary the program itself: a library that crashes
+// must not take the tests with it, and some variables are read at start only.
+const mainVariable = "TRAINER_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process runs the program in a process of its own with further variables.
+func process(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(append(os.Environ(), mainVariable+"=1", "XDG_CACHE_HOME="+t.TempDir()), env...)
+	var out, errOut bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errOut
+	if err := c.Run(); err != nil && c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), out.String(), errOut.String()
+}
+
+// crashing writes a library that ends the process when it is loaded or used.
+func crashing(t *testing.T, name string, functions []testlib.Func, atLoad []byte) string {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the broken libraries are for Linux on amd64")
+	}
+	return write(t, name, string(testlib.Build(functions, atLoad)))
+}
+
+func TestDoctorSurvivesACrashingLibrary(t *testing.T) {
+	dnnl := crashing(t, "libdnnl.so.3", []testlib.Func{
+		{Name: "dnnl_version", Code: testlib.ReturnsInts(3, 4, 0)}, {Name: "dnnl_sgemm", Code: testlib.Illegal}}, nil)
+	blas := crashing(t, "libopenblas.so.0", nil, testlib.ExitsZero)
+	env := []string{"GEOALIGN_ONEDNN=" + dnnl, "GEOALIGN_OPENBLAS=" + blas}
+	code, stdout, stderr := process(t, env, "doctor", "--threads", "1")
+	if code != exitDone || stderr != "" {
+		t.Fatalf("code %d, stderr %s\nstdout %s", code, stderr, stdout)
+	}
+	contains(t, stdout, dnnl+" is not used: its self-test", "illegal instruction", blas+" is not used: loading it", "GEOALIGN_OPENBLAS", "in use ")
+}
+
+// A run goes on with the next backend and says so.
+func TestTrainSurvivesACrashingLibrary(t *testing.T) {
+	file := crashing(t, "libdnnl.so.3", nil, testlib.Segfaults)
+	dir := filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := process(t, []string{"GEOALIGN_ONEDNN=" + file}, tinyArgs(dir)...)
+	if code != exitDone {
+		t.Fatalf("code %d\nstdout %s\nstderr %s", code, stdout, stderr)
+	}
+	contains(t, stderr, file+" is not used", "segmentation fault")
+	finiteLosses(t, dir)
+}
+
+// A backend that is asked for by name is never replaced by another.
+func TestForcedBackendThatIsAbsent(t *testing.T) {
+	if code, stdout, _ := process(t, nil, "doctor", "--json", "--backend", "mkl"); code == exitDone {
+		t.Skipf("MKL is on this machine: %s", stdout)
+	}
+	file := crashing(t, "libmkl_rt.so.2", nil, testlib.Segfaults)
+	dir := filepath.Join(t.TempDir(), "run")
+	rows := []struct {
+		name string
+		env  []string
+		want []string
+	}{
+		{"absent", nil, []string{`backend "mkl" cannot be used`, "no library found", "install MKL"}},
+		{"named file absent", []string{"GEOALIGN_MKL=/nowhere/libmkl_rt.so"}, []string{`backend "mkl" cannot be used`, "/nowhere/libmkl_rt.so"}},
+		{"crashes", []string{"GEOALIGN_MKL=" + file}, []string{`backend "mkl" cannot be used`, file, "segmentation fault"}},
+	}
+	for _, r := range rows {
+		code, _, stderr := process(t, r.env, tinyArgs(dir, "--set", "compute.backend=mkl")...)
+		if code != exitFailed || strings.Contains(stderr, "goroutine") {
+			t.Errorf("%s: code %d, stderr %s", r.name, code, stderr)
+		}
+		contains(t, stderr, r.want...)
+	}
+}
+
+// A processor without AVX2 trains with plain Go.
+func TestTrainWithoutVectorInstructions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	code, _, stderr := process(t, []string{"GEOALIGN_CPU=plain"}, tinyArgs(dir, "--set", "compute.backend=builtin", "--max-steps", "6")...)
+	if code != exitDone {
+		t.Fatalf("code %d, stderr %s", code, stderr)
+	}
+	contains(t, stderr, "builtin", "plain")
+	finiteLosses(t, dir)
+}
+
+// finiteLosses fails unless the log of a run has losses and all are numbers.
+func finiteLosses(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses := 0
+	for line := range strings.Lines(string(text)) {
+		var row map[string]any
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if x, ok := row["loss"].(float64); ok {
+			losses++
+			if math.IsNaN(x) || math.IsInf(x, 0) || x <= 0 {
+				t.Errorf("loss %v in %s", x, line)
+			}
+		}
+	}
+	if losses == 0 {
+		t.Errorf("no loss in %s", text)
+	}
+}
