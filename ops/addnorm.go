@@ -156,7 +156,7 @@ func (a addNorm) gradients(sum, dy, gamma, beta, bits *gorgonia.Node) gorgonia.N
 // results. Operands: the sum (whose statistics it reads), gamma, the gradient of the
 // normalised sum and, if more says so, that of the sum itself.
 func addNormGrad(more bool) *op {
-	o := &op{kind: addNormGradKind, diff: make([]bool, 3), inPlace: []int{2}}
+	o := &op{kind: addNormGradKind, diff: make([]bool, 3), inPlace: []int{2}, accumulates: !more}
 	if more {
 		o.diff, o.inPlace = append(o.diff, false), append(o.inPlace, 3)
 	}
@@ -171,9 +171,12 @@ func addNormGrad(more bool) *op {
 			at, to := r*cols, (r+1)*cols
 			mean, rstd := c.InAux[0][addNormMean].F32[r], c.InAux[0][addNormRstd].F32[r]
 			sum, gamma, dnorm, dx := c.In[0].F32[at:to], c.In[1].F32, c.In[2].F32[at:to], c.Out.F32[at:to]
-			if more {
+			switch {
+			case more:
 				kernel.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, c.In[3].F32[at:to], mean, rstd)
-			} else {
+			case c.Accumulate:
+				kernel.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, dx, mean, rstd)
+			default:
 				kernel.LayerNormGrad(dx, dgamma, dbeta, sum, gamma, dnorm, mean, rstd)
 			}
 		}), nil

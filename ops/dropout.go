@@ -52,7 +52,7 @@ const siteStep = 0x9e3779b97f4a7c15
 // others divided by keep. bits are DropoutBits for R rows of D elements.
 func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 	return apply(&op{
-		kind: "dropout", args: fmt.Sprintf("keep=%g", keep), diff: []bool{true, false}, inPlace: []int{0},
+		kind: "dropout", args: fmt.Sprintf("keep=%g", keep), diff: []bool{true, false}, inPlace: []int{0}, accumulates: true,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := need(len(in[0]) == 2, "want x (R, D)"); err != nil {
 				return nil, err
@@ -62,10 +62,16 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			words, scale := maskWords(cols), 1/keep
-			if cols%32 == 0 { // no gaps between the rows: one long row
-				body := func(_, lo, hi int) {
-					kernel.Dropout(c.Out.F32[lo*32:hi*32], c.In[0].F32[lo*32:hi*32], c.In[1].I32[lo:hi], scale)
+			part := func(at, to, word, end int) {
+				out, x, bits := c.Out.F32[at:to], c.In[0].F32[at:to], c.In[1].I32[word:end]
+				if c.Accumulate {
+					kernel.DropoutAdd(out, out, x, bits, scale)
+				} else {
+					kernel.Dropout(out, x, bits, scale)
 				}
+			}
+			if cols%32 == 0 { // no gaps between the rows: one long row
+				body := func(_, lo, hi int) { part(lo*32, hi*32, lo, hi) }
 				return func() error {
 					c.Engine.For(rows*words, elementGrain/32, body)
 					return nil
@@ -73,8 +79,7 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 			}
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
-					at, to := r*cols, (r+1)*cols
-					kernel.Dropout(c.Out.F32[at:to], c.In[0].F32[at:to], c.In[1].I32[r*words:(r+1)*words], scale)
+					part(r*cols, (r+1)*cols, r*words, (r+1)*words)
 				}
 			}
 			return func() error {

@@ -59,7 +59,7 @@ const layerNormBlocks = 32
 // dy; dgamma and dbeta are its auxiliary results.
 func layerNormGrad() *op {
 	return &op{
-		kind: "layer norm dx", diff: make([]bool, 4), inPlace: []int{3},
+		kind: "layer norm dx", diff: make([]bool, 4), inPlace: []int{3}, accumulates: true,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[1].Clone(), need(in[1].Eq(in[3]), "x and dy must have one shape")
 		},
@@ -72,7 +72,12 @@ func layerNormGrad() *op {
 			return layerNormGradStep(c, c.In[1].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
 				at, to := r*cols, (r+1)*cols
 				mean, rstd := c.InAux[0][0].F32[r], c.InAux[0][1].F32[r]
-				kernel.LayerNormGrad(c.Out.F32[at:to], dgamma, dbeta, c.In[1].F32[at:to], c.In[2].F32, c.In[3].F32[at:to], mean, rstd)
+				x, gamma, dy, dx := c.In[1].F32[at:to], c.In[2].F32, c.In[3].F32[at:to], c.Out.F32[at:to]
+				if c.Accumulate {
+					kernel.LayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, dx, mean, rstd)
+				} else {
+					kernel.LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy, mean, rstd)
+				}
 			}), nil
 		},
 	}
