@@ -22,6 +22,14 @@ type Options = kernel.Options
 // an error that says what to install.
 func New(o Options) (*Engine, error) { return kernel.New(o) }
 
+// ProbeInChild makes New try each matrix library in a child process before it is
+// loaded, so that a library that crashes or hangs is passed over with a warning
+// instead of ending the program. It must be the first call of main: the child is
+// this program again, and in it ProbeInChild does not return. The outcome is kept
+// in the user's cache folder, so that later starts need no child. Without this call
+// New loads libraries straight away.
+func ProbeInChild() { kernel.ProbeInChild() }
+
 // Machine is a compiled graph: a gorgonia.VM whose runs allocate nothing.
 type Machine = exec.Machine
 

@@ -15,7 +15,8 @@
 //
 // Libraries are loaded without cgo. A file that does not load, or whose product
 // fails a self-test, is passed over with a warning that Engine.Describe, Probe
-// and Engine.Warnings show. These variables help to find or to avoid something:
+// and Engine.Warnings show. After ProbeInChild that holds for a library that
+// crashes or hangs as well. These variables help to find or to avoid something:
 //
 //	GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS, GEOALIGN_MKL   the library's file
 //	GEOALIGN_CPU   plain, avx2 or avx512: the highest instruction set to use

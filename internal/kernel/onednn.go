@@ -14,7 +14,10 @@ type oneDNN struct {
 	runtime string
 	fn      uintptr
 	args    freelist[sgemmArgs]
-	half    half
+	// synchronous is false for builds whose primitives run in the background, as
+	// those for SYCL do; dnnl_sgemm never does.
+	synchronous bool
+	half        half
 }
 
 // sgemmArgs is what callSgemm hands to dnnl_sgemm. It lives on the heap, since
@@ -65,6 +68,7 @@ func loadOneDNN(lib *library) (gemmBackend, error) {
 	}
 	limitTBB(lib)
 	d := &oneDNN{lib: lib, fn: fn, major: v.major, runtime: dnnlRuntimes[v.cpuRuntime]}
+	d.synchronous = v.cpuRuntime < 0x100 && d.runtime != ""
 	d.version = fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch)
 	d.args.make = func() *sgemmArgs { return new(sgemmArgs) }
 	return d, nil
