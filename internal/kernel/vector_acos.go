@@ -10,24 +10,26 @@ const AcosLimit = 1 - 1e-6
 // limit is in [0, 1]: 1 for all angles, so that a cosine that rounding has taken out of
 // its range gives 0 or pi; AcosLimit where AcosGrad follows. NaN gives NaN.
 func Acos(dst, x []float32, limit float32) {
+	n := len(dst)
+	px := at(x, n)
 	if !hasAVX2FMA {
 		plainAcos(dst, x, limit)
 		return
 	}
-	n := len(dst)
-	acosVec(at(dst, n), at(x, n), n, limit)
+	acosVec(at(dst, n), px, n, limit)
 }
 
 // AcosGrad sets dx = -dy / sqrt(1-x^2), the gradient of Acos, and 0 where |x| > limit, as
 // for a value that a clamp has replaced by a constant. dx may be the same slice as x or
 // dy.
 func AcosGrad(dx, x, dy []float32, limit float32) {
+	n := len(dx)
+	px, pdy := at(x, n), at(dy, n)
 	if !hasAVX2FMA {
 		plainAcosGrad(dx, x, dy, limit)
 		return
 	}
-	n := len(dx)
-	acosGradVec(at(dx, n), at(x, n), at(dy, n), n, limit)
+	acosGradVec(at(dx, n), px, pdy, n, limit)
 }
 
 func plainAcos(dst, x []float32, limit float32) {

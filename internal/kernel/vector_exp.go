@@ -132,11 +132,11 @@ func GELU(dst, x []float32) {
 func BiasGELU(pre, out, bias []float32) {
 	n := len(bias)
 	checkRows(pre, n)
+	_ = at(out, len(pre))
 	if !hasAVX2FMA {
 		plainBiasGELU(pre, out, bias)
 		return
 	}
-	_ = at(out, len(pre))
 	for i := 0; i < len(pre); i += n {
 		biasGELUVec(at(pre[i:], n), at(out[i:], n), unsafe.SliceData(bias), n)
 	}

@@ -399,7 +399,16 @@ func TestVectorAllocatesNothing(t *testing.T) {
 			GELUGrad(s[0], s[1], s[2])
 			LayerNorm(s[0], s[1], s[2], s[3], 1e-5)
 			LayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0, 1)
+			LayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[0], 0, 1)
 			AdamW(s[0], s[1], s[2], s[3], testAdamW)
+			AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.1)
+			BiasGELU(s[0], s[1], s[2][:7])
+			Acos(s[0], s[1], 1)
+			AcosGrad(s[0], s[1], s[2], 1)
+			Axpby(s[0], 1, s[1], 2, s[2])
+			SumExpMax(s[0], 1)
+			SumExpDotMax(s[0], s[1], 1)
+			DropoutAdd(s[0], s[1], s[2], bits, 2)
 			SoftmaxDiff2(s[0], s[1], s[2], 1, 1, 1, 1)
 			SoftmaxGradRow(s[0], s[1], s[2])
 			DropoutBits(bits, 1, 2, 0.9)
@@ -422,6 +431,18 @@ func TestVectorShortSlicePanics(t *testing.T) {
 			"AdamW":   func() { AdamW(long, long, short, long, testAdamW) },
 			"Dropout": func() { Dropout(long, long, make([]int32, 1), 1) },
 			"SumRows": func() { SumRows(long, short) },
+
+			"DropoutAdd words":   func() { DropoutAdd(long, long, long, make([]int32, 1), 1) },
+			"DropoutAdd":         func() { DropoutAdd(long, long, short, make([]int32, 2), 1) },
+			"BiasGELU":           func() { BiasGELU(long, short, long[:8]) },
+			"BiasGELU rows":      func() { BiasGELU(short, long, long[:8]) },
+			"Acos":               func() { Acos(long, short, 1) },
+			"AcosGrad":           func() { AcosGrad(long, long, short, 1) },
+			"Axpby":              func() { Axpby(long, 1, long, 1, short) },
+			"SumExpDotMax":       func() { SumExpDotMax(long, short, 1) },
+			"AdamWEMA":           func() { AdamWEMA(long, long, long, long, short, testAdamW, 1) },
+			"LayerNormGradAdd":   func() { LayerNormGradAdd(long, long, long, long, long, long, short, 0, 1) },
+			"LayerNorm, no beta": func() { LayerNorm(long, long, long, short, 1) },
 		} {
 			func() {
 				defer func() {

@@ -91,12 +91,13 @@ func Dropout(dst, x []float32, bits []int32, scale float32) {
 
 // DropoutAdd sets dst = x + Dropout(y).
 func DropoutAdd(dst, x, y []float32, bits []int32, scale float32) {
+	n := len(dst)
+	px, py := at(x, n), at(y, n)
 	if !hasAVX2FMA {
 		plainDropoutAdd(dst, x, y, bits, scale)
 		return
 	}
-	n := len(dst)
-	dropoutAddVec(at(dst, n), at(x, n), at(y, n), bitsAt(bits, n), n, scale)
+	dropoutAddVec(at(dst, n), px, py, bitsAt(bits, n), n, scale)
 }
 
 // bitsAt returns the first word of bits, which must hold at least n.
@@ -142,12 +143,13 @@ func (s *AdamWStep) scalars() [9]float32 {
 // AdamWEMA is AdamW followed by EMA(twin, p, w) in one pass over memory, with the same
 // bits.
 func AdamWEMA(p, m, v, g, twin []float32, s AdamWStep, w float32) {
+	n := len(p)
+	pt := at(twin, n)
 	if !hasAVX2FMA {
 		plainAdamW(p, m, v, g, s)
-		plainEMA(twin[:len(p)], p, w)
+		plainEMA(twin[:n], p, w)
 		return
 	}
-	n := len(p)
 	scalars := s.scalars()
-	adamwEMAVec(at(p, n), at(m, n), at(v, n), at(g, n), at(twin, n), n, &scalars[0], w)
+	adamwEMAVec(at(p, n), at(m, n), at(v, n), at(g, n), pt, n, &scalars[0], w)
 }
