@@ -158,18 +158,18 @@ func (s librarySpec) probeOnce(files []string) ([]verdict, error) {
 	if last.File == "" {
 		return nil, errors.Join(errors.New("the child process tried nothing"), err)
 	}
-	how, passing := "it ended the process", false
+	how, passing := "ended a trial process (exit status 0)", false
 	switch {
 	case ctx.Err() != nil:
-		how, passing = fmt.Sprintf("no answer within %v", probeTimeout), true
+		how, passing = fmt.Sprintf("gave no answer within %v", probeTimeout), true
 	case err != nil:
-		how, passing = "it ended the process ("+err.Error()+")", fromOutside(c.ProcessState)
+		how, passing = "ended a trial process ("+err.Error()+")", fromOutside(c.ProcessState)
 	}
 	if line := firstLine(messages.String()); line != "" {
-		how += ": " + line
+		how += ", which said " + line
 	}
-	return append(out, verdict{File: last.File, passing: passing, Warning: fmt.Sprintf("%s is not used: %s: %s: remove or replace the file, or name another with %s",
-		last.File, last.Step, how, s.env)}), nil
+	warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, how, s.env)
+	return append(out, verdict{File: last.File, Warning: warning, passing: passing}), nil
 }
 
 // firstLine returns the first line of s that says something, cut to a length that

@@ -70,13 +70,13 @@ func TestBrokenLibrariesAreSurvived(t *testing.T) {
 		{"too old", testlib.Build(versionCode(testlib.ReturnsInts(1, 8, 0)), nil), []string{"oneDNN 2 or 3"}},
 		{"too new", testlib.Build(versionCode(testlib.ReturnsInts(9, 0, 0)), nil), []string{"oneDNN 2 or 3"}},
 		{"wrong result", testlib.Build(sound, nil), []string{"wrong result"}},
-		{"segfault at load", testlib.Build(sound, testlib.Segfaults), []string{"loading it", "segmentation fault"}},
-		{"exit at load", testlib.Build(sound, testlib.ExitsZero), []string{"loading it", "it ended the process"}},
+		{"segfault at load", testlib.Build(sound, testlib.Segfaults), []string{"loading it ended a trial process", "segmentation fault"}},
+		{"exit at load", testlib.Build(sound, testlib.ExitsZero), []string{"loading it ended a trial process (exit status 0)"}},
 		{"abort at load", testlib.Build(sound, testlib.KillsItself), []string{"loading it", "abort"}},
 		{"segfault in version", testlib.Build(versionCode(testlib.Segfaults), nil), []string{"version", "segmentation fault"}},
 		{"segfault in product", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.Segfaults)}, nil), []string{"self-test", "segmentation fault"}},
 		{"illegal instruction", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.Illegal)}, nil), []string{"self-test", "illegal instruction"}},
-		{"exit in product", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.ExitsZero)}, nil), []string{"self-test", "it ended the process"}},
+		{"exit in product", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.ExitsZero)}, nil), []string{"its self-test ended a trial process (exit status 0)"}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestLibraryThatLoops(t *testing.T) {
 	probeTimeout = 700 * time.Millisecond
 	spec, file := brokenLibrary(t, testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.ReturnsZero)}, testlib.Loops))
 	l := spec.search()
-	if l.backend != nil || len(l.info.Warnings) != 1 || !strings.Contains(l.info.Warnings[0], "no answer within 700ms") ||
+	if l.backend != nil || len(l.info.Warnings) != 1 || !strings.Contains(l.info.Warnings[0], "gave no answer within 700ms") ||
 		!strings.Contains(l.info.Warnings[0], file) {
 		t.Fatalf("got %+v", l.info)
 	}
