@@ -15,6 +15,7 @@ type outcome struct {
 	parts     []namedNode
 	result    Result
 	learnable map[string]bool
+	rounded   *rounded // nil unless products are in bfloat16
 }
 
 // compile differentiates the loss and compiles the graph with the further outputs,
@@ -63,7 +64,20 @@ func (o *outcome) compile(b *graph, frozen string, queue int64, c exec.Config) e
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
+	if c.Engine.BF16() {
+		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
+			return err
+		}
+	}
 	return b.bindParams(o.machine)
+}
+
+// run computes loss and gradients.
+func (o *outcome) run() error {
+	if o.rounded != nil {
+		o.rounded.update()
+	}
+	return o.machine.RunAll()
 }
 
 // read returns the loss and its parts after a run.

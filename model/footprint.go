@@ -17,12 +17,13 @@ type Footprint struct {
 	Moments    int64 // of the optimiser, two for each parameter
 	Twins      int64
 	Queue      int64
+	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
 	Buffers    int64 // planned for the results of a step
 }
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Buffers
+	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Rounded + f.Buffers
 }
 
 // String lists the parts that are not empty.
@@ -33,7 +34,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"results of a step", f.Buffers},
+		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"weights in bfloat16", f.Rounded}, {"results of a step", f.Buffers},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
@@ -51,14 +52,17 @@ func gigabytes(n int64) string {
 
 // Footprint returns the memory of training this model.
 func (m *ALBEF) Footprint() Footprint {
-	return m.params.footprint(queueBytes(m.cfg.Queue.Size, m.head.Dim)).with(m.train.machine)
+	return m.params.footprint(queueBytes(m.cfg.Queue.Size, m.head.Dim)).with(&m.train.outcome)
 }
 
 // Footprint returns the memory of training these heads.
-func (h *Heads) Footprint() Footprint { return h.params.footprint(0).with(h.train.machine) }
+func (h *Heads) Footprint() Footprint { return h.params.footprint(0).with(&h.train.outcome) }
 
-func (f Footprint) with(m *exec.Machine) Footprint {
-	f.Buffers = m.Memory()
+func (f Footprint) with(o *outcome) Footprint {
+	f.Buffers = o.machine.Memory()
+	if o.rounded != nil {
+		f.Rounded = o.rounded.bytes()
+	}
 	return f
 }
 

@@ -142,7 +142,7 @@ func (h *Heads) Forward(f Features, step int) (*Result, error) {
 	}
 	k := rng.New(h.cfg.Run.Seed, rng.Dropout, uint64(step)).Uint64()
 	tg.key[0], tg.key[1] = int32(uint32(k)), int32(uint32(k>>32))
-	if err := tg.machine.RunAll(); err != nil {
+	if err := tg.run(); err != nil {
 		return nil, err
 	}
 	return tg.read()

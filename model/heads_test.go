@@ -150,8 +150,14 @@ func TestHeadsLearn(t *testing.T) {
 			t.Fatal(err)
 		}
 		losses = append(losses, res.Loss)
-		for i, g := range h.params.Grads() {
-			h.params.Values()[i] -= 0.05 * g
+		for _, q := range h.params.List() {
+			rate := float32(0.05)
+			if q.Name == temperatureName { // steep: larger steps throw it from end to end
+				rate = 0.001
+			}
+			for i, g := range h.params.Grad(q) {
+				h.params.Value(q)[i] -= rate * g
+			}
 		}
 		h.ClampTemperature()
 	}

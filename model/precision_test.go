@@ -33,7 +33,7 @@ func TestBF16(t *testing.T) {
 		}
 		copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
 		copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
-		if err := tg.machine.RunAll(); err != nil {
+		if err := tg.run(); err != nil {
 			t.Fatal(err)
 		}
 		r, err := tg.read()

@@ -66,7 +66,7 @@ func (m *ALBEF) Forward(b Batch, c Control) (*Result, error) {
 		return nil, err
 	}
 	tg := m.train
-	if err := tg.machine.RunAll(); err != nil {
+	if err := tg.run(); err != nil {
 		return nil, err
 	}
 	return tg.read()

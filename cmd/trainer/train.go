@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -214,10 +216,23 @@ func towersOnly(cfg config.Config) error {
 		Hint: "use package model in a program of your own, as ExampleHeads in model/heads_example_test.go does; trainer bench measures its step"}}
 }
 
-// newEngine starts the kernels that a configuration asks for.
+// newEngine starts the kernels that a configuration asks for, and warns of libraries that
+// were passed over, once in the life of the process.
 func newEngine(cfg config.Config) (*kernel.Engine, error) {
-	return kernel.New(kernel.Options{Backend: cfg.Compute.Backend, Threads: cfg.Compute.Threads, Precision: cfg.Compute.Precision})
+	e, err := kernel.New(kernel.Options{Backend: cfg.Compute.Backend, Threads: cfg.Compute.Threads, Precision: cfg.Compute.Precision})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range e.Warnings() {
+		if _, again := warned.LoadOrStore(w, true); !again {
+			fmt.Fprintln(os.Stderr, "warning:", w)
+		}
+	}
+	return e, nil
 }
+
+// warned holds the warnings that were given.
+var warned sync.Map
 
 // initFrom copies the parameters of init.checkpoint into a fresh model.
 func initFrom(s *train.Session, cfg config.Config, note io.Writer) error {

@@ -93,7 +93,7 @@ func (e *Engine) BF16() bool { return e.bf16 }
 func (e *Engine) Warnings() []string { return e.warnings }
 
 // Describe names the backend, its version and file, the instruction set and the
-// threads, and warns of libraries that were found but could not be used.
+// threads. See Warnings too.
 func (e *Engine) Describe() string {
 	s := e.info.Name
 	if e.info.Version != "" {
@@ -105,9 +105,6 @@ func (e *Engine) Describe() string {
 	s += fmt.Sprintf(", %s, %d threads", cpuLevel(), e.threads)
 	if e.bf16 {
 		s += ", " + e.describeBF16()
-	}
-	for _, w := range e.warnings {
-		s += "; " + w
 	}
 	return s
 }

@@ -1,0 +1,62 @@
+package model
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+)
+
+// rounded keeps bfloat16 copies of the weights of a graph, so that a step rounds each
+// weight once however many products read it. A product that rounds its operands while it
+// packs them gains 1 to 3 % by the copies, one of a library saves a pass over memory.
+type rounded struct {
+	engine *kernel.Engine
+	copies []weightCopy
+	body   func(worker, lo, hi int)
+}
+
+// weightCopy is a piece of a weight and of its copy.
+type weightCopy struct {
+	from []float32
+	to   []uint16
+}
+
+// copyLen is the number of values in a piece: some microseconds of work.
+const copyLen = 1 << 15
+
+// bindRounded gives the weights of b copies in bfloat16: the parameters with two axes,
+// since others are in no product.
+func bindRounded(e *kernel.Engine, b *graph, m *exec.Machine) (*rounded, error) {
+	r := &rounded{engine: e}
+	r.body = func(_, lo, hi int) {
+		for _, c := range r.copies[lo:hi] {
+			kernel.ToBF16(c.to, c.from)
+		}
+	}
+	var err error
+	for _, w := range []*binding{b.params, b.twins} {
+		w.each(func(q *Param, n *gorgonia.Node, mem []float32) {
+			if err != nil || len(q.Shape) != 2 {
+				return
+			}
+			half := make([]uint16, len(mem))
+			for at := 0; at < len(mem); at += copyLen {
+				end := min(at+copyLen, len(mem))
+				r.copies = append(r.copies, weightCopy{mem[at:end], half[at:end]})
+			}
+			err = m.SetShadow(n, half)
+		})
+	}
+	return r, err
+}
+
+// update rounds all weights.
+func (r *rounded) update() { r.engine.For(len(r.copies), 1, r.body) }
+
+// bytes returns the memory of the copies.
+func (r *rounded) bytes() (n int64) {
+	for _, c := range r.copies {
+		n += 2 * int64(len(c.to))
+	}
+	return n
+}
