@@ -156,7 +156,7 @@ func (a *attention) rowGradient(c *exec.Call, s attentionDims, r, n, h int, g *k
 		for i := range nq {
 			kernel.Fill(p[i*nk:(i+1)*nk], -lse[i0+i])
 		}
-		c.Engine.GemmSerial(false, true, nq, nk, s.e, alpha, qi, s.ldq, k, s.ldkv, 1, p, nk)
+		gemm(c, false, true, nq, nk, s.e, alpha, qi, s.ldq, k, s.ldkv, 1, p, nk)
 		kernel.Exp(p, p)
 		dropped := p
 		if a.bits >= 0 {
@@ -165,10 +165,10 @@ func (a *attention) rowGradient(c *exec.Call, s attentionDims, r, n, h int, g *k
 				kernel.Dropout(ds[i*nk:(i+1)*nk], p[i*nk:(i+1)*nk], a.mask(c, s, r, h, i0+i), 1/a.keep)
 			}
 		}
-		c.Engine.GemmSerial(true, false, nk, s.e, nq, 1, dropped, nk, do, s.d, g.beta, g.v, s.ldkv)
+		gemm(c, true, false, nk, s.e, nq, 1, dropped, nk, do, s.d, g.beta, g.v, s.ldkv)
 		a.scoreGradient(c, s, r, h, i0, nq, nk, p, ds, do, v)
-		c.Engine.GemmSerial(false, false, nq, s.e, nk, alpha, ds, nk, k, s.ldkv, 0, dq[i0*s.ldq:], s.ldq)
-		c.Engine.GemmSerial(true, false, nk, s.e, nq, alpha, ds, nk, qi, s.ldq, g.beta, g.k, s.ldkv)
+		gemm(c, false, false, nq, s.e, nk, alpha, ds, nk, k, s.ldkv, 0, dq[i0*s.ldq:], s.ldq)
+		gemm(c, true, false, nk, s.e, nq, alpha, ds, nk, qi, s.ldq, g.beta, g.k, s.ldkv)
 		if g.beta == 0 { // keys that this row does not see
 			a.clearUnseen(g, s, nk)
 			g.beta = 1
@@ -186,7 +186,7 @@ func (a *attention) clearUnseen(g *keyGrads, s attentionDims, nk int) {
 
 // scoreGradient sets ds to dS = P * (dP - rowsum(dP * P)) for the queries from i0 on.
 func (a *attention) scoreGradient(c *exec.Call, s attentionDims, r, h, i0, nq, nk int, p, ds, do, v []float32) {
-	c.Engine.GemmSerial(false, true, nq, nk, s.e, 1, do, s.d, v, s.ldkv, 0, ds, nk)
+	gemm(c, false, true, nq, nk, s.e, 1, do, s.d, v, s.ldkv, 0, ds, nk)
 	for i := range nq {
 		row := ds[i*nk : (i+1)*nk]
 		if a.bits >= 0 {

@@ -72,7 +72,7 @@ func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scores []flo
 	for i0 := 0; i0 < a.lq; i0 += s.block {
 		nq := min(s.block, a.lq-i0)
 		p := scores[:nq*nk]
-		c.Engine.GemmSerial(false, true, nq, nk, s.e, alpha, q[i0*s.ldq:], s.ldq, k, s.ldkv, 0, p, nk)
+		gemm(c, false, true, nq, nk, s.e, alpha, q[i0*s.ldq:], s.ldq, k, s.ldkv, 0, p, nk)
 		for i := range nq {
 			row := p[i*nk : (i+1)*nk]
 			l := kernel.Softmax(row, row)
@@ -81,7 +81,7 @@ func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scores []flo
 				kernel.Dropout(row, row, a.mask(c, s, r, h, i0+i), 1/a.keep)
 			}
 		}
-		c.Engine.GemmSerial(false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, out[i0*s.d:], s.d)
+		gemm(c, false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, out[i0*s.d:], s.d)
 	}
 }
 
