@@ -22,14 +22,12 @@ type AdamW struct {
 	cfg           config.Optimizer
 
 	// The closures are made once, since passing a new one to For allocates.
-	sumBody, stepBody, pieceBody, twinBody func(worker, lo, hi int)
-	now                                    kernel.AdamWStep // scalars of the update in progress
-	decay                                  float32
+	sumBody, stepBody, twinBody func(worker, lo, hi int)
+	now                         kernel.AdamWStep // scalars of the update in progress
+	decay                       float32
 
-	twins               []Twin
-	rounded, roundTwins []Rounded
-	pieces              []piece // the work of StepTwins, and of Step with copies
-	twinWeight          float32
+	pieces     []piece // the work of StepTwins
+	twinWeight float32
 }
 
 // New returns the optimiser of params with gradients grads, slabs of equal
@@ -69,11 +67,14 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 		}
 	}
 	o.stepBody = func(_, lo, hi int) {
-		for _, w := range o.work[lo:hi] {
-			o.update(w)
+		for i := lo; i < hi; i++ {
+			w, s := o.work[i], o.now
+			if w.decay {
+				s.Decay = o.decay
+			}
+			kernel.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
 		}
 	}
-	o.pieceBody = o.updatePieces
 	o.twinBody = o.stepPieces
 	return o, nil
 }
@@ -96,25 +97,7 @@ func (o *AdamW) GradNorm(scale float64) float64 {
 // the gradient is further multiplied by min(1, c / (norm + 1e-6)).
 func (o *AdamW) Step(lr, scale, norm float64) {
 	o.prepare(lr, scale, norm)
-	if len(o.rounded) > 0 {
-		o.engine.For(len(o.pieces), 1, o.pieceBody)
-		return
-	}
 	o.engine.For(len(o.work), 1, o.stepBody)
-}
-
-// update makes the update in progress of one chunk.
-func (o *AdamW) update(w chunk) {
-	kernel.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], o.scalars(w.decay))
-}
-
-// scalars returns the scalars of the update in progress.
-func (o *AdamW) scalars(decay bool) kernel.AdamWStep {
-	s := o.now
-	if decay {
-		s.Decay = o.decay
-	}
-	return s
 }
 
 // prepare counts an update and sets its scalars.

@@ -11,6 +11,5 @@
 //	opt.Step(lr, 1/microBatches, norm)
 //
 // Where parameters have moving averages (momentum twins), SetTwins names them and
-// StepTwins moves them in the pass that changes the parameters. SetRounded names copies
-// in bfloat16, which are made in the same pass.
+// StepTwins moves them in the pass that changes the parameters.
 package optim

@@ -104,82 +104,6 @@ func TestSetTwinsErrors(t *testing.T) {
 	}
 }
 
-// TestSetRounded wants copies of whatever a step changes, and of nothing else.
-func TestSetRounded(t *testing.T) {
-	const n = 5*chunkLen + 77
-	run := func(offset, size int) Rounded {
-		r := Rounded{Offset: offset, Values: make([]uint16, size)}
-		for i := range r.Values {
-			r.Values[i] = 12345
-		}
-		return r
-	}
-	for _, twinStep := range []bool{false, true} {
-		params, grads, segs := randomSlabs(n)
-		o, err := New(engine(t, 2), params, grads, segs, hyper)
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole := make([]float32, n)
-		for i := range whole {
-			whole[i] = float32(i%7) - 3
-		}
-		twins := []Twin{{Offset: 100, Values: whole[100 : n/2+12]}, {Offset: n/2 + 50, Values: whole[n/2+50 : n-9]}}
-		copies := []Rounded{run(3, 2*chunkLen), run(n/2-5, 50), run(n-10, 10)}
-		twinCopies := []Rounded{run(0, 200), run(n/2, 3000)}
-		if err := o.SetRounded(copies, twinCopies); err != nil {
-			t.Fatal(err)
-		}
-		if err := o.SetTwins(twins); err != nil {
-			t.Fatal(err)
-		}
-		plain, plainGrads, _ := randomSlabs(n)
-		want, err := New(engine(t, 1), plain, plainGrads, segs, hyper)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want.Step(1e-2, 1, 1)
-		if twinStep {
-			o.StepTwins(1e-2, 1, 1, 0.9)
-		} else {
-			o.Step(1e-2, 1, 1)
-		}
-		for i := range plain {
-			if params[i] != plain[i] {
-				t.Fatalf("parameter %d: got %v, want %v", i, params[i], plain[i])
-			}
-		}
-		check := func(what string, runs []Rounded, values []float32, changes func(i int) bool) {
-			t.Helper()
-			for _, r := range runs {
-				for i, got := range r.Values {
-					at, half := r.Offset+i, []uint16{12345}
-					if changes(at) {
-						kernel.ToBF16(half, values[at:at+1])
-					}
-					if got != half[0] {
-						t.Fatalf("twins %t: copy of %s %d: got %#x, want %#x", twinStep, what, at, got, half[0])
-					}
-				}
-			}
-		}
-		check("parameter", copies, params, func(i int) bool { return i < n/2+7 || i >= n/2+16 })
-		check("twin", twinCopies, whole, func(i int) bool {
-			return twinStep && i >= 100 && (i < n/2+12 || i >= n/2+50)
-		})
-		if a := testing.AllocsPerRun(10, func() { o.Step(1e-3, 1, 1); o.StepTwins(1e-3, 1, 1, 0.9) }); a != 0 {
-			t.Errorf("%v allocations", a)
-		}
-		for _, bad := range []Rounded{{Offset: -1, Values: make([]uint16, 2)}, {Offset: n - 1, Values: make([]uint16, 2)}} {
-			for _, err := range []error{o.SetRounded([]Rounded{bad}, nil), o.SetRounded(nil, []Rounded{bad})} {
-				if err == nil || !strings.Contains(err.Error(), "leave the slab") {
-					t.Errorf("a run of [%d, %d): got %v", bad.Offset, bad.Offset+2, err)
-				}
-			}
-		}
-	}
-}
-
 // BenchmarkStep compares an update and the moving averages in one pass with two, over
 // more parameters than the caches hold. The metrics count what must be read and
 // written: 28 bytes a parameter for the update, 8 more for its twin.
@@ -199,30 +123,13 @@ func BenchmarkStep(b *testing.B) {
 	if err := o.SetTwins([]Twin{twin}); err != nil {
 		b.Fatal(err)
 	}
-	copies, twinCopies := Rounded{Values: make([]uint16, n)}, Rounded{Values: make([]uint16, n)}
 	ema := func(_, lo, hi int) { kernel.EMA(twin.Values[lo:hi], params[lo:hi], 0.005) }
-	round := func(_, lo, hi int) {
-		kernel.ToBF16(copies.Values[lo:hi], params[lo:hi])
-		kernel.ToBF16(twinCopies.Values[lo:hi], twin.Values[lo:hi])
-	}
-	rounding, err := New(e, params, grads, segs, hyper)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := rounding.SetTwins([]Twin{twin}); err != nil {
-		b.Fatal(err)
-	}
-	if err := rounding.SetRounded([]Rounded{copies}, []Rounded{twinCopies}); err != nil {
-		b.Fatal(err)
-	}
 	best := map[string]time.Duration{}
 	for b.Loop() {
 		for name, f := range map[string]func(){
 			"step":       func() { o.Step(1e-4, 1, 1) },
 			"two-passes": func() { o.Step(1e-4, 1, 1); e.For(n, 1<<15, ema) },
 			"one-pass":   func() { o.StepTwins(1e-4, 1, 1, 0.995) },
-			"then-round": func() { o.StepTwins(1e-4, 1, 1, 0.995); e.For(n, 1<<15, round) },
-			"rounding":   func() { rounding.StepTwins(1e-4, 1, 1, 0.995) },
 		} {
 			start := time.Now()
 			f()
@@ -231,7 +138,6 @@ func BenchmarkStep(b *testing.B) {
 			}
 		}
 	}
-	b.ReportMetric(float64(best["then-round"])/float64(best["rounding"]), "rounding-ratio")
 	b.ReportMetric(28*n/best["step"].Seconds()/1e9, "step-GB/s")
 	b.ReportMetric(36*n/best["one-pass"].Seconds()/1e9, "one-pass-GB/s")
 	b.ReportMetric(40*n/best["two-passes"].Seconds()/1e9, "two-passes-GB/s")
