@@ -21,14 +21,14 @@ var vectorKernels = []vectorKernel{
 	{"Sub", 3, true, 0, 0, none(func(s [][]float32) { Sub(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainSub(s[0], s[1], s[2]) })},
 	{"Mul", 3, true, 0, 0, none(func(s [][]float32) { Mul(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMul(s[0], s[1], s[2]) })},
 	{"Scale", 2, true, 0, 0, none(func(s [][]float32) { Scale(s[0], 1.7, s[1]) }), none(func(s [][]float32) { plainScale(s[0], 1.7, s[1]) })},
-	{"Axpy", 2, false, 1e-6, 1e-5, none(func(s [][]float32) { Axpy(s[0], -0.3, s[1]) }), none(func(s [][]float32) { plainAxpy(s[0], -0.3, s[1]) })},
+	{"Axpy", 2, true, 1e-6, 1e-5, none(func(s [][]float32) { Axpy(s[0], -0.3, s[1]) }), none(func(s [][]float32) { plainAxpy(s[0], -0.3, s[1]) })},
 	{"Axpby", 3, false, 1e-6, 1e-5, none(func(s [][]float32) { Axpby(s[0], -0.3, s[1], 1.7, s[2]) }), none(func(s [][]float32) { plainAxpby(s[0], -0.3, s[1], 1.7, s[2]) })},
 	{"Acos", 2, true, 2.4e-7, 0, none(func(s [][]float32) { Acos(s[0], s[1], 1) }), none(func(s [][]float32) { plainAcos(s[0], s[1], 1) })},
 	{"Acos of cosines", 2, false, 2.4e-7, 0, none(func(s [][]float32) { cosines(s[1]); Acos(s[0], s[1], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcos(s[0], s[1], AcosLimit) })},
 	{"AcosGrad special", 3, true, 1e-6, 1e-45, none(func(s [][]float32) { Fill(s[2], 1.5); AcosGrad(s[0], s[1], s[2], AcosLimit) }), none(func(s [][]float32) { Fill(s[2], 1.5); plainAcosGrad(s[0], s[1], s[2], AcosLimit) })},
 	{"AcosGrad", 3, false, 1e-6, 0, none(func(s [][]float32) { cosines(s[1]); AcosGrad(s[0], s[1], s[2], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcosGrad(s[0], s[1], s[2], AcosLimit) })},
 	{"Fill", 1, true, 0, 0, none(func(s [][]float32) { Fill(s[0], 2.5) }), none(func(s [][]float32) { plainFill(s[0], 2.5) })},
-	{"EMA", 2, false, 1e-6, 1e-5, none(func(s [][]float32) { EMA(s[0], s[1], 0.005) }), none(func(s [][]float32) { plainEMA(s[0], s[1], 0.005) })},
+	{"EMA", 2, true, 1e-6, 1e-5, none(func(s [][]float32) { EMA(s[0], s[1], 0.005) }), none(func(s [][]float32) { plainEMA(s[0], s[1], 0.005) })},
 	{"Exp", 2, true, 2.5e-7, 1.5e-45, none(func(s [][]float32) { Exp(s[0], s[1]) }), none(func(s [][]float32) { plainExp(s[0], s[1]) })},
 	{"ExpSum", 2, false, 1e-6, 0, one(func(s [][]float32) float32 { return ExpSum(s[0], s[1], 1.5) }), one(func(s [][]float32) float32 { return plainExpSum(s[0], s[1], 1.5) })},
 	{"ExpSum special", 2, true, 1e-6, 1.5e-45, one(func(s [][]float32) float32 { return ExpSum(s[0], s[1], -1) }), one(func(s [][]float32) float32 { return plainExpSum(s[0], s[1], -1) })},
@@ -46,17 +46,17 @@ var vectorKernels = []vectorKernel{
 	{"GELUGrad special", 2, true, 2e-7, 2e-7, none(func(s [][]float32) { Fill(s[0], 1); GELUGrad(s[0], s[1], s[0]) }), none(func(s [][]float32) { plainFill(s[0], 1); plainGELUGrad(s[0], s[1], s[0]) })},
 	{"Max", 1, false, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
 	{"Max special", 1, true, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
-	{"Dot", 2, false, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Dot(s[0], s[1]) }), one(func(s [][]float32) float32 { return plainDot(s[0], s[1]) })},
+	{"Dot", 2, true, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Dot(s[0], s[1]) }), one(func(s [][]float32) float32 { return plainDot(s[0], s[1]) })},
 	{"Sum", 1, false, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Sum(s[0]) }), one(func(s [][]float32) float32 { return plainSum(s[0]) })},
-	{"SumSq", 1, false, 1.2e-7, 0, one(func(s [][]float32) float32 { return float32(SumSq(s[0])) }), one(func(s [][]float32) float32 { return float32(plainSumSq(s[0])) })},
+	{"SumSq", 1, true, 1.2e-7, 0, one(func(s [][]float32) float32 { return float32(SumSq(s[0])) }), one(func(s [][]float32) float32 { return float32(plainSumSq(s[0])) })},
 	{"SoftmaxGradRow", 3, false, 1e-5, 1e-3, none(func(s [][]float32) { SoftmaxGradRow(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMulSub(s[0], s[1], s[2], plainDot(s[1], s[2])) })},
 	{"LayerNorm", 4, false, 1e-5, 1e-5, two(func(s [][]float32) (a, b float32) { return LayerNorm(s[0], s[1], s[2], s[3], 1e-3) }), two(func(s [][]float32) (a, b float32) { return plainLayerNorm(s[0], s[1], s[2], s[3], 1e-3) })},
 	{"LayerNormGrad", 6, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0.3, 0.4) }), none(func(s [][]float32) { plainLayerNormGrad(s[0], s[1], s[2], s[3], s[4], s[5], 0.3, 0.4) })},
 	{"LayerNormGradAdd", 7, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4) }), none(func(s [][]float32) {
 		plainLayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4)
 	})},
-	{"AdamW", 4, false, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamW(s[0], s[1], s[2], s[3], testAdamW) }), none(func(s [][]float32) { square(s[2]); plainAdamW(s[0], s[1], s[2], s[3], testAdamW) })},
-	{"AdamWEMA", 5, false, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.3) }), none(func(s [][]float32) {
+	{"AdamW", 4, true, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamW(s[0], s[1], s[2], s[3], testAdamW) }), none(func(s [][]float32) { square(s[2]); plainAdamW(s[0], s[1], s[2], s[3], testAdamW) })},
+	{"AdamWEMA", 5, true, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.3) }), none(func(s [][]float32) {
 		square(s[2])
 		plainAdamW(s[0], s[1], s[2], s[3], testAdamW)
 		plainEMA(s[4], s[0], 0.3)
