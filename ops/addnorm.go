@@ -49,7 +49,7 @@ func (a addNorm) args() string { return fmt.Sprintf("keep=%g eps=%g", a.keep, a.
 // forward is the op of the sum, whose auxiliary results are the rest. Operands: h, x,
 // gamma, beta and perhaps bits.
 func (a addNorm) forward(dropout bool) *op {
-	o := &op{kind: "add norm", args: a.args(), diff: []bool{true, true, true, true}, inPlace: []int{0, 1}}
+	o := &op{kind: "add norm", args: a.args(), diff: []bool{true, true, true, true}, inPlace: []int{0, 1}, writesHalf: []int{addNormOut}}
 	if dropout {
 		o.diff = append(o.diff, false)
 	}
@@ -72,11 +72,12 @@ func (a addNorm) forward(dropout bool) *op {
 		row := tensor.Shape{in[0][0]}
 		return []exec.AuxSpec{{Shape: in[0].Clone()}, {Shape: row}, {Shape: row}}
 	}
+	o.scratch = layerNormRows
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-		body := func(_, lo, hi int) {
+		body := func(worker, lo, hi int) {
 			h, x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.In[3].F32
-			sum, norm := c.Out.F32, c.Aux[addNormOut].F32
+			sum, norm := c.Out.F32, c.Aux[addNormOut]
 			mean, rstd := c.Aux[addNormMean].F32, c.Aux[addNormRstd].F32
 			// Two sweeps: memory delivers more to loops over long runs than to rows
 			// that are summed and normalised in turns, and the sums are still in a
@@ -87,8 +88,7 @@ func (a addNorm) forward(dropout bool) *op {
 				kernel.Add(sum[lo*cols:hi*cols], x[lo*cols:hi*cols], h[lo*cols:hi*cols])
 			}
 			for r := lo; r < hi; r++ {
-				at, to := r*cols, (r+1)*cols
-				mean[r], rstd[r] = kernel.LayerNorm(norm[at:to], sum[at:to], gamma, beta, a.eps)
+				mean[r], rstd[r] = layerNormRow(c, worker, norm, r, sum[r*cols:(r+1)*cols], gamma, beta, a.eps)
 			}
 		}
 		return func() error {

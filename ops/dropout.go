@@ -53,6 +53,7 @@ const siteStep = 0x9e3779b97f4a7c15
 func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 	return apply(&op{
 		kind: "dropout", args: fmt.Sprintf("keep=%g", keep), diff: []bool{true, false}, inPlace: []int{0}, accumulates: true,
+		writesHalf: []int{output},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := need(len(in[0]) == 2, "want x (R, D)"); err != nil {
 				return nil, err
@@ -63,7 +64,12 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			words, scale := maskWords(cols), 1/keep
 			part := func(at, to, word, end int) {
-				out, x, bits := c.Out.F32[at:to], c.In[0].F32[at:to], c.In[1].I32[word:end]
+				x, bits := c.In[0].F32[at:to], c.In[1].I32[word:end]
+				if c.Out.BF16 != nil {
+					kernel.DropoutToBF16(c.Out.BF16[at:to], x, bits, scale)
+					return
+				}
+				out := c.Out.F32[at:to]
 				if c.Accumulate {
 					kernel.DropoutAdd(out, out, x, bits, scale)
 				} else {

@@ -15,6 +15,7 @@ import (
 func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 	return apply(&op{
 		kind: "layer norm", args: fmt.Sprintf("eps=%g", eps), diff: []bool{true, true, true}, inPlace: []int{0},
+		writesHalf: []int{output}, scratch: layerNormRows,
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := need(len(in[0]) == 2, "want x (R, D)"); err != nil {
 				return nil, err
@@ -30,12 +31,11 @@ func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 		},
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
-				x, gamma, beta, out := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.Out.F32
+			body := func(worker, lo, hi int) {
+				x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32
 				mean, rstd := c.Aux[0].F32, c.Aux[1].F32
 				for r := lo; r < hi; r++ {
-					at, to := r*cols, (r+1)*cols
-					mean[r], rstd[r] = kernel.LayerNorm(out[at:to], x[at:to], gamma, beta, eps)
+					mean[r], rstd[r] = layerNormRow(c, worker, c.Out, r, x[r*cols:(r+1)*cols], gamma, beta, eps)
 				}
 			}
 			return func() error {
@@ -51,6 +51,23 @@ func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 	}, x, gamma, beta)
 }
 
+// layerNormRows is the scratch of ops that normalise rows of operand 0: a row for each
+// thread, where it is made before it is rounded.
+func layerNormRows(in []tensor.Shape, threads int) int { return threads * in[0][1] }
+
+// layerNormRow writes the normalised x into row r of out, as float32 or bfloat16, and
+// returns the row's statistics.
+func layerNormRow(c *exec.Call, worker int, out exec.Array, r int, x, gamma, beta []float32, eps float32) (mean, rstd float32) {
+	n := len(x)
+	if out.BF16 == nil {
+		return kernel.LayerNorm(out.F32[r*n:(r+1)*n], x, gamma, beta, eps)
+	}
+	row := c.Scratch[worker*n : (worker+1)*n]
+	mean, rstd = kernel.LayerNorm(row, x, gamma, beta, eps)
+	kernel.ToBF16(out.BF16[r*n:(r+1)*n], row)
+	return mean, rstd
+}
+
 // layerNormBlocks is the number of row blocks with sums of their own for dgamma
 // and dbeta: fixed, so that the result does not depend on the number of threads.
 const layerNormBlocks = 32
@@ -60,6 +77,7 @@ const layerNormBlocks = 32
 func layerNormGrad() *op {
 	return &op{
 		kind: "layer norm dx", diff: make([]bool, 4), inPlace: []int{3}, accumulates: true,
+		readsHalf: []int{0}, // the statistics next to it are what is read
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[1].Clone(), need(in[1].Eq(in[3]), "x and dy must have one shape")
 		},

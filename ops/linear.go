@@ -76,12 +76,13 @@ func (l linear) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (l linear) forward() *op {
-	o := &op{kind: "linear", args: l.args(), diff: []bool{true, true}, shape: l.shape}
+	o := &op{kind: "linear", args: l.args(), diff: []bool{true, true}, shape: l.shape, readsHalf: []int{0, 1}}
 	if l.bias {
 		o.diff = append(o.diff, true)
 	}
 	if l.gelu {
 		o.kind = "linear gelu"
+		o.writesHalf = []int{output}
 		o.aux = func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0], l.rows(in[1])}}}
 		}
@@ -91,6 +92,7 @@ func (l linear) forward() *op {
 		inner := c.In[0].Dim(1)
 		p := newProduct(c, false, true)
 		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
+		activate := func(_, lo, hi int) { kernel.GELUToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
 		return func() error {
 			p.A, p.B, p.C = operand(c, 0, 0, inner), operand(c, 1, l.from*inner, inner), c.Out.F32
 			if l.bias {
@@ -100,6 +102,9 @@ func (l linear) forward() *op {
 				p.C, p.GELU = c.Aux[0].F32, c.Out.F32
 			}
 			c.Engine.Multiply(p)
+			if c.Out.BF16 != nil {
+				c.Engine.For(c.Out.Len(), geluGrain, activate)
+			}
 			return nil
 		}, nil
 	}
@@ -123,7 +128,7 @@ func (l linear) forward() *op {
 // gradX returns dx = dy W for dy (R, n), w (out, in).
 func (l linear) gradX() *op {
 	return &op{
-		kind: "linear dx", args: l.args(), diff: []bool{false, false}, accumulates: true,
+		kind: "linear dx", args: l.args(), diff: []bool{false, false}, accumulates: true, readsHalf: []int{0, 1},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0], in[1][1]}, need(in[0][1] == l.rows(in[1]), "dy and w do not fit")
 		},
@@ -146,6 +151,7 @@ func (l linear) gradX() *op {
 func (l linear) gradW(total int) *op {
 	return &op{
 		kind: "linear dw", args: fmt.Sprintf("from=%d total=%d", l.from, total), diff: []bool{false, false}, accumulates: true,
+		readsHalf: []int{0, 1},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{total, in[1][1]}, need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
@@ -173,12 +179,19 @@ func (l linear) gradW(total int) *op {
 func geluGradAux() *op {
 	return &op{
 		kind: "gelu dx", args: "aux", diff: []bool{false, false}, inPlace: []int{1},
+		readsHalf:  []int{0}, // the pre-activation next to it is what is read
+		writesHalf: []int{output},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				kernel.GELUGrad(c.Out.F32[lo:hi], c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi])
+				x, dy := c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi]
+				if c.Out.BF16 != nil {
+					kernel.GELUGradToBF16(c.Out.BF16[lo:hi], x, dy)
+				} else {
+					kernel.GELUGrad(c.Out.F32[lo:hi], x, dy)
+				}
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), geluGrain, body)
@@ -196,7 +209,7 @@ const columnBlock = 128
 // (R, D), zero elsewhere.
 func columnSums(from, total int) *op {
 	return &op{
-		kind: "column sums", args: fmt.Sprintf("from=%d total=%d", from, total), diff: []bool{false},
+		kind: "column sums", args: fmt.Sprintf("from=%d total=%d", from, total), diff: []bool{false}, readsHalf: []int{0},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := need(len(in[0]) == 2, "want a matrix"); err != nil {
 				return nil, err
@@ -213,7 +226,12 @@ func columnSums(from, total int) *op {
 				for b := lo; b < hi; b++ {
 					sum := c.Scratch[b*cols : (b+1)*cols]
 					kernel.Fill(sum, 0)
-					kernel.SumRows(sum, c.In[0].F32[b*columnBlock*cols:min(rows, (b+1)*columnBlock)*cols])
+					at, to := b*columnBlock*cols, min(rows, (b+1)*columnBlock)*cols
+					if x := c.In[0]; x.F32 != nil {
+						kernel.SumRows(sum, x.F32[at:to])
+					} else {
+						kernel.SumRowsBF16(sum, x.BF16[at:to])
+					}
 				}
 			}
 			return func() error {

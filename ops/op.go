@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"slices"
 
 	"github.com/chewxy/hm"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -35,6 +36,9 @@ type op struct {
 	inPlace []int
 	// accumulates: the step heeds Call.Accumulate.
 	accumulates bool
+	// readsHalf lists the operands that may be bfloat16, writesHalf the results that
+	// the step writes as bfloat16 where it finds them so: auxiliary ones, or output.
+	readsHalf, writesHalf []int
 	// alias: the output is operand aliasOf[0] (aliasOf[1] < 0) or its auxiliary
 	// result aliasOf[1], under another shape.
 	alias *[2]int
@@ -49,6 +53,8 @@ var (
 	_ exec.InPlacer  = (*op)(nil)
 
 	_ exec.Accumulator = (*op)(nil)
+	_ exec.HalfReader  = (*op)(nil)
+	_ exec.HalfWriter  = (*op)(nil)
 )
 
 func (o *op) Arity() int           { return len(o.diff) }
@@ -118,6 +124,15 @@ func (o *op) FLOPs(in []tensor.Shape) int64 {
 func (o *op) InPlace() []int { return o.inPlace }
 
 func (o *op) Accumulates() bool { return o.accumulates }
+
+// output stands for an op's output in writesHalf.
+const output = -1
+
+// ReadsHalf implements exec.HalfReader.
+func (o *op) ReadsHalf(operand int) bool { return slices.Contains(o.readsHalf, operand) }
+
+// WritesHalf implements exec.HalfWriter.
+func (o *op) WritesHalf(aux int) bool { return slices.Contains(o.writesHalf, max(aux, output)) }
 
 // Alias implements exec.Aliaser.
 func (o *op) Alias() (operand, aux int, ok bool) {

@@ -12,8 +12,8 @@ func newProduct(c *exec.Call, transA, transB bool) *kernel.Product {
 }
 
 // operand returns operand i of a call as a matrix with rows of ld values that begins
-// at value from: its bfloat16 copy where there is one and the engine multiplies in
-// bfloat16.
+// at value from: in bfloat16 where it is stored so, or has a copy so and the engine
+// multiplies in bfloat16.
 func operand(c *exec.Call, i, from, ld int) kernel.Matrix {
 	if b := c.In[i].BF16; b != nil && c.Engine.BF16() {
 		return kernel.Matrix{BF16: b[from:], LD: ld}

@@ -24,6 +24,9 @@ func (p *plan) accumulate(external map[int][]float32, m *merged) {
 			continue
 		}
 		u, v, w := m.find(early.out.unit), late.out.unit, sum.out.unit
+		if p.units[u].half || p.units[v].half || p.units[w].half {
+			continue // sums are made in float32
+		}
 		if p.units[u].size != p.units[v].size || p.units[v].size != p.units[w].size {
 			continue // a sum over rows or the like
 		}

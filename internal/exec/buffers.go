@@ -11,12 +11,18 @@ import (
 func (m *Machine) array(r result) Array {
 	u := m.plan.units[r.unit]
 	n := r.shape.TotalSize()
+	if u.half {
+		n = halfSize(n)
+	}
 	mem := u.external
 	if mem == nil {
 		mem = m.arena[u.offset : u.offset+n : u.offset+n]
 	}
 	if r.ints {
 		return Array{Shape: r.shape, I32: asInts(mem)}
+	}
+	if u.half {
+		return Array{Shape: r.shape, BF16: asHalves(mem, r.shape.TotalSize())}
 	}
 	return Array{Shape: r.shape, F32: mem}
 }

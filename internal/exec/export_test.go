@@ -1,6 +1,9 @@
 package exec
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // CheckLayout looks for two results that live at the same time in the same memory.
 func (m *Machine) CheckLayout() error {
@@ -30,6 +33,10 @@ func (m *Machine) Poison(v float32) {
 		}
 	}
 	for i, u := range m.plan.units {
+		v := v
+		if upper := math.Float32bits(v) >> 16; u.half {
+			v = math.Float32frombits(upper<<16 | upper)
+		}
 		if u.external != nil || constant[i] {
 			continue
 		}

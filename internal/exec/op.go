@@ -16,14 +16,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Array is a dense row-major host array: exactly one of F32 and I32 is set.
+// Array is a dense row-major host array: one of F32 and I32 is set, or BF16 alone.
 // A scalar has an empty shape and one element.
 type Array struct {
 	Shape tensor.Shape
 	F32   []float32
 	I32   []int32
-	// BF16 is a bfloat16 copy of F32 that the caller keeps of a graph input (see
-	// Machine.SetShadow), nil without one: the upper halves of the rounded values.
+	// BF16 holds bfloat16 values, the upper halves of rounded float32 values. Next to
+	// F32 it is the copy that the caller keeps of a graph input (see
+	// Machine.SetShadow), nil without one; with F32 nil it is a result that is stored
+	// so (see HalfWriter).
 	BF16 []uint16
 }
 

@@ -10,8 +10,9 @@ import (
 // A unit is a piece of memory with a lifetime, measured in program positions.
 // Several results share one unit when an op works in place.
 type unit struct {
-	size     int // float32 or int32 elements
-	from, to int // first and last position that touches it
+	size     int  // float32 or int32 elements
+	half     bool // holds bfloat16, two to an element
+	from, to int  // first and last position that touches it
 	external []float32
 	offset   int // in the arena, if not external
 }
@@ -84,6 +85,9 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	external, err := p.bind(cfg.Bind)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Engine.BF16() {
+		p.halve(external)
 	}
 	m := newMerged(len(p.units))
 	p.accumulate(external, m)

@@ -1,0 +1,86 @@
+package exec
+
+import (
+	"unsafe"
+
+	"gorgonia.org/gorgonia"
+)
+
+// HalfReader is an op that can read an operand whose values are bfloat16: Array.BF16
+// is then set and F32 nil. Ops whose products round that operand anyway lose nothing.
+type HalfReader interface {
+	ReadsHalf(operand int) bool
+}
+
+// HalfWriter is an op that can write a result as bfloat16: its output (aux < 0) or an
+// auxiliary result. In the step Array.BF16 is set and F32 nil if the plan wants it so.
+// Other ops must read an auxiliary result that may be bfloat16 through a node that
+// names it alone, never through Call.InAux, whose readers the plan does not ask.
+type HalfWriter interface {
+	WritesHalf(aux int) bool
+}
+
+// halve stores the results that are read as bfloat16 alone as bfloat16: those whose op
+// can write them so and whose readers, also under another name, can all read them so.
+// What the caller reads stays float32. A result that is computed again has the type
+// that it has the first time, whoever reads which copy.
+func (p *plan) halve(external map[int][]float32) {
+	type identity struct {
+		node int64
+		aux  int // -1: the output
+	}
+	of := make([]identity, len(p.units))
+	full := map[identity]bool{}
+	for pos := range p.entries {
+		e := &p.entries[pos]
+		if e.input || e.alias {
+			continue
+		}
+		for k, r := range e.results() {
+			id := identity{e.node.ID(), k - 1}
+			of[r.unit] = id
+			if e.consts != nil || r.ints || !writesHalf(e.node.Op(), k-1) {
+				full[id] = true
+			}
+		}
+		for operand, j := range e.in {
+			if u := p.entries[j].out.unit; u >= 0 && !readsHalf(e.node.Op(), operand) {
+				full[of[u]] = true
+			}
+		}
+	}
+	for i := range p.outputs {
+		if u := p.entries[i].out.unit; u >= 0 {
+			full[of[u]] = true
+		}
+	}
+	for u := range external {
+		full[of[u]] = true
+	}
+	for i := range p.units {
+		if u := &p.units[i]; !full[of[i]] {
+			u.half, u.size = true, halfSize(u.size)
+		}
+	}
+}
+
+// results returns the output and the auxiliary results.
+func (e *entry) results() []result { return append([]result{e.out}, e.aux...) }
+
+// halfSize returns how many float32 elements take the room of n bfloat16 values.
+func halfSize(n int) int { return (n + 1) / 2 }
+
+// asHalves returns the memory of f as n bfloat16 values.
+func asHalves(f []float32, n int) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(f))), 2*len(f))[:n:n]
+}
+
+func readsHalf(o gorgonia.Op, operand int) bool {
+	r, ok := o.(HalfReader)
+	return ok && r.ReadsHalf(operand)
+}
+
+func writesHalf(o gorgonia.Op, aux int) bool {
+	w, ok := o.(HalfWriter)
+	return ok && w.WritesHalf(aux)
+}
