@@ -103,32 +103,56 @@ func (s set) tile(rows, cols int) {
 		bv[j] = vector()
 	}
 	av := vector()
-	loop := fmt.Sprintf("loop%s%dx%d", s.name, rows, cols)
-	Label(loop)
-	for j := range bv {
-		m := Mem{Base: b, Disp: j * lanes * floatSize}
-		if wide {
-			VMOVUPS_Z(m, masks[j], bv[j])
-		} else {
-			VMOVUPS(m, bv[j])
-		}
-	}
-	for i := range rows {
-		VBROADCASTSS(rowMem(bases, ar, ar3, i), av)
+	term := func() {
 		for j := range bv {
-			if s.bf16 {
-				VDPBF16PS(bv[j], av, sums[i*cols+j])
+			m := Mem{Base: b, Disp: j * lanes * floatSize}
+			if wide {
+				VMOVUPS_Z(m, masks[j], bv[j])
 			} else {
-				VFMADD231PS(bv[j], av, sums[i*cols+j])
+				VMOVUPS(m, bv[j])
 			}
 		}
+		for i := range rows {
+			VBROADCASTSS(rowMem(bases, ar, ar3, i), av)
+			for j := range bv {
+				if s.bf16 {
+					VDPBF16PS(bv[j], av, sums[i*cols+j])
+				} else {
+					VFMADD231PS(bv[j], av, sums[i*cols+j])
+				}
+			}
+		}
+		for _, base := range bases {
+			ADDQ(ak, base)
+		}
+		ADDQ(bk, b)
 	}
-	for _, base := range bases {
-		ADDQ(ak, base)
+	// The first terms ask for the rows of C, one each: what is not in the cache
+	// arrives while the others are summed.
+	loop := fmt.Sprintf("loop%s%dx%d", s.name, rows, cols)
+	first, stored := "first"+loop, "done"+loop
+	ahead, stride, left := get(offC), get(offCRow), GP64()
+	MOVQ(U32(rows), left)
+	CMPQ(left, k)
+	CMOVQGT(k, left)
+	SUBQ(left, k)
+	Label(first)
+	for j := range cols {
+		if j*lanes*floatSize%64 == 0 {
+			PREFETCHT0(Mem{Base: ahead, Disp: j * lanes * floatSize})
+		}
 	}
-	ADDQ(bk, b)
+	term()
+	ADDQ(stride, ahead)
+	DECQ(left)
+	JNZ(LabelRef(first))
+	TESTQ(k, k)
+	JZ(LabelRef(stored))
+	Label(loop)
+	term()
 	DECQ(k)
 	JNZ(LabelRef(loop))
+	Label(stored)
 
 	c, cr := get(offC), get(offCRow)
 	alpha := av
