@@ -22,7 +22,10 @@ import (
 // no two threads add to the same dK and dV, and rows that share a key sequence
 // are added in row order.
 func (a *attention) backward() *op {
-	o := &op{kind: "self attention dx", args: a.args(), diff: make([]bool, a.operands+2)}
+	o := &op{
+		kind: "self attention dx", args: a.args(), diff: make([]bool, a.operands+2),
+		readsHalf: []int{a.operands}, // the statistics next to the output are what is read
+	}
 	if !a.self {
 		o.kind = "cross attention dx"
 		o.aux = a.backwardAux

@@ -13,7 +13,7 @@ import (
 // query's scores, (R, H, Lq), from which the backward op makes the probabilities
 // again: they are never kept.
 func (a *attention) forward() *op {
-	o := &op{kind: "self attention", args: a.args(), shape: a.shape, diff: make([]bool, a.operands)}
+	o := &op{kind: "self attention", args: a.args(), shape: a.shape, diff: make([]bool, a.operands), writesHalf: []int{output}}
 	o.diff[0] = true
 	if !a.self {
 		o.kind = "cross attention"
@@ -23,12 +23,12 @@ func (a *attention) forward() *op {
 		return []exec.AuxSpec{{Shape: tensor.Shape{a.dims(in).rows, a.heads, a.lq}}}
 	}
 	o.scratch = func(in []tensor.Shape, threads int) int {
-		return threads * a.worker(a.dims(in), 1)
+		return threads * a.forwardWorker(a.dims(in))
 	}
 	o.flops = func(in []tensor.Shape) int64 { return 2 * a.product(in) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		s := a.callDims(c)
-		size := a.worker(s, 1)
+		size := a.forwardWorker(s)
 		body := func(worker, lo, hi int) {
 			scratch := c.Scratch[worker*size : (worker+1)*size]
 			for t := lo; t < hi; t++ {
@@ -54,14 +54,24 @@ func (a *attention) product(in []tensor.Shape) int64 {
 	return 2 * int64(s.rows) * int64(a.lq) * int64(a.lk) * int64(s.d)
 }
 
+// forwardWorker returns the scratch of one thread: a block of scores, and one of the
+// output for where that is stored as bfloat16.
+func (a *attention) forwardWorker(s attentionDims) int {
+	return a.worker(s, 1) + (s.block*s.e+15)/16*16
+}
+
 // attend computes the output of row r, head h.
-func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scores []float32) {
+func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scratch []float32) {
 	nk := a.keys(c, r)
-	out := c.Out.F32[r*a.lq*s.d+h*s.e:]
+	at := r*a.lq*s.d + h*s.e
 	lse := c.Aux[0].F32[(r*a.heads+h)*a.lq:][:a.lq]
 	if nk == 0 {
 		kernel.Fill(lse, 0)
-		clearRows(out, a.lq, s.e, s.d)
+		if half := c.Out.BF16; half != nil {
+			clearRows(half[at:], a.lq, s.e, s.d)
+		} else {
+			clearRows(c.Out.F32[at:], a.lq, s.e, s.d)
+		}
 		return
 	}
 	q, k, v := a.views(c, s)
@@ -69,6 +79,7 @@ func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scores []flo
 	first := a.sequence(c, r)*a.lk*s.ldkv + h*s.e
 	k, v = k[first:], v[first:]
 	alpha := a.alpha(s)
+	scores, tile := scratch[:a.worker(s, 1)], scratch[a.worker(s, 1):]
 	for i0 := 0; i0 < a.lq; i0 += s.block {
 		nq := min(s.block, a.lq-i0)
 		p := scores[:nq*nk]
@@ -81,7 +92,14 @@ func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scores []flo
 				kernel.Dropout(row, row, a.mask(c, s, r, h, i0+i), 1/a.keep)
 			}
 		}
-		gemm(c, false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, out[i0*s.d:], s.d)
+		if c.Out.BF16 == nil {
+			gemm(c, false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, c.Out.F32[at+i0*s.d:], s.d)
+			continue
+		}
+		gemm(c, false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, tile, s.e)
+		for i := range nq {
+			kernel.ToBF16(c.Out.BF16[at+(i0+i)*s.d:][:s.e], tile[i*s.e:][:s.e])
+		}
 	}
 }
 
@@ -91,7 +109,7 @@ func (a *attention) alpha(s attentionDims) float32 {
 }
 
 // clearRows zeroes a matrix of the given row stride.
-func clearRows(x []float32, rows, cols, stride int) {
+func clearRows[T float32 | uint16](x []T, rows, cols, stride int) {
 	for r := range rows {
 		clear(x[r*stride : r*stride+cols])
 	}
