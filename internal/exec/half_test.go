@@ -309,3 +309,30 @@ func compileWith(t testing.TB, f *transformer, cfg exec.Config) *exec.Machine {
 	}
 	return m
 }
+
+// TestHalfSum adds nothing to what a bfloat16 result holds.
+func TestHalfSum(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		half bool
+	}{{"float32", false}, {"bfloat16", true}} {
+		g := gorgonia.NewGraph()
+		x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(8), gorgonia.WithName("x"))
+		var reads, writes []int
+		if c.half {
+			reads, writes = []int{0, 1}, []int{-1}
+		}
+		early := (&halfOp{writes: writes, testOp: testOp{kind: "early"}}).apply(t, tensor.Shape{8}, x)
+		var accumulate bool
+		late := (&halfOp{writes: writes, testOp: testOp{kind: "late", accumulates: true, prepared: func(c *exec.Call) {
+			accumulate = c.Accumulate
+		}}}).apply(t, tensor.Shape{8}, x)
+		sum := (&halfOp{reads: reads, testOp: testOp{kind: "sum", sum: true}}).apply(t, tensor.Shape{8}, early, late)
+		if _, err := exec.Compile(g, exec.Config{Engine: halfEngine, Outputs: gorgonia.Nodes{sum}}); err != nil {
+			t.Fatal(err)
+		}
+		if accumulate == c.half {
+			t.Errorf("%s: accumulate is %t", c.name, accumulate)
+		}
+	}
+}
