@@ -30,11 +30,13 @@ type Engine struct {
 	bf16       bool
 	float      *tiledGemm // does products of up to floatLimit multiplications
 	floatLimit int
-	tiles      *tiledGemm  // of bfloat16; nil where the processor has no instructions for it
-	library    halfProduct // nil where it is not faster
-	job        job
-	conversion conversion
-	scratch    freelist[operandScratch]
+	// floatLayers: float does linear layers of any size, see isLayer.
+	floatLayers bool
+	tiles       *tiledGemm  // of bfloat16; nil where the processor has no instructions for it
+	library     halfProduct // nil where it is not faster
+	job         job
+	conversion  conversion
+	scratch     freelist[operandScratch]
 }
 
 // Names of the precisions, as Options.Precision takes them.

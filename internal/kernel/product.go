@@ -165,13 +165,17 @@ func (e *Engine) direct(p *Product, w path) {
 			q.Bias = nil
 			q.finish()
 		}
-	case e.float != nil && p.M*p.N*p.K <= e.floatLimit:
+	case e.float != nil && (p.M*p.N*p.K <= e.floatLimit || e.floatLayers && p.isLayer()):
 		e.float.multiply(p)
 	default:
 		e.backend.sgemm(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
 		p.finish()
 	}
 }
+
+// isLayer says whether p is the forward pass of a linear layer: rows times weights of
+// which each output has a row, and a bias.
+func (p *Product) isLayer() bool { return !p.TransA && p.TransB && p.Bias != nil }
 
 // finish does what follows the product, in one pass over C. It comes after the
 // whole of a thread's part for the libraries too: cut into blocks of rows that stay
