@@ -15,7 +15,7 @@ type outcome struct {
 	parts     []namedNode
 	result    Result
 	learnable map[string]bool
-	rounded   *rounded // nil unless products are in bfloat16
+	rounded   *rounded // nil unless it pays, see kernel.Engine.KeepsRounded
 }
 
 // compile differentiates the loss and compiles the graph with the further outputs,
@@ -64,7 +64,7 @@ func (o *outcome) compile(b *graph, frozen string, queue int64, c exec.Config) e
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
-	if c.Engine.BF16() {
+	if c.Engine.KeepsRounded() {
 		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
 			return err
 		}

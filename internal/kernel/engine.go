@@ -86,6 +86,11 @@ func (e *Engine) Threads() int { return e.threads }
 // Backend returns the name of the backend in use, as Options.Backend takes it.
 func (e *Engine) Backend() string { return e.info.Name }
 
+// KeepsRounded reports whether a caller that multiplies by the same bfloat16 operand
+// more than once should keep it rounded: a library takes operands that were rounded
+// before, the built-in product rounds them while it packs them.
+func (e *Engine) KeepsRounded() bool { return e.bf16 && e.library != nil }
+
 // BF16 reports whether the precision is bf16: then operations ask for products in
 // bfloat16.
 func (e *Engine) BF16() bool { return e.bf16 }
