@@ -64,7 +64,7 @@ func (o *outcome) compile(b *graph, frozen string, queue int64, c exec.Config) e
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
-	if c.Engine.KeepsRounded() {
+	if keepRounded(c.Engine) {
 		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
 			return err
 		}

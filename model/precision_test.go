@@ -57,3 +57,36 @@ func TestBF16(t *testing.T) {
 		t.Errorf("cosine of the gradients %v", cosine)
 	}
 }
+
+// TestRoundedWeights: weights that are rounded once a step give the bits of weights that
+// every product rounds, also after they have changed.
+func TestRoundedWeights(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	make := func(keep bool) *ALBEF {
+		defer func(before func(*kernel.Engine) bool) { keepRounded = before }(keepRounded)
+		keepRounded = func(*kernel.Engine) bool { return keep }
+		m, err := NewALBEF(tinyConfig(), tinyVocab, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Footprint().Rounded > 0; got != keep {
+			t.Fatalf("rounded weights are counted: %t, want %t", got, keep)
+		}
+		return m
+	}
+	plain, kept := make(false), make(true)
+	for i := range 3 {
+		c := Control{Step: i, Alpha: 0.2, UseQueue: i > 0}
+		b := randomBatch(plain, uint64(i))
+		if want, got := step(t, plain, b, c).Loss, step(t, kept, b, c).Loss; got != want {
+			t.Fatalf("step %d: loss %v, want %v", i, got, want)
+		}
+		if !sameBits(plain.params.grads, kept.params.grads) {
+			t.Fatalf("step %d: gradients differ", i)
+		}
+	}
+}

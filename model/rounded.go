@@ -25,6 +25,9 @@ type weightCopy struct {
 // copyLen is the number of values in a piece: some microseconds of work.
 const copyLen = 1 << 15
 
+// keepRounded says whether an engine wants rounded weights; tests ask for them anywhere.
+var keepRounded = (*kernel.Engine).KeepsRounded
+
 // bindRounded gives the weights of b copies in bfloat16: the parameters with two axes,
 // since others are in no product.
 func bindRounded(e *kernel.Engine, b *graph, m *exec.Machine) (*rounded, error) {
