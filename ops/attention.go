@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -75,10 +76,6 @@ type attentionDims struct {
 	block            int // queries that are worked on at a time
 }
 
-// blockFloats bounds the scores that are held at a time, so that they stay in a
-// thread's cache next to the operands however long the sequences are.
-const blockFloats = 32768
-
 // dims returns the sizes; shape has checked that they fit.
 func (a *attention) dims(in []tensor.Shape) attentionDims {
 	var s attentionDims
@@ -92,7 +89,10 @@ func (a *attention) dims(in []tensor.Shape) attentionDims {
 	}
 	s.e = s.d / a.heads
 	s.words = maskWords(a.lk)
-	s.block = min(a.lq, max(16, blockFloats/a.lk))
+	s.block = kernel.AttentionBlockSize(a.lq, a.lk)
+	if a.lq == 1 { // rows that share their keys are worked on together
+		s.block = kernel.AttentionBlockSize(s.rows, a.lk)
+	}
 	return s
 }
 
@@ -103,12 +103,6 @@ func (a *attention) callDims(c *exec.Call) attentionDims {
 		shapes = append(shapes, c.In[1].Shape)
 	}
 	return a.dims(shapes)
-}
-
-// worker returns the scratch of one thread for n blocks of scores, a multiple of
-// a cache line.
-func (a *attention) worker(s attentionDims, n int) int {
-	return (n*s.block*a.lk + 15) / 16 * 16
 }
 
 func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -195,20 +189,4 @@ func (a *attention) sequence(c *exec.Call, r int) int {
 		return r
 	}
 	return int(c.In[a.index].I32[r])
-}
-
-// views returns the first query, key and value.
-func (a *attention) views(c *exec.Call, s attentionDims) (q, k, v []float32) {
-	if a.self {
-		x := c.In[0].F32
-		return x, x[s.d:], x[2*s.d:]
-	}
-	kv := c.In[1].F32
-	return c.In[0].F32, kv, kv[s.d:]
-}
-
-// mask returns the dropout words of query i of row r and head h.
-func (a *attention) mask(c *exec.Call, s attentionDims, r, h, i int) []int32 {
-	at := ((r*a.heads+h)*a.lq + i) * s.words
-	return c.In[a.bits].I32[at : at+s.words]
 }

@@ -1,17 +1,19 @@
 package ops
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // benchmarkOp runs forward and backward of build's output and reports the rate of
 // the matrix products.
-func benchmarkOp(b *testing.B, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, inputs ...input) {
+func benchmarkOp(b *testing.B, precision string, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, inputs ...input) {
 	g, ns := nodes(inputs)
 	out := build(ns)
 	cost := out
@@ -29,7 +31,12 @@ func benchmarkOp(b *testing.B, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := machine(b, g, ns, inputs, append(gorgonia.Nodes{cost}, grads...)...)
+	engine, err := kernel.New(kernel.Options{Precision: precision})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer engine.Close()
+	m := machineOn(b, engine, g, ns, inputs, append(gorgonia.Nodes{cost}, grads...)...)
 	if err := m.RunAll(); err != nil {
 		b.Fatal(err)
 	}
@@ -40,6 +47,21 @@ func benchmarkOp(b *testing.B, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt
 		}
 	}
 	report(b, m.Profile())
+}
+
+// machineOn is machine with an engine of its own.
+func machineOn(b *testing.B, engine *kernel.Engine, g *gorgonia.ExprGraph, ns gorgonia.Nodes, inputs []input, outputs ...*gorgonia.Node) *exec.Machine {
+	b.Helper()
+	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: outputs})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, in := range inputs {
+		if err := m.SetInput(ns[i], in.data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return m
 }
 
 // report names the time of every kind of op that matters.
@@ -62,36 +84,86 @@ func report(b *testing.B, p exec.Profile) {
 	}
 }
 
-// BenchmarkAttention runs the sizes of a small ALBEF-class model: an image tower
-// of 65 tokens, and texts of 30 that attend to images, three to an image.
+// attentionSizes are a problem of BenchmarkAttention: rows of lq queries that attend
+// to seqs sequences of lk keys, D = heads*e.
+type attentionSizes struct {
+	name                     string
+	rows, seqs, lq, lk, e    int
+	self, index, drop, short bool
+}
+
+// BenchmarkAttention runs the sizes of a small ALBEF-class model (an image tower of 65
+// tokens, and texts of 30 that attend to images, four to an image), of larger images,
+// and of last layers that need one query a sequence. Names say the keys and the head
+// width.
 func BenchmarkAttention(b *testing.B) {
+	for _, c := range []attentionSizes{
+		{name: "image", rows: 32, lq: 65, e: 64, self: true},
+		{name: "text", rows: 128, lq: 30, e: 64, self: true, drop: true, short: true},
+		{name: "cross", rows: 128, seqs: 32, lq: 30, lk: 65, e: 64, index: true, drop: true},
+		{name: "self30", rows: 128, lq: 30, e: 64, self: true},
+		{name: "self30", rows: 128, lq: 30, e: 32, self: true},
+		{name: "self65", rows: 32, lq: 65, e: 32, self: true},
+		{name: "self197", rows: 8, lq: 197, e: 64, self: true},
+		{name: "self197", rows: 8, lq: 197, e: 32, self: true},
+		{name: "self257", rows: 8, lq: 257, e: 64, self: true},
+		{name: "self257", rows: 8, lq: 257, e: 32, self: true},
+		{name: "dropped257", rows: 8, lq: 257, e: 64, self: true, drop: true},
+		{name: "cross257", rows: 32, seqs: 8, lq: 30, lk: 257, e: 64, index: true},
+		{name: "one65", rows: 32, seqs: 32, lq: 1, lk: 65, e: 64},
+		{name: "one65of32", rows: 300, seqs: 32, lq: 1, lk: 65, e: 64, index: true, drop: true},
+		{name: "one30of128", rows: 300, seqs: 128, lq: 1, lk: 30, e: 64, index: true, drop: true, short: true},
+	} {
+		for _, precision := range []string{"fp32", "bf16"} {
+			b.Run(fmt.Sprintf("%s/%d/%s", c.name, c.e, precision), func(b *testing.B) { c.run(b, precision) })
+		}
+	}
+}
+
+func (c attentionSizes) run(b *testing.B, precision string) {
 	r := rand.New(rand.NewPCG(9, 1))
-	const d, heads = 384, 6
-	b.Run("image", func(b *testing.B) {
-		benchmarkOp(b, func(ns gorgonia.Nodes) *gorgonia.Node { return SelfAttention(ns[0], nil, nil, 65, heads, 1) },
-			[]int{0}, f32s(r, "qkv", 32*65, 3*d))
-	})
-	bits := func(n int) input {
+	const heads = 6
+	d := heads * c.e
+	if c.self {
+		c.seqs, c.lk = c.rows, c.lq
+	}
+	in := []input{f32s(r, "qkv", c.rows*c.lq, 3*d)}
+	wrt := []int{0}
+	if !c.self {
+		in, wrt = []input{f32s(r, "q", c.rows*c.lq, d), f32s(r, "kv", c.seqs*c.lk, 2*d)}, []int{0, 1}
+	}
+	at := map[string]int{}
+	add := func(name string, n int, value func(i int) int32) {
 		x := make([]int32, n)
 		for i := range x {
-			x[i] = int32(r.Uint32() | r.Uint32() | r.Uint32())
+			x[i] = value(i)
 		}
-		return i32s("bits", x, n)
+		at[name] = len(in)
+		in = append(in, i32s(name, x, n))
 	}
-	lengths := make([]int32, 128)
-	index := make([]int32, 128)
-	for i := range lengths {
-		lengths[i], index[i] = int32(8+r.IntN(23)), int32(i%32)
+	if c.index {
+		add("index", c.rows, func(i int) int32 { return int32(i % c.seqs) })
 	}
-	b.Run("text", func(b *testing.B) {
-		benchmarkOp(b, func(ns gorgonia.Nodes) *gorgonia.Node { return SelfAttention(ns[0], ns[1], ns[2], 30, heads, .9) },
-			[]int{0}, f32s(r, "qkv", 128*30, 3*d), i32s("lengths", lengths, 128), bits(128*heads*30))
-	})
-	b.Run("cross", func(b *testing.B) {
-		benchmarkOp(b, func(ns gorgonia.Nodes) *gorgonia.Node {
-			return CrossAttention(ns[0], ns[1], ns[2], nil, ns[3], 30, 65, heads, .9)
-		}, []int{0, 1}, f32s(r, "q", 128*30, d), f32s(r, "kv", 32*65, 2*d), i32s("index", index, 128), bits(128*heads*30*3))
-	})
+	if c.short {
+		add("lengths", c.rows, func(int) int32 { return int32(8 + r.IntN(c.lk-7)) })
+	}
+	keep := float32(1)
+	if c.drop {
+		keep = .9
+		add("bits", c.rows*heads*c.lq*maskWords(c.lk), func(int) int32 { return int32(r.Uint32() | r.Uint32() | r.Uint32()) })
+	}
+	benchmarkOp(b, precision, func(ns gorgonia.Nodes) *gorgonia.Node {
+		get := func(name string) *gorgonia.Node {
+			if i, ok := at[name]; ok {
+				return ns[i]
+			}
+			return nil
+		}
+		if c.self {
+			return SelfAttention(ns[0], get("lengths"), get("bits"), c.lq, heads, keep)
+		}
+		return CrossAttention(ns[0], ns[1], get("index"), get("lengths"), get("bits"), c.lq, c.lk, heads, keep)
+	}, wrt, in...)
 }
 
 // BenchmarkCrossEntropy runs a masked language model's loss over a BERT
@@ -116,7 +188,7 @@ func BenchmarkCrossEntropy(b *testing.B) {
 					l.colID = append(l.colID, int32(r.IntN(1000)))
 				}
 			}
-			benchmarkOp(b, l.build, []int{0}, l.inputs()...)
+			benchmarkOp(b, "fp32", l.build, []int{0}, l.inputs()...)
 		})
 	}
 }

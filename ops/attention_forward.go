@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"math"
-
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -11,7 +9,8 @@ import (
 
 // forward is the attention op. Its auxiliary result is the log-sum-exp of every
 // query's scores, (R, H, Lq), from which the backward op makes the probabilities
-// again: they are never kept.
+// again: they are never kept. With an index, the rows sorted by key sequence (R) and
+// where each sequence's rows begin (N+1) follow.
 func (a *attention) forward() *op {
 	o := &op{kind: "self attention", args: a.args(), shape: a.shape, diff: make([]bool, a.operands), writesHalf: []int{output}}
 	o.diff[0] = true
@@ -20,26 +19,31 @@ func (a *attention) forward() *op {
 		o.diff[1] = true
 	}
 	o.aux = func(in []tensor.Shape) []exec.AuxSpec {
-		return []exec.AuxSpec{{Shape: tensor.Shape{a.dims(in).rows, a.heads, a.lq}}}
+		s := a.dims(in)
+		aux := []exec.AuxSpec{{Shape: tensor.Shape{s.rows, a.heads, a.lq}}}
+		if a.index >= 0 {
+			aux = append(aux,
+				exec.AuxSpec{Shape: tensor.Shape{s.rows}, Int: true},
+				exec.AuxSpec{Shape: tensor.Shape{s.seqs + 1}, Int: true})
+		}
+		return aux
 	}
 	o.scratch = func(in []tensor.Shape, threads int) int {
-		return threads * a.forwardWorker(a.dims(in))
+		return threads * a.workerScratch(a.dims(in), false)
 	}
 	o.flops = func(in []tensor.Shape) int64 { return 2 * a.product(in) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
-		s := a.callDims(c)
-		size := a.forwardWorker(s)
-		body := func(worker, lo, hi int) {
-			scratch := c.Scratch[worker*size : (worker+1)*size]
-			for t := lo; t < hi; t++ {
-				a.attend(c, s, t/a.heads, t%a.heads, scratch)
-			}
-		}
+		w := a.newWork(c, false)
+		w.order, w.starts = func() []int32 { return c.Aux[1].I32 }, func() []int32 { return c.Aux[2].I32 }
+		run := w.each(false, w.attend)
 		return func() error {
-			if err := a.checkValues(c, s.seqs); err != nil {
+			if err := a.checkValues(c, w.seqs); err != nil {
 				return err
 			}
-			c.Engine.For(s.rows*a.heads, 1, body)
+			if a.index >= 0 {
+				sortByKey(c.Aux[1].I32, c.Aux[2].I32, c.In[a.index].I32)
+			}
+			run()
 			return nil
 		}, nil
 	}
@@ -54,58 +58,77 @@ func (a *attention) product(in []tensor.Shape) int64 {
 	return 2 * int64(s.rows) * int64(a.lq) * int64(a.lk) * int64(s.d)
 }
 
-// forwardWorker returns the scratch of one thread: a block of scores, and one of the
-// output for where that is stored as bfloat16.
-func (a *attention) forwardWorker(s attentionDims) int {
-	return a.worker(s, 1) + (s.block*s.e+15)/16*16
+// attend computes the outputs of rows, head h, which attend to sequence n. The keys are
+// packed once for rows that see as many of them.
+func (w *attentionWork) attend(t *attentionWorker, n, h int, rows []int32) {
+	for seen := 0; len(rows) > 0; {
+		count, nk := w.run(rows), w.keys(w.c, int(rows[0]))
+		if nk > 0 && nk != seen {
+			w.setKeys(t, n, h, nk)
+			seen = nk
+		}
+		switch {
+		case nk == 0:
+			w.attendNothing(h, rows[:count])
+		case w.lq == 1 && count > 1:
+			w.attendGathered(t, h, rows[:count])
+		default:
+			for i, r := range rows[:count] {
+				w.ahead(t, n, h, rows, i, false)
+				w.attendRow(t, int(r), h)
+			}
+		}
+		rows = rows[count:]
+	}
 }
 
-// attend computes the output of row r, head h.
-func (a *attention) attend(c *exec.Call, s attentionDims, r, h int, scratch []float32) {
-	nk := a.keys(c, r)
-	at := r*a.lq*s.d + h*s.e
-	lse := c.Aux[0].F32[(r*a.heads+h)*a.lq:][:a.lq]
-	if nk == 0 {
-		kernel.Fill(lse, 0)
-		if half := c.Out.BF16; half != nil {
-			clearRows(half[at:], a.lq, s.e, s.d)
-		} else {
-			clearRows(c.Out.F32[at:], a.lq, s.e, s.d)
+// attendRow computes row r, head h, in blocks of queries.
+func (w *attentionWork) attendRow(t *attentionWorker, r, h int) {
+	for i0 := 0; i0 < w.lq; i0 += w.block {
+		n, first := min(w.block, w.lq-i0), r*w.lq+i0
+		w.setBlock(t, r, h, i0, n, w.c.Aux[0].F32)
+		half := w.c.Out.BF16
+		if half == nil {
+			t.block.Out, t.block.LDOut = w.c.Out.F32[first*w.d+h*w.e:], w.d
+			t.kernel.Forward(&t.block)
+			continue
+		}
+		t.block.Out, t.block.LDOut = t.gather.out, w.e
+		t.kernel.Forward(&t.block)
+		for i := range n {
+			kernel.ToBF16(half[(first+i)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
+		}
+	}
+}
+
+// attendGathered computes rows of one query each as one block.
+func (w *attentionWork) attendGathered(t *attentionWorker, h int, rows []int32) {
+	w.gather(t, h, rows)
+	t.block.Out, t.block.LDOut = t.gather.out, w.e
+	t.kernel.Forward(&t.block)
+	for i, r := range rows {
+		w.c.Aux[0].F32[int(r)*w.heads+h] = t.gather.lse[i]
+	}
+	if half := w.c.Out.BF16; half != nil {
+		for i, r := range rows {
+			kernel.ToBF16(half[int(r)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
 		}
 		return
 	}
-	q, k, v := a.views(c, s)
-	q = q[r*a.lq*s.ldq+h*s.e:]
-	first := a.sequence(c, r)*a.lk*s.ldkv + h*s.e
-	k, v = k[first:], v[first:]
-	alpha := a.alpha(s)
-	scores, tile := scratch[:a.worker(s, 1)], scratch[a.worker(s, 1):]
-	for i0 := 0; i0 < a.lq; i0 += s.block {
-		nq := min(s.block, a.lq-i0)
-		p := scores[:nq*nk]
-		gemm(c, false, true, nq, nk, s.e, alpha, q[i0*s.ldq:], s.ldq, k, s.ldkv, 0, p, nk)
-		for i := range nq {
-			row := p[i*nk : (i+1)*nk]
-			l := kernel.Softmax(row, row)
-			lse[i0+i] = l
-			if a.bits >= 0 {
-				kernel.Dropout(row, row, a.mask(c, s, r, h, i0+i), 1/a.keep)
-			}
-		}
-		if c.Out.BF16 == nil {
-			gemm(c, false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, c.Out.F32[at+i0*s.d:], s.d)
-			continue
-		}
-		gemm(c, false, false, nq, s.e, nk, 1, p, nk, v, s.ldkv, 0, tile, s.e)
-		for i := range nq {
-			kernel.ToBF16(c.Out.BF16[at+(i0+i)*s.d:][:s.e], tile[i*s.e:][:s.e])
-		}
-	}
+	w.scatterHeads(w.c.Out.F32, t.gather.out, h, rows)
 }
 
-// alpha is the scale of the scores, 1/sqrt(D/H).
-func (a *attention) alpha(s attentionDims) float32 {
-	return float32(1 / math.Sqrt(float64(s.e)))
+// attendNothing sets the outputs of rows without keys to 0.
+func (w *attentionWork) attendNothing(h int, rows []int32) {
+	for _, r := range rows {
+		kernel.Fill(w.c.Aux[0].F32[(int(r)*w.heads+h)*w.lq:][:w.lq], 0)
+		at := int(r)*w.lq*w.d + h*w.e
+		if half := w.c.Out.BF16; half != nil {
+			clearRows(half[at:], w.lq, w.e, w.d)
+		} else {
+			clearRows(w.c.Out.F32[at:], w.lq, w.e, w.d)
+		}
+	}
 }
 
 // clearRows zeroes a matrix of the given row stride.

@@ -172,6 +172,26 @@ func dropoutVec(dst *float32, x *float32, bits *int32, n int, scale float32)
 //go:noescape
 func dropoutAddVec(dst *float32, x *float32, y *float32, bits *int32, n int, scale float32)
 
+// softmaxRowsVec replaces each row by exp(s - top) * scale / sum, by 0 where the bit is zero, and writes top and sum; strides are in bytes.
+//
+//go:noescape
+func softmaxRowsVec(s *float32, stride int, rows int, n int, bits *int32, bitsStride int, scale float32, stats *float32)
+
+// expRowsVec sets p = exp(p - lse) and, unless bits is nil, dropped = scale * p where the bit is one and 0 elsewhere; strides are in bytes.
+//
+//go:noescape
+func expRowsVec(p *float32, dropped *float32, stride int, rows int, n int, lse *float32, bits *int32, bitsStride int, scale float32)
+
+// softmaxGradRowsVec sets ds = dropped*ds - p * sum dropped*ds for each row; the stride is in bytes.
+//
+//go:noescape
+func softmaxGradRowsVec(ds *float32, p *float32, dropped *float32, stride int, rows int, n int)
+
+// dotRowsVec sets dst[i] = scale * sum x[i]*y for rows of x; strides are in bytes.
+//
+//go:noescape
+func dotRowsVec(dst *float32, dstStride int, x *float32, stride int, rows int, n int, y *float32, scale float32)
+
 // adamwVec is AdamW; scalars as in gen/vector.
 //
 //go:noescape

@@ -6290,8 +6290,8 @@ narrow:
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         bits+16(FP), DX
-	VBROADCASTSS scale+32(FP), Y0
-	VMOVUPS      vecLaneBits<>+0(SB), Y1
+	VMOVUPS      vecLaneBits<>+0(SB), Y0
+	VBROADCASTSS scale+32(FP), Y1
 	MOVQ         n+24(FP), BX
 	XORQ         SI, SI
 
@@ -6302,18 +6302,18 @@ loop6:
 	LEAQ         (SI), DI
 	SHRQ         $0x03, DI
 	VPBROADCASTB (DX)(DI*1), Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VMULPS       Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(SI*4)
 	VMOVUPS      32(CX)(SI*4), Y2
 	LEAQ         8(SI), DI
 	SHRQ         $0x03, DI
 	VPBROADCASTB (DX)(DI*1), Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VMULPS       Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      Y2, 32(AX)(SI*4)
 	ADDQ         $0x10, SI
@@ -6328,9 +6328,9 @@ loop8:
 	LEAQ         (SI), DI
 	SHRQ         $0x03, DI
 	VPBROADCASTB (DX)(DI*1), Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VMULPS       Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(SI*4)
 	ADDQ         $0x08, SI
@@ -6348,9 +6348,9 @@ end9:
 	LEAQ         (SI), CX
 	SHRQ         $0x03, CX
 	VPBROADCASTB (DX)(CX*1), Y4
-	VPAND        Y1, Y4, Y4
-	VPCMPEQD     Y1, Y4, Y4
-	VMULPS       Y0, Y3, Y3
+	VPAND        Y0, Y4, Y4
+	VPCMPEQD     Y0, Y4, Y4
+	VMULPS       Y1, Y3, Y3
 	VPAND        Y4, Y3, Y3
 	VMASKMOVPS   Y3, Y2, (AX)(SI*4)
 
@@ -6436,8 +6436,8 @@ narrow:
 	MOVQ         x+8(FP), CX
 	MOVQ         y+16(FP), DX
 	MOVQ         bits+24(FP), BX
-	VBROADCASTSS scale+40(FP), Y0
-	VMOVUPS      vecLaneBits<>+0(SB), Y1
+	VMOVUPS      vecLaneBits<>+0(SB), Y0
+	VBROADCASTSS scale+40(FP), Y1
 	MOVQ         n+32(FP), SI
 	XORQ         DI, DI
 
@@ -6448,9 +6448,9 @@ loop6:
 	LEAQ         (DI), R8
 	SHRQ         $0x03, R8
 	VPBROADCASTB (BX)(R8*1), Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VMULPS       Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      (CX)(DI*4), Y3
 	VADDPS       Y3, Y2, Y2
@@ -6459,9 +6459,9 @@ loop6:
 	LEAQ         8(DI), R8
 	SHRQ         $0x03, R8
 	VPBROADCASTB (BX)(R8*1), Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VMULPS       Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      32(CX)(DI*4), Y3
 	VADDPS       Y3, Y2, Y2
@@ -6478,9 +6478,9 @@ loop8:
 	LEAQ         (DI), R8
 	SHRQ         $0x03, R8
 	VPBROADCASTB (BX)(R8*1), Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VMULPS       Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y2, Y2
 	VPAND        Y3, Y2, Y2
 	VMOVUPS      (CX)(DI*4), Y3
 	VADDPS       Y3, Y2, Y2
@@ -6500,15 +6500,999 @@ end9:
 	LEAQ         (DI), DX
 	SHRQ         $0x03, DX
 	VPBROADCASTB (BX)(DX*1), Y4
-	VPAND        Y1, Y4, Y4
-	VPCMPEQD     Y1, Y4, Y4
-	VMULPS       Y0, Y3, Y3
+	VPAND        Y0, Y4, Y4
+	VPCMPEQD     Y0, Y4, Y4
+	VMULPS       Y1, Y3, Y3
 	VPAND        Y4, Y3, Y3
 	VMASKMOVPS   (CX)(DI*4), Y2, Y0
 	VADDPS       Y0, Y3, Y3
 	VMASKMOVPS   Y3, Y2, (AX)(DI*4)
 
 end10:
+	VZEROUPPER
+	RET
+
+// func softmaxRowsVec(s *float32, stride int, rows int, n int, bits *int32, bitsStride int, scale float32, stats *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·softmaxRowsVec(SB), NOSPLIT, $0-64
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         s+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         stats+56(FP), BX
+	MOVQ         bitsStride+40(FP), SI
+	MOVQ         bits+32(FP), DI
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS vec3f318000<>+0(SB), Z1
+	VBROADCASTSS vecb95e8083<>+0(SB), Z2
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z3
+	VBROADCASTSS vec3c091d36<>+0(SB), Z4
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z5
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z6
+	VBROADCASTSS vec3efffffe<>+0(SB), Z7
+	VBROADCASTSS vec3f800000<>+0(SB), Z8
+	VBROADCASTSS vecc2d00000<>+0(SB), Z9
+	VBROADCASTSS vec42b20000<>+0(SB), Z10
+	MOVQ         n+24(FP), R8
+	MOVQ         R8, R9
+	ANDQ         $0x0f, R8
+	LEAQ         vecMasks<>+0(SB), R10
+	MOVQ         $0x00000010, R11
+	SUBQ         R8, R11
+	VMOVUPS      (R10)(R11*4), Z11
+	VPMOVD2M     Z11, K1
+	SUBQ         R8, R9
+
+row1:
+	VBROADCASTSS vecff800000<>+0(SB), Z11
+	XORQ         R10, R10
+
+vector2:
+	CMPQ    R10, R9
+	JGE     rest3
+	VMOVUPS (AX)(R10*4), Z12
+	VMAXPS  Z11, Z12, Z11
+	ADDQ    $0x10, R10
+	JMP     vector2
+
+rest3:
+	TESTQ     R8, R8
+	JE        end4
+	VMOVUPS.Z (AX)(R10*4), K1, Z12
+	VMAXPS    Z11, Z12, K1, Z11
+
+end4:
+	VEXTRACTF64X4 $0x01, Z11, Y12
+	VMAXPS        Y12, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X12
+	VMAXPS        X12, X11, X11
+	VPERMILPS     $0x0e, X11, X12
+	VMAXPS        X12, X11, X11
+	VPERMILPS     $0x01, X11, X12
+	VMAXPS        X12, X11, X11
+	VMOVSS        X11, (BX)
+	VBROADCASTSS  X11, Z11
+	VXORPS        Z12, Z12, Z12
+	XORQ          R10, R10
+
+vector5:
+	CMPQ         R10, R9
+	JGE          rest6
+	VMOVUPS      (AX)(R10*4), Z13
+	VSUBPS       Z11, Z13, Z13
+	VMAXPS       Z13, Z9, Z13
+	VMINPS       Z13, Z10, Z13
+	VMULPS       Z0, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z1, Z14, Z13
+	VFNMADD231PS Z2, Z14, Z13
+	VMOVUPS      Z3, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z7, Z13, Z15
+	VFMADD213PS  Z8, Z13, Z15
+	VFMADD213PS  Z8, Z13, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VMOVUPS      Z15, (AX)(R10*4)
+	VADDPS       Z15, Z12, Z12
+	ADDQ         $0x10, R10
+	JMP          vector5
+
+rest6:
+	TESTQ        R8, R8
+	JE           end7
+	VMOVUPS.Z    (AX)(R10*4), K1, Z13
+	VSUBPS       Z11, Z13, Z13
+	VMAXPS       Z13, Z9, Z13
+	VMINPS       Z13, Z10, Z13
+	VMULPS       Z0, Z13, Z11
+	VRNDSCALEPS  $0x08, Z11, Z11
+	VFNMADD231PS Z1, Z11, Z13
+	VFNMADD231PS Z2, Z11, Z13
+	VMOVUPS      Z3, Z14
+	VFMADD213PS  Z4, Z13, Z14
+	VFMADD213PS  Z5, Z13, Z14
+	VFMADD213PS  Z6, Z13, Z14
+	VFMADD213PS  Z7, Z13, Z14
+	VFMADD213PS  Z8, Z13, Z14
+	VFMADD213PS  Z8, Z13, Z14
+	VSCALEFPS    Z11, Z14, Z14
+	VMOVUPS      Z14, K1, (AX)(R10*4)
+	VADDPS       Z14, Z12, K1, Z12
+
+end7:
+	VEXTRACTF64X4 $0x01, Z12, Y11
+	VADDPS        Y11, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X11
+	VADDPS        X11, X12, X12
+	VPERMILPS     $0x0e, X12, X11
+	VADDPS        X11, X12, X12
+	VPERMILPS     $0x01, X12, X11
+	VADDPS        X11, X12, X12
+	VMOVSS        X12, 4(BX)
+	VMOVSS        scale+48(FP), X11
+	VDIVSS        X12, X11, X11
+	VBROADCASTSS  X11, Z11
+	TESTQ         DI, DI
+	JE            plain8
+	XORQ          R10, R10
+
+vector10:
+	CMPQ     R10, R9
+	JGE      rest11
+	VMOVUPS  (AX)(R10*4), Z12
+	LEAQ     (R10), R11
+	SHRQ     $0x03, R11
+	KMOVW    (DI)(R11*1), K2
+	VMULPS.Z Z11, Z12, K2, Z12
+	VMOVUPS  Z12, (AX)(R10*4)
+	ADDQ     $0x10, R10
+	JMP      vector10
+
+rest11:
+	TESTQ     R8, R8
+	JE        end12
+	VMOVUPS.Z (AX)(R10*4), K1, Z12
+	LEAQ      (R10), R11
+	SHRQ      $0x03, R11
+	KMOVW     (DI)(R11*1), K2
+	VMULPS.Z  Z11, Z12, K2, Z12
+	VMOVUPS   Z12, K1, (AX)(R10*4)
+
+end12:
+	ADDQ SI, DI
+	JMP  done9
+
+plain8:
+	XORQ R10, R10
+
+vector13:
+	CMPQ    R10, R9
+	JGE     rest14
+	VMOVUPS (AX)(R10*4), Z12
+	VMULPS  Z11, Z12, Z12
+	VMOVUPS Z12, (AX)(R10*4)
+	ADDQ    $0x10, R10
+	JMP     vector13
+
+rest14:
+	TESTQ     R8, R8
+	JE        end15
+	VMOVUPS.Z (AX)(R10*4), K1, Z12
+	VMULPS    Z11, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)(R10*4)
+
+end15:
+done9:
+	ADDQ $0x08, BX
+	ADDQ CX, AX
+	DECQ DX
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ    s+0(FP), AX
+	MOVQ    stride+8(FP), CX
+	MOVQ    rows+16(FP), DX
+	MOVQ    stats+56(FP), BX
+	MOVQ    bitsStride+40(FP), SI
+	MOVQ    bits+32(FP), DI
+	VMOVUPS vecLaneBits<>+0(SB), Y0
+	MOVQ    n+24(FP), R8
+	MOVQ    R8, R9
+	ANDQ    $0x07, R8
+	LEAQ    vecMasks<>+0(SB), R10
+	MOVQ    $0x00000010, R11
+	SUBQ    R8, R11
+	VMOVUPS (R10)(R11*4), Y1
+	SUBQ    R8, R9
+
+row16:
+	VBROADCASTSS vecff800000<>+0(SB), Y2
+	XORQ         R10, R10
+
+vector17:
+	CMPQ    R10, R9
+	JGE     rest18
+	VMOVUPS (AX)(R10*4), Y3
+	VMAXPS  Y2, Y3, Y2
+	ADDQ    $0x08, R10
+	JMP     vector17
+
+rest18:
+	TESTQ      R8, R8
+	JE         end19
+	VMASKMOVPS (AX)(R10*4), Y1, Y3
+	VMAXPS     Y2, Y3, Y3
+	VBLENDVPS  Y1, Y3, Y2, Y2
+
+end19:
+	VEXTRACTF128 $0x01, Y2, X3
+	VMAXPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VMAXPS       X3, X2, X2
+	VPERMILPS    $0x01, X2, X3
+	VMAXPS       X3, X2, X2
+	VMOVSS       X2, (BX)
+	VBROADCASTSS X2, Y2
+	VXORPS       Y3, Y3, Y3
+	XORQ         R10, R10
+
+vector20:
+	CMPQ         R10, R9
+	JGE          rest21
+	VMOVUPS      (AX)(R10*4), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y6
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      Y6, (AX)(R10*4)
+	VADDPS       Y6, Y3, Y3
+	ADDQ         $0x08, R10
+	JMP          vector20
+
+rest21:
+	TESTQ        R8, R8
+	JE           end22
+	VMASKMOVPS   (AX)(R10*4), Y1, Y4
+	VSUBPS       Y2, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y2
+	VMAXPS       Y4, Y2, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y2
+	VMINPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y2, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y2, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y5
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y4
+	VPSUBD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vec3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y5, Y5
+	VMASKMOVPS   Y5, Y1, (AX)(R10*4)
+	VANDPS       Y1, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+
+end22:
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VPERMILPS    $0x0e, X3, X2
+	VADDPS       X2, X3, X3
+	VPERMILPS    $0x01, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSS       X3, 4(BX)
+	VMOVSS       scale+48(FP), X2
+	VDIVSS       X3, X2, X2
+	VBROADCASTSS X2, Y2
+	TESTQ        DI, DI
+	JE           plain23
+	XORQ         R10, R10
+
+vector25:
+	CMPQ         R10, R9
+	JGE          rest26
+	VMOVUPS      (AX)(R10*4), Y3
+	LEAQ         (R10), R11
+	SHRQ         $0x03, R11
+	VPBROADCASTB (DI)(R11*1), Y4
+	VPAND        Y0, Y4, Y4
+	VPCMPEQD     Y0, Y4, Y4
+	VMULPS       Y2, Y3, Y3
+	VPAND        Y4, Y3, Y3
+	VMOVUPS      Y3, (AX)(R10*4)
+	ADDQ         $0x08, R10
+	JMP          vector25
+
+rest26:
+	TESTQ        R8, R8
+	JE           end27
+	VMASKMOVPS   (AX)(R10*4), Y1, Y3
+	LEAQ         (R10), R11
+	SHRQ         $0x03, R11
+	VPBROADCASTB (DI)(R11*1), Y4
+	VPAND        Y0, Y4, Y4
+	VPCMPEQD     Y0, Y4, Y4
+	VMULPS       Y2, Y3, Y3
+	VPAND        Y4, Y3, Y3
+	VMASKMOVPS   Y3, Y1, (AX)(R10*4)
+
+end27:
+	ADDQ SI, DI
+	JMP  done24
+
+plain23:
+	XORQ R10, R10
+
+vector28:
+	CMPQ    R10, R9
+	JGE     rest29
+	VMOVUPS (AX)(R10*4), Y3
+	VMULPS  Y2, Y3, Y3
+	VMOVUPS Y3, (AX)(R10*4)
+	ADDQ    $0x08, R10
+	JMP     vector28
+
+rest29:
+	TESTQ      R8, R8
+	JE         end30
+	VMASKMOVPS (AX)(R10*4), Y1, Y3
+	VMULPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y1, (AX)(R10*4)
+
+end30:
+done24:
+	ADDQ $0x08, BX
+	ADDQ CX, AX
+	DECQ DX
+	JNZ  row16
+	VZEROUPPER
+	RET
+
+// func expRowsVec(p *float32, dropped *float32, stride int, rows int, n int, lse *float32, bits *int32, bitsStride int, scale float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·expRowsVec(SB), NOSPLIT, $0-68
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         p+0(FP), AX
+	MOVQ         dropped+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         lse+40(FP), SI
+	MOVQ         bitsStride+56(FP), DI
+	MOVQ         bits+48(FP), R8
+	VBROADCASTSS scale+64(FP), Z0
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z1
+	VBROADCASTSS vec3f318000<>+0(SB), Z2
+	VBROADCASTSS vecb95e8083<>+0(SB), Z3
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z4
+	VBROADCASTSS vec3c091d36<>+0(SB), Z5
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z6
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z7
+	VBROADCASTSS vec3efffffe<>+0(SB), Z8
+	VBROADCASTSS vec3f800000<>+0(SB), Z9
+	VBROADCASTSS vecc2d00000<>+0(SB), Z10
+	VBROADCASTSS vec42b20000<>+0(SB), Z11
+	MOVQ         n+32(FP), R9
+	MOVQ         R9, R10
+	ANDQ         $0x0f, R9
+	LEAQ         vecMasks<>+0(SB), R11
+	MOVQ         $0x00000010, R12
+	SUBQ         R9, R12
+	VMOVUPS      (R11)(R12*4), Z12
+	VPMOVD2M     Z12, K1
+	SUBQ         R9, R10
+
+row1:
+	VBROADCASTSS (SI), Z12
+	TESTQ        R8, R8
+	JE           plain2
+	XORQ         R11, R11
+
+vector4:
+	CMPQ         R11, R10
+	JGE          rest5
+	VMOVUPS      (AX)(R11*4), Z13
+	VSUBPS       Z12, Z13, Z13
+	VMAXPS       Z13, Z10, Z13
+	VMINPS       Z13, Z11, Z13
+	VMULPS       Z1, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z2, Z14, Z13
+	VFNMADD231PS Z3, Z14, Z13
+	VMOVUPS      Z4, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z7, Z13, Z15
+	VFMADD213PS  Z8, Z13, Z15
+	VFMADD213PS  Z9, Z13, Z15
+	VFMADD213PS  Z9, Z13, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VMOVUPS      Z15, (AX)(R11*4)
+	LEAQ         (R11), R12
+	SHRQ         $0x03, R12
+	KMOVW        (R8)(R12*1), K2
+	VMULPS.Z     Z0, Z15, K2, Z15
+	VMOVUPS      Z15, (CX)(R11*4)
+	ADDQ         $0x10, R11
+	JMP          vector4
+
+rest5:
+	TESTQ        R9, R9
+	JE           end6
+	VMOVUPS.Z    (AX)(R11*4), K1, Z13
+	VSUBPS       Z12, Z13, Z13
+	VMAXPS       Z13, Z10, Z13
+	VMINPS       Z13, Z11, Z13
+	VMULPS       Z1, Z13, Z12
+	VRNDSCALEPS  $0x08, Z12, Z12
+	VFNMADD231PS Z2, Z12, Z13
+	VFNMADD231PS Z3, Z12, Z13
+	VMOVUPS      Z4, Z14
+	VFMADD213PS  Z5, Z13, Z14
+	VFMADD213PS  Z6, Z13, Z14
+	VFMADD213PS  Z7, Z13, Z14
+	VFMADD213PS  Z8, Z13, Z14
+	VFMADD213PS  Z9, Z13, Z14
+	VFMADD213PS  Z9, Z13, Z14
+	VSCALEFPS    Z12, Z14, Z14
+	VMOVUPS      Z14, K1, (AX)(R11*4)
+	LEAQ         (R11), R12
+	SHRQ         $0x03, R12
+	KMOVW        (R8)(R12*1), K2
+	VMULPS.Z     Z0, Z14, K2, Z14
+	VMOVUPS      Z14, K1, (CX)(R11*4)
+
+end6:
+	ADDQ DI, R8
+	JMP  done3
+
+plain2:
+	XORQ R11, R11
+
+vector7:
+	CMPQ         R11, R10
+	JGE          rest8
+	VMOVUPS      (AX)(R11*4), Z13
+	VSUBPS       Z12, Z13, Z13
+	VMAXPS       Z13, Z10, Z13
+	VMINPS       Z13, Z11, Z13
+	VMULPS       Z1, Z13, Z14
+	VRNDSCALEPS  $0x08, Z14, Z14
+	VFNMADD231PS Z2, Z14, Z13
+	VFNMADD231PS Z3, Z14, Z13
+	VMOVUPS      Z4, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z7, Z13, Z15
+	VFMADD213PS  Z8, Z13, Z15
+	VFMADD213PS  Z9, Z13, Z15
+	VFMADD213PS  Z9, Z13, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VMOVUPS      Z15, (AX)(R11*4)
+	ADDQ         $0x10, R11
+	JMP          vector7
+
+rest8:
+	TESTQ        R9, R9
+	JE           end9
+	VMOVUPS.Z    (AX)(R11*4), K1, Z13
+	VSUBPS       Z12, Z13, Z13
+	VMAXPS       Z13, Z10, Z13
+	VMINPS       Z13, Z11, Z13
+	VMULPS       Z1, Z13, Z12
+	VRNDSCALEPS  $0x08, Z12, Z12
+	VFNMADD231PS Z2, Z12, Z13
+	VFNMADD231PS Z3, Z12, Z13
+	VMOVUPS      Z4, Z14
+	VFMADD213PS  Z5, Z13, Z14
+	VFMADD213PS  Z6, Z13, Z14
+	VFMADD213PS  Z7, Z13, Z14
+	VFMADD213PS  Z8, Z13, Z14
+	VFMADD213PS  Z9, Z13, Z14
+	VFMADD213PS  Z9, Z13, Z14
+	VSCALEFPS    Z12, Z14, Z14
+	VMOVUPS      Z14, K1, (AX)(R11*4)
+
+end9:
+done3:
+	ADDQ $0x04, SI
+	ADDQ DX, AX
+	ADDQ DX, CX
+	DECQ BX
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         p+0(FP), AX
+	MOVQ         dropped+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         lse+40(FP), SI
+	MOVQ         bitsStride+56(FP), DI
+	MOVQ         bits+48(FP), R8
+	VMOVUPS      vecLaneBits<>+0(SB), Y0
+	VBROADCASTSS scale+64(FP), Y1
+	MOVQ         n+32(FP), R9
+	MOVQ         R9, R10
+	ANDQ         $0x07, R9
+	LEAQ         vecMasks<>+0(SB), R11
+	MOVQ         $0x00000010, R12
+	SUBQ         R9, R12
+	VMOVUPS      (R11)(R12*4), Y2
+	SUBQ         R9, R10
+
+row10:
+	VBROADCASTSS (SI), Y3
+	TESTQ        R8, R8
+	JE           plain11
+	XORQ         R11, R11
+
+vector13:
+	CMPQ         R11, R10
+	JGE          rest14
+	VMOVUPS      (AX)(R11*4), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y6
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      Y6, (AX)(R11*4)
+	LEAQ         (R11), R12
+	SHRQ         $0x03, R12
+	VPBROADCASTB (R8)(R12*1), Y4
+	VPAND        Y0, Y4, Y4
+	VPCMPEQD     Y0, Y4, Y4
+	VMULPS       Y1, Y6, Y6
+	VPAND        Y4, Y6, Y6
+	VMOVUPS      Y6, (CX)(R11*4)
+	ADDQ         $0x08, R11
+	JMP          vector13
+
+rest14:
+	TESTQ        R9, R9
+	JE           end15
+	VMASKMOVPS   (AX)(R11*4), Y2, Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y5
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       vec3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VMASKMOVPS   Y5, Y2, (AX)(R11*4)
+	LEAQ         (R11), R12
+	SHRQ         $0x03, R12
+	VPBROADCASTB (R8)(R12*1), Y3
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y0, Y3, Y3
+	VMULPS       Y1, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMASKMOVPS   Y5, Y2, (CX)(R11*4)
+
+end15:
+	ADDQ DI, R8
+	JMP  done12
+
+plain11:
+	XORQ R11, R11
+
+vector16:
+	CMPQ         R11, R10
+	JGE          rest17
+	VMOVUPS      (AX)(R11*4), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y6
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VMOVUPS      Y6, (AX)(R11*4)
+	ADDQ         $0x08, R11
+	JMP          vector16
+
+rest17:
+	TESTQ        R9, R9
+	JE           end18
+	VMASKMOVPS   (AX)(R11*4), Y2, Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y5
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       vec3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VMASKMOVPS   Y5, Y2, (AX)(R11*4)
+
+end18:
+done12:
+	ADDQ $0x04, SI
+	ADDQ DX, AX
+	ADDQ DX, CX
+	DECQ BX
+	JNZ  row10
+	VZEROUPPER
+	RET
+
+// func softmaxGradRowsVec(ds *float32, p *float32, dropped *float32, stride int, rows int, n int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·softmaxGradRowsVec(SB), NOSPLIT, $0-48
+	CMPB     ·hasAVX512+0(SB), $0x00
+	JE       narrow
+	MOVQ     ds+0(FP), AX
+	MOVQ     p+8(FP), CX
+	MOVQ     dropped+16(FP), DX
+	MOVQ     stride+24(FP), BX
+	MOVQ     rows+32(FP), SI
+	MOVQ     n+40(FP), DI
+	MOVQ     DI, R8
+	ANDQ     $0x0f, DI
+	LEAQ     vecMasks<>+0(SB), R9
+	MOVQ     $0x00000010, R10
+	SUBQ     DI, R10
+	VMOVUPS  (R9)(R10*4), Z0
+	VPMOVD2M Z0, K1
+	SUBQ     DI, R8
+
+row1:
+	VXORPS Z0, Z0, Z0
+	XORQ   R9, R9
+
+vector2:
+	CMPQ    R9, R8
+	JGE     rest3
+	VMOVUPS (AX)(R9*4), Z1
+	VMOVUPS (DX)(R9*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)(R9*4)
+	VADDPS  Z1, Z0, Z0
+	ADDQ    $0x10, R9
+	JMP     vector2
+
+rest3:
+	TESTQ     DI, DI
+	JE        end4
+	VMOVUPS.Z (AX)(R9*4), K1, Z1
+	VMOVUPS.Z (DX)(R9*4), K1, Z2
+	VMULPS    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(R9*4)
+	VADDPS    Z1, Z0, Z0
+
+end4:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0x0e, X0, X1
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0x01, X0, X1
+	VADDPS        X1, X0, X0
+	VBROADCASTSS  X0, Z0
+	XORQ          R9, R9
+
+vector5:
+	CMPQ         R9, R8
+	JGE          rest6
+	VMOVUPS      (AX)(R9*4), Z1
+	VMOVUPS      (CX)(R9*4), Z2
+	VFNMADD231PS Z0, Z2, Z1
+	VMOVUPS      Z1, (AX)(R9*4)
+	ADDQ         $0x10, R9
+	JMP          vector5
+
+rest6:
+	TESTQ        DI, DI
+	JE           end7
+	VMOVUPS.Z    (AX)(R9*4), K1, Z1
+	VMOVUPS.Z    (CX)(R9*4), K1, Z2
+	VFNMADD231PS Z0, Z2, Z1
+	VMOVUPS      Z1, K1, (AX)(R9*4)
+
+end7:
+	ADDQ BX, AX
+	ADDQ BX, CX
+	ADDQ BX, DX
+	DECQ SI
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ    ds+0(FP), AX
+	MOVQ    p+8(FP), CX
+	MOVQ    dropped+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    rows+32(FP), SI
+	MOVQ    n+40(FP), DI
+	MOVQ    DI, R8
+	ANDQ    $0x07, DI
+	LEAQ    vecMasks<>+0(SB), R9
+	MOVQ    $0x00000010, R10
+	SUBQ    DI, R10
+	VMOVUPS (R9)(R10*4), Y0
+	SUBQ    DI, R8
+
+row8:
+	VXORPS Y1, Y1, Y1
+	XORQ   R9, R9
+
+vector9:
+	CMPQ    R9, R8
+	JGE     rest10
+	VMOVUPS (AX)(R9*4), Y2
+	VMOVUPS (DX)(R9*4), Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, (AX)(R9*4)
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x08, R9
+	JMP     vector9
+
+rest10:
+	TESTQ      DI, DI
+	JE         end11
+	VMASKMOVPS (AX)(R9*4), Y0, Y2
+	VMASKMOVPS (DX)(R9*4), Y0, Y3
+	VMULPS     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)(R9*4)
+	VADDPS     Y2, Y1, Y1
+
+end11:
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VPERMILPS    $0x0e, X1, X2
+	VADDPS       X2, X1, X1
+	VPERMILPS    $0x01, X1, X2
+	VADDPS       X2, X1, X1
+	VBROADCASTSS X1, Y1
+	XORQ         R9, R9
+
+vector12:
+	CMPQ         R9, R8
+	JGE          rest13
+	VMOVUPS      (AX)(R9*4), Y2
+	VMOVUPS      (CX)(R9*4), Y3
+	VFNMADD231PS Y1, Y3, Y2
+	VMOVUPS      Y2, (AX)(R9*4)
+	ADDQ         $0x08, R9
+	JMP          vector12
+
+rest13:
+	TESTQ        DI, DI
+	JE           end14
+	VMASKMOVPS   (AX)(R9*4), Y0, Y2
+	VMASKMOVPS   (CX)(R9*4), Y0, Y3
+	VFNMADD231PS Y1, Y3, Y2
+	VMASKMOVPS   Y2, Y0, (AX)(R9*4)
+
+end14:
+	ADDQ BX, AX
+	ADDQ BX, CX
+	ADDQ BX, DX
+	DECQ SI
+	JNZ  row8
+	VZEROUPPER
+	RET
+
+// func dotRowsVec(dst *float32, dstStride int, x *float32, stride int, rows int, n int, y *float32, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·dotRowsVec(SB), NOSPLIT, $0-60
+	CMPB     ·hasAVX512+0(SB), $0x00
+	JE       narrow
+	MOVQ     dst+0(FP), AX
+	MOVQ     x+16(FP), CX
+	MOVQ     stride+24(FP), DX
+	MOVQ     rows+32(FP), BX
+	MOVQ     y+48(FP), SI
+	MOVQ     dstStride+8(FP), DI
+	VMOVSS   scale+56(FP), X0
+	MOVQ     n+40(FP), R8
+	MOVQ     R8, R9
+	ANDQ     $0x0f, R8
+	LEAQ     vecMasks<>+0(SB), R10
+	MOVQ     $0x00000010, R11
+	SUBQ     R8, R11
+	VMOVUPS  (R10)(R11*4), Z1
+	VPMOVD2M Z1, K1
+	SUBQ     R8, R9
+
+row1:
+	VXORPS Z1, Z1, Z1
+	XORQ   R10, R10
+
+vector2:
+	CMPQ        R10, R9
+	JGE         rest3
+	VMOVUPS     (SI)(R10*4), Z2
+	VMOVUPS     (CX)(R10*4), Z3
+	VFMADD231PS Z2, Z3, Z1
+	ADDQ        $0x10, R10
+	JMP         vector2
+
+rest3:
+	TESTQ       R8, R8
+	JE          end4
+	VMOVUPS.Z   (SI)(R10*4), K1, Z2
+	VMOVUPS.Z   (CX)(R10*4), K1, Z3
+	VFMADD231PS Z2, Z3, Z1
+
+end4:
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VPERMILPS     $0x0e, X1, X2
+	VADDPS        X2, X1, X1
+	VPERMILPS     $0x01, X1, X2
+	VADDPS        X2, X1, X1
+	VMULSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          DX, CX
+	ADDQ          DI, AX
+	DECQ          BX
+	JNZ           row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+16(FP), CX
+	MOVQ    stride+24(FP), DX
+	MOVQ    rows+32(FP), BX
+	MOVQ    y+48(FP), SI
+	MOVQ    dstStride+8(FP), DI
+	VMOVSS  scale+56(FP), X0
+	MOVQ    n+40(FP), R8
+	MOVQ    R8, R9
+	ANDQ    $0x07, R8
+	LEAQ    vecMasks<>+0(SB), R10
+	MOVQ    $0x00000010, R11
+	SUBQ    R8, R11
+	VMOVUPS (R10)(R11*4), Y1
+	SUBQ    R8, R9
+
+row5:
+	VXORPS Y2, Y2, Y2
+	XORQ   R10, R10
+
+vector6:
+	CMPQ        R10, R9
+	JGE         rest7
+	VMOVUPS     (SI)(R10*4), Y3
+	VMOVUPS     (CX)(R10*4), Y4
+	VFMADD231PS Y3, Y4, Y2
+	ADDQ        $0x08, R10
+	JMP         vector6
+
+rest7:
+	TESTQ       R8, R8
+	JE          end8
+	VMASKMOVPS  (SI)(R10*4), Y1, Y3
+	VMASKMOVPS  (CX)(R10*4), Y1, Y4
+	VFMADD231PS Y3, Y4, Y2
+
+end8:
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VADDPS       X3, X2, X2
+	VPERMILPS    $0x01, X2, X3
+	VADDPS       X3, X2, X2
+	VMULSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         DX, CX
+	ADDQ         DI, AX
+	DECQ         BX
+	JNZ          row5
 	VZEROUPPER
 	RET
 

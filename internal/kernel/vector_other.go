@@ -79,6 +79,20 @@ func dropoutVec(dst, x *float32, bits *int32, n int, scale float32) { panic(noVe
 
 func dropoutAddVec(dst, x, y *float32, bits *int32, n int, scale float32) { panic(noVectors) }
 
+func softmaxRowsVec(s *float32, stride, rows, n int, bits *int32, bitsStride int, scale float32, stats *float32) {
+	panic(noVectors)
+}
+
+func expRowsVec(p, dropped *float32, stride, rows, n int, lse *float32, bits *int32, bitsStride int, scale float32) {
+	panic(noVectors)
+}
+
+func softmaxGradRowsVec(ds, p, dropped *float32, stride, rows, n int) { panic(noVectors) }
+
+func dotRowsVec(dst *float32, dstStride int, x *float32, stride, rows, n int, y *float32, scale float32) {
+	panic(noVectors)
+}
+
 func adamwVec(p, m, v, grad *float32, n int, scalars *float32) { panic(noVectors) }
 
 func adamwEMAVec(p, m, v, grad, twin *float32, n int, scalars *float32, w float32) { panic(noVectors) }

@@ -104,26 +104,42 @@ func dropout() {
 // dropout loads the arguments bits and scale and returns what masks and scales a
 // vector, in place.
 func (b *body) dropout() func(s step, v reg.VecVirtual) reg.VecVirtual {
-	bits, scale, lane := pointer("bits"), b.scalar("scale"), b.laneBits()
-	return func(s step, v reg.VecVirtual) reg.VecVirtual {
-		byteAt := GP64()
-		LEAQ(Mem{Base: s.i, Disp: s.u * s.lanes}, byteAt)
-		SHRQ(Imm(3), byteAt)
-		m := Mem{Base: bits, Index: byteAt, Scale: 1}
-		if b.wide {
-			k := K()
-			KMOVW(m, k)
-			VMULPS_Z(scale, v, k, v)
-			return v
-		}
-		t := YMM()
-		VPBROADCASTB(m, t)
-		VPAND(lane, t, t)
-		VPCMPEQD(lane, t, t)
-		VMULPS(scale, v, v)
-		VPAND(t, v, v)
+	d := b.dropoutMask()
+	d.scale = b.scalar("scale")
+	return d.apply
+}
+
+// dropoutMask is a row of bits and the factor of what they keep.
+type dropoutMask struct {
+	bits  reg.Register
+	scale Op
+	lane  Op
+}
+
+// dropoutMask loads the argument bits.
+func (b *body) dropoutMask() dropoutMask {
+	return dropoutMask{bits: pointer("bits"), lane: b.laneBits()}
+}
+
+// apply masks and scales a vector in place.
+func (d dropoutMask) apply(s step, v reg.VecVirtual) reg.VecVirtual {
+	byteAt := GP64()
+	LEAQ(Mem{Base: s.i, Disp: s.u * s.lanes}, byteAt)
+	SHRQ(Imm(3), byteAt)
+	m := Mem{Base: d.bits, Index: byteAt, Scale: 1}
+	if s.b.wide {
+		k := K()
+		KMOVW(m, k)
+		VMULPS_Z(d.scale, v, k, v)
 		return v
 	}
+	t := YMM()
+	VPBROADCASTB(m, t)
+	VPAND(d.lane, t, t)
+	VPCMPEQD(d.lane, t, t)
+	VMULPS(d.scale, v, v)
+	VPAND(t, v, v)
+	return v
 }
 
 // laneBits returns, for AVX2, a vector with bit i set in lane i.

@@ -20,6 +20,7 @@ func main() {
 	acos()
 	layerNorm()
 	dropout()
+	attention()
 	adamW()
 	randomBits()
 	Generate() // parses the flags
