@@ -182,11 +182,3 @@ func (a *attention) keys(c *exec.Call, r int) int {
 	}
 	return int(c.In[a.lengths].I32[r])
 }
-
-// sequence returns the key sequence of row r.
-func (a *attention) sequence(c *exec.Call, r int) int {
-	if a.index < 0 {
-		return r
-	}
-	return int(c.In[a.index].I32[r])
-}

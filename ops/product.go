@@ -29,13 +29,3 @@ func beta(c *exec.Call) float32 {
 	}
 	return 0
 }
-
-// gemm computes C = alpha*op(A)*op(B) + beta*C on this thread, for use inside Engine.For,
-// in the precision of the call's engine.
-func gemm(c *exec.Call, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, out []float32, ldc int) {
-	p := kernel.Product{
-		TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha, Beta: beta,
-		A: kernel.Matrix{F32: a, LD: lda}, B: kernel.Matrix{F32: b, LD: ldb}, C: out, LDC: ldc, BF16: c.Engine.BF16(),
-	}
-	c.Engine.MultiplySerial(&p)
-}
