@@ -21,6 +21,8 @@ type attentionCase struct {
 	words                 int
 	scale                 float32
 	scores, drops, part   []float32 // of the products one by one
+	block                 AttentionBlock
+	grads                 AttentionGrads
 }
 
 const (
@@ -111,15 +113,16 @@ func (c *attentionCase) run(a *Attention, backward bool) {
 		add := false
 		for i := 0; i < c.rows*c.lq; {
 			n := min(a.sizes.Queries, c.lq-i%c.lq)
-			b := AttentionBlock{N: n, Q: x.q[i*c.ldq:], LDQ: c.ldq, LSE: x.lse[i:], Words: c.words, Scale: c.scale, Out: x.out[i*c.ldo:], LDOut: c.ldo}
+			b, g := &c.block, &c.grads
+			*b = AttentionBlock{N: n, Q: x.q[i*c.ldq:], LDQ: c.ldq, LSE: x.lse[i:], Words: c.words, Scale: c.scale, Out: x.out[i*c.ldo:], LDOut: c.ldo}
 			if c.bits != nil {
 				b.Bits = x.bits[i*c.words:]
 			}
 			if !backward {
-				a.Forward(&b)
+				a.Forward(b)
 			} else {
-				a.Backward(&b, &AttentionGrads{DOut: x.do[i*c.ldo:], LDDOut: c.ldo, DQ: x.dq[i*c.ldq:], LDDQ: c.ldq,
-					DK: x.dk, DV: x.dv, LDDKV: c.ldkv, Add: add})
+				*g = AttentionGrads{DOut: x.do[i*c.ldo:], LDDOut: c.ldo, DQ: x.dq[i*c.ldq:], LDDQ: c.ldq, DK: x.dk, DV: x.dv, LDDKV: c.ldkv, Add: add}
+				a.Backward(b, g)
 				add = true
 			}
 			i += n

@@ -53,15 +53,14 @@ func (t *tiledGemm) attentionProduct(w *tileWork, p *attentionProduct, queue *ah
 	args.aRow, args.aK, args.bK, args.cRow = p.a.row, p.a.k, p.b.k, p.ldc*wordSize
 	tiles, height := t.heights(p.m)
 	queue.product(tiles * ((p.n + width - 1) / width))
-	a := p.a.at
 	for i := 0; i < p.m; i += height {
 		rows := min(height, p.m-i)
-		tiles, b, c := &t.tiles[rows-1], p.b.at, p.c[i*p.ldc:]
-		args.a = a
+		tiles, c := &t.tiles[rows-1], p.c[i*p.ldc:]
+		args.a = unsafe.Add(p.a.at, i/height*p.a.tile)
 		for q := 0; q < p.n; q += width {
 			cols := min(width, p.n-q)
 			vectors := (cols + t.lanes - 1) / t.lanes
-			args.b = b
+			args.b = unsafe.Add(p.b.at, q/width*p.b.panel)
 			args.mask = 1<<cols - 1
 			if !t.masked && !p.padded && cols != vectors*t.lanes {
 				t.attentionEdge(w, p, tiles[vectors-1], rows, cols, c[q:])
@@ -70,9 +69,7 @@ func (t *tiledGemm) attentionProduct(w *tileWork, p *attentionProduct, queue *ah
 				tiles[vectors-1]((*byte)(unsafe.Pointer(args)))
 			}
 			queue.tile()
-			b = unsafe.Add(b, p.b.panel)
 		}
-		a = unsafe.Add(a, p.a.tile)
 	}
 	args.a, args.b, args.c = nil, nil, nil
 }
