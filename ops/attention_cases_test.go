@@ -30,6 +30,10 @@ func attentionCases() []opCase {
 			build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], l, l, heads, .5)
 			}},
+		{name: "cross attention of one query", inputs: []input{f32s(r, "q", 20, d), kv, i32s("index", randomInts(r, 20, 3), 20), i32s("lengths", randomInts(r, 20, 3), 20), i32s("bits", randomInts(r, 20*heads, 1<<l), 20*heads)}, wrt: []int{0, 1},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], 1, l, heads, .5)
+			}},
 		{name: "similarity", inputs: []input{q, f32s(r, "keys", 20, d), f32s(r, "queue", 50, d), i32s("cols", []int32{60})}, wrt: []int{0, 1}, gemm: true,
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return Similarity(ns[0], ns[1], ns[2], ns[3]) }},
 		{name: "div scalar", inputs: []input{logits, alpha}, wrt: []int{0, 1}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return DivScalar(ns[0], ns[1]) }},

@@ -181,6 +181,34 @@ func TestAttentionBlocks(t *testing.T) {
 	checkGrad(t, a.build, []int{0, 1}, 3e-2, 2e-2, in...)
 }
 
+// TestAttentionOneQuery covers rows of one query, which are worked on together where they
+// share keys and see as many of them.
+func TestAttentionOneQuery(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 8))
+	for i := range 12 {
+		a := newAttentionCase(r, false, true, true, i&1 != 0)
+		a.rows, a.lq, a.lk, a.e = 40, 1, 3+r.IntN(30), 1+r.IntN(9)
+		d := a.heads * a.e
+		a.q, a.kv = f32s(r, "q", a.rows, d), f32s(r, "kv", a.seqs*a.lk, 2*d)
+		some := []int32{0, int32(a.lk), int32(1 + r.IntN(a.lk))}
+		index, lengths := randomInts(r, a.rows, a.seqs), make([]int32, a.rows)
+		for j := range lengths {
+			lengths[j] = some[(j+i)/9%3]
+		}
+		*a.index, *a.lengths = i32s("index", index, a.rows), i32s("lengths", lengths, a.rows)
+		if a.bits != nil {
+			words := randomInts(r, a.rows*a.heads*maskWords(a.lk), 1<<31-1)
+			*a.bits = i32s("bits", words, len(words))
+		}
+		in := a.inputs()
+		near(t, "attention", eval(t, a.build, in...).F32, a.naive(), 1e-5)
+		checkGrad(t, a.build, []int{0, 1}, 1e-2, 1e-2, in...)
+		if t.Failed() {
+			t.Fatalf("case %d: %+v", i, *a)
+		}
+	}
+}
+
 // TestAttentionMask checks that keys beyond the length do not matter at all, and
 // that a row without keys gives zeros.
 func TestAttentionMask(t *testing.T) {
