@@ -160,6 +160,7 @@ func TestRecompute(t *testing.T) {
 
 // TestRecomputeMemory tests that memory no longer grows by a block's results with
 // every block, but by its output alone.
+// The scratch of attention, which does not grow with the depth, is a part of it.
 func TestRecomputeMemory(t *testing.T) {
 	memory := func(depth int, on bool) int64 {
 		f := newTransformer(t, depth)
@@ -172,12 +173,12 @@ func TestRecomputeMemory(t *testing.T) {
 		}
 		return f.compile(t, cfg).Memory()
 	}
-	keep, again := memory(12, false), memory(12, true)
+	keep, again := memory(40, false), memory(40, true)
 	if again*3 > keep {
-		t.Errorf("12 blocks take %d bytes when computed again, %d when kept: want less than a third", again, keep)
+		t.Errorf("40 blocks take %d bytes when computed again, %d when kept: want less than a third", again, keep)
 	}
 	// One block's output is 10 x 8 floats.
-	if got, want := memory(13, true)-again, int64(4*10*8); got != want {
+	if got, want := memory(41, true)-again, int64(4*10*8); got != want {
 		t.Errorf("one more block takes %d bytes, want %d", got, want)
 	}
 }
