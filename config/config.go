@@ -36,7 +36,7 @@ type Run struct {
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json)
+	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name)
 	Root string `toml:"root"` // folder that relative paths start from
 
 	TrainFiles []string `toml:"train_files"` // training lists of kind captions
@@ -63,6 +63,10 @@ type Data struct {
 	Flip           bool    `toml:"flip"`              // random horizontal flip
 	RandAugmentOps int     `toml:"randaugment_ops"`   // N of RandAugment; 0 switches it off
 	RandAugmentLvl int     `toml:"randaugment_level"` // M of RandAugment, 0..10
+	Views          int     `toml:"views"`             // independent augmentations of an image: 1, or 2 (the second is seen by the momentum encoder), as in TCL and MoCo
+	ColorJitter    float64 `toml:"color_jitter"`      // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
+	Grayscale      float64 `toml:"grayscale"`         // probability of dropping the colours
+	Blur           float64 `toml:"blur"`              // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
 	OverfitSamples int     `toml:"overfit_samples"`   // train on the first N samples only (sanity check); 0: all
 	DropLast       bool    `toml:"drop_last"`         // drop a short last batch of an epoch instead of padding it
 }
@@ -137,10 +141,13 @@ type Queue struct {
 
 // Objective weighs the losses; a weight of 0 switches a loss off.
 type Objective struct {
-	Distill Distill `toml:"distill"`
-	ITC     ITC     `toml:"itc"`
-	ITM     ITM     `toml:"itm"`
-	MLM     MLM     `toml:"mlm"`
+	Distill  Distill  `toml:"distill"`
+	ITC      ITC      `toml:"itc"`
+	Geodesic Geodesic `toml:"geodesic"`
+	TCL      TCL      `toml:"tcl"`
+	MAFA     MAFA     `toml:"mafa"`
+	ITM      ITM      `toml:"itm"`
+	MLM      MLM      `toml:"mlm"`
 }
 
 // Distill is momentum distillation, shared by ITC and MLM.
@@ -153,6 +160,8 @@ type Distill struct {
 // ITC is image-text contrast.
 type ITC struct {
 	Weight           float64 `toml:"weight"`            // of the contrast against momentum features and the queue
+	Score            string  `toml:"score"`             // of that contrast: cosine | geodesic (through the graph of objective.geodesic)
+	TargetScore      string  `toml:"target_score"`      // behind the teacher's soft targets: same (as score) | cosine | geodesic
 	InBatchWeight    float64 `toml:"in_batch_weight"`   // of the in-batch contrast with gradient to both sides; a model from random weights needs it
 	Positives        string  `toml:"positives"`         // pair (only the own pair) | id (all with the same image id)
 	Temperature      float64 `toml:"temperature"`       // initial value
@@ -161,9 +170,47 @@ type ITC struct {
 	LearnTemperature bool    `toml:"learn_temperature"` // train the temperature with the other parameters
 }
 
+// Geodesic is the distance of GeoMM: the angle along the shortest path through a graph
+// over the queue of each modality.
+type Geodesic struct {
+	Layers          []int   `toml:"layers"`           // clusters of each layer, top first; the last number is K, the bottom centres: [256] is flat
+	Construction    string  `toml:"construction"`     // group (k-means of the queue into K, whose centres are grouped upwards) | split (the clusters of the top layer are split downwards)
+	Neighbours      int     `toml:"neighbours"`       // nearest centres that a centre has an edge to
+	Iterations      int     `toml:"iterations"`       // Lloyd iterations of k-means
+	KMeansInit      string  `toml:"kmeans_init"`      // plusplus | rows (random entries of the queue)
+	WarmStart       bool    `toml:"warm_start"`       // k-means starts from the centres of the last graph
+	PeriodSteps     int     `toml:"period_steps"`     // T0, steps between two rebuilds; the first is made when the queue is full, until then the score is the cosine
+	LagSteps        int     `toml:"lag_steps"`        // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
+	Gradient        string  `toml:"gradient"`         // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
+	Entries         int     `toml:"entries"`          // centres that soft_entry may enter the graph by
+	Softness        float64 `toml:"softness"`         // temperature of soft_entry's minimum, in radians
+	DirectPositives bool    `toml:"direct_positives"` // a positive is never farther than its own angle
+	LimitPi         float64 `toml:"limit_pi"`         // paths are cut at this many pi, which becomes the score -1; 4 in the paper
+	Temperature     float64 `toml:"temperature"`      // initial value of a temperature of its own; 0: that of objective.itc
+	Mix             float64 `toml:"mix"`              // the score is mix*geodesic + (1-mix)*cosine
+	Weigh           float64 `toml:"weigh"`            // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
+}
+
+// TCL adds the terms of triple contrastive learning to the contrast, whose loss is then
+// the mean of all terms.
+type TCL struct {
+	Intra bool `toml:"intra"` // image against image and text against text, in both cases against momentum features and the queue
+	Local bool `toml:"local"` // parts of an image, and tokens of a text, against the whole
+	Grid  int  `toml:"grid"`  // an image has grid x grid parts, each the mean of its patches
+}
+
+// MAFA handles false negatives: a frozen model relabels the hardest negatives of matching.
+type MAFA struct {
+	Connector     string  `toml:"connector"`      // checkpoint or run folder of the frozen model with a match head; empty: off
+	PositiveAbove float64 `toml:"positive_above"` // a negative that the connector matches with at least this probability becomes a positive
+	NegativeBelow float64 `toml:"negative_below"` // below this it stays a negative; in between the second hardest takes its place
+	Uniform       float64 `toml:"uniform"`        // share of a uniform distribution in the targets of the contrast from the second epoch on
+}
+
 // ITM is image-text matching with hard negatives.
 type ITM struct {
-	Weight float64 `toml:"weight"` // of the loss in the total
+	Weight    float64 `toml:"weight"`    // of the loss in the total
+	Negatives string  `toml:"negatives"` // drawn by: score (of the contrast) | cosine | geodesic (of the teacher)
 }
 
 // MLM is masked language modelling.

@@ -16,7 +16,7 @@ func (c Config) Encode() ([]byte, error) {
 	// Nil and empty lists mean the same; the encoder would leave out the nil ones.
 	for _, f := range leaves(&c) {
 		if f.value.Kind() == reflect.Slice && f.value.IsNil() {
-			f.value.Set(reflect.ValueOf([]string{}))
+			f.value.Set(reflect.MakeSlice(f.value.Type(), 0, 0))
 		}
 	}
 	enc := toml.NewEncoder(&b)

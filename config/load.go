@@ -192,24 +192,34 @@ func assign(dst reflect.Value, v any) (msg, hint string) {
 		}
 		dst.SetString(s)
 	case reflect.Slice:
-		list, ok := v.([]any)
-		if !ok {
-			return "must be a list of strings", `write ["a", "b"]`
-		}
-		if len(list) == 0 {
-			dst.SetZero() // nil, so that empty lists compare equal
-			return "", ""
-		}
-		out := make([]string, len(list))
-		for i, item := range list {
-			if out[i], ok = item.(string); !ok {
-				return fmt.Sprintf("must be a list of strings, item %d is not one", i+1), `write ["a", "b"]`
-			}
-		}
-		dst.Set(reflect.ValueOf(out))
+		return assignList(dst, v)
 	default:
 		panic("config: field of kind " + dst.Kind().String() + " has no TOML form")
 	}
+	return "", ""
+}
+
+// assignList stores a list of strings or of integers.
+func assignList(dst reflect.Value, v any) (msg, hint string) {
+	what, example := "strings", `write ["a", "b"]`
+	if dst.Type().Elem().Kind() == reflect.Int {
+		what, example = "integers", "write [16, 256]"
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return "must be a list of " + what, example
+	}
+	if len(list) == 0 {
+		dst.SetZero() // nil, so that empty lists compare equal
+		return "", ""
+	}
+	out := reflect.MakeSlice(dst.Type(), len(list), len(list))
+	for i, item := range list {
+		if msg, _ := assign(out.Index(i), item); msg != "" {
+			return fmt.Sprintf("must be a list of %s, item %d is not one", what, i+1), example
+		}
+	}
+	dst.Set(out)
 	return "", ""
 }
 

@@ -23,7 +23,7 @@ flip = "yes"
 train_files = ["a", 3]
 `
 	_, err := Parse("x.toml", []byte(text), []string{
-		"train.log_every=5", "queue=3", "nonsense", "momentum.enabled=maybe", "model.image.size=x"})
+		"train.log_every=5", "queue=3", "nonsense", "momentum.enabled=maybe", "model.image.size=x", "objective.geodesic.layers=16,b"})
 	want := strings.TrimSpace(`
 x.toml:2: train.batch_sise: unknown key; did you mean train.batch_size?
 x.toml:3: train.batch_size: must be an integer (got "32"); leave out the quotes
@@ -35,7 +35,8 @@ x.toml:11: data.train_files: must be a list of strings, item 2 is not one (got [
 --set queue=3: queue: is a section and has no value of its own; name one of its keys, such as queue.size
 --set nonsense: must have the form dotted.path=value; for example --set train.batch_size=64
 --set momentum.enabled=maybe: momentum.enabled: must be true or false (got "maybe"); leave out the quotes
---set model.image.size=x: model.image.size: must be an integer (got "x"); leave out the quotes`)
+--set model.image.size=x: model.image.size: must be an integer (got "x"); leave out the quotes
+--set objective.geodesic.layers=16,b: objective.geodesic.layers: must be a list of integers, item 2 is not one (got [16 b]); write [16, 256]`)
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

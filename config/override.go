@@ -69,9 +69,12 @@ func overrideValue(dst reflect.Value, text string) any {
 		if s, isString := value.(string); ok && isString {
 			return []any{s}
 		}
+		if _, isInt := value.(int64); ok && isInt && dst.Type().Elem().Kind() == reflect.Int {
+			return []any{value}
+		}
 		var list []any
 		for item := range strings.SplitSeq(text, ",") {
-			list = append(list, strings.TrimSpace(item))
+			list = append(list, overrideValue(reflect.Zero(dst.Type().Elem()), strings.TrimSpace(item)))
 		}
 		return list
 	case reflect.Float64:

@@ -24,6 +24,9 @@ func (c Config) problems() Errors {
 	k.model(c)
 	k.momentum(c)
 	k.objective(c.Objective)
+	k.geodesic(c)
+	k.tcl(c)
+	k.mafa(c.Objective)
 	k.optimizer(c.Optimizer)
 	k.schedule(c)
 	k.train(c)
@@ -91,7 +94,7 @@ func (k *checker) run(r Run) {
 
 func (k *checker) data(c Config) {
 	d := c.Data
-	k.oneOf("data.kind", "scenes", "captions", "karpathy")
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder")
 	switch d.Kind {
 	case "captions":
 		k.require("data.train_files", len(d.TrainFiles) > 0, `must name at least one file for data.kind "captions"`)
@@ -117,6 +120,10 @@ func (k *checker) data(c Config) {
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
 	k.cache(c)
 	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
+	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
+	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur"} {
+		k.require(p, k.number(p) >= 0 && k.number(p) <= 1, "must be between 0 and 1")
+	}
 	k.require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
 	k.require("data.randaugment_level", d.RandAugmentLvl >= 0 && d.RandAugmentLvl <= 10, "must be between 0 and 10")
 	k.require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast || d.OverfitSamples >= c.Train.BatchSize,
@@ -196,6 +203,9 @@ func (k *checker) objective(o Objective) {
 	sum := o.ITC.Weight + o.ITC.InBatchWeight + o.ITM.Weight + o.MLM.Weight
 	k.require("objective.itc.weight", sum != 0, "at least one objective must have a weight > 0")
 	k.oneOf("objective.itc.positives", "pair", "id")
+	k.oneOf("objective.itc.score", "cosine", "geodesic")
+	k.oneOf("objective.itc.target_score", "same", "cosine", "geodesic")
+	k.oneOf("objective.itm.negatives", "score", "cosine", "geodesic")
 	k.positive("objective.itc.temperature", "objective.itc.temperature_min", "objective.itc.temperature_max")
 	k.require("objective.itc.temperature_max", o.ITC.TemperatureMax >= o.ITC.TemperatureMin,
 		"must be at least objective.itc.temperature_min")

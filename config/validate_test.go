@@ -25,7 +25,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
 		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808)"},
 
-		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy (got "coco")`},
+		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy, folder (got "coco")`},
 		{func(c *Config) { c.Data.Kind = "captions" }, `data.train_files: must name at least one file for data.kind "captions" (got [])`},
 		{func(c *Config) { c.Data.Kind, c.Data.TrainFiles, c.Train.EvalEverySteps = "captions", []string{"a"}, 5 },
 			"data.val_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
@@ -111,6 +111,14 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Optimizer.Decay = math.Inf(1) }, "optimizer.decay: must be a finite number (got +Inf)"},
 		{func(c *Config) { c.Optimizer.ClipNorm = -1 }, "optimizer.clip_norm: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Optimizer.NoDecay = []string{"image/[a"} }, `optimizer.no_decay: holds the malformed glob "image/[a" (got ["image/[a"]); close every [ and end no pattern with \`},
+		{func(c *Config) { c.Objective.Geodesic.Layers = nil }, "objective.geodesic.layers: must name at least the number of bottom centres (got []); such as [256]"},
+		{func(c *Config) { c.Objective.Geodesic.Layers = []int{256, 16} }, "objective.geodesic.layers: must grow from the top layer to the bottom one (got [256 16]); such as [16, 256]"},
+		{func(c *Config) { c.Objective.ITC.Score = "geodesic"; c.Objective.Geodesic.Layers = []int{100000} }, "objective.geodesic.layers: must not end in more clusters than queue.size (got [100000]); use fewer clusters or a larger queue"},
+		{func(c *Config) { c.Objective.Geodesic.Gradient = "soft" }, `objective.geodesic.gradient: must be one of strict, same_cluster, straight_through, soft_entry, same_cluster+straight_through, same_cluster+soft_entry, straight_through+soft_entry, same_cluster+straight_through+soft_entry (got "soft")`},
+		{func(c *Config) { c.Objective.Geodesic.LagSteps = 100 }, "objective.geodesic.lag_steps: must be below objective.geodesic.period_steps (got 100); one graph would not be ready when the next is begun"},
+		{func(c *Config) { c.Objective.ITC.Score = "geodesic"; c.Objective.Geodesic.Weigh = 1 }, `objective.geodesic.weigh: must be 0 unless objective.itc.score is "cosine" (got 1); it weighs the negatives of a cosine score`},
+		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch) (got 5)"},
+		{func(c *Config) { c.Objective.MAFA.NegativeBelow = 0.9 }, "objective.mafa.negative_below: must be between 0 and objective.mafa.positive_above (got 0.9)"},
 		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "biass"} }, `optimizer.no_decay: holds "biass", which is no group and no glob (got ["1d" "biass"]); the groups are "bias", "1d" and "temperature"; a glob looks like "text/*/norm/*"`},
 
 		{func(c *Config) { c.Schedule.Kind = "linear" }, `schedule.kind: must be one of cosine, staircase, constant (got "linear")`},

@@ -115,6 +115,8 @@ func typeName(v any) string {
 		return "number"
 	case []string:
 		return "strings"
+	case []int:
+		return "integers"
 	default:
 		return fmt.Sprintf("%T", v)
 	}
@@ -125,6 +127,8 @@ func literal(v any) string {
 	switch v := v.(type) {
 	case string:
 		return strconv.Quote(v)
+	case []int:
+		return strings.Join(strings.Fields(fmt.Sprint(v)), ", ")
 	case []string:
 		quoted := make([]string, len(v))
 		for i, s := range v {
