@@ -44,7 +44,7 @@ const positionTable = "image/pos_embed"
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model.
-func InitModel(m *model.ALBEF, c *checkpoint.Checkpoint) (InitReport, error) {
+func InitModel(m System, c *checkpoint.Checkpoint) (InitReport, error) {
 	var r InitReport
 	f, err := c.Group("model")
 	if err != nil {
@@ -99,7 +99,7 @@ const (
 
 // take fills dst, the values of q or of its twin, from the file f of the checkpoint
 // at path.
-func take(m *model.ALBEF, f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
+func take(m System, f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
 	info, ok := f.Lookup(q.Name)
 	switch {
 	case !ok:

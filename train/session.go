@@ -18,11 +18,11 @@ import (
 	"github.com/geoalign/geoalign/train/schedule"
 )
 
-// Session is a training run of an ALBEF-class model: the model, its optimiser, its
-// data and the schedules. It is the Stepper of the loop.
+// Session is a training run: the model, its optimiser, its data and the schedules. It is
+// the Stepper of the loop.
 type Session struct {
 	cfg       config.Config
-	model     *model.ALBEF
+	model     System
 	optimizer *optim.AdamW
 	loader    *data.Loader
 	tokenizer *tokenizer.Tokenizer
@@ -38,7 +38,8 @@ type Session struct {
 }
 
 // keys are the momentum features of a step's micro-batches, which enter the queue
-// with the update: a step that is not made leaves the queue as it was.
+// with the update: a step that is not made leaves the queue as it was. text is empty in
+// a system without captions.
 type keys struct {
 	image, text []float32
 	ids         []int32
@@ -63,7 +64,7 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 	}
 	d := cfg.Objective.Distill
 	s.alphaRamp = max(d.RampSteps, int(math.Round(d.RampEpochs*float64(s.span.PerEpoch))))
-	if s.model, err = model.NewALBEF(cfg, tok.Size(), engine); err != nil {
+	if s.model, err = NewSystem(cfg, tok.Size(), engine); err != nil {
 		return nil, err
 	}
 	if s.optimizer, err = NewOptimizer(cfg.Optimizer, engine, s.model); err != nil {
@@ -72,8 +73,8 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 	if cfg.Train.AccumulateSteps > 1 {
 		s.sum = make([]float32, len(s.model.Params().Grads()))
 	}
-	if cfg.Objective.MLM.Weight > 0 {
-		s.masker = &data.Masker{Prob: cfg.Objective.MLM.Prob, Vocab: tok.Size(), MaskID: tok.MaskID(), Capacity: s.model.MaskRows()}
+	if m, ok := s.model.(masking); ok && m.MaskRows() > 0 {
+		s.masker = &data.Masker{Prob: cfg.Objective.MLM.Prob, Vocab: tok.Size(), MaskID: tok.MaskID(), Capacity: m.MaskRows()}
 		if err := s.masker.Check(); err != nil {
 			return nil, err
 		}
@@ -84,13 +85,6 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
 	})
 	return s, err
-}
-
-// Trainable is a model with parameters that training changes.
-type Trainable interface {
-	Params() *model.Params
-	// Learnable says whether training changes the parameter of a name.
-	Learnable(name string) bool
 }
 
 // NewOptimizer returns the optimiser of all parameters of m that training changes, and
@@ -118,7 +112,10 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 }
 
 // Model returns the model in training.
-func (s *Session) Model() *model.ALBEF { return s.model }
+func (s *Session) Model() System { return s.model }
+
+// Vocab returns the size of the vocabulary.
+func (s *Session) Vocab() int { return s.tokenizer.Size() }
 
 // Span returns the length of the run.
 func (s *Session) Span() schedule.Span { return s.span }
@@ -186,9 +183,9 @@ func (s *Session) enqueue(micro int) error {
 	if q == nil || rows == 0 {
 		return nil
 	}
-	n := len(s.keys.image) / micro
+	n, m := len(s.keys.image)/micro, len(s.keys.text)/micro
 	for k := range micro {
-		if err := q.Push(s.keys.image[k*n:][:n], s.keys.text[k*n:][:n], s.keys.ids[k*rows:][:rows]); err != nil {
+		if err := q.Push(s.keys.image[k*n:][:n], s.keys.text[k*m:][:m], s.keys.ids[k*rows:][:rows]); err != nil {
 			return err
 		}
 	}

@@ -63,11 +63,13 @@ func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 	maps.DeleteFunc(state.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
 	if q := s.model.Queue(); q != nil {
 		dim := len(q.Image) / q.Size()
-		snap.Groups = append(snap.Groups, checkpoint.Group{Name: "queue", Tensors: []checkpoint.Tensor{
-			{Name: "image", Shape: tensor.Shape{q.Size(), dim}, Data: q.Image},
-			{Name: "text", Shape: tensor.Shape{q.Size(), dim}, Data: q.Text},
-			{Name: "ids", Shape: tensor.Shape{q.Size()}, Data: q.IDs},
-		}})
+		group := checkpoint.Group{Name: "queue"}
+		group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "image", Shape: tensor.Shape{q.Size(), dim}, Data: q.Image})
+		if q.Text != nil {
+			group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "text", Shape: tensor.Shape{q.Size(), dim}, Data: q.Text})
+		}
+		group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "ids", Shape: tensor.Shape{q.Size()}, Data: q.IDs})
+		snap.Groups = append(snap.Groups, group)
 		state.QueuePointer, state.QueueFilled = q.Pointer, q.Filled
 	}
 	snap.State = state
@@ -153,8 +155,10 @@ func restoreQueue(q *model.Queue, c *checkpoint.Checkpoint, state State) error {
 	if err := c.ReadFloat32("queue", "image", shape, q.Image); err != nil {
 		return err
 	}
-	if err := c.ReadFloat32("queue", "text", shape, q.Text); err != nil {
-		return err
+	if q.Text != nil {
+		if err := c.ReadFloat32("queue", "text", shape, q.Text); err != nil {
+			return err
+		}
 	}
 	ids := make([]int64, q.Size())
 	if err := c.ReadInt64("queue", "ids", shape[:1], ids); err != nil {
@@ -171,7 +175,7 @@ func restoreQueue(q *model.Queue, c *checkpoint.Checkpoint, state State) error {
 }
 
 // LoadModel reads the parameters of a checkpoint of the same architecture.
-func LoadModel(m *model.ALBEF, c *checkpoint.Checkpoint) error {
+func LoadModel(m Trainable, c *checkpoint.Checkpoint) error {
 	p := m.Params()
 	var want []checkpoint.Param
 	for _, q := range p.List() {

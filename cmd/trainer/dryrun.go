@@ -37,7 +37,7 @@ const dryRunSteps = 3
 func dryRun(ctx context.Context, c *cobra.Command, f *runFlags, cfg config.Config, s *train.Session, engine *kernel.Engine) error {
 	m := s.Model()
 	p := plan{
-		Parameters: m.Params().Count(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
+		Parameters: m.Params().Count(), Vocabulary: s.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
 		Nodes: m.Machine().Nodes(), BuffersMB: mega(m.Machine().Memory()),
 	}
 	twins := 0
@@ -52,7 +52,7 @@ func dryRun(ctx context.Context, c *cobra.Command, f *runFlags, cfg config.Confi
 	}
 	p.ParametersMB = mega(4 * int64(4*p.Parameters+twins))
 	if q := m.Queue(); q != nil {
-		p.QueueMB = mega(4 * int64(2*len(q.Image)+len(q.IDs)))
+		p.QueueMB = mega(4 * int64(len(q.Image)+len(q.Text)+len(q.IDs)))
 	}
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {

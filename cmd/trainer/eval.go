@@ -14,7 +14,6 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -87,7 +86,7 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 		return err
 	}
 	defer engine.Close()
-	m, err := model.NewALBEF(cfg, tok.Size(), engine)
+	m, err := train.NewSystem(cfg, tok.Size(), engine)
 	if err != nil {
 		return err
 	}
@@ -142,9 +141,13 @@ func openFinalSet(cfg config.Config, note io.Writer) (*data.Eval, error) {
 }
 
 // evaluate runs retrieval on a split.
-func evaluate(ctx context.Context, cfg config.Config, engine *kernel.Engine, m *model.ALBEF, tok *tokenizer.Tokenizer, set *data.Eval, progress func(string, int, int)) (tasks.Scores, error) {
+func evaluate(ctx context.Context, cfg config.Config, engine *kernel.Engine, m train.System, tok *tokenizer.Tokenizer, set *data.Eval, progress func(string, int, int)) (tasks.Scores, error) {
+	towers, ok := m.(tasks.Model)
+	if !ok {
+		return tasks.Scores{}, fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower", cfg.Model.System)
+	}
 	return tasks.Retrieval{
-		Model: m, Tokenizer: tok, Engine: engine, Set: set, BatchSize: cfg.Eval.BatchSize,
+		Model: towers, Tokenizer: tok, Engine: engine, Set: set, BatchSize: cfg.Eval.BatchSize,
 		RerankTop: cfg.Eval.RerankTop, Folds: cfg.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: progress,
 	}.Run(ctx)
 }
