@@ -32,6 +32,7 @@ type File struct {
 	Path     string // of the image
 	ID       int64
 	Captions []string
+	Label    int32 // class; read only where the data set has classes
 }
 
 // Files is a Dataset of image files. Blank captions are dropped on the way in.
@@ -40,6 +41,7 @@ type Files struct {
 	maxPixels     int
 	cache         *Cache
 	emptyCaptions int
+	classes       []string // names; nil: none
 }
 
 var _ Dataset = (*Files)(nil)
@@ -97,6 +99,9 @@ type Memory struct {
 	Images []*transform.Image
 	Texts  [][]string // captions of each image
 	IDs    []int64    // nil: the index
+
+	Classes []string // names of the classes; nil: none
+	ClassOf []int32  // class of each image; read only with Classes
 }
 
 var _ Dataset = (*Memory)(nil)

@@ -13,10 +13,12 @@ import (
 type Batch struct {
 	Size     int       // rows, B
 	Images   []float32 // (B, 3, S, S), normalised
+	Views    []float32 // (B, 3, S, S), the second view of each image; nil with one view
 	Tokens   []int32   // (B, L), padded with 0
 	Lengths  []int32   // (B), tokens of each text with [CLS]
 	ImageIDs []int64   // (B), ids as in the source
 	IDs      []int32   // (B), the same ids in 32 bits, never negative: dense numbers for a finite data set (DenseIDs), else the id or, from 2^31 on, its hash
+	Labels   []int32   // (B), classes; UnknownLabel where the data has none
 	Captions []string  // (B), cleaned texts
 	Counter  uint64    // position before the batch
 	End      uint64    // position after the batch
@@ -28,6 +30,7 @@ type LoaderConfig struct {
 	BatchSize   int     // rows of a batch, B
 	Tokens      int     // token positions, L
 	ImageSize   int     // side of an image, S
+	Views       int     // views of an image, 1 or 2; 0: 1
 	Workers     int     // goroutines that make samples; 0: the number of processors
 	Prefetch    int     // batches prepared ahead; 0: 2
 	MaxBadShare float64 // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
@@ -112,6 +115,8 @@ func NewLoader(stream Stream, tok Tokenizer, cfg LoaderConfig) (*Loader, error) 
 		return nil, fmt.Errorf("data: tokens must be > 0 (got %d)", cfg.Tokens)
 	case cfg.ImageSize <= 0:
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
+	case cfg.Views < 0 || cfg.Views > MaxViews:
+		return nil, fmt.Errorf("data: number of views must be 1 or 2 (got %d)", cfg.Views)
 	case cfg.MaxBadShare < 0 || cfg.MaxBadShare > 1 || cfg.MaxBadShare != cfg.MaxBadShare:
 		return nil, fmt.Errorf("data: share of bad samples must be in [0, 1] (got %g)", cfg.MaxBadShare)
 	case cfg.Workers < 0 || cfg.Prefetch < 0 || cfg.Overfit < 0:
@@ -119,6 +124,9 @@ func NewLoader(stream Stream, tok Tokenizer, cfg LoaderConfig) (*Loader, error) 
 	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Views == 0 {
+		cfg.Views = 1
 	}
 	if cfg.Prefetch == 0 {
 		cfg.Prefetch = 2
@@ -186,7 +194,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 
 // Recycle gives a batch back for reuse. The caller must not touch it again.
 func (l *Loader) Recycle(b *Batch) {
-	if b == nil || len(b.Images) != l.cfg.BatchSize*l.rowSize() || len(b.Tokens) != l.cfg.BatchSize*l.cfg.Tokens {
+	if b == nil || len(b.Images) != l.cfg.BatchSize*l.rowSize() || len(b.Views) != (l.cfg.Views-1)*len(b.Images) || len(b.Tokens) != l.cfg.BatchSize*l.cfg.Tokens {
 		return
 	}
 	select {
@@ -236,13 +244,18 @@ func (l *Loader) batch() *Batch {
 	default:
 	}
 	n := l.cfg.BatchSize
-	return &Batch{
+	b := &Batch{
 		Size:     n,
 		Images:   make([]float32, n*l.rowSize()),
 		Tokens:   make([]int32, n*l.cfg.Tokens),
 		Lengths:  make([]int32, n),
 		ImageIDs: make([]int64, n),
 		IDs:      make([]int32, n),
+		Labels:   make([]int32, n),
 		Captions: make([]string, n),
 	}
+	if l.cfg.Views > 1 {
+		b.Views = make([]float32, n*l.rowSize())
+	}
+	return b
 }

@@ -22,10 +22,11 @@ type prefetch struct {
 // slot is one sample under way.
 type slot struct {
 	counter uint64
-	image   []float32 // (3, S, S)
+	image   []float32 // (V, 3, S, S)
 	tokens  []int32
 	caption string
 	id      int64
+	label   int32
 	err     error
 	done    chan struct{} // of capacity 1: the sample is ready
 }
@@ -50,7 +51,7 @@ func (l *Loader) startPrefetch(position uint64) *prefetch {
 		out:     make(chan result, l.cfg.Prefetch),
 	}
 	for range n {
-		p.free <- &slot{image: make([]float32, l.rowSize()), done: make(chan struct{}, 1)}
+		p.free <- &slot{image: make([]float32, l.cfg.Views*l.rowSize()), done: make(chan struct{}, 1)}
 	}
 	bad, read, examples := l.Bad()
 	p.wg.Add(2 + l.cfg.Workers)
@@ -113,6 +114,7 @@ func (p *prefetch) sample(s *slot) {
 	}()
 	s.caption, s.id, s.err = p.l.stream.Sample(s.counter, s.image)
 	if s.err == nil {
+		s.label = sampleLabel(p.l.stream, s.counter)
 		s.tokens = p.l.tok.Encode(s.caption, p.l.cfg.Tokens)
 	}
 }
@@ -171,11 +173,15 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 		} else {
 			n := l.rowSize()
 			copy(b.Images[row*n:(row+1)*n], s.image)
+			if b.Views != nil {
+				copy(b.Views[row*n:(row+1)*n], s.image[n:])
+			}
 			t := b.Tokens[row*l.cfg.Tokens : (row+1)*l.cfg.Tokens]
 			k := copy(t, s.tokens)
 			clear(t[k:])
 			b.Lengths[row] = int32(k)
 			b.ImageIDs[row], b.IDs[row], b.Captions[row] = s.id, denseID(l.stream, s.id), s.caption
+			b.Labels[row] = s.label
 			row++
 		}
 		end := s.counter + 1

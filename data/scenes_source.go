@@ -34,7 +34,7 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 	}
 	t := cfg.Transform
 	s := &SceneStream{world: w, cfg: cfg, epoch: epochSamples}
-	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0
+	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour()
 	s.pool.New = func() any { return transform.NewImage(size, size) }
 	return s, nil
 }
@@ -53,16 +53,20 @@ func (s *SceneStream) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string
 	scene := s.world.Train(c)
 	img := s.pool.Get().(*transform.Image)
 	defer s.pool.Put(img)
-	if len(dst) != len(img.Pix) {
-		return "", 0, fmt.Errorf("data: a scene of %d pixels a side has %d values (got room for %d)", img.W, len(img.Pix), len(dst))
+	views, err := numViews(len(dst), len(img.Pix))
+	if err != nil {
+		return "", 0, err
 	}
 	scene.RenderRGB(img.Pix, img.W)
 	w.lap(StageDraw)
 	w.saw(img)
 	if s.plain {
-		transform.Normalize(img, dst)
+		transform.Normalize(img, dst[:len(img.Pix)])
+		for v := 1; v < views; v++ { // nothing tells the views apart
+			copy(dst[v*len(img.Pix):], dst[:len(img.Pix)])
+		}
 		w.lap(StageNormalize)
-	} else if err := s.cfg.Transform.ApplyTimed(img, rng.New(s.cfg.Seed, rng.Augment, c), dst, w.transform()); err != nil {
+	} else if err := s.cfg.applyViews(img, c, dst, w); err != nil {
 		return "", 0, err
 	}
 	w.start()
@@ -74,10 +78,11 @@ func (s *SceneStream) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string
 // SceneSet is a fixed split of a procedural world as a Dataset: one image and
 // its canonical caption per scene.
 type SceneSet struct {
-	name string
-	size int
-	n    int
-	at   func(i int) scenes.Scene
+	name  string
+	size  int
+	n     int
+	at    func(i int) scenes.Scene
+	world *scenes.World
 }
 
 var _ Dataset = (*SceneSet)(nil)
@@ -90,9 +95,9 @@ func NewSceneSet(w *scenes.World, split string, size int) (*SceneSet, error) {
 	}
 	switch split {
 	case "val":
-		return &SceneSet{split, size, w.NumVal(), w.Val}, nil
+		return &SceneSet{split, size, w.NumVal(), w.Val, w}, nil
 	case "test":
-		return &SceneSet{split, size, w.NumTest(), w.Test}, nil
+		return &SceneSet{split, size, w.NumTest(), w.Test, w}, nil
 	}
 	return nil, fmt.Errorf("data: scenes have no fixed split %q: use val or test", split)
 }

@@ -17,7 +17,7 @@ const (
 	StageColour                 // stretching the colour planes, conversion to RGB
 	StageDraw                   // drawing a procedural scene
 	StageResize                 // crop, resize and flip
-	StageAugment                // RandAugment
+	StageAugment                // colour jitter, grey, blur and RandAugment
 	StageNormalize              // bytes to normalised floats
 	StageText                   // choosing, cleaning and encoding the caption
 	NumStages
@@ -121,11 +121,11 @@ func sampleTimed(s Stream, c uint64, dst []float32, w *Stopwatch) (string, int64
 }
 
 // MeasureStages makes the samples first, first+1, ... one after the other for at
-// least the given time and one sample, and returns where the time went, and how
-// many samples were bad. Time in streams that do not tell their stages counts as
-// reading.
-func MeasureStages(stream Stream, tok Tokenizer, imageSize, tokens int, first uint64, atLeast time.Duration) (w Stopwatch, bad int) {
-	dst := make([]float32, 3*imageSize*imageSize)
+// least the given time and one sample, each with its views, and returns where the
+// time went, and how many samples were bad. Time in streams that do not tell their
+// stages counts as reading.
+func MeasureStages(stream Stream, tok Tokenizer, imageSize, views, tokens int, first uint64, atLeast time.Duration) (w Stopwatch, bad int) {
+	dst := make([]float32, max(views, 1)*3*imageSize*imageSize)
 	begin := time.Now()
 	for c := first; c == first || time.Since(begin) < atLeast; c++ {
 		caption, _, err := sampleTimed(stream, c, dst, &w)

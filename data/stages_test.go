@@ -50,7 +50,7 @@ func TestMeasureStages(t *testing.T) {
 		{"untimed", struct{ Stream }{files}, []Stage{StageRead}},
 	} {
 		begin := time.Now()
-		w, bad := MeasureStages(c.stream, wordCount{}, 64, 8, 0, 30*time.Millisecond)
+		w, bad := MeasureStages(c.stream, wordCount{}, 64, 1, 8, 0, 30*time.Millisecond)
 		took := time.Since(begin)
 		if w.Samples == 0 || w.Total() > took || w.Total() < took/4 {
 			t.Errorf("%s: %d samples, %v of %v in stages", c.name, w.Samples, w.Total(), took)
@@ -72,7 +72,7 @@ func TestMeasureStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	ds.UseCache(cache)
-	if w, _ := MeasureStages(files, wordCount{}, 64, 8, 0, 5*time.Millisecond); w.Time(StageCache) <= 0 {
+	if w, _ := MeasureStages(files, wordCount{}, 64, 1, 8, 0, 5*time.Millisecond); w.Time(StageCache) <= 0 {
 		t.Error("no time in the cache")
 	}
 }

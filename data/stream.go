@@ -13,8 +13,10 @@ import (
 // of c. Methods may be called from several goroutines.
 type Stream interface {
 	// Sample writes the image of sample c to dst, planar (3, S, S), and returns
-	// its caption and image id. An error means a bad sample: the loader leaves
-	// it out and counts it.
+	// its caption and image id. A dst with room for two images asks for two views
+	// (2, 3, S, S): the same image, augmented twice independently; the first is the
+	// same as without the second. An error means a bad sample: the loader leaves it
+	// out and counts it.
 	Sample(c uint64, dst []float32) (caption string, imageID int64, err error)
 	// EpochSamples is the number of samples that count as one epoch.
 	EpochSamples() int
@@ -96,7 +98,7 @@ func (t *Train) DenseID(imageID int64) int32 { return t.dense[imageID] }
 
 // Sample c: the item at position c mod n of epoch c / n, with its caption drawn
 // and its image augmented by the generators (seed, caption, c) and (seed,
-// augment, c).
+// augment, c), the second view by (seed, augment/2, c).
 func (t *Train) Sample(c uint64, dst []float32) (string, int64, error) {
 	return t.SampleTimed(c, dst, nil)
 }
@@ -104,11 +106,7 @@ func (t *Train) Sample(c uint64, dst []float32) (string, int64, error) {
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
 func (t *Train) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
 	w.start()
-	k := t.perm(c / uint64(t.n))[c%uint64(t.n)]
-	i, j := int(k), -1
-	if t.cfg.Pairs {
-		i, j = int(t.pairs[k].image), int(t.pairs[k].caption)
-	}
+	i, j := t.item(c)
 	captions := t.ds.Captions(i)
 	if len(captions) == 0 {
 		return "", 0, fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
@@ -129,11 +127,20 @@ func (t *Train) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int6
 		return "", 0, err
 	}
 	w.saw(img)
-	if err := t.cfg.Transform.ApplyTimed(img, rng.New(t.cfg.Seed, rng.Augment, c), dst, w.transform()); err != nil {
+	if err := t.cfg.applyViews(img, c, dst, w); err != nil {
 		return "", 0, fmt.Errorf("%s: %w", t.ds.Name(i), err)
 	}
 	w.start()
 	return caption, t.ds.ImageID(i), nil
+}
+
+// item is the image of sample c and which of its captions it has, -1 for any.
+func (t *Train) item(c uint64) (image, caption int) {
+	k := t.perm(c / uint64(t.n))[c%uint64(t.n)]
+	if t.cfg.Pairs {
+		return int(t.pairs[k].image), int(t.pairs[k].caption)
+	}
+	return int(k), -1
 }
 
 // perm is the order of one epoch.

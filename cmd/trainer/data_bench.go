@@ -183,7 +183,7 @@ func makeAll(ctx context.Context, cfg config.Config, stream data.Stream, n int) 
 	if cfg.Data.Cache == "none" {
 		return nil
 	}
-	dst := make([]float32, 3*cfg.Model.Image.Size*cfg.Model.Image.Size)
+	dst := make([]float32, 3*cfg.Model.Image.Size*cfg.Model.Image.Size) // one view: the images are what counts
 	for c := range n {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -212,8 +212,8 @@ func (o dataBenchOptions) workerCounts(cfg config.Config) []int {
 
 // measureStages fills in what one worker does.
 func (r *dataBenchReport) measureStages(stream data.Stream, tok *tokenizer.Tokenizer, cfg config.Config, atLeast time.Duration, images int) error {
-	data.MeasureStages(stream, tok, cfg.Model.Image.Size, cfg.Data.Tokens, 0, 0) // page faults of the first sample
-	w, bad := data.MeasureStages(stream, tok, cfg.Model.Image.Size, cfg.Data.Tokens, 0, atLeast)
+	data.MeasureStages(stream, tok, cfg.Model.Image.Size, cfg.Data.Views, cfg.Data.Tokens, 0, 0) // page faults of the first sample
+	w, bad := data.MeasureStages(stream, tok, cfg.Model.Image.Size, cfg.Data.Views, cfg.Data.Tokens, 0, atLeast)
 	if w.Samples == 0 {
 		return fmt.Errorf("none of the first %d samples can be made: trainer data check lists what is wrong", bad)
 	}
@@ -234,7 +234,7 @@ func (r *dataBenchReport) measureStages(stream data.Stream, tok *tokenizer.Token
 // runs, and where it stopped.
 func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, tok *tokenizer.Tokenizer, workers int, from uint64, atLeast time.Duration) (float64, uint64, error) {
 	l, err := data.NewLoader(stream, tok, data.LoaderConfig{
-		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size,
+		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size, Views: cfg.Data.Views,
 		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.Data.DropLast,
 	})
 	if err != nil {

@@ -39,7 +39,9 @@ func (s *switchable) Sample(c uint64, dst []float32) (string, int64, error) {
 	if !s.free.Load() {
 		return s.Stream.Sample(c, dst)
 	}
-	copy(dst, s.image)
+	for len(dst) > 0 { // every view
+		dst = dst[copy(dst, s.image):]
+	}
 	return s.caption, int64(c % uint64(s.EpochSamples())), nil
 }
 

@@ -41,6 +41,9 @@ func openFiles(cfg config.Config, split string) (*data.Files, error) {
 	case "karpathy":
 		ds, err := data.LoadKarpathy(below(d.Root, d.File), below(d.Root, d.ImageRoot), split, opt)
 		return ds, rootHint(err, d.Root)
+	case "folder":
+		ds, err := data.LoadFolder(d.Root, split, opt)
+		return ds, rootHint(err, d.Root)
 	default:
 		return nil, fmt.Errorf("data.kind %q reads no files", d.Kind)
 	}
@@ -89,6 +92,9 @@ func openStreamCached(cfg config.Config, pairs bool) (data.Stream, *data.Cache, 
 			Flip:     d.Flip,
 			Ops:      d.RandAugmentOps,
 			Level:    d.RandAugmentLvl,
+			Jitter:   d.ColorJitter,
+			Gray:     d.Grayscale,
+			Blur:     d.Blur,
 		},
 	}
 	if d.Kind == "scenes" {

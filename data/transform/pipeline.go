@@ -16,12 +16,15 @@ var (
 	Std  = [3]float32{0.26862954, 0.26130258, 0.27577711}
 )
 
-// Train is the training pipeline: random resized crop to Size x Size, random
-// flip, RandAugment, normalise (reference 1.9.6).
+// Train is the training pipeline: random resized crop to Size x Size, colour
+// jitter, grey, blur, random flip, RandAugment, normalise (reference 1.9.6, 1.13.1).
 type Train struct {
 	Size     int     // side of the output
 	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no crop, the whole image is resized
 	Flip     bool    // mirror every second image
+	Jitter   float64 // probability of ColorJitter(0.4, 0.4, 0.4, 0.1); 0: never
+	Gray     float64 // probability of dropping the colours; 0: never
+	Blur     float64 // probability of a Gaussian blur; 0: never
 	Ops      int     // operations of RandAugment; 0: none
 	Level    int     // strength of RandAugment, 0 to 10
 }
@@ -36,6 +39,7 @@ type Eval struct {
 type scratch struct {
 	resizer
 	a, b Image
+	blur blurrer
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -48,7 +52,7 @@ func (t Train) Apply(img *Image, r *rand.Rand, dst []float32) error {
 
 // Times is where the time of a pipeline goes.
 type Times struct {
-	Resize, Augment, Normalize time.Duration
+	Resize, Augment, Normalize time.Duration // Augment: colour and RandAugment
 }
 
 // ApplyTimed is Apply and adds to times, if not nil, what each part took.
@@ -75,6 +79,7 @@ func (t Train) ApplyTimed(img *Image, r *rand.Rand, dst []float32, times *Times)
 	if times != nil {
 		lap(&times.Resize)
 	}
+	t.colour(r, &s.a, &s.blur)
 	out, _ := randAugment(r, &s.a, &s.b, t.Ops, t.Level)
 	if times != nil {
 		lap(&times.Augment)
