@@ -24,6 +24,13 @@ type CrossEntropyArgs struct {
 	// id, such as the -100 of an unfilled queue entry, is never a positive. A row
 	// without a positive is left out.
 	RowIDs, ColIDs *gorgonia.Node
+	// Extra (R) int32 is a further positive column of each row, negative for none; all
+	// positives of a row have equal weights. A row that Labels leave out stays so. nil
+	// means none.
+	Extra *gorgonia.Node
+	// Uniform is the scalar share u of the uniform distribution over the columns in the
+	// target, in [0, 1]; nil means 0.
+	Uniform *gorgonia.Node
 	// Teacher (R, V) adds the soft target softmax(teacher); nil means none.
 	Teacher *gorgonia.Node
 	// Alpha is the scalar weight of the soft target, in [0, 1]. It must be set
@@ -38,6 +45,7 @@ type CrossEntropyArgs struct {
 //
 //	mean_i -sum_j y_ij log softmax(s)_ij,  y = (1-alpha)*hard + alpha*softmax(teacher)
 //
+// with y replaced by (1-u)*y + u/V, V the columns that exist, where Uniform is set,
 // over the rows that are not left out (reference 1.5.2 and 1.7.4); 0 if all are.
 // The gradient goes to Logits only. Probabilities are never kept: the backward
 // pass makes them again from the logits and may write over them.
@@ -49,6 +57,7 @@ func CrossEntropy(a CrossEntropyArgs) *gorgonia.Node {
 // operands, -1 for those that it does not have.
 type crossEntropy struct {
 	teacher, alpha, labels, rowIDs, colIDs, cols int
+	extra, uniform                               int
 	operands                                     int
 }
 
@@ -65,6 +74,7 @@ func crossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
 	x := &crossEntropy{
 		teacher: add(a.Teacher), alpha: add(a.Alpha), labels: add(a.Labels),
 		rowIDs: add(a.RowIDs), colIDs: add(a.ColIDs), cols: add(a.Cols),
+		extra: add(a.Extra), uniform: add(a.Uniform),
 	}
 	x.operands = len(in)
 	if err := x.check(); err != nil {
@@ -87,7 +97,8 @@ func (x *crossEntropy) check() error {
 }
 
 func (x *crossEntropy) args() string {
-	return fmt.Sprintf("teacher=%d alpha=%d labels=%d rows=%d cols=%d count=%d", x.teacher, x.alpha, x.labels, x.rowIDs, x.colIDs, x.cols)
+	return fmt.Sprintf("teacher=%d alpha=%d labels=%d rows=%d cols=%d count=%d extra=%d uniform=%d",
+		x.teacher, x.alpha, x.labels, x.rowIDs, x.colIDs, x.cols, x.extra, x.uniform)
 }
 
 func (x *crossEntropy) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -102,6 +113,8 @@ func (x *crossEntropy) shape(in []tensor.Shape) (tensor.Shape, error) {
 		wantShape(in, x.rowIDs, "row ids", rows),
 		wantShape(in, x.colIDs, "column ids", cols),
 		wantShape(in, x.cols, "cols"),
+		wantShape(in, x.extra, "extra", rows),
+		wantShape(in, x.uniform, "uniform"),
 	)
 }
 
@@ -153,4 +166,28 @@ func (x *crossEntropy) weight(c *exec.Call) float32 {
 		return 0
 	}
 	return c.In[x.alpha].F32[0]
+}
+
+// share returns the share of the uniform distribution in a run.
+func (x *crossEntropy) share(c *exec.Call) float32 {
+	if x.uniform < 0 {
+		return 0
+	}
+	return c.In[x.uniform].F32[0]
+}
+
+// further returns the further positive of row r, -1 where it has none that is not one of
+// its positives already.
+func (x *crossEntropy) further(c *exec.Call, r int) int32 {
+	if x.extra < 0 {
+		return -1
+	}
+	e := c.In[x.extra].I32[r]
+	switch {
+	case e < 0,
+		x.labels >= 0 && e == c.In[x.labels].I32[r],
+		x.labels < 0 && c.In[x.rowIDs].I32[r] >= 0 && c.In[x.colIDs].I32[e] == c.In[x.rowIDs].I32[r]:
+		return -1
+	}
+	return e
 }

@@ -17,23 +17,23 @@ func (x *crossEntropy) backward() *op {
 	o.shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
-		cols, alpha := 0, float32(0)
+		cols, alpha, uniform := 0, float32(0), float32(0)
 		body := func(_, lo, hi int) {
 			blocks := ceBlocks(total)
 			for i := lo; i < hi; i++ {
-				x.partGradient(c, i/blocks, i%blocks, total, cols, alpha)
+				x.partGradient(c, i/blocks, i%blocks, total, cols, alpha, uniform)
 			}
 		}
 		hard := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
-				x.hardGradient(c, r, total, alpha)
+				x.hardGradient(c, r, total, alpha, uniform)
 			}
 		}
 		return func() (err error) {
 			if cols, err = x.numCols(c, total); err != nil {
 				return err
 			}
-			alpha = x.weight(c)
+			alpha, uniform = x.weight(c), x.share(c)
 			c.Engine.For(rows*ceBlocks(total), 2, body)
 			c.Engine.For(rows, 256, hard)
 			return nil
@@ -52,7 +52,7 @@ func (x *crossEntropy) gradient(c *exec.Call, r int) float32 {
 
 // partGradient writes block b of the columns of row r of the gradient, the hard targets
 // excepted.
-func (x *crossEntropy) partGradient(c *exec.Call, r, b, total, cols int, alpha float32) {
+func (x *crossEntropy) partGradient(c *exec.Call, r, b, total, cols int, alpha, uniform float32) {
 	from, to := b*ceBlock, min((b+1)*ceBlock, total)
 	out := c.Out.F32[r*total+from : r*total+to]
 	g := x.gradient(c, r)
@@ -67,21 +67,36 @@ func (x *crossEntropy) partGradient(c *exec.Call, r, b, total, cols int, alpha f
 	aux := c.InAux[x.operands]
 	if alpha == 0 {
 		kernel.SoftmaxDiff(out, s, aux[ceLogits].F32[r], g)
+		subtract(out, g*uniform/float32(cols))
 		return
 	}
 	t := c.In[x.teacher].F32[r*total+from:][:n]
-	kernel.SoftmaxDiff2(out, s, t, aux[ceLogits].F32[r], g, aux[ceTeacher].F32[r], g*alpha)
+	kernel.SoftmaxDiff2(out, s, t, aux[ceLogits].F32[r], g, aux[ceTeacher].F32[r], g*alpha*(1-uniform))
+	subtract(out, g*uniform/float32(cols))
+}
+
+// subtract takes a from every element of x.
+func subtract(x []float32, a float32) {
+	if a == 0 {
+		return
+	}
+	for i := range x {
+		x[i] -= a
+	}
 }
 
 // hardGradient subtracts the hard targets of row r.
-func (x *crossEntropy) hardGradient(c *exec.Call, r, total int, alpha float32) {
+func (x *crossEntropy) hardGradient(c *exec.Call, r, total int, alpha, uniform float32) {
 	g := x.gradient(c, r)
 	if g == 0 {
 		return
 	}
 	aux := c.InAux[x.operands]
 	out := c.Out.F32[r*total : (r+1)*total]
-	hard := g * (1 - alpha) * aux[ceWeight].F32[r]
+	hard := g * (1 - alpha) * (1 - uniform) * aux[ceWeight].F32[r]
+	if e := x.further(c, r); e >= 0 {
+		out[e] -= hard
+	}
 	if x.labels >= 0 {
 		out[c.In[x.labels].I32[r]] -= hard
 		return

@@ -17,7 +17,7 @@ func (x *crossEntropy) forward() *op {
 	o.scratch = func(in []tensor.Shape, _ int) int { return in[0][0] * ceBlocks(in[0][1]) * cePartials }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
-		cols, blocks, alpha := 0, 0, float32(0)
+		cols, blocks, alpha, uniform := 0, 0, float32(0), float32(0)
 		kept := make([]int32, 0, rows)
 		hard := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
@@ -26,12 +26,12 @@ func (x *crossEntropy) forward() *op {
 		}
 		part := func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				x.partial(c, int(kept[i/blocks]), i%blocks, total, cols, blocks, alpha)
+				x.partial(c, int(kept[i/blocks]), i%blocks, total, cols, blocks, alpha, uniform)
 			}
 		}
 		loss := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
-				x.rowLoss(c, r, blocks, alpha)
+				x.rowLoss(c, r, blocks, cols, alpha, uniform)
 			}
 		}
 		ids := x.newMatch(c)
@@ -39,7 +39,7 @@ func (x *crossEntropy) forward() *op {
 			if cols, err = x.numCols(c, total); err != nil {
 				return err
 			}
-			blocks, alpha = ceBlocks(cols), x.weight(c)
+			blocks, alpha, uniform = ceBlocks(cols), x.weight(c), x.share(c)
 			if err := x.targets(c, cols, ids); err != nil {
 				return err
 			}
@@ -65,6 +65,13 @@ func (x *crossEntropy) forward() *op {
 
 // targets checks the labels, or links the columns of each id.
 func (x *crossEntropy) targets(c *exec.Call, cols int, ids *match) error {
+	if x.extra >= 0 {
+		for r, e := range c.In[x.extra].I32 {
+			if int(e) >= cols {
+				return fmt.Errorf("ops: cross entropy: extra positive %d of row %d: want less than %d columns", e, r, cols)
+			}
+		}
+	}
 	if x.labels < 0 {
 		ids.run(c.Engine, c.In[x.rowIDs].I32, c.In[x.colIDs].I32[:cols])
 		return nil
@@ -100,12 +107,13 @@ const (
 	ceShiftTeacher        // n, about the largest logit of the teacher
 	ceSumTeacher          // sum_j exp(t_j - n)
 	ceDot                 // sum_j exp(t_j - n) s_j
+	ceTotal               // sum_j s_j, with a uniform share
 	cePartials
 )
 
 // partial looks at block b of the columns of row r. The teacher's probabilities are
 // never stored.
-func (x *crossEntropy) partial(c *exec.Call, r, b, total, cols, blocks int, alpha float32) {
+func (x *crossEntropy) partial(c *exec.Call, r, b, total, cols, blocks int, alpha, uniform float32) {
 	p := c.Scratch[(r*blocks+b)*cePartials:][:cePartials]
 	lo, hi := r*total+b*ceBlock, r*total+min((b+1)*ceBlock, cols)
 	s := c.In[0].F32[lo:hi]
@@ -116,6 +124,9 @@ func (x *crossEntropy) partial(c *exec.Call, r, b, total, cols, blocks int, alph
 		if p[ceShift] != minusInf {
 			p[ceSum] = kernel.SumExp(s, p[ceShift])
 		}
+	}
+	if uniform != 0 {
+		p[ceTotal] = kernel.Sum(s)
 	}
 	if alpha == 0 {
 		return
@@ -144,8 +155,9 @@ var minusInf = float32(math.Inf(-1))
 //
 //	lse(s) - (1-alpha)*mean_{j positive} s_j - alpha*sum_j softmax(t)_j s_j
 //
-// The output holds the mean of the positives before.
-func (x *crossEntropy) rowLoss(c *exec.Call, r, blocks int, alpha float32) {
+// and, with a uniform share u, (1-u) times that and u times lse(s) - mean_j s_j. The
+// output holds the mean of the positives before.
+func (x *crossEntropy) rowLoss(c *exec.Call, r, blocks, cols int, alpha, uniform float32) {
 	c.Aux[ceLogits].F32[r], c.Aux[ceTeacher].F32[r] = 0, 0
 	if c.Aux[ceWeight].F32[r] == 0 {
 		c.Out.F32[r] = 0
@@ -157,11 +169,19 @@ func (x *crossEntropy) rowLoss(c *exec.Call, r, blocks int, alpha float32) {
 	hard := c.Out.F32[r]
 	if alpha == 0 {
 		c.Out.F32[r] = lse - hard
+	} else {
+		lseT, soft := merge(parts, ceShiftTeacher, ceSumTeacher, ceDot)
+		c.Aux[ceTeacher].F32[r] = lseT
+		c.Out.F32[r] = (1-alpha)*(lse-hard) + alpha*(lse-soft)
+	}
+	if uniform == 0 {
 		return
 	}
-	lseT, soft := merge(parts, ceShiftTeacher, ceSumTeacher, ceDot)
-	c.Aux[ceTeacher].F32[r] = lseT
-	c.Out.F32[r] = (1-alpha)*(lse-hard) + alpha*(lse-soft)
+	var sum float64
+	for p := parts; len(p) > 0; p = p[cePartials:] {
+		sum += float64(p[ceTotal])
+	}
+	c.Out.F32[r] = (1-uniform)*c.Out.F32[r] + uniform*(lse-float32(sum/float64(cols)))
 }
 
 // merge returns log sum exp of a row from the shifts and sums of its blocks, and the
@@ -193,6 +213,9 @@ func (x *crossEntropy) hardTarget(c *exec.Call, r int, s []float32) (weight, mea
 		if l < 0 {
 			return 0, 0
 		}
+		if e := x.further(c, r); e >= 0 {
+			return .5, (s[l] + s[e]) / 2
+		}
 		return 1, s[l]
 	}
 	n, next := 0, c.Aux[ceNext].I32
@@ -200,6 +223,10 @@ func (x *crossEntropy) hardTarget(c *exec.Call, r int, s []float32) (weight, mea
 	for j := c.Aux[ceFirst].I32[r]; j >= 0; j = next[j] {
 		n++
 		sum += float64(s[j])
+	}
+	if e := x.further(c, r); e >= 0 {
+		n++
+		sum += float64(s[e])
 	}
 	if n == 0 {
 		return 0, 0

@@ -22,6 +22,8 @@ type lossCase struct {
 	labels        []int32
 	rowIDs, colID []int32
 	count         int // 0: no Cols operand
+	extra         []int32
+	uniform       float32 // 0: no Uniform operand
 }
 
 func (l *lossCase) inputs() []input {
@@ -36,6 +38,12 @@ func (l *lossCase) inputs() []input {
 	}
 	if l.count > 0 {
 		in = append(in, i32s("cols", []int32{int32(l.count)}))
+	}
+	if l.extra != nil {
+		in = append(in, i32s("extra", l.extra, l.rows))
+	}
+	if l.uniform > 0 {
+		in = append(in, input{"uniform", nil, []float32{l.uniform}})
 	}
 	return in
 }
@@ -57,6 +65,12 @@ func (l *lossCase) build(ns gorgonia.Nodes) *gorgonia.Node {
 	}
 	if l.count > 0 {
 		a.Cols = take()
+	}
+	if l.extra != nil {
+		a.Extra = take()
+	}
+	if l.uniform > 0 {
+		a.Uniform = take()
 	}
 	return CrossEntropy(a)
 }
@@ -91,12 +105,12 @@ func (l *lossCase) naive() (loss float64, grad []float32) {
 		y := make([]float64, n)
 		positives := 0.0
 		for j := range y {
-			if l.labels != nil && int(l.labels[i]) == j || l.labels == nil && l.rowIDs[i] == l.colID[j] {
+			if l.labels != nil && int(l.labels[i]) == j || l.labels == nil && l.rowIDs[i] == l.colID[j] || l.extra != nil && int(l.extra[i]) == j {
 				y[j] = 1
 				positives++
 			}
 		}
-		if positives == 0 {
+		if positives == 0 || l.labels != nil && l.labels[i] < 0 {
 			continue
 		}
 		kept++
@@ -107,6 +121,9 @@ func (l *lossCase) naive() (loss float64, grad []float32) {
 			for j, p := range softmax64(l.teacher[i*l.cols : i*l.cols+n]) {
 				y[j] = (1-float64(l.alpha))*y[j] + float64(l.alpha)*p
 			}
+		}
+		for j := range y {
+			y[j] = (1-float64(l.uniform))*y[j] + float64(l.uniform)/float64(n)
 		}
 		for j, p := range softmax64(s) {
 			loss -= y[j] * math.Log(p)
@@ -146,9 +163,9 @@ func TestCrossEntropyVectors(t *testing.T) {
 // and with finite differences.
 func TestCrossEntropyFuzz(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	for i := range 64 {
+	for i := range 256 {
 		l := &lossCase{rows: 1 + r.IntN(6), cols: 1 + r.IntN(9)}
-		if i == 63 {
+		if i == 63 || i == 255 {
 			l.cols = 6151
 		}
 		l.logits = f32s(r, "", l.rows, l.cols).data.([]float32)
@@ -175,6 +192,14 @@ func TestCrossEntropyFuzz(t *testing.T) {
 			for range l.cols {
 				l.colID = append(l.colID, []int32{-100, 0, 1, 2, 3, 9}[r.IntN(6)])
 			}
+		}
+		if i&64 != 0 {
+			for range l.rows {
+				l.extra = append(l.extra, int32(r.IntN(n+1)-1))
+			}
+		}
+		if i&128 != 0 {
+			l.uniform = float32(1+r.IntN(4)) / 4
 		}
 		loss, grad := l.naive()
 		near(t, "loss", eval(t, l.build, l.inputs()...).F32, []float32{float32(loss)}, 1e-5)
@@ -365,6 +390,8 @@ func TestCrossEntropyErrors(t *testing.T) {
 		{"labels must have shape (2)", CrossEntropyArgs{Logits: ns[0], Labels: ns[4]}},
 		{"column ids must have shape (3)", CrossEntropyArgs{Logits: ns[0], RowIDs: ns[3], ColIDs: ns[3]}},
 		{"want logits", CrossEntropyArgs{Logits: ns[2], Labels: ns[3]}},
+		{"extra must have shape (2)", CrossEntropyArgs{Logits: ns[0], Labels: ns[3], Extra: ns[4]}},
+		{"uniform must have shape ()", CrossEntropyArgs{Logits: ns[0], Labels: ns[3], Uniform: ns[3]}},
 	} {
 		wantBuildError(t, c.want, c.want, func() { CrossEntropy(c.args) })
 	}
@@ -372,6 +399,9 @@ func TestCrossEntropyErrors(t *testing.T) {
 	for want, args := range map[string]func(ns gorgonia.Nodes) CrossEntropyArgs{
 		"label 2 of row 1": func(ns gorgonia.Nodes) CrossEntropyArgs {
 			return CrossEntropyArgs{Logits: ns[0], Labels: ns[5], Cols: ns[6]}
+		},
+		"extra positive 2 of row 1": func(ns gorgonia.Nodes) CrossEntropyArgs {
+			return CrossEntropyArgs{Logits: ns[0], Labels: ns[3], Extra: ns[5], Cols: ns[6]}
 		},
 	} {
 		g, ns := nodes(in)
