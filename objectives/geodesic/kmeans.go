@@ -1,0 +1,245 @@
+package geodesic
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// unitTolerance is how far the squared length of a point may be from 1.
+const unitTolerance = 2e-2
+
+// kmeans clusters unit vectors by direction: each point belongs to the centre of largest
+// dot product, and a centre is the normalised mean of its points (spherical k-means). It
+// maximises the sum of the dot products, so neither step ever lowers that sum.
+//
+// The N x K products are never stored at once: each thread keeps those of one chunk of
+// points. Chunks and the order of sums do not depend on the number of threads.
+type kmeans struct {
+	channels int
+	e        *kernel.Engine
+	x        []float32 // the rows
+	rows     []int32   // which rows of x are clustered; nil: the first n
+	n        int
+	centres  []float32 // (used, C)
+	used     int
+	owner    []int32   // (n)
+	best     []float32 // (n) dot product with the own centre
+
+	chunk   int
+	scratch []chunkScratch
+	counts  []int32   // (K)
+	partial []float32 // (K, C) sums of a stretch of points
+	sums    []float64 // (K, C)
+	bad     []int32   // first row that is no unit vector, of each worker
+	seed    seeder
+	moved   int // the point that repair made a centre of
+
+	assignBody, sumBody, checkBody, stealBody func(worker, lo, hi int)
+}
+
+// chunkScratch is the memory of one thread.
+type chunkScratch struct {
+	products []float32 // (chunk, K)
+	gathered []float32 // (chunk, C), where rows are not adjacent
+}
+
+func (k *kmeans) init(channels, clusters int) {
+	k.channels = channels
+	k.counts = make([]int32, clusters)
+	k.partial = make([]float32, clusters*channels)
+	k.sums = make([]float64, clusters*channels)
+	k.assignBody, k.sumBody, k.checkBody, k.stealBody = k.assignPart, k.sumPart, k.checkPart, k.stealPart
+	k.seed.body = k.seedPart
+}
+
+// prepare makes room for the threads of e.
+func (k *kmeans) prepare(e *kernel.Engine) {
+	k.e = e
+	if n := e.Threads(); n > len(k.scratch) {
+		k.scratch = append(k.scratch, make([]chunkScratch, n-len(k.scratch))...)
+		k.bad = make([]int32, n)
+	}
+}
+
+// row returns point j.
+func (k *kmeans) row(j int) []float32 {
+	if k.rows != nil {
+		j = int(k.rows[j])
+	}
+	return k.x[j*k.channels : (j+1)*k.channels]
+}
+
+// centre returns centre i.
+func (k *kmeans) centre(i int) []float32 { return k.centres[i*k.channels : (i+1)*k.channels] }
+
+// check returns an error that names the first of n rows of x that is no unit vector.
+func (k *kmeans) check(e *kernel.Engine, x []float32, n int) error {
+	k.prepare(e)
+	k.x, k.rows, k.n = x, nil, n
+	for i := range k.bad {
+		k.bad[i] = int32(n)
+	}
+	e.For(n, 64, k.checkBody)
+	first := n
+	for _, b := range k.bad {
+		first = min(first, int(b))
+	}
+	if first == n {
+		return nil
+	}
+	switch s := kernel.SumSq(k.row(first)); {
+	case s == 0:
+		return fmt.Errorf("row %d is zero: fill every row with a unit vector before the graph is built", first)
+	case math.IsNaN(s) || math.IsInf(s, 0):
+		return fmt.Errorf("row %d is not finite: find where the NaN or infinity came from", first)
+	default:
+		return fmt.Errorf("row %d has length %.4g: divide rows by their length", first, math.Sqrt(s))
+	}
+}
+
+func (k *kmeans) checkPart(worker, lo, hi int) {
+	for j := lo; j < hi; j++ {
+		if s := kernel.SumSq(k.row(j)); !(math.Abs(s-1) <= unitTolerance) {
+			k.bad[worker] = int32(j)
+			return
+		}
+	}
+}
+
+// run clusters the n rows of x that rows names (nil: the first n) into at most clusters
+// centres: have of them are in centres to begin with, further ones are seeded. It returns
+// how many there are after the last update; owner and best are of the centres before it.
+// objective receives the mean of 1 - dot product after each assignment.
+func (k *kmeans) run(e *kernel.Engine, x []float32, rows []int32, n int, centres []float32, have, clusters int, o Options, r *rand.Rand, owner []int32, best []float32, objective []float64) (int, []float64) {
+	k.prepare(e)
+	k.x, k.rows, k.n, k.centres, k.owner, k.best = x, rows, n, centres, owner, best
+	k.used = k.start(have, min(clusters, n), o.Init, r)
+	for range o.Iterations {
+		k.assign()
+		objective = append(objective, k.cost())
+		k.repair()
+		k.update()
+	}
+	return k.used, objective
+}
+
+// nearest finds the centre of largest dot product for n rows of x, and that product. Of
+// equal ones the first centre wins.
+func (k *kmeans) nearest(e *kernel.Engine, x []float32, n int, centres []float32, used int, owner []int32, best []float32) {
+	k.prepare(e)
+	k.x, k.rows, k.n, k.centres, k.used, k.owner, k.best = x, nil, n, centres, used, owner, best
+	k.assign()
+}
+
+// assign sets owner and best.
+func (k *kmeans) assign() {
+	k.chunk = min(max(1<<18/k.used, 64), 1024)
+	need := k.chunk * k.used
+	gather := 0
+	if k.rows != nil {
+		gather = k.chunk * k.channels
+	}
+	for i := range k.scratch {
+		s := &k.scratch[i]
+		s.products, s.gathered = grow(s.products, need), grow(s.gathered, gather)
+	}
+	k.e.For((k.n+k.chunk-1)/k.chunk, 1, k.assignBody)
+}
+
+func (k *kmeans) assignPart(worker, lo, hi int) {
+	c, s := k.channels, &k.scratch[worker]
+	for part := lo; part < hi; part++ {
+		from := part * k.chunk
+		n := min(k.chunk, k.n-from)
+		var x []float32
+		if k.rows == nil {
+			x = k.x[from*c : (from+n)*c]
+		} else {
+			x = s.gathered[:n*c]
+			for j := range n {
+				copy(x[j*c:(j+1)*c], k.row(from+j))
+			}
+		}
+		k.e.GemmSerial(false, true, n, k.used, c, 1, x, c, k.centres, c, 0, s.products, k.used)
+		for j := range n {
+			y := s.products[j*k.used : (j+1)*k.used]
+			i := argMax(y)
+			k.owner[from+j], k.best[from+j] = int32(i), y[i]
+		}
+	}
+}
+
+// argMax returns the first index of the largest element; NaN never wins.
+func argMax(x []float32) int {
+	at, best := 0, float32(math.Inf(-1))
+	for i, v := range x {
+		if v > best {
+			at, best = i, v
+		}
+	}
+	return at
+}
+
+// cost returns the mean of 1 - dot product of each point with its centre.
+func (k *kmeans) cost() float64 {
+	var s float64
+	for _, b := range k.best[:k.n] {
+		s += 1 - float64(b)
+	}
+	return s / float64(k.n)
+}
+
+// update sets each centre to the normalised mean of its points. A centre whose points
+// cancel out stays.
+func (k *kmeans) update() {
+	size := k.used * k.channels
+	clear(k.sums[:size])
+	clear(k.partial[:size])
+	// The sums are split by channel, so that their order is that of the points.
+	k.e.For(k.channels, 32, k.sumBody)
+	for i := range k.used {
+		sum, c := k.sums[i*k.channels:(i+1)*k.channels], k.centre(i)
+		var sq float64
+		for _, v := range sum {
+			sq += v * v
+		}
+		if sq < 1e-12 {
+			continue
+		}
+		scale := 1 / math.Sqrt(sq)
+		for j, v := range sum {
+			c[j] = float32(v * scale)
+		}
+	}
+}
+
+// sumPart sums the channels [lo, hi) of the points of each centre: in float32 over
+// stretches of points, which are summed in float64.
+func (k *kmeans) sumPart(_, lo, hi int) {
+	stretch := max(4096, 8*k.used)
+	for from := 0; from < k.n; from += stretch {
+		to := min(from+stretch, k.n)
+		for j := from; j < to; j++ {
+			i := int(k.owner[j]) * k.channels
+			kernel.Add(k.partial[i+lo:i+hi], k.partial[i+lo:i+hi], k.row(j)[lo:hi])
+		}
+		for i := 0; i < k.used*k.channels; i += k.channels {
+			part, sum := k.partial[i+lo:i+hi], k.sums[i+lo:i+hi]
+			for c, v := range part {
+				sum[c] += float64(v)
+			}
+			clear(part)
+		}
+	}
+}
+
+// grow returns a slice of n elements, b if it is long enough.
+func grow[T any](b []T, n int) []T {
+	if n > cap(b) {
+		return make([]T, n)
+	}
+	return b[:n]
+}
