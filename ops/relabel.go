@@ -144,3 +144,25 @@ func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabel
 		Positives: take(n, 2, tensor.ScalarShape()), Replaced: take(n, 3, tensor.ScalarShape()),
 	}
 }
+
+// LookUpColumns returns columns[idx[i]] for columns (N) and idx (B), both int32, and -1
+// where idx[i] is negative: (B). It turns rows of a batch into columns of a pool.
+func LookUpColumns(columns, idx *gorgonia.Node) *gorgonia.Node {
+	shape := func(in []tensor.Shape) (tensor.Shape, error) {
+		return in[1].Clone(), need(len(in[0]) == 1 && len(in[1]) == 1, "want two vectors")
+	}
+	return apply(intsOp("look up columns", 2, shape, func(c *exec.Call) error {
+		columns := c.In[0].I32
+		for i, j := range c.In[1].I32 {
+			switch {
+			case j < 0:
+				c.Out.I32[i] = -1
+			case int(j) >= len(columns):
+				return fmt.Errorf("ops: look up columns: index %d at %d: want less than %d", j, i, len(columns))
+			default:
+				c.Out.I32[i] = columns[j]
+			}
+		}
+		return nil
+	}), columns, idx)
+}

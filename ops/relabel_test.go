@@ -122,3 +122,19 @@ func TestRelabelErrors(t *testing.T) {
 	wantBuildError(t, "second", "second hardest must have shape (3)", func() { Relabel(ns[1], ns[2], ns[0], .8, .5) })
 	wantBuildError(t, "pairs", "logits must have shape (2, 2)", func() { Relabel(ns[2], ns[2], ns[0], .8, .5) })
 }
+
+func TestLookUpColumns(t *testing.T) {
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return LookUpColumns(ns[0], ns[1]) }
+	columns := i32s("columns", []int32{8, 9, 0, 1}, 4)
+	got := eval(t, build, columns, i32s("idx", []int32{3, -1, 0, -100, 1}, 5)).I32
+	if want := []int32{1, -1, 8, -1, 9}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	in := []input{columns, i32s("idx", []int32{4}, 1)}
+	g, ns := nodes(in)
+	if err := machine(t, g, ns, in, build(ns)).RunAll(); err == nil {
+		t.Error("an index of 4 in 4 columns is no error")
+	}
+	_, ns = nodes([]input{f32s(rand.New(rand.NewPCG(1, 2)), "x", 3, 2), columns})
+	wantBuildError(t, "a matrix", "want two vectors", func() { LookUpColumns(ns[1], ns[0]) })
+}

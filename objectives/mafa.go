@@ -1,0 +1,54 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Relabelling handles false negatives as MAFA does (Byun et al. 2023; reference 1.14.2):
+// the hardest negative of each image and text, the one with the highest score of the
+// contrast, is judged by a frozen matching model, the connector. A pair that it takes for
+// a match with a probability above Above becomes a positive, one below Below stays a
+// negative, and in between the second hardest takes its place as a negative, unjudged.
+type Relabelling struct {
+	Above, Below float64
+	// IDs (B) int32 are the image ids, or nil: pairs of one id are no negatives.
+	IDs *gorgonia.Node
+	// Judge returns the connector's logits (R, 2), class 1 meaning match, of pairs of a
+	// text and an image of the batch, each (R) int32.
+	Judge func(texts, images *gorgonia.Node) *gorgonia.Node
+}
+
+// Relabelled is what became of the hardest negatives of a batch.
+type Relabelled struct {
+	Texts, Images ops.Relabelled // of each image a text, of each text an image
+}
+
+// Build relabels by the logits (B, M) of the contrast in both directions, whose first B
+// columns are the batch. own (B) int32 holds 0, 1, ... B-1.
+func (r Relabelling) Build(i2t, t2i, own *gorgonia.Node) Relabelled {
+	b := own.Shape()[0]
+	text, secondText := ops.HardestNegatives(i2t, r.IDs)                     // of each image
+	image, secondImage := ops.HardestNegatives(t2i, r.IDs)                   // of each text
+	logits := r.Judge(ops.ConcatInts(text, own), ops.ConcatInts(own, image)) // (2B, 2)
+	return Relabelled{
+		Texts:  ops.Relabel(text, secondText, ops.StridedRows(logits, 0, 1, b), r.Above, r.Below),
+		Images: ops.Relabel(image, secondImage, ops.StridedRows(logits, b, 1, b), r.Above, r.Below),
+	}
+}
+
+// Labels returns the labels (3B) of matching for the rows (T_i, I_i), (T_i, image of text
+// i), (text of image i, I_i), as MatchingLabels does. ones is (B) int32 of value 1.
+func (r Relabelled) Labels(ones *gorgonia.Node) *gorgonia.Node {
+	return ops.ConcatInts(ones, r.Images.Labels, r.Texts.Labels)
+}
+
+// Positives returns how many negatives became positives, a scalar.
+func (r Relabelled) Positives() *gorgonia.Node {
+	return ops.WeightedSum([]float32{1, 1}, r.Texts.Positives, r.Images.Positives)
+}
+
+// Replaced returns how many negatives were replaced by the second hardest, a scalar.
+func (r Relabelled) Replaced() *gorgonia.Node {
+	return ops.WeightedSum([]float32{1, 1}, r.Texts.Replaced, r.Images.Replaced)
+}

@@ -1,0 +1,42 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Local is the local mutual information of one modality in triple contrastive learning
+// (Yang et al. 2022, section 3.3; reference 1.13.3): within a batch, each part of a sample
+// must be nearer to its own sample as a whole than the parts of other samples are,
+//
+//	s_i,jq = whole_i . part_jq / tau
+//	L      = mean_i mean_p -log( exp(s_i,ip) / (exp(s_i,ip) + sum_{j /= i, q} exp(s_i,jq)) )
+//
+// where parts are momentum features and a gradient flows to the whole and to tau only. As
+// in the reference the mean over the tokens of a text comes before the mean over texts,
+// parts are unit vectors before they are averaged but not after it, and the score is the
+// cosine: there is no queue of parts that a graph could span.
+type Local struct {
+	Whole       *gorgonia.Node // (B, C) unit rows
+	Parts       *gorgonia.Node // (B*P, C) parts of sample i in rows [i*P, (i+1)*P)
+	Lengths     *gorgonia.Node // (B) int32, or nil: parts from there on are padding
+	First       int            // first part that counts: 1 leaves a class token out
+	IDs         *gorgonia.Node // (B) int32, or nil: samples of one id are no negatives
+	Temperature *gorgonia.Node // tau, scalar
+}
+
+// Build adds the loss to the graph.
+func (l Local) Build() *gorgonia.Node {
+	s := ops.DivScalar(ops.Similarity(l.Whole, ops.Detach(l.Parts), nil, nil), l.Temperature) // (B, B*P)
+	return ops.LocalContrast(ops.LocalArgs{Logits: s, Lengths: l.Lengths, IDs: l.IDs, First: l.First})
+}
+
+// Mean returns the mean of scalar losses, the rule by which the terms of triple
+// contrastive learning make one loss (reference 1.13.4).
+func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
+	weights := make([]float32, len(terms))
+	for i := range weights {
+		weights[i] = 1 / float32(len(terms))
+	}
+	return ops.WeightedSum(weights, terms...)
+}
