@@ -1,0 +1,78 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// localOracle is the local term for parts (b*p, c), loop by loop.
+func localOracle(whole, parts []float32, b, p, c, first int, lengths []int32, tau float64) float64 {
+	exists := func(j, q int) bool { return q >= first && (lengths == nil || q < int(lengths[j])) }
+	s := scores(whole, parts, c, tau)
+	var sum float64
+	rows := 0
+	for i := range b {
+		var loss, n float64
+		for k := range p {
+			if !exists(i, k) {
+				continue
+			}
+			z := math.Exp(s[i][i*p+k])
+			for j := range b {
+				for q := range p {
+					if j != i && exists(j, q) {
+						z += math.Exp(s[i][j*p+q])
+					}
+				}
+			}
+			loss += math.Log(z) - s[i][i*p+k]
+			n++
+		}
+		if n > 0 {
+			sum += loss / n
+			rows++
+		}
+	}
+	return sum / float64(max(1, rows))
+}
+
+// TestLocalAgainstOracle covers parts of images and tokens of texts, among them a text
+// that has only its class token.
+func TestLocalAgainstOracle(t *testing.T) {
+	for _, k := range []struct {
+		b, p, first int
+		lengths     []int32
+	}{{4, 4, 0, nil}, {3, 6, 1, []int32{6, 3, 2}}, {3, 5, 1, []int32{5, 1, 2}}, {1, 4, 0, nil}} {
+		t.Run(fmt.Sprintf("%+v", k), func(t *testing.T) {
+			const c, tau = 7, .2
+			r := rand.New(rand.NewPCG(8, 9))
+			whole, parts := unitRows(r, k.b, c), unitRows(r, k.b*k.p, c)
+			n := newBench(t)
+			l := Local{
+				Whole: n.floats("whole", whole, k.b, c), Parts: n.floats("parts", parts, k.b*k.p, c),
+				First: k.first, Temperature: n.floats("tau", []float32{tau}),
+			}
+			if k.lengths != nil {
+				l.Lengths = n.ints("lengths", k.lengths...)
+			}
+			loss, grads := n.lossAndGrads(l.Build(), l.Whole, l.Temperature)
+			at := func(tau float64) float64 {
+				return localOracle(whole, parts, k.b, k.p, c, k.first, k.lengths, tau)
+			}
+			near(t, "loss", loss, at(tau), 1e-6)
+			nearAll(t, "gradient of the whole", grads[0], fdGrad(whole, func() float64 { return at(tau) }), 1e-4)
+			const h = 1e-4
+			nearAll(t, "gradient of the temperature", grads[1], []float64{(at(tau+h) - at(tau-h)) / (2 * h)}, 1e-4)
+		})
+	}
+}
+
+// TestMean weighs terms evenly.
+func TestMean(t *testing.T) {
+	n := newBench(t)
+	x, y, z := n.floats("x", []float32{1}), n.floats("y", []float32{2}), n.floats("z", []float32{6})
+	near(t, "mean", float64(n.run(Mean(x, y, z))[0].F32[0]), 3, 1e-6)
+	near(t, "of one", float64(n.run(Mean(z))[0].F32[0]), 6, 0)
+}
