@@ -1,0 +1,102 @@
+package ops
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// backward is the gradient op of the scores: operands are the forward's and the gradient
+// dy (B, N). The result is dE (B, K), with dF (B, C) beside it. Rows are independent: a
+// row of dE stays in the first-level cache while the columns are added to it.
+func (x *geodesic) backward() *op {
+	dy := x.operands
+	o := &op{kind: "geodesic dx", args: x.args(), diff: make([]bool, x.operands+1)}
+	o.shape = func(in []tensor.Shape) (tensor.Shape, error) {
+		out, err := x.shape(in[:dy])
+		if err != nil {
+			return nil, err
+		}
+		return in[geoDistances].Clone(), need(in[dy].Eq(out), "dy must have shape %v (got %v)", out, in[dy])
+	}
+	o.aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[geoF].Clone()}} }
+	o.scratch = func(_ []tensor.Shape, threads int) int { return threads * directFloats }
+	o.prepare = func(c *exec.Call) (exec.Step, error) {
+		r, cosines := x.newRun(c), newPoolProduct(c, x.pool, dy)
+		body := func(worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				r.pathGradient(worker, i)
+				r.directGradient(worker, i)
+			}
+		}
+		return func() error {
+			if err := r.begin(); err != nil {
+				return err
+			}
+			if r.count == 0 {
+				cosines.backward(&r.pool, c.Aux[0].F32)
+				clear(c.Out.F32)
+				return nil
+			}
+			c.Engine.For(c.Out.Dim(0), 1, body)
+			return nil
+		}, nil
+	}
+	return o
+}
+
+// scoreGradient returns row i of dy.
+func (r *geodesicRun) scoreGradient(i int) []float32 {
+	return r.c.In[r.operands].F32[i*r.pool.size : (i+1)*r.pool.size]
+}
+
+// pathGradient computes row i of dE.
+func (r *geodesicRun) pathGradient(worker, i int) {
+	w, e, dy := r.worker(worker), r.distances(i), r.scoreGradient(i)
+	de := r.c.Out.F32[i*len(e) : (i+1)*len(e)]
+	clear(de)
+	positive := r.firstPositive(i) // positives come in ascending order, as segments do
+	for _, g := range r.pool.segments {
+		owner, reach := r.graph(g)
+		for lo := 0; lo < g.n; lo += ceBlock {
+			hi := min(lo+ceBlock, g.n)
+			slope := w.block[:hi-lo]
+			pathCosSlope(slope, e, owner[lo:hi], reach[lo:hi], dy[g.col+lo:g.col+hi], r.Limit)
+			for ; positive >= 0 && positive < g.col+hi; positive = r.nextPositive(positive) {
+				if _, ok := r.directPositive(i, positive, w); ok {
+					slope[positive-g.col-lo] = 0
+				}
+			}
+			for j, k := range owner[lo:hi] {
+				de[k] += slope[j]
+			}
+		}
+	}
+	if r.SameCluster { // its columns all have a direct angle
+		de[r.c.In[r.nearest].I32[i]] = 0
+	}
+}
+
+// directGradient computes row i of dF.
+func (r *geodesicRun) directGradient(worker, i int) {
+	w, dy := r.worker(worker), r.scoreGradient(i)
+	width := r.c.In[geoF].Dim(1)
+	df := r.c.Aux[0].F32[i*width : (i+1)*width]
+	clear(df)
+	flush := func() {
+		finiteAngles(w.angles[:w.n], w.dots[:w.n])
+		for t, j := range w.cols[:w.n] {
+			w.dy[t] = dy[j]
+		}
+		slope := w.slope[:w.n]
+		pathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
+		kernel.AcosGrad(slope, w.dots[:w.n], slope, kernel.AcosLimit)
+		for t, j := range w.cols[:w.n] {
+			if slope[t] != 0 {
+				kernel.Axpy(df, slope[t], r.pool.feature(r.c, r.geodesic.pool, int(j)))
+			}
+		}
+		w.n = 0
+	}
+	r.direct(i, w, flush)
+}
