@@ -22,7 +22,7 @@ const (
 	EmptyCaption     = "empty caption"     // dropped on loading
 	LongCaption      = "long caption"      // more words or tokens than are kept
 	DuplicateImage   = "duplicate image"   // equal pixels under another name
-	DuplicateCaption = "duplicate caption" // the same text at different images
+	DuplicateCaption = "duplicate caption" // the same text at images of different ids
 	RepeatedCaption  = "repeated caption"  // the same text twice at one image
 )
 
@@ -139,7 +139,7 @@ func (c *checker) captions(ds Dataset) {
 				first[s] = i
 			case at == i:
 				c.add(RepeatedCaption, 1, fmt.Sprintf("%s: %q", name, s))
-			default:
+			case ds.ImageID(at) != ds.ImageID(i): // of one id, each is a right answer for the other
 				c.add(DuplicateCaption, 1, fmt.Sprintf("%s and %s: %q", ds.Name(at), name, s))
 			}
 		}

@@ -104,6 +104,17 @@ func FolderSplit(class, name string) string {
 	return "train"
 }
 
+// FolderSplits returns the splits that LoadFolder finds below root: the folders train,
+// val and test that are there, or all three where the classes are not divided.
+func FolderSplits(root string) ([]string, error) {
+	bySplit, err := hasSplitFolders(root)
+	if err != nil || !bySplit {
+		return splits, err
+	}
+	dirs, err := folders(root)
+	return slices.DeleteFunc(slices.Clone(splits), func(s string) bool { return !slices.Contains(dirs, s) }), err
+}
+
 // hasSplitFolders reports whether root has a folder named like a split with folders
 // in it. One without is a class of that name.
 func hasSplitFolders(root string) (bool, error) {

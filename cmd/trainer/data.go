@@ -81,6 +81,11 @@ func splitsOf(d config.Data) []string {
 			}
 		}
 		return list
+	case "folder":
+		if list, err := data.FolderSplits(d.Root); err == nil {
+			return list
+		}
+		return splitNames // opening one of them says what is wrong
 	default:
 		return splitNames
 	}

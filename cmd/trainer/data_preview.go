@@ -26,7 +26,8 @@ func newPreviewCommand() *cobra.Command {
 		Use:   "preview",
 		Short: "Draw a contact sheet of images with their captions",
 		Long: `preview draws a contact sheet of images with their captions, as a PNG file. The train
-split is shown as training sees it: cropped, flipped, augmented, one drawn caption each.
+split is shown as training sees it: cropped, flipped, augmented, one drawn caption each;
+with data.views = 2 the second view stands to the right of the first.
 The others are shown as they are in the source, with their first caption.`,
 		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
   trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
@@ -91,25 +92,36 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		img, caption, err := next(i)
+		views, caption, err := next(i)
 		if err != nil {
 			s.bad = append(s.bad, err)
 			continue
 		}
-		images = append(images, rgb(img))
-		captions = append(captions, caption)
+		s.shown++
+		for v, img := range views {
+			if v > 0 {
+				caption = secondView
+			}
+			images = append(images, rgb(img))
+			captions = append(captions, caption)
+		}
 	}
 	if len(images) == 0 {
 		return nil, fmt.Errorf("no image of the %s split can be shown: %w", split, cmp.Or(append(s.bad, errEmpty)...))
 	}
-	s.shown = len(images)
+	if split == "train" && cfg.Data.Views > 1 {
+		columns += columns % 2 // the views of an image stay in one row
+	}
 	s.sheet, err = preview.ContactSheet(images, captions, columns)
 	return &s, err
 }
 
-// samples returns a function that gives sample i of a split, and lowers n to the
-// size of the split.
-func samples(cfg config.Config, split string, n *int) (func(i int) (*transform.Image, string, error), error) {
+// secondView stands under the second view of an image instead of its caption.
+const secondView = "(second view)"
+
+// samples returns a function that gives sample i of a split, in training with all of
+// its views, and lowers n to the size of the split.
+func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform.Image, string, error), error) {
 	if split == "train" {
 		stream, err := openStream(cfg, false)
 		if err != nil {
@@ -117,14 +129,22 @@ func samples(cfg config.Config, split string, n *int) (func(i int) (*transform.I
 		}
 		*n = min(*n, stream.EpochSamples())
 		side := cfg.Model.Image.Size
-		planar := make([]float32, 3*side*side)
-		return func(i int) (*transform.Image, string, error) {
+		row := 3 * side * side
+		planar := make([]float32, max(cfg.Data.Views, 1)*row)
+		return func(i int) ([]*transform.Image, string, error) {
 			caption, _, err := stream.Sample(uint64(i), planar)
 			if err != nil {
 				return nil, "", err
 			}
-			img, err := transform.Denormalize(planar, side, side)
-			return img, caption, err
+			var views []*transform.Image
+			for at := 0; at < len(planar); at += row {
+				img, err := transform.Denormalize(planar[at:at+row], side, side)
+				if err != nil {
+					return nil, "", err
+				}
+				views = append(views, img)
+			}
+			return views, caption, nil
 		}, nil
 	}
 	ds, err := openSplit(cfg, split)
@@ -132,17 +152,17 @@ func samples(cfg config.Config, split string, n *int) (func(i int) (*transform.I
 		return nil, err
 	}
 	*n = min(*n, ds.Len())
-	return func(i int) (*transform.Image, string, error) { return first(ds, i) }, nil
+	return func(i int) ([]*transform.Image, string, error) { return first(ds, i) }, nil
 }
 
 // first returns image i of a data set with its first caption.
-func first(ds data.Dataset, i int) (*transform.Image, string, error) {
+func first(ds data.Dataset, i int) ([]*transform.Image, string, error) {
 	img, err := ds.Image(i)
 	caption := ""
 	if c := ds.Captions(i); len(c) > 0 {
 		caption = c[0]
 	}
-	return img, caption, err
+	return []*transform.Image{img}, caption, err
 }
 
 // rgb returns m as an image of the standard library.

@@ -55,7 +55,8 @@ type statsReport struct {
 type splitStats struct {
 	Split string `json:"split"`
 	data.Stats
-	Cut int `json:"captions_cut"` // captions with more than data.tokens tokens
+	Classes int `json:"classes"`      // of data with labels
+	Cut     int `json:"captions_cut"` // captions with more than data.tokens tokens
 }
 
 func statistics(cfg config.Config, split string) (*statsReport, error) {
@@ -70,6 +71,10 @@ func statistics(cfg config.Config, split string) (*statsReport, error) {
 	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokens: cfg.Data.Tokens}
 	for _, s := range splits {
 		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok)}
+		if l, ok := s.ds.(data.Labelled); ok {
+			names, _ := l.Labels()
+			st.Classes = len(names)
+		}
 		for n, captions := range st.Histogram {
 			if n > cfg.Data.Tokens {
 				st.Cut += captions
@@ -95,6 +100,9 @@ func (r *statsReport) print(w io.Writer) error {
 	}
 	row(r.Kind, func(s splitStats) string { return s.Split })
 	row("images", func(s splitStats) string { return thousands(s.Images) })
+	if len(r.Splits) > 0 && r.Splits[0].Classes > 0 {
+		row("classes", func(s splitStats) string { return thousands(s.Classes) })
+	}
 	row("captions", func(s splitStats) string { return thousands(s.Captions) })
 	row("captions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.PerImage) })
 	row("different words", func(s splitStats) string { return thousands(s.Distinct) })

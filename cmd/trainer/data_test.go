@@ -146,3 +146,60 @@ func TestCheckScenesIsClean(t *testing.T) {
 		t.Errorf("train: code %d, stderr %q", code, stderr)
 	}
 }
+
+// With two views every image takes two tiles of a row, whatever the number of columns.
+func TestPreviewTwoViews(t *testing.T) {
+	width := map[string]any{}
+	for _, views := range []string{"1", "2"} {
+		file := filepath.Join(t.TempDir(), "sheet.png")
+		code, stdout, stderr := trainer(t, "data", "preview", "--set", "model.image.size=32", "--set", "data.views="+views,
+			"--set", "data.color_jitter=0.8", "--images", "3", "--columns", "3", "--out", file, "--json")
+		m := parseJSON(t, stdout)
+		if code != exitDone || stderr != "" || m["images"] != 3.0 {
+			t.Fatalf("%s views: code %d, stderr %q, stdout %s", views, code, stderr, stdout)
+		}
+		width[views] = m["width"]
+	}
+	if width["1"] != 640.0 || width["2"] != 848.0 { // 3 and 4 tiles of 192 and their gaps of 16
+		t.Errorf("widths %v, want 640 and 848", width)
+	}
+}
+
+// A folder of classes needs no file lists, and its classes are counted.
+func TestDataOfFolder(t *testing.T) {
+	dir := t.TempDir()
+	sheet := filepath.Join(dir, "sheet.png")
+	if code, _, stderr := trainer(t, "data", "preview", "--images", "1", "--set", "model.image.size=32", "--out", sheet); code != exitDone {
+		t.Fatal(stderr)
+	}
+	b, err := os.ReadFile(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"train/cat/1.png", "train/dog/1.png", "val/dog/2.png"} {
+		path := filepath.Join(dir, "set", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--set", "data.kind=folder", "--set", "data.root=" + filepath.Join(dir, "set"), "--set", "data.vocab_size=64", "--set", "model.image.size=32"}
+	code, stdout, stderr := trainer(t, append([]string{"data", "stats", "--json"}, args...)...)
+	if code != exitDone {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	splits := parseJSON(t, stdout)["splits"].([]any)
+	if len(splits) != 2 || splits[0].(map[string]any)["classes"] != 2.0 || splits[1].(map[string]any)["images"] != 1.0 {
+		t.Errorf("got %s", stdout)
+	}
+	code, stdout, stderr = trainer(t, append([]string{"data", "check"}, args...)...)
+	if code != exitFailed || !strings.Contains(stdout, "leak") || !strings.Contains(stdout, "duplicate image") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	code, _, stderr = trainer(t, append([]string{"data", "stats", "--split", "test"}, args...)...)
+	if code != exitFailed || !strings.Contains(stderr, "data.root") {
+		t.Errorf("code %d, stderr %q", code, stderr)
+	}
+}

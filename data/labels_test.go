@@ -1,0 +1,115 @@
+package data
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+func TestLabelsOfScenes(t *testing.T) {
+	s := sceneStream(t, transform.Train{Size: 24, ScaleMin: 1})
+	names, ok := s.Labels()
+	if !ok || len(names) != 64 || names[0] != "red circle" || names[63] != "cyan diamond" {
+		t.Fatalf("%d classes: %q", len(names), names)
+	}
+	l := newLoader(t, s, LoaderConfig{BatchSize: 8, Tokens: 6, ImageSize: 24})
+	if got, ok := l.Labels(); !ok || !slices.Equal(got, names) {
+		t.Error("the loader does not know the classes")
+	}
+	b, err := l.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, id := range b.ImageIDs {
+		scene := s.world.Train(b.Counter + uint64(row))
+		if int64(scene.Key()) != id || int(b.Labels[row]) != s.world.Class(scene) {
+			t.Errorf("row %d has label %d", row, b.Labels[row])
+		}
+	}
+	set, err := NewSceneSet(s.world, "val", 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEval(set, EvalConfig{ImageSize: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := e.Labels(); !ok || !slices.Equal(got, names) {
+		t.Error("the evaluation set does not know the classes")
+	}
+	for i := range e.NumImages() {
+		if want := s.world.Class(s.world.Val(i)); int(e.Label(i)) != want {
+			t.Errorf("scene %d has label %d, want %d", i, e.Label(i), want)
+		}
+	}
+}
+
+// Data without classes must say so everywhere.
+func TestLabelsUnknown(t *testing.T) {
+	ds := NewFiles([]File{{Path: "a", Captions: []string{"x"}, Label: 3}}, Options{})
+	tr, err := NewTrain(ds, TrainConfig{Transform: transform.Train{Size: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEval(memory(2, "a"), EvalConfig{ImageSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := Overfit(numbered{epoch: 3}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]any{"files": ds, "train": tr, "eval": e, "overfit": over, "numbered": numbered{epoch: 3}} {
+		if names, ok := labelsOf(x); ok || names != nil {
+			t.Errorf("%s: classes %q", name, names)
+		}
+	}
+	if ds.Label(0) != UnknownLabel || e.Label(0) != UnknownLabel || tr.SampleLabel(0) != UnknownLabel || sampleLabel(over, 0) != UnknownLabel {
+		t.Error("a label without classes")
+	}
+	l := newLoader(t, numbered{epoch: 3}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 1})
+	b, err := l.Next(context.Background())
+	if err != nil || !slices.Equal(b.Labels, []int32{UnknownLabel, UnknownLabel}) {
+		t.Errorf("labels %v (%v)", b.Labels, err)
+	}
+}
+
+// Images that evaluation leaves out must not shift the labels of the others, and
+// Overfit repeats those of its samples.
+func TestLabelsFollowImages(t *testing.T) {
+	ds := pictures(5)
+	ds.Texts[1] = nil
+	ds.Classes, ds.ClassOf = []string{"p", "q", "r"}, []int32{2, 0, 1, 0, 2}
+	e, err := NewEval(ds, EvalConfig{ImageSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int32
+	for i := range e.NumImages() {
+		got = append(got, e.Label(i))
+	}
+	if !slices.Equal(got, []int32{2, 1, 0, 2}) {
+		t.Errorf("labels %v", got)
+	}
+	for _, pairs := range []bool{false, true} {
+		tr, err := NewTrain(ds, TrainConfig{Seed: 2, Transform: transform.Train{Size: 2}, Pairs: pairs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		over, err := Overfit(tr, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]float32, 12)
+		for c := range uint64(20) {
+			if _, id, err := tr.Sample(c, dst); err == nil && tr.SampleLabel(c) != ds.ClassOf[id] {
+				t.Errorf("sample %d of image %d has label %d", c, id, tr.SampleLabel(c))
+			}
+			if sampleLabel(over, c) != tr.SampleLabel(c%3) {
+				t.Errorf("sample %d of 3 has another label", c)
+			}
+		}
+	}
+}
