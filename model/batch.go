@@ -3,6 +3,7 @@ package model
 // Batch is the data of one training step.
 type Batch struct {
 	Images  []float32 // (B, 3, size, size)
+	Views   []float32 // (B, 3, size, size) second views of the images; nil with data.views = 1
 	Tokens  []int32   // (B, L) ids, padded
 	Lengths []int32   // (B) tokens that are no padding
 	IDs     []int32   // (B) image ids, for multi-positive targets and the queue

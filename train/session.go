@@ -80,7 +80,7 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 		}
 	}
 	s.loader, err = data.NewLoader(stream, tok, data.LoaderConfig{
-		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size,
+		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size, Views: cfg.Data.Views,
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare,
 		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
 	})
@@ -194,7 +194,7 @@ func (s *Session) enqueue(micro int) error {
 
 // micro runs one micro-batch and adds its numbers to out.
 func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) error {
-	in := model.Batch{Images: b.Images, Tokens: b.Tokens, Lengths: b.Lengths, IDs: b.IDs}
+	in := model.Batch{Images: b.Images, Views: b.Views, Tokens: b.Tokens, Lengths: b.Lengths, IDs: b.IDs}
 	counter := step*micro + k
 	if s.masker != nil {
 		r := rng.New(s.cfg.Run.Seed, rng.Mask, uint64(counter))

@@ -1,0 +1,212 @@
+package eval
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+)
+
+func probeEngine(t *testing.T) *compute.Engine {
+	t.Helper()
+	e, err := compute.New(compute.Options{Backend: "builtin", Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// blobs returns n points around the corners of a simplex in d dimensions, the third of
+// which never varies.
+func blobs(r *rand.Rand, n, d, classes int, spread float64) (x []float32, labels []int32) {
+	for i := range n {
+		c := i % classes
+		labels = append(labels, int32(c))
+		for j := range d {
+			v := spread*r.NormFloat64() + 40
+			switch {
+			case j == 2:
+				v = 7
+			case j == c || j == d-1-c:
+				v += 3
+			}
+			x = append(x, float32(v))
+		}
+	}
+	return x, labels
+}
+
+// TestProbeSeparable: three clouds far apart are told apart without an error, by the
+// probe and by neighbours, and clouds of one kind by chance only.
+func TestProbeSeparable(t *testing.T) {
+	e, r := probeEngine(t), rand.New(rand.NewPCG(6, 1))
+	x, labels := blobs(r, 90, 8, 3, .3)
+	y, want := blobs(r, 60, 8, 3, .3)
+	p, err := FitProbe(e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Predict(y, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := Accuracy(got, want); a != 100 {
+		t.Errorf("accuracy %v of the probe", a)
+	}
+	for i := range x { // neighbours look at directions
+		x[i] -= 40
+	}
+	for i := range y {
+		y[i] -= 40
+	}
+	if got, err = NearestNeighbours(e, x, labels, 3, y, 60, 20); err != nil {
+		t.Fatal(err)
+	}
+	if a := Accuracy(got, want); a < 95 {
+		t.Errorf("accuracy %v of neighbours", a)
+	}
+	r.Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
+	if p, err = FitProbe(e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = p.Predict(y, 60); err != nil {
+		t.Fatal(err)
+	}
+	if a := Accuracy(got, want); a > 65 {
+		t.Errorf("accuracy %v with shuffled labels", a)
+	}
+}
+
+// TestProbeIsTheMinimum: the gradient of the loss, written out, vanishes at the fit.
+func TestProbeIsTheMinimum(t *testing.T) {
+	e, r := probeEngine(t), rand.New(rand.NewPCG(6, 2))
+	const n, d, k, decay = 70, 5, 4, .02
+	x, labels := make([]float32, n*d), make([]int32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64()) * float32(1+i%d)
+	}
+	for i := range labels {
+		labels[i] = int32(r.IntN(k))
+	}
+	p, err := FitProbe(e, x, labels, ProbeOptions{Classes: k, Decay: decay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := p.prepared(x, n)
+	grad := make([]float64, k*(d+1))
+	for i := range n {
+		score := make([]float64, k)
+		var sum float64
+		for c := range k {
+			s := float64(p.bias[c])
+			for j := range d {
+				s += float64(p.weight[c*d+j]) * float64(z[i*d+j])
+			}
+			score[c] = math.Exp(s)
+			sum += score[c]
+		}
+		for c := range k {
+			g := score[c] / sum
+			if c == int(labels[i]) {
+				g--
+			}
+			for j := range d {
+				grad[c*d+j] += g * float64(z[i*d+j]) / n
+			}
+			grad[k*d+c] += g / n
+		}
+	}
+	for i := range p.weight {
+		grad[i] += decay * float64(p.weight[i])
+	}
+	for i, g := range grad {
+		if math.Abs(g) > 1e-3 {
+			t.Errorf("gradient %d is %v", i, g)
+		}
+	}
+	if p.weight[0] == 0 {
+		t.Error("nothing was fitted")
+	}
+}
+
+// TestNearestNeighboursByHand: three neighbours of a point on the circle at 0 degrees
+// are at 10 (class 1), 20 and 25 degrees (class 0): exp(.9848/.07) against
+// exp(.9397/.07) + exp(.9063/.07), 1.29e6 against 6.77e5 + 4.20e5.
+func TestNearestNeighboursByHand(t *testing.T) {
+	e := probeEngine(t)
+	at := func(degrees ...float64) (x []float32) {
+		for i, a := range degrees {
+			s := 1 + float64(i) // length does not matter
+			x = append(x, float32(s*math.Cos(a*math.Pi/180)), float32(s*math.Sin(a*math.Pi/180)))
+		}
+		return x
+	}
+	x, labels := at(10, 20, 25, 180), []int32{1, 0, 0, 2}
+	for _, c := range []struct {
+		k    int
+		want []int32
+	}{{1, []int32{1, 2}}, {3, []int32{1, 2}}, {20, []int32{1, 2}}} {
+		got, err := NearestNeighbours(e, x, labels, 3, at(0, 170), 2, c.k)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("k = %d: %v %v, want %v", c.k, got, err, c.want)
+		}
+	}
+	// At 12, 13 and 14 degrees the two together outweigh the one.
+	got, err := NearestNeighbours(e, at(12, 13, 14), []int32{1, 0, 0}, 2, at(0), 1, 3)
+	if err != nil || got[0] != 0 {
+		t.Errorf("got %v %v, want the class of two", got, err)
+	}
+}
+
+func TestProbeMisuse(t *testing.T) {
+	e := probeEngine(t)
+	x := []float32{1, 2, 3, 4}
+	for _, c := range []struct {
+		name   string
+		x      []float32
+		labels []int32
+		o      ProbeOptions
+		want   string
+	}{
+		{"one class", x, []int32{0, 0}, ProbeOptions{Classes: 1}, "at least 2 classes"},
+		{"no label", x, nil, ProbeOptions{Classes: 2}, "for every label"},
+		{"ragged", x[:3], []int32{0, 1}, ProbeOptions{Classes: 2}, "of equal width"},
+		{"label out of range", x, []int32{0, 2}, ProbeOptions{Classes: 2}, "label 1"},
+		{"unknown label", x, []int32{-1, 0}, ProbeOptions{Classes: 2}, "label 0"},
+		{"not finite", []float32{1, 2, float32(math.NaN()), 4}, []int32{0, 1}, ProbeOptions{Classes: 2}, "feature 0 of row 1"},
+		{"negative decay", x, []int32{0, 1}, ProbeOptions{Classes: 2, Decay: -1}, "must be >= 0"},
+	} {
+		if _, err := FitProbe(e, c.x, c.labels, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	p, err := FitProbe(e, x, []int32{0, 1}, ProbeOptions{Classes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Predict(x, 3); err == nil {
+		t.Error("features of another width pass")
+	}
+	if _, err := NearestNeighbours(e, x, []int32{0, 1}, 2, x, 2, 0); err == nil {
+		t.Error("0 neighbours pass")
+	}
+}
+
+// TestProbeOfConstantFeatures has nothing to go by but the frequencies.
+func TestProbeOfConstantFeatures(t *testing.T) {
+	p, err := FitProbe(probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0}, ProbeOptions{Classes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Predict([]float32{5, 5, 9, 9}, 2)
+	if err != nil || !slices.Equal(got, []int32{1, 1}) {
+		t.Errorf("%v %v", got, err)
+	}
+	if Commonest([]int32{1, 1, 0}, 3) != 1 {
+		t.Error("the commonest class")
+	}
+}
