@@ -61,7 +61,7 @@ func (r *geodesicRun) pathGradient(worker, i int) {
 		for lo := 0; lo < g.n; lo += ceBlock {
 			hi := min(lo+ceBlock, g.n)
 			slope := w.block[:hi-lo]
-			pathCosSlope(slope, e, owner[lo:hi], reach[lo:hi], dy[g.col+lo:g.col+hi], r.Limit)
+			kernel.PathCosSlope(slope, e, owner[lo:hi], reach[lo:hi], dy[g.col+lo:g.col+hi], r.Limit)
 			for ; positive >= 0 && positive < g.col+hi; positive = r.nextPositive(positive) {
 				if _, ok := r.directPositive(i, positive, w); ok {
 					slope[positive-g.col-lo] = 0
@@ -89,7 +89,7 @@ func (r *geodesicRun) directGradient(worker, i int) {
 			w.dy[t] = dy[j]
 		}
 		slope := w.slope[:w.n]
-		pathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
+		kernel.PathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
 		kernel.AcosGrad(slope, w.dots[:w.n], slope, kernel.AcosLimit)
 		for t, j := range w.cols[:w.n] {
 			if slope[t] != 0 {

@@ -164,7 +164,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 // equal ones the first, and values to these. It overwrites dots.
 func nearestFew(index []int32, values, dots []float32) {
 	for i := range index {
-		k := argMax(dots)
+		k := kernel.ArgMax(dots)
 		index[i], values[i] = int32(k), dots[k]
 		dots[k] = float32(math.Inf(-1))
 	}

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -66,7 +67,7 @@ func (r *geodesicRun) paths(i, from, to int) {
 			continue
 		}
 		owner, reach := r.graph(g)
-		pathCos(out[lo:hi], e, owner[lo-g.col:hi-g.col], reach[lo-g.col:hi-g.col], r.Limit)
+		kernel.PathCos(out[lo:hi], e, owner[lo-g.col:hi-g.col], reach[lo-g.col:hi-g.col], r.Limit)
 	}
 }
 
@@ -76,7 +77,7 @@ func (r *geodesicRun) directScores(worker, i, total int) {
 	out := r.c.Out.F32[i*total : (i+1)*total]
 	flush := func() {
 		finiteAngles(w.angles[:w.n], w.dots[:w.n])
-		pathCos(w.slope[:w.n], w.zero[:], w.none, w.angles[:w.n], r.Limit)
+		kernel.PathCos(w.slope[:w.n], w.zero[:], w.none, w.angles[:w.n], r.Limit)
 		for t, j := range w.cols[:w.n] {
 			out[j] = w.slope[t]
 		}

@@ -32,7 +32,7 @@ func NearestCentre(x, centres, count *gorgonia.Node) (index, angle *gorgonia.Nod
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row := d.row(r)
-					k := argMax(row)
+					k := kernel.ArgMax(row)
 					c.Out.I32[r], c.Aux[0].F32[r] = int32(k), row[k]
 				}
 				finiteAngles(c.Aux[0].F32[lo:hi], c.Aux[0].F32[lo:hi])
