@@ -78,9 +78,9 @@ func (h *heap) dijkstra(d *edges, from int32, dist []float32) {
 // Costs in nanoseconds: of one step of Floyd; of looking at one edge and of taking one
 // node out per level of the heap. See BenchmarkPaths.
 const (
-	floydStep    = 0.6
-	dijkstraEdge = 2.5
-	dijkstraNode = 6.0
+	floydStep    = 0.75
+	dijkstraEdge = 2
+	dijkstraNode = 10.5
 )
 
 // sparse says whether Dijkstra from each of n centres with the given entries in their

@@ -59,8 +59,11 @@ func (g *Graph) setClimb(k int) {
 
 // up is the distance from a centre of layer k+1 to its parent.
 func (g *Graph) up(k int, child int32) float32 {
-	l, below := g.Layers[k], g.Layers[k+1]
+	l, below, c := g.Layers[k], g.Layers[k+1], g.channels
 	parent := below.Parent[child]
+	if g.options.DirectLegs {
+		return angle(below.Centres[int(child)*c:int(child+1)*c], l.Centres[int(parent)*c:int(parent+1)*c])
+	}
 	return below.dist[int(child)*len(below.Parent)+int(l.entry[parent])] + l.drop[parent]
 }
 
@@ -83,12 +86,18 @@ func (g *Graph) setDrop(k int) {
 	}
 }
 
-// nearestChild returns the child of centre i of layer k that is nearest to x.
+// tie is the difference of dot products from which one centre counts as nearer than
+// another to a parent. A parent of two children is the middle between them, so that
+// rounding alone would decide.
+const tie = 1e-6
+
+// nearestChild returns the child of centre i of layer k that is nearest to x, the first
+// of several that tie.
 func (g *Graph) nearestChild(k, i int, x []float32) int {
 	l, below, c := g.Layers[k], g.Layers[k+1], g.channels
 	best, at := float32(math.Inf(-1)), int(l.first[i])
 	for j := at; j < int(l.first[i+1]); j++ {
-		if d := kernel.Dot(x, below.Centres[j*c:(j+1)*c]); d > best {
+		if d := kernel.Dot(x, below.Centres[j*c:(j+1)*c]); d > best+tie {
 			best, at = d, j
 		}
 	}

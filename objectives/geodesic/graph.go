@@ -36,6 +36,9 @@ type Options struct {
 	Init string
 	// WarmStart begins at the centres of the build before, where there is one.
 	WarmStart bool
+	// DirectLegs lets a centre reach its parent at the angle between them. Otherwise the
+	// leg runs over its siblings, as eq. 2 has it: see the package comment.
+	DirectLegs bool
 	// Limit is the angle in radians at which Stats counts a path as truncated; 0 is
 	// DefaultLimit.
 	Limit float32

@@ -38,22 +38,16 @@ func (g *Graph) warm(l *Layer) int {
 // sort puts the centres of layer i in the order of their parents, and tells their
 // children.
 func (g *Graph) sort(i int) {
-	l, c := g.Layers[i], g.channels
-	old := g.cluster.partial[:l.Used*c]
+	above, l, c := g.Layers[i-1], g.Layers[i], g.channels
+	old, parents, moved := g.cluster.partial[:l.Used*c], g.cluster.counts[:l.Used], l.entry[:l.Used]
 	copy(old, l.Centres)
-	at := 0
-	parents := g.cluster.counts[:l.Used]
 	copy(parents, l.Parent)
-	moved := l.entry[:l.Used]
-	for p := range g.Layers[i-1].Used {
-		for j, q := range parents {
-			if int(q) != p {
-				continue
-			}
-			copy(l.Centres[at*c:(at+1)*c], old[j*c:])
-			l.Parent[at], moved[j] = q, int32(at)
-			at++
-		}
+	above.setFirst(l) // Relink sets it again
+	for j, p := range parents {
+		at := above.first[p]
+		above.first[p]++
+		copy(l.Centres[int(at)*c:], old[j*c:(j+1)*c])
+		l.Parent[at], moved[j] = p, at
 	}
 	if i+1 < len(g.Layers) {
 		below := g.Layers[i+1]
@@ -65,12 +59,14 @@ func (g *Graph) sort(i int) {
 
 // splitter is the memory of a build from the top.
 type splitter struct {
-	order []int32 // (N) points in the order of their clusters
-	label []int32 // (N) cluster of each point in that order, then of its cluster's children
-	begin []int32 // (K+1) where clusters begin in order
-	next  []int32 // (K+1)
-	old   []float32
-	first []int32
+	order []int32   // (N) points in the order of their clusters
+	label []int32   // (N) the new cluster of each, counted from the first of its parent
+	begin []int32   // (K+1) where the clusters of the layer above begin in order
+	next  []int32   // (K+1) where those of this layer do
+	old   []float32 // (K, C) centres of the layer in the build before, for a warm start
+	first []int32   // (K+1) where the children of each parent began in old
+
+	objective []float64
 }
 
 func (s *splitter) init(points int, warm bool, bottom *Layer) {
@@ -136,28 +132,33 @@ func (g *Graph) divideOne(e *kernel.Engine, x []float32, r *rand.Rand, i, p, lo,
 		have = min(to-from, share, hi-lo)
 		copy(centres, s.old[from*c:(from+have)*c])
 	}
-	var objective []float64
+	points, objective := rows, g.split.objective[:0]
 	if i == 0 {
-		objective = g.objective
+		points, objective = nil, g.objective // all, in their own order
 	}
-	_, objective = g.cluster.run(e, x, rows, hi-lo, centres, have, share, g.options, r, label, g.Reach[lo:hi], objective)
+	_, objective = g.cluster.run(e, x, points, hi-lo, centres, have, share, g.options, r, label, g.Reach[lo:hi], objective)
 	used := g.cluster.finish()
 	if i == 0 {
 		g.objective = objective
+	} else {
+		g.split.objective = objective
 	}
-	// Sort the points by their new cluster; Owner is free until the last assignment.
-	sorted := g.Owner[lo:hi]
-	at := 0
+	// Sort the points by their new cluster. begin counts, then says where the next goes.
+	begin := s.next[l.Used : l.Used+used+1]
+	clear(begin[1:])
+	for _, q := range label {
+		begin[q+1]++
+	}
 	for q := range used {
-		for j, o := range label {
-			if int(o) == q {
-				sorted[at] = rows[j]
-				at++
-			}
-		}
-		l.Parent[l.Used] = int32(p)
-		l.Used++
-		s.next[l.Used] = int32(lo + at)
+		begin[q+1] += begin[q]
+		l.Parent[l.Used+q] = int32(p)
+	}
+	l.Used += used
+	sorted, at := g.Owner[lo:hi], g.cluster.counts[:used] // Owner is free until the last assignment
+	copy(at, begin)
+	for j, q := range label {
+		sorted[int(at[q])-lo] = rows[j]
+		at[q]++
 	}
 	copy(rows, sorted)
 }
