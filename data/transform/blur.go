@@ -1,6 +1,10 @@
 package transform
 
-import "math"
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/data/internal/pixel"
+)
 
 // boxPasses is the number of box filters that stand for a Gaussian.
 const boxPasses = 3
@@ -93,21 +97,13 @@ func (z *blurrer) down(dst, src *Image, b box) {
 
 // mix writes the filtered values to dst; at(k) are the values at distance k.
 func (b box) mix(dst []uint8, sums []uint32, at func(k int) []uint8) {
-	const half = 1 << 23
-	n := len(dst)
-	first, mid, last := at(-b.radius - 1)[:n], at(0)[:n], at(b.radius + 1)[:n]
-	near, far := b.near, b.far
 	switch b.radius {
 	case 0:
-		for i := range dst {
-			dst[i] = uint8((uint32(mid[i])*near + (uint32(first[i])+uint32(last[i]))*far + half) >> 24)
-		}
+		pixel.Box3(dst, at(-1), at(0), at(1), b.near, b.far)
 	case 1: // all that a sigma below 2.4 needs
-		left, right := at(-1)[:n], at(1)[:n]
-		for i := range dst {
-			dst[i] = uint8(((uint32(left[i])+uint32(mid[i])+uint32(right[i]))*near + (uint32(first[i])+uint32(last[i]))*far + half) >> 24)
-		}
+		pixel.Box5(dst, at(-2), at(-1), at(0), at(1), at(2), b.near, b.far)
 	default:
+		n := len(dst)
 		sums = sums[:n]
 		clear(sums)
 		for k := -b.radius; k <= b.radius; k++ {
@@ -115,8 +111,9 @@ func (b box) mix(dst []uint8, sums []uint32, at func(k int) []uint8) {
 				sums[i] += uint32(v)
 			}
 		}
+		first, last := at(-b.radius - 1)[:n], at(b.radius + 1)[:n]
 		for i := range dst {
-			dst[i] = uint8((sums[i]*near + (uint32(first[i])+uint32(last[i]))*far + half) >> 24)
+			dst[i] = uint8((sums[i]*b.near + (uint32(first[i])+uint32(last[i]))*b.far + 1<<23) >> 24)
 		}
 	}
 }

@@ -62,14 +62,7 @@ func Equalize(m *Image) {
 
 // Brightness multiplies every value of m by factor (PIL.ImageEnhance.Brightness),
 // in place.
-func Brightness(m *Image, factor float64) {
-	var tables [3][256]uint8
-	for v := range tables[0] {
-		tables[0][v] = pixel.Blend(0, float32(v), float32(factor))
-	}
-	tables[1], tables[2] = tables[0], tables[0]
-	m.lookUp(&tables)
-}
+func Brightness(m *Image, factor float64) { pixel.Shade(m.Pix, 0, float32(factor)) }
 
 // Sharpness writes src, moved away from its smoothed self by factor, to dst
 // (PIL.ImageEnhance.Sharpness): smooth + factor*(src - smooth) with the 3x3

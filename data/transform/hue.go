@@ -14,64 +14,53 @@ func Hue(m *Image, turns float64) {
 	shift := uint8(int32(turns * 255)) // torchvision lets the bytes wrap around
 	for i := 0; i+3 <= len(m.Pix); i += 3 {
 		p := m.Pix[i : i+3 : i+3]
-		r, g, b := p[0], p[1], p[2]
+		r, g, b := int(p[0]), int(p[1]), int(p[2])
 		hi, lo := max(r, g, b), min(r, g, b)
-		if hi == lo {
+		c := hi - lo // the range of the channels
+		if c == 0 {
 			continue
 		}
-		// The sixth of the circle in which the colour lies and how far its middle
-		// channel is below the largest.
-		c := int(hi - lo)
-		var sector, below int
-		switch {
-		case r == hi && b == lo:
-			sector, below = 0, int(hi-g)
-		case r == hi:
-			sector, below = 5, int(hi-b)
-		case g == hi && b == lo:
-			sector, below = 1, int(hi-r)
-		case g == hi:
-			sector, below = 2, int(hi-b)
-		case r == lo:
-			sector, below = 3, int(hi-g)
-		default:
-			sector, below = 4, int(hi-r)
+		// The sixth of the circle and how far the middle channel is below the largest
+		// give the hue.
+		order := (r-g)>>31&1 | (r-b)>>31&2 | (g-b)>>31&4 // r < g, r < b, g < b
+		h := t.hue[order<<16|c<<8|(2*hi+lo-r-g-b)] + shift
+		s := &t.saturation[hi<<8|c]
+		a := &t.arcs[h]
+		// Going down in odd sixths, up in even ones. Pillow rounds the product to
+		// float32 on the way down only.
+		x := float64(s.share * a.part)
+		if a.up {
+			x = float64(float64(s.share) * (1 - float64(a.part)))
 		}
-		h := t.hue[sector][c<<8|below] + shift
-		s := t.saturation[int(hi)<<8|c]
-		if s == 0 {
-			p[0], p[1], p[2] = hi, hi, hi
-			continue
-		}
-		f, fs, v := t.fraction[h], t.share[s], float64(hi)
-		lowest := uint8(float64(v*(1-float64(fs))) + 0.5)
-		falling := uint8(float64(v*(1-float64(fs*f))) + 0.5)
-		rising := uint8(float64(v*(1-float64(float64(fs)*(1-float64(f))))) + 0.5)
-		switch t.sixth[h] {
-		case 0:
-			p[0], p[1], p[2] = hi, rising, lowest
-		case 1:
-			p[0], p[1], p[2] = falling, hi, lowest
-		case 2:
-			p[0], p[1], p[2] = lowest, hi, rising
-		case 3:
-			p[0], p[1], p[2] = lowest, falling, hi
-		case 4:
-			p[0], p[1], p[2] = rising, lowest, hi
-		default:
-			p[0], p[1], p[2] = hi, lowest, falling
-		}
+		middle := uint32(int32(float64(float64(hi)*(1-x)) + 0.5))
+		w := uint32(hi)<<(a.hi&31) | middle<<(a.middle&31) | s.lowest<<(a.lowest&31)
+		p[0], p[1], p[2] = uint8(w), uint8(w>>8), uint8(w>>16)
 	}
 }
 
 // hues are the tables of the conversions.
 type hues struct {
-	hue        [6][1 << 16]uint8 // by sector, range of the channels << 8 | largest - middle channel
-	saturation [1 << 16]uint8    // by largest channel << 8 | range
-	sixth      [256]uint8        // of the circle, by hue
-	fraction   [256]float32      // of the sixth, by hue
-	share      [256]float32      // saturation from 0 to 1
+	hue        [8 << 16]uint8      // by order of the channels << 16 | their range << 8 | largest - middle
+	saturation [1 << 16]saturation // by largest channel << 8 | range
+	arcs       [256]arc            // by hue
 }
+
+// saturation is how far a colour is from gray.
+type saturation struct {
+	share  float32 // 0 to 1
+	lowest uint32  // the lowest channel of such a colour
+}
+
+// arc is a hue: how far into which sixth of the circle.
+type arc struct {
+	part               float32
+	up                 bool  // the middle channel grows with the hue
+	hi, middle, lowest uint8 // how far to shift the largest channel, ...: 0 red, 8 green, 16 blue
+}
+
+// places are the channels that are largest, middle and lowest in each sixth of the
+// circle, as shifts.
+var places = [6][3]uint8{{0, 8, 16}, {8, 0, 16}, {8, 16, 0}, {16, 8, 0}, {16, 0, 8}, {0, 16, 8}}
 
 // hueTables computes every value with the roundings of Pillow's Convert.c: float32
 // where it has floats, float64 where a constant makes them doubles.
@@ -80,28 +69,29 @@ var hueTables = sync.OnceValue(func() *hues {
 	for c := 1; c < 256; c++ {
 		for below := 0; below <= c; below++ {
 			x := float32(below) / float32(c)
-			for sector, h := range [6]float32{
-				1 - x,
-				float32(2 + float64(x) - 1),
-				float32(2 + 1 - float64(x)),
-				float32(4 + float64(x) - 1),
-				float32(4 + 1 - float64(x)),
-				x - 1,
+			// Where two channels are largest Pillow takes red, then green.
+			for order, h := range [8]float32{
+				0b000: 1 - x, // red, green, blue from the largest down
+				0b100: x - 1, // red, blue, green
+				0b001: float32(2 + float64(x) - 1),
+				0b011: float32(2 + 1 - float64(x)),
+				0b111: float32(4 + float64(x) - 1),
+				0b110: float32(4 + 1 - float64(x)),
 			} {
 				h = float32(math.Mod(float64(h)/6+1, 1))
-				t.hue[sector][c<<8|below] = uint8(min(float64(h)*255, 255))
+				t.hue[order<<16|c<<8|below] = uint8(min(float64(h)*255, 255))
 			}
 		}
 		for hi := c; hi < 256; hi++ {
 			s := float32(c) / float32(hi)
-			t.saturation[hi<<8|c] = uint8(min(float64(s)*255, 255))
+			share := float32(float64(uint8(min(float64(s)*255, 255))) / 255)
+			t.saturation[hi<<8|c] = saturation{share, uint32(float64(float64(hi)*(1-float64(share))) + 0.5)}
 		}
 	}
 	for h := range 256 {
 		at := float64(h) * 6 / 255
-		t.sixth[h] = uint8(int(at) % 6)
-		t.fraction[h] = float32(at - math.Floor(at))
-		t.share[h] = float32(float64(h) / 255)
+		sixth := int(at) % 6
+		t.arcs[h] = arc{float32(at - math.Floor(at)), sixth%2 == 0, places[sixth][0], places[sixth][1], places[sixth][2]}
 	}
 	return t
 })

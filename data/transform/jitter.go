@@ -77,55 +77,17 @@ func (j *jitter) apply(m *Image) {
 	}
 }
 
-// luma is the brightness of a colour by ITU-R 601-2, as Pillow rounds it.
-func luma(r, g, b uint8) uint8 {
-	return uint8((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
-}
-
 // Gray replaces every pixel of m by its brightness (Image.convert("L"), torchvision's
 // RandomGrayscale), in place.
-func Gray(m *Image) {
-	for i := 0; i+3 <= len(m.Pix); i += 3 {
-		p := m.Pix[i : i+3 : i+3]
-		v := luma(p[0], p[1], p[2])
-		p[0], p[1], p[2] = v, v, v
-	}
-}
+func Gray(m *Image) { pixel.Saturate(m.Pix, 0) }
 
 // Contrast moves every value of m away from the mean brightness by factor
 // (PIL.ImageEnhance.Contrast), in place.
 func Contrast(m *Image, factor float64) {
-	sum := uint64(0)
-	for i := 0; i+3 <= len(m.Pix); i += 3 {
-		p := m.Pix[i : i+3 : i+3]
-		sum += uint64(luma(p[0], p[1], p[2]))
-	}
-	mean := float32(int(float64(sum)/float64(m.W*m.H) + 0.5))
-	var tables [3][256]uint8
-	for v := range tables[0] {
-		tables[0][v] = pixel.Blend(mean, float32(v), float32(factor))
-	}
-	tables[1], tables[2] = tables[0], tables[0]
-	m.lookUp(&tables)
+	mean := int(float64(pixel.LumaSum(m.Pix))/float64(m.W*m.H) + 0.5)
+	pixel.Shade(m.Pix, float32(mean), float32(factor))
 }
 
 // Saturation moves every pixel of m away from its brightness by factor
 // (PIL.ImageEnhance.Color), in place.
-func Saturation(m *Image, factor float64) {
-	// products[255+d] is factor*d: what Blend computes for a difference d.
-	var products [511]float32
-	for i := range products {
-		products[i] = float32(factor) * float32(i-255)
-	}
-	for i := 0; i+3 <= len(m.Pix); i += 3 {
-		p := m.Pix[i : i+3 : i+3]
-		gray := luma(p[0], p[1], p[2])
-		base, at := float32(gray), 255-int(gray)
-		p[0] = clipped(base + products[at+int(p[0])])
-		p[1] = clipped(base + products[at+int(p[1])])
-		p[2] = clipped(base + products[at+int(p[2])])
-	}
-}
-
-// clipped cuts v to the range of a byte and truncates it.
-func clipped(v float32) uint8 { return uint8(min(max(int32(v), 0), 255)) }
+func Saturation(m *Image, factor float64) { pixel.Saturate(m.Pix, float32(factor)) }

@@ -54,6 +54,12 @@ func TestKernelsStayInside(t *testing.T) {
 			Weigh(sums, edge(t, r, n, front), edge(t, r, n, front))
 			Stretch(edge(t, r, 2*(n-2), front), sums)
 			Sharpen(edge(t, r, n, front), edge(t, r, n, front), edge(t, r, n, front), edge(t, r, n, front), 1.3)
+			row := func() []uint8 { return edge(t, r, n, front) }
+			Box3(row(), row(), row(), row(), 1<<23, 1<<22)
+			Box5(row(), row(), row(), row(), row(), row(), 1<<22, 1<<21)
+			Shade(row(), 3, 1.2)
+			Saturate(edge(t, r, 3*n, front), 1.2)
+			LumaSum(edge(t, r, 3*n, front))
 			w, h := 1+r.IntN(60), 1+r.IntN(60)
 			xs, ys, x0, y0 := line(r, n, w, h)
 			Warp(edge(t, r, 3*n, front), edge(t, r, 3*w*h, front), w, h, xs, ys, x0, y0, 128)

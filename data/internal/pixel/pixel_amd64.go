@@ -34,6 +34,31 @@ func yCbCrAVX2(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
 //go:noescape
 func sharpenAVX2(dst *uint8, up *uint8, row *uint8, down *uint8, n int, factor float32)
 
+// box3AVX2 sets dst = b near + (a + c) far, n >= 16.
+//
+//go:noescape
+func box3AVX2(dst *uint8, a *uint8, b *uint8, c *uint8, n int, near uint32, far uint32)
+
+// box5AVX2 sets dst = (b + c + d) near + (a + e) far, n >= 16.
+//
+//go:noescape
+func box5AVX2(dst *uint8, a *uint8, b *uint8, c *uint8, d *uint8, e *uint8, n int, near uint32, far uint32)
+
+// saturateAVX2 changes n pixels in place, n a multiple of 16.
+//
+//go:noescape
+func saturateAVX2(pix *uint8, n int, factor float32)
+
+// lumaSumAVX2 sets the 16 sums (8 for AVX2) to parts of the brightness of n pixels, n a multiple of 16.
+//
+//go:noescape
+func lumaSumAVX2(sums *uint32, src *uint8, n int)
+
+// shadeAVX2 changes n bytes in place, n a multiple of 16.
+//
+//go:noescape
+func shadeAVX2(pix *uint8, n int, base float32, factor float32)
+
 // filterRowsAVX512 runs a row program on two rows.
 //
 //go:noescape
@@ -63,6 +88,31 @@ func yCbCrAVX512(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
 //
 //go:noescape
 func sharpenAVX512(dst *uint8, up *uint8, row *uint8, down *uint8, n int, factor float32)
+
+// box3AVX512 sets dst = b near + (a + c) far, n >= 16.
+//
+//go:noescape
+func box3AVX512(dst *uint8, a *uint8, b *uint8, c *uint8, n int, near uint32, far uint32)
+
+// box5AVX512 sets dst = (b + c + d) near + (a + e) far, n >= 16.
+//
+//go:noescape
+func box5AVX512(dst *uint8, a *uint8, b *uint8, c *uint8, d *uint8, e *uint8, n int, near uint32, far uint32)
+
+// saturateAVX512 changes n pixels in place, n a multiple of 16.
+//
+//go:noescape
+func saturateAVX512(pix *uint8, n int, factor float32)
+
+// lumaSumAVX512 sets the 16 sums (8 for AVX2) to parts of the brightness of n pixels, n a multiple of 16.
+//
+//go:noescape
+func lumaSumAVX512(sums *uint32, src *uint8, n int)
+
+// shadeAVX512 changes n bytes in place, n a multiple of 16.
+//
+//go:noescape
+func shadeAVX512(pix *uint8, n int, base float32, factor float32)
 
 // weighAVX2 sets dst = 3a + b, n >= 16.
 //

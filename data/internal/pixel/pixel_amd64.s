@@ -998,6 +998,463 @@ DATA words27632763<>+56(SB)/4, $0x27632763
 DATA words27632763<>+60(SB)/4, $0x27632763
 GLOBL words27632763<>(SB), RODATA|NOPTR, $64
 
+// func box3AVX2(dst *uint8, a *uint8, b *uint8, c *uint8, n int, near uint32, far uint32)
+// Requires: AVX, AVX2
+TEXT ·box3AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+32(FP), CX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         c+24(FP), SI
+	VBROADCASTSS near+40(FP), Y0
+	VBROADCASTSS far+44(FP), Y1
+	XORQ         DI, DI
+
+sweep1:
+	MOVQ         CX, R8
+	SUBQ         DI, R8
+	CMPQ         R8, $0x10
+	JL           next2
+	VPMOVZXBD    (BX)(DI*1), Y2
+	VPMOVZXBD    (DX)(DI*1), Y3
+	VPMOVZXBD    (SI)(DI*1), Y4
+	VPADDD       Y4, Y3, Y3
+	VPMULLD      Y0, Y2, Y2
+	VPMULLD      Y1, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPADDD       words00800000<>+0(SB), Y2, Y2
+	VPSRLD       $0x18, Y2, Y2
+	VPMOVZXBD    8(BX)(DI*1), Y3
+	VPMOVZXBD    8(DX)(DI*1), Y4
+	VPMOVZXBD    8(SI)(DI*1), Y5
+	VPADDD       Y5, Y4, Y4
+	VPMULLD      Y0, Y3, Y3
+	VPMULLD      Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPADDD       words00800000<>+0(SB), Y3, Y3
+	VPSRLD       $0x18, Y3, Y3
+	VPACKSSDW    Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSWB    X3, X2, X2
+	VMOVDQU      X2, (AX)(DI*1)
+	ADDQ         $0x10, DI
+	JMP          sweep1
+
+next2:
+	TESTQ R8, R8
+	JE    done3
+	MOVQ  CX, DI
+	SUBQ  $0x10, DI
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA words00800000<>+0(SB)/4, $0x00800000
+DATA words00800000<>+4(SB)/4, $0x00800000
+DATA words00800000<>+8(SB)/4, $0x00800000
+DATA words00800000<>+12(SB)/4, $0x00800000
+DATA words00800000<>+16(SB)/4, $0x00800000
+DATA words00800000<>+20(SB)/4, $0x00800000
+DATA words00800000<>+24(SB)/4, $0x00800000
+DATA words00800000<>+28(SB)/4, $0x00800000
+DATA words00800000<>+32(SB)/4, $0x00800000
+DATA words00800000<>+36(SB)/4, $0x00800000
+DATA words00800000<>+40(SB)/4, $0x00800000
+DATA words00800000<>+44(SB)/4, $0x00800000
+DATA words00800000<>+48(SB)/4, $0x00800000
+DATA words00800000<>+52(SB)/4, $0x00800000
+DATA words00800000<>+56(SB)/4, $0x00800000
+DATA words00800000<>+60(SB)/4, $0x00800000
+GLOBL words00800000<>(SB), RODATA|NOPTR, $64
+
+// func box5AVX2(dst *uint8, a *uint8, b *uint8, c *uint8, d *uint8, e *uint8, n int, near uint32, far uint32)
+// Requires: AVX, AVX2
+TEXT ·box5AVX2(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+48(FP), CX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         c+24(FP), SI
+	MOVQ         d+32(FP), DI
+	MOVQ         e+40(FP), R8
+	VBROADCASTSS near+56(FP), Y0
+	VBROADCASTSS far+60(FP), Y1
+	XORQ         R9, R9
+
+sweep1:
+	MOVQ         CX, R10
+	SUBQ         R9, R10
+	CMPQ         R10, $0x10
+	JL           next2
+	VPMOVZXBD    (BX)(R9*1), Y2
+	VPMOVZXBD    (SI)(R9*1), Y3
+	VPADDD       Y3, Y2, Y2
+	VPMOVZXBD    (DI)(R9*1), Y3
+	VPADDD       Y3, Y2, Y2
+	VPMOVZXBD    (DX)(R9*1), Y3
+	VPMOVZXBD    (R8)(R9*1), Y4
+	VPADDD       Y4, Y3, Y3
+	VPMULLD      Y0, Y2, Y2
+	VPMULLD      Y1, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPADDD       words00800000<>+0(SB), Y2, Y2
+	VPSRLD       $0x18, Y2, Y2
+	VPMOVZXBD    8(BX)(R9*1), Y3
+	VPMOVZXBD    8(SI)(R9*1), Y4
+	VPADDD       Y4, Y3, Y3
+	VPMOVZXBD    8(DI)(R9*1), Y4
+	VPADDD       Y4, Y3, Y3
+	VPMOVZXBD    8(DX)(R9*1), Y4
+	VPMOVZXBD    8(R8)(R9*1), Y5
+	VPADDD       Y5, Y4, Y4
+	VPMULLD      Y0, Y3, Y3
+	VPMULLD      Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPADDD       words00800000<>+0(SB), Y3, Y3
+	VPSRLD       $0x18, Y3, Y3
+	VPACKSSDW    Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSWB    X3, X2, X2
+	VMOVDQU      X2, (AX)(R9*1)
+	ADDQ         $0x10, R9
+	JMP          sweep1
+
+next2:
+	TESTQ R10, R10
+	JE    done3
+	MOVQ  CX, R9
+	SUBQ  $0x10, R9
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+// func saturateAVX2(pix *uint8, n int, factor float32)
+// Requires: AVX, AVX2
+TEXT ·saturateAVX2(SB), NOSPLIT, $0-20
+	MOVQ         pix+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Y0
+	XORQ         BX, BX
+
+sweep1:
+	MOVQ         CX, DX
+	SUBQ         BX, DX
+	CMPQ         DX, $0x10
+	JL           next2
+	LEAQ         (BX)(BX*2), DX
+	VMOVDQU      (AX)(DX*1), X1
+	VMOVDQU      16(AX)(DX*1), X2
+	VMOVDQU      32(AX)(DX*1), X3
+	VPSHUFB      split00<>+0(SB), X1, X4
+	VPSHUFB      split01<>+0(SB), X2, X5
+	VPOR         X5, X4, X4
+	VPSHUFB      split02<>+0(SB), X3, X5
+	VPOR         X5, X4, X4
+	VPSHUFB      split10<>+0(SB), X1, X5
+	VPSHUFB      split11<>+0(SB), X2, X6
+	VPOR         X6, X5, X5
+	VPSHUFB      split12<>+0(SB), X3, X6
+	VPOR         X6, X5, X5
+	VPSHUFB      split20<>+0(SB), X1, X1
+	VPSHUFB      split21<>+0(SB), X2, X2
+	VPOR         X2, X1, X1
+	VPSHUFB      split22<>+0(SB), X3, X2
+	VPOR         X2, X1, X1
+	VPMOVZXBD    X4, Y2
+	VPMOVZXBD    X5, Y3
+	VPMOVZXBD    X1, Y6
+	VPMULLD      words00004c8b<>+0(SB), Y2, Y7
+	VPADDD       words00008000<>+0(SB), Y7, Y7
+	VPMULLD      words00009646<>+0(SB), Y3, Y8
+	VPADDD       Y8, Y7, Y7
+	VPMULLD      words00001d2f<>+0(SB), Y6, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VCVTDQ2PS    Y2, Y2
+	VSUBPS       Y7, Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y7, Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       Y7, Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y7, Y3, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VADDPS       Y7, Y6, Y6
+	VCVTTPS2DQ   Y6, Y6
+	VPSRLDQ      $0x08, X4, X4
+	VPMOVZXBD    X4, Y4
+	VPSRLDQ      $0x08, X5, X5
+	VPMOVZXBD    X5, Y5
+	VPSRLDQ      $0x08, X1, X1
+	VPMOVZXBD    X1, Y1
+	VPMULLD      words00004c8b<>+0(SB), Y4, Y7
+	VPADDD       words00008000<>+0(SB), Y7, Y7
+	VPMULLD      words00009646<>+0(SB), Y5, Y8
+	VPADDD       Y8, Y7, Y7
+	VPMULLD      words00001d2f<>+0(SB), Y1, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VSUBPS       Y7, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       Y7, Y4, Y4
+	VCVTTPS2DQ   Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       Y7, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       Y7, Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
+	VCVTDQ2PS    Y1, Y1
+	VSUBPS       Y7, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VADDPS       Y7, Y1, Y1
+	VCVTTPS2DQ   Y1, Y1
+	VPACKSSDW    Y4, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X4
+	VPACKUSWB    X4, X2, X2
+	VPACKSSDW    Y5, Y3, Y3
+	VPERMQ       $0xd8, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSWB    X4, X3, X3
+	VPACKSSDW    Y1, Y6, Y1
+	VPERMQ       $0xd8, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X4
+	VPACKUSWB    X4, X1, X1
+	VPSHUFB      join00<>+0(SB), X2, X4
+	VPSHUFB      join10<>+0(SB), X3, X5
+	VPOR         X5, X4, X4
+	VPSHUFB      join20<>+0(SB), X1, X5
+	VPOR         X5, X4, X4
+	VMOVDQU      X4, (AX)(DX*1)
+	VPSHUFB      join01<>+0(SB), X2, X4
+	VPSHUFB      join11<>+0(SB), X3, X5
+	VPOR         X5, X4, X4
+	VPSHUFB      join21<>+0(SB), X1, X5
+	VPOR         X5, X4, X4
+	VMOVDQU      X4, 16(AX)(DX*1)
+	VPSHUFB      join02<>+0(SB), X2, X2
+	VPSHUFB      join12<>+0(SB), X3, X3
+	VPOR         X3, X2, X2
+	VPSHUFB      join22<>+0(SB), X1, X1
+	VPOR         X1, X2, X2
+	VMOVDQU      X2, 32(AX)(DX*1)
+	ADDQ         $0x10, BX
+	JMP          sweep1
+
+next2:
+	TESTQ DX, DX
+	JE    done3
+	MOVQ  CX, BX
+	SUBQ  $0x10, BX
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA words00004c8b<>+0(SB)/4, $0x00004c8b
+DATA words00004c8b<>+4(SB)/4, $0x00004c8b
+DATA words00004c8b<>+8(SB)/4, $0x00004c8b
+DATA words00004c8b<>+12(SB)/4, $0x00004c8b
+DATA words00004c8b<>+16(SB)/4, $0x00004c8b
+DATA words00004c8b<>+20(SB)/4, $0x00004c8b
+DATA words00004c8b<>+24(SB)/4, $0x00004c8b
+DATA words00004c8b<>+28(SB)/4, $0x00004c8b
+DATA words00004c8b<>+32(SB)/4, $0x00004c8b
+DATA words00004c8b<>+36(SB)/4, $0x00004c8b
+DATA words00004c8b<>+40(SB)/4, $0x00004c8b
+DATA words00004c8b<>+44(SB)/4, $0x00004c8b
+DATA words00004c8b<>+48(SB)/4, $0x00004c8b
+DATA words00004c8b<>+52(SB)/4, $0x00004c8b
+DATA words00004c8b<>+56(SB)/4, $0x00004c8b
+DATA words00004c8b<>+60(SB)/4, $0x00004c8b
+GLOBL words00004c8b<>(SB), RODATA|NOPTR, $64
+
+DATA words00008000<>+0(SB)/4, $0x00008000
+DATA words00008000<>+4(SB)/4, $0x00008000
+DATA words00008000<>+8(SB)/4, $0x00008000
+DATA words00008000<>+12(SB)/4, $0x00008000
+DATA words00008000<>+16(SB)/4, $0x00008000
+DATA words00008000<>+20(SB)/4, $0x00008000
+DATA words00008000<>+24(SB)/4, $0x00008000
+DATA words00008000<>+28(SB)/4, $0x00008000
+DATA words00008000<>+32(SB)/4, $0x00008000
+DATA words00008000<>+36(SB)/4, $0x00008000
+DATA words00008000<>+40(SB)/4, $0x00008000
+DATA words00008000<>+44(SB)/4, $0x00008000
+DATA words00008000<>+48(SB)/4, $0x00008000
+DATA words00008000<>+52(SB)/4, $0x00008000
+DATA words00008000<>+56(SB)/4, $0x00008000
+DATA words00008000<>+60(SB)/4, $0x00008000
+GLOBL words00008000<>(SB), RODATA|NOPTR, $64
+
+DATA words00009646<>+0(SB)/4, $0x00009646
+DATA words00009646<>+4(SB)/4, $0x00009646
+DATA words00009646<>+8(SB)/4, $0x00009646
+DATA words00009646<>+12(SB)/4, $0x00009646
+DATA words00009646<>+16(SB)/4, $0x00009646
+DATA words00009646<>+20(SB)/4, $0x00009646
+DATA words00009646<>+24(SB)/4, $0x00009646
+DATA words00009646<>+28(SB)/4, $0x00009646
+DATA words00009646<>+32(SB)/4, $0x00009646
+DATA words00009646<>+36(SB)/4, $0x00009646
+DATA words00009646<>+40(SB)/4, $0x00009646
+DATA words00009646<>+44(SB)/4, $0x00009646
+DATA words00009646<>+48(SB)/4, $0x00009646
+DATA words00009646<>+52(SB)/4, $0x00009646
+DATA words00009646<>+56(SB)/4, $0x00009646
+DATA words00009646<>+60(SB)/4, $0x00009646
+GLOBL words00009646<>(SB), RODATA|NOPTR, $64
+
+DATA words00001d2f<>+0(SB)/4, $0x00001d2f
+DATA words00001d2f<>+4(SB)/4, $0x00001d2f
+DATA words00001d2f<>+8(SB)/4, $0x00001d2f
+DATA words00001d2f<>+12(SB)/4, $0x00001d2f
+DATA words00001d2f<>+16(SB)/4, $0x00001d2f
+DATA words00001d2f<>+20(SB)/4, $0x00001d2f
+DATA words00001d2f<>+24(SB)/4, $0x00001d2f
+DATA words00001d2f<>+28(SB)/4, $0x00001d2f
+DATA words00001d2f<>+32(SB)/4, $0x00001d2f
+DATA words00001d2f<>+36(SB)/4, $0x00001d2f
+DATA words00001d2f<>+40(SB)/4, $0x00001d2f
+DATA words00001d2f<>+44(SB)/4, $0x00001d2f
+DATA words00001d2f<>+48(SB)/4, $0x00001d2f
+DATA words00001d2f<>+52(SB)/4, $0x00001d2f
+DATA words00001d2f<>+56(SB)/4, $0x00001d2f
+DATA words00001d2f<>+60(SB)/4, $0x00001d2f
+GLOBL words00001d2f<>(SB), RODATA|NOPTR, $64
+
+// func lumaSumAVX2(sums *uint32, src *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·lumaSumAVX2(SB), NOSPLIT, $0-24
+	MOVQ  sums+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	XORQ  SI, SI
+
+sweep1:
+	MOVQ      DX, BX
+	SUBQ      SI, BX
+	CMPQ      BX, $0x10
+	JL        next2
+	LEAQ      (SI)(SI*2), BX
+	VMOVDQU   (CX)(BX*1), X1
+	VMOVDQU   16(CX)(BX*1), X2
+	VMOVDQU   32(CX)(BX*1), X3
+	VPSHUFB   split00<>+0(SB), X1, X4
+	VPSHUFB   split01<>+0(SB), X2, X5
+	VPOR      X5, X4, X4
+	VPSHUFB   split02<>+0(SB), X3, X5
+	VPOR      X5, X4, X4
+	VPSHUFB   split10<>+0(SB), X1, X5
+	VPSHUFB   split11<>+0(SB), X2, X6
+	VPOR      X6, X5, X5
+	VPSHUFB   split12<>+0(SB), X3, X6
+	VPOR      X6, X5, X5
+	VPSHUFB   split20<>+0(SB), X1, X1
+	VPSHUFB   split21<>+0(SB), X2, X2
+	VPOR      X2, X1, X1
+	VPSHUFB   split22<>+0(SB), X3, X2
+	VPOR      X2, X1, X1
+	VPMOVZXBD X4, Y2
+	VPMOVZXBD X5, Y3
+	VPMOVZXBD X1, Y6
+	VPMULLD   words00004c8b<>+0(SB), Y2, Y2
+	VPADDD    words00008000<>+0(SB), Y2, Y2
+	VPMULLD   words00009646<>+0(SB), Y3, Y3
+	VPADDD    Y3, Y2, Y2
+	VPMULLD   words00001d2f<>+0(SB), Y6, Y3
+	VPADDD    Y3, Y2, Y2
+	VPSRLD    $0x10, Y2, Y2
+	VPADDD    Y2, Y0, Y0
+	VPSRLDQ   $0x08, X4, X4
+	VPMOVZXBD X4, Y2
+	VPSRLDQ   $0x08, X5, X5
+	VPMOVZXBD X5, Y3
+	VPSRLDQ   $0x08, X1, X1
+	VPMOVZXBD X1, Y1
+	VPMULLD   words00004c8b<>+0(SB), Y2, Y2
+	VPADDD    words00008000<>+0(SB), Y2, Y2
+	VPMULLD   words00009646<>+0(SB), Y3, Y3
+	VPADDD    Y3, Y2, Y2
+	VPMULLD   words00001d2f<>+0(SB), Y1, Y1
+	VPADDD    Y1, Y2, Y2
+	VPSRLD    $0x10, Y2, Y2
+	VPADDD    Y2, Y0, Y0
+	ADDQ      $0x10, SI
+	JMP       sweep1
+
+next2:
+	TESTQ BX, BX
+	JE    done3
+	MOVQ  DX, SI
+	SUBQ  $0x10, SI
+	JMP   sweep1
+
+done3:
+	VMOVDQU Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func shadeAVX2(pix *uint8, n int, base float32, factor float32)
+// Requires: AVX, AVX2
+TEXT ·shadeAVX2(SB), NOSPLIT, $0-24
+	MOVQ         pix+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS base+16(FP), Y0
+	VBROADCASTSS factor+20(FP), Y1
+	XORQ         DX, DX
+
+sweep1:
+	MOVQ         CX, BX
+	SUBQ         DX, BX
+	CMPQ         BX, $0x10
+	JL           next2
+	VPMOVZXBD    (AX)(DX*1), Y2
+	VCVTDQ2PS    Y2, Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VADDPS       Y0, Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VPMOVZXBD    8(AX)(DX*1), Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y0, Y3, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VPACKSSDW    Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSWB    X3, X2, X2
+	VMOVDQU      X2, (AX)(DX*1)
+	ADDQ         $0x10, DX
+	JMP          sweep1
+
+next2:
+	TESTQ BX, BX
+	JE    done3
+	MOVQ  CX, DX
+	SUBQ  $0x10, DX
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
 // func filterRowsAVX512(dst0 *uint8, dst1 *uint8, src0 *uint8, src1 *uint8, program *int32, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI
 TEXT ·filterRowsAVX512(SB), NOSPLIT, $0-48
@@ -1408,6 +1865,296 @@ next2:
 	JE    done3
 	MOVQ  SI, DI
 	SUBQ  $0x10, DI
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+// func box3AVX512(dst *uint8, a *uint8, b *uint8, c *uint8, n int, near uint32, far uint32)
+// Requires: AVX, AVX512F
+TEXT ·box3AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+32(FP), CX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         c+24(FP), SI
+	VBROADCASTSS near+40(FP), Z0
+	VBROADCASTSS far+44(FP), Z1
+	XORQ         DI, DI
+
+sweep1:
+	MOVQ      CX, R8
+	SUBQ      DI, R8
+	CMPQ      R8, $0x10
+	JL        next2
+	VPMOVZXBD (BX)(DI*1), Z2
+	VPMOVZXBD (DX)(DI*1), Z3
+	VPMOVZXBD (SI)(DI*1), Z4
+	VPADDD    Z4, Z3, Z3
+	VPMULLD   Z0, Z2, Z2
+	VPMULLD   Z1, Z3, Z3
+	VPADDD    Z3, Z2, Z2
+	VPADDD    words00800000<>+0(SB), Z2, Z2
+	VPSRLD    $0x18, Z2, Z2
+	VPXORD    Z5, Z5, Z5
+	VPMAXSD   Z5, Z2, Z2
+	VPMOVUSDB Z2, X2
+	VMOVDQU   X2, (AX)(DI*1)
+	ADDQ      $0x10, DI
+	JMP       sweep1
+
+next2:
+	TESTQ R8, R8
+	JE    done3
+	MOVQ  CX, DI
+	SUBQ  $0x10, DI
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+// func box5AVX512(dst *uint8, a *uint8, b *uint8, c *uint8, d *uint8, e *uint8, n int, near uint32, far uint32)
+// Requires: AVX, AVX512F
+TEXT ·box5AVX512(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+48(FP), CX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         c+24(FP), SI
+	MOVQ         d+32(FP), DI
+	MOVQ         e+40(FP), R8
+	VBROADCASTSS near+56(FP), Z0
+	VBROADCASTSS far+60(FP), Z1
+	XORQ         R9, R9
+
+sweep1:
+	MOVQ      CX, R10
+	SUBQ      R9, R10
+	CMPQ      R10, $0x10
+	JL        next2
+	VPMOVZXBD (BX)(R9*1), Z2
+	VPMOVZXBD (SI)(R9*1), Z3
+	VPADDD    Z3, Z2, Z2
+	VPMOVZXBD (DI)(R9*1), Z3
+	VPADDD    Z3, Z2, Z2
+	VPMOVZXBD (DX)(R9*1), Z3
+	VPMOVZXBD (R8)(R9*1), Z5
+	VPADDD    Z5, Z3, Z3
+	VPMULLD   Z0, Z2, Z2
+	VPMULLD   Z1, Z3, Z3
+	VPADDD    Z3, Z2, Z2
+	VPADDD    words00800000<>+0(SB), Z2, Z2
+	VPSRLD    $0x18, Z2, Z2
+	VPXORD    Z4, Z4, Z4
+	VPMAXSD   Z4, Z2, Z2
+	VPMOVUSDB Z2, X2
+	VMOVDQU   X2, (AX)(R9*1)
+	ADDQ      $0x10, R9
+	JMP       sweep1
+
+next2:
+	TESTQ R10, R10
+	JE    done3
+	MOVQ  CX, R9
+	SUBQ  $0x10, R9
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+// func saturateAVX512(pix *uint8, n int, factor float32)
+// Requires: AVX, AVX512F
+TEXT ·saturateAVX512(SB), NOSPLIT, $0-20
+	MOVQ         pix+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Z0
+	XORQ         BX, BX
+
+sweep1:
+	MOVQ       CX, DX
+	SUBQ       BX, DX
+	CMPQ       DX, $0x10
+	JL         next2
+	LEAQ       (BX)(BX*2), DX
+	VMOVDQU    (AX)(DX*1), X1
+	VMOVDQU    16(AX)(DX*1), X2
+	VMOVDQU    32(AX)(DX*1), X3
+	VPSHUFB    split00<>+0(SB), X1, X4
+	VPSHUFB    split01<>+0(SB), X2, X5
+	VPOR       X5, X4, X4
+	VPSHUFB    split02<>+0(SB), X3, X5
+	VPOR       X5, X4, X4
+	VPSHUFB    split10<>+0(SB), X1, X5
+	VPSHUFB    split11<>+0(SB), X2, X9
+	VPOR       X9, X5, X5
+	VPSHUFB    split12<>+0(SB), X3, X9
+	VPOR       X9, X5, X5
+	VPSHUFB    split20<>+0(SB), X1, X1
+	VPSHUFB    split21<>+0(SB), X2, X2
+	VPOR       X2, X1, X1
+	VPSHUFB    split22<>+0(SB), X3, X2
+	VPOR       X2, X1, X1
+	VPMOVZXBD  X4, Z2
+	VPMOVZXBD  X5, Z3
+	VPMOVZXBD  X1, Z1
+	VPMULLD    words00004c8b<>+0(SB), Z2, Z4
+	VPADDD     words00008000<>+0(SB), Z4, Z4
+	VPMULLD    words00009646<>+0(SB), Z3, Z5
+	VPADDD     Z5, Z4, Z4
+	VPMULLD    words00001d2f<>+0(SB), Z1, Z5
+	VPADDD     Z5, Z4, Z4
+	VPSRLD     $0x10, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VCVTDQ2PS  Z2, Z2
+	VSUBPS     Z4, Z2, Z2
+	VMULPS     Z0, Z2, Z2
+	VADDPS     Z4, Z2, Z2
+	VCVTTPS2DQ Z2, Z2
+	VCVTDQ2PS  Z3, Z3
+	VSUBPS     Z4, Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z4, Z3, Z3
+	VCVTTPS2DQ Z3, Z3
+	VCVTDQ2PS  Z1, Z1
+	VSUBPS     Z4, Z1, Z1
+	VMULPS     Z0, Z1, Z1
+	VADDPS     Z4, Z1, Z1
+	VCVTTPS2DQ Z1, Z1
+	VPXORD     Z6, Z6, Z6
+	VPMAXSD    Z6, Z2, Z2
+	VPMOVUSDB  Z2, X2
+	VPXORD     Z7, Z7, Z7
+	VPMAXSD    Z7, Z3, Z3
+	VPMOVUSDB  Z3, X3
+	VPXORD     Z8, Z8, Z8
+	VPMAXSD    Z8, Z1, Z1
+	VPMOVUSDB  Z1, X1
+	VPSHUFB    join00<>+0(SB), X2, X4
+	VPSHUFB    join10<>+0(SB), X3, X5
+	VPOR       X5, X4, X4
+	VPSHUFB    join20<>+0(SB), X1, X5
+	VPOR       X5, X4, X4
+	VMOVDQU    X4, (AX)(DX*1)
+	VPSHUFB    join01<>+0(SB), X2, X4
+	VPSHUFB    join11<>+0(SB), X3, X5
+	VPOR       X5, X4, X4
+	VPSHUFB    join21<>+0(SB), X1, X5
+	VPOR       X5, X4, X4
+	VMOVDQU    X4, 16(AX)(DX*1)
+	VPSHUFB    join02<>+0(SB), X2, X2
+	VPSHUFB    join12<>+0(SB), X3, X3
+	VPOR       X3, X2, X2
+	VPSHUFB    join22<>+0(SB), X1, X1
+	VPOR       X1, X2, X2
+	VMOVDQU    X2, 32(AX)(DX*1)
+	ADDQ       $0x10, BX
+	JMP        sweep1
+
+next2:
+	TESTQ DX, DX
+	JE    done3
+	MOVQ  CX, BX
+	SUBQ  $0x10, BX
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+// func lumaSumAVX512(sums *uint32, src *uint8, n int)
+// Requires: AVX, AVX512F
+TEXT ·lumaSumAVX512(SB), NOSPLIT, $0-24
+	MOVQ   sums+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VPXORD Z0, Z0, Z0
+	XORQ   SI, SI
+
+sweep1:
+	MOVQ      DX, BX
+	SUBQ      SI, BX
+	CMPQ      BX, $0x10
+	JL        next2
+	LEAQ      (SI)(SI*2), BX
+	VMOVDQU   (CX)(BX*1), X1
+	VMOVDQU   16(CX)(BX*1), X2
+	VMOVDQU   32(CX)(BX*1), X3
+	VPSHUFB   split00<>+0(SB), X1, X4
+	VPSHUFB   split01<>+0(SB), X2, X5
+	VPOR      X5, X4, X4
+	VPSHUFB   split02<>+0(SB), X3, X5
+	VPOR      X5, X4, X4
+	VPSHUFB   split10<>+0(SB), X1, X5
+	VPSHUFB   split11<>+0(SB), X2, X6
+	VPOR      X6, X5, X5
+	VPSHUFB   split12<>+0(SB), X3, X6
+	VPOR      X6, X5, X5
+	VPSHUFB   split20<>+0(SB), X1, X1
+	VPSHUFB   split21<>+0(SB), X2, X2
+	VPOR      X2, X1, X1
+	VPSHUFB   split22<>+0(SB), X3, X2
+	VPOR      X2, X1, X1
+	VPMOVZXBD X4, Z2
+	VPMOVZXBD X5, Z3
+	VPMOVZXBD X1, Z1
+	VPMULLD   words00004c8b<>+0(SB), Z2, Z2
+	VPADDD    words00008000<>+0(SB), Z2, Z2
+	VPMULLD   words00009646<>+0(SB), Z3, Z3
+	VPADDD    Z3, Z2, Z2
+	VPMULLD   words00001d2f<>+0(SB), Z1, Z1
+	VPADDD    Z1, Z2, Z2
+	VPSRLD    $0x10, Z2, Z2
+	VPADDD    Z2, Z0, Z0
+	ADDQ      $0x10, SI
+	JMP       sweep1
+
+next2:
+	TESTQ BX, BX
+	JE    done3
+	MOVQ  DX, SI
+	SUBQ  $0x10, SI
+	JMP   sweep1
+
+done3:
+	VMOVDQU32 Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func shadeAVX512(pix *uint8, n int, base float32, factor float32)
+// Requires: AVX, AVX512F
+TEXT ·shadeAVX512(SB), NOSPLIT, $0-24
+	MOVQ         pix+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS base+16(FP), Z0
+	VBROADCASTSS factor+20(FP), Z1
+	XORQ         DX, DX
+
+sweep1:
+	MOVQ       CX, BX
+	SUBQ       DX, BX
+	CMPQ       BX, $0x10
+	JL         next2
+	VPMOVZXBD  (AX)(DX*1), Z2
+	VCVTDQ2PS  Z2, Z2
+	VSUBPS     Z0, Z2, Z2
+	VMULPS     Z1, Z2, Z2
+	VADDPS     Z0, Z2, Z2
+	VCVTTPS2DQ Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPMAXSD    Z3, Z2, Z2
+	VPMOVUSDB  Z2, X2
+	VMOVDQU    X2, (AX)(DX*1)
+	ADDQ       $0x10, DX
+	JMP        sweep1
+
+next2:
+	TESTQ BX, BX
+	JE    done3
+	MOVQ  CX, DX
+	SUBQ  $0x10, DX
 	JMP   sweep1
 
 done3:

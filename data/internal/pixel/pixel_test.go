@@ -321,6 +321,8 @@ func TestShortSlicesPanic(t *testing.T) {
 		"ycbcr out": func() { YCbCr(b[:299], b[:100], b, b) },
 		"weigh":     func() { Weigh(make([]uint16, 100), b[:100], b[:99:99]) },
 		"stretch":   func() { Stretch(b[:99], make([]uint16, 52)) },
+		"box3":      func() { Box3(b, b, b, b[:299:299], 1, 1) },
+		"box5":      func() { Box5(b, b, b, b, b[:299:299], b, 1, 1) },
 		"sharpen":   func() { Sharpen(b, b, b, b[:299:299], 1) },
 	} {
 		t.Run(name, func(t *testing.T) {

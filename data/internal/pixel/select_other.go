@@ -30,3 +30,23 @@ func weighAVX2(dst *uint16, a, b *uint8, n int) { panic(noVectors) }
 func stretchAVX2(dst *uint8, sums *uint16, n int) { panic(noVectors) }
 
 func warpAVX2(dst, src *uint8, xs, ys *int32, groups int, x0, y0 int32, width int) { panic(noVectors) }
+
+func box3AVX2(dst, a, b, c *uint8, n int, near, far uint32) { panic(noVectors) }
+
+func box5AVX2(dst, a, b, c, d, e *uint8, n int, near, far uint32) { panic(noVectors) }
+
+func saturateAVX2(pix *uint8, n int, factor float32) { panic(noVectors) }
+
+func lumaSumAVX2(sums *uint32, src *uint8, n int) { panic(noVectors) }
+
+func shadeAVX2(pix *uint8, n int, base, factor float32) { panic(noVectors) }
+
+func box3AVX512(dst, a, b, c *uint8, n int, near, far uint32) { panic(noVectors) }
+
+func box5AVX512(dst, a, b, c, d, e *uint8, n int, near, far uint32) { panic(noVectors) }
+
+func saturateAVX512(pix *uint8, n int, factor float32) { panic(noVectors) }
+
+func lumaSumAVX512(sums *uint32, src *uint8, n int) { panic(noVectors) }
+
+func shadeAVX512(pix *uint8, n int, base, factor float32) { panic(noVectors) }

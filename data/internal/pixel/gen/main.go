@@ -25,6 +25,11 @@ func main() {
 		s.normalize()
 		s.yCbCr()
 		s.sharpen()
+		s.box(3)
+		s.box(5)
+		s.saturate()
+		s.lumaSum()
+		s.shade()
 	}
 	weigh()
 	stretch()
