@@ -7,7 +7,7 @@ func (c Config) Advice() []string {
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0
-	if contrast && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 {
+	if contrast && !c.Model.ImagesOnly() && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 {
 		list = append(list, "objective.itc.in_batch_weight is 0 and init.checkpoint is empty: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
 	if contrast && c.Init.Checkpoint == "" && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
@@ -16,7 +16,7 @@ func (c Config) Advice() []string {
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))
 	}
-	if c.Data.Kind == "scenes" && (c.Data.Flip || c.Data.CropScaleMin < 1 || c.Data.RandAugmentOps > 0) {
+	if c.Data.Kind == "scenes" && !c.Model.ImagesOnly() && (c.Data.Flip || c.Data.CropScaleMin < 1 || c.Data.RandAugmentOps > 0) {
 		list = append(list, "data.kind is scenes and images are augmented: a flip, a crop or a colour operation makes captions about places, objects and colours wrong; set data.flip = false, data.crop_scale_min = 1 and data.randaugment_ops = 0")
 	}
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 {

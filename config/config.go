@@ -82,7 +82,7 @@ type Scenes struct {
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system"` // albef (both towers from pixels and words) | heads (MLPs over stored features, trained through package model)
+	System string `toml:"system"` // albef (both towers from pixels and words) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features, trained through package model)
 	Image  Image  `toml:"image"`
 	Text   Text   `toml:"text"`
 	Head   Head   `toml:"head"`
@@ -112,7 +112,8 @@ type Text struct {
 
 // Head projects both towers into the shared space.
 type Head struct {
-	Dim int `toml:"dim"` // width of the shared space
+	Dim    int `toml:"dim"`    // width of the shared space
+	Hidden int `toml:"hidden"` // hidden width of the MLP that projects the images of model.system moco and swav; 0: model.image.width
 }
 
 // Heads is the pair of MLPs of model.system = "heads", each from the features of its
@@ -146,6 +147,7 @@ type Objective struct {
 	Geodesic Geodesic `toml:"geodesic"`
 	TCL      TCL      `toml:"tcl"`
 	MAFA     MAFA     `toml:"mafa"`
+	SwAV     SwAV     `toml:"swav"`
 	ITM      ITM      `toml:"itm"`
 	MLM      MLM      `toml:"mlm"`
 }
@@ -207,6 +209,16 @@ type MAFA struct {
 	Uniform       float64 `toml:"uniform"`        // share of a uniform distribution in the targets of the contrast from the second epoch on
 }
 
+// SwAV is the swapped prediction of model.system = "swav": the code of one view, which
+// prototypes it belongs to, is predicted from the other. Its weight is objective.itc.weight,
+// its temperature and score (cosine or geodesic) are those of objective.itc too.
+type SwAV struct {
+	Prototypes  int     `toml:"prototypes"`   // number of prototypes
+	Epsilon     float64 `toml:"epsilon"`      // temperature of the codes: smaller ones choose fewer prototypes
+	Iterations  int     `toml:"iterations"`   // of Sinkhorn and Knopp, which balance the prototypes
+	FreezeSteps int     `toml:"freeze_steps"` // first steps in which the prototypes stay as they are
+}
+
 // ITM is image-text matching with hard negatives.
 type ITM struct {
 	Weight    float64 `toml:"weight"`    // of the loss in the total
@@ -253,18 +265,22 @@ type Train struct {
 	SaveEverySteps   int     `toml:"save_every_steps"`   // steps between two checkpoints; 0: by minutes and at the end only
 	SaveEveryMinutes float64 `toml:"save_every_minutes"` // minutes between two checkpoints; 0: by steps and at the end only
 	KeepLast         int     `toml:"keep_last"`          // newest checkpoints kept; 0: all
-	KeepBest         int     `toml:"keep_best"`          // best checkpoints kept, by r_mean of the evaluations
+	KeepBest         int     `toml:"keep_best"`          // best checkpoints kept, by r_mean of the evaluations, or by the accuracy of the probe
 	KeepEverySteps   int     `toml:"keep_every_steps"`   // checkpoints at multiples of this step are kept for ever; 0: none
 	OnNaN            string  `toml:"on_nan"`             // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
 }
 
-// Eval is retrieval evaluation.
+// Eval is retrieval evaluation and, for systems of images alone, the linear probe.
 type Eval struct {
 	Split     string `toml:"split"`      // val | test
 	BatchSize int    `toml:"batch_size"` // images or captions encoded at once
 	RerankTop int    `toml:"rerank_top"` // candidates re-scored by ITM; 0: cosine only
 	MaxImages int    `toml:"max_images"` // size of the gallery; 0: all images of the split
 	Folds     int    `toml:"folds"`      // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
+
+	ProbeSamples    int     `toml:"probe_samples"`    // labelled training images of the linear probe, not augmented; a smaller training set is used whole
+	ProbeDecay      float64 `toml:"probe_decay"`      // weight decay of the probe, whose loss has decay/2 times the squared weights
+	ProbeNeighbours int     `toml:"probe_neighbours"` // neighbours that vote in the k-NN accuracy beside the probe
 }
 
 // Compute selects threads and kernels.

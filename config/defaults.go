@@ -6,7 +6,7 @@ package config
 // (configs/Pretrain.yaml and models/model_pretrain.py of salesforce/ALBEF),
 // except for the batch size, which is that of one of its eight devices, and for
 // the checkpoint and logging intervals, which the reference leaves open. Those of
-// model.heads are the best ones of GeRA's table 1.
+// model.heads are the best ones of GeRA's table 1, those of objective.swav SwAV's.
 //
 // The reference starts from pre-trained towers. A run from random weights
 // should also set objective.itc.in_batch_weight, queue.start_steps and
@@ -50,6 +50,7 @@ func Default() Config {
 				WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through", Entries: 8, Softness: 0.05, LimitPi: 4, Mix: 1},
 			TCL:  TCL{Grid: 4},
 			MAFA: MAFA{PositiveAbove: 0.8, NegativeBelow: 0.5},
+			SwAV: SwAV{Prototypes: 3000, Epsilon: 0.05, Iterations: 3},
 			ITM:  ITM{Weight: 1, Negatives: "score"},
 			MLM:  MLM{Weight: 1, Prob: 0.15},
 		},
@@ -58,7 +59,7 @@ func Default() Config {
 		Schedule: Schedule{Kind: "cosine", WarmupSteps: 2000, WarmupLR: 1e-5, MinLR: 1e-5},
 		Train: Train{BatchSize: 64, AccumulateSteps: 1, MaxEpochs: 30, LogEverySteps: 10,
 			SaveEverySteps: 1000, SaveEveryMinutes: 15, KeepLast: 2, KeepBest: 1, OnNaN: "stop"},
-		Eval:    Eval{Split: "val", BatchSize: 64},
+		Eval:    Eval{Split: "val", BatchSize: 64, ProbeSamples: 10000, ProbeDecay: 1e-3, ProbeNeighbours: 20},
 		Compute: Compute{Backend: "auto", Precision: "fp32"},
 	}
 }

@@ -27,6 +27,7 @@ func (c Config) problems() Errors {
 	k.geodesic(c)
 	k.tcl(c)
 	k.mafa(c.Objective)
+	k.images(c)
 	k.optimizer(c.Optimizer)
 	k.schedule(c)
 	k.train(c)
@@ -150,10 +151,10 @@ func (k *checker) scenes(s Scenes) {
 }
 
 func (k *checker) model(c Config) {
-	k.oneOf("model.system", "albef", "heads")
+	k.oneOf("model.system", "albef", "moco", "swav", "heads")
 	k.positive("model.image.size", "model.image.patch", "model.image.depth", "model.image.width", "model.image.heads",
 		"model.text.layers", "model.text.width", "model.text.heads", "model.text.positions", "model.head.dim")
-	k.notNegative("model.image.mlp", "model.text.mlp", "model.text.fusion_layers")
+	k.notNegative("model.head.hidden", "model.image.mlp", "model.text.mlp", "model.text.fusion_layers")
 	i, t := c.Model.Image, c.Model.Text
 	k.require("model.image.size", i.Patch <= 0 || i.Size%i.Patch == 0, "must be a multiple of model.image.patch")
 	k.require("model.image.width", i.Heads <= 0 || i.Width%i.Heads == 0, "must be a multiple of model.image.heads")
@@ -185,7 +186,7 @@ func (k *checker) momentum(c Config) {
 	k.notNegative("momentum.ramp_steps", "queue.size", "queue.start_steps")
 	k.require("queue.size", c.Queue.Size == 0 || c.Queue.Size >= c.Train.BatchSize, "must be 0 or at least train.batch_size",
 		"a batch would push out its own features: raise queue.size or lower train.batch_size")
-	if c.Momentum.Enabled {
+	if c.Momentum.Enabled || c.Model.System == "swav" { // which has no teacher, see images
 		return
 	}
 	const hint = "it needs the teacher: set momentum.enabled = true"
@@ -252,7 +253,8 @@ func (k *checker) train(c Config) {
 func (k *checker) eval(c Config) {
 	k.oneOf("eval.split", "val", "test")
 	k.positive("eval.batch_size")
-	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds")
+	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
+	k.positive("eval.probe_samples", "eval.probe_neighbours")
 	k.require("eval.rerank_top", c.Eval.RerankTop == 0 || c.Objective.ITM.Weight > 0, "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

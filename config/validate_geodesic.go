@@ -36,7 +36,7 @@ func (k *checker) geodesic(c Config) {
 		return
 	}
 	const hint = "the geodesic needs the queue that its graph spans: or set objective.itc.score = \"cosine\""
-	k.require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
+	k.require("momentum.enabled", c.Momentum.Enabled || c.Model.System == "swav", "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
 	if n := len(g.Layers); n > 0 {
 		k.require("objective.geodesic.layers", c.Queue.Size == 0 || g.Layers[n-1] <= c.Queue.Size, "must not end in more clusters than queue.size",

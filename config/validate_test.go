@@ -59,7 +59,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.MinObjects, c.Data.Scenes.MaxObjects = 3, 2 }, "data.scenes.max_objects: must be at least data.scenes.min_objects (got 2)"},
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
-		{func(c *Config) { c.Model.System = "clip" }, `model.system: must be one of albef, heads (got "clip")`},
+		{func(c *Config) { c.Model.System = "clip" }, `model.system: must be one of albef, moco, swav, heads (got "clip")`},
 		{func(c *Config) { c.Model.Heads.InImage = 0 }, "model.heads.in_image: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be > 0 (got -1)"},
 		{func(c *Config) { c.Model.Heads.Hidden = 0 }, "model.heads.hidden: must be > 0 (got 0)"},

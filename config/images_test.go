@@ -1,0 +1,64 @@
+package config
+
+import (
+	"errors"
+	"testing"
+)
+
+// imagesOnly is a configuration of a system of images alone.
+func imagesOnly(system string) Config {
+	c := Default()
+	c.Model.System, c.Data.Views = system, 2
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, Distill{}
+	c.Momentum.Enabled = system == "moco"
+	return c
+}
+
+// Each row breaks a system of images alone in one way and states the one message.
+func TestImagesOnly(t *testing.T) {
+	for _, system := range []string{"moco", "swav"} {
+		c := imagesOnly(system)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", system, err)
+		}
+		c.Objective.ITC.Score = "geodesic"
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s with geodesics: %v", system, err)
+		}
+		c.Queue.Size = 0
+		if err := c.Validate(); err == nil {
+			t.Errorf("%s: geodesics without a queue pass", system)
+		}
+	}
+	for _, row := range []struct {
+		system string
+		change func(c *Config)
+		want   string
+	}{
+		{"moco", func(c *Config) { c.Data.Views = 1 }, `data.views: must be 2 (got 1); model.system "moco" compares two views of an image`},
+		{"moco", func(c *Config) { c.Objective.ITM.Weight = 1 }, `objective.itm.weight: must be 0 (got 1); model.system "moco" reads no captions`},
+		{"swav", func(c *Config) { c.Objective.MLM.Weight = .5 }, `objective.mlm.weight: must be 0 (got 0.5); model.system "swav" reads no captions`},
+		{"swav", func(c *Config) { c.Objective.Distill.Alpha = .4 }, `objective.distill.alpha: must be 0 (got 0.4); model.system "swav" has no soft targets of a teacher`},
+		{"moco", func(c *Config) { c.Objective.ITC.Positives = "id" }, `objective.itc.positives: must be "pair" (got "id"); model.system "moco" knows an image by its views alone`},
+		{"moco", func(c *Config) { c.Objective.Geodesic.Weigh = .5 }, `objective.geodesic.weigh: must be 0 (got 0.5); model.system "moco" does not weigh negatives`},
+		{"swav", func(c *Config) { c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "swav" compares no pairs`},
+		{"swav", func(c *Config) { c.Momentum.Enabled = true }, `momentum.enabled: must be false (got true); both views pass the same encoder in model.system "swav"`},
+		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" reads no captions`},
+		{"moco", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1 }, `objective.itc.weight: must be > 0 (got 0); it is the loss of model.system "moco"`},
+		{"moco", func(c *Config) { c.Model.Head.Hidden = -1 }, `model.head.hidden: must be >= 0 (got -1)`},
+		{"swav", func(c *Config) { c.Objective.SwAV.Prototypes = 1 }, `objective.swav.prototypes: must be >= 2 (got 1)`},
+		{"swav", func(c *Config) { c.Objective.SwAV.Epsilon = 0 }, `objective.swav.epsilon: must be > 0 (got 0)`},
+		{"swav", func(c *Config) { c.Objective.SwAV.Iterations = 0 }, `objective.swav.iterations: must be > 0 (got 0)`},
+		{"swav", func(c *Config) { c.Objective.SwAV.FreezeSteps = -1 }, `objective.swav.freeze_steps: must be >= 0 (got -1)`},
+		{"moco", func(c *Config) { c.Eval.ProbeSamples = 0 }, `eval.probe_samples: must be > 0 (got 0)`},
+		{"moco", func(c *Config) { c.Eval.ProbeNeighbours = 0 }, `eval.probe_neighbours: must be > 0 (got 0)`},
+		{"moco", func(c *Config) { c.Eval.ProbeDecay = -1 }, `eval.probe_decay: must be >= 0 (got -1)`},
+	} {
+		c := imagesOnly(row.system)
+		row.change(&c)
+		var list Errors
+		if err := c.Validate(); !errors.As(err, &list) || list[0].Error() != row.want {
+			t.Errorf("got  %v\nwant %s", err, row.want)
+		}
+	}
+}
