@@ -7,6 +7,7 @@
 //	Dataset  a finite list of images with captions (Captions, Karpathy, scenes splits)
 //	Stream   sample number c of an endless training stream (Train, SceneStream)
 //	Loader   batches of a stream, in order, prefetched; position = next counter
+//	Labelled what of these knows classes (folders of classes, scenes)
 //	EvalSet  images and texts of a split for evaluation, with the map between them
 //
 // A training run:
@@ -23,5 +24,5 @@
 // at a saved position sees exactly the batches that it would have seen without
 // the stop, whatever the number of workers.
 //
-// Shape letters: B rows of a batch, L tokens of a text, S side of an image.
+// Shape letters: B rows of a batch, V views of an image, L tokens of a text, S side of an image.
 package data
