@@ -118,6 +118,10 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Objective.Geodesic.LagSteps = 100 }, "objective.geodesic.lag_steps: must be below objective.geodesic.period_steps (got 100); one graph would not be ready when the next is begun"},
 		{func(c *Config) { c.Objective.ITC.Score = "geodesic"; c.Objective.Geodesic.Weigh = 1 }, `objective.geodesic.weigh: must be 0 unless objective.itc.score is "cosine" (got 1); it weighs the negatives of a cosine score`},
 		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch) (got 5)"},
+		{func(c *Config) { c.Objective.MAFA.Uniform = 1 }, "objective.mafa.uniform: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { c.Objective.MAFA.Uniform = 0.5; c.Objective.ITC.Weight = 0 }, "objective.mafa.uniform: needs objective.itc.weight or objective.itc.in_batch_weight > 0 (got 0.5); it is a part of the contrast's targets"},
+		{func(c *Config) { c.Objective.MAFA.Connector = "run"; c.Objective.ITM.Weight = 0 }, `objective.mafa.connector: needs objective.itm.weight > 0 (got "run"); it relabels the negatives of matching`},
+		{func(c *Config) { c.Objective.TCL.Intra = true; c.Objective.ITC.Weight = 0 }, "objective.tcl.intra: needs objective.itc.weight > 0 (got true); its terms are part of the contrast against momentum features"},
 		{func(c *Config) { c.Objective.MAFA.NegativeBelow = 0.9 }, "objective.mafa.negative_below: must be between 0 and objective.mafa.positive_above (got 0.9)"},
 		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "biass"} }, `optimizer.no_decay: holds "biass", which is no group and no glob (got ["1d" "biass"]); the groups are "bias", "1d" and "temperature"; a glob looks like "text/*/norm/*"`},
 
