@@ -167,6 +167,10 @@ func (g *Graph) bottom() *Layer { return g.Layers[len(g.Layers)-1] }
 //
 // Points that coincide share a centre: with fewer distinct points than K, Used is at most
 // their number.
+//
+// Stats.Objective has an entry for each iteration over all points, in the top layer for
+// Split and in the bottom one otherwise, and one for the bottom centres at the end. It
+// never rises.
 func (g *Graph) Build(e *kernel.Engine, x []float32, r *rand.Rand) (Stats, error) {
 	start := time.Now()
 	if len(x) != g.points*g.channels {

@@ -8,6 +8,14 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
+// A chunk has so many points that their products with all centres stay in a core's second
+// level cache until the largest of each is found, and enough for a fast product.
+const (
+	chunkProducts = 1 << 18
+	chunkLeast    = 64
+	chunkMost     = 1024
+)
+
 // unitTolerance is how far the squared length of a point may be from 1.
 const unitTolerance = 2e-2
 
@@ -16,7 +24,10 @@ const unitTolerance = 2e-2
 // maximises the sum of the dot products, so neither step ever lowers that sum.
 //
 // The N x K products are never stored at once: each thread keeps those of one chunk of
-// points. Chunks and the order of sums do not depend on the number of threads.
+// points, 1 MB. Chunks and the order of sums do not depend on the number of threads.
+//
+// Nearly all the time of a build goes into these products, 2*N*K*C operations for each
+// iteration and for the last assignment.
 type kmeans struct {
 	channels int
 	e        *kernel.Engine
@@ -136,9 +147,8 @@ func (k *kmeans) nearest(e *kernel.Engine, x []float32, n int, centres []float32
 
 // assign sets owner and best.
 func (k *kmeans) assign() {
-	k.chunk = min(max(1<<18/k.used, 64), 1024)
-	need := k.chunk * k.used
-	gather := 0
+	k.chunk = min(max(chunkProducts/k.used, chunkLeast), chunkMost)
+	need, gather := k.chunk*k.used, 0
 	if k.rows != nil {
 		gather = k.chunk * k.channels
 	}
@@ -166,21 +176,10 @@ func (k *kmeans) assignPart(worker, lo, hi int) {
 		k.e.GemmSerial(false, true, n, k.used, c, 1, x, c, k.centres, c, 0, s.products, k.used)
 		for j := range n {
 			y := s.products[j*k.used : (j+1)*k.used]
-			i := argMax(y)
+			i := kernel.ArgMax(y)
 			k.owner[from+j], k.best[from+j] = int32(i), y[i]
 		}
 	}
-}
-
-// argMax returns the first index of the largest element; NaN never wins.
-func argMax(x []float32) int {
-	at, best := 0, float32(math.Inf(-1))
-	for i, v := range x {
-		if v > best {
-			at, best = i, v
-		}
-	}
-	return at
 }
 
 // cost returns the mean of 1 - dot product of each point with its centre.

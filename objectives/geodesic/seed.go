@@ -18,7 +18,7 @@ type seeder struct {
 // Each centre costs one pass over the candidates; all N points would make these passes
 // dearer than the clustering itself.
 const (
-	seedSample    = 16
+	seedSample    = 4
 	seedSampleMin = 4096
 )
 
@@ -42,25 +42,17 @@ func (k *kmeans) start(have, want int, init string, r *rand.Rand) int {
 	k.draw(min(k.n, max(seedSample*want, seedSampleMin)), r)
 	s.best = grow(s.best, len(s.sample))
 	kernel.Fill(s.best, -1)
-	for s.chosen = range have {
-		k.e.For(len(s.sample), 64, s.body)
-	}
-	if have == 0 {
-		copy(k.centre(0), k.row(int(s.sample[r.IntN(len(s.sample))])))
-		s.chosen = 0
-		have = 1
-		k.e.For(len(s.sample), 64, s.body)
-	}
-	for ; have < want; have++ {
-		j := s.next(r)
-		if j < 0 {
-			break
+	for s.chosen = 0; s.chosen < want; s.chosen++ {
+		if s.chosen >= have {
+			j := s.next(r)
+			if j < 0 {
+				break
+			}
+			copy(k.centre(s.chosen), k.row(int(s.sample[j])))
 		}
-		copy(k.centre(have), k.row(int(s.sample[j])))
-		s.chosen = have
 		k.e.For(len(s.sample), 64, s.body)
 	}
-	return have
+	return s.chosen
 }
 
 // draw samples m of the points, one from each of m equal stretches.

@@ -9,7 +9,7 @@ import (
 // pairs of points of the pool, a point and itself included.
 type Stats struct {
 	Layers    []LayerStats // top first
-	Objective []float64    // mean of 1 - dot product with the own centre, see Graph.Objective
+	Objective []float64    // mean of 1 - dot product of a point with its centre, see Build
 	Entropy   float64      // of the use of the bottom centres, nats; at most ln(Used) (A16)
 	Busiest   float64      // share of the points that the most used centre owns
 	Empty     int          // bottom centres that own no point
