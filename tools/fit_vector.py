@@ -84,7 +84,48 @@ def fit_asin(degree):
     return lawson(cols, t / ratio)
 
 
+def fit_sin(degree):
+    """sin(x) = x + x z (c0 + c1 z + ...) for z = x^2, |x| <= pi/2, error absolute."""
+    x = math.pi / 2 * np.sin(np.linspace(0, math.pi / 2, 2001))[1:]
+    cols = np.stack([x ** (2 * k + 3) for k in range(degree + 1)], 1)
+    # sin(x)-x by its series, to keep the digits that the difference loses.
+    t = sum((-1) ** k * x ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(1, 14))
+    return lawson(cols, t)
+
+
+def round_sin(c):
+    """Float32 coefficients near c with which no sine is beyond 1 and that of pi/2 is 1."""
+    f = np.float32
+    top = f(math.pi / 2)
+    x = np.concatenate([top - np.arange(40000) * np.spacing(f(1)), top * np.sqrt(np.linspace(0, 1, 60001))]).astype(f)
+    z, exact = x * x, np.sin(x.astype(np.float64))
+
+    def sine(c):  # sums of products rounded once
+        p = np.full_like(x, c[-1])
+        for k in c[-2::-1]:
+            p = f(p.astype(np.float64) * z + k)
+        p *= z
+        return f(p.astype(np.float64) * x + x)
+
+    best, error = None, np.inf
+    for a in range(-3, 4):
+        for b in range(-10, 11, 2):
+            d = [f(v) for v in c]
+            d[0] += a * np.spacing(d[0])
+            d[1] += b * np.spacing(d[1])
+            y = sine([float(v) for v in d])
+            e = np.abs(y - exact).max()
+            if y.max() == 1 and y[0] == 1 and e < error:
+                best, error = d, e
+    return best, error
+
+
 if __name__ == "__main__":
+    c, e = round_sin(fit_sin(3)[0])
+    print("sin degree 3 rounded, error %.2e" % e, [float(v) for v in c])
+    for d in (2, 3, 4):
+        c, e = fit_sin(d)
+        print("sin degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
     for d in (3, 4, 5):
         c, e = fit_asin(d)
         print("asin degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])

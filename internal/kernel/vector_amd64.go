@@ -132,6 +132,31 @@ func acosVec(dst *float32, x *float32, n int, limit float32)
 //go:noescape
 func acosGradVec(dst *float32, x *float32, dy *float32, n int, limit float32)
 
+// minPlusVec sets dst = min(dst, a + x).
+//
+//go:noescape
+func minPlusVec(dst *float32, x *float32, n int, a float32)
+
+// pathCosVec sets dst = cos(min(|entry[owner] + reach|, limit) * (turn+turnLo)) and returns the largest owner; owners beyond last read entry[last].
+//
+//go:noescape
+func pathCosVec(dst *float32, entry *float32, owner *int32, reach *float32, n int, last int, limit float32, turn float32, turnLo float32) uint32
+
+// pathCosSlopeVec sets dst = -dy * sin(t*(turn+turnLo)) * turn for t = entry[owner] + reach, 0 where |t| >= limit; returns the largest owner as pathCosVec.
+//
+//go:noescape
+func pathCosSlopeVec(dst *float32, entry *float32, owner *int32, reach *float32, dy *float32, n int, last int, limit float32, turn float32, turnLo float32) uint32
+
+// topVec returns the largest value of x that is no NaN, -Inf if there is none.
+//
+//go:noescape
+func topVec(x *float32, n int) float32
+
+// findVec returns the first index of v in x, which holds it.
+//
+//go:noescape
+func findVec(x *float32, n int, v float32) int
+
 // momentsVec returns the sums of x - shift and of its square.
 //
 //go:noescape

@@ -5273,6 +5273,1031 @@ end6:
 	VZEROUPPER
 	RET
 
+// func minPlusVec(dst *float32, x *float32, n int, a float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·minPlusVec(SB), NOSPLIT, $0-28
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS a+24(FP), Z0
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop1:
+	CMPQ    DX, $0x40
+	JL      end2
+	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (AX)(BX*4), Z2
+	VADDPS  Z0, Z1, Z1
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Z1
+	VMOVUPS 64(AX)(BX*4), Z2
+	VADDPS  Z0, Z1, Z1
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS 128(CX)(BX*4), Z1
+	VMOVUPS 128(AX)(BX*4), Z2
+	VADDPS  Z0, Z1, Z1
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 128(AX)(BX*4)
+	VMOVUPS 192(CX)(BX*4), Z1
+	VMOVUPS 192(AX)(BX*4), Z2
+	VADDPS  Z0, Z1, Z1
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 192(AX)(BX*4)
+	ADDQ    $0x40, BX
+	SUBQ    $0x40, DX
+	JMP     loop1
+
+end2:
+loop3:
+	CMPQ    DX, $0x10
+	JL      end4
+	VMOVUPS (CX)(BX*4), Z1
+	VMOVUPS (AX)(BX*4), Z2
+	VADDPS  Z0, Z1, Z1
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, DX
+	JMP     loop3
+
+end4:
+	TESTQ     DX, DX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), SI
+	MOVQ      $0x00000010, DI
+	SUBQ      DX, DI
+	VMOVUPS   (SI)(DI*4), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (CX)(BX*4), K1, Z1
+	VMOVUPS.Z (AX)(BX*4), K1, Z2
+	VADDPS    Z0, Z1, Z1
+	VMINPS    Z2, Z1, Z2
+	VMOVUPS   Z2, K1, (AX)(BX*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS a+24(FP), Y0
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop6:
+	CMPQ    DX, $0x20
+	JL      end7
+	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (AX)(BX*4), Y2
+	VADDPS  Y0, Y1, Y1
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y1
+	VMOVUPS 32(AX)(BX*4), Y2
+	VADDPS  Y0, Y1, Y1
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y1
+	VMOVUPS 64(AX)(BX*4), Y2
+	VADDPS  Y0, Y1, Y1
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y1
+	VMOVUPS 96(AX)(BX*4), Y2
+	VADDPS  Y0, Y1, Y1
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, DX
+	JMP     loop6
+
+end7:
+loop8:
+	CMPQ    DX, $0x08
+	JL      end9
+	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS (AX)(BX*4), Y2
+	VADDPS  Y0, Y1, Y1
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	SUBQ    $0x08, DX
+	JMP     loop8
+
+end9:
+	TESTQ      DX, DX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), SI
+	MOVQ       $0x00000010, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMASKMOVPS (AX)(BX*4), Y1, Y3
+	VADDPS     Y0, Y2, Y2
+	VMINPS     Y3, Y2, Y3
+	VMASKMOVPS Y3, Y1, (AX)(BX*4)
+
+end10:
+	VZEROUPPER
+	RET
+
+// func pathCosVec(dst *float32, entry *float32, owner *int32, reach *float32, n int, last int, limit float32, turn float32, turnLo float32) uint32
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·pathCosVec(SB), NOSPLIT, $0-68
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	VBROADCASTSS vec7fffffff<>+0(SB), Z0
+	VBROADCASTSS vec3fc90fdb<>+0(SB), Z1
+	VBROADCASTSS vec362e7c99<>+0(SB), Z2
+	VBROADCASTSS vecb94faffa<>+0(SB), Z3
+	VBROADCASTSS vec3c088739<>+0(SB), Z4
+	VBROADCASTSS vecbe2aaaa5<>+0(SB), Z5
+	MOVQ         dst+0(FP), AX
+	MOVQ         entry+8(FP), CX
+	MOVQ         owner+16(FP), DX
+	MOVQ         reach+24(FP), BX
+	VBROADCASTSS limit+48(FP), Z6
+	VBROADCASTSS turn+52(FP), Z7
+	VBROADCASTSS turnLo+56(FP), Z8
+	VXORPS       Z10, Z10, Z10
+	MOVQ         last+40(FP), SI
+	VMOVQ        SI, X9
+	VPBROADCASTD X9, Z9
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop1:
+	CMPQ         SI, $0x20
+	JL           end2
+	VMOVUPS      (DX)(DI*4), Z11
+	VXORPS       Z12, Z12, Z12
+	VPMAXUD      Z11, Z10, Z10
+	VPMINUD      Z9, Z11, Z11
+	KXNORW       K1, K1, K1
+	VGATHERDPS   (CX)(Z11*4), K1, Z12
+	VMOVUPS      (BX)(DI*4), Z11
+	VADDPS       Z11, Z12, Z12
+	VANDPS       Z0, Z12, Z12
+	VMINPS       Z12, Z6, Z12
+	VMOVUPS      Z1, Z11
+	VFNMADD231PS Z7, Z12, Z11
+	VFNMADD231PS Z8, Z12, Z11
+	VMULPS       Z11, Z11, Z12
+	VMOVUPS      Z2, Z13
+	VFMADD213PS  Z3, Z12, Z13
+	VFMADD213PS  Z4, Z12, Z13
+	VFMADD213PS  Z5, Z12, Z13
+	VMULPS       Z12, Z13, Z13
+	VFMADD213PS  Z11, Z11, Z13
+	VMOVUPS      Z13, (AX)(DI*4)
+	VMOVUPS      64(DX)(DI*4), Z11
+	VXORPS       Z12, Z12, Z12
+	VPMAXUD      Z11, Z10, Z10
+	VPMINUD      Z9, Z11, Z11
+	KXNORW       K2, K2, K2
+	VGATHERDPS   (CX)(Z11*4), K2, Z12
+	VMOVUPS      64(BX)(DI*4), Z11
+	VADDPS       Z11, Z12, Z12
+	VANDPS       Z0, Z12, Z12
+	VMINPS       Z12, Z6, Z12
+	VMOVUPS      Z1, Z11
+	VFNMADD231PS Z7, Z12, Z11
+	VFNMADD231PS Z8, Z12, Z11
+	VMULPS       Z11, Z11, Z12
+	VMOVUPS      Z2, Z13
+	VFMADD213PS  Z3, Z12, Z13
+	VFMADD213PS  Z4, Z12, Z13
+	VFMADD213PS  Z5, Z12, Z13
+	VMULPS       Z12, Z13, Z13
+	VFMADD213PS  Z11, Z11, Z13
+	VMOVUPS      Z13, 64(AX)(DI*4)
+	ADDQ         $0x20, DI
+	SUBQ         $0x20, SI
+	JMP          loop1
+
+end2:
+loop3:
+	CMPQ         SI, $0x10
+	JL           end4
+	VMOVUPS      (DX)(DI*4), Z11
+	VXORPS       Z12, Z12, Z12
+	VPMAXUD      Z11, Z10, Z10
+	VPMINUD      Z9, Z11, Z11
+	KXNORW       K3, K3, K3
+	VGATHERDPS   (CX)(Z11*4), K3, Z12
+	VMOVUPS      (BX)(DI*4), Z11
+	VADDPS       Z11, Z12, Z12
+	VANDPS       Z0, Z12, Z12
+	VMINPS       Z12, Z6, Z12
+	VMOVUPS      Z1, Z11
+	VFNMADD231PS Z7, Z12, Z11
+	VFNMADD231PS Z8, Z12, Z11
+	VMULPS       Z11, Z11, Z12
+	VMOVUPS      Z2, Z13
+	VFMADD213PS  Z3, Z12, Z13
+	VFMADD213PS  Z4, Z12, Z13
+	VFMADD213PS  Z5, Z12, Z13
+	VMULPS       Z12, Z13, Z13
+	VFMADD213PS  Z11, Z11, Z13
+	VMOVUPS      Z13, (AX)(DI*4)
+	ADDQ         $0x10, DI
+	SUBQ         $0x10, SI
+	JMP          loop3
+
+end4:
+	TESTQ        SI, SI
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Z11
+	VPMOVD2M     Z11, K1
+	VMOVUPS.Z    (DX)(DI*4), K1, Z11
+	VXORPS       Z12, Z12, Z12
+	VPMAXUD      Z11, Z10, Z10
+	VPMINUD      Z9, Z11, Z11
+	KXNORW       K4, K4, K4
+	VGATHERDPS   (CX)(Z11*4), K4, Z12
+	VMOVUPS.Z    (BX)(DI*4), K1, Z9
+	VADDPS       Z9, Z12, Z12
+	VANDPS       Z0, Z12, Z12
+	VMINPS       Z12, Z6, Z12
+	VMOVUPS      Z1, Z0
+	VFNMADD231PS Z7, Z12, Z0
+	VFNMADD231PS Z8, Z12, Z0
+	VMULPS       Z0, Z0, Z1
+	VMOVUPS      Z2, Z2
+	VFMADD213PS  Z3, Z1, Z2
+	VFMADD213PS  Z4, Z1, Z2
+	VFMADD213PS  Z5, Z1, Z2
+	VMULPS       Z1, Z2, Z2
+	VFMADD213PS  Z0, Z0, Z2
+	VMOVUPS      Z2, K1, (AX)(DI*4)
+
+end5:
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VPMAXUD       Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VPMAXUD       X0, X10, X10
+	VPERMILPS     $0x0e, X10, X0
+	VPMAXUD       X0, X10, X10
+	VPERMILPS     $0x01, X10, X0
+	VPMAXUD       X0, X10, X10
+	VMOVD         X10, AX
+	VZEROUPPER
+	MOVL          AX, ret+64(FP)
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         entry+8(FP), CX
+	MOVQ         owner+16(FP), DX
+	MOVQ         reach+24(FP), BX
+	VBROADCASTSS limit+48(FP), Y0
+	VBROADCASTSS turn+52(FP), Y1
+	VBROADCASTSS turnLo+56(FP), Y2
+	VXORPS       Y4, Y4, Y4
+	MOVQ         last+40(FP), SI
+	VMOVQ        SI, X3
+	VPBROADCASTD X3, Y3
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+loop6:
+	CMPQ         SI, $0x10
+	JL           end7
+	VMOVUPS      (DX)(DI*4), Y5
+	VXORPS       Y6, Y6, Y6
+	VPMAXUD      Y5, Y4, Y4
+	VPMINUD      Y3, Y5, Y5
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (CX)(Y5*4), Y6
+	VMOVUPS      (BX)(DI*4), Y5
+	VADDPS       Y5, Y6, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y6
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      vec3fc90fdb<>+0(SB), Y5
+	VFNMADD231PS Y1, Y6, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVUPS      vec362e7c99<>+0(SB), Y7
+	VFMADD213PS  vecb94faffa<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3c088739<>+0(SB), Y6, Y7
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD213PS  Y5, Y5, Y7
+	VMOVUPS      Y7, (AX)(DI*4)
+	VMOVUPS      32(DX)(DI*4), Y5
+	VXORPS       Y6, Y6, Y6
+	VPMAXUD      Y5, Y4, Y4
+	VPMINUD      Y3, Y5, Y5
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (CX)(Y5*4), Y6
+	VMOVUPS      32(BX)(DI*4), Y5
+	VADDPS       Y5, Y6, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y6
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      vec3fc90fdb<>+0(SB), Y5
+	VFNMADD231PS Y1, Y6, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVUPS      vec362e7c99<>+0(SB), Y7
+	VFMADD213PS  vecb94faffa<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3c088739<>+0(SB), Y6, Y7
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD213PS  Y5, Y5, Y7
+	VMOVUPS      Y7, 32(AX)(DI*4)
+	ADDQ         $0x10, DI
+	SUBQ         $0x10, SI
+	JMP          loop6
+
+end7:
+loop8:
+	CMPQ         SI, $0x08
+	JL           end9
+	VMOVUPS      (DX)(DI*4), Y5
+	VXORPS       Y6, Y6, Y6
+	VPMAXUD      Y5, Y4, Y4
+	VPMINUD      Y3, Y5, Y5
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (CX)(Y5*4), Y6
+	VMOVUPS      (BX)(DI*4), Y5
+	VADDPS       Y5, Y6, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y6
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      vec3fc90fdb<>+0(SB), Y5
+	VFNMADD231PS Y1, Y6, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVUPS      vec362e7c99<>+0(SB), Y7
+	VFMADD213PS  vecb94faffa<>+0(SB), Y6, Y7
+	VFMADD213PS  vec3c088739<>+0(SB), Y6, Y7
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD213PS  Y5, Y5, Y7
+	VMOVUPS      Y7, (AX)(DI*4)
+	ADDQ         $0x08, DI
+	SUBQ         $0x08, SI
+	JMP          loop8
+
+end9:
+	TESTQ        SI, SI
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y5
+	VMASKMOVPS   (DX)(DI*4), Y5, Y6
+	VXORPS       Y7, Y7, Y7
+	VPMAXUD      Y6, Y4, Y4
+	VPMINUD      Y3, Y6, Y6
+	VPCMPEQD     Y3, Y3, Y3
+	VGATHERDPS   Y3, (CX)(Y6*4), Y7
+	VMASKMOVPS   (BX)(DI*4), Y5, Y3
+	VADDPS       Y3, Y7, Y7
+	VANDPS       vec7fffffff<>+0(SB), Y7, Y7
+	VMINPS       Y7, Y0, Y7
+	VMOVUPS      vec3fc90fdb<>+0(SB), Y0
+	VFNMADD231PS Y1, Y7, Y0
+	VFNMADD231PS Y2, Y7, Y0
+	VMULPS       Y0, Y0, Y1
+	VMOVUPS      vec362e7c99<>+0(SB), Y2
+	VFMADD213PS  vecb94faffa<>+0(SB), Y1, Y2
+	VFMADD213PS  vec3c088739<>+0(SB), Y1, Y2
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y2, Y2
+	VFMADD213PS  Y0, Y0, Y2
+	VMASKMOVPS   Y2, Y5, (AX)(DI*4)
+
+end10:
+	VEXTRACTF128 $0x01, Y4, X0
+	VPMAXUD      X0, X4, X4
+	VPERMILPS    $0x0e, X4, X0
+	VPMAXUD      X0, X4, X4
+	VPERMILPS    $0x01, X4, X0
+	VPMAXUD      X0, X4, X4
+	VMOVD        X4, AX
+	VZEROUPPER
+	MOVL         AX, ret+64(FP)
+	RET
+
+DATA vec362e7c99<>+0(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+4(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+8(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+12(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+16(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+20(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+24(SB)/4, $0x362e7c99
+DATA vec362e7c99<>+28(SB)/4, $0x362e7c99
+GLOBL vec362e7c99<>(SB), RODATA|NOPTR, $32
+
+DATA vecb94faffa<>+0(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+4(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+8(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+12(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+16(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+20(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+24(SB)/4, $0xb94faffa
+DATA vecb94faffa<>+28(SB)/4, $0xb94faffa
+GLOBL vecb94faffa<>(SB), RODATA|NOPTR, $32
+
+DATA vec3c088739<>+0(SB)/4, $0x3c088739
+DATA vec3c088739<>+4(SB)/4, $0x3c088739
+DATA vec3c088739<>+8(SB)/4, $0x3c088739
+DATA vec3c088739<>+12(SB)/4, $0x3c088739
+DATA vec3c088739<>+16(SB)/4, $0x3c088739
+DATA vec3c088739<>+20(SB)/4, $0x3c088739
+DATA vec3c088739<>+24(SB)/4, $0x3c088739
+DATA vec3c088739<>+28(SB)/4, $0x3c088739
+GLOBL vec3c088739<>(SB), RODATA|NOPTR, $32
+
+DATA vecbe2aaaa5<>+0(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+4(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+8(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+12(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+16(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+20(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+24(SB)/4, $0xbe2aaaa5
+DATA vecbe2aaaa5<>+28(SB)/4, $0xbe2aaaa5
+GLOBL vecbe2aaaa5<>(SB), RODATA|NOPTR, $32
+
+// func pathCosSlopeVec(dst *float32, entry *float32, owner *int32, reach *float32, dy *float32, n int, last int, limit float32, turn float32, turnLo float32) uint32
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·pathCosSlopeVec(SB), NOSPLIT, $0-76
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	VBROADCASTSS vec7fffffff<>+0(SB), Z0
+	VBROADCASTSS vec80000000<>+0(SB), Z1
+	VBROADCASTSS vec40490fdb<>+0(SB), Z2
+	VBROADCASTSS vec362e7c99<>+0(SB), Z3
+	VBROADCASTSS vecb94faffa<>+0(SB), Z4
+	VBROADCASTSS vec3c088739<>+0(SB), Z5
+	VBROADCASTSS vecbe2aaaa5<>+0(SB), Z6
+	MOVQ         dst+0(FP), AX
+	MOVQ         dy+32(FP), CX
+	MOVQ         entry+8(FP), DX
+	MOVQ         owner+16(FP), BX
+	MOVQ         reach+24(FP), SI
+	VBROADCASTSS limit+56(FP), Z7
+	VBROADCASTSS turn+60(FP), Z8
+	VBROADCASTSS turnLo+64(FP), Z9
+	VXORPS       Z11, Z11, Z11
+	MOVQ         last+48(FP), DI
+	VMOVQ        DI, X10
+	VPBROADCASTD X10, Z10
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop1:
+	CMPQ         DI, $0x20
+	JL           end2
+	VMOVUPS      (BX)(R8*4), Z12
+	VXORPS       Z13, Z13, Z13
+	VPMAXUD      Z12, Z11, Z11
+	VPMINUD      Z10, Z12, Z12
+	KXNORW       K1, K1, K1
+	VGATHERDPS   (DX)(Z12*4), K1, Z13
+	VMOVUPS      (SI)(R8*4), Z12
+	VADDPS       Z12, Z13, Z13
+	VMOVUPS      Z2, Z15
+	VMOVUPS      (CX)(R8*4), Z16
+	VANDPS       Z0, Z13, Z12
+	VMULPS       Z8, Z12, Z14
+	VFMADD231PS  Z9, Z12, Z14
+	VFNMADD231PS Z8, Z12, Z15
+	VFNMADD231PS Z9, Z12, Z15
+	VMINPS       Z15, Z14, Z14
+	VANDPS       Z1, Z13, Z13
+	VXORPS       Z1, Z16, Z16
+	VXORPS       Z13, Z16, Z16
+	VMULPS       Z14, Z14, Z13
+	VMOVUPS      Z3, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VMULPS       Z13, Z15, Z15
+	VFMADD213PS  Z14, Z14, Z15
+	VMULPS       Z8, Z15, Z15
+	VMULPS       Z16, Z15, Z15
+	VCMPPS       $0x19, Z7, Z12, K2
+	VMOVUPS.Z    Z15, K2, Z15
+	VMOVUPS      Z15, (AX)(R8*4)
+	VMOVUPS      64(BX)(R8*4), Z12
+	VXORPS       Z13, Z13, Z13
+	VPMAXUD      Z12, Z11, Z11
+	VPMINUD      Z10, Z12, Z12
+	KXNORW       K3, K3, K3
+	VGATHERDPS   (DX)(Z12*4), K3, Z13
+	VMOVUPS      64(SI)(R8*4), Z12
+	VADDPS       Z12, Z13, Z13
+	VMOVUPS      Z2, Z15
+	VMOVUPS      64(CX)(R8*4), Z16
+	VANDPS       Z0, Z13, Z12
+	VMULPS       Z8, Z12, Z14
+	VFMADD231PS  Z9, Z12, Z14
+	VFNMADD231PS Z8, Z12, Z15
+	VFNMADD231PS Z9, Z12, Z15
+	VMINPS       Z15, Z14, Z14
+	VANDPS       Z1, Z13, Z13
+	VXORPS       Z1, Z16, Z16
+	VXORPS       Z13, Z16, Z16
+	VMULPS       Z14, Z14, Z13
+	VMOVUPS      Z3, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VMULPS       Z13, Z15, Z15
+	VFMADD213PS  Z14, Z14, Z15
+	VMULPS       Z8, Z15, Z15
+	VMULPS       Z16, Z15, Z15
+	VCMPPS       $0x19, Z7, Z12, K2
+	VMOVUPS.Z    Z15, K2, Z15
+	VMOVUPS      Z15, 64(AX)(R8*4)
+	ADDQ         $0x20, R8
+	SUBQ         $0x20, DI
+	JMP          loop1
+
+end2:
+loop3:
+	CMPQ         DI, $0x10
+	JL           end4
+	VMOVUPS      (BX)(R8*4), Z12
+	VXORPS       Z13, Z13, Z13
+	VPMAXUD      Z12, Z11, Z11
+	VPMINUD      Z10, Z12, Z12
+	KXNORW       K4, K4, K4
+	VGATHERDPS   (DX)(Z12*4), K4, Z13
+	VMOVUPS      (SI)(R8*4), Z12
+	VADDPS       Z12, Z13, Z13
+	VMOVUPS      Z2, Z15
+	VMOVUPS      (CX)(R8*4), Z16
+	VANDPS       Z0, Z13, Z12
+	VMULPS       Z8, Z12, Z14
+	VFMADD231PS  Z9, Z12, Z14
+	VFNMADD231PS Z8, Z12, Z15
+	VFNMADD231PS Z9, Z12, Z15
+	VMINPS       Z15, Z14, Z14
+	VANDPS       Z1, Z13, Z13
+	VXORPS       Z1, Z16, Z16
+	VXORPS       Z13, Z16, Z16
+	VMULPS       Z14, Z14, Z13
+	VMOVUPS      Z3, Z15
+	VFMADD213PS  Z4, Z13, Z15
+	VFMADD213PS  Z5, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VMULPS       Z13, Z15, Z15
+	VFMADD213PS  Z14, Z14, Z15
+	VMULPS       Z8, Z15, Z15
+	VMULPS       Z16, Z15, Z15
+	VCMPPS       $0x19, Z7, Z12, K1
+	VMOVUPS.Z    Z15, K1, Z15
+	VMOVUPS      Z15, (AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JMP          loop3
+
+end4:
+	TESTQ        DI, DI
+	JE           end5
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Z12
+	VPMOVD2M     Z12, K1
+	VMOVUPS.Z    (BX)(R8*4), K1, Z12
+	VXORPS       Z13, Z13, Z13
+	VPMAXUD      Z12, Z11, Z11
+	VPMINUD      Z10, Z12, Z12
+	KXNORW       K5, K5, K5
+	VGATHERDPS   (DX)(Z12*4), K5, Z13
+	VMOVUPS.Z    (SI)(R8*4), K1, Z10
+	VADDPS       Z10, Z13, Z13
+	VMOVUPS      Z2, Z2
+	VMOVUPS.Z    (CX)(R8*4), K1, Z10
+	VANDPS       Z0, Z13, Z0
+	VMULPS       Z8, Z0, Z12
+	VFMADD231PS  Z9, Z0, Z12
+	VFNMADD231PS Z8, Z0, Z2
+	VFNMADD231PS Z9, Z0, Z2
+	VMINPS       Z2, Z12, Z12
+	VANDPS       Z1, Z13, Z13
+	VXORPS       Z1, Z10, Z10
+	VXORPS       Z13, Z10, Z10
+	VMULPS       Z12, Z12, Z1
+	VMOVUPS      Z3, Z2
+	VFMADD213PS  Z4, Z1, Z2
+	VFMADD213PS  Z5, Z1, Z2
+	VFMADD213PS  Z6, Z1, Z2
+	VMULPS       Z1, Z2, Z2
+	VFMADD213PS  Z12, Z12, Z2
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z10, Z2, Z2
+	VCMPPS       $0x19, Z7, Z0, K2
+	VMOVUPS.Z    Z2, K2, Z2
+	VMOVUPS      Z2, K1, (AX)(R8*4)
+
+end5:
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VPMAXUD       Y0, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X0
+	VPMAXUD       X0, X11, X11
+	VPERMILPS     $0x0e, X11, X0
+	VPMAXUD       X0, X11, X11
+	VPERMILPS     $0x01, X11, X0
+	VPMAXUD       X0, X11, X11
+	VMOVD         X11, AX
+	VZEROUPPER
+	MOVL          AX, ret+72(FP)
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         dy+32(FP), CX
+	MOVQ         entry+8(FP), DX
+	MOVQ         owner+16(FP), BX
+	MOVQ         reach+24(FP), SI
+	VBROADCASTSS limit+56(FP), Y0
+	VBROADCASTSS turn+60(FP), Y1
+	VBROADCASTSS turnLo+64(FP), Y2
+	VXORPS       Y4, Y4, Y4
+	MOVQ         last+48(FP), DI
+	VMOVQ        DI, X3
+	VPBROADCASTD X3, Y3
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop6:
+	CMPQ         DI, $0x10
+	JL           end7
+	VMOVUPS      (BX)(R8*4), Y5
+	VXORPS       Y6, Y6, Y6
+	VPMAXUD      Y5, Y4, Y4
+	VPMINUD      Y3, Y5, Y5
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (DX)(Y5*4), Y6
+	VMOVUPS      (SI)(R8*4), Y5
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      vec40490fdb<>+0(SB), Y8
+	VMOVUPS      (CX)(R8*4), Y9
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y5
+	VMULPS       Y1, Y5, Y7
+	VFMADD231PS  Y2, Y5, Y7
+	VFNMADD231PS Y1, Y5, Y8
+	VFNMADD231PS Y2, Y5, Y8
+	VMINPS       Y8, Y7, Y7
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VXORPS       vec80000000<>+0(SB), Y9, Y9
+	VXORPS       Y6, Y9, Y9
+	VMULPS       Y7, Y7, Y6
+	VMOVUPS      vec362e7c99<>+0(SB), Y8
+	VFMADD213PS  vecb94faffa<>+0(SB), Y6, Y8
+	VFMADD213PS  vec3c088739<>+0(SB), Y6, Y8
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y6, Y8
+	VMULPS       Y6, Y8, Y8
+	VFMADD213PS  Y7, Y7, Y8
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VCMPPS       $0x19, Y0, Y5, Y5
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      Y8, (AX)(R8*4)
+	VMOVUPS      32(BX)(R8*4), Y5
+	VXORPS       Y6, Y6, Y6
+	VPMAXUD      Y5, Y4, Y4
+	VPMINUD      Y3, Y5, Y5
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (DX)(Y5*4), Y6
+	VMOVUPS      32(SI)(R8*4), Y5
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      vec40490fdb<>+0(SB), Y8
+	VMOVUPS      32(CX)(R8*4), Y9
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y5
+	VMULPS       Y1, Y5, Y7
+	VFMADD231PS  Y2, Y5, Y7
+	VFNMADD231PS Y1, Y5, Y8
+	VFNMADD231PS Y2, Y5, Y8
+	VMINPS       Y8, Y7, Y7
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VXORPS       vec80000000<>+0(SB), Y9, Y9
+	VXORPS       Y6, Y9, Y9
+	VMULPS       Y7, Y7, Y6
+	VMOVUPS      vec362e7c99<>+0(SB), Y8
+	VFMADD213PS  vecb94faffa<>+0(SB), Y6, Y8
+	VFMADD213PS  vec3c088739<>+0(SB), Y6, Y8
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y6, Y8
+	VMULPS       Y6, Y8, Y8
+	VFMADD213PS  Y7, Y7, Y8
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VCMPPS       $0x19, Y0, Y5, Y5
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JMP          loop6
+
+end7:
+loop8:
+	CMPQ         DI, $0x08
+	JL           end9
+	VMOVUPS      (BX)(R8*4), Y5
+	VXORPS       Y6, Y6, Y6
+	VPMAXUD      Y5, Y4, Y4
+	VPMINUD      Y3, Y5, Y5
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (DX)(Y5*4), Y6
+	VMOVUPS      (SI)(R8*4), Y5
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      vec40490fdb<>+0(SB), Y8
+	VMOVUPS      (CX)(R8*4), Y9
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y5
+	VMULPS       Y1, Y5, Y7
+	VFMADD231PS  Y2, Y5, Y7
+	VFNMADD231PS Y1, Y5, Y8
+	VFNMADD231PS Y2, Y5, Y8
+	VMINPS       Y8, Y7, Y7
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VXORPS       vec80000000<>+0(SB), Y9, Y9
+	VXORPS       Y6, Y9, Y9
+	VMULPS       Y7, Y7, Y6
+	VMOVUPS      vec362e7c99<>+0(SB), Y8
+	VFMADD213PS  vecb94faffa<>+0(SB), Y6, Y8
+	VFMADD213PS  vec3c088739<>+0(SB), Y6, Y8
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y6, Y8
+	VMULPS       Y6, Y8, Y8
+	VFMADD213PS  Y7, Y7, Y8
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VCMPPS       $0x19, Y0, Y5, Y5
+	VANDPS       Y5, Y8, Y8
+	VMOVUPS      Y8, (AX)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, DI
+	JMP          loop8
+
+end9:
+	TESTQ        DI, DI
+	JE           end10
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y5
+	VMASKMOVPS   (BX)(R8*4), Y5, Y6
+	VXORPS       Y7, Y7, Y7
+	VPMAXUD      Y6, Y4, Y4
+	VPMINUD      Y3, Y6, Y6
+	VPCMPEQD     Y3, Y3, Y3
+	VGATHERDPS   Y3, (DX)(Y6*4), Y7
+	VMASKMOVPS   (SI)(R8*4), Y5, Y3
+	VADDPS       Y3, Y7, Y7
+	VMOVUPS      vec40490fdb<>+0(SB), Y8
+	VMASKMOVPS   (CX)(R8*4), Y5, Y9
+	VANDPS       vec7fffffff<>+0(SB), Y7, Y3
+	VMULPS       Y1, Y3, Y6
+	VFMADD231PS  Y2, Y3, Y6
+	VFNMADD231PS Y1, Y3, Y8
+	VFNMADD231PS Y2, Y3, Y8
+	VMINPS       Y8, Y6, Y6
+	VANDPS       vec80000000<>+0(SB), Y7, Y7
+	VXORPS       vec80000000<>+0(SB), Y9, Y9
+	VXORPS       Y7, Y9, Y9
+	VMULPS       Y6, Y6, Y2
+	VMOVUPS      vec362e7c99<>+0(SB), Y7
+	VFMADD213PS  vecb94faffa<>+0(SB), Y2, Y7
+	VFMADD213PS  vec3c088739<>+0(SB), Y2, Y7
+	VFMADD213PS  vecbe2aaaa5<>+0(SB), Y2, Y7
+	VMULPS       Y2, Y7, Y7
+	VFMADD213PS  Y6, Y6, Y7
+	VMULPS       Y1, Y7, Y7
+	VMULPS       Y9, Y7, Y7
+	VCMPPS       $0x19, Y0, Y3, Y3
+	VANDPS       Y3, Y7, Y7
+	VMASKMOVPS   Y7, Y5, (AX)(R8*4)
+
+end10:
+	VEXTRACTF128 $0x01, Y4, X0
+	VPMAXUD      X0, X4, X4
+	VPERMILPS    $0x0e, X4, X0
+	VPMAXUD      X0, X4, X4
+	VPERMILPS    $0x01, X4, X0
+	VPMAXUD      X0, X4, X4
+	VMOVD        X4, AX
+	VZEROUPPER
+	MOVL         AX, ret+72(FP)
+	RET
+
+// func topVec(x *float32, n int) float32
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, SSE
+TEXT ·topVec(SB), NOSPLIT, $0-20
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS vecff800000<>+0(SB), Z0
+	VBROADCASTSS vecff800000<>+0(SB), Z1
+	VBROADCASTSS vecff800000<>+0(SB), Z2
+	VBROADCASTSS vecff800000<>+0(SB), Z3
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+
+loop1:
+	CMPQ    CX, $0x40
+	JL      end2
+	VMOVUPS (AX)(DX*4), Z4
+	VMAXPS  Z0, Z4, Z0
+	VMOVUPS 64(AX)(DX*4), Z4
+	VMAXPS  Z1, Z4, Z1
+	VMOVUPS 128(AX)(DX*4), Z4
+	VMAXPS  Z2, Z4, Z2
+	VMOVUPS 192(AX)(DX*4), Z4
+	VMAXPS  Z3, Z4, Z3
+	ADDQ    $0x40, DX
+	SUBQ    $0x40, CX
+	JMP     loop1
+
+end2:
+loop3:
+	CMPQ    CX, $0x10
+	JL      end4
+	VMOVUPS (AX)(DX*4), Z4
+	VMAXPS  Z0, Z4, Z0
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, CX
+	JMP     loop3
+
+end4:
+	TESTQ     CX, CX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), BX
+	MOVQ      $0x00000010, SI
+	SUBQ      CX, SI
+	VMOVUPS   (BX)(SI*4), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z4
+	VMAXPS    Z0, Z4, K1, Z0
+
+end5:
+	VMAXPS        Z2, Z0, Z0
+	VMAXPS        Z3, Z1, Z1
+	VMAXPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x0e, X0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x01, X0, X1
+	VMAXPS        X1, X0, X0
+	VZEROUPPER
+	MOVSS         X0, ret+16(FP)
+	RET
+
+narrow:
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS vecff800000<>+0(SB), Y0
+	VBROADCASTSS vecff800000<>+0(SB), Y1
+	VBROADCASTSS vecff800000<>+0(SB), Y2
+	VBROADCASTSS vecff800000<>+0(SB), Y3
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+
+loop6:
+	CMPQ    CX, $0x20
+	JL      end7
+	VMOVUPS (AX)(DX*4), Y4
+	VMAXPS  Y0, Y4, Y0
+	VMOVUPS 32(AX)(DX*4), Y4
+	VMAXPS  Y1, Y4, Y1
+	VMOVUPS 64(AX)(DX*4), Y4
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 96(AX)(DX*4), Y4
+	VMAXPS  Y3, Y4, Y3
+	ADDQ    $0x20, DX
+	SUBQ    $0x20, CX
+	JMP     loop6
+
+end7:
+loop8:
+	CMPQ    CX, $0x08
+	JL      end9
+	VMOVUPS (AX)(DX*4), Y4
+	VMAXPS  Y0, Y4, Y0
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, CX
+	JMP     loop8
+
+end9:
+	TESTQ      CX, CX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), BX
+	MOVQ       $0x00000010, SI
+	SUBQ       CX, SI
+	VMOVUPS    (BX)(SI*4), Y4
+	VMASKMOVPS (AX)(DX*4), Y4, Y5
+	VMAXPS     Y0, Y5, Y5
+	VBLENDVPS  Y4, Y5, Y0, Y0
+
+end10:
+	VMAXPS       Y2, Y0, Y0
+	VMAXPS       Y3, Y1, Y1
+	VMAXPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X1, X0, X0
+	VZEROUPPER
+	MOVSS        X0, ret+16(FP)
+	RET
+
+// func findVec(x *float32, n int, v float32) int
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·findVec(SB), NOSPLIT, $0-32
+	CMPB         ·hasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS v+16(FP), Z0
+	MOVQ         n+8(FP), DX
+	XORQ         BX, BX
+
+loop2:
+	CMPQ    DX, $0x10
+	JL      end3
+	VMOVUPS (AX)(BX*4), Z1
+	VCMPPS  $0x00, Z0, Z1, K1
+	KMOVW   K1, CX
+	TESTL   CX, CX
+	JNE     found1
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, DX
+	JMP     loop2
+
+end3:
+	TESTQ     DX, DX
+	JE        end4
+	LEAQ      vecMasks<>+0(SB), CX
+	MOVQ      $0x00000010, SI
+	SUBQ      DX, SI
+	VMOVUPS   (CX)(SI*4), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (AX)(BX*4), K1, Z1
+	VCMPPS    $0x00, Z0, Z1, K1
+	KMOVW     K1, CX
+	TESTL     CX, CX
+	JNE       found1
+
+end4:
+found1:
+	BSFL CX, CX
+	ADDQ BX, CX
+	VZEROUPPER
+	MOVQ CX, ret+24(FP)
+	RET
+
+narrow:
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS v+16(FP), Y0
+	MOVQ         n+8(FP), DX
+	XORQ         BX, BX
+
+loop6:
+	CMPQ      DX, $0x08
+	JL        end7
+	VMOVUPS   (AX)(BX*4), Y1
+	VCMPPS    $0x00, Y0, Y1, Y1
+	VMOVMSKPS Y1, CX
+	TESTL     CX, CX
+	JNE       found5
+	ADDQ      $0x08, BX
+	SUBQ      $0x08, DX
+	JMP       loop6
+
+end7:
+	TESTQ      DX, DX
+	JE         end8
+	LEAQ       vecMasks<>+0(SB), CX
+	MOVQ       $0x00000010, SI
+	SUBQ       DX, SI
+	VMOVUPS    (CX)(SI*4), Y1
+	VMASKMOVPS (AX)(BX*4), Y1, Y1
+	VCMPPS     $0x00, Y0, Y1, Y1
+	VMOVMSKPS  Y1, CX
+	TESTL      CX, CX
+	JNE        found5
+
+end8:
+found5:
+	BSFL CX, CX
+	ADDQ BX, CX
+	VZEROUPPER
+	MOVQ CX, ret+24(FP)
+	RET
+
 // func momentsVec(x *float32, n int, shift float32) (s float32, q float32)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3, SSE
 TEXT ·momentsVec(SB), NOSPLIT, $0-32

@@ -27,6 +27,10 @@ var vectorKernels = []vectorKernel{
 	{"Acos of cosines", 2, false, 2.4e-7, 0, none(func(s [][]float32) { cosines(s[1]); Acos(s[0], s[1], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcos(s[0], s[1], AcosLimit) })},
 	{"AcosGrad special", 3, true, 1e-6, 1e-45, none(func(s [][]float32) { Fill(s[2], 1.5); AcosGrad(s[0], s[1], s[2], AcosLimit) }), none(func(s [][]float32) { Fill(s[2], 1.5); plainAcosGrad(s[0], s[1], s[2], AcosLimit) })},
 	{"AcosGrad", 3, false, 1e-6, 0, none(func(s [][]float32) { cosines(s[1]); AcosGrad(s[0], s[1], s[2], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcosGrad(s[0], s[1], s[2], AcosLimit) })},
+	{"MinPlus", 2, true, 0, 0, none(func(s [][]float32) { MinPlus(s[0], s[1], 1.5) }), none(func(s [][]float32) { plainMinPlus(s[0], s[1], 1.5) })},
+	{"ArgMax", 1, true, 0, 0, one(func(s [][]float32) float32 { return at32(s[0], ArgMax) }), one(func(s [][]float32) float32 { return at32(s[0], plainArgMax) })},
+	{"PathCos", 2, true, 0, 2e-7, none(func(s [][]float32) { PathCos(s[0], pathEntries, owners(s[1]), s[1], 6) }), none(func(s [][]float32) { plainPathCos(s[0], pathEntries, owners(s[1]), s[1], 6) })},
+	{"PathCosSlope", 3, false, 4e-7, 1e-6, none(func(s [][]float32) { PathCosSlope(s[0], pathEntries, owners(s[1]), s[1], s[2], 6) }), none(func(s [][]float32) { plainPathCosSlope(s[0], pathEntries, owners(s[1]), s[1], s[2], 6) })},
 	{"Fill", 1, true, 0, 0, none(func(s [][]float32) { Fill(s[0], 2.5) }), none(func(s [][]float32) { plainFill(s[0], 2.5) })},
 	{"EMA", 2, true, 1e-6, 1e-5, none(func(s [][]float32) { EMA(s[0], s[1], 0.005) }), none(func(s [][]float32) { plainEMA(s[0], s[1], 0.005) })},
 	{"Exp", 2, true, 2.5e-7, 1.5e-45, none(func(s [][]float32) { Exp(s[0], s[1]) }), none(func(s [][]float32) { plainExp(s[0], s[1]) })},
@@ -61,6 +65,30 @@ var vectorKernels = []vectorKernel{
 		plainAdamW(s[0], s[1], s[2], s[3], testAdamW)
 		plainEMA(s[4], s[0], 0.3)
 	})},
+}
+
+// pathEntries are distances to 256 centres, the last of which no path reaches.
+var pathEntries = func() []float32 {
+	entry := make([]float32, 256)
+	for i := range entry {
+		entry[i] = float32(i) / 64
+	}
+	entry[255] = inf32
+	return entry
+}()
+
+// pathOwners are owners of these for slices of any length that tests and benchmarks take.
+var pathOwners = randomOwners(1<<17, 256)
+
+// owners returns as many owners as x has values.
+func owners(x []float32) []int32 { return pathOwners[:len(x)] }
+
+// at32 returns the index that f finds, 0 for no values.
+func at32(x []float32, f func(x []float32) int) float32 {
+	if len(x) == 0 {
+		return 0
+	}
+	return float32(f(x))
 }
 
 // square makes second moments of test values.

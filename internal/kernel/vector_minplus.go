@@ -5,7 +5,13 @@ package kernel
 // it. A value is replaced by a smaller one only, so NaN replaces nothing and is not
 // replaced. dst and row may be the same slice.
 func MinPlus(dst, row []float32, a float32) {
-	plainMinPlus(dst, row, a)
+	n := len(dst)
+	prow := at(row, n)
+	if !hasAVX2FMA {
+		plainMinPlus(dst, row, a)
+		return
+	}
+	minPlusVec(at(dst, n), prow, n, a)
 }
 
 func plainMinPlus(dst, row []float32, a float32) {

@@ -59,6 +59,20 @@ func acosVec(dst, x *float32, n int, limit float32) { panic(noVectors) }
 
 func acosGradVec(dst, x, dy *float32, n int, limit float32) { panic(noVectors) }
 
+func minPlusVec(dst, x *float32, n int, a float32) { panic(noVectors) }
+
+func pathCosVec(dst, entry *float32, owner *int32, reach *float32, n, last int, limit, turn, turnLo float32) uint32 {
+	panic(noVectors)
+}
+
+func pathCosSlopeVec(dst, entry *float32, owner *int32, reach, dy *float32, n, last int, limit, turn, turnLo float32) uint32 {
+	panic(noVectors)
+}
+
+func topVec(x *float32, n int) float32 { panic(noVectors) }
+
+func findVec(x *float32, n int, v float32) int { panic(noVectors) }
+
 func momentsVec(x *float32, n int, shift float32) (s, q float32) { panic(noVectors) }
 
 func sumSqDevVec(x *float32, n int, mean float64) float64 { panic(noVectors) }

@@ -98,6 +98,12 @@ var roofs = []roof{
 	{"DropoutBits", bitsBytes, 5, 10, 0, 18, 1, func(s, _ [][]float32, b []int32) { DropoutBits(b, 1, 2, 0.9) }},
 	{"Acos", 8, 9, 15, 1, 2, 2, func(s, _ [][]float32, _ []int32) { Acos(s[0], s[1], 1) }},
 	{"AcosGrad", 12, 1, 4, 2, 0, 3, func(s, _ [][]float32, _ []int32) { AcosGrad(s[0], s[1], s[2], AcosLimit) }},
+	{"MinPlus", 12, 0, 2, 0, 0, 2, func(s, _ [][]float32, _ []int32) { MinPlus(s[0], s[1], 1.5) }},
+	{"ArgMax", 4, 0, 1, 0, 0, 1, func(s, _ [][]float32, _ []int32) { ArgMax(s[0]) }},
+	{"PathCos", 12, 8, 13, 0, 0, 2, func(s, _ [][]float32, _ []int32) { PathCos(s[0], pathEntries, owners(s[0]), s[1], 6) }},
+	{"PathCosSlope", 16, 12, 21, 0, 0, 3, func(s, _ [][]float32, _ []int32) {
+		PathCosSlope(s[0], pathEntries, owners(s[0]), s[1], s[2], 6)
+	}},
 	{"AdamWEMA", 36, 10, 13, 2, 0, 5, func(s, _ [][]float32, _ []int32) { AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.01) }},
 	{"AdamW", 28, 9, 11, 2, 0, 4, func(s, _ [][]float32, _ []int32) { AdamW(s[0], s[1], s[2], s[3], testAdamW) }},
 }

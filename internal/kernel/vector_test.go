@@ -133,7 +133,8 @@ func TestVectorLevelsAgree(t *testing.T) {
 	}
 	for _, k := range vectorKernels {
 		switch k.name {
-		case "Exp", "SoftmaxDiff", "SoftmaxDiff2", "GELU", "GELUGrad", "Axpy", "Axpby", "Acos", "AcosGrad", "EMA", "AdamW", "AdamWEMA":
+		case "Exp", "SoftmaxDiff", "SoftmaxDiff2", "GELU", "GELUGrad", "Axpy", "Axpby", "Acos", "AcosGrad", "EMA", "AdamW", "AdamWEMA",
+			"MinPlus", "PathCos", "PathCosSlope":
 		default:
 			continue
 		}

@@ -18,6 +18,8 @@ func main() {
 	exponentials()
 	gelu()
 	acos()
+	paths()
+	argMax()
 	layerNorm()
 	dropout()
 	attention()
