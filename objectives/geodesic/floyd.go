@@ -2,88 +2,76 @@ package geodesic
 
 import "github.com/geoalign/geoalign/internal/kernel"
 
-// tile is the side of a block of Floyd: three tiles of float32 (48 KB) stay in a core's
-// caches while each of their elements takes part in 64 steps.
+// tile is the number of intermediate points that Floyd takes at a time. Their rows, 64 KB
+// at the default 256 centres, stay in a core's second-level cache and each other row in its
+// first-level one for as many steps.
 const tile = 64
 
 // Floyd replaces the lengths of edges in the n x n matrix d, rows stride apart, by the
 // lengths of shortest paths: d[i][j] = min over k of d[i][k] + d[k][j], for one k after
 // the other (Floyd 1962). No edge is +Inf, the diagonal is 0.
 //
-// It works on tiles: for each tile of intermediate points k first the tile on the
-// diagonal, then the tiles of its row and column, then all others, each with all k of the
-// tile while it is in the cache.
+// The points k are taken in tiles, since row i only needs them to be through with each
+// other: first the rows of the tile, then each other row by itself.
 func Floyd(d []float32, n, stride int) {
-	var t tiles
-	t.d, t.n, t.stride = d, n, stride
-	for k := 0; k < n; k += tile {
-		t.cross(k)
-		t.rest(0, 0, (n+tile-1)/tile)
+	t := tiles{d: d, n: n, stride: stride}
+	for ; t.k < n; t.k += tile {
+		t.within()
+		t.others(0, 0, n)
 	}
 }
 
-// tiles is Floyd on several threads: the tiles that are in no row or column with the
-// diagonal tile do not depend on each other.
+// tiles is Floyd on several threads.
 type tiles struct {
 	d         []float32
 	n, stride int
-	k         int // first intermediate point of the tile
+	k         int // first point of the tile
 	body      func(worker, lo, hi int)
 }
 
-func (t *tiles) init() { t.body = t.rest }
+func (t *tiles) init() { t.body = t.others }
 
 func (t *tiles) floyd(e *kernel.Engine, d []float32, n, stride int) {
 	t.d, t.n, t.stride = d, n, stride
-	for k := 0; k < n; k += tile {
-		t.cross(k)
-		e.For((n+tile-1)/tile, 1, t.body)
+	for t.k = 0; t.k < n; t.k += tile {
+		t.within()
+		e.For(n, tile/2, t.body)
 	}
 }
 
-// cross does the tiles of row and column k.
-func (t *tiles) cross(k int) {
-	t.k = k
-	t.relax(k, k)
-	for j := 0; j < t.n; j += tile {
-		if j != k {
-			t.relax(k, j)
-			t.relax(j, k)
-		}
-	}
-}
-
-// rest does the other tiles of tile rows [lo, hi).
-func (t *tiles) rest(_, lo, hi int) {
-	for i := lo * tile; i < min(hi*tile, t.n); i += tile {
-		if i == t.k {
-			continue
-		}
-		for j := 0; j < t.n; j += tile {
-			if j != t.k {
-				t.relax(i, j)
+// within shortens the paths from the points of the tile by way of each other.
+func (t *tiles) within() {
+	end := min(t.k+tile, t.n)
+	for k := t.k; k < end; k++ {
+		for i := t.k; i < end; i++ {
+			if i != k {
+				t.relax(i, k, 0, t.n)
 			}
 		}
 	}
 }
 
-// relax shortens the paths of the tile at (i, j) by way of the points of tile k.
-func (t *tiles) relax(i, j int) {
-	width := min(tile, t.n-j)
-	for k := t.k; k < min(t.k+tile, t.n); k++ {
-		via := t.d[k*t.stride+j:][:width]
-		for r := i; r < min(i+tile, t.n); r++ {
-			minPlus(t.d[r*t.stride+j:][:width], via, t.d[r*t.stride+k])
+// others shortens the paths from the points [lo, hi) outside the tile by way of the tile:
+// first those into the tile, on which the rest depends.
+func (t *tiles) others(_, lo, hi int) {
+	end := min(t.k+tile, t.n)
+	for i := lo; i < hi; i++ {
+		if i >= t.k && i < end {
+			continue
+		}
+		for k := t.k; k < end; k++ {
+			t.relax(i, k, t.k, end)
+		}
+		for k := t.k; k < end; k++ {
+			t.relax(i, k, 0, t.k)
+			t.relax(i, k, end, t.n)
 		}
 	}
 }
 
-// minPlus sets dst = min(dst, a + x).
-func minPlus(dst, x []float32, a float32) {
-	x = x[:len(dst)]
-	for i, v := range x {
-		if v += a; v < dst[i] {
-			dst[i] = v
-		}
+// relax shortens the paths from i to [from, to) by way of k.
+func (t *tiles) relax(i, k, from, to int) {
+	if from < to {
+		kernel.MinPlus(t.d[i*t.stride+from:i*t.stride+to], t.d[k*t.stride+from:k*t.stride+to], t.d[i*t.stride+k])
 	}
 }

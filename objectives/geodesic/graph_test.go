@@ -193,6 +193,14 @@ func TestDeterminism(t *testing.T) {
 	other := mixture(n, c, 9, .3, rand.New(rand.NewPCG(6, 6)))
 	for _, o := range []Options{{Layers: []int{100}}, {Layers: []int{10, 100}}, {Layers: []int{4, 12, 100}, Split: true}, {Layers: []int{150}, Init: InitRows}} {
 		want, _ := build(t, engine(t, 1), x, n, c, o, 2)
+		k := o.Layers[len(o.Layers)-1]
+		for i := range k {
+			for j := range i {
+				if want.Paths[i*k+j] != want.Paths[j*k+i] {
+					t.Fatalf("%+v: paths between %d and %d differ by direction", o, i, j)
+				}
+			}
+		}
 		for _, threads := range []int{1, 2, 3} {
 			got, _ := build(t, engine(t, threads), other, n, c, o, 8)
 			if _, err := got.Build(engine(t, threads), x, rand.New(rand.NewPCG(2, 7))); err != nil {

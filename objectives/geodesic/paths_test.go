@@ -96,10 +96,50 @@ func TestSparse(t *testing.T) {
 	for _, c := range []struct {
 		n, entries int
 		want       bool
-	}{{16, 16 * 9, false}, {1024, 1024 * 10, true}, {256, 256 * 255, false}} {
+	}{{16, 16 * 9, false}, {256, 256 * 10, false}, {4096, 4096 * 10, true}, {4096, 4096 * 4095, false}} {
 		if got := sparse(c.n, c.entries); got != c.want {
 			t.Errorf("sparse(%d, %d) is %t", c.n, c.entries, got)
 		}
+	}
+}
+
+// Graphs for which Dijkstra is taken have the paths that Floyd finds.
+func TestShortestBySparsity(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Floyd over thousands of centres")
+	}
+	const n, c = 2100, 3
+	g, err := New(n, c, Options{Layers: []int{n}, Neighbours: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(g.Centres, mixture(n, c, n, 0, rand.New(rand.NewPCG(1, 3))))
+	g.Layers[0].Used = n
+	if !sparse(n, 4*n) {
+		t.Fatal("the rule takes Floyd: use more centres")
+	}
+	g.Relink(engine(t, 2))
+	floyd := make([]float32, n*n)
+	clearPaths(floyd, n)
+	for i := range n {
+		to, angle := g.Layers[0].Neighbours(i)
+		for e, j := range to {
+			floyd[i*n+int(j)] = angle[e]
+		}
+	}
+	Floyd(floyd, n, n)
+	far := 0
+	for i, d := range g.Paths {
+		// Hundreds of sums in float32, in another order.
+		if e := math.Abs(float64(d - floyd[i])); e > 1e-4 && !math.IsInf(float64(d), 1) || math.IsInf(float64(d), 1) != math.IsInf(float64(floyd[i]), 1) {
+			t.Fatalf("path %d: %v by Dijkstra, %v by Floyd", i, d, floyd[i])
+		}
+		if d > 1 && !math.IsInf(float64(d), 1) {
+			far++
+		}
+	}
+	if far == 0 {
+		t.Fatal("no long path")
 	}
 }
 
