@@ -210,9 +210,11 @@ func (o *oracle) between(x []float64, a int, y []float64, b int) float64 {
 }
 
 // near says whether distances are equal: both infinite, or to 1e-5.
-func near(got float32, want float64) bool {
+func near(got float32, want float64) bool { return within(got, want, 1e-5) }
+
+func within(got float32, want, tolerance float64) bool {
 	if math.IsInf(want, 1) {
 		return math.IsInf(float64(got), 1)
 	}
-	return math.Abs(float64(got)-want) <= 1e-5
+	return math.Abs(float64(got)-want) <= tolerance
 }
