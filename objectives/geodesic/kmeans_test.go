@@ -3,6 +3,7 @@ package geodesic
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -36,7 +37,7 @@ func lloyd(x, centres [][]float64, iterations int) {
 }
 
 func TestLloyd(t *testing.T) {
-	const n, c, k = 3000, 20, 25
+	const n, c, k = 9500, 20, 25 // sums go over more than one stretch of points
 	x := mixture(n, c, 40, .6, rand.New(rand.NewPCG(11, 1)))
 	e := engine(t, 2)
 	for _, subset := range []bool{false, true} {
@@ -112,9 +113,9 @@ func TestObjectiveNeverRises(t *testing.T) {
 }
 
 // Clusters without points receive the farthest ones, by hand: three centres at angle 0, of
-// which the second and third get nothing, over points at 0, 10, 50 and 90 degrees. The
-// farthest, at 90, takes the one at 50 along; then the farthest is that at 50 (40 away),
-// which takes nothing, 10 being nearer to 0.
+// which the second and third get nothing, over points at 0, 12, 82 and 90 degrees. The
+// farthest, at 90, takes the one at 82 along, which is 8 from it; then the farthest is that
+// at 12, which takes nothing.
 func TestRepair(t *testing.T) {
 	const c = 2
 	at := func(degrees ...float64) (x []float32) {
@@ -126,22 +127,22 @@ func TestRepair(t *testing.T) {
 	var m kmeans
 	m.init(c, 3)
 	m.prepare(engine(t, 2))
-	m.x, m.n, m.centres, m.used = at(0, 10, 50, 90), 4, at(0, 0, 0), 3
+	m.x, m.n, m.centres, m.used = at(0, 12, 82, 90), 4, at(0, 0, 0), 3
 	m.owner, m.best = make([]int32, 4), make([]float32, 4)
 	m.assign()
 	m.repair()
-	for j, want := range []int32{0, 0, 2, 1} {
+	for j, want := range []int32{0, 2, 1, 1} {
 		if m.owner[j] != want {
-			t.Fatalf("owners %v, want [0 0 2 1]", m.owner)
+			t.Fatalf("owners %v, want [0 2 1 1]", m.owner)
 		}
 	}
-	for i, v := range at(0, 90, 50) {
+	for i, v := range at(0, 90, 12) {
 		if m.centres[i] != v {
 			t.Fatalf("centres %v", m.centres)
 		}
 	}
 	m.update()
-	for i, v := range at(5, 90, 50) {
+	for i, v := range at(0, 86, 12) {
 		if math.Abs(float64(m.centres[i]-v)) > 1e-6 {
 			t.Fatalf("centres after the update %v", m.centres)
 		}
@@ -192,6 +193,43 @@ func TestSeeds(t *testing.T) {
 		m.start(1, k, init, rand.New(rand.NewPCG(9, 9)))
 		if [c]float32(m.centre(0)) != first {
 			t.Fatalf("%s: a centre that was there has changed", init)
+		}
+	}
+}
+
+// k-means++ draws no point twice, so it ends where all points coincide with a centre.
+func TestSeedsOfDuplicates(t *testing.T) {
+	const n, c, k = 500, 6, 60
+	x := mixture(n, c, n, 1, rand.New(rand.NewPCG(1, 5)))
+	for j := range n {
+		copy(x[j*c:(j+1)*c], x[j%11*c:])
+	}
+	var m kmeans
+	m.init(c, k)
+	m.prepare(engine(t, 2))
+	m.x, m.n, m.centres = x, n, make([]float32, k*c)
+	if got := m.start(0, k, InitPlusPlus, rand.New(rand.NewPCG(8, 8))); got != 11 {
+		t.Fatalf("%d centres of 11 distinct points", got)
+	}
+}
+
+// Once a clustering has converged, a warm start stays there whatever is drawn, in every
+// layer of both constructions; a cold one does not.
+func TestWarmStart(t *testing.T) {
+	const n, c = 900, 12
+	e := engine(t, 2)
+	x := mixture(n, c, 60, .4, rand.New(rand.NewPCG(6, 1)))
+	for _, split := range []bool{false, true} {
+		for _, warm := range []bool{false, true} {
+			o := Options{Layers: []int{3, 9, 40}, Split: split, WarmStart: warm, Iterations: 60}
+			g, _ := build(t, e, x, n, c, o, 1)
+			owner := slices.Clone(g.Owner)
+			if _, err := g.Build(e, x, rand.New(rand.NewPCG(88, 8))); err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Equal(owner, g.Owner); got != warm {
+				t.Errorf("split=%t warm=%t: the same clusters: %t", split, warm, got)
+			}
 		}
 	}
 }
