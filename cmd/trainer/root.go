@@ -57,6 +57,7 @@ A TOML file describes a run; every key of it can be overridden with --set.`,
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
+		newAblateCommand(),
 		newBenchCommand(),
 		newDataCommand(),
 		newDoctorCommand(),

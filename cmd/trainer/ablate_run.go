@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/memory"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// Files of an ablation in its folder.
+const (
+	tableFile   = "table.md"
+	csvFile     = "table.csv"
+	resultsFile = "results.json"
+)
+
+// run makes the jobs that are left, one after another, and writes the table after each.
+func (a *ablationRun) run(c *cobra.Command, f *ablateFlags) error {
+	var made []*ablationJob
+	open := 0
+	for _, j := range a.jobs {
+		if j.made {
+			made = append(made, j)
+			if !j.settled(a.retry) {
+				open++
+			}
+		}
+	}
+	if n := len(made) - open; n > 0 && open > 0 {
+		fmt.Fprintf(a.note, "%d of %s are done already\n", n, count(len(made), "run"))
+	}
+	warned := false
+	for i, j := range made {
+		if err := c.Context().Err(); err != nil {
+			return err
+		}
+		if j.settled(a.retry) {
+			continue
+		}
+		fmt.Fprintf(a.note, "\n=== run %d of %d: %s%s\n", i+1, len(made), j, a.left(made[i:]))
+		if err := a.make(c, f, j); err != nil {
+			return errors.Join(err, a.save())
+		}
+		if err := a.save(); err != nil {
+			return err
+		}
+		switch j.trial.State {
+		case ablation.Failed:
+			fmt.Fprintf(a.note, "%s failed: %s\n", j, j.trial.Error)
+		case ablation.Done:
+			if !warned && !j.Run.Hidden {
+				warned = true
+				for _, m := range a.absent(j) {
+					fmt.Fprintf(a.note, "warning: %s logged no %q: %s\n", j, m, a.logged(j))
+				}
+			}
+		}
+	}
+	return a.save()
+}
+
+// make trains one job. The error is an interruption or a folder that cannot be written;
+// what is wrong with the run goes into its record.
+func (a *ablationRun) make(c *cobra.Command, f *ablateFlags, j *ablationJob) error {
+	r := &j.record
+	if j.start != nil {
+		if j.start.record.State != ablation.Done {
+			// No record: the run has not begun.
+			*r = ablationRecord{State: ablation.Failed, Error: "the run that it starts from failed: " + j.start.Run.Name}
+			return nil
+		}
+		r.Start = j.start.record.Ended
+	}
+	r.State, r.Error, r.Diverged = ablation.Stopped, "", false
+	if err := r.write(j.dir); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // what the run before held
+	peak := memory.ResetPeak()
+	begin := time.Now()
+	err := trainJob(c, f, j)
+	j.wall = time.Since(begin)
+	r.Wall += j.wall.Seconds()
+	if peak {
+		r.PeakMB = max(r.PeakMB, mega(memory.Peak()))
+	}
+	if err == nil {
+		r.Steps, r.Seconds, err = ended(j.dir)
+	}
+	var bad *train.NonFiniteError
+	switch {
+	case err == nil:
+		r.State, r.Ended = ablation.Done, time.Now().UTC().Format(time.RFC3339Nano)
+	case errors.Is(err, train.ErrInterrupted), c.Context().Err() != nil && errors.Is(err, context.Canceled):
+		return errors.Join(err, r.write(j.dir))
+	default:
+		r.State, r.Error, r.Diverged = ablation.Failed, strings.Join(strings.Fields(err.Error()), " "), errors.As(err, &bad)
+	}
+	return r.write(j.dir)
+}
+
+// trainJob is the train command for one job, which goes on with what its folder holds.
+func trainJob(c *cobra.Command, f *ablateFlags, j *ablationJob) error {
+	one := &cobra.Command{}
+	one.SetContext(c.Context())
+	one.SetOut(io.Discard) // stdout is for the table
+	one.SetErr(c.ErrOrStderr())
+	return trainRun(one, &runFlags{resume: "auto", output: outputFlags{quiet: f.output.quiet}}, j.cfg)
+}
+
+// left tells how long the jobs take by those that are done: of the same run, else by the
+// number of steps. It is empty before anything is known.
+func (a *ablationRun) left(jobs []*ablationJob) string {
+	type rate struct{ wall, n float64 }
+	runs := map[string]rate{}
+	var all, steps rate
+	for _, j := range a.jobs {
+		if j.same != nil || j.record.State != ablation.Done || j.record.Wall == 0 {
+			continue
+		}
+		r := runs[j.Run.Name]
+		runs[j.Run.Name] = rate{r.wall + j.record.Wall, r.n + 1}
+		all = rate{all.wall + j.record.Wall, all.n + 1}
+		steps = rate{steps.wall + j.record.Wall, steps.n + float64(j.record.Steps)}
+	}
+	if all.n == 0 {
+		return ""
+	}
+	seconds := 0.0
+	for _, j := range jobs {
+		r, known := runs[j.Run.Name]
+		switch {
+		case j.settled(a.retry):
+		case known:
+			seconds += r.wall / r.n
+		case j.cfg.Train.MaxSteps > 0 && steps.n > 0:
+			seconds += steps.wall / steps.n * float64(j.cfg.Train.MaxSteps)
+		default:
+			seconds += all.wall / all.n
+		}
+	}
+	return fmt.Sprintf(" (about %s left in all)", time.Duration(seconds*float64(time.Second)).Round(time.Second))
+}
+
+// tabulate reads what the runs found into a.results.
+func (a *ablationRun) tabulate() error {
+	columns, errs := a.matrix.Columns()
+	if errs != nil {
+		return errs
+	}
+	r := ablation.Results{Title: a.matrix.Title, Base: a.base, Seeds: a.matrix.Seeds, Baseline: a.matrix.Baseline, Columns: columns}
+	for _, run := range a.matrix.Runs {
+		row := ablation.Row{Name: run.Name, Group: run.Group, Start: run.Start, Set: run.Set, Hidden: run.Hidden}
+		for _, seed := range a.matrix.Seeds {
+			at := slices.IndexFunc(a.jobs, func(j *ablationJob) bool { return j.Run.Name == run.Name && j.Seed == seed })
+			j := a.jobs[at]
+			if j.same != nil {
+				j, row.Same = j.same, j.same.Run.Name
+			}
+			j.trial = ablation.Trial{Seed: seed, State: j.record.State, Error: j.record.Error, Folder: j.dir}
+			switch j.record.State {
+			case "":
+				j.trial.State = ablation.Missing
+			case ablation.Done:
+				if err := j.outcome(columns); err != nil {
+					return err
+				}
+			}
+			row.Trials = append(row.Trials, j.trial)
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	r.Tabulate()
+	a.results = r
+	return nil
+}
+
+// save writes the table as it stands.
+func (a *ablationRun) save() error {
+	if err := a.tabulate(); err != nil {
+		return err
+	}
+	text, err := a.resultsJSON()
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{tableFile: []byte(a.results.Markdown()), csvFile: []byte(a.results.CSV()), resultsFile: text} {
+		if err := runlog.WriteFile(filepath.Join(a.out, name), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// absent lists the metrics that a finished run does not have.
+func (a *ablationRun) absent(j *ablationJob) (list []string) {
+	for _, c := range a.results.Columns {
+		if _, ok := j.trial.Values[c.Metric]; !ok {
+			list = append(list, c.Metric)
+		}
+	}
+	return list
+}
+
+// logged says what a run has logged.
+func (a *ablationRun) logged(j *ablationJob) string {
+	rows, err := runlog.ReadMetrics(filepath.Join(j.dir, runlog.MetricsFile))
+	if err != nil || len(rows) == 0 {
+		return "it has no metrics at all"
+	}
+	keys := map[string]float64{}
+	for _, r := range rows {
+		for k, v := range r.Values {
+			keys[k] = v
+		}
+	}
+	return "it has " + strings.Join(runlog.Keys(keys), ", ")
+}
+
+// verdict is the error of an ablation whose runs were all made: those that failed, and
+// metrics that no run has.
+func (a *ablationRun) verdict() error {
+	var failed []string
+	var done *ablationJob
+	n := 0
+	for _, j := range a.jobs {
+		if !j.made {
+			continue
+		}
+		n++
+		switch j.record.State {
+		case ablation.Failed:
+			failed = append(failed, j.String())
+		case ablation.Done:
+			if !j.Run.Hidden {
+				done = j
+			}
+		}
+	}
+	var errs []error
+	if failed != nil {
+		errs = append(errs, fmt.Errorf("%d of %s failed (the table says why): %s", len(failed), count(n, "run"), strings.Join(failed, "; ")))
+	}
+	for _, c := range a.results.Columns {
+		has := false
+		for _, r := range a.results.Rows {
+			for _, t := range r.Trials {
+				_, ok := t.Values[c.Metric]
+				has = has || ok
+			}
+		}
+		if !has && done != nil {
+			errs = append(errs, fmt.Errorf("metrics: no run logged %q: %s", c.Metric, a.logged(done)))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+package ablation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/eval"
+)
+
+// Columns that are measured by the command and not logged by a run.
+const (
+	Seconds = "seconds" // that training took, evaluations included, over all sessions
+	StepMS  = "step_ms" // mean time of a step in ms, the first 20 steps left out
+	PeakMB  = "peak_mb" // largest resident memory of the process during the run, in MB of 2^20 bytes
+)
+
+// Column is a metric of the table.
+type Column struct {
+	Metric string `json:"metric"`
+	Label  string `json:"label"`
+	Better string `json:"better"` // higher, lower or none
+}
+
+// plain are the metrics without a slash in their name, and which way is better.
+var plain = map[string]string{
+	Seconds: "lower", StepMS: "lower", PeakMB: "lower",
+	"loss": "lower", "data_wait": "lower", "samples_per_second": "higher",
+	"lr": "none", "temperature": "none", "grad_norm": "none", "epoch": "none",
+}
+
+// retrieval is where a run logs image-text retrieval.
+const retrieval = "eval/retrieval/"
+
+// Columns returns the columns of the table. The error lists every metric that no run
+// can have.
+func (m *Matrix) Columns() ([]Column, config.Errors) {
+	var list []Column
+	var errs config.Errors
+	fail := func(path string, value any, msg, hint string) {
+		errs = append(errs, &config.Error{Path: path, Value: value, Msg: msg, Hint: hint})
+	}
+	if len(m.Metrics) == 0 {
+		fail("metrics", nil, "must name at least one", `such as "`+retrieval+`rsum", "loss" or "`+Seconds+`"`)
+	}
+	for i, name := range m.Metrics {
+		if slices.Contains(m.Metrics[:i], name) {
+			fail("metrics", name, "is there twice", "")
+			continue
+		}
+		better, known := direction(name)
+		if !known {
+			hint := "docs/ablate.md lists them"
+			if near := nearest(name, knownMetrics()); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			fail("metrics", name, "unknown metric", hint)
+			continue
+		}
+		if b := m.Better[name]; b != "" {
+			better = b
+		}
+		list = append(list, Column{name, strings.TrimPrefix(name, retrieval), better})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Better)) {
+		if !slices.Contains([]string{"higher", "lower", "none"}, m.Better[name]) {
+			fail("better."+name, m.Better[name], "must be one of higher, lower, none", "")
+		}
+		if !slices.Contains(m.Metrics, name) {
+			fail("better."+name, nil, "is not one of metrics", "")
+		}
+	}
+	return list, errs
+}
+
+// direction says which way a metric is better, and whether a run can have it. What
+// stands behind a slash depends on the run, except for retrieval.
+func direction(name string) (better string, known bool) {
+	if b, ok := plain[name]; ok {
+		return b, true
+	}
+	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/")
+	switch rest, ok := strings.CutPrefix(name, retrieval); {
+	case ok:
+		if _, known = (eval.Metrics{}).Map()[rest]; !known {
+			return "", false
+		}
+	case !strings.Contains(strings.Trim(name, "/"), "/"):
+		return "", false
+	}
+	switch {
+	case lower:
+		return "lower", true
+	case strings.HasPrefix(name, "eval/"):
+		return "higher", true
+	}
+	return "none", true
+}
+
+// knownMetrics lists the names that can be known beforehand.
+func knownMetrics() []string {
+	list := slices.Sorted(maps.Keys(plain))
+	for _, k := range slices.Sorted(maps.Keys((eval.Metrics{}).Map())) {
+		list = append(list, retrieval+k)
+	}
+	return append(list, "loss/itc", "loss/itc_in_batch", "loss/itm", "loss/mlm")
+}

@@ -1,0 +1,178 @@
+package ablation
+
+import "slices"
+
+// States of a trial.
+const (
+	Done    = "done"
+	Failed  = "failed"
+	Stopped = "stopped" // interrupted: it goes on
+	Missing = "missing" // not run so far
+)
+
+// Results is what an ablation found. Its JSON form is results.json.
+type Results struct {
+	Title    string   `json:"title,omitempty"`
+	Base     string   `json:"base"`
+	Seeds    []int64  `json:"seeds"`
+	Baseline string   `json:"baseline,omitempty"`
+	Columns  []Column `json:"columns"`
+	Complete bool     `json:"complete"` // every run is done
+	Rows     []Row    `json:"runs"`
+	Tables   []Table  `json:"tables"` // filled by Tabulate
+}
+
+// Row is a run with its trials.
+type Row struct {
+	Name   string   `json:"name"`
+	Group  string   `json:"group,omitempty"`
+	Start  string   `json:"start,omitempty"`
+	Same   string   `json:"same_as,omitempty"` // run with the same configuration, whose trials these are
+	Set    []string `json:"set,omitempty"`     // overrides after those of all runs
+	Hidden bool     `json:"hidden,omitempty"`
+	Trials []Trial  `json:"trials"`
+}
+
+// Trial is a run with one seed.
+type Trial struct {
+	Seed   int64              `json:"seed"`
+	State  string             `json:"state"`
+	Error  string             `json:"error,omitempty"`
+	Folder string             `json:"folder,omitempty"`
+	Steps  int                `json:"steps,omitempty"`
+	Values map[string]float64 `json:"values,omitempty"` // by metric; finite
+}
+
+// Table is the comparison of the runs of a group.
+type Table struct {
+	Group string `json:"group,omitempty"`
+	Lines []Line `json:"lines"`
+}
+
+// Line is a run in a table.
+type Line struct {
+	Name  string `json:"name"`
+	Cells []Cell `json:"cells"` // one per column
+	Note  string `json:"note,omitempty"`
+}
+
+// Cell is a metric of a run over its seeds.
+type Cell struct {
+	N    int      `json:"n"`
+	Mean *float64 `json:"mean,omitempty"`
+	SD   *float64 `json:"sd,omitempty"` // from two seeds on
+
+	Best   bool  `json:"best,omitempty"`
+	Tied   bool  `json:"tied,omitempty"`    // not told apart from the best
+	ToBest *Test `json:"to_best,omitempty"` // nil for the best and where there are too few seeds
+
+	Difference *float64 `json:"difference,omitempty"`  // to the baseline
+	ToBaseline *Test    `json:"to_baseline,omitempty"` // of that difference
+}
+
+// values returns the metric of the trials that are done, by seed.
+func (r *Row) values(metric string) map[int64]float64 {
+	m := map[int64]float64{}
+	for _, t := range r.Trials {
+		if v, ok := t.Values[metric]; ok && t.State == Done {
+			m[t.Seed] = v
+		}
+	}
+	return m
+}
+
+// Tabulate fills Tables and Complete from the trials: a table per group in the order of
+// the runs, each with the baseline on top.
+func (r *Results) Tabulate() {
+	r.Tables, r.Complete = nil, true
+	var baseline *Row
+	var groups []string
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for _, t := range row.Trials {
+			r.Complete = r.Complete && t.State == Done
+		}
+		if row.Name == r.Baseline {
+			baseline = row
+		}
+		if !row.Hidden && !slices.Contains(groups, row.Group) {
+			groups = append(groups, row.Group)
+		}
+	}
+	for _, g := range groups {
+		var rows []*Row
+		for i := range r.Rows {
+			if row := &r.Rows[i]; row.Group == g && !row.Hidden {
+				rows = append(rows, row)
+			}
+		}
+		if baseline != nil && baseline.Group != g {
+			rows = slices.Insert(rows, 0, baseline)
+		}
+		r.Tables = append(r.Tables, r.table(g, rows, baseline))
+	}
+}
+
+func (r *Results) table(group string, rows []*Row, baseline *Row) Table {
+	t := Table{Group: group}
+	for _, row := range rows {
+		t.Lines = append(t.Lines, Line{Name: row.Name, Note: row.note(), Cells: make([]Cell, len(r.Columns))})
+	}
+	for j, c := range r.Columns {
+		best := -1
+		for i, row := range rows {
+			cell := &t.Lines[i].Cells[j]
+			*cell = describe(row.values(c.Metric))
+			if cell.N == 0 {
+				continue
+			}
+			if baseline != nil && row != baseline {
+				b := baseline.values(c.Metric)
+				if s := describe(b); s.N > 0 {
+					d := *cell.Mean - *s.Mean
+					cell.Difference, cell.ToBaseline = &d, Compare(row.values(c.Metric), b)
+				}
+			}
+			if best < 0 || c.beats(*cell.Mean, *t.Lines[best].Cells[j].Mean) {
+				best = i
+			}
+		}
+		if best < 0 || c.Better == "none" || len(rows) < 2 {
+			continue
+		}
+		t.Lines[best].Cells[j].Best = true
+		top := rows[best].values(c.Metric)
+		for i, row := range rows {
+			cell := &t.Lines[i].Cells[j]
+			if i == best || cell.N == 0 {
+				continue
+			}
+			cell.ToBest = Compare(row.values(c.Metric), top)
+			equal := *cell.Mean == *t.Lines[best].Cells[j].Mean
+			cell.Tied = equal || cell.ToBest != nil && !cell.ToBest.Differs()
+		}
+	}
+	return t
+}
+
+// beats reports whether the mean a is better than b.
+func (c Column) beats(a, b float64) bool {
+	return c.Better == "lower" && a < b || c.Better != "lower" && a > b
+}
+
+// describe is a cell without its comparisons.
+func describe(values map[int64]float64) Cell {
+	var x []float64
+	for _, s := range sortedSeeds(values) {
+		x = append(x, values[s])
+	}
+	s := Summarise(x)
+	c := Cell{N: s.N}
+	if s.N > 0 {
+		c.Mean = &s.Mean
+	}
+	if s.N > 1 {
+		c.SD = &s.SD
+	}
+	return c
+}

@@ -1,0 +1,257 @@
+package ablation
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// note says what is wrong with the trials of a row.
+func (r *Row) note() string {
+	var parts []string
+	for _, s := range []struct{ state, text string }{{Failed, "failed"}, {Stopped, "interrupted"}, {Missing, "not run"}} {
+		var seeds []string
+		for _, t := range r.Trials {
+			if t.State == s.state {
+				seeds = append(seeds, strconv.FormatInt(t.Seed, 10))
+			}
+		}
+		switch {
+		case len(seeds) == len(r.Trials) && len(seeds) > 0:
+			parts = append(parts, s.text)
+		case len(seeds) > 0:
+			parts = append(parts, "seed "+strings.Join(seeds, ", ")+" "+s.text)
+		}
+	}
+	if r.Same != "" {
+		parts = append(parts, "the same as "+r.Same)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Markdown writes the tables with a legend, ending in a line break.
+func (r *Results) Markdown() string {
+	var b strings.Builder
+	if r.Title != "" {
+		fmt.Fprintf(&b, "# %s\n\n", r.Title)
+	}
+	for _, t := range r.Tables {
+		if t.Group != "" {
+			fmt.Fprintf(&b, "## %s\n\n", t.Group)
+		}
+		b.WriteString(r.grid(t))
+		b.WriteByte('\n')
+	}
+	b.WriteString(r.legend())
+	for _, row := range r.Rows {
+		for _, t := range row.Trials {
+			if t.State == Failed && row.Same == "" {
+				fmt.Fprintf(&b, "\nFailed: %s, seed %d: %s\n", row.Name, t.Seed, oneLine(t.Error))
+			}
+		}
+	}
+	return b.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// grid writes one table with its columns in line.
+func (r *Results) grid(t Table) string {
+	head := []string{"run"}
+	for _, c := range r.Columns {
+		label := c.Label
+		switch c.Better {
+		case "higher":
+			label += " \u2191"
+		case "lower":
+			label += " \u2193"
+		}
+		head = append(head, label)
+	}
+	noted := false
+	for _, l := range t.Lines {
+		noted = noted || l.Note != ""
+	}
+	if noted {
+		head = append(head, "")
+	}
+	rows := [][]string{head}
+	for _, l := range t.Lines {
+		row := []string{strings.ReplaceAll(l.Name, "|", `\|`)}
+		for j, c := range l.Cells {
+			row = append(row, c.text(t.digits(j, r.Columns[j])))
+		}
+		if noted {
+			row = append(row, l.Note)
+		}
+		rows = append(rows, row)
+	}
+	width := make([]int, len(head))
+	for _, row := range rows {
+		for j, s := range row {
+			width[j] = max(width[j], len([]rune(s)), 4)
+		}
+	}
+	var b strings.Builder
+	for i, row := range rows {
+		for j, s := range row {
+			pad := strings.Repeat(" ", width[j]-len([]rune(s)))
+			if j == 0 || j > len(r.Columns) {
+				s += pad
+			} else {
+				s = pad + s
+			}
+			b.WriteString("| " + s + " ")
+		}
+		b.WriteString("|\n")
+		if i > 0 {
+			continue
+		}
+		for j := range row {
+			rule := strings.Repeat("-", width[j]+1)
+			if j == 0 || j > len(r.Columns) {
+				b.WriteString("|" + rule + "-")
+			} else {
+				b.WriteString("|" + rule + ":")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	return b.String()
+}
+
+// text is a cell as 26.3 +- 1.2 (+1.4, p 0.03), the best in bold and what is not told
+// apart from it in italics.
+func (c Cell) text(digits int) string {
+	if c.N == 0 {
+		return "-"
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	s := number(*c.Mean)
+	if c.SD != nil {
+		s += " \u00b1 " + number(*c.SD)
+	}
+	switch {
+	case c.Best:
+		s = "**" + s + "**"
+	case c.Tied:
+		s = "*" + s + "*"
+	}
+	if c.Difference != nil {
+		d := number(*c.Difference)
+		if *c.Difference >= 0 {
+			d = "+" + d
+		}
+		if c.ToBaseline != nil {
+			d += ", " + probability(c.ToBaseline.P)
+		}
+		s += " (" + d + ")"
+	}
+	return s
+}
+
+func probability(p float64) string {
+	switch {
+	case p < 0.001:
+		return "p < 0.001"
+	case p < 0.1:
+		return fmt.Sprintf("p %.3f", p)
+	}
+	return fmt.Sprintf("p %.2f", p)
+}
+
+// digits chooses the decimals of column j: one for recalls, which are percent, otherwise
+// by the largest mean.
+func (t Table) digits(j int, c Column) int {
+	if strings.HasPrefix(c.Metric, retrieval) {
+		return 1
+	}
+	largest := 0.0
+	for _, l := range t.Lines {
+		if m := l.Cells[j].Mean; m != nil {
+			largest = max(largest, math.Abs(*m))
+		}
+	}
+	switch {
+	case largest >= 1000:
+		return 0
+	case largest >= 10:
+		return 1
+	case largest >= 0.01 || largest == 0:
+		return 3
+	}
+	return min(12, 2-int(math.Floor(math.Log10(largest))))
+}
+
+// legend says what the numbers and marks are.
+func (r *Results) legend() string {
+	var b strings.Builder
+	if len(r.Seeds) > 1 {
+		var seeds []string
+		for _, s := range r.Seeds {
+			seeds = append(seeds, strconv.FormatInt(s, 10))
+		}
+		fmt.Fprintf(&b, "Mean \u00b1 standard deviation over seeds %s. **Bold**: the best of its column; *italic*: seeds do not tell it apart from the best "+
+			"(two-sided t-test at %g %%, paired where the seeds are the same, Welch's otherwise; not corrected for the number of comparisons).", strings.Join(seeds, ", "), 100*Level)
+		if r.Baseline != "" {
+			fmt.Fprintf(&b, " In parentheses: difference to %q and the p of the same test.", r.Baseline)
+		}
+	} else {
+		fmt.Fprintf(&b, "One seed (%d), so nothing can be said about chance. **Bold**: the best of its column.", r.Seeds[0])
+		if r.Baseline != "" {
+			fmt.Fprintf(&b, " In parentheses: difference to %q.", r.Baseline)
+		}
+	}
+	if !r.Complete {
+		b.WriteString(" Not all runs are done.")
+	}
+	return b.String() + "\n"
+}
+
+// CSV writes a line per run of each table: group, run, note, and of each metric its
+// number of values, mean, standard deviation, mark (best or tied), difference to the
+// baseline and p of that difference. What is not known is empty.
+func (r *Results) CSV() string {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	head := []string{"group", "run", "note"}
+	for _, c := range r.Columns {
+		for _, s := range []string{"n", "mean", "sd", "mark", "difference", "p"} {
+			head = append(head, c.Metric+" "+s)
+		}
+	}
+	w.Write(head) // an error of a buffer there is none
+	for _, t := range r.Tables {
+		for _, l := range t.Lines {
+			row := []string{t.Group, l.Name, l.Note}
+			for _, c := range l.Cells {
+				mark := ""
+				switch {
+				case c.Best:
+					mark = "best"
+				case c.Tied:
+					mark = "tied"
+				}
+				p := ""
+				if c.ToBaseline != nil {
+					p = full(&c.ToBaseline.P)
+				}
+				row = append(row, strconv.Itoa(c.N), full(c.Mean), full(c.SD), mark, full(c.Difference), p)
+			}
+			w.Write(row)
+		}
+	}
+	w.Flush()
+	return b.String()
+}
+
+// full writes all digits of a number that may be missing.
+func full(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*v, 'g', -1, 64)
+}
