@@ -124,7 +124,7 @@ func TestEvalRefusesAnotherModel(t *testing.T) {
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4"}, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 4)")
 	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4", "--set", "objective.itm.weight=1"}, "itm_head", "is missing")
 	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--split", "train"}, "val or test")
-	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "vqa"}, "no task \"vqa\"")
+	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "vqa"}, "no task \"vqa\": the tasks are retrieval and probe")
 }
 
 // Bad samples are counted, told and left out, up to data.max_bad_share.

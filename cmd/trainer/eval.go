@@ -1,19 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/eval/tasks"
-	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -29,32 +24,38 @@ and 10, mean and median rank. With eval.rerank_top = k the matching head re-scor
 best candidates of every query. A wrong candidate that ties with a right one counts as
 ranked before it, so a model that gives every pair the same score gets 0.
 
+With --task probe it measures instead what the frozen image features tell about classes:
+the accuracy of a linear classifier on them, fitted to training images without
+augmentation, and of the vote of nearest neighbours. The data must have classes
+(data.kind folder or scenes). It is the task of systems of images alone.
+
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
 		Example: `  trainer eval --checkpoint runs/quickstart
   trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
-  trainer eval --checkpoint runs/quickstart --json`,
+  trainer eval --checkpoint runs/quickstart --json
+  trainer eval --checkpoint runs/moco --task probe --split test`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if path == "" {
 				return usageError{fmt.Errorf("eval needs --checkpoint: a run or step folder")}
 			}
-			if task != "retrieval" {
-				return usageError{fmt.Errorf("no task %q: the task is retrieval", task)}
+			if err := checkTask(task); err != nil {
+				return err
 			}
-			return evalRun(c, &f, path, split)
+			return evalRun(c, &f, path, task, split)
 		},
 	}
 	f.config.add(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringVar(&task, "task", "retrieval", "what to evaluate: retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval or probe; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "val or test; default: eval.split")
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
+func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
 	ck, err := checkpoint.Load(path)
 	if err != nil {
 		return err
@@ -76,7 +77,10 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 	if err := sameKeys(ck, cfg, modelKeys); err != nil {
 		return err
 	}
-	cfg.Train.BatchSize, cfg.Queue.Size = 2, 0 // an evaluation needs no memory for training
+	if task == "" {
+		task = defaultTask(cfg)
+	}
+	cfg = withoutTraining(cfg)
 	tok, err := train.OpenTokenizer(ck)
 	if err != nil {
 		return err
@@ -98,16 +102,26 @@ func evalRun(c *cobra.Command, f *runFlags, path, split string) error {
 		return err
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	scores, err := evaluate(c.Context(), cfg, engine, m, tok, set, bar.show)
+	scores, err := evaluate(c.Context(), task, cfg, engine, m, tok, set, bar.show)
 	bar.done()
 	if err != nil {
 		return err
 	}
 	if f.output.json {
-		return printJSON(c.OutOrStdout(), evalReport(scores, split, ck.Path))
+		return printJSON(c.OutOrStdout(), scores.report(split, ck.Path))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "retrieval on %s: %d images, %d texts, step %d of %s\n\n%s", split, scores.Images, scores.Texts, ck.Step, path, scores.Table())
+	fmt.Fprintf(c.OutOrStdout(), "%s on %s: %s, step %d of %s\n\n%s", task, split, scores.size(), ck.Step, path, scores.table())
 	return nil
+}
+
+// withoutTraining is a configuration of the same parameters that needs no memory for
+// training: the smallest batch, and no queue where no graph needs one.
+func withoutTraining(cfg config.Config) config.Config {
+	cfg.Train.BatchSize, cfg.Queue.Size = 2, 0
+	if layers := cfg.Objective.Geodesic.Layers; cfg.Objective.UsesGraph() {
+		cfg.Queue.Size = max(cfg.Train.BatchSize, layers[len(layers)-1])
+	}
+	return cfg
 }
 
 // openEval opens a split for evaluation.
@@ -131,45 +145,21 @@ func openEval(cfg config.Config, split string, note io.Writer) (*data.Eval, erro
 }
 
 // openFinalSet opens the split that a training run evaluates on. It is nil where
-// the configuration names no files for it.
+// the configuration names no files for it, and where a probe has no classes.
 func openFinalSet(cfg config.Config, note io.Writer) (*data.Eval, error) {
 	files := map[string][]string{"val": cfg.Data.ValFiles, "test": cfg.Data.TestFiles}
 	if cfg.Data.Kind == "captions" && len(files[cfg.Eval.Split]) == 0 {
 		return nil, nil
 	}
-	return openEval(cfg, cfg.Eval.Split, note)
-}
-
-// evaluate runs retrieval on a split.
-func evaluate(ctx context.Context, cfg config.Config, engine *kernel.Engine, m train.System, tok *tokenizer.Tokenizer, set *data.Eval, progress func(string, int, int)) (tasks.Scores, error) {
-	towers, ok := m.(tasks.Model)
-	if !ok {
-		return tasks.Scores{}, fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower", cfg.Model.System)
+	set, err := openEval(cfg, cfg.Eval.Split, note)
+	if err != nil || defaultTask(cfg) != taskProbe {
+		return set, err
 	}
-	return tasks.Retrieval{
-		Model: towers, Tokenizer: tok, Engine: engine, Set: set, BatchSize: cfg.Eval.BatchSize,
-		RerankTop: cfg.Eval.RerankTop, Folds: cfg.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: progress,
-	}.Run(ctx)
-}
-
-// evaluation is the JSON form of scores.
-type evaluation struct {
-	Task   string             `json:"task"`
-	Split  string             `json:"split"`
-	Path   string             `json:"path"`
-	Images int                `json:"images"`
-	Texts  int                `json:"texts"`
-	Cosine map[string]float64 `json:"cosine"`
-	Rerank map[string]float64 `json:"rerank,omitempty"`
-	Chance map[string]float64 `json:"chance"`
-}
-
-func evalReport(s tasks.Scores, split, path string) evaluation {
-	e := evaluation{Task: "retrieval", Split: split, Path: path, Images: s.Images, Texts: s.Texts, Cosine: s.Cosine.Map(), Chance: s.Chance.Map()}
-	if s.Rerank != nil {
-		e.Rerank = s.Rerank.Map()
+	if _, ok := set.Labels(); !ok {
+		fmt.Fprintln(note, "the data has no classes: there is no evaluation")
+		return nil, nil
 	}
-	return e
+	return set, nil
 }
 
 // phaseBar shows the phases of an evaluation on a terminal.

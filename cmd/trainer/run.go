@@ -16,7 +16,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -39,7 +38,7 @@ type trainSession struct {
 	stderr  io.Writer
 
 	progress  *train.Progress
-	scores    *tasks.Scores // the newest evaluation
+	scores    outcome // the newest evaluation, or nil
 	scoreStep int
 	bad       uint64 // bad samples told
 }
@@ -188,7 +187,9 @@ func (r *trainSession) announce(finished bool) {
 		r.progress.Printf("the run is finished at step %d: it is only evaluated; train on with a larger train.max_steps, or anew with --resume never", r.state.Step)
 		return
 	}
-	r.progress.Printf("%s", train.ChanceLoss(b))
+	if !r.cfg.Model.ImagesOnly() {
+		r.progress.Printf("%s", train.ChanceLoss(b))
+	}
 	for _, a := range r.cfg.Advice() {
 		r.progress.Printf("note: %s", a)
 	}
@@ -200,7 +201,7 @@ func (r *trainSession) save(e *train.Event) error {
 		return err
 	}
 	if r.scores != nil && r.scoreStep == e.Step {
-		m := r.scores.Final().RMean()
+		m := r.scores.metric()
 		snap.Metric = &m
 	}
 	if err := r.store.Save(e.Step, snap); err != nil {
@@ -222,28 +223,23 @@ func (r *trainSession) validate(ctx context.Context, step int) (map[string]float
 	if err := r.evaluate(ctx, step); err != nil {
 		return nil, err
 	}
-	f := r.scores.Final()
-	values := map[string]float64{}
-	for k, v := range f.Map() {
-		values["eval/retrieval/"+k] = v
-	}
-	r.progress.Printf("step %d  %s: image to text R@1 %.1f R@10 %.1f, text to image R@1 %.1f R@10 %.1f, mean %.1f", step, r.cfg.Eval.Split, f.I2T.R1, f.I2T.R10, f.T2I.R1, f.T2I.R10, f.RMean())
-	err := r.store.SetMetric(step, f.RMean())
+	r.progress.Printf("step %d  %s: %s", step, r.cfg.Eval.Split, r.scores.line())
+	err := r.store.SetMetric(step, r.scores.metric())
 	switch {
 	case err == nil:
 		r.prune()
 	case !errors.Is(err, fs.ErrNotExist): // no checkpoint was saved at this step
 		return nil, err
 	}
-	return values, nil
+	return logged(r.scores), nil
 }
 
 func (r *trainSession) evaluate(ctx context.Context, step int) error {
 	bar := newPhaseBar(r.stderr, r.quiet)
 	defer bar.done()
-	scores, err := evaluate(ctx, r.cfg, r.engine, r.session.Model(), r.tok, r.set, bar.show)
+	scores, err := evaluate(ctx, defaultTask(r.cfg), r.cfg, r.engine, r.session.Model(), r.tok, r.set, bar.show)
 	if err == nil {
-		r.scores, r.scoreStep = &scores, step
+		r.scores, r.scoreStep = scores, step
 	}
 	return err
 }
@@ -293,9 +289,9 @@ func (r *trainSession) finish(ctx context.Context, stdout io.Writer, asJSON bool
 	case r.scores == nil:
 		fmt.Fprintf(stdout, "run folder: %s\n", r.dir)
 	case asJSON:
-		return printJSON(stdout, evalReport(*r.scores, r.cfg.Eval.Split, r.dir))
+		return printJSON(stdout, r.scores.report(r.cfg.Eval.Split, r.dir))
 	default:
-		fmt.Fprintf(stdout, "\nretrieval on %s: %d images, %d texts\n\n%s\nrun folder: %s\n", r.cfg.Eval.Split, r.scores.Images, r.scores.Texts, r.scores.Table(), r.dir)
+		fmt.Fprintf(stdout, "\n%s on %s: %s\n\n%s\nrun folder: %s\n", r.scores.task(), r.cfg.Eval.Split, r.scores.size(), r.scores.table(), r.dir)
 	}
 	return nil
 }
