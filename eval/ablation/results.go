@@ -81,6 +81,12 @@ func (r *Row) values(metric string) map[int64]float64 {
 	return m
 }
 
+// whole reports whether no seed failed. A run that fails with some seeds is no best one,
+// whatever the others reach.
+func (r *Row) whole() bool {
+	return !slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.State == Failed })
+}
+
 // Tabulate fills Tables and Complete from the trials: a table per group in the order of
 // the runs, each with the baseline on top.
 func (r *Results) Tabulate() {
@@ -133,7 +139,7 @@ func (r *Results) table(group string, rows []*Row, baseline *Row) Table {
 					cell.Difference, cell.ToBaseline = &d, Compare(row.values(c.Metric), b)
 				}
 			}
-			if best < 0 || c.beats(*cell.Mean, *t.Lines[best].Cells[j].Mean) {
+			if row.whole() && (best < 0 || c.beats(*cell.Mean, *t.Lines[best].Cells[j].Mean)) {
 				best = i
 			}
 		}
@@ -144,7 +150,7 @@ func (r *Results) table(group string, rows []*Row, baseline *Row) Table {
 		top := rows[best].values(c.Metric)
 		for i, row := range rows {
 			cell := &t.Lines[i].Cells[j]
-			if i == best || cell.N == 0 {
+			if i == best || cell.N == 0 || !row.whole() {
 				continue
 			}
 			cell.ToBest = Compare(row.values(c.Metric), top)

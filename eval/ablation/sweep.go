@@ -27,6 +27,9 @@ type Axis struct {
 	Values []any  `toml:"values"`
 }
 
+// mostRuns bounds the combinations of a sweep.
+const mostRuns = 1000
+
 // expand returns the runs of a sweep, named clusters=128 or neighbours=4,size=1024.
 func (s Sweep) expand() ([]Run, *config.Error) {
 	axes := s.Axes
@@ -71,7 +74,9 @@ func (s Sweep) expand() ([]Run, *config.Error) {
 				next = append(next, one)
 			}
 		}
-		runs = next
+		if runs = next; len(runs) > mostRuns {
+			return nil, &config.Error{Path: "axes", Value: len(runs), Msg: fmt.Sprintf("must not make more than %d runs", mostRuns)}
+		}
 	}
 	if s.Name != "" {
 		for i := range runs {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -204,6 +205,9 @@ func (r *Results) legend() string {
 		if r.Baseline != "" {
 			fmt.Fprintf(&b, " In parentheses: difference to %q.", r.Baseline)
 		}
+	}
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.whole() }) {
+		b.WriteString(" A run that failed with a seed is not marked.")
 	}
 	if !r.Complete {
 		b.WriteString(" Not all runs are done.")
