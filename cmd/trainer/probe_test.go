@@ -1,0 +1,24 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+)
+
+// TestEvalProbe: the probe of a run of images and captions, for people and as JSON.
+func TestEvalProbe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	must(t, 0, tinyArgs(dir, "--max-steps", "2")...)
+	eval := []string{"eval", "--checkpoint", dir, "--task", "probe", "--set", "eval.probe_samples=40"}
+	stdout, _ := must(t, 0, eval...)
+	contains(t, stdout, "probe on val: 40 training images, 12 images, 64 classes, step 2 of "+dir, "linear", "k-NN", "chance")
+	stdout, _ = must(t, 0, append(eval, "--json", "--split", "test")...)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["task"] != "probe" || got["split"] != "test" || got["images"] != 10. || got["train"] != 40. || got["top1"] == nil || got["knn_top1"] == nil {
+		t.Errorf("%v", got)
+	}
+}
