@@ -19,7 +19,8 @@ type ALBEF struct {
 	cfg    config.Config
 	engine *kernel.Engine
 	params *Params
-	queue  *Queue // nil without one
+	queue  *Queue  // nil without one
+	graphs *Graphs // over the queue; nil unless an objective reads them
 
 	vit  encoders.ViT
 	bert encoders.BERT
@@ -51,10 +52,17 @@ func NewALBEF(cfg config.Config, vocab int, engine *kernel.Engine) (*ALBEF, erro
 		return cfg.Momentum.Enabled && hasTwin(name)
 	})
 	if cfg.Queue.Size > 0 {
-		if err := (Footprint{Queue: queueBytes(cfg.Queue.Size, cfg.Model.Head.Dim)}).fits(); err != nil {
+		if err := (Footprint{Queue: queueBytes(cfg)}).fits(); err != nil {
 			return nil, err
 		}
 		m.queue = NewQueue(cfg.Queue.Size, cfg.Model.Head.Dim, cfg.Run.Seed)
+		if cfg.Objective.UsesGraph() {
+			var err error
+			if m.graphs, err = newGraphs(cfg, m.queue, engine); err != nil {
+				return nil, err
+			}
+			m.queue.graphs = m.graphs
+		}
 	}
 	m.ema.body = func(_, lo, hi int) { kernel.EMA(m.ema.twin[lo:hi], m.ema.value[lo:hi], m.ema.w) }
 	// Building the training graph registers every parameter.
@@ -81,8 +89,32 @@ func (m *ALBEF) Params() *Params { return m.params }
 // Queue returns the feature queue, or nil.
 func (m *ALBEF) Queue() *Queue { return m.queue }
 
+// Graphs returns the graphs over the queue, or nil.
+func (m *ALBEF) Graphs() *Graphs { return m.graphs }
+
+// Before prepares what a step reads besides parameters and batch: it rebuilds the graphs
+// over the queue where they are due. step is the number of updates made before.
+func (m *ALBEF) Before(step int) error {
+	if m.graphs == nil || step < m.cfg.Queue.StartSteps {
+		return nil
+	}
+	return m.graphs.before(step)
+}
+
+// Close ends work that goes on beside the steps.
+func (m *ALBEF) Close() error {
+	if m.graphs == nil {
+		return nil
+	}
+	return m.graphs.close()
+}
+
 // temperatureName is the name of the contrast's temperature.
 const temperatureName = "temperature"
+
+// geodesicTemperatureName is the name of the temperature that geodesic scores have of
+// their own with objective.geodesic.temperature.
+const geodesicTemperatureName = "geodesic/temperature"
 
 // Temperature returns the contrast's temperature.
 func (m *ALBEF) Temperature() float64 { return temperature(m.params) }
@@ -100,20 +132,22 @@ func temperature(p *Params) float64 {
 	return float64(p.Value(q)[0])
 }
 
-// clampTemperature keeps the temperature in the range of c.
+// clampTemperature keeps the temperatures in the range of c.
 func clampTemperature(p *Params, c config.ITC) {
-	if q, ok := p.Get(temperatureName); ok {
-		v := p.Value(q)
-		v[0] = min(max(v[0], float32(c.TemperatureMin)), float32(c.TemperatureMax))
+	for _, name := range []string{temperatureName, geodesicTemperatureName} {
+		if q, ok := p.Get(name); ok {
+			v := p.Value(q)
+			v[0] = min(max(v[0], float32(c.TemperatureMin)), float32(c.TemperatureMax))
+		}
 	}
 }
 
-// frozenTemperature returns the temperature's name where it is not trained.
-func frozenTemperature(c config.Config) string {
+// frozenTemperature returns the temperatures' names where they are not trained.
+func frozenTemperature(c config.Config) []string {
 	if c.Objective.ITC.LearnTemperature {
-		return ""
+		return nil
 	}
-	return temperatureName
+	return []string{temperatureName, geodesicTemperatureName}
 }
 
 // UpdateMomentum moves every twin towards its parameter:

@@ -182,26 +182,78 @@ func (s *builder) contrast() objectives.Contrast {
 	return c
 }
 
-// momentumContrast is the contrast against the teacher's features and the queue.
+// momentumContrast is the contrast against the teacher's features and the queue. Where an
+// objective reads the graphs over the queue, the columns are those of the queue once the
+// batch has entered it.
 func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast {
-	tg, queue := s.tg, s.m.queue
-	c := objectives.MomentumContrast{
-		Image: s.online.image, Text: s.online.text, ImageM: s.momentum.image, TextM: s.momentum.text,
-		Temperature: s.temperature, Alpha: tg.alpha, Positives: own,
-	}
+	tg, queue, obj := s.tg, s.m.queue, s.m.cfg.Objective
+	images, texts := &objectives.Bank{Keys: s.momentum.image}, &objectives.Bank{Keys: s.momentum.text}
 	columns := s.b
 	if queue != nil {
 		columns += queue.size
 		tg.cols = s.ints("columns")
 		tg.imageQueue = s.floats("image queue", queue.size, s.m.head.Dim)
 		tg.textQueue = s.floats("text queue", queue.size, s.m.head.Dim)
-		c.ImageQueue, c.TextQueue, c.Cols = tg.imageQueue, tg.textQueue, tg.cols
+		images.Queue, images.Cols = tg.imageQueue, tg.cols
+		texts.Queue, texts.Cols = tg.textQueue, tg.cols
+	}
+	positives := own
+	if s.m.graphs != nil {
+		columns = queue.size
+		tg.pointer, tg.own = s.ints("pointer"), s.ints("own entries", s.b)
+		positives = objectives.Positives{Labels: tg.own}
+		tg.imageGraph, tg.textGraph = s.graphInputs("image"), s.graphInputs("text")
+		images.Pointer, images.Graph = tg.pointer, tg.imageGraph
+		texts.Pointer, texts.Graph = tg.pointer, tg.textGraph
 	}
 	if tg.ids != nil {
 		tg.colIDs = s.ints("column ids", columns)
-		c.Positives = objectives.Positives{RowIDs: tg.ids, ColIDs: tg.colIDs}
+		positives = objectives.Positives{RowIDs: tg.ids, ColIDs: tg.colIDs}
+	}
+	c := objectives.MomentumContrast{
+		Image: s.online.image, Text: s.online.text, ImageM: s.momentum.image, TextM: s.momentum.text,
+		ImageBank: images, TextBank: texts, Alpha: tg.alpha, Positives: positives,
+		Score:             s.score(obj.ITC.Score),
+		CosineNegatives:   obj.ITM.Negatives == "cosine" && obj.ITC.Score != "cosine",
+		GeodesicNegatives: obj.ITM.Negatives == "geodesic",
+	}
+	c.Target = c.Score
+	if kind := obj.ITC.TargetScore; kind != "same" {
+		c.Target = s.score(kind)
+	}
+	if obj.Geodesic.Weigh > 0 {
+		tg.weigh = s.floats("weight of the teacher's scores")
+		c.Weigh = tg.weigh
 	}
 	return c.Build()
+}
+
+// score is the score of a kind that the configuration names.
+func (s *builder) score(kind string) objectives.Score {
+	g := s.m.cfg.Objective.Geodesic
+	x := objectives.Score{
+		Mix: 1, Temperature: s.temperature,
+		Paths: objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, g.LimitPi, g.DirectPositives),
+	}
+	if kind == "geodesic" {
+		x.Geodesic, x.Mix = true, float32(g.Mix)
+		if g.Temperature > 0 {
+			x.Temperature = s.on.Param(geodesicTemperatureName, encoders.Const(float32(g.Temperature)))
+		}
+	}
+	return x
+}
+
+// graphInputs are the inputs that hold the graph over the queue of a modality.
+func (s *builder) graphInputs(modality string) *objectives.Graph {
+	n, c := s.m.queue.size, s.m.head.Dim
+	layers := s.m.cfg.Objective.Geodesic.Layers
+	k := layers[len(layers)-1]
+	in := func(what string) string { return modality + " graph " + what }
+	return &objectives.Graph{
+		Centres: s.floats(in("centres"), k, c), Paths: s.floats(in("paths"), k, k),
+		Owner: s.ints(in("owners"), n), Reach: s.floats(in("reaches"), n), Count: s.ints(in("count")),
+	}
 }
 
 // fuse runs the fusion layers over the rows of matching and of masked language

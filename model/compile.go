@@ -2,9 +2,12 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
 )
 
@@ -20,10 +23,10 @@ type outcome struct {
 
 // compile differentiates the loss and compiles the graph with the further outputs,
 // writing gradients to their place in the store, and binds the parameters. It is the
-// first compilation that fixes the set of parameters. frozen names a parameter that is
-// not trained although the loss depends on it, or is empty. queue is the bytes of a
+// first compilation that fixes the set of parameters. frozen names parameters that are
+// not trained although the loss depends on them. queue is the bytes of a
 // queue, which count when the machine is too small.
-func (o *outcome) compile(b *graph, frozen string, queue int64, c exec.Config) error {
+func (o *outcome) compile(b *graph, frozen []string, queue int64, c exec.Config) error {
 	store := b.params.params
 	need := store.footprint(queue)
 	if err := need.fits(); err != nil {
@@ -36,7 +39,7 @@ func (o *outcome) compile(b *graph, frozen string, queue int64, c exec.Config) e
 	var wrt gorgonia.Nodes
 	var mem [][]float32
 	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
-		if !reached[n.ID()] || q.Name == frozen {
+		if !reached[n.ID()] || slices.Contains(frozen, q.Name) {
 			return
 		}
 		o.learnable[q.Name] = true
@@ -87,6 +90,7 @@ func (o *outcome) read() (*Result, error) {
 		return nil, err
 	}
 	o.result.Loss = float64(loss)
+	o.result.Parts = o.result.Parts[:len(o.parts)]
 	for i, p := range o.parts {
 		v, err := o.machine.Scalar(p.node)
 		if err != nil {
@@ -116,7 +120,7 @@ func (s *builder) compile() error {
 	if tg.imageM != nil {
 		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
 	}
-	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), queueBytes(m.cfg.Queue.Size, m.head.Dim), c); err != nil {
+	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), queueBytes(m.cfg), c); err != nil {
 		return err
 	}
 	return s.bindInputs()
@@ -195,6 +199,19 @@ func (s *builder) bindInputs() error {
 	h.places, h.teacherPlaces = places(tg.places), places(tg.teacherPlaces)
 	h.noiseI2T, h.noiseT2I = floats(tg.noiseI2T), floats(tg.noiseT2I)
 	h.colIDs = ints(tg.colIDs)
+	if tg.pointer != nil {
+		h.own = ints(tg.own)
+		set(tg.pointer, h.pointer[:])
+		set(tg.weigh, h.weigh[:])
+		for i, g := range []*objectives.Graph{tg.imageGraph, tg.textGraph} {
+			x := []*geodesic.Graph{m.graphs.Image, m.graphs.Text}[i]
+			set(g.Centres, x.Centres)
+			set(g.Paths, x.Paths)
+			set(g.Owner, x.Owner)
+			set(g.Reach, x.Reach)
+			set(g.Count, m.graphs.counts[i:][:1])
+		}
+	}
 	set(tg.alpha, h.alpha[:])
 	set(tg.cols, h.cols[:])
 	set(tg.key, h.key[:])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/memory"
 )
@@ -52,7 +53,7 @@ func gigabytes(n int64) string {
 
 // Footprint returns the memory of training this model.
 func (m *ALBEF) Footprint() Footprint {
-	return m.params.footprint(queueBytes(m.cfg.Queue.Size, m.head.Dim)).with(&m.train.outcome)
+	return m.params.footprint(queueBytes(m.cfg)).with(&m.train.outcome)
 }
 
 // Footprint returns the memory of training these heads.
@@ -66,8 +67,22 @@ func (f Footprint) with(o *outcome) Footprint {
 	return f
 }
 
-// queueBytes returns the memory of a queue: two rings of features and the ids.
-func queueBytes(size, dim int) int64 { return 4 * int64(size) * int64(2*dim+1) }
+// queueBytes returns the memory of a queue: two rings of features and the ids; with the
+// graphs over them, their centres, paths, owners and reaches, and once more for a rebuild
+// beside the steps.
+func queueBytes(c config.Config) int64 {
+	n, dim := int64(c.Queue.Size), int64(c.Model.Head.Dim)
+	bytes := 4 * n * (2*dim + 1)
+	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
+		k := int64(g.Layers[len(g.Layers)-1])
+		graph := 4 * (k*dim + k*k + 2*n)
+		bytes += 2 * graph
+		if g.LagSteps > 0 {
+			bytes += 2 * (graph + 4*n*dim)
+		}
+	}
+	return bytes
+}
 
 // footprint returns the memory of the parameters asked for so far, allocated or not,
 // and of a queue.

@@ -125,7 +125,7 @@ func run2(m *exec.Machine, a, b *gorgonia.Node) (x, y []float32, err error) {
 	return va.F32, vb.F32, err
 }
 
-func (m *ALBEF) graphs() *evalGraphs {
+func (m *ALBEF) inference() *evalGraphs {
 	if m.eval == nil {
 		m.eval = &evalGraphs{images: map[int]*imageGraph{}, texts: map[int]*textGraph{}, pairs: map[[2]int]*pairGraph{}}
 	}
@@ -133,7 +133,7 @@ func (m *ALBEF) graphs() *evalGraphs {
 }
 
 func (m *ALBEF) imageGraph(n int) (g *imageGraph, err error) {
-	if g := m.graphs().images[n]; g != nil {
+	if g := m.inference().images[n]; g != nil {
 		return g, nil
 	}
 	defer ops.Catch(&err)
@@ -150,7 +150,7 @@ func (m *ALBEF) imageGraph(n int) (g *imageGraph, err error) {
 }
 
 func (m *ALBEF) textGraph(n int) (g *textGraph, err error) {
-	if g := m.graphs().texts[n]; g != nil {
+	if g := m.inference().texts[n]; g != nil {
 		return g, nil
 	}
 	defer ops.Catch(&err)
@@ -168,7 +168,7 @@ func (m *ALBEF) textGraph(n int) (g *textGraph, err error) {
 }
 
 func (m *ALBEF) pairGraph(n, k int) (g *pairGraph, err error) {
-	if g := m.graphs().pairs[[2]int{n, k}]; g != nil {
+	if g := m.inference().pairs[[2]int{n, k}]; g != nil {
 		return g, nil
 	}
 	if !m.HasMatching() {

@@ -19,6 +19,7 @@ type Queue struct {
 	Pointer     int       // next row to write
 	Filled      int       // rows written so far, at most Q
 	size, dim   int
+	graphs      *Graphs // over the rings, or nil
 }
 
 // NewQueue returns a queue of random unit rows (1.4.6), none of them filled.
@@ -70,6 +71,9 @@ func (q *Queue) Push(image, text []float32, ids []int32) error {
 			copy(q.Text[q.Pointer*q.dim:], text[done*q.dim:(done+k)*q.dim])
 		}
 		copy(q.IDs[q.Pointer:], ids[done:done+k])
+		if q.graphs != nil {
+			q.graphs.pushed(q.Pointer, k)
+		}
 		done += k
 		q.Pointer = (q.Pointer + k) % q.size
 		q.Filled = min(q.size, q.Filled+k)

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/objectives"
 	"gorgonia.org/gorgonia"
 )
 
@@ -22,6 +23,8 @@ type trainGraph struct {
 	labels, colIDs, noiseI2T, noiseT2I *gorgonia.Node
 	imageQueue, textQueue              *gorgonia.Node
 	imageM, textM                      *gorgonia.Node
+	pointer, own, weigh                *gorgonia.Node // with graphs over the queue
+	imageGraph, textGraph              *objectives.Graph
 	host                               trainHost
 }
 
@@ -40,7 +43,9 @@ type trainHost struct {
 	places, teacherPlaces placesHost
 	noiseI2T, noiseT2I    []float32
 	alpha                 [1]float32
-	cols                  [1]int32
+	cols, pointer         [1]int32
+	own                   []int32
+	weigh                 [1]float32
 	key                   [2]int32
 }
 
@@ -69,7 +74,11 @@ func (m *ALBEF) Forward(b Batch, c Control) (*Result, error) {
 	if err := tg.run(); err != nil {
 		return nil, err
 	}
-	return tg.read()
+	r, err := tg.read()
+	if err == nil && m.graphs != nil {
+		r.Parts = append(r.Parts, m.graphs.values...)
+	}
+	return r, err
 }
 
 // load copies a batch into the bound host memory.
@@ -118,6 +127,23 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 		}
 	}
 	h.alpha[0] = float32(c.Alpha)
+	if tg.pointer != nil {
+		tg.loadPool(m, b, c)
+	} else {
+		tg.loadColumns(m, b, c)
+	}
+	seed, step := m.cfg.Run.Seed, uint64(c.Step)
+	if tg.noiseI2T != nil {
+		gumbel(rng.New(seed, rng.Negatives, step), h.noiseI2T, h.noiseT2I)
+	}
+	k := rng.New(seed, rng.Dropout, step).Uint64()
+	h.key[0], h.key[1] = int32(uint32(k)), int32(uint32(k>>32))
+	return nil
+}
+
+// loadColumns says which columns of [batch | queue] exist and whose they are.
+func (tg *trainGraph) loadColumns(m *ALBEF, b Batch, c Control) {
+	h := &tg.host
 	h.cols[0] = int32(tg.batch)
 	if m.queue != nil && c.UseQueue {
 		h.cols[0] += int32(m.queue.Filled)
@@ -128,13 +154,32 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 			copy(h.colIDs[tg.batch:], m.queue.IDs)
 		}
 	}
-	seed, step := m.cfg.Run.Seed, uint64(c.Step)
-	if tg.noiseI2T != nil {
-		gumbel(rng.New(seed, rng.Negatives, step), h.noiseI2T, h.noiseT2I)
+}
+
+// loadPool does the same for the queue that the batch has entered, and says where (Mei
+// et al., algorithm 2, line 13) and whether the graphs are read. A step that does not
+// read the queue has its batch in the first rows and no others.
+func (tg *trainGraph) loadPool(m *ALBEF, b Batch, c Control) {
+	h, q := &tg.host, m.queue
+	h.pointer[0], h.cols[0] = 0, int32(tg.batch)
+	if c.UseQueue {
+		h.pointer[0] = int32(q.Pointer)
+		h.cols[0] = int32(min(q.size, q.Filled+tg.batch))
 	}
-	k := rng.New(seed, rng.Dropout, step).Uint64()
-	h.key[0], h.key[1] = int32(uint32(k)), int32(uint32(k>>32))
-	return nil
+	for i := range h.own {
+		h.own[i] = (h.pointer[0] + int32(i)) % int32(q.size)
+	}
+	if tg.colIDs != nil {
+		copy(h.colIDs, q.IDs)
+		for i, p := range h.own {
+			h.colIDs[p] = b.IDs[i]
+		}
+	}
+	m.graphs.activate(c.UseQueue)
+	h.weigh[0] = 0
+	if m.graphs.active() {
+		h.weigh[0] = -float32(m.cfg.Objective.Geodesic.Weigh)
+	}
 }
 
 // gumbel fills slices with standard Gumbel noise.

@@ -16,51 +16,61 @@ type Positives struct {
 // MomentumContrast is image-text contrast against momentum features and a queue of
 // past ones, with momentum distillation (Li et al. 2021, eq. 1, 2 and 6):
 //
-//	s_i2t = f_I . [g_T^m | Q_T] / tau                 (B, B+Q)
+//	s_i2t = score(f_I, bank of texts) / tau           (B, columns)
 //	y     = (1-alpha)*hard + alpha*softmax(s^m_i2t)
 //	L     = (H(y_i2t, softmax(s_i2t)) + H(y_t2i, softmax(s_t2i))) / 2
 //
 // where s^m has the momentum features in place of f. Gradient flows to Image, Text
-// and Temperature through s only.
+// and the temperature through s only.
 type MomentumContrast struct {
-	Image, Text           *gorgonia.Node // (B, C) unit rows
-	ImageM, TextM         *gorgonia.Node // (B, C) unit rows of the momentum encoders
-	ImageQueue, TextQueue *gorgonia.Node // (Q, C), or nil
-	Cols                  *gorgonia.Node // number of columns that exist, int32 scalar; nil: all
-	Temperature           *gorgonia.Node // tau, scalar
-	Alpha                 *gorgonia.Node // scalar; nil: no distillation
-	Positives             Positives
+	Image, Text         *gorgonia.Node // (B, C) unit rows
+	ImageM, TextM       *gorgonia.Node // (B, C) unit rows of the momentum encoders
+	ImageBank, TextBank *Bank
+	Score, Target       Score          // of the student and of the teacher
+	Weigh               *gorgonia.Node // scalar w: logits get w times the teacher's geodesic score (without gradient); nil: none
+	Alpha               *gorgonia.Node // scalar; nil: no distillation
+	Positives           Positives
+	GeodesicNegatives   bool // the logits returned are the teacher's geodesic scores
+	CosineNegatives     bool // the logits returned are cosines
 }
 
 // Contrast is a contrastive loss with the logits of both directions.
 type Contrast struct {
 	Loss *gorgonia.Node // scalar
-	I2T  *gorgonia.Node // (B, columns) logits, divided by the temperature
+	I2T  *gorgonia.Node // (B, M) logits, divided by the temperature; the first B columns are the batch
 	T2I  *gorgonia.Node
 }
 
 // Build adds the loss to the graph.
 func (c MomentumContrast) Build() Contrast {
-	score := func(f, keys, queue *gorgonia.Node) *gorgonia.Node {
-		return ops.DivScalar(ops.Similarity(f, keys, queue, c.Cols), c.Temperature)
+	i2t, negI2T := c.direction(c.Image, c.ImageM, c.TextBank)
+	t2i, negT2I := c.direction(c.Text, c.TextM, c.ImageBank)
+	return Contrast{Loss: ops.WeightedSum([]float32{.5, .5}, i2t, t2i), I2T: negI2T, T2I: negT2I}
+}
+
+// direction returns the loss of features f, whose teacher is m, against a bank of the
+// other modality, and the logits to draw negatives by.
+func (c MomentumContrast) direction(f, m *gorgonia.Node, b *Bank) (loss, negatives *gorgonia.Node) {
+	logits := c.Score.Logits(b, f, c.Positives)
+	if c.Weigh != nil {
+		logits = ops.AddScaled(logits, b.Geodesic(m, c.Target.Paths, c.Positives), c.Weigh)
 	}
-	i2t := score(c.Image, c.TextM, c.TextQueue) // (B, B+Q)
-	t2i := score(c.Text, c.ImageM, c.ImageQueue)
-	var teacherI, teacherT *gorgonia.Node
+	var teacher *gorgonia.Node
 	if c.Alpha != nil {
-		teacherI = score(c.ImageM, c.TextM, c.TextQueue)
-		teacherT = score(c.TextM, c.ImageM, c.ImageQueue)
+		teacher = c.Target.Logits(b, m, c.Positives)
 	}
-	loss := func(logits, teacher *gorgonia.Node) *gorgonia.Node {
-		return ops.CrossEntropy(ops.CrossEntropyArgs{
-			Logits: logits, Teacher: teacher, Alpha: c.Alpha, Cols: c.Cols,
-			Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
-		})
+	loss = ops.CrossEntropy(ops.CrossEntropyArgs{
+		Logits: logits, Teacher: teacher, Alpha: c.Alpha, Cols: b.Cols,
+		Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
+	})
+	negatives = logits
+	switch {
+	case c.GeodesicNegatives:
+		negatives = ops.DivScalar(b.Geodesic(m, c.Target.Paths, c.Positives), c.Target.Temperature)
+	case c.CosineNegatives:
+		negatives = ops.DivScalar(b.Cosine(f), c.Score.Temperature)
 	}
-	return Contrast{
-		Loss: ops.WeightedSum([]float32{.5, .5}, loss(i2t, teacherI), loss(t2i, teacherT)),
-		I2T:  i2t, T2I: t2i,
-	}
+	return loss, b.Batch(negatives)
 }
 
 // InBatchContrast is the symmetric contrast within a batch with gradient to both

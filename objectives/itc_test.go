@@ -34,11 +34,14 @@ func (k *contrastCase) run(t testing.TB) (float64, [][]float32) {
 	tau := n.floats("tau", []float32{float32(k.tau)})
 	m := MomentumContrast{
 		Image: n.floats("image", k.image, k.b, k.c), Text: n.floats("text", k.text, k.b, k.c),
-		ImageM: n.floats("image m", k.imageM, k.b, k.c), TextM: n.floats("text m", k.textM, k.b, k.c), Temperature: tau,
+		ImageM: n.floats("image m", k.imageM, k.b, k.c), TextM: n.floats("text m", k.textM, k.b, k.c),
+		Score: Score{Temperature: tau}, Target: Score{Temperature: tau},
 	}
+	m.ImageBank, m.TextBank = &Bank{Keys: m.ImageM}, &Bank{Keys: m.TextM}
 	if k.q > 0 {
-		m.ImageQueue, m.TextQueue = n.floats("image queue", k.imageQueue, k.q, k.c), n.floats("text queue", k.textQueue, k.q, k.c)
-		m.Cols = n.scalarInt("cols", k.b+k.filled)
+		m.ImageBank.Queue, m.TextBank.Queue = n.floats("image queue", k.imageQueue, k.q, k.c), n.floats("text queue", k.textQueue, k.q, k.c)
+		m.ImageBank.Cols = n.scalarInt("cols", k.b+k.filled)
+		m.TextBank.Cols = m.ImageBank.Cols
 	}
 	if k.soft {
 		m.Alpha = n.floats("alpha", []float32{float32(k.alpha)})
@@ -201,9 +204,10 @@ func TestDistilledRow(t *testing.T) {
 		}
 	}
 	n := newBench(t)
+	im, tm, score := n.floats("image m", imageM, 3, 6), n.floats("text m", textM, 3, 6), Score{Temperature: n.floats("tau", []float32{1})}
 	c := MomentumContrast{
-		Image: n.floats("image", image, 3, 6), ImageM: n.floats("image m", imageM, 3, 6), Text: n.floats("text", text, 3, 6),
-		TextM: n.floats("text m", textM, 3, 6), Temperature: n.floats("tau", []float32{1}), Alpha: n.floats("alpha", []float32{.4}),
+		Image: n.floats("image", image, 3, 6), ImageM: im, Text: n.floats("text", text, 3, 6), TextM: tm,
+		ImageBank: &Bank{Keys: im}, TextBank: &Bank{Keys: tm}, Score: score, Target: score, Alpha: n.floats("alpha", []float32{.4}),
 		Positives: Positives{Labels: n.ints("labels", 0, 1, 2)},
 	}.Build()
 	out := n.run(c.Loss, c.I2T, c.T2I)
@@ -240,7 +244,9 @@ func TestIDTargets(t *testing.T) {
 	imageM, textM := n.floats("image m", keys, b, 7), n.floats("text m", keys, b, 7)
 	imageQ, textQ := n.floats("image queue", queue, q, 7), n.floats("text queue", queue, q, 7)
 	c := MomentumContrast{
-		Image: image, Text: text, ImageM: imageM, TextM: textM, ImageQueue: imageQ, TextQueue: textQ, Temperature: n.floats("tau", []float32{1}),
+		Image: image, Text: text, ImageM: imageM, TextM: textM,
+		ImageBank: &Bank{Keys: imageM, Queue: imageQ}, TextBank: &Bank{Keys: textM, Queue: textQ},
+		Score:     Score{Temperature: n.floats("tau", []float32{1})},
 		Positives: Positives{RowIDs: n.ints("row ids", 7, 3, 7), ColIDs: n.ints("col ids", 7, 3, 7, -100, 3, 7, 7)},
 	}.Build()
 	_, grads := n.lossAndGrads(c.Loss, image, text)

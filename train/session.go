@@ -123,8 +123,8 @@ func (s *Session) Span() schedule.Span { return s.span }
 // Loader returns the training data.
 func (s *Session) Loader() *data.Loader { return s.loader }
 
-// Close ends the loader.
-func (s *Session) Close() error { return s.loader.Close() }
+// Close ends the loader and what the model does beside the steps.
+func (s *Session) Close() error { return errors.Join(s.loader.Close(), s.model.Close()) }
 
 // Step implements Stepper: losses and gradients of the micro-batches, the test for
 // finite numbers, the update, the twins, the queue.
@@ -138,6 +138,9 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	micro := max(1, s.cfg.Train.AccumulateSteps)
 	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
 	s.keys.image, s.keys.text, s.keys.ids = s.keys.image[:0], s.keys.text[:0], s.keys.ids[:0]
+	if err := s.model.Before(step); err != nil {
+		return out, err
+	}
 	var bad error
 	for k := range micro {
 		begin := time.Now()

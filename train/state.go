@@ -22,13 +22,15 @@ const (
 // State is the part of a checkpoint that is no tensor. Everything random of a run
 // is a function of the seed and these counters.
 type State struct {
-	Step           int     `json:"step"`            // updates done
-	Position       uint64  `json:"position"`        // next sample of the training stream
-	OptimizerSteps int     `json:"optimizer_steps"` // updates that the bias correction counts
-	QueuePointer   int     `json:"queue_pointer"`
-	QueueFilled    int     `json:"queue_filled"`
-	Seed           uint64  `json:"seed"`
-	Elapsed        float64 `json:"elapsed_seconds"` // that the run took so far
+	Step           int    `json:"step"`            // updates done
+	Position       uint64 `json:"position"`        // next sample of the training stream
+	OptimizerSteps int    `json:"optimizer_steps"` // updates that the bias correction counts
+	QueuePointer   int    `json:"queue_pointer"`
+	QueueFilled    int    `json:"queue_filled"`
+	Seed           uint64 `json:"seed"`
+
+	Graphs  *GraphState `json:"graphs,omitempty"` // over the queue
+	Elapsed float64     `json:"elapsed_seconds"`  // that the run took so far
 
 	// Values are the numbers of the last step. A process that is killed after it
 	// saved has not logged them yet.
@@ -72,9 +74,19 @@ func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 		snap.Groups = append(snap.Groups, group)
 		state.QueuePointer, state.QueueFilled = q.Pointer, q.Filled
 	}
+	graphs := checkpoint.Group{}
+	if g := s.model.Graphs(); g != nil {
+		var err error
+		if graphs, state.Graphs, err = snapshotGraphs(g, s.cfg.Objective.Geodesic.Layers); err != nil {
+			return snap, err
+		}
+	}
 	snap.State = state
 	if err := checkFinite(snap.Groups); err != nil {
 		return snap, err
+	}
+	if graphs.Name != "" { // paths may be infinite
+		snap.Groups = append(snap.Groups, graphs)
 	}
 	resolved, err := s.cfg.Encode()
 	if err != nil {
@@ -132,6 +144,11 @@ func (s *Session) Restore(c *checkpoint.Checkpoint) (State, error) {
 	s.optimizer.SetSteps(state.OptimizerSteps)
 	if q := s.model.Queue(); q != nil {
 		if err := restoreQueue(q, c, state); err != nil {
+			return state, err
+		}
+	}
+	if g := s.model.Graphs(); g != nil {
+		if err := restoreGraphs(g, c, state.Graphs, s.cfg.Objective.Geodesic.Layers); err != nil {
 			return state, err
 		}
 	}

@@ -20,8 +20,13 @@ type System interface {
 	Trainable
 	// Forward computes losses and gradients of a batch and changes no state.
 	Forward(b model.Batch, c model.Control) (*model.Result, error)
+	// Before prepares what a step reads besides parameters and batch; step is the number
+	// of updates made before.
+	Before(step int) error
 	// Queue returns the queue of momentum features, or nil.
 	Queue() *model.Queue
+	// Graphs returns the graphs over the queue, or nil.
+	Graphs() *model.Graphs
 	// MomentumFeatures returns the features of the last batch that enter the queue with
 	// the update, nil without a teacher. text is nil in a system without captions.
 	MomentumFeatures() (image, text []float32, err error)
@@ -33,6 +38,8 @@ type System interface {
 	Machine() *compute.Machine
 	// ImageGrid returns the number of patches along a side of an image.
 	ImageGrid() int
+	// Close ends work that goes on beside the steps.
+	Close() error
 }
 
 var _ System = (*model.ALBEF)(nil)

@@ -21,6 +21,7 @@ const (
 	Negatives = "negatives"
 	Queue     = "queue"
 	Scenes    = "scenes"
+	KMeans    = "kmeans"
 )
 
 // New returns the generator of the stream name of seed at position index.

@@ -1,0 +1,294 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/objectives/geodesic"
+)
+
+// Graphs are the hierarchical graphs over the rings of a queue, one for each modality,
+// which never share one (Mei et al., algorithm 2). The first pair is built when the queue
+// is full; from then on a rebuild begins every period. With a lag it runs beside the steps
+// on a copy of the queue and is switched in after that many of them: at a step that the
+// clock has no say in, so that runs reproduce.
+type Graphs struct {
+	Image, Text *geodesic.Graph
+	Begun       int      // step at which the newest graphs were begun; -1 without any
+	Pending     *Pending // graphs that are not switched in yet, or nil
+
+	queue  *Queue
+	engine *kernel.Engine
+	beside *kernel.Engine // of rebuilds beside the steps, made when first needed
+	cfg    config.Geodesic
+	seed   uint64
+	spare  *Pending // memory of the next rebuild beside the steps
+	counts [2]int32 // centres that the scores of a step may use, see activate
+	values []Part   // figures of the newest graphs, for the log
+}
+
+// Pending is a pair of graphs under construction beside the steps.
+type Pending struct {
+	Image, Text *geodesic.Graph
+	Begun       int // step of the copy of the queue
+	Pointer     int // of the queue at that step
+	Pushed      int // entries written since then
+
+	imageRows, textRows []float32 // the copy
+	done                chan error
+}
+
+// newGraphs returns the graphs of a queue, none of them built.
+func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
+	g := &Graphs{Begun: -1, queue: q, engine: e, cfg: cfg.Objective.Geodesic, seed: cfg.Run.Seed}
+	var err error
+	if g.Image, err = g.empty(); err != nil {
+		return nil, err
+	}
+	g.Text, err = g.empty()
+	return g, err
+}
+
+func (g *Graphs) empty() (*geodesic.Graph, error) {
+	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
+		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
+		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("model: objective.geodesic: %w", err)
+	}
+	return x, nil
+}
+
+// before brings the graphs up to date for a step, named by the updates made before it.
+func (g *Graphs) before(step int) error {
+	switch {
+	case g.queue.Filled < g.queue.size:
+		return nil
+	case g.Pending != nil && step >= g.Pending.Begun+g.cfg.LagSteps:
+		return g.switchIn()
+	case g.Pending != nil || g.Begun >= 0 && step < g.Begun+g.cfg.PeriodSteps:
+		return nil
+	case g.Begun >= 0 && g.cfg.LagSteps > 0:
+		return g.begin(step)
+	}
+	if err := g.build(g.engine, g.Image, g.Text, g.queue.Image, g.queue.Text, step); err != nil {
+		return err
+	}
+	g.Begun = step
+	g.Describe()
+	return nil
+}
+
+// build builds both graphs over the rows given.
+func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows, textRows []float32, step int) error {
+	r := rng.New(g.seed, rng.KMeans, uint64(step))
+	if _, err := image.Build(e, imageRows, r); err != nil {
+		return fmt.Errorf("model: graph over the image queue: %w", err)
+	}
+	if _, err := text.Build(e, textRows, r); err != nil {
+		return fmt.Errorf("model: graph over the text queue: %w", err)
+	}
+	return nil
+}
+
+// Restore takes the state of the graphs as a checkpoint has set it: edges and paths are
+// made again, and paths then put back bit by bit, since they depend on the processor.
+func (g *Graphs) Restore(begun int, seconds [2]float64) {
+	relink := func(x *geodesic.Graph) {
+		paths := slices.Clone(x.Paths)
+		x.Relink(g.engine)
+		copy(x.Paths, paths)
+	}
+	relink(g.Image)
+	relink(g.Text)
+	if p := g.Pending; p != nil {
+		relink(p.Image)
+		relink(p.Text)
+	}
+	g.Begun = begun
+	g.Describe()
+	for i, m := range []string{"image", "text"} {
+		g.setValue("graph/"+m+"/seconds", seconds[i])
+	}
+}
+
+// Seconds returns the times that the newest builds took.
+func (g *Graphs) Seconds() (s [2]float64) {
+	for _, v := range g.values {
+		switch v.Name {
+		case "graph/image/seconds":
+			s[0] = v.Value
+		case "graph/text/seconds":
+			s[1] = v.Value
+		}
+	}
+	return s
+}
+
+func (g *Graphs) setValue(name string, v float64) {
+	for i := range g.values {
+		if g.values[i].Name == name {
+			g.values[i].Value = v
+		}
+	}
+}
+
+// Reset forgets the graphs. A rebuild in progress is waited for.
+func (g *Graphs) Reset() {
+	if p := g.Pending; p != nil && p.done != nil {
+		<-p.done // its error does not matter any more
+		g.spare = p
+	}
+	g.Begun, g.Pending, g.values = -1, nil, g.values[:0]
+}
+
+// Restored makes room for graphs whose rebuild a checkpoint holds the result of.
+func (g *Graphs) Restored(begun, pointer, pushed int) (*Pending, error) {
+	p := &Pending{Begun: begun, Pointer: pointer, Pushed: pushed}
+	var err error
+	if p.Image, err = g.empty(); err != nil {
+		return nil, err
+	}
+	p.Text, err = g.empty()
+	g.Pending = p
+	return p, err
+}
+
+// begin starts a rebuild beside the steps.
+func (g *Graphs) begin(step int) (err error) {
+	if g.beside == nil {
+		// The built-in product on one thread: what it computes depends on nothing that the
+		// steps do meanwhile.
+		if g.beside, err = kernel.New(kernel.Options{Backend: "builtin", Threads: 1}); err != nil {
+			return err
+		}
+	}
+	p := g.spare
+	if p == nil {
+		p = &Pending{imageRows: make([]float32, len(g.queue.Image)), textRows: make([]float32, len(g.queue.Text)), done: make(chan error, 1)}
+		if p.Image, err = g.empty(); err != nil {
+			return err
+		}
+		if p.Text, err = g.empty(); err != nil {
+			return err
+		}
+	}
+	g.spare, g.Pending = nil, p
+	p.Begun, p.Pointer, p.Pushed = step, g.queue.Pointer, 0
+	copy(p.imageRows, g.queue.Image)
+	copy(p.textRows, g.queue.Text)
+	p.Image.CopyFrom(g.Image) // where a warm start begins
+	p.Text.CopyFrom(g.Text)
+	go func() {
+		p.done <- g.build(g.beside, p.Image, p.Text, p.imageRows, p.textRows, step)
+	}()
+	return nil
+}
+
+// Wait returns when no rebuild is in progress.
+func (g *Graphs) Wait() error {
+	if g.Pending == nil || g.Pending.done == nil {
+		return nil
+	}
+	err := <-g.Pending.done
+	g.Pending.done <- err // for the next to wait
+	return err
+}
+
+// switchIn puts the pending graphs in the place of the current ones and attaches what
+// entered the queue since their copy was made.
+func (g *Graphs) switchIn() error {
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	p := g.Pending
+	g.Image.CopyFrom(p.Image)
+	g.Text.CopyFrom(p.Text)
+	n := min(p.Pushed, g.queue.size)
+	g.attach(p.Pointer, min(n, g.queue.size-p.Pointer))
+	g.attach(0, max(0, n-(g.queue.size-p.Pointer)))
+	g.Begun, g.Pending = p.Begun, nil
+	if p.done != nil {
+		<-p.done
+		g.spare = p
+	}
+	g.Describe()
+	return nil
+}
+
+// pushed attaches n entries that were written to the queue from row at on, without a
+// wrap.
+func (g *Graphs) pushed(at, n int) {
+	if g.Pending != nil {
+		g.Pending.Pushed += n
+	}
+	if g.Begun >= 0 {
+		g.attach(at, n)
+	}
+}
+
+// attach hangs n rows of the queue from row at on to their nearest centres.
+func (g *Graphs) attach(at, n int) {
+	if n == 0 {
+		return
+	}
+	dim := g.queue.dim
+	for _, m := range []struct {
+		graph *geodesic.Graph
+		rows  []float32
+	}{{g.Image, g.queue.Image}, {g.Text, g.queue.Text}} {
+		m.graph.Attach(g.engine, m.rows[at*dim:][:n*dim], m.graph.Owner[at:][:n], m.graph.Reach[at:][:n])
+	}
+}
+
+// activate sets whether the scores of a step read the graphs.
+func (g *Graphs) activate(on bool) {
+	g.counts = [2]int32{}
+	if on && g.Begun >= 0 {
+		g.counts = [2]int32{int32(g.Image.Used), int32(g.Text.Used)}
+	}
+}
+
+// active says whether the scores of a step read the graphs.
+func (g *Graphs) active() bool { return g.counts[0] > 0 }
+
+// close ends a rebuild that is in progress.
+func (g *Graphs) close() error {
+	err := g.Wait()
+	if g.beside != nil {
+		g.beside.Close()
+		g.beside = nil
+	}
+	return err
+}
+
+// Describe keeps the figures of the newest graphs for the log: graph/<modality>/<figure>.
+func (g *Graphs) Describe() {
+	g.values = g.values[:0]
+	for _, m := range []struct {
+		name  string
+		graph *geodesic.Graph
+	}{{"image", g.Image}, {"text", g.Text}} {
+		s := m.graph.Stats()
+		components := 0
+		for _, l := range s.Layers {
+			components += l.Components
+		}
+		for _, v := range []Part{
+			{Name: "centres", Value: float64(m.graph.Used)},
+			{Name: "components", Value: float64(components)},
+			{Name: "usage_entropy", Value: s.Entropy},
+			{Name: "mean_path", Value: s.Path},
+			{Name: "unreachable", Value: s.Unreached},
+			{Name: "truncated", Value: s.Truncated},
+			{Name: "seconds", Value: s.Seconds},
+		} {
+			v.Name, v.Measure = "graph/"+m.name+"/"+v.Name, true
+			g.values = append(g.values, v)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Bank is what features are compared with in one modality: the momentum features of
+// the batch and a queue of past ones. It has one of two layouts of columns.
+//
+//   - Without Pointer: the batch, then the queue, (B, B+Q), as in ALBEF.
+//   - With Pointer: the pool that the queue is once the batch has overwritten its oldest
+//     entries, (B, Q), as in GeoMM (Mei et al., algorithm 2, lines 11 to 13). Row i of the
+//     batch is column (Pointer+i) mod Q.
+type Bank struct {
+	Keys    *gorgonia.Node // (B, C) unit rows
+	Queue   *gorgonia.Node // (Q, C) unit rows, or nil
+	Cols    *gorgonia.Node // number of columns that exist, int32 scalar; nil: all
+	Pointer *gorgonia.Node // where the batch enters the queue, int32 scalar, or nil
+	Graph   *Graph         // over the queue, nil without one; it needs Pointer
+
+	keyOwner, keyReach *gorgonia.Node // of Keys in Graph, once they were asked for
+}
+
+// Graph is the hierarchical graph over a queue as inputs of a computation, see package
+// objectives/geodesic: K bottom centres and where each entry of the queue hangs.
+type Graph struct {
+	Centres *gorgonia.Node // (K, C) unit rows
+	Paths   *gorgonia.Node // (K, K) geodesic distances between centres, infinite without a path
+	Owner   *gorgonia.Node // (Q) int32, the centre of each entry
+	Reach   *gorgonia.Node // (Q) the angle to it
+	Count   *gorgonia.Node // centres in use, int32 scalar; 0 before the first graph is built
+}
+
+func (b *Bank) pool() ops.Pool {
+	return ops.Pool{Keys: b.Keys, Queue: b.Queue, Pointer: b.Pointer, Cols: b.Cols}
+}
+
+// Cosine returns the dot products of unit rows f (B, C) with every column.
+func (b *Bank) Cosine(f *gorgonia.Node) *gorgonia.Node {
+	if b.Pointer == nil {
+		return ops.Similarity(f, b.Keys, b.Queue, b.Cols)
+	}
+	return ops.PoolSimilarity(f, b.pool())
+}
+
+// Batch returns the columns of the batch (B, B) of scores of this layout. No gradient
+// flows through it.
+func (b *Bank) Batch(scores *gorgonia.Node) *gorgonia.Node {
+	if b.Pointer == nil {
+		return scores // SampleNegatives reads the first columns
+	}
+	return ops.PoolColumns(scores, b.Pointer, b.Keys.Shape()[0])
+}
+
+// Geodesic returns the scores of unit rows f (B, C) of either modality with every entry
+// of the pool, (B, Q), in [-1, 1]: eq. 3 of Mei et al. with angle normalisation, and the
+// gradient that p says. Before the first graph is built these are cosines.
+func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgonia.Node {
+	g := b.Graph
+	if b.keyOwner == nil {
+		b.keyOwner, b.keyReach = ops.NearestCentre(b.Keys, g.Centres, g.Count)
+	}
+	nearest, _ := ops.NearestCentre(f, g.Centres, g.Count)
+	return ops.Geodesic(ops.GeodesicArgs{
+		F: f, Nearest: nearest,
+		Distances: ops.CentreDistances(ops.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: p.Entries, Softness: p.Softness}),
+		Pool:      b.pool(),
+		Owner:     g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
+		RowIDs: positives.RowIDs, ColIDs: positives.ColIDs,
+		DirectPositives: p.DirectPositives, SameCluster: p.SameCluster, StraightThrough: p.StraightThrough,
+		Limit: p.Limit,
+	})
+}

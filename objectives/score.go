@@ -1,0 +1,57 @@
+package objectives
+
+import (
+	"math"
+	"strings"
+
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Paths says how a geodesic is measured and how a gradient passes it (reference 2.5.3).
+type Paths struct {
+	SameCluster     bool    // the direct angle between points of one cluster
+	StraightThrough bool    // the gradient of the cosine
+	Entries         int     // centres a point may enter the graph by: 1 is eq. 3, more are soft_entry
+	Softness        float32 // temperature of the minimum over several entries, radians
+	DirectPositives bool    // a positive is never farther than its own angle
+	Limit           float32 // radians at which a path is cut, the score -1
+}
+
+// ParsePaths returns the paths of a gradient mode as the configuration names it,
+// "strict" or some of same_cluster, straight_through and soft_entry joined by +.
+func ParsePaths(gradient string, entries int, softness, limitPi float64, directPositives bool) Paths {
+	p := Paths{Entries: 1, Softness: float32(softness), DirectPositives: directPositives, Limit: float32(limitPi * math.Pi)}
+	for _, mode := range strings.Split(gradient, "+") {
+		switch mode {
+		case "same_cluster":
+			p.SameCluster = true
+		case "straight_through":
+			p.StraightThrough = true
+		case "soft_entry":
+			p.Entries = entries
+		}
+	}
+	return p
+}
+
+// Score is how a contrast compares a feature with a bank.
+type Score struct {
+	Geodesic    bool
+	Mix         float32 // share of the geodesic, the rest is the cosine; 1 without a cosine
+	Paths       Paths
+	Temperature *gorgonia.Node // scalar
+}
+
+// Logits returns the scores of unit rows f (B, C) with every column of b, divided by the
+// temperature.
+func (s Score) Logits(b *Bank, f *gorgonia.Node, positives Positives) *gorgonia.Node {
+	if !s.Geodesic {
+		return ops.DivScalar(b.Cosine(f), s.Temperature)
+	}
+	x := b.Geodesic(f, s.Paths, positives)
+	if s.Mix != 1 {
+		x = ops.Blend(s.Mix, 1-s.Mix, x, b.Cosine(f))
+	}
+	return ops.DivScalar(x, s.Temperature)
+}
