@@ -154,7 +154,7 @@ name = "alone"
 
 func TestDirections(t *testing.T) {
 	m := parse(t, `base = "a"
-metrics = ["eval/retrieval/rsum", "eval/retrieval/i2t_mean_rank", "loss/itc", "seconds", "graph/image/entropy", "lr"]
+metrics = ["eval/retrieval/rsum", "eval/retrieval/i2t_mean_rank", "loss/itc", "seconds", "graph/image/entropy", "lr", "itm_accuracy"]
 better = {lr = "lower"}
 [[run]]
 name = "a"
@@ -164,7 +164,7 @@ name = "a"
 		t.Fatal(err)
 	}
 	want := []Column{{"eval/retrieval/rsum", "rsum", "higher"}, {"eval/retrieval/i2t_mean_rank", "i2t_mean_rank", "lower"},
-		{"loss/itc", "loss/itc", "lower"}, {"seconds", "seconds", "lower"}, {"graph/image/entropy", "graph/image/entropy", "none"}, {"lr", "lr", "lower"}}
+		{"loss/itc", "loss/itc", "lower"}, {"seconds", "seconds", "lower"}, {"graph/image/entropy", "graph/image/entropy", "none"}, {"lr", "lr", "lower"}, {"itm_accuracy", "itm_accuracy", "higher"}}
 	if !slices.Equal(list, want) {
 		t.Errorf("got %v", list)
 	}

@@ -86,6 +86,8 @@ func direction(name string) (better string, known bool) {
 		if _, known = (eval.Metrics{}).Map()[rest]; !known {
 			return "", false
 		}
+	case strings.HasSuffix(name, "_accuracy"): // of a matching head
+		return "higher", true
 	case !strings.Contains(strings.Trim(name, "/"), "/"):
 		return "", false
 	}
