@@ -29,6 +29,8 @@ type ALBEF struct {
 	train *trainGraph
 	eval  *evalGraphs
 
+	connector *Connector // judges hard negatives in training, or nil
+
 	// ema is the work of UpdateMomentum, kept so that a step allocates nothing.
 	ema struct {
 		value, twin []float32
@@ -40,9 +42,14 @@ type ALBEF struct {
 // NewALBEF builds the model of a configuration for a vocabulary of vocab tokens,
 // with freshly initialised parameters. The engine stays the caller's.
 func NewALBEF(cfg config.Config, vocab int, engine *kernel.Engine) (*ALBEF, error) {
+	return newALBEF(cfg, vocab, engine, nil)
+}
+
+// newALBEF builds a model with a connector, or nil.
+func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Connector) (*ALBEF, error) {
 	im, tx := cfg.Model.Image, cfg.Model.Text
 	m := &ALBEF{
-		cfg: cfg, engine: engine,
+		cfg: cfg, engine: engine, connector: connector,
 		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP},
 		bert: encoders.BERT{Vocab: vocab, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers,
 			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout},

@@ -19,6 +19,7 @@ type Batch struct {
 type Control struct {
 	Step     int     // counter of the random streams
 	Alpha    float64 // weight of the teacher's soft targets
+	Uniform  float64 // share of the uniform distribution in the targets of the contrast
 	UseQueue bool    // whether the contrast reads the queue
 }
 

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
@@ -24,6 +23,9 @@ type builder struct {
 	itm, mlm bool // which losses read the fusion layers
 	soft     bool // whether the teacher gives soft targets
 	softMLM  bool // also to masked language modelling
+
+	judge      *judge                 // of hard negatives, or nil
+	relabelled *objectives.Relabelled // by the judge, once it was asked
 
 	all              captions       // clean ones, then masked ones (2B)
 	on, mom          encoders.Scope // parameters and their twins
@@ -68,10 +70,14 @@ func (m *ALBEF) buildTrain() (err error) {
 	if s.m.cfg.Compute.Recompute {
 		s.on = s.on.Marked(s.blocks.mark(s.g))
 	}
-	s.online = s.encode(s.on, s.student, s.itm || s.mlm, s.itm, s.mlm)
+	if m.connector != nil && s.itm {
+		s.judge = s.newJudge(m.connector)
+	}
+	s.online = s.encode(s.on, s.student, s.tg.images, s.itm || s.mlm, s.itm, s.mlm)
 	s.temperature = s.on.Param(temperatureName, encoders.Const(float32(obj.ITC.Temperature)))
 	if cfg.Momentum.Enabled {
-		s.momentum = s.encode(s.mom, s.teacher, s.softMLM, false, s.softMLM)
+		local := obj.TCL.Local && obj.ITC.Weight > 0
+		s.momentum = s.encode(s.mom, s.teacher, s.tg.views, s.softMLM || local, local, s.softMLM)
 		s.tg.imageM, s.tg.textM = s.momentum.image, s.momentum.text
 	}
 	contrast := s.contrast()
@@ -91,6 +97,13 @@ func (s *builder) inputs() {
 		tg.maskRows = objectives.MaskCapacity(s.b, s.l, s.m.cfg.Objective.MLM.Prob)
 	}
 	tg.images = s.floats("images", s.b, 3, s.m.vit.Size, s.m.vit.Size)
+	tg.views = tg.images
+	if s.m.cfg.Data.Views > 1 && s.m.cfg.Momentum.Enabled {
+		tg.views = s.floats("second views", s.b, 3, s.m.vit.Size, s.m.vit.Size)
+	}
+	if s.m.cfg.Objective.MAFA.Uniform > 0 {
+		tg.uniform = s.floats("uniform share")
+	}
 	tg.text = s.ints("text", texts*s.l)
 	tg.lengths = s.ints("lengths", texts)
 	s.all = captions{tg.text, tg.lengths}
@@ -115,14 +128,14 @@ func (s *builder) inputs() {
 
 // encode runs both towers with the parameters of p. It returns the states of image
 // tokens, of clean and of masked captions only if asked to.
-func (s *builder) encode(p encoders.Scope, c *encoders.Context, image, clean, masked bool) towers {
+func (s *builder) encode(p encoders.Scope, c *encoders.Context, images *gorgonia.Node, image, clean, masked bool) towers {
 	var x towers
 	vit, proj := p.In("image"), p.In("image_proj")
 	if image {
-		x.imageTokens = s.m.vit.Forward(vit, s.tg.images)    // (B*T, Dimage)
+		x.imageTokens = s.m.vit.Forward(vit, images)         // (B*T, Dimage)
 		x.image = s.m.head.Forward(proj, x.imageTokens, s.t) // (B, C)
 	} else {
-		x.image = s.m.head.Forward(proj, s.m.vit.Class(vit, s.tg.images), 1) // (B, C)
+		x.image = s.m.head.Forward(proj, s.m.vit.Class(vit, images), 1) // (B, C)
 	}
 
 	text := func(in captions, at *encoders.Places) *gorgonia.Node {
@@ -136,6 +149,9 @@ func (s *builder) encode(p encoders.Scope, c *encoders.Context, image, clean, ma
 		}
 		x.clean = text(in, nil)                                                   // (B*L, D) or (2B*L, D)
 		x.text = s.m.head.Forward(proj, ops.StridedRows(x.clean, 0, s.l, s.b), 1) // (B, C)
+		if masked {
+			x.masked = ops.StridedRows(x.clean, s.b*s.l, 1, s.b*s.l) // (B*L, D)
+		}
 		return x
 	}
 	x.text = s.m.head.Forward(proj, text(s.tg.clean, s.first()), 1) // (B, C)
@@ -171,7 +187,7 @@ func (s *builder) contrast() objectives.Contrast {
 		if ids := s.tg.ids; ids != nil {
 			own = objectives.Positives{RowIDs: ids, ColIDs: ids}
 		}
-		within := objectives.InBatchContrast(s.online.image, s.online.text, s.temperature, own)
+		within := objectives.InBatchContrast(s.online.image, s.online.text, s.temperature, s.targets(own, nil))
 		if itc.InBatchWeight > 0 {
 			s.add("itc_in_batch", itc.InBatchWeight, within.Loss)
 		}
@@ -212,7 +228,7 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 	}
 	c := objectives.MomentumContrast{
 		Image: s.online.image, Text: s.online.text, ImageM: s.momentum.image, TextM: s.momentum.text,
-		ImageBank: images, TextBank: texts, Alpha: tg.alpha, Positives: positives,
+		ImageBank: images, TextBank: texts, Alpha: tg.alpha, Positives: s.targets(positives, tg.own),
 		Score:             s.score(obj.ITC.Score),
 		CosineNegatives:   obj.ITM.Negatives == "cosine" && obj.ITC.Score != "cosine",
 		GeodesicNegatives: obj.ITM.Negatives == "geodesic",
@@ -225,6 +241,7 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 		tg.weigh = s.floats("weight of the teacher's scores")
 		c.Weigh = tg.weigh
 	}
+	c.Terms = s.tcl(c)
 	return c.Build()
 }
 
@@ -269,7 +286,8 @@ func (s *builder) fuse(c objectives.Contrast) {
 		pairs = 3 * s.b
 		in, states = tg.clean, s.online.clean
 		tg.noiseI2T, tg.noiseT2I = s.floats("noise i2t", s.b, s.b), s.floats("noise t2i", s.b, s.b)
-		negTexts, negImages := objectives.HardNegatives(c, tg.noiseI2T, tg.noiseT2I, tg.ids) // (B), (B)
+		var negTexts, negImages *gorgonia.Node // (B), (B)
+		negTexts, negImages, labels = s.negatives(c)
 		batch := s.fixedInts("batch", iota32(0, s.b, 1))
 		textRows, imageRows := gorgonia.Nodes{batch, batch, negTexts}, gorgonia.Nodes{batch, negImages, batch}
 		if s.mlm {
@@ -280,8 +298,6 @@ func (s *builder) fuse(c objectives.Contrast) {
 		p = encoders.Pairs{Texts: ops.ConcatInts(textRows...), Images: ops.ConcatInts(imageRows...)} // (R)
 		rows = append(rows, s.fixedInts("first tokens of pairs", iota32(0, pairs, s.l)))
 		texts = append(texts, s.fixedInts("pairs", iota32(0, pairs, 1)))
-		match := s.fixedInts("match", slices.Repeat([]int32{1}, s.b))
-		labels = objectives.MatchingLabels(match, negImages, negTexts)
 	}
 	if s.mlm {
 		tg.places = s.placesInput("mask")

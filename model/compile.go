@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -103,13 +104,16 @@ func (o *outcome) read() (*Result, error) {
 
 // bindParams ties the nodes of parameters and twins to their memory.
 func (b *graph) bindParams(m *exec.Machine) (err error) {
-	for _, w := range []*binding{b.params, b.twins} {
-		w.each(func(_ *Param, n *gorgonia.Node, mem []float32) {
-			if err == nil {
-				err = m.SetInput(n, mem)
-			}
-		})
-	}
+	return errors.Join(b.params.bindTo(m), b.twins.bindTo(m))
+}
+
+// bindTo ties the nodes handed out to their memory.
+func (b *binding) bindTo(m *exec.Machine) (err error) {
+	b.each(func(_ *Param, n *gorgonia.Node, mem []float32) {
+		if err == nil {
+			err = m.SetInput(n, mem)
+		}
+	})
 	return err
 }
 
@@ -120,8 +124,19 @@ func (s *builder) compile() error {
 	if tg.imageM != nil {
 		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
 	}
+	if j := s.judge; j != nil {
+		m.params.connector = j.params.bytes()
+	}
 	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), queueBytes(m.cfg), c); err != nil {
 		return err
+	}
+	if j := s.judge; j != nil {
+		if err := j.load(); err != nil {
+			return err
+		}
+		if err := j.nodes.bindTo(tg.machine); err != nil {
+			return err
+		}
 	}
 	return s.bindInputs()
 }
@@ -213,6 +228,7 @@ func (s *builder) bindInputs() error {
 		}
 	}
 	set(tg.alpha, h.alpha[:])
+	set(tg.uniform, h.uniform[:])
 	set(tg.cols, h.cols[:])
 	set(tg.key, h.key[:])
 	if m.queue != nil {

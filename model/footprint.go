@@ -18,13 +18,14 @@ type Footprint struct {
 	Moments    int64 // of the optimiser, two for each parameter
 	Twins      int64
 	Queue      int64
+	Connector  int64 // parameters of the frozen model of objective.mafa
 	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
 	Buffers    int64 // planned for the results of a step
 }
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Rounded + f.Buffers
+	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Buffers
 }
 
 // String lists the parts that are not empty.
@@ -35,7 +36,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"weights in bfloat16", f.Rounded}, {"results of a step", f.Buffers},
+		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"results of a step", f.Buffers},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
@@ -87,7 +88,7 @@ func queueBytes(c config.Config) int64 {
 // footprint returns the memory of the parameters asked for so far, allocated or not,
 // and of a queue.
 func (p *Params) footprint(queue int64) Footprint {
-	f := Footprint{Queue: queue}
+	f := Footprint{Queue: queue, Connector: p.connector}
 	for _, q := range p.list {
 		f.Parameters += 4 * int64(q.Len())
 		if q.Twin {

@@ -39,6 +39,8 @@ type Params struct {
 	sealed bool
 
 	values, grads, momentum []float32
+
+	connector int64 // bytes of the parameters of a frozen model beside this one
 }
 
 // NewParams returns an empty store. twin says which names have a momentum twin.
@@ -53,6 +55,14 @@ func (p *Params) seal() {
 	if p.sealed {
 		return
 	}
+	p.allocate(true)
+	p.initialize()
+	p.CopyToMomentum()
+}
+
+// allocate fixes the set of parameters and takes the memory of their values, and for
+// training that of their gradients and twins.
+func (p *Params) allocate(training bool) {
 	p.sealed = true
 	slices.SortFunc(p.list, func(a, b *Param) int { return strings.Compare(a.Name, b.Name) })
 	n, m := 0, 0
@@ -63,9 +73,18 @@ func (p *Params) seal() {
 			m += q.Len()
 		}
 	}
-	p.values, p.grads, p.momentum = make([]float32, n), make([]float32, n), make([]float32, m)
-	p.initialize()
-	p.CopyToMomentum()
+	p.values = make([]float32, n)
+	if training {
+		p.grads, p.momentum = make([]float32, n), make([]float32, m)
+	}
+}
+
+// bytes returns the memory of the values of the parameters asked for so far.
+func (p *Params) bytes() (n int64) {
+	for _, q := range p.list {
+		n += 4 * int64(q.Len())
+	}
+	return n
 }
 
 // initialize fills all values, several parameters at a time: drawing hundreds of
@@ -145,6 +164,7 @@ type binding struct {
 	params   *Params
 	graph    *gorgonia.ExprGraph
 	momentum bool
+	prefix   string // of the nodes' names
 	nodes    map[string]*gorgonia.Node
 }
 
@@ -175,7 +195,7 @@ func (b *binding) Param(name string, init encoders.Init, shape ...int) *gorgonia
 	case !slices.Equal(q.Shape, tensor.Shape(shape)):
 		panic(fmt.Sprintf("model: parameter %s is asked for with shapes %v and %v", name, q.Shape, shape))
 	}
-	label := name
+	label := b.prefix + name
 	if b.momentum {
 		if !q.Twin {
 			panic(fmt.Sprintf("model: parameter %s has no momentum twin", name))

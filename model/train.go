@@ -17,6 +17,8 @@ type trainGraph struct {
 	batch, tokens, maskRows int
 
 	images, ids, alpha, cols, key      *gorgonia.Node
+	views                              *gorgonia.Node // what the teacher sees: images, or second views of them
+	uniform                            *gorgonia.Node // share of the uniform distribution in the targets
 	text, lengths                      *gorgonia.Node // clean captions, then masked ones
 	clean, masked                      captions       // the same memory apart
 	places, teacherPlaces              *encoders.Places
@@ -42,7 +44,7 @@ type trainHost struct {
 	text, lengths, colIDs []int32
 	places, teacherPlaces placesHost
 	noiseI2T, noiseT2I    []float32
-	alpha                 [1]float32
+	alpha, uniform        [1]float32
 	cols, pointer         [1]int32
 	own                   []int32
 	weigh                 [1]float32
@@ -67,6 +69,9 @@ func (h placesHost) set(places []int32, first, l int) {
 // Forward runs one training step up to the gradients: losses, gradients of every
 // parameter, momentum features. It changes no state; see Enqueue.
 func (m *ALBEF) Forward(b Batch, c Control) (*Result, error) {
+	if err := m.connected(); err != nil {
+		return nil, err
+	}
 	if err := m.train.load(m, b, c); err != nil {
 		return nil, err
 	}
@@ -97,6 +102,11 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 	if err := tg.machine.SetInput(tg.images, b.Images); err != nil {
 		return err
 	}
+	if tg.views != tg.images {
+		if err := tg.machine.SetInput(tg.views, b.Views); err != nil {
+			return err
+		}
+	}
 	copy(h.text, b.Tokens)
 	copy(h.lengths, b.Lengths)
 	if tg.maskRows > 0 {
@@ -126,7 +136,7 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 			return err
 		}
 	}
-	h.alpha[0] = float32(c.Alpha)
+	h.alpha[0], h.uniform[0] = float32(c.Alpha), float32(c.Uniform)
 	if tg.pointer != nil {
 		tg.loadPool(m, b, c)
 	} else {

@@ -11,6 +11,20 @@ import (
 type Positives struct {
 	Labels         *gorgonia.Node // (B) int32
 	RowIDs, ColIDs *gorgonia.Node // (B), (B+Q) int32
+
+	// Further returns a further positive column of each row of both directions, (B) int32,
+	// -1 for none, from their logits, whose first B columns are the batch; nil: there are
+	// none, as everywhere but with relabelled negatives.
+	Further func(i2t, t2i *gorgonia.Node) (forI2T, forT2I *gorgonia.Node)
+	// Uniform is the scalar share of the uniform distribution in the targets; nil: none.
+	Uniform *gorgonia.Node
+}
+
+func (p Positives) further(i2t, t2i *gorgonia.Node) (forI2T, forT2I *gorgonia.Node) {
+	if p.Further == nil {
+		return nil, nil
+	}
+	return p.Further(i2t, t2i)
 }
 
 // MomentumContrast is image-text contrast against momentum features and a queue of
@@ -30,8 +44,9 @@ type MomentumContrast struct {
 	Weigh               *gorgonia.Node // scalar w: logits get w times the teacher's geodesic score (without gradient); nil: none
 	Alpha               *gorgonia.Node // scalar; nil: no distillation
 	Positives           Positives
-	GeodesicNegatives   bool // the logits returned are the teacher's geodesic scores
-	CosineNegatives     bool // the logits returned are cosines
+	Terms               gorgonia.Nodes // further terms of the loss, which is the mean of all
+	GeodesicNegatives   bool           // the logits returned are the teacher's geodesic scores
+	CosineNegatives     bool           // the logits returned are cosines
 }
 
 // Contrast is a contrastive loss with the logits of both directions.
@@ -43,14 +58,23 @@ type Contrast struct {
 
 // Build adds the loss to the graph.
 func (c MomentumContrast) Build() Contrast {
-	i2t, negI2T := c.direction(c.Image, c.ImageM, c.TextBank)
-	t2i, negT2I := c.direction(c.Text, c.TextM, c.ImageBank)
-	return Contrast{Loss: ops.WeightedSum([]float32{.5, .5}, i2t, t2i), I2T: negI2T, T2I: negT2I}
+	i2t := c.direction(c.Image, c.ImageM, c.TextBank)
+	t2i := c.direction(c.Text, c.TextM, c.ImageBank)
+	forI2T, forT2I := c.Positives.further(i2t.negatives, t2i.negatives)
+	terms := append(gorgonia.Nodes{c.loss(i2t, forI2T), c.loss(t2i, forT2I)}, c.Terms...)
+	return Contrast{Loss: Mean(terms...), I2T: i2t.negatives, T2I: t2i.negatives}
 }
 
-// direction returns the loss of features f, whose teacher is m, against a bank of the
-// other modality, and the logits to draw negatives by.
-func (c MomentumContrast) direction(f, m *gorgonia.Node, b *Bank) (loss, negatives *gorgonia.Node) {
+// direction is one direction of a contrast.
+type direction struct {
+	logits, teacher *gorgonia.Node // (B, columns)
+	cols            *gorgonia.Node
+	negatives       *gorgonia.Node // logits to draw negatives by
+}
+
+// direction returns the logits of features f, whose teacher is m, against a bank of the
+// other modality.
+func (c MomentumContrast) direction(f, m *gorgonia.Node, b *Bank) direction {
 	logits := c.Score.Logits(b, f, c.Positives)
 	if c.Weigh != nil {
 		logits = ops.AddScaled(logits, b.Geodesic(m, c.Target.Paths, c.Positives), c.Weigh)
@@ -59,18 +83,23 @@ func (c MomentumContrast) direction(f, m *gorgonia.Node, b *Bank) (loss, negativ
 	if c.Alpha != nil {
 		teacher = c.Target.Logits(b, m, c.Positives)
 	}
-	loss = ops.CrossEntropy(ops.CrossEntropyArgs{
-		Logits: logits, Teacher: teacher, Alpha: c.Alpha, Cols: b.Cols,
-		Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
-	})
-	negatives = logits
+	negatives := logits
 	switch {
 	case c.GeodesicNegatives:
 		negatives = ops.DivScalar(b.Geodesic(m, c.Target.Paths, c.Positives), c.Target.Temperature)
 	case c.CosineNegatives:
 		negatives = ops.DivScalar(b.Cosine(f), c.Score.Temperature)
 	}
-	return loss, b.Batch(negatives)
+	return direction{logits: logits, teacher: teacher, cols: b.Cols, negatives: b.Batch(negatives)}
+}
+
+// loss is the loss of one direction with further positives (B) int32, or nil.
+func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.Node {
+	return ops.CrossEntropy(ops.CrossEntropyArgs{
+		Logits: d.logits, Teacher: d.teacher, Alpha: c.Alpha, Cols: d.cols,
+		Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
+		Extra: further, Uniform: c.Positives.Uniform,
+	})
 }
 
 // InBatchContrast is the symmetric contrast within a batch with gradient to both
@@ -80,11 +109,14 @@ func (c MomentumContrast) direction(f, m *gorgonia.Node, b *Bank) (loss, negativ
 func InBatchContrast(image, text, temperature *gorgonia.Node, p Positives) Contrast {
 	i2t := ops.DivScalar(ops.Similarity(image, text, nil, nil), temperature) // (B, B)
 	t2i := ops.Transpose(i2t)
-	loss := func(logits *gorgonia.Node) *gorgonia.Node {
-		return ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Labels: p.Labels, RowIDs: p.RowIDs, ColIDs: p.ColIDs})
+	loss := func(logits, further *gorgonia.Node) *gorgonia.Node {
+		return ops.CrossEntropy(ops.CrossEntropyArgs{
+			Logits: logits, Labels: p.Labels, RowIDs: p.RowIDs, ColIDs: p.ColIDs, Extra: further, Uniform: p.Uniform,
+		})
 	}
+	forI2T, forT2I := p.further(i2t, t2i)
 	return Contrast{
-		Loss: ops.WeightedSum([]float32{.5, .5}, loss(i2t), loss(t2i)),
+		Loss: Mean(loss(i2t, forI2T), loss(t2i, forT2I)),
 		I2T:  i2t, T2I: t2i,
 	}
 }

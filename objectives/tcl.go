@@ -40,3 +40,17 @@ func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
 	}
 	return ops.WeightedSum(weights, terms...)
 }
+
+// Intra returns the contrast within each modality (Yang et al. 2022, section 3.2;
+// reference 1.13.2): image against images and text against texts, with the momentum
+// feature of the own sample, of another view of the image, as the positive. Targets have
+// no share of the teacher's, and the score is that of the contrast across modalities.
+func (c MomentumContrast) Intra() (i2i, t2t *gorgonia.Node) {
+	term := func(f *gorgonia.Node, b *Bank) *gorgonia.Node {
+		return ops.CrossEntropy(ops.CrossEntropyArgs{
+			Logits: c.Score.Logits(b, f, c.Positives), Cols: b.Cols,
+			Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
+		})
+	}
+	return term(c.Image, c.ImageBank), term(c.Text, c.TextBank)
+}

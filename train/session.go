@@ -64,7 +64,7 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 	}
 	d := cfg.Objective.Distill
 	s.alphaRamp = max(d.RampSteps, int(math.Round(d.RampEpochs*float64(s.span.PerEpoch))))
-	if s.model, err = NewSystem(cfg, tok.Size(), engine); err != nil {
+	if s.model, err = newTrainingSystem(cfg, tok, engine); err != nil {
 		return nil, err
 	}
 	if s.optimizer, err = NewOptimizer(cfg.Optimizer, engine, s.model); err != nil {
@@ -210,6 +210,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 		Step:     counter,
 		Alpha:    schedule.Alpha(step, s.cfg.Objective.Distill.Alpha, s.alphaRamp),
 		UseQueue: step >= s.cfg.Queue.StartSteps,
+		Uniform:  s.uniform(step),
 	})
 	var op *exec.NonFiniteError // with compute.check_nan
 	if errors.As(err, &op) {
@@ -248,6 +249,15 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 	s.keys.image, s.keys.text = append(s.keys.image, image...), append(s.keys.text, text...)
 	s.keys.ids = append(s.keys.ids, b.IDs...)
 	return nil
+}
+
+// uniform is the share of the uniform distribution in the targets of the contrast at a
+// step: that of objective.mafa from the second epoch on (reference 1.14.3).
+func (s *Session) uniform(step int) float64 {
+	if step < s.span.PerEpoch {
+		return 0
+	}
+	return s.cfg.Objective.MAFA.Uniform
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

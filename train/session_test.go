@@ -39,6 +39,16 @@ func (b bright) Sample(c uint64, dst []float32) (string, int64, error) {
 // the samples from..to-1 are spoilt.
 func small(t *testing.T, from, to uint64, sets ...string) *Session {
 	t.Helper()
+	s, err := trySmall(t, from, to, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// trySmall is small for settings that a session may refuse.
+func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
+	t.Helper()
 	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", sets)
 	if err != nil {
 		t.Fatal(err)
@@ -63,10 +73,10 @@ func small(t *testing.T, from, to uint64, sets ...string) *Session {
 	}
 	s, err := NewSession(cfg, engine, bright{stream, from, to}, tok)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	t.Cleanup(func() { s.Close() })
-	return s
+	return s, nil
 }
 
 func (s *Session) must(t *testing.T, step int) StepResult {

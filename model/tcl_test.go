@@ -1,0 +1,251 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tclConfig is the model of tools/goldens/tcl.py.
+func tclConfig(mode string) config.Config {
+	cfg := tinyConfig()
+	cfg.Data.Views = 2
+	cfg.Objective.ITC.InBatchWeight = 0
+	cfg.Objective.ITC.Positives = mode
+	cfg.Objective.TCL = config.TCL{Intra: true, Local: true, Grid: map[string]int{"pair": 1, "id": 2}[mode]}
+	return cfg
+}
+
+// loadTCL returns the golden model and its batch.
+func loadTCL(t testing.TB, mode string) (*ALBEF, Batch, golden) {
+	f, err := safetensors.Open("testdata/tcl_" + mode + ".safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	g := golden{t, f}
+	m, err := NewALBEF(tclConfig(mode), tinyVocab, newEngine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range m.params.List() {
+		copy(m.params.Value(q), g.floats("param/"+q.Name))
+		if q.Twin {
+			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
+		}
+	}
+	copy(m.queue.Image, g.floats("input/image_queue"))
+	copy(m.queue.Text, g.floats("input/text_queue"))
+	copy(m.queue.IDs, g.ints("input/queue_ids"))
+	m.queue.Filled, m.queue.Pointer = 5, 5
+	b := Batch{
+		Images: g.floats("input/images"), Views: g.floats("input/views"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"),
+		IDs: g.ints("input/ids"), Masked: g.ints("input/masked"),
+		MaskPlaces: make([]int32, m.train.maskRows), MaskLabels: make([]int32, m.train.maskRows),
+	}
+	for i := range b.MaskLabels {
+		b.MaskLabels[i] = -100
+	}
+	copy(b.MaskPlaces, g.ints("input/mask_places"))
+	copy(b.MaskLabels, g.ints("input/mask_labels"))
+	return m, b, g
+}
+
+// TestTCLGoldenStep compares a step with all six terms, two views and everything else of
+// ALBEF with PyTorch: every part to 1e-5, every gradient by name to 1e-4 of its largest
+// element.
+func TestTCLGoldenStep(t *testing.T) {
+	for _, mode := range []string{"pair", "id"} {
+		t.Run(mode, func(t *testing.T) {
+			m, b, g := loadTCL(t, mode)
+			tg := m.train
+			if err := tg.load(m, b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+				t.Fatal(err)
+			}
+			copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
+			copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
+			if err := tg.machine.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			for _, p := range append([]namedNode{{name: "loss", node: tg.loss}}, tg.parts...) {
+				if p.name == "itm_accuracy" {
+					continue
+				}
+				seen++
+				got, err := tg.machine.Scalar(p.node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := g.floats("expect/" + p.name)[0]
+				if rel := math.Abs(float64(got-want)) / math.Abs(float64(want)); !(rel <= 1e-5) {
+					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.name, got, want, rel)
+				}
+			}
+			if seen != 8 {
+				t.Errorf("%d values compared, want the loss, three parts and four further terms", seen)
+			}
+			for _, q := range m.params.List() {
+				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
+				if err != nil {
+					t.Fatalf("%s: %v", q.Name, err)
+				}
+				if !(rel <= 1e-4) {
+					t.Errorf("gradient of %s differs by %.1e of its largest element", q.Name, rel)
+				}
+			}
+		})
+	}
+}
+
+// TestTCLTerms switches the terms on one at a time: the contrast is the mean of what is
+// there, and without further terms it is that of ALBEF.
+func TestTCLTerms(t *testing.T) {
+	values := func(intra, local bool, views int) map[string]float64 {
+		cfg := tclConfig("pair")
+		cfg.Data.Views = views
+		cfg.Objective.TCL.Intra, cfg.Objective.TCL.Local = intra, local
+		m := build(t, cfg, "builtin", 2)
+		b := randomBatch(m, 5)
+		b.Views = nil
+		if views > 1 {
+			b.Views = slices.Clone(b.Images)
+			slices.Reverse(b.Views)
+		}
+		out := map[string]float64{}
+		for _, p := range step(t, m, b, Control{}).Parts {
+			out[p.Name] = p.Value
+		}
+		return out
+	}
+	for _, views := range []int{1, 2} {
+		plain, intra, local, both := values(false, false, views), values(true, false, views), values(false, true, views), values(true, true, views)
+		if _, ok := plain["itc_i2i"]; ok {
+			t.Error("a term that is off is logged")
+		}
+		i, l := intra["itc_i2i"]+intra["itc_t2t"], local["itc_local_image"]+local["itc_local_text"]
+		for _, c := range []struct {
+			what      string
+			got, want float64
+		}{
+			{"intra", intra["itc"], (2*plain["itc"] + i) / 4},
+			{"local", local["itc"], (2*plain["itc"] + l) / 4},
+			{"all", both["itc"], (2*plain["itc"] + i + l) / 6},
+		} {
+			if math.Abs(c.got-c.want) > 1e-5*c.want {
+				t.Errorf("%d views, %s: the contrast is %v, the mean of its terms %v", views, c.what, c.got, c.want)
+			}
+		}
+	}
+}
+
+// TestViewsReachTheTeacherAlone: another second view changes momentum features and no
+// online ones, and with one view the teacher sees the first.
+func TestViewsReachTheTeacherAlone(t *testing.T) {
+	m, b, _ := loadTCL(t, "pair")
+	run := func() (loss float64, features []float32) {
+		res, err := m.Forward(b, Control{UseQueue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, _, err := m.MomentumFeatures()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range res.Parts {
+			if p.Name == "mlm" { // without alpha it reads the first views alone
+				loss = p.Value
+			}
+		}
+		return loss, slices.Clone(image)
+	}
+	mlm, first := run()
+	b.Views = slices.Clone(b.Images)
+	again, second := run()
+	if mlm != again {
+		t.Errorf("the second view changes masked language modelling: %v and %v", mlm, again)
+	}
+	if sameBits(first, second) {
+		t.Error("the teacher does not see the second view")
+	}
+	b.Views = nil
+	if _, err := m.Forward(b, Control{}); err == nil {
+		t.Error("a batch without second views is accepted")
+	}
+}
+
+// TestTCLGradients perturbs parameters in the step with all terms, as
+// TestGradientsAgainstFiniteDifferences does.
+func TestTCLGradients(t *testing.T) {
+	m, b, _ := loadTCL(t, "id")
+	temperature, _ := m.params.Get(temperatureName)
+	m.params.Value(temperature)[0] = 0.3
+	itc := func() float64 {
+		res, err := m.Forward(b, Control{UseQueue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s float64
+		for _, p := range res.Parts {
+			if !p.Measure {
+				s += p.Value
+			}
+		}
+		return s
+	}
+	for _, name := range []string{"image_proj/weight", "text_proj/bias", "image/norm/weight", "text/embeddings/norm/bias", "temperature"} {
+		q, ok := m.params.Get(name)
+		if !ok {
+			t.Fatalf("no parameter %s", name)
+		}
+		itc()
+		g, x := slices.Clone(m.params.Grad(q)), m.params.Value(q)
+		i := 0
+		for k := range g {
+			if math.Abs(float64(g[k])) > math.Abs(float64(g[i])) {
+				i = k
+			}
+		}
+		const h = 0.01
+		old := x[i]
+		at := func(d float32) float64 {
+			x[i] = old + d
+			defer func() { x[i] = old }()
+			return itc()
+		}
+		want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+		if got := float64(g[i]); !(math.Abs(got-want) <= 0.01*math.Abs(got)+1e-3) {
+			t.Errorf("gradient of %s[%d] is %v, finite differences say %v", name, i, got, want)
+		}
+	}
+}
+
+// TestTCLInThePool: with the geodesic score and no graph yet the terms are those of the
+// cosine, over the pool that the queue is with the batch in it.
+func TestTCLInThePool(t *testing.T) {
+	var want []float64
+	for _, score := range []string{"cosine", "geodesic"} {
+		cfg := tclConfig("pair")
+		cfg.Objective.ITC.Score = score
+		cfg.Objective.Geodesic.Layers = []int{2, 4}
+		m := build(t, cfg, "builtin", 2)
+		var got []float64
+		for i := range 2 { // then the queue of 8 is full, and a pool holds fewer columns
+			b := randomBatch(m, uint64(i))
+			b.Views = b.Images
+			for _, p := range step(t, m, b, Control{Step: i, UseQueue: true}).Parts {
+				if p.Name == "itc" || p.Name == "itc_i2i" || p.Name == "itc_t2t" {
+					got = append(got, math.Round(p.Value*1e4))
+				}
+			}
+		}
+		if want == nil {
+			want = got
+		} else if len(got) != 6 || !slices.Equal(got, want) {
+			t.Errorf("in a pool: %v, beside the queue %v", got, want)
+		}
+	}
+}
