@@ -192,7 +192,7 @@ values = [0.15, 0.3]
 `)
 	args := []string{"ablate", "--config", file, "--out", dir, "--seeds", "1"}
 	stdout, stderr := must(t, exitFailed, args...)
-	contains(t, stdout, "| failed", "Failed: explodes, seed 1: train: step", "Failed: after, seed 1: the run that it starts from failed: explodes", "## prob", "the same as fine")
+	contains(t, stdout, "| failed", "Failed: explodes, seed 1: train: step", "Failed: after, seed 1: the run that it starts from failed: explodes", "## prob", `the same as "fine"`)
 	contains(t, stderr, "2 of 4 runs failed", "explodes, seed 1; after, seed 1", "=== run 4 of 4: prob=0.3")
 	r := readResults(t, dir)
 	if a, b := r.Rows[2], r.Rows[3]; b.Same != "fine" || a.Trials[0].Values["loss"] != b.Trials[0].Values["loss"] || len(b.Trials[0].Values) != 2 {

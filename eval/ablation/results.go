@@ -81,6 +81,11 @@ func (r *Row) values(metric string) map[int64]float64 {
 	return m
 }
 
+// is reports whether two rows hold the same trials.
+func (r *Row) is(o *Row) bool {
+	return o.Name == r.Name || o.Same == r.Name || r.Same == o.Name || r.Same != "" && r.Same == o.Same
+}
+
 // whole reports whether no seed failed. A run that fails with some seeds is no best one,
 // whatever the others reach.
 func (r *Row) whole() bool {
@@ -88,7 +93,7 @@ func (r *Row) whole() bool {
 }
 
 // Tabulate fills Tables and Complete from the trials: a table per group in the order of
-// the runs, each with the baseline on top.
+// the runs, each with the baseline on top, unless a run of it is the same.
 func (r *Results) Tabulate() {
 	r.Tables, r.Complete = nil, true
 	var baseline *Row
@@ -112,7 +117,7 @@ func (r *Results) Tabulate() {
 				rows = append(rows, row)
 			}
 		}
-		if baseline != nil && baseline.Group != g {
+		if baseline != nil && !slices.ContainsFunc(rows, baseline.is) {
 			rows = slices.Insert(rows, 0, baseline)
 		}
 		r.Tables = append(r.Tables, r.table(g, rows, baseline))

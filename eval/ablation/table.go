@@ -28,7 +28,7 @@ func (r *Row) note() string {
 		}
 	}
 	if r.Same != "" {
-		parts = append(parts, "the same as "+r.Same)
+		parts = append(parts, "the same as "+strconv.Quote(r.Same))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -74,6 +74,23 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// A table in which a run is the same as the baseline needs no further row of it.
+func TestBaselineStandsOnce(t *testing.T) {
+	same := row("k=1", "k", [2]float64{0, 2})
+	same.Same = "a"
+	r := &Results{Seeds: []int64{7}, Baseline: "a", Columns: []Column{{"loss", "loss", "lower"}},
+		Rows: []Row{row("a", "", [2]float64{0, 2}), same, row("k=2", "k", [2]float64{0, 1}), row("l=2", "l", [2]float64{0, 1})}}
+	r.Tabulate()
+	for i, want := range []int{1, 2, 2} {
+		if n := len(r.Tables[i].Lines); n != want {
+			t.Errorf("table %d has %d lines, want %d", i, n, want)
+		}
+	}
+	if got := r.Tables[1].Lines[0]; got.Name != "k=1" || got.Note != `the same as "a"` {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestOneSeed(t *testing.T) {
 	r := &Results{Seeds: []int64{7}, Baseline: "a", Columns: []Column{{"loss", "loss", "lower"}},
 		Rows: []Row{row("a", "", [2]float64{0, 2}), row("b", "", [2]float64{0, 1}), row("c", "", [2]float64{0, 1})}}
