@@ -68,18 +68,21 @@ func (f Footprint) with(o *outcome) Footprint {
 	return f
 }
 
-// queueBytes returns the memory of a queue: two rings of features and the ids; with the
-// graphs over them, their centres, paths, owners and reaches, and once more for a rebuild
-// beside the steps.
+// queueBytes returns the memory of a queue: rings of features, one for each modality, and
+// the ids; with the graphs over them, their centres, paths, owners and reaches, and once
+// more for a rebuild beside the steps.
 func queueBytes(c config.Config) int64 {
-	n, dim := int64(c.Queue.Size), int64(c.Model.Head.Dim)
-	bytes := 4 * n * (2*dim + 1)
+	n, dim, rings := int64(c.Queue.Size), int64(c.Model.Head.Dim), int64(2)
+	if c.Model.ImagesOnly() {
+		rings = 1
+	}
+	bytes := 4 * n * (rings*dim + 1)
 	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
 		k := int64(g.Layers[len(g.Layers)-1])
 		graph := 4 * (k*dim + k*k + 2*n)
-		bytes += 2 * graph
+		bytes += rings * graph
 		if g.LagSteps > 0 {
-			bytes += 2 * (graph + 4*n*dim)
+			bytes += rings * (graph + 4*n*dim)
 		}
 	}
 	return bytes

@@ -11,7 +11,8 @@ import (
 )
 
 // Graphs are the hierarchical graphs over the rings of a queue, one for each modality,
-// which never share one (Mei et al., algorithm 2). The first pair is built when the queue
+// which never share one (Mei et al., algorithm 2); Text is nil where the queue holds images
+// alone. The first pair is built when the queue
 // is full; from then on a rebuild begins every period. With a lag it runs beside the steps
 // on a copy of the queue and is switched in after that many of them: at a step that the
 // clock has no say in, so that runs reproduce.
@@ -48,7 +49,9 @@ func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
 	if g.Image, err = g.empty(); err != nil {
 		return nil, err
 	}
-	g.Text, err = g.empty()
+	if q.Text != nil {
+		g.Text, err = g.empty()
+	}
 	return g, err
 }
 
@@ -89,6 +92,9 @@ func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows,
 	if _, err := image.Build(e, imageRows, r); err != nil {
 		return fmt.Errorf("model: graph over the image queue: %w", err)
 	}
+	if text == nil {
+		return nil
+	}
 	if _, err := text.Build(e, textRows, r); err != nil {
 		return fmt.Errorf("model: graph over the text queue: %w", err)
 	}
@@ -99,6 +105,9 @@ func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows,
 // made again, and paths then put back bit by bit, since they depend on the processor.
 func (g *Graphs) Restore(begun int, seconds [2]float64) {
 	relink := func(x *geodesic.Graph) {
+		if x == nil {
+			return
+		}
 		paths := slices.Clone(x.Paths)
 		x.Relink(g.engine)
 		copy(x.Paths, paths)
@@ -153,7 +162,9 @@ func (g *Graphs) Restored(begun, pointer, pushed int) (*Pending, error) {
 	if p.Image, err = g.empty(); err != nil {
 		return nil, err
 	}
-	p.Text, err = g.empty()
+	if g.Text != nil {
+		p.Text, err = g.empty()
+	}
 	g.Pending = p
 	return p, err
 }
@@ -173,8 +184,10 @@ func (g *Graphs) begin(step int) (err error) {
 		if p.Image, err = g.empty(); err != nil {
 			return err
 		}
-		if p.Text, err = g.empty(); err != nil {
-			return err
+		if g.Text != nil {
+			if p.Text, err = g.empty(); err != nil {
+				return err
+			}
 		}
 	}
 	g.spare, g.Pending = nil, p
@@ -182,7 +195,9 @@ func (g *Graphs) begin(step int) (err error) {
 	copy(p.imageRows, g.queue.Image)
 	copy(p.textRows, g.queue.Text)
 	p.Image.CopyFrom(g.Image) // where a warm start begins
-	p.Text.CopyFrom(g.Text)
+	if g.Text != nil {
+		p.Text.CopyFrom(g.Text)
+	}
 	go func() {
 		p.done <- g.build(g.beside, p.Image, p.Text, p.imageRows, p.textRows, step)
 	}()
@@ -207,7 +222,9 @@ func (g *Graphs) switchIn() error {
 	}
 	p := g.Pending
 	g.Image.CopyFrom(p.Image)
-	g.Text.CopyFrom(p.Text)
+	if g.Text != nil {
+		g.Text.CopyFrom(p.Text)
+	}
 	n := min(p.Pushed, g.queue.size)
 	g.attach(p.Pointer, min(n, g.queue.size-p.Pointer))
 	g.attach(0, max(0, n-(g.queue.size-p.Pointer)))
@@ -241,6 +258,9 @@ func (g *Graphs) attach(at, n int) {
 		graph *geodesic.Graph
 		rows  []float32
 	}{{g.Image, g.queue.Image}, {g.Text, g.queue.Text}} {
+		if m.graph == nil {
+			continue
+		}
 		m.graph.Attach(g.engine, m.rows[at*dim:][:n*dim], m.graph.Owner[at:][:n], m.graph.Reach[at:][:n])
 	}
 }
@@ -249,7 +269,10 @@ func (g *Graphs) attach(at, n int) {
 func (g *Graphs) activate(on bool) {
 	g.counts = [2]int32{}
 	if on && g.Begun >= 0 {
-		g.counts = [2]int32{int32(g.Image.Used), int32(g.Text.Used)}
+		g.counts[0] = int32(g.Image.Used)
+		if g.Text != nil {
+			g.counts[1] = int32(g.Text.Used)
+		}
 	}
 }
 
@@ -273,6 +296,9 @@ func (g *Graphs) Describe() {
 		name  string
 		graph *geodesic.Graph
 	}{{"image", g.Image}, {"text", g.Text}} {
+		if m.graph == nil {
+			continue
+		}
 		s := m.graph.Stats()
 		components := 0
 		for _, l := range s.Layers {

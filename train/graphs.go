@@ -52,8 +52,12 @@ func snapshotGraphs(g *model.Graphs, layers []int) (checkpoint.Group, *GraphStat
 }
 
 // graphTensors are the tensors of a graph over N entries: of each layer, top first, the
-// centres with their parents, and of the bottom one the paths.
+// centres with their parents, and of the bottom one the paths. A queue of images alone has
+// no graph of texts, nil.
 func graphTensors(prefix string, g *geodesic.Graph) []checkpoint.Tensor {
+	if g == nil {
+		return nil
+	}
 	n, k := len(g.Owner), len(g.Layers[len(g.Layers)-1].Parent)
 	list := []checkpoint.Tensor{
 		{Name: prefix + "paths", Shape: tensor.Shape{k, k}, Data: g.Paths},
@@ -73,6 +77,9 @@ func graphTensors(prefix string, g *geodesic.Graph) []checkpoint.Tensor {
 // usedCentres are the centres in use of each layer of both graphs.
 func usedCentres(image, text *geodesic.Graph) (used [2][]int) {
 	for i, g := range []*geodesic.Graph{image, text} {
+		if g == nil {
+			continue
+		}
 		for _, l := range g.Layers {
 			used[i] = append(used[i], l.Used)
 		}
@@ -109,6 +116,9 @@ func readGraphs(c *checkpoint.Checkpoint, prefix string, image, text *geodesic.G
 		name  string
 		graph *geodesic.Graph
 	}{{"image/", image}, {"text/", text}} {
+		if x.graph == nil {
+			continue
+		}
 		for _, t := range graphTensors(prefix+x.name, x.graph) {
 			if err := readTensor(c, t); err != nil {
 				return err

@@ -42,7 +42,11 @@ type System interface {
 	Close() error
 }
 
-var _ System = (*model.ALBEF)(nil)
+var (
+	_ System = (*model.ALBEF)(nil)
+	_ System = (*model.MoCo)(nil)
+	_ System = (*model.SwAV)(nil)
+)
 
 // masking is a system with masked language modelling.
 type masking interface {
@@ -56,6 +60,10 @@ func NewSystem(cfg config.Config, vocab int, engine *compute.Engine) (System, er
 	switch cfg.Model.System {
 	case "albef":
 		return model.NewALBEF(cfg, vocab, engine)
+	case "moco":
+		return model.NewMoCo(cfg, engine)
+	case "swav":
+		return model.NewSwAV(cfg, engine)
 	}
 	return nil, fmt.Errorf("train: model.system %q is not trained on images: use package model in a program of your own", cfg.Model.System)
 }

@@ -22,6 +22,8 @@ type subject interface {
 
 var (
 	_ subject = (*model.ALBEF)(nil)
+	_ subject = (*model.MoCo)(nil)
+	_ subject = (*model.SwAV)(nil)
 	_ subject = (*model.Heads)(nil)
 )
 
@@ -38,6 +40,8 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 	switch cfg.Model.System {
 	case "albef":
 		return newTowerWorkload(cfg, engine)
+	case "moco", "swav":
+		return newViewsWorkload(cfg, engine)
 	case "heads":
 		return newHeadsWorkload(cfg, engine)
 	}
@@ -56,6 +60,35 @@ func newTowerWorkload(cfg config.Config, engine *compute.Engine) (*workload, err
 		return err
 	}}
 	if q := m.Queue(); q != nil {
+		q.Filled = q.Size()
+		w.queue = func() error { return m.Enqueue(b.IDs) }
+	}
+	return w, nil
+}
+
+// newViewsWorkload is the step of a system of images alone.
+func newViewsWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	system, err := train.NewSystem(cfg, cfg.Data.VocabSize, engine)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := system.(interface {
+		subject
+		Enqueue(ids []int32) error
+	})
+	if !ok {
+		return nil, fmt.Errorf("bench: model.system %q cannot be measured", cfg.Model.System)
+	}
+	b := randomBatch(cfg, 0)
+	b.Views = noise(rand.New(rand.NewPCG(5, 6)), len(b.Images))
+	w := &workload{subject: m, forward: func(step int) error {
+		if err := system.Before(step + cfg.Queue.StartSteps); err != nil {
+			return err
+		}
+		_, err := system.Forward(b, model.Control{Step: step, UseQueue: true})
+		return err
+	}}
+	if q := system.Queue(); q != nil {
 		q.Filled = q.Size()
 		w.queue = func() error { return m.Enqueue(b.IDs) }
 	}
