@@ -2,6 +2,7 @@ package ablation
 
 import (
 	"errors"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -167,6 +168,22 @@ name = "a"
 		{"loss/itc", "loss/itc", "lower"}, {"seconds", "seconds", "lower"}, {"graph/image/entropy", "graph/image/entropy", "none"}, {"lr", "lr", "lower"}, {"itm_accuracy", "itm_accuracy", "higher"}}
 	if !slices.Equal(list, want) {
 		t.Errorf("got %v", list)
+	}
+}
+
+// The example of the documentation is a matrix file.
+func TestDocumentedExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ablate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```toml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("no example")
+	}
+	if m := parse(t, text); len(m.Runs) != 3+2+4 || m.Runs[8].Name != "layers=16-256,neighbours=8" {
+		t.Errorf("%+v", m.Runs)
 	}
 }
 

@@ -94,6 +94,7 @@ func (r *Row) whole() bool {
 
 // Tabulate fills Tables and Complete from the trials: a table per group in the order of
 // the runs, each with the baseline on top, unless a run of it is the same.
+// The baseline alone makes no table where there are others.
 func (r *Results) Tabulate() {
 	r.Tables, r.Complete = nil, true
 	var baseline *Row
@@ -120,6 +121,9 @@ func (r *Results) Tabulate() {
 		if baseline != nil && !slices.ContainsFunc(rows, baseline.is) {
 			rows = slices.Insert(rows, 0, baseline)
 		}
+		if alone := len(rows) == 1 && rows[0] == baseline; alone && len(groups) > 1 {
+			continue // it stands in the others
+		}
 		r.Tables = append(r.Tables, r.table(g, rows, baseline))
 	}
 }
@@ -137,7 +141,7 @@ func (r *Results) table(group string, rows []*Row, baseline *Row) Table {
 			if cell.N == 0 {
 				continue
 			}
-			if baseline != nil && row != baseline {
+			if baseline != nil && !row.is(baseline) {
 				b := baseline.values(c.Metric)
 				if s := describe(b); s.N > 0 {
 					d := *cell.Mean - *s.Mean

@@ -81,12 +81,13 @@ func TestBaselineStandsOnce(t *testing.T) {
 	r := &Results{Seeds: []int64{7}, Baseline: "a", Columns: []Column{{"loss", "loss", "lower"}},
 		Rows: []Row{row("a", "", [2]float64{0, 2}), same, row("k=2", "k", [2]float64{0, 1}), row("l=2", "l", [2]float64{0, 1})}}
 	r.Tabulate()
-	for i, want := range []int{1, 2, 2} {
-		if n := len(r.Tables[i].Lines); n != want {
-			t.Errorf("table %d has %d lines, want %d", i, n, want)
-		}
+	if len(r.Tables) != 2 || len(r.Tables[0].Lines) != 2 || len(r.Tables[1].Lines) != 2 {
+		t.Fatalf("%+v", r.Tables)
 	}
-	if got := r.Tables[1].Lines[0]; got.Name != "k=1" || got.Note != `the same as "a"` {
+	if got := r.Tables[0].Lines[0]; got.Name != "k=1" || got.Note != `the same as "a"` || got.Cells[0].Difference != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := r.Tables[1].Lines; got[0].Name != "a" || got[1].Cells[0].Difference == nil {
 		t.Errorf("%+v", got)
 	}
 }
