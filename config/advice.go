@@ -7,7 +7,7 @@ func (c Config) Advice() []string {
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0
-	if contrast && !c.Model.ImagesOnly() && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 {
+	if contrast && c.Model.System != "swav" && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 {
 		list = append(list, "objective.itc.in_batch_weight is 0 and init.checkpoint is empty: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
 	if contrast && c.Init.Checkpoint == "" && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
