@@ -84,7 +84,7 @@ func (r *geodesicRun) directGradient(worker, i int) {
 	df := r.c.Aux[0].F32[i*width : (i+1)*width]
 	clear(df)
 	flush := func() {
-		finiteAngles(w.angles[:w.n], w.dots[:w.n])
+		kernel.Acos(w.angles[:w.n], w.dots[:w.n], kernel.AcosLimit)
 		for t, j := range w.cols[:w.n] {
 			w.dy[t] = dy[j]
 		}

@@ -45,7 +45,7 @@ func (r *geodesicRun) direct(i int, w *directWork, flush func()) {
 	if r.SameCluster {
 		f := r.features(i)
 		for _, j := range r.members(int(r.c.In[r.nearest].I32[i])) {
-			add(int(j), kernel.Dot(f, r.pool.feature(r.c, r.geodesic.pool, int(j))))
+			add(int(j), finite(kernel.Dot(f, r.pool.feature(r.c, r.geodesic.pool, int(j)))))
 		}
 	}
 	for j := r.firstPositive(i); j >= 0; j = r.nextPositive(j) {
@@ -106,8 +106,8 @@ func (r *geodesicRun) directPositive(i, j int, w *directWork) (dot float32, ok b
 	if r.SameCluster && k == r.c.In[r.nearest].I32[i] {
 		return 0, false
 	}
-	dot = kernel.Dot(r.features(i), r.pool.feature(r.c, r.geodesic.pool, j))
+	dot = finite(kernel.Dot(r.features(i), r.pool.feature(r.c, r.geodesic.pool, j)))
 	w.one[0] = dot
-	finiteAngles(w.one, w.one)
+	kernel.Acos(w.one, w.one, kernel.AcosLimit)
 	return dot, !(r.distances(i)[k]+reach[at] < w.one[0])
 }

@@ -126,7 +126,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 	index, dots := c.Aux[entryIndex].I32[r*e.entries:][:m], c.Aux[entryDots].F32[r*e.entries:][:m]
 	nearestFew(index, dots, d.row(r))
 	angles, out := w[:m], c.Out.F32[r*k:(r+1)*k]
-	finiteAngles(angles, dots)
+	kernel.Acos(angles, dots, kernel.AcosLimit)
 	paths := c.In[entryPaths].F32
 	kernel.Fill(out[d.count:], float32(math.Inf(1)))
 	out = out[:d.count]
@@ -165,7 +165,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 func nearestFew(index []int32, values, dots []float32) {
 	for i := range index {
 		k := kernel.ArgMax(dots)
-		index[i], values[i] = int32(k), dots[k]
+		index[i], values[i] = int32(k), finite(dots[k])
 		dots[k] = float32(math.Inf(-1))
 	}
 }
@@ -205,7 +205,7 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 	index := c.InAux[entryCount+1][entryIndex].I32[r*e.entries:][:m]
 	dots := c.InAux[entryCount+1][entryDots].F32[r*e.entries:][:m]
 	g, x := w[:m], w[e.entries:][:len(d)]
-	finiteAngles(g, dots)
+	kernel.Acos(g, dots, kernel.AcosLimit)
 	for j, n := range index {
 		angle, paths := g[j], c.In[entryPaths].F32[int(n)*k:][:len(d)]
 		if m == 1 {

@@ -76,8 +76,8 @@ func (r *geodesicRun) directScores(worker, i, total int) {
 	w := r.worker(worker)
 	out := r.c.Out.F32[i*total : (i+1)*total]
 	flush := func() {
-		finiteAngles(w.angles[:w.n], w.dots[:w.n])
-		kernel.PathCos(w.slope[:w.n], w.zero[:], w.none, w.angles[:w.n], r.Limit)
+		kernel.Acos(w.angles[:w.n], w.dots[:w.n], kernel.AcosLimit)
+		kernel.PathCos(w.slope[:w.n], w.zero, w.none, w.angles[:w.n], r.Limit)
 		for t, j := range w.cols[:w.n] {
 			out[j] = w.slope[t]
 		}

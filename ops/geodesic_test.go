@@ -81,3 +81,213 @@ func close64(got, want []float32, tol float64) bool {
 	}
 	return len(got) == len(want)
 }
+
+// TestAngleNormalisation holds the scores of reference 8.6, at the ends of paths of these
+// lengths; 13 and infinity are cut at 4 pi.
+func TestAngleNormalisation(t *testing.T) {
+	theta := []float32{.5, 1, 2, 6, 13, float32(math.Inf(1))}
+	in := []input{
+		{"f", []int{1, 2}, []float32{1, 0}}, {"distances", []int{1, 6}, theta}, {"keys", []int{1, 2}, []float32{0, 1}}, {"queue", []int{7, 2}, make([]float32, 14)},
+		i32s("pointer", []int32{6}), i32s("owner", []int32{0, 1, 2, 3, 4, 5, 0}, 7), {"reach", []int{7}, make([]float32, 7)},
+		i32s("key owner", []int32{1}, 1), {"key reach", []int{1}, []float32{1}}, i32s("count", []int32{6}),
+	}
+	got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+		return Geodesic(GeodesicArgs{F: ns[0], Distances: ns[1], Pool: Pool{Keys: ns[2], Queue: ns[3], Pointer: ns[4]},
+			Owner: ns[5], Reach: ns[6], KeyOwner: ns[7], KeyReach: ns[8], Count: ns[9], Limit: 4 * math.Pi})
+	}, in...).F32
+	near(t, "scores", got, []float32{.992198, .968912, .877583, .070737, -1, -1, .877583}, 1e-6)
+}
+
+// alignment returns a case of one row and a pool around several centres, the row's own
+// key as its positive, and the gradient of the row under contrast at temperature .1.
+func alignment(t *testing.T, r *rand.Rand, set func(k *geoCase)) (k *geoCase, grad []float32) {
+	t.Helper()
+	const n, clusters, width = 40, 5, 8
+	k = &geoCase{b: 1, batch: 1, n: n, k: clusters, width: width, count: clusters, cols: -1, entries: 1, limit: 4 * math.Pi, pointer: r.IntN(n)}
+	k.f, k.keys, k.queue, k.centres = unitRows(r, 1, width), unitRows(r, 1, width), unitRows(r, n, width), unitRows(r, clusters, width)
+	k.owner, k.reach, k.paths = make([]int32, n), make([]float32, n), make([]float32, clusters*clusters)
+	o := k.oracle()
+	for j := range n {
+		at, a := o.nearest(widen(k.queue[j*width : (j+1)*width]))
+		k.owner[j], k.reach[j] = int32(at), float32(a)
+	}
+	for i := range clusters {
+		for j := range clusters {
+			if i != j {
+				k.paths[i*clusters+j] = float32(angle(o.centre(i), o.centre(j)))
+			}
+		}
+	}
+	set(k)
+	in := append(k.inputs(), input{"tau", nil, []float32{.1}}, i32s("labels", []int32{int32(k.pointer)}, 1))
+	g, ns := nodes(in)
+	loss := CrossEntropy(CrossEntropyArgs{Logits: DivScalar(k.build(ns), ns[len(ns)-2]), Labels: ns[len(ns)-1]})
+	grads, err := gorgonia.Grad(loss, ns[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machine(t, g, ns, in, grads[0])
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := m.Value(grads[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, append(grad, a.F32...)
+}
+
+// cosine returns the cosine of the angle between x and y, 0 if one is 0.
+func cosine(x, y []float64) float64 {
+	if l := math.Sqrt(dot64(x, x) * dot64(y, y)); l > 0 {
+		return dot64(x, y) / l
+	}
+	return 0
+}
+
+// TestStrictGradientIsParallelToTheNearestCentre shows the trap of eq. 3 taken literally
+// (reference 2.5.2, ambiguity A1): every negative and the positive pull a row along one
+// line, so nothing can draw it to its positive.
+func TestStrictGradientIsParallelToTheNearestCentre(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 1))
+	for range 20 {
+		k, grad := alignment(t, r, func(*geoCase) {})
+		at, _ := k.oracle().nearest(widen(k.f))
+		if c := cosine(widen(grad), k.oracle().centre(at)); math.Abs(c) < 1-1e-6 {
+			t.Errorf("the gradient %v has cosine %v with the nearest centre", grad, c)
+		}
+	}
+}
+
+// TestDefaultGradientIsNotParallel wants the gradient of same_cluster with
+// straight_through off that line, and a step against it nearer to the positive.
+func TestDefaultGradientIsNotParallel(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 2))
+	for range 20 {
+		k, grad := alignment(t, r, func(k *geoCase) { k.same, k.straight = true, true })
+		at, _ := k.oracle().nearest(widen(k.f))
+		if c := cosine(widen(grad), k.oracle().centre(at)); math.Abs(c) > .95 {
+			t.Errorf("the gradient has cosine %v with the nearest centre", c)
+		}
+		if c := cosine(widen(grad), widen(k.keys)); c > -.2 {
+			t.Errorf("the gradient has cosine %v with the positive: a step does not draw the row to it", c)
+		}
+	}
+}
+
+// TestGeodesicOfEqualAndOppositeRows takes direct angles where the arc cosine's gradient
+// is infinite.
+func TestGeodesicOfEqualAndOppositeRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 3))
+	k, _ := alignment(t, r, func(*geoCase) {})
+	k.same, k.direct, k.centres = true, true, append([]float32(nil), k.centres...)
+	for i, sign := range []float32{1, -1} {
+		for c := range k.width {
+			k.queue[i*k.width+c] = sign * k.f[c]
+		}
+		k.keys, k.pointer = k.queue[:k.width], 5
+	}
+	at, _ := k.oracle().nearest(widen(k.f))
+	k.owner[0], k.owner[1] = int32(at), int32(at)
+	for c := range k.width { // the row is its centre too
+		k.centres[at*k.width+c] = k.f[c]
+	}
+	k.check(t, r, 2e-5)
+}
+
+// TestGeodesicOfBrokenRows wants NaN from a row, a key or a graph that is not finite,
+// where it is read and nowhere else, in every mode.
+func TestGeodesicOfBrokenRows(t *testing.T) {
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+		for flags := range 16 {
+			r := rand.New(rand.NewPCG(24, 4))
+			k, _ := alignment(t, r, func(*geoCase) {})
+			k.b, k.batch, k.f, k.keys = 2, 2, unitRows(r, 2, k.width), unitRows(r, 2, k.width)
+			k.direct, k.same, k.straight = flags&1 != 0, flags&2 != 0, flags&4 != 0
+			if flags&8 != 0 {
+				k.entries, k.softness = 3, .1
+			}
+			k.pointer = k.n - 1 // key 0 is the last column, key 1 the first
+			dy := f32s(r, "dy", 2, k.n).data.([]float32)
+			k.f[0] = bad
+			k.keys[0] = bad
+			scores, grad := k.scoresAndGradient(t, dy)
+			for at, s := range scores {
+				if i, j := at/k.n, at%k.n; (s != s) != (i == 0 || j == k.n-1) {
+					t.Fatalf("%v, flags %d: score %d of row %d is %v", bad, flags, j, i, s)
+				}
+			}
+			if g := grad[0]; !k.straight && g == g {
+				t.Errorf("%v, flags %d: the gradient of a row that is not finite is %v", bad, flags, g)
+			}
+		}
+	}
+}
+
+func TestGeodesicErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 5))
+	base := []input{
+		f32s(r, "f", 2, 3), f32s(r, "distances", 2, 4), f32s(r, "keys", 2, 3), f32s(r, "queue", 5, 3), i32s("pointer", []int32{0}),
+		i32s("owner", make([]int32, 5), 5), f32s(r, "reach", 5), i32s("key owner", make([]int32, 2), 2), f32s(r, "key reach", 2),
+		i32s("count", []int32{4}), i32s("nearest", make([]int32, 2), 2), i32s("column ids", make([]int32, 5), 5), f32s(r, "one key", 1, 3),
+		i32s("one owner", make([]int32, 1), 1), f32s(r, "one reach", 1),
+	}
+	args := func(ns gorgonia.Nodes) GeodesicArgs {
+		return GeodesicArgs{F: ns[0], Distances: ns[1], Pool: Pool{Keys: ns[2], Queue: ns[3], Pointer: ns[4]}, Owner: ns[5], Reach: ns[6],
+			KeyOwner: ns[7], KeyReach: ns[8], Count: ns[9], Nearest: ns[10], SameCluster: true, DirectPositives: true, Limit: 6}
+	}
+	for _, c := range []struct {
+		want string
+		set  func(a *GeodesicArgs, ns gorgonia.Nodes)
+	}{
+		{"operand F is missing", func(a *GeodesicArgs, _ gorgonia.Nodes) { a.F = nil }},
+		{"operand Pool.Queue is missing", func(a *GeodesicArgs, _ gorgonia.Nodes) { a.Pool.Queue = nil }},
+		{"SameCluster needs Nearest", func(a *GeodesicArgs, _ gorgonia.Nodes) { a.Nearest = nil }},
+		{"ids must be given together", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.ColIDs = ns[11] }},
+		{"limit must be above 0 (got 0)", func(a *GeodesicArgs, _ gorgonia.Nodes) { a.Limit = 0 }},
+		{"limit must be above 0 (got NaN)", func(a *GeodesicArgs, _ gorgonia.Nodes) { a.Limit = float32(math.NaN()) }},
+		{"want F (B, C) and distances (B, K)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Distances = ns[3] }},
+		{"want distances (B, K)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Distances = ns[6] }},
+		{"queue must have shape (N, 3)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Pool.Queue = ns[1] }},
+		{"reach must have shape (5)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Reach = ns[8] }},
+		{"owner must have shape (5)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Owner = ns[7] }},
+		{"key reach must have shape (2)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.KeyReach = ns[6] }},
+		{"nearest must have shape (2)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Nearest = ns[11] }},
+		{"count must be a scalar", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Count = ns[10] }},
+		{"columns of ids must have shape (7)", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.RowIDs, a.ColIDs = ns[10], ns[7] }},
+		{"as many keys as rows", func(a *GeodesicArgs, ns gorgonia.Nodes) { a.Pool.Keys, a.KeyOwner, a.KeyReach = ns[12], ns[13], ns[14] }},
+	} {
+		_, ns := nodes(base)
+		a := args(ns)
+		c.set(&a, ns)
+		wantBuildError(t, c.want, c.want, func() { Geodesic(a) })
+	}
+	for _, c := range []struct {
+		want string
+		at   int
+		data []int32
+	}{
+		{"pointer is -1: want [0, 5)", 4, []int32{-1}},
+		{"column 3 belongs to centre 4: want [0, 4)", 5, []int32{0, 0, 0, 4, 0}},
+		{"column 1 belongs to centre -1: want [0, 4)", 7, []int32{0, -1}},
+		{"count is 5: want [0, 4]", 9, []int32{5}},
+		{"cluster 4 of row 1: want [0, 4)", 10, []int32{0, 4}},
+	} {
+		in := append([]input(nil), base...)
+		in[c.at].data = c.data
+		wantRunError(t, c.want, func(ns gorgonia.Nodes) *gorgonia.Node { return Geodesic(args(ns)) }, in...)
+	}
+	wantBuildError(t, "blend", "want two arrays of one shape", func() { _, ns := nodes(base); Blend(1, 1, ns[0], ns[1]) })
+}
+
+func TestBlend(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 6))
+	in := []input{f32s(r, "x", 3, 4), f32s(r, "y", 3, 4)}
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return Blend(.25, -2, ns[0], ns[1]) }
+	want := make([]float32, 12)
+	for i := range want {
+		want[i] = .25*in[0].data.([]float32)[i] - 2*in[1].data.([]float32)[i]
+	}
+	near(t, "blend", eval(t, build, in...).F32, want, 1e-6)
+	checkGrad(t, build, []int{0, 1}, 1e-1, 1e-3, in...)
+}

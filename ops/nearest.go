@@ -33,9 +33,9 @@ func NearestCentre(x, centres, count *gorgonia.Node) (index, angle *gorgonia.Nod
 				for r := lo; r < hi; r++ {
 					row := d.row(r)
 					k := kernel.ArgMax(row)
-					c.Out.I32[r], c.Aux[0].F32[r] = int32(k), row[k]
+					c.Out.I32[r], c.Aux[0].F32[r] = int32(k), finite(row[k])
 				}
-				finiteAngles(c.Aux[0].F32[lo:hi], c.Aux[0].F32[lo:hi])
+				kernel.Acos(c.Aux[0].F32[lo:hi], c.Aux[0].F32[lo:hi], kernel.AcosLimit)
 			}
 			return func() error {
 				if err := d.run(c.In[2].I32[0]); err != nil {
@@ -100,11 +100,6 @@ func (d *centreDots) run(count int32) error {
 // row returns the products of row r.
 func (d *centreDots) row(r int) []float32 { return d.c.Scratch[r*d.count : (r+1)*d.count] }
 
-// finiteAngles sets dst to the angles of the cosines dots, NaN for any that is not
-// finite: a clamp would make a small angle of an infinite one. dst may be dots.
-func finiteAngles(dst, dots []float32) {
-	for i, v := range dots {
-		dst[i] = v + 0*v // NaN for an infinity
-	}
-	kernel.Acos(dst, dst, kernel.AcosLimit)
-}
+// finite returns the cosine dot, NaN for an infinite one: a clamp would make a small
+// angle of it.
+func finite(dot float32) float32 { return dot + 0*dot }
