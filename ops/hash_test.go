@@ -15,10 +15,11 @@ func TestHash(t *testing.T) {
 	in := []input{
 		f32s(r, "m", 12, 12), f32s(r, "v", 12), f32s(r, "s"), f32s(r, "u"),
 		i32s("key", make([]int32, 2), 2), f32s(r, "images", 1, 3, 12, 12),
-		i32s("bits", make([]int32, 12), 12),
+		i32s("bits", make([]int32, 12), 12), f32s(r, "narrow", 12, 5),
 	}
 	_, ns := nodes(in)
 	m, v, s, u, key, images, bits := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6]
+	narrow := ns[len(ns)-1]
 	type variants []func() *gorgonia.Node
 	of := func(o *op, in ...*gorgonia.Node) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return apply(o, in...) }
@@ -116,6 +117,41 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 4) },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
+		"pool columns": {
+			func() *gorgonia.Node { return PoolColumns(m, s, 3) },
+			func() *gorgonia.Node { return PoolColumns(m, s, 4) },
+		},
+		"blend": {
+			func() *gorgonia.Node { return Blend(1, 2, m, m) },
+			func() *gorgonia.Node { return Blend(2, 1, m, m) },
+			func() *gorgonia.Node { return Blend(1, 2.0000002, m, m) },
+		},
+		"times": {func() *gorgonia.Node { return times(1, m) }, func() *gorgonia.Node { return times(2, m) }},
+		"pool similarity": {
+			func() *gorgonia.Node { return PoolSimilarity(m, Pool{Keys: m, Queue: m, Pointer: s}) },
+			func() *gorgonia.Node { return PoolSimilarity(m, Pool{Keys: m, Queue: m, Pointer: s, Cols: s}) },
+			func() *gorgonia.Node { return poolGradient(m, Pool{Keys: m, Queue: m, Pointer: s}) },
+			func() *gorgonia.Node { return poolGradient(m, Pool{Keys: m, Queue: m, Pointer: s, Cols: s}) },
+		},
+		"centre distances": {
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 1, 1}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, 1}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5}) },
+		},
+		"centre distances dx": {
+			of(entry{1, 0}.backward(), m, m, m, s, m, m), of(entry{2, .5}.backward(), m, m, m, s, m, m), of(entry{2, 1}.backward(), m, m, m, s, m, m),
+		},
+		"cluster members": {
+			func() *gorgonia.Node { return clusterMembers(geodesicVariant(m, v, bits, s, nil)) },
+			func() *gorgonia.Node {
+				return clusterMembers(geodesicVariant(m, v, bits, s, func(a *GeodesicArgs) { a.Distances = narrow }))
+			},
+			func() *gorgonia.Node {
+				return clusterMembers(geodesicVariant(m, v, bits, s, func(a *GeodesicArgs) { a.Pool.Cols = s }))
+			},
+		},
+		"geodesic":    geodesicVariants(m, v, bits, s, func(n *gorgonia.Node) *gorgonia.Node { return n }),
+		"geodesic dx": geodesicVariants(m, v, bits, s, scoreGradientForTest),
 		"two operands": {
 			func() *gorgonia.Node { return Add(m, m) },
 			of(linear{}.gradX(), m, m), of(linear{}.gradW(12), m, m), of(linear{from: 1}.gradX(), m, m), of(linear{}.gradW(13), m, m), of(geluGrad(), m, m), of(geluGradAux(), m, m),
@@ -139,4 +175,43 @@ func TestHash(t *testing.T) {
 			}
 		}
 	}
+}
+
+// geodesicVariant returns operands made of a matrix, a vector, ids and a scalar.
+func geodesicVariant(m, v, ids, s *gorgonia.Node, set func(a *GeodesicArgs)) GeodesicArgs {
+	a := GeodesicArgs{F: m, Distances: m, Nearest: ids, Pool: Pool{Keys: m, Queue: m, Pointer: s}, Owner: ids, Reach: v, KeyOwner: ids, KeyReach: v, Count: s, Limit: 5}
+	if set != nil {
+		set(&a)
+	}
+	return a
+}
+
+// geodesicVariants returns scores that differ in one argument each.
+func geodesicVariants(m, v, ids, s *gorgonia.Node, of func(n *gorgonia.Node) *gorgonia.Node) (builds []func() *gorgonia.Node) {
+	for _, set := range []func(a *GeodesicArgs){
+		nil,
+		func(a *GeodesicArgs) { a.Limit = 6 },
+		func(a *GeodesicArgs) { a.SameCluster = true },
+		func(a *GeodesicArgs) { a.DirectPositives = true },
+		func(a *GeodesicArgs) { a.DirectPositives, a.RowIDs, a.ColIDs = true, ids, ids },
+		func(a *GeodesicArgs) { a.SameCluster, a.DirectPositives = true, true },
+		func(a *GeodesicArgs) { a.StraightThrough = true },
+		func(a *GeodesicArgs) { a.Pool.Cols = s },
+	} {
+		builds = append(builds, func() *gorgonia.Node { return of(Geodesic(geodesicVariant(m, v, ids, s, set))) })
+	}
+	return builds
+}
+
+// scoreGradientForTest returns the gradient node of scores n, with n as its gradient.
+func scoreGradientForTest(n *gorgonia.Node) *gorgonia.Node {
+	var in gorgonia.Nodes
+	for i := range n.Op().Arity() {
+		in = append(in, operandNode(n, i))
+	}
+	grads := n.Op().(*typed).grad(in, n, n)
+	if grads[geoDistances] != nil {
+		return grads[geoDistances]
+	}
+	return grads[geoF]
 }
