@@ -34,7 +34,9 @@ func newBenchCommand() *cobra.Command {
 second, floating-point operations in matrix products per second, their share of the
 speed of a large matrix product in the same precision measured before and after (the
 peak), memory, and the time of every phase and kind of op. The queue is full and
-distillation is at its full weight, as in the middle of a run.
+distillation is at its full weight, as in the middle of a run. Where a score goes through
+graphs over the queue, their rebuilding is measured apart, and a step is charged its
+share in it: the time of a rebuild over objective.geodesic.period_steps.
 
 With --save the result is kept, and --compare sets a later one beside it: every number
 before and now, and their ratio. --vary makes a cost table instead, one row for every
@@ -43,6 +45,7 @@ alignment heads), threads or precision, or of any key of the configuration.`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
   trainer bench --config configs/quickstart.toml --steps 20 --save before.json
   trainer bench --config configs/quickstart.toml --steps 20 --compare before.json --fail-below 0.95
+  trainer bench --config configs/bench/albef-small.toml --set queue.size=65536 --vary objective.itc.score=cosine,geodesic
   trainer bench --config configs/bench/clip-small.toml --vary batch=32,64,128 --vary threads=1,2`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },

@@ -50,6 +50,7 @@ func compare(file string, before, now benchmark) comparison {
 	}{
 		{"config", before.Config, now.Config},
 		{"system", before.System, now.System},
+		{"score", before.Score, now.Score},
 		{"precision", before.Precision, now.Precision},
 		{"engine", before.Engine, now.Engine},
 		{"threads", before.Threads, now.Threads},
@@ -92,6 +93,15 @@ func compare(file string, before, now benchmark) comparison {
 			}
 		}
 	}
+	if before.Graphs != nil || now.Graphs != nil {
+		each := func(g *graphCost) float64 {
+			if g == nil {
+				return 0
+			}
+			return 1e3 * g.Each
+		}
+		add("step", "one graph rebuild ms", each(before.Graphs), each(now.Graphs))
+	}
 	times("phase", before.Phases, now.Phases)
 	times("op", before.Ops, now.Ops)
 	return c
@@ -113,12 +123,20 @@ func (c comparison) print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", r.Name, known(r.Before, "%.1f"), known(r.Now, "%.1f"), known(r.Ratio, "%.2f"))
 	}
 	t.Flush()
+	fmt.Fprintf(w, "\na step takes %s of the time", known(c.ratio("step ms"), "%.3f"))
+	if m := c.ratio("peak memory MB"); m > 0 {
+		fmt.Fprintf(w, " and %.3f of the peak memory", m)
+	}
+	fmt.Fprintln(w, " that it did before")
 }
 
 // speed is the ratio of samples per second, now to before.
-func (c comparison) speed() float64 {
+func (c comparison) speed() float64 { return c.ratio("samples per second") }
+
+// ratio is the ratio of a number of the step, now to before.
+func (c comparison) ratio(name string) float64 {
 	for _, r := range c.Rows {
-		if r.Name == "samples per second" {
+		if r.Group == "step" && r.Name == name {
 			return r.Ratio
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -39,8 +40,9 @@ type bencher struct {
 	work      *workload
 	optimizer *optim.AdamW
 	spent     stopwatch
-	aside     time.Duration // spent on the peak before the first step
+	aside     time.Duration // spent on the peak and the first graphs before the first step
 	first     *startup      // of the first step
+	graphs    *graphCost    // nil without graphs over the queue
 }
 
 // bench measures training steps on random data.
@@ -62,13 +64,22 @@ func bench(ctx context.Context, cfg config.Config, o benchOptions) (r benchmark,
 	if b.work, err = newWorkload(cfg, engine); err != nil {
 		return r, err
 	}
+	defer func() { err = errors.Join(err, b.work.close()) }()
 	if b.optimizer, err = train.NewOptimizer(cfg.Optimizer, engine, b.work); err != nil {
 		return r, err
 	}
+	begin = time.Now()
+	if err := b.firstGraphs(); err != nil {
+		return r, err
+	}
+	b.aside += time.Since(begin)
 	for i := range o.warmup {
 		if err := b.step(ctx, "warm-up", i, o.warmup); err != nil {
 			return r, err
 		}
+	}
+	if err := b.rebuildGraphs(); err != nil {
+		return r, err
 	}
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
@@ -175,19 +186,27 @@ func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64)
 func (b *bencher) report(times []time.Duration) benchmark {
 	m, p := b.work.Machine(), b.work.Machine().Profile()
 	step := median(times).Seconds()
-	n, total := float64(len(times)), b.spent.step.Seconds()
+	n, steps := float64(len(times)), b.spent.step.Seconds()
+	total := steps
+	var rebuild time.Duration // the share of all measured steps in it
+	if b.graphs != nil {
+		ms := b.graphs.stepMS()
+		step += ms / 1e3
+		total += n * ms / 1e3
+		rebuild = time.Duration(n * ms * float64(time.Millisecond))
+	}
 	f := b.work.Footprint()
 	r := benchmark{
 		Config: b.cfg.Run.Name, System: b.cfg.Model.System, Precision: b.cfg.Compute.Precision,
 		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(),
-		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first,
+		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first, Score: b.cfg.Objective.ITC.Score, Graphs: b.graphs,
 		StepMS: 1e3 * step, Samples: float64(b.cfg.Train.BatchSize) / step,
 		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
 		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
 	}
 	s := b.spent
 	kernels := p.Time + s.optimizer + s.queue
-	r.Outside = max(0, 1-kernels.Seconds()/total)
+	r.Outside = max(0, 1-kernels.Seconds()/steps)
 	forward, backward := b.work.Passes()
 	add := func(list *[]benchTime, name string, nodes int, d time.Duration, flops int64) {
 		t := benchTime{Name: name, Nodes: nodes, MS: 1e3 * d.Seconds() / n, Share: d.Seconds() / total}
@@ -202,6 +221,9 @@ func (b *bencher) report(times []time.Duration) benchmark {
 	add(&r.Phases, b.updateName(), 0, s.optimizer, 0)
 	if b.work.queue != nil {
 		add(&r.Phases, "queue", 0, s.queue, 0)
+	}
+	if b.graphs != nil {
+		add(&r.Phases, "graph rebuild", 0, rebuild, 0)
 	}
 	for _, k := range p.Kinds {
 		add(&r.Ops, k.Kind, k.Nodes, k.Time, k.FLOPs)

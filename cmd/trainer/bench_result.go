@@ -11,13 +11,14 @@ type benchmark struct {
 	Config     string      `json:"config"`
 	System     string      `json:"system,omitempty"`
 	Precision  string      `json:"precision,omitempty"`
+	Score      string      `json:"score,omitempty"` // of the contrast
 	Engine     string      `json:"engine"`
 	Threads    int         `json:"threads"`
 	Parameters int         `json:"parameters"`
 	Batch      int         `json:"batch"`
 	Nodes      int         `json:"nodes"`
 	Steps      int         `json:"steps"`
-	StepMS     float64     `json:"step_ms"` // median
+	StepMS     float64     `json:"step_ms"` // median, and the share of a step in the cost of rebuilding graphs
 	Samples    float64     `json:"samples_per_second"`
 	GFLOP      float64     `json:"gflop_per_step"`
 	GFLOPS     float64     `json:"gflops"`
@@ -32,6 +33,7 @@ type benchmark struct {
 	StateMB    float64     `json:"state_mb,omitempty"`       // parameters, gradients, moments, twins, queue
 	HeapMB     float64     `json:"heap_mb"`                  // of Go
 	First      *startup    `json:"first_step,omitempty"`     // nil where the process did something else before
+	Graphs     *graphCost  `json:"graph_rebuild,omitempty"`  // nil without graphs over the queue
 	Phases     []benchTime `json:"phases"`
 	Ops        []benchTime `json:"ops"`
 }
@@ -59,6 +61,9 @@ func (r benchmark) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-22s "+format+"\n", append([]any{name}, args...)...)
 	}
 	line("step", "%10.1f ms (median of %d)", r.StepMS, r.Steps)
+	if r.Graphs != nil {
+		line("graph rebuild", "%s: %.1f ms of the step", r.Graphs, r.Graphs.stepMS())
+	}
 	line("samples per second", "%10.1f", r.Samples)
 	line("matrix products", "%10.1f GFLOP a step, %.1f GFLOP/s", r.GFLOP, r.GFLOPS)
 	line("GEMM peak", "%10.1f GFLOP/s (%d x %d x %d)", r.Peak, peakM, peakN, peakK)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -32,6 +33,27 @@ type workload struct {
 	subject
 	forward func(step int) error // losses and gradients
 	queue   func() error         // nil without a queue
+	graphs  *model.Graphs        // over the queue, or nil
+	before  func(step int) error // brings the graphs up to date
+}
+
+// readFrom gives the workload the full queue of a system and the graphs over it. Entries
+// are random unit rows, which batches overwrite.
+func (w *workload) readFrom(s train.System, enqueue func() error) {
+	q := s.Queue()
+	if q == nil {
+		return
+	}
+	q.Filled = q.Size()
+	w.queue, w.graphs, w.before = enqueue, s.Graphs(), s.Before
+}
+
+// close ends what goes on beside the steps.
+func (w *workload) close() error {
+	if c, ok := w.subject.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // newWorkload builds the model of a configuration and a batch for it. The queue is full
@@ -59,10 +81,7 @@ func newTowerWorkload(cfg config.Config, engine *compute.Engine) (*workload, err
 		_, err := m.Forward(b, model.Control{Step: step, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
 		return err
 	}}
-	if q := m.Queue(); q != nil {
-		q.Filled = q.Size()
-		w.queue = func() error { return m.Enqueue(b.IDs) }
-	}
+	w.readFrom(m, func() error { return m.Enqueue(b.IDs) })
 	return w, nil
 }
 
@@ -82,16 +101,10 @@ func newViewsWorkload(cfg config.Config, engine *compute.Engine) (*workload, err
 	b := randomBatch(cfg, 0)
 	b.Views = noise(rand.New(rand.NewPCG(5, 6)), len(b.Images))
 	w := &workload{subject: m, forward: func(step int) error {
-		if err := system.Before(step + cfg.Queue.StartSteps); err != nil {
-			return err
-		}
 		_, err := system.Forward(b, model.Control{Step: step, UseQueue: true})
 		return err
 	}}
-	if q := system.Queue(); q != nil {
-		q.Filled = q.Size()
-		w.queue = func() error { return m.Enqueue(b.IDs) }
-	}
+	w.readFrom(system, func() error { return m.Enqueue(b.IDs) })
 	return w, nil
 }
 
