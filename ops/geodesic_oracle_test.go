@@ -10,17 +10,17 @@ import (
 // geoCase is a case of Geodesic with everything that leads to it: rows of f, a pool, and
 // a graph that need not fit the pool.
 type geoCase struct {
-	b, batch, n, k, width     int
-	f, keys, queue, centres   []float32
-	paths                     []float32
-	owner                     []int32
-	reach                     []float32
-	pointer, cols, count      int // cols < 0: all
-	rowIDs, colIDs            []int32
-	entries                   int
-	softness, limit           float32
-	direct, same, straight    bool
-	fAt, keysAt, idsAt, colAt int // positions of inputs
+	b, batch, n, k, width   int
+	f, keys, queue, centres []float32
+	paths                   []float32
+	owner                   []int32
+	reach                   []float32
+	pointer, cols, count    int // cols < 0: all
+	rowIDs, colIDs          []int32
+	entries                 int
+	softness, limit         float32
+	direct, same, straight  bool
+	idsAt, colAt            int // positions of inputs
 }
 
 // unitRows returns n rows of length 1 with width values each.
