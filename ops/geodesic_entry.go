@@ -218,7 +218,7 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 		kernel.Exp(x, x)
 		var sum float64
 		for i, v := range x {
-			if v > 0 && d[i] <= math.MaxFloat32 || v != v && d[i] != d[i] {
+			if v > 0 || v != v && d[i] != d[i] { // NaN also for a centre without a path
 				sum += float64(v) * float64(dy[i])
 			}
 		}
