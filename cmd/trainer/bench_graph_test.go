@@ -128,6 +128,21 @@ func TestBenchGraphsCompared(t *testing.T) {
 	contains(t, stderr, "note: score differs: cosine in "+file+", geodesic now")
 }
 
+// TestBenchGraphsVary makes a table of both scores, in turns.
+func TestBenchGraphsVary(t *testing.T) {
+	quickPeak(t)
+	scores := "objective.itc.score=cosine,geodesic"
+	stdout, _ := must(t, exitDone, "bench", "--config", tiny, "--steps", "1", "--warmup", "0", "--set", "objective.geodesic.layers=4,8",
+		"--vary", scores, "--vary", scores)
+	if n := strings.Count(stdout, "graph rebuild s\n"); n != 2 {
+		t.Errorf("%d tables with rebuilds: %s", n, stdout)
+	}
+	stdout, _ = must(t, exitDone, "bench", "--config", tiny, "--steps", "1", "--warmup", "0", "--vary", "batch=4,8")
+	if strings.Contains(stdout, "rebuild") {
+		t.Errorf("cosines with rebuilds: %s", stdout)
+	}
+}
+
 func TestGraphCost(t *testing.T) {
 	for _, r := range []struct {
 		cost graphCost

@@ -201,21 +201,39 @@ func (t costTable) first() *benchmark {
 	return nil
 }
 
+// graphs says whether any row has graphs over the queue.
+func (t costTable) graphs() bool {
+	return slices.ContainsFunc(t.Rows, func(r costRow) bool { return r.Result != nil && r.Result.Graphs != nil })
+}
+
 // print writes the table for a person.
 func (t costTable) print(w io.Writer) {
 	if f := t.first(); f != nil {
 		fmt.Fprintf(w, "%s: what a step costs by %s, %s\n\n", f.Config, t.Vary, f.Engine)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "%s\tstep ms\tsamples/s\tspeed-up\tGFLOP\tGFLOP/s\tof peak\tpeak MB\tplanned MB\t\n", t.Vary)
+	graphs := t.graphs()
+	fmt.Fprintf(tw, "%s\tstep ms\tsamples/s\tspeed-up\tGFLOP\tGFLOP/s\tof peak\tpeak MB\tplanned MB\t", t.Vary)
+	if graphs {
+		fmt.Fprint(tw, "graph rebuild s\t")
+	}
+	fmt.Fprintln(tw)
 	for _, r := range t.Rows {
 		b := r.Result
 		if b == nil {
 			fmt.Fprintf(tw, "%s\ttoo large\t\t\t\t\t\t\t\t\n", r.Value)
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t%.1f %%\t%s\t%.0f\t\n", r.Value, b.StepMS, b.Samples, known(r.Speed, "%.2f"),
+		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t%.1f %%\t%s\t%.0f\t", r.Value, b.StepMS, b.Samples, known(r.Speed, "%.3f"),
 			b.GFLOP, b.GFLOPS, 100*b.Share, known(b.PeakMB, "%.0f"), b.StateMB+b.BufferMB)
+		if graphs {
+			seconds := 0.
+			if b.Graphs != nil {
+				seconds = b.Graphs.Each
+			}
+			fmt.Fprintf(tw, "%s\t", known(seconds, "%.3f"))
+		}
+		fmt.Fprintln(tw)
 	}
 	tw.Flush()
 	for _, r := range t.Rows {

@@ -14,7 +14,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,6 +59,9 @@ func run(args []string, w, note io.Writer) error {
 	if *grow == *gradients || flags.NArg() > 0 {
 		flags.Usage()
 		return fmt.Errorf("want one of -grow and -gradients, and no argument besides (got %q)", args)
+	}
+	if ext := filepath.Ext(*out); *out != "" && !slices.Contains([]string{".svg", ".png", ".pdf"}, ext) {
+		return fmt.Errorf("-out must end in .svg, .png or .pdf (got %s)", *out)
 	}
 	e, err := compute.New(compute.Options{Threads: *threads})
 	if err != nil {

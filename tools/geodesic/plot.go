@@ -46,7 +46,8 @@ func growthPanel(title, axis string, list []size, x func(size) int) (*plot.Plot,
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, axis, "seconds"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 3*vg.Millimeter
+	p.Title.Padding = vg.Millimeter
 	p.Add(plotter.NewGrid())
 	var ticks plot.ConstantTicks
 	for _, s := range list {
@@ -99,12 +100,13 @@ func drawDirections(out string, list []direction) error {
 	for i, b := range []struct {
 		title string
 		value func(direction) float64
+		ticks []float64
 	}{
-		{"mean cosine of -dL/dF with\nthe direction to the positive", func(d direction) float64 { return d.positive }},
-		{"effective rank of the\ngradients of all rows", func(d direction) float64 { return d.ofSet }},
+		{"mean cosine of -dL/dF with\nthe direction to the positive", func(d direction) float64 { return d.positive }, []float64{-.5, 0, .5, 1}},
+		{"effective rank of the\ngradients of all rows", func(d direction) float64 { return d.ofSet }, nil},
 	} {
 		p := plot.New()
-		p.Title.Text = b.title
+		p.Title.Text, p.Title.Padding = b.title, 2*vg.Millimeter
 		var values plotter.Values
 		var names []string
 		for k := len(list) - 1; k >= 0; k-- { // from the bottom
@@ -118,7 +120,15 @@ func drawDirections(out string, list []direction) error {
 		bars.Horizontal, bars.Color, bars.LineStyle.Width = true, plotutil.Color(2*i), 0
 		p.Add(plotter.NewGrid(), bars)
 		p.NominalY(names...)
-		p.X.Min = min(0, p.X.Min)
+		p.X.Min, p.X.Max = min(0, p.X.Min), 1.05*p.X.Max
+		if n := len(b.ticks); n > 0 {
+			p.X.Min, p.X.Max = min(p.X.Min, b.ticks[0]), b.ticks[n-1]
+			var marks plot.ConstantTicks
+			for _, v := range b.ticks {
+				marks = append(marks, plot.Tick{Value: v, Label: fmt.Sprint(v)})
+			}
+			p.X.Tick.Marker = marks
+		}
 		panels = append(panels, p)
 	}
 	return save(panels, 11*vg.Centimeter, 8*vg.Centimeter, out)
@@ -130,7 +140,7 @@ func save(panels []*plot.Plot, width, height vg.Length, out string) (err error) 
 	n := vg.Length(len(panels))
 	c, err := draw.NewFormattedCanvas(n*width, height, strings.TrimPrefix(filepath.Ext(out), "."))
 	if err != nil {
-		return fmt.Errorf("%s: %w: end the name in .svg, .png or .pdf", out, err)
+		return fmt.Errorf("%s: %w", out, err)
 	}
 	tiles := draw.Tiles{Cols: len(panels), Rows: 1, PadX: gap, PadTop: gap / 2, PadBottom: gap / 2, PadLeft: gap / 2, PadRight: gap}
 	for i, canvas := range plot.Align([][]*plot.Plot{panels}, tiles, draw.New(c))[0] {

@@ -41,16 +41,18 @@ type stepOptions struct {
 	temperature float64
 }
 
-// paths returns the options of a geodesic score in a mode at the default configuration.
-func paths(mode string) objectives.Paths {
+// paths returns the options of a geodesic score over k centres in a mode, at the default
+// configuration.
+func paths(mode string, k int) objectives.Paths {
 	g := config.Default().Objective.Geodesic
-	return objectives.ParsePaths(mode, g.Entries, g.Softness, g.LimitPi, g.DirectPositives)
+	return objectives.ParsePaths(mode, min(g.Entries, k), g.Softness, g.LimitPi, g.DirectPositives)
 }
 
 // newStep compiles a step that reads a queue (N, C) and the graph over it, which is nil
 // for cosines.
-func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (*step, error) {
-	s := &step{inputs: map[string]*gorgonia.Node{}, labels: make([]int32, o.batch)}
+func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (s *step, err error) {
+	defer ops.Catch(&err)
+	s = &step{inputs: map[string]*gorgonia.Node{}, labels: make([]int32, o.batch)}
 	g := gorgonia.NewGraph()
 	input := func(name string, t tensor.Dtype, shape ...int) *gorgonia.Node {
 		var n *gorgonia.Node
@@ -80,9 +82,8 @@ func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (*step, erro
 		}
 		s.count[0] = int32(graph.Used)
 		bind["centres"], bind["paths"], bind["owner"], bind["reach"], bind["count"] = graph.Centres, graph.Paths, graph.Owner, graph.Reach, s.count[:]
-		scores = bank.Geodesic(f, paths(o.mode), objectives.Positives{})
+		scores = bank.Geodesic(f, paths(o.mode, k), objectives.Positives{})
 	}
-	var err error
 	if s.grad, err = s.gradient(o, input, f, scores); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.mode, err)
 	}
