@@ -11,11 +11,11 @@ import (
 )
 
 // Graphs are the hierarchical graphs over the rings of a queue, one for each modality,
-// which never share one (Mei et al., algorithm 2); Text is nil where the queue holds images
-// alone. The first pair is built when the queue
-// is full; from then on a rebuild begins every period. With a lag it runs beside the steps
-// on a copy of the queue and is switched in after that many of them: at a step that the
-// clock has no say in, so that runs reproduce.
+// which never share one (Mei et al., algorithm 2). Text is nil where the queue holds images
+// alone. The first graphs are built when the queue is full; from then on a rebuild begins
+// every period. With a lag it runs beside the steps on a copy of the queue and is switched
+// in after that many of them: at a step that the clock has no say in, so that runs
+// reproduce.
 type Graphs struct {
 	Image, Text *geodesic.Graph
 	Begun       int      // step at which the newest graphs were begun; -1 without any
@@ -29,17 +29,6 @@ type Graphs struct {
 	spare  *Pending // memory of the next rebuild beside the steps
 	counts [2]int32 // centres that the scores of a step may use, see activate
 	values []Part   // figures of the newest graphs, for the log
-}
-
-// Pending is a pair of graphs under construction beside the steps.
-type Pending struct {
-	Image, Text *geodesic.Graph
-	Begun       int // step of the copy of the queue
-	Pointer     int // of the queue at that step
-	Pushed      int // entries written since then
-
-	imageRows, textRows []float32 // the copy
-	done                chan error
 }
 
 // newGraphs returns the graphs of a queue, none of them built.
@@ -125,27 +114,6 @@ func (g *Graphs) Restore(begun int, seconds [2]float64) {
 	}
 }
 
-// Seconds returns the times that the newest builds took.
-func (g *Graphs) Seconds() (s [2]float64) {
-	for _, v := range g.values {
-		switch v.Name {
-		case "graph/image/seconds":
-			s[0] = v.Value
-		case "graph/text/seconds":
-			s[1] = v.Value
-		}
-	}
-	return s
-}
-
-func (g *Graphs) setValue(name string, v float64) {
-	for i := range g.values {
-		if g.values[i].Name == name {
-			g.values[i].Value = v
-		}
-	}
-}
-
 // Reset forgets the graphs. A rebuild in progress is waited for.
 func (g *Graphs) Reset() {
 	if p := g.Pending; p != nil && p.done != nil {
@@ -153,88 +121,6 @@ func (g *Graphs) Reset() {
 		g.spare = p
 	}
 	g.Begun, g.Pending, g.values = -1, nil, g.values[:0]
-}
-
-// Restored makes room for graphs whose rebuild a checkpoint holds the result of.
-func (g *Graphs) Restored(begun, pointer, pushed int) (*Pending, error) {
-	p := &Pending{Begun: begun, Pointer: pointer, Pushed: pushed}
-	var err error
-	if p.Image, err = g.empty(); err != nil {
-		return nil, err
-	}
-	if g.Text != nil {
-		p.Text, err = g.empty()
-	}
-	g.Pending = p
-	return p, err
-}
-
-// begin starts a rebuild beside the steps.
-func (g *Graphs) begin(step int) (err error) {
-	if g.beside == nil {
-		// The built-in product on one thread: what it computes depends on nothing that the
-		// steps do meanwhile.
-		if g.beside, err = kernel.New(kernel.Options{Backend: "builtin", Threads: 1}); err != nil {
-			return err
-		}
-	}
-	p := g.spare
-	if p == nil {
-		p = &Pending{imageRows: make([]float32, len(g.queue.Image)), textRows: make([]float32, len(g.queue.Text)), done: make(chan error, 1)}
-		if p.Image, err = g.empty(); err != nil {
-			return err
-		}
-		if g.Text != nil {
-			if p.Text, err = g.empty(); err != nil {
-				return err
-			}
-		}
-	}
-	g.spare, g.Pending = nil, p
-	p.Begun, p.Pointer, p.Pushed = step, g.queue.Pointer, 0
-	copy(p.imageRows, g.queue.Image)
-	copy(p.textRows, g.queue.Text)
-	p.Image.CopyFrom(g.Image) // where a warm start begins
-	if g.Text != nil {
-		p.Text.CopyFrom(g.Text)
-	}
-	go func() {
-		p.done <- g.build(g.beside, p.Image, p.Text, p.imageRows, p.textRows, step)
-	}()
-	return nil
-}
-
-// Wait returns when no rebuild is in progress.
-func (g *Graphs) Wait() error {
-	if g.Pending == nil || g.Pending.done == nil {
-		return nil
-	}
-	err := <-g.Pending.done
-	g.Pending.done <- err // for the next to wait
-	return err
-}
-
-// switchIn puts the pending graphs in the place of the current ones and attaches what
-// entered the queue since their copy was made.
-func (g *Graphs) switchIn() error {
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	p := g.Pending
-	g.Image.CopyFrom(p.Image)
-	if g.Text != nil {
-		g.Text.CopyFrom(p.Text)
-	}
-	n := min(p.Pushed, g.queue.size)
-	g.attach(p.Pointer, min(n, g.queue.size-p.Pointer))
-	g.attach(0, max(0, n-(g.queue.size-p.Pointer)))
-	g.Begun, g.Pending = p.Begun, nil
-	if p.done != nil {
-		<-p.done
-		g.spare = p
-	}
-	g.Describe()
-	return nil
 }
 
 // pushed attaches n entries that were written to the queue from row at on, without a
@@ -287,34 +173,4 @@ func (g *Graphs) close() error {
 		g.beside = nil
 	}
 	return err
-}
-
-// Describe keeps the figures of the newest graphs for the log: graph/<modality>/<figure>.
-func (g *Graphs) Describe() {
-	g.values = g.values[:0]
-	for _, m := range []struct {
-		name  string
-		graph *geodesic.Graph
-	}{{"image", g.Image}, {"text", g.Text}} {
-		if m.graph == nil {
-			continue
-		}
-		s := m.graph.Stats()
-		components := 0
-		for _, l := range s.Layers {
-			components += l.Components
-		}
-		for _, v := range []Part{
-			{Name: "centres", Value: float64(m.graph.Used)},
-			{Name: "components", Value: float64(components)},
-			{Name: "usage_entropy", Value: s.Entropy},
-			{Name: "mean_path", Value: s.Path},
-			{Name: "unreachable", Value: s.Unreached},
-			{Name: "truncated", Value: s.Truncated},
-			{Name: "seconds", Value: s.Seconds},
-		} {
-			v.Name, v.Measure = "graph/"+m.name+"/"+v.Name, true
-			g.values = append(g.values, v)
-		}
-	}
 }
