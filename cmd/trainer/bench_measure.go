@@ -61,26 +61,10 @@ func bench(ctx context.Context, cfg config.Config, o benchOptions) (r benchmark,
 	peak := measurePeak(engine, engine.BF16(), o.peak)
 	debug.FreeOSMemory()
 	b.aside = time.Since(begin)
-	if b.work, err = newWorkload(cfg, engine); err != nil {
+	if err := b.start(ctx); err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, b.work.close()) }()
-	if b.optimizer, err = train.NewOptimizer(cfg.Optimizer, engine, b.work); err != nil {
-		return r, err
-	}
-	begin = time.Now()
-	if err := b.firstGraphs(); err != nil {
-		return r, err
-	}
-	b.aside += time.Since(begin)
-	for i := range o.warmup {
-		if err := b.step(ctx, "warm-up", i, o.warmup); err != nil {
-			return r, err
-		}
-	}
-	if err := b.rebuildGraphs(); err != nil {
-		return r, err
-	}
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	times := make([]time.Duration, 0, o.steps)
@@ -109,6 +93,32 @@ func bench(ctx context.Context, cfg config.Config, o benchOptions) (r benchmark,
 		r.PeakFP32 = measurePeak(engine, false, o.peak)
 	}
 	return r, ctx.Err()
+}
+
+// start builds the model and makes the steps before those that are measured.
+func (b *bencher) start(ctx context.Context) (err error) {
+	if b.work, err = newWorkload(b.cfg, b.engine); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.work.close())
+		}
+	}()
+	if b.optimizer, err = train.NewOptimizer(b.cfg.Optimizer, b.engine, b.work); err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := b.firstGraphs(); err != nil {
+		return err
+	}
+	b.aside += time.Since(begin)
+	for i := range b.warmup {
+		if err := b.step(ctx, "warm-up", i, b.warmup); err != nil {
+			return err
+		}
+	}
+	return b.rebuildGraphs()
 }
 
 // step makes one training step.
