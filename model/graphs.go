@@ -92,7 +92,8 @@ func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows,
 
 // Restore takes the state of the graphs as a checkpoint has set it: edges and paths are
 // made again, and paths then put back bit by bit, since they depend on the processor.
-func (g *Graphs) Restore(begun int, seconds [2]float64) {
+// figures are those of Figures when the checkpoint was made.
+func (g *Graphs) Restore(begun int, figures map[string]float64) {
 	relink := func(x *geodesic.Graph) {
 		if x == nil {
 			return
@@ -109,8 +110,10 @@ func (g *Graphs) Restore(begun int, seconds [2]float64) {
 	}
 	g.Begun = begun
 	g.Describe()
-	for i, m := range []string{"image", "text"} {
-		g.setValue("graph/"+m+"/seconds", seconds[i])
+	for i, v := range g.values {
+		if f, ok := figures[v.Name]; ok {
+			g.values[i].Value = f
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/geoalign/geoalign/objectives/geodesic"
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/objectives/geodesic"
+)
 
 // Describe keeps the figures of the newest graphs for the log: graph/<modality>/<figure>.
 func (g *Graphs) Describe() {
@@ -32,23 +36,15 @@ func (g *Graphs) Describe() {
 	}
 }
 
-// Seconds returns the times that the newest builds took.
-func (g *Graphs) Seconds() (s [2]float64) {
+// Figures returns the figures of the newest graphs that are finite numbers, by the names
+// they have in the log. They describe the queue as it was when the graphs were switched
+// in, so a checkpoint keeps them.
+func (g *Graphs) Figures() map[string]float64 {
+	figures := map[string]float64{}
 	for _, v := range g.values {
-		switch v.Name {
-		case "graph/image/seconds":
-			s[0] = v.Value
-		case "graph/text/seconds":
-			s[1] = v.Value
+		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
+			figures[v.Name] = v.Value
 		}
 	}
-	return s
-}
-
-func (g *Graphs) setValue(name string, v float64) {
-	for i := range g.values {
-		if g.values[i].Name == name {
-			g.values[i].Value = v
-		}
-	}
+	return figures
 }

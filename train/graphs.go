@@ -15,11 +15,11 @@ const graphGroup = "graph"
 
 // GraphState is the part of the graphs over the queue that is no tensor.
 type GraphState struct {
-	Begun   int           `json:"begun"` // step of the rebuild; -1: none so far
-	Used    [2][]int      `json:"used"`  // centres in use of each layer of the image and the text graph
-	Seconds [2]float64    `json:"seconds"`
-	Layers  []int         `json:"layers"`
-	Pending *PendingState `json:"pending,omitempty"`
+	Begun   int                `json:"begun"`   // step of the rebuild; -1: none so far
+	Used    [2][]int           `json:"used"`    // centres in use of each layer of the image and the text graph
+	Figures map[string]float64 `json:"figures"` // of the newest graphs, for the log
+	Layers  []int              `json:"layers"`
+	Pending *PendingState      `json:"pending,omitempty"`
 }
 
 // PendingState is a rebuild that is not switched in yet.
@@ -37,7 +37,7 @@ func snapshotGraphs(g *model.Graphs, layers []int) (checkpoint.Group, *GraphStat
 	if err := g.Wait(); err != nil {
 		return group, nil, err
 	}
-	s := &GraphState{Begun: g.Begun, Used: usedCentres(g.Image, g.Text), Seconds: g.Seconds(), Layers: layers}
+	s := &GraphState{Begun: g.Begun, Used: usedCentres(g.Image, g.Text), Figures: g.Figures(), Layers: layers}
 	group.Tensors = slices.Concat(graphTensors("image/", g.Image), graphTensors("text/", g.Text))
 	if p := g.Pending; p != nil {
 		s.Pending = &PendingState{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed, Used: usedCentres(p.Image, p.Text)}
@@ -106,7 +106,7 @@ func restoreGraphs(g *model.Graphs, c *checkpoint.Checkpoint, s *GraphState, lay
 			return err
 		}
 	}
-	g.Restore(s.Begun, s.Seconds)
+	g.Restore(s.Begun, s.Figures)
 	return nil
 }
 

@@ -69,25 +69,30 @@ func TestKilledRunsEndTheSame(t *testing.T) {
 		t.Skip("builds the program")
 	}
 	bin := binary(t)
-	for seed := range uint64(2) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+	logged := func(dir string, more ...string) []string {
+		return tinyArgs(dir, append(more, "--set", "train.log_every_steps=1")...)
+	}
+	graphs := func(dir string, more ...string) []string { return geodesicArgs(dir, append(more, beside...)...) }
+	for seed, args := range []func(dir string, more ...string) []string{logged, logged, graphs} {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			dir := t.TempDir()
 			whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
-			must(t, exitDone, tinyArgs(whole, "--quiet", "--set", "train.log_every_steps=1")...)
-			r := rand.New(rand.NewPCG(seed, 0))
+			must(t, exitDone, args(whole, "--quiet")...)
+			r := rand.New(rand.NewPCG(uint64(seed), 0))
 			for _, from := range []int{0, 6, 12} {
-				killed(t, bin, parts, from+r.IntN(6), time.Duration(r.IntN(30_000))*time.Microsecond)
+				killed(t, bin, args(parts), parts, from+r.IntN(6), time.Duration(r.IntN(30_000))*time.Microsecond)
 			}
-			must(t, exitDone, tinyArgs(parts, "--quiet", "--set", "train.log_every_steps=1")...)
+			must(t, exitDone, args(parts, "--quiet")...)
 			sameRun(t, parts, whole)
 		})
 	}
 }
 
-// killed starts the program and kills it some time after it logged a step.
-func killed(t *testing.T, bin, dir string, step int, wait time.Duration) {
+// killed starts the program with args, which train into dir, and kills it some time
+// after it logged a step.
+func killed(t *testing.T, bin string, args []string, dir string, step int, wait time.Duration) {
 	t.Helper()
-	cmd := exec.Command(bin, tinyArgs(dir, "--set", "train.log_every_steps=1")...)
+	cmd := exec.Command(bin, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
