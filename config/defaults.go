@@ -47,7 +47,7 @@ func Default() Config {
 			ITC: ITC{Weight: 1, Score: "cosine", TargetScore: "same", Positives: "pair", Temperature: 0.07, TemperatureMin: 0.001,
 				TemperatureMax: 0.5, LearnTemperature: true},
 			Geodesic: Geodesic{Layers: []int{16, 256}, Construction: "group", Neighbours: 8, Iterations: 5, KMeansInit: "plusplus",
-				WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through", Entries: 8, Softness: 0.05, LimitPi: 4, Mix: 1},
+				WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through+soft_entry", Entries: 8, Softness: 0.05, LimitPi: 4, Mix: 1},
 			TCL:  TCL{Grid: 4},
 			MAFA: MAFA{PositiveAbove: 0.8, NegativeBelow: 0.5},
 			SwAV: SwAV{Prototypes: 3000, Epsilon: 0.05, Iterations: 3},
