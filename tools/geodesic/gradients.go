@@ -50,12 +50,17 @@ func (d directions) run(w io.Writer, out string) error {
 	}
 	owner, reach := make([]int32, rows), make([]float32, rows)
 	graph.Attach(d.engine, features, owner, reach)
-	used := map[int32]bool{}
-	for _, o := range owner {
+	keyOwner := make([]int32, rows)
+	graph.Attach(d.engine, keys, keyOwner, reach)
+	used, together := map[int32]bool{}, 0
+	for i, o := range owner {
 		used[o] = true
+		if o == keyOwner[i] {
+			together++
+		}
 	}
-	fmt.Fprintf(w, "%d rows in batches of %d whose cosine with their positive is %.2f; pool of %d entries, %d bottom centres, %d of them nearest to a row; C = %d, temperature %g.\n\n",
-		rows, d.batch, meanCosine(features, keys, d.channels), d.pool, graph.Used, len(used), d.channels, d.temperature)
+	fmt.Fprintf(w, "%d rows in batches of %d whose cosine with their positive is %.2f; pool of %d entries, %d bottom centres, %d of them nearest to a row; %.0f %% of the rows share a cluster with their positive; C = %d, temperature %g.\n\n",
+		rows, d.batch, meanCosine(features, keys, d.channels), d.pool, graph.Used, len(used), 100*float64(together)/float64(rows), d.channels, d.temperature)
 	var list []direction
 	for _, mode := range modes {
 		fmt.Fprintf(d.note, "%s\n", mode)

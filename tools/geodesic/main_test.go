@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/compute"
 )
 
 // table runs the command and returns the cells of its rows, without headings, and what
@@ -86,13 +88,48 @@ func TestGradients(t *testing.T) {
 		t.Errorf("strict: cosine %v with the own centre, effective rank %v; want 1 and at most %d", s[centre], s[set], clusters)
 	}
 	if d := get["same_cluster+straight_through"]; d[positive] < .5 || d[set] < 2*clusters {
-		t.Errorf("default: cosine %v to the positive, effective rank %v", d[positive], d[set])
+		t.Errorf("same_cluster+straight_through: cosine %v to the positive, effective rank %v", d[positive], d[set])
 	}
 	if get["strict"][positive] >= get["soft_entry"][positive] || get["soft_entry"][positive] >= get[cosine][positive] {
 		t.Errorf("cosines to the positive in %s", text)
 	}
 	if svg, err := os.ReadFile(file); err != nil || !strings.Contains(string(svg), "straight_through") {
 		t.Errorf("picture: %v, %.80s", err, svg)
+	}
+}
+
+// TestStepComputesScores wants the scores too in what is timed, although neither gradient
+// depends on them: the cosine's two products, and none of N rows in the geodesic's
+// forward pass.
+func TestStepComputesScores(t *testing.T) {
+	e, err := compute.New(compute.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const b, n, c, k = 4, 512, 16, 8
+	d := directions{engine: e, channels: c, pool: n, clusters: k}
+	queue := newMixture(c, 1).rows(n, 2)
+	graph, err := d.build(queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string][2]int64{cosine: {2, 2}, "straight_through": {1, 2}, "strict": {0, 1}} {
+		s, err := newStep(stepOptions{engine: e, batch: b, channels: c, size: n, mode: mode}, queue, graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const product = 2 * b * n * c
+		if f := s.machine.FLOPs(); f < want[0]*product || f > want[1]*product {
+			t.Errorf("%s: %d floating-point operations, want %d to %d", mode, f, want[0]*product, want[1]*product)
+		}
+		kinds := ""
+		for _, x := range s.machine.Profile().Kinds {
+			kinds += x.Kind + ","
+		}
+		if forward := map[bool]string{true: "pool similarity,", false: "geodesic,"}[mode == cosine]; !strings.Contains(kinds, forward) {
+			t.Errorf("%s: no %q in %s", mode, forward, kinds)
+		}
 	}
 }
 

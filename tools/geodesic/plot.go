@@ -131,7 +131,7 @@ func drawDirections(out string, list []direction) error {
 		}
 		panels = append(panels, p)
 	}
-	return save(panels, 11*vg.Centimeter, 8*vg.Centimeter, out)
+	return save(panels, 13*vg.Centimeter, 9*vg.Centimeter, out)
 }
 
 // save draws panels of a size side by side.

@@ -17,7 +17,7 @@ const cosine = "cosine"
 
 // modes are the scores in the order of the tables.
 var modes = []string{cosine, "strict", "same_cluster", "straight_through", "soft_entry",
-	"same_cluster+straight_through", "same_cluster+soft_entry"}
+	"same_cluster+straight_through", "same_cluster+soft_entry", "straight_through+soft_entry", "same_cluster+straight_through+soft_entry"}
 
 // step is a compiled computation on rows F (B, C) and a pool of N entries in which the
 // batch's keys stand for the oldest: scores and a gradient for F.
@@ -89,7 +89,8 @@ func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (s *step, er
 	}
 	s.temperature[0] = float32(o.temperature)
 	bind["labels"], bind["temperature"] = s.labels, s.temperature[:]
-	if s.machine, err = compute.Compile(g, compute.Config{Engine: o.engine, Outputs: gorgonia.Nodes{s.grad}}); err != nil {
+	// The gradient of some modes needs no scores, which a step computes all the same.
+	if s.machine, err = compute.Compile(g, compute.Config{Engine: o.engine, Outputs: gorgonia.Nodes{scores, s.grad}}); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.mode, err)
 	}
 	return s, s.set(bind)
