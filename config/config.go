@@ -184,7 +184,7 @@ type Geodesic struct {
 	PeriodSteps     int     `toml:"period_steps"`     // T0, steps between two rebuilds; the first is made when the queue is full, until then the score is the cosine
 	LagSteps        int     `toml:"lag_steps"`        // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
 	Gradient        string  `toml:"gradient"`         // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
-	Entries         int     `toml:"entries"`          // centres that soft_entry may enter the graph by
+	Entries         int     `toml:"entries"`          // centres that soft_entry may enter the graph by, all of them where there are fewer
 	Softness        float64 `toml:"softness"`         // temperature of soft_entry's minimum, in radians
 	DirectPositives bool    `toml:"direct_positives"` // a positive is never farther than its own angle
 	LimitPi         float64 `toml:"limit_pi"`         // paths are cut at this many pi, which becomes the score -1; 4 in the paper

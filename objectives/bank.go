@@ -64,7 +64,7 @@ func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgoni
 	nearest, _ := ops.NearestCentre(f, g.Centres, g.Count)
 	return ops.Geodesic(ops.GeodesicArgs{
 		F: f, Nearest: nearest,
-		Distances: ops.CentreDistances(ops.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: p.Entries, Softness: p.Softness}),
+		Distances: ops.CentreDistances(ops.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness}),
 		Pool:      b.pool(),
 		Owner:     g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
 		RowIDs: positives.RowIDs, ColIDs: positives.ColIDs,

@@ -12,7 +12,7 @@ import (
 type Paths struct {
 	SameCluster     bool    // the direct angle between points of one cluster
 	StraightThrough bool    // the gradient of the cosine
-	Entries         int     // centres a point may enter the graph by: 1 is eq. 3, more are soft_entry
+	Entries         int     // centres a point may enter the graph by, at most all: 1 is eq. 3, more are soft_entry
 	Softness        float32 // temperature of the minimum over several entries, radians
 	DirectPositives bool    // a positive is never farther than its own angle
 	Limit           float32 // radians at which a path is cut, the score -1
