@@ -140,6 +140,9 @@ func (p *Progress) fields(e *Event) []string {
 	r := e.Result
 	add("loss %.3f", r.Loss)
 	for _, v := range r.Parts {
+		if v.Measure && strings.Contains(v.Name, "/") {
+			continue // of a group, such as graph/image/seconds: for the log alone
+		}
 		add("%s %.3f", v.Name, v.Value)
 	}
 	add("lr %.1e", r.LR)

@@ -152,7 +152,7 @@ func TestGeodesicChangesOnResume(t *testing.T) {
 		{"objective.geodesic.layers=[2, 3, 12]", "objective.geodesic.layers = [2 3 12] (was [2 6])", 12, 8},
 		{"objective.geodesic.period_steps=2", "objective.geodesic.period_steps = 2 (was 4)", 6, 9},
 		{"objective.geodesic.period_steps=100", "objective.geodesic.period_steps = 100 (was 4)", 6, 7},
-		{"objective.geodesic.gradient=soft_entry", `objective.geodesic.gradient = "soft_entry" (was "same_cluster+straight_through")`, 6, 7},
+		{"objective.geodesic.gradient=soft_entry", `objective.geodesic.gradient = "soft_entry" (was "same_cluster+straight_through+soft_entry")`, 6, 7},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		_, stderr := must(t, exitDone, geodesicArgs(dir, "--max-steps", "11", "--resume", from, "--set", r.set, "--set", "train.save_every_steps=1")...)
