@@ -369,7 +369,7 @@ func TestTheGradientTrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.textGraph, k.imageGraph = g, g
-	for mode, positive := range map[string]bool{"same_cluster+straight_through": true, "straight_through": true, "strict": false} {
+	for mode, positive := range map[string]bool{"same_cluster+straight_through+soft_entry": true, "same_cluster+straight_through": true, "straight_through": true, "strict": false} {
 		k.score = geodesicOf(mode, 1)
 		k.target = k.score
 		bench := newBench(t)
