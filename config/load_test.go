@@ -216,6 +216,13 @@ func TestAdvice(t *testing.T) {
 	if got := c.Advice(); len(got) != 0 {
 		t.Errorf("got %q", got)
 	}
+	c.Objective.ITC.Score, c.Data.ColorJitter = "geodesic", 0.8
+	got = strings.Join(c.Advice(), "\n")
+	for _, want := range []string{"before the queue of 65536 entries is full", "data.color_jitter = 0"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %s", want, got)
+		}
+	}
 }
 
 // The configurations that are shipped must be valid.

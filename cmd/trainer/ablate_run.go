@@ -117,7 +117,7 @@ func trainJob(c *cobra.Command, f *ablateFlags, j *ablationJob) error {
 	one.SetContext(c.Context())
 	one.SetOut(io.Discard) // stdout is for the table
 	one.SetErr(c.ErrOrStderr())
-	return trainRun(one, &runFlags{resume: "auto", output: outputFlags{quiet: f.output.quiet}}, j.cfg)
+	return trainRun(one, &runFlags{resume: "auto", several: true, output: outputFlags{quiet: f.output.quiet}}, j.cfg)
 }
 
 // left tells how long the jobs take by those that are done: of the same run, else by the

@@ -35,6 +35,7 @@ type trainSession struct {
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
 	quiet   bool
+	several bool // one of several runs of a process: the time since its start says nothing
 	stderr  io.Writer
 
 	progress  *train.Progress
@@ -119,7 +120,7 @@ func (r *trainSession) train(ctx context.Context, c train.Config, finished bool)
 // startHook tells once how long it took from the start of the process to the end of
 // the first step.
 func (r *trainSession) startHook() train.Hook {
-	told := false
+	told := r.several
 	return train.Hook{Name: "start", Stage: train.StageLog, After: func(context.Context, *train.Event) error {
 		if !told {
 			told = true

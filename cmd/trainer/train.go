@@ -25,6 +25,7 @@ type runFlags struct {
 	resume   string
 	maxSteps int
 	dryRun   bool
+	several  bool // one of several runs of a process
 }
 
 func (f *runFlags) add(c *cobra.Command) {
@@ -199,7 +200,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	}
 	r := &trainSession{
 		cfg: cfg, dir: dir, engine: engine, tok: tok, set: set, session: session, state: state,
-		quiet: f.output.quiet, stderr: c.ErrOrStderr(),
+		quiet: f.output.quiet, stderr: c.ErrOrStderr(), several: f.several,
 	}
 	if from != nil {
 		r.from = from.Path
