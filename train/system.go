@@ -34,6 +34,8 @@ type System interface {
 	Temperature() float64
 	// ClampTemperature keeps the temperature in its range, as after every update.
 	ClampTemperature()
+	// Footprint returns the memory of training.
+	Footprint() model.Footprint
 	// Machine returns the compiled training step, for profiles.
 	Machine() *compute.Machine
 	// ImageGrid returns the number of patches along a side of an image.

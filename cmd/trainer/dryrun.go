@@ -22,7 +22,9 @@ type plan struct {
 	StepsAnEpoch int     `json:"steps_per_epoch"`
 	Nodes        int     `json:"nodes"`
 	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
-	QueueMB      float64 `json:"queue_mb"`
+	QueueMB      float64 `json:"queue_mb"`      // with the graphs over it
+	ConnectorMB  float64 `json:"connector_mb,omitempty"`
+	RoundedMB    float64 `json:"rounded_mb,omitempty"` // weights in bfloat16
 	BuffersMB    float64 `json:"buffers_mb"`
 	StepSeconds  float64 `json:"step_seconds"`
 	RunSeconds   float64 `json:"run_seconds,omitempty"`
@@ -38,22 +40,17 @@ func dryRun(ctx context.Context, c *cobra.Command, f *runFlags, cfg config.Confi
 	m := s.Model()
 	p := plan{
 		Parameters: m.Params().Count(), Vocabulary: s.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
-		Nodes: m.Machine().Nodes(), BuffersMB: mega(m.Machine().Memory()),
+		Nodes: m.Machine().Nodes(),
 	}
-	twins := 0
 	for _, q := range m.Params().List() {
 		if m.Learnable(q.Name) {
 			p.Trainable += q.Len()
 		}
-		if q.Twin {
-			twins += q.Len()
-		}
 		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
 	}
-	p.ParametersMB = mega(4 * int64(4*p.Parameters+twins))
-	if q := m.Queue(); q != nil {
-		p.QueueMB = mega(4 * int64(len(q.Image)+len(q.Text)+len(q.IDs)))
-	}
+	need := m.Footprint()
+	p.ParametersMB = mega(need.Parameters + need.Gradients + need.Moments + need.Twins)
+	p.QueueMB, p.ConnectorMB, p.RoundedMB, p.BuffersMB = mega(need.Queue), mega(need.Connector), mega(need.Rounded), mega(need.Buffers)
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {
 		begin := time.Now()
@@ -75,13 +72,28 @@ func dryRun(ctx context.Context, c *cobra.Command, f *runFlags, cfg config.Confi
 		fmt.Fprintf(w, "  %-52s %v\n", q.Name, []int(q.Shape))
 	}
 	fmt.Fprintf(w, "\n%d parameters, %d trained, vocabulary %d\n", p.Parameters, p.Trainable, p.Vocabulary)
-	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and twins, %.1f MB queues, %.1f MB planned buffers\n", p.ParametersMB, p.QueueMB, p.BuffersMB)
+	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and twins, %.1f MB queues%s, ", p.ParametersMB, p.QueueMB, graphs(cfg))
+	if p.ConnectorMB > 0 {
+		fmt.Fprintf(w, "%.1f MB connector, ", p.ConnectorMB)
+	}
+	if p.RoundedMB > 0 {
+		fmt.Fprintf(w, "%.1f MB weights in bfloat16, ", p.RoundedMB)
+	}
+	fmt.Fprintf(w, "%.1f MB planned buffers\n", p.BuffersMB)
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, engine.Describe())
 	if p.Steps > 0 {
 		fmt.Fprintf(w, ", about %s for %d steps of %d samples", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), p.Steps, cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps))
 	}
 	fmt.Fprintln(w)
 	return nil
+}
+
+// graphs names what is counted with the queues.
+func graphs(c config.Config) string {
+	if c.Queue.Size > 0 && c.Objective.UsesGraph() {
+		return " with graphs"
+	}
+	return ""
 }
 
 func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }

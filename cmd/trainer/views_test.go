@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +54,9 @@ func TestViewsFromTheCommandLine(t *testing.T) {
 			fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "retrieval"}, "has no text tower")
 			stdout, _ = must(t, 0, viewsArgs(system, filepath.Join(t.TempDir(), "dry"), append(set, "--dry-run")...)...)
 			contains(t, stdout, "MB queues")
+			if got := strings.Contains(stdout, "queues with graphs"); got != (score == "geodesic") {
+				t.Errorf("%s %s: graphs counted: %t", system, score, got)
+			}
 		}
 	}
 }
