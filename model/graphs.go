@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
@@ -48,6 +49,7 @@ func (g *Graphs) empty() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
+		Limit: float32(g.cfg.LimitPi * math.Pi),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model: objective.geodesic: %w", err)

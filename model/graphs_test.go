@@ -162,3 +162,30 @@ func TestBadRowsFailARebuild(t *testing.T) {
 		g.Reset() // close would report the error of the rebuild
 	}
 }
+
+// TestTruncatedFollowsTheLimit: the share of truncated paths in the log is that of the
+// limit which the scores are cut at. Angles in 4 dimensions are above 0.01 pi and, in so
+// small a graph, below 1,000 pi.
+func TestTruncatedFollowsTheLimit(t *testing.T) {
+	for _, limit := range []float64{0.01, 1000} {
+		cfg := config.Default()
+		cfg.Objective.Geodesic.Layers, cfg.Objective.Geodesic.LimitPi = []int{5}, limit
+		q := NewQueue(12, 4, 3)
+		g, err := newGraphs(cfg, q, newEngine(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.graphs = g
+		push(t, q, rand.New(rand.NewPCG(1, 2)), 12)
+		if err := g.before(0); err != nil {
+			t.Fatal(err)
+		}
+		got := g.Figures()["graph/image/truncated"]
+		if limit < 1 && got < 0.5 || limit > 1 && got != 0 {
+			t.Errorf("limit of %v pi: a share of %v is truncated", limit, got)
+		}
+		if err := g.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
