@@ -19,7 +19,7 @@ func (c Config) Advice() []string {
 	if d := c.Data; d.Kind == "scenes" && !c.Model.ImagesOnly() && (d.Flip || d.CropScaleMin < 1 || d.RandAugmentOps > 0 || d.ColorJitter > 0 || d.Grayscale > 0) {
 		list = append(list, "data.kind is scenes and images are augmented: a flip, a crop or a colour operation makes captions about places, objects and colours wrong; set data.flip = false, data.crop_scale_min = 1, data.randaugment_ops = 0, data.color_jitter = 0 and data.grayscale = 0")
 	}
-	if t := c.Train; o.UsesGraph() && t.MaxSteps > 0 && t.MaxSteps*t.BatchSize*t.AccumulateSteps <= c.Queue.Size {
+	if t := c.Train; o.UsesGraph() && t.MaxSteps > 0 && (t.MaxSteps-1)*t.BatchSize*max(1, t.AccumulateSteps) < c.Queue.Size {
 		list = append(list, fmt.Sprintf("the run ends before the queue of %d entries is full: until then the score is the cosine and no graph is built; lower queue.size or train longer", c.Queue.Size))
 	}
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 {

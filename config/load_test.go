@@ -223,6 +223,14 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%q is missing in %s", want, got)
 		}
 	}
+	// The graph of a step spans what was pushed before it: the last of 1025 steps of 64 has one.
+	c.Train.BatchSize, c.Train.AccumulateSteps = 64, 1
+	for steps, want := range map[int]bool{1024: true, 1025: false} {
+		c.Train.MaxSteps = steps
+		if got := strings.Contains(strings.Join(c.Advice(), "\n"), "before the queue"); got != want {
+			t.Errorf("%d steps: advice about the queue %t, want %t", steps, got, want)
+		}
+	}
 }
 
 // The configurations that are shipped must be valid.

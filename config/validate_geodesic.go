@@ -21,10 +21,14 @@ func (k *checker) geodesic(c Config) {
 	k.oneOf("objective.geodesic.construction", "group", "split")
 	k.oneOf("objective.geodesic.kmeans_init", "plusplus", "rows")
 	k.oneOf("objective.geodesic.gradient", gradients...)
-	k.positive("objective.geodesic.neighbours", "objective.geodesic.period_steps", "objective.geodesic.entries", "objective.geodesic.softness", "objective.geodesic.limit_pi")
-	k.notNegative("objective.geodesic.iterations", "objective.geodesic.lag_steps", "objective.geodesic.temperature", "objective.geodesic.weigh")
+	k.positive("objective.geodesic.neighbours", "objective.geodesic.iterations", "objective.geodesic.period_steps", "objective.geodesic.entries", "objective.geodesic.softness", "objective.geodesic.limit_pi")
+	k.notNegative("objective.geodesic.lag_steps", "objective.geodesic.temperature", "objective.geodesic.weigh")
 	k.require("objective.geodesic.mix", g.Mix > 0 && g.Mix <= 1, "must be above 0 and at most 1", `objective.itc.score = "cosine" switches the geodesic off`)
 	k.require("objective.geodesic.lag_steps", g.LagSteps < max(g.PeriodSteps, 1), "must be below objective.geodesic.period_steps", "one graph would not be ready when the next is begun")
+	// Outside of these float32 has no room for what is computed from them.
+	k.require("objective.geodesic.limit_pi", g.LimitPi >= 0.01 && g.LimitPi <= 1000, "must be between 0.01 and 1000", "4 in the paper")
+	k.require("objective.geodesic.softness", g.Softness >= 1e-4 && g.Softness <= 100, "must be between 0.0001 and 100")
+	k.require("objective.geodesic.weigh", g.Weigh <= 1e4, "must be at most 10000")
 	k.layers(g.Layers)
 	if i := c.Objective.ITC; g.Temperature > 0 {
 		k.require("objective.geodesic.temperature", g.Temperature >= i.TemperatureMin && g.Temperature <= i.TemperatureMax,
@@ -32,6 +36,8 @@ func (k *checker) geodesic(c Config) {
 	}
 	k.require("objective.geodesic.weigh", g.Weigh == 0 || c.Objective.ITC.Score == "cosine", `must be 0 unless objective.itc.score is "cosine"`,
 		"it weighs the negatives of a cosine score")
+	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || c.Objective.ITC.Score == "geodesic",
+		"needs objective.distill.alpha > 0", "there are no soft targets without it")
 	if !uses {
 		return
 	}
@@ -43,8 +49,6 @@ func (k *checker) geodesic(c Config) {
 			"use fewer clusters or a larger queue")
 	}
 	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "the graph is read by the contrast with the queue")
-	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || c.Objective.ITC.Score == "geodesic",
-		"needs objective.distill.alpha > 0", "there are no soft targets without it")
 }
 
 func (k *checker) layers(layers []int) {
