@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -53,7 +54,9 @@ func run(args []string, w, note io.Writer) error {
 	flags.IntVar(&d.clusters, "k", 64, "with -gradients: bottom centres")
 	flags.Float64Var(&d.aligned, "aligned", 0.7, "with -gradients: mean cosine between a row and its positive")
 	flags.Float64Var(&d.temperature, "temperature", 0.07, "with -gradients: temperature of the contrast")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if *grow == *gradients || flags.NArg() > 0 {
