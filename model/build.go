@@ -218,7 +218,7 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 		columns = queue.size
 		tg.pointer, tg.own = s.ints("pointer"), s.ints("own entries", s.b)
 		positives = objectives.Positives{Labels: tg.own}
-		tg.imageGraph, tg.textGraph = s.graphInputs("image"), s.graphInputs("text")
+		tg.imageGraph, tg.textGraph = s.graphInputs("image", s.m.graphs.Image), s.graphInputs("text", s.m.graphs.Text)
 		images.Pointer, images.Graph = tg.pointer, tg.imageGraph
 		texts.Pointer, texts.Graph = tg.pointer, tg.textGraph
 	}
@@ -259,18 +259,6 @@ func (s *builder) score(kind string) objectives.Score {
 		}
 	}
 	return x
-}
-
-// graphInputs are the inputs that hold the graph over the queue of a modality.
-func (s *builder) graphInputs(modality string) *objectives.Graph {
-	n, c := s.m.queue.size, s.m.head.Dim
-	layers := s.m.cfg.Objective.Geodesic.Layers
-	k := layers[len(layers)-1]
-	in := func(what string) string { return modality + " graph " + what }
-	return &objectives.Graph{
-		Centres: s.floats(in("centres"), k, c), Paths: s.floats(in("paths"), k, k),
-		Owner: s.ints(in("owners"), n), Reach: s.floats(in("reaches"), n), Count: s.ints(in("count")),
-	}
 }
 
 // fuse runs the fusion layers over the rows of matching and of masked language

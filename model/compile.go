@@ -7,8 +7,6 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
 )
 
@@ -218,14 +216,8 @@ func (s *builder) bindInputs() error {
 		h.own = ints(tg.own)
 		set(tg.pointer, h.pointer[:])
 		set(tg.weigh, h.weigh[:])
-		for i, g := range []*objectives.Graph{tg.imageGraph, tg.textGraph} {
-			x := []*geodesic.Graph{m.graphs.Image, m.graphs.Text}[i]
-			set(g.Centres, x.Centres)
-			set(g.Paths, x.Paths)
-			set(g.Owner, x.Owner)
-			set(g.Reach, x.Reach)
-			set(g.Count, m.graphs.counts[i:][:1])
-		}
+		bindGraph(set, tg.imageGraph, m.graphs.Image, m.graphs.counts[:1])
+		bindGraph(set, tg.textGraph, m.graphs.Text, m.graphs.counts[1:])
 	}
 	set(tg.alpha, h.alpha[:])
 	set(tg.uniform, h.uniform[:])

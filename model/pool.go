@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
 )
 
@@ -35,12 +36,7 @@ func (s *viewsBuilder) newPool() *poolInputs {
 	p.queue = s.floats("queue", n, c)
 	p.pointer, p.cols, p.rows = s.ints("pointer"), s.ints("columns"), s.ints("entries")
 	if v.graphs != nil {
-		layers := v.cfg.Objective.Geodesic.Layers
-		k := layers[len(layers)-1]
-		p.graph = &objectives.Graph{
-			Centres: s.floats("graph centres", k, c), Paths: s.floats("graph paths", k, k),
-			Owner: s.ints("graph owners", n), Reach: s.floats("graph reaches", n), Count: s.ints("graph count"),
-		}
+		p.graph = s.graphInputs("image", v.graphs.Image)
 	}
 	return p
 }
@@ -59,15 +55,44 @@ func (p *poolInputs) bind(m *exec.Machine, v *Views) (err error) {
 	if v.queue != nil {
 		set(p.queue, v.queue.Image)
 	}
-	if g := p.graph; g != nil {
-		x := v.graphs.Image
-		set(g.Centres, x.Centres)
-		set(g.Paths, x.Paths)
-		set(g.Owner, x.Owner)
-		set(g.Reach, x.Reach)
-		set(g.Count, v.graphs.counts[:1])
+	if p.graph != nil {
+		bindGraph(set, p.graph, v.graphs.Image, v.graphs.counts[:1])
 	}
 	return err
+}
+
+// graphInputs are the inputs that hold a graph x over the queue of a modality.
+func (b *graph) graphInputs(modality string, x *geodesic.Graph) *objectives.Graph {
+	n, k := len(x.Owner), len(x.Layers[len(x.Layers)-1].Parent)
+	in := func(what string) string { return modality + " graph " + what }
+	return &objectives.Graph{
+		Centres: b.floats(in("centres"), k, len(x.Centres)/k), Paths: b.floats(in("paths"), k, k),
+		Owner: b.ints(in("owners"), n), Reach: b.floats(in("reaches"), n), Count: b.ints(in("count")),
+	}
+}
+
+// bindGraph ties the inputs of a graph to its memory, which stays put for life. count (1)
+// is the number of centres that the scores of a step may use.
+func bindGraph(set func(n *gorgonia.Node, data any), in *objectives.Graph, x *geodesic.Graph, count []int32) {
+	set(in.Centres, x.Centres)
+	set(in.Paths, x.Paths)
+	set(in.Owner, x.Owner)
+	set(in.Reach, x.Reach)
+	set(in.Count, count)
+}
+
+// enter says where a batch is in the pool of a step: own (B) receives its rows, the
+// first of them is pointer, and the pool has cols rows. A step that does not use the
+// queue has its batch in the first rows and no others.
+func (q *Queue) enter(own []int32, use bool) (pointer, cols int32) {
+	cols = int32(len(own))
+	if use {
+		pointer, cols = int32(q.Pointer), int32(min(q.size, q.Filled+len(own)))
+	}
+	for i := range own {
+		own[i] = (pointer + int32(i)) % int32(q.size)
+	}
+	return pointer, cols
 }
 
 // load says for a step where the batch enters the queue, which entries exist, and whether
@@ -78,13 +103,10 @@ func (p *poolInputs) load(v *Views, c Control) {
 	if q == nil {
 		return
 	}
-	h.pointer[0], h.cols[0], h.rows[0] = 0, int32(p.batch), 0
+	h.pointer[0], h.cols[0] = q.enter(h.own, c.UseQueue)
+	h.rows[0] = 0
 	if c.UseQueue {
-		h.pointer[0], h.rows[0] = int32(q.Pointer), int32(q.Filled)
-		h.cols[0] = int32(min(q.size, q.Filled+p.batch))
-	}
-	for i := range h.own {
-		h.own[i] = (h.pointer[0] + int32(i)) % int32(q.size)
+		h.rows[0] = int32(q.Filled)
 	}
 	if v.graphs != nil {
 		v.graphs.activate(c.UseQueue)

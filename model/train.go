@@ -171,14 +171,7 @@ func (tg *trainGraph) loadColumns(m *ALBEF, b Batch, c Control) {
 // read the queue has its batch in the first rows and no others.
 func (tg *trainGraph) loadPool(m *ALBEF, b Batch, c Control) {
 	h, q := &tg.host, m.queue
-	h.pointer[0], h.cols[0] = 0, int32(tg.batch)
-	if c.UseQueue {
-		h.pointer[0] = int32(q.Pointer)
-		h.cols[0] = int32(min(q.size, q.Filled+tg.batch))
-	}
-	for i := range h.own {
-		h.own[i] = (h.pointer[0] + int32(i)) % int32(q.size)
-	}
+	h.pointer[0], h.cols[0] = q.enter(h.own, c.UseQueue)
 	if tg.colIDs != nil {
 		copy(h.colIDs, q.IDs)
 		for i, p := range h.own {
