@@ -109,6 +109,7 @@ type MemoryError struct {
 	Limit int64     // bytes that the machine has
 }
 
+// Error says what is needed and what there is.
 func (e *MemoryError) Error() string {
 	hint := "lower queue.size or the width and depth of the model"
 	if e.Need.Buffers > 0 {

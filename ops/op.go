@@ -204,6 +204,7 @@ type BuildError struct {
 	Err    error
 }
 
+// Error names the op with the shapes of its operands.
 func (e *BuildError) Error() string {
 	if len(e.Shapes) == 0 {
 		return fmt.Sprintf("%s: %v", e.Op, e.Err)
@@ -211,6 +212,7 @@ func (e *BuildError) Error() string {
 	return fmt.Sprintf("%s%v: %v", e.Op, e.Shapes, e.Err)
 }
 
+// Unwrap returns what was wrong.
 func (e *BuildError) Unwrap() error { return e.Err }
 
 // Catch turns a *BuildError panic into an error; other panics go on. Use it as

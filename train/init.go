@@ -19,6 +19,7 @@ type InitReport struct {
 	Unused    []string // parameters that the model lacks
 }
 
+// String tells in a line what was taken over and what was not.
 func (r InitReport) String() string {
 	s := fmt.Sprintf("%d loaded", r.Loaded)
 	for _, l := range []struct {

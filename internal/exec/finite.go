@@ -13,6 +13,7 @@ type NonFiniteError struct {
 	Value float32
 }
 
+// Error names the op and what was wrong with its result.
 func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("exec: %s made %v at element %d of %v", e.Op, e.Value, e.Index, e.Shape)
 }
