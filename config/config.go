@@ -82,7 +82,7 @@ type Scenes struct {
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system"` // albef (both towers from pixels and words) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features, trained through package model)
+	System string `toml:"system"` // albef (both towers from pixels and words, with a teacher and fusion) | clip (two towers and contrast within the batch alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features, trained through package model)
 	Image  Image  `toml:"image"`
 	Text   Text   `toml:"text"`
 	Head   Head   `toml:"head"`
@@ -112,8 +112,10 @@ type Text struct {
 
 // Head projects both towers into the shared space.
 type Head struct {
-	Dim    int `toml:"dim"`    // width of the shared space
-	Hidden int `toml:"hidden"` // hidden width of the MLP that projects the images of model.system moco and swav; 0: model.image.width
+	Dim         int    `toml:"dim"`          // width of the shared space
+	Topology    string `toml:"topology"`     // sphere (unit vectors) | Ob(n,m) (the vector is cut into m unit vectors of n channels, n x m = dim) | Multi(n,m) (m class tokens through one projection to n channels each, n x m = dim) | euclid (vectors as they come)
+	TokenBlocks int    `toml:"token_blocks"` // with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
+	Hidden      int    `toml:"hidden"`       // hidden width of the MLP that projects the images of model.system moco and swav; 0: model.image.width
 }
 
 // Heads is the pair of MLPs of model.system = "heads", each from the features of its
@@ -142,14 +144,16 @@ type Queue struct {
 
 // Objective weighs the losses; a weight of 0 switches a loss off.
 type Objective struct {
-	Distill  Distill  `toml:"distill"`
-	ITC      ITC      `toml:"itc"`
-	Geodesic Geodesic `toml:"geodesic"`
-	TCL      TCL      `toml:"tcl"`
-	MAFA     MAFA     `toml:"mafa"`
-	SwAV     SwAV     `toml:"swav"`
-	ITM      ITM      `toml:"itm"`
-	MLM      MLM      `toml:"mlm"`
+	Distill   Distill   `toml:"distill"`
+	ITC       ITC       `toml:"itc"`
+	GSSF      GSSF      `toml:"gssf"`
+	Geodesic  Geodesic  `toml:"geodesic"`
+	Geometric Geometric `toml:"geometric"`
+	TCL       TCL       `toml:"tcl"`
+	MAFA      MAFA      `toml:"mafa"`
+	SwAV      SwAV      `toml:"swav"`
+	ITM       ITM       `toml:"itm"`
+	MLM       MLM       `toml:"mlm"`
 }
 
 // Distill is momentum distillation, shared by ITC and MLM.
@@ -161,15 +165,30 @@ type Distill struct {
 
 // ITC is image-text contrast.
 type ITC struct {
-	Weight           float64 `toml:"weight"`            // of the contrast against momentum features and the queue
-	Score            string  `toml:"score"`             // of that contrast: cosine | geodesic (through the graph of objective.geodesic)
-	TargetScore      string  `toml:"target_score"`      // behind the teacher's soft targets: same (as score) | cosine | geodesic
-	InBatchWeight    float64 `toml:"in_batch_weight"`   // of the in-batch contrast with gradient to both sides; a model from random weights needs it
-	Positives        string  `toml:"positives"`         // pair (only the own pair) | id (all with the same image id)
-	Temperature      float64 `toml:"temperature"`       // initial value
-	TemperatureMin   float64 `toml:"temperature_min"`   // the temperature is clamped to at least this
-	TemperatureMax   float64 `toml:"temperature_max"`   // the temperature is clamped to at most this
-	LearnTemperature bool    `toml:"learn_temperature"` // train the temperature with the other parameters
+	Weight           float64     `toml:"weight"`            // of the contrast against momentum features and the queue
+	Score            string      `toml:"score"`             // how an image and a text are compared: cosine (on Ob and Multi the sum of the cosines of their spheres) | inner (product) | l2 (minus the distance) | angle (minus the oblique geodesic distance, on a sphere the angle) | gssf (the learned metric of objective.gssf) | geodesic (through the graph of objective.geodesic, in the contrast with the queue alone)
+	Scores           []ScoreTerm `toml:"scores"`            // a weighted sum in the place of score, such as [{kind = "geodesic", weight = 0.5}, {kind = "gssf", weight = 0.5}]; kinds are those of score
+	TargetScore      string      `toml:"target_score"`      // behind the teacher's soft targets: same (as score) or one of its kinds
+	InBatchWeight    float64     `toml:"in_batch_weight"`   // of the in-batch contrast with gradient to both sides; a model from random weights needs it
+	Positives        string      `toml:"positives"`         // pair (only the own pair) | id (all with the same image id)
+	Temperature      float64     `toml:"temperature"`       // initial value, by which scores are divided
+	TemperatureMin   float64     `toml:"temperature_min"`   // the temperature is clamped to at least this; 0, with log_temperature: 0.01 x spheres of the head, CLIP's cap of the scale, 100/m
+	TemperatureMax   float64     `toml:"temperature_max"`   // the temperature is clamped to at most this
+	LearnTemperature bool        `toml:"learn_temperature"` // train the temperature with the other parameters
+	LogTemperature   bool        `toml:"log_temperature"`   // the parameter is the logarithm of the scale 1/temperature, as in CLIP, and not the temperature, as in ALBEF
+}
+
+// ScoreTerm is one term of objective.itc.scores.
+type ScoreTerm struct {
+	Kind   string  `toml:"kind"`
+	Weight float64 `toml:"weight"`
+}
+
+// GSSF is the learned metric of GSSF: x^T (W o U) y for an image x and a text y, where W
+// starts as the identity, which is the inner product.
+type GSSF struct {
+	Form   string `toml:"form"`   // cosine (W is fixed) | diag (one weight for each channel) | block_diag (weights within blocks of channels) | dense
+	Blocks int    `toml:"blocks"` // of block_diag, a divisor of model.head.dim; 0: one for each sphere of the head, or of 16 channels on one sphere
 }
 
 // Geodesic is the distance of GeoMM: the angle along the shortest path through a graph
@@ -189,8 +208,22 @@ type Geodesic struct {
 	DirectPositives bool    `toml:"direct_positives"` // a positive is never farther than its own angle
 	LimitPi         float64 `toml:"limit_pi"`         // paths are cut at this many pi, which becomes the score -1; 4 in the paper
 	Temperature     float64 `toml:"temperature"`      // initial value of a temperature of its own; 0: that of objective.itc
-	Mix             float64 `toml:"mix"`              // the score is mix*geodesic + (1-mix)*cosine
+	Mix             float64 `toml:"mix"`              // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
 	Weigh           float64 `toml:"weigh"`            // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
+}
+
+// Geometric is the regularisation of GeRA: the head keeps the geometry that the features
+// of a tower have before it. The queue then keeps those too.
+type Geometric struct {
+	Weight     float64 `toml:"weight"`     // alpha of GeRA, for each modality; 0: off
+	Modalities string  `toml:"modalities"` // both | image | text
+	Neighbours int     `toml:"neighbours"` // K, points of a neighbourhood, the anchor among them
+	Pool       int     `toml:"pool"`       // neighbours are sampled among the pool x K nearest entries of the queue
+	Sampling   string  `toml:"sampling"`   // biased (nearer ones are likelier) | uniform | closest
+	Search     string  `toml:"search"`     // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
+	Kernel     string  `toml:"kernel"`     // of two points: heat | linear | squared | inverse
+	Epsilon    float64 `toml:"epsilon"`    // width of the heat kernel, exp(-d^2/(4 epsilon))
+	Scale      string  `toml:"scale"`      // of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
 }
 
 // TCL adds the terms of triple contrastive learning to the contrast, whose loss is then
@@ -222,7 +255,7 @@ type SwAV struct {
 // ITM is image-text matching with hard negatives.
 type ITM struct {
 	Weight    float64 `toml:"weight"`    // of the loss in the total
-	Negatives string  `toml:"negatives"` // drawn by: score (of the contrast) | cosine | geodesic (of the teacher)
+	Negatives string  `toml:"negatives"` // drawn by: score (of the contrast), or one of the kinds of objective.itc.score; geodesic is that of the teacher
 }
 
 // MLM is masked language modelling.
@@ -238,7 +271,7 @@ type Optimizer struct {
 	Beta2    float64  `toml:"beta2"`     // decay of the second moment
 	Eps      float64  `toml:"eps"`       // added to the root of the second moment
 	Decay    float64  `toml:"decay"`     // decoupled weight decay
-	NoDecay  []string `toml:"no_decay"`  // groups without decay: "bias", "1d" (tensors of one axis), "temperature", or a glob on parameter names
+	NoDecay  []string `toml:"no_decay"`  // groups without decay: "bias", "1d" (tensors of one axis), "temperature", "metric" (the weights of objective.gssf), or a glob on parameter names
 	ClipNorm float64  `toml:"clip_norm"` // global gradient norm; 0: no clipping
 }
 
@@ -274,6 +307,7 @@ type Train struct {
 type Eval struct {
 	Split     string `toml:"split"`      // val | test
 	BatchSize int    `toml:"batch_size"` // images or captions encoded at once
+	Score     string `toml:"score"`      // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
 	RerankTop int    `toml:"rerank_top"` // candidates re-scored by ITM; 0: cosine only
 	MaxImages int    `toml:"max_images"` // size of the gallery; 0: all images of the split
 	Folds     int    `toml:"folds"`      // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery

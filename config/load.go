@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -193,19 +194,30 @@ func assign(dst reflect.Value, v any) (msg, hint string) {
 		dst.SetString(s)
 	case reflect.Slice:
 		return assignList(dst, v)
+	case reflect.Struct:
+		return assignTable(dst, v)
 	default:
 		panic("config: field of kind " + dst.Kind().String() + " has no TOML form")
 	}
 	return "", ""
 }
 
-// assignList stores a list of strings or of integers.
+// assignList stores a list of strings, of integers or of tables.
 func assignList(dst reflect.Value, v any) (msg, hint string) {
 	what, example := "strings", `write ["a", "b"]`
-	if dst.Type().Elem().Kind() == reflect.Int {
+	switch dst.Type().Elem().Kind() {
+	case reflect.Int:
 		what, example = "integers", "write [16, 256]"
+	case reflect.Struct:
+		what, example = "tables", `write [{kind = "cosine", weight = 1}]`
 	}
 	list, ok := v.([]any)
+	if tables, isTables := v.([]map[string]any); isTables { // [[...]] in the file
+		ok = true
+		for _, t := range tables {
+			list = append(list, t)
+		}
+	}
 	if !ok {
 		return "must be a list of " + what, example
 	}
@@ -215,11 +227,39 @@ func assignList(dst reflect.Value, v any) (msg, hint string) {
 	}
 	out := reflect.MakeSlice(dst.Type(), len(list), len(list))
 	for i, item := range list {
-		if msg, _ := assign(out.Index(i), item); msg != "" {
+		switch msg, _ := assign(out.Index(i), item); {
+		case msg == "":
+		case dst.Type().Elem().Kind() == reflect.Struct:
+			return fmt.Sprintf("item %d %s", i+1, msg), example
+		default:
 			return fmt.Sprintf("must be a list of %s, item %d is not one", what, i+1), example
 		}
 	}
 	dst.Set(out)
+	return "", ""
+}
+
+// assignTable stores a table that is an item of a list.
+func assignTable(dst reflect.Value, v any) (msg, hint string) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		return "must be a table", ""
+	}
+	known := map[string]reflect.Value{}
+	var names []string
+	for i := range dst.NumField() {
+		name := dst.Type().Field(i).Tag.Get("toml")
+		known[name], names = dst.Field(i), append(names, name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		field, ok := known[key]
+		if !ok {
+			return fmt.Sprintf("has the unknown key %s: the keys are %s", key, strings.Join(names, " and ")), ""
+		}
+		if msg, hint := assign(field, table[key]); msg != "" {
+			return key + " " + msg, hint
+		}
+	}
 	return "", ""
 }
 

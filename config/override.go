@@ -72,6 +72,9 @@ func overrideValue(dst reflect.Value, text string) any {
 		if _, isInt := value.(int64); ok && isInt && dst.Type().Elem().Kind() == reflect.Int {
 			return []any{value}
 		}
+		if dst.Type().Elem().Kind() == reflect.Struct {
+			break
+		}
 		var list []any
 		for item := range strings.SplitSeq(text, ",") {
 			list = append(list, overrideValue(reflect.Zero(dst.Type().Elem()), strings.TrimSpace(item)))

@@ -24,7 +24,12 @@ func (c Config) problems() Errors {
 	k.model(c)
 	k.momentum(c)
 	k.objective(c.Objective)
+	k.topology(c)
+	k.scores(c)
+	k.clip(c)
+	k.temperature(c)
 	k.geodesic(c)
+	k.geometric(c)
 	k.tcl(c)
 	k.mafa(c.Objective)
 	k.images(c)
@@ -151,7 +156,7 @@ func (k *checker) scenes(s Scenes) {
 }
 
 func (k *checker) model(c Config) {
-	k.oneOf("model.system", "albef", "moco", "swav", "heads")
+	k.oneOf("model.system", "albef", "clip", "moco", "swav", "heads")
 	k.positive("model.image.size", "model.image.patch", "model.image.depth", "model.image.width", "model.image.heads",
 		"model.text.layers", "model.text.width", "model.text.heads", "model.text.positions", "model.head.dim")
 	k.notNegative("model.head.hidden", "model.image.mlp", "model.text.mlp", "model.text.fusion_layers")
@@ -204,16 +209,31 @@ func (k *checker) objective(o Objective) {
 	sum := o.ITC.Weight + o.ITC.InBatchWeight + o.ITM.Weight + o.MLM.Weight
 	k.require("objective.itc.weight", sum != 0, "at least one objective must have a weight > 0")
 	k.oneOf("objective.itc.positives", "pair", "id")
-	k.oneOf("objective.itc.score", "cosine", "geodesic")
-	k.oneOf("objective.itc.target_score", "same", "cosine", "geodesic")
-	k.oneOf("objective.itm.negatives", "score", "cosine", "geodesic")
-	k.positive("objective.itc.temperature", "objective.itc.temperature_min", "objective.itc.temperature_max")
-	k.require("objective.itc.temperature_max", o.ITC.TemperatureMax >= o.ITC.TemperatureMin,
-		"must be at least objective.itc.temperature_min")
-	k.require("objective.itc.temperature", o.ITC.Temperature >= o.ITC.TemperatureMin && o.ITC.Temperature <= o.ITC.TemperatureMax,
-		"must lie between objective.itc.temperature_min and temperature_max")
 	k.require("objective.mlm.prob", o.MLM.Prob > 0 && o.MLM.Prob < 1, "must be above 0 and below 1",
 		"set objective.mlm.weight = 0 to switch the loss off")
+}
+
+// temperature checks the range of the contrast's temperature.
+func (k *checker) temperature(c Config) {
+	i := c.Objective.ITC
+	k.positive("objective.itc.temperature", "objective.itc.temperature_max")
+	k.require("objective.itc.temperature_min", i.TemperatureMin > 0 || i.LogTemperature && i.TemperatureMin == 0, "must be > 0",
+		"or 0 with objective.itc.log_temperature, which caps the scale at 100 for each sphere")
+	least := c.LeastTemperature()
+	k.require("objective.itc.temperature_max", i.TemperatureMax >= least, "must be at least objective.itc.temperature_min")
+	k.require("objective.itc.temperature", i.Temperature >= least && i.Temperature <= i.TemperatureMax,
+		"must lie between objective.itc.temperature_min and temperature_max")
+}
+
+// LeastTemperature returns the least temperature of the contrast: that of the
+// configuration, or m/100 for a head of m spheres, by which the scale 1/temperature is at
+// most 100/m (reference 3.4.3).
+func (c Config) LeastTemperature() float64 {
+	if t := c.Objective.ITC.TemperatureMin; t > 0 {
+		return t
+	}
+	space, _ := c.Model.Head.Space()
+	return float64(space.Spheres) / 100
 }
 
 func (k *checker) optimizer(o Optimizer) {
@@ -225,9 +245,9 @@ func (k *checker) optimizer(o Optimizer) {
 			k.require("optimizer.no_decay", false, "holds the malformed glob \""+p+`"`, "close every [ and end no pattern with \\")
 		}
 		// A plain word can match no parameter, since their names are paths.
-		group := slices.Contains([]string{"bias", "1d", "temperature"}, p)
+		group := slices.Contains([]string{"bias", "1d", "temperature", "metric"}, p)
 		k.require("optimizer.no_decay", group || strings.ContainsAny(p, `/*?[`),
-			`holds "`+p+`", which is no group and no glob`, `the groups are "bias", "1d" and "temperature"; a glob looks like "text/*/norm/*"`)
+			`holds "`+p+`", which is no group and no glob`, `the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`)
 	}
 }
 

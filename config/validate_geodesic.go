@@ -12,8 +12,8 @@ var gradients = []string{
 // UsesGraph says whether anything of the objective reads the graph over the queue.
 func (o Objective) UsesGraph() bool {
 	i := o.ITC
-	return i.Weight > 0 && (i.Score == "geodesic" || i.TargetScore == "geodesic" && o.Distill.Alpha > 0 || o.Geodesic.Weigh > 0) ||
-		o.ITM.Weight > 0 && o.ITM.Negatives == "geodesic"
+	return i.Weight > 0 && (hasKind(o.ScoreTerms(), ScoreGeodesic) || hasKind(o.TargetTerms(), ScoreGeodesic) && o.Distill.Alpha > 0 || o.Geodesic.Weigh > 0) ||
+		o.ITM.Weight > 0 && o.ITM.Negatives == ScoreGeodesic
 }
 
 func (k *checker) geodesic(c Config) {
@@ -31,12 +31,12 @@ func (k *checker) geodesic(c Config) {
 	k.require("objective.geodesic.weigh", g.Weigh <= 1e4, "must be at most 10000")
 	k.layers(g.Layers)
 	if i := c.Objective.ITC; g.Temperature > 0 {
-		k.require("objective.geodesic.temperature", g.Temperature >= i.TemperatureMin && g.Temperature <= i.TemperatureMax,
+		k.require("objective.geodesic.temperature", g.Temperature >= c.LeastTemperature() && g.Temperature <= i.TemperatureMax,
 			"must be 0 or lie between objective.itc.temperature_min and temperature_max")
 	}
-	k.require("objective.geodesic.weigh", g.Weigh == 0 || c.Objective.ITC.Score == "cosine", `must be 0 unless objective.itc.score is "cosine"`,
-		"it weighs the negatives of a cosine score")
-	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || c.Objective.ITC.Score == "geodesic",
+	k.require("objective.geodesic.weigh", g.Weigh == 0 || !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), `must be 0 with a geodesic score`,
+		"it weighs the negatives of another score")
+	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || hasKind(c.Objective.ScoreTerms(), ScoreGeodesic),
 		"needs objective.distill.alpha > 0", "there are no soft targets without it")
 	if !uses {
 		return

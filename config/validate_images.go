@@ -20,6 +20,13 @@ func (k *checker) images(c Config) {
 	}
 	k.require("objective.distill.alpha", c.Objective.Distill.Alpha == 0, "must be 0", system+" has no soft targets of a teacher")
 	k.require("objective.itc.positives", c.Objective.ITC.Positives == "pair", `must be "pair"`, system+" knows an image by its views alone")
+	for _, t := range c.Objective.ScoreTerms() {
+		path := "objective.itc.score"
+		if len(c.Objective.ITC.Scores) > 0 {
+			path = "objective.itc.scores"
+		}
+		k.require(path, t.Kind == ScoreCosine || t.Kind == ScoreGeodesic, "must be cosine or geodesic", system+" has no other")
+	}
 	k.require("objective.geodesic.weigh", c.Objective.Geodesic.Weigh == 0, "must be 0", system+" does not weigh negatives")
 	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "it is the loss of "+system)
 	for _, p := range []string{"objective.tcl.intra", "objective.tcl.local"} {

@@ -188,10 +188,11 @@ func TestGeodesicLossAgainstDefinition(t *testing.T) {
 		if own := []int32{10, 11, 0, 1}; !slices.Equal(m.train.host.own, own) {
 			t.Fatalf("labels %v, want %v", m.train.host.own, own)
 		}
-		image, text, err := m.MomentumFeatures()
+		k, err := m.MomentumFeatures()
 		if err != nil {
 			t.Fatal(err)
 		}
+		image, text := k.Image, k.Text
 		tau, _ := m.params.Get(temperatureName)
 		ids := slices.Clone(m.queue.IDs)
 		for i, j := range m.train.host.own {

@@ -39,7 +39,7 @@ func push(t testing.TB, q *Queue, r *rand.Rand, n int) {
 	for i := range 2 * n {
 		normalize(x[i*q.dim:][:q.dim])
 	}
-	if err := q.Push(x[:n*q.dim], x[n*q.dim:], make([]int32, n)); err != nil {
+	if err := q.Push(Keys{Image: x[:n*q.dim], Text: x[n*q.dim:]}, make([]int32, n)); err != nil {
 		t.Fatal(err)
 	}
 }

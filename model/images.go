@@ -194,19 +194,19 @@ func (v *Views) Close() error {
 }
 
 // MomentumFeatures returns the features (B, C) of the last batch that enter the queue,
-// with nothing in the place of texts. The next step overwrites them.
-func (v *Views) MomentumFeatures() (image, text []float32, err error) {
+// those of images alone. The next step overwrites them.
+func (v *Views) MomentumFeatures() (Keys, error) {
 	a, err := v.train.machine.Value(v.train.pushed)
-	return a.F32, nil, err
+	return Keys{Image: a.F32}, err
 }
 
 // Enqueue pushes these features with the ids of their batch.
 func (v *Views) Enqueue(ids []int32) error {
-	image, _, err := v.MomentumFeatures()
+	k, err := v.MomentumFeatures()
 	if err != nil || v.queue == nil {
 		return err
 	}
-	return v.queue.Push(image, nil, ids)
+	return v.queue.Push(k, ids)
 }
 
 // Temperature returns the temperature of the contrast or the prediction.

@@ -36,10 +36,11 @@ func TestInferenceEqualsTraining(t *testing.T) {
 	if _, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 		t.Fatal(err)
 	}
-	imageM, textM, err := m.MomentumFeatures()
+	k, err := m.MomentumFeatures()
 	if err != nil {
 		t.Fatal(err)
 	}
+	imageM, textM := k.Image, k.Text
 	b, l, c := cfg.Train.BatchSize, cfg.Data.Tokens, m.Dim()
 	size := len(x.Images) / b
 	for _, n := range []int{1, 2, b} {

@@ -9,36 +9,67 @@ import (
 // NoID marks a queue entry that has no image id: it is never a positive (1.10.2).
 const NoID = -100
 
-// Queue is a pair of rings of momentum features, one per modality, with the ids of
-// the images they came from. A batch of any size is written at the pointer and
-// wraps around; the oldest entries are overwritten. A system of images alone has no
-// ring of texts.
+// Keys are features of a batch of B samples that enter a queue. A part that the queue does
+// not keep is nil.
+type Keys struct {
+	Image, Text []float32 // (B, C) momentum features, as the head gives them
+	// ImageBackbone and TextBackbone (B, D') are what the momentum head reads: the final
+	// states of the class tokens.
+	ImageBackbone, TextBackbone []float32
+}
+
+// Append adds the rows of o.
+func (k *Keys) Append(o Keys) {
+	k.Image, k.Text = append(k.Image, o.Image...), append(k.Text, o.Text...)
+	k.ImageBackbone, k.TextBackbone = append(k.ImageBackbone, o.ImageBackbone...), append(k.TextBackbone, o.TextBackbone...)
+}
+
+// Clear drops all rows and keeps the memory.
+func (k *Keys) Clear() {
+	k.Image, k.Text, k.ImageBackbone, k.TextBackbone = k.Image[:0], k.Text[:0], k.ImageBackbone[:0], k.TextBackbone[:0]
+}
+
+// Part returns the rows of part i of n equal ones.
+func (k *Keys) Part(i, n int) Keys {
+	cut := func(x []float32) []float32 { return x[i*len(x)/n : (i+1)*len(x)/n] }
+	return Keys{cut(k.Image), cut(k.Text), cut(k.ImageBackbone), cut(k.TextBackbone)}
+}
+
+// Queue holds rings of momentum features, one per modality, with the ids of the images
+// they came from. A batch of any size is written at the pointer and wraps around; the
+// oldest entries are overwritten. A system of images alone has no ring of texts.
 type Queue struct {
-	Image, Text []float32 // (Q, C), unit rows; Text is nil in a system of images alone
-	IDs         []int32   // (Q)
-	Pointer     int       // next row to write
-	Filled      int       // rows written so far, at most Q
-	size, dim   int
-	graphs      *Graphs // over the rings, or nil
+	Image, Text []float32 // (Q, C); Text is nil in a system of images alone
+	// ImageBackbone and TextBackbone (Q, D') are the features before the head, nil unless
+	// they are kept. Rows that are not filled are 0.
+	ImageBackbone, TextBackbone []float32
+
+	IDs       []int32 // (Q)
+	Pointer   int     // next row to write
+	Filled    int     // rows written so far, at most Q
+	size, dim int
+	graphs    *Graphs // over the rings, or nil
 }
 
 // NewQueue returns a queue of random unit rows (1.4.6), none of them filled.
 func NewQueue(size, dim int, seed uint64) *Queue {
-	return newQueue(size, dim, seed, make([]float32, size*dim))
+	return newQueue(size, dim, 1, seed, make([]float32, size*dim))
 }
 
 // NewImageQueue returns a queue like NewQueue's, for a system of images alone.
-func NewImageQueue(size, dim int, seed uint64) *Queue { return newQueue(size, dim, seed, nil) }
+func NewImageQueue(size, dim int, seed uint64) *Queue { return newQueue(size, dim, 1, seed, nil) }
 
-func newQueue(size, dim int, seed uint64, text []float32) *Queue {
+// newQueue returns a queue whose rows are unit vectors in each of so many equal groups of
+// channels.
+func newQueue(size, dim, groups int, seed uint64, text []float32) *Queue {
 	q := &Queue{Image: make([]float32, size*dim), Text: text, IDs: make([]int32, size), size: size, dim: dim}
 	r := rng.New(seed, rng.Queue, 0)
 	for _, ring := range [][]float32{q.Image, q.Text} {
 		for i := range ring {
 			ring[i] = float32(r.NormFloat64())
 		}
-		for i := range len(ring) / dim {
-			normalize(ring[i*dim:][:dim])
+		for unit := dim / groups; len(ring) > 0; ring = ring[unit:] {
+			normalize(ring[:unit])
 		}
 	}
 	for i := range q.IDs {
@@ -50,33 +81,43 @@ func newQueue(size, dim int, seed uint64, text []float32) *Queue {
 // Size returns Q.
 func (q *Queue) Size() int { return q.size }
 
-// Push writes n rows of image and text features (n, C) with their ids; text is empty
-// where the queue has no ring of texts.
-func (q *Queue) Push(image, text []float32, ids []int32) error {
+// ring is one of a queue's arrays with the rows that enter it.
+type ring struct {
+	name       string
+	rows, keys []float32
+}
+
+func (q *Queue) rings(k Keys) [4]ring {
+	return [...]ring{
+		{"image", q.Image, k.Image}, {"text", q.Text, k.Text},
+		{"image backbone", q.ImageBackbone, k.ImageBackbone}, {"text backbone", q.TextBackbone, k.TextBackbone},
+	}
+}
+
+// Push writes the features of n samples with their ids.
+func (q *Queue) Push(k Keys, ids []int32) error {
 	n := len(ids)
 	if n > q.size {
 		return fmt.Errorf("model: queue of %d entries cannot take a batch of %d: make queue.size at least the batch size", q.size, n)
 	}
-	texts := n
-	if q.Text == nil {
-		texts = 0
-	}
-	if len(image) != n*q.dim || len(text) != texts*q.dim {
-		return fmt.Errorf("model: queue takes %d features of %d channels (got %d image and %d text values)", n, q.dim, len(image), len(text))
+	for _, r := range q.rings(k) {
+		if want := len(r.rows) / q.size * n; len(r.keys) != want {
+			return fmt.Errorf("model: queue: got %d values of %s features for %d samples: want %d", len(r.keys), r.name, n, want)
+		}
 	}
 	for done := 0; done < n; {
-		k := min(n-done, q.size-q.Pointer)
-		copy(q.Image[q.Pointer*q.dim:], image[done*q.dim:(done+k)*q.dim])
-		if q.Text != nil {
-			copy(q.Text[q.Pointer*q.dim:], text[done*q.dim:(done+k)*q.dim])
+		count := min(n-done, q.size-q.Pointer)
+		for _, r := range q.rings(k) {
+			width := len(r.rows) / q.size
+			copy(r.rows[q.Pointer*width:], r.keys[done*width:(done+count)*width])
 		}
-		copy(q.IDs[q.Pointer:], ids[done:done+k])
+		copy(q.IDs[q.Pointer:], ids[done:done+count])
 		if q.graphs != nil {
-			q.graphs.pushed(q.Pointer, k)
+			q.graphs.pushed(q.Pointer, count)
 		}
-		done += k
-		q.Pointer = (q.Pointer + k) % q.size
-		q.Filled = min(q.size, q.Filled+k)
+		done += count
+		q.Pointer = (q.Pointer + count) % q.size
+		q.Filled = min(q.size, q.Filled+count)
 	}
 	return nil
 }

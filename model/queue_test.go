@@ -17,7 +17,7 @@ func TestQueueWrapsAnyBatch(t *testing.T) {
 			}
 			next++
 		}
-		if err := q.Push(img, txt, ids); err != nil {
+		if err := q.Push(Keys{Image: img, Text: txt}, ids); err != nil {
 			t.Fatal(err)
 		}
 		if want := min(size, len(history)); q.Filled != want {
@@ -31,7 +31,7 @@ func TestQueueWrapsAnyBatch(t *testing.T) {
 			}
 		}
 	}
-	if err := q.Push(make([]float32, 8*dim), make([]float32, 8*dim), make([]int32, 8)); err == nil {
+	if err := q.Push(Keys{Image: make([]float32, 8*dim), Text: make([]float32, 8*dim)}, make([]int32, 8)); err == nil {
 		t.Error("a batch larger than the queue was accepted")
 	}
 }

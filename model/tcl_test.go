@@ -151,7 +151,7 @@ func TestViewsReachTheTeacherAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		image, _, err := m.MomentumFeatures()
+		k, err := m.MomentumFeatures()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestViewsReachTheTeacherAlone(t *testing.T) {
 				loss = p.Value
 			}
 		}
-		return loss, slices.Clone(image)
+		return loss, slices.Clone(k.Image)
 	}
 	mlm, first := run()
 	b.Views = slices.Clone(b.Images)

@@ -25,6 +25,7 @@ type trainGraph struct {
 	labels, colIDs, noiseI2T, noiseT2I *gorgonia.Node
 	imageQueue, textQueue              *gorgonia.Node
 	imageM, textM                      *gorgonia.Node
+	imageBackbone, textBackbone        *gorgonia.Node // what the teacher's heads read, where the queue keeps it
 	pointer, own, weigh                *gorgonia.Node // with graphs over the queue
 	imageGraph, textGraph              *objectives.Graph
 	host                               trainHost
@@ -194,30 +195,28 @@ func gumbel(r *rand.Rand, dst ...[]float32) {
 	}
 }
 
-// MomentumFeatures returns the teacher's unit features (B, C) of the last step's
-// batch, nil without a teacher. The next step overwrites them.
-func (m *ALBEF) MomentumFeatures() (image, text []float32, err error) {
-	if m.train.imageM == nil {
-		return nil, nil, nil
+// MomentumFeatures returns the teacher's features of the last step's batch that enter the
+// queue, empty without a teacher. The next step overwrites them.
+func (m *ALBEF) MomentumFeatures() (k Keys, err error) {
+	value := func(n *gorgonia.Node) []float32 {
+		if n == nil || err != nil {
+			return nil
+		}
+		a, failed := m.train.machine.Value(n)
+		err = failed
+		return a.F32
 	}
-	a, err := m.train.machine.Value(m.train.imageM)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := m.train.machine.Value(m.train.textM)
-	if err != nil {
-		return nil, nil, err
-	}
-	return a.F32, b.F32, nil
+	tg := m.train
+	return Keys{value(tg.imageM), value(tg.textM), value(tg.imageBackbone), value(tg.textBackbone)}, err
 }
 
 // Enqueue pushes the momentum features of the last step with the ids of its batch.
 func (m *ALBEF) Enqueue(ids []int32) error {
-	image, text, err := m.MomentumFeatures()
-	if err != nil || m.queue == nil || image == nil {
+	k, err := m.MomentumFeatures()
+	if err != nil || m.queue == nil || k.Image == nil {
 		return err
 	}
-	return m.queue.Push(image, text, ids)
+	return m.queue.Push(k, ids)
 }
 
 // Machine returns the compiled training step, for profiles.

@@ -39,7 +39,7 @@ type viewsSystem interface {
 	Queue() *Queue
 	Graphs() *Graphs
 	EncodeImages(images []float32, n int) (states, features []float32, err error)
-	MomentumFeatures() (image, text []float32, err error)
+	MomentumFeatures() (Keys, error)
 	Learnable(name string) bool
 	Close() error
 }
@@ -185,8 +185,9 @@ func TestViewsQueue(t *testing.T) {
 				if math.IsNaN(r.Loss) || r.Loss <= 0 {
 					t.Fatalf("%s %s: loss %v at step %d", system, score, r.Loss, step)
 				}
-				image, text, err := m.MomentumFeatures()
-				if err != nil || text != nil || len(image) != 4*6 {
+				k, err := m.MomentumFeatures()
+				image := k.Image
+				if err != nil || k.Text != nil || len(image) != 4*6 {
 					t.Fatalf("%d features, %v", len(image), err)
 				}
 				if row := step * 4 % 16; !slices.Equal(image, q.Image[row*6:][:4*6]) {

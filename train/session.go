@@ -38,11 +38,10 @@ type Session struct {
 }
 
 // keys are the momentum features of a step's micro-batches, which enter the queue
-// with the update: a step that is not made leaves the queue as it was. text is empty in
-// a system without captions.
+// with the update: a step that is not made leaves the queue as it was.
 type keys struct {
-	image, text []float32
-	ids         []int32
+	model.Keys
+	ids []int32
 }
 
 var _ Stepper = (*Session)(nil)
@@ -137,7 +136,8 @@ func (s *Session) Close() error { return errors.Join(s.loader.Close(), s.model.C
 func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	micro := max(1, s.cfg.Train.AccumulateSteps)
 	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
-	s.keys.image, s.keys.text, s.keys.ids = s.keys.image[:0], s.keys.text[:0], s.keys.ids[:0]
+	s.keys.Clear()
+	s.keys.ids = s.keys.ids[:0]
 	if err := s.model.Before(step); err != nil {
 		return out, err
 	}
@@ -186,9 +186,8 @@ func (s *Session) enqueue(micro int) error {
 	if q == nil || rows == 0 {
 		return nil
 	}
-	n, m := len(s.keys.image)/micro, len(s.keys.text)/micro
 	for k := range micro {
-		if err := q.Push(s.keys.image[k*n:][:n], s.keys.text[k*m:][:m], s.keys.ids[k*rows:][:rows]); err != nil {
+		if err := q.Push(s.keys.Part(k, micro), s.keys.ids[k*rows:][:rows]); err != nil {
 			return err
 		}
 	}
@@ -242,11 +241,11 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 	if s.model.Queue() == nil {
 		return nil
 	}
-	image, text, err := s.model.MomentumFeatures()
-	if err != nil || image == nil {
+	keys, err := s.model.MomentumFeatures()
+	if err != nil || keys.Image == nil {
 		return err
 	}
-	s.keys.image, s.keys.text = append(s.keys.image, image...), append(s.keys.text, text...)
+	s.keys.Append(keys)
 	s.keys.ids = append(s.keys.ids, b.IDs...)
 	return nil
 }

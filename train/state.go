@@ -64,12 +64,7 @@ func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 	}
 	maps.DeleteFunc(state.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
 	if q := s.model.Queue(); q != nil {
-		dim := len(q.Image) / q.Size()
-		group := checkpoint.Group{Name: "queue"}
-		group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "image", Shape: tensor.Shape{q.Size(), dim}, Data: q.Image})
-		if q.Text != nil {
-			group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "text", Shape: tensor.Shape{q.Size(), dim}, Data: q.Text})
-		}
+		group := checkpoint.Group{Name: "queue", Tensors: queueTensors(q)}
 		group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "ids", Shape: tensor.Shape{q.Size()}, Data: q.IDs})
 		snap.Groups = append(snap.Groups, group)
 		state.QueuePointer, state.QueueFilled = q.Pointer, q.Filled
@@ -167,18 +162,27 @@ func (s *Session) Rollback(c *checkpoint.Checkpoint) (State, error) {
 	return state, err
 }
 
-func restoreQueue(q *model.Queue, c *checkpoint.Checkpoint, state State) error {
-	shape := tensor.Shape{q.Size(), len(q.Image) / q.Size()}
-	if err := c.ReadFloat32("queue", "image", shape, q.Image); err != nil {
-		return err
+// queueTensors are the rings that a queue has.
+func queueTensors(q *model.Queue) (list []checkpoint.Tensor) {
+	for _, ring := range []struct {
+		name string
+		rows []float32
+	}{{"image", q.Image}, {"text", q.Text}, {"image_backbone", q.ImageBackbone}, {"text_backbone", q.TextBackbone}} {
+		if ring.rows != nil {
+			list = append(list, checkpoint.Tensor{Name: ring.name, Shape: tensor.Shape{q.Size(), len(ring.rows) / q.Size()}, Data: ring.rows})
+		}
 	}
-	if q.Text != nil {
-		if err := c.ReadFloat32("queue", "text", shape, q.Text); err != nil {
+	return list
+}
+
+func restoreQueue(q *model.Queue, c *checkpoint.Checkpoint, state State) error {
+	for _, t := range queueTensors(q) {
+		if err := c.ReadFloat32("queue", t.Name, t.Shape, t.Data.([]float32)); err != nil {
 			return err
 		}
 	}
 	ids := make([]int64, q.Size())
-	if err := c.ReadInt64("queue", "ids", shape[:1], ids); err != nil {
+	if err := c.ReadInt64("queue", "ids", tensor.Shape{q.Size()}, ids); err != nil {
 		return err
 	}
 	for i, id := range ids {

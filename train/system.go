@@ -28,8 +28,8 @@ type System interface {
 	// Graphs returns the graphs over the queue, or nil.
 	Graphs() *model.Graphs
 	// MomentumFeatures returns the features of the last batch that enter the queue with
-	// the update, nil without a teacher. text is nil in a system without captions.
-	MomentumFeatures() (image, text []float32, err error)
+	// the update, empty without a teacher.
+	MomentumFeatures() (model.Keys, error)
 	// Temperature returns the contrast's temperature, 0 where the model has none.
 	Temperature() float64
 	// ClampTemperature keeps the temperature in its range, as after every update.

@@ -117,6 +117,8 @@ func typeName(v any) string {
 		return "strings"
 	case []int:
 		return "integers"
+	case []config.ScoreTerm:
+		return "tables"
 	default:
 		return fmt.Sprintf("%T", v)
 	}

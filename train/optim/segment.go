@@ -17,7 +17,9 @@ type Segment struct {
 //
 //   - "bias": the last part of the name is bias
 //   - "1d": tensors of exactly one axis (a scalar is none of them, as in the reference)
-//   - "temperature": the last part of the name is temperature
+//   - "temperature": the last part of the name is temperature or logit_scale
+//   - "metric": the weights of the learned metric, which decay would pull to 0 and not to
+//     the identity that they start from (ambiguity A61 of GSSF)
 //   - anything else is a pattern of path.Match; one without a slash is matched
 //     against the last part of the name, any other against the whole name
 //
@@ -27,8 +29,12 @@ func Decays(groups []string, name string, shape []int) (bool, error) {
 	for _, g := range groups {
 		var hit bool
 		switch g {
-		case "bias", "temperature":
+		case "bias":
 			hit = base == g
+		case "temperature":
+			hit = base == g || base == "logit_scale"
+		case "metric":
+			hit = name == "gssf/weight"
 		case "1d":
 			hit = len(shape) == 1
 		default:
@@ -38,7 +44,7 @@ func Decays(groups []string, name string, shape []int) (bool, error) {
 			}
 			var err error
 			if hit, err = path.Match(g, target); err != nil {
-				return false, fmt.Errorf("optimizer.no_decay: malformed pattern (got %q): use bias, 1d, temperature or a glob on parameter names", g)
+				return false, fmt.Errorf("optimizer.no_decay: malformed pattern (got %q): use bias, 1d, temperature, metric or a glob on parameter names", g)
 			}
 		}
 		if hit {

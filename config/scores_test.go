@@ -1,0 +1,173 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// small is a configuration whose queue and head leave room for what is tested.
+func small() Config {
+	c := Default()
+	c.Train.BatchSize, c.Queue.Size, c.Model.Head.Dim = 8, 128, 64
+	c.Objective.Geodesic.Layers = []int{8}
+	return c
+}
+
+// clip is a dual encoder.
+func clip() Config {
+	c := small()
+	c.Model.System, c.Model.Text.FusionLayers = "clip", 0
+	c.Momentum.Enabled, c.Queue.Size = false, 0
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, Distill{}
+	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
+	return c
+}
+
+func TestHeadSpace(t *testing.T) {
+	for _, x := range []struct {
+		topology string
+		want     Topology
+		err      string
+	}{
+		{"sphere", Topology{SphereDim: 64, Spheres: 1}, ""},
+		{"euclid", Topology{SphereDim: 64, Spheres: 1, Euclid: true}, ""},
+		{"Ob(4,16)", Topology{SphereDim: 4, Spheres: 16}, ""},
+		{"Multi(16, 4)", Topology{SphereDim: 16, Spheres: 4, Tokens: true}, ""},
+		{"Multi(16,8)", Topology{}, "has 16 x 8 = 128 channels, not the 64"},
+		{"Multi(0,64)", Topology{}, "between 1 and model.head.dim"},
+		{"Ob(4294967296,4294967296)", Topology{}, "between 1 and model.head.dim"},
+		{"Ob(99999999999999999999,1)", Topology{}, "between 1 and model.head.dim"},
+		{"Multi(16)", Topology{}, "must be sphere, euclid"},
+		{"ball", Topology{}, "must be sphere, euclid"},
+	} {
+		got, err := Head{Dim: 64, Topology: x.topology}.Space()
+		if x.err == "" && (err != nil || got != x.want) {
+			t.Errorf("%s: got %+v, %v, want %+v", x.topology, got, err, x.want)
+		}
+		if x.err != "" && (err == nil || !strings.Contains(err.Error(), x.err)) {
+			t.Errorf("%s: got error %v, want one with %q", x.topology, err, x.err)
+		}
+	}
+}
+
+func TestScoreTerms(t *testing.T) {
+	c := small()
+	c.Objective.ITC.Score, c.Objective.Geodesic.Mix = "geodesic", 0.75
+	if got := c.Objective.ScoreTerms(); len(got) != 2 || got[0] != (ScoreTerm{"geodesic", 0.75}) || got[1] != (ScoreTerm{"cosine", 0.25}) {
+		t.Errorf("a mixed geodesic has the terms %v", got)
+	}
+	if got := c.PairTerms(); len(got) != 1 || got[0] != (ScoreTerm{"cosine", 0.25}) {
+		t.Errorf("without the queue it has the terms %v", got)
+	}
+	c = small()
+	c.Objective.ITC.Scores = []ScoreTerm{{"geodesic", 1}, {"gssf", 0}}
+	if got := c.Objective.ScoreTerms(); len(got) != 1 {
+		t.Errorf("a term of weight 0 is still there: %v", got)
+	}
+	if c.UsesMetric() {
+		t.Error("a metric of weight 0 is used")
+	}
+	if got := c.PairTerms(); len(got) != 1 || got[0] != (ScoreTerm{"cosine", 1}) {
+		t.Errorf("the geodesic alone leaves %v for pairs", got)
+	}
+	c.Model.Head.Topology = "euclid"
+	if got := c.PairTerms(); len(got) != 1 || got[0] != (ScoreTerm{"l2", 1}) {
+		t.Errorf("in a Euclidean space it leaves %v", got)
+	}
+}
+
+func TestMetricBlocks(t *testing.T) {
+	c := small()
+	for _, x := range []struct {
+		topology string
+		blocks   int
+		want     int
+	}{{"sphere", 0, 4}, {"sphere", 8, 8}, {"Ob(4,16)", 0, 16}, {"Multi(32,2)", 0, 2}, {"Multi(32,2)", 4, 4}} {
+		c.Model.Head.Topology, c.Objective.GSSF.Blocks = x.topology, x.blocks
+		if got := c.MetricBlocks(); got != x.want {
+			t.Errorf("%s with %d blocks: got %d, want %d", x.topology, x.blocks, got, x.want)
+		}
+	}
+}
+
+func TestCombinedMessages(t *testing.T) {
+	for _, x := range []struct {
+		from   func() Config
+		change func(c *Config)
+		want   string
+	}{
+		{small, func(c *Config) { c.Model.Head.Topology = "Multi(16,8)" }, `model.head.topology: has 16 x 8 = 128 channels, not the 64 of model.head.dim (got "Multi(16,8)"); n x m must be model.head.dim: change one of the two`},
+		{small, func(c *Config) { c.Model.Head.TokenBlocks = 2 }, `model.head.token_blocks: must be 0 without class tokens of their own (got 2); set model.head.topology = "Multi(n,m)"`},
+		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Head.TokenBlocks = "Multi(16,4)", 7 }, `model.head.token_blocks: must be at most model.image.depth and model.text.layers (got 7); 0 is all blocks`},
+		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Text.Positions = "Multi(16,4)", 32 }, `model.text.positions: must be at least data.tokens plus the repeated class tokens (got 32); Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions`},
+		{small, func(c *Config) { c.Objective.ITC.Score, c.Objective.GSSF.Blocks = "gssf", 5 }, `objective.gssf.blocks: must divide model.head.dim (64) (got 5); choose a divisor: the blocks have one size`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", 0}, {"gssf", 0}} }, `objective.itc.scores: at least one weight must be > 0 (got [{cosine 0} {gssf 0}])`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", -1}} }, `objective.itc.scores: item 1: weight must be >= 0 (got [{cosine -1}]); leave the term out, or give it a weight above 0`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"hyperbolic", 1}} }, `objective.itc.scores: item 1: kind must be one of cosine, inner, l2, angle, gssf, geodesic (got [{hyperbolic 1}])`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"l2", 1}, {"l2", 2}} }, `objective.itc.scores: item 2: l2 is there twice (got [{l2 1} {l2 2}]); add the weights`},
+		{small, func(c *Config) { c.Objective.ITC.Scores, c.Objective.ITC.Score = []ScoreTerm{{"l2", 1}}, "gssf" }, `objective.itc.score: must not be set together with objective.itc.scores (got "gssf"); give it as a term`},
+		{small, func(c *Config) { c.Model.Head.Topology = "euclid" }, `objective.itc.score: cosine needs unit vectors, which model.head.topology "euclid" has not (got "cosine"); use inner, l2, gssf or geodesic`},
+		{small, func(c *Config) {
+			c.Model.Head.Topology, c.Objective.ITC.Scores = "euclid", []ScoreTerm{{"angle", 1}}
+		}, `objective.itc.scores: angle needs unit vectors, which model.head.topology "euclid" has not (got [{angle 1}]); use inner, l2, gssf or geodesic`},
+		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Neighbours = 1, 32 }, `objective.geometric.neighbours: objective.geometric.pool times this must not be more than queue.size (got 32); the nearest 160 entries of the queue are wanted: use fewer, or a larger queue`},
+		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Queue.Size = 1, 0 }, `queue.size: must be > 0 (got 0); neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0`},
+		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Search = 1, "clusters" }, `objective.geometric.search: must be "exact" without a graph over the queue (got "clusters"); its clusters are those of the geodesic: use that in objective.itc.score`},
+		{clip, func(c *Config) { c.Objective.Geometric.Weight = 1 }, `objective.geometric.weight: must be 0 (got 1); model.system "clip" keeps no features before the head`},
+		{clip, func(c *Config) { c.Objective.ITC.Score = "geodesic" }, `objective.itc.score: must not be geodesic (got "geodesic"); there is no queue that its graph could span`},
+		{clip, func(c *Config) { c.Objective.ITC.InBatchWeight = 0 }, `objective.itc.in_batch_weight: must be > 0 (got 0); it is the loss of model.system "clip"`},
+		{clip, func(c *Config) {
+			c.Objective.ITC.LogTemperature, c.Objective.ITC.TemperatureMin, c.Model.Head.Topology = true, 0, "Multi(4,16)"
+		}, `objective.itc.temperature: must lie between objective.itc.temperature_min and temperature_max (got 0.07)`},
+	} {
+		c := x.from()
+		if err := c.Validate(); err != nil {
+			t.Fatalf("before %q: %v", x.want, err)
+		}
+		x.change(&c)
+		err := c.Validate()
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("got  %v\nwant %s", err, x.want)
+		}
+	}
+}
+
+func TestScoresAreRead(t *testing.T) {
+	want := []ScoreTerm{{"geodesic", 0.5}, {"gssf", 1}}
+	const head = "[objective.geodesic]\nlayers = [8]\n[train]\nbatch_size = 8\n[queue]\nsize = 128\n"
+	for name, x := range map[string]struct {
+		text string
+		sets []string
+	}{
+		"inline":   {head + "[objective.itc]\nscores = [{kind = \"geodesic\", weight = 0.5}, {kind = \"gssf\", weight = 1}]\n", nil},
+		"tables":   {head + "[[objective.itc.scores]]\nkind = \"geodesic\"\nweight = 0.5\n[[objective.itc.scores]]\nkind = \"gssf\"\nweight = 1\n", nil},
+		"override": {head, []string{`objective.itc.scores=[{kind="geodesic",weight=0.5},{kind="gssf",weight=1}]`}},
+	} {
+		c, err := Parse("x.toml", []byte(x.text), x.sets)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := c.Objective.ITC.Scores; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+		text, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse("y.toml", text, nil)
+		if err != nil || len(again.Objective.ITC.Scores) != 2 {
+			t.Errorf("%s: written and read again: %v, %v", name, again.Objective.ITC.Scores, err)
+		}
+	}
+	for _, x := range []struct{ set, want string }{
+		{`objective.itc.scores=gssf`, `must be a list of tables`},
+		{`objective.itc.scores=[{kind="gssf",wheight=1}]`, `item 1 has the unknown key wheight: the keys are kind and weight`},
+		{`objective.itc.scores=[{kind="gssf",weight="1"}]`, `item 1 weight must be a number`},
+		{`objective.itc.scores=[1]`, `item 1 must be a table`},
+	} {
+		if _, err := Parse("", nil, []string{x.set}); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: got %v, want %q", x.set, err, x.want)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package config
+
+import "fmt"
+
+// UsesGeometric says whether the objective regularises the geometry of a modality.
+func (o Objective) UsesGeometric() bool { return o.Geometric.Weight > 0 }
+
+// Near returns M, the nearest entries of the queue that neighbours are sampled among.
+func (g Geometric) Near() int { return g.Pool * g.Neighbours }
+
+func (k *checker) geometric(c Config) {
+	g := c.Objective.Geometric
+	k.notNegative("objective.geometric.weight")
+	k.oneOf("objective.geometric.modalities", "both", "image", "text")
+	k.oneOf("objective.geometric.sampling", "biased", "uniform", "closest")
+	k.oneOf("objective.geometric.search", "exact", "clusters")
+	k.oneOf("objective.geometric.kernel", "heat", "linear", "squared", "inverse")
+	k.oneOf("objective.geometric.scale", "unit", "relative", "none")
+	k.require("objective.geometric.neighbours", g.Neighbours >= 2, "must be >= 2", "the anchor is one of them")
+	k.positive("objective.geometric.pool")
+	k.require("objective.geometric.epsilon", g.Epsilon >= 1e-4 && g.Epsilon <= 1e4, "must be between 0.0001 and 10000", "0.8 in the paper")
+	if !c.Objective.UsesGeometric() {
+		return
+	}
+	k.require("objective.geometric.weight", c.Model.System == "albef", "must be 0", fmt.Sprintf("model.system %q keeps no features before the head", c.Model.System))
+	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"
+	k.require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
+	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
+	k.require("objective.geometric.neighbours", c.Queue.Size == 0 || g.Near() <= c.Queue.Size,
+		"objective.geometric.pool times this must not be more than queue.size", fmt.Sprintf("the nearest %d entries of the queue are wanted: use fewer, or a larger queue", g.Near()))
+	k.require("objective.geometric.search", g.Search == "exact" || c.Objective.UsesGraph(), `must be "exact" without a graph over the queue`,
+		`its clusters are those of the geodesic: use that in objective.itc.score`)
+}
