@@ -31,7 +31,7 @@ type builder struct {
 	on, mom          encoders.Scope // parameters and their twins
 	student, teacher *encoders.Context
 	online, momentum towers
-	temperature      *gorgonia.Node
+	scores           scorer
 
 	blocks  blocks                     // of the student, to compute again in the backward pass
 	fixed   map[*gorgonia.Node][]int32 // inputs that never change
@@ -65,6 +65,7 @@ func (m *ALBEF) buildTrain() (err error) {
 	}
 	s.softMLM = s.soft && s.mlm
 	s.on, s.mom = encoders.NewScope(s.params), encoders.NewScope(s.twins)
+	s.scores = scorer{cfg, s.on, s.mom}
 	m.train = s.tg
 	s.inputs()
 	if s.m.cfg.Compute.Recompute {
@@ -74,7 +75,6 @@ func (m *ALBEF) buildTrain() (err error) {
 		s.judge = s.newJudge(m.connector)
 	}
 	s.online = s.encode(s.on, s.student, s.tg.images, s.itm || s.mlm, s.itm, s.mlm)
-	s.temperature = s.on.Param(temperatureName, encoders.Const(float32(obj.ITC.Temperature)))
 	if cfg.Momentum.Enabled {
 		local := obj.TCL.Local && obj.ITC.Weight > 0
 		s.momentum = s.encode(s.mom, s.teacher, s.tg.views, s.softMLM || local, local, s.softMLM)
@@ -187,7 +187,7 @@ func (s *builder) contrast() objectives.Contrast {
 		if ids := s.tg.ids; ids != nil {
 			own = objectives.Positives{RowIDs: ids, ColIDs: ids}
 		}
-		within := objectives.InBatchContrast(s.online.image, s.online.text, s.temperature, s.targets(own, nil))
+		within := objectives.InBatchContrast(s.online.image, s.online.text, s.scores.score(s.m.cfg.PairTerms(), false), s.targets(own, nil))
 		if itc.InBatchWeight > 0 {
 			s.add("itc_in_batch", itc.InBatchWeight, within.Loss)
 		}
@@ -229,13 +229,13 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 	c := objectives.MomentumContrast{
 		Image: s.online.image, Text: s.online.text, ImageM: s.momentum.image, TextM: s.momentum.text,
 		ImageBank: images, TextBank: texts, Alpha: tg.alpha, Positives: s.targets(positives, tg.own),
-		Score:             s.score(obj.ITC.Score),
-		CosineNegatives:   obj.ITM.Negatives == "cosine" && obj.ITC.Score != "cosine",
-		GeodesicNegatives: obj.ITM.Negatives == "geodesic",
+		Score:      s.scores.score(obj.ScoreTerms(), false),
+		Target:     s.scores.score(obj.TargetTerms(), true),
+		WeighPaths: s.scores.paths(),
 	}
-	c.Target = c.Score
-	if kind := obj.ITC.TargetScore; kind != "same" {
-		c.Target = s.score(kind)
+	if terms := obj.NegativeTerms(); terms != nil {
+		by := s.scores.score(terms, false)
+		c.Negatives = &by
 	}
 	if obj.Geodesic.Weigh > 0 {
 		tg.weigh = s.floats("weight of the teacher's scores")
@@ -243,22 +243,6 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 	}
 	c.Terms = s.tcl(c)
 	return c.Build()
-}
-
-// score is the score of a kind that the configuration names.
-func (s *builder) score(kind string) objectives.Score {
-	g := s.m.cfg.Objective.Geodesic
-	x := objectives.Score{
-		Mix: 1, Temperature: s.temperature,
-		Paths: objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, g.LimitPi, g.DirectPositives),
-	}
-	if kind == "geodesic" {
-		x.Geodesic, x.Mix = true, float32(g.Mix)
-		if g.Temperature > 0 {
-			x.Temperature = s.on.Param(geodesicTemperatureName, encoders.Const(float32(g.Temperature)))
-		}
-	}
-	return x
 }
 
 // fuse runs the fusion layers over the rows of matching and of masked language
