@@ -5,11 +5,13 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// bertEps is the epsilon of BERT's layer norms.
+// bertEps is the epsilon of BERT's layer norms, unless Eps says other.
 const bertEps = 1e-12
 
 // BERT is the text side of ALBEF (Li et al. 2021): one post-norm transformer whose
-// first layers read text alone and whose last layers also attend to an image.
+// first layers read text alone and whose last layers also attend to an image. With the
+// options below and no fusion layers it is the text tower of clip-mtob's dual encoder
+// (reference 3.3), whose layers are those of PyTorch's nn.TransformerEncoder.
 type BERT struct {
 	Vocab        int // V
 	Positions    int // size of the position table, at least L
@@ -19,22 +21,53 @@ type BERT struct {
 	Heads        int
 	MLP          int     // hidden width of the feed-forward blocks; 0 means 4*Width
 	Dropout      float64 // of embeddings, block outputs and attention probabilities
+
+	// Classes is m, the number of class tokens of TextClasses; 0 means 1. All of them
+	// are the first id of a text again, told apart by their positions 0..m-1 alone, and
+	// words have the positions from m on (reference 3.3.3). So Positions is at least
+	// L+m-1.
+	Classes int
+	// TokenBlocks is how many of the last text layers the class tokens after the first
+	// one pass; 0 means all.
+	TokenBlocks int
+
+	NoTokenType bool    // no embedding of the token type
+	FinalNorm   bool    // a layer norm after the text layers, norm
+	Eps         float32 // of layer norms; 0 means 1e-12
+	// TorchStart starts the layers from PyTorch's defaults, words from N(0, .02^2) and
+	// positions from N(0, .01^2) as CLIP does, instead of all from N(0, .02^2).
+	TorchStart bool
 }
 
 // bertInit is the reference's init of everything that no checkpoint gives.
 var bertInit = Normal(.02)
 
+func (b BERT) classes() int { return max(1, b.Classes) }
+
+func (b BERT) eps() float32 {
+	if b.Eps > 0 {
+		return b.Eps
+	}
+	return bertEps
+}
+
+// starts starts the parts of a layer.
+func (b BERT) starts() starts {
+	if b.TorchStart {
+		return torchStarts
+	}
+	return sameStarts(bertInit)
+}
+
 // Text encodes token ids (R*L) of texts with lengths (R) into (R*L, D), or with at
 // into the states at M places alone, (M, D). Tokens beyond a text's length are not
-// attended to; their rows mean nothing.
+// attended to; their rows mean nothing. Texts have one class token each, whatever
+// Classes says, and the same positions as in TextClasses.
 func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, at *Places) *gorgonia.Node {
-	e := s.In("embeddings")
-	x := ops.Embed(e.Param("word/weight", bertInit, b.Vocab, b.Width), ids)        // (R*L, D)
-	x = ops.AddPositions(x, e.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
-	x = ops.AddPositions(x, e.Param("position/weight", bertInit, b.Positions, b.Width), l)
-	x = c.dropout(norm(e, "norm", x, bertEps), b.Dropout)
+	b.check(ids)
+	x := b.embed(c, s, ids, l, b.classes()-1)
 	if at != nil && b.Layers == 0 {
-		return at.of(x)
+		return b.final(s, at.of(x))
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
@@ -47,7 +80,88 @@ func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, at *
 			x = b.feedForward(c, layer, x)
 		})
 	}
-	return x
+	return b.final(s, x)
+}
+
+// TextClasses encodes the texts of Text with m class tokens: classes (R*m, D), and with
+// all also states (R*L, D), the first class token and the words of each text. Without
+// all, states is nil and the last layer computes no queries but those of class tokens.
+func (b BERT) TextClasses(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, all bool) (states, classes *gorgonia.Node) {
+	b.check(ids)
+	m, t, seen := b.classes(), l, lengths
+	var late *gorgonia.Node // (R*(m-1), D) class tokens that are not in x yet
+	if m > 1 {
+		t, ids, seen = l+m-1, ops.RepeatFirst(ids, l, m-1), ops.AddInt(lengths, m-1)
+	}
+	x := b.embed(c, s, ids, t, 0) // (R*t, D), class tokens first
+	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
+		x, late = ops.SequenceRest(x, t, 1, m-1), ops.SequenceRows(x, t, 1, m-1)
+		t = l
+	}
+	for i := range b.Layers {
+		if late != nil && i == b.Layers-b.TokenBlocks {
+			x, late, t = ops.InsertRows(x, late, l, m-1, 1), nil, l+m-1
+		}
+		see := seen
+		if late != nil {
+			see = lengths
+		}
+		layer := s.Layer("layers", i)
+		s.block(func() {
+			if !all && i == b.Layers-1 {
+				x = b.selfAttentionLeading(c, layer, x, see, m, t)
+			} else {
+				x = b.selfAttention(c, layer, x, see, t)
+			}
+			x = b.feedForward(c, layer, x)
+		})
+	}
+	if !all {
+		if b.Layers == 0 {
+			x = leading(x, m, t)
+		}
+		return nil, b.final(s, x)
+	}
+	x = b.final(s, x)
+	classes = leading(x, m, t)
+	if m > 1 {
+		x = ops.SequenceRest(x, t, 1, m-1)
+	}
+	return x, classes
+}
+
+// check tells class tokens that make no sense.
+func (b BERT) check(ids *gorgonia.Node) {
+	if b.Classes < 0 || b.TokenBlocks < 0 || b.TokenBlocks > b.Layers {
+		misuse("text", ids, "class tokens and their layers must be at least 0, layers at most %d (got %d and %d)", b.Layers, b.Classes, b.TokenBlocks)
+	}
+}
+
+// embed returns the embeddings of ids (R*t): (R*t, D). Positions are 0, skip+1, skip+2 ...
+func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgonia.Node {
+	s = s.In("embeddings")
+	position := bertInit
+	if b.TorchStart {
+		position = Normal(.01)
+	}
+	x := ops.Embed(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids) // (R*t, D)
+	if !b.NoTokenType {
+		x = ops.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
+	}
+	table := s.Param("position/weight", position, b.Positions, b.Width)
+	if skip > 0 {
+		table = ops.SequenceRest(table, b.Positions, 1, skip)
+	}
+	x = ops.AddPositions(x, table, t)
+	return c.dropout(norm(s, "norm", x, b.eps()), b.Dropout)
+}
+
+// final is the norm after the text layers.
+func (b BERT) final(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if !b.FinalNorm {
+		return x
+	}
+	return norm(s, "norm", x, b.eps())
 }
 
 // Pairs says which text and which image each of the R rows of the fusion layers
@@ -97,10 +211,10 @@ func (b BERT) Fusion(c *Context, s Scope, x, lengths, images *gorgonia.Node, p P
 func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 	s = s.In("attention")
 	rows := sequences("attention", x, l)
-	qkv := linear(s, "qkv", bertInit, Zeros, x, 3*b.Width)
+	qkv := linear(s, "qkv", b.starts().qkv, x, 3*b.Width)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
 	h := ops.SelfAttention(qkv, lengths, bits, l, b.Heads, keep(b.Dropout))
-	return b.output(c, s, h, x)
+	return b.output(c, s, b.starts().output, h, x)
 }
 
 // selfAttentionAt is selfAttention for the queries at some places: (M, D).
@@ -108,21 +222,33 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l 
 	s = s.In("attention")
 	sequences("attention", x, l)
 	y := at.of(x)
-	q := linearPart(s, "qkv", bertInit, Zeros, y, 0, b.Width, 3*b.Width)          // (M, D)
-	kv := linearPart(s, "qkv", bertInit, Zeros, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
+	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (M, D)
+	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
 	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
 	h := ops.CrossAttention(q, kv, at.Sequences, at.each(lengths), bits, 1, l, b.Heads, keep(b.Dropout))
-	return b.output(c, s, h, y)
+	return b.output(c, s, b.starts().output, h, y)
+}
+
+// selfAttentionLeading is selfAttention for the queries of the first m tokens of every
+// sequence of t: (R*m, D).
+func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths *gorgonia.Node, m, t int) *gorgonia.Node {
+	s = s.In("attention")
+	rows, y := sequences("attention", x, t), leading(x, m, t)
+	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (R*m, D)
+	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
+	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
+	h := ops.CrossAttention(q, kv, nil, lengths, bits, m, t, b.Heads, keep(b.Dropout))
+	return b.output(c, s, b.starts().output, h, y)
 }
 
 func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
 	s = s.In("crossattention")
 	rows := sequences("crossattention", x, l)
-	q := linear(s, "query", bertInit, Zeros, x, b.Width)      // (R*L, D)
-	kv := linear(s, "kv", bertInit, Zeros, images, 2*b.Width) // (N*T, 2D)
+	q := linear(s, "query", from(bertInit), x, b.Width)      // (R*L, D)
+	kv := linear(s, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
 	h := ops.CrossAttention(q, kv, index, nil, bits, l, t, b.Heads, keep(b.Dropout))
-	return b.output(c, s, h, x)
+	return b.output(c, s, b.starts().output, h, x)
 }
 
 // crossAttentionAt is crossAttention for states x (M, D) at some places, each a
@@ -136,15 +262,15 @@ func (b BERT) crossAttentionAt(c *Context, s Scope, x, images, index *gorgonia.N
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	s = s.In("ffn")
-	h := linearGELU(s, "intermediate", bertInit, Zeros, x, defaultTo(b.MLP, 4*b.Width))
-	return b.output(c, s, h, x)
+	h := linearGELU(s, "intermediate", b.starts().mlp, x, defaultTo(b.MLP, 4*b.Width))
+	return b.output(c, s, b.starts().mlp, h, x)
 }
 
 // output is BERT's block end: LN(x + dropout(dense(h))).
-func (b BERT) output(c *Context, s Scope, h, x *gorgonia.Node) *gorgonia.Node {
-	h = linear(s, "output", bertInit, Zeros, h, b.Width)
+func (b BERT) output(c *Context, s Scope, start start, h, x *gorgonia.Node) *gorgonia.Node {
+	h = linear(s, "output", start, h, b.Width)
 	bits := c.bits(h.Shape()[0], b.Width, b.Dropout)
-	_, y := addNorm(s, "norm", h, x, bits, keep(b.Dropout), bertEps)
+	_, y := addNorm(s, "norm", h, x, bits, keep(b.Dropout), b.eps())
 	return y
 }
 
@@ -152,8 +278,8 @@ func (b BERT) output(c *Context, s Scope, h, x *gorgonia.Node) *gorgonia.Node {
 // and a decoder that is the word embedding plus a bias of its own.
 func (b BERT) MLMHead(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	h := s.In("mlm")
-	x = linearGELU(h, "dense", bertInit, Zeros, x, b.Width)
-	x = norm(h, "norm", x, bertEps)
+	x = linearGELU(h, "dense", from(bertInit), x, b.Width)
+	x = norm(h, "norm", x, b.eps())
 	word := s.Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
 	return ops.Linear(x, word, h.Param("bias", Zeros, b.Vocab))
 }

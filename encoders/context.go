@@ -69,23 +69,26 @@ func misuse(block string, x *gorgonia.Node, format string, args ...any) {
 }
 
 // linear is a dense layer with its parameters name/weight (out, in) and name/bias.
-func linear(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) *gorgonia.Node {
+func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgonia.Node {
 	in := columns(name, x)
+	weight, bias := start(in)
 	s = s.In(name)
 	return ops.Linear(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
 }
 
 // linearGELU is a dense layer followed by GELU.
-func linearGELU(s Scope, name string, weight, bias Init, x *gorgonia.Node, out int) *gorgonia.Node {
+func linearGELU(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgonia.Node {
 	in := columns(name, x)
+	weight, bias := start(in)
 	s = s.In(name)
 	return ops.LinearGELU(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
 }
 
 // linearPart is the part of a dense layer of out columns that computes the n columns
 // from the given one on.
-func linearPart(s Scope, name string, weight, bias Init, x *gorgonia.Node, from, n, out int) *gorgonia.Node {
+func linearPart(s Scope, name string, start start, x *gorgonia.Node, from, n, out int) *gorgonia.Node {
 	in := columns(name, x)
+	weight, bias := start(in)
 	s = s.In(name)
 	return ops.LinearPart(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out), from, n)
 }

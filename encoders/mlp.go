@@ -20,20 +20,17 @@ func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	if m.Hidden < 1 || m.Out < 1 {
 		misuse("mlp", x, "want a hidden layer and an output of at least 1 (got %d and %d)", m.Hidden, m.Out)
 	}
-	d := columns("mlp", x)
-	init := LinearDefault(d)
 	var h *gorgonia.Node // (N, H)
 	switch {
 	case m.Activation == "relu":
-		h = ops.ReLU(linear(s, "fc1", init, init, x, m.Hidden))
+		h = ops.ReLU(linear(s, "fc1", torchLinear, x, m.Hidden))
 	case m.Activation != "" && m.Activation != "gelu":
 		misuse("mlp", x, "activation must be gelu or relu (got %q)", m.Activation)
 	case m.Dropout == 0:
-		h = linearGELU(s, "fc1", init, init, x, m.Hidden)
+		h = linearGELU(s, "fc1", torchLinear, x, m.Hidden)
 	default: // apart, so that dropout takes over the memory of the activation
-		h = ops.GELU(linear(s, "fc1", init, init, x, m.Hidden))
+		h = ops.GELU(linear(s, "fc1", torchLinear, x, m.Hidden))
 	}
 	h = c.dropout(h, m.Dropout)
-	init = LinearDefault(m.Hidden)
-	return ops.L2Normalize(linear(s, "fc2", init, init, h, m.Out), normEps) // (N, C)
+	return ops.L2Normalize(linear(s, "fc2", torchLinear, h, m.Out), normEps) // (N, C)
 }

@@ -1,6 +1,8 @@
 package encoders
 
 import (
+	"math"
+
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
@@ -8,21 +10,89 @@ import (
 // normEps is the floor of the norm in L2 normalisation, as in torch's F.normalize.
 const normEps = 1e-12
 
-// Projection maps the first token of each of the sequences x (N*T, D) into the
-// shared space: a linear layer, then L2 normalisation. The result is (N, C).
+// Projection maps sequences into the shared space of C channels: a linear layer on their
+// class tokens, then the topology of the space (reference 3.1, 3.4.5, 3.4.6).
+//
+//	sphere          Spheres <= 1                 unit rows
+//	oblique Ob(n,m) Spheres = m                  m groups of n = C/m channels, each a unit vector
+//	Multi(n,m)      Spheres = m, Tokens = true   the same, group k from class token k
+//	Euclidean       Euclid = true                as the linear layer gives them
+//
+// The parameters are weight, (C, D) or with Tokens (C/m, D), one for all tokens, and
+// bias.
 type Projection struct {
-	Dim int // C
+	Dim     int  // C
+	Spheres int  // m, a divisor of C; 0: 1
+	Tokens  bool // each sphere has a class token of its own; otherwise all read the first one
+	Euclid  bool // no normalisation; only without spheres
+	NoBias  bool
+	// Gaussian starts the weight from N(0, 1/D) (reference 3.4.7) instead of PyTorch's
+	// default of a linear layer.
+	Gaussian bool
 }
 
-// Forward projects; t is the length of a sequence.
+// Classes returns how many class tokens of a sequence the projection reads.
+func (p Projection) Classes() int {
+	if p.Tokens {
+		return p.spheres()
+	}
+	return 1
+}
+
+func (p Projection) spheres() int { return max(1, p.Spheres) }
+
+// Forward projects the sequences x (N*T, D) of t tokens, class tokens first: (N, C).
+// Class tokens alone are sequences of T = Classes() tokens.
 func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
-	return ops.L2Normalize(firstToken("projection", s, x, t, p.Dim), normEps)
+	m := p.spheres()
+	if p.Dim < 1 || p.Dim%m != 0 || p.Euclid && m > 1 {
+		misuse("projection", x, "want channels that %d spheres divide, and no spheres in a Euclidean space (got %d channels)", m, p.Dim)
+	}
+	n := sequences("projection", x, t)
+	if t < p.Classes() {
+		misuse("projection", x, "want sequences with %d class tokens (got %d tokens)", p.Classes(), t)
+	}
+	x = p.linear(s, leading(x, p.Classes(), t)) // (N, C) or (N*m, C/m)
+	switch {
+	case p.Euclid:
+		return x
+	case m == 1:
+		return ops.L2Normalize(x, normEps)
+	}
+	if !p.Tokens {
+		x = ops.Reshape(x, n*m, p.Dim/m)
+	}
+	return ops.Reshape(ops.L2Normalize(x, normEps), n, p.Dim)
 }
 
-// Tokens projects every row of x (R, D) as Forward projects first tokens, with the same
-// parameters: (R, C).
-func (p Projection) Tokens(s Scope, x *gorgonia.Node) *gorgonia.Node {
-	return ops.L2Normalize(linearDefault(s, x, p.Dim), normEps)
+// Rows projects every row of x (R, D) as Forward projects first tokens, with the same
+// parameters: (R, C). There is no such thing with Tokens.
+func (p Projection) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if p.Tokens {
+		misuse("projection", x, "a row is one class token of %d", p.spheres())
+	}
+	return p.Forward(s, x, 1)
+}
+
+// Parameters returns the nodes of the parameters s+"weight" and s+"bias" (nil with
+// NoBias) for tokens of width d.
+func (p Projection) Parameters(s Scope, d int) (weight, bias *gorgonia.Node) {
+	out := p.Dim / p.Classes()
+	init := LinearDefault(d)
+	if p.Gaussian {
+		weight = s.Param("weight", Normal(1/math.Sqrt(float64(d))), out, d)
+	} else {
+		weight = s.Param("weight", init, out, d)
+	}
+	if !p.NoBias {
+		bias = s.Param("bias", init, out)
+	}
+	return weight, bias
+}
+
+func (p Projection) linear(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	weight, bias := p.Parameters(s, columns("projection", x))
+	return ops.Linear(x, weight, bias)
 }
 
 // Classifier is a linear layer on the first token of each sequence, such as the
@@ -31,20 +101,22 @@ type Classifier struct {
 	Classes int
 }
 
-// Forward classifies; t is the length of a sequence.
+// Forward classifies; t is the length of a sequence. The layer has PyTorch's default
+// start (1.3.5).
 func (k Classifier) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
-	return firstToken("classifier", s, x, t, k.Classes)
-}
-
-// firstToken is a linear layer with PyTorch's default start (1.3.5) on the first
-// token of each of the sequences x (N*T, D): (N, out).
-func firstToken(block string, s Scope, x *gorgonia.Node, t, out int) *gorgonia.Node {
-	return linearDefault(s, ops.StridedRows(x, 0, t, sequences(block, x, t)), out)
-}
-
-// linearDefault is a linear layer with PyTorch's default start: (R, out) for x (R, D).
-func linearDefault(s Scope, x *gorgonia.Node, out int) *gorgonia.Node {
+	x = ops.StridedRows(x, 0, t, sequences("classifier", x, t))
 	d := x.Shape()[1]
 	init := LinearDefault(d)
-	return ops.Linear(x, s.Param("weight", init, out, d), s.Param("bias", init, out))
+	return ops.Linear(x, s.Param("weight", init, k.Classes, d), s.Param("bias", init, k.Classes))
+}
+
+// leading returns the first m tokens of each of the sequences x (N*t, D): (N*m, D).
+func leading(x *gorgonia.Node, m, t int) *gorgonia.Node {
+	switch n := sequences("class tokens", x, t); m {
+	case t:
+		return x
+	case 1:
+		return ops.StridedRows(x, 0, t, n)
+	}
+	return ops.SequenceRows(x, t, 0, m)
 }

@@ -48,12 +48,18 @@ func NewALBEF(cfg config.Config, vocab int, engine *kernel.Engine) (*ALBEF, erro
 // newALBEF builds a model with a connector, or nil.
 func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Connector) (*ALBEF, error) {
 	im, tx := cfg.Model.Image, cfg.Model.Text
+	space, err := cfg.Model.Head.Space()
+	if err != nil {
+		return nil, fmt.Errorf("model: model.head.topology %w", err)
+	}
 	m := &ALBEF{
 		cfg: cfg, engine: engine, connector: connector,
-		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP},
+		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
+			Classes: space.Classes(), TokenBlocks: cfg.Model.Head.TokenBlocks},
 		bert: encoders.BERT{Vocab: vocab, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers,
-			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout},
-		head: encoders.Projection{Dim: cfg.Model.Head.Dim},
+			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout,
+			Classes: space.Classes(), TokenBlocks: cfg.Model.Head.TokenBlocks},
+		head: newHead(cfg),
 	}
 	m.params = NewParams(cfg.Run.Seed, func(name string) bool {
 		return cfg.Momentum.Enabled && hasTwin(name)
@@ -62,7 +68,6 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 		if err := (Footprint{Queue: queueBytes(cfg)}).fits(); err != nil {
 			return nil, err
 		}
-		space, _ := cfg.Model.Head.Space()
 		n, dim := cfg.Queue.Size, cfg.Model.Head.Dim
 		m.queue = newQueue(n, dim, space.Spheres, cfg.Run.Seed, make([]float32, n*dim))
 		m.keepBackbone()
@@ -80,6 +85,12 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 		return nil, err
 	}
 	return m, nil
+}
+
+// newHead is the head of both towers.
+func newHead(cfg config.Config) encoders.Projection {
+	space, _ := cfg.Model.Head.Space()
+	return encoders.Projection{Dim: cfg.Model.Head.Dim, Spheres: space.Spheres, Tokens: space.Tokens, Euclid: space.Euclid}
 }
 
 // hasTwin says which parameters the teacher has: both encoders with the fusion

@@ -27,22 +27,27 @@ type neighbourInputs struct {
 // geometric adds the geometric term of each modality that is regularised: it compares the
 // neighbourhood of every image, or text, before and after the head (GeRA, section 3;
 // reference 4.2.3). The points before it are the teacher's, which the queue keeps, and
-// pass the student's head: a gradient reaches the head alone. images and texts are what
-// the contrast reads.
-func (s *builder) geometric(images, texts *objectives.Bank) {
+// pass the student's head: a gradient reaches the head alone.
+func (s *builder) geometric() {
 	g, tg := s.m.cfg.Objective.Geometric, s.tg
 	if g.Weight == 0 {
 		return
 	}
 	tg.geometric.filled = s.ints("filled entries")
 	if g.Modalities != "text" {
-		tg.imageBackbone = ops.Reshape(s.momentum.imageClasses, s.b, -1) // (B, D')
-		s.add("geometric_image", g.Weight, s.neighbourhoods("image", tg.imageBackbone, &tg.geometric.image, images))
+		tg.imageBackbone = s.backbone(s.momentum.imageClasses) // (B, D')
+		s.add("geometric_image", g.Weight, s.neighbourhoods("image", tg.imageBackbone, &tg.geometric.image, s.images))
 	}
 	if g.Modalities != "image" {
-		tg.textBackbone = ops.Reshape(s.momentum.textClasses, s.b, -1) // (B, D')
-		s.add("geometric_text", g.Weight, s.neighbourhoods("text", tg.textBackbone, &tg.geometric.text, texts))
+		tg.textBackbone = s.backbone(s.momentum.textClasses) // (B, D')
+		s.add("geometric_text", g.Weight, s.neighbourhoods("text", tg.textBackbone, &tg.geometric.text, s.texts))
 	}
+}
+
+// backbone returns the class tokens (B*m, D) of each sample as one row: (B, m*D).
+func (s *builder) backbone(classes *gorgonia.Node) *gorgonia.Node {
+	shape := classes.Shape()
+	return ops.Reshape(classes, s.b, shape.TotalSize()/s.b)
 }
 
 // neighbourhoods is the geometric term of a modality, whose anchors are the rows of x.
@@ -61,10 +66,15 @@ func (s *builder) neighbourhoods(modality string, x *gorgonia.Node, in *neighbou
 			Candidates: min(searched*g.Near(), s.m.queue.size),
 		}
 	}
-	weight, bias := head.Params(s.on.In(modality+"_proj"), x.Shape()[1]/s.classes())
+	m := head.Classes()
+	weight, bias := head.Parameters(s.on.In(modality+"_proj"), x.Shape()[1]/m)
+	groups := max(1, head.Spheres)
+	if head.Euclid {
+		groups = 0
+	}
 	return ops.Geometric(ops.GeometricArgs{
 		Anchors: x, Queue: in.queue, Neighbours: ops.Neighbours(args), Weight: weight, Bias: bias,
-		Tokens: s.classes(), Groups: head.Groups(), Kernel: g.Kernel, Epsilon: float32(g.Epsilon), Scale: g.Scale,
+		Tokens: m, Groups: groups, Kernel: g.Kernel, Epsilon: float32(g.Epsilon), Scale: g.Scale,
 	})
 }
 

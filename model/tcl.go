@@ -29,7 +29,7 @@ func (s *builder) tcl(c objectives.MomentumContrast) (terms gorgonia.Nodes) {
 // localImage is the contrast of an image with its grid x grid parts, the means of the
 // teacher's projected patches.
 func (s *builder) localImage(grid int) *gorgonia.Node {
-	patches := s.m.head.Tokens(s.mom.In("image_proj"), s.momentum.imageTokens) // (B*T, C)
+	patches := s.m.head.Rows(s.mom.In("image_proj"), s.momentum.imageTokens) // (B*T, C)
 	return objectives.Local{
 		Whole: s.online.image, Parts: ops.PoolPatches(patches, s.t, s.m.vit.Size/s.m.vit.Patch, grid), // (B*grid*grid, C)
 		IDs: s.tg.ids, Temperature: s.scores.temperature(),
@@ -43,7 +43,7 @@ func (s *builder) localText() *gorgonia.Node {
 		states = ops.StridedRows(states, 0, 1, s.b*s.l) // masked captions come after them
 	}
 	return objectives.Local{
-		Whole: s.online.text, Parts: s.m.head.Tokens(s.mom.In("text_proj"), states), // (B*L, C)
+		Whole: s.online.text, Parts: s.m.head.Rows(s.mom.In("text_proj"), states), // (B*L, C)
 		Lengths: s.tg.clean.lengths, First: 1, IDs: s.tg.ids, Temperature: s.scores.temperature(),
 	}.Build()
 }

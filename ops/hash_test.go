@@ -24,7 +24,7 @@ func TestHash(t *testing.T) {
 	of := func(o *op, in ...*gorgonia.Node) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return apply(o, in...) }
 	}
-	for name, group := range map[string]variants{
+	groups := map[string]variants{
 		"layer norm": {
 			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-5) },
 			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-6) },
@@ -162,7 +162,11 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Detach(m) },
 			of(columnSums(0, 12), m), of(columnSums(0, 13), m), of(columnSums(1, 13), m),
 		},
-	} {
+	}
+	for name, group := range sequenceVariants(m, bits) {
+		groups[name] = group
+	}
+	for name, group := range groups {
 		for i, build := range group {
 			n := build()
 			if build() != n {

@@ -1,0 +1,50 @@
+package ops
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+func TestConcatRows(t *testing.T) {
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return ConcatRows(ns[0], ns[1]) }
+	r := rand.New(rand.NewPCG(65, 66))
+	// The last ones go to several threads, cut before, within and after the first matrix.
+	for _, s := range [][3]int{{1, 1, 1}, {3, 2, 4}, {300, 7, 100}, {7, 300, 100}, {150, 150, 123}} {
+		a, b := f32s(r, "a", s[0], s[2]), f32s(r, "b", s[1], s[2])
+		near(t, "concat", eval(t, build, a, b).F32, slices.Concat(a.floats(), b.floats()), 0)
+		checkGrad(t, build, []int{0, 1}, 1e-2, 1e-3, a, b)
+	}
+}
+
+// TestReshape: elements keep their order, the way back is the identity, and gradients of
+// a norm within groups of a row are those of finite differences.
+func TestReshape(t *testing.T) {
+	r := rand.New(rand.NewPCG(67, 68))
+	x := f32s(r, "x", 6, 8)
+	got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Reshape(GELU(ns[0]), 12, 4) }, x)
+	near(t, "reshape", got.F32, eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }, x).F32, 0)
+	if !got.Shape.Eq(tensor.Shape{12, 4}) {
+		t.Errorf("shape %v, want (12, 4)", got.Shape)
+	}
+	checkGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+		return Reshape(L2Normalize(Reshape(ns[0], 12, 4), 1e-12), 6, 8)
+	}, []int{0}, 1e-2, 2e-3, x)
+	checkGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Add(Reshape(ns[0], 8, 6), ns[1]) }, []int{0, 1}, 1e-2, 1e-3, x, f32s(r, "y", 8, 6))
+}
+
+func TestRepeatFirst(t *testing.T) {
+	for k, want := range [][]int32{{5, 6, 7, 8, 9, 10}, {5, 5, 6, 7, 8, 8, 9, 10}, {5, 5, 5, 6, 7, 8, 8, 8, 9, 10}} {
+		got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return RepeatFirst(ns[0], 3, k) }, i32s("x", []int32{5, 6, 7, 8, 9, 10}, 6))
+		if !slices.Equal(got.I32, want) {
+			t.Errorf("%d copies: got %v, want %v", k, got.I32, want)
+		}
+	}
+	got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return AddInt(ns[0], -3) }, i32s("x", []int32{5, 0, -7}, 3))
+	if want := []int32{2, -3, -10}; !slices.Equal(got.I32, want) {
+		t.Errorf("added -3: got %v, want %v", got.I32, want)
+	}
+}
