@@ -59,6 +59,15 @@ func (c Config) EvalTerms() []ScoreTerm {
 	return c.Objective.terms(c.Eval.Score)
 }
 
+// NegativeTerms returns the terms of the score that negatives of matching are drawn by,
+// nil for that of the contrast.
+func (o Objective) NegativeTerms() []ScoreTerm {
+	if o.ITM.Negatives == "score" {
+		return nil
+	}
+	return []ScoreTerm{{o.ITM.Negatives, 1}}
+}
+
 // terms returns the terms of a single kind.
 func (o Objective) terms(kind string) []ScoreTerm {
 	o.ITC.Score, o.ITC.Scores = kind, nil
@@ -78,8 +87,8 @@ func (o Objective) usedTerms() []ScoreTerm {
 			used = append(used, o.TargetTerms()...)
 		}
 	}
-	if o.ITM.Weight > 0 && o.ITM.Negatives != "score" {
-		used = append(used, o.terms(o.ITM.Negatives)...)
+	if o.ITM.Weight > 0 {
+		used = append(used, o.NegativeTerms()...)
 	}
 	return used
 }

@@ -20,6 +20,11 @@ func Const(v float32) Init {
 	}
 }
 
+// Values starts a parameter at the given values.
+func Values(v []float32) Init {
+	return func(_ *rand.Rand, dst []float32) { copy(dst, v) }
+}
+
 // Normal draws from N(0, std^2).
 func Normal(std float64) Init {
 	return func(r *rand.Rand, dst []float32) {

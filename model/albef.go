@@ -48,12 +48,18 @@ func NewALBEF(cfg config.Config, vocab int, engine *kernel.Engine) (*ALBEF, erro
 // newALBEF builds a model with a connector, or nil.
 func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Connector) (*ALBEF, error) {
 	im, tx := cfg.Model.Image, cfg.Model.Text
+	space, err := cfg.Model.Head.Space()
+	if err != nil {
+		return nil, fmt.Errorf("model: model.head.topology %w", err)
+	}
 	m := &ALBEF{
 		cfg: cfg, engine: engine, connector: connector,
-		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP},
+		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
+			Classes: space.Classes(), TokenBlocks: cfg.Model.Head.TokenBlocks},
 		bert: encoders.BERT{Vocab: vocab, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers,
-			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout},
-		head: encoders.Projection{Dim: cfg.Model.Head.Dim},
+			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout,
+			Classes: space.Classes(), TokenBlocks: cfg.Model.Head.TokenBlocks},
+		head: newHead(cfg),
 	}
 	m.params = NewParams(cfg.Run.Seed, func(name string) bool {
 		return cfg.Momentum.Enabled && hasTwin(name)
@@ -62,7 +68,9 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 		if err := (Footprint{Queue: queueBytes(cfg)}).fits(); err != nil {
 			return nil, err
 		}
-		m.queue = NewQueue(cfg.Queue.Size, cfg.Model.Head.Dim, cfg.Run.Seed)
+		n, dim := cfg.Queue.Size, cfg.Model.Head.Dim
+		m.queue = newQueue(n, dim, space.Spheres, cfg.Run.Seed, make([]float32, n*dim))
+		m.keepBackbone()
 		if cfg.Objective.UsesGraph() {
 			var err error
 			if m.graphs, err = newGraphs(cfg, m.queue, engine); err != nil {
@@ -79,12 +87,19 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 	return m, nil
 }
 
+// newHead is the head of both towers.
+func newHead(cfg config.Config) encoders.Projection {
+	space, _ := cfg.Model.Head.Space()
+	return encoders.Projection{Dim: cfg.Model.Head.Dim, Spheres: space.Spheres, Tokens: space.Tokens, Euclid: space.Euclid}
+}
+
 // hasTwin says which parameters the teacher has: both encoders with the fusion
-// layers and the language-modelling head, and both projections (1.4.1).
+// layers and the language-modelling head, both projections (1.4.1), and the learned metric,
+// which is a part of how features become scores like these.
 func hasTwin(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	switch top {
-	case "image", "text", "image_proj", "text_proj":
+	case "image", "text", "image_proj", "text_proj", "gssf":
 		return true
 	}
 	return false
@@ -116,46 +131,12 @@ func (m *ALBEF) Close() error {
 	return m.graphs.close()
 }
 
-// temperatureName is the name of the contrast's temperature.
-const temperatureName = "temperature"
-
-// geodesicTemperatureName is the name of the temperature that geodesic scores have of
-// their own with objective.geodesic.temperature.
-const geodesicTemperatureName = "geodesic/temperature"
-
 // Temperature returns the contrast's temperature.
 func (m *ALBEF) Temperature() float64 { return temperature(m.params) }
 
 // ClampTemperature keeps the temperature in its range; the reference does so at the
 // start of each forward pass (1.3.4).
-func (m *ALBEF) ClampTemperature() { clampTemperature(m.params, m.cfg.Objective.ITC) }
-
-// temperature returns the value of the temperature, 0 where the model has none.
-func temperature(p *Params) float64 {
-	q, ok := p.Get(temperatureName)
-	if !ok {
-		return 0
-	}
-	return float64(p.Value(q)[0])
-}
-
-// clampTemperature keeps the temperatures in the range of c.
-func clampTemperature(p *Params, c config.ITC) {
-	for _, name := range []string{temperatureName, geodesicTemperatureName} {
-		if q, ok := p.Get(name); ok {
-			v := p.Value(q)
-			v[0] = min(max(v[0], float32(c.TemperatureMin)), float32(c.TemperatureMax))
-		}
-	}
-}
-
-// frozenTemperature returns the temperatures' names where they are not trained.
-func frozenTemperature(c config.Config) []string {
-	if c.Objective.ITC.LearnTemperature {
-		return nil
-	}
-	return []string{temperatureName, geodesicTemperatureName}
-}
+func (m *ALBEF) ClampTemperature() { clampTemperature(m.params, m.cfg) }
 
 // UpdateMomentum moves every twin towards its parameter:
 // theta_m = mom*theta_m + (1-mom)*theta (Li et al. 2021, section 3.2). Training does

@@ -31,7 +31,8 @@ type builder struct {
 	on, mom          encoders.Scope // parameters and their twins
 	student, teacher *encoders.Context
 	online, momentum towers
-	temperature      *gorgonia.Node
+	scores           scorer
+	images, texts    *objectives.Bank // that the contrast with the queue reads, or nil
 
 	blocks  blocks                     // of the student, to compute again in the backward pass
 	fixed   map[*gorgonia.Node][]int32 // inputs that never change
@@ -42,10 +43,13 @@ type builder struct {
 // towers is what the two encoders make of a batch. What no loss reads is nil and is
 // not computed.
 type towers struct {
-	imageTokens *gorgonia.Node // (B*T, Dimage)
+	imageTokens *gorgonia.Node // (B*T, Dimage), the first class token and the patches
 	clean       *gorgonia.Node // (B*L, D) states of the captions, or with masked ones after them (2B*L, D)
 	masked      *gorgonia.Node // (B*L, D) states of the masked captions, where they are not in clean
-	image, text *gorgonia.Node // (B, C) unit features
+	image, text *gorgonia.Node // (B, C) features
+	// imageClasses (B*m, Dimage) and textClasses (B*m, D) are the class tokens that the
+	// heads read.
+	imageClasses, textClasses *gorgonia.Node
 }
 
 // buildTrain builds and compiles the training step. Where both are read, the text
@@ -65,6 +69,7 @@ func (m *ALBEF) buildTrain() (err error) {
 	}
 	s.softMLM = s.soft && s.mlm
 	s.on, s.mom = encoders.NewScope(s.params), encoders.NewScope(s.twins)
+	s.scores = scorer{cfg, s.on, s.mom}
 	m.train = s.tg
 	s.inputs()
 	if s.m.cfg.Compute.Recompute {
@@ -74,14 +79,13 @@ func (m *ALBEF) buildTrain() (err error) {
 		s.judge = s.newJudge(m.connector)
 	}
 	s.online = s.encode(s.on, s.student, s.tg.images, s.itm || s.mlm, s.itm, s.mlm)
-	s.temperature = s.on.Param(temperatureName, encoders.Const(float32(obj.ITC.Temperature)))
 	if cfg.Momentum.Enabled {
 		local := obj.TCL.Local && obj.ITC.Weight > 0
 		s.momentum = s.encode(s.mom, s.teacher, s.tg.views, s.softMLM || local, local, s.softMLM)
 		s.tg.imageM, s.tg.textM = s.momentum.image, s.momentum.text
 	}
-	contrast := s.contrast()
-	s.fuse(contrast)
+	s.fuse(s.contrast())
+	s.geometric()
 	if len(s.losses) == 0 {
 		return fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
 	}
@@ -130,35 +134,56 @@ func (s *builder) inputs() {
 // tokens, of clean and of masked captions only if asked to.
 func (s *builder) encode(p encoders.Scope, c *encoders.Context, images *gorgonia.Node, image, clean, masked bool) towers {
 	var x towers
-	vit, proj := p.In("image"), p.In("image_proj")
-	if image {
-		x.imageTokens = s.m.vit.Forward(vit, images)         // (B*T, Dimage)
-		x.image = s.m.head.Forward(proj, x.imageTokens, s.t) // (B, C)
+	if vit := p.In("image"); image {
+		x.imageTokens, x.imageClasses = s.m.vit.Encode(vit, images)
 	} else {
-		x.image = s.m.head.Forward(proj, s.m.vit.Class(vit, images), 1) // (B, C)
+		x.imageClasses = s.m.vit.Class(vit, images)
 	}
+	x.image = s.m.head.Forward(p.In("image_proj"), x.imageClasses, s.m.head.Classes()) // (B, C)
+	if s.m.head.Classes() > 1 {
+		s.encodeClasses(&x, p.In("text"), c, clean, masked)
+	} else {
+		s.encodeFirst(&x, p.In("text"), c, clean, masked)
+	}
+	x.text = s.m.head.Forward(p.In("text_proj"), x.textClasses, s.m.head.Classes()) // (B, C)
+	return x
+}
 
+// encodeFirst runs the text tower with one class token for each text: clean and masked
+// captions in one pass where both are asked for.
+func (s *builder) encodeFirst(x *towers, p encoders.Scope, c *encoders.Context, clean, masked bool) {
 	text := func(in captions, at *encoders.Places) *gorgonia.Node {
-		return s.m.bert.Text(c, p.In("text"), in.ids, in.lengths, s.l, at)
+		return s.m.bert.Text(c, p, in.ids, in.lengths, s.l, at)
 	}
-	proj = p.In("text_proj")
 	if clean {
 		in := s.tg.clean
 		if masked {
 			in = s.all
 		}
-		x.clean = text(in, nil)                                                   // (B*L, D) or (2B*L, D)
-		x.text = s.m.head.Forward(proj, ops.StridedRows(x.clean, 0, s.l, s.b), 1) // (B, C)
+		x.clean = text(in, nil)                               // (B*L, D) or (2B*L, D)
+		x.textClasses = ops.StridedRows(x.clean, 0, s.l, s.b) // (B, D)
 		if masked {
 			x.masked = ops.StridedRows(x.clean, s.b*s.l, 1, s.b*s.l) // (B*L, D)
 		}
-		return x
+		return
 	}
-	x.text = s.m.head.Forward(proj, text(s.tg.clean, s.first()), 1) // (B, C)
+	x.textClasses = text(s.tg.clean, s.first()) // (B, D)
 	if masked {
 		x.masked = text(s.tg.masked, nil) // (B*L, D)
 	}
-	return x
+}
+
+// encodeClasses runs it with several class tokens for each clean caption. Masked captions
+// have one: nothing reads more of theirs.
+func (s *builder) encodeClasses(x *towers, p encoders.Scope, c *encoders.Context, clean, masked bool) {
+	x.clean, x.textClasses = s.m.bert.TextClasses(c, p, s.tg.clean.ids, s.tg.clean.lengths, s.l, clean)
+	if !masked {
+		return
+	}
+	x.masked = s.m.bert.Text(c, p, s.tg.masked.ids, s.tg.masked.lengths, s.l, nil) // (B*L, D)
+	if clean {
+		x.clean = ops.ConcatRows(x.clean, x.masked) // (2B*L, D)
+	}
 }
 
 // first is the places of the first tokens of B texts.
@@ -187,12 +212,16 @@ func (s *builder) contrast() objectives.Contrast {
 		if ids := s.tg.ids; ids != nil {
 			own = objectives.Positives{RowIDs: ids, ColIDs: ids}
 		}
-		within := objectives.InBatchContrast(s.online.image, s.online.text, s.temperature, s.targets(own, nil))
+		within := objectives.InBatchContrast(s.online.image, s.online.text, s.scores.score(s.m.cfg.PairTerms(), false), s.targets(own, nil))
 		if itc.InBatchWeight > 0 {
 			s.add("itc_in_batch", itc.InBatchWeight, within.Loss)
 		}
 		if c.I2T == nil {
 			c = within
+			if terms := s.m.cfg.Objective.NegativeTerms(); terms != nil {
+				c.I2T = s.scores.score(terms, false).Pairs(s.online.image, s.online.text)
+				c.T2I = ops.Transpose(c.I2T)
+			}
 		}
 	}
 	return c
@@ -204,6 +233,7 @@ func (s *builder) contrast() objectives.Contrast {
 func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast {
 	tg, queue, obj := s.tg, s.m.queue, s.m.cfg.Objective
 	images, texts := &objectives.Bank{Keys: s.momentum.image}, &objectives.Bank{Keys: s.momentum.text}
+	s.images, s.texts = images, texts
 	columns := s.b
 	if queue != nil {
 		columns += queue.size
@@ -229,13 +259,13 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 	c := objectives.MomentumContrast{
 		Image: s.online.image, Text: s.online.text, ImageM: s.momentum.image, TextM: s.momentum.text,
 		ImageBank: images, TextBank: texts, Alpha: tg.alpha, Positives: s.targets(positives, tg.own),
-		Score:             s.score(obj.ITC.Score),
-		CosineNegatives:   obj.ITM.Negatives == "cosine" && obj.ITC.Score != "cosine",
-		GeodesicNegatives: obj.ITM.Negatives == "geodesic",
+		Score:      s.scores.score(obj.ScoreTerms(), false),
+		Target:     s.scores.score(obj.TargetTerms(), true),
+		WeighPaths: s.scores.paths(),
 	}
-	c.Target = c.Score
-	if kind := obj.ITC.TargetScore; kind != "same" {
-		c.Target = s.score(kind)
+	if terms := obj.NegativeTerms(); terms != nil {
+		by := s.scores.score(terms, false)
+		c.Negatives = &by
 	}
 	if obj.Geodesic.Weigh > 0 {
 		tg.weigh = s.floats("weight of the teacher's scores")
@@ -243,22 +273,6 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 	}
 	c.Terms = s.tcl(c)
 	return c.Build()
-}
-
-// score is the score of a kind that the configuration names.
-func (s *builder) score(kind string) objectives.Score {
-	g := s.m.cfg.Objective.Geodesic
-	x := objectives.Score{
-		Mix: 1, Temperature: s.temperature,
-		Paths: objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, g.LimitPi, g.DirectPositives),
-	}
-	if kind == "geodesic" {
-		x.Geodesic, x.Mix = true, float32(g.Mix)
-		if g.Temperature > 0 {
-			x.Temperature = s.on.Param(geodesicTemperatureName, encoders.Const(float32(g.Temperature)))
-		}
-	}
-	return x
 }
 
 // fuse runs the fusion layers over the rows of matching and of masked language

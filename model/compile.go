@@ -121,6 +121,11 @@ func (s *builder) compile() error {
 	c := exec.Config{Engine: m.engine, CheckNaN: m.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: s.blocks.list}}
 	if tg.imageM != nil {
 		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
+		for _, n := range []*gorgonia.Node{tg.imageBackbone, tg.textBackbone} {
+			if n != nil {
+				c.Outputs = append(c.Outputs, n)
+			}
+		}
 	}
 	if j := s.judge; j != nil {
 		m.params.connector = j.params.bytes()
@@ -226,6 +231,7 @@ func (s *builder) bindInputs() error {
 	if m.queue != nil {
 		set(tg.imageQueue, m.queue.Image)
 		set(tg.textQueue, m.queue.Text)
+		tg.geometric.bind(set, floats, m.queue)
 	}
 	return err
 }

@@ -77,6 +77,8 @@ func queueBytes(c config.Config) int64 {
 		rings = 1
 	}
 	bytes := 4 * n * (rings*dim + 1)
+	image, text := backboneWidths(c)
+	bytes += 4 * n * int64(image+text)
 	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
 		k := int64(g.Layers[len(g.Layers)-1])
 		graph := 4 * (k*dim + k*k + 2*n)
@@ -86,6 +88,23 @@ func queueBytes(c config.Config) int64 {
 		}
 	}
 	return bytes
+}
+
+// backboneWidths returns how many values of each sample's class tokens the queue keeps
+// before the heads of images and of texts.
+func backboneWidths(c config.Config) (image, text int) {
+	g := c.Objective.Geometric
+	if c.Model.System != "albef" || g.Weight == 0 {
+		return 0, 0
+	}
+	space, _ := c.Model.Head.Space()
+	if g.Modalities != "text" {
+		image = space.Classes() * c.Model.Image.Width
+	}
+	if g.Modalities != "image" {
+		text = space.Classes() * c.Model.Text.Width
+	}
+	return image, text
 }
 
 // footprint returns the memory of the parameters asked for so far, allocated or not,

@@ -96,8 +96,7 @@ func (h *Heads) buildTrain() (err error) {
 		tg.ids = b.ints("image ids", tg.batch)
 		positives = objectives.Positives{RowIDs: tg.ids, ColIDs: tg.ids}
 	}
-	temperature := s.Param(temperatureName, encoders.Const(float32(cfg.Objective.ITC.Temperature)))
-	loss := objectives.InBatchContrast(image, text, temperature, positives).Loss
+	loss := objectives.InBatchContrast(image, text, scorer{cfg: cfg, on: s}.score(cfg.PairTerms(), false), positives).Loss
 	tg.parts = []namedNode{{name: "itc_in_batch", node: loss}}
 	tg.loss = ops.WeightedSum([]float32{float32(cfg.Objective.ITC.InBatchWeight)}, loss)
 
@@ -161,7 +160,7 @@ func (h *Heads) Learnable(name string) bool { return h.train.learnable[name] }
 func (h *Heads) Temperature() float64 { return temperature(h.params) }
 
 // ClampTemperature keeps the temperature in its range, as after every update.
-func (h *Heads) ClampTemperature() { clampTemperature(h.params, h.cfg.Objective.ITC) }
+func (h *Heads) ClampTemperature() { clampTemperature(h.params, h.cfg) }
 
 // Dim returns C, the channels of the shared space.
 func (h *Heads) Dim() int { return h.cfg.Model.Head.Dim }

@@ -112,21 +112,9 @@ func (s *viewsBuilder) add(name string, weight float64, loss *gorgonia.Node) {
 	s.v.train.parts = append(s.v.train.parts, namedNode{name: name, node: loss})
 }
 
-// score is the score that objective.itc.score names.
+// score is the score of the contrast or the prediction.
 func (s *viewsBuilder) score() objectives.Score {
-	o := s.v.cfg.Objective
-	g := o.Geodesic
-	x := objectives.Score{
-		Mix: 1, Temperature: s.on.Param(temperatureName, encoders.Const(float32(o.ITC.Temperature))),
-		Paths: objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, g.LimitPi, g.DirectPositives),
-	}
-	if o.ITC.Score == "geodesic" {
-		x.Geodesic, x.Mix = true, float32(g.Mix)
-		if g.Temperature > 0 {
-			x.Temperature = s.on.Param(geodesicTemperatureName, encoders.Const(float32(g.Temperature)))
-		}
-	}
-	return x
+	return scorer{cfg: s.v.cfg, on: s.on}.score(s.v.cfg.Objective.ScoreTerms(), false)
 }
 
 // compile compiles the step and binds its inputs.
@@ -213,7 +201,7 @@ func (v *Views) Enqueue(ids []int32) error {
 func (v *Views) Temperature() float64 { return temperature(v.params) }
 
 // ClampTemperature keeps the temperature in its range.
-func (v *Views) ClampTemperature() { clampTemperature(v.params, v.cfg.Objective.ITC) }
+func (v *Views) ClampTemperature() { clampTemperature(v.params, v.cfg) }
 
 // Learnable says whether training changes a parameter.
 func (v *Views) Learnable(name string) bool { return v.train.learnable[name] }

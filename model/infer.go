@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
@@ -43,6 +44,10 @@ func (m *ALBEF) TextTokens() int { return m.cfg.Data.Tokens }
 // TextWidth returns the width of a text token.
 func (m *ALBEF) TextWidth() int { return m.bert.Width }
 
+// PairScore returns the score by which features of images and texts are compared, of
+// eval.score. It reads the learned metric, if there is one, from the parameters.
+func (m *ALBEF) PairScore() scoring.Score { return pairScore(m.cfg, m.params) }
+
 // Dim returns C, the channels of the shared space.
 func (m *ALBEF) Dim() int { return m.head.Dim }
 
@@ -53,7 +58,7 @@ func (m *ALBEF) HasMatching() bool {
 }
 
 // EncodeImages runs the vision tower over n images (n, 3, size, size). It returns
-// their token states (n*T, D) and unit features (n, C), which the next call
+// their token states (n*T, D) and features (n, C), which the next call
 // overwrites.
 func (m *ALBEF) EncodeImages(images []float32, n int) (states, features []float32, err error) {
 	g, err := m.imageGraph(n)
@@ -67,7 +72,7 @@ func (m *ALBEF) EncodeImages(images []float32, n int) (states, features []float3
 }
 
 // EncodeTexts runs the text layers over n texts: ids (n, L), lengths (n). It
-// returns their token states (n*L, D) and unit features (n, C), which the next call
+// returns their token states (n*L, D) and features (n, C), which the next call
 // overwrites.
 func (m *ALBEF) EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error) {
 	g, err := m.textGraph(n)
@@ -140,8 +145,9 @@ func (m *ALBEF) imageGraph(n int) (g *imageGraph, err error) {
 	b := m.newGraph()
 	on := encoders.NewScope(b.params)
 	g = &imageGraph{in: b.floats("images", n, 3, m.vit.Size, m.vit.Size)}
-	g.states = m.vit.Forward(on.In("image"), g.in)
-	g.pooled = m.head.Forward(on.In("image_proj"), g.states, m.vit.Tokens())
+	var classes *gorgonia.Node
+	g.states, classes = m.vit.Encode(on.In("image"), g.in)
+	g.pooled = m.head.Forward(on.In("image_proj"), classes, m.head.Classes())
 	if g.machine, err = m.compileEval(b, g.states, g.pooled); err != nil {
 		return nil, err
 	}
@@ -158,8 +164,9 @@ func (m *ALBEF) textGraph(n int) (g *textGraph, err error) {
 	b := m.newGraph()
 	on := encoders.NewScope(b.params)
 	g = &textGraph{ids: b.ints("text", n*l), lengths: b.ints("lengths", n)}
-	g.states = m.bert.Text(&encoders.Context{}, on.In("text"), g.ids, g.lengths, l, nil)
-	g.pooled = m.head.Forward(on.In("text_proj"), g.states, l)
+	var classes *gorgonia.Node
+	g.states, classes = m.bert.TextClasses(&encoders.Context{}, on.In("text"), g.ids, g.lengths, l, true)
+	g.pooled = m.head.Forward(on.In("text_proj"), classes, m.head.Classes())
 	if g.machine, err = m.compileEval(b, g.states, g.pooled); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (s *builder) localImage(grid int) *gorgonia.Node {
 	patches := s.m.head.Rows(s.mom.In("image_proj"), s.momentum.imageTokens) // (B*T, C)
 	return objectives.Local{
 		Whole: s.online.image, Parts: ops.PoolPatches(patches, s.t, s.m.vit.Size/s.m.vit.Patch, grid), // (B*grid*grid, C)
-		IDs: s.tg.ids, Temperature: s.temperature,
+		IDs: s.tg.ids, Temperature: s.scores.temperature(),
 	}.Build()
 }
 
@@ -44,6 +44,6 @@ func (s *builder) localText() *gorgonia.Node {
 	}
 	return objectives.Local{
 		Whole: s.online.text, Parts: s.m.head.Rows(s.mom.In("text_proj"), states), // (B*L, C)
-		Lengths: s.tg.clean.lengths, First: 1, IDs: s.tg.ids, Temperature: s.temperature,
+		Lengths: s.tg.clean.lengths, First: 1, IDs: s.tg.ids, Temperature: s.scores.temperature(),
 	}.Build()
 }

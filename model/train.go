@@ -27,6 +27,7 @@ type trainGraph struct {
 	imageM, textM                      *gorgonia.Node
 	imageBackbone, textBackbone        *gorgonia.Node // what the teacher's heads read, where the queue keeps it
 	pointer, own, weigh                *gorgonia.Node // with graphs over the queue
+	geometric                          geometricInputs
 	imageGraph, textGraph              *objectives.Graph
 	host                               trainHost
 }
@@ -147,6 +148,7 @@ func (tg *trainGraph) load(m *ALBEF, b Batch, c Control) error {
 	if tg.noiseI2T != nil {
 		gumbel(rng.New(seed, rng.Negatives, step), h.noiseI2T, h.noiseT2I)
 	}
+	tg.geometric.load(m.queue, seed, step)
 	k := rng.New(seed, rng.Dropout, step).Uint64()
 	h.key[0], h.key[1] = int32(uint32(k)), int32(uint32(k>>32))
 	return nil

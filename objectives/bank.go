@@ -44,6 +44,14 @@ func (b *Bank) Cosine(f *gorgonia.Node) *gorgonia.Node {
 	return ops.PoolSimilarity(f, b.pool())
 }
 
+// distance returns the negative distances of rows f (B, C) from every column.
+func (b *Bank) distance(d ops.Distance, f *gorgonia.Node) *gorgonia.Node {
+	if b.Pointer == nil {
+		return ops.NegativeDistance(d, f, b.Keys, b.Queue, b.Cols)
+	}
+	return ops.PoolNegativeDistance(d, f, b.pool())
+}
+
 // Batch returns the columns of the batch (B, B) of scores of this layout. No gradient
 // flows through it.
 func (b *Bank) Batch(scores *gorgonia.Node) *gorgonia.Node {
@@ -53,14 +61,21 @@ func (b *Bank) Batch(scores *gorgonia.Node) *gorgonia.Node {
 	return ops.PoolColumns(scores, b.Pointer, b.Keys.Shape()[0])
 }
 
+// Attach returns the centres (B) int32 of Graph that the keys hang at, and their
+// distances (B) to them.
+func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
+	if b.keyOwner == nil {
+		b.keyOwner, b.keyReach = ops.NearestCentre(b.Keys, b.Graph.Centres, b.Graph.Count)
+	}
+	return b.keyOwner, b.keyReach
+}
+
 // Geodesic returns the scores of unit rows f (B, C) of either modality with every entry
 // of the pool, (B, Q), in [-1, 1]: eq. 3 of Mei et al. with angle normalisation, and the
 // gradient that p says. Before the first graph is built these are cosines.
 func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgonia.Node {
 	g := b.Graph
-	if b.keyOwner == nil {
-		b.keyOwner, b.keyReach = ops.NearestCentre(b.Keys, g.Centres, g.Count)
-	}
+	b.Attach()
 	nearest, _ := ops.NearestCentre(f, g.Centres, g.Count)
 	return ops.Geodesic(ops.GeodesicArgs{
 		F: f, Nearest: nearest,

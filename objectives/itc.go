@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
@@ -42,11 +43,13 @@ type MomentumContrast struct {
 	ImageBank, TextBank *Bank
 	Score, Target       Score          // of the student and of the teacher
 	Weigh               *gorgonia.Node // scalar w: logits get w times the teacher's geodesic score (without gradient); nil: none
+	WeighPaths          Paths          // of that score
 	Alpha               *gorgonia.Node // scalar; nil: no distillation
 	Positives           Positives
 	Terms               gorgonia.Nodes // further terms of the loss, which is the mean of all
-	GeodesicNegatives   bool           // the logits returned are the teacher's geodesic scores
-	CosineNegatives     bool           // the logits returned are cosines
+	// Negatives is the score whose logits are returned, to draw negatives by: a geodesic one
+	// of the teacher's features, any other of the student's. nil: the logits of the loss.
+	Negatives *Score
 }
 
 // Contrast is a contrastive loss with the logits of both directions.
@@ -58,8 +61,8 @@ type Contrast struct {
 
 // Build adds the loss to the graph.
 func (c MomentumContrast) Build() Contrast {
-	i2t := c.direction(c.Image, c.ImageM, c.TextBank)
-	t2i := c.direction(c.Text, c.TextM, c.ImageBank)
+	i2t := c.direction(c.Image, c.ImageM, Image, c.TextBank)
+	t2i := c.direction(c.Text, c.TextM, Text, c.ImageBank)
 	forI2T, forT2I := c.Positives.further(i2t.negatives, t2i.negatives)
 	terms := append(gorgonia.Nodes{c.loss(i2t, forI2T), c.loss(t2i, forT2I)}, c.Terms...)
 	return Contrast{Loss: Mean(terms...), I2T: i2t.negatives, T2I: t2i.negatives}
@@ -72,23 +75,22 @@ type direction struct {
 	negatives       *gorgonia.Node // logits to draw negatives by
 }
 
-// direction returns the logits of features f, whose teacher is m, against a bank of the
-// other modality.
-func (c MomentumContrast) direction(f, m *gorgonia.Node, b *Bank) direction {
-	logits := c.Score.Logits(b, f, c.Positives)
+// direction returns the logits of features f of a modality, whose teacher is m, against a
+// bank of the other one.
+func (c MomentumContrast) direction(f, m *gorgonia.Node, from Modality, b *Bank) direction {
+	logits := c.Score.Logits(b, f, from, c.Positives)
 	if c.Weigh != nil {
-		logits = ops.AddScaled(logits, b.Geodesic(m, c.Target.Paths, c.Positives), c.Weigh)
+		logits = ops.AddScaled(logits, b.Geodesic(m, c.WeighPaths, c.Positives), c.Weigh)
 	}
 	var teacher *gorgonia.Node
 	if c.Alpha != nil {
-		teacher = c.Target.Logits(b, m, c.Positives)
+		teacher = c.Target.Logits(b, m, from, c.Positives)
 	}
 	negatives := logits
-	switch {
-	case c.GeodesicNegatives:
-		negatives = ops.DivScalar(b.Geodesic(m, c.Target.Paths, c.Positives), c.Target.Temperature)
-	case c.CosineNegatives:
-		negatives = ops.DivScalar(b.Cosine(f), c.Score.Temperature)
+	if n := c.Negatives; n != nil && n.Has(scoring.Geodesic) {
+		negatives = n.Logits(b, m, from, c.Positives)
+	} else if n != nil {
+		negatives = n.Logits(b, f, from, c.Positives)
 	}
 	return direction{logits: logits, teacher: teacher, cols: b.Cols, negatives: b.Batch(negatives)}
 }
@@ -105,9 +107,11 @@ func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.No
 // InBatchContrast is the symmetric contrast within a batch with gradient to both
 // sides (Radford et al. 2021), which lets a model without pretrained encoders start:
 //
-//	s = f_I f_T^T / tau,  L = (CE(s) + CE(s^T)) / 2
-func InBatchContrast(image, text, temperature *gorgonia.Node, p Positives) Contrast {
-	i2t := ops.DivScalar(ops.Similarity(image, text, nil, nil), temperature) // (B, B)
+//	s = score(f_I, f_T) / tau,  L = (CE(s) + CE(s^T)) / 2
+//
+// where the score is the cosine there; score must have no geodesic term.
+func InBatchContrast(image, text *gorgonia.Node, score Score, p Positives) Contrast {
+	i2t := score.Pairs(image, text) // (B, B)
 	t2i := ops.Transpose(i2t)
 	loss := func(logits, further *gorgonia.Node) *gorgonia.Node {
 		return ops.CrossEntropy(ops.CrossEntropyArgs{

@@ -24,7 +24,7 @@ type ViewContrast struct {
 // Build adds the loss to the graph, a scalar, and the share of rows whose own key scores
 // highest; columns that do not exist count as scores of 0 there.
 func (c ViewContrast) Build() (loss, accuracy *gorgonia.Node) {
-	logits := c.Score.Logits(c.Bank, c.Query, c.Positives)
+	logits := c.Score.Logits(c.Bank, c.Query, Image, c.Positives)
 	loss = ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Labels: c.Positives.Labels, Cols: c.Bank.Cols})
 	return loss, ops.Accuracy(logits, c.Positives.Labels)
 }

@@ -1,57 +1,150 @@
 package objectives
 
 import (
-	"math"
-	"strings"
+	"slices"
 
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
 
-// Paths says how a geodesic is measured and how a gradient passes it (reference 2.5.3).
-type Paths struct {
-	SameCluster     bool    // the direct angle between points of one cluster
-	StraightThrough bool    // the gradient of the cosine
-	Entries         int     // centres a point may enter the graph by, at most all: 1 is eq. 3, more are soft_entry
-	Softness        float32 // temperature of the minimum over several entries, radians
-	DirectPositives bool    // a positive is never farther than its own angle
-	Limit           float32 // radians at which a path is cut, the score -1
+// Modality is what a feature was made of.
+type Modality int
+
+// The two sides of a pair.
+const (
+	Image Modality = iota
+	Text
+)
+
+// Score compares features of images and texts: a weighted sum of terms, divided by a
+// temperature. It is the one way in which pairs are scored in a graph: by contrasts and
+// their soft targets, against a batch, a queue or a graph over it, and to draw negatives
+// by. Package objectives/scoring computes the same of stored features.
+type Score struct {
+	Spheres     int // unit vectors that a feature consists of; 0 and 1 are one vector
+	Terms       []Term
+	Temperature Temperature
 }
 
-// ParsePaths returns the paths of a gradient mode as the configuration names it,
-// "strict" or some of same_cluster, straight_through and soft_entry joined by +.
-func ParsePaths(gradient string, entries int, softness, limitPi float64, directPositives bool) Paths {
-	p := Paths{Entries: 1, Softness: float32(softness), DirectPositives: directPositives, Limit: float32(limitPi * math.Pi)}
-	for _, mode := range strings.Split(gradient, "+") {
-		switch mode {
-		case "same_cluster":
-			p.SameCluster = true
-		case "straight_through":
-			p.StraightThrough = true
-		case "soft_entry":
-			p.Entries = entries
+// Term is a measure of pairs. Package objectives/scoring says what each kind is.
+type Term struct {
+	Kind   scoring.Kind
+	Weight float32
+	// Metric is W of gssf: (C) for a diagonal, (N, d, d) for blocks, (C, C) for a dense one;
+	// nil is the identity.
+	Metric *gorgonia.Node
+	Paths  Paths // of geodesic
+}
+
+// Temperature divides scores.
+type Temperature struct {
+	Node *gorgonia.Node // scalar tau, or with Log the logarithm of the scale 1/tau (reference 3.4.1)
+	Log  bool
+}
+
+// Divide returns x/tau.
+func (t Temperature) Divide(x *gorgonia.Node) *gorgonia.Node {
+	if t.Log {
+		return ops.MulExp(x, t.Node)
+	}
+	return ops.DivScalar(x, t.Node)
+}
+
+// CosineScore is the cosine, or on several spheres the sum of their cosines.
+func CosineScore(t Temperature) Score {
+	return Score{Terms: []Term{{Kind: scoring.Cosine, Weight: 1}}, Temperature: t}
+}
+
+// Has says whether the score has a term of a kind.
+func (s Score) Has(kind scoring.Kind) bool {
+	return slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Kind == kind })
+}
+
+// Logits returns the scores of rows f (B, C), of modality from, with every column of b,
+// divided by the temperature: (B, columns). Gradients flow to f, to metrics and to the
+// temperature.
+func (s Score) Logits(b *Bank, f *gorgonia.Node, from Modality, positives Positives) *gorgonia.Node {
+	return s.Temperature.Divide(s.Scores(b, f, from, positives))
+}
+
+// Scores is Logits before the temperature.
+func (s Score) Scores(b *Bank, f *gorgonia.Node, from Modality, positives Positives) *gorgonia.Node {
+	return s.sum(f, from, b.Cosine, b.distance, func(t Term) *gorgonia.Node { return b.Geodesic(f, t.Paths, positives) })
+}
+
+// Pairs returns the scores of images (B, C) with texts (B2, C), divided by the
+// temperature: (B, B2). Gradients flow to both sides. There must be no geodesic term,
+// which pairs have with the entries of a queue alone.
+func (s Score) Pairs(images, texts *gorgonia.Node) *gorgonia.Node {
+	products := func(f *gorgonia.Node) *gorgonia.Node { return ops.Similarity(f, texts, nil, nil) }
+	distances := func(d ops.Distance, f *gorgonia.Node) *gorgonia.Node {
+		return ops.NegativeDistance(d, f, texts, nil, nil)
+	}
+	return s.Temperature.Divide(s.sum(images, Image, products, distances, nil))
+}
+
+// sum adds the terms up. Those that are products share one: of features that have been
+// folded with their metrics.
+func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.Node) *gorgonia.Node,
+	distances func(d ops.Distance, f *gorgonia.Node) *gorgonia.Node, geodesic func(t Term) *gorgonia.Node) *gorgonia.Node {
+	var terms gorgonia.Nodes
+	var weights []float32
+	add := func(w float32, n *gorgonia.Node) { weights, terms = append(weights, w), append(terms, n) }
+	if folded := s.fold(f, from); folded != nil {
+		add(1, products(folded))
+	}
+	for _, t := range s.Terms {
+		switch t.Kind {
+		case scoring.L2, scoring.Angle:
+			add(t.Weight, distances(ops.Distance{Kind: string(t.Kind), Spheres: max(1, s.Spheres)}, f))
+		case scoring.Geodesic:
+			add(t.Weight, geodesic(t))
 		}
 	}
-	return p
+	return combine(weights, terms)
 }
 
-// Score is how a contrast compares a feature with a bank.
-type Score struct {
-	Geodesic    bool
-	Mix         float32 // share of the geodesic, the rest is the cosine; 1 without a cosine
-	Paths       Paths
-	Temperature *gorgonia.Node // scalar
+// fold returns f' (B, C) whose products with features of the other modality are the sum of
+// the terms that are products, nil without any. With x an image and y a text,
+//
+//	x^T W y = (W^T x) . y = x . (W y)
+func (s Score) fold(f *gorgonia.Node, from Modality) *gorgonia.Node {
+	var terms gorgonia.Nodes
+	var weights []float32
+	for _, t := range s.Terms {
+		var x *gorgonia.Node
+		switch t.Kind {
+		case scoring.Cosine, scoring.Inner:
+			x = f
+		case scoring.GSSF:
+			x = applyMetric(f, t.Metric, from)
+		default:
+			continue
+		}
+		weights, terms = append(weights, t.Weight), append(terms, x)
+	}
+	return combine(weights, terms)
 }
 
-// Logits returns the scores of unit rows f (B, C) with every column of b, divided by the
-// temperature.
-func (s Score) Logits(b *Bank, f *gorgonia.Node, positives Positives) *gorgonia.Node {
-	if !s.Geodesic {
-		return ops.DivScalar(b.Cosine(f), s.Temperature)
+// applyMetric returns W^T f for images and W f for texts.
+func applyMetric(f, w *gorgonia.Node, from Modality) *gorgonia.Node {
+	switch {
+	case w == nil:
+		return f
+	case len(w.Shape()) == 1:
+		return ops.Diagonal(f, w)
 	}
-	x := b.Geodesic(f, s.Paths, positives)
-	if s.Mix != 1 {
-		x = ops.Blend(s.Mix, 1-s.Mix, x, b.Cosine(f))
+	return ops.BlockDiagonal(f, w, from == Image)
+}
+
+// combine returns the weighted sum, nil of nothing. A single term of weight 1 is itself.
+func combine(weights []float32, terms gorgonia.Nodes) *gorgonia.Node {
+	if len(terms) == 0 {
+		return nil
 	}
-	return ops.DivScalar(x, s.Temperature)
+	if len(terms) == 1 && weights[0] == 1 {
+		return terms[0]
+	}
+	return ops.Combine(weights, terms...)
 }

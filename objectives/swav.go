@@ -1,6 +1,9 @@
 package objectives
 
 import (
+	"slices"
+
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
@@ -15,14 +18,14 @@ import (
 // nothing of how; the reading here is that prototypes are points like any other: each
 // hangs at its nearest bottom centre of the graph over past features, and eq. 3 gives the
 // distance of a feature to it. Codes come from the same scores. To a feature the gradient
-// flows in the mode of Score.Paths; to a prototype it is always that of the cosine, since
+// flows in the mode of the term's Paths; to a prototype it is always that of the cosine, since
 // eq. 3 has none for points of the pool, and prototypes that nothing moves learn nothing.
 type SwappedPrediction struct {
 	Views      [2]*gorgonia.Node // (B, C) unit rows each
 	Prototypes *gorgonia.Node    // (K, C) unit rows
 	Queue      *gorgonia.Node    // (Q, C) past features, unit rows; nil: none
 	Rows       *gorgonia.Node    // how many of them exist, int32 scalar
-	Score      Score
+	Score      Score             // of cosine and geodesic terms
 	// Centres, Paths and Count are the graph over Queue that geodesic scores go through.
 	Centres, Paths, Count *gorgonia.Node
 
@@ -52,7 +55,7 @@ func (p SwappedPrediction) Build() *gorgonia.Node {
 	}
 	predict := func(view, code int) *gorgonia.Node {
 		return ops.CrossEntropy(ops.CrossEntropyArgs{
-			Logits: ops.DivScalar(scores[view], p.Score.Temperature),
+			Logits: p.Score.Temperature.Divide(scores[view]),
 			Labels: p.Constants.Zeros, Teacher: codes[code], Alpha: p.Constants.One, // the code alone
 		})
 	}
@@ -62,19 +65,19 @@ func (p SwappedPrediction) Build() *gorgonia.Node {
 // scores are those of unit rows z (N, C) with every prototype, (N, K).
 func (p SwappedPrediction) scores(z *gorgonia.Node) *gorgonia.Node {
 	cosines := func(z *gorgonia.Node) *gorgonia.Node { return ops.Similarity(z, p.Prototypes, nil, nil) }
-	if !p.Score.Geodesic {
+	if !p.Score.Has(scoring.Geodesic) {
 		return cosines(z)
 	}
 	owner, reach := ops.NearestCentre(p.Prototypes, p.Centres, p.Count)
 	// The prototypes are a pool that the "batch" of all of them fills.
 	bank := &Bank{Keys: p.Prototypes, Queue: p.Prototypes, Pointer: p.Constants.First,
 		Graph: &Graph{Centres: p.Centres, Paths: p.Paths, Owner: owner, Reach: reach, Count: p.Count}}
-	paths := p.Score.Paths
-	paths.DirectPositives = false // no prototype is a feature's own
-	x := bank.Geodesic(z, paths, Positives{})
-	if p.Score.Mix != 1 {
-		x = ops.Blend(p.Score.Mix, 1-p.Score.Mix, x, bank.Cosine(z))
+	score := p.Score
+	score.Terms = slices.Clone(score.Terms)
+	for i := range score.Terms {
+		score.Terms[i].Paths.DirectPositives = false // no prototype is a feature's own
 	}
+	x := score.Scores(bank, z, Image, Positives{})
 	// Zero in value: it carries the gradient of the cosine to the prototypes.
 	c := cosines(ops.Detach(z))
 	return ops.Add(x, ops.AddScaled(c, c, p.Constants.Minus))

@@ -22,12 +22,12 @@ type Local struct {
 	Lengths     *gorgonia.Node // (B) int32, or nil: parts from there on are padding
 	First       int            // first part that counts: 1 leaves a class token out
 	IDs         *gorgonia.Node // (B) int32, or nil: samples of one id are no negatives
-	Temperature *gorgonia.Node // tau, scalar
+	Temperature Temperature
 }
 
 // Build adds the loss to the graph.
 func (l Local) Build() *gorgonia.Node {
-	s := ops.DivScalar(ops.Similarity(l.Whole, ops.Detach(l.Parts), nil, nil), l.Temperature) // (B, B*P)
+	s := l.Temperature.Divide(ops.Similarity(l.Whole, ops.Detach(l.Parts), nil, nil)) // (B, B*P)
 	return ops.LocalContrast(ops.LocalArgs{Logits: s, Lengths: l.Lengths, IDs: l.IDs, First: l.First})
 }
 
@@ -46,11 +46,11 @@ func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
 // feature of the own sample, of another view of the image, as the positive. Targets have
 // no share of the teacher's, and the score is that of the contrast across modalities.
 func (c MomentumContrast) Intra() (i2i, t2t *gorgonia.Node) {
-	term := func(f *gorgonia.Node, b *Bank) *gorgonia.Node {
+	term := func(f *gorgonia.Node, from Modality, b *Bank) *gorgonia.Node {
 		return ops.CrossEntropy(ops.CrossEntropyArgs{
-			Logits: c.Score.Logits(b, f, c.Positives), Cols: b.Cols,
+			Logits: c.Score.Logits(b, f, from, c.Positives), Cols: b.Cols,
 			Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
 		})
 	}
-	return term(c.Image, c.ImageBank), term(c.Text, c.TextBank)
+	return term(c.Image, Image, c.ImageBank), term(c.Text, Text, c.TextBank)
 }

@@ -22,6 +22,8 @@ const (
 	Queue     = "queue"
 	Scenes    = "scenes"
 	KMeans    = "kmeans"
+
+	Neighbours = "neighbours"
 )
 
 // New returns the generator of the stream name of seed at position index.
