@@ -59,10 +59,7 @@ func NewCLIP(cfg config.Config, vocab int, engine *compute.Engine) (*CLIP, error
 		return nil, err
 	}
 	im, tx := cfg.Model.Image, cfg.Model.Text
-	head, err := projection(cfg.Model.Head)
-	if err != nil {
-		return nil, err
-	}
+	head := newHead(cfg)
 	head.NoBias, head.Gaussian = true, true
 	m, blocks := head.Classes(), cfg.Model.Head.TokenBlocks
 	c := &CLIP{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
@@ -46,6 +47,10 @@ func (m *CLIP) EncodeTexts(ids, lengths []int32, n int) (states, features []floa
 	}
 	return run2(g.machine, g.states, g.pooled)
 }
+
+// PairScore is the score by which features of images and texts are compared, with the
+// parameters as they are now.
+func (m *CLIP) PairScore() scoring.Score { return pairScore(m.cfg, m.params) }
 
 // Match fails: a dual encoder has no match head.
 func (m *CLIP) Match([]float32, []int32, []int32, []float32, int, int) ([]float32, error) {

@@ -1,0 +1,293 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyCLIP is the model of tools/goldens/clip.py in a space.
+func tinyCLIP(topology string) config.Config {
+	c := config.Default()
+	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "clip", false, 0, 0
+	c.Model.Image = config.Image{Size: 16, Patch: 8, Depth: 2, Width: 16, Heads: 2}
+	c.Model.Text = config.Text{Layers: 2, Width: 24, Heads: 2, Positions: 10}
+	c.Model.Head.Dim, c.Model.Head.Topology = 8, topology
+	o := &c.Objective
+	o.ITC.Weight, o.ITM.Weight, o.MLM.Weight, o.ITC.InBatchWeight = 0, 0, 0, 1
+	o.ITC.Temperature, o.ITC.TemperatureMax, o.ITC.TemperatureMin, o.ITC.LogTemperature = 0.3, 1, 0, true
+	c.Train.BatchSize, c.Data.Tokens = 5, 6
+	if topology == "euclid" {
+		o.ITC.Score = "l2"
+	}
+	return c
+}
+
+func buildCLIP(t testing.TB, cfg config.Config) *CLIP {
+	t.Helper()
+	m, err := NewCLIP(cfg, tinyVocab, newEngine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// randomPairs is a batch of noise and texts of at least two tokens.
+func randomPairs(m *CLIP, seed uint64) Batch {
+	r := rand.New(rand.NewPCG(seed, 9))
+	b, l := m.cfg.Train.BatchSize, m.cfg.Data.Tokens
+	x := Batch{Images: make([]float32, b*3*m.ImageSize()*m.ImageSize()), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: iota32(0, b, 1)}
+	for i := range x.Images {
+		x.Images[i] = float32(r.NormFloat64())
+	}
+	for i := range b {
+		x.Lengths[i] = int32(2 + r.IntN(l-1))
+		for k := range int(x.Lengths[i]) {
+			x.Tokens[i*l+k] = int32(5 + r.IntN(m.Vocab()-5))
+		}
+		x.Tokens[i*l] = 2
+	}
+	return x
+}
+
+// TestGoldenCLIP compares a whole training step with an independent PyTorch model: the
+// loss to 1e-5, every gradient by name to 1e-4 of its largest element, and the features.
+func TestGoldenCLIP(t *testing.T) {
+	for mode, topology := range map[string]string{"multi": "Multi(2,4)", "oblique": "Ob(4,2)", "sphere": "sphere", "euclid": "euclid"} {
+		t.Run(mode, func(t *testing.T) {
+			file, err := safetensors.Open("testdata/clip_" + mode + ".safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { file.Close() })
+			g := golden{t, file}
+			cfg := tinyCLIP(topology)
+			if mode == "oblique" {
+				cfg.Objective.ITC.Positives = "id"
+			}
+			m := buildCLIP(t, cfg)
+			names := 0
+			for _, info := range file.Tensors() {
+				if strings.HasPrefix(info.Name, "param/") {
+					names++
+				}
+			}
+			if n := len(m.params.List()); n != names {
+				t.Errorf("%d parameters, PyTorch has %d", n, names)
+			}
+			for _, q := range m.params.List() {
+				copy(m.params.Value(q), g.floats("param/"+q.Name))
+			}
+			b := Batch{Images: g.floats("input/images"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: g.ints("input/ids")}
+			res, err := m.Forward(b, Control{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" || res.Parts[0].Value != res.Loss {
+				t.Errorf("parts %v of the loss %v, want itc_in_batch alone", res.Parts, res.Loss)
+			}
+			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
+				t.Errorf("loss %v, PyTorch %v", res.Loss, want)
+			}
+			for _, q := range m.params.List() {
+				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
+				if err != nil || !(rel <= 1e-4) {
+					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+				}
+			}
+			_, image, err := m.EncodeImages(b.Images, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, text, err := m.EncodeTexts(b.Tokens, b.Lengths, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, got := range map[string][]float32{"image": image, "text": text} {
+				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
+					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
+				}
+			}
+		})
+	}
+}
+
+// TestCLIPLearns overfits one batch in every space by plain gradient descent, with the
+// further class tokens in the last block of each tower alone, and with the temperature
+// that is divided by.
+func TestCLIPLearns(t *testing.T) {
+	for name, change := range map[string]func(c *config.Config){
+		"Multi(2,4)":                   func(*config.Config) {},
+		"Multi(2,4) in the last block": func(c *config.Config) { c.Model.Head.Topology, c.Model.Head.TokenBlocks = "Multi(2,4)", 1 },
+		"Ob(2,4)":                      func(*config.Config) {},
+		"sphere":                       func(*config.Config) {},
+		"plain temperature": func(c *config.Config) {
+			c.Model.Head.Topology, c.Objective.ITC.LogTemperature, c.Objective.ITC.TemperatureMin = "sphere", false, 0.01
+		},
+		"dropout": func(c *config.Config) { c.Model.Head.Topology, c.Model.Text.Dropout = "sphere", 0.1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := tinyCLIP(name)
+			change(&cfg)
+			m := buildCLIP(t, cfg)
+			b := randomPairs(m, 3)
+			var losses []float64
+			for step := range 200 {
+				res, err := m.Forward(b, Control{Step: step})
+				if err != nil {
+					t.Fatal(err)
+				}
+				losses = append(losses, res.Loss)
+				for _, q := range m.params.List() {
+					rate := float32(0.02)
+					if q.Len() == 1 { // the temperature is steep: larger steps throw it from end to end
+						rate = 0.001
+					}
+					for i, g := range m.params.Grad(q) {
+						m.params.Value(q)[i] -= rate * g
+					}
+				}
+				m.ClampTemperature()
+			}
+			if first, last := losses[0], losses[len(losses)-1]; !(last < 0.5*first) {
+				t.Errorf("the loss went from %v to %v", first, last)
+			}
+		})
+	}
+}
+
+// TestCLIPTemperature: it is that of the configuration at first, and the scale is capped
+// at 100/m (reference 3.4.3).
+func TestCLIPTemperature(t *testing.T) {
+	for topology, least := range map[string]float64{"sphere": .01, "Multi(2,4)": .04} {
+		m := buildCLIP(t, tinyCLIP(topology))
+		if got := m.Temperature(); math.Abs(got-.3) > 1e-6 {
+			t.Errorf("%s: temperature %v, want 0.3", topology, got)
+		}
+		q, ok := m.params.Get(logScaleName)
+		if !ok {
+			t.Fatalf("%s: no parameter %s", topology, logScaleName)
+		}
+		m.params.Value(q)[0] = 9
+		if m.ClampTemperature(); math.Abs(m.Temperature()-least) > 1e-6 {
+			t.Errorf("%s: temperature %v, want the least, %v", topology, m.Temperature(), least)
+		}
+	}
+	cfg := tinyCLIP("sphere")
+	if m := buildCLIP(t, cfg); !m.Learnable(logScaleName) || !m.Learnable("text_proj/weight") {
+		t.Error("temperature and projection must be learned")
+	}
+	cfg.Objective.ITC.LearnTemperature = false
+	if m := buildCLIP(t, cfg); m.Learnable(logScaleName) || !m.Learnable("text_proj/weight") {
+		t.Error("the temperature alone must stay as it is")
+	}
+}
+
+// TestCLIPEncodes: an item alone has the features that it has in a batch, and words
+// beyond a text's length do not matter.
+func TestCLIPEncodes(t *testing.T) {
+	cfg := tinyCLIP("Multi(2,4)")
+	cfg.Model.Head.TokenBlocks = 1
+	m := buildCLIP(t, cfg)
+	b := randomPairs(m, 4)
+	states, image, err := m.EncodeImages(b.Images, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(states) != 5*m.ImageTokens()*m.ImageWidth() || len(image) != 5*m.Dim() {
+		t.Errorf("%d states and %d features", len(states), len(image))
+	}
+	all := slices.Clone(image)
+	if _, image, err = m.EncodeImages(b.Images[len(b.Images)/5:][:len(b.Images)/5], 1); err != nil {
+		t.Fatal(err)
+	}
+	if rel, err := relative(image, all[8:16]); err != nil || rel > 1e-5 {
+		t.Errorf("an image alone differs by %v (%v)", rel, err)
+	}
+	states, text, err := m.EncodeTexts(b.Tokens, b.Lengths, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(states) != 5*m.TextTokens()*m.TextWidth() || len(text) != 5*m.Dim() {
+		t.Errorf("%d states and %d features", len(states), len(text))
+	}
+	all = slices.Clone(text)
+	for i, n := range b.Lengths {
+		for k := int(n); k < 6; k++ {
+			b.Tokens[i*6+k] = 11
+		}
+	}
+	if _, text, err = m.EncodeTexts(b.Tokens, b.Lengths, 5); err != nil || !slices.Equal(text, all) {
+		t.Errorf("padding changes features (%v)", err)
+	}
+	if m.HasMatching() {
+		t.Error("a dual encoder has no match head")
+	}
+	if _, err := m.Match(nil, nil, nil, nil, 1, 1); err == nil {
+		t.Error("matching gives no error")
+	}
+	if m.Queue() != nil || m.Graphs() != nil || m.Before(3) != nil || m.Close() != nil {
+		t.Error("there is neither queue nor graph")
+	}
+}
+
+// TestCLIPSteadyState: a step allocates a few words for its interfaces, whatever the sizes.
+func TestCLIPSteadyState(t *testing.T) {
+	cfg := tinyCLIP("Multi(2,4)")
+	cfg.Model.Text.Dropout, cfg.Model.Head.TokenBlocks = 0.1, 1
+	m := buildCLIP(t, cfg)
+	b := randomPairs(m, 5)
+	n := testing.AllocsPerRun(20, func() {
+		if _, err := m.Forward(b, Control{Step: 1}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 12 {
+		t.Errorf("a step allocates %v times", n)
+	}
+	if f := m.Footprint(); f.Buffers == 0 || f.Parameters != 4*int64(m.params.Count()) || f.Twins != 0 {
+		t.Errorf("footprint %+v", f)
+	}
+}
+
+func TestCLIPErrors(t *testing.T) {
+	engine := newEngine(t)
+	for want, change := range map[string]func(c *config.Config){
+		`model.system must be "clip" (got "albef")`: func(c *config.Config) { c.Model.System = "albef" },
+		"momentum.enabled: must be false":           func(c *config.Config) { c.Momentum.Enabled = true },
+		"model.head.topology: has 3 x 4 = 12":       func(c *config.Config) { c.Model.Head.Topology = "Multi(3,4)" },
+	} {
+		cfg := tinyCLIP("sphere")
+		change(&cfg)
+		if _, err := NewCLIP(cfg, tinyVocab, engine); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	cfg := tinyCLIP("sphere")
+	cfg.Objective.ITC.Positives = "id"
+	m := buildCLIP(t, cfg)
+	good := randomPairs(m, 6)
+	for want, change := range map[string]func(b *Batch){
+		"images: got 3839 values, the graph was built for 3840": func(b *Batch) { b.Images = b.Images[1:] },
+		"tokens: got 29 values, the graph was built for 30":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
+		"lengths: got 4 values, the graph was built for 5":      func(b *Batch) { b.Lengths = b.Lengths[1:] },
+		"image ids: got 0 values, the graph was built for 5":    func(b *Batch) { b.IDs = nil },
+	} {
+		b := good
+		change(&b)
+		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, _, err := m.EncodeImages(good.Images, 4); err == nil {
+		t.Error("images of another number: no error")
+	}
+	if _, _, err := m.EncodeTexts(good.Tokens, good.Lengths[1:], 5); err == nil {
+		t.Error("lengths of another number: no error")
+	}
+}
