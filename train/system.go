@@ -46,6 +46,7 @@ type System interface {
 
 var (
 	_ System = (*model.ALBEF)(nil)
+	_ System = (*model.CLIP)(nil)
 	_ System = (*model.MoCo)(nil)
 	_ System = (*model.SwAV)(nil)
 )
@@ -62,6 +63,8 @@ func NewSystem(cfg config.Config, vocab int, engine *compute.Engine) (System, er
 	switch cfg.Model.System {
 	case "albef":
 		return model.NewALBEF(cfg, vocab, engine)
+	case "clip":
+		return model.NewCLIP(cfg, vocab, engine)
 	case "moco":
 		return model.NewMoCo(cfg, engine)
 	case "swav":

@@ -23,6 +23,7 @@ type subject interface {
 
 var (
 	_ subject = (*model.ALBEF)(nil)
+	_ subject = (*model.CLIP)(nil)
 	_ subject = (*model.MoCo)(nil)
 	_ subject = (*model.SwAV)(nil)
 	_ subject = (*model.Heads)(nil)
@@ -92,7 +93,7 @@ func newTowerWorkload(cfg config.Config, engine *compute.Engine) (*workload, err
 
 // newPairWorkload is the step of a dual encoder without a teacher.
 func newPairWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
-	m, err := train.NewSystem(cfg, cfg.Data.VocabSize, engine)
+	m, err := model.NewCLIP(cfg, cfg.Data.VocabSize, engine)
 	if err != nil {
 		return nil, err
 	}

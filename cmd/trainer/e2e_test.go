@@ -233,7 +233,7 @@ func TestJSONAndQuiet(t *testing.T) {
 	if stderr != "" || m["task"] != "retrieval" || m["split"] != "val" || m["images"] != 12.0 || m["path"] != dir {
 		t.Errorf("stderr %q, stdout %s", stderr, stdout)
 	}
-	for _, k := range []string{"cosine", "rerank", "chance"} {
+	for _, k := range []string{"first", "rerank", "chance"} {
 		if _, ok := m[k].(map[string]any)["i2t_r1"]; !ok {
 			t.Errorf("%s: %v", k, m[k])
 		}

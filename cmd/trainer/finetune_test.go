@@ -54,7 +54,7 @@ func TestFinetune(t *testing.T) {
 	stdout, stderr = must(t, exitDone, "eval", "--checkpoint", large, "--split", "val", "--json", "--quiet", "--set", "eval.folds=5", "--set", "eval.rerank_top=0")
 	m := parseJSON(t, stdout)
 	// Folds of two pictures: an image has 2 right texts of 4, a text 1 right image of 2.
-	if m["split"] != "val" || stderr != "" || m["cosine"].(map[string]any)["t2i_r5"] != 100.0 || m["cosine"].(map[string]any)["i2t_r5"] != 100.0 {
+	if m["split"] != "val" || stderr != "" || m["first"].(map[string]any)["t2i_r5"] != 100.0 || m["first"].(map[string]any)["i2t_r5"] != 100.0 {
 		t.Errorf("%s", stdout)
 	}
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", large, "--json", "--set", "eval.max_images=4")
@@ -85,7 +85,7 @@ func TestEvalRepeatsTheEndOfTraining(t *testing.T) {
 	first, _ := must(t, exitDone, tinyArgs(dir, "--max-steps", "6", "--json", "--quiet")...)
 	again, _ := must(t, exitDone, "eval", "--checkpoint", dir, "--json")
 	a, b := parseJSON(t, first), parseJSON(t, again)
-	for _, k := range []string{"cosine", "rerank", "chance"} {
+	for _, k := range []string{"first", "rerank", "chance"} {
 		x, y := a[k].(map[string]any), b[k].(map[string]any)
 		for name := range x {
 			if x[name] != y[name] {

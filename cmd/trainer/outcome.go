@@ -73,7 +73,7 @@ func (r retrieval) line() string {
 }
 
 func (r retrieval) report(split, path string) any {
-	e := evaluation{Task: taskRetrieval, Split: split, Path: path, Images: r.Images, Texts: r.Texts, Cosine: r.Cosine.Map(), Chance: r.Chance.Map()}
+	e := evaluation{Task: taskRetrieval, Split: split, Path: path, Images: r.Images, Texts: r.Texts, Score: r.Score, First: r.First.Map(), Chance: r.Chance.Map()}
 	if r.Rerank != nil {
 		e.Rerank = r.Rerank.Map()
 	}
@@ -87,7 +87,8 @@ type evaluation struct {
 	Path   string             `json:"path"`
 	Images int                `json:"images"`
 	Texts  int                `json:"texts"`
-	Cosine map[string]float64 `json:"cosine"`
+	Score  string             `json:"score"` // how pairs were compared
+	First  map[string]float64 `json:"first"` // by that score
 	Rerank map[string]float64 `json:"rerank,omitempty"`
 	Chance map[string]float64 `json:"chance"`
 }

@@ -78,13 +78,13 @@ func TestALBEF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := first.Metrics(); got.Cosine != want {
-		t.Errorf("cosine %+v, want %+v", got.Cosine, want)
+	if want := first.Metrics(); got.First != want {
+		t.Errorf("cosine %+v, want %+v", got.First, want)
 	}
 	if want := second.Metrics(); *got.Rerank != want {
 		t.Errorf("re-ranked %+v, want %+v", *got.Rerank, want)
 	}
-	if *got.Rerank == got.Cosine {
+	if *got.Rerank == got.First {
 		t.Error("re-ranking changed nothing, so the test shows little")
 	}
 }

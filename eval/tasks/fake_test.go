@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // Sizes of the fake model.
@@ -36,6 +37,9 @@ var errFake = errors.New("fake failure")
 
 var _ Model = (*fakeModel)(nil)
 
+func (m *fakeModel) PairScore() scoring.Score {
+	return scoring.Score{Space: scoring.Space{SphereDim: fakeDim, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Inner, Weight: 1}}}
+}
 func (m *fakeModel) HasMatching() bool { return !m.noHead }
 func (m *fakeModel) ImageSize() int    { return fakeSize }
 func (m *fakeModel) ImageTokens() int  { return fakeTokens }

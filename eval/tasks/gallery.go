@@ -5,12 +5,14 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // gallery is an encoded split.
 type gallery struct {
 	r                       *Retrieval
 	ctx                     context.Context
+	score                   scoring.Score
 	images, texts           []float32 // features (n, C)
 	imageStates, textStates []float32 // (N*T, D), (M*L, E), with re-ranking
 	lengths                 []int32
@@ -21,12 +23,12 @@ type gallery struct {
 	pairLengths, index []int32
 }
 
-// rank returns the ranks of a fold by cosine and, with re-ranking, by the match head.
+// rank returns the ranks of a fold by the model's pair score and, with re-ranking, by the match head.
 func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
 	chunk := min(g.r.BatchSize, f.Images)
-	source := f.Source(g.cosine, g.r.Set.NumTexts())
+	source := f.Source(g.scores, g.r.Set.NumTexts())
 	if f.Images == g.r.Set.NumImages() {
-		source = g.cosine
+		source = g.scores
 	}
 	if g.r.RerankTop > 0 {
 		return eval.RankAndRerank(f.Corr, chunk, g.r.RerankTop, source, &reranker{g, f})
@@ -35,15 +37,13 @@ func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
 	return first, nil, err
 }
 
-// cosine is the eval.Source of the gallery: rows of images against all texts.
-func (g *gallery) cosine(row, n int, dst []float32) error {
+// scores is the eval.Source of the gallery: rows of images against all texts.
+func (g *gallery) scores(row, n int, dst []float32) error {
 	if err := g.ctx.Err(); err != nil {
 		return err
 	}
 	c := g.r.Model.Dim()
-	texts := len(g.texts) / c
-	g.r.Engine.Gemm(false, true, n, texts, c, 1, g.images[row*c:], c, g.texts, c, 0, dst, texts)
-	return nil
+	return g.score.Rows(g.r.Engine, g.images[row*c:(row+n)*c], n, g.texts, len(g.texts)/c, dst)
 }
 
 // encodeImages runs the image tower over the split. A short last batch is filled up

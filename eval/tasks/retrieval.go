@@ -9,14 +9,16 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
-// Model is what retrieval needs of a model; *model.ALBEF is one.
+// Model is what retrieval needs of a model; *model.ALBEF and *model.CLIP are such.
 type Model interface {
 	EncodeImages(images []float32, n int) (states, features []float32, err error)
 	EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error)
 	Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
 	HasMatching() bool
+	PairScore() scoring.Score // by which features of images and texts are compared
 	ImageSize() int
 	ImageTokens() int
 	ImageWidth() int
@@ -25,8 +27,8 @@ type Model interface {
 	Dim() int
 }
 
-// Retrieval evaluates image-text retrieval in both directions: cosine of the
-// projected features over the whole gallery (1.10.4), then, with RerankTop, the
+// Retrieval evaluates image-text retrieval in both directions: the pair score of the
+// projected features over the whole gallery, such as their cosine (1.10.4), then, with RerankTop, the
 // matching head on the best candidates of every query (1.10.5).
 //
 // With N images, M texts, C channels, T image tokens of width D and L text tokens of
@@ -51,7 +53,8 @@ type Retrieval struct {
 
 // Scores is what an evaluation found.
 type Scores struct {
-	Cosine eval.Metrics
+	Score  string        // how pairs were compared, such as "cosine"
+	First  eval.Metrics  // by that score
 	Rerank *eval.Metrics // nil without re-ranking
 	Chance eval.Metrics  // of a random order, in galleries of the same size
 	Images int
@@ -63,12 +66,12 @@ func (s Scores) Final() eval.Metrics {
 	if s.Rerank != nil {
 		return *s.Rerank
 	}
-	return s.Cosine
+	return s.First
 }
 
 // Table formats the scores for people.
 func (s Scores) Table() string {
-	results := []eval.Result{{Name: "cosine", Metrics: s.Cosine}}
+	results := []eval.Result{{Name: s.Score, Metrics: s.First}}
 	if s.Rerank != nil {
 		results = append(results, eval.Result{Name: "re-ranked", Metrics: *s.Rerank})
 	}
@@ -113,14 +116,14 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return Scores{}, err
 	}
-	g := &gallery{r: &r, ctx: ctx}
+	g := &gallery{r: &r, ctx: ctx, score: r.Model.PairScore()}
 	if err := g.encodeTexts(); err != nil {
 		return Scores{}, err
 	}
 	if err := g.encodeImages(); err != nil {
 		return Scores{}, err
 	}
-	var cosine, rerank, chance []eval.Metrics
+	var scored, rerank, chance []eval.Metrics
 	for i, f := range folds {
 		first, second, err := g.rank(f)
 		if err != nil && len(folds) > 1 {
@@ -129,12 +132,12 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		if err != nil {
 			return Scores{}, err
 		}
-		cosine, chance = append(cosine, first.Metrics()), append(chance, f.Corr.Chance())
+		scored, chance = append(scored, first.Metrics()), append(chance, f.Corr.Chance())
 		if second != nil {
 			rerank = append(rerank, second.Metrics())
 		}
 	}
-	s := Scores{Cosine: eval.Mean(cosine), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	s := Scores{Score: g.score.String(), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
 	if rerank != nil {
 		m := eval.Mean(rerank)
 		s.Rerank = &m

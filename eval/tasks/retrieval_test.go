@@ -105,8 +105,8 @@ func TestAgainstLoops(t *testing.T) {
 					// R@1 of a random order: 1 of n images.
 					chance = append(chance, eval.Metrics{T2I: eval.Direction{R1: 100 * float64(parts) / n}})
 				}
-				if want := eval.Mean(cosine); got.Cosine != want {
-					t.Errorf("folds %d, top %d, batch %d: cosine %+v, want %+v", folds, top, batch, got.Cosine, want)
+				if want := eval.Mean(cosine); got.First != want {
+					t.Errorf("folds %d, top %d, batch %d: cosine %+v, want %+v", folds, top, batch, got.First, want)
 				}
 				if want := eval.Mean(chance).T2I.R1; math.Abs(got.Chance.T2I.R1-want) > 1e-9 {
 					t.Errorf("folds %d: chance %v, want %v", folds, got.Chance.T2I.R1, want)
@@ -115,7 +115,7 @@ func TestAgainstLoops(t *testing.T) {
 					t.Errorf("%d images and %d texts", got.Images, got.Texts)
 				}
 				if top == 0 {
-					if got.Rerank != nil || got.Final() != got.Cosine {
+					if got.Rerank != nil || got.Final() != got.First {
 						t.Error("metrics of a re-ranking that was not asked for")
 					}
 					continue
@@ -139,8 +139,8 @@ func TestByHand(t *testing.T) {
 	got := mustRun(t, r)
 	// Cosine, images to texts: image 0 has .6, .6, 0, a tie that counts against it; image
 	// 1 has .8, .5, 0; image 2 is right. Texts: .6 < .8 is wrong, .5 < .6 is wrong, right.
-	if got.Cosine.I2T.R1 != 100./3 || got.Cosine.T2I.R1 != 100./3 {
-		t.Errorf("cosine R@1 %v and %v, want 33.3 both", got.Cosine.I2T.R1, got.Cosine.T2I.R1)
+	if got.First.I2T.R1 != 100./3 || got.First.T2I.R1 != 100./3 {
+		t.Errorf("cosine R@1 %v and %v, want 33.3 both", got.First.I2T.R1, got.First.T2I.R1)
 	}
 	if got.Rerank.I2T.R1 != 100 || got.Rerank.T2I.R1 != 100 {
 		t.Errorf("re-ranked R@1 %v and %v, want 100", got.Rerank.I2T.R1, got.Rerank.T2I.R1)
@@ -162,8 +162,8 @@ func TestSameScores(t *testing.T) {
 	}
 	r.RerankTop = 6
 	got := mustRun(t, r)
-	if got.Cosine.I2T.R1 != 0 || got.Cosine.T2I.R5 != 0 || got.Rerank.I2T.R1 != 0 || got.Rerank.T2I.R5 != 0 {
-		t.Errorf("equal scores give %+v and %+v", got.Cosine, *got.Rerank)
+	if got.First.I2T.R1 != 0 || got.First.T2I.R5 != 0 || got.Rerank.I2T.R1 != 0 || got.Rerank.T2I.R5 != 0 {
+		t.Errorf("equal scores give %+v and %+v", got.First, *got.Rerank)
 	}
 }
 

@@ -1,5 +1,7 @@
 package scoring
 
+import "github.com/geoalign/geoalign/internal/kernel"
+
 type Kind string
 
 const (
@@ -31,3 +33,8 @@ type Score struct {
 }
 
 func Identity(form string, blocks, dim int) []float32 { return nil }
+
+func (s Score) String() string { return "" }
+func (s Score) Rows(e *kernel.Engine, images []float32, n int, texts []float32, t int, dst []float32) error {
+	return nil
+}
