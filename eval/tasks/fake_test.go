@@ -38,7 +38,7 @@ var errFake = errors.New("fake failure")
 var _ Model = (*fakeModel)(nil)
 
 func (m *fakeModel) PairScore() scoring.Score {
-	return scoring.Score{Space: scoring.Space{SphereDim: fakeDim, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Inner, Weight: 1}}}
+	return scoring.Score{Space: scoring.Space{SphereDim: fakeDim, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}
 }
 func (m *fakeModel) HasMatching() bool { return !m.noHead }
 func (m *fakeModel) ImageSize() int    { return fakeSize }
