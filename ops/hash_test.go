@@ -15,11 +15,11 @@ func TestHash(t *testing.T) {
 	in := []input{
 		f32s(r, "m", 12, 12), f32s(r, "v", 12), f32s(r, "s"), f32s(r, "u"),
 		i32s("key", make([]int32, 2), 2), f32s(r, "images", 1, 3, 12, 12),
-		i32s("bits", make([]int32, 12), 12), f32s(r, "narrow", 12, 5),
+		i32s("bits", make([]int32, 12), 12), f32s(r, "narrow", 12, 5), i32s("near", make([]int32, 36), 12, 3),
 	}
 	_, ns := nodes(in)
 	m, v, s, u, key, images, bits := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6]
-	narrow := ns[len(ns)-1]
+	narrow, near := ns[len(ns)-2], ns[len(ns)-1]
 	type variants []func() *gorgonia.Node
 	of := func(o *op, in ...*gorgonia.Node) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return apply(o, in...) }
@@ -152,6 +152,8 @@ func TestHash(t *testing.T) {
 		},
 		"geodesic":    geodesicVariants(m, v, bits, s, func(n *gorgonia.Node) *gorgonia.Node { return n }),
 		"geodesic dx": geodesicVariants(m, v, bits, s, scoreGradientForTest),
+		"geometric":   geometricVariants(m, near, v),
+		"neighbours":  neighbourVariants(m, bits, s),
 		"two operands": {
 			func() *gorgonia.Node { return Add(m, m) },
 			of(linear{}.gradX(), m, m), of(linear{}.gradW(12), m, m), of(linear{from: 1}.gradX(), m, m), of(linear{}.gradW(13), m, m), of(geluGrad(), m, m), of(geluGradAux(), m, m),

@@ -120,23 +120,3 @@ func BlockDiagonal(x, w *gorgonia.Node, transposed bool) *gorgonia.Node {
 	return apply(o, x, w)
 }
 
-type NeighbourArgs struct {
-	X, Queue, Filled, Noise *gorgonia.Node
-	Near, Count             int
-	Sampling                string
-	Clusters                *NeighbourClusters
-}
-type NeighbourClusters struct {
-	Owner, Own, Paths, Used *gorgonia.Node
-	Candidates              int
-}
-type GeometricArgs struct {
-	Anchors, Queue, Neighbours, Weight, Bias *gorgonia.Node
-	Tokens, Groups                           int
-	Kernel                                   string
-	Epsilon                                  float32
-	Scale                                    string
-}
-
-func Neighbours(a NeighbourArgs) *gorgonia.Node { panic("tmp") }
-func Geometric(a GeometricArgs) *gorgonia.Node  { panic("tmp") }
