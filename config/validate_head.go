@@ -40,5 +40,4 @@ func (k *checker) clip(c Config) {
 	}
 	k.require("model.text.fusion_layers", c.Model.Text.FusionLayers == 0, "must be 0", hint)
 	k.require("data.views", c.Data.Views == 1, "must be 1", "no teacher looks at a second view")
-	k.require("compute.recompute", !c.Compute.Recompute, "must be false", `model.system "clip" keeps its activations`)
 }
