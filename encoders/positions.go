@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// InterpolatePositions resamples a position table (1+s*s, D), class token first,
-// to a grid of another size, (1+to*to, D): the class row is kept, the grid is
+// InterpolatePositions resamples a position table (m+s*s, D) of m class tokens, which come
+// first, to a grid of another size, (m+to*to, D): class rows are kept, the grid is
 // resampled bicubically with half-pixel centres (PyTorch's interpolate with
 // align_corners=False, coefficient -0.75, borders repeated).
-func InterpolatePositions(table []float32, width, to int) ([]float32, error) {
-	if width < 1 || to < 1 {
-		return nil, fmt.Errorf("encoders: a position table of width %d cannot be brought to a grid of %d x %d: both must be at least 1", width, to, to)
+func InterpolatePositions(table []float32, width, classes, to int) ([]float32, error) {
+	if width < 1 || classes < 1 || to < 1 {
+		return nil, fmt.Errorf("encoders: a position table of width %d with %d class tokens cannot be brought to a grid of %d x %d: all must be at least 1", width, classes, to, to)
 	}
-	from := isqrt(len(table)/width - 1)
+	from := isqrt(len(table)/width - classes)
 	if len(table)%width != 0 || from < 1 {
-		return nil, fmt.Errorf("encoders: position table of %d values is no square grid of width %d with a class token", len(table), width)
+		return nil, fmt.Errorf("encoders: position table of %d values is no square grid of width %d with %d class tokens", len(table), width, classes)
 	}
-	out := make([]float32, (1+to*to)*width)
-	copy(out, table[:width])
-	src, dst := table[width:], out[width:]
+	out := make([]float32, (classes+to*to)*width)
+	first := copy(out, table[:classes*width])
+	src, dst := table[first:], out[first:]
 	scale := float64(from) / float64(to)
 	for y := range to {
 		ys, yw := cubic(y, scale, from)

@@ -26,7 +26,7 @@ func TestInterpolatePositions(t *testing.T) {
 		t.Fatalf("%d cases", len(cases))
 	}
 	for _, c := range cases {
-		got, err := InterpolatePositions(c.Table, c.Width, c.To)
+		got, err := InterpolatePositions(c.Table, c.Width, 1, c.To)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestInterpolatePositions(t *testing.T) {
 func TestInterpolatePositionsIdentity(t *testing.T) {
 	for _, side := range []int{1, 2, 7, 16} {
 		table := normals(uint64(side), (1+side*side)*3)
-		got, err := InterpolatePositions(table, 3, side)
+		got, err := InterpolatePositions(table, 3, 1, side)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestInterpolatePositionsRefuses(t *testing.T) {
 		"no width":         {10, 0, 3},
 		"no grid":          {10, 2, 0},
 	} {
-		if _, err := InterpolatePositions(make([]float32, c.values), c.width, c.to); err == nil {
+		if _, err := InterpolatePositions(make([]float32, c.values), c.width, 1, c.to); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}

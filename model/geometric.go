@@ -3,7 +3,6 @@ package model
 import (
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops"

@@ -28,12 +28,17 @@ func build(t testing.TB, cfg config.Config, backend string, threads int) *ALBEF 
 // more that start with id 2, two of three with one token masked by id 4, and ids that
 // repeat every 3 rows.
 func randomBatch(m *ALBEF, seed uint64) Batch {
+	return randomBatchOf(m.cfg, m.Vocab(), m.MaskRows(), seed)
+}
+
+// randomBatchOf is randomBatch for any system of a configuration, with rows masked places.
+func randomBatchOf(cfg config.Config, vocab, rows int, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 0))
-	b, l := m.cfg.Train.BatchSize, m.cfg.Data.Tokens
-	size := m.ImageSize()
+	b, l := cfg.Train.BatchSize, cfg.Data.Tokens
+	size := cfg.Model.Image.Size
 	x := Batch{
 		Images: make([]float32, b*3*size*size), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: make([]int32, b),
-		MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: make([]int32, m.MaskRows()),
+		MaskPlaces: make([]int32, rows), MaskLabels: make([]int32, rows),
 	}
 	for i := range x.Images {
 		x.Images[i] = float32(r.NormFloat64())
@@ -42,16 +47,16 @@ func randomBatch(m *ALBEF, seed uint64) Batch {
 		x.IDs[i] = int32(i % 3)
 		x.Lengths[i] = int32(3 + r.IntN(l-2))
 		for k := range int(x.Lengths[i]) {
-			x.Tokens[i*l+k] = int32(5 + r.IntN(m.Vocab()-5))
+			x.Tokens[i*l+k] = int32(5 + r.IntN(vocab-5))
 		}
 		x.Tokens[i*l] = 2
 	}
 	for i := range x.MaskLabels {
 		x.MaskLabels[i] = -100
 	}
-	if m.MaskRows() > 0 {
+	if rows > 0 {
 		x.Masked = append(x.Masked, x.Tokens...)
-		for n, i := 0, 0; i < b && n < m.MaskRows(); i++ {
+		for n, i := 0, 0; i < b && n < rows; i++ {
 			if i%3 == 2 {
 				continue
 			}

@@ -52,7 +52,7 @@ func (m *MoCo) buildTrain() (err error) {
 		batch := s.ints("batch", tg.batch)
 		s.fixed[batch] = iota32(0, tg.batch, 1)
 		second := s.features(s.on, tg.views[1]) // (B, C)
-		within := objectives.InBatchContrast(query, second, scorer{cfg: v.cfg, on: s.on}.score(v.cfg.PairTerms(), false), objectives.Positives{Labels: batch})
+		within := objectives.InBatchContrast(query, second, scorer{cfg: s.v.cfg, on: s.on}.score(s.v.cfg.PairTerms(), false), objectives.Positives{Labels: batch})
 		s.add("itc_in_batch", itc.InBatchWeight, within.Loss)
 	}
 	return s.compile()

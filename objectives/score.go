@@ -91,8 +91,8 @@ func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.No
 	var terms gorgonia.Nodes
 	var weights []float32
 	add := func(w float32, n *gorgonia.Node) { weights, terms = append(weights, w), append(terms, n) }
-	if folded := s.fold(f, from); folded != nil {
-		add(1, products(folded))
+	if folded, w := s.fold(f, from); folded != nil {
+		add(w, products(folded))
 	}
 	for _, t := range s.Terms {
 		switch t.Kind {
@@ -105,11 +105,12 @@ func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.No
 	return combine(weights, terms)
 }
 
-// fold returns f' (B, C) whose products with features of the other modality are the sum of
-// the terms that are products, nil without any. With x an image and y a text,
+// fold returns f' (B, C) and a weight by which its products with features of the other
+// modality are the sum of the terms that are products; nil without any. With x an image
+// and y a text,
 //
 //	x^T W y = (W^T x) . y = x . (W y)
-func (s Score) fold(f *gorgonia.Node, from Modality) *gorgonia.Node {
+func (s Score) fold(f *gorgonia.Node, from Modality) (*gorgonia.Node, float32) {
 	var terms gorgonia.Nodes
 	var weights []float32
 	for _, t := range s.Terms {
@@ -124,7 +125,10 @@ func (s Score) fold(f *gorgonia.Node, from Modality) *gorgonia.Node {
 		}
 		weights, terms = append(weights, t.Weight), append(terms, x)
 	}
-	return combine(weights, terms)
+	if len(terms) == 1 {
+		return terms[0], weights[0]
+	}
+	return combine(weights, terms), 1
 }
 
 // applyMetric returns W^T f for images and W f for texts.

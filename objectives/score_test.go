@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/objectives/geodesic"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"gorgonia.org/gorgonia"
 )
 
@@ -13,12 +14,32 @@ import (
 // have graphs of their own.
 type geodesicCase struct {
 	*contrastCase
-	pointer                int
-	imageGraph, textGraph  *geodesic.Graph
-	score, target          Score
-	tau, ownTau            float64 // of cosine and of geodesic scores
-	weigh                  float64
-	geodesicNeg, cosineNeg bool
+	pointer               int
+	imageGraph, textGraph *geodesic.Graph
+	score, target         measure
+	tau, ownTau           float64 // of cosine and of geodesic scores
+	weigh                 float64
+	negatives             *measure
+}
+
+// measure is a cosine, or a geodesic with a share of it.
+type measure struct {
+	Geodesic bool
+	Mix      float32
+	Paths    Paths
+}
+
+// score is m with a temperature.
+func (m measure) score(tau *gorgonia.Node) Score {
+	s := CosineScore(Temperature{Node: tau})
+	if !m.Geodesic {
+		return s
+	}
+	s.Terms = []Term{{Kind: scoring.Geodesic, Weight: m.Mix, Paths: m.Paths}}
+	if m.Mix != 1 {
+		s.Terms = append(s.Terms, Term{Kind: scoring.Cosine, Weight: 1 - m.Mix})
+	}
+	return s
 }
 
 func newGeodesicCase(t testing.TB, seed uint64, b, n, c, pointer int) *geodesicCase {
@@ -46,15 +67,18 @@ func (k *geodesicCase) build(n *bench) (Contrast, gorgonia.Nodes) {
 	m := MomentumContrast{
 		Image: n.floats("image", k.image, k.b, k.c), Text: n.floats("text", k.text, k.b, k.c),
 		ImageM: n.floats("image m", k.imageM, k.b, k.c), TextM: n.floats("text m", k.textM, k.b, k.c),
-		Score: k.score, Target: k.target, Alpha: n.floats("alpha", []float32{float32(k.alpha)}),
-		GeodesicNegatives: k.geodesicNeg, CosineNegatives: k.cosineNeg,
+		Alpha: n.floats("alpha", []float32{float32(k.alpha)}), WeighPaths: k.target.Paths,
 	}
-	m.Score.Temperature, m.Target.Temperature = tau, tau
-	if k.score.Geodesic {
-		m.Score.Temperature = own
+	with := func(x measure) Score {
+		if x.Geodesic {
+			return x.score(own)
+		}
+		return x.score(tau)
 	}
-	if k.target.Geodesic {
-		m.Target.Temperature = own
+	m.Score, m.Target = with(k.score), with(k.target)
+	if k.negatives != nil {
+		by := with(*k.negatives)
+		m.Negatives = &by
 	}
 	if k.weigh != 0 {
 		m.Weigh = n.floats("weigh", []float32{float32(k.weigh)})
@@ -163,7 +187,7 @@ func geodesicScore(g *geodesic.Graph, p Paths, f, x []float64, positive bool) fl
 }
 
 // logits are those of rows f against a pool, by score s.
-func (k *geodesicCase) logits(s Score, f []float32, pool [][]float64, g *geodesic.Graph, tau, own float64) [][]float64 {
+func (k *geodesicCase) logits(s measure, f []float32, pool [][]float64, g *geodesic.Graph, tau, own float64) [][]float64 {
 	hard := k.hard()
 	out := make([][]float64, k.b)
 	for i := range out {
@@ -197,7 +221,7 @@ func (k *geodesicCase) oracle(tau, own float64) float64 {
 	direction := func(f, m []float32, pool [][]float64, g *geodesic.Graph) float64 {
 		s := k.logits(k.score, f, pool, g, tau, own)
 		if k.weigh != 0 {
-			w := k.logits(Score{Geodesic: true, Mix: 1, Paths: k.target.Paths}, m, pool, g, 1, 1)
+			w := k.logits(measure{Geodesic: true, Mix: 1, Paths: k.target.Paths}, m, pool, g, 1, 1)
 			for i := range s {
 				for j := range s[i] {
 					s[i][j] += k.weigh * w[i][j]
@@ -210,8 +234,8 @@ func (k *geodesicCase) oracle(tau, own float64) float64 {
 	return (direction(k.image, k.imageM, texts, k.textGraph) + direction(k.text, k.textM, images, k.imageGraph)) / 2
 }
 
-func geodesicOf(mode string, mix float32) Score {
-	return Score{Geodesic: true, Mix: mix, Paths: ParsePaths(mode, 3, 0.1, 4, false)}
+func geodesicOf(mode string, mix float32) measure {
+	return measure{Geodesic: true, Mix: mix, Paths: ParsePaths(mode, 3, 0.1, 4, false)}
 }
 
 // TestGeodesicContrastAgainstOracle covers every mode whose gradient is that of its
@@ -222,9 +246,9 @@ func TestGeodesicContrastAgainstOracle(t *testing.T) {
 	direct.Paths.DirectPositives = true
 	short := geodesicOf("soft_entry", 1)
 	short.Paths.Limit = 1.2 // cuts most paths
-	cosine := Score{Mix: 1, Paths: ParsePaths("soft_entry", 3, 0.1, 4, false)}
+	cosine := measure{Mix: 1, Paths: ParsePaths("soft_entry", 3, 0.1, 4, false)}
 	for name, c := range map[string]struct {
-		score, target Score
+		score, target measure
 		weigh         float64
 		ids           bool
 	}{
@@ -307,21 +331,22 @@ func TestNegativesReadTheBatchColumns(t *testing.T) {
 		for _, kind := range []string{"score", "cosine", "geodesic"} {
 			k := newGeodesicCase(t, 10, 4, 20, 6, pointer)
 			k.score = geodesicOf("soft_entry", 1)
-			k.target, k.geodesicNeg, k.cosineNeg = geodesicOf("same_cluster", 1), kind == "geodesic", kind == "cosine"
+			k.target = geodesicOf("same_cluster", 1)
 			score, image, text := k.score, k.image, k.text
-			tau := k.ownTau
 			switch kind {
 			case "cosine":
-				score = Score{}
+				score = measure{}
+				k.negatives = &score
 			case "geodesic":
 				score, image, text = k.target, k.imageM, k.textM
+				k.negatives = &score
 			}
 			n := newBench(t)
 			built, _ := k.build(n)
 			out := n.run(built.I2T, built.T2I)
 			for d, all := range [][][]float64{
-				k.logits(score, image, k.pool(k.textM, k.textQueue), k.textGraph, tau, tau),
-				k.logits(score, text, k.pool(k.imageM, k.imageQueue), k.imageGraph, tau, tau),
+				k.logits(score, image, k.pool(k.textM, k.textQueue), k.textGraph, k.tau, k.ownTau),
+				k.logits(score, text, k.pool(k.imageM, k.imageQueue), k.imageGraph, k.tau, k.ownTau),
 			} {
 				var want []float64
 				for _, row := range all {

@@ -52,12 +52,12 @@ func TestLocalAgainstOracle(t *testing.T) {
 			n := newBench(t)
 			l := Local{
 				Whole: n.floats("whole", whole, k.b, c), Parts: n.floats("parts", parts, k.b*k.p, c),
-				First: k.first, Temperature: n.floats("tau", []float32{tau}),
+				First: k.first, Temperature: Temperature{Node: n.floats("tau", []float32{tau})},
 			}
 			if k.lengths != nil {
 				l.Lengths = n.ints("lengths", k.lengths...)
 			}
-			loss, grads := n.lossAndGrads(l.Build(), l.Whole, l.Temperature)
+			loss, grads := n.lossAndGrads(l.Build(), l.Whole, l.Temperature.Node)
 			at := func(tau float64) float64 {
 				return localOracle(whole, parts, k.b, k.p, c, k.first, k.lengths, tau)
 			}

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"gorgonia.org/gorgonia"
 )
 
 // cosineScore compares by cosine at temperature tau.
 func cosineScore(n *bench, tau float32) Score {
-	return Score{Mix: 1, Temperature: n.floats("tau", []float32{tau})}
+	return CosineScore(Temperature{Node: n.floats("tau", []float32{tau})})
 }
 
 // TestViewContrastAgainstOracle: the pool is the queue with the batch at the pointer,
@@ -181,7 +182,9 @@ func TestSwappedPredictionAgainstOracle(t *testing.T) {
 		straight := trial%2 == 0
 		n := newBench(t)
 		score := cosineScore(n, float32(s.tau))
-		score.Geodesic, score.Paths = geodesic, Paths{Entries: 1, StraightThrough: straight, Limit: 4 * math.Pi}
+		if geodesic {
+			score.Terms = []Term{{Kind: scoring.Geodesic, Weight: 1, Paths: Paths{Entries: 1, StraightThrough: straight, Limit: 4 * math.Pi}}}
+		}
 		views := [2]*gorgonia.Node{n.floats("view 1", s.views[0], s.b, s.c), n.floats("view 2", s.views[1], s.b, s.c)}
 		prototypes := n.floats("prototypes", s.prototypes, s.k, s.c)
 		p := SwappedPrediction{

@@ -114,7 +114,7 @@ func take(m System, f *safetensors.File, path string, q *model.Param, dst []floa
 	if err != nil {
 		return 0, err
 	}
-	if table, err = encoders.InterpolatePositions(table, q.Shape[1], m.ImageGrid()); err != nil {
+	if table, err = encoders.InterpolatePositions(table, q.Shape[1], q.Shape[0]-m.ImageGrid()*m.ImageGrid(), m.ImageGrid()); err != nil {
 		return 0, fmt.Errorf("train: %s of %s: %w", q.Name, path, err)
 	}
 	copy(dst, table)

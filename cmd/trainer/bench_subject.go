@@ -38,13 +38,16 @@ type workload struct {
 }
 
 // readFrom gives the workload the full queue of a system and the graphs over it. Entries
-// are random unit rows, which batches overwrite.
+// are random rows, which batches overwrite.
 func (w *workload) readFrom(s train.System, enqueue func() error) {
 	q := s.Queue()
 	if q == nil {
 		return
 	}
 	q.Filled = q.Size()
+	r := rand.New(rand.NewPCG(7, 8))
+	copy(q.ImageBackbone, noise(r, len(q.ImageBackbone)))
+	copy(q.TextBackbone, noise(r, len(q.TextBackbone)))
 	w.queue, w.graphs, w.before = enqueue, s.Graphs(), s.Before
 }
 
@@ -62,6 +65,8 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 	switch cfg.Model.System {
 	case "albef":
 		return newTowerWorkload(cfg, engine)
+	case "clip":
+		return newPairWorkload(cfg, engine)
 	case "moco", "swav":
 		return newViewsWorkload(cfg, engine)
 	case "heads":
@@ -83,6 +88,19 @@ func newTowerWorkload(cfg config.Config, engine *compute.Engine) (*workload, err
 	}}
 	w.readFrom(m, func() error { return m.Enqueue(b.IDs) })
 	return w, nil
+}
+
+// newPairWorkload is the step of a dual encoder without a teacher.
+func newPairWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	m, err := train.NewSystem(cfg, cfg.Data.VocabSize, engine)
+	if err != nil {
+		return nil, err
+	}
+	b := randomBatch(cfg, 0)
+	return &workload{subject: m, forward: func(step int) error {
+		_, err := m.Forward(b, model.Control{Step: step})
+		return err
+	}}, nil
 }
 
 // newViewsWorkload is the step of a system of images alone.

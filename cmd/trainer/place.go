@@ -101,7 +101,8 @@ var (
 	// modelKeys are the architecture.
 	modelKeys = append(slices.Clone(headKeys), "model.image.size", "model.image.patch", "model.image.depth", "model.image.width",
 		"model.image.mlp", "model.text.layers", "model.text.fusion_layers", "model.text.width", "model.text.mlp",
-		"model.text.positions", "model.head.dim", "model.head.hidden", "objective.swav.prototypes")
+		"model.text.positions", "model.head.dim", "model.head.topology", "model.head.token_blocks", "model.head.hidden",
+		"objective.itc.log_temperature", "objective.gssf.form", "objective.gssf.blocks", "objective.swav.prototypes")
 	// runKeys cannot change within a run.
 	runKeys = append(slices.Clone(modelKeys), "run.seed", "queue.size", "momentum.enabled", "init.checkpoint")
 	// freeKeys are not worth a word when a run goes on with another value.

@@ -1,0 +1,262 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// factor is a part of the configuration with its settings.
+type factor struct {
+	name     string
+	settings []setting
+}
+
+type setting struct {
+	name  string
+	apply func(c *config.Config)
+}
+
+// choices makes a factor of values of one key.
+func choices[T any](name string, set func(c *config.Config, v T), values ...T) factor {
+	f := factor{name: name}
+	for _, v := range values {
+		f.settings = append(f.settings, setting{fmt.Sprint(v), func(c *config.Config) { set(c, v) }})
+	}
+	return f
+}
+
+// scoreFactor lists scores: single kinds and sums.
+func scoreFactor() factor {
+	f := choices("score", func(c *config.Config, v string) { c.Objective.ITC.Score = v }, "cosine", "inner", "l2", "angle", "gssf", "geodesic")
+	for _, kinds := range []string{"gssf geodesic", "l2 geodesic", "inner gssf", "angle cosine", "inner l2 gssf geodesic"} {
+		f.settings = append(f.settings, setting{kinds, func(c *config.Config) {
+			for i, k := range strings.Fields(kinds) {
+				c.Objective.ITC.Scores = append(c.Objective.ITC.Scores, config.ScoreTerm{Kind: k, Weight: 1 / float64(1+i)})
+			}
+		}})
+	}
+	return f
+}
+
+// pairFactors are the factors that every system of images and texts has.
+func pairFactors() []factor {
+	return []factor{
+		choices("topology", func(c *config.Config, v string) { c.Model.Head.Topology = v }, "sphere", "Ob(4,2)", "Multi(4,2)", "Multi(2,4)", "euclid"),
+		choices("token_blocks", func(c *config.Config, v int) { c.Model.Head.TokenBlocks = v }, 0, 1),
+		scoreFactor(),
+		choices("form", func(c *config.Config, v string) { c.Objective.GSSF.Form = v }, "cosine", "diag", "block_diag", "dense"),
+		choices("blocks", func(c *config.Config, v int) { c.Objective.GSSF.Blocks = v }, 0, 1, 4),
+		choices("log temperature", func(c *config.Config, v bool) { c.Objective.ITC.LogTemperature = v }, false, true),
+		choices("learned temperature", func(c *config.Config, v bool) { c.Objective.ITC.LearnTemperature = v }, true, false),
+		choices("positives", func(c *config.Config, v string) { c.Objective.ITC.Positives = v }, "pair", "id"),
+	}
+}
+
+// teacherFactors are those of ALBEF on top.
+func teacherFactors() []factor {
+	weight := func(name string, at func(c *config.Config) *float64) factor {
+		return choices(name, func(c *config.Config, v float64) { *at(c) = v }, 0, 1)
+	}
+	kinds := []string{"cosine", "inner", "l2", "angle", "gssf", "geodesic"}
+	return []factor{
+		choices("target", func(c *config.Config, v string) { c.Objective.ITC.TargetScore = v }, append([]string{"same"}, kinds...)...),
+		choices("negatives", func(c *config.Config, v string) { c.Objective.ITM.Negatives = v }, append([]string{"score"}, kinds...)...),
+		choices("gradient", func(c *config.Config, v string) { c.Objective.Geodesic.Gradient = v }, "strict", "same_cluster", "straight_through", "same_cluster+straight_through+soft_entry"),
+		choices("geodesic temperature", func(c *config.Config, v float64) { c.Objective.Geodesic.Temperature = v }, 0, 0.1),
+		weight("weigh", func(c *config.Config) *float64 { return &c.Objective.Geodesic.Weigh }),
+		weight("geometric", func(c *config.Config) *float64 { return &c.Objective.Geometric.Weight }),
+		choices("modalities", func(c *config.Config, v string) { c.Objective.Geometric.Modalities = v }, "both", "image", "text"),
+		choices("sampling", func(c *config.Config, v string) { c.Objective.Geometric.Sampling = v }, "biased", "uniform", "closest"),
+		choices("search", func(c *config.Config, v string) { c.Objective.Geometric.Search = v }, "exact", "clusters"),
+		choices("kernel", func(c *config.Config, v string) { c.Objective.Geometric.Kernel = v }, "heat", "linear", "squared", "inverse"),
+		choices("scale", func(c *config.Config, v string) { c.Objective.Geometric.Scale = v }, "unit", "relative", "none"),
+		choices("intra", func(c *config.Config, v bool) { c.Objective.TCL.Intra = v }, false, true),
+		choices("local", func(c *config.Config, v bool) { c.Objective.TCL.Local = v }, false, true),
+		weight("itc", func(c *config.Config) *float64 { return &c.Objective.ITC.Weight }),
+		weight("in batch", func(c *config.Config) *float64 { return &c.Objective.ITC.InBatchWeight }),
+		weight("itm", func(c *config.Config) *float64 { return &c.Objective.ITM.Weight }),
+		weight("mlm", func(c *config.Config) *float64 { return &c.Objective.MLM.Weight }),
+		choices("distill", func(c *config.Config, v float64) { c.Objective.Distill.Alpha = v }, 0, 0.4),
+		choices("queue", func(c *config.Config, v int) { c.Queue.Size = min(c.Queue.Size, v) }, 16, 0),
+		choices("recompute", func(c *config.Config, v bool) { c.Compute.Recompute = v }, false, true),
+	}
+}
+
+// combinedConfig is the model that the combinations change.
+func combinedConfig() config.Config {
+	c := tinyConfig()
+	c.Model.Image.Depth, c.Model.Text.Layers, c.Model.Text.FusionLayers = 2, 2, 1
+	c.Model.Text.Positions = 16
+	c.Queue.Size, c.Objective.ITC.TemperatureMin = 16, 0.01
+	c.Objective.Geodesic.Layers, c.Objective.Geodesic.PeriodSteps = []int{2, 4}, 2
+	c.Objective.Geometric.Neighbours, c.Objective.Geometric.Pool = 3, 2
+	return c
+}
+
+// TestEveryPairOfSettings draws configurations until every pair of settings that
+// validation accepts together has been seen, and trains each for three steps: nothing may
+// fail, and every number must be finite.
+func TestEveryPairOfSettings(t *testing.T) {
+	for _, x := range []struct {
+		system  string
+		factors []factor
+		least   int // pairs
+	}{
+		{"albef", append(pairFactors(), teacherFactors()...), 2500},
+		{"clip", pairFactors(), 200},
+	} {
+		t.Run(x.system, func(t *testing.T) {
+			base := combinedConfig()
+			if x.system == "clip" {
+				base = clipConfig(base)
+			}
+			runs, pairs := trainPairs(t, base, x.factors)
+			t.Logf("%d configurations cover %d pairs of settings", runs, pairs)
+			if pairs < x.least {
+				t.Errorf("%d pairs of settings were trained, want %d", pairs, x.least)
+			}
+		})
+	}
+}
+
+// trainPairs trains configurations until no more of them adds a pair of settings.
+func trainPairs(t *testing.T, base config.Config, factors []factor) (runs, pairs int) {
+	r := rand.New(rand.NewPCG(5, 5))
+	seen := map[[4]int]bool{}  // two factors with their settings
+	alone := map[[2]int]bool{} // a factor with its setting
+	e := newEngine(t)
+	for idle := 0; idle < 4000; idle++ {
+		cfg, picked := base, []int{}
+		var names []string
+		for _, f := range factors {
+			k := r.IntN(len(f.settings))
+			f.settings[k].apply(&cfg)
+			picked, names = append(picked, k), append(names, f.name+" "+f.settings[k].name)
+		}
+		if cfg.Validate() != nil || !cover(seen, picked) {
+			continue
+		}
+		runs, idle = runs+1, 0
+		for i, k := range picked {
+			alone[[2]int{i, k}] = true
+		}
+		if err := threeSteps(cfg, e); err != nil {
+			t.Fatalf("%v\n%s", err, strings.Join(names, "\n"))
+		}
+	}
+	for i, f := range factors {
+		for k, s := range f.settings {
+			if !alone[[2]int{i, k}] {
+				t.Errorf("%s %s was never trained", f.name, s.name)
+			}
+		}
+	}
+	return runs, len(seen)
+}
+
+// cover marks the pairs of the settings picked and says whether one of them is new.
+func cover(seen map[[4]int]bool, picked []int) bool {
+	fresh := false
+	for i := range picked {
+		for j := range i {
+			p := [4]int{j, picked[j], i, picked[i]}
+			fresh = fresh || !seen[p]
+			seen[p] = true
+		}
+	}
+	return fresh
+}
+
+// trained is what the systems of images and texts have in common.
+type trained interface {
+	Forward(b Batch, c Control) (*Result, error)
+	Before(step int) error
+	Params() *Params
+	Learnable(name string) bool
+	ClampTemperature()
+	Close() error
+}
+
+// threeSteps trains a configuration for three steps, with the queue full from the first
+// on, so that graphs and neighbourhoods are there.
+func threeSteps(cfg config.Config, e *kernel.Engine) error {
+	var m trained
+	update := func(Batch) error { return nil }
+	rows := 0
+	switch cfg.Model.System {
+	case "clip":
+		c, err := NewCLIP(cfg, tinyVocab, e)
+		if err != nil {
+			return err
+		}
+		m = c
+	default:
+		a, err := NewALBEF(cfg, tinyVocab, e)
+		if err != nil {
+			return err
+		}
+		m, rows = a, a.MaskRows()
+		fillQueue(a.queue)
+		update = func(b Batch) error {
+			a.UpdateMomentum(0.9)
+			return a.Enqueue(b.IDs)
+		}
+	}
+	defer m.Close()
+	for i := range 3 {
+		if err := m.Before(i); err != nil {
+			return err
+		}
+		b := randomBatchOf(cfg, tinyVocab, rows, uint64(i))
+		res, err := m.Forward(b, Control{Step: i, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
+		if err != nil {
+			return err
+		}
+		if !finite(res.Loss) {
+			return fmt.Errorf("step %d: the loss is %v: %v", i, res.Loss, res.Parts)
+		}
+		p := m.Params()
+		for _, q := range p.List() {
+			for k, g := range p.Grad(q) {
+				if !finite(float64(g)) {
+					return fmt.Errorf("step %d: a gradient of %s is %v", i, q.Name, g)
+				}
+				p.Value(q)[k] -= 0.01 * g
+			}
+		}
+		m.ClampTemperature()
+		if err := update(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillQueue fills what a queue keeps before the heads; its other rows are unit vectors
+// already.
+func fillQueue(q *Queue) {
+	if q == nil {
+		return
+	}
+	q.Filled = q.size
+	r := rand.New(rand.NewPCG(2, 3))
+	for _, ring := range [][]float32{q.ImageBackbone, q.TextBackbone} {
+		for i := range ring {
+			ring[i] = float32(r.NormFloat64())
+		}
+	}
+}
+
+// clipConfig makes a dual encoder of a configuration.
+func clipConfig(c config.Config) config.Config {
+	c.Model.System, c.Model.Text.FusionLayers = "clip", 0
+	c.Momentum.Enabled, c.Queue.Size = false, 0
+	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, config.Distill{}
+	return c
+}
