@@ -6,6 +6,11 @@
 // their input and a Scope that hands out parameters by name, so the same code
 // builds the online tower, its momentum twin and the evaluation graph.
 //
+// A tower may have several class tokens, which a projection maps onto as many spheres.
+// What reads the tokens of an item, such as the fusion layers, sees the first class token
+// and the patches or words, however many class tokens there are.
+//
 // Shape letters: B batch, R rows (texts or pairs), L tokens of a text, P patches,
-// T = P+1 image tokens, D width, C channels of the shared space, V vocabulary.
+// T = P+1 image tokens, m class tokens, D width, C channels of the shared space, V
+// vocabulary.
 package encoders
