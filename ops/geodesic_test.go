@@ -277,13 +277,13 @@ func TestGeodesicErrors(t *testing.T) {
 		in[c.at].data = c.data
 		wantRunError(t, c.want, func(ns gorgonia.Nodes) *gorgonia.Node { return Geodesic(args(ns)) }, in...)
 	}
-	wantBuildError(t, "blend", "want two arrays of one shape", func() { _, ns := nodes(base); Blend(1, 1, ns[0], ns[1]) })
+	wantBuildError(t, "combine", "want arrays of one shape", func() { _, ns := nodes(base); Combine([]float32{1, 1}, ns[0], ns[1]) })
 }
 
-func TestBlend(t *testing.T) {
+func TestCombine(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 6))
 	in := []input{f32s(r, "x", 3, 4), f32s(r, "y", 3, 4)}
-	build := func(ns gorgonia.Nodes) *gorgonia.Node { return Blend(.25, -2, ns[0], ns[1]) }
+	build := func(ns gorgonia.Nodes) *gorgonia.Node { return Combine([]float32{.25, -2}, ns[0], ns[1]) }
 	want := make([]float32, 12)
 	for i := range want {
 		want[i] = .25*in[0].data.([]float32)[i] - 2*in[1].data.([]float32)[i]

@@ -121,10 +121,10 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return PoolColumns(m, s, 3) },
 			func() *gorgonia.Node { return PoolColumns(m, s, 4) },
 		},
-		"blend": {
-			func() *gorgonia.Node { return Blend(1, 2, m, m) },
-			func() *gorgonia.Node { return Blend(2, 1, m, m) },
-			func() *gorgonia.Node { return Blend(1, 2.0000002, m, m) },
+		"combine": {
+			func() *gorgonia.Node { return Combine([]float32{1, 2}, m, m) },
+			func() *gorgonia.Node { return Combine([]float32{2, 1}, m, m) },
+			func() *gorgonia.Node { return Combine([]float32{1, 2.0000002}, m, m) },
 		},
 		"times": {func() *gorgonia.Node { return times(1, m) }, func() *gorgonia.Node { return times(2, m) }},
 		"pool similarity": {

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"math"
+
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -14,6 +16,10 @@ func DivScalar(x, s *gorgonia.Node) *gorgonia.Node { return apply(divScalarOp(),
 // MulScalar returns x * s for x of any shape and a scalar s.
 func MulScalar(x, s *gorgonia.Node) *gorgonia.Node { return apply(mulScalarOp(), x, s) }
 
+// MulExp returns x * exp(t) for x of any shape and a scalar t, such as scores by the
+// logarithm of a learned scale (Radford et al. 2021).
+func MulExp(x, t *gorgonia.Node) *gorgonia.Node { return apply(mulExpOp(), x, t) }
+
 // scaleGrain is the least number of elements worth a thread in a scaling.
 const scaleGrain = 16384
 
@@ -26,6 +32,18 @@ func divScalarOp() *op {
 	}
 	return o
 }
+
+func mulExpOp() *op {
+	o := scaling("mul exp", exp32)
+	o.grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		// dt = sum(dy*x)*exp(t) = sum(dy*out): with the output, x need not be kept.
+		dt := apply(scaledDot("mul exp dt", func(float32) float32 { return 1 }), dy, out, in[1])
+		return gorgonia.Nodes{MulExp(dy, in[1]), dt}
+	}
+	return o
+}
+
+func exp32(x float32) float32 { return float32(math.Exp(float64(x))) }
 
 func mulScalarOp() *op {
 	o := scaling("mul scalar", func(s float32) float32 { return s })

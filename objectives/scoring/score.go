@@ -1,0 +1,108 @@
+package scoring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind names a term.
+type Kind string
+
+// Kinds of terms.
+const (
+	Cosine   Kind = "cosine"
+	Inner    Kind = "inner"
+	L2       Kind = "l2"
+	Angle    Kind = "angle"
+	GSSF     Kind = "gssf"
+	Geodesic Kind = "geodesic"
+)
+
+// Space is where features lie.
+type Space struct {
+	SphereDim int // n, channels of a sphere
+	Spheres   int // m; 1 in a Euclidean space
+	Euclid    bool
+}
+
+// Dim returns C, the channels of a feature.
+func (s Space) Dim() int { return s.SphereDim * s.Spheres }
+
+// Term is a measure of pairs with its weight.
+type Term struct {
+	Kind   Kind
+	Weight float32
+	Metric *Metric // of gssf; nil is the identity
+}
+
+// Score is a weighted sum of terms.
+type Score struct {
+	Space Space
+	Terms []Term
+}
+
+// Host returns the score without what stored pairs have not, the geodesic through a graph
+// over a queue. Where nothing is left it is the cosine, or the distance in a Euclidean
+// space.
+func (s Score) Host() Score {
+	s.Terms = slices.DeleteFunc(slices.Clone(s.Terms), func(t Term) bool { return t.Kind == Geodesic })
+	switch {
+	case len(s.Terms) > 0:
+	case s.Space.Euclid:
+		s.Terms = []Term{{Kind: L2, Weight: 1}}
+	default:
+		s.Terms = []Term{{Kind: Cosine, Weight: 1}}
+	}
+	return s
+}
+
+// String names the score, as in "cosine" or "gssf + 0.5 l2".
+func (s Score) String() string {
+	var parts []string
+	for _, t := range s.Terms {
+		if t.Weight == 1 || len(s.Terms) == 1 {
+			parts = append(parts, string(t.Kind))
+		} else {
+			parts = append(parts, fmt.Sprintf("%g %s", t.Weight, t.Kind))
+		}
+	}
+	return strings.Join(parts, " + ")
+}
+
+// Check says what is wrong with the score.
+func (s Score) Check() error {
+	if s.Space.SphereDim < 1 || s.Space.Spheres < 1 {
+		return fmt.Errorf("scoring: a space of %d spheres of %d channels: want at least one of each", s.Space.Spheres, s.Space.SphereDim)
+	}
+	if len(s.Terms) == 0 {
+		return fmt.Errorf("scoring: a score without terms: want at least one")
+	}
+	for _, t := range s.Terms {
+		switch t.Kind {
+		case Inner, L2:
+		case Cosine, Angle:
+			if s.Space.Euclid {
+				return fmt.Errorf("scoring: %s needs unit vectors, which a Euclidean space has not: use inner, l2 or gssf", t.Kind)
+			}
+		case GSSF:
+			if t.Metric == nil {
+				continue
+			}
+			if err := t.Metric.Check(s.Space.Dim()); err != nil {
+				return err
+			}
+		case Geodesic:
+			return fmt.Errorf("scoring: geodesic needs the queue that its graph spans: use Score.Host")
+		default:
+			return fmt.Errorf("scoring: no score %q: the kinds are cosine, inner, l2, angle and gssf", t.Kind)
+		}
+	}
+	return nil
+}
+
+// Folds says whether all terms are products, so that the score of a pair is that of a
+// folded image and the text.
+func (s Score) Folds() bool {
+	return !slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Kind == L2 || t.Kind == Angle || t.Kind == Geodesic })
+}
