@@ -16,18 +16,12 @@ import (
 // fusion encoder, trained by image-text contrast against a momentum teacher and a
 // queue, image-text matching with hard negatives, and masked language modelling.
 type ALBEF struct {
-	cfg    config.Config
-	engine *kernel.Engine
-	params *Params
+	dual
 	queue  *Queue  // nil without one
 	graphs *Graphs // over the queue; nil unless an objective reads them
 
-	vit  encoders.ViT
-	bert encoders.BERT
-	head encoders.Projection
-
 	train *trainGraph
-	eval  *evalGraphs
+	pairs map[[2]int]*pairGraph // of the match head, for inference
 
 	connector *Connector // judges hard negatives in training, or nil
 
@@ -52,15 +46,15 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 	if err != nil {
 		return nil, fmt.Errorf("model: model.head.topology %w", err)
 	}
-	m := &ALBEF{
-		cfg: cfg, engine: engine, connector: connector,
+	m := &ALBEF{connector: connector, dual: dual{
+		cfg: cfg, engine: engine,
 		vit: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
 			Classes: space.Classes(), TokenBlocks: cfg.Model.Head.TokenBlocks},
 		bert: encoders.BERT{Vocab: vocab, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers,
 			Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout,
 			Classes: space.Classes(), TokenBlocks: cfg.Model.Head.TokenBlocks},
 		head: newHead(cfg),
-	}
+	}}
 	m.params = NewParams(cfg.Run.Seed, func(name string) bool {
 		return cfg.Momentum.Enabled && hasTwin(name)
 	})
@@ -87,12 +81,6 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 	return m, nil
 }
 
-// newHead is the head of both towers.
-func newHead(cfg config.Config) encoders.Projection {
-	space, _ := cfg.Model.Head.Space()
-	return encoders.Projection{Dim: cfg.Model.Head.Dim, Spheres: space.Spheres, Tokens: space.Tokens, Euclid: space.Euclid}
-}
-
 // hasTwin says which parameters the teacher has: both encoders with the fusion
 // layers and the language-modelling head, both projections (1.4.1), and the learned metric,
 // which is a part of how features become scores like these.
@@ -104,9 +92,6 @@ func hasTwin(name string) bool {
 	}
 	return false
 }
-
-// Params returns the parameters.
-func (m *ALBEF) Params() *Params { return m.params }
 
 // Queue returns the feature queue, or nil.
 func (m *ALBEF) Queue() *Queue { return m.queue }
@@ -130,13 +115,6 @@ func (m *ALBEF) Close() error {
 	}
 	return m.graphs.close()
 }
-
-// Temperature returns the contrast's temperature.
-func (m *ALBEF) Temperature() float64 { return temperature(m.params) }
-
-// ClampTemperature keeps the temperature in its range; the reference does so at the
-// start of each forward pass (1.3.4).
-func (m *ALBEF) ClampTemperature() { clampTemperature(m.params, m.cfg) }
 
 // UpdateMomentum moves every twin towards its parameter:
 // theta_m = mom*theta_m + (1-mom)*theta (Li et al. 2021, section 3.2). Training does

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,16 +23,8 @@ import (
 // B pairs, L tokens of a text, D the width of a tower, C = model.head.dim channels, m
 // class tokens of a tower.
 type CLIP struct {
-	cfg    config.Config
-	engine *compute.Engine
-	params *Params
-
-	vit  encoders.ViT
-	bert encoders.BERT
-	head encoders.Projection
-
+	dual
 	train clipGraph
-	eval  clipEval
 }
 
 // clipGraph is the compiled training step.
@@ -62,7 +55,7 @@ func NewCLIP(cfg config.Config, vocab int, engine *compute.Engine) (*CLIP, error
 	head := newHead(cfg)
 	head.NoBias, head.Gaussian = true, true
 	m, blocks := head.Classes(), cfg.Model.Head.TokenBlocks
-	c := &CLIP{
+	c := &CLIP{dual: dual{
 		cfg: cfg, engine: engine, params: NewParams(cfg.Run.Seed, func(string) bool { return false }), head: head,
 		vit: encoders.ViT{
 			Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
@@ -72,8 +65,7 @@ func NewCLIP(cfg config.Config, vocab int, engine *compute.Engine) (*CLIP, error
 			Vocab: vocab, Positions: tx.Positions, Layers: tx.Layers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP, Dropout: tx.Dropout,
 			Classes: m, TokenBlocks: blocks, NoTokenType: true, FinalNorm: true, Eps: clipEps, TorchStart: true,
 		},
-		eval: clipEval{map[int]*imageGraph{}, map[int]*textGraph{}},
-	}
+	}}
 	if err := c.buildTrain(); err != nil {
 		return nil, err
 	}
@@ -176,9 +168,6 @@ func (tg *clipGraph) load(b Batch) error {
 	return nil
 }
 
-// Params returns the parameters.
-func (m *CLIP) Params() *Params { return m.params }
-
 // Learnable says whether training changes a parameter.
 func (m *CLIP) Learnable(name string) bool { return m.train.learnable[name] }
 
@@ -194,13 +183,6 @@ func (m *CLIP) Graphs() *Graphs { return nil }
 // MomentumFeatures returns nothing: there is no teacher.
 func (m *CLIP) MomentumFeatures() (Keys, error) { return Keys{}, nil }
 
-// Temperature returns the contrast's temperature.
-func (m *CLIP) Temperature() float64 { return temperature(m.params) }
-
-// ClampTemperature keeps the temperature in its range, as after every update: with
-// objective.itc.log_temperature the scale 1/temperature is capped (reference 3.4.3).
-func (m *CLIP) ClampTemperature() { clampTemperature(m.params, m.cfg) }
-
 // Machine returns the compiled training step, for profiles.
 func (m *CLIP) Machine() *compute.Machine { return m.train.machine }
 
@@ -212,3 +194,11 @@ func (m *CLIP) Footprint() Footprint { return m.params.footprint(0).with(&m.trai
 
 // Close does nothing: no work goes on beside the steps.
 func (m *CLIP) Close() error { return nil }
+
+// HasMatching is false: pairs are compared by their features alone.
+func (m *CLIP) HasMatching() bool { return false }
+
+// Match fails: a dual encoder has no match head.
+func (m *CLIP) Match([]float32, []int32, []int32, []float32, int, int) ([]float32, error) {
+	return nil, errors.New(`model: model.system "clip" has no match head: set eval.rerank_top = 0`)
+}

@@ -1,26 +1,51 @@
 package model
 
 import (
-	"errors"
-
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
 
-// clipEval are the compiled inference graphs by the number of images or texts.
-type clipEval struct {
-	images map[int]*imageGraph
+// dual is what models of an image and a text tower have in common: the towers, their
+// heads, and features for inference.
+type dual struct {
+	cfg    config.Config
+	engine *kernel.Engine
+	params *Params
+
+	vit  encoders.ViT
+	bert encoders.BERT
+	head encoders.Projection // of both towers, with parameters of their own
+
+	images map[int]*imageGraph // for inference, by the number of images
 	texts  map[int]*textGraph
+}
+
+type imageGraph struct {
+	machine            *exec.Machine
+	in, states, pooled *gorgonia.Node
+}
+
+type textGraph struct {
+	machine                      *exec.Machine
+	ids, lengths, states, pooled *gorgonia.Node
+}
+
+// newHead is the head of both towers.
+func newHead(cfg config.Config) encoders.Projection {
+	space, _ := cfg.Model.Head.Space()
+	return encoders.Projection{Dim: cfg.Model.Head.Dim, Spheres: space.Spheres, Tokens: space.Tokens, Euclid: space.Euclid}
 }
 
 // EncodeImages runs the vision tower over n images (n, 3, size, size). It returns their
 // token states (n*T, D), the first class token and the patches, and features (n, C). The
 // next call with the same n overwrites both. A graph is kept for every n: call it with
 // few different ones.
-func (m *CLIP) EncodeImages(images []float32, n int) (states, features []float32, err error) {
+func (m *dual) EncodeImages(images []float32, n int) (states, features []float32, err error) {
 	g, err := m.imageGraph(n)
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +59,7 @@ func (m *CLIP) EncodeImages(images []float32, n int) (states, features []float32
 // EncodeTexts runs the text tower over n texts: ids (n, L), lengths (n). It returns their
 // token states (n*L, D), the first class token and the words, and features (n, C), as
 // EncodeImages does.
-func (m *CLIP) EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error) {
+func (m *dual) EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error) {
 	g, err := m.textGraph(n)
 	if err != nil {
 		return nil, nil, err
@@ -48,20 +73,12 @@ func (m *CLIP) EncodeTexts(ids, lengths []int32, n int) (states, features []floa
 	return run2(g.machine, g.states, g.pooled)
 }
 
-// PairScore is the score by which features of images and texts are compared, with the
-// parameters as they are now.
-func (m *CLIP) PairScore() scoring.Score { return pairScore(m.cfg, m.params) }
+// PairScore is the score by which features of images and texts are compared, that of
+// eval.score with the parameters as they are now.
+func (m *dual) PairScore() scoring.Score { return pairScore(m.cfg, m.params) }
 
-// Match fails: a dual encoder has no match head.
-func (m *CLIP) Match([]float32, []int32, []int32, []float32, int, int) ([]float32, error) {
-	return nil, errors.New(`model: model.system "clip" has no match head: set eval.rerank_top = 0`)
-}
-
-// HasMatching is false: pairs are compared by their features alone.
-func (m *CLIP) HasMatching() bool { return false }
-
-func (m *CLIP) imageGraph(n int) (g *imageGraph, err error) {
-	if g := m.eval.images[n]; g != nil {
+func (m *dual) imageGraph(n int) (g *imageGraph, err error) {
+	if g := m.images[n]; g != nil {
 		return g, nil
 	}
 	defer ops.Catch(&err)
@@ -74,12 +91,15 @@ func (m *CLIP) imageGraph(n int) (g *imageGraph, err error) {
 	if g.machine, err = m.compileEval(b, g.states, g.pooled); err != nil {
 		return nil, err
 	}
-	m.eval.images[n] = g
+	if m.images == nil {
+		m.images = map[int]*imageGraph{}
+	}
+	m.images[n] = g
 	return g, nil
 }
 
-func (m *CLIP) textGraph(n int) (g *textGraph, err error) {
-	if g := m.eval.texts[n]; g != nil {
+func (m *dual) textGraph(n int) (g *textGraph, err error) {
+	if g := m.texts[n]; g != nil {
 		return g, nil
 	}
 	defer ops.Catch(&err)
@@ -93,12 +113,15 @@ func (m *CLIP) textGraph(n int) (g *textGraph, err error) {
 	if g.machine, err = m.compileEval(b, g.states, g.pooled); err != nil {
 		return nil, err
 	}
-	m.eval.texts[n] = g
+	if m.texts == nil {
+		m.texts = map[int]*textGraph{}
+	}
+	m.texts[n] = g
 	return g, nil
 }
 
 // compileEval compiles an inference graph and binds the parameters.
-func (m *CLIP) compileEval(b *graph, outputs ...*gorgonia.Node) (*exec.Machine, error) {
+func (m *dual) compileEval(b *graph, outputs ...*gorgonia.Node) (*exec.Machine, error) {
 	machine, err := exec.Compile(b.g, exec.Config{Engine: m.engine, Outputs: outputs})
 	if err != nil {
 		return nil, err
@@ -107,25 +130,36 @@ func (m *CLIP) compileEval(b *graph, outputs ...*gorgonia.Node) (*exec.Machine, 
 }
 
 // ImageSize returns the side of the model's images in pixels.
-func (m *CLIP) ImageSize() int { return m.vit.Size }
+func (m *dual) ImageSize() int { return m.vit.Size }
 
 // ImageGrid returns the number of patches along a side of an image.
-func (m *CLIP) ImageGrid() int { return m.vit.Size / m.vit.Patch }
+func (m *dual) ImageGrid() int { return m.vit.Size / m.vit.Patch }
 
 // ImageTokens returns T, the tokens that an encoded image has.
-func (m *CLIP) ImageTokens() int { return m.vit.Tokens() }
+func (m *dual) ImageTokens() int { return m.vit.Tokens() }
 
 // ImageWidth returns the width of an image token.
-func (m *CLIP) ImageWidth() int { return m.vit.Width }
+func (m *dual) ImageWidth() int { return m.vit.Width }
 
 // TextTokens returns L, the token places of a text.
-func (m *CLIP) TextTokens() int { return m.cfg.Data.Tokens }
+func (m *dual) TextTokens() int { return m.cfg.Data.Tokens }
 
 // TextWidth returns the width of a text token.
-func (m *CLIP) TextWidth() int { return m.bert.Width }
+func (m *dual) TextWidth() int { return m.bert.Width }
 
 // Dim returns C, the channels of the shared space.
-func (m *CLIP) Dim() int { return m.head.Dim }
+func (m *dual) Dim() int { return m.head.Dim }
 
 // Vocab returns V, the size of the vocabulary.
-func (m *CLIP) Vocab() int { return m.bert.Vocab }
+func (m *dual) Vocab() int { return m.bert.Vocab }
+
+// Params returns the parameters.
+func (m *dual) Params() *Params { return m.params }
+
+// Temperature returns the contrast's temperature.
+func (m *dual) Temperature() float64 { return temperature(m.params) }
+
+// ClampTemperature keeps the temperature in its range, as after every update; the
+// reference does so at the start of each forward pass (1.3.4). With
+// objective.itc.log_temperature the scale 1/temperature is capped (3.4.3).
+func (m *dual) ClampTemperature() { clampTemperature(m.params, m.cfg) }
