@@ -102,6 +102,7 @@ func (k *checker) scores(c Config) {
 	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
 	k.terms(o)
 	k.gssf(c)
+	k.require("eval.score", c.Eval.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
 	space, err := c.Model.Head.Space()
 	if err != nil {
 		return // reported with the head

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// combinedArgs is a tiny run with all ideas: class tokens of two spheres, a learned metric
+// and geodesics, and the geometric term. Its queue of 24 is full after 3 updates, and
+// graphs are begun before steps 3, 7 and 11, beside two steps.
+func combinedArgs(out string, more ...string) []string {
+	args := []string{
+		"--set", "model.head.topology=Multi(4,2)", "--set", "model.head.dim=8", "--set", "model.text.positions=32",
+		"--set", `objective.itc.scores=[{kind="gssf",weight=1},{kind="geodesic",weight=0.5}]`,
+		"--set", "objective.geometric.weight=0.5", "--set", "objective.geometric.neighbours=3", "--set", "objective.geometric.pool=2",
+		"--set", "objective.geometric.search=clusters", "--set", "objective.geodesic.lag_steps=2",
+	}
+	args = geodesicArgs(out, append(args, more...)...)
+	for i, a := range args { // the sum takes the place of the single score
+		if a == "objective.itc.score=geodesic" {
+			args[i] = "objective.itc.score=cosine"
+		}
+	}
+	return args
+}
+
+// A run with everything goes on from any of its steps with the same bits: parameters,
+// twins, moments, the queue with what is before the heads, and the graphs.
+func TestCombinedRunsResumeExactly(t *testing.T) {
+	dir := t.TempDir()
+	whole := filepath.Join(dir, "whole")
+	must(t, exitDone, combinedArgs(whole, "--quiet", "--set", "train.save_every_steps=1", "--set", "train.keep_last=0", "--max-steps", "12")...)
+	want := tensorFiles(t, whole)
+	for step := 1; step < 12; step++ {
+		parts := filepath.Join(dir, strconv.Itoa(step))
+		must(t, exitDone, combinedArgs(parts, "--quiet", "--max-steps", "12", "--resume", filepath.Join(whole, "checkpoints", checkpointName(step)))...)
+		for g, b := range tensorFiles(t, parts) {
+			if !bytes.Equal(b, want[g]) {
+				t.Errorf("from step %d: %s.safetensors differs", step, g)
+			}
+		}
+	}
+}
+
+// The log has every part, the metric leaves the identity, and evaluation compares by the
+// score of training or by another.
+func TestCombinedRunIsLoggedAndEvaluated(t *testing.T) {
+	dir := t.TempDir()
+	must(t, exitDone, combinedArgs(dir, "--quiet", "--max-steps", "10")...)
+	last := rows(t, dir)[9]
+	for _, part := range []string{"loss/itc", "loss/itc_in_batch", "loss/itm", "loss/mlm", "loss/geometric_image", "loss/geometric_text"} {
+		if v, ok := last.Values[part]; !ok || v < 0 {
+			t.Errorf("%s is %v (logged: %t)", part, v, ok)
+		}
+	}
+	if v := last.Values["loss/geometric_image"]; v == 0 {
+		t.Error("the geometric term is 0 with a full queue")
+	}
+	for score, name := range map[string]string{"train": "gssf", "cosine": "cosine", "angle": "angle", "l2": "l2"} {
+		stdout, _ := must(t, exitDone, "eval", "--checkpoint", dir, "--json", "--set", "eval.score="+score)
+		var e struct {
+			Score string             `json:"score"`
+			First map[string]float64 `json:"first"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Score != name || len(e.First) == 0 {
+			t.Errorf("eval.score=%s: scored by %q, %v", score, e.Score, e.First)
+		}
+	}
+	_, stderr := must(t, exitUsage, "eval", "--checkpoint", dir, "--set", "model.head.topology=Ob(4,2)")
+	contains(t, stderr, "model.head.topology")
+}
+
+// A dual encoder trains, resumes and evaluates like the other systems.
+func TestDualEncoderRuns(t *testing.T) {
+	dir := t.TempDir()
+	args := func(more ...string) []string {
+		return tinyArgs(dir, append([]string{"--set", "model.system=clip", "--set", "model.text.fusion_layers=0", "--set", "model.head.topology=Multi(4,2)",
+			"--set", "model.head.dim=8", "--set", "model.text.positions=32", "--set", "momentum.enabled=false", "--set", "queue.size=0", "--set", "objective.distill.alpha=0",
+			"--set", "objective.itc.weight=0", "--set", "objective.itc.in_batch_weight=1", "--set", "objective.itm.weight=0", "--set", "objective.mlm.weight=0",
+			"--set", "eval.rerank_top=0", "--set", "objective.itc.log_temperature=true", "--set", "objective.itc.temperature_min=0", "--quiet"}, more...)...)
+	}
+	must(t, exitDone, args("--max-steps", "4")...)
+	must(t, exitDone, args("--max-steps", "8")...)
+	last := rows(t, dir)[len(rows(t, dir))-1]
+	if v := last.Values["temperature"]; !(v >= 0.02 && v <= 0.5) {
+		t.Errorf("the temperature is %v", v)
+	}
+	stdout, _ := must(t, exitDone, "eval", "--checkpoint", dir, "--json")
+	contains(t, stdout, `"score": "cosine"`)
+}
