@@ -10,6 +10,7 @@ import (
 const (
 	chartWidth  = 400.0
 	chartHeight = 230.0
+	wideWidth   = 600.0
 	marginLeft  = 48.0
 	marginRight = 14.0
 	marginTop   = 28.0
@@ -57,6 +58,7 @@ type chart struct {
 	wide   bool
 	note   string // at the right of the title: the last value
 	keys   bool   // names of the curves stand at the right of the title
+	last   int    // step that the horizontal axis reaches from 0; 0: it has the range of the points
 }
 
 // bounds returns the ranges of both axes; ok is false without a finite point.
@@ -86,10 +88,13 @@ func (ch chart) draw() template.HTML {
 	}
 	w, h := chartWidth, chartHeight
 	if ch.wide {
-		w, h = 2*chartWidth+16, 1.3*chartHeight
+		w, h = wideWidth, 1.3*chartHeight
 	}
 	c := newCanvas(w, h, ch.title)
 	f := frame{c: c, left: marginLeft, top: marginTop, width: w - marginLeft - marginRight, height: h - marginTop - marginFoot}
+	if ch.last > 0 {
+		x0, x1 = 0, max(x1, float64(ch.last))
+	}
 	if x0 == x1 {
 		x0, x1 = x0-1, x1+1
 	}
@@ -103,10 +108,7 @@ func (ch chart) draw() template.HTML {
 		x = "step"
 	}
 	f.grid(x)
-	c.text("title", "start", 4, 15, ch.title)
-	if ch.unit != "" {
-		c.text("unit", "start", 4+textWidth(ch.title, 13.5)+6, 15, ch.unit)
-	}
+	c.heading(ch.title, ch.unit)
 	if ch.note != "" {
 		c.text("unit", "end", w-marginRight, 15, ch.note)
 	}
@@ -145,14 +147,11 @@ func (f frame) above(y float64) float64 {
 // grid draws both axes with their labels; label names the horizontal one.
 func (f frame) grid(label string) {
 	ticks := f.y.ticks(4)
-	step := tickStep(ticks, f.y)
-	for _, v := range ticks {
+	texts := tickTexts(ticks, f.y.log)
+	for i, v := range ticks {
 		y := f.atY(v)
 		f.c.line("grid", f.left, y, f.left+f.width, y)
-		if f.y.log {
-			step = v
-		}
-		f.c.text("tick", "end", f.left-6, y+3.8, tickText(v, step))
+		f.c.text("tick", "end", f.left-6, y+3.8, texts[i])
 	}
 	f.bottom(label)
 }
@@ -163,23 +162,14 @@ func (f frame) bottom(label string) {
 	f.c.line("axis", f.left, base, f.left+f.width, base)
 	n := int(f.width / 70)
 	ticks := f.x.ticks(n)
-	step := tickStep(ticks, f.x)
-	for _, v := range ticks {
-		x := f.atX(v)
-		text := tickText(v, step)
+	texts := tickTexts(ticks, false)
+	for i, v := range ticks {
+		x, text := f.atX(v), texts[i]
 		f.c.line("axis", x, base, x, base+4)
 		half := textWidth(text, letter) / 2
 		f.c.text("tick", "middle", min(x, f.left+f.width+marginRight-half-1), base+16, text)
 	}
 	f.c.text("label", "middle", f.left+f.width/2, base+31, label)
-}
-
-// tickStep is the distance of ticks.
-func tickStep(ticks []float64, a axis) float64 {
-	if len(ticks) < 2 || a.log {
-		return 1
-	}
-	return ticks[1] - ticks[0]
 }
 
 // curve draws a line with its band. A single point becomes a dot.

@@ -89,7 +89,7 @@ func metricSection(d Data) section {
 
 // bars draws the departures of a diagonal as a bar per channel.
 func bars(name string, x []float64) template.HTML {
-	w, h := 2*chartWidth+16, chartHeight
+	w, h := wideWidth, chartHeight
 	c := newCanvas(w, h, "weights of "+name)
 	f := frame{c: c, left: marginLeft, top: marginTop, width: w - marginLeft - marginRight, height: h - marginTop - marginFoot}
 	lo, hi := 0.0, 0.0
@@ -99,8 +99,7 @@ func bars(name string, x []float64) template.HTML {
 	f.x = axis{lo: 0, hi: float64(len(x)), pixels: f.width}
 	f.y = linear(lo, hi, f.height)
 	f.grid("channel")
-	c.text("title", "start", 4, 15, name)
-	c.text("unit", "start", 4+textWidth(name, 13.5)+6, 15, "weight - 1")
+	c.heading(name, "weight - 1")
 	zero := f.atY(0)
 	for _, sign := range []struct {
 		class string
@@ -199,28 +198,28 @@ func matrix(name string, x []float64, n int, most float64) (template.HTML, int) 
 			}
 		}
 	}
-	const side = 440.0
-	w, h := 2*chartWidth+16, side+52
+	const side = 430.0
+	w, h := wideWidth, side+52
 	c := newCanvas(w, h, "weights of "+name)
-	c.text("title", "start", 4, 15, name)
-	left := (w - side) / 2
+	c.heading(name, "")
+	left := (w - side - 50) / 2
 	cellsAt(c, left, 30, side/float64(cells), cells, func(i, j int) float64 { return small[i*cells+j] / most })
 	c.text("label", "middle", left+side/2, 30+side+17, "text channel")
-	c.text("label", "end", left-8, 30+side/2, "image channel")
+	fmt.Fprintf(&c.b, `<text class="label" text-anchor="middle" transform="translate(%s %s) rotate(-90)">image channel</text>`, px(left-9), px(30+side/2))
 	scale(c, left+side+24, 30, side, most)
 	return c.done(), cells
 }
 
 // blocks draws n blocks of side d in rows.
 func blocks(name string, x []float64, n, d int, most float64) template.HTML {
-	w := 2*chartWidth + 16
+	const w = wideWidth
 	const scaleWidth, gap = 84.0, 12.0
 	columns := min(n, max(1, int(math.Ceil(math.Sqrt(2*float64(n))))))
 	rows := (n + columns - 1) / columns
 	side := min(170, (w-scaleWidth-8)/float64(columns)-gap)
 	h := 30 + float64(rows)*(side+gap+15)
 	c := newCanvas(w, h, "weights of "+name)
-	c.text("title", "start", 4, 15, name)
+	c.heading(name, "")
 	left := max(4, (w-scaleWidth-float64(columns)*(side+gap))/2)
 	for b := range n {
 		px0 := left + float64(b%columns)*(side+gap)

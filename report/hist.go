@@ -146,13 +146,13 @@ func histogram(title string, p pairScores) template.HTML {
 	own, other := count(p.own), count(p.other)
 	top := max(slices.Max(own), slices.Max(other))
 
-	w, h := 2*chartWidth+16, 1.15*chartHeight
+	w, h := wideWidth, 1.15*chartHeight
 	c := newCanvas(w, h, "histogram of scores: "+title)
 	f := frame{c: c, left: 14, top: marginTop, width: w - 28, height: h - marginTop - marginFoot}
 	f.x = axis{lo: lo, hi: hi, pixels: f.width}
 	f.y = axis{lo: 0, hi: top * 1.08, pixels: f.height}
 	f.bottom("score")
-	c.text("title", "start", 4, 15, title)
+	c.heading(title, "")
 	for _, x := range []struct {
 		bars []float64
 		hue  string
@@ -175,11 +175,15 @@ func histogram(title string, p pairScores) template.HTML {
 	return c.done()
 }
 
-// legend draws a row of line samples as HTML.
-func legend(names []string) template.HTML {
+// legend draws a row of line samples as HTML; styles are indices of curveClass, by
+// default 0, 1, and so on.
+func legend(names []string, styles ...int) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<ul class="legend">`)
 	for i, n := range names {
+		if i < len(styles) {
+			i = styles[i]
+		}
 		fmt.Fprintf(&b, `<li><svg viewBox="0 0 26 10" width="26" height="10" aria-hidden="true"><line class="%s" x1="1" y1="5" x2="25" y2="5"/></svg>%s</li>`, curveClass(i), escape(n))
 	}
 	b.WriteString(`</ul>`)

@@ -30,7 +30,12 @@ func scatterSection(d Data) (section, error) {
 			return s, nil
 		}
 	}
-	xy, share, err := PCA(x, n, f.C)
+	flat := slices.Clone(x)
+	gap := 0.0
+	if f.Texts != nil {
+		gap = parted(flat, f.N, f.C)
+	}
+	xy, share, err := PCA(flat, n, f.C)
 	if err != nil {
 		return s, err
 	}
@@ -44,11 +49,33 @@ func scatterSection(d Data) (section, error) {
 	}
 	col := f.colouring()
 	s.Legend = col.legend()
+	caption := fmt.Sprintf("The two directions of the largest variance: %.0f %% and %.0f %% of all.", 100*share[0], 100*share[1])
+	if gap > 0 {
+		caption += fmt.Sprintf(" The distance between the mean of the images and that of the captions is %.0f %% of the whole variance; it is taken away here, so that both lie on each other.", 100*gap)
+	}
 	s.Panels = append(s.Panels,
-		panel{SVG: scatter("PCA", f, xy, col), Wide: true, Caption: fmt.Sprintf("The two directions of the largest variance: %.0f %% and %.0f %% of all.", 100*share[0], 100*share[1])},
+		panel{SVG: scatter("PCA", f, xy, col), Wide: true, Caption: caption},
 		panel{SVG: scatter("t-SNE", f, TSNE(x, n, f.C, xy, TSNEOptions{Seed: f.Seed}), col), Wide: true,
 			Caption: "Near points are near in the full space too; distances between groups and the sizes of groups mean nothing."})
 	return s, nil
+}
+
+// largeGap is the share of the variance from which the distance between the means of both
+// modalities is taken away before the PCA, which would show little else.
+const largeGap = 0.2
+
+// parted moves n images and n texts of c channels each onto a mean of 0 where the
+// distance between their means makes a large share of the variance, which it returns;
+// otherwise it changes nothing and returns 0.
+func parted(x []float64, n, c int) float64 {
+	moved := slices.Clone(x)
+	within := centre(moved[:n*c], n, c) + centre(moved[n*c:], n, c)
+	whole := centre(slices.Clone(x), 2*n, c)
+	if whole == 0 || 1-within/whole < largeGap {
+		return 0
+	}
+	copy(x, moved)
+	return 1 - within/whole
 }
 
 // thin returns at most MostPoints points of f.
@@ -205,7 +232,7 @@ func (c colouring) legend() template.HTML {
 
 // scatter draws images and texts at their places, of which the texts' follow the images'.
 func scatter(title string, f *Features, xy [][2]float64, col colouring) template.HTML {
-	const w, h, room = 2*chartWidth + 16, 560.0, 26.0
+	const w, h, room = wideWidth, 560.0, 26.0
 	c := newCanvas(w, h, title+" of the features")
 	lo, hi := xy[0], xy[0]
 	for _, p := range xy {
@@ -226,7 +253,7 @@ func scatter(title string, f *Features, xy [][2]float64, col colouring) template
 	place := func(i int) (x, y float64) {
 		return w/2 + (xy[i][0]-(lo[0]+hi[0])/2)*unit, room + (h-room)/2 - (xy[i][1]-(lo[1]+hi[1])/2)*unit
 	}
-	c.text("title", "start", 4, 15, title)
+	c.heading(title, "")
 	c.rect("frame", 1, room-2, w-2, h-room)
 	if f.Texts != nil {
 		c.b.WriteString(`<path class="pair" d="`)

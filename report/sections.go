@@ -11,8 +11,12 @@ import (
 const smoothing = 0.015
 
 // smoothed is a chart of one curve: its raw values pale, their local mean on top.
-func smoothed(title, unit string, points []Point, colour int) chart {
+func (d Data) smoothed(title, unit, name string, colour int) chart {
+	points := d.Curves.get(name)
 	ch := chart{title: title, unit: unit}
+	if d.Curves != nil {
+		ch.last = d.Curves.Last
+	}
 	line := Smooth(points, smoothing)
 	if len(points) >= 8 {
 		ch.curves = append(ch.curves, curve{points: points, faint: true, colour: colour})
@@ -40,7 +44,7 @@ func lossSection(d Data) section {
 		if name == "loss" {
 			title = "total"
 		}
-		ch := smoothed(title, "", d.Curves.get(name), i)
+		ch := d.smoothed(title, "", name, i)
 		if title == "itc_in_batch" && d.Batch > 1 || title == "itc" && d.Batch > 1 && len(d.Curves.get("loss/itc_in_batch")) == 0 {
 			ch.levels = append(ch.levels, level{math.Log(float64(d.Batch)), fmt.Sprintf("chance: ln %d", d.Batch)})
 		}
@@ -48,7 +52,7 @@ func lossSection(d Data) section {
 	}
 	for _, name := range d.Curves.Names("") {
 		if strings.HasSuffix(name, "_accuracy") && !strings.Contains(name, "/") {
-			s.add(smoothed(name, "share", d.Curves.get(name), len(names)), "")
+			s.add(d.smoothed(strings.ReplaceAll(name, "_", " "), "share of rows", name, len(names)), "")
 		}
 	}
 	return s
@@ -72,7 +76,7 @@ func stepSection(d Data) section {
 		{"grad_norm", "gradient norm", "before clipping", true},
 		{"samples_per_second", "speed", "samples / s", false},
 	} {
-		ch := smoothed(x.title, x.unit, d.Curves.get(x.name), i)
+		ch := d.smoothed(x.title, x.unit, x.name, i)
 		if x.name == "lr" || x.name == "temperature" { // no noise to smooth away
 			ch.curves = []curve{{name: x.title, points: d.Curves.get(x.name), colour: i}}
 		}
@@ -83,6 +87,15 @@ func stepSection(d Data) section {
 		s.Missing = "The log has neither temperature nor learning rate, gradient norm or speed."
 	}
 	return s
+}
+
+// scaled multiplies the values of a curve.
+func scaled(p []Point, by float64) []Point {
+	out := make([]Point, len(p))
+	for i, x := range p {
+		out[i] = Point{x.Step, x.Value * by}
+	}
+	return out
 }
 
 // spreads reports whether the values cover more than a factor of 20.
@@ -102,7 +115,6 @@ var graphWords = map[string]string{
 	"mean_path":     "mean length of a geodesic between points",
 	"unreachable":   "pairs without a path",
 	"truncated":     "points left out of clusters that were full",
-	"seconds":       "time to rebuild the graph, s",
 }
 
 // graphSection draws graph/<modality>/<figure>: one chart per figure, one line per
@@ -126,19 +138,28 @@ func graphSection(d Data) section {
 		s.Missing = "The run has no graph over a queue."
 		return s
 	}
+	styles := make([]int, len(modalities))
+	for i := range styles { // dashed from the second on: lines often lie on each other
+		styles[i] = i%colours + colours*(i%dashes)
+	}
 	for _, figure := range figures {
-		ch := chart{title: strings.ReplaceAll(figure, "_", " ")}
+		ch := chart{title: strings.ReplaceAll(figure, "_", " "), last: d.Curves.Last}
 		for i, m := range modalities {
 			name := "graph/" + m + "/" + figure
 			if m == "" {
 				name = "graph/" + figure
 			}
-			ch.curves = append(ch.curves, curve{name: m, points: d.Curves.get(name), colour: i})
+			p := d.Curves.get(name)
+			if figure == "seconds" {
+				p = scaled(p, 1e3)
+				ch.title, ch.unit = "time to rebuild", "ms"
+			}
+			ch.curves = append(ch.curves, curve{name: m, points: p, colour: styles[i]})
 		}
 		s.add(ch, graphWords[figure])
 	}
 	if len(modalities) > 1 {
-		s.Legend = legend(modalities)
+		s.Legend = legend(modalities, styles...)
 	}
 	return s
 }
@@ -159,8 +180,8 @@ func evalSection(d Data) section {
 	for _, g := range order {
 		names := groups[g]
 		slices.SortFunc(names, compareNatural)
-		ch := chart{title: g}
-		if strings.Contains(g, "recall") || strings.Contains(g, "accuracy") {
+		ch := chart{title: g, last: d.Curves.Last}
+		if strings.Contains(g, "recall") && g != "sum of recalls" || strings.Contains(g, "accuracy") {
 			ch.unit = "%"
 		}
 		var labels []string

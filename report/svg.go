@@ -55,6 +55,15 @@ func (c *canvas) text(class, anchor string, x, y float64, s string) {
 	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), escape(s))
 }
 
+// heading writes the title of a picture with what is beside it in a weaker face.
+func (c *canvas) heading(title, unit string) {
+	fmt.Fprintf(&c.b, `<text class="title" x="4" y="15">%s`, escape(title))
+	if unit != "" {
+		fmt.Fprintf(&c.b, `<tspan class="unit" dx="7">%s</tspan>`, escape(unit))
+	}
+	c.b.WriteString(`</text>`)
+}
+
 // path draws points joined by lines; closed joins the last to the first.
 func (c *canvas) path(class string, points [][2]float64, closed bool) {
 	if len(points) == 0 {

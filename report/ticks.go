@@ -76,10 +76,10 @@ func roundStep(x float64) float64 {
 func linear(lo, hi, pixels float64) axis {
 	if !(hi > lo) {
 		d := math.Abs(lo) * 0.1
-		if d == 0 {
-			d = 1
-		}
 		lo, hi = lo-d, hi+d
+		if d == 0 {
+			lo, hi = 0, 1
+		}
 	}
 	room := 0.05 * (hi - lo)
 	low := lo - room
@@ -89,22 +89,36 @@ func linear(lo, hi, pixels float64) axis {
 	return axis{lo: low, hi: hi + room, pixels: pixels}
 }
 
-// tickText writes the values of ticks that are step apart.
-func tickText(v, step float64) string {
-	a := math.Abs(v)
-	switch {
-	case v == 0:
-		return "0"
-	case a >= 1e6 || a < 1e-3:
-		return exponent(v)
-	case a >= 1e4 && math.Mod(v, 1000) == 0 && step >= 1000:
-		return strconv.FormatFloat(v/1000, 'f', -1, 64) + "k"
+// tickTexts writes the values of ticks, all in one way. Those of a logarithmic axis need
+// digits of their own.
+func tickTexts(ticks []float64, log bool) []string {
+	out := make([]string, len(ticks))
+	largest, step := 0.0, 1.0
+	for _, v := range ticks {
+		largest = max(largest, math.Abs(v))
 	}
-	digits := 0
-	if step > 0 && step < 1 {
-		digits = int(math.Ceil(-math.Log10(step) - 1e-9))
+	if len(ticks) > 1 {
+		step = ticks[1] - ticks[0]
 	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
+	for i, v := range ticks {
+		switch {
+		case v == 0:
+			out[i] = "0"
+		case log:
+			out[i] = short(roundTo(v, 3))
+		case largest >= 1e6 || largest < 1e-3 || step < 1e-5:
+			out[i] = exponent(roundTo(v, 6))
+		case largest >= 1e4 && step >= 500:
+			out[i] = strconv.FormatFloat(roundTo(v/1000, 6), 'f', -1, 64) + "k"
+		default:
+			digits := 0
+			if step < 1 {
+				digits = int(math.Ceil(-math.Log10(step) - 1e-9))
+			}
+			out[i] = strconv.FormatFloat(v, 'f', digits, 64)
+		}
+	}
+	return out
 }
 
 // exponent writes 2e-05 as 2e-5.
