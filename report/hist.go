@@ -100,7 +100,7 @@ func pairSection(d Data) (section, error) {
 		s.Missing = "The model has no text tower, so there are no pairs."
 		return s, nil
 	}
-	s.Intro = fmt.Sprintf("%d images of the %s split with one caption each: the %d own pairs against the other pairs of the same images and captions. The further apart the two hills, the better retrieval works.", f.N, f.Split, f.N)
+	s.Intro = fmt.Sprintf("%d images of the %s split with one caption each: the %d own pairs against the other pairs of the same images and captions. The further apart the two hills, the better retrieval works. Each hill is drawn with the same height.", f.N, f.Split, f.N)
 	draw := func(title string, sc Scorer) error {
 		p, err := score(f, sc)
 		if err != nil || len(p.own) == 0 || len(p.other) == 0 {
@@ -128,7 +128,8 @@ func median(x []float64) float64 {
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// histogram draws two densities, each with an area of 1.
+// histogram draws two histograms, each with a height of 1: narrow hills would dwarf wide
+// ones otherwise.
 func histogram(title string, p pairScores) template.HTML {
 	lo := min(slices.Min(p.own), slices.Min(p.other))
 	hi := max(slices.Max(p.own), slices.Max(p.other))
@@ -139,18 +140,21 @@ func histogram(title string, p pairScores) template.HTML {
 	count := func(x []float64) []float64 {
 		h := make([]float64, bins)
 		for _, v := range x {
-			h[min(bins-1, int((v-lo)/width))] += 1 / (float64(len(x)) * width)
+			h[min(bins-1, int((v-lo)/width))]++
+		}
+		most := slices.Max(h)
+		for i := range h {
+			h[i] /= most
 		}
 		return h
 	}
 	own, other := count(p.own), count(p.other)
-	top := max(slices.Max(own), slices.Max(other))
 
 	w, h := wideWidth, 1.15*chartHeight
 	c := newCanvas(w, h, "histogram of scores: "+title)
 	f := frame{c: c, left: 14, top: marginTop, width: w - 28, height: h - marginTop - marginFoot}
 	f.x = axis{lo: lo, hi: hi, pixels: f.width}
-	f.y = axis{lo: 0, hi: top * 1.08, pixels: f.height}
+	f.y = axis{lo: 0, hi: 1.08, pixels: f.height}
 	f.bottom("score")
 	c.heading(title, "")
 	for _, x := range []struct {
