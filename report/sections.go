@@ -196,7 +196,7 @@ func evalSection(d Data) section {
 		if most < 2 { // one evaluation is no curve: the table has it
 			continue
 		}
-		ch.keys = len(labels) > 1
+		ch.keys = len(labels) > 1 || strings.HasSuffix(g, ": recall") || strings.HasSuffix(g, ": rank")
 		s.add(ch, "")
 	}
 	if d.Scores != nil {
