@@ -60,7 +60,8 @@ A run's folder is OUT/RUN/seed-N. Ctrl-C saves the run in progress; the same com
 on. Finished runs stay as they are: a run whose settings have changed is refused until its
 folder is removed. A run that fails is marked and the others go on; the exit code is then
 1. One whose numbers were not finite would fail again and is only tried with --retry.
-OUT gets table.md, table.csv and results.json, which has every value of every seed.
+OUT gets table.md, table.csv, results.json, which has every value of every seed, and
+report.html with the table, bars and the curves of all runs.
 docs/ablate.md explains the whole format.`,
 		Example: `  trainer ablate --config configs/ablation/batch.toml --dry-run
   trainer ablate --config configs/ablation/batch.toml
@@ -122,7 +123,7 @@ func ablate(c *cobra.Command, f *ablateFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.note, "\n%s, table.csv and results.json are in %s\n", tableFile, a.out)
+	fmt.Fprintf(a.note, "\n%s, table.csv, results.json and %s are in %s\n", tableFile, reportFile, a.out)
 	return a.verdict()
 }
 

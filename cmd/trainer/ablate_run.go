@@ -187,7 +187,7 @@ func (a *ablationRun) tabulate() error {
 	return nil
 }
 
-// save writes the table as it stands.
+// save writes the table and the page as they stand.
 func (a *ablationRun) save() error {
 	if err := a.tabulate(); err != nil {
 		return err
@@ -201,6 +201,7 @@ func (a *ablationRun) save() error {
 			return err
 		}
 	}
+	a.savePage()
 	return nil
 }
 

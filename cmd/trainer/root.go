@@ -64,6 +64,7 @@ A TOML file describes a run; every key of it can be overridden with --set.`,
 		newEvalCommand(),
 		newFinetuneCommand(),
 		newInspectCommand(),
+		newReportCommand(),
 		newTrainCommand(),
 		newValidateCommand(),
 	)

@@ -284,6 +284,7 @@ func (r *trainSession) finish(ctx context.Context, stdout io.Writer, asJSON bool
 			return err
 		}
 	}
+	r.writeReport(ctx)
 	switch {
 	case r.scores == nil && asJSON:
 		return printJSON(stdout, map[string]string{"path": r.dir})

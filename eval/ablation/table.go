@@ -63,14 +63,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 func (r *Results) grid(t Table) string {
 	head := []string{"run"}
 	for _, c := range r.Columns {
-		label := c.Label
-		switch c.Better {
-		case "higher":
-			label += " \u2191"
-		case "lower":
-			label += " \u2193"
-		}
-		head = append(head, label)
+		head = append(head, c.Heading())
 	}
 	noted := false
 	for _, l := range t.Lines {
@@ -130,16 +123,26 @@ func (c Cell) text(digits int) string {
 	if c.N == 0 {
 		return "-"
 	}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
-	s := number(*c.Mean)
-	if c.SD != nil {
-		s += " \u00b1 " + number(*c.SD)
-	}
+	s, difference := c.parts(digits)
 	switch {
 	case c.Best:
 		s = "**" + s + "**"
 	case c.Tied:
 		s = "*" + s + "*"
+	}
+	if difference != "" {
+		s += " (" + difference + ")"
+	}
+	return s
+}
+
+// parts are the mean with its spread and the difference to the baseline, which may be
+// empty.
+func (c Cell) parts(digits int) (s, difference string) {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	s = number(*c.Mean)
+	if c.SD != nil {
+		s += " \u00b1 " + number(*c.SD)
 	}
 	if c.Difference != nil {
 		d := number(*c.Difference)
@@ -149,10 +152,34 @@ func (c Cell) text(digits int) string {
 		if c.ToBaseline != nil {
 			d += ", " + probability(c.ToBaseline.P)
 		}
-		s += " (" + d + ")"
+		difference = d
 	}
-	return s
+	return s, difference
 }
+
+// Texts returns column j of a line of t as it stands in the Markdown table, without its
+// marks: the mean with its spread, and the difference to the baseline.
+func (r *Results) Texts(t Table, line, j int) (value, difference string) {
+	c := t.Lines[line].Cells[j]
+	if c.N == 0 {
+		return "-", ""
+	}
+	return c.parts(t.digits(j, r.Columns[j]))
+}
+
+// Heading is the label of a column with an arrow to where it is better.
+func (c Column) Heading() string {
+	switch c.Better {
+	case "higher":
+		return c.Label + " \u2191"
+	case "lower":
+		return c.Label + " \u2193"
+	}
+	return c.Label
+}
+
+// Legend says what the numbers and marks of the tables are, in Markdown.
+func (r *Results) Legend() string { return strings.TrimSpace(r.legend()) }
 
 func probability(p float64) string {
 	switch {

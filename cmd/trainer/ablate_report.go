@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/eval/ablation"
+	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// page draws the results of an ablation with the curves of the runs that are done.
+func (a *ablationRun) page() ([]byte, error) {
+	r := &a.results
+	p := pages.Ablation{Title: r.Title}
+	if p.Title == "" {
+		p.Title = filepath.Base(a.out)
+	}
+	done, all := 0, 0
+	for _, row := range r.Rows {
+		if row.Hidden {
+			continue
+		}
+		run := pages.Run{Name: row.Name}
+		for _, t := range row.Trials {
+			all++
+			if t.State != ablation.Done {
+				continue
+			}
+			done++
+			if row.Same != "" {
+				continue // the curves are those of the other run
+			}
+			c, err := readCurves(t.Folder)
+			if err != nil {
+				return nil, err
+			}
+			if c != nil {
+				run.Seeds = append(run.Seeds, c)
+			}
+		}
+		if len(run.Seeds) > 0 {
+			p.Runs = append(p.Runs, run)
+		}
+	}
+	seeds := make([]string, len(r.Seeds))
+	for i, s := range r.Seeds {
+		seeds[i] = fmt.Sprint(s)
+	}
+	p.Facts = []pages.Fact{{Name: "base", Value: filepath.Base(r.Base)}, {Name: "seeds", Value: strings.Join(seeds, ", ")}, {Name: "runs done", Value: fmt.Sprintf("%d of %d", done, all)}}
+	if r.Baseline != "" {
+		p.Facts = append(p.Facts, pages.Fact{Name: "baseline", Value: r.Baseline})
+	}
+	for i, t := range r.Tables {
+		table := a.pageTable(t)
+		if i == len(r.Tables)-1 {
+			table.Note = pageLegend(r)
+		}
+		p.Tables = append(p.Tables, table)
+		for j, c := range r.Columns {
+			p.Bars = append(p.Bars, pageBars(t, j, c, p.Runs))
+		}
+	}
+	var b bytes.Buffer
+	err := pages.WriteAblation(&b, p)
+	return b.Bytes(), err
+}
+
+// pageLegend is the legend of the tables with the marks that the page has.
+func pageLegend(r *ablation.Results) string {
+	return strings.NewReplacer("**Bold**", "Bold on green", "*italic*", "italic").Replace(r.Legend())
+}
+
+// pageTable is a table with the texts of table.md.
+func (a *ablationRun) pageTable(t ablation.Table) pages.Table {
+	out := pages.Table{Title: t.Group, Head: []string{"run"}}
+	for _, c := range a.results.Columns {
+		out.Head = append(out.Head, c.Heading())
+	}
+	noted := slices.ContainsFunc(t.Lines, func(l ablation.Line) bool { return l.Note != "" })
+	if noted {
+		out.Head = append(out.Head, "")
+	}
+	for i, l := range t.Lines {
+		line := pages.Texts(l.Name)
+		for j, c := range l.Cells {
+			value, difference := a.results.Texts(t, i, j)
+			line.Cells = append(line.Cells, pages.Cell{Text: value, Minor: difference, Best: c.Best, Tied: c.Tied})
+		}
+		if noted {
+			line.Cells = append(line.Cells, pages.Cell{Text: l.Note})
+		}
+		out.Rows = append(out.Rows, line)
+	}
+	return out
+}
+
+// pageBars is column j of a table; runs without a value have no bar.
+func pageBars(t ablation.Table, j int, c ablation.Column, runs []pages.Run) pages.Bars {
+	b := pages.Bars{Title: c.Heading()}
+	if t.Group != "" {
+		b.Title = t.Group + ": " + b.Title
+	}
+	for _, l := range t.Lines {
+		cell := l.Cells[j]
+		if cell.Mean == nil {
+			continue
+		}
+		bar := pages.Bar{Name: l.Name, Mean: *cell.Mean, Spread: math.NaN(), Best: cell.Best}
+		if cell.SD != nil {
+			bar.Spread = *cell.SD
+		}
+		bar.Run = max(0, slices.IndexFunc(runs, func(r pages.Run) bool { return r.Name == l.Name }))
+		b.Bars = append(b.Bars, bar)
+	}
+	return b
+}
+
+// savePage writes the page. What goes wrong with it is told: table.md has the numbers.
+func (a *ablationRun) savePage() {
+	text, err := a.page()
+	if err == nil {
+		err = runlog.WriteFile(filepath.Join(a.out, reportFile), text)
+	}
+	if err != nil && a.note != nil {
+		fmt.Fprintf(a.note, "warning: no %s: %v\n", reportFile, err)
+	}
+}
