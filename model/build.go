@@ -234,6 +234,7 @@ func (s *builder) momentumContrast(own objectives.Positives) objectives.Contrast
 	tg, queue, obj := s.tg, s.m.queue, s.m.cfg.Objective
 	images, texts := &objectives.Bank{Keys: s.momentum.image}, &objectives.Bank{Keys: s.momentum.text}
 	s.images, s.texts = images, texts
+	images.Local, texts.Local = s.scores.local(), s.scores.local()
 	columns := s.b
 	if queue != nil {
 		columns += queue.size

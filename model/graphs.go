@@ -26,6 +26,7 @@ type Graphs struct {
 	engine *kernel.Engine
 	beside *kernel.Engine // of rebuilds beside the steps, made when first needed
 	cfg    config.Geodesic
+	space  config.Topology // of the features
 	seed   uint64
 	spare  *Pending // memory of the next rebuild beside the steps
 	counts [2]int32 // centres that the scores of a step may use, see activate
@@ -34,8 +35,11 @@ type Graphs struct {
 
 // newGraphs returns the graphs of a queue, none of them built.
 func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
-	g := &Graphs{Begun: -1, queue: q, engine: e, cfg: cfg.Objective.Geodesic, seed: cfg.Run.Seed}
-	var err error
+	space, err := cfg.Model.Head.Space()
+	if err != nil {
+		return nil, fmt.Errorf("model: model.head.topology %w", err)
+	}
+	g := &Graphs{Begun: -1, queue: q, engine: e, cfg: cfg.Objective.Geodesic, space: space, seed: cfg.Run.Seed}
 	if g.Image, err = g.empty(); err != nil {
 		return nil, err
 	}
@@ -45,11 +49,17 @@ func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
 	return g, err
 }
 
+// geodesicLimit is the length at which paths are cut, in the unit of the local metric: on m
+// spheres an angle is up to sqrt(m) pi, so that much more is a long path.
+func geodesicLimit(g config.Geodesic, space config.Topology) float64 {
+	return g.LimitPi * math.Pi * math.Sqrt(float64(space.Spheres))
+}
+
 func (g *Graphs) empty() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
-		Limit: float32(g.cfg.LimitPi * math.Pi),
+		Spheres: g.space.Spheres, Euclid: g.space.Euclid, Limit: float32(geodesicLimit(g.cfg, g.space)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model: objective.geodesic: %w", err)

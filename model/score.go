@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/ops"
 	"gorgonia.org/gorgonia"
 )
 
@@ -63,8 +64,13 @@ func (s scorer) score(terms []config.ScoreTerm, teacher bool) objectives.Score {
 func (s scorer) paths() objectives.Paths {
 	g := s.cfg.Objective.Geodesic
 	space, _ := s.cfg.Model.Head.Space()
-	// On m spheres an angle is up to sqrt(m) pi, so that much more is a long path.
-	return objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, g.LimitPi*math.Sqrt(float64(space.Spheres)), g.DirectPositives)
+	return objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives)
+}
+
+// local is how points near each other are measured, which a graph takes from the head.
+func (s scorer) local() ops.Local {
+	space, _ := s.cfg.Model.Head.Space()
+	return ops.Local{Spheres: space.Spheres, Euclid: space.Euclid}
 }
 
 // metric is the learned metric of objective.gssf, nil for that of the cosine. It starts as

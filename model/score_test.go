@@ -25,7 +25,9 @@ func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 		}
 		cosine, want := run(func(*config.Config) {})
 		for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
-			m, got := run(func(c *config.Config) { c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2} })
+			m, got := run(func(c *config.Config) {
+				c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2}
+			})
 			if got.Loss != want.Loss || !slices.Equal(got.Parts, want.Parts) {
 				t.Errorf("%s, %s: %v, the cosine has %v", backend, form, got.Parts, want.Parts)
 			}

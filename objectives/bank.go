@@ -18,6 +18,7 @@ type Bank struct {
 	Cols    *gorgonia.Node // number of columns that exist, int32 scalar; nil: all
 	Pointer *gorgonia.Node // where the batch enters the queue, int32 scalar, or nil
 	Graph   *Graph         // over the queue, nil without one; it needs Pointer
+	Local   ops.Local      // metric of the graph; zero: the angle on one sphere
 
 	keyOwner, keyReach *gorgonia.Node // of Keys in Graph, once they were asked for
 }
@@ -65,7 +66,7 @@ func (b *Bank) Batch(scores *gorgonia.Node) *gorgonia.Node {
 // distances (B) to them.
 func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
 	if b.keyOwner == nil {
-		b.keyOwner, b.keyReach = ops.NearestCentre(b.Keys, b.Graph.Centres, b.Graph.Count)
+		b.keyOwner, b.keyReach = ops.NearestCentre(b.Keys, b.Graph.Centres, b.Graph.Count, b.Local)
 	}
 	return b.keyOwner, b.keyReach
 }
@@ -76,14 +77,14 @@ func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
 func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgonia.Node {
 	g := b.Graph
 	b.Attach()
-	nearest, _ := ops.NearestCentre(f, g.Centres, g.Count)
+	nearest, _ := ops.NearestCentre(f, g.Centres, g.Count, b.Local)
 	return ops.Geodesic(ops.GeodesicArgs{
 		F: f, Nearest: nearest,
-		Distances: ops.CentreDistances(ops.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness}),
+		Distances: ops.CentreDistances(ops.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness, Local: b.Local}),
 		Pool:      b.pool(),
 		Owner:     g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
 		RowIDs: positives.RowIDs, ColIDs: positives.ColIDs,
 		DirectPositives: p.DirectPositives, SameCluster: p.SameCluster, StraightThrough: p.StraightThrough,
-		Limit: p.Limit,
+		Limit: p.Limit, Local: b.Local,
 	})
 }

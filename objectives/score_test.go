@@ -235,7 +235,7 @@ func (k *geodesicCase) oracle(tau, own float64) float64 {
 }
 
 func geodesicOf(mode string, mix float32) measure {
-	return measure{Geodesic: true, Mix: mix, Paths: ParsePaths(mode, 3, 0.1, 4, false)}
+	return measure{Geodesic: true, Mix: mix, Paths: ParsePaths(mode, 3, 0.1, 4*math.Pi, false)}
 }
 
 // TestGeodesicContrastAgainstOracle covers every mode whose gradient is that of its
@@ -246,7 +246,7 @@ func TestGeodesicContrastAgainstOracle(t *testing.T) {
 	direct.Paths.DirectPositives = true
 	short := geodesicOf("soft_entry", 1)
 	short.Paths.Limit = 1.2 // cuts most paths
-	cosine := measure{Mix: 1, Paths: ParsePaths("soft_entry", 3, 0.1, 4, false)}
+	cosine := measure{Mix: 1, Paths: ParsePaths("soft_entry", 3, 0.1, 4*math.Pi, false)}
 	for name, c := range map[string]struct {
 		score, target measure
 		weigh         float64

@@ -68,7 +68,7 @@ func (p SwappedPrediction) scores(z *gorgonia.Node) *gorgonia.Node {
 	if !p.Score.Has(scoring.Geodesic) {
 		return cosines(z)
 	}
-	owner, reach := ops.NearestCentre(p.Prototypes, p.Centres, p.Count)
+	owner, reach := ops.NearestCentre(p.Prototypes, p.Centres, p.Count, ops.Local{})
 	// The prototypes are a pool that the "batch" of all of them fills.
 	bank := &Bank{Keys: p.Prototypes, Queue: p.Prototypes, Pointer: p.Constants.First,
 		Graph: &Graph{Centres: p.Centres, Paths: p.Paths, Owner: owner, Reach: reach, Count: p.Count}}

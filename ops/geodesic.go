@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -40,6 +41,12 @@ type GeodesicArgs struct {
 	StraightThrough bool
 	// Limit is the length at which paths are cut, in radians, above 0; 4 pi in the paper.
 	Limit float32
+	// Local is the metric of the rows, the angle on one sphere if it is zero: reaches,
+	// direct angles and Limit are in its unit. On m spheres a cosine, where there is no
+	// graph or with StraightThrough, is the mean over the spheres. Euclidean features have
+	// cos(min(|f-x|, limit) pi/limit) without a graph, and with StraightThrough the
+	// gradient of -|f-x| pi/limit.
+	Local Local
 }
 
 // Geodesic returns the geodesic scores of rows and pool, (B, N) in [-1, 1]:
@@ -122,8 +129,8 @@ func (x *geodesic) checkArgs() error {
 }
 
 func (x *geodesic) args() string {
-	return fmt.Sprintf("%s nearest=%d positives=%d direct=%t same=%t straight=%t limit=%g",
-		x.pool.args(), x.nearest, x.positives, x.DirectPositives, x.SameCluster, x.StraightThrough, x.Limit)
+	return fmt.Sprintf("%s nearest=%d positives=%d direct=%t same=%t straight=%t limit=%g%s",
+		x.pool.args(), x.nearest, x.positives, x.DirectPositives, x.SameCluster, x.StraightThrough, x.Limit, x.Local.args())
 }
 
 func (x *geodesic) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -136,6 +143,7 @@ func (x *geodesic) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	b, keys, n := f[0], in[x.pool.keys][0], in[x.pool.queue][0]
 	err := all(
+		x.Local.check(f[1]),
 		wantShape(in, geoOwner, "owner", n), wantShape(in, geoReach, "reach", n),
 		wantShape(in, geoKeyOwner, "key owner", keys), wantShape(in, geoKeyReach, "key reach", keys),
 		wantShape(in, geoCount, "count"),
@@ -190,6 +198,47 @@ func (r *geodesicRun) begin() error {
 func (r *geodesicRun) distances(i int) []float32 {
 	k := r.c.In[geoDistances].Dim(1)
 	return r.c.In[geoDistances].F32[i*k : (i+1)*k]
+}
+
+// scoreProduct is the product of rows and pool that stands for scores without a graph.
+func (x *geodesic) scoreProduct(c *exec.Call, left int) *poolProduct {
+	p := newPoolProduct(c, x.pool, left)
+	if !x.Local.one() {
+		p.dot.Alpha, p.sum.Alpha = x.Local.mean(), x.Local.mean()
+	}
+	return p
+}
+
+// separation returns what w.dots holds of a pair: its cosine on one sphere, else its
+// local distance.
+func (r *geodesicRun) separation(i, j int) float32 {
+	y := r.pool.feature(r.c, r.geodesic.pool, j)
+	if r.Local.one() {
+		return finite(kernel.Dot(r.features(i), y))
+	}
+	return r.Local.distance(r.features(i), y)
+}
+
+// toAngles turns separations into local distances.
+func (r *geodesicRun) toAngles(angles, separations []float32) {
+	if r.Local.one() {
+		kernel.Acos(angles, separations, kernel.AcosLimit)
+		return
+	}
+	copy(angles, separations)
+}
+
+// eachColumn puts every column that exists into w.
+func (r *geodesicRun) eachColumn(i int, w *directWork, flush func()) {
+	for j := range r.pool.cols {
+		w.cols[w.n], w.dots[w.n] = int32(j), r.separation(i, j)
+		if w.n++; w.n == directBlock {
+			flush()
+		}
+	}
+	if w.n > 0 {
+		flush()
+	}
 }
 
 // graph returns the owners and reaches of the columns of segment g.

@@ -22,16 +22,26 @@ func (x *geodesic) backward() *op {
 	o.aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[geoF].Clone()}} }
 	o.scratch = func(_ []tensor.Shape, threads int) int { return threads * directFloats }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
-		r, cosines := x.newRun(c), newPoolProduct(c, x.pool, dy)
+		r, cosines := x.newRun(c), x.scoreProduct(c, dy)
 		body := func(worker, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				r.pathGradient(worker, i)
 				r.directGradient(worker, i)
 			}
 		}
+		distances := func(worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				r.directGradient(worker, i)
+			}
+		}
 		return func() error {
 			if err := r.begin(); err != nil {
 				return err
+			}
+			if r.count == 0 && x.Local.Euclid {
+				c.Engine.For(c.Out.Dim(0), 1, distances)
+				clear(c.Out.F32)
+				return nil
 			}
 			if r.count == 0 {
 				cosines.backward(&r.pool, c.Aux[0].F32)
@@ -84,12 +94,19 @@ func (r *geodesicRun) directGradient(worker, i int) {
 	df := r.c.Aux[0].F32[i*width : (i+1)*width]
 	clear(df)
 	flush := func() {
-		kernel.Acos(w.angles[:w.n], w.dots[:w.n], kernel.AcosLimit)
+		r.toAngles(w.angles[:w.n], w.dots[:w.n])
 		for t, j := range w.cols[:w.n] {
 			w.dy[t] = dy[j]
 		}
 		slope := w.slope[:w.n]
 		kernel.PathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
+		if !r.Local.one() {
+			for t, j := range w.cols[:w.n] {
+				r.Local.addGradient(df, slope[t], r.features(i), r.pool.feature(r.c, r.geodesic.pool, int(j)), w.angles[t])
+			}
+			w.n = 0
+			return
+		}
 		kernel.AcosGrad(slope, w.dots[:w.n], slope, kernel.AcosLimit)
 		for t, j := range w.cols[:w.n] {
 			if slope[t] != 0 {

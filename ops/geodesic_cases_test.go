@@ -53,8 +53,8 @@ func geodesicCases() []opCase {
 		opCase{name: "pool columns", inputs: []input{f32s(r, "x", b, 500), i32s("pointer", []int32{490})},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return PoolColumns(ns[0], ns[1], 20) }},
 		opCase{name: "nearest centre", inputs: in, gemm: true,
-			build: func(ns gorgonia.Nodes) *gorgonia.Node { _, a := NearestCentre(ns[2], ns[6], ns[8]); return a }},
-		opCase{name: "combine", inputs: []input{f32s(r, "x", 120, 321), f32s(r, "y", 120, 321)}, wrt: []int{0, 1},
+			build: func(ns gorgonia.Nodes) *gorgonia.Node { _, a := NearestCentre(ns[2], ns[6], ns[8], Local{}); return a }},
+		opCase{name: "combine of two", inputs: []input{f32s(r, "x", 120, 321), f32s(r, "y", 120, 321)}, wrt: []int{0, 1},
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return Combine([]float32{.3, .7}, ns[0], ns[1]) }},
 	)
 }

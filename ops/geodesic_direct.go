@@ -1,7 +1,5 @@
 package ops
 
-import "github.com/geoalign/geoalign/internal/kernel"
-
 // directBlock is the number of columns with a direct angle that are worked on at once.
 const directBlock = 128
 
@@ -42,10 +40,13 @@ func (r *geodesicRun) direct(i int, w *directWork, flush func()) {
 			flush()
 		}
 	}
+	if r.count == 0 {
+		r.eachColumn(i, w, flush)
+		return
+	}
 	if r.SameCluster {
-		f := r.features(i)
 		for _, j := range r.members(int(r.c.In[r.nearest].I32[i])) {
-			add(int(j), finite(kernel.Dot(f, r.pool.feature(r.c, r.geodesic.pool, int(j)))))
+			add(int(j), r.separation(i, int(j)))
 		}
 	}
 	for j := r.firstPositive(i); j >= 0; j = r.nextPositive(j) {
@@ -106,8 +107,8 @@ func (r *geodesicRun) directPositive(i, j int, w *directWork) (dot float32, ok b
 	if r.SameCluster && k == r.c.In[r.nearest].I32[i] {
 		return 0, false
 	}
-	dot = finite(kernel.Dot(r.features(i), r.pool.feature(r.c, r.geodesic.pool, j)))
+	dot = r.separation(i, j)
 	w.one[0] = dot
-	kernel.Acos(w.one, w.one, kernel.AcosLimit)
+	r.toAngles(w.one, w.one)
 	return dot, !(r.distances(i)[k]+reach[at] < w.one[0])
 }

@@ -22,6 +22,9 @@ type EntryArgs struct {
 	// Softness T is the temperature of the minimum over several entries, in radians; of
 	// no meaning with one.
 	Softness float32
+	// Local is the metric of the rows, the angle on one sphere if it is zero. The nearest
+	// centres are those of the smallest chord, and angle(x, c) is the local distance.
+	Local Local
 }
 
 // CentreDistances returns the lengths of the paths from each row to every centre, in
@@ -41,7 +44,7 @@ type EntryArgs struct {
 // takes no part in the gradient, which goes to X alone. With count 0 everything is 0.
 // A row that is not finite gets NaN.
 func CentreDistances(a EntryArgs) *gorgonia.Node {
-	e := entry{entries: a.Entries, softness: a.Softness}
+	e := entry{entries: a.Entries, softness: a.Softness, local: a.Local}
 	if a.Entries == 1 {
 		e.softness = 0
 	}
@@ -52,9 +55,12 @@ func CentreDistances(a EntryArgs) *gorgonia.Node {
 type entry struct {
 	entries  int
 	softness float32
+	local    Local
 }
 
-func (e entry) args() string { return fmt.Sprintf("entries=%d softness=%g", e.entries, e.softness) }
+func (e entry) args() string {
+	return fmt.Sprintf("entries=%d softness=%g%s", e.entries, e.softness, e.local.args())
+}
 
 // Operands of the op and auxiliary results: the entries of each row and their cosines.
 const (
@@ -64,7 +70,7 @@ const (
 	entryCount
 
 	entryIndex = 0 // (R, M) int32
-	entryDots  = 1 // (R, M)
+	entryDots  = 1 // (R, M); off one sphere the local distances
 )
 
 func (e entry) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -73,6 +79,7 @@ func (e entry) shape(in []tensor.Shape) (tensor.Shape, error) {
 	}
 	k := in[entryCentres][0]
 	return tensor.Shape{in[entryX][0], k}, all(
+		e.local.check(in[entryX][1]),
 		wantShape(in, entryPaths, "paths", k, k),
 		wantShape(in, entryCount, "count"),
 		need(e.entries >= 1 && e.entries <= k, "entries must be in [1, %d] (got %d)", k, e.entries),
@@ -89,12 +96,12 @@ func (e entry) forward() *op {
 	o.flops = centreFLOPs
 	o.scratch = func(in []tensor.Shape, threads int) int {
 		k := in[entryCentres][0]
-		return in[entryX][0]*k + threads*(e.entries+2*k)
+		return in[entryX][0]*k + e.local.floats(k) + threads*(e.entries+2*k)
 	}
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
-		d, total := newCentreDots(c), c.Out.Dim(1)
+		d, total := newCentreDots(c, e.local), c.Out.Dim(1)
 		body := func(worker, lo, hi int) {
-			w := c.Scratch[d.rows*total:][worker*(e.entries+2*total) : (worker+1)*(e.entries+2*total)]
+			w := c.Scratch[d.rows*total+e.local.floats(total):][worker*(e.entries+2*total) : (worker+1)*(e.entries+2*total)]
 			for r := lo; r < hi; r++ {
 				e.row(c, d, r, w)
 			}
@@ -126,7 +133,14 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 	index, dots := c.Aux[entryIndex].I32[r*e.entries:][:m], c.Aux[entryDots].F32[r*e.entries:][:m]
 	nearestFew(index, dots, d.row(r))
 	angles, out := w[:m], c.Out.F32[r*k:(r+1)*k]
-	kernel.Acos(angles, dots, kernel.AcosLimit)
+	if e.local.one() {
+		kernel.Acos(angles, dots, kernel.AcosLimit)
+	} else {
+		for j, n := range index {
+			dots[j] = d.distance(r, int(n))
+		}
+		copy(angles, dots)
+	}
 	paths := c.In[entryPaths].F32
 	kernel.Fill(out[d.count:], float32(math.Inf(1)))
 	out = out[:d.count]
@@ -205,7 +219,11 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 	index := c.InAux[entryCount+1][entryIndex].I32[r*e.entries:][:m]
 	dots := c.InAux[entryCount+1][entryDots].F32[r*e.entries:][:m]
 	g, x := w[:m], w[e.entries:][:len(d)]
-	kernel.Acos(g, dots, kernel.AcosLimit)
+	if e.local.one() {
+		kernel.Acos(g, dots, kernel.AcosLimit)
+	} else {
+		copy(g, dots)
+	}
 	for j, n := range index {
 		angle, paths := g[j], c.In[entryPaths].F32[int(n)*k:][:len(d)]
 		if m == 1 {
@@ -226,6 +244,13 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 	}
 	out := c.Out.F32[r*width : (r+1)*width]
 	clear(out)
+	if !e.local.one() {
+		row := c.In[entryX].F32[r*width : (r+1)*width]
+		for j, n := range index {
+			e.local.addGradient(out, g[j], row, c.In[entryCentres].F32[int(n)*width:][:width], dots[j])
+		}
+		return
+	}
 	kernel.AcosGrad(g, dots, g, kernel.AcosLimit)
 	for j, n := range index {
 		if g[j] != 0 {

@@ -13,7 +13,7 @@ func (x *geodesic) forward() *op {
 	o.diff[geoF], o.diff[geoDistances] = true, !x.StraightThrough
 	o.scratch = func(_ []tensor.Shape, threads int) int { return threads * directFloats }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
-		r, cosines := x.newRun(c), newPoolProduct(c, x.pool, geoF)
+		r, cosines := x.newRun(c), x.scoreProduct(c, geoF)
 		rows, total := c.Out.Dim(0), c.Out.Dim(1)
 		paths := func(_, lo, hi int) {
 			// A block of columns for all rows after another, so that its part of the
@@ -32,6 +32,11 @@ func (x *geodesic) forward() *op {
 			if err := r.begin(); err != nil {
 				return err
 			}
+			if r.count == 0 && x.Local.Euclid {
+				cosines.clearAfter(r.pool.cols)
+				c.Engine.For(rows, 1, direct)
+				return nil
+			}
 			if r.count == 0 {
 				cosines.forward(&r.pool)
 				return nil
@@ -47,7 +52,14 @@ func (x *geodesic) forward() *op {
 	o.grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := make(gorgonia.Nodes, x.operands)
 		if x.StraightThrough {
-			grads[geoF] = poolGradient(dy, x.Pool)
+			switch {
+			case x.Local.Euclid:
+				grads[geoF] = euclidGradient(in[geoF], dy, x.Pool, x.Limit)
+			case !x.Local.one():
+				grads[geoF] = times(x.Local.mean(), poolGradient(dy, x.Pool))
+			default:
+				grads[geoF] = poolGradient(dy, x.Pool)
+			}
 			return grads
 		}
 		de := apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
@@ -76,7 +88,7 @@ func (r *geodesicRun) directScores(worker, i, total int) {
 	w := r.worker(worker)
 	out := r.c.Out.F32[i*total : (i+1)*total]
 	flush := func() {
-		kernel.Acos(w.angles[:w.n], w.dots[:w.n], kernel.AcosLimit)
+		r.toAngles(w.angles[:w.n], w.dots[:w.n])
 		kernel.PathCos(w.slope[:w.n], w.zero, w.none, w.angles[:w.n], r.Limit)
 		for t, j := range w.cols[:w.n] {
 			out[j] = w.slope[t]

@@ -121,8 +121,8 @@ func (k *geoCase) build(ns gorgonia.Nodes) *gorgonia.Node {
 		Distances:       CentreDistances(EntryArgs{X: f, Centres: centres, Paths: ns[7], Count: count, Entries: k.entries, Softness: k.softness}),
 		DirectPositives: k.direct, SameCluster: k.same, StraightThrough: k.straight, Limit: k.limit,
 	}
-	a.Nearest, _ = NearestCentre(f, centres, count)
-	a.KeyOwner, a.KeyReach = NearestCentre(ns[1], centres, count)
+	a.Nearest, _ = NearestCentre(f, centres, count, Local{})
+	a.KeyOwner, a.KeyReach = NearestCentre(ns[1], centres, count, Local{})
 	if k.rowIDs != nil {
 		a.RowIDs, a.ColIDs = ns[k.idsAt], ns[k.idsAt+1]
 	}

@@ -134,12 +134,15 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return poolGradient(m, Pool{Keys: m, Queue: m, Pointer: s, Cols: s}) },
 		},
 		"centre distances": {
-			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 1, 1}) },
-			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, 1}) },
-			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 1, 1, Local{}}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, 1, Local{}}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5, Local{}}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5, Local{Euclid: true}}) },
+			func() *gorgonia.Node { k, _ := NearestCentre(m, m, s, Local{}); return k },
+			func() *gorgonia.Node { k, _ := NearestCentre(m, m, s, Local{Euclid: true}); return k },
 		},
 		"centre distances dx": {
-			of(entry{1, 0}.backward(), m, m, m, s, m, m), of(entry{2, .5}.backward(), m, m, m, s, m, m), of(entry{2, 1}.backward(), m, m, m, s, m, m),
+			of(entry{entries: 1}.backward(), m, m, m, s, m, m), of(entry{entries: 2, softness: .5}.backward(), m, m, m, s, m, m), of(entry{entries: 2, softness: 1}.backward(), m, m, m, s, m, m),
 		},
 		"cluster members": {
 			func() *gorgonia.Node { return clusterMembers(geodesicVariant(m, v, bits, s, nil)) },
@@ -202,6 +205,7 @@ func geodesicVariants(m, v, ids, s *gorgonia.Node, of func(n *gorgonia.Node) *go
 		func(a *GeodesicArgs) { a.DirectPositives, a.RowIDs, a.ColIDs = true, ids, ids },
 		func(a *GeodesicArgs) { a.SameCluster, a.DirectPositives = true, true },
 		func(a *GeodesicArgs) { a.StraightThrough = true },
+		func(a *GeodesicArgs) { a.Local.Euclid = true },
 		func(a *GeodesicArgs) { a.Pool.Cols = s },
 	} {
 		builds = append(builds, func() *gorgonia.Node { return of(Geodesic(geodesicVariant(m, v, ids, s, set))) })

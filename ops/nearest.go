@@ -15,25 +15,37 @@ import (
 // are limited as ArcCos limits them. count is an int32 scalar in [0, K]; with 0 the index
 // and the angle are 0. A row that is not finite gets index 0 and the angle NaN. There is
 // no gradient; see CentreDistances for one.
-func NearestCentre(x, centres, count *gorgonia.Node) (index, angle *gorgonia.Node) {
+//
+// With another local metric the nearest has the smallest chord, which on a product of
+// spheres is the largest dot product of the flat rows, and the angle is the local distance.
+func NearestCentre(x, centres, count *gorgonia.Node, local Local) (index, angle *gorgonia.Node) {
 	index = apply(&op{
-		kind: "nearest centre", ints: true, diff: []bool{false, false, false},
+		kind: "nearest centre", args: local.args(), ints: true, diff: []bool{false, false, false},
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := checkCentres(in); err != nil {
+				return nil, err
+			}
+			if err := local.check(in[0][1]); err != nil {
 				return nil, err
 			}
 			return tensor.Shape{in[0][0]}, need(len(in[2]) == 0, "count must be a scalar (got %v)", in[2])
 		},
 		aux:     func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}} },
-		scratch: func(in []tensor.Shape, _ int) int { return in[0][0] * in[1][0] },
+		scratch: func(in []tensor.Shape, _ int) int { return in[0][0]*in[1][0] + local.floats(in[1][0]) },
 		flops:   centreFLOPs,
 		prepare: func(c *exec.Call) (exec.Step, error) {
-			d := newCentreDots(c)
+			d := newCentreDots(c, local)
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row := d.row(r)
 					k := kernel.ArgMax(row)
 					c.Out.I32[r], c.Aux[0].F32[r] = int32(k), finite(row[k])
+					if !local.one() {
+						c.Aux[0].F32[r] = d.distance(r, k)
+					}
+				}
+				if !local.one() {
+					return
 				}
 				kernel.Acos(c.Aux[0].F32[lo:hi], c.Aux[0].F32[lo:hi], kernel.AcosLimit)
 			}
@@ -69,12 +81,13 @@ func centreFLOPs(in []tensor.Shape) int64 {
 // which the first count are in use. They take R*K values of scratch.
 type centreDots struct {
 	c           *exec.Call
+	local       Local
 	rows, count int
 	product     *kernel.Product
 }
 
-func newCentreDots(c *exec.Call) *centreDots {
-	d := &centreDots{c: c, rows: c.In[0].Dim(0)}
+func newCentreDots(c *exec.Call, local Local) *centreDots {
+	d := &centreDots{c: c, local: local, rows: c.In[0].Dim(0)}
 	// In float32 whatever the engine's precision: rounding must not choose the centre,
 	// and the small angles of near rows are lost in bfloat16.
 	d.product = &kernel.Product{TransB: true, Alpha: 1, M: d.rows, K: c.In[0].Dim(1)}
@@ -94,7 +107,34 @@ func (d *centreDots) run(count int32) error {
 	p.N, p.LDC, p.C = d.count, d.count, d.c.Scratch
 	p.A, p.B = kernel.Matrix{F32: d.c.In[0].F32, LD: p.K}, kernel.Matrix{F32: centres.F32, LD: p.K}
 	d.c.Engine.Multiply(p)
+	if d.local.Euclid {
+		half := d.c.Scratch[d.rows*centres.Dim(0):][:d.count]
+		for k := range half {
+			half[k] = float32(kernel.SumSq(centres.F32[k*p.K:(k+1)*p.K]) / 2)
+		}
+		for r := range d.rows {
+			row := d.row(r)
+			for k, v := range half {
+				row[k] -= v
+			}
+		}
+	}
 	return nil
+}
+
+// distance returns the local distance of row r and centre k.
+func (d *centreDots) distance(r, k int) float32 {
+	n := d.product.K
+	return d.local.distance(d.c.In[0].F32[r*n:(r+1)*n], d.c.In[1].F32[k*n:(k+1)*n])
+}
+
+// floats is the scratch for half the squared lengths of k centres, which Euclidean
+// distances take off the products.
+func (l Local) floats(k int) int {
+	if l.Euclid {
+		return k
+	}
+	return 0
 }
 
 // row returns the products of row r.

@@ -15,7 +15,7 @@ func nearestCentres(t *testing.T, x, centres []float32, width, count int) (index
 	t.Helper()
 	in := []input{{"x", []int{len(x) / width, width}, x}, {"centres", []int{len(centres) / width, width}, centres}, i32s("count", []int32{int32(count)})}
 	g, ns := nodes(in)
-	i, a := NearestCentre(ns[0], ns[1], ns[2])
+	i, a := NearestCentre(ns[0], ns[1], ns[2], Local{})
 	m := machine(t, g, ns, in, i, a)
 	if err := m.RunAll(); err != nil {
 		t.Fatal(err)
@@ -157,22 +157,22 @@ func TestCentreErrors(t *testing.T) {
 	in := []input{f32s(r, "x", 2, 3), f32s(r, "centres", 4, 3), f32s(r, "paths", 4, 4), i32s("count", []int32{5}), f32s(r, "narrow", 4, 2), f32s(r, "vector", 4)}
 	_, ns := nodes(in)
 	x, centres, paths, count, narrow, vector := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5]
-	wantBuildError(t, "nearest width", "want x (R, C) and centres (K, C)", func() { NearestCentre(x, narrow, count) })
-	wantBuildError(t, "nearest count", "count must be a scalar", func() { NearestCentre(x, centres, vector) })
+	wantBuildError(t, "nearest width", "want x (R, C) and centres (K, C)", func() { NearestCentre(x, narrow, count, Local{}) })
+	wantBuildError(t, "nearest count", "count must be a scalar", func() { NearestCentre(x, centres, vector, Local{}) })
 	for _, c := range []struct {
 		want string
 		a    EntryArgs
 	}{
-		{"want x (R, C) and centres (K, C)", EntryArgs{x, narrow, paths, count, 1, 0}},
-		{"paths must have shape (4, 4)", EntryArgs{x, centres, narrow, count, 1, 0}},
-		{"count must have shape ()", EntryArgs{x, centres, paths, vector, 1, 0}},
-		{"entries must be in [1, 4] (got 0)", EntryArgs{x, centres, paths, count, 0, 1}},
-		{"entries must be in [1, 4] (got 5)", EntryArgs{x, centres, paths, count, 5, 1}},
-		{"softness must be above 0 (got 0)", EntryArgs{x, centres, paths, count, 2, 0}},
-		{"softness must be above 0 (got NaN)", EntryArgs{x, centres, paths, count, 2, float32(math.NaN())}},
+		{"want x (R, C) and centres (K, C)", EntryArgs{x, narrow, paths, count, 1, 0, Local{}}},
+		{"paths must have shape (4, 4)", EntryArgs{x, centres, narrow, count, 1, 0, Local{}}},
+		{"count must have shape ()", EntryArgs{x, centres, paths, vector, 1, 0, Local{}}},
+		{"entries must be in [1, 4] (got 0)", EntryArgs{x, centres, paths, count, 0, 1, Local{}}},
+		{"entries must be in [1, 4] (got 5)", EntryArgs{x, centres, paths, count, 5, 1, Local{}}},
+		{"softness must be above 0 (got 0)", EntryArgs{x, centres, paths, count, 2, 0, Local{}}},
+		{"softness must be above 0 (got NaN)", EntryArgs{x, centres, paths, count, 2, float32(math.NaN()), Local{}}},
 	} {
 		wantBuildError(t, c.want, c.want, func() { CentreDistances(c.a) })
 	}
-	wantRunError(t, "count is 5: want [0, 4]", func(ns gorgonia.Nodes) *gorgonia.Node { n, _ := NearestCentre(ns[0], ns[1], ns[3]); return n }, in...)
+	wantRunError(t, "count is 5: want [0, 4]", func(ns gorgonia.Nodes) *gorgonia.Node { n, _ := NearestCentre(ns[0], ns[1], ns[3], Local{}); return n }, in...)
 	wantRunError(t, "count is 5: want [0, 4]", centreDistances(1, 0), in[:4]...)
 }

@@ -62,7 +62,7 @@ func (g *Graph) up(k int, child int32) float32 {
 	l, below, c := g.Layers[k], g.Layers[k+1], g.channels
 	parent := below.Parent[child]
 	if g.options.DirectLegs {
-		return angle(below.Centres[int(child)*c:int(child+1)*c], l.Centres[int(parent)*c:int(parent+1)*c])
+		return g.metric.distance(below.Centres[int(child)*c:int(child+1)*c], l.Centres[int(parent)*c:int(parent+1)*c])
 	}
 	return below.dist[int(child)*len(below.Parent)+int(l.entry[parent])] + l.drop[parent]
 }
@@ -82,7 +82,7 @@ func (g *Graph) setDrop(k int) {
 			legs += g.up(m, int32(next))
 			at = next
 		}
-		l.drop[i] = angle(x, g.Centres[at*c:(at+1)*c]) + legs
+		l.drop[i] = g.metric.distance(x, g.Centres[at*c:(at+1)*c]) + legs
 	}
 }
 
@@ -97,7 +97,7 @@ func (g *Graph) nearestChild(k, i int, x []float32) int {
 	l, below, c := g.Layers[k], g.Layers[k+1], g.channels
 	best, at := float32(math.Inf(-1)), int(l.first[i])
 	for j := at; j < int(l.first[i+1]); j++ {
-		if d := kernel.Dot(x, below.Centres[j*c:(j+1)*c]); d > best+tie {
+		if d := g.metric.likeness(x, below.Centres[j*c:(j+1)*c]); d > best+g.metric.tie(best) {
 			best, at = d, j
 		}
 	}
@@ -124,7 +124,7 @@ func (g *Graph) BetweenDirect(x []float32, i, j int) float32 {
 		return g.Between(i, j)
 	}
 	c := g.channels
-	return angle(x[i*c:(i+1)*c], x[j*c:(j+1)*c])
+	return g.metric.distance(x[i*c:(i+1)*c], x[j*c:(j+1)*c])
 }
 
 // fromRows is the number of rows that From has in hand at a time.

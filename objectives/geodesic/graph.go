@@ -39,9 +39,15 @@ type Options struct {
 	// DirectLegs lets a centre reach its parent at the angle between them. Otherwise the
 	// leg runs over its siblings, as eq. 2 has it: see the package comment.
 	DirectLegs bool
-	// Limit is the angle in radians at which Stats counts a path as truncated; 0 is
-	// DefaultLimit.
+	// Limit is the length, in the unit of the local metric, at which Stats counts a path as
+	// truncated; 0 is DefaultLimit times sqrt(Spheres). Euclidean rows need one.
 	Limit float32
+	// Spheres m is the number of equal groups of channels that are unit vectors each; 0 is
+	// 1. Distances between near points are sqrt(sum_k arccos^2(x_k . y_k)), in radians, and
+	// a point belongs to the centre of largest dot product of the flat rows.
+	Spheres int
+	// Euclid takes |x-y| between rows of any length instead of angles.
+	Euclid bool
 }
 
 // Layer is one layer of a Graph: K_l centres, of which Used exist.
@@ -73,6 +79,7 @@ type Graph struct {
 
 	points, channels int
 	options          Options
+	metric           metric
 	cluster          kmeans
 	link             linker
 	far              outside
@@ -100,14 +107,18 @@ func New(points, channels int, o Options) (*Graph, error) {
 	if o.Init == "" {
 		o.Init = InitPlusPlus
 	}
-	if o.Limit == 0 {
+	o.Spheres = max(o.Spheres, min(o.Spheres+1, 1))
+	if o.Limit == 0 && !o.Euclid {
 		o.Limit = DefaultLimit
+		if o.Spheres > 1 {
+			o.Limit = float32(DefaultLimit * math.Sqrt(float64(o.Spheres)))
+		}
 	}
 	o.Layers = slices.Clone(o.Layers)
 	if err := o.check(points, channels); err != nil {
 		return nil, fmt.Errorf("geodesic: %w", err)
 	}
-	g := &Graph{points: points, channels: channels, options: o, Owner: make([]int32, points), Reach: make([]float32, points)}
+	g := &Graph{points: points, channels: channels, options: o, metric: metric{o.Spheres, o.Euclid}, Owner: make([]int32, points), Reach: make([]float32, points)}
 	bottom := o.Layers[len(o.Layers)-1]
 	for _, k := range o.Layers {
 		g.Layers = append(g.Layers, &Layer{
@@ -121,6 +132,7 @@ func New(points, channels int, o Options) (*Graph, error) {
 	g.Centres, g.Paths = l.Centres, l.dist
 	clearPaths(g.Paths, bottom)
 	g.cluster.init(channels, bottom)
+	g.cluster.metric = g.metric
 	g.link.init(g, bottom)
 	g.far = outside{owner: make([]int32, fromRows), reach: make([]float32, fromRows), body: g.fromPart}
 	if o.Split {
@@ -152,6 +164,12 @@ func (o Options) check(points, channels int) error {
 		return fmt.Errorf("iterations must be above 0 (got %d)", o.Iterations)
 	case o.Init != InitPlusPlus && o.Init != InitRows:
 		return fmt.Errorf("init must be %q or %q (got %q)", InitPlusPlus, InitRows, o.Init)
+	case o.Spheres < 1 || channels%o.Spheres != 0:
+		return fmt.Errorf("spheres must divide the channels (got %d spheres of %d channels)", o.Spheres, channels)
+	case o.Euclid && o.Spheres > 1:
+		return fmt.Errorf("spheres must be 1 of Euclidean rows (got %d)", o.Spheres)
+	case o.Euclid && !(o.Limit > 0):
+		return fmt.Errorf("limit must be above 0 (got %v): Euclidean distances need one in the unit of the features", o.Limit)
 	case !(o.Limit > 0):
 		return fmt.Errorf("limit must be above 0 radians (got %v): the paper cuts paths at 4*pi", o.Limit)
 	}
@@ -188,7 +206,7 @@ func (g *Graph) Build(e *kernel.Engine, x []float32, r *rand.Rand) (Stats, error
 	g.Relink(e)
 	g.cluster.nearest(e, x, g.points, g.Centres, g.Used, g.Owner, g.Reach)
 	g.objective = append(g.objective, g.cluster.cost())
-	angles(g.Reach)
+	g.cluster.reaches()
 	g.seconds = time.Since(start).Seconds()
 	return g.Stats(), nil
 }
@@ -220,8 +238,8 @@ func (l *Layer) setFirst(below *Layer) {
 
 // CopyFrom makes g a copy of o, which was made with the same sizes and layers.
 func (g *Graph) CopyFrom(o *Graph) {
-	if g.points != o.points || g.channels != o.channels || !slices.Equal(g.options.Layers, o.options.Layers) {
-		panic("geodesic: CopyFrom: the graphs differ in their sizes")
+	if g.points != o.points || g.channels != o.channels || !slices.Equal(g.options.Layers, o.options.Layers) || g.metric != o.metric {
+		panic("geodesic: CopyFrom: the graphs differ in their sizes or metric")
 	}
 	copy(g.Owner, o.Owner)
 	copy(g.Reach, o.Reach)

@@ -3,7 +3,7 @@ package geodesic
 import "github.com/geoalign/geoalign/internal/kernel"
 
 // Attach finds for points x (n, C) the nearest bottom centre, the first of equal ones, and
-// the angle to it (Mei et al., section 3.3, Q3). The graph stays as it is. Before the
+// the local distance to it (Mei et al., section 3.3, Q3). The graph stays as it is. Before the
 // first Build all are 0. A row with NaN gets a reach of NaN.
 func (g *Graph) Attach(e *kernel.Engine, x []float32, owner []int32, reach []float32) {
 	n := len(x) / g.channels
@@ -13,7 +13,7 @@ func (g *Graph) Attach(e *kernel.Engine, x []float32, owner []int32, reach []flo
 		return
 	}
 	g.cluster.nearest(e, x, n, g.Centres, g.Used, owner[:n], reach[:n])
-	angles(reach[:n])
+	g.cluster.reaches()
 }
 
 // Insert writes points that were attached over the oldest ones: into rows at, at+1 and so

@@ -1,7 +1,6 @@
 package geodesic
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -30,6 +29,8 @@ const unitTolerance = 2e-2
 // iteration and for the last assignment.
 type kmeans struct {
 	channels int
+	metric   metric
+	same     float32 // likeness from which points count as one
 	e        *kernel.Engine
 	x        []float32 // the rows
 	rows     []int32   // which rows of x are clustered; nil: the first n
@@ -42,13 +43,15 @@ type kmeans struct {
 	chunk   int
 	scratch []chunkScratch
 	counts  []int32   // (K)
+	tally   []int32   // (K) points of each Euclidean centre
 	partial []float32 // (K, C) sums of a stretch of points
 	sums    []float64 // (K, C)
 	bad     []int32   // first row that is no unit vector, of each worker
 	seed    seeder
-	moved   int // the point that repair made a centre of
+	moved   int       // the point that repair made a centre of
+	half    []float32 // (K) half the squared length of Euclidean centres
 
-	assignBody, sumBody, checkBody, stealBody func(worker, lo, hi int)
+	assignBody, sumBody, checkBody, stealBody, reachBody func(worker, lo, hi int)
 }
 
 // chunkScratch is the memory of one thread.
@@ -59,6 +62,8 @@ type chunkScratch struct {
 
 func (k *kmeans) init(channels, clusters int) {
 	k.channels = channels
+	k.metric, k.same = metric{spheres: 1}, same
+	k.reachBody = k.reachPart
 	k.counts = make([]int32, clusters)
 	k.partial = make([]float32, clusters*channels)
 	k.sums = make([]float64, clusters*channels)
@@ -101,19 +106,12 @@ func (k *kmeans) check(e *kernel.Engine, x []float32, n int) error {
 	if first == n {
 		return nil
 	}
-	switch s := kernel.SumSq(k.row(first)); {
-	case s == 0:
-		return fmt.Errorf("row %d is zero: fill every row with a unit vector before the graph is built", first)
-	case math.IsNaN(s) || math.IsInf(s, 0):
-		return fmt.Errorf("row %d is not finite: find where the NaN or infinity came from", first)
-	default:
-		return fmt.Errorf("row %d has length %.4g: divide rows by their length", first, math.Sqrt(s))
-	}
+	return k.metric.explain(k.row(first), first)
 }
 
 func (k *kmeans) checkPart(worker, lo, hi int) {
 	for j := lo; j < hi; j++ {
-		if s := kernel.SumSq(k.row(j)); !(math.Abs(s-1) <= unitTolerance) {
+		if !k.metric.fits(k.row(j)) {
 			k.bad[worker] = int32(j)
 			return
 		}
@@ -127,6 +125,7 @@ func (k *kmeans) checkPart(worker, lo, hi int) {
 func (k *kmeans) run(e *kernel.Engine, x []float32, rows []int32, n int, centres []float32, have, clusters int, o Options, r *rand.Rand, owner []int32, best []float32, objective []float64) (int, []float64) {
 	k.prepare(e)
 	k.x, k.rows, k.n, k.centres, k.owner, k.best = x, rows, n, centres, owner, best
+	k.setSame()
 	k.used = k.start(have, min(clusters, n), o.Init, r)
 	for range o.Iterations {
 		k.assign()
@@ -156,6 +155,12 @@ func (k *kmeans) assign() {
 		s := &k.scratch[i]
 		s.products, s.gathered = grow(s.products, need), grow(s.gathered, gather)
 	}
+	if k.metric.euclid {
+		k.half = grow(k.half, k.used)
+		for i := range k.half {
+			k.half[i] = float32(kernel.SumSq(k.centre(i)) / 2)
+		}
+	}
 	k.e.For((k.n+k.chunk-1)/k.chunk, 1, k.assignBody)
 }
 
@@ -173,45 +178,114 @@ func (k *kmeans) assignPart(worker, lo, hi int) {
 				copy(x[j*c:(j+1)*c], k.row(from+j))
 			}
 		}
-		k.e.GemmSerial(false, true, n, k.used, c, 1, x, c, k.centres, c, 0, s.products, k.used)
+		k.e.GemmSerial(false, true, n, k.used, c, 1/float32(k.metric.spheres), x, c, k.centres, c, 0, s.products, k.used)
 		for j := range n {
 			y := s.products[j*k.used : (j+1)*k.used]
+			if k.metric.euclid {
+				for i, h := range k.half {
+					y[i] -= h
+				}
+			}
 			i := kernel.ArgMax(y)
 			k.owner[from+j], k.best[from+j] = int32(i), y[i]
+			if k.metric.euclid {
+				k.best[from+j] = k.metric.likeness(x[j*c:(j+1)*c], k.centre(i))
+			}
 		}
 	}
 }
 
-// cost returns the mean of 1 - dot product of each point with its centre.
+// far returns what k-means sums over points of likeness b with their centre: 1 - the mean
+// cosine of the spheres, or the squared Euclidean distance.
+func (k *kmeans) far(b float32) float64 {
+	if k.metric.euclid {
+		return -float64(b)
+	}
+	return 1 - float64(b)
+}
+
+// setSame sets the likeness from which points count as one. Euclidean points do below a
+// hundred thousandth of their length, which is how far the mean of equal rows may be off.
+func (k *kmeans) setSame() {
+	if !k.metric.euclid {
+		return
+	}
+	var s float64
+	for j := range k.n {
+		s += kernel.SumSq(k.row(j))
+	}
+	k.same = float32(-1e-10 * s / float64(k.n))
+}
+
+// reaches replaces the likenesses of points and their centres by distances.
+func (k *kmeans) reaches() {
+	if k.metric.one() {
+		angles(k.best[:k.n])
+		return
+	}
+	k.e.For(k.n, 64, k.reachBody)
+}
+
+func (k *kmeans) reachPart(_, lo, hi int) {
+	for j := lo; j < hi; j++ {
+		k.best[j] = k.metric.distance(k.row(j), k.centre(int(k.owner[j])))
+	}
+}
+
+// cost returns the mean over the points of 1 - the mean cosine with the centre, or of the
+// squared Euclidean distance to it.
 func (k *kmeans) cost() float64 {
 	var s float64
 	for _, b := range k.best[:k.n] {
-		s += 1 - float64(b)
+		s += k.far(b)
 	}
 	return s / float64(k.n)
 }
 
-// update sets each centre to the normalised mean of its points. A centre whose points
-// cancel out stays.
+// update sets each centre to the mean of its points, normalised on each sphere. A sphere of
+// a centre on which the points cancel out stays.
 func (k *kmeans) update() {
 	size := k.used * k.channels
 	clear(k.sums[:size])
 	clear(k.partial[:size])
 	// The sums are split by channel, so that their order is that of the points.
 	k.e.For(k.channels, 32, k.sumBody)
+	if k.metric.euclid {
+		k.tally = grow(k.tally, k.used)
+		clear(k.tally)
+		for _, o := range k.owner[:k.n] {
+			k.tally[o]++
+		}
+	}
 	for i := range k.used {
 		sum, c := k.sums[i*k.channels:(i+1)*k.channels], k.centre(i)
-		var sq float64
-		for _, v := range sum {
-			sq += v * v
-		}
-		if sq < 1e-12 {
+		if k.metric.euclid {
+			if n := k.tally[i]; n > 0 {
+				for j, v := range sum {
+					c[j] = float32(v / float64(n))
+				}
+			}
 			continue
 		}
-		scale := 1 / math.Sqrt(sq)
-		for j, v := range sum {
-			c[j] = float32(v * scale)
+		n := k.channels / k.metric.spheres
+		for lo := 0; lo < k.channels; lo += n {
+			normalise(c[lo:lo+n], sum[lo:lo+n])
 		}
+	}
+}
+
+// normalise sets c to the direction of sum. It stays where sum is nearly 0.
+func normalise(c []float32, sum []float64) {
+	var sq float64
+	for _, v := range sum {
+		sq += v * v
+	}
+	if sq < 1e-12 {
+		return
+	}
+	scale := 1 / math.Sqrt(sq)
+	for j, v := range sum {
+		c[j] = float32(v * scale)
 	}
 }
 

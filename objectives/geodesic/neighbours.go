@@ -77,7 +77,11 @@ func (k *linker) join(e *kernel.Engine, l *Layer) {
 	k.e, k.l, k.k = e, l, len(l.Parent)
 	e.For(l.Used, 8, k.nearBody)
 	k.union()
-	angles(l.edges.angle)
+	if k.g.metric.one() {
+		angles(l.edges.angle)
+	} else {
+		kernel.Scale(l.edges.angle, -1, l.edges.angle)
+	}
 	k.paths()
 }
 
@@ -91,7 +95,13 @@ func (k *linker) nearPart(_, lo, hi int) {
 			if j == i {
 				continue
 			}
-			d := kernel.Dot(l.Centres[i*c:(i+1)*c], l.Centres[j*c:(j+1)*c])
+			x, y := l.Centres[i*c:(i+1)*c], l.Centres[j*c:(j+1)*c]
+			var d float32
+			if k.g.metric.one() {
+				d = kernel.Dot(x, y)
+			} else {
+				d = -k.g.metric.distance(x, y)
+			}
 			if n == m && (n == 0 || d <= dots[n-1]) {
 				continue
 			}
@@ -109,7 +119,7 @@ func (k *linker) nearPart(_, lo, hi int) {
 }
 
 // union makes the lists of neighbours from near: each choice counts for both ends, once.
-// angle holds cosines afterwards.
+// angle holds cosines afterwards, or off one sphere distances below 0.
 func (k *linker) union() {
 	l := k.l
 	d := &l.edges

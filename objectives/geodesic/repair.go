@@ -27,7 +27,7 @@ func (k *kmeans) repair() {
 					far = j
 				}
 			}
-			if k.best[far] >= same {
+			if k.best[far] >= k.same {
 				k.compact()
 				return
 			}
@@ -44,7 +44,7 @@ func (k *kmeans) repair() {
 func (k *kmeans) stealPart(_, lo, hi int) {
 	c := k.row(k.moved)
 	for j := lo; j < hi; j++ {
-		if d := kernel.Dot(k.row(j), c); d > k.best[j] || j == k.moved {
+		if d := k.metric.likeness(k.row(j), c); d > k.best[j] || j == k.moved {
 			k.owner[j], k.best[j] = ^k.owner[j], d
 		}
 	}

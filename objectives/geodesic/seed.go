@@ -41,10 +41,10 @@ func (k *kmeans) start(have, want int, init string, r *rand.Rand) int {
 	}
 	k.draw(min(k.n, max(seedSample*want, seedSampleMin)), r)
 	s.best = grow(s.best, len(s.sample))
-	kernel.Fill(s.best, -1)
+	kernel.Fill(s.best, min(-1, 2*k.same-1))
 	for s.chosen = 0; s.chosen < want; s.chosen++ {
 		if s.chosen >= have {
-			j := s.next(r)
+			j := s.next(k, r)
 			if j < 0 {
 				break
 			}
@@ -69,22 +69,27 @@ func (k *kmeans) seedPart(_, lo, hi int) {
 	s := &k.seed
 	c := k.centre(s.chosen)
 	for j := lo; j < hi; j++ {
-		s.best[j] = max(s.best[j], kernel.Dot(k.row(int(s.sample[j])), c))
+		d := k.metric.likeness(k.row(int(s.sample[j])), c)
+		if k.metric.euclid && s.chosen == 0 {
+			s.best[j] = d
+			continue
+		}
+		s.best[j] = max(s.best[j], d)
 	}
 }
 
 // next draws a candidate, or returns -1 if each coincides with a centre.
-func (s *seeder) next(r *rand.Rand) int {
+func (s *seeder) next(k *kmeans, r *rand.Rand) int {
 	var total float64
 	for _, b := range s.best {
-		total += weight(b)
+		total += k.weight(b)
 	}
 	if total == 0 {
 		return -1
 	}
 	u, last := r.Float64()*total, -1
 	for j, b := range s.best {
-		w := weight(b)
+		w := k.weight(b)
 		if w == 0 {
 			continue
 		}
@@ -96,10 +101,10 @@ func (s *seeder) next(r *rand.Rand) int {
 	return last
 }
 
-// weight is half the squared distance of unit vectors with dot product b.
-func weight(b float32) float64 {
-	if b >= same {
+// weight is proportional to the squared distance of points of likeness b.
+func (k *kmeans) weight(b float32) float64 {
+	if b >= k.same {
 		return 0
 	}
-	return 1 - float64(b)
+	return k.far(b)
 }

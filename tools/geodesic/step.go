@@ -45,7 +45,7 @@ type stepOptions struct {
 // configuration.
 func paths(mode string, k int) objectives.Paths {
 	g := config.Default().Objective.Geodesic
-	return objectives.ParsePaths(mode, min(g.Entries, k), g.Softness, g.LimitPi, g.DirectPositives)
+	return objectives.ParsePaths(mode, min(g.Entries, k), g.Softness, g.LimitPi*math.Pi, g.DirectPositives)
 }
 
 // newStep compiles a step that reads a queue (N, C) and the graph over it, which is nil
