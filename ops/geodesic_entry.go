@@ -96,12 +96,13 @@ func (e entry) forward() *op {
 	o.flops = centreFLOPs
 	o.scratch = func(in []tensor.Shape, threads int) int {
 		k := in[entryCentres][0]
-		return in[entryX][0]*k + e.local.floats(k) + threads*(e.entries+2*k)
+		return in[entryX][0]*k + e.local.floats(in) + threads*(e.entries+2*k)
 	}
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		d, total := newCentreDots(c, e.local), c.Out.Dim(1)
+		work := c.Scratch[d.rows*total+e.local.floats([]tensor.Shape{c.In[entryX].Shape, c.In[entryCentres].Shape}):]
 		body := func(worker, lo, hi int) {
-			w := c.Scratch[d.rows*total+e.local.floats(total):][worker*(e.entries+2*total) : (worker+1)*(e.entries+2*total)]
+			w := work[worker*(e.entries+2*total) : (worker+1)*(e.entries+2*total)]
 			for r := lo; r < hi; r++ {
 				e.row(c, d, r, w)
 			}
