@@ -137,7 +137,8 @@ type oracle struct {
 	owner []int
 	reach []float64
 	f     []float64
-	slope bool // see plain
+	slope bool        // see plain
+	wide  [][]float64 // centres
 }
 
 func (k *geoCase) oracle() *oracle {
@@ -200,7 +201,15 @@ func (l Local) nearer(x, a, b []float64) bool {
 	return dot64(x, a) > dot64(x, b)
 }
 
-func (o *oracle) centre(m int) []float64 { return widen(o.centres[m*o.width : (m+1)*o.width]) }
+func (o *oracle) centre(m int) []float64 {
+	if o.wide == nil {
+		o.wide = make([][]float64, o.k)
+	}
+	if o.wide[m] == nil {
+		o.wide[m] = widen(o.centres[m*o.width : (m+1)*o.width])
+	}
+	return o.wide[m]
+}
 
 func (o *oracle) nearest(x []float64) (int, float64) {
 	best := 0

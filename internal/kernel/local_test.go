@@ -10,6 +10,7 @@ import (
 // for numbers of spheres and channels about the sizes of blocks.
 func TestLocalDistances(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 1))
+	const limit = float64(float32(AcosLimit))
 	for _, c := range []struct{ spheres, width int }{{1, 1}, {1, 7}, {2, 5}, {3, 16}, {31, 4}, {32, 3}, {33, 5}, {70, 4}, {1, 63}, {1, 64}, {1, 200}} {
 		n := c.spheres * c.width
 		x, y := make([]float32, n), make([]float32, n)
@@ -27,8 +28,8 @@ func TestLocalDistances(t *testing.T) {
 				dot += float64(a[i]) * float64(b[i])
 				sq += (float64(a[i]) - float64(b[i])) * (float64(a[i]) - float64(b[i]))
 			}
-			limited := math.Abs(dot) > AcosLimit
-			dot = max(-AcosLimit, min(dot, AcosLimit))
+			limited := math.Abs(dot) > limit
+			dot = max(-limit, min(dot, limit))
 			angles += math.Acos(dot) * math.Acos(dot)
 			if !limited {
 				slopes[k] = -math.Acos(dot) / math.Sqrt(1-dot*dot)
