@@ -297,3 +297,52 @@ func TestGeodesicOfEqualAndOppositePoints(t *testing.T) {
 		}
 	}
 }
+
+// TestGeodesicLocalErrors names what does not fit.
+func TestGeodesicLocalErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(36, 1))
+	in := []input{f32s(r, "x", 2, 6), f32s(r, "centres", 4, 6), f32s(r, "paths", 4, 4), i32s("count", []int32{4})}
+	_, ns := nodes(in)
+	for want, l := range map[string]Local{
+		"spheres must not be below 0 (got -3)":       {Spheres: -3},
+		"6 channels do not divide into 4 spheres":    {Spheres: 4},
+		"Euclidean features have no spheres (got 2)": {Spheres: 2, Euclid: true},
+	} {
+		wantBuildError(t, want, want, func() { NearestCentre(ns[0], ns[1], ns[3], l) })
+		wantBuildError(t, want, want, func() {
+			CentreDistances(EntryArgs{X: ns[0], Centres: ns[1], Paths: ns[2], Count: ns[3], Entries: 1, Local: l})
+		})
+	}
+}
+
+// TestGeodesicAtClusterBorders puts rows where two centres are equally near: the first of
+// them is the entry, and the gradient is that of its side.
+func TestGeodesicAtClusterBorders(t *testing.T) {
+	h := float32(math.Sqrt2 / 2)
+	for _, c := range []struct {
+		local   Local
+		row     []float32
+		centres []float32
+		slope   []float32 // of the distance to the first centre
+	}{
+		{Local{Spheres: 2}, []float32{1, 0, h, h}, []float32{0, 1, 1, 0, 0, -1, 0, 1}, []float32{0, -2 / float32(math.Sqrt(5)), -float32(math.Sqrt(2. / 5)), 0}},
+		{Local{Euclid: true}, []float32{1, 0, 5, 5}, []float32{1, 3, 5, 1, 1, -3, 5, 9}, []float32{0, -.6, 0, .8}},
+	} {
+		in := []input{{"x", []int{1, 4}, c.row}, {"centres", []int{2, 4}, c.centres}, {"paths", []int{2, 2}, []float32{0, 1, 1, 0}}, i32s("count", []int32{2}), {"dy", []int{1, 2}, []float32{1, 0}}}
+		index, _ := nearestCentres(t, c.row, c.centres, 4, 2, c.local)
+		if index[0] != 0 {
+			t.Errorf("%+v: the nearest centre is %d", c.local, index[0])
+		}
+		g, ns := nodes(in)
+		e := CentreDistances(EntryArgs{X: ns[0], Centres: ns[1], Paths: ns[2], Count: ns[3], Entries: 1, Local: c.local})
+		grads, err := gorgonia.Grad(dotForTest(e, ns[4]), ns[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := machine(t, g, ns, in, e, grads[0])
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "slope", valueOf(t, m, grads[0]).F32, c.slope, 1e-5)
+	}
+}
