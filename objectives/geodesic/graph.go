@@ -107,7 +107,9 @@ func New(points, channels int, o Options) (*Graph, error) {
 	if o.Init == "" {
 		o.Init = InitPlusPlus
 	}
-	o.Spheres = max(o.Spheres, min(o.Spheres+1, 1))
+	if o.Spheres == 0 {
+		o.Spheres = 1
+	}
 	if o.Limit == 0 && !o.Euclid {
 		o.Limit = DefaultLimit
 		if o.Spheres > 1 {
