@@ -56,7 +56,7 @@ func groupCosines(c, x, y []float32, n int) {
 // SquaredDistance returns |x-y|^2, the squares of float32 differences summed in float64, and
 // NaN where a value is not finite.
 func SquaredDistance(x, y []float32) float64 {
-	var buf [64]float32
+	var buf [256]float32
 	var s float64
 	for len(x) > 0 {
 		d := buf[:min(len(buf), len(x))]
