@@ -12,8 +12,8 @@ import (
 
 // EntryArgs are the operands of CentreDistances.
 type EntryArgs struct {
-	X       *gorgonia.Node // (R, C) unit rows
-	Centres *gorgonia.Node // (K, C) unit rows
+	X       *gorgonia.Node // (R, C) points of Local, unit rows on one sphere
+	Centres *gorgonia.Node // (K, C) points of Local
 	Paths   *gorgonia.Node // (K, K) distances between centres, +Inf without a path
 	Count   *gorgonia.Node // int32 scalar in [0, K]: centres in use, the first ones
 	// Entries M is the number of centres that a row may enter the graph by, its nearest
