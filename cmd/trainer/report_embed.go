@@ -162,5 +162,6 @@ func learnedMetrics(cfg config.Config, p *model.Params) []pages.Metric {
 	if m.Form == pages.BlockDiag {
 		m.Blocks = cfg.MetricBlocks()
 	}
+
 	return []pages.Metric{m}
 }
