@@ -60,9 +60,9 @@ func (c Config) EvalTerms() []ScoreTerm {
 }
 
 // NegativeTerms returns the terms of the score that negatives of matching are drawn by,
-// nil for that of the contrast.
+// nil for that of the contrast, and without matching.
 func (o Objective) NegativeTerms() []ScoreTerm {
-	if o.ITM.Negatives == "score" {
+	if o.ITM.Negatives == "score" || o.ITM.Weight == 0 {
 		return nil
 	}
 	return []ScoreTerm{{o.ITM.Negatives, 1}}
@@ -87,10 +87,7 @@ func (o Objective) usedTerms() []ScoreTerm {
 			used = append(used, o.TargetTerms()...)
 		}
 	}
-	if o.ITM.Weight > 0 {
-		used = append(used, o.NegativeTerms()...)
-	}
-	return used
+	return append(used, o.NegativeTerms()...)
 }
 
 // scores checks the score of the contrast against the space of the head.

@@ -99,6 +99,7 @@ func combinedConfig() config.Config {
 	c.Queue.Size, c.Objective.ITC.TemperatureMin = 16, 0.01
 	c.Objective.Geodesic.Layers, c.Objective.Geodesic.PeriodSteps = []int{2, 4}, 2
 	c.Objective.Geometric.Neighbours, c.Objective.Geometric.Pool = 3, 2
+	c.Objective.TCL.Grid = 2
 	return c
 }
 

@@ -198,7 +198,7 @@ func (x *distance) backward(kind string, operands, of int) *op {
 	o.scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
-		r.scores, r.dy, r.total = c.In[out].F32, c.In[dy].F32, c.In[out].Dim(1)
+		r.total = c.In[out].Dim(1)
 		b := c.In[0].Dim(0)
 		forRows := func(worker, lo, hi int) {
 			w := r.worker(worker)
@@ -227,6 +227,7 @@ func (x *distance) backward(kind string, operands, of int) *op {
 			if err := r.begin(); err != nil {
 				return err
 			}
+			r.scores, r.dy = c.In[out].F32, c.In[dy].F32
 			if of == 0 {
 				c.Engine.For(distanceBlocks(b), 1, forRows)
 			} else {

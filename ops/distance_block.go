@@ -72,13 +72,12 @@ func (r *distanceRun) block(w distanceWork, f []float32, i, n int, x []float32, 
 	if r.Kind == "l2" {
 		r.products(w, f, i, n, x, j, m, 0, r.width)
 		for t := range m {
-			w.norms[t] = float32(kernel.SumSq(x[(j+t)*r.width : (j+t+1)*r.width]))
+			w.norms[t] = float32(kernel.SumSq(r.row(x, j+t)))
 		}
 		for k := range n {
-			row := f[(i+k)*r.width : (i+k+1)*r.width]
-			own := float32(kernel.SumSq(row))
+			own := kernel.SumSq(r.row(f, i+k))
 			for t, dot := range w.dots[k*m : (k+1)*m] {
-				out[k*total+t] = -euclid(own, w.norms[t], dot, row, x[(j+t)*r.width:(j+t+1)*r.width])
+				out[k*total+t] = -kernel.Distance(own+float64(w.norms[t]), float64(dot), r.row(f, i+k), r.row(x, j+t))
 			}
 		}
 		return
@@ -105,23 +104,6 @@ func (r *distanceRun) block(w distanceWork, f []float32, i, n int, x []float32, 
 	}
 }
 
-// cancelled is the share of the squared lengths below which a squared distance made of products
-// has lost too many digits.
-const cancelled = 1e-2
-
-// euclid returns the distance of f and x of squared lengths a and b and product dot.
-func euclid(a, b, dot float32, f, x []float32) float32 {
-	sq := float64(a) + float64(b) - 2*float64(dot)
-	if !(sq > cancelled*(float64(a)+float64(b))) {
-		sq = 0
-		for i, v := range f {
-			d := float64(v) - float64(x[i])
-			sq += d * d
-		}
-	}
-	return float32(math.Sqrt(sq))
-}
-
 // gradient adds to rows [i, i+n) of the output the gradient of their distances from m rows
 // of x. swapped says that rows are keys, whose scores with the others stand in a column:
 // at is the other index of the block's first score.
@@ -134,10 +116,7 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 	for k := range n {
 		c := w.coefficients[k*m : (k+1)*m]
 		for t := range c {
-			p := (i+k)*r.total + at + t
-			if swapped {
-				p = (at+t)*r.total + i + k
-			}
+			p := r.place(swapped, i+k, at+t)
 			c[t] = 0
 			if s := r.scores[p]; s != 0 {
 				c[t] = r.dy[p] / s
@@ -145,14 +124,15 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 		}
 	}
 	if r.Kind == "l2" {
-		// sum_t -dy/dist (f - x_t)
+		// sum_t -dy/dist (f - x_t), near rows first and one by one
+		r.nearGradients(w, swapped, f, i, n, x, j, m, at)
 		r.c.Engine.GemmSerial(false, false, n, r.width, m, -1, w.coefficients, m, x[j*r.width:], r.width, 1, out[i*r.width:], r.width)
 		for k := range n {
 			var sum float64
 			for _, v := range w.coefficients[k*m : (k+1)*m] {
 				sum += float64(v)
 			}
-			kernel.Axpy(out[(i+k)*r.width:(i+k+1)*r.width], float32(sum), f[(i+k)*r.width:(i+k+1)*r.width])
+			kernel.Axpy(r.row(out, i+k), float32(sum), r.row(f, i+k))
 		}
 		return
 	}
@@ -162,6 +142,40 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 		r.slopes(w.dots[:n*m], w.coefficients[:n*m], w.norms)
 		r.c.Engine.GemmSerial(false, false, n, unit, m, 1, w.dots, m, x[j*r.width+s*unit:], r.width, 1, out[i*r.width+s*unit:], r.width)
 	}
+}
+
+// nearGradients adds the gradient of l2 for pairs that are near each other, whose
+// difference would be lost in sums of products, and sets their coefficients to 0.
+func (r *distanceRun) nearGradients(w distanceWork, swapped bool, f []float32, i, n int, x []float32, j, m, at int) {
+	for t := range m {
+		w.norms[t] = float32(kernel.SumSq(r.row(x, j+t)))
+	}
+	for k := range n {
+		row, out := r.row(f, i+k), r.row(r.c.Out.F32, i+k)
+		own := kernel.SumSq(row)
+		for t := range m {
+			score, c := float64(r.scores[r.place(swapped, i+k, at+t)]), w.coefficients[k*m+t]
+			if c == 0 || !kernel.Near(score*score, own+float64(w.norms[t])) {
+				continue
+			}
+			for d, v := range r.row(x, j+t) {
+				out[d] += c * (row[d] - v)
+			}
+			w.coefficients[k*m+t] = 0
+		}
+	}
+}
+
+// row returns row i of x.
+func (r *distanceRun) row(x []float32, i int) []float32 { return x[i*r.width : (i+1)*r.width] }
+
+// place returns where the score of a row and the other side's index is; swapped says that
+// rows are keys, whose scores stand in a column.
+func (r *distanceRun) place(swapped bool, row, other int) int {
+	if swapped {
+		return other*r.total + row
+	}
+	return row*r.total + other
 }
 
 // slopes replaces cosines by coefficient * arccos * d arccos, with room for some angles.

@@ -205,6 +205,37 @@ func TestDistanceAtTheEnds(t *testing.T) {
 	}
 }
 
+// TestL2Range: near rows and large ones keep the digits of value and gradient.
+func TestL2Range(t *testing.T) {
+	r := rand.New(rand.NewPCG(33, 3))
+	const width = 256
+	d := Distance{Kind: "l2"}
+	for _, c := range []struct{ size, apart float32 }{{1, 1e-5}, {1, 1e-3}, {1, .3}, {1e18, 1}, {1e18, 1e-4}, {1e-18, 1e-3}, {1000, 1e-5}} {
+		f, x := f32s(r, "f", 1, width), f32s(r, "x", 1, width)
+		a, b := f.data.([]float32), x.data.([]float32)
+		for i := range a {
+			a[i] *= c.size
+			b[i] = a[i] + c.size*c.apart*b[i]
+		}
+		build := func(ns gorgonia.Nodes) *gorgonia.Node { return NegativeDistance(d, ns[0], ns[1], nil, nil) }
+		want := oracleDistance(d, a, b)
+		if got := float64(eval(t, build, f, x).F32[0]); math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("size %g, apart %g: got %v, want %v", c.size, c.apart, got, want)
+		}
+		grads, _ := gradients(t, build, []int{0, 1}, f, x)
+		weight := f32s(rand.New(rand.NewPCG(7, 7)), "w", 1).data.([]float32)[0]
+		slope := make([]float32, width)
+		for i := range slope {
+			slope[i] = weight * float32((float64(a[i])-float64(b[i]))/want)
+		}
+		near(t, "df", grads[0], slope, 1e-5)
+		for i := range slope {
+			slope[i] = -slope[i]
+		}
+		near(t, "dkeys", grads[1], slope, 1e-5)
+	}
+}
+
 // TestObliqueVectors is reference 8.8.
 func TestObliqueVectors(t *testing.T) {
 	f, x := []float32{1. / 3, 2. / 3, 2. / 3, 0, .6, .8}, []float32{2. / 3, 1. / 3, 2. / 3, .8, .6, 0}

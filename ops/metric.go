@@ -33,10 +33,7 @@ func multiplyColumns(c *exec.Call) (exec.Step, error) {
 	rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 	body := func(_, lo, hi int) {
 		for r := lo; r < hi; r++ {
-			x, y := c.In[0].F32[r*cols:(r+1)*cols], c.Out.F32[r*cols:(r+1)*cols]
-			for i, w := range c.In[1].F32 {
-				y[i] = x[i] * w
-			}
+			kernel.Mul(c.Out.F32[r*cols:(r+1)*cols], c.In[0].F32[r*cols:(r+1)*cols], c.In[1].F32)
 		}
 	}
 	return func() error {
@@ -52,16 +49,16 @@ func diagonalWeights() *op {
 		shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][1]}, need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
+		scratch: func(in []tensor.Shape, _ int) int { return in[0][1] },
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
-				dw := c.Out.F32[lo:hi]
+				// Products and sums are rounded one by one: the cut leaves no trace.
+				dw, part := c.Out.F32[lo:hi], c.Scratch[lo:hi]
 				clear(dw)
 				for r := range rows {
-					x, dy := c.In[0].F32[r*cols+lo:r*cols+hi], c.In[1].F32[r*cols+lo:r*cols+hi]
-					for i, v := range x {
-						dw[i] += v * dy[i]
-					}
+					kernel.Mul(part, c.In[0].F32[r*cols+lo:r*cols+hi], c.In[1].F32[r*cols+lo:r*cols+hi])
+					kernel.Add(dw, dw, part)
 				}
 			}
 			return func() error {

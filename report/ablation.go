@@ -180,7 +180,7 @@ func (b Bars) draw() template.HTML {
 	const w = wideWidth
 	h := marginTop + row*float64(len(b.Bars)) + marginFoot
 	c := newCanvas(w, h, b.Title)
-	f := frame{c: c, left: names + 16, top: marginTop, height: row * float64(len(b.Bars))}
+	f := frame{c: c, left: names*1.12 + 18, top: marginTop, height: row * float64(len(b.Bars))}
 	f.width = w - f.left - 74
 	if lo == hi {
 		hi = 1

@@ -184,15 +184,6 @@ func (c *Curves) get(name string) []Point {
 	return c.Values[name]
 }
 
-// final returns the last value of a curve.
-func (c *Curves) final(name string) (float64, bool) {
-	p := c.get(name)
-	if len(p) == 0 {
-		return 0, false
-	}
-	return p[len(p)-1].Value, true
-}
-
 // Smooth returns p with every value replaced by the mean of its neighbourhood, weighted
 // by a Gaussian over steps whose standard deviation is the share width of the whole
 // range. With fewer than 8 points p itself is returned.

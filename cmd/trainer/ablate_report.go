@@ -62,7 +62,7 @@ func (a *ablationRun) page() ([]byte, error) {
 		}
 		p.Tables = append(p.Tables, table)
 		for j, c := range r.Columns {
-			p.Bars = append(p.Bars, pageBars(t, j, c, p.Runs))
+			p.Bars = append(p.Bars, a.pageBars(t, j, c, p.Runs))
 		}
 	}
 	var b bytes.Buffer
@@ -100,7 +100,7 @@ func (a *ablationRun) pageTable(t ablation.Table) pages.Table {
 }
 
 // pageBars is column j of a table; runs without a value have no bar.
-func pageBars(t ablation.Table, j int, c ablation.Column, runs []pages.Run) pages.Bars {
+func (a *ablationRun) pageBars(t ablation.Table, j int, c ablation.Column, runs []pages.Run) pages.Bars {
 	b := pages.Bars{Title: c.Heading()}
 	if t.Group != "" {
 		b.Title = t.Group + ": " + b.Title
@@ -114,7 +114,13 @@ func pageBars(t ablation.Table, j int, c ablation.Column, runs []pages.Run) page
 		if cell.SD != nil {
 			bar.Spread = *cell.SD
 		}
-		bar.Run = max(0, slices.IndexFunc(runs, func(r pages.Run) bool { return r.Name == l.Name }))
+		name := l.Name // or of the run that it is the same as, whose colour it has
+		for _, row := range a.results.Rows {
+			if row.Name == l.Name && row.Same != "" {
+				name = row.Same
+			}
+		}
+		bar.Run = max(0, slices.IndexFunc(runs, func(r pages.Run) bool { return r.Name == name }))
 		b.Bars = append(b.Bars, bar)
 	}
 	return b

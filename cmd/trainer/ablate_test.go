@@ -76,7 +76,7 @@ func TestAblate(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"ablate", "--config", matrix(t, three), "--out", out}
 	stdout, stderr := must(t, exitDone, args...)
-	contains(t, stderr, "=== run 1 of 6: warm, seed 1", "=== run 6 of 6: no distillation, seed 2 (about", "parameters from "+filepath.Join(out, "warm", "seed-2", "checkpoints"), "results.json are in "+out)
+	contains(t, stderr, "=== run 1 of 6: warm, seed 1", "=== run 6 of 6: no distillation, seed 2 (about", "parameters from "+filepath.Join(out, "warm", "seed-2", "checkpoints"), "results.json and report.html are in "+out)
 	r := readResults(t, out)
 	if !r.Complete || len(r.Tables) != 1 || len(r.Tables[0].Lines) != 2 || len(r.Rows) != 3 {
 		t.Fatalf("%+v", r)
@@ -105,7 +105,7 @@ func TestAblate(t *testing.T) {
 		t.Errorf("%s differs from stdout: %v", tableFile, err)
 	}
 
-	if names(t, out)[0] != "no distillation" || len(names(t, out)) != 6 {
+	if names(t, out)[0] != "no distillation" || len(names(t, out)) != 7 {
 		t.Errorf("%v", names(t, out))
 	}
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -70,6 +71,17 @@ func TestCombinedRunIsLoggedAndEvaluated(t *testing.T) {
 		}
 		if e.Score != name || len(e.First) == 0 {
 			t.Errorf("eval.score=%s: scored by %q, %v", score, e.Score, e.First)
+		}
+	}
+	page := filepath.Join(dir, "page.html")
+	must(t, exitDone, "report", dir, "--quiet", "--out", page)
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"gssf/weight", "geometric", "Graph over the queue", "t-SNE"} {
+		if !bytes.Contains(text, []byte(part)) {
+			t.Errorf("the report has no %q", part)
 		}
 	}
 	_, stderr := must(t, exitUsage, "eval", "--checkpoint", dir, "--set", "model.head.topology=Ob(4,2)")

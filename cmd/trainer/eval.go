@@ -118,6 +118,7 @@ func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
 // training: the smallest batch, and no queue where no graph needs one.
 func withoutTraining(cfg config.Config) config.Config {
 	cfg.Train.BatchSize, cfg.Queue.Size = 2, 0
+	cfg.Objective.Geometric.Weight = 0 // its heads are those of the contrast
 	if layers := cfg.Objective.Geodesic.Layers; cfg.Objective.UsesGraph() {
 		cfg.Queue.Size = max(cfg.Train.BatchSize, layers[len(layers)-1])
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -153,7 +154,12 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 		}
 		d.Notes = append(d.Notes, why+": there are only the curves.")
 	} else {
-		if err := modelData(c, f, cfg, ck, d); err != nil {
+		engine, err := newEngine(cfg)
+		if err != nil {
+			return err
+		}
+		defer engine.Close() // pairs are scored while the page is drawn
+		if err := modelData(c, f, cfg, ck, engine, d); err != nil {
 			return err
 		}
 		done.Model, done.N = ck.Path, d.Features.N
@@ -206,7 +212,7 @@ func reportConfig(c *cobra.Command, f *reportFlags, ck *checkpoint.Checkpoint) (
 }
 
 // modelData loads the model of a checkpoint and adds what the page shows of it.
-func modelData(c *cobra.Command, f *reportFlags, cfg config.Config, ck *checkpoint.Checkpoint, d *pages.Data) error {
+func modelData(c *cobra.Command, f *reportFlags, cfg config.Config, ck *checkpoint.Checkpoint, engine *kernel.Engine, d *pages.Data) error {
 	if err := towersOnly(cfg); err != nil {
 		return err
 	}
@@ -221,11 +227,6 @@ func modelData(c *cobra.Command, f *reportFlags, cfg config.Config, ck *checkpoi
 	if f.split == "" {
 		f.split = cfg.Eval.Split
 	}
-	engine, err := newEngine(cfg)
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
 	m, err := train.NewSystem(cfg, tok.Size(), engine)
 	if err != nil {
 		return err

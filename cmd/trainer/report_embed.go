@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train"
 )
@@ -22,6 +23,7 @@ type towers interface {
 	ImageSize() int
 	TextTokens() int
 	Dim() int
+	PairScore() scoring.Score
 }
 
 // embedder encodes some images of a split with one caption each.
@@ -63,8 +65,16 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		if f.Images, err = e.images(ctx, chosen, m.ImageSize(), f.C, f.C, encode); err != nil {
 			return nil, err
 		}
-		f.Texts, err = e.texts(ctx, m, f.Captions)
-		return f, err
+		if f.Texts, err = e.texts(ctx, m, f.Captions); err != nil {
+			return nil, err
+		}
+		if score := m.PairScore(); score.String() != string(scoring.Cosine) {
+			f.ScoreName = score.String()
+			f.Score = func(images []float32, n int, texts []float32, t int, dst []float32) error {
+				return score.Rows(e.engine, images, n, texts, t, dst)
+			}
+		}
+		return f, nil
 	}
 	m, ok := e.model.(tasks.ImageModel)
 	if !ok {
@@ -162,5 +172,6 @@ func learnedMetrics(cfg config.Config, p *model.Params) []pages.Metric {
 	if m.Form == pages.BlockDiag {
 		m.Blocks = cfg.MetricBlocks()
 	}
+
 	return []pages.Metric{m}
 }

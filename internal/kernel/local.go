@@ -66,3 +66,20 @@ func SquaredDistance(x, y []float32) float64 {
 	}
 	return s + 0*s
 }
+
+// cancelled is the share of the squared lengths below which a squared distance that is
+// made of products has lost too many digits.
+const cancelled = .1
+
+// Near says whether rows are so near each other, for their squared distance and the sum of
+// their squared lengths, that sums of them lose the digits of their difference.
+func Near(sq, lengths float64) bool { return !(sq > cancelled*lengths) }
+
+// Distance returns |x-y| for the sum of the squared lengths of x and y and their product.
+func Distance(lengths, dot float64, x, y []float32) float32 {
+	sq := lengths - 2*dot
+	if Near(sq, lengths) {
+		sq = SquaredDistance(x, y)
+	}
+	return float32(math.Sqrt(sq))
+}

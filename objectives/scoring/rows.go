@@ -93,7 +93,7 @@ func (s Score) distances(e *compute.Engine, images []float32, n int, texts []flo
 				length := kernel.SumSq(y)
 				for i := range n {
 					x := images[i*c : (i+1)*c]
-					dst[i*stride+j] -= t.Weight * euclid(kernel.SumSq(x)+length, float64(dots[i*m+j]), x, y)
+					dst[i*stride+j] -= t.Weight * kernel.Distance(kernel.SumSq(x)+length, float64(dots[i*m+j]), x, y)
 				}
 			}
 		case Angle:
@@ -113,21 +113,4 @@ func (s Score) distances(e *compute.Engine, images []float32, n int, texts []flo
 			}
 		}
 	}
-}
-
-// cancelled is the share of the squared lengths below which a squared distance made of
-// products has lost too many digits.
-const cancelled = 1e-2
-
-// euclid returns |x - y| for the sum of their squared lengths and their product.
-func euclid(lengths, dot float64, x, y []float32) float32 {
-	sq := lengths - 2*dot
-	if !(sq > cancelled*lengths) {
-		sq = 0
-		for k, v := range x {
-			d := float64(v) - float64(y[k])
-			sq += d * d
-		}
-	}
-	return float32(math.Sqrt(sq))
 }

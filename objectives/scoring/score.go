@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -79,6 +80,9 @@ func (s Score) Check() error {
 		return fmt.Errorf("scoring: a score without terms: want at least one")
 	}
 	for _, t := range s.Terms {
+		if !(t.Weight > 0) || t.Weight > math.MaxFloat32 {
+			return fmt.Errorf("scoring: %s has weight %v: want one above 0", t.Kind, t.Weight)
+		}
 		switch t.Kind {
 		case Inner, L2:
 		case Cosine, Angle:

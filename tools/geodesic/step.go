@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"fmt"
 
 	"github.com/geoalign/geoalign/compute"

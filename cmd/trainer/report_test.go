@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+func TestReport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, tinyArgs(dir)...)
+	page := func(path string) string {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	contains(t, page(filepath.Join(dir, reportFile)), "PCA", "t-SNE", "own pairs", "learning rate", "best evaluation")
+
+	out := filepath.Join(t.TempDir(), "a.html")
+	for _, colour := range []string{"shape", "objects", "length", "caption:red", "class"} {
+		stdout, _ := must(t, exitDone, "report", dir, "--color", colour, "--points", "8", "--out", out, "--json")
+		var r reported
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.N != 8 || r.Color != colour || r.Step != 20 {
+			t.Errorf("%s: %v %+v", colour, err, r)
+		}
+	}
+	must(t, exitDone, "report", "--run", dir, "--no-model", "--out", out)
+	contains(t, page(out), "without the model", "No model was loaded")
+
+	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkpoint.Load(dir); err == nil {
+		t.Fatal("there is a checkpoint still")
+	}
+	must(t, exitDone, "report", dir, "--out", out)
+	contains(t, page(out), "no checkpoint so far", "learning rate")
+}
+
+func TestReportErrors(t *testing.T) {
+	dir := t.TempDir()
+	fails(t, exitUsage, []string{"report"}, "needs one RUN")
+	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is no folder")
+	fails(t, exitUsage, []string{"report", dir}, "is no run folder")
+	fails(t, exitUsage, []string{"report", dir, "--points", "1"}, "--points must be between")
+	fails(t, exitUsage, []string{"report", dir, "--split", "train"}, "--split must be val or test")
+	run := filepath.Join(dir, "run")
+	must(t, exitDone, tinyArgs(run)...)
+	fails(t, exitUsage, []string{"report", run, "--color", "taste"}, "the attributes of this run are colour, shape, objects, size, place", "caption:WORD")
+}
