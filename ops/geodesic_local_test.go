@@ -294,6 +294,10 @@ func TestGeodesicOfEqualAndOppositePoints(t *testing.T) {
 					t.Fatalf("%s, flags %b: gradient %d is %v", c.name, flags, i, v)
 				}
 			}
+			// The distance of Euclidean points has no slope where they coincide.
+			if want := k.oracle().gradient(dy); !c.local.Euclid && !close64(grad, want, 2e-4) {
+				t.Fatalf("%s, flags %b: gradient %v, want %v", c.name, flags, grad, want)
+			}
 		}
 	}
 }
@@ -344,5 +348,34 @@ func TestGeodesicAtClusterBorders(t *testing.T) {
 			t.Fatal(err)
 		}
 		near(t, "slope", valueOf(t, m, grads[0]).F32, c.slope, 1e-5)
+	}
+}
+
+// TestGeodesicOfBrokenPoints wants NaN from a row or a key that is not finite, where it is
+// read and nowhere else, in every mode of every metric.
+func TestGeodesicOfBrokenPoints(t *testing.T) {
+	for _, c := range testLocals[:3] {
+		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+			for flags := range 16 {
+				r := rand.New(rand.NewPCG(37, uint64(flags)))
+				k := &geoCase{b: 2, batch: 2, n: 30, k: 5, width: 24, count: 5, cols: -1, entries: 1, limit: 9, pointer: 29, paths: make([]float32, 25), owner: randomInts(r, 30, 5), reach: make([]float32, 30)}
+				k.withLocal(r, c.local)
+				k.direct, k.same, k.straight = flags&1 != 0, flags&2 != 0, flags&4 != 0
+				if flags&8 != 0 {
+					k.entries, k.softness = 3, .1
+				}
+				dy := f32s(r, "dy", 2, k.n).data.([]float32)
+				k.f[1], k.keys[1] = bad, bad // key 0 is the last column
+				scores, grad := k.scoresAndGradient(t, dy)
+				for at, s := range scores {
+					if i, j := at/k.n, at%k.n; (s != s) != (i == 0 || j == k.n-1) {
+						t.Fatalf("%s, %v, flags %b: score %d of row %d is %v", c.name, bad, flags, j, i, s)
+					}
+				}
+				if g := grad[1]; !k.straight && g == g {
+					t.Errorf("%s, %v, flags %b: the gradient of a row that is not finite is %v", c.name, bad, flags, g)
+				}
+			}
+		}
 	}
 }
