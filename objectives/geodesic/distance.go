@@ -97,7 +97,7 @@ func (g *Graph) nearestChild(k, i int, x []float32) int {
 	l, below, c := g.Layers[k], g.Layers[k+1], g.channels
 	best, at := float32(math.Inf(-1)), int(l.first[i])
 	for j := at; j < int(l.first[i+1]); j++ {
-		if d := g.metric.likeness(x, below.Centres[j*c:(j+1)*c]); d > best+g.metric.tie(best) {
+		if d := g.metric.likeness(x, below.Centres[j*c:(j+1)*c]); d > best+g.metric.tie(best, x) {
 			best, at = d, j
 		}
 	}

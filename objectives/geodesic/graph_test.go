@@ -63,7 +63,7 @@ func checkDistances(t *testing.T, g *Graph, x []float32, tolerance float64, r *r
 	for j := range n {
 		own := o.likeness(row(j), bottom[g.Owner[j]])
 		for k, y := range bottom {
-			if o.likeness(row(j), y) > own+max(1e-6, o.tie(own)) {
+			if o.likeness(row(j), y) > own+max(1e-6, o.tie(own, row(j))) {
 				t.Fatalf("point %d hangs on centre %d, but %d is nearer", j, g.Owner[j], k)
 			}
 		}

@@ -42,10 +42,13 @@ func (m metric) likeness(x, y []float32) float32 {
 	return kernel.Dot(x, y)
 }
 
-// tie is the difference of likenesses that counts as none beside the likeness best.
-func (m metric) tie(best float32) float32 {
+// tie is the difference of likenesses to x that counts as none beside the likeness best. A
+// Euclidean point of length L is known to a share of L, and its squared distance d^2 from
+// another to that share of 2dL.
+func (m metric) tie(best float32, x []float32) float32 {
 	if m.euclid && !math.IsInf(float64(best), 0) {
-		return tie * -best
+		sq := -float64(best)
+		return float32(tie * (sq + math.Sqrt(sq*kernel.SumSq(x))))
 	}
 	return tie
 }

@@ -374,3 +374,46 @@ func TestOneSphere(t *testing.T) {
 		equal(t, a, b)
 	}
 }
+
+// Graphs of any shape on any topology equal the oracle, before and after a second build.
+func TestTopologiesFuzz(t *testing.T) {
+	for seed := range uint64(90) {
+		r := rand.New(rand.NewPCG(seed, 79))
+		n := 2 + r.IntN(300)
+		k := 1 + r.IntN(min(n, 60))
+		o := Options{Neighbours: 1 + r.IntN(9), Split: r.IntN(2) == 0, WarmStart: r.IntN(2) == 0, DirectLegs: r.IntN(2) == 0, Iterations: 1 + r.IntN(4)}
+		o = o.with([]Options{{Spheres: 2}, {Spheres: 1 + r.IntN(40)}, {Euclid: true, Limit: 10}}[seed%3])
+		if r.IntN(2) == 0 {
+			o.Init = InitRows
+		}
+		for _, l := range []int{r.IntN(8), r.IntN(25), k} {
+			if l > 0 && l <= k && (len(o.Layers) == 0 || l > o.Layers[len(o.Layers)-1]) {
+				o.Layers = append(o.Layers, l)
+			}
+		}
+		c := max(o.Spheres, 1) * (2 + r.IntN(7)) // of one channel, corners of a cube tie
+		x := o.mixture(n, c, 1+r.IntN(30), r.Float64(), r)
+		if r.IntN(3) == 0 { // many points coincide
+			for j := range n / 2 {
+				copy(x[j*c:(j+1)*c], x[j%7%n*c:])
+			}
+		}
+		t.Logf("seed %d: %+v, %d points of %d channels", seed, o, n, c)
+		g, s := build(t, engine(t, 1+int(seed%3)), x, n, c, o, seed)
+		for range 2 {
+			for i := 1; i < len(s.Objective); i++ {
+				if s.Objective[i] > s.Objective[i-1]+1e-6 && !o.Split {
+					t.Fatalf("seed %d, %+v: the objective rises: %v", seed, o, s.Objective)
+				}
+			}
+			checkUnits(t, g)
+			// Rounding of a dot product, 6e-8, may change a small angle by 5e-5, and so
+			// on each sphere and edge of a path.
+			checkDistances(t, g, x, 2e-3, r)
+			var err error
+			if s, err = g.Build(engine(t, 2), x, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

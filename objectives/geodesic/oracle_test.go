@@ -155,9 +155,9 @@ func (o *oracle) likeness(x, y []float64) (s float64) {
 	return s
 }
 
-func (o *oracle) tie(best float64) float64 {
+func (o *oracle) tie(best float64, x []float64) float64 {
 	if o.metric.euclid && !math.IsInf(best, 0) {
-		return -tie * best
+		return tie * (math.Sqrt(best*-dot(x, x)) - best)
 	}
 	return tie
 }
@@ -210,7 +210,7 @@ func (o *oracle) descend(layer, i int) []int {
 	for k := layer + 1; k < len(o.layers); k++ {
 		best, at := math.Inf(-1), -1
 		for j, c := range o.layers[k].centres {
-			if d := o.likeness(x, c); o.layers[k].parent[j] == i && d > best+o.tie(best) {
+			if d := o.likeness(x, c); o.layers[k].parent[j] == i && d > best+o.tie(best, x) {
 				best, at = d, j
 			}
 		}
