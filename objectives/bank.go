@@ -26,10 +26,10 @@ type Bank struct {
 // Graph is the hierarchical graph over a queue as inputs of a computation, see package
 // objectives/geodesic: K bottom centres and where each entry of the queue hangs.
 type Graph struct {
-	Centres *gorgonia.Node // (K, C) unit rows
+	Centres *gorgonia.Node // (K, C) points of the metric
 	Paths   *gorgonia.Node // (K, K) geodesic distances between centres, infinite without a path
 	Owner   *gorgonia.Node // (Q) int32, the centre of each entry
-	Reach   *gorgonia.Node // (Q) the angle to it
+	Reach   *gorgonia.Node // (Q) the local distance to it
 	Count   *gorgonia.Node // centres in use, int32 scalar; 0 before the first graph is built
 }
 
@@ -71,9 +71,10 @@ func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
 	return b.keyOwner, b.keyReach
 }
 
-// Geodesic returns the scores of unit rows f (B, C) of either modality with every entry
-// of the pool, (B, Q), in [-1, 1]: eq. 3 of Mei et al. with angle normalisation, and the
-// gradient that p says. Before the first graph is built these are cosines.
+// Geodesic returns the scores of features f (B, C) of either modality with every entry of
+// the pool, (B, Q), in [-1, 1]: eq. 3 of Mei et al. with angle normalisation, and the
+// gradient that p says. Before the first graph is built these are cosines, on several
+// spheres their mean, and of Euclidean features the cosine of the distance scaled as a path.
 func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgonia.Node {
 	g := b.Graph
 	b.Attach()

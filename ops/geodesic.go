@@ -14,13 +14,13 @@ import (
 // GeodesicArgs are the operands of Geodesic: rows F, a pool of N columns x_j, and a graph
 // of K bottom centres over the pool.
 type GeodesicArgs struct {
-	F         *gorgonia.Node // (B, C) unit rows
+	F         *gorgonia.Node // (B, C) points of Local: unit rows, or see there
 	Distances *gorgonia.Node // (B, K) distances from the rows to the centres, of CentreDistances
 	Nearest   *gorgonia.Node // (B) int32, the rows' own clusters in this graph, of NearestCentre; for SameCluster
-	Pool      Pool           // unit rows
+	Pool      Pool           // points of Local
 
 	Owner *gorgonia.Node // (N) int32, the centre that each row of the queue belongs to
-	Reach *gorgonia.Node // (N) the angle to it
+	Reach *gorgonia.Node // (N) the local distance to it
 	// KeyOwner (B2) int32 and KeyReach (B2) are those of the batch's keys, of NearestCentre.
 	KeyOwner, KeyReach *gorgonia.Node
 	Count              *gorgonia.Node // int32 scalar in [0, K]: centres in use; 0: no graph yet
@@ -28,12 +28,12 @@ type GeodesicArgs struct {
 	// RowIDs (B) and ColIDs (N), int32, or nil: see DirectPositives. An id below 0 is
 	// that of nobody.
 	RowIDs, ColIDs *gorgonia.Node
-	// DirectPositives lets no path to a positive be longer than the angle to it, so that
+	// DirectPositives lets no path to a positive be longer than the distance to it, so that
 	// a positive never lies where the score has no gradient (reference 2.5.5). Positives
 	// are the columns with the row's id, or without ids column (pointer+i) mod N of row i,
 	// its own key.
 	DirectPositives bool
-	// SameCluster takes the angle to every column of the row's own cluster (reference
+	// SameCluster takes the local distance to every column of the row's own cluster (reference
 	// 2.5.3 b, ambiguity A4).
 	SameCluster bool
 	// StraightThrough gives F the gradient of plain cosines and Distances none (reference
@@ -57,8 +57,8 @@ type GeodesicArgs struct {
 // eq. 3 of Mei et al. with their angle normalisation (reference 2.2 and 2.4.4): the path
 // from row i to the centre of column j and on to the column. A pair without a path has
 // score -1. Flags put arccos(F_i . x_j), limited as ArcCos limits it, in the place of
-// theta_ij for some pairs. With count 0 the scores are the cosines F_i . x_j, and so is
-// their gradient.
+// theta_ij for some pairs, or with another Local the local distance. With count 0 the
+// scores are the cosines F_i . x_j, and so is their gradient; see Local for others.
 //
 // The gradient goes to F, through the pairs with a direct angle, and to Distances,
 //

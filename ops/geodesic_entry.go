@@ -12,8 +12,8 @@ import (
 
 // EntryArgs are the operands of CentreDistances.
 type EntryArgs struct {
-	X       *gorgonia.Node // (R, C) unit rows
-	Centres *gorgonia.Node // (K, C) unit rows
+	X       *gorgonia.Node // (R, C) points of Local, unit rows on one sphere
+	Centres *gorgonia.Node // (K, C) points of Local
 	Paths   *gorgonia.Node // (K, K) distances between centres, +Inf without a path
 	Count   *gorgonia.Node // int32 scalar in [0, K]: centres in use, the first ones
 	// Entries M is the number of centres that a row may enter the graph by, its nearest
@@ -96,12 +96,13 @@ func (e entry) forward() *op {
 	o.flops = centreFLOPs
 	o.scratch = func(in []tensor.Shape, threads int) int {
 		k := in[entryCentres][0]
-		return in[entryX][0]*k + e.local.floats(k) + threads*(e.entries+2*k)
+		return in[entryX][0]*k + e.local.floats(in) + threads*(e.entries+2*k)
 	}
 	o.prepare = func(c *exec.Call) (exec.Step, error) {
 		d, total := newCentreDots(c, e.local), c.Out.Dim(1)
+		work := c.Scratch[d.rows*total+e.local.floats([]tensor.Shape{c.In[entryX].Shape, c.In[entryCentres].Shape}):]
 		body := func(worker, lo, hi int) {
-			w := c.Scratch[d.rows*total+e.local.floats(total):][worker*(e.entries+2*total) : (worker+1)*(e.entries+2*total)]
+			w := work[worker*(e.entries+2*total) : (worker+1)*(e.entries+2*total)]
 			for r := lo; r < hi; r++ {
 				e.row(c, d, r, w)
 			}

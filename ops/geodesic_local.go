@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Local is the metric by which a graph measures near points: that of the topology of a
@@ -61,56 +59,16 @@ func (l Local) addGradient(dx []float32, g float32, x, y []float32, d float32) {
 			dx[i] += s * (v - y[i])
 		}
 	default:
-		n := len(x) / max(l.Spheres, 1)
-		var c, a, s [1]float32
-		for lo := 0; lo < len(x); lo += n {
-			c[0] = finite(kernel.Dot(x[lo:lo+n], y[lo:lo+n]))
-			kernel.Acos(a[:], c[:], kernel.AcosLimit)
-			s[0] = g * a[0] / d
-			kernel.AcosGrad(s[:], c[:], s[:], kernel.AcosLimit)
-			if s[0] != 0 {
-				kernel.Axpy(dx[lo:lo+n], s[0], y[lo:lo+n])
-			}
-		}
+		kernel.ProductAngleGrad(dx, g, x, y, max(l.Spheres, 1), d)
 	}
 }
 
 // euclidGradient returns df (B, C) of scores -|f-x_j| pi/limit with the gradient dy (B, N):
 // that of StraightThrough for Euclidean features.
 func euclidGradient(f, dy *gorgonia.Node, p Pool, limit float32) *gorgonia.Node {
-	at, in := p.operands(gorgonia.Nodes{f, dy})
-	return apply(&op{
-		kind: "pool distance df", args: fmt.Sprintf("%s limit=%g", at.args(), limit), diff: make([]bool, len(in)),
-		shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			if err := need(len(in[0]) == 2, "want f (B, C)"); err != nil {
-				return nil, err
-			}
-			if err := at.check(in, in[0][1]); err != nil {
-				return nil, err
-			}
-			return in[0].Clone(), wantShape(in, 1, "dy", in[0][0], in[at.queue][0])
-		},
-		prepare: func(c *exec.Call) (exec.Step, error) {
-			s, l, width, total := new(poolState), Local{Euclid: true}, c.In[0].Dim(1), c.In[at.queue].Dim(0)
-			body := func(_, lo, hi int) {
-				for i := lo; i < hi; i++ {
-					x, out := c.In[0].F32[i*width:(i+1)*width], c.Out.F32[i*width:(i+1)*width]
-					clear(out)
-					for j, g := range c.In[1].F32[i*total : i*total+s.cols] {
-						if g != 0 {
-							y := s.feature(c, at, j)
-							l.addGradient(out, -g*math.Pi/limit, x, y, l.distance(x, y))
-						}
-					}
-				}
-			}
-			return func() error {
-				if err := s.read(c, at); err != nil {
-					return err
-				}
-				c.Engine.For(c.Out.Dim(0), 1, body)
-				return nil
-			}, nil
-		},
-	}, in...)
+	at, in := p.operands(gorgonia.Nodes{f})
+	x := &distance{Distance: Distance{Kind: "l2"}, layout: poolLayout{at}}
+	scores := apply(x.forward("pool negative distance", in, -1), in...)
+	df := apply(x.backward("pool negative distance df", len(in), 0), append(in, scores, dy)...)
+	return times(math.Pi/limit, df)
 }

@@ -20,6 +20,7 @@ type geoCase struct {
 	entries                 int
 	softness, limit         float32
 	direct, same, straight  bool
+	local                   Local
 	idsAt, colAt            int // positions of inputs
 }
 
@@ -118,11 +119,11 @@ func (k *geoCase) build(ns gorgonia.Nodes) *gorgonia.Node {
 	f, centres, count := ns[0], ns[6], ns[8]
 	a := GeodesicArgs{
 		F: f, Pool: k.pool(ns), Owner: ns[4], Reach: ns[5], Count: count,
-		Distances:       CentreDistances(EntryArgs{X: f, Centres: centres, Paths: ns[7], Count: count, Entries: k.entries, Softness: k.softness}),
-		DirectPositives: k.direct, SameCluster: k.same, StraightThrough: k.straight, Limit: k.limit,
+		Distances:       CentreDistances(EntryArgs{X: f, Centres: centres, Paths: ns[7], Count: count, Entries: k.entries, Softness: k.softness, Local: k.local}),
+		DirectPositives: k.direct, SameCluster: k.same, StraightThrough: k.straight, Limit: k.limit, Local: k.local,
 	}
-	a.Nearest, _ = NearestCentre(f, centres, count, Local{})
-	a.KeyOwner, a.KeyReach = NearestCentre(ns[1], centres, count, Local{})
+	a.Nearest, _ = NearestCentre(f, centres, count, k.local)
+	a.KeyOwner, a.KeyReach = NearestCentre(ns[1], centres, count, k.local)
 	if k.rowIDs != nil {
 		a.RowIDs, a.ColIDs = ns[k.idsAt], ns[k.idsAt+1]
 	}
@@ -136,6 +137,8 @@ type oracle struct {
 	owner []int
 	reach []float64
 	f     []float64
+	slope bool        // see plain
+	wide  [][]float64 // centres
 }
 
 func (k *geoCase) oracle() *oracle {
@@ -173,16 +176,49 @@ func angle(x, y []float64) float64 {
 	return math.Acos(math.Copysign(min(math.Abs(d), 1-1e-6), d))
 }
 
-func (o *oracle) centre(m int) []float64 { return widen(o.centres[m*o.width : (m+1)*o.width]) }
+// oracleDistance is the local distance by its definition.
+func (l Local) oracleDistance(x, y []float64) float64 {
+	var s float64
+	if l.Euclid {
+		for i, v := range x {
+			s += (v - y[i]) * (v - y[i])
+		}
+		return math.Sqrt(s)
+	}
+	n := len(x) / max(l.Spheres, 1)
+	for lo := 0; lo < len(x); lo += n {
+		a := angle(x[lo:lo+n], y[lo:lo+n])
+		s += a * a
+	}
+	return math.Sqrt(s)
+}
+
+// nearer says whether x is nearer to a than to b by chord.
+func (l Local) nearer(x, a, b []float64) bool {
+	if l.Euclid {
+		return l.oracleDistance(x, a) < l.oracleDistance(x, b)
+	}
+	return dot64(x, a) > dot64(x, b)
+}
+
+func (o *oracle) centre(m int) []float64 {
+	if o.wide == nil {
+		o.wide = make([][]float64, o.k)
+	}
+	if o.wide[m] == nil {
+		o.wide[m] = widen(o.centres[m*o.width : (m+1)*o.width])
+	}
+	return o.wide[m]
+}
 
 func (o *oracle) nearest(x []float64) (int, float64) {
 	best := 0
 	for m := 1; m < o.count; m++ {
-		if dot64(x, o.centre(m)) > dot64(x, o.centre(best)) {
+		if o.local.nearer(x, o.centre(m), o.centre(best)) {
 			best = m
 		}
 	}
-	return best, angle(x, o.centre(best))
+	return best, o.local.oracleDistance(x, o.centre(best))
 }
 
 // distance returns E of row x and centre k.
@@ -192,12 +228,12 @@ func (o *oracle) distance(x []float64, k int) float64 {
 	for range min(o.entries, o.count) {
 		best := -1
 		for m := range o.count {
-			if !taken[m] && (best < 0 || dot64(x, o.centre(m)) > dot64(x, o.centre(best))) {
+			if !taken[m] && (best < 0 || o.local.nearer(x, o.centre(m), o.centre(best))) {
 				best = m
 			}
 		}
 		taken[best] = true
-		d = append(d, angle(x, o.centre(best))+float64(o.paths[best*o.k+k]))
+		d = append(d, o.local.oracleDistance(x, o.centre(best))+float64(o.paths[best*o.k+k]))
 	}
 	if o.entries == 1 {
 		return d[0]
@@ -232,9 +268,9 @@ func (o *oracle) score(i, j int) float64 {
 	case j >= o.columns():
 		return 0
 	case o.count == 0:
-		return dot64(x, o.rows[j])
+		return o.plain(x, o.rows[j])
 	}
-	direct := angle(x, o.rows[j])
+	direct := o.local.oracleDistance(x, o.rows[j])
 	theta := o.distance(x, o.owner[j]) + o.reach[j]
 	if own, _ := o.nearest(x); o.same && own == o.owner[j] {
 		theta = direct
@@ -243,6 +279,19 @@ func (o *oracle) score(i, j int) float64 {
 	}
 	limit := float64(o.limit)
 	return math.Cos(min(theta, limit) * math.Pi / limit)
+}
+
+// plain is the score without a graph; of Euclidean rows with straight_through, what that
+// has the gradient of.
+func (o *oracle) plain(x, y []float64) float64 {
+	limit, d := float64(o.limit), o.local.oracleDistance(x, y)
+	switch {
+	case !o.local.Euclid:
+		return dot64(x, y) / float64(max(o.local.Spheres, 1))
+	case o.slope:
+		return -d * math.Pi / limit
+	}
+	return math.Cos(min(d, limit) * math.Pi / limit)
 }
 
 // scores returns all of them.
@@ -263,7 +312,7 @@ func (o *oracle) gradient(dy []float32) []float32 {
 		k := *o.geoCase
 		k.count = 0
 		p := k.oracle()
-		p.rows = o.rows
+		p.rows, p.slope = o.rows, true
 		o = p
 	}
 	loss := func(i int) (s float64) {

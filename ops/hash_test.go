@@ -140,9 +140,14 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5, Local{Euclid: true}}) },
 			func() *gorgonia.Node { k, _ := NearestCentre(m, m, s, Local{}); return k },
 			func() *gorgonia.Node { k, _ := NearestCentre(m, m, s, Local{Euclid: true}); return k },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5, Local{Spheres: 2}}) },
+			func() *gorgonia.Node { return CentreDistances(EntryArgs{m, m, m, s, 2, .5, Local{Spheres: 3}}) },
+			func() *gorgonia.Node { k, _ := NearestCentre(m, m, s, Local{Spheres: 2}); return k },
+			func() *gorgonia.Node { k, _ := NearestCentre(m, m, s, Local{Spheres: 3}); return k },
 		},
 		"centre distances dx": {
 			of(entry{entries: 1}.backward(), m, m, m, s, m, m), of(entry{entries: 2, softness: .5}.backward(), m, m, m, s, m, m), of(entry{entries: 2, softness: 1}.backward(), m, m, m, s, m, m),
+			of(entry{entries: 1, local: Local{Spheres: 2}}.backward(), m, m, m, s, m, m), of(entry{entries: 1, local: Local{Spheres: 3}}.backward(), m, m, m, s, m, m), of(entry{entries: 1, local: Local{Euclid: true}}.backward(), m, m, m, s, m, m),
 		},
 		"cluster members": {
 			func() *gorgonia.Node { return clusterMembers(geodesicVariant(m, v, bits, s, nil)) },
@@ -206,6 +211,8 @@ func geodesicVariants(m, v, ids, s *gorgonia.Node, of func(n *gorgonia.Node) *go
 		func(a *GeodesicArgs) { a.SameCluster, a.DirectPositives = true, true },
 		func(a *GeodesicArgs) { a.StraightThrough = true },
 		func(a *GeodesicArgs) { a.Local.Euclid = true },
+		func(a *GeodesicArgs) { a.Local.Spheres = 2 },
+		func(a *GeodesicArgs) { a.Local.Spheres = 3 },
 		func(a *GeodesicArgs) { a.Pool.Cols = s },
 	} {
 		builds = append(builds, func() *gorgonia.Node { return of(Geodesic(geodesicVariant(m, v, ids, s, set))) })

@@ -31,7 +31,7 @@ func NearestCentre(x, centres, count *gorgonia.Node, local Local) (index, angle 
 			return tensor.Shape{in[0][0]}, need(len(in[2]) == 0, "count must be a scalar (got %v)", in[2])
 		},
 		aux:     func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}} },
-		scratch: func(in []tensor.Shape, _ int) int { return in[0][0]*in[1][0] + local.floats(in[1][0]) },
+		scratch: func(in []tensor.Shape, _ int) int { return in[0][0]*in[1][0] + local.floats(in) },
 		flops:   centreFLOPs,
 		prepare: func(c *exec.Call) (exec.Step, error) {
 			d := newCentreDots(c, local)
@@ -78,12 +78,18 @@ func centreFLOPs(in []tensor.Shape) int64 {
 }
 
 // centreDots are the dot products of operands 0, rows (R, C), and 1, centres (K, C), of
-// which the first count are in use. They take R*K values of scratch.
+// which the first count are in use. They take R*K values of scratch. Of Euclidean rows x and
+// centres c they are x.c - |c|^2/2, which is largest for the nearest centre, both taken from
+// the mean of the centres: beside the lengths of points that all lie far from the origin, the
+// differences of their distances would be lost. These take Local.floats more.
 type centreDots struct {
 	c           *exec.Call
 	local       Local
 	rows, count int
 	product     *kernel.Product
+
+	mean, half, centres, x []float32 // (C), (K), (K, C) and (R, C), of Euclidean points
+	shiftBody, halfBody    func(worker, lo, hi int)
 }
 
 func newCentreDots(c *exec.Call, local Local) *centreDots {
@@ -91,6 +97,7 @@ func newCentreDots(c *exec.Call, local Local) *centreDots {
 	// In float32 whatever the engine's precision: rounding must not choose the centre,
 	// and the small angles of near rows are lost in bfloat16.
 	d.product = &kernel.Product{TransB: true, Alpha: 1, M: d.rows, K: c.In[0].Dim(1)}
+	d.shiftBody, d.halfBody = d.shift, d.takeHalf
 	return d
 }
 
@@ -106,20 +113,49 @@ func (d *centreDots) run(count int32) error {
 	p := d.product
 	p.N, p.LDC, p.C = d.count, d.count, d.c.Scratch
 	p.A, p.B = kernel.Matrix{F32: d.c.In[0].F32, LD: p.K}, kernel.Matrix{F32: centres.F32, LD: p.K}
+	if d.local.Euclid {
+		d.fromMean()
+		p.A.F32, p.B.F32 = d.x, d.centres
+	}
 	d.c.Engine.Multiply(p)
 	if d.local.Euclid {
-		half := d.c.Scratch[d.rows*centres.Dim(0):][:d.count]
-		for k := range half {
-			half[k] = float32(kernel.SumSq(centres.F32[k*p.K:(k+1)*p.K]) / 2)
-		}
-		for r := range d.rows {
-			row := d.row(r)
-			for k, v := range half {
-				row[k] -= v
-			}
-		}
+		d.c.Engine.For(d.rows, grainRows(d.count), d.halfBody)
 	}
 	return nil
+}
+
+// fromMean sets rows and centres to their differences from the mean of the centres.
+func (d *centreDots) fromMean() {
+	n, k := d.product.K, d.c.In[1].Dim(0)
+	s := d.c.Scratch[d.rows*k:]
+	d.mean, s = s[:n], s[n:]
+	d.half, s = s[:d.count], s[k:]
+	d.centres, d.x = s[:k*n], s[k*n:(k+d.rows)*n]
+	clear(d.mean)
+	for i := range d.count {
+		kernel.Axpy(d.mean, 1/float32(d.count), d.c.In[1].F32[i*n:(i+1)*n])
+	}
+	d.c.Engine.For(d.count+d.rows, grainRows(n), d.shiftBody)
+}
+
+// shift works on the centres, then the rows.
+func (d *centreDots) shift(_, lo, hi int) {
+	n := d.product.K
+	for i := lo; i < hi; i++ {
+		if r := i - d.count; r >= 0 {
+			kernel.Sub(d.x[r*n:(r+1)*n], d.c.In[0].F32[r*n:(r+1)*n], d.mean)
+			continue
+		}
+		c := d.centres[i*n : (i+1)*n]
+		kernel.Sub(c, d.c.In[1].F32[i*n:(i+1)*n], d.mean)
+		d.half[i] = float32(kernel.SumSq(c) / 2)
+	}
+}
+
+func (d *centreDots) takeHalf(_, lo, hi int) {
+	for r := lo; r < hi; r++ {
+		kernel.Sub(d.row(r), d.row(r), d.half)
+	}
 }
 
 // distance returns the local distance of row r and centre k.
@@ -128,13 +164,13 @@ func (d *centreDots) distance(r, k int) float32 {
 	return d.local.distance(d.c.In[0].F32[r*n:(r+1)*n], d.c.In[1].F32[k*n:(k+1)*n])
 }
 
-// floats is the scratch for half the squared lengths of k centres, which Euclidean
-// distances take off the products.
-func (l Local) floats(k int) int {
-	if l.Euclid {
-		return k
+// floats is the scratch beside the products that centreDots need for operands in.
+func (l Local) floats(in []tensor.Shape) int {
+	if !l.Euclid {
+		return 0
 	}
-	return 0
+	r, k, c := in[0][0], in[1][0], in[0][1]
+	return k + (1+k+r)*c
 }
 
 // row returns the products of row r.

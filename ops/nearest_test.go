@@ -11,11 +11,11 @@ import (
 )
 
 // nearestCentres returns the index and the angle of rows x (n, 2) among centres.
-func nearestCentres(t *testing.T, x, centres []float32, width, count int) (index []int32, angle []float32) {
+func nearestCentres(t *testing.T, x, centres []float32, width, count int, local Local) (index []int32, angle []float32) {
 	t.Helper()
 	in := []input{{"x", []int{len(x) / width, width}, x}, {"centres", []int{len(centres) / width, width}, centres}, i32s("count", []int32{int32(count)})}
 	g, ns := nodes(in)
-	i, a := NearestCentre(ns[0], ns[1], ns[2], Local{})
+	i, a := NearestCentre(ns[0], ns[1], ns[2], local)
 	m := machine(t, g, ns, in, i, a)
 	if err := m.RunAll(); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestNearestCentre(t *testing.T) {
 		{"no number", []float32{nan, 0}, 4, 0, math.NaN()},
 		{"infinite", []float32{0, inf}, 4, 1, math.NaN()},
 	} {
-		index, angle := nearestCentres(t, c.x, centres, 2, c.count)
+		index, angle := nearestCentres(t, c.x, centres, 2, c.count, Local{})
 		if got := float64(angle[0]); index[0] != c.index && !math.IsNaN(c.angle) || !(math.Abs(got-c.angle) < 1e-5 || math.IsNaN(got) && math.IsNaN(c.angle)) {
 			t.Errorf("%s: got centre %d at %v, want %d at %v", c.name, index[0], got, c.index, c.angle)
 		}
@@ -63,7 +63,7 @@ func TestNearestCentreFuzz(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 1))
 	for range 50 {
 		k := randomGeoCase(r)
-		index, angle := nearestCentres(t, k.queue, k.centres, k.width, k.count)
+		index, angle := nearestCentres(t, k.queue, k.centres, k.width, k.count, Local{})
 		for j := range k.n {
 			at, want := k.oracle().nearest(widen(k.queue[j*k.width : (j+1)*k.width]))
 			if int(index[j]) != at || math.Abs(float64(angle[j])-want) > 1e-5 {

@@ -68,3 +68,29 @@ func stepGraph(b *testing.B) (*Graph, *kernel.Engine, []float32) {
 	g, _ := build(b, e, x, n, c, Options{Layers: []int{16, 256}, Iterations: 1}, 1)
 	return g, e, x
 }
+
+// BenchmarkBuildTopologies is a rebuild of 4096 points of 256 channels with 64 bottom centres
+// under each local metric: one sphere, Ob(16,16), and Euclidean rows.
+func BenchmarkBuildTopologies(b *testing.B) {
+	const n, c = 4096, 256
+	e, err := kernel.New(kernel.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	for _, m := range []Options{{Spheres: 1}, {Spheres: 16}, {Euclid: true, Limit: 10}} {
+		for _, layers := range [][]int{{64}, {8, 64}} {
+			o := Options{Layers: layers}.with(m)
+			b.Run(fmt.Sprintf("%s/layers=%v", m.topology(), layers), func(b *testing.B) {
+				x := o.mixture(n, c, 500, .6, rand.New(rand.NewPCG(1, 1)))
+				g, _ := build(b, e, x, n, c, o, 1)
+				r := rand.New(rand.NewPCG(1, 1))
+				for b.Loop() {
+					if _, err := g.Build(e, x, r); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

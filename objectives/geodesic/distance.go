@@ -69,7 +69,7 @@ func (g *Graph) up(k int, child int32) float32 {
 
 // setDrop sets for every centre c of layer k its nearest child, C_k+1(c), and
 // d(c, C_k+1(c)), for which c climbs as a point does: from its nearest descendant in the
-// bottom layer, found child by child, at the angle to it.
+// bottom layer, found child by child, at the local distance to it.
 func (g *Graph) setDrop(k int) {
 	l, c := g.Layers[k], g.channels
 	for i := range l.Used {
@@ -86,7 +86,7 @@ func (g *Graph) setDrop(k int) {
 	}
 }
 
-// tie is the difference of dot products from which one centre counts as nearer than
+// tie is the difference of likenesses from which one centre counts as nearer than
 // another to a parent. A parent of two children is the middle between them, so that
 // rounding alone would decide.
 const tie = 1e-6
@@ -131,7 +131,7 @@ func (g *Graph) BetweenDirect(x []float32, i, j int) float32 {
 const fromRows = 256
 
 // From sets dst (n, N) to the lengths of the paths from n points x (n, C) outside the pool
-// to those in it, eq. 3 of Mei et al.: theta[i][j] = angle(x_i, c) + d(c, x_j), c the
+// to those in it, eq. 3 of Mei et al.: theta[i][j] = d(x_i, c) + d(c, x_j), c the
 // bottom centre nearest to x_i.
 func (g *Graph) From(e *kernel.Engine, x, dst []float32) {
 	c := g.channels

@@ -1,17 +1,34 @@
-// Package geodesic measures distances between unit vectors along the manifold that a pool
-// of them lies on: by way of a hierarchical graph over the pool, as in Mei et al., "GeoMM:
+// Package geodesic measures distances between features along the manifold that a pool of
+// them lies on: by way of a hierarchical graph over the pool, as in Mei et al., "GeoMM:
 // On Geodesic Perspective for Multi-modal Learning". It depends on no computation graph and
 // is useful alone.
 //
 // Letters: N points of the pool, C channels, K bottom centres, K_l centres of layer l;
-// layers run from 1 (top) to n (bottom). All distances are angles in radians or sums of
-// them; points that no path joins are at +Inf.
+// layers run from 1 (top) to n (bottom). All distances are those of the local metric, of
+// unit vectors angles in radians, or sums of them; points that no path joins are at +Inf.
 //
 //	g, err := geodesic.New(65536, 256, geodesic.Options{Layers: []int{16, 256}})
 //	stats, err := g.Build(engine, pool, rand.New(rand.NewPCG(1, 1)))
 //	g.Attach(engine, batch, owner, reach) // nearest centres of new points
 //	g.Insert(oldest, owner, reach)        // overwrite the oldest points
 //	g.From(engine, queries, theta)        // eq. 3: distances to every point of the pool
+//
+// # Local metrics
+//
+// The paper's points are unit vectors and its local distance is their angle. Options.Spheres
+// and Options.Euclid take that of other topologies (metric.go):
+//
+//	one sphere            d(x, y) = arccos(x . y)
+//	product of m spheres  d(x, y) = sqrt(sum_k arccos^2(x_k . y_k))
+//	Euclidean rows        d(x, y) = |x - y|
+//
+// where x_k is the k-th of m equal groups of channels, each a unit vector: the heads of
+// clip-mtob, table 1. Reaches, edges and the legs of eq. 2 are these distances; the angles
+// below stand for them. Clusters are found by the chord instead, as there k-means has
+// centres in closed form: a point belongs to the centre with the largest dot product of
+// flat rows, and a centre is the mean of its points, normalised on each sphere. On one sphere
+// the nearest by chord is the nearest by distance; on several it need not be. Euclidean
+// rows have their nearest centre by |x - y| and means as they are.
 //
 // # Where the paper's equations are
 //
@@ -62,5 +79,5 @@
 //   - A cluster is not split until it satisfies eq. 1, whose threshold of 16 no angle
 //     reaches: Options.Layers says how deep the hierarchy is.
 //   - Centres without points are given the farthest points (repair.go).
-//   - Cosines are clamped to 1e-6 off -1 and 1 before an angle is taken.
+//   - Cosines are clamped to 1e-6 off -1 and 1 before an angle is taken, on each sphere.
 package geodesic

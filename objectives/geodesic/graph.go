@@ -36,7 +36,7 @@ type Options struct {
 	Init string
 	// WarmStart begins at the centres of the build before, where there is one.
 	WarmStart bool
-	// DirectLegs lets a centre reach its parent at the angle between them. Otherwise the
+	// DirectLegs lets a centre reach its parent at the local distance between them. Otherwise the
 	// leg runs over its siblings, as eq. 2 has it: see the package comment.
 	DirectLegs bool
 	// Limit is the length, in the unit of the local metric, at which Stats counts a path as
@@ -52,7 +52,7 @@ type Options struct {
 
 // Layer is one layer of a Graph: K_l centres, of which Used exist.
 type Layer struct {
-	Centres []float32 // (K_l, C) unit rows; zero beyond Used
+	Centres []float32 // (K_l, C) points of the metric; zero beyond Used
 	Parent  []int32   // (K_l) index into the layer above, growing; 0 in the top layer
 	Used    int
 
@@ -64,16 +64,16 @@ type Layer struct {
 	climb []float32 // (K) distance of each bottom centre to its ancestor in this layer
 }
 
-// Graph is a hierarchical graph over a ring of N unit vectors of C channels. Its slices
+// Graph is a hierarchical graph over a ring of N points of C channels. Its slices
 // keep their memory for life. One goroutine at a time may use it.
 //
 // Its state is Centres, Parent and Used of every layer with Owner and Reach: whoever sets
 // these from outside calls Relink.
 type Graph struct {
-	Centres []float32 // (K, C) bottom centres, unit rows; zero beyond Used
+	Centres []float32 // (K, C) bottom centres, points of the metric; zero beyond Used
 	Paths   []float32 // (K, K) eq. 2 between bottom centres: 0 on the diagonal, +Inf unreachable
 	Owner   []int32   // (N) the bottom centre of each point
-	Reach   []float32 // (N) the angle to it, radians
+	Reach   []float32 // (N) the local distance to it
 	Used    int       // bottom centres that exist; 0 before the first Build
 	Layers  []*Layer  // top first; the last one's Centres are the field above
 
@@ -96,7 +96,7 @@ type outside struct {
 	body  func(worker, lo, hi int)
 }
 
-// New returns an empty graph over points (N) unit vectors of channels (C).
+// New returns an empty graph over points (N) of channels (C).
 func New(points, channels int, o Options) (*Graph, error) {
 	if o.Neighbours == 0 {
 		o.Neighbours = 8
@@ -107,7 +107,9 @@ func New(points, channels int, o Options) (*Graph, error) {
 	if o.Init == "" {
 		o.Init = InitPlusPlus
 	}
-	o.Spheres = max(o.Spheres, min(o.Spheres+1, 1))
+	if o.Spheres == 0 {
+		o.Spheres = 1
+	}
 	if o.Limit == 0 && !o.Euclid {
 		o.Limit = DefaultLimit
 		if o.Spheres > 1 {
@@ -179,9 +181,9 @@ func (o Options) check(points, channels int) error {
 func (g *Graph) bottom() *Layer { return g.Layers[len(g.Layers)-1] }
 
 // Build clusters x (N, C), whose row j is point j, and makes the graph anew. It returns an
-// error, and leaves the graph as it was, if a row of x is not a unit vector. The result
-// depends on x, the options, what r draws, the engine's backend and, with WarmStart, the
-// centres before.
+// error, and leaves the graph as it was, if a row of x is no point of the metric: not finite,
+// or no unit vector on one of the spheres. The result depends on x, the options, what r
+// draws, the engine's backend and, with WarmStart, the centres before.
 //
 // Points that coincide share a centre: with fewer distinct points than K, Used is at most
 // their number.

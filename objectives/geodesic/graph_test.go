@@ -43,7 +43,7 @@ func (g *Graph) churn(t *testing.T, x []float32, count int, r *rand.Rand) {
 	owner, reach := make([]int32, 100), make([]float32, 100)
 	for at := 17; count > 0; {
 		n := 1 + r.IntN(100)
-		y := mixture(n, c, 50, .9, r)
+		y := g.options.mixture(n, c, 50, .9, r)
 		g.Attach(e, y, owner[:n], reach[:n])
 		g.Insert(at, owner[:n], reach[:n])
 		for j := range n {
@@ -61,13 +61,13 @@ func checkDistances(t *testing.T, g *Graph, x []float32, tolerance float64, r *r
 	bottom := o.layers[len(o.layers)-1].centres
 	row := func(j int) []float64 { return wide(x[j*c : (j+1)*c]) }
 	for j := range n {
-		own := dot(row(j), bottom[g.Owner[j]])
+		own := o.likeness(row(j), bottom[g.Owner[j]])
 		for k, y := range bottom {
-			if dot(row(j), y) > own+1e-6 {
+			if o.likeness(row(j), y) > own+max(1e-6, o.tie(own)) {
 				t.Fatalf("point %d hangs on centre %d, but %d is nearer", j, g.Owner[j], k)
 			}
 		}
-		if want := trivial(row(j), bottom[g.Owner[j]]); !within(g.Reach[j], want, tolerance) {
+		if want := o.trivial(row(j), bottom[g.Owner[j]]); !within(g.Reach[j], want, tolerance) {
 			t.Fatalf("reach of %d is %v, want %v", j, g.Reach[j], want)
 		}
 	}
@@ -86,20 +86,20 @@ func checkDistances(t *testing.T, g *Graph, x []float32, tolerance float64, r *r
 		for range 3 {
 			k := r.IntN(g.Used)
 			// The distance to a bottom centre is that to a point there, less its own leg.
-			want := o.between(row(j), int(g.Owner[j]), bottom[k], k) - trivial(bottom[k], bottom[k])
+			want := o.between(row(j), int(g.Owner[j]), bottom[k], k) - o.trivial(bottom[k], bottom[k])
 			if got := cached[k]; !within(got, want, tolerance) {
 				t.Fatalf("Cached[%d][%d] is %v, want %v", j, k, got, want)
 			}
 		}
 	}
-	y := mixture(5, c, 5, 1, r)
+	y := g.options.mixture(5, c, 5, 1, r)
 	dst := make([]float32, 5*n)
 	g.From(engine(t, 2), y, dst)
 	for i := range 5 {
 		p := wide(y[i*c : (i+1)*c])
 		own := 0
 		for k := range bottom {
-			if dot(p, bottom[k]) > dot(p, bottom[own]) {
+			if o.likeness(p, bottom[k]) > o.likeness(p, bottom[own]) {
 				own = k
 			}
 		}

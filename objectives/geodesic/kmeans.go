@@ -20,7 +20,10 @@ const unitTolerance = 2e-2
 
 // kmeans clusters unit vectors by direction: each point belongs to the centre of largest
 // dot product, and a centre is the normalised mean of its points (spherical k-means). It
-// maximises the sum of the dot products, so neither step ever lowers that sum.
+// maximises the sum of the dot products, so neither step ever lowers that sum. On a product
+// of spheres the mean is normalised on each of them, which is again the best centre: the dot
+// product of flat rows is a sum over the spheres. Of Euclidean points a centre is the mean,
+// and "largest dot product" stands for the smallest distance.
 //
 // The N x K products are never stored at once: each thread keeps those of one chunk of
 // points, 1 MB. Chunks and the order of sums do not depend on the number of threads.
@@ -38,7 +41,7 @@ type kmeans struct {
 	centres  []float32 // (used, C)
 	used     int
 	owner    []int32   // (n)
-	best     []float32 // (n) dot product with the own centre
+	best     []float32 // (n) likeness to the own centre
 
 	chunk   int
 	scratch []chunkScratch
@@ -46,10 +49,16 @@ type kmeans struct {
 	tally   []int32   // (K) points of each Euclidean centre
 	partial []float32 // (K, C) sums of a stretch of points
 	sums    []float64 // (K, C)
-	bad     []int32   // first row that is no unit vector, of each worker
+	bad     []int32   // first row that is no point, of each worker
 	seed    seeder
-	moved   int       // the point that repair made a centre of
-	half    []float32 // (K) half the squared length of Euclidean centres
+	moved   int // the point that repair made a centre of
+
+	// Euclidean points are assigned and summed by their differences from a point among
+	// them: beside the lengths of points that all lie far from the origin, the differences
+	// of their distances would be lost.
+	mean    []float32 // (C) of the centres
+	shifted []float32 // (K, C) centres less their mean
+	half    []float32 // (K) half the squared length of these
 
 	assignBody, sumBody, checkBody, stealBody, reachBody func(worker, lo, hi int)
 }
@@ -57,7 +66,8 @@ type kmeans struct {
 // chunkScratch is the memory of one thread.
 type chunkScratch struct {
 	products []float32 // (chunk, K)
-	gathered []float32 // (chunk, C), where rows are not adjacent
+	gathered []float32 // (chunk, C), where rows are not adjacent, or Euclidean
+	row      []float32 // (C)
 }
 
 func (k *kmeans) init(channels, clusters int) {
@@ -91,7 +101,7 @@ func (k *kmeans) row(j int) []float32 {
 // centre returns centre i.
 func (k *kmeans) centre(i int) []float32 { return k.centres[i*k.channels : (i+1)*k.channels] }
 
-// check returns an error that names the first of n rows of x that is no unit vector.
+// check returns an error that names the first of n rows of x that is no point.
 func (k *kmeans) check(e *kernel.Engine, x []float32, n int) error {
 	k.prepare(e)
 	k.x, k.rows, k.n = x, nil, n
@@ -148,7 +158,7 @@ func (k *kmeans) nearest(e *kernel.Engine, x []float32, n int, centres []float32
 func (k *kmeans) assign() {
 	k.chunk = min(max(chunkProducts/k.used, chunkLeast), chunkMost)
 	need, gather := k.chunk*k.used, 0
-	if k.rows != nil {
+	if k.rows != nil || k.metric.euclid {
 		gather = k.chunk * k.channels
 	}
 	for i := range k.scratch {
@@ -156,12 +166,24 @@ func (k *kmeans) assign() {
 		s.products, s.gathered = grow(s.products, need), grow(s.gathered, gather)
 	}
 	if k.metric.euclid {
-		k.half = grow(k.half, k.used)
-		for i := range k.half {
-			k.half[i] = float32(kernel.SumSq(k.centre(i)) / 2)
-		}
+		k.shift()
 	}
 	k.e.For((k.n+k.chunk-1)/k.chunk, 1, k.assignBody)
+}
+
+// shift prepares the Euclidean centres for assignPart.
+func (k *kmeans) shift() {
+	c := k.channels
+	k.mean, k.half, k.shifted = grow(k.mean, c), grow(k.half, k.used), grow(k.shifted, k.used*c)
+	clear(k.mean)
+	for i := range k.used {
+		kernel.Axpy(k.mean, 1/float32(k.used), k.centre(i))
+	}
+	for i := range k.used {
+		s := k.shifted[i*c : (i+1)*c]
+		kernel.Sub(s, k.centre(i), k.mean)
+		k.half[i] = float32(kernel.SumSq(s) / 2)
+	}
 }
 
 func (k *kmeans) assignPart(worker, lo, hi int) {
@@ -169,27 +191,30 @@ func (k *kmeans) assignPart(worker, lo, hi int) {
 	for part := lo; part < hi; part++ {
 		from := part * k.chunk
 		n := min(k.chunk, k.n-from)
-		var x []float32
-		if k.rows == nil {
+		x, centres := s.gathered, k.centres
+		switch {
+		case k.metric.euclid:
+			centres = k.shifted
+			for j := range n {
+				kernel.Sub(x[j*c:(j+1)*c], k.row(from+j), k.mean)
+			}
+		case k.rows == nil:
 			x = k.x[from*c : (from+n)*c]
-		} else {
-			x = s.gathered[:n*c]
+		default:
 			for j := range n {
 				copy(x[j*c:(j+1)*c], k.row(from+j))
 			}
 		}
-		k.e.GemmSerial(false, true, n, k.used, c, 1/float32(k.metric.spheres), x, c, k.centres, c, 0, s.products, k.used)
+		k.e.GemmSerial(false, true, n, k.used, c, 1/float32(k.metric.spheres), x, c, centres, c, 0, s.products, k.used)
 		for j := range n {
 			y := s.products[j*k.used : (j+1)*k.used]
 			if k.metric.euclid {
-				for i, h := range k.half {
-					y[i] -= h
-				}
+				kernel.Sub(y, y, k.half)
 			}
 			i := kernel.ArgMax(y)
 			k.owner[from+j], k.best[from+j] = int32(i), y[i]
 			if k.metric.euclid {
-				k.best[from+j] = k.metric.likeness(x[j*c:(j+1)*c], k.centre(i))
+				k.best[from+j] = k.metric.likeness(k.row(from+j), k.centre(i))
 			}
 		}
 	}
@@ -205,7 +230,7 @@ func (k *kmeans) far(b float32) float64 {
 }
 
 // setSame sets the likeness from which points count as one. Euclidean points do below a
-// hundred thousandth of their length, which is how far the mean of equal rows may be off.
+// millionth of their length, since the mean of equal rows may be off by its rounding.
 func (k *kmeans) setSame() {
 	if !k.metric.euclid {
 		return
@@ -214,7 +239,7 @@ func (k *kmeans) setSame() {
 	for j := range k.n {
 		s += kernel.SumSq(k.row(j))
 	}
-	k.same = float32(-1e-10 * s / float64(k.n))
+	k.same = float32(-1e-12 * s / float64(k.n))
 }
 
 // reaches replaces the likenesses of points and their centres by distances.
@@ -262,7 +287,7 @@ func (k *kmeans) update() {
 		if k.metric.euclid {
 			if n := k.tally[i]; n > 0 {
 				for j, v := range sum {
-					c[j] = float32(v / float64(n))
+					c[j] = float32(float64(c[j]) + v/float64(n))
 				}
 			}
 			continue
@@ -289,15 +314,23 @@ func normalise(c []float32, sum []float64) {
 	}
 }
 
-// sumPart sums the channels [lo, hi) of the points of each centre: in float32 over
-// stretches of points, which are summed in float64.
-func (k *kmeans) sumPart(_, lo, hi int) {
+// sumPart sums the channels [lo, hi) of the points of each centre, of Euclidean points their
+// differences from it: in float32 over stretches of points, which are summed in float64.
+func (k *kmeans) sumPart(worker, lo, hi int) {
 	stretch := max(4096, 8*k.used)
+	s := &k.scratch[worker]
+	s.row = grow(s.row, k.channels)
 	for from := 0; from < k.n; from += stretch {
 		to := min(from+stretch, k.n)
 		for j := from; j < to; j++ {
 			i := int(k.owner[j]) * k.channels
-			kernel.Add(k.partial[i+lo:i+hi], k.partial[i+lo:i+hi], k.row(j)[lo:hi])
+			x := k.row(j)[lo:hi]
+			if k.metric.euclid {
+				d := s.row[:hi-lo]
+				kernel.Sub(d, x, k.centres[i+lo:i+hi])
+				x = d
+			}
+			kernel.Add(k.partial[i+lo:i+hi], k.partial[i+lo:i+hi], x)
 		}
 		for i := 0; i < k.used*k.channels; i += k.channels {
 			part, sum := k.partial[i+lo:i+hi], k.sums[i+lo:i+hi]

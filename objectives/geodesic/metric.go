@@ -7,7 +7,8 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-// metric is the local metric of a graph. Two measures belong to it. The likeness finds the
+// metric is the local metric of a graph: that of the topology of the features (clip-mtob,
+// table 1). Two measures belong to it. The likeness finds the
 // nearest centre: on m spheres the mean of their cosines, 1 - chord^2/2m, and of Euclidean
 // rows -|x-y|^2. The distance is what paths are made of: sqrt(sum_k arccos^2(x_k . y_k)),
 // or |x-y|. On one sphere both order points alike; on several the nearest by chord need

@@ -11,7 +11,7 @@ import (
 type edges struct {
 	start []int32   // (K+1)
 	to    []int32   // neighbour, an index into the layer
-	angle []float32 // radians
+	angle []float32 // local distance, radians on spheres
 }
 
 func newEdges(k, neighbours int) edges {
@@ -27,7 +27,7 @@ func (d *edges) copyFrom(o *edges) {
 }
 
 // Neighbours returns the centres that an edge joins to centre i, in growing order, and
-// the angles to them in radians.
+// the local distances to them.
 func (l *Layer) Neighbours(i int) (to []int32, angle []float32) {
 	a, b := l.edges.start[i], l.edges.start[i+1]
 	return l.edges.to[a:b], l.edges.angle[a:b]

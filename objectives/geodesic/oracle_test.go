@@ -60,6 +60,7 @@ func build(t testing.TB, e *kernel.Engine, x []float32, n, c int, o Options, see
 type oracle struct {
 	layers []oracleLayer // top first
 	direct bool
+	metric metric               // spheres and Euclid alone are read
 	cache  map[[3]int][]float64 // paths from a centre (layer, centre)
 }
 
@@ -70,7 +71,7 @@ type oracleLayer struct {
 }
 
 func newOracle(g *Graph) *oracle {
-	o := &oracle{direct: g.options.DirectLegs, cache: map[[3]int][]float64{}}
+	o := &oracle{direct: g.options.DirectLegs, metric: g.metric, cache: map[[3]int][]float64{}}
 	for _, l := range g.Layers {
 		var y oracleLayer
 		for i := range l.Used {
@@ -86,10 +87,10 @@ func newOracle(g *Graph) *oracle {
 				}
 			}
 			slices.SortStableFunc(others, func(a, b int) int {
-				return cmpFloat(trivial(y.centres[i], y.centres[a]), trivial(y.centres[i], y.centres[b]))
+				return cmpFloat(o.trivial(y.centres[i], y.centres[a]), o.trivial(y.centres[i], y.centres[b]))
 			})
 			for _, j := range others[:min(len(others), g.options.Neighbours)] {
-				w := trivial(y.centres[i], y.centres[j])
+				w := o.trivial(y.centres[i], y.centres[j])
 				y.edges[i][j], y.edges[j][i] = w, w
 			}
 		}
@@ -127,6 +128,38 @@ func dot(x, y []float64) (s float64) {
 func trivial(x, y []float64) float64 {
 	const limit = float64(float32(1 - 1e-6))
 	return math.Acos(max(-limit, min(dot(x, y), limit)))
+}
+
+// trivial is the local distance: on a product of spheres the root of the squared angles.
+func (o *oracle) trivial(x, y []float64) float64 {
+	if o.metric.euclid {
+		return math.Sqrt(-o.likeness(x, y))
+	}
+	var s float64
+	n := len(x) / o.metric.spheres
+	for lo := 0; lo < len(x); lo += n {
+		a := trivial(x[lo:lo+n], y[lo:lo+n])
+		s += a * a
+	}
+	return math.Sqrt(s)
+}
+
+// likeness is largest for the nearest point by chord.
+func (o *oracle) likeness(x, y []float64) (s float64) {
+	if !o.metric.euclid {
+		return dot(x, y) / float64(o.metric.spheres)
+	}
+	for i, v := range x {
+		s -= (v - y[i]) * (v - y[i])
+	}
+	return s
+}
+
+func (o *oracle) tie(best float64) float64 {
+	if o.metric.euclid && !math.IsInf(best, 0) {
+		return -tie * best
+	}
+	return tie
 }
 
 // graph is d_g between centres a and b of a layer: Dijkstra over all, edges join siblings
@@ -177,8 +210,8 @@ func (o *oracle) descend(layer, i int) []int {
 	for k := layer + 1; k < len(o.layers); k++ {
 		best, at := math.Inf(-1), -1
 		for j, c := range o.layers[k].centres {
-			if o.layers[k].parent[j] == i && dot(x, c) > best+tie {
-				best, at = dot(x, c), j
+			if d := o.likeness(x, c); o.layers[k].parent[j] == i && d > best+o.tie(best) {
+				best, at = d, j
 			}
 		}
 		i = at
@@ -189,11 +222,11 @@ func (o *oracle) descend(layer, i int) []int {
 // toCentre is d(x, C_k(x)) of eq. 2 for a point with the given chain.
 func (o *oracle) toCentre(x []float64, chain []int, k int) float64 {
 	if k == len(o.layers)-1 {
-		return trivial(x, o.layers[k].centres[chain[k]])
+		return o.trivial(x, o.layers[k].centres[chain[k]])
 	}
 	centre := o.layers[k].centres[chain[k]]
 	if o.direct {
-		return o.toCentre(x, chain, k+1) + trivial(centre, o.layers[k+1].centres[chain[k+1]])
+		return o.toCentre(x, chain, k+1) + o.trivial(centre, o.layers[k+1].centres[chain[k+1]])
 	}
 	of := o.descend(k, chain[k])
 	return o.graph(k+1, chain[k+1], of[k+1]) + o.toCentre(x, chain, k+1) + o.toCentre(centre, of, k+1)

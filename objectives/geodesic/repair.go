@@ -2,13 +2,13 @@ package geodesic
 
 import "github.com/geoalign/geoalign/internal/kernel"
 
-// same is the dot product from which unit vectors count as one point: nearer ones have the
-// same angle, see angles.
+// same is the mean cosine from which unit vectors count as one point: nearer ones have the
+// same angle, see angles. For Euclidean rows see setSame.
 const same = kernel.AcosLimit
 
 // repair gives every centre without points the point that is farthest from its own centre
 // (of equal ones the first), together with all points that are nearer to that point than
-// to their centre. So no dot product falls. Once every point coincides with its centre
+// to their centre. So no likeness falls. Once every point coincides with its centre
 // there is nothing left to give, and centres without points are taken out.
 func (k *kmeans) repair() {
 	clear(k.counts[:k.used])

@@ -9,7 +9,7 @@ import (
 // seeder chooses where a clustering begins.
 type seeder struct {
 	sample []int32   // candidates
-	best   []float32 // largest dot product of each candidate with a centre
+	best   []float32 // largest likeness of each candidate to a centre
 	chosen int       // the newest centre
 	body   func(worker, lo, hi int)
 }
@@ -25,7 +25,7 @@ const (
 // start makes centres have.. of want: rows of the points. "rows" takes one at random from
 // each of as many equal stretches. "plusplus" is k-means++ (Arthur and Vassilvitskii 2007)
 // over such a sample of points: the next centre is drawn with a probability proportional
-// to the squared distance to the nearest centre so far, 2 - 2*dot. Points that coincide
+// to the squared chord to the nearest centre so far, of unit vectors 2 - 2*dot. Points that coincide
 // with a centre are never drawn, so fewer than want may be made.
 func (k *kmeans) start(have, want int, init string, r *rand.Rand) int {
 	if have >= want {

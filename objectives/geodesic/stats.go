@@ -9,12 +9,12 @@ import (
 // pairs of points of the pool, a point and itself included.
 type Stats struct {
 	Layers    []LayerStats // top first
-	Objective []float64    // mean of 1 - dot product of a point with its centre, see Build
+	Objective []float64    // mean of 1 - dot product of a point with its centre, of several spheres 1 - the mean cosine, of Euclidean rows the squared distance; see Build
 	Entropy   float64      // of the use of the bottom centres, nats; at most ln(Used) (A16)
 	Busiest   float64      // share of the points that the most used centre owns
 	Empty     int          // bottom centres that own no point
-	Reach     float64      // mean angle of a point to its centre, radians
-	Path      float64      // mean path between reachable points, radians
+	Reach     float64      // mean distance of a point to its centre
+	Path      float64      // mean path between reachable points
 	Unreached float64      // share of pairs that no path joins
 	Truncated float64      // share of pairs whose path is longer than the limit, each point taken at the mean reach of its centre
 	Seconds   float64      // that the last Build took
