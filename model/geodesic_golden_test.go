@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -69,33 +68,7 @@ func TestGeodesicGoldenStep(t *testing.T) {
 			if err := tg.machine.RunAll(); err != nil {
 				t.Fatal(err)
 			}
-			for _, p := range append([]namedNode{{name: "loss", node: tg.loss}}, tg.parts...) {
-				if p.name == "itm_accuracy" {
-					continue
-				}
-				got, err := tg.machine.Scalar(p.node)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := geo.floats("expect/" + p.name)[0]
-				if rel := math.Abs(float64(got-want)) / math.Abs(float64(want)); !(rel <= 1e-5) {
-					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.name, got, want, rel)
-				}
-			}
-			worst, most := "", 0.0
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), geo.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if rel > most {
-					most, worst = rel, q.Name
-				}
-				if !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element", q.Name, rel)
-				}
-			}
-			t.Logf("largest difference of a gradient: %.1e (%s)", most, worst)
+			compareStep(t, m, geo)
 		})
 	}
 }

@@ -15,11 +15,22 @@ func allOn() config.Config {
 	return cfg
 }
 
+// everyIdea is that model with class tokens of two spheres, a learned metric, geodesics
+// and geometric terms.
+func everyIdea() config.Config {
+	cfg := combinedConfig()
+	cfg.Model.Text.Dropout = 0.1
+	cfg.Model.Head.Topology = "Multi(4,2)"
+	cfg.Objective.ITC.Scores = []config.ScoreTerm{{Kind: "gssf", Weight: 1}, {Kind: "geodesic", Weight: 0.5}}
+	cfg.Objective.Geodesic.PeriodSteps = 20
+	cfg.Objective.Geometric.Weight, cfg.Objective.Geometric.Search = 1, "clusters"
+	return cfg
+}
+
 // TestAllocationsDoNotDependOnDepth counts the allocations of a step for two depths
 // of every tower.
 func TestAllocationsDoNotDependOnDepth(t *testing.T) {
-	count := func(depth int) float64 {
-		cfg := allOn()
+	count := func(cfg config.Config, depth int) float64 {
 		cfg.Model.Image.Depth, cfg.Model.Text.Layers, cfg.Model.Text.FusionLayers = depth, depth, depth
 		m := build(t, cfg, "builtin", 2)
 		b := randomBatch(m, 1)
@@ -41,18 +52,25 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 		}
 		return least
 	}
-	one, three := count(1), count(3)
-	if one != three || one > 20 {
-		t.Errorf("a step makes %v allocations at depth 1 and %v at depth 3: want the same, at most 20", one, three)
+	for name, cfg := range map[string]config.Config{"all losses": allOn(), "every idea": everyIdea()} {
+		one, three := count(cfg, 1), count(cfg, 3)
+		if one != three || one > 20 {
+			t.Errorf("%s: a step makes %v allocations at depth 1 and %v at depth 3: want the same, at most 20", name, one, three)
+		}
+		t.Logf("%s: %v allocations a step", name, one)
 	}
-	t.Logf("%v allocations a step", one)
 }
 
 // TestHeapDoesNotGrow compares the live heap over windows of 50 steps. A kernel makes
 // a packing buffer when a thread first needs one, which may come late; a leak shows
 // in every window.
 func TestHeapDoesNotGrow(t *testing.T) {
-	m := build(t, allOn(), "builtin", 2)
+	t.Run("all losses", func(t *testing.T) { heapDoesNotGrow(t, allOn()) })
+	t.Run("every idea", func(t *testing.T) { heapDoesNotGrow(t, everyIdea()) }) // with rebuilds
+}
+
+func heapDoesNotGrow(t *testing.T, cfg config.Config) {
+	m := build(t, cfg, "builtin", 2)
 	b := randomBatch(m, 1)
 	live := func() int64 {
 		var s runtime.MemStats

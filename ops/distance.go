@@ -25,17 +25,7 @@ type Distance struct {
 // the first cols exist. The gradient goes to f and keys. It is 0 for a pair of equal
 // vectors, where a distance has none; rows of l2 must be below 1e18 in size.
 func NegativeDistance(d Distance, f, keys, queue, cols *gorgonia.Node) *gorgonia.Node {
-	s := &similarity{queue: -1, cols: -1}
-	in := gorgonia.Nodes{f, keys}
-	if queue != nil {
-		s.queue = len(in)
-		in = append(in, queue)
-	}
-	if cols != nil {
-		s.cols = len(in)
-		in = append(in, cols)
-	}
-	s.operands = len(in)
+	s, in := newSimilarity(f, keys, queue, cols)
 	x := &distance{Distance: d, layout: batchLayout{s}}
 	return apply(x.forward("negative distance", in, 1), in...)
 }

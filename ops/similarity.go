@@ -19,8 +19,14 @@ import (
 //
 // The gradient goes to f and keys, not to the queue.
 func Similarity(f, keys, queue, cols *gorgonia.Node) *gorgonia.Node {
+	s, in := newSimilarity(f, keys, queue, cols)
+	return apply(s.forward(), in...)
+}
+
+// newSimilarity returns the description of the op and its operands.
+func newSimilarity(f, keys, queue, cols *gorgonia.Node) (*similarity, gorgonia.Nodes) {
 	s := &similarity{queue: -1, cols: -1}
-	in := []*gorgonia.Node{f, keys}
+	in := gorgonia.Nodes{f, keys}
 	if queue != nil {
 		s.queue = len(in)
 		in = append(in, queue)
@@ -30,7 +36,7 @@ func Similarity(f, keys, queue, cols *gorgonia.Node) *gorgonia.Node {
 		in = append(in, cols)
 	}
 	s.operands = len(in)
-	return apply(s.forward(), in...)
+	return s, in
 }
 
 // similarity describes the op. queue and cols are the positions of those
