@@ -79,7 +79,7 @@ func (o Objective) NegativeTerms() []ScoreTerm {
 	return []ScoreTerm{{o.ITM.Negatives, 1}}
 }
 
-// terms returns the terms of a single kind.
+// terms returns the terms of a score that one kind names, the mix of the geodesic included.
 func (o Objective) terms(kind string) []ScoreTerm {
 	o.ITC.Score, o.ITC.Scores = kind, nil
 	return o.ScoreTerms()
@@ -89,7 +89,8 @@ func hasKind(terms []ScoreTerm, kind string) bool {
 	return slices.ContainsFunc(terms, func(t ScoreTerm) bool { return t.Kind == kind })
 }
 
-// usedTerms are the terms of all scores that the objective computes.
+// usedTerms are the terms of all scores that the objective computes. A kind may be there
+// more than once.
 func (o Objective) usedTerms() []ScoreTerm {
 	var used []ScoreTerm
 	if o.ITC.Weight+o.ITC.InBatchWeight > 0 {
@@ -153,6 +154,7 @@ func (k *checker) terms(o Objective) {
 	k.require("objective.geodesic.mix", o.Geodesic.Mix == 1, "must be 1 with objective.itc.scores", "write the shares as weights")
 }
 
+// gssf checks the learned metric; its blocks only where a score reads it.
 func (k *checker) gssf(c Config) {
 	g, dim := c.Objective.GSSF, c.Model.Head.Dim
 	k.oneOf("objective.gssf.form", "cosine", "diag", "block_diag", "dense")

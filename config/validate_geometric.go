@@ -8,6 +8,7 @@ func (o Objective) UsesGeometric() bool { return o.Geometric.Weight > 0 }
 // Near returns M, the nearest entries of the queue that neighbours are sampled among.
 func (g Geometric) Near() int { return g.Pool * g.Neighbours }
 
+// geometric checks the geometric term; what it needs of the rest only where it is on.
 func (k *checker) geometric(c Config) {
 	g := c.Objective.Geometric
 	k.notNegative("objective.geometric.weight")

@@ -11,8 +11,8 @@ func (k *checker) topology(c Config) {
 		k.require("model.head.topology", h.Dim < 1, err.Error(), "n x m must be model.head.dim: change one of the two")
 		return
 	}
-	single := c.Model.System != "albef" && c.Model.System != "clip"
-	k.require("model.head.topology", !single || h.Topology == "sphere", `must be "sphere"`, `model.system "`+c.Model.System+`" has no other`)
+	towers := c.Model.System == "albef" || c.Model.System == "clip" // the others have one vector
+	k.require("model.head.topology", towers || h.Topology == "sphere", `must be "sphere"`, `model.system "`+c.Model.System+`" has no other`)
 	k.require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
 	if !space.Tokens {
 		return
