@@ -139,7 +139,11 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 		return err
 	}
 	if d.Curves == nil && ck == nil {
-		return usageError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder", f.run, runlog.MetricsFile)}
+		hint := ""
+		if _, err := os.Stat(filepath.Join(f.run, tableFile)); err == nil {
+			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
+		}
+		return usageError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", f.run, runlog.MetricsFile, hint)}
 	}
 	if none != nil {
 		fmt.Fprintf(f.output.note(c), "note: only the curves are drawn: %v\n", none)

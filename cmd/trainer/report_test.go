@@ -48,6 +48,11 @@ func TestReportErrors(t *testing.T) {
 	fails(t, exitUsage, []string{"report"}, "needs one RUN")
 	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is no folder")
 	fails(t, exitUsage, []string{"report", dir}, "is no run folder")
+	matrix := t.TempDir()
+	if err := os.WriteFile(filepath.Join(matrix, tableFile), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitUsage, []string{"report", matrix}, "it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")
 	fails(t, exitUsage, []string{"report", dir, "--points", "1"}, "--points must be between")
 	fails(t, exitUsage, []string{"report", dir, "--split", "train"}, "--split must be val or test")
 	run := filepath.Join(dir, "run")
