@@ -224,6 +224,11 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%q is missing in %s", want, got)
 		}
 	}
+	c.Objective.ITC.Weight = 0
+	if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, "objective.itc.weight is 0: the geodesic of the score is left out") {
+		t.Errorf("a geodesic that nothing reads: %s", got)
+	}
+	c.Objective.ITC.Weight = 1
 	// The graph of a step spans what was pushed before it: the last of 1025 steps of 64 has one.
 	c.Train.BatchSize, c.Train.AccumulateSteps = 64, 1
 	for steps, want := range map[int]bool{1024: true, 1025: false} {

@@ -42,9 +42,7 @@ func (k *checker) geodesic(c Config) {
 		"it weighs the negatives of another score")
 	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || hasKind(c.Objective.ScoreTerms(), ScoreGeodesic),
 		"needs objective.distill.alpha > 0", "there are no soft targets without it")
-	const readByQueue = "the graph is read by the contrast with the queue: or leave the geodesic out of the scores"
 	if !uses {
-		k.require("objective.itc.weight", !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic) || c.Model.System == "clip", "must be > 0", readByQueue)
 		return
 	}
 	const hint = "the geodesic needs the queue that its graph spans: or leave it out of the scores"
@@ -54,7 +52,7 @@ func (k *checker) geodesic(c Config) {
 		k.require("objective.geodesic.layers", c.Queue.Size == 0 || g.Layers[n-1] <= c.Queue.Size, "must not end in more clusters than queue.size",
 			"use fewer clusters or a larger queue")
 	}
-	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", readByQueue)
+	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "the graph is read by the contrast with the queue")
 }
 
 func (k *checker) layers(layers []int) {
