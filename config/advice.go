@@ -22,6 +22,9 @@ func (c Config) Advice() []string {
 	if t := c.Train; o.UsesGraph() && t.MaxSteps > 0 && (t.MaxSteps-1)*t.BatchSize*max(1, t.AccumulateSteps) < c.Queue.Size {
 		list = append(list, fmt.Sprintf("the run ends before the queue of %d entries is full: until then the score is the cosine and no graph is built; lower queue.size or train longer", c.Queue.Size))
 	}
+	if o.ITC.Weight == 0 && hasKind(o.ScoreTerms(), ScoreGeodesic) {
+		list = append(list, "objective.itc.weight is 0: the geodesic of the score is left out, as the contrast within the batch has no queue; set objective.itc.weight > 0 or take it out of the scores")
+	}
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 {
 		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
 	}

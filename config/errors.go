@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +65,26 @@ func (es Errors) orNil() error {
 	return es
 }
 
+// listOf writes a list, items that are tables inline.
+func listOf[T any](list []T) string {
+	items := make([]string, len(list))
+	for i, v := range list {
+		switch v := any(v).(type) {
+		case map[string]any:
+			var pairs []string
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				pairs = append(pairs, key+" = "+show(v[key]))
+			}
+			items[i] = "{" + strings.Join(pairs, ", ") + "}"
+		case ScoreTerm:
+			items[i] = v.String()
+		default:
+			items[i] = show(v)
+		}
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
 // show prints a value as it would stand in a file, cut to a readable length.
 func show(v any) string {
 	var s string
@@ -71,6 +93,10 @@ func show(v any) string {
 		s = fmt.Sprintf("%q", v)
 	case []string:
 		s = fmt.Sprintf("%q", v)
+	case []ScoreTerm:
+		s = listOf(v)
+	case []any:
+		s = listOf(v)
 	case map[string]any:
 		return "a table"
 	case []map[string]any:

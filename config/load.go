@@ -72,6 +72,11 @@ func (l *loader) file(text []byte) {
 		l.fail(e)
 		return
 	}
+	if _, matrix := root["base"]; matrix {
+		l.fail(&Error{Path: "base", Where: l.name, Msg: "is a key of a matrix of runs, and this must be the configuration of one",
+			Hint: "check a matrix with trainer ablate --config FILE --dry-run"})
+		return
+	}
 	set := map[string]bool{}
 	l.table(&md, "", root, set)
 	clearReplaced(l.fields, set)

@@ -30,13 +30,13 @@ x.toml:3: train.batch_size: must be an integer (got "32"); leave out the quotes
 x.toml:4: train.max_steps: must be an integer (got 1e+06); write 1000000
 x.toml:7: optimiser: unknown key; did you mean optimizer?
 x.toml:10: data.flip: must be true or false (got "yes"); leave out the quotes
-x.toml:11: data.train_files: must be a list of strings, item 2 is not one (got [a 3]); write ["a", "b"]
+x.toml:11: data.train_files: must be a list of strings, item 2 is not one (got ["a", 3]); write ["a", "b"]
 --set train.log_every=5: train.log_every: unknown key; did you mean train.log_every_steps?
 --set queue=3: queue: is a section and has no value of its own; name one of its keys, such as queue.size
 --set nonsense: must have the form dotted.path=value; for example --set train.batch_size=64
 --set momentum.enabled=maybe: momentum.enabled: must be true or false (got "maybe"); leave out the quotes
 --set model.image.size=x: model.image.size: must be an integer (got "x"); leave out the quotes
---set objective.geodesic.layers=16,b: objective.geodesic.layers: must be a list of integers, item 2 is not one (got [16 b]); write [16, 256]`)
+--set objective.geodesic.layers=16,b: objective.geodesic.layers: must be a list of integers, item 2 is not one (got [16, "b"]); write [16, 256]`)
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -61,6 +61,7 @@ func TestFileProblems(t *testing.T) {
 		{"[optimizer]\nlr = nan", "x.toml:2: optimizer.lr: must be a finite number (got NaN)"},
 		{"[train]\n\nbatch_size = 1", "x.toml:3: train.batch_size: must be >= 2 (got 1)"},
 		{"batch_size = 4", "x.toml:1: batch_size: unknown key; did you mean train.batch_size?"},
+		{"base = \"a.toml\"\n[[run]]\nname = \"b\"", "x.toml: base: is a key of a matrix of runs, and this must be the configuration of one; check a matrix with trainer ablate --config FILE --dry-run"},
 		{"zzzzqqqq = 4", "x.toml:1: zzzzqqqq: unknown key; docs/config.md lists the keys"},
 		{"[data.sceens]\nmin_objects = 1", "data.sceens: unknown key; did you mean data.scenes?"},
 		{"[data]\nrand_augment_ops = 1", "data.rand_augment_ops: unknown key; did you mean data.randaugment_ops?"},
@@ -223,6 +224,11 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%q is missing in %s", want, got)
 		}
 	}
+	c.Objective.ITC.Weight = 0
+	if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, "objective.itc.weight is 0: the geodesic of the score is left out") {
+		t.Errorf("a geodesic that nothing reads: %s", got)
+	}
+	c.Objective.ITC.Weight = 1
 	// The graph of a step spans what was pushed before it: the last of 1025 steps of 64 has one.
 	c.Train.BatchSize, c.Train.AccumulateSteps = 64, 1
 	for steps, want := range map[int]bool{1024: true, 1025: false} {

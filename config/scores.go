@@ -18,6 +18,9 @@ const (
 
 var scoreKinds = []string{ScoreCosine, ScoreInner, ScoreL2, ScoreAngle, ScoreGSSF, ScoreGeodesic}
 
+// String writes the term as it stands in a file.
+func (t ScoreTerm) String() string { return fmt.Sprintf("{kind = %q, weight = %v}", t.Kind, t.Weight) }
+
 // ScoreTerms returns the terms of the score of the contrast, those of weight 0 left out.
 func (o Objective) ScoreTerms() []ScoreTerm {
 	switch mix := o.Geodesic.Mix; {
@@ -27,6 +30,14 @@ func (o Objective) ScoreTerms() []ScoreTerm {
 		return []ScoreTerm{{ScoreGeodesic, mix}, {ScoreCosine, 1 - mix}}
 	}
 	return []ScoreTerm{{o.ITC.Score, 1}}
+}
+
+// scorePath is the key that gives the score of the contrast.
+func (o Objective) scorePath() string {
+	if len(o.ITC.Scores) > 0 {
+		return "objective.itc.scores"
+	}
+	return "objective.itc.score"
 }
 
 // TargetTerms returns the terms of the score behind the teacher's soft targets.
@@ -68,7 +79,7 @@ func (o Objective) NegativeTerms() []ScoreTerm {
 	return []ScoreTerm{{o.ITM.Negatives, 1}}
 }
 
-// terms returns the terms of a single kind.
+// terms returns the terms of a score that one kind names, the mix of the geodesic included.
 func (o Objective) terms(kind string) []ScoreTerm {
 	o.ITC.Score, o.ITC.Scores = kind, nil
 	return o.ScoreTerms()
@@ -78,7 +89,8 @@ func hasKind(terms []ScoreTerm, kind string) bool {
 	return slices.ContainsFunc(terms, func(t ScoreTerm) bool { return t.Kind == kind })
 }
 
-// usedTerms are the terms of all scores that the objective computes.
+// usedTerms are the terms of all scores that the objective computes. A kind may be there
+// more than once.
 func (o Objective) usedTerms() []ScoreTerm {
 	var used []ScoreTerm
 	if o.ITC.Weight+o.ITC.InBatchWeight > 0 {
@@ -130,17 +142,19 @@ func (k *checker) terms(o Objective) {
 		k.require(path, slices.Contains(scoreKinds, t.Kind), at+"kind must be one of "+strings.Join(scoreKinds, ", "))
 		k.require(path, t.Weight >= 0, at+"weight must be >= 0", "leave the term out, or give it a weight above 0")
 		k.require(path, t.Weight <= 1e6, at+"weight must be at most 1000000")
+		k.require(path, !(t.Weight > 0 && t.Weight < 1e-6), at+"weight must be 0 or at least 0.000001", "leave the term out, or give it a larger weight")
 		k.require(path, !hasKind(o.ITC.Scores[:i], t.Kind), at+t.Kind+" is there twice", "add the weights")
 		sum += t.Weight
 	}
 	if len(o.ITC.Scores) == 0 {
 		return
 	}
-	k.require(path, sum > 0, "at least one weight must be > 0")
+	k.require(path, sum > 0, "at least one weight must be > 0", `write [{kind = "cosine", weight = 1}]`)
 	k.require("objective.itc.score", o.ITC.Score == Default().Objective.ITC.Score, "must not be set together with objective.itc.scores", "give it as a term")
 	k.require("objective.geodesic.mix", o.Geodesic.Mix == 1, "must be 1 with objective.itc.scores", "write the shares as weights")
 }
 
+// gssf checks the learned metric; its blocks only where a score reads it.
 func (k *checker) gssf(c Config) {
 	g, dim := c.Objective.GSSF, c.Model.Head.Dim
 	k.oneOf("objective.gssf.form", "cosine", "diag", "block_diag", "dense")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -99,20 +100,24 @@ func TestCombinedMessages(t *testing.T) {
 		{small, func(c *Config) { c.Model.Head.Topology = "Multi(16,8)" }, `model.head.topology: has 16 x 8 = 128 channels, not the 64 of model.head.dim (got "Multi(16,8)"); n x m must be model.head.dim: change one of the two`},
 		{small, func(c *Config) { c.Model.Head.TokenBlocks = 2 }, `model.head.token_blocks: must be 0 without class tokens of their own (got 2); set model.head.topology = "Multi(n,m)"`},
 		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Head.TokenBlocks = "Multi(16,4)", 7 }, `model.head.token_blocks: must be at most model.image.depth and model.text.layers (got 7); 0 is all blocks`},
-		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Text.Positions = "Multi(16,4)", 32 }, `model.text.positions: must be at least data.tokens plus the repeated class tokens (got 32); Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions`},
+		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Text.Positions = "Multi(16,4)", 32 }, `model.text.positions: must be at least data.tokens plus the repeated class tokens, 33 (got 32); Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions`},
 		{small, func(c *Config) { c.Objective.ITC.Score, c.Objective.GSSF.Blocks = "gssf", 5 }, `objective.gssf.blocks: must divide model.head.dim (64) (got 5); choose a divisor: the blocks have one size`},
-		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", 0}, {"gssf", 0}} }, `objective.itc.scores: at least one weight must be > 0 (got [{cosine 0} {gssf 0}])`},
-		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", -1}} }, `objective.itc.scores: item 1: weight must be >= 0 (got [{cosine -1}]); leave the term out, or give it a weight above 0`},
-		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"hyperbolic", 1}} }, `objective.itc.scores: item 1: kind must be one of cosine, inner, l2, angle, gssf, geodesic (got [{hyperbolic 1}])`},
-		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"l2", 1}, {"l2", 2}} }, `objective.itc.scores: item 2: l2 is there twice (got [{l2 1} {l2 2}]); add the weights`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", 0}, {"gssf", 0}} }, `objective.itc.scores: at least one weight must be > 0 (got [{kind = "cosine", weight = 0}, {kind = "gssf", weight = 0}]); write [{kind = "cosine", weight = 1}]`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", -1}} }, `objective.itc.scores: item 1: weight must be >= 0 (got [{kind = "cosine", weight = -1}]); leave the term out, or give it a weight above 0`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"hyperbolic", 1}} }, `objective.itc.scores: item 1: kind must be one of cosine, inner, l2, angle, gssf, geodesic (got [{kind = "hyperbolic", weight = 1}])`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"l2", 1}, {"l2", 2}} }, `objective.itc.scores: item 2: l2 is there twice (got [{kind = "l2", weight = 1}, {kind = "l2", weight = 2}]); add the weights`},
 		{small, func(c *Config) { c.Objective.ITC.Scores, c.Objective.ITC.Score = []ScoreTerm{{"l2", 1}}, "gssf" }, `objective.itc.score: must not be set together with objective.itc.scores (got "gssf"); give it as a term`},
 		{small, func(c *Config) { c.Model.Head.Topology = "euclid" }, `objective.itc.score: cosine needs unit vectors, which model.head.topology "euclid" has not (got "cosine"); use inner, l2, gssf or geodesic`},
 		{small, func(c *Config) {
 			c.Model.Head.Topology, c.Objective.ITC.Scores = "euclid", []ScoreTerm{{"angle", 1}}
-		}, `objective.itc.scores: angle needs unit vectors, which model.head.topology "euclid" has not (got [{angle 1}]); use inner, l2, gssf or geodesic`},
-		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Neighbours = 1, 32 }, `objective.geometric.neighbours: objective.geometric.pool times this must not be more than queue.size (got 32); the nearest 160 entries of the queue are wanted: use fewer, or a larger queue`},
+		}, `objective.itc.scores: angle needs unit vectors, which model.head.topology "euclid" has not (got [{kind = "angle", weight = 1}]); use inner, l2, gssf or geodesic`},
+		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Neighbours = 1, 32 }, `objective.geometric.neighbours: objective.geometric.pool times this must not be more than queue.size (got 32); the nearest 5 x 32 of the 128 entries of the queue are wanted: use fewer, or a larger queue`},
 		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Queue.Size = 1, 0 }, `queue.size: must be > 0 (got 0); neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0`},
-		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Search = 1, "clusters" }, `objective.geometric.search: must be "exact" without a graph over the queue (got "clusters"); its clusters are those of the geodesic: use that in objective.itc.score`},
+		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Search = 1, "clusters" }, `objective.geometric.search: must be "exact" without a graph over the queue (got "clusters"); its clusters are those of the geodesic, which no score that is trained has`},
+		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"gssf", 1e-46}} }, `objective.itc.scores: item 1: weight must be 0 or at least 0.000001 (got [{kind = "gssf", weight = 1e-46}]); leave the term out, or give it a larger weight`},
+		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Pool = 1, math.MaxInt }, `objective.geometric.neighbours: objective.geometric.pool times this must not be more than queue.size (got 16); the nearest 9223372036854775807 x 16 of`},
+		{small, func(c *Config) { c.Objective.ITM.Negatives, c.Objective.ITC.Weight = "geodesic", 0 }, `objective.itc.weight: must be > 0 (got 0); the graph is read by the contrast with the queue`},
+		{small, func(c *Config) { c.Objective.ITC.Score, c.Momentum.Enabled = "geodesic", false }, `momentum.enabled: must be true (got false); the geodesic needs the queue that its graph spans: or leave it out of the scores`},
 		{clip, func(c *Config) { c.Objective.Geometric.Weight = 1 }, `objective.geometric.weight: must be 0 (got 1); model.system "clip" keeps no features before the head`},
 		{clip, func(c *Config) { c.Objective.ITC.Score = "geodesic" }, `objective.itc.score: must not be geodesic (got "geodesic"); there is no queue that its graph could span`},
 		{clip, func(c *Config) { c.Objective.ITC.InBatchWeight = 0 }, `objective.itc.in_batch_weight: must be > 0 (got 0); it is the loss of model.system "clip"`},
@@ -163,7 +168,8 @@ func TestScoresAreRead(t *testing.T) {
 	for _, x := range []struct{ set, want string }{
 		{`objective.itc.scores=gssf`, `must be a list of tables`},
 		{`objective.itc.scores=[{kind="gssf",wheight=1}]`, `item 1 has the unknown key wheight: the keys are kind and weight`},
-		{`objective.itc.scores=[{kind="gssf",weight="1"}]`, `item 1 weight must be a number`},
+		{`objective.itc.scores=[{kind="gssf",weight="1"}]`, `item 1 weight must be a number (got [{kind = "gssf", weight = "1"}])`},
+		{`objective.itc.scores=["gssf"]`, `item 1 must be a table (got ["gssf"])`},
 		{`objective.itc.scores=[1]`, `item 1 must be a table`},
 	} {
 		if _, err := Parse("", nil, []string{x.set}); err == nil || !strings.Contains(err.Error(), x.want) {

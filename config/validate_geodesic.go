@@ -11,8 +11,12 @@ var gradients = []string{
 
 // UsesGraph says whether anything of the objective reads the graph over the queue.
 func (o Objective) UsesGraph() bool {
-	i := o.ITC
-	return i.Weight > 0 && (hasKind(o.ScoreTerms(), ScoreGeodesic) || hasKind(o.TargetTerms(), ScoreGeodesic) && o.Distill.Alpha > 0 || o.Geodesic.Weigh > 0) ||
+	return o.UsesGeodesic() || o.ITC.Weight > 0 && o.Geodesic.Weigh > 0
+}
+
+// UsesGeodesic says whether a score that is computed has the geodesic.
+func (o Objective) UsesGeodesic() bool {
+	return o.ITC.Weight > 0 && (hasKind(o.ScoreTerms(), ScoreGeodesic) || hasKind(o.TargetTerms(), ScoreGeodesic) && o.Distill.Alpha > 0) ||
 		o.ITM.Weight > 0 && o.ITM.Negatives == ScoreGeodesic
 }
 
@@ -41,7 +45,7 @@ func (k *checker) geodesic(c Config) {
 	if !uses {
 		return
 	}
-	const hint = "the geodesic needs the queue that its graph spans: or set objective.itc.score = \"cosine\""
+	const hint = "the geodesic needs the queue that its graph spans: or leave it out of the scores"
 	k.require("momentum.enabled", c.Momentum.Enabled || c.Model.System == "swav", "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
 	if n := len(g.Layers); n > 0 {

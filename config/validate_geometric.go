@@ -8,6 +8,7 @@ func (o Objective) UsesGeometric() bool { return o.Geometric.Weight > 0 }
 // Near returns M, the nearest entries of the queue that neighbours are sampled among.
 func (g Geometric) Near() int { return g.Pool * g.Neighbours }
 
+// geometric checks the geometric term; what it needs of the rest only where it is on.
 func (k *checker) geometric(c Config) {
 	g := c.Objective.Geometric
 	k.notNegative("objective.geometric.weight")
@@ -22,12 +23,17 @@ func (k *checker) geometric(c Config) {
 	if !c.Objective.UsesGeometric() {
 		return
 	}
-	k.require("objective.geometric.weight", c.Model.System == "albef", "must be 0", fmt.Sprintf("model.system %q keeps no features before the head", c.Model.System))
+	if c.Model.System != "albef" { // whose queue and teacher are no remedy
+		k.require("objective.geometric.weight", false, "must be 0", fmt.Sprintf("model.system %q keeps no features before the head", c.Model.System))
+		return
+	}
 	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"
 	k.require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
-	k.require("objective.geometric.neighbours", c.Queue.Size == 0 || g.Near() <= c.Queue.Size,
-		"objective.geometric.pool times this must not be more than queue.size", fmt.Sprintf("the nearest %d entries of the queue are wanted: use fewer, or a larger queue", g.Near()))
+	if c.Queue.Size > 0 && g.Neighbours > 0 { // by division: the product may overflow
+		k.require("objective.geometric.neighbours", g.Pool <= c.Queue.Size/g.Neighbours, "objective.geometric.pool times this must not be more than queue.size",
+			fmt.Sprintf("the nearest %d x %d of the %d entries of the queue are wanted: use fewer, or a larger queue", g.Pool, g.Neighbours, c.Queue.Size))
+	}
 	k.require("objective.geometric.search", g.Search == "exact" || c.Objective.UsesGraph(), `must be "exact" without a graph over the queue`,
-		`its clusters are those of the geodesic: use that in objective.itc.score`)
+		`its clusters are those of the geodesic, which no score that is trained has`)
 }

@@ -1,5 +1,7 @@
 package config
 
+import "fmt"
+
 // topology checks the space of the head and what its class tokens need.
 func (k *checker) topology(c Config) {
 	h := c.Model.Head
@@ -9,17 +11,18 @@ func (k *checker) topology(c Config) {
 		k.require("model.head.topology", h.Dim < 1, err.Error(), "n x m must be model.head.dim: change one of the two")
 		return
 	}
-	single := c.Model.System != "albef" && c.Model.System != "clip"
-	k.require("model.head.topology", !single || h.Topology == "sphere", `must be "sphere"`, `model.system "`+c.Model.System+`" has no other`)
+	towers := c.Model.System == "albef" || c.Model.System == "clip" // the others have one vector
+	k.require("model.head.topology", towers || h.Topology == "sphere", `must be "sphere"`, `model.system "`+c.Model.System+`" has no other`)
 	k.require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
 	if !space.Tokens {
 		return
 	}
 	k.require("model.head.token_blocks", h.TokenBlocks <= min(c.Model.Image.Depth, c.Model.Text.Layers), "must be at most model.image.depth and model.text.layers",
 		"0 is all blocks")
-	k.require("model.text.positions", c.Data.Tokens+space.Spheres-1 <= c.Model.Text.Positions, "must be at least data.tokens plus the repeated class tokens",
+	least := c.Data.Tokens + space.Spheres - 1
+	k.require("model.text.positions", least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
 		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
-	k.require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "its parts are single tokens, which have one projection to m spheres nowhere")
+	k.require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
 }
 
 // clip requires what the dual encoder is trained with: contrast within the batch.
@@ -34,10 +37,7 @@ func (k *checker) clip(c Config) {
 	for _, p := range []string{"objective.itc.weight", "objective.itm.weight", "objective.mlm.weight"} {
 		k.require(p, k.number(p) == 0, "must be 0", hint)
 	}
-	for _, p := range []string{"objective.itc.score", "objective.itc.scores"} {
-		k.require(p, !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic) || p == "objective.itc.score" && len(c.Objective.ITC.Scores) > 0,
-			"must not be geodesic", "there is no queue that its graph could span")
-	}
+	k.require(c.Objective.scorePath(), !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), "must not be geodesic", "there is no queue that its graph could span")
 	k.require("model.text.fusion_layers", c.Model.Text.FusionLayers == 0, "must be 0", hint)
 	k.require("data.views", c.Data.Views == 1, "must be 1", "no teacher looks at a second view")
 }

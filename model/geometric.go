@@ -13,14 +13,14 @@ import (
 type geometricInputs struct {
 	filled      *gorgonia.Node // entries that the queue has, int32 scalar; nil without the terms
 	image, text neighbourInputs
-	host        [1]int32
+	host        [1]int32 // memory of filled
 }
 
 // neighbourInputs are those of one modality, nil where it has no term.
 type neighbourInputs struct {
 	queue *gorgonia.Node // (Q, D') features before the head
 	noise *gorgonia.Node // (B, M) uniform numbers that neighbours are sampled by
-	host  []float32
+	host  []float32      // memory of noise, drawn anew for each step
 }
 
 // geometric adds the geometric term of each modality that is regularised: it compares the
@@ -69,7 +69,7 @@ func (s *builder) neighbourhoods(modality string, x *gorgonia.Node, in *neighbou
 	weight, bias := head.Parameters(s.on.In(modality+"_proj"), x.Shape()[1]/m)
 	groups := max(1, head.Spheres)
 	if head.Euclid {
-		groups = 0
+		groups = 0 // no part of a projected row is normalised
 	}
 	return ops.Geometric(ops.GeometricArgs{
 		Anchors: x, Queue: in.queue, Neighbours: ops.Neighbours(args), Weight: weight, Bias: bias,

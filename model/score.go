@@ -22,8 +22,8 @@ const (
 // scorer makes the scores of a configuration with parameters of a scope.
 type scorer struct {
 	cfg config.Config
-	on  encoders.Scope
-	mom encoders.Scope // of the teacher's metric
+	on  encoders.Scope // of what is trained
+	mom encoders.Scope // of the momentum twins, of which the teacher's metric is one
 }
 
 // temperature is the contrast's temperature.

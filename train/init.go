@@ -98,6 +98,17 @@ const (
 	resampled
 )
 
+// shapedBy names the settings that q has its shape from, where a checkpoint has another.
+func shapedBy(q *model.Param, shape []int) string {
+	switch {
+	case q.Name == "gssf/weight":
+		return "objective.gssf.form and objective.gssf.blocks to those"
+	case q.Name == "image/cls_token" && shape[len(shape)-1] == q.Shape[len(q.Shape)-1]:
+		return "model.head.topology to one with the class tokens"
+	}
+	return "[model] to the sizes"
+}
+
 // take fills dst, the values of q or of its twin, from the file f of the checkpoint
 // at path.
 func take(m System, f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
@@ -108,7 +119,7 @@ func take(m System, f *safetensors.File, path string, q *model.Param, dst []floa
 	case tensor.Shape(info.Shape).Eq(q.Shape):
 		return copied, f.ReadFloat32(q.Name, dst)
 	case q.Name != positionTable || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
-		return 0, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set [model] to the sizes of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, path, q.Shape)
+		return 0, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set %s of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, path, q.Shape, shapedBy(q, info.Shape))
 	}
 	table, err := f.Float32(q.Name)
 	if err != nil {

@@ -143,7 +143,7 @@ func (p *Progress) fields(e *Event) []string {
 		if v.Measure && strings.Contains(v.Name, "/") {
 			continue // of a group, such as graph/image/seconds: for the log alone
 		}
-		add("%s %.3f", v.Name, v.Value)
+		add("%s %s", v.Name, short(float64(v.Value)))
 	}
 	add("lr %.1e", r.LR)
 	if r.Temperature != 0 {
@@ -153,6 +153,15 @@ func (p *Progress) fields(e *Event) []string {
 		add("%.0f samples/s", v)
 	}
 	return out
+}
+
+// short writes a part of a loss with three decimals, or where those would all be 0, as of
+// a geometric term, with an exponent.
+func short(v float64) string {
+	if a := math.Abs(v); a > 0 && a < 5e-4 {
+		return fmt.Sprintf("%.1e", v)
+	}
+	return fmt.Sprintf("%.3f", v)
 }
 
 // room returns the columns that the bar leaves in its line, 0 if the width of

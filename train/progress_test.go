@@ -61,3 +61,12 @@ func TestFit(t *testing.T) {
 		}
 	}
 }
+
+// A part that is small is not shown as 0.
+func TestShort(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.000", 0.0005: "0.001", 4.96e-4: "5.0e-04", -2e-7: "-2.0e-07", 1.386: "1.386", -90: "-90.000"} {
+		if got := short(v); got != want {
+			t.Errorf("%v: got %s, want %s", v, got, want)
+		}
+	}
+}

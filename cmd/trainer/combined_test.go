@@ -46,6 +46,36 @@ func TestCombinedRunsResumeExactly(t *testing.T) {
 	}
 }
 
+// What a run with the ideas cannot change is refused by key; what needs nothing of the
+// checkpoint is not.
+func TestCombinedRunsRefuseOtherParts(t *testing.T) {
+	dir := t.TempDir()
+	run := func(name string, more ...string) string {
+		out := filepath.Join(dir, name)
+		must(t, exitDone, combinedArgs(out, append(more, "--quiet", "--max-steps", "4")...)...)
+		return out
+	}
+	all, text, plain := run("all"), run("text", "--set", "objective.geometric.modalities=text"), run("plain", "--set", "objective.geometric.weight=0",
+		"--set", `objective.itc.scores=[{kind="cosine",weight=1},{kind="geodesic",weight=0.5}]`)
+	const no = `objective.itc.scores=[{kind="geodesic",weight=0.5}]`
+	for _, x := range []struct{ dir, set, want string }{
+		{all, no, `objective.itc.scores: the run in ` + all + `/checkpoints/step-00000004 was started with [{kind = "gssf", weight = 1}, {kind = "geodesic", weight = 0.5}] and a learned metric, which no score reads now (got [{kind = "geodesic", weight = 0.5}]); go on with`},
+		{all, "objective.geodesic.temperature=0.2", "objective.geodesic.temperature: the run in "},
+		{all, "objective.gssf.form=diag", `objective.gssf.form: the run in `},
+		{all, "model.head.topology=Ob(4,2)", `was started with "Multi(4,2)" (got "Ob(4,2)")`},
+		{text, "objective.geometric.modalities=both", `objective.geometric.modalities: the run in ` + text + `/checkpoints/step-00000004 was started with "text": its queue lacks the features before the head (got "both")`},
+		{plain, "objective.geometric.weight=1", "objective.geometric.weight: the run in "},
+		{plain, "objective.geometric.weight=0", "and no learned metric, which a score reads now"},
+	} {
+		fails(t, exitUsage, combinedArgs(x.dir, "--max-steps", "6", "--set", x.set), x.want)
+	}
+	must(t, exitDone, combinedArgs(all, "--quiet", "--max-steps", "6", "--set", "objective.geometric.weight=0")...)
+	fails(t, exitUsage, []string{"eval", "--checkpoint", all, "--set", no, "--set", "objective.geometric.search=exact"}, "objective.itc.scores: the checkpoint ", "was made with", "learned metric, which no score reads now")
+	other := filepath.Join(dir, "other")
+	fails(t, exitFailed, combinedArgs(other, "--max-steps", "1", "--set", "init.checkpoint="+all, "--set", "objective.gssf.form=cosine", "--set", "model.head.topology=sphere"), "set model.head.topology to one with the class tokens of the checkpoint")
+	fails(t, exitFailed, combinedArgs(other, "--max-steps", "1", "--set", "init.checkpoint="+all, "--set", "objective.gssf.form=diag"), "set objective.gssf.form and objective.gssf.blocks to those of the checkpoint")
+}
+
 // The log has every part, the metric leaves the identity, and evaluation compares by the
 // score of training or by another.
 func TestCombinedRunIsLoggedAndEvaluated(t *testing.T) {

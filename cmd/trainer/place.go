@@ -115,14 +115,18 @@ type difference struct {
 	was, now any
 }
 
-// differences compares the configuration of a checkpoint with cfg.
-func differences(ck *checkpoint.Checkpoint, cfg config.Config) ([]difference, error) {
+// ownConfig returns the configuration that a checkpoint was made with.
+func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
 	old, err := train.OpenConfig(ck)
 	if err != nil {
-		return nil, fmt.Errorf("the checkpoint's own configuration: %w", err)
+		return old, fmt.Errorf("the checkpoint's own configuration: %w", err)
 	}
+	return old, nil
+}
+
+// differences compares the configuration of a checkpoint with cfg.
+func differences(old, cfg config.Config) (list []difference) {
 	old, cfg = explicit(old), explicit(cfg)
-	var list []difference
 	for _, p := range config.Paths() {
 		was, _ := old.Get(p)
 		now, _ := cfg.Get(p)
@@ -130,7 +134,7 @@ func differences(ck *checkpoint.Checkpoint, cfg config.Config) ([]difference, er
 			list = append(list, difference{p, was, now})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // explicit replaces values that stand for another.
@@ -148,14 +152,18 @@ func explicit(c config.Config) config.Config {
 
 // sameKeys returns an error that lists the keys of which ck has another value.
 func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, keys []string) error {
-	list, err := differences(ck, cfg)
+	old, err := ownConfig(ck)
 	if err != nil {
 		return err
 	}
+	was := fmt.Sprintf("the checkpoint %s was made", ck.Path)
 	var errs config.Errors
-	for _, d := range list {
+	if slices.Contains(keys, "objective.gssf.form") {
+		errs = scoreParts(old, cfg, was, "use its value, or another checkpoint")
+	}
+	for _, d := range differences(old, cfg) {
 		if slices.Contains(keys, d.path) {
-			errs = append(errs, &config.Error{Path: d.path, Value: d.now, Msg: fmt.Sprintf("the checkpoint %s was made with %v", ck.Path, show(d.was)),
+			errs = append(errs, &config.Error{Path: d.path, Value: d.now, Msg: fmt.Sprintf("%s with %v", was, show(d.was)),
 				Hint: "use its value, or another checkpoint"})
 		}
 	}
@@ -168,16 +176,17 @@ func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, keys []string) error
 // checkResume refuses to go on with what a run cannot change and prints what else
 // has changed.
 func checkResume(from *checkpoint.Checkpoint, cfg config.Config, note io.Writer) error {
-	list, err := differences(from, cfg)
+	old, err := ownConfig(from)
 	if err != nil {
 		return err
 	}
-	var errs config.Errors
-	for _, d := range list {
+	const hint = "go on with that value, choose another folder with --out, or start anew with --resume never"
+	was := fmt.Sprintf("the run in %s was started", from.Path)
+	errs := slices.Concat(scoreParts(old, cfg, was, hint), queueParts(old, cfg, was, hint))
+	for _, d := range differences(old, cfg) {
 		switch {
 		case slices.Contains(runKeys, d.path):
-			errs = append(errs, &config.Error{Path: d.path, Value: d.now, Msg: fmt.Sprintf("the run in %s was started with %v", from.Path, show(d.was)),
-				Hint: "go on with that value, choose another folder with --out, or start anew with --resume never"})
+			errs = append(errs, &config.Error{Path: d.path, Value: d.now, Msg: fmt.Sprintf("%s with %v", was, show(d.was)), Hint: hint})
 		case !slices.Contains(freeKeys, d.path):
 			fmt.Fprintf(note, "changed since the checkpoint: %s = %v (was %v)\n", d.path, show(d.now), show(d.was))
 		}
@@ -190,9 +199,15 @@ func checkResume(from *checkpoint.Checkpoint, cfg config.Config, note io.Writer)
 
 // show formats a value of a configuration.
 func show(v any) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case string, []string:
 		return fmt.Sprintf("%q", v)
+	case []config.ScoreTerm:
+		items := make([]string, len(v))
+		for i, t := range v {
+			items[i] = t.String()
+		}
+		return "[" + strings.Join(items, ", ") + "]"
 	}
 	return fmt.Sprint(v)
 }

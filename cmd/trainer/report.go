@@ -120,11 +120,13 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 		path = f.run
 	}
 	var ck *checkpoint.Checkpoint
+	var none error // why there is no checkpoint
 	if !f.noModel {
 		var err error
 		if ck, err = checkpoint.Load(path); err != nil && !(errors.Is(err, checkpoint.ErrNone) && f.checkpoint == "") {
 			return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 		}
+		none = err
 	}
 	if ck != nil {
 		defer ck.Close()
@@ -137,7 +139,18 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 		return err
 	}
 	if d.Curves == nil && ck == nil {
-		return usageError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder", f.run, runlog.MetricsFile)}
+		hint := ""
+		if _, err := os.Stat(filepath.Join(f.run, tableFile)); err == nil {
+			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
+		}
+		return usageError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", f.run, runlog.MetricsFile, hint)}
+	}
+	if none != nil {
+		fmt.Fprintf(f.output.note(c), "note: only the curves are drawn: %v\n", none)
+	}
+	if d.Curves != nil && (d.Curves.Bad > 1 || d.Curves.Rows == 0) { // one may be half a last line
+		fmt.Fprintf(f.output.note(c), "note: %s of %s has %s and %s that were passed over\n",
+			runlog.MetricsFile, f.run, count(d.Curves.Rows, "row"), count(d.Curves.Bad, "other line"))
 	}
 	cfg, known, err := reportConfig(c, f, ck)
 	if err != nil {

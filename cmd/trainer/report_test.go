@@ -48,9 +48,18 @@ func TestReportErrors(t *testing.T) {
 	fails(t, exitUsage, []string{"report"}, "needs one RUN")
 	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is no folder")
 	fails(t, exitUsage, []string{"report", dir}, "is no run folder")
+	matrix := t.TempDir()
+	if err := os.WriteFile(filepath.Join(matrix, tableFile), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitUsage, []string{"report", matrix}, "it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")
 	fails(t, exitUsage, []string{"report", dir, "--points", "1"}, "--points must be between")
 	fails(t, exitUsage, []string{"report", dir, "--split", "train"}, "--split must be val or test")
 	run := filepath.Join(dir, "run")
 	must(t, exitDone, tinyArgs(run)...)
+	fails(t, exitFailed, []string{"report", run, "--no-model", "--out", dir}, "there is something that is no file: choose another file with --out")
+	if _, err := os.Stat("/dev/full"); err == nil {
+		fails(t, exitFailed, []string{"report", run, "--no-model", "--out", "/dev/full"}, "there is something that is no file")
+	}
 	fails(t, exitUsage, []string{"report", run, "--color", "taste"}, "the attributes of this run are colour, shape, objects, size, place", "caption:WORD")
 }

@@ -40,6 +40,10 @@ func Parse(name string, text []byte) (*Matrix, error) {
 	m := &Matrix{}
 	md, err := toml.Decode(string(text), m)
 	if err != nil {
+		if oneRun(string(text)) {
+			return nil, config.Errors{{Path: "run", Where: name, Msg: "is a table, as in the configuration of one run: this must be a matrix of runs",
+				Hint: "write a matrix with base, metrics and [[run]], or train with trainer train --config FILE"}}
+		}
 		e := &config.Error{Msg: strings.TrimPrefix(err.Error(), "toml: "), Where: name}
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
@@ -73,6 +77,16 @@ func Parse(name string, text []byte) (*Matrix, error) {
 		return nil, errs
 	}
 	return m, nil
+}
+
+// oneRun says whether a text is the configuration of a run.
+func oneRun(text string) bool {
+	var root struct{ Run any }
+	if _, err := toml.Decode(text, &root); err != nil {
+		return false
+	}
+	_, table := root.Run.(map[string]any)
+	return table
 }
 
 // keys of the tables of a matrix file.

@@ -27,6 +27,7 @@ func TestParseErrors(t *testing.T) {
 	run := "[[run]]\nname = \"a\"\n"
 	for text, want := range map[string][]string{
 		"base = [":                                             {"m.toml:1: "},
+		"[run]\nname = \"a\"\n":                                {"m.toml: run: is a table, as in the configuration of one run: this must be a matrix of runs; write a matrix with base"},
 		head + "seeds = [1.5]\n" + run:                         {"m.toml", "seeds"},
 		head + "metricks = []\n" + run:                         {"m.toml:3: metricks: unknown key; did you mean metrics?"},
 		head + "[[run]]\nnmae = \"a\"\n":                       {"m.toml:4: run.nmae: unknown key; did you mean name?"},

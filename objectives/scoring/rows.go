@@ -44,8 +44,8 @@ func (s Score) fold(dst, x []float32) {
 }
 
 // Rows sets dst (n, t) to the scores of n images (n, C) with t texts (t, C). Beside the
-// result it holds the folded images and, for terms that are distances, n x 256 values for
-// each thread.
+// result it holds the folded images and, for terms that are distances, up to 2 x n x 256
+// values for each thread.
 func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32, t int, dst []float32) error {
 	c := s.Space.Dim()
 	if err := s.Check(); err != nil {
@@ -81,8 +81,9 @@ func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32,
 }
 
 // distances adds the terms that are distances to n rows of dst, stride apart, for m texts.
+// work has room for n*m values.
 func (s Score) distances(e *compute.Engine, images []float32, n int, texts []float32, m int, dst []float32, stride int, work []float32) {
-	c, unit := s.Space.Dim(), s.Space.SphereDim
+	c, channels := s.Space.Dim(), s.Space.SphereDim
 	for _, t := range s.Terms {
 		switch t.Kind {
 		case L2:
@@ -100,7 +101,7 @@ func (s Score) distances(e *compute.Engine, images []float32, n int, texts []flo
 			sums := make([]float32, n*m)
 			for k := range s.Space.Spheres {
 				dots := work[:n*m]
-				e.GemmSerial(false, true, n, m, unit, 1, images[k*unit:], c, texts[k*unit:], c, 0, dots, m)
+				e.GemmSerial(false, true, n, m, channels, 1, images[k*channels:], c, texts[k*channels:], c, 0, dots, m)
 				kernel.Acos(dots, dots, kernel.AcosLimit)
 				for i, a := range dots {
 					sums[i] += a * a

@@ -45,6 +45,9 @@ func WriteFile(path string, content []byte) error {
 }
 
 func writeAtomic(path string, fill func(w io.Writer) error) (err error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a device would be replaced
+		return errors.New("there is something that is no file")
+	}
 	temp := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
 	f, err := os.Create(temp)
 	if err != nil {
@@ -56,7 +59,13 @@ func writeAtomic(path string, fill func(w io.Writer) error) (err error) {
 		}
 	}()
 	b := bufio.NewWriter(f)
-	if err := errors.Join(fill(b), b.Flush(), f.Sync(), f.Close()); err != nil {
+	for _, do := range []func() error{func() error { return fill(b) }, b.Flush, f.Sync} {
+		if err = do(); err != nil {
+			f.Close() // what failed first says why
+			return err
+		}
+	}
+	if err = f.Close(); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)
