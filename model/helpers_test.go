@@ -72,9 +72,6 @@ func randomBatchOf(cfg config.Config, vocab, rows int, seed uint64) Batch {
 // step runs a whole training step with plain gradient descent.
 func step(t testing.TB, m *ALBEF, b Batch, c Control) *Result {
 	t.Helper()
-	if err := m.Before(c.Step); err != nil {
-		t.Fatal(err)
-	}
 	res, err := m.Forward(b, c)
 	if err != nil {
 		t.Fatal(err)

@@ -82,6 +82,9 @@ func heapDoesNotGrow(t *testing.T, cfg config.Config) {
 	steps := 0
 	run := func(n int) {
 		for range n {
+			if err := m.Before(steps); err != nil {
+				t.Fatal(err)
+			}
 			step(t, m, b, Control{Step: steps, Alpha: 0.4, UseQueue: true})
 			steps++
 		}
