@@ -133,7 +133,7 @@ type Momentum struct {
 	Enabled   bool    `toml:"enabled"`    // keep momentum (EMA) twins of both towers
 	M         float64 `toml:"m"`          // theta_m = m*theta_m + (1-m)*theta, once a step
 	RampSteps int     `toml:"ramp_steps"` // m(t) = min(m, (1+t)/(ramp_steps+t)) at step t, so that a young teacher follows closely; 0: constant m
-	Dropout   bool    `toml:"dropout"`    // dropout active in the teacher, as in the reference
+	Dropout   bool    `toml:"dropout"`    // dropout active in the teacher, as in ALBEF's code
 }
 
 // Queue holds past momentum features as negatives.
@@ -277,7 +277,7 @@ type Optimizer struct {
 
 // Schedule is the learning rate over the steps. At most one warmup length may be set.
 type Schedule struct {
-	Kind          string  `toml:"kind"`           // cosine (per step) | staircase (as the reference: warm-up ticks, cosine per epoch) | constant
+	Kind          string  `toml:"kind"`           // cosine (per step) | staircase (as ALBEF's code: warm-up ticks, cosine per epoch) | constant
 	WarmupSteps   int     `toml:"warmup_steps"`   // length of the warm-up in steps
 	WarmupEpochs  float64 `toml:"warmup_epochs"`  // length of the warm-up in epochs
 	WarmupPercent float64 `toml:"warmup_percent"` // length of the warm-up in percent of the run

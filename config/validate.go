@@ -227,7 +227,7 @@ func (k *checker) temperature(c Config) {
 
 // LeastTemperature returns the least temperature of the contrast: that of the
 // configuration, or m/100 for a head of m spheres, by which the scale 1/temperature is at
-// most 100/m (reference 3.4.3).
+// most 100/m (clip-mtob).
 func (c Config) LeastTemperature() float64 {
 	if t := c.Objective.ITC.TemperatureMin; t > 0 {
 		return t

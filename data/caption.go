@@ -2,7 +2,7 @@ package data
 
 import "strings"
 
-// CleanCaption prepares a caption as the reference does (reference 1.9.3):
+// CleanCaption prepares a caption as ALBEF's code does:
 // lower case; the characters , . ' ! ? " ( ) * # : ; ~ deleted; '-' and '/'
 // become spaces; "<person>" becomes "person"; runs of white space become one
 // space and are cut at the ends; the first maxWords words are kept (0: all).

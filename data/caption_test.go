@@ -12,9 +12,9 @@ func TestCleanCaption(t *testing.T) {
 		words int
 		want  string
 	}{
-		// Reference vector 8.16.
+		// Every rule at once.
 		{`A man's <person>-like  dog/cat, (running)!`, 30, "a mans person like dog cat running"},
-		// Every deleted character of reference 1.9.3.
+		// Every character that is deleted.
 		{`,a.b'c!d?e"f(g)h*i#j:k;l~`, 0, "abcdefghijkl"},
 		{"one-two/three", 0, "one two three"},
 		{" \n A  dog.\n", 0, "a dog"},

@@ -23,7 +23,7 @@ var ErrTooLarge = errors.New("more pixels than allowed")
 // Decode decodes a JPEG, PNG or WebP file. The size in the header is tested
 // against maxPixels (0: DefaultMaxPixels) before any pixel is decoded. Grey,
 // CMYK, palette and 16-bit images become 8-bit RGB; transparent ones are put
-// over white. The orientation tag of EXIF is not applied, as in the reference.
+// over white. The orientation tag of EXIF is not applied, as in ALBEF's code.
 // Damaged files are errors, never panics.
 func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 	return decode(b, maxPixels, nil)

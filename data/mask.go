@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Masker chooses the tokens that masked language modelling predicts (reference
-// 1.7.2): each token of a text but [CLS] with probability Prob; of those, 80%
+// Masker chooses the tokens that masked language modelling predicts, by the rule of
+// BERT (Devlin et al. 2019): each token of a text but [CLS] with probability Prob; of those, 80%
 // become [MASK], 10% a random id of the whole vocabulary (special tokens
 // possible), 10% stay.
 type Masker struct {
@@ -16,7 +16,7 @@ type Masker struct {
 	Capacity int   // most tokens predicted per batch, as the graph was built for
 }
 
-// IgnoreLabel is the label of an entry that predicts nothing (reference 1.7.3).
+// IgnoreLabel is the label of an entry that predicts nothing.
 const IgnoreLabel = -100
 
 // Masked is a masked batch. Its slices are reused when it is passed to Apply
@@ -45,7 +45,7 @@ func (k Masker) Check() error {
 // first lengths[b] of row b are text, into m. Where more tokens are chosen than
 // Capacity, the surplus, which is the last ones, is neither masked nor
 // predicted. Where none is chosen one is drawn, so that the mean over the
-// predicted tokens exists (reference 1.7.5); Count is 0 only for a batch without
+// predicted tokens exists; Count is 0 only for a batch without
 // any token but [CLS].
 func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	if err := k.Check(); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMaskRates(t *testing.T) {
-	// 200 batches of 16 texts of 3 to 25 tokens: each share of reference 1.7.2
+	// 200 batches of 16 texts of 3 to 25 tokens: each share of BERT's rule
 	// within five standard deviations.
 	// Capacity is the mean of 57.6 plus six standard deviations of 7.0.
 	const b, l, vocab, maskID = 16, 25, 1000, 4

@@ -33,7 +33,7 @@ type TrainConfig struct {
 	Seed      uint64
 	Transform transform.Train
 	MaxWords  int  // words kept of a caption; 0: all
-	Pairs     bool // every (image, caption) pair is a sample (retrieval fine-tuning, reference 1.10.2); else every image is, with a caption drawn at each access (1.9.2)
+	Pairs     bool // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
 }
 
 // Train is the training stream of a data set: every epoch is a new permutation.

@@ -11,7 +11,7 @@ const bertEps = 1e-12
 // BERT is the text side of ALBEF (Li et al. 2021): one post-norm transformer whose
 // first layers read text alone and whose last layers also attend to an image. With the
 // options below and no fusion layers it is the text tower of clip-mtob's dual encoder
-// (reference 3.3), whose layers are those of PyTorch's nn.TransformerEncoder.
+// (its section 3.1), whose layers are those of PyTorch's nn.TransformerEncoder.
 type BERT struct {
 	Vocab        int // V
 	Positions    int // size of the position table, at least L
@@ -24,7 +24,7 @@ type BERT struct {
 
 	// Classes is m, the number of class tokens of TextClasses; 0 means 1. All of them
 	// are the first id of a text again, told apart by their positions 0..m-1 alone, and
-	// words have the positions from m on (reference 3.3.3). So Positions is at least
+	// words have the positions from m on. So Positions is at least
 	// L+m-1.
 	Classes int
 	// TokenBlocks is how many of the last text layers the class tokens after the first
@@ -39,7 +39,7 @@ type BERT struct {
 	TorchStart bool
 }
 
-// bertInit is the reference's init of everything that no checkpoint gives.
+// bertInit is BERT's init, which ALBEF keeps for everything that no checkpoint gives.
 var bertInit = Normal(.02)
 
 func (b BERT) classes() int { return max(1, b.Classes) }

@@ -13,7 +13,7 @@ import (
 
 // TestDualEncoderOptions: the towers of clip-mtob have the parameters of ALBEF's but for
 // the bias of patches and the token type, and the norms before the first block and behind
-// the text layers; and they start as reference 3.2.2 says and PyTorch does.
+// the text layers; and they start as those of clip-mtob's code and PyTorch do.
 func TestDualEncoderOptions(t *testing.T) {
 	build := func(v ViT, b BERT, p Projection) *store {
 		s := newStore(0)

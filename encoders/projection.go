@@ -11,7 +11,7 @@ import (
 const normEps = 1e-12
 
 // Projection maps sequences into the shared space of C channels: a linear layer on their
-// class tokens, then the topology of the space (reference 3.1, 3.4.5, 3.4.6).
+// class tokens, then the topology of the space (clip-mtob, section 3.1).
 //
 //	sphere          Spheres <= 1                 unit rows
 //	oblique Ob(n,m) Spheres = m                  m groups of n = C/m channels, each a unit vector
@@ -26,7 +26,7 @@ type Projection struct {
 	Tokens  bool // each sphere has a class token of its own; otherwise all read the first one
 	Euclid  bool // no normalisation; only without spheres
 	NoBias  bool
-	// Gaussian starts the weight from N(0, 1/D) (reference 3.4.7) instead of PyTorch's
+	// Gaussian starts the weight from N(0, 1/D), as clip-mtob's code does, instead of PyTorch's
 	// default of a linear layer.
 	Gaussian bool
 }
@@ -102,7 +102,7 @@ type Classifier struct {
 }
 
 // Forward classifies; t is the length of a sequence. The layer has PyTorch's default
-// start (1.3.5).
+// start.
 func (k Classifier) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
 	x = ops.StridedRows(x, 0, t, sequences("classifier", x, t))
 	d := x.Shape()[1]

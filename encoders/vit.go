@@ -12,7 +12,7 @@ const vitEps = 1e-6
 
 // ViT is a vision transformer (Dosovitskiy et al. 2021) with pre-norm blocks, learned
 // class tokens and positions and no dropout, as ALBEF uses it, or with the options below
-// as the dual encoder of clip-mtob does (reference 3.2).
+// as the dual encoder of clip-mtob does.
 type ViT struct {
 	Size  int // pixels of a side
 	Patch int // pixels of a patch's side
@@ -32,7 +32,7 @@ type ViT struct {
 	PreNorm     bool    // a layer norm before the first block, norm_pre
 	Eps         float32 // of layer norms; 0 means 1e-6
 	// TorchStart starts dense layers from PyTorch's defaults, class tokens and positions
-	// from N(0, 1/D) (reference 3.2.2), instead of all from N(0, .02^2).
+	// from N(0, 1/D), as clip-mtob's code does, instead of all from N(0, .02^2).
 	TorchStart bool
 }
 
@@ -122,7 +122,7 @@ func (v ViT) eps() float32 {
 	return vitEps
 }
 
-// vitInit starts everything unless TorchStart says other (1.1.5).
+// vitInit starts everything unless TorchStart says other.
 var vitInit = TruncNormal(.02)
 
 // tokenInit starts class tokens and positions.

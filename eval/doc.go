@@ -15,8 +15,8 @@
 //
 // Ranks inside the package count from 0. The rank of a text query is the number
 // of images before its own; the rank of an image query is the number of texts
-// of other images before the best of its own texts (reference behaviour of
-// ALBEF and VSE++: the best rank over an image's captions).
+// of other images before the best of its own texts (as
+// ALBEF and VSE++ count: the best rank over an image's captions).
 //
 // A candidate whose score equals that of the positive counts as before it. A
 // model that gives every pair the same score therefore has R@1 = 0 wherever

@@ -42,7 +42,7 @@ type PairScorer interface {
 //
 // Candidates outside a query's list stay behind all candidates inside, in the
 // order of the first score: a query with no positive in its list keeps its
-// first rank, which is k or more. The reference fills those cells with -100 and
+// first rank, which is k or more. ALBEF's code fills those cells with -100 and
 // sorts; ranks of queries with a positive in the list are the same there, ranks
 // of the others depend on its sort. R@k of both agree for k up to the length of
 // the lists.

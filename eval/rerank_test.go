@@ -34,7 +34,7 @@ func (s *tableScorer) ScoreImages(text int, images []int, dst []float32) error {
 	return s.err
 }
 
-// The dense form of the reference: two N x T matrices of -100, the candidates'
+// The dense form of ALBEF's code: two N x T matrices of -100, the candidates'
 // cells overwritten, ranked by the naive rule. Queries whose positive is in the
 // list must agree; the others must keep their first rank.
 func TestRerankAgainstDense(t *testing.T) {

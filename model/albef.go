@@ -82,7 +82,7 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 }
 
 // hasTwin says which parameters the teacher has: both encoders with the fusion
-// layers and the language-modelling head, both projections (1.4.1), and the learned metric,
+// layers and the language-modelling head, both projections, and the learned metric,
 // which is a part of how features become scores like these.
 func hasTwin(name string) bool {
 	top, _, _ := strings.Cut(name, "/")

@@ -16,7 +16,7 @@ import (
 )
 
 // CLIP is a dual encoder (Radford et al. 2021) with the towers and heads of clip-mtob
-// (reference 3.2 to 3.4): a pre-norm vision transformer and a post-norm text encoder,
+// (its section 3.1): a pre-norm vision transformer and a post-norm text encoder,
 // each with a projection without bias onto the topology of model.head, trained by
 // symmetric contrast within the batch alone.
 //

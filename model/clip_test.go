@@ -163,7 +163,7 @@ func TestCLIPLearns(t *testing.T) {
 }
 
 // TestCLIPTemperature: it is that of the configuration at first, and the scale is capped
-// at 100/m (reference 3.4.3).
+// at 100/m.
 func TestCLIPTemperature(t *testing.T) {
 	for topology, least := range map[string]float64{"sphere": .01, "Multi(2,4)": .04} {
 		m := buildCLIP(t, tinyCLIP(topology))

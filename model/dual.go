@@ -159,7 +159,7 @@ func (m *dual) Params() *Params { return m.params }
 // Temperature returns the contrast's temperature.
 func (m *dual) Temperature() float64 { return temperature(m.params) }
 
-// ClampTemperature keeps the temperature in its range, as after every update; the
-// reference does so at the start of each forward pass (1.3.4). With
-// objective.itc.log_temperature the scale 1/temperature is capped (3.4.3).
+// ClampTemperature keeps the temperature in its range, as after every update; ALBEF's
+// code does so at the start of each forward pass. With
+// objective.itc.log_temperature the scale 1/temperature is capped, as CLIP caps it.
 func (m *dual) ClampTemperature() { clampTemperature(m.params, m.cfg) }

@@ -24,8 +24,8 @@ type neighbourInputs struct {
 }
 
 // geometric adds the geometric term of each modality that is regularised: it compares the
-// neighbourhood of every image, or text, before and after the head (GeRA, section 3;
-// reference 4.2.3). The points before it are the teacher's, which the queue keeps, and
+// neighbourhood of every image, or text, before and after the head (GeRA,
+// eq. 3). The points before it are the teacher's, which the queue keeps, and
 // pass the student's head: a gradient reaches the head alone.
 func (s *builder) geometric() {
 	g, tg := s.m.cfg.Objective.Geometric, s.tg

@@ -23,7 +23,7 @@ func (m *ALBEF) HasMatching() bool {
 
 // Match scores n pairs with the fusion encoder: text states (n*L, D) with lengths
 // (n), and for each the index of its image among the token states of k images
-// (k*T, D). The score is the raw logit of class match (1.10.5). The result is
+// (k*T, D). The score is the raw logit of class match. The result is
 // overwritten by the next call.
 func (m *ALBEF) Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
 	g, err := m.pairGraph(n, k)

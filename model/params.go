@@ -50,7 +50,7 @@ func NewParams(seed uint64, twin func(name string) bool) *Params {
 
 // seal fixes the set of parameters, allocates the buffers and initialises them.
 // Every parameter draws from a stream of its own name, so adding one changes no
-// other. Twins start as copies (1.4.2).
+// other. Twins start as copies.
 func (p *Params) seal() {
 	if p.sealed {
 		return

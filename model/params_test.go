@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TestTwinsAreEncodersAndProjections pins which parameters the teacher has (reference
-// 1.4.1): everything but the match head and the temperature.
+// TestTwinsAreEncodersAndProjections pins which parameters the teacher has:
+// everything but the match head and the temperature.
 func TestTwinsAreEncodersAndProjections(t *testing.T) {
 	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
 	if err != nil {
@@ -98,7 +98,7 @@ func TestFlatBuffers(t *testing.T) {
 	}
 }
 
-// TestUpdateMomentum is reference 8.20: theta = 1, theta_m = 0, m = .995 gives .005;
+// TestUpdateMomentum by hand: theta = 1, theta_m = 0, m = .995 gives .005;
 // and a loop over random values.
 func TestUpdateMomentum(t *testing.T) {
 	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
@@ -145,7 +145,7 @@ func TestUpdateMomentum(t *testing.T) {
 	}
 }
 
-// TestClampTemperature uses the reference's range [.001, .5] (1.3.4).
+// TestClampTemperature uses the range of ALBEF's code, [.001, .5].
 func TestClampTemperature(t *testing.T) {
 	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
 	if err != nil {
@@ -161,8 +161,8 @@ func TestClampTemperature(t *testing.T) {
 	}
 }
 
-// TestInitialValues looks at one parameter of each kind of start (reference 1.1.5,
-// 1.2.1, 1.3.5).
+// TestInitialValues looks at one parameter of each kind of start: truncated
+// normals of ViT, normals of BERT, PyTorch's default of the projections.
 func TestInitialValues(t *testing.T) {
 	cfg := tinyConfig()
 	m, err := NewALBEF(cfg, tinyVocab, newEngine(t))

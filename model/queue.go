@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
-// NoID marks a queue entry that has no image id: it is never a positive (1.10.2).
+// NoID marks a queue entry that has no image id: it is never a positive.
 const NoID = -100
 
 // Keys are features of a batch of B samples that enter a queue. A part that the queue does
@@ -51,7 +51,7 @@ type Queue struct {
 	graphs    *Graphs // over the rings, or nil
 }
 
-// NewQueue returns a queue of random unit rows (1.4.6), none of them filled.
+// NewQueue returns a queue of random unit rows, none of them filled.
 func NewQueue(size, dim int, seed uint64) *Queue {
 	return newQueue(size, dim, 1, seed, make([]float32, size*dim))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 )
 
-// TestIdentityMetricStartsAsTheCosine is reference 8.19 for a whole step: before its first
+// TestIdentityMetricStartsAsTheCosine, for a whole step: before its first
 // update a model with a learned metric has the losses of the cosine, bit for bit, and the
 // same gradients but for the metric's own.
 func TestIdentityMetricStartsAsTheCosine(t *testing.T) {

@@ -187,7 +187,7 @@ func TestInBatchContrastAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestDistilledRow is reference 8.3: student logits [2,1,0], teacher logits [1,1,0],
+// TestDistilledRow by hand: student logits [2,1,0], teacher logits [1,1,0],
 // positive 0, alpha .4 give .700823. Every row of both directions is that row, turned
 // so that its own column is the positive.
 func TestDistilledRow(t *testing.T) {
@@ -224,7 +224,7 @@ func TestDistilledRow(t *testing.T) {
 	near(t, "masked language modelling", float64(n.run(loss)[0].F32[0]), .700823, 1e-6)
 }
 
-// TestIDTargets is reference 8.5: ids [7,3,7], queue ids [-100,3,7,7]. The target of a
+// TestIDTargets by hand: ids [7,3,7], queue ids [-100,3,7,7]. The target of a
 // row shows in the gradient of its logits, (softmax - target)/rows. With a temperature
 // of 1 and features e_i the gradient of feature i is that of its logits times the keys.
 func TestIDTargets(t *testing.T) {

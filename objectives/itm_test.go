@@ -34,7 +34,7 @@ func gumbels(r *rand.Rand, n int) []float32 {
 	return out
 }
 
-// TestSamplingProbabilities is reference 8.4: logits [3,2,1] of row 0 give [0, .731059,
+// TestSamplingProbabilities by hand: logits [3,2,1] of row 0 give [0, .731059,
 // .268941], but for the floor of 1e-4 on each probability. 20,000 draws: five standard
 // errors are .016.
 func TestSamplingProbabilities(t *testing.T) {
@@ -109,7 +109,7 @@ func TestHardNegativesAgainstOracle(t *testing.T) {
 }
 
 // TestNegativesUnderUnderflow: logits of +-1e4, where the off-diagonal softmax is 0.
-// The floor makes all negatives equally likely (reference 1.6.6).
+// The floor makes all negatives equally likely.
 func TestNegativesUnderUnderflow(t *testing.T) {
 	const b = 4
 	logits := make([]float32, b*b)

@@ -5,7 +5,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Relabelling handles false negatives as MAFA does (Byun et al. 2023; reference 1.14.2):
+// Relabelling handles false negatives as MAFA does (Byun et al. 2023):
 // the hardest negative of each image and text, the one with the highest score of the
 // contrast, is judged by a frozen matching model, the connector. A pair that it takes for
 // a match with a probability above Above becomes a positive, one below Below stays a

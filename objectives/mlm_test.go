@@ -57,8 +57,7 @@ func TestMaskedLMAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestMaskedLMWithoutLabels: no token selected is a loss of 0, not the mean of nothing
-// (reference 1.7.5).
+// TestMaskedLMWithoutLabels: no token selected is a loss of 0, not the mean of nothing.
 func TestMaskedLMWithoutLabels(t *testing.T) {
 	n := newBench(t)
 	x := n.floats("logits", []float32{1, 2, 3, 4}, 2, 2)

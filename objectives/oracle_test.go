@@ -120,7 +120,7 @@ func unitRows(r *rand.Rand, n, c int) []float32 {
 	return out
 }
 
-// The oracle in float64, loop by loop as in the formulas of reference 1.5 and 1.10.
+// The oracle in float64, loop by loop as in eq. 1, 2 and 6 of ALBEF (Li et al. 2021).
 
 // scores returns [f keys^T | f queue^T]/tau of rows f, for the columns given.
 func scores(f, bank []float32, c int, tau float64) [][]float64 {
@@ -185,7 +185,7 @@ func diagonal(rows, cols int) [][]float64 {
 	return out
 }
 
-// byID is the hard target of ids (1.10.2).
+// byID is the hard target of ids.
 func byID(rowIDs, colIDs []int32) [][]float64 {
 	out := make([][]float64, len(rowIDs))
 	for i, id := range rowIDs {

@@ -2,7 +2,7 @@ package objectives
 
 import "strings"
 
-// Paths says how a geodesic is measured and how a gradient passes it (reference 2.5.3).
+// Paths says how a geodesic is measured and how a gradient passes it.
 type Paths struct {
 	SameCluster     bool    // the direct angle between points of one cluster
 	StraightThrough bool    // the gradient of the cosine

@@ -39,7 +39,7 @@ type Term struct {
 
 // Temperature divides scores.
 type Temperature struct {
-	Node *gorgonia.Node // scalar tau, or with Log the logarithm of the scale 1/tau (reference 3.4.1)
+	Node *gorgonia.Node // scalar tau, or with Log the logarithm of the scale 1/tau, as in CLIP
 	Log  bool
 }
 

@@ -160,7 +160,7 @@ func nearest(g *geodesic.Graph, x []float64, entries int) []int {
 	return list
 }
 
-// geodesicScore is the definition for one pair: eq. 3 with the modes of reference 2.5.3.
+// geodesicScore is the definition for one pair: eq. 3 with the modes of Paths.
 func geodesicScore(g *geodesic.Graph, p Paths, f, x []float64, positive bool) float64 {
 	centre := func(k int) []float64 { return wide(g.Centres[k*len(f):][:len(f)]) }
 	owner := nearest(g, x, 1)[0]
@@ -360,7 +360,7 @@ func TestNegativesReadTheBatchColumns(t *testing.T) {
 	}
 }
 
-// TestTheGradientTrap is reference 2.5: features that are about aligned, with graphs of
+// TestTheGradientTrap: features that are about aligned, with graphs of
 // 6 centres over a queue of 512. By eq. 3 alone every row moves along the line to its
 // one nearest centre; in the default mode the rows move towards their positives.
 func TestTheGradientTrap(t *testing.T) {

@@ -6,14 +6,14 @@ import (
 )
 
 // Local is the local mutual information of one modality in triple contrastive learning
-// (Yang et al. 2022, section 3.3; reference 1.13.3): within a batch, each part of a sample
+// (Yang et al. 2022, section 3.3): within a batch, each part of a sample
 // must be nearer to its own sample as a whole than the parts of other samples are,
 //
 //	s_i,jq = whole_i . part_jq / tau
 //	L      = mean_i mean_p -log( exp(s_i,ip) / (exp(s_i,ip) + sum_{j /= i, q} exp(s_i,jq)) )
 //
 // where parts are momentum features and a gradient flows to the whole and to tau only. As
-// in the reference the mean over the tokens of a text comes before the mean over texts,
+// in TCL's code the mean over the tokens of a text comes before the mean over texts,
 // parts are unit vectors before they are averaged but not after it, and the score is the
 // cosine: there is no queue of parts that a graph could span.
 type Local struct {
@@ -32,7 +32,7 @@ func (l Local) Build() *gorgonia.Node {
 }
 
 // Mean returns the mean of scalar losses, the rule by which the terms of triple
-// contrastive learning make one loss (reference 1.13.4).
+// contrastive learning make one loss.
 func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
 	weights := make([]float32, len(terms))
 	for i := range weights {
@@ -41,8 +41,8 @@ func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
 	return ops.WeightedSum(weights, terms...)
 }
 
-// Intra returns the contrast within each modality (Yang et al. 2022, section 3.2;
-// reference 1.13.2): image against images and text against texts, with the momentum
+// Intra returns the contrast within each modality (Yang et al. 2022, section
+// 3.2): image against images and text against texts, with the momentum
 // feature of the own sample, of another view of the image, as the positive. Targets have
 // no share of the teacher's, and the score is that of the contrast across modalities.
 func (c MomentumContrast) Intra() (i2i, t2t *gorgonia.Node) {

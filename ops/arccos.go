@@ -11,8 +11,8 @@ import (
 const arccosGrain = 4096
 
 // ArcCos returns the angles in radians whose cosines are x, of any shape. Cosines are
-// first limited to [-1+1e-6, 1-1e-6], since the gradient is infinite at the ends
-// (reference 2.2.4); beyond these limits, where the result is constant, it is 0.
+// first limited to [-1+1e-6, 1-1e-6], since the gradient is infinite at the ends;
+// beyond these limits, where the result is constant, it is 0.
 func ArcCos(x *gorgonia.Node) *gorgonia.Node {
 	return apply(&op{
 		kind: "arccos", diff: []bool{true}, inPlace: []int{0},

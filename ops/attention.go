@@ -18,7 +18,7 @@ import (
 //
 // lengths (R) int32 holds the number of keys that exist in each sequence, the
 // first ones; nil stands for all L. A key beyond it gets probability exactly 0
-// and gradient 0, not a logit lowered by 10000 as in the reference: results
+// and gradient 0, not a logit lowered by 10000 as in BERT's code: results
 // differ from that by less than rounding. Queries beyond it are computed like
 // any other. A sequence of length 0 gives zeros.
 //

@@ -19,8 +19,8 @@ type CrossEntropyArgs struct {
 	// the row out.
 	Labels *gorgonia.Node
 	// RowIDs (R) and ColIDs (V), int32, make every column with the row's id a
-	// positive: the hard target is [id_i == id_j] / sum_j [id_i == id_j]
-	// (reference 1.10.2). Row ids are not negative, so a column with a negative
+	// positive: the hard target is [id_i == id_j] / sum_j [id_i == id_j].
+	// Row ids are not negative, so a column with a negative
 	// id, such as the -100 of an unfilled queue entry, is never a positive. A row
 	// without a positive is left out.
 	RowIDs, ColIDs *gorgonia.Node
@@ -46,7 +46,7 @@ type CrossEntropyArgs struct {
 //	mean_i -sum_j y_ij log softmax(s)_ij,  y = (1-alpha)*hard + alpha*softmax(teacher)
 //
 // with y replaced by (1-u)*y + u/V, V the columns that exist, where Uniform is set,
-// over the rows that are not left out (reference 1.5.2 and 1.7.4); 0 if all are.
+// over the rows that are not left out (eq. 6 and 7 of ALBEF, Li et al. 2021); 0 if all are.
 // The gradient goes to Logits only. Probabilities are never kept: the backward
 // pass makes them again from the logits and may write over them.
 func CrossEntropy(a CrossEntropyArgs) *gorgonia.Node {

@@ -138,7 +138,7 @@ func (l *lossCase) naive() (loss float64, grad []float32) {
 }
 
 func TestCrossEntropyVectors(t *testing.T) {
-	// Reference 8.3.
+	// By hand: one row with a teacher.
 	l := &lossCase{rows: 1, cols: 3, logits: []float32{2, 1, 0}, teacher: []float32{1, 1, 0}, alpha: .4, labels: []int32{0}}
 	near(t, "distilled loss", eval(t, l.build, l.inputs()...).F32, []float32{.700823}, 1e-6)
 	grads, _ := gradients(t, l.build, []int{0}, l.inputs()...)
@@ -147,7 +147,7 @@ func TestCrossEntropyVectors(t *testing.T) {
 		target[j] = float32(p) - target[j]
 	}
 	near(t, "distilled gradient", grads[0], target, 1e-5)
-	// Reference 8.5: batch ids [7,3,7], queue ids [-100,3,7,7].
+	// By hand: batch ids [7,3,7], queue ids [-100,3,7,7].
 	ids := &lossCase{rows: 3, cols: 7, logits: make([]float32, 21), rowIDs: []int32{7, 3, 7}, colID: []int32{7, 3, 7, -100, 3, 7, 7}}
 	grads, _ = gradients(t, ids.build, []int{0}, ids.inputs()...)
 	want := make([]float32, 21)

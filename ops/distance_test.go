@@ -236,7 +236,7 @@ func TestL2Range(t *testing.T) {
 	}
 }
 
-// TestObliqueVectors is reference 8.8.
+// TestObliqueVectors was worked by hand: two unit columns of three channels.
 func TestObliqueVectors(t *testing.T) {
 	f, x := []float32{1. / 3, 2. / 3, 2. / 3, 0, .6, .8}, []float32{2. / 3, 1. / 3, 2. / 3, .8, .6, 0}
 	in := []input{{"f", []int{1, 6}, f}, {"x", []int{1, 6}, x}}

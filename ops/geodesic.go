@@ -29,15 +29,14 @@ type GeodesicArgs struct {
 	// that of nobody.
 	RowIDs, ColIDs *gorgonia.Node
 	// DirectPositives lets no path to a positive be longer than the distance to it, so that
-	// a positive never lies where the score has no gradient (reference 2.5.5). Positives
+	// a positive never lies where the score has no gradient. Positives
 	// are the columns with the row's id, or without ids column (pointer+i) mod N of row i,
 	// its own key.
 	DirectPositives bool
-	// SameCluster takes the local distance to every column of the row's own cluster (reference
-	// 2.5.3 b, ambiguity A4).
+	// SameCluster takes the local distance to every column of the row's own cluster,
+	// as the text of the paper has it.
 	SameCluster bool
-	// StraightThrough gives F the gradient of plain cosines and Distances none (reference
-	// 2.5.3 c).
+	// StraightThrough gives F the gradient of plain cosines and Distances none.
 	StraightThrough bool
 	// Limit is the length at which paths are cut, in radians, above 0; 4 pi in the paper.
 	Limit float32
@@ -54,7 +53,7 @@ type GeodesicArgs struct {
 //	s_ij     = cos(min(theta_ij, limit) * pi/limit)
 //	theta_ij = E[i, owner_j] + reach_j
 //
-// eq. 3 of Mei et al. with their angle normalisation (reference 2.2 and 2.4.4): the path
+// eq. 3 of Mei et al. with their angle normalisation: the path
 // from row i to the centre of column j and on to the column. A pair without a path has
 // score -1. Flags put arccos(F_i . x_j), limited as ArcCos limits it, in the place of
 // theta_ij for some pairs, or with another Local the local distance. With count 0 the

@@ -29,11 +29,11 @@ type EntryArgs struct {
 
 // CentreDistances returns the lengths of the paths from each row to every centre, in
 // radians: E (R, K). With one entry, the nearest centre n_i, they are those of eq. 3 of
-// Mei et al. (reference 2.3.7),
+// Mei et al.,
 //
 //	E_ik = angle(x_i, c_n_i) + paths[n_i, k]
 //
-// and with M of them a soft minimum over the M nearest centres m (reference 2.5.3 d),
+// and with M of them a soft minimum over the M nearest centres m,
 //
 //	E_ik = -T log sum_m exp(-d_imk / T),  d_imk = angle(x_i, c_m) + paths[m, k]
 //

@@ -82,7 +82,7 @@ func close64(got, want []float32, tol float64) bool {
 	return len(got) == len(want)
 }
 
-// TestAngleNormalisation holds the scores of reference 8.6, at the ends of paths of these
+// TestAngleNormalisation holds scores worked by hand, at the ends of paths of these
 // lengths; 13 and infinity are cut at 4 pi.
 func TestAngleNormalisation(t *testing.T) {
 	theta := []float32{.5, 1, 2, 6, 13, float32(math.Inf(1))}
@@ -146,7 +146,7 @@ func cosine(x, y []float64) float64 {
 }
 
 // TestStrictGradientIsParallelToTheNearestCentre shows the trap of eq. 3 taken literally
-// (reference 2.5.2, ambiguity A1): every negative and the positive pull a row along one
+// every negative and the positive pull a row along one
 // line, so nothing can draw it to its positive.
 func TestStrictGradientIsParallelToTheNearestCentre(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 1))

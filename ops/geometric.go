@@ -30,8 +30,8 @@ type GeometricArgs struct {
 	Scale   string
 }
 
-// Geometric returns the geometric regulariser of GeRA (eq. 3 of the paper, reference
-// 4.2.3), a scalar:
+// Geometric returns the geometric regulariser of GeRA (eq. 3 of the paper),
+// a scalar:
 //
 //	1/B sum_x || W(N(x)) - W(phi(N(x))) ||_F^2
 //

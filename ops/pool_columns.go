@@ -10,7 +10,7 @@ import (
 
 // PoolColumns returns the n columns [pointer, pointer+n) mod N of x (B, N), for an int32
 // scalar pointer: (B, n). Of scores against a pool these are the batch's, of which
-// negatives are drawn (reference 2.4.5). There is no gradient.
+// negatives are drawn. There is no gradient.
 func PoolColumns(x, pointer *gorgonia.Node, n int) *gorgonia.Node {
 	return apply(&op{
 		kind: "pool columns", args: fmt.Sprintf("n=%d", n), diff: []bool{false, false},

@@ -90,7 +90,7 @@ type Relabelled struct {
 }
 
 // Relabel judges the hardest negatives first (B) int32 by the logits (B, 2) that a model
-// gives to their pairs, class 1 meaning match (Byun et al. 2023, MAFA; reference 1.14.2).
+// gives to their pairs, class 1 meaning match (Byun et al. 2023, MAFA).
 // With p = softmax(logits)_1,
 //
 //	p > above           first, label 1

@@ -40,8 +40,8 @@ func (r InitReport) String() string {
 const positionTable = "image/pos_embed"
 
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
-// and shape are copied and the position table of another image size is resampled
-// (1.1.6). Twins start from the checkpoint's teacher, as in the reference, whose
+// and shape are copied and the position table of another image size is resampled.
+// Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model.

@@ -128,7 +128,7 @@ func (s *Session) Close() error { return errors.Join(s.loader.Close(), s.model.C
 // Step implements Stepper: losses and gradients of the micro-batches, the test for
 // finite numbers, the update, the twins, the queue.
 //
-// The reference moves the twins at the start of the next forward pass (1.4.3) and
+// ALBEF's code moves the twins at the start of the next forward pass and
 // clamps the temperature there; doing both at the end of the update gives the same
 // numbers and leaves nothing half done when a step fails. The queue takes the
 // features of all micro-batches at once at the end, so that each micro-batch sees
@@ -251,7 +251,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 }
 
 // uniform is the share of the uniform distribution in the targets of the contrast at a
-// step: that of objective.mafa from the second epoch on (reference 1.14.3).
+// step: that of objective.mafa from the second epoch on.
 func (s *Session) uniform(step int) float64 {
 	if step < s.span.PerEpoch {
 		return 0

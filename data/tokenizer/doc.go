@@ -9,7 +9,7 @@
 // stripped), split at white space and punctuation, and each word is cut greedily
 // into the longest pieces of the vocabulary; pieces inside a word begin with ##.
 //
-// Encode differs from BERT's tokenizer in one point, as the reference does
-// (reference 1.2.9): there is no [SEP] at the end. The name of a special token
+// Encode differs from BERT's tokenizer in one point, as ALBEF's code
+// does: there is no [SEP] at the end. The name of a special token
 // in a text is ordinary text, so no caption can smuggle in a [MASK].
 package tokenizer

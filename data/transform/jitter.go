@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/data/internal/pixel"
 )
 
-// Strengths of the colour jitter of MoCo v2 and TCL (reference 1.13.1):
+// Strengths of the colour jitter of MoCo v2 (Chen et al. 2020) and TCL (Yang et al. 2022):
 // ColorJitter(0.4, 0.4, 0.4, 0.1), and of the blur.
 const (
 	jitterFactor = 0.4 // factors of brightness, contrast and saturation are uniform in 1 -+ this
@@ -19,8 +19,8 @@ const (
 func (t Train) Colour() bool { return t.Jitter > 0 || t.Gray > 0 || t.Blur > 0 }
 
 // colour jitters, greys and blurs m, in place, each with its probability and in this
-// order (reference 1.13.1). None of them depends on left and right, so it makes no
-// difference that the reference mirrors afterwards and m is mirrored already.
+// order. None of them depends on left and right, so it makes no
+// difference that TCL's code mirrors afterwards and m is mirrored already.
 func (t Train) colour(r *rand.Rand, m *Image, z *blurrer) {
 	// The same numbers are drawn whatever happens to them, so that one operation's
 	// luck does not shift the next one's.

@@ -116,7 +116,7 @@ func TestBlurDeviation(t *testing.T) {
 }
 
 // Mirroring before or after makes no difference: the pipeline mirrors while it
-// resizes, the reference after the colour operations.
+// resizes, TCL's code after the colour operations.
 func TestColourCommutesWithMirroring(t *testing.T) {
 	for name, f := range colourOps {
 		a, b := photo(t), photo(t)

@@ -10,14 +10,14 @@ import (
 )
 
 // Mean and Std normalise the channels R, G, B of values in [0, 1] (CLIP's
-// statistics; reference 1.9.9).
+// statistics, as in ALBEF's code).
 var (
 	Mean = [3]float32{0.48145466, 0.4578275, 0.40821073}
 	Std  = [3]float32{0.26862954, 0.26130258, 0.27577711}
 )
 
 // Train is the training pipeline: random resized crop to Size x Size, colour
-// jitter, grey, blur, random flip, RandAugment, normalise (reference 1.9.6, 1.13.1).
+// jitter, grey, blur, random flip, RandAugment, normalise (ALBEF, TCL).
 type Train struct {
 	Size     int     // side of the output
 	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no crop, the whole image is resized
@@ -30,7 +30,7 @@ type Train struct {
 }
 
 // Eval is the evaluation pipeline: resize to exactly Size x Size, whatever the
-// aspect ratio, and normalise (reference 1.9.8).
+// aspect ratio, and normalise.
 type Eval struct {
 	Size int // side of the output
 }

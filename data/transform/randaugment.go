@@ -10,7 +10,7 @@ type op struct {
 	run func(m, spare *Image, s, sign float64) (out, free *Image)
 }
 
-// operations of RandAugment in the order of the reference (reference 1.9.10):
+// operations of RandAugment in the order of ALBEF's code:
 // no colour, contrast, solarize, posterize or cutout.
 var operations = []op{
 	{"Identity", func(m, t *Image, _, _ float64) (*Image, *Image) { return m, t }},
@@ -25,7 +25,7 @@ var operations = []op{
 	{"Rotate", func(m, t *Image, s, sign float64) (*Image, *Image) { Rotate(t, m, sign*rotate(s)); return t, m }},
 }
 
-// Strengths at s = level/10 (reference 1.9.10, vector 8.15). The translation is
+// Strengths at s = level/10, those of ALBEF's code. The translation is
 // in pixels whatever the size of the image.
 func enhanceFactor(s float64) float64 { return s*1.8 + 0.1 }
 func shear(s float64) float64         { return s * 0.3 }
@@ -52,8 +52,8 @@ func randAugment(r *rand.Rand, m, spare *Image, n, level int) (out, free *Image)
 	return m, spare
 }
 
-// RandAugment returns m after n random operations of strength level (0 to 10;
-// reference 1.9.10). m is not changed.
+// RandAugment returns m after n random operations of strength level (0 to 10).
+// m is not changed.
 func RandAugment(r *rand.Rand, m *Image, n, level int) *Image {
 	out, _ := randAugment(r, m.Clone(), &Image{}, n, level)
 	return out

@@ -21,7 +21,7 @@ func noise(w, h int) *Image {
 }
 
 func TestRandAugmentStrengths(t *testing.T) {
-	// Reference vector 8.15: level 7.
+	// Level 7, that of ALBEF's code.
 	for _, c := range []struct {
 		name      string
 		got, want float64
@@ -39,7 +39,6 @@ func TestRandAugmentStrengths(t *testing.T) {
 	for _, o := range operations {
 		names = append(names, o.name)
 	}
-	// Reference 1.9.10.
 	want := "Identity AutoContrast Equalize Brightness Sharpness ShearX ShearY TranslateX TranslateY Rotate"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("operations %s, want %s", got, want)

@@ -28,8 +28,8 @@ type Model interface {
 }
 
 // Retrieval evaluates image-text retrieval in both directions: the pair score of the
-// projected features over the whole gallery, such as their cosine (1.10.4), then, with RerankTop, the
-// matching head on the best candidates of every query (1.10.5).
+// projected features over the whole gallery, such as their cosine, then, with RerankTop, the
+// matching head on the best candidates of every query.
 //
 // With N images, M texts, C channels, T image tokens of width D and L text tokens of
 // width E it keeps 4 bytes x (N+M)*C of features and min(BatchSize, N)*M of scores.

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // AcosLimit is how near to -1 and 1 cosines may come before an angle is taken of them
-// where its gradient is wanted, which is infinite at the ends (reference 2.2.4).
+// where its gradient is wanted, which is infinite at the ends.
 const AcosLimit = 1 - 1e-6
 
 // Acos sets dst = acos(x) in radians, within 2 ulp, for x limited to [-limit, limit].

@@ -6,7 +6,7 @@ import (
 )
 
 // LayerNorm sets dst = (x-mean)*rstd*gamma + beta with mean and variance over x
-// (biased, as in the reference) and returns both statistics; the length is that of x.
+// (biased, as in PyTorch) and returns both statistics; the length is that of x.
 // The statistics are accurate to a few units of the last place of the values whose
 // spread they measure.
 func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd float32) {

@@ -17,7 +17,7 @@ func Score(theta, limit float32) float32 {
 }
 
 // angles replaces cosines by angles in radians. Cosines are kept 1e-6 off -1 and 1, as
-// where a gradient passes them (reference 2.2.4), so that what is computed here equals
+// where a gradient passes them, so that what is computed here equals
 // what is computed there: the angle of a vector with itself is 0.0014.
 func angles(cos []float32) { kernel.Acos(cos, cos, kernel.AcosLimit) }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Reference vector 8.6.
+// TestScore holds cos(min(theta, 4 pi)/4), worked by hand.
 func TestScore(t *testing.T) {
 	for _, c := range []struct{ theta, want float64 }{
 		{.5, .992198}, {1, .968912}, {2, .877583}, {6, .070737}, {13, -1}, {math.Inf(1), -1}, {0, 1},

@@ -117,8 +117,7 @@ func (g *Graph) Between(i, j int) float32 {
 }
 
 // BetweenDirect is Between with the trivial metric within a cluster, as the text of the
-// paper has it: points of x (N, C) that share a centre are joined directly (ambiguity A4
-// in the package comment).
+// paper has it: points of x (N, C) that share a centre are joined directly.
 func (g *Graph) BetweenDirect(x []float32, i, j int) float32 {
 	if i == j || g.Owner[i] != g.Owner[j] {
 		return g.Between(i, j)

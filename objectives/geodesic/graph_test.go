@@ -172,7 +172,7 @@ func TestBetweenDirect(t *testing.T) {
 			if i != j && g.Owner[i] == g.Owner[j] {
 				shared++
 				want = float32(trivial(wide(x[i*c:(i+1)*c]), wide(x[j*c:(j+1)*c])))
-				// A4: the direct angle is never longer than the way by the centre.
+				// The direct angle is never longer than the way by the centre.
 				if float64(got) > float64(g.Between(i, j))+1e-5 {
 					t.Fatalf("direct %v is longer than %v by way of the centre", got, g.Between(i, j))
 				}

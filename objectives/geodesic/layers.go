@@ -7,8 +7,7 @@ import (
 )
 
 // group builds the layers from the bottom: the points are clustered into the bottom
-// centres, these into the centres of the layer above, and so on (reference 2.6.4,
-// reading B). Every parent has a child.
+// centres, these into the centres of the layer above, and so on. Every parent has a child.
 func (g *Graph) group(e *kernel.Engine, x []float32, r *rand.Rand) {
 	g.objective = g.objective[:0]
 	b := g.bottom()
@@ -79,7 +78,7 @@ func (s *splitter) init(points int, warm bool, bottom *Layer) {
 }
 
 // divide builds the layers from the top: the points are clustered, the points of each
-// cluster again, and so on (Mei et al., section 3.3, Q1; reference 2.6.4, reading A). The
+// cluster again, and so on (Mei et al., section 3.3, Q1). The
 // K_l+1 clusters of a layer are dealt out evenly to the clusters above; one that has fewer
 // distinct points than its share makes fewer.
 func (g *Graph) divide(e *kernel.Engine, x []float32, r *rand.Rand) {

@@ -72,7 +72,7 @@ func (k *linker) init(g *Graph, most int) {
 }
 
 // join makes the edges of l, the k nearest siblings of each centre and the union of both
-// directions (reference 2.3.3, A8), and the paths between siblings.
+// directions, and the paths between siblings.
 func (k *linker) join(e *kernel.Engine, l *Layer) {
 	k.e, k.l, k.k = e, l, len(l.Parent)
 	e.For(l.Used, 8, k.nearBody)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Reference vector 8.18: a line of four centres with edges of 0.5, and one apart. The
+// TestFloydVector by hand: a line of four centres with edges of 0.5, and one apart. The
 // path along the line is 1.5, the one apart is out of reach and its score -1.
 func TestFloydVector(t *testing.T) {
 	d := make([]float32, 25)

@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Layers    []LayerStats // top first
 	Objective []float64    // mean of 1 - dot product of a point with its centre, of several spheres 1 - the mean cosine, of Euclidean rows the squared distance; see Build
-	Entropy   float64      // of the use of the bottom centres, nats; at most ln(Used) (A16)
+	Entropy   float64      // of the use of the bottom centres, nats; at most ln(Used)
 	Busiest   float64      // share of the points that the most used centre owns
 	Empty     int          // bottom centres that own no point
 	Reach     float64      // mean distance of a point to its centre

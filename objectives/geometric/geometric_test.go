@@ -20,7 +20,7 @@ func close64(t *testing.T, what string, got, want []float64, tol float64) {
 	}
 }
 
-// TestVector is vector 8.9 of the reference.
+// TestVector was worked by hand.
 func TestVector(t *testing.T) {
 	o := Options{Kernel: Heat, Epsilon: .8, Scale: None}
 	before, after := []float32{0, 0, 1, 0, 0, 2}, []float32{0, 0, 1, 0, 0, 1}

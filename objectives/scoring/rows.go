@@ -10,7 +10,7 @@ import (
 
 // FoldImages sets dst (n, C) to images x (n, C) whose products with texts are the sum of
 // the terms that are products: sum_t weight_t W_t^T x. A gallery that is folded once and
-// stored is searched by one product for each text (reference 6.1.6); folded images must
+// stored is searched by one product for each text; folded images must
 // not be normalised again.
 func (s Score) FoldImages(dst, x []float32, n int) error {
 	c := s.Space.Dim()

@@ -129,7 +129,7 @@ func TestRowsAgainstDefinition(t *testing.T) {
 	}
 }
 
-// TestObliqueVectors is reference 8.8.
+// TestObliqueVectors was worked by hand: two unit columns of three channels.
 func TestObliqueVectors(t *testing.T) {
 	x, y := []float32{1. / 3, 2. / 3, 2. / 3, 0, .6, .8}, []float32{2. / 3, 1. / 3, 2. / 3, .8, .6, 0}
 	space, e := scoring.Space{SphereDim: 3, Spheres: 2}, engine(t)
@@ -144,7 +144,7 @@ func TestObliqueVectors(t *testing.T) {
 	}
 }
 
-// TestBlockDiagonalVector is reference 8.11.
+// TestBlockDiagonalVector was worked by hand: two blocks of two channels.
 func TestBlockDiagonalVector(t *testing.T) {
 	s := scoring.Score{Space: scoring.Space{SphereDim: 4, Spheres: 1, Euclid: true}, Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1,
 		Metric: &scoring.Metric{Form: "block_diag", Blocks: 2, Weight: []float32{1, .5, 0, 2, 1, 0, -1, 3}}}}}
@@ -158,7 +158,7 @@ func TestBlockDiagonalVector(t *testing.T) {
 	}
 }
 
-// TestIdentityIsTheCosine is reference 8.19: bit for bit, for every form.
+// TestIdentityIsTheCosine: bit for bit, for every form.
 func TestIdentityIsTheCosine(t *testing.T) {
 	e, r, space := engine(t), rand.New(rand.NewPCG(3, 4)), scoring.Space{SphereDim: 16, Spheres: 4}
 	const n, m = 9, 33

@@ -64,7 +64,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestGradients holds what the analysis of eq. 3 says (reference 2.5) against the ops:
+// TestGradients holds what the analysis of eq. 3 in docs/geomm.md says against the ops:
 // the literal gradient lies along the row's own centre, so that those of many rows have
 // as many directions as there are centres, and it does not point to the positive.
 func TestGradients(t *testing.T) {

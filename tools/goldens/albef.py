@@ -1,6 +1,6 @@
 """Golden training step of a tiny ALBEF for model/golden_test.go.
 
-An independent PyTorch implementation in the reference's own manner: separate
+An independent PyTorch implementation in the manner of the published code: separate
 passes for positives, negatives and masked captions, additive masks, separate
 query/key/value products, soft targets written out. It knows nothing of the Go
 code but the names of parameters and inputs.

@@ -1,6 +1,6 @@
 """Golden training steps of a tiny dual encoder for model/clip_test.go.
 
-An independent PyTorch model of clip-mtob's towers and heads (reference 3.2 to 3.4) with
+An independent PyTorch model of clip-mtob's towers and heads (section 3.1) with
 nn.TransformerEncoderLayer for the layers of both, nn.Conv2d's patches and heads written
 out: several class tokens with one shared projection, one token cut into several unit
 vectors, one unit vector, and a Euclidean space compared by distance. It knows nothing of

@@ -4,7 +4,7 @@ model/geodesic_golden_test.go.
 Weights, queue and batch are those of albef.py, read from the files that it wrote; the
 graphs over the queue are made up here and given as data. The step is computed in float64,
 and geodesic scores are written out pair by pair of entries (Mei et al., eq. 3 and their
-angle normalisation, with the ways of the gradient of reference 2.5.3).
+angle normalisation, with the ways of the gradient that docs/geomm.md names).
 
 Run with a Python that has torch and safetensors, from the root of the repository:
 

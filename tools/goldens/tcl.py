@@ -6,7 +6,7 @@ Run with a Python that has torch and safetensors, from the root of the repositor
 
 It writes ops/testdata/local.json for ops/local_test.go and a training step of a tiny model
 for model/tcl_test.go, model/testdata/tcl_{pair,id}.safetensors. The local term is written
-as in the reference: a softmax over one positive and the parts of all other samples for
+as in TCL's code: a softmax over one positive and the parts of all other samples for
 every part, with 10000 added to what is masked. The model is that of albef.py. Last run
 with torch 2.15.
 """

@@ -2,7 +2,7 @@
 
 Made with Pillow 13.0.0 and opencv-python-headless 5.0.0. Writes small raw RGB files to
 data/transform/testdata: photo.rgb (40 x 30, drawn here) and one file for each operation. The
-affine goldens follow the reference's calls of cv2.warpAffine (bilinear, constant border 128).
+affine goldens follow ALBEF's calls of cv2.warpAffine (bilinear, constant border 128).
 
   python tools/goldens/transform.py
 """

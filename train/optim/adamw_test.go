@@ -231,7 +231,7 @@ func TestDecays(t *testing.T) {
 		{groups, "image/position", []int{5, 4}, false},
 		{groups, "text/image/position", []int{5, 4}, true},
 		{groups, "image/cls", []int{1, 4}, false},
-		{[]string{"1d", "bias"}, "temperature", nil, true}, // the reference decays it
+		{[]string{"1d", "bias"}, "temperature", nil, true}, // ALBEF's code decays it
 		{[]string{"bias"}, "image/unbias", []int{4}, true},
 		{nil, "a/bias", []int{4}, true},
 	} {

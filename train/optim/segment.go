@@ -16,10 +16,10 @@ type Segment struct {
 // given shape, under the no-decay groups of a configuration:
 //
 //   - "bias": the last part of the name is bias
-//   - "1d": tensors of exactly one axis (a scalar is none of them, as in the reference)
+//   - "1d": tensors of exactly one axis (a scalar is none of them, as in ALBEF's code)
 //   - "temperature": the last part of the name is temperature or logit_scale
 //   - "metric": the weights of the learned metric, which decay would pull to 0 and not to
-//     the identity that they start from (ambiguity A61 of GSSF)
+//     the identity that they start from
 //   - anything else is a pattern of path.Match; one without a slash is matched
 //     against the last part of the name, any other against the whole name
 //

@@ -7,8 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 )
 
-// tick is the number of steps that the reference holds a warm-up rate for
-// (ALBEF Pretrain.py; reference fact 1.8.4).
+// tick is the number of steps that ALBEF's code holds a warm-up rate for.
 const tick = 100
 
 // LR is a learning rate over the steps. Make it with NewLR.
@@ -104,8 +103,7 @@ func (s LR) At(step int) float64 {
 	return cosine(s.peak, s.min, done)
 }
 
-// staircase is the schedule of the reference (ALBEF Pretrain.py, facts 1.8.4 and
-// 1.8.5): in epoch 0 the rate climbs once per 100 steps over the warm-up and then
+// staircase is that of ALBEF's code: in epoch 0 the rate climbs once per 100 steps over the warm-up and then
 // stays at the peak; from epoch e = 1 on it is the cosine of e over all epochs.
 // As there, a warm-up longer than epoch 0 is cut off by epoch 1.
 func (s LR) staircase(step int) float64 {

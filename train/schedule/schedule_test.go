@@ -21,7 +21,7 @@ func newLR(t *testing.T, peak float64, c config.Schedule, s Span) LR {
 // near compares to the five digits that the vectors are printed with.
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.5e-4*math.Abs(want) }
 
-// The rates of ALBEF's pre-training (reference vector 8.1): 30 epochs, lr 1e-4,
+// The rates of ALBEF's pre-training: 30 epochs, lr 1e-4,
 // warm-up and least rate 1e-5, 20 ticks of 100 steps.
 func TestStaircasePretraining(t *testing.T) {
 	const perEpoch = 7000
@@ -39,7 +39,7 @@ func TestStaircasePretraining(t *testing.T) {
 	}
 }
 
-// The rates of ALBEF's retrieval fine-tuning on COCO (reference vector 8.2).
+// The rates of ALBEF's retrieval fine-tuning on COCO.
 func TestStaircaseFinetuning(t *testing.T) {
 	lr := newLR(t, 1e-5, config.Schedule{Kind: "staircase", MinLR: 1e-6}, Span{Total: 50, PerEpoch: 10})
 	for e, want := range []float64{1e-5, 9.1406e-6, 6.8906e-6, 4.1094e-6, 1.8594e-6} {
@@ -107,7 +107,7 @@ func TestNewLRErrors(t *testing.T) {
 	}
 }
 
-// Reference vector 8.17: alpha 0.4 over 1000 steps.
+// TestAlpha by hand: alpha 0.4 over 1000 steps.
 func TestAlpha(t *testing.T) {
 	for step, want := range map[int]float64{0: 0, 250: 0.1, 1000: 0.4, 5000: 0.4} {
 		if got := Alpha(step, 0.4, 1000); math.Abs(got-want) > 1e-15 {
