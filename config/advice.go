@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Advice returns what is legal but probably not wanted, one sentence each.
 func (c Config) Advice() []string {
@@ -28,9 +31,30 @@ func (c Config) Advice() []string {
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 {
 		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
 	}
+	list = append(list, c.unread()...)
 	if c.Data.Kind == "captions" && c.Eval.Split == "val" && len(c.Data.ValFiles) == 0 ||
 		c.Data.Kind == "captions" && c.Eval.Split == "test" && len(c.Data.TestFiles) == 0 {
 		list = append(list, "data."+c.Eval.Split+"_files is empty: there is nothing to evaluate on")
+	}
+	return list
+}
+
+// unread lists the sections that are set and that nothing reads.
+func (c Config) unread() (list []string) {
+	o, standard := c.Objective, Default().Objective
+	for _, s := range []struct {
+		name     string
+		set, std any
+		read     bool
+		cure     string
+	}{
+		{"gssf", o.GSSF, standard.GSSF, c.UsesMetric(), `objective.itc.score = "gssf"`},
+		{"geodesic", o.Geodesic, standard.Geodesic, o.UsesGraph() || hasKind(o.ScoreTerms(), ScoreGeodesic), `objective.itc.score = "geodesic"`},
+		{"geometric", o.Geometric, standard.Geometric, o.UsesGeometric(), "objective.geometric.weight > 0"},
+	} {
+		if !s.read && !reflect.DeepEqual(s.set, s.std) {
+			list = append(list, fmt.Sprintf("objective.%s is set but nothing reads it; %s turns it on", s.name, s.cure))
+		}
 	}
 	return list
 }

@@ -283,3 +283,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestUnreadSections: a part that is set up but not switched on is worth a note.
+func TestUnreadSections(t *testing.T) {
+	for section, on := range map[string]func(c *Config){
+		"gssf":      func(c *Config) { c.Objective.ITC.Score = "gssf" },
+		"geodesic":  func(c *Config) { c.Objective.ITC.Score = "geodesic" },
+		"geometric": func(c *Config) { c.Objective.Geometric.Weight = 1 },
+	} {
+		c := Default()
+		c.Objective.GSSF.Blocks, c.Objective.Geodesic.Neighbours, c.Objective.Geometric.Neighbours = 4, 3, 5
+		note := "objective." + section + " is set but nothing reads it"
+		if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, note) {
+			t.Errorf("%q is missing in %s", note, got)
+		}
+		on(&c)
+		if got := strings.Join(c.Advice(), "\n"); strings.Contains(got, note) {
+			t.Errorf("%s is read: %s", section, got)
+		}
+	}
+}

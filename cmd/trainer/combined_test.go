@@ -69,6 +69,7 @@ func TestCombinedRunsRefuseOtherParts(t *testing.T) {
 	} {
 		fails(t, exitUsage, combinedArgs(x.dir, "--max-steps", "6", "--set", x.set), x.want)
 	}
+	must(t, exitDone, combinedArgs(all, "--quiet", "--max-steps", "5", "--set", "objective.gssf.blocks=2")...) // what 0 stands for
 	must(t, exitDone, combinedArgs(all, "--quiet", "--max-steps", "6", "--set", "objective.geometric.weight=0")...)
 	fails(t, exitUsage, []string{"eval", "--checkpoint", all, "--set", no, "--set", "objective.geometric.search=exact"}, "objective.itc.scores: the checkpoint ", "was made with", "learned metric, which no score reads now")
 	other := filepath.Join(dir, "other")

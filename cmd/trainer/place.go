@@ -127,6 +127,9 @@ func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
 // differences compares the configuration of a checkpoint with cfg.
 func differences(old, cfg config.Config) (list []difference) {
 	old, cfg = explicit(old), explicit(cfg)
+	if old.Model.Head.Topology == cfg.Model.Head.Topology { // which 0 blocks follow
+		old.Objective.GSSF.Blocks, cfg.Objective.GSSF.Blocks = old.MetricBlocks(), cfg.MetricBlocks()
+	}
 	for _, p := range config.Paths() {
 		was, _ := old.Get(p)
 		now, _ := cfg.Get(p)
