@@ -12,14 +12,13 @@ import (
 // text belonging to one image. Order and content never change. Methods may be
 // called from several goroutines.
 type EvalSet interface {
-	NumImages() int
+	Gallery
 	NumTexts() int
 	Text(j int) string                     // cleaned text j
 	TextImage(j int) int                   // index of the image of text j
 	ImageTexts(i int) []int                // indices of the texts of image i, at least one
 	ImageID(i int) int64                   // id of image i as in the source
 	ImageName(i int) string                // for messages and result files
-	LoadImage(i int, dst []float32) error  // image i, normalised, planar (3, S, S)
 	Image(i int) (*transform.Image, error) // image i as it is in the source
 }
 
@@ -111,10 +110,16 @@ func (e *Eval) LoadImage(i int, dst []float32) error {
 	return transform.Eval{Size: e.size}.Apply(img, nil, dst)
 }
 
+// Gallery is the images of a set.
+type Gallery interface {
+	NumImages() int
+	LoadImage(i int, dst []float32) error // image i, normalised, planar (3, S, S)
+}
+
 // LoadImages writes images first, first+1, ... to dst, which holds n of them,
 // (n, 3, S, S), with several goroutines. It returns the error of the lowest
 // index that failed, if any.
-func LoadImages(ctx context.Context, set EvalSet, first, n int, dst []float32, workers int) error {
+func LoadImages(ctx context.Context, set Gallery, first, n int, dst []float32, workers int) error {
 	if n <= 0 || len(dst)%n != 0 || first < 0 || first+n > set.NumImages() {
 		return fmt.Errorf("data: images %d to %d of %d do not fit a buffer of %d values", first, first+n, set.NumImages(), len(dst))
 	}

@@ -16,12 +16,10 @@ import (
 	"github.com/geoalign/geoalign/train"
 )
 
-// towers is what a report needs of a model of images and texts.
+// towers is a model of images and texts.
 type towers interface {
-	EncodeImages(images []float32, n int) (states, features []float32, err error)
-	EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error)
-	ImageSize() int
-	TextTokens() int
+	tasks.ImageTower
+	tasks.TextTower
 	Dim() int
 	PairScore() scoring.Score
 }
@@ -55,17 +53,17 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 	if err := e.attribute(f, chosen); err != nil {
 		return nil, err // before the work of encoding
 	}
+	some := chosenSet{e.set, chosen, f.Captions}
+	encoding := tasks.Encoding{BatchSize: e.cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0),
+		Progress: func(phase string, done, total int) { e.progress("report: "+phase, done, total) }}
 	if m, ok := e.model.(towers); ok && !e.cfg.Model.ImagesOnly() {
 		f.C = m.Dim()
-		encode := func(pixels []float32, b int) ([]float32, error) {
-			_, features, err := m.EncodeImages(pixels, b)
-			return features, err
-		}
-		var err error
-		if f.Images, err = e.images(ctx, chosen, m.ImageSize(), f.C, f.C, encode); err != nil {
+		err := encoding.EncodeImages(ctx, m, some, func(_ int, _, features []float32) { f.Images = append(f.Images, features...) })
+		if err != nil {
 			return nil, err
 		}
-		if f.Texts, err = e.texts(ctx, m, f.Captions); err != nil {
+		err = encoding.EncodeTexts(ctx, m, e.tok, some, func(_ int, _ []int32, _, features []float32) { f.Texts = append(f.Texts, features...) })
+		if err != nil {
 			return nil, err
 		}
 		if score := m.PairScore(); score.String() != string(scoring.Cosine) {
@@ -81,13 +79,21 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		return nil, fmt.Errorf("model.system %q has no image encoder", e.cfg.Model.System)
 	}
 	f.C = m.ImageWidth()
-	encode := func(pixels []float32, b int) ([]float32, error) {
-		states, _, err := m.EncodeImages(pixels, b)
-		return states, err
-	}
 	var err error
-	f.Images, err = e.images(ctx, chosen, m.ImageSize(), f.C, m.ImageTokens()*f.C, encode)
+	f.Images, err = classTokens(ctx, encoding, m, some)
 	return f, err
+}
+
+// classTokens returns the final class token of every image, before any head: (n, D).
+func classTokens(ctx context.Context, e tasks.Encoding, m tasks.ImageModel, set data.Gallery) ([]float32, error) {
+	d := m.ImageWidth()
+	out := make([]float32, 0, set.NumImages()*d)
+	err := e.EncodeImages(ctx, m, set, func(k int, states, _ []float32) {
+		for i := range k {
+			out = append(out, states[i*m.ImageTokens()*d:][:d]...)
+		}
+	})
+	return out, err
 }
 
 // caption is the first caption of image i; empty where there is none.
@@ -98,66 +104,17 @@ func (e *embedder) caption(i int) string {
 	return e.set.ImageName(i)
 }
 
-// images returns the first c numbers of every stride that encode gives, the features or
-// the class tokens of the chosen images.
-func (e *embedder) images(ctx context.Context, chosen []int, size, c, stride int, encode func([]float32, int) ([]float32, error)) ([]float32, error) {
-	b, row := min(e.cfg.Eval.BatchSize, len(chosen)), 3*size*size
-	pixels := make([]float32, b*row)
-	out := make([]float32, 0, len(chosen)*c)
-	some := chosenSet{e.set, chosen}
-	for first := 0; first < len(chosen); first += b {
-		k := min(b, len(chosen)-first)
-		if err := data.LoadImages(ctx, some, first, k, pixels[:k*row], runtime.GOMAXPROCS(0)); err != nil {
-			return nil, err
-		}
-		x, err := encode(pixels, b)
-		if err != nil {
-			return nil, err
-		}
-		for i := range k {
-			out = append(out, x[i*stride:][:c]...)
-		}
-		e.progress("report: images", first+k, len(chosen))
-	}
-	return out, nil
-}
-
-// chosenSet is a part of a split in another order.
+// chosenSet is some images of a split, each with one caption.
 type chosenSet struct {
-	*data.Eval
-	chosen []int
+	set      *data.Eval
+	chosen   []int
+	captions []string
 }
 
-func (s chosenSet) LoadImage(i int, dst []float32) error { return s.Eval.LoadImage(s.chosen[i], dst) }
+func (s chosenSet) LoadImage(i int, dst []float32) error { return s.set.LoadImage(s.chosen[i], dst) }
 func (s chosenSet) NumImages() int                       { return len(s.chosen) }
-
-// texts returns the features (n, C) of captions.
-func (e *embedder) texts(ctx context.Context, m towers, captions []string) ([]float32, error) {
-	n := len(captions)
-	b, l := min(e.cfg.Eval.BatchSize, n), m.TextTokens()
-	batch := make([]string, b)
-	ids, lengths := make([]int32, b*l), make([]int32, b)
-	out := make([]float32, 0, n*m.Dim())
-	for first := 0; first < n; first += b {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		for i := range batch { // a short last batch repeats its last text
-			batch[i] = captions[min(first+i, n-1)]
-		}
-		if err := data.TokenBatch(e.tok, batch, l, ids, lengths); err != nil {
-			return nil, err
-		}
-		_, x, err := m.EncodeTexts(ids, lengths, b)
-		if err != nil {
-			return nil, err
-		}
-		k := min(b, n-first)
-		out = append(out, x[:k*m.Dim()]...)
-		e.progress("report: texts", first+k, n)
-	}
-	return out, nil
-}
+func (s chosenSet) Text(j int) string                    { return s.captions[j] }
+func (s chosenSet) NumTexts() int                        { return len(s.captions) }
 
 // metricParam is the parameter of the learned metric of pairs.
 const metricParam = "gssf/weight"
@@ -172,6 +129,5 @@ func learnedMetrics(cfg config.Config, p *model.Params) []pages.Metric {
 	if m.Form == pages.BlockDiag {
 		m.Blocks = cfg.MetricBlocks()
 	}
-
 	return []pages.Metric{m}
 }

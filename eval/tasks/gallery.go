@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
@@ -46,72 +45,33 @@ func (g *gallery) scores(row, n int, dst []float32) error {
 	return g.score.Rows(g.r.Engine, g.images[row*c:(row+n)*c], n, g.texts, len(g.texts)/c, dst)
 }
 
-// encodeImages runs the image tower over the split. A short last batch is filled up
-// with what the batch before left behind.
-func (g *gallery) encodeImages() error {
-	r := g.r
-	m, n := r.Model, r.Set.NumImages()
-	b := min(r.BatchSize, n)
-	size, state := 3*m.ImageSize()*m.ImageSize(), m.ImageTokens()*m.ImageWidth()
-	pixels := make([]float32, b*size)
-	g.images = make([]float32, 0, n*m.Dim())
-	if r.RerankTop > 0 {
-		g.imageStates = make([]float32, 0, n*state)
+// encode runs both towers over the split.
+func (g *gallery) encode() error {
+	r, m := g.r, g.r.Model
+	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Progress: r.Progress}
+	texts, images := r.Set.NumTexts(), r.Set.NumImages()
+	g.texts, g.images = make([]float32, 0, texts*m.Dim()), make([]float32, 0, images*m.Dim())
+	g.lengths = make([]int32, 0, texts)
+	rerank := r.RerankTop > 0
+	if rerank {
+		g.textStates = make([]float32, 0, texts*m.TextTokens()*m.TextWidth())
+		g.imageStates = make([]float32, 0, images*m.ImageTokens()*m.ImageWidth())
 	}
-	for first := 0; first < n; first += b {
-		k := min(b, n-first)
-		if err := data.LoadImages(g.ctx, r.Set, first, k, pixels[:k*size], max(1, r.Workers)); err != nil {
-			return err
+	err := e.EncodeTexts(g.ctx, m, r.Tokenizer, r.Set, func(_ int, lengths []int32, states, features []float32) {
+		g.texts, g.lengths = append(g.texts, features...), append(g.lengths, lengths...)
+		if rerank {
+			g.textStates = append(g.textStates, states...)
 		}
-		states, features, err := m.EncodeImages(pixels, b)
-		if err != nil {
-			return err
-		}
-		g.images = append(g.images, features[:k*m.Dim()]...)
-		if r.RerankTop > 0 {
-			g.imageStates = append(g.imageStates, states[:k*state]...)
-		}
-		r.progress("encoding images", first+k, n)
+	})
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// encodeTexts runs the text tower over the split.
-func (g *gallery) encodeTexts() error {
-	r := g.r
-	m, n := r.Model, r.Set.NumTexts()
-	b, l := min(r.BatchSize, n), m.TextTokens()
-	state := l * m.TextWidth()
-	texts := make([]string, b)
-	ids, lengths := make([]int32, b*l), make([]int32, b)
-	g.texts = make([]float32, 0, n*m.Dim())
-	g.lengths = make([]int32, 0, n)
-	if r.RerankTop > 0 {
-		g.textStates = make([]float32, 0, n*state)
-	}
-	for first := 0; first < n; first += b {
-		if err := g.ctx.Err(); err != nil {
-			return err
+	return e.EncodeImages(g.ctx, m, r.Set, func(_ int, states, features []float32) {
+		g.images = append(g.images, features...)
+		if rerank {
+			g.imageStates = append(g.imageStates, states...)
 		}
-		k := min(b, n-first)
-		for i := range texts { // a short last batch repeats its last text
-			texts[i] = r.Set.Text(min(first+i, n-1))
-		}
-		if err := data.TokenBatch(r.Tokenizer, texts, l, ids, lengths); err != nil {
-			return err
-		}
-		states, features, err := m.EncodeTexts(ids, lengths, b)
-		if err != nil {
-			return err
-		}
-		g.texts = append(g.texts, features[:k*m.Dim()]...)
-		g.lengths = append(g.lengths, lengths[:k]...)
-		if r.RerankTop > 0 {
-			g.textStates = append(g.textStates, states[:k*state]...)
-		}
-		r.progress("encoding texts", first+k, n)
-	}
-	return nil
+	})
 }
 
 func (r *Retrieval) progress(phase string, done, total int) {

@@ -13,8 +13,7 @@ import (
 
 // ImageModel is what a probe needs of a model; *model.ALBEF is one.
 type ImageModel interface {
-	EncodeImages(images []float32, n int) (states, features []float32, err error)
-	ImageSize() int
+	ImageTower
 	ImageTokens() int
 	ImageWidth() int
 }

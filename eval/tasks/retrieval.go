@@ -14,15 +14,13 @@ import (
 
 // Model is what retrieval needs of a model; *model.ALBEF and *model.CLIP are such.
 type Model interface {
-	EncodeImages(images []float32, n int) (states, features []float32, err error)
-	EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error)
+	ImageTower
+	TextTower
 	Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
 	HasMatching() bool
 	PairScore() scoring.Score // by which features of images and texts are compared
-	ImageSize() int
 	ImageTokens() int
 	ImageWidth() int
-	TextTokens() int
 	TextWidth() int
 	Dim() int
 }
@@ -117,10 +115,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		return Scores{}, err
 	}
 	g := &gallery{r: &r, ctx: ctx, score: r.Model.PairScore()}
-	if err := g.encodeTexts(); err != nil {
-		return Scores{}, err
-	}
-	if err := g.encodeImages(); err != nil {
+	if err := g.encode(); err != nil {
 		return Scores{}, err
 	}
 	var scored, rerank, chance []eval.Metrics
