@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // ablateFlags are the flags of an ablation.
@@ -123,7 +124,7 @@ func ablate(c *cobra.Command, f *ablateFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.note, "\n%s, table.csv, results.json and %s are in %s\n", tableFile, reportFile, a.out)
+	fmt.Fprintf(a.note, "\n%s, table.csv, results.json and %s are in %s\n", tableFile, runlog.ReportFile, a.out)
 	return a.verdict()
 }
 

@@ -130,9 +130,9 @@ func (a *ablationRun) pageBars(t ablation.Table, j int, c ablation.Column, runs 
 func (a *ablationRun) savePage() {
 	text, err := a.page()
 	if err == nil {
-		err = runlog.WriteFile(filepath.Join(a.out, reportFile), text)
+		err = runlog.WriteFile(filepath.Join(a.out, runlog.ReportFile), text)
 	}
 	if err != nil && a.note != nil {
-		fmt.Fprintf(a.note, "warning: no %s: %v\n", reportFile, err)
+		fmt.Fprintf(a.note, "warning: no %s: %v\n", runlog.ReportFile, err)
 	}
 }

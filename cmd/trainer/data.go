@@ -38,6 +38,17 @@ func checkSplit(split string) error {
 	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(splitNames, ", "), split)}
 }
 
+// checkFinite refuses what is no split and the endless one.
+func checkFinite(cfg config.Config, split string) error {
+	if err := checkSplit(split); err != nil {
+		return err
+	}
+	if cfg.Data.Kind == "scenes" && split == "train" {
+		return usageError{errors.New("the train split of the scenes is endless: choose val or test")}
+	}
+	return nil
+}
+
 // namedSplit is a split with its name.
 type namedSplit struct {
 	name string
@@ -51,11 +62,8 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	names := []string{split}
 	if split == "all" {
 		names = splitsOf(cfg.Data)
-	} else if err := checkSplit(split); err != nil {
+	} else if err := checkFinite(cfg, split); err != nil {
 		return nil, err
-	}
-	if cfg.Data.Kind == "scenes" && split == "train" {
-		return nil, usageError{errors.New("the train split of the scenes is endless: choose val or test")}
 	}
 	var list []namedSplit
 	for _, name := range names {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -65,38 +64,28 @@ func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
 	if err != nil {
 		return err
 	}
-	if err := towersOnly(cfg); err != nil {
+	if ck.Notice != "" {
+		fmt.Fprintln(f.output.note(c), ck.Notice)
+	}
+	if cfg, err = checkpointConfig(cfg, ck); err != nil {
 		return err
 	}
 	if split == "" {
 		split = cfg.Eval.Split
 	}
-	if ck.Notice != "" {
-		fmt.Fprintln(f.output.note(c), ck.Notice)
-	}
-	if err := sameKeys(ck, cfg, modelKeys); err != nil {
-		return err
-	}
 	if task == "" {
 		task = defaultTask(cfg)
-	}
-	cfg = withoutTraining(cfg)
-	tok, err := train.OpenTokenizer(ck)
-	if err != nil {
-		return err
 	}
 	engine, err := newEngine(cfg)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
-	m, err := train.NewSystem(cfg, tok.Size(), engine)
+	m, tok, err := openModel(cfg, ck, engine)
 	if err != nil {
 		return err
 	}
-	if err := train.LoadModel(m, ck); err != nil {
-		return err
-	}
+	defer m.Close()
 	set, err := openEval(cfg, split, f.output.note(c))
 	if err != nil {
 		return err
@@ -112,17 +101,6 @@ func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s on %s: %s, step %d of %s\n\n%s", task, split, scores.size(), ck.Step, path, scores.table())
 	return nil
-}
-
-// withoutTraining is a configuration of the same parameters that needs no memory for
-// training: the smallest batch, and no queue where no graph needs one.
-func withoutTraining(cfg config.Config) config.Config {
-	cfg.Train.BatchSize, cfg.Queue.Size = 2, 0
-	cfg.Objective.Geometric.Weight = 0 // its heads are those of the contrast
-	if layers := cfg.Objective.Geodesic.Layers; cfg.Objective.UsesGraph() {
-		cfg.Queue.Size = max(cfg.Train.BatchSize, layers[len(layers)-1])
-	}
-	return cfg
 }
 
 // openEval opens a split for evaluation.

@@ -15,13 +15,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	pages "github.com/geoalign/geoalign/report"
-	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
-
-// reportFile is the page of a run or of an ablation in its folder.
-const reportFile = "report.html"
 
 // reportPoints is the number of images that are embedded unless asked otherwise.
 const reportPoints = 500
@@ -84,7 +80,7 @@ docs/report.md says how to read each picture.`,
 	f.config.add(c)
 	f.output.add(c)
 	c.Flags().StringVar(&f.run, "run", "", "run `folder`; same as RUN")
-	c.Flags().StringVar(&f.out, "out", "", "`file` to write (default RUN/"+reportFile+")")
+	c.Flags().StringVar(&f.out, "out", "", "`file` to write (default RUN/"+runlog.ReportFile+")")
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder` of the model, instead of the newest of RUN")
 	c.Flags().StringVar(&f.colour, "color", "", "`attribute` that colours the points (default: colour for scenes, class for folders, else length)")
 	c.Flags().IntVar(&f.points, "points", reportPoints, "images that are embedded, each with one caption; at most 500 are drawn in the plane")
@@ -179,7 +175,7 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 		done.Color = d.Features.Attribute
 	}
 	if done.Path == "" {
-		done.Path = filepath.Join(f.run, reportFile)
+		done.Path = filepath.Join(f.run, runlog.ReportFile)
 	}
 	if d.Curves != nil {
 		done.Step = d.Curves.Last
@@ -226,28 +222,18 @@ func reportConfig(c *cobra.Command, f *reportFlags, ck *checkpoint.Checkpoint) (
 
 // modelData loads the model of a checkpoint and adds what the page shows of it.
 func modelData(c *cobra.Command, f *reportFlags, cfg config.Config, ck *checkpoint.Checkpoint, engine *kernel.Engine, d *pages.Data) error {
-	if err := towersOnly(cfg); err != nil {
-		return err
-	}
-	if err := sameKeys(ck, cfg, modelKeys); err != nil {
-		return err
-	}
-	tok, err := train.OpenTokenizer(ck)
+	cfg, err := checkpointConfig(cfg, ck)
 	if err != nil {
 		return err
 	}
-	cfg = withoutTraining(cfg)
 	if f.split == "" {
 		f.split = cfg.Eval.Split
 	}
-	m, err := train.NewSystem(cfg, tok.Size(), engine)
+	m, tok, err := openModel(cfg, ck, engine)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	if err := train.LoadModel(m, ck); err != nil {
-		return err
-	}
 	set, err := openEval(cfg, f.split, f.output.note(c))
 	if err != nil {
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
@@ -279,13 +265,13 @@ func (r *trainSession) writeReport(ctx context.Context) {
 	}
 	if err != nil && d != nil { // the curves are there all the same
 		d.Notes = append(d.Notes, "The features could not be drawn: "+strings.TrimSpace(err.Error()))
-		r.progress.Printf("warning: %s has no features: %v", reportFile, err)
+		r.progress.Printf("warning: %s has no features: %v", runlog.ReportFile, err)
 		err = nil
 	}
 	if err == nil {
-		_, err = writePage(filepath.Join(r.dir, reportFile), *d)
+		_, err = writePage(filepath.Join(r.dir, runlog.ReportFile), *d)
 	}
 	if err != nil {
-		r.progress.Printf("warning: no %s: %v", reportFile, err)
+		r.progress.Printf("warning: no %s: %v", runlog.ReportFile, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 func TestReport(t *testing.T) {
@@ -20,7 +21,7 @@ func TestReport(t *testing.T) {
 		}
 		return string(text)
 	}
-	contains(t, page(filepath.Join(dir, reportFile)), "PCA", "t-SNE", "own pairs", "learning rate", "best evaluation")
+	contains(t, page(filepath.Join(dir, runlog.ReportFile)), "PCA", "t-SNE", "own pairs", "learning rate", "best evaluation")
 
 	out := filepath.Join(t.TempDir(), "a.html")
 	for _, colour := range []string{"shape", "objects", "length", "caption:red", "class"} {

@@ -20,7 +20,7 @@ func (s Score) FoldImages(dst, x []float32, n int) error {
 	if len(x) != n*c || len(dst) != n*c {
 		return fmt.Errorf("scoring: got %d and %d values for %d images of %d channels", len(dst), len(x), n, c)
 	}
-	if len(s.Terms) == 1 && s.Terms[0].Weight == 1 && (s.Terms[0].Kind == Cosine || s.Terms[0].Kind == Inner) {
+	if s.Identity() {
 		copy(dst, x)
 		return nil
 	}

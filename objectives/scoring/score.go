@@ -105,6 +105,11 @@ func (s Score) Check() error {
 	return nil
 }
 
+// Identity says whether the score is the product of features as they are.
+func (s Score) Identity() bool {
+	return len(s.Terms) == 1 && s.Terms[0].Weight == 1 && (s.Terms[0].Kind == Cosine || s.Terms[0].Kind == Inner)
+}
+
 // Folds says whether all terms are products, so that the score of a pair is that of a
 // folded image and the text.
 func (s Score) Folds() bool {

@@ -38,7 +38,12 @@ func Prepare(dir string, configTOML []byte, env Environment) error {
 // WriteFile writes the file at path atomically: a reader, or a run that resumes
 // after a kill, sees the old content or the new, never a part.
 func WriteFile(path string, content []byte) error {
-	if err := writeAtomic(path, func(w io.Writer) error { _, err := w.Write(content); return err }); err != nil {
+	return WriteFrom(path, func(w io.Writer) error { _, err := w.Write(content); return err })
+}
+
+// WriteFrom is WriteFile of what fill writes.
+func WriteFrom(path string, fill func(w io.Writer) error) error {
+	if err := writeAtomic(path, fill); err != nil {
 		return fmt.Errorf("runlog: write %s: %w", path, err)
 	}
 	return nil
