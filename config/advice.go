@@ -23,7 +23,7 @@ func (c Config) Advice() []string {
 		list = append(list, "data.kind is scenes and images are augmented: a flip, a crop or a colour operation makes captions about places, objects and colours wrong; set data.flip = false, data.crop_scale_min = 1, data.randaugment_ops = 0, data.color_jitter = 0 and data.grayscale = 0")
 	}
 	if t := c.Train; o.UsesGraph() && t.MaxSteps > 0 && (t.MaxSteps-1)*t.BatchSize*max(1, t.AccumulateSteps) < c.Queue.Size {
-		list = append(list, fmt.Sprintf("the run ends before the queue of %d entries is full: until then the score is the cosine and no graph is built; lower queue.size or train longer", c.Queue.Size))
+		list = append(list, fmt.Sprintf("the run ends before the queue of %d entries is full: until then a geodesic is the cosine and no graph is built; lower queue.size or train longer", c.Queue.Size))
 	}
 	if o.ITC.Weight == 0 && hasKind(o.ScoreTerms(), ScoreGeodesic) {
 		list = append(list, "objective.itc.weight is 0: the geodesic of the score is left out, as the contrast within the batch has no queue; set objective.itc.weight > 0 or take it out of the scores")

@@ -200,7 +200,7 @@ type Geodesic struct {
 	Iterations      int     `toml:"iterations"`       // Lloyd iterations of k-means
 	KMeansInit      string  `toml:"kmeans_init"`      // plusplus | rows (random entries of the queue)
 	WarmStart       bool    `toml:"warm_start"`       // k-means starts from the centres of the last graph
-	PeriodSteps     int     `toml:"period_steps"`     // T0, steps between two rebuilds; the first is made when the queue is full, until then the score is the cosine
+	PeriodSteps     int     `toml:"period_steps"`     // T0, steps between two rebuilds; the first is made when the queue is full, until then a geodesic is the cosine
 	LagSteps        int     `toml:"lag_steps"`        // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
 	Gradient        string  `toml:"gradient"`         // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
 	Entries         int     `toml:"entries"`          // centres that soft_entry may enter the graph by, all of them where there are fewer
