@@ -102,7 +102,7 @@ const (
 func shapedBy(q *model.Param, shape []int) string {
 	switch {
 	case q.Name == "gssf/weight":
-		return "objective.gssf.form and objective.gssf.blocks to those"
+		return "model.head.topology, objective.gssf.form and objective.gssf.blocks to those"
 	case q.Name == "image/cls_token" && shape[len(shape)-1] == q.Shape[len(q.Shape)-1]:
 		return "model.head.topology to one with the class tokens"
 	}
