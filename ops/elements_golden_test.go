@@ -53,7 +53,13 @@ func TestElementsGolden(t *testing.T) {
 		"similarity with a part of the queue": similarity,
 		"similarity with a part of the keys":  similarity,
 	}
-	cases := torchCases(t, "elements.json")
+	checkTorch(t, "elements.json", builds)
+}
+
+// checkTorch holds ops against all cases of a file, with the gradients that it has.
+func checkTorch(t *testing.T, file string, builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
+	t.Helper()
+	cases := torchCases(t, file)
 	if len(cases) != len(builds) {
 		t.Errorf("%d cases, %d of them are tested", len(cases), len(builds))
 	}

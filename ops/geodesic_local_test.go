@@ -72,10 +72,7 @@ func TestGeodesicModesOfLocalMetrics(t *testing.T) {
 	for _, c := range testLocals[:3] {
 		for flags := range 64 {
 			r := rand.New(rand.NewPCG(32, uint64(flags)))
-			k := randomGeoCase(r)
-			for k.n < 12 || k.k < 3 {
-				k = randomGeoCase(r)
-			}
+			k := sizeableGeoCase(r)
 			k.b, k.batch, k.pointer, k.count, k.cols = 4, 5, k.n-2, k.k, k.n-3 // wraps; one key lies beyond the columns
 			k.withLocal(r, c.local)
 			k.same, k.direct, k.straight = flags&1 != 0, flags&2 != 0, flags&4 != 0
@@ -255,10 +252,7 @@ func TestGeodesicOfEqualAndOppositePoints(t *testing.T) {
 	for _, c := range testLocals[:3] {
 		for flags := range 16 {
 			r := rand.New(rand.NewPCG(35, uint64(flags)))
-			k := randomGeoCase(r)
-			for k.n < 12 || k.k < 3 {
-				k = randomGeoCase(r)
-			}
+			k := sizeableGeoCase(r)
 			k.b, k.batch, k.pointer, k.count, k.cols, k.entries, k.limit = 2, 3, 5, k.k, -1, 1, 9
 			k.rowIDs, k.colIDs = nil, nil
 			k.withLocal(r, c.local)
@@ -376,6 +370,15 @@ func TestGeodesicOfBrokenPoints(t *testing.T) {
 					t.Errorf("%s, %v, flags %b: the gradient of a row that is not finite is %v", c.name, bad, flags, g)
 				}
 			}
+		}
+	}
+}
+
+// sizeableGeoCase has room for some clusters.
+func sizeableGeoCase(r *rand.Rand) *geoCase {
+	for {
+		if k := randomGeoCase(r); k.n >= 12 && k.k >= 3 {
+			return k
 		}
 	}
 }

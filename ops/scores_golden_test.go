@@ -36,19 +36,5 @@ func TestScoresGolden(t *testing.T) {
 		"angle of 1":                distance(Distance{Kind: "angle", Spheres: 1}),
 		"angle of 3":                distance(Distance{Kind: "angle", Spheres: 3}),
 	}
-	cases := torchCases(t, "scores.json")
-	if len(cases) != len(builds) {
-		t.Errorf("%d cases, %d of them are tested", len(cases), len(builds))
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			want := map[string]string{}
-			for in := range c {
-				if _, ok := c["d"+in]; ok {
-					want[in] = "d" + in
-				}
-			}
-			c.check(t, 2e-6, builds[name], want)
-		})
-	}
+	checkTorch(t, "scores.json", builds)
 }

@@ -49,7 +49,7 @@ other images. Scores with a distance or an angle are no products: then image has
 features as they are, the metadata says product = "false", and a note does.
 
 A system of images alone gives the class token before any head as image, and no texts.
-The features of a whole split stand in memory, 4 x (N+M) x C bytes.`,
+The features of a whole split stand in memory, 4 x (N+M) x C bytes, and folded images 4 x N x C.`,
 		Example: `  trainer embed --checkpoint runs/quickstart
   trainer embed --checkpoint runs/geoalign --set eval.score=cosine --out cosine
   trainer embed --checkpoint runs/flickr8k --split train --out runs/flickr8k/train --json`,
@@ -84,22 +84,12 @@ type embedded struct {
 }
 
 func embedRun(c *cobra.Command, f *runFlags, path, split, out string) error {
-	ck, err := checkpoint.Load(path)
+	ck, cfg, err := openCheckpoint(c, f, path)
 	if err != nil {
 		return err
 	}
 	defer ck.Close()
-	cfg, err := f.loadOver(c, ck)
-	if err != nil {
-		return err
-	}
 	note := f.output.note(c)
-	if ck.Notice != "" {
-		fmt.Fprintln(note, ck.Notice)
-	}
-	if cfg, err = checkpointConfig(cfg, ck); err != nil {
-		return err
-	}
 	if split == "" {
 		split = cfg.Eval.Split
 	}
@@ -184,7 +174,7 @@ func embedSplit(ctx context.Context, cfg config.Config, model any, tok data.Toke
 	score := m.PairScore()
 	done.Dim, done.Texts, done.Space = m.Dim(), set.NumTexts(), cfg.Model.Head.Topology
 	done.Score, done.Product = score.String(), score.Folds()
-	var images, texts []float32
+	images, texts := make([]float32, 0, set.NumImages()*done.Dim), make([]float32, 0, done.Texts*done.Dim)
 	if err := e.EncodeTexts(ctx, m, tok, set, func(_ int, _ []int32, _, x []float32) { texts = append(texts, x...) }); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 func newEvalCommand() *cobra.Command {
@@ -55,21 +54,11 @@ override it.`,
 }
 
 func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
-	ck, err := checkpoint.Load(path)
+	ck, cfg, err := openCheckpoint(c, f, path)
 	if err != nil {
 		return err
 	}
 	defer ck.Close()
-	cfg, err := f.loadOver(c, ck)
-	if err != nil {
-		return err
-	}
-	if ck.Notice != "" {
-		fmt.Fprintln(f.output.note(c), ck.Notice)
-	}
-	if cfg, err = checkpointConfig(cfg, ck); err != nil {
-		return err
-	}
 	if split == "" {
 		split = cfg.Eval.Split
 	}

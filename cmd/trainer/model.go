@@ -1,12 +1,36 @@
 package main
 
 import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
+
+// openCheckpoint opens the checkpoint at path for inference, with its configuration.
+func openCheckpoint(c *cobra.Command, f *runFlags, path string) (*checkpoint.Checkpoint, config.Config, error) {
+	ck, err := checkpoint.Load(path)
+	if err != nil {
+		return nil, config.Config{}, err
+	}
+	if ck.Notice != "" {
+		fmt.Fprintln(f.output.note(c), ck.Notice)
+	}
+	cfg, err := f.loadOver(c, ck)
+	if err == nil {
+		cfg, err = checkpointConfig(cfg, ck)
+	}
+	if err != nil {
+		ck.Close()
+		return nil, cfg, err
+	}
+	return ck, cfg, nil
+}
 
 // checkpointConfig returns the configuration with which the model of a checkpoint is used:
 // its own with --config and --set over it, of the same architecture.

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/geoalign/geoalign/data"
 )
@@ -39,6 +40,9 @@ type Encoding struct {
 // until take returns. A short last batch is filled up with what the batch before left
 // behind. It ends early with the error of ctx.
 func (e Encoding) EncodeImages(ctx context.Context, m ImageTower, set data.Gallery, take func(k int, states, features []float32)) error {
+	if err := e.check(); err != nil {
+		return err
+	}
 	n := set.NumImages()
 	b, row := min(e.BatchSize, n), 3*m.ImageSize()*m.ImageSize()
 	pixels := make([]float32, b*row)
@@ -60,6 +64,9 @@ func (e Encoding) EncodeImages(ctx context.Context, m ImageTower, set data.Galle
 // EncodeTexts runs a text tower over all texts and hands each batch to take, as
 // EncodeImages does, with the lengths (k) of the texts in tokens.
 func (e Encoding) EncodeTexts(ctx context.Context, m TextTower, tok data.Tokenizer, set Texts, take func(k int, lengths []int32, states, features []float32)) error {
+	if err := e.check(); err != nil {
+		return err
+	}
 	n, l := set.NumTexts(), m.TextTokens()
 	b := min(e.BatchSize, n)
 	texts := make([]string, b)
@@ -81,6 +88,13 @@ func (e Encoding) EncodeTexts(ctx context.Context, m TextTower, tok data.Tokeniz
 		}
 		take(k, lengths[:k], states[:len(states)/b*k], features[:len(features)/b*k])
 		e.progress("encoding texts", first+k, n)
+	}
+	return nil
+}
+
+func (e Encoding) check() error {
+	if e.BatchSize < 1 {
+		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}
 	return nil
 }

@@ -79,8 +79,6 @@ func (s Scores) Table() string {
 // check says what is wrong with r.
 func (r *Retrieval) check() error {
 	switch {
-	case r.BatchSize < 1:
-		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", r.BatchSize)
 	case r.RerankTop < 0 || r.Folds < 0:
 		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
 	case r.RerankTop > 0 && !r.Model.HasMatching():

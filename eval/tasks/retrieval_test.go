@@ -264,3 +264,17 @@ func TestCancel(t *testing.T) {
 		cancel()
 	}
 }
+
+// Encoding without a batch size is refused, where it would never end.
+func TestEncodingNeedsABatchSize(t *testing.T) {
+	for _, b := range []int{0, -1} {
+		e := Encoding{BatchSize: b}
+		images := e.EncodeImages(t.Context(), nil, nil, nil)
+		texts := e.EncodeTexts(t.Context(), nil, nil, nil, nil)
+		for _, err := range []error{images, texts} {
+			if err == nil || !strings.Contains(err.Error(), "eval.batch_size must be at least 1") {
+				t.Errorf("batch size %d: %v", b, err)
+			}
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // Every distance equals the oracle's on random pools, for all shapes of layers and both
@@ -412,18 +414,25 @@ func TestAllocations(t *testing.T) {
 	x := mixture(n, c, 20, .6, rand.New(rand.NewPCG(7, 7)))
 	for _, o := range []Options{{Layers: []int{5, 40}}, {Layers: []int{5, 40}, Split: true, WarmStart: true}, {Layers: []int{200}, Init: InitRows}} {
 		g, _ := build(t, e, x, n, c, o, 1)
-		r := rand.New(rand.NewPCG(1, 1))
-		if got := testing.AllocsPerRun(3, func() { _, _ = g.Build(e, x, r) }); got > 20 {
-			t.Errorf("%+v: %v allocations a build", o, got)
-		}
-		owner, reach, dst := make([]int32, 50), make([]float32, 50), make([]float32, 50*n)
-		if got := testing.AllocsPerRun(3, func() {
-			g.Attach(e, x[:50*c], owner, reach)
-			g.Insert(n-20, owner, reach)
-			g.From(e, x[:50*c], dst)
-		}); got != 0 {
-			t.Errorf("%+v: %v allocations a step", o, got)
-		}
+		allocatesNothing(t, e, g, x, n, c, o)
+	}
+}
+
+// allocatesNothing holds that a rebuild of g over x (n, c) makes no garbage but its figures,
+// and a step none at all.
+func allocatesNothing(t *testing.T, e *kernel.Engine, g *Graph, x []float32, n, c int, o Options) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 1))
+	if got := testing.AllocsPerRun(3, func() { _, _ = g.Build(e, x, r) }); got > 20 {
+		t.Errorf("%+v: %v allocations a build", o, got)
+	}
+	owner, reach, dst := make([]int32, 50), make([]float32, 50), make([]float32, 50*n)
+	if got := testing.AllocsPerRun(3, func() {
+		g.Attach(e, x[:50*c], owner, reach)
+		g.Insert(n-20, owner, reach)
+		g.From(e, x[:50*c], dst)
+	}); got != 0 {
+		t.Errorf("%+v: %v allocations a step", o, got)
 	}
 }
 

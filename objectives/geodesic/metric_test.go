@@ -306,18 +306,7 @@ func TestAllocationsOfTopologies(t *testing.T) {
 			o = o.with(m)
 			x := o.mixture(n, c, 20, .6, rand.New(rand.NewPCG(7, 7)))
 			g, _ := build(t, e, x, n, c, o, 1)
-			r := rand.New(rand.NewPCG(1, 1))
-			if got := testing.AllocsPerRun(3, func() { _, _ = g.Build(e, x, r) }); got > 20 {
-				t.Errorf("%+v: %v allocations a build", o, got)
-			}
-			owner, reach, dst := make([]int32, 50), make([]float32, 50), make([]float32, 50*n)
-			if got := testing.AllocsPerRun(3, func() {
-				g.Attach(e, x[:50*c], owner, reach)
-				g.Insert(n-20, owner, reach)
-				g.From(e, x[:50*c], dst)
-			}); got != 0 {
-				t.Errorf("%+v: %v allocations a step", o, got)
-			}
+			allocatesNothing(t, e, g, x, n, c, o)
 		}
 	}
 }

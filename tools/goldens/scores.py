@@ -14,17 +14,7 @@ import pathlib
 
 import torch
 
-
-def rand(gen, *shape):
-    """Multiples of 1/64 in [-2, 2): exact in float32 and short in JSON."""
-    return torch.randint(-128, 128, shape, generator=gen).double() / 64
-
-
-def array(x):
-    values = x.detach().flatten().tolist()
-    if x.dtype == torch.float64:
-        values = [float(f"{v:.9g}") for v in values]
-    return {"shape": list(x.shape), "data": values}
+from cases import array, rand
 
 
 gen = torch.Generator().manual_seed(5)
