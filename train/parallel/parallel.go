@@ -1,0 +1,42 @@
+// Package parallel is what a training step exchanges with other processes of the same
+// run. The case of a single process does nothing and allocates nothing.
+package parallel
+
+// Group is a number of processes, ranks, that train one model together. Each holds an
+// equal share of the global batch. All ranks call the same methods in the same order.
+type Group interface {
+	Rank() int // of this process, from 0 on
+	Size() int // number of processes, at least 1
+	// Sum adds up x over all ranks, element by element and in the order of the ranks, in
+	// place.
+	Sum(x []float32) error
+	// Gather appends the values of all ranks to dst, those of rank 0 first, and returns it.
+	Gather(dst, x []float32) ([]float32, error)
+	// GatherInts is Gather for int32.
+	GatherInts(dst, x []int32) ([]int32, error)
+	// All says whether ok is true on every rank.
+	All(ok bool) (bool, error)
+}
+
+// Single is the group of one process.
+type Single struct{}
+
+var _ Group = Single{}
+
+// Rank returns 0.
+func (Single) Rank() int { return 0 }
+
+// Size returns 1.
+func (Single) Size() int { return 1 }
+
+// Sum leaves x as it is.
+func (Single) Sum([]float32) error { return nil }
+
+// Gather appends x.
+func (Single) Gather(dst, x []float32) ([]float32, error) { return append(dst, x...), nil }
+
+// GatherInts appends x.
+func (Single) GatherInts(dst, x []int32) ([]int32, error) { return append(dst, x...), nil }
+
+// All returns ok.
+func (Single) All(ok bool) (bool, error) { return ok, nil }
