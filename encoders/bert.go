@@ -281,5 +281,5 @@ func (b BERT) MLMHead(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	x = linearGELU(h, "dense", from(bertInit), x, b.Width)
 	x = norm(h, "norm", x, b.eps())
 	word := s.Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
-	return ops.Linear(x, word, h.Param("bias", Zeros, b.Vocab))
+	return ops.Linear(x, word, h.bias(Zeros, b.Vocab))
 }

@@ -65,7 +65,7 @@ func runClasses(t *testing.T, blocks int, dropout float64) results {
 	t.Helper()
 	v, b := several(blocks)
 	b.Dropout = dropout
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	// one builds the graph for one output alone, as dropout counts places.
 	one := func(build func(c *Context, on Scope, x, ids, lengths *gorgonia.Node) *gorgonia.Node) []float32 {
 		s := newStore(.2)
@@ -130,7 +130,7 @@ func TestClassesAlone(t *testing.T) {
 // TestRepeatedTokens compares texts of three class tokens with the same graph over ids
 // that have them already, and texts of one with those words at the places they have there.
 func TestRepeatedTokens(t *testing.T) {
-	_, ids, lengths := batch()
+	_, ids, lengths := testBatch()
 	const wide = tokens + 2
 	var long, more []int32
 	for i, n := range lengths {
@@ -185,7 +185,7 @@ func TestClassesDropout(t *testing.T) {
 
 // TestOneClass: a tower told to have one class token is the tower that was told nothing.
 func TestOneClass(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	var got [2][][]float32
 	for classes := range 2 {
 		v, b := several(0)

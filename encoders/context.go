@@ -73,7 +73,7 @@ func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgo
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return ops.Linear(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
+	return ops.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out))
 }
 
 // linearGELU is a dense layer followed by GELU.
@@ -81,7 +81,7 @@ func linearGELU(s Scope, name string, start start, x *gorgonia.Node, out int) *g
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return ops.LinearGELU(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out))
+	return ops.LinearGELU(x, s.Param("weight", weight, out, in), s.bias(bias, out))
 }
 
 // linearPart is the part of a dense layer of out columns that computes the n columns
@@ -90,14 +90,14 @@ func linearPart(s Scope, name string, start start, x *gorgonia.Node, from, n, ou
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return ops.LinearPart(x, s.Param("weight", weight, out, in), s.Param("bias", bias, out), from, n)
+	return ops.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n)
 }
 
 // norm is a layer norm with its parameters name/weight and name/bias.
 func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 	d := columns(name, x)
 	s = s.In(name)
-	return ops.LayerNorm(x, s.Param("weight", Const(1), d), s.Param("bias", Zeros, d), eps)
+	return ops.LayerNorm(x, s.Param("weight", Const(1), d), s.bias(Zeros, d), eps)
 }
 
 // addNorm is the seam between two blocks: sum is x + dropout(h), normed the layer norm
@@ -105,7 +105,7 @@ func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 func addNorm(s Scope, name string, h, x, bits *gorgonia.Node, keep, eps float32) (sum, normed *gorgonia.Node) {
 	d := columns(name, x)
 	s = s.In(name)
-	return ops.AddNorm(h, x, bits, s.Param("weight", Const(1), d), s.Param("bias", Zeros, d), keep, eps)
+	return ops.AddNorm(h, x, bits, s.Param("weight", Const(1), d), s.bias(Zeros, d), keep, eps)
 }
 
 // defaultTo returns v, or the default if v is 0.

@@ -96,8 +96,8 @@ func evalTowers(t *testing.T, images []float32, ids, lengths []int32, key []int3
 	return all
 }
 
-// batch returns images and texts of lengths 5, 2, 3; padding is id 0.
-func batch() (images []float32, ids, lengths []int32) {
+// testBatch returns images and texts of lengths 5, 2, 3; padding is id 0.
+func testBatch() (images []float32, ids, lengths []int32) {
 	return normals(1, 3*3*8*8), []int32{2, 7, 8, 9, 10, 2, 11, 0, 0, 0, 2, 12, 13, 0, 0}, []int32{5, 2, 3}
 }
 
@@ -113,7 +113,7 @@ func distance(a, b []float32) float64 {
 // TestPaddingDoesNotMatter changes the ids beyond the lengths: valid rows of every
 // part and the projection keep their bits.
 func TestPaddingDoesNotMatter(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	before := evalTowers(t, images, ids, lengths, nil, 0)
 	other := slices.Clone(ids)
 	for i, n := range lengths {
@@ -145,7 +145,7 @@ func TestPaddingDoesNotMatter(t *testing.T) {
 
 // TestTokensMatter is the reverse: each token within the length changes the first.
 func TestTokensMatter(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	before := evalTowers(t, images, ids, lengths, nil, 0)[5]
 	for k := range 5 {
 		other := slices.Clone(ids)
@@ -166,7 +166,7 @@ func TestTokensMatter(t *testing.T) {
 
 // TestBatchDoesNotMatter computes each pair alone and in a batch.
 func TestBatchDoesNotMatter(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	together := evalTowers(t, images, ids, lengths, nil, 0)
 	size := len(images) / 3
 	for i := range 3 {
@@ -181,7 +181,7 @@ func TestBatchDoesNotMatter(t *testing.T) {
 
 // TestFusionByIndex: rows that share an image by index equal rows that have copies of it.
 func TestFusionByIndex(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	index := []int32{2, 0, 2}
 	s := newStore(.2)
 	on := NewScope(s)
@@ -203,7 +203,7 @@ func TestFusionByIndex(t *testing.T) {
 // TestDropout: masks are a function of the key; without one, or with share 0, there
 // are none. The vision transformer never has any.
 func TestDropout(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	plain := evalTowers(t, images, ids, lengths, nil, 0)
 	one := evalTowers(t, images, ids, lengths, []int32{1, 2}, .3)
 	again := evalTowers(t, images, ids, lengths, []int32{1, 2}, .3)
@@ -270,7 +270,7 @@ func TestDropoutSites(t *testing.T) {
 
 // TestProjectionIsUnit: features have length 1.
 func TestProjectionIsUnit(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	all := evalTowers(t, images, ids, lengths, nil, 0)
 	for _, part := range []int{4, 5} {
 		for i := range 3 {
@@ -338,7 +338,7 @@ func TestMisuse(t *testing.T) {
 
 // TestPatchesMatter: each patch changes the class token, and so does their order.
 func TestPatchesMatter(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	images, ids, lengths = images[:3*64], ids[:tokens], lengths[:1]
 	before := evalTowers(t, images, ids, lengths, nil, 0)[4]
 	// pixel calls f with both indices of each pixel of the upper left and lower right patch.

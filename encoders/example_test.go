@@ -14,7 +14,7 @@ type weights struct {
 	names map[string]*gorgonia.Node
 }
 
-func (w weights) Param(name string, _ encoders.Init, shape ...int) *gorgonia.Node {
+func (w weights) Param(name string, _ encoders.Traits, _ encoders.Init, shape ...int) *gorgonia.Node {
 	if w.names[name] == nil {
 		w.names[name] = gorgonia.NewTensor(w.graph, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
 	}

@@ -34,3 +34,16 @@ func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	h = c.dropout(h, m.Dropout)
 	return ops.L2Normalize(linear(s, "fc2", torchLinear, h, m.Out), normEps) // (N, C)
 }
+
+var _ Head = MLP{}
+
+// Classes implements Head: a feature row is one class token.
+func (m MLP) Classes() int { return 1 }
+
+// Project implements Head by Forward.
+func (m MLP) Project(c *Context, s Scope, classes *gorgonia.Node) *gorgonia.Node {
+	return m.Forward(c, s, classes)
+}
+
+// Dimension implements Head.
+func (m MLP) Dimension() int { return m.Out }

@@ -99,7 +99,7 @@ func TestEpsOption(t *testing.T) {
 		v.Eps, v.PreNorm = eps, true
 		s := newStore(.2)
 		x := s.floats("x", 3, 3, 8, 8)
-		images, _, _ := batch()
+		images, _, _ := testBatch()
 		return s.run(t, v.Class(NewScope(s), x), map[*gorgonia.Node]any{x: images})
 	}
 	if d := distance(image(0), image(1e-6)); d != 0 {
@@ -112,7 +112,7 @@ func TestEpsOption(t *testing.T) {
 
 func runText(t *testing.T, b BERT) []float32 {
 	t.Helper()
-	_, ids, lengths := batch()
+	_, ids, lengths := testBatch()
 	s := newStore(.2)
 	id, le := s.ints("ids", len(ids)), s.ints("lengths", 3)
 	_, classes := b.TextClasses(&Context{}, NewScope(s), id, le, tokens, false)

@@ -11,7 +11,7 @@ import (
 // TestPlaces: the states at some places are those rows of all states, for the text
 // layers, for fusion layers of one and two, and for class tokens.
 func TestPlaces(t *testing.T) {
-	images, ids, lengths := batch()
+	images, ids, lengths := testBatch()
 	pairTexts, pairImages := []int32{0, 1, 2, 1, 2}, []int32{0, 2, 1, 1, 0}
 	textPlaces := [2][]int32{{0, 3, 5, 10, 12}, {0, 0, 1, 2, 2}}
 	pairPlaces := [2][]int32{{0, 5, 10, 16, 20, 22, 2}, {0, 1, 2, 3, 4, 4, 0}}

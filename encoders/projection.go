@@ -39,6 +39,8 @@ func (p Projection) Classes() int {
 	return 1
 }
 
+var _ Head = Projection{}
+
 func (p Projection) spheres() int { return max(1, p.Spheres) }
 
 // Forward projects the sequences x (N*T, D) of t tokens, class tokens first: (N, C).
@@ -65,6 +67,14 @@ func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
 	return ops.Reshape(ops.L2Normalize(x, normEps), n, p.Dim)
 }
 
+// Project implements Head: Forward on class tokens (R*m, D) alone.
+func (p Projection) Project(_ *Context, s Scope, classes *gorgonia.Node) *gorgonia.Node {
+	return p.Forward(s, classes, p.Classes())
+}
+
+// Dimension implements Head.
+func (p Projection) Dimension() int { return p.Dim }
+
 // Rows projects every row of x (R, D) as Forward projects first tokens, with the same
 // parameters: (R, C). There is no such thing with Tokens.
 func (p Projection) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node {
@@ -85,7 +95,7 @@ func (p Projection) Parameters(s Scope, d int) (weight, bias *gorgonia.Node) {
 		weight = s.Param("weight", init, out, d)
 	}
 	if !p.NoBias {
-		bias = s.Param("bias", init, out)
+		bias = s.bias(init, out)
 	}
 	return weight, bias
 }
@@ -107,7 +117,7 @@ func (k Classifier) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
 	x = ops.StridedRows(x, 0, t, sequences("classifier", x, t))
 	d := x.Shape()[1]
 	init := LinearDefault(d)
-	return ops.Linear(x, s.Param("weight", init, k.Classes, d), s.Param("bias", init, k.Classes))
+	return ops.Linear(x, s.Param("weight", init, k.Classes, d), s.bias(init, k.Classes))
 }
 
 // leading returns the first m tokens of each of the sequences x (N*t, D): (N*m, D).

@@ -27,7 +27,7 @@ func newStore(scale float64) *store {
 	return &store{g: gorgonia.NewGraph(), nodes: map[string]*gorgonia.Node{}, values: map[string][]float32{}, scale: scale}
 }
 
-func (s *store) Param(name string, init Init, shape ...int) *gorgonia.Node {
+func (s *store) Param(name string, _ Traits, init Init, shape ...int) *gorgonia.Node {
 	if n := s.nodes[name]; n != nil {
 		return n
 	}

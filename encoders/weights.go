@@ -9,15 +9,52 @@ import (
 // Weights hands out parameters as nodes of the graph under construction.
 type Weights interface {
 	// Param returns the node of the parameter with this full name. The first
-	// request fixes its shape and how it is initialised; a later request with
+	// request fixes its shape, its traits and how it is initialised; a later request with
 	// another shape is a programmer error and panics.
-	Param(name string, init Init, shape ...int) *gorgonia.Node
+	Param(name string, t Traits, init Init, shape ...int) *gorgonia.Node
 }
 
-// Scope is a prefix of parameter names over Weights.
+// Traits are what a parameter is besides its name and shape. Who updates, saves or resizes
+// parameters asks them and knows no names.
+type Traits struct {
+	Twin   bool   // has a momentum twin
+	Frozen bool   // is not trained
+	Group  string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
+	// Classes is the number of class rows of a position table over a square grid, whose
+	// other rows may be resampled to another image size; 0: the parameter is no such table.
+	Classes int
+	// Settings names the settings that give the parameter its shape, for messages; empty:
+	// those of [model].
+	Settings string
+}
+
+// over returns t with what o sets.
+func (t Traits) over(o Traits) Traits {
+	t.Twin, t.Frozen = t.Twin || o.Twin, t.Frozen || o.Frozen
+	if o.Group != "" {
+		t.Group = o.Group
+	}
+	if o.Classes != 0 {
+		t.Classes = o.Classes
+	}
+	if o.Settings != "" {
+		t.Settings = o.Settings
+	}
+	return t
+}
+
+// Groups that optimizer.no_decay may name.
+const (
+	GroupBias        = "bias"
+	GroupTemperature = "temperature"
+	GroupMetric      = "metric"
+)
+
+// Scope is a prefix of parameter names over Weights, with traits that all below it have.
 type Scope struct {
 	weights Weights
 	prefix  string
+	traits  Traits
 	mark    func()
 }
 
@@ -25,7 +62,16 @@ type Scope struct {
 func NewScope(w Weights) Scope { return Scope{weights: w} }
 
 // In returns the scope of names below name.
-func (s Scope) In(name string) Scope { return Scope{s.weights, s.prefix + name + "/", s.mark} }
+func (s Scope) In(name string) Scope {
+	s.prefix += name + "/"
+	return s
+}
+
+// As returns s with further traits.
+func (s Scope) As(t Traits) Scope {
+	s.traits = s.traits.over(t)
+	return s
+}
 
 // Marked returns s with a function that encoders call before and after they add the
 // nodes of a transformer block. The results of such a block depend on its input and
@@ -49,5 +95,10 @@ func (s Scope) Layer(name string, i int) Scope { return s.In(fmt.Sprintf("%s/%02
 
 // Param returns a parameter of the scope.
 func (s Scope) Param(name string, init Init, shape ...int) *gorgonia.Node {
-	return s.weights.Param(s.prefix+name, init, shape...)
+	return s.weights.Param(s.prefix+name, s.traits, init, shape...)
+}
+
+// bias returns the parameter bias of n values.
+func (s Scope) bias(init Init, n int) *gorgonia.Node {
+	return s.As(Traits{Group: GroupBias}).Param("bias", init, n)
 }

@@ -3,10 +3,9 @@ package model
 import (
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/objectives"
 	"gorgonia.org/gorgonia"
 )
 
@@ -14,7 +13,7 @@ import (
 type outcome struct {
 	machine   *exec.Machine
 	loss      *gorgonia.Node
-	parts     []namedNode
+	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
 	rounded   *rounded // nil unless it pays, see kernel.Engine.KeepsRounded
@@ -22,10 +21,9 @@ type outcome struct {
 
 // compile differentiates the loss and compiles the graph with the further outputs,
 // writing gradients to their place in the store, and binds the parameters. It is the
-// first compilation that fixes the set of parameters. frozen names parameters that are
-// not trained although the loss depends on them. queue is the bytes of a
-// queue, which count when the machine is too small.
-func (o *outcome) compile(b *graph, frozen []string, queue int64, c exec.Config) error {
+// first compilation that fixes the set of parameters. queue is the bytes of a queue, which
+// count when the machine is too small.
+func (o *outcome) compile(b *net, queue int64, c exec.Config) error {
 	store := b.params.params
 	need := store.footprint(queue)
 	if err := need.fits(); err != nil {
@@ -38,7 +36,7 @@ func (o *outcome) compile(b *graph, frozen []string, queue int64, c exec.Config)
 	var wrt gorgonia.Nodes
 	var mem [][]float32
 	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
-		if !reached[n.ID()] || slices.Contains(frozen, q.Name) {
+		if !reached[n.ID()] || q.Frozen {
 			return
 		}
 		o.learnable[q.Name] = true
@@ -60,7 +58,7 @@ func (o *outcome) compile(b *graph, frozen []string, queue int64, c exec.Config)
 	c.Outputs = append(c.Outputs, o.loss)
 	c.Outputs = append(c.Outputs, grads...)
 	for _, p := range o.parts {
-		c.Outputs = append(c.Outputs, p.node)
+		c.Outputs = append(c.Outputs, p.Node)
 	}
 	if o.machine, err = need.compile(b, c); err != nil {
 		return err
@@ -91,17 +89,17 @@ func (o *outcome) read() (*Result, error) {
 	o.result.Loss = float64(loss)
 	o.result.Parts = o.result.Parts[:len(o.parts)]
 	for i, p := range o.parts {
-		v, err := o.machine.Scalar(p.node)
+		v, err := o.machine.Scalar(p.Node)
 		if err != nil {
 			return nil, err
 		}
-		o.result.Parts[i] = Part{Name: p.name, Value: float64(v), Measure: p.measure}
+		o.result.Parts[i] = Part{Name: p.Name, Value: float64(v), Measure: p.Measure}
 	}
 	return &o.result, nil
 }
 
 // bindParams ties the nodes of parameters and twins to their memory.
-func (b *graph) bindParams(m *exec.Machine) (err error) {
+func (b *net) bindParams(m *exec.Machine) (err error) {
 	return errors.Join(b.params.bindTo(m), b.twins.bindTo(m))
 }
 
@@ -113,35 +111,6 @@ func (b *binding) bindTo(m *exec.Machine) (err error) {
 		}
 	})
 	return err
-}
-
-// compile compiles the step and binds its inputs.
-func (s *builder) compile() error {
-	m, tg := s.m, s.tg
-	c := exec.Config{Engine: m.engine, CheckNaN: m.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: s.blocks.list}}
-	if tg.imageM != nil {
-		c.Outputs = gorgonia.Nodes{tg.imageM, tg.textM}
-		for _, n := range []*gorgonia.Node{tg.imageBackbone, tg.textBackbone} {
-			if n != nil {
-				c.Outputs = append(c.Outputs, n)
-			}
-		}
-	}
-	if j := s.judge; j != nil {
-		m.params.connector = j.params.bytes()
-	}
-	if err := tg.outcome.compile(s.graph, frozenTemperature(m.cfg), queueBytes(m.cfg), c); err != nil {
-		return err
-	}
-	if j := s.judge; j != nil {
-		if err := j.load(); err != nil {
-			return err
-		}
-		if err := j.nodes.bindTo(tg.machine); err != nil {
-			return err
-		}
-	}
-	return s.bindInputs()
 }
 
 // gradientReaches returns the ids of the nodes that loss has a gradient for. A
@@ -171,67 +140,4 @@ func gradientReaches(g *gorgonia.ExprGraph, loss *gorgonia.Node) map[int64]bool 
 	}
 	visit(loss)
 	return reached
-}
-
-// bindInputs ties the inputs to memory that stays put.
-func (s *builder) bindInputs() error {
-	m, tg, h := s.m, s.tg, &s.tg.host
-	var err error
-	set := func(n *gorgonia.Node, data any) {
-		if n != nil && err == nil {
-			err = tg.machine.SetInput(n, data)
-		}
-	}
-	// ints and floats give an input memory of its own, nil if the step has no such input.
-	ints := func(n *gorgonia.Node) (mem []int32) {
-		if n != nil {
-			mem = make([]int32, n.Shape().TotalSize())
-			set(n, mem)
-		}
-		return mem
-	}
-	floats := func(n *gorgonia.Node) (mem []float32) {
-		if n != nil {
-			mem = make([]float32, n.Shape().TotalSize())
-			set(n, mem)
-		}
-		return mem
-	}
-	for n, values := range s.fixed {
-		set(n, values)
-	}
-	places := func(p *encoders.Places) placesHost {
-		if p == nil {
-			return placesHost{}
-		}
-		return placesHost{ints(p.Rows), ints(p.Sequences)}
-	}
-	h.text, h.lengths = ints(tg.text), ints(tg.lengths)
-	n, b := tg.batch*tg.tokens, tg.batch
-	set(tg.clean.ids, h.text[:n])
-	set(tg.clean.lengths, h.lengths[:b])
-	if tg.maskRows > 0 {
-		set(tg.masked.ids, h.text[n:])
-		set(tg.masked.lengths, h.lengths[b:])
-	}
-	h.places, h.teacherPlaces = places(tg.places), places(tg.teacherPlaces)
-	h.noiseI2T, h.noiseT2I = floats(tg.noiseI2T), floats(tg.noiseT2I)
-	h.colIDs = ints(tg.colIDs)
-	if tg.pointer != nil {
-		h.own = ints(tg.own)
-		set(tg.pointer, h.pointer[:])
-		set(tg.weigh, h.weigh[:])
-		bindGraph(set, tg.imageGraph, m.graphs.Image, m.graphs.counts[:1])
-		bindGraph(set, tg.textGraph, m.graphs.Text, m.graphs.counts[1:])
-	}
-	set(tg.alpha, h.alpha[:])
-	set(tg.uniform, h.uniform[:])
-	set(tg.cols, h.cols[:])
-	set(tg.key, h.key[:])
-	if m.queue != nil {
-		set(tg.imageQueue, m.queue.Image)
-		set(tg.textQueue, m.queue.Text)
-		tg.geometric.bind(set, floats, m.queue)
-	}
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/memory"
 )
@@ -53,12 +52,9 @@ func gigabytes(n int64) string {
 }
 
 // Footprint returns the memory of training this model.
-func (m *ALBEF) Footprint() Footprint {
-	return m.params.footprint(queueBytes(m.cfg)).with(&m.train.outcome)
+func (p *Pairs) Footprint() Footprint {
+	return p.params.footprint(p.queueBytes()).with(&p.step.outcome)
 }
-
-// Footprint returns the memory of training these heads.
-func (h *Heads) Footprint() Footprint { return h.params.footprint(0).with(&h.train.outcome) }
 
 func (f Footprint) with(o *outcome) Footprint {
 	f.Buffers = o.machine.Memory()
@@ -71,13 +67,14 @@ func (f Footprint) with(o *outcome) Footprint {
 // queueBytes returns the memory of a queue: rings of features, one for each modality, and
 // the ids; with the graphs over them, their centres, paths, owners and reaches, and once
 // more for a rebuild beside the steps.
-func queueBytes(c config.Config) int64 {
+func (p *Pairs) queueBytes() int64 {
+	c := p.cfg
 	n, dim, rings := int64(c.Queue.Size), int64(c.Model.Head.Dim), int64(2)
-	if c.Model.ImagesOnly() {
+	if p.design.views {
 		rings = 1
 	}
 	bytes := 4 * n * (rings*dim + 1)
-	image, text := backboneWidths(c)
+	image, text := p.backboneWidths()
 	bytes += 4 * n * int64(image+text)
 	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
 		k := int64(g.Layers[len(g.Layers)-1])
@@ -92,17 +89,16 @@ func queueBytes(c config.Config) int64 {
 
 // backboneWidths returns how many values of each sample's class tokens the queue keeps
 // before the heads of images and of texts.
-func backboneWidths(c config.Config) (image, text int) {
-	g := c.Objective.Geometric
-	if c.Model.System != "albef" || g.Weight == 0 {
+func (p *Pairs) backboneWidths() (image, text int) {
+	g := p.cfg.Objective.Geometric
+	if g.Weight == 0 {
 		return 0, 0
 	}
-	space, _ := c.Model.Head.Space()
 	if g.Modalities != "text" {
-		image = space.Classes() * c.Model.Image.Width
+		image = p.design.image.tower.Classes() * p.image.Width()
 	}
 	if g.Modalities != "image" {
-		text = space.Classes() * c.Model.Text.Width
+		text = p.design.text.tower.Classes() * p.text.Width()
 	}
 	return image, text
 }
@@ -151,7 +147,7 @@ func (f Footprint) fits() error {
 
 // compile compiles the step of a model with the footprint f so far, if it fits into
 // the machine.
-func (f Footprint) compile(b *graph, c exec.Config) (*exec.Machine, error) {
+func (f Footprint) compile(b *net, c exec.Config) (*exec.Machine, error) {
 	limit := totalMemory()
 	if limit > 0 {
 		c.MaxBytes = max(limit-f.Total(), 1)

@@ -18,11 +18,12 @@ import (
 type Param struct {
 	Name  string // unique path such as image/blocks/03/attn/qkv/weight
 	Shape tensor.Shape
-	Twin  bool // has a momentum twin
+	encoders.Traits
 
 	init   encoders.Init
-	offset int // in the flat buffers
-	mirror int // in the momentum buffer
+	offset int       // in the flat buffers
+	mirror int       // in the momentum buffer
+	own    []float32 // its values in a store that reads them from a source
 }
 
 // Len returns the number of elements.
@@ -33,19 +34,62 @@ func (p *Param) Len() int { return p.Shape.TotalSize() }
 // twins. So an update, a norm or an exchange is one pass over one slice.
 type Params struct {
 	seed   uint64
-	twin   func(name string) bool
+	twins  bool // parameters that may have a momentum twin have one
 	list   []*Param
 	byName map[string]*Param
 	sealed bool
+	source Source // of stored values, for inference; nil: for training
 
 	values, grads, momentum []float32
 
 	connector int64 // bytes of the parameters of a frozen model beside this one
 }
 
-// NewParams returns an empty store. twin says which names have a momentum twin.
-func NewParams(seed uint64, twin func(name string) bool) *Params {
-	return &Params{seed: seed, twin: twin, byName: map[string]*Param{}}
+// NewParams returns an empty store for training. With twins, parameters whose traits say
+// so have a momentum twin.
+func NewParams(seed uint64, twins bool) *Params {
+	return &Params{seed: seed, twins: twins, byName: map[string]*Param{}}
+}
+
+// Source gives stored parameters, such as those of a checkpoint.
+type Source interface {
+	// Has says whether there is a parameter of a name.
+	Has(name string) bool
+	// Read copies the values of the parameter of a name and shape to dst. Another shape is
+	// an error.
+	Read(name string, shape []int, dst []float32) error
+}
+
+// readParams returns an empty store for inference: it takes the memory of the parameters
+// that a graph asks for, and reads them. There are no gradients and no twins.
+func readParams(source Source) *Params {
+	return &Params{byName: map[string]*Param{}, source: source}
+}
+
+// load reads the parameters that were asked for since the last call.
+func (p *Params) load() error {
+	for _, q := range p.list {
+		if q.own != nil {
+			continue
+		}
+		own := make([]float32, q.Len())
+		if err := p.source.Read(q.Name, q.Shape, own); err != nil {
+			return err
+		}
+		q.own = own
+	}
+	return nil
+}
+
+// stored returns a parameter of a store that no graph needs to have asked for; false where
+// there is none of this name.
+func (p *Params) stored(name string, shape ...int) (*Param, bool, error) {
+	if q, ok := p.byName[name]; ok || p.source == nil || !p.source.Has(name) {
+		return q, ok, nil
+	}
+	q := &Param{Name: name, Shape: slices.Clone(shape)}
+	p.byName[name], p.list = q, append(p.list, q)
+	return q, true, p.load()
 }
 
 // seal fixes the set of parameters, allocates the buffers and initialises them.
@@ -55,14 +99,14 @@ func (p *Params) seal() {
 	if p.sealed {
 		return
 	}
-	p.allocate(true)
+	p.allocate()
 	p.initialize()
 	p.CopyToMomentum()
 }
 
-// allocate fixes the set of parameters and takes the memory of their values, and for
-// training that of their gradients and twins.
-func (p *Params) allocate(training bool) {
+// allocate fixes the set of parameters and takes the memory of their values, gradients
+// and twins.
+func (p *Params) allocate() {
 	p.sealed = true
 	slices.SortFunc(p.list, func(a, b *Param) int { return strings.Compare(a.Name, b.Name) })
 	n, m := 0, 0
@@ -73,10 +117,7 @@ func (p *Params) allocate(training bool) {
 			m += q.Len()
 		}
 	}
-	p.values = make([]float32, n)
-	if training {
-		p.grads, p.momentum = make([]float32, n), make([]float32, m)
-	}
+	p.values, p.grads, p.momentum = make([]float32, n), make([]float32, n), make([]float32, m)
 }
 
 // bytes returns the memory of the values of the parameters asked for so far.
@@ -128,7 +169,12 @@ func (p *Params) Values() []float32 { return p.values }
 func (p *Params) Grads() []float32 { return p.grads }
 
 // Value returns the values of one parameter.
-func (p *Params) Value(q *Param) []float32 { return p.values[q.offset:][:q.Len():q.Len()] }
+func (p *Params) Value(q *Param) []float32 {
+	if q.own != nil {
+		return q.own
+	}
+	return p.values[q.offset:][:q.Len():q.Len()]
+}
 
 // Grad returns the gradient of one parameter.
 func (p *Params) Grad(q *Param) []float32 { return p.grads[q.offset:][:q.Len():q.Len()] }
@@ -140,7 +186,12 @@ func (p *Params) MomentumValue(q *Param) []float32 { return p.momentum[q.mirror:
 func (p *Params) Offset(q *Param) int { return q.offset }
 
 // Count returns the number of values, twins not counted.
-func (p *Params) Count() int { return len(p.values) }
+func (p *Params) Count() (n int) {
+	for _, q := range p.list {
+		n += q.Len()
+	}
+	return n
+}
 
 // Twins calls f on each contiguous run of parameters with twins: where the run begins
 // in Values, and its twins. Few long runs, so that an update is one pass.
@@ -177,7 +228,7 @@ func (p *Params) bind(g *gorgonia.ExprGraph, momentum bool) *binding {
 var _ encoders.Weights = (*binding)(nil)
 
 // Param implements encoders.Weights.
-func (b *binding) Param(name string, init encoders.Init, shape ...int) *gorgonia.Node {
+func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shape ...int) *gorgonia.Node {
 	if n := b.nodes[name]; n != nil {
 		if !n.Shape().Eq(tensor.Shape(shape)) && len(shape) > 0 {
 			panic(fmt.Sprintf("model: parameter %s is asked for with shapes %v and %v", name, n.Shape(), shape))
@@ -189,7 +240,8 @@ func (b *binding) Param(name string, init encoders.Init, shape ...int) *gorgonia
 	case q == nil && b.params.sealed:
 		panic(fmt.Sprintf("model: parameter %s was asked for after the store was sealed", name))
 	case q == nil:
-		q = &Param{Name: name, Shape: slices.Clone(shape), Twin: b.params.twin(name), init: init}
+		t.Twin = t.Twin && b.params.twins
+		q = &Param{Name: name, Shape: slices.Clone(shape), Traits: t, init: init}
 		b.params.byName[name] = q
 		b.params.list = append(b.params.list, q)
 	case !slices.Equal(q.Shape, tensor.Shape(shape)):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // NoID marks a queue entry that has no image id: it is never a positive.
@@ -69,7 +70,7 @@ func newQueue(size, dim, groups int, seed uint64, text []float32) *Queue {
 			ring[i] = float32(r.NormFloat64())
 		}
 		for unit := dim / groups; len(ring) > 0; ring = ring[unit:] {
-			normalize(ring[:unit])
+			scoring.Normalize(ring[:unit])
 		}
 	}
 	for i := range q.IDs {

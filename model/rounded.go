@@ -30,7 +30,7 @@ var keepRounded = (*kernel.Engine).KeepsRounded
 
 // bindRounded gives the weights of b copies in bfloat16: the parameters with two axes,
 // since others are in no product.
-func bindRounded(e *kernel.Engine, b *graph, m *exec.Machine) (*rounded, error) {
+func bindRounded(e *kernel.Engine, b *net, m *exec.Machine) (*rounded, error) {
 	r := &rounded{engine: e}
 	r.body = func(_, lo, hi int) {
 		for _, c := range r.copies[lo:hi] {

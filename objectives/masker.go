@@ -1,4 +1,4 @@
-package data
+package objectives
 
 import (
 	"fmt"
@@ -32,11 +32,11 @@ type Masked struct {
 func (k Masker) Check() error {
 	switch {
 	case !(k.Prob >= 0 && k.Prob <= 1):
-		return fmt.Errorf("data: mask probability must be in [0, 1] (got %g)", k.Prob)
+		return fmt.Errorf("objectives: mask probability must be in [0, 1] (got %g)", k.Prob)
 	case k.Vocab <= 0 || int(k.MaskID) >= k.Vocab || k.MaskID < 0:
-		return fmt.Errorf("data: mask id must be in the vocabulary of %d tokens (got %d)", k.Vocab, k.MaskID)
+		return fmt.Errorf("objectives: mask id must be in the vocabulary of %d tokens (got %d)", k.Vocab, k.MaskID)
 	case k.Capacity <= 0:
-		return fmt.Errorf("data: mask capacity must be > 0 (got %d): use the rows of the loss that the model was built with", k.Capacity)
+		return fmt.Errorf("objectives: mask capacity must be > 0 (got %d): use the rows of the loss that the model was built with", k.Capacity)
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 		return err
 	}
 	if len(lengths) == 0 || len(tokens)%len(lengths) != 0 {
-		return fmt.Errorf("data: %d tokens are no batch of %d texts", len(tokens), len(lengths))
+		return fmt.Errorf("objectives: %d tokens are no batch of %d texts", len(tokens), len(lengths))
 	}
 	l := len(tokens) / len(lengths)
 	m.Tokens = append(m.Tokens[:0], tokens...)
@@ -60,7 +60,7 @@ func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	candidates := 0
 	for b, n := range lengths {
 		if n < 0 || int(n) > l {
-			return fmt.Errorf("data: text %d has %d tokens of %d", b, n, l)
+			return fmt.Errorf("objectives: text %d has %d tokens of %d", b, n, l)
 		}
 		for i := 1; i < int(n); i++ {
 			candidates++

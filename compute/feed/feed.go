@@ -1,0 +1,239 @@
+// Package feed holds the inputs of a computation: each is declared, bound to memory and
+// filled in one place, by whoever reads it.
+//
+//	in := feed.New(g)
+//	images := in.Column(batch.Column{Name: batch.Images, Shape: []int{3, 48, 48}}, 32)
+//	noise := in.Floats("noise", func(s *feed.Step, dst []float32) error { ... }, 32, 32)
+//	...
+//	err := in.Bind(machine)      // once
+//	err = in.Fill(machine, step) // before every run
+package feed
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/geoalign/geoalign/data/batch"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Step is what inputs are filled from.
+type Step struct {
+	Batch   *batch.Batch
+	Update  int // updates made before this one
+	Micro   int // of the update's micro-batches, from 0 on
+	Counter int // micro-batches of the run before this one: the index of random streams
+	// PerEpoch is the number of updates of an epoch, 0 where that is not known.
+	PerEpoch int
+	// Rank of Ranks processes holds this batch, whose rows are an equal share of the
+	// global batch in the order of the ranks. 0 of 0 is a single process.
+	Rank, Ranks int
+}
+
+// Share returns the rows [lo, hi) that this process has of n rows of the global batch: a
+// random stream is drawn for the whole of it, so that a sample's numbers do not depend on
+// how many processes there are.
+func (s *Step) Share(rows int) (lo, hi, all int) {
+	ranks := max(1, s.Ranks)
+	return s.Rank * rows, (s.Rank + 1) * rows, ranks * rows
+}
+
+// Stream returns the index of random streams that are drawn for this batch alone.
+func (s *Step) Stream() uint64 { return uint64(s.Counter*max(1, s.Ranks) + s.Rank) }
+
+// Inputs are the inputs of one computation. A name that is asked for again is the same
+// input.
+type Inputs struct {
+	g       *gorgonia.ExprGraph
+	nodes   map[string]*gorgonia.Node
+	memory  map[string]any // what Bind ties the node to
+	order   []string       // of memory
+	columns []column
+	read    []batch.Column // by fills
+	fills   []func(*Step) error
+}
+
+// column is an input that is the memory of a batch.
+type column struct {
+	batch.Column
+	rows int
+	node *gorgonia.Node
+}
+
+// New returns the inputs of g, none so far.
+func New(g *gorgonia.ExprGraph) *Inputs {
+	return &Inputs{g: g, nodes: map[string]*gorgonia.Node{}, memory: map[string]any{}}
+}
+
+// Column is a column of the batch, (rows, shape...), read from the batch's own memory.
+func (in *Inputs) Column(c batch.Column, rows int) *gorgonia.Node {
+	if n := in.nodes[c.Name]; n != nil {
+		return n
+	}
+	n := in.node(c.Name, c.Type == batch.Int32, append([]int{rows}, c.Shape...))
+	in.columns = append(in.columns, column{c, rows, n})
+	return n
+}
+
+// Flat is Column as one vector, (rows * values of a row).
+func (in *Inputs) Flat(c batch.Column, rows int) *gorgonia.Node {
+	if n := in.nodes[c.Name]; n != nil {
+		return n
+	}
+	n := in.node(c.Name, c.Type == batch.Int32, []int{rows * c.Len()})
+	in.columns = append(in.columns, column{c, rows, n})
+	return n
+}
+
+// Read says that a fill reads columns of the batch that are no inputs themselves.
+func (in *Inputs) Read(columns ...batch.Column) { in.read = append(in.read, columns...) }
+
+// Columns returns the columns of the batch that are read so far.
+func (in *Inputs) Columns() []batch.Column {
+	all := slices.Clone(in.read)
+	for _, c := range in.columns {
+		all = append(all, c.Column)
+	}
+	return all
+}
+
+// Floats is a float32 input with memory of its own, which fill writes for every step. No
+// shape is a scalar.
+func (in *Inputs) Floats(name string, fill func(s *Step, dst []float32) error, shape ...int) *gorgonia.Node {
+	if n := in.nodes[name]; n != nil {
+		return n
+	}
+	mem := make([]float32, tensor.Shape(shape).TotalSize())
+	in.OnFill(func(s *Step) error { return fill(s, mem) })
+	return in.SharedFloats(name, mem, shape...)
+}
+
+// Ints is Floats for int32.
+func (in *Inputs) Ints(name string, fill func(s *Step, dst []int32) error, shape ...int) *gorgonia.Node {
+	if n := in.nodes[name]; n != nil {
+		return n
+	}
+	mem := make([]int32, tensor.Shape(shape).TotalSize())
+	in.OnFill(func(s *Step) error { return fill(s, mem) })
+	return in.SharedInts(name, mem, shape...)
+}
+
+// FixedInts is a vector that never changes.
+func (in *Inputs) FixedInts(name string, values []int32) *gorgonia.Node {
+	return in.SharedInts(name, values, len(values))
+}
+
+// Count returns n integers from start on, step apart, under a name.
+func (in *Inputs) Count(name string, start, n, step int) *gorgonia.Node {
+	if node := in.nodes[name]; node != nil {
+		return node
+	}
+	values := make([]int32, n)
+	for i := range values {
+		values[i] = int32(start + i*step)
+	}
+	return in.FixedInts(name, values)
+}
+
+// SharedFloats is an input of memory that its owner changes, such as the ring of a queue.
+func (in *Inputs) SharedFloats(name string, mem []float32, shape ...int) *gorgonia.Node {
+	return in.shared(name, false, mem, shape)
+}
+
+// SharedInts is SharedFloats for int32.
+func (in *Inputs) SharedInts(name string, mem []int32, shape ...int) *gorgonia.Node {
+	return in.shared(name, true, mem, shape)
+}
+
+func (in *Inputs) shared(name string, ints bool, mem any, shape []int) *gorgonia.Node {
+	if n := in.nodes[name]; n != nil {
+		return n
+	}
+	in.memory[name], in.order = mem, append(in.order, name)
+	return in.node(name, ints, shape)
+}
+
+// Unbound is an input that the caller ties to memory before every run.
+func (in *Inputs) Unbound(name string, t batch.Type, shape ...int) *gorgonia.Node {
+	if n := in.nodes[name]; n != nil {
+		return n
+	}
+	return in.node(name, t == batch.Int32, shape)
+}
+
+// OnFill has fill called before every run, in the order of the calls.
+func (in *Inputs) OnFill(fill func(*Step) error) { in.fills = append(in.fills, fill) }
+
+// Node returns the input of a name, or nil.
+func (in *Inputs) Node(name string) *gorgonia.Node { return in.nodes[name] }
+
+// Memory returns what the input of a name is bound to, []float32 or []int32, or nil.
+func (in *Inputs) Memory(name string) any { return in.memory[name] }
+
+func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
+	dtype := tensor.Float32
+	if ints {
+		dtype = tensor.Int32
+	}
+	var n *gorgonia.Node
+	if len(shape) == 0 {
+		n = gorgonia.NewScalar(in.g, dtype, gorgonia.WithName(name))
+	} else {
+		n = gorgonia.NewTensor(in.g, dtype, len(shape), gorgonia.WithShape(slices.Clone(shape)...), gorgonia.WithName(name))
+	}
+	in.nodes[name] = n
+	return n
+}
+
+// Binder ties inputs to memory; a compiled graph is one.
+type Binder interface {
+	SetInput(n *gorgonia.Node, data any) error
+}
+
+// Bind ties every input that has memory of its own to it, which stays put.
+func (in *Inputs) Bind(m Binder) error {
+	for _, name := range in.order {
+		if err := m.SetInput(in.nodes[name], in.memory[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fill ties the columns to the memory of a step's batch and fills everything else.
+func (in *Inputs) Fill(m Binder, s *Step) error {
+	for i := range in.columns {
+		c := &in.columns[i]
+		if err := c.check(s.Batch); err != nil {
+			return err
+		}
+		var err error
+		if c.Type == batch.Int32 {
+			err = m.SetInput(c.node, s.Batch.Ints(c.Name))
+		} else {
+			err = m.SetInput(c.node, s.Batch.Floats(c.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, fill := range in.fills {
+		if err := fill(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check says that a batch does not fit what was compiled.
+func (c *column) check(b *batch.Batch) error {
+	got, want := len(b.Floats(c.Name)), c.rows*c.Len()
+	if c.Type == batch.Int32 {
+		got = len(b.Ints(c.Name))
+	}
+	if got != want {
+		return fmt.Errorf("feed: %s: got %d values, the step was built for %d rows of %d", c.Name, got, c.rows, c.Len())
+	}
+	return nil
+}

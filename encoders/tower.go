@@ -1,0 +1,54 @@
+package encoders
+
+import (
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Tower encodes the rows of one modality. What it reads it says by Columns; what a caller
+// reads of the result it says by Want, and nothing else is computed. The same tower builds
+// the online side, its momentum twin and the graph of inference.
+type Tower interface {
+	// Columns are the columns of a batch that Encode reads.
+	Columns() []batch.Column
+	// Classes returns m, the class tokens of a sequence.
+	Classes() int
+	// Shape returns Len and Width of the sequences.
+	Shape() (length, width int)
+	// Encode adds the tower to the graph for R rows of its columns.
+	Encode(c *Context, s Scope, in Inputs, want Want) Sequence
+}
+
+// Inputs are the nodes of a tower's columns by their names, (R, shape...). A column with
+// one axis or none may come flat, (R*L) or (R).
+type Inputs map[string]*gorgonia.Node
+
+// Want says what is read of a sequence.
+type Want struct {
+	Tokens  bool // the states of all tokens
+	Classes bool // the class tokens, which heads read
+}
+
+// Sequence is R rows of tokens as a tower gives them: the first class token of each row
+// and its patches, words or regions, Len tokens of Width channels.
+type Sequence struct {
+	Tokens  *gorgonia.Node // (R*Len, Width); nil unless wanted
+	Lengths *gorgonia.Node // (R) int32, tokens of each row that are no padding; nil: all
+	Classes *gorgonia.Node // (R*m, Width), all class tokens; nil unless wanted
+	Len     int            // tokens of a row
+	Width   int            // channels of a token
+}
+
+// First returns the first token of each of the first n rows: (n, Width).
+func (q Sequence) First(n int) *gorgonia.Node { return ops.StridedRows(q.Tokens, 0, q.Len, n) }
+
+// Head maps the class tokens of sequences to features in the shared space.
+type Head interface {
+	// Classes returns m, the class tokens of a sequence that the head reads.
+	Classes() int
+	// Project maps class tokens (R*m, D) to features (R, C).
+	Project(c *Context, s Scope, classes *gorgonia.Node) *gorgonia.Node
+	// Dimension returns C.
+	Dimension() int
+}

@@ -1,0 +1,101 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Encoder is one side of a model for inference.
+type Encoder struct {
+	p    *Pairs
+	side *side
+	nets map[int]*encoding // by the number of rows
+}
+
+// encoding is a compiled computation of a number of rows.
+type encoding struct {
+	machine  *exec.Machine
+	in       encoders.Inputs
+	states   *gorgonia.Node // (n*Len, D)
+	features *gorgonia.Node // (n, C)
+}
+
+// Columns are the columns of a batch that Encode reads.
+func (e *Encoder) Columns() []batch.Column { return e.side.tower.Columns() }
+
+// Len returns the tokens of a row: T of images, L of texts.
+func (e *Encoder) Len() int {
+	n, _ := e.side.tower.Shape()
+	return n
+}
+
+// Width returns D, the width of a token.
+func (e *Encoder) Width() int {
+	_, d := e.side.tower.Shape()
+	return d
+}
+
+// Encode runs the tower and the head over the rows of b without dropout. It returns the
+// token states (n*Len, D), the first class token and the patches or words of each row,
+// and features (n, C). The next call with as many rows overwrites both. A computation is
+// kept for every number of rows: call it with few different ones.
+func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error) {
+	n := b.Rows()
+	x := e.nets[n]
+	if x == nil {
+		if x, err = e.build(n); err != nil {
+			return nil, nil, err
+		}
+		if e.nets == nil {
+			e.nets = map[int]*encoding{}
+		}
+		e.nets[n] = x
+	}
+	for _, c := range e.Columns() {
+		var data any = b.Floats(c.Name)
+		got := len(b.Floats(c.Name))
+		if c.Type == batch.Int32 {
+			data, got = b.Ints(c.Name), len(b.Ints(c.Name))
+		}
+		if want := n * c.Len(); n < 1 || got != want {
+			return nil, nil, fmt.Errorf("model: %s: got %d values, want %d rows of %d", c.Name, got, n, c.Len())
+		}
+		if err := x.machine.SetInput(x.in[c.Name], data); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := x.machine.RunAll(); err != nil {
+		return nil, nil, err
+	}
+	s, err := x.machine.Value(x.states)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := x.machine.Value(x.features)
+	return s.F32, f.F32, err
+}
+
+// build compiles the computation of n rows.
+func (e *Encoder) build(n int) (x *encoding, err error) {
+	defer ops.Catch(&err)
+	t, b := e.side.tower, newNet(e.p.params)
+	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: e.p.design.teacher})
+	x = &encoding{in: encoders.Inputs{}}
+	for _, c := range t.Columns() {
+		if len(c.Shape) == 1 && c.Type == batch.Int32 {
+			x.in[c.Name] = b.inputs.Flat(c, n)
+		} else {
+			x.in[c.Name] = b.inputs.Column(c, n)
+		}
+	}
+	q := t.Encode(&encoders.Context{}, on.In(e.side.name), x.in, encoders.Want{Tokens: true, Classes: true})
+	x.states = q.Tokens
+	x.features = e.side.head.Project(&encoders.Context{}, on.In(e.side.proj), q.Classes)
+	x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.states, x.features)
+	return x, err
+}

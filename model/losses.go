@@ -1,0 +1,70 @@
+package model
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/scoring"
+)
+
+// newLosses is the list of the losses of a configuration, in the order in which they are
+// built and added up. A loss of weight 0 is not in it.
+func newLosses(cfg config.Config, o Options) []objectives.Loss {
+	var list []objectives.Loss
+	obj := cfg.Objective
+	if obj.ITC.Weight > 0 {
+		list = append(list, newContrast(cfg))
+	}
+	if w := obj.ITC.InBatchWeight; w > 0 {
+		list = append(list, objectives.InBatch{Weight: w})
+	}
+	if fused := newFused(cfg, o); len(fused) > 0 {
+		list = append(list, fused)
+	}
+	if g := obj.Geometric; g.Weight > 0 {
+		list = append(list, objectives.Geometric{
+			Weight: g.Weight, Image: g.Modalities != "text", Text: g.Modalities != "image",
+			Near: g.Near(), Neighbours: g.Neighbours, Sampling: g.Sampling, Clusters: g.Search == "clusters",
+			Kernel: g.Kernel, Epsilon: g.Epsilon, Scale: g.Scale,
+		})
+	}
+	return list
+}
+
+// newContrast is the loss of objective.itc.weight, which each family of systems reads in
+// its own way.
+func newContrast(cfg config.Config) objectives.Loss {
+	obj := cfg.Objective
+	weight, score := obj.ITC.Weight, terms(obj.ScoreTerms())
+	switch cfg.Model.System {
+	case "moco":
+		return objectives.MoCo{Weight: weight, Score: score}
+	case "swav":
+		w := obj.SwAV
+		return &objectives.SwAV{Weight: weight, Score: score, Prototypes: w.Prototypes, Epsilon: w.Epsilon,
+			Iterations: w.Iterations, FreezeSteps: w.FreezeSteps}
+	}
+	t := obj.TCL
+	return objectives.ITC{
+		Weight: weight, Score: score, Target: terms(obj.TargetTerms()), Weigh: obj.Geodesic.Weigh,
+		TCL: objectives.TCL{Intra: t.Intra, Local: t.Local, Grid: t.Grid},
+	}
+}
+
+// newFused are the losses over fused pairs.
+func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
+	if w := cfg.Objective.ITM.Weight; w > 0 {
+		list = append(list, &objectives.ITM{Weight: w})
+	}
+	if c := cfg.Objective.MLM; c.Weight > 0 {
+		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID}})
+	}
+	return list
+}
+
+// terms are those of a configuration.
+func terms(list []config.ScoreTerm) (t objectives.Terms) {
+	for _, x := range list {
+		t = append(t, objectives.WeightedKind{Kind: scoring.Kind(x.Kind), Weight: x.Weight})
+	}
+	return t
+}

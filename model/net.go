@@ -1,0 +1,39 @@
+package model
+
+import (
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/internal/exec"
+	"gorgonia.org/gorgonia"
+)
+
+// net is a computation under construction with its parameters and inputs.
+type net struct {
+	g      *gorgonia.ExprGraph
+	inputs *feed.Inputs
+	params *binding // online
+	twins  *binding // momentum
+}
+
+// newNet starts a computation whose parameters are those of p.
+func newNet(p *Params) *net {
+	g := gorgonia.NewGraph()
+	return &net{g: g, inputs: feed.New(g), params: p.bind(g, false), twins: p.bind(g, true)}
+}
+
+// compileEval compiles a computation for inference and binds parameters and inputs.
+func (n *net) compileEval(c exec.Config, outputs ...*gorgonia.Node) (*exec.Machine, error) {
+	if p := n.params.params; p.source != nil {
+		if err := p.load(); err != nil {
+			return nil, err
+		}
+	}
+	c.Outputs = outputs
+	m, err := exec.Compile(n.g, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.bindParams(m); err != nil {
+		return nil, err
+	}
+	return m, n.inputs.Bind(m)
+}

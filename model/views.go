@@ -1,0 +1,40 @@
+package model
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
+)
+
+// views are the systems of images alone, MoCo and SwAV: a vision transformer whose class
+// token passes an MLP of one hidden layer and ReLU to the unit sphere (Chen et al. 2020).
+// There is no batch normalisation: the transformer and its head have none.
+//
+// MoCo is contrast of two views of an image with a momentum encoder and a queue of its
+// features (He et al. 2020): the first view passes the encoder, the second its twin. SwAV
+// is swapped prediction between two views that pass one encoder (Caron et al. 2020),
+// without multi-crop; its queue holds features of first views, and both views' codes are
+// balanced together with it, where SwAV keeps a queue for each view.
+func views(cfg config.Config) design {
+	im, hidden := cfg.Model.Image, cfg.Model.Head.Hidden
+	if hidden == 0 {
+		hidden = im.Width
+	}
+	first := side{
+		name: "image", proj: "image_proj",
+		tower: encoders.ImageTower{ViT: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP}},
+		head:  encoders.MLP{Hidden: hidden, Out: cfg.Model.Head.Dim, Activation: "relu"},
+	}
+	second := first
+	second.column = map[string]string{batch.Images: batch.Views}
+	second.teacher = second.column
+	d := design{image: first, text: second, views: true, teacher: cfg.Momentum.Enabled}
+	d.keys = func(s *objectives.Step) keyNodes {
+		if s.HasTeacher() {
+			return keyNodes{image: s.Teacher.Text.Features}
+		}
+		return keyNodes{image: s.Online.Image.Features}
+	}
+	return d
+}

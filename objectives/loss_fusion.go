@@ -1,0 +1,78 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Fused is a loss over pairs that pass the fusion layers.
+type Fused interface {
+	Prepare(s *Step)
+	// Pairs says which pairs the loss reads, and where; first pairs go before them in the
+	// pass.
+	Pairs(s *Step, first int) FusedPairs
+	// Loss returns the parts for the fused states (M, D) at the places of Pairs.
+	Loss(s *Step, states *gorgonia.Node) []Part
+}
+
+// FusedPairs are R pairs of a text and an image.
+type FusedPairs struct {
+	Count         int            // R
+	Texts, Images gorgonia.Nodes // int32 indices of texts and images, R in all; none: row r is text r and image r
+	Places        encoders.Places
+}
+
+// Fusing runs the fusion layers once over the pairs of all its losses. The rows are those
+// of the first loss, then those of the next. Rows share the keys of an image through an
+// index, so an image is projected once, and the last layer computes the states that a loss
+// reads, and no others.
+type Fusing []Fused
+
+// Prepare implements Preparer.
+func (l Fusing) Prepare(s *Step) {
+	for _, x := range l {
+		x.Prepare(s)
+	}
+}
+
+// Build implements Loss.
+func (l Fusing) Build(s *Step) (parts []Part) {
+	var texts, images, rows, sequences gorgonia.Nodes
+	var at []int // where each loss's states begin
+	first, places := 0, 0
+	for _, x := range l {
+		p := x.Pairs(s, first)
+		at = append(at, places)
+		texts, images = append(texts, p.Texts...), append(images, p.Images...)
+		rows, sequences = append(rows, p.Places.Rows), append(sequences, p.Places.Sequences)
+		first, places = first+p.Count, places+p.Places.Rows.Shape()[0]
+	}
+	var pairs encoders.Pairs
+	if len(texts) > 0 {
+		pairs = encoders.Pairs{Texts: ops.ConcatInts(texts...), Images: ops.ConcatInts(images...)} // (R)
+	}
+	read := &encoders.Places{Rows: ops.ConcatInts(rows...), Sequences: ops.ConcatInts(sequences...)}
+	states, lengths := s.Online.Text.states(s)
+	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, states, lengths, s.Online.Image.Tokens, pairs, read,
+		s.Fusion.TextLen, s.Fusion.ImageLen) // (M, D)
+	for i, x := range l {
+		n := rows[i].Shape()[0]
+		parts = append(parts, x.Loss(s, ops.StridedRows(fused, at[i], 1, n))...)
+	}
+	return parts
+}
+
+// states are the token states of the captions that losses read, (N*L, D), with their
+// lengths (N): clean ones, then masked ones.
+func (x Side) states(s *Step) (states, lengths *gorgonia.Node) {
+	switch in := s.Captions; {
+	case x.Tokens == nil:
+		return x.Masked, in.Masked[batch.Lengths]
+	case s.Reads.Online.Text.Masked:
+		return x.Tokens, in.All[batch.Lengths]
+	default:
+		return x.Tokens, in.Clean[batch.Lengths]
+	}
+}

@@ -1,0 +1,186 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// ITC is the contrast of both sides against the teacher's features and the queue
+// (MomentumContrast) as a loss.
+type ITC struct {
+	Weight        float64
+	Score, Target Terms   // of the student, and behind the teacher's soft targets
+	Weigh         float64 // logits are lowered by this times the teacher's geodesic score; 0: off
+	TCL           TCL
+}
+
+// TCL adds the terms of triple contrastive learning (Yang et al. 2022) to the contrast,
+// whose loss is then the mean of all terms.
+type TCL struct {
+	Intra bool // the contrast within each modality
+	Local bool // parts of a sample against the whole
+	Grid  int  // an image has grid x grid parts
+}
+
+// Prepare implements Preparer.
+func (l ITC) Prepare(s *Step) {
+	if l.TCL.Local {
+		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Tokens = true, true
+	}
+}
+
+// Build implements Loss.
+func (l ITC) Build(s *Step) []Part {
+	banks := s.Banks()
+	c := MomentumContrast{
+		Image: s.Online.Image.Features, Text: s.Online.Text.Features,
+		ImageM: s.Teacher.Image.Features, TextM: s.Teacher.Text.Features,
+		ImageBank: banks.Image, TextBank: banks.Text, Alpha: s.Alpha(), Positives: s.targets(banks.Positives, banks.Own),
+		Score:      s.Scores.Score(l.Score, false),
+		Target:     s.Scores.Score(l.Target, true),
+		WeighPaths: s.Scores.Paths,
+	}
+	if s.NegativeTerms != nil {
+		by := s.Scores.Score(s.NegativeTerms, false)
+		c.Negatives = &by
+	}
+	if l.Weigh > 0 {
+		c.Weigh = s.Floats("weight of the teacher's scores", func(_ *feed.Step, dst []float32) error {
+			if dst[0] = 0; banks.GraphActive() {
+				dst[0] = -float32(l.Weigh)
+			}
+			return nil
+		})
+	}
+	parts := l.TCL.parts(s, c)
+	for _, p := range parts {
+		c.Terms = append(c.Terms, p.Node)
+	}
+	s.similarities = c.Build()
+	return append(parts, s.Part("itc", l.Weight, s.similarities.Loss))
+}
+
+// InBatch is the contrast within the batch with gradient to both sides (InBatchContrast)
+// as a loss. Its score is the step's PairTerms.
+type InBatch struct{ Weight float64 }
+
+// Build implements Loss.
+func (l InBatch) Build(s *Step) []Part {
+	p := s.Part("itc_in_batch", l.Weight, s.within().Loss)
+	p.Chance = math.Log(float64(s.Rows))
+	return []Part{p}
+}
+
+// within is the contrast within the batch. Its similarities are those that negatives are
+// drawn by where no contrast was built before.
+func (s *Step) within() Contrast {
+	own := Positives{Labels: s.Own()}
+	if s.IDs != nil {
+		own = Positives{RowIDs: s.IDs, ColIDs: s.IDs}
+	}
+	image, text := s.Online.Image.Features, s.Online.Text.Features
+	c := InBatchContrast(image, text, s.Scores.Score(s.PairTerms, false), s.targets(own, nil))
+	if s.similarities.I2T == nil {
+		s.similarities = c
+		if s.NegativeTerms != nil {
+			s.similarities.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(image, text)
+			s.similarities.T2I = ops.Transpose(s.similarities.I2T)
+		}
+	}
+	return c
+}
+
+// targets adds to the positives of a contrast what all of them share: a share of the
+// uniform distribution, and the hardest negatives that the judge takes for matches.
+// columns (B) int32 is where the batch is among the columns, nil for 0, 1, ... B-1.
+func (s *Step) targets(p Positives, columns *gorgonia.Node) Positives {
+	if share := s.Uniform; share > 0 {
+		p.Uniform = s.Floats("uniform share", func(f *feed.Step, dst []float32) error {
+			if dst[0] = float32(share); f.Update < f.PerEpoch { // from the second epoch on
+				dst[0] = 0
+			}
+			return nil
+		})
+	}
+	if s.Judge != nil {
+		p.Further = func(i2t, t2i *gorgonia.Node) (texts, images *gorgonia.Node) {
+			r := s.relabel(i2t, t2i)
+			if columns == nil {
+				return r.Texts.Positive, r.Images.Positive
+			}
+			return ops.LookUpColumns(columns, r.Texts.Positive), ops.LookUpColumns(columns, r.Images.Positive)
+		}
+	}
+	return p
+}
+
+// relabel judges the hardest negatives by the logits of the first contrast that asks.
+func (s *Step) relabel(i2t, t2i *gorgonia.Node) *Relabelled {
+	if s.relabelled == nil {
+		r := s.Relabelling
+		r.IDs = s.IDs
+		r.Judge = func(texts, images *gorgonia.Node) *gorgonia.Node { return s.Judge(s, texts, images) }
+		x := r.Build(i2t, t2i, s.Count("batch", 0, s.Rows, 1))
+		s.relabelled = &x
+		s.measures = append(s.measures, Part{Name: "mafa_positives", Node: x.Positives(), Measure: true},
+			Part{Name: "mafa_replaced", Node: x.Replaced(), Measure: true})
+	}
+	return s.relabelled
+}
+
+// Measures returns the parts of what losses share that were built since the last call.
+func (s *Step) Measures() []Part {
+	m := s.measures
+	s.measures = nil
+	return m
+}
+
+// parts returns the terms that triple contrastive learning adds to a contrast. They are
+// part of its loss, so that here they are measures.
+func (t TCL) parts(s *Step, c MomentumContrast) (parts []Part) {
+	add := func(name string, n *gorgonia.Node) { parts = append(parts, Part{Name: name, Node: n, Measure: true}) }
+	if t.Intra {
+		i2i, t2t := c.Intra()
+		add("itc_i2i", i2i)
+		add("itc_t2t", t2t)
+	}
+	if t.Local {
+		add("itc_local_image", t.localImage(s))
+		add("itc_local_text", t.localText(s))
+	}
+	return parts
+}
+
+// rowProjector is a head that can project every token of a sequence like a class token.
+type rowProjector interface {
+	Rows(s encoders.Scope, x *gorgonia.Node) *gorgonia.Node
+}
+
+// localImage is the contrast of an image with its grid x grid parts, the means of the
+// teacher's projected patches.
+func (t TCL) localImage(s *Step) *gorgonia.Node {
+	side := s.Teacher.Image
+	patches := side.Head.(rowProjector).Rows(side.Scope, side.Tokens) // (B*T, C)
+	return Local{
+		Whole: s.Online.Image.Features,
+		Parts: ops.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len-1))), t.Grid), // (B*grid*grid, C)
+		IDs:   s.IDs, Temperature: s.Scores.Divisor(),
+	}.Build()
+}
+
+// localText is the contrast of a caption with its tokens, [CLS] left out.
+func (t TCL) localText(s *Step) *gorgonia.Node {
+	side := s.Teacher.Text
+	states := side.Tokens
+	if n := s.Rows * side.Len; states.Shape()[0] > n {
+		states = ops.StridedRows(states, 0, 1, n) // masked captions come after them
+	}
+	return Local{
+		Whole: s.Online.Text.Features, Parts: side.Head.(rowProjector).Rows(side.Scope, states), // (B*L, C)
+		Lengths: side.Lengths, First: 1, IDs: s.IDs, Temperature: s.Scores.Divisor(),
+	}.Build()
+}

@@ -1,0 +1,87 @@
+package objectives
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// ITM is image-text matching (Matching) with hard negatives as a loss over fused pairs: B
+// pairs, B texts with a wrong image, B images with a wrong text. It reads the first token
+// of each.
+type ITM struct {
+	Weight float64
+
+	labels *gorgonia.Node // (3B) int32
+}
+
+var _ Fused = (*ITM)(nil)
+
+// Prepare implements Fused.
+func (l *ITM) Prepare(s *Step) {
+	s.Reads.Online.Image.Tokens, s.Reads.Online.Text.Tokens = true, true
+}
+
+// Pairs implements Fused.
+func (l *ITM) Pairs(s *Step, first int) FusedPairs {
+	b := s.Rows
+	texts, images := l.negatives(s)    // (B), (B)
+	batch := s.Count("batch", 0, b, 1) // (B)
+	return FusedPairs{
+		Count: 3 * b, Texts: gorgonia.Nodes{batch, batch, texts}, Images: gorgonia.Nodes{batch, images, batch},
+		Places: encoders.Places{
+			Rows:      s.Count("first tokens of pairs", first*s.Fusion.TextLen, 3*b, s.Fusion.TextLen),
+			Sequences: s.Count("pairs", first, 3*b, 1),
+		},
+	}
+}
+
+// negatives returns what each image and each text is paired with, (B) int32 each:
+// relabelled where there is a judge, else sampled.
+func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
+	c, b := s.Similarities(), s.Rows
+	match := s.FixedInts("match", slices.Repeat([]int32{1}, b))
+	if s.Judge != nil {
+		r := s.relabel(c.I2T, c.T2I)
+		l.labels = r.Labels(match)
+		return r.Texts.Index, r.Images.Index
+	}
+	forI2T, forT2I := make([]float32, b*b), make([]float32, b*b)
+	s.OnFill(func(f *feed.Step) error {
+		r := rng.New(s.Seed, rng.Negatives, uint64(f.Counter))
+		gumbel(r, f, forI2T, b)
+		gumbel(r, f, forT2I, b)
+		return nil
+	})
+	texts, images = HardNegatives(c, s.SharedFloats("noise i2t", forI2T, b, b), s.SharedFloats("noise t2i", forT2I, b, b), s.IDs)
+	l.labels = MatchingLabels(match, images, texts)
+	return texts, images
+}
+
+// gumbel fills rows of dst with standard Gumbel noise, this process's share of those of
+// the global batch.
+func gumbel(r *rand.Rand, f *feed.Step, dst []float32, rows int) {
+	lo, hi, all := f.Share(rows)
+	width := len(dst) / rows
+	for i := range all * width {
+		v := float32(-math.Log(r.ExpFloat64() + 1e-30))
+		if i >= lo*width && i < hi*width {
+			dst[i-lo*width] = v
+		}
+	}
+}
+
+// Loss implements Fused.
+func (l *ITM) Loss(s *Step, states *gorgonia.Node) []Part {
+	logits := encoders.Classifier{Classes: 2}.Forward(s.Params.In("itm_head"), states, 1) // (3B, 2)
+	return []Part{
+		s.Part("itm", l.Weight, Matching(logits, l.labels)),
+		{Name: "itm_accuracy", Node: ops.Accuracy(logits, l.labels), Measure: true},
+	}
+}

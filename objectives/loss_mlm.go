@@ -1,0 +1,108 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/rng"
+	"gorgonia.org/gorgonia"
+)
+
+// MLM is masked language modelling (MaskedLM) as a loss over fused pairs: B masked
+// captions with their own image, read at the masked places. It masks the captions itself.
+//
+// The number of masked tokens varies, a graph's shapes do not: M = MaskCapacity rows, of
+// which those that are not used have a label that is ignored.
+type MLM struct {
+	Weight float64
+	Masker Masker // its capacity is set by Prepare
+
+	first           int // fused pairs before these
+	masked          Masked
+	student, mentor placesMemory
+	labels          []int32
+}
+
+var _ Fused = (*MLM)(nil)
+
+// placesMemory is the memory of places.
+type placesMemory struct{ rows, texts []int32 }
+
+func newPlaces(n int) placesMemory { return placesMemory{make([]int32, n), make([]int32, n)} }
+
+// input is the places as an input.
+func (m placesMemory) input(s *Step, name string) encoders.Places {
+	return encoders.Places{Rows: s.SharedInts(name+" places", m.rows, len(m.rows)), Sequences: s.SharedInts(name+" texts", m.texts, len(m.texts))}
+}
+
+// set fills in places of texts of l tokens, first texts further on.
+func (m placesMemory) set(places []int32, first, l int) {
+	for i, p := range places {
+		m.rows[i] = p + int32(first*l)
+		m.texts[i] = p/int32(l) + int32(first)
+	}
+}
+
+// Prepare implements Fused: it adds the masked captions to the inputs of the text tower.
+func (l *MLM) Prepare(s *Step) {
+	b, tokens := s.Rows, s.Fusion.TextLen
+	l.Masker.Capacity = MaskCapacity(b, tokens, l.Masker.Prob)
+	s.Reads.Online.Image.Tokens, s.Reads.Online.Text.Masked = true, true
+	if s.Alpha() != nil {
+		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Masked = true, true
+	}
+	n := b * tokens
+	ids, lengths := make([]int32, 2*n), make([]int32, 2*b) // clean captions, then masked ones
+	captions := func(name string, rows, from int) encoders.Inputs {
+		return encoders.Inputs{
+			batch.Tokens:  s.SharedInts(name+"text", ids[from*tokens:][:rows*tokens], rows*tokens),
+			batch.Lengths: s.SharedInts(name+"lengths", lengths[from:][:rows], rows),
+		}
+	}
+	s.Captions = Captions{All: captions("", 2*b, 0), Clean: captions("clean ", b, 0), Masked: captions("masked ", b, b)}
+	m := l.Masker.Capacity
+	l.student, l.mentor, l.labels = newPlaces(m), newPlaces(m), make([]int32, m)
+	s.Read(batch.Column{Name: batch.Tokens, Shape: []int{tokens}, Type: batch.Int32}, batch.Column{Name: batch.Lengths, Type: batch.Int32})
+	s.OnFill(func(f *feed.Step) error {
+		clean, words := f.Batch.Ints(batch.Tokens), f.Batch.Ints(batch.Lengths)
+		copy(ids, clean)
+		copy(lengths, words)
+		copy(lengths[b:], words)
+		r := rng.New(s.Seed, rng.Mask, f.Stream())
+		if err := l.Masker.Apply(r, clean, words, &l.masked); err != nil {
+			return err
+		}
+		copy(ids[n:], l.masked.Tokens)
+		copy(l.labels, l.masked.Labels)
+		l.student.set(l.masked.Positions, l.first, tokens)
+		l.mentor.set(l.masked.Positions, 0, tokens)
+		return nil
+	})
+}
+
+// Pairs implements Fused.
+func (l *MLM) Pairs(s *Step, first int) FusedPairs {
+	l.first = first
+	p := FusedPairs{Count: s.Rows, Places: l.student.input(s, "mask")}
+	if s.Reads.Online.Text.Tokens { // masked captions stand behind the clean ones
+		p.Texts = gorgonia.Nodes{s.Count("masked texts", s.Rows, s.Rows, 1)}
+		p.Images = gorgonia.Nodes{s.Count("batch", 0, s.Rows, 1)}
+	}
+	return p
+}
+
+// Loss implements Fused.
+func (l *MLM) Loss(s *Step, states *gorgonia.Node) []Part {
+	bert := s.Fusion.BERT
+	labels := s.SharedInts("mask labels", l.labels, len(l.labels))
+	logits := bert.MLMHead(s.Fusion.Params, states) // (M, V)
+	var teacher *gorgonia.Node
+	alpha := s.Alpha()
+	if alpha != nil {
+		at := l.mentor.input(s, "teacher mask")
+		x := bert.Fusion(s.Mentor, s.Fusion.Twins, s.Teacher.Text.Masked, s.Captions.Masked[batch.Lengths], s.Teacher.Image.Tokens,
+			encoders.Pairs{}, &at, s.Fusion.TextLen, s.Fusion.ImageLen) // (M, D)
+		teacher = bert.MLMHead(s.Fusion.Twins, x) // (M, V)
+	}
+	return []Part{s.Part("mlm", l.Weight, MaskedLM(logits, teacher, labels, alpha))}
+}

@@ -1,0 +1,125 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/ops"
+	"gorgonia.org/gorgonia"
+)
+
+// Names of the parameters of scores.
+const (
+	TemperatureName         = "temperature"
+	LogScaleName            = "logit_scale"          // with Scores.Log
+	GeodesicTemperatureName = "geodesic/temperature" // with Scores.GeodesicTemperature
+	MetricName              = "gssf/weight"
+)
+
+// Terms are the terms of a score before it has parameters.
+type Terms []WeightedKind
+
+// WeightedKind is a term of a score.
+type WeightedKind struct {
+	Kind   scoring.Kind
+	Weight float64
+}
+
+// Has says whether there is a term of a kind.
+func (t Terms) Has(kind scoring.Kind) bool {
+	for _, x := range t {
+		if x.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Scores makes the scores of a step, which share their parameters.
+type Scores struct {
+	Params, Twins encoders.Scope // the learned metric of a teacher is the twin
+
+	Temperature float64 // initial value
+	Log         bool    // the parameter is the logarithm of the scale 1/temperature
+	Learn       bool    // the temperature is trained
+	// GeodesicTemperature is the initial value of a temperature that scores with a geodesic
+	// term have for themselves; 0: they share the other one.
+	GeodesicTemperature float64
+
+	Metric  MetricForm // of gssf terms
+	Paths   Paths      // of geodesic terms
+	Spheres int        // unit vectors that a feature consists of
+	Euclid  bool       // features are no unit vectors
+}
+
+// MetricForm is the form of a learned metric.
+type MetricForm struct {
+	Form   string // cosine, diag, block_diag or dense
+	Blocks int    // of block_diag
+	Dim    int    // C
+}
+
+// Shape returns the shape of the metric's weight, nil for the cosine, which has none.
+func (m MetricForm) Shape() []int {
+	switch m.Form {
+	case "diag":
+		return []int{m.Dim}
+	case "block_diag":
+		return []int{m.Blocks, m.Dim / m.Blocks, m.Dim / m.Blocks}
+	case "dense":
+		return []int{m.Dim, m.Dim}
+	}
+	return nil
+}
+
+// Divisor is the temperature that scores are divided by.
+func (s Scores) Divisor() Temperature {
+	if s.Log {
+		return Temperature{Node: s.temperature(LogScaleName, -math.Log(s.Temperature)), Log: true}
+	}
+	return Temperature{Node: s.temperature(TemperatureName, s.Temperature)}
+}
+
+func (s Scores) temperature(name string, start float64) *gorgonia.Node {
+	p := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature, Frozen: !s.Learn})
+	return p.Param(name, encoders.Const(float32(start)))
+}
+
+// Score is the score of some terms. That of the teacher has the momentum twin of the
+// learned metric.
+func (s Scores) Score(terms Terms, teacher bool) Score {
+	x := Score{Spheres: s.Spheres, Temperature: s.Divisor()}
+	for _, t := range terms {
+		term := Term{Kind: t.Kind, Weight: float32(t.Weight)}
+		switch t.Kind {
+		case scoring.GSSF:
+			p := s.Params
+			if teacher {
+				p = s.Twins
+			}
+			term.Metric = s.metric(p)
+		case scoring.Geodesic:
+			term.Paths = s.Paths
+			if own := s.GeodesicTemperature; own > 0 {
+				x.Temperature = Temperature{Node: s.temperature(GeodesicTemperatureName, own)}
+			}
+		}
+		x.Terms = append(x.Terms, term)
+	}
+	return x
+}
+
+// Local is how points near each other are measured, which a graph takes from the head.
+func (s Scores) Local() ops.Local { return ops.Local{Spheres: s.Spheres, Euclid: s.Euclid} }
+
+// metric is the learned metric, nil for that of the cosine. It starts as the identity.
+func (s Scores) metric(p encoders.Scope) *gorgonia.Node {
+	m := s.Metric
+	shape := m.Shape()
+	if shape == nil {
+		return nil
+	}
+	p = p.As(encoders.Traits{Twin: true, Group: encoders.GroupMetric, Settings: "model.head.topology, objective.gssf.form and objective.gssf.blocks to those"})
+	return p.Param(MetricName, encoders.Values(scoring.Identity(m.Form, m.Blocks, m.Dim)), shape...)
+}

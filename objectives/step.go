@@ -1,0 +1,163 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/encoders"
+	"gorgonia.org/gorgonia"
+)
+
+// Loss is one objective of a step. It is built once, and owns what it needs besides the
+// towers: parameters, inputs with the schedules that fill them, random numbers.
+type Loss interface {
+	// Build adds the loss to the graph and returns its parts.
+	Build(s *Step) []Part
+}
+
+// Preparer is a loss that says before the towers are built what it reads of them, by
+// s.Reads, or adds inputs that they read. Without it a loss reads the features of both
+// sides that the system encodes anyway.
+type Preparer interface{ Prepare(s *Step) }
+
+// Starter is a loss with something to do before each update, such as bringing parameters
+// back to where they belong. update is the number of updates made before.
+type Starter interface{ Start(update int) }
+
+// GradientFilter is a loss that changes gradients before they are used.
+type GradientFilter interface{ FilterGradients(update int) }
+
+// Part is a named scalar of a step: a loss with its weight in the total, or a measure that
+// is only logged.
+type Part struct {
+	Name    string
+	Node    *gorgonia.Node
+	Weight  float64
+	Measure bool // no part of the loss, such as an accuracy
+	// Chance is what a model that knows nothing has, 0 where that is not known.
+	Chance float64
+}
+
+// Step is a training step under construction as the losses see it. The two sides of a pair
+// are called image and text, whatever they are made of; in systems of images alone they
+// are two views of an image.
+//
+// B rows, C channels of the shared space.
+type Step struct {
+	*feed.Inputs
+	Rows int    // B
+	Seed uint64 // of the random streams
+
+	Params, Twins   encoders.Scope    // parameters and their momentum twins
+	Student, Mentor *encoders.Context // dropout of the online and of the teacher's towers
+	Online, Teacher Sides             // what the towers made of the batch; Teacher is empty without one
+	Reads           Reads             // what losses read of the towers, before they are built
+	Captions        Captions          // inputs of the text tower, where there is one
+	IDs             *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
+	Scores          Scores
+	Fusion          *Fusion     // layers over pairs, nil without
+	Distill         *Ramp       // of the weight of the teacher's soft targets, nil without a teacher
+	Memory          Memory      // past features, nil without a queue and without a teacher
+	Judge           Judge       // of hard negatives, or nil
+	Relabelling     Relabelling // what becomes of negatives that Judge takes for matches
+	Uniform         float64     // share of the uniform distribution in the targets of the contrast, from the second epoch on
+	NegativeTerms   Terms       // of the score that negatives of matching are drawn by; nil: that of the contrast
+	PairTerms       Terms       // of the score of pairs without a queue
+	Values          func(name string) Values
+	banks           *Banks
+	similarities    Contrast    // of the contrasts built so far
+	relabelled      *Relabelled // by Judge, once it was asked
+	measures        []Part      // of what losses share, logged before the next loss
+	alpha           *gorgonia.Node
+}
+
+// Judge returns the logits (R, 2), class 1 meaning match, that a frozen model gives pairs
+// of a text and an image of the batch, each (R) int32.
+type Judge func(s *Step, texts, images *gorgonia.Node) *gorgonia.Node
+
+// Values is the memory of a parameter in training, for losses that look after one.
+type Values interface {
+	Value() []float32
+	Grad() []float32
+}
+
+// Sides are both sides of the pairs of a batch.
+type Sides struct{ Image, Text Side }
+
+// Side is one side of a batch as a tower and its head give it.
+type Side struct {
+	encoders.Sequence
+	Features *gorgonia.Node // (B, C); nil where nothing reads the side
+	Masked   *gorgonia.Node // (B*Len, Width) states of the masked captions, unless they are in Tokens behind the clean ones
+	Head     encoders.Head
+	Scope    encoders.Scope // of the head's parameters
+}
+
+// Reads says what losses read of the towers besides features.
+type Reads struct{ Online, Teacher SideReads }
+
+// SideReads says it for both sides.
+type SideReads struct{ Image, Text Read }
+
+// Read says it for one side.
+type Read struct {
+	Features bool // only in systems that do not encode the side anyway
+	Tokens   bool // token states
+	Masked   bool // token states of the masked captions
+}
+
+// Captions are the inputs of the text tower.
+type Captions struct {
+	Clean encoders.Inputs // (B)
+	// With masked language modelling: masked captions (B), and the clean ones with the
+	// masked ones behind them (2B).
+	Masked, All encoders.Inputs
+}
+
+// Fusion is the layers with cross-attention over pairs of a text and an image.
+type Fusion struct {
+	encoders.BERT
+	Params, Twins     encoders.Scope // of the text tower, which the layers continue
+	TextLen, ImageLen int            // L and T, tokens of a text and of an image
+}
+
+// Own are the places 0, 1, ... B-1 of the batch's own pairs.
+func (s *Step) Own() *gorgonia.Node { return s.Count("own columns", 0, s.Rows, 1) }
+
+// Part returns a part that is in the total.
+func (s *Step) Part(name string, weight float64, loss *gorgonia.Node) Part {
+	return Part{Name: name, Node: loss, Weight: weight}
+}
+
+// Alpha is the weight of the teacher's soft targets at each step, a scalar; nil without.
+func (s *Step) Alpha() *gorgonia.Node {
+	if s.Distill == nil || s.Distill.To == 0 {
+		return nil
+	}
+	if s.alpha == nil {
+		ramp := *s.Distill
+		s.alpha = s.Floats("alpha", func(f *feed.Step, dst []float32) error {
+			dst[0] = float32(ramp.At(f.Update, f.PerEpoch))
+			return nil
+		})
+	}
+	return s.alpha
+}
+
+// HasTeacher says whether there are momentum twins.
+func (s *Step) HasTeacher() bool { return s.Mentor != nil }
+
+// Banks are the momentum features that a contrast compares with; nil without any.
+func (s *Step) Banks() *Banks {
+	if s.banks == nil && s.Memory != nil {
+		s.banks = s.Memory.Banks(s)
+	}
+	return s.banks
+}
+
+// Similarities are the logits of both directions by which negatives are drawn: of the
+// first contrast that was built, or else of the pairs within the batch.
+func (s *Step) Similarities() Contrast {
+	if s.similarities.I2T == nil {
+		s.within()
+	}
+	return s.similarities
+}
