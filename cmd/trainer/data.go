@@ -70,7 +70,7 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	}
 	var list []namedSplit
 	for _, name := range names {
-		ds, err := source.Dataset(cfg, name)
+		ds, err := source.Split(cfg, name)
 		if err != nil {
 			return nil, err
 		}

@@ -155,7 +155,7 @@ func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform
 			return views, caption, err
 		}, nil
 	}
-	ds, err := source.Dataset(cfg, split)
+	ds, err := source.Split(cfg, split)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func openTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 		return train.OpenTokenizer(ck)
 	}
 	if cfg.Data.Vocab != "" {
-		t, err := tokenizer.Load(source.Path(cfg.Data.Root, cfg.Data.Vocab))
+		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab))
 		if err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}

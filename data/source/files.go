@@ -37,7 +37,7 @@ func imageFiles(l lists) Kind {
 			ds.UseCache(cache)
 			return data.NewTrain(ds, o.train(cfg))
 		},
-		Dataset: func(cfg config.Config, split string) (data.Dataset, error) {
+		Split: func(cfg config.Config, split string) (data.Dataset, error) {
 			ds, err := load(cfg, split)
 			if err != nil {
 				return nil, err // and no *data.Files of nothing

@@ -20,7 +20,7 @@ var scenesKind = Kind{
 		}
 		return data.NewSceneStream(w, cfg.Data.Scenes.EpochSamples, o.train(cfg))
 	},
-	Dataset: func(cfg config.Config, split string) (data.Dataset, error) {
+	Split: func(cfg config.Config, split string) (data.Dataset, error) {
 		w, err := World(cfg)
 		if err != nil {
 			return nil, err

@@ -35,9 +35,9 @@ type Kind struct {
 	MayLack bool
 	// Stream opens the endless stream of training samples.
 	Stream func(cfg config.Config, o Options) (data.Stream, error)
-	// Dataset opens a finite split of images with captions.
-	Dataset func(cfg config.Config, split string) (data.Dataset, error)
-	// Galleries opens a finite split for retrieval; nil: that of Dataset.
+	// Split opens a finite split of images with captions.
+	Split func(cfg config.Config, split string) (data.Dataset, error)
+	// Galleries opens a finite split for retrieval; nil: that of Split.
 	Galleries func(cfg config.Config, split string) (data.Galleries, error)
 	// Captions returns what a vocabulary is learned from, cleaned.
 	Captions func(cfg config.Config) ([]string, error)
@@ -65,21 +65,21 @@ func Stream(cfg config.Config, o Options) (data.Stream, error) {
 	return k.Stream(cfg, o)
 }
 
-// Dataset opens a finite split of images with captions.
-func Dataset(cfg config.Config, split string) (data.Dataset, error) {
+// Split opens a finite split of images with captions.
+func Split(cfg config.Config, split string) (data.Dataset, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if k.Dataset == nil {
+	if k.Split == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no images and captions: use another kind here", cfg.Data.Kind)
 	}
-	return k.Dataset(cfg, split)
+	return k.Split(cfg, split)
 }
 
 // Eval opens a split of images with captions for evaluation.
 func Eval(cfg config.Config, split string) (*data.Eval, error) {
-	ds, err := Dataset(cfg, split)
+	ds, err := Split(cfg, split)
 	if err != nil {
 		return nil, err
 	}
@@ -185,9 +185,9 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 	return t
 }
 
-// Path joins a path of the configuration to the folder it starts from, data.root,
+// Below joins a path of the configuration to the folder it starts from, data.root,
 // unless it is absolute.
-func Path(root, path string) string {
+func Below(root, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
