@@ -131,12 +131,13 @@ func TestCachedSamplesAreTheSame(t *testing.T) {
 	for _, kind := range []string{"memory", "disk"} {
 		c := newCache(t, CacheConfig{Kind: kind, Dir: t.TempDir()})
 		with := stream(c)
-		a, b := make([]float32, 3*32*32), make([]float32, 3*32*32)
 		for i := range uint64(4 * len(paths)) {
-			if _, _, err := plain.Sample(i, a); err != nil {
+			a, err := picture(plain, i)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := with.Sample(i, b); err != nil {
+			b, err := picture(with, i)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(a, b) {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/data/batch"
 )
 
 func TestCheck(t *testing.T) {
@@ -138,37 +140,42 @@ func TestTrainingOverDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall, Text: words(12)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLoader(t, tr, LoaderConfig{BatchSize: 4, Tokens: 8, ImageSize: 8, MaxBadShare: 0.25})
+	l := newLoader(t, tr, LoaderConfig{BatchSize: 4, MaxBadShare: 0.25})
 	for range 20 {
-		batch, err := l.Next(context.Background())
+		b, err := l.Next(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, c := range batch.Captions {
-			if c != fmt.Sprint("image ", batch.ImageIDs[i]) || batch.IDs[i] != int32(batch.ImageIDs[i]) {
-				t.Errorf("caption %q with image %d", c, batch.ImageIDs[i])
+		for i, n := range b.Ints(batch.Lengths) {
+			var text []byte // letters has a token per byte
+			for _, id := range b.Row(i).Ints(batch.Tokens)[1:n] {
+				text = append(text, byte(id))
+			}
+			caption, id, err := tr.Describe(b.Counters[i])
+			if err != nil || string(text) != caption || caption != fmt.Sprint("image ", id) || int64(b.Ints(batch.IDs)[i]) != id {
+				t.Errorf("text %q, caption %q with image %d (%v)", text, caption, id, err)
 			}
 		}
-		l.Recycle(batch)
+		l.Recycle(b)
 	}
 	bad, read, examples := l.Bad()
 	if read < 80 || float64(bad)/float64(read) < 0.12 || float64(bad)/float64(read) > 0.25 {
 		t.Errorf("%d bad of %d", bad, read)
 	}
-	var all string
+	var reasons string
 	for _, x := range examples {
-		all += x.Err.Error() + "\n"
+		reasons += x.Err.Error() + "\n"
 	}
 	for _, want := range []string{"half.png", "bomb.png", "none.png", "good.png: no caption"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("reasons lack %s:\n%s", want, all)
+		if !strings.Contains(reasons, want) {
+			t.Errorf("reasons lack %s:\n%s", want, reasons)
 		}
 	}
-	l = newLoader(t, tr, LoaderConfig{BatchSize: 4, Tokens: 8, ImageSize: 8, MaxBadShare: 0.1})
+	l = newLoader(t, tr, LoaderConfig{BatchSize: 4, MaxBadShare: 0.1})
 	for range 100 {
 		if _, err = l.Next(context.Background()); err != nil {
 			break

@@ -1,9 +1,7 @@
 package data
 
 import (
-	"context"
 	"fmt"
-	"sync"
 
 	"github.com/geoalign/geoalign/data/transform"
 )
@@ -12,7 +10,7 @@ import (
 // text belonging to one image. Order and content never change. Methods may be
 // called from several goroutines.
 type EvalSet interface {
-	Gallery
+	ImageGallery
 	NumTexts() int
 	Text(j int) string                     // cleaned text j
 	TextImage(j int) int                   // index of the image of text j
@@ -40,7 +38,10 @@ type Eval struct {
 	skipped int
 }
 
-var _ EvalSet = (*Eval)(nil)
+var (
+	_ EvalSet   = (*Eval)(nil)
+	_ Galleries = (*Eval)(nil)
+)
 
 // NewEval returns the evaluation set of ds: its images in order, each with all
 // its captions. Images without a caption are left out and counted (Skipped).
@@ -108,44 +109,4 @@ func (e *Eval) LoadImage(i int, dst []float32) error {
 		return err
 	}
 	return transform.Eval{Size: e.size}.Apply(img, nil, dst)
-}
-
-// Gallery is the images of a set.
-type Gallery interface {
-	NumImages() int
-	LoadImage(i int, dst []float32) error // image i, normalised, planar (3, S, S)
-}
-
-// LoadImages writes images first, first+1, ... to dst, which holds n of them,
-// (n, 3, S, S), with several goroutines. It returns the error of the lowest
-// index that failed, if any.
-func LoadImages(ctx context.Context, set Gallery, first, n int, dst []float32, workers int) error {
-	if n <= 0 || len(dst)%n != 0 || first < 0 || first+n > set.NumImages() {
-		return fmt.Errorf("data: images %d to %d of %d do not fit a buffer of %d values", first, first+n, set.NumImages(), len(dst))
-	}
-	row := len(dst) / n
-	errs := make([]error, n)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(max(workers, 1), n) {
-		wg.Go(func() {
-			for i := range next {
-				errs[i] = set.LoadImage(first+i, dst[i*row:(i+1)*row])
-			}
-		})
-	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for i, err := range errs {
-		if err != nil {
-			return fmt.Errorf("data: evaluation image %d (mend it or remove it from the split): %w", first+i, err)
-		}
-	}
-	return nil
 }

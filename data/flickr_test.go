@@ -59,11 +59,11 @@ func TestFlickr(t *testing.T) {
 	if s.Captions != 30000-ds.EmptyCaptions() || s.Unknown != 0 {
 		t.Errorf("%+v", s)
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 0.5, Flip: true, Ops: 2, Level: 7}})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 0.5, Flip: true, Ops: 2, Level: 7}, Text: words(25)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLoader(t, tr, LoaderConfig{BatchSize: 32, Tokens: 25, ImageSize: 64})
+	l := newLoader(t, tr, LoaderConfig{BatchSize: 32})
 	for range 3 {
 		b, err := l.Next(context.Background())
 		if err != nil {
@@ -86,11 +86,11 @@ func BenchmarkFlickrLoader128(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 128, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 128, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: &Texts{Tokenizer: tok, Tokens: 25}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := NewLoader(tr, tok, LoaderConfig{BatchSize: 32, Tokens: 25, ImageSize: 128, Workers: 1})
+	l, err := NewLoader(tr, LoaderConfig{BatchSize: 32, Columns: oneView(tr), Workers: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -166,15 +167,17 @@ func TestFolderBadImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLoader(t, tr, LoaderConfig{BatchSize: 13, Tokens: 4, ImageSize: 8, MaxBadShare: 0.2})
+	l := newLoader(t, tr, LoaderConfig{BatchSize: 13, MaxBadShare: 0.2})
 	for range 3 { // 39 good samples are an epoch
 		b, err := l.Next(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for row, c := range b.Captions {
-			if want := slices.Index([]string{"a", "b"}, c); int(b.Labels[row]) != want || b.ImageIDs[row] != int64(want) {
-				t.Errorf("caption %q with label %d and id %d", c, b.Labels[row], b.ImageIDs[row])
+		for row, c := range b.Counters {
+			caption, id, err := tr.Describe(c)
+			want := slices.Index([]string{"a", "b"}, caption)
+			if err != nil || int(b.Ints(batch.Labels)[row]) != want || id != int64(want) || tr.dense[id] != b.Ints(batch.IDs)[row] {
+				t.Errorf("caption %q with label %d and id %d (%v)", caption, b.Ints(batch.Labels)[row], id, err)
 			}
 		}
 		l.Recycle(b)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -14,7 +15,7 @@ func TestLabelsOfScenes(t *testing.T) {
 	if !ok || len(names) != 64 || names[0] != "red circle" || names[63] != "cyan diamond" {
 		t.Fatalf("%d classes: %q", len(names), names)
 	}
-	l := newLoader(t, s, LoaderConfig{BatchSize: 8, Tokens: 6, ImageSize: 24})
+	l := newLoader(t, s, LoaderConfig{BatchSize: 8})
 	if got, ok := l.Labels(); !ok || !slices.Equal(got, names) {
 		t.Error("the loader does not know the classes")
 	}
@@ -22,10 +23,11 @@ func TestLabelsOfScenes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row, id := range b.ImageIDs {
+	for row, c := range b.Counters {
 		scene := s.world.Train(b.Counter + uint64(row))
-		if int64(scene.Key()) != id || int(b.Labels[row]) != s.world.Class(scene) {
-			t.Errorf("row %d has label %d", row, b.Labels[row])
+		_, id, err := s.Describe(c)
+		if err != nil || int64(scene.Key()) != id || b.Ints(batch.IDs)[row] != HashID(id) || int(b.Ints(batch.Labels)[row]) != s.world.Class(scene) {
+			t.Errorf("row %d has label %d", row, b.Ints(batch.Labels)[row])
 		}
 	}
 	set, err := NewSceneSet(s.world, "val", 24)
@@ -69,10 +71,14 @@ func TestLabelsUnknown(t *testing.T) {
 	if ds.Label(0) != UnknownLabel || e.Label(0) != UnknownLabel || tr.SampleLabel(0) != UnknownLabel || sampleLabel(over, 0) != UnknownLabel {
 		t.Error("a label without classes")
 	}
-	l := newLoader(t, numbered{epoch: 3}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 1})
+	plain, err := NewTrain(memory(2, "a"), TrainConfig{Transform: transform.Train{Size: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(t, plain, LoaderConfig{BatchSize: 2})
 	b, err := l.Next(context.Background())
-	if err != nil || !slices.Equal(b.Labels, []int32{UnknownLabel, UnknownLabel}) {
-		t.Errorf("labels %v (%v)", b.Labels, err)
+	if err != nil || !slices.Equal(b.Ints(batch.Labels), []int32{UnknownLabel, UnknownLabel}) {
+		t.Errorf("labels %v (%v)", b.Ints(batch.Labels), err)
 	}
 }
 
@@ -102,10 +108,13 @@ func TestLabelsFollowImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dst := make([]float32, 12)
+		b := batch.New(1, tr.Columns()...)
 		for c := range uint64(20) {
-			if _, id, err := tr.Sample(c, dst); err == nil && tr.SampleLabel(c) != ds.ClassOf[id] {
-				t.Errorf("sample %d of image %d has label %d", c, id, tr.SampleLabel(c))
+			if err := tr.Sample(c, b.Row(0)); err == nil {
+				id, label := b.Ints(batch.IDs)[0], b.Ints(batch.Labels)[0]
+				if tr.SampleLabel(c) != ds.ClassOf[id] || label != ds.ClassOf[id] {
+					t.Errorf("sample %d of image %d has label %d and %d", c, id, tr.SampleLabel(c), label)
+				}
 			}
 			if sampleLabel(over, c) != tr.SampleLabel(c%3) {
 				t.Errorf("sample %d of 3 has another label", c)

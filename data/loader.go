@@ -6,36 +6,32 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+
+	"github.com/geoalign/geoalign/data/batch"
 )
 
-// Batch is B training samples. Its memory belongs to the loader again after
+// Batch is B training samples as columns. Its memory belongs to the loader again after
 // Recycle.
 type Batch struct {
-	Size     int       // rows, B
-	Images   []float32 // (B, 3, S, S), normalised
-	Views    []float32 // (B, 3, S, S), the second view of each image; nil with one view
-	Tokens   []int32   // (B, L), padded with 0
-	Lengths  []int32   // (B), tokens of each text with [CLS]
-	ImageIDs []int64   // (B), ids as in the source
-	IDs      []int32   // (B), the same ids in 32 bits, never negative: dense numbers for a finite data set (DenseIDs), else the id or, from 2^31 on, its hash
-	Labels   []int32   // (B), classes; UnknownLabel where the data has none
-	Captions []string  // (B), cleaned texts
-	Counter  uint64    // position before the batch
-	End      uint64    // position after the batch
-	Epoch    float64   // End in epochs
+	*batch.Batch
+	Size     int      // rows, B
+	Counters []uint64 // (B), which sample of the stream a row is
+	Counter  uint64   // position before the batch
+	End      uint64   // position after the batch
+	Epoch    float64  // End in epochs
+
+	owner *Loader
 }
 
 // LoaderConfig sizes a loader.
 type LoaderConfig struct {
-	BatchSize   int     // rows of a batch, B
-	Tokens      int     // token positions, L
-	ImageSize   int     // side of an image, S
-	Views       int     // views of an image, 1 or 2; 0: 1
-	Workers     int     // goroutines that make samples; 0: the number of processors
-	Prefetch    int     // batches prepared ahead; 0: 2
-	MaxBadShare float64 // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
-	Overfit     int     // only the first N samples, over and over; 0: all
-	DropLast    bool    // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
+	BatchSize   int      // rows of a batch, B
+	Columns     []Column // of a batch: what the model reads
+	Workers     int      // goroutines that make samples; 0: the number of processors
+	Prefetch    int      // batches prepared ahead; 0: 2
+	MaxBadShare float64  // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
+	Overfit     int      // only the first N samples, over and over; 0: all
+	DropLast    bool     // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
 }
 
 // minReads is the number of samples after which the share of bad ones is judged.
@@ -88,7 +84,6 @@ var ErrClosed = errors.New("data: loader is closed")
 // Start, Next, Position and Close are for one goroutine; Recycle for any.
 type Loader struct {
 	stream Stream
-	tok    Tokenizer
 	cfg    LoaderConfig
 
 	pool   chan *Batch
@@ -104,29 +99,26 @@ type Loader struct {
 }
 
 // NewLoader returns a loader of the samples of stream. It reads nothing before
-// Start.
-func NewLoader(stream Stream, tok Tokenizer, cfg LoaderConfig) (*Loader, error) {
+// Start. It fails with a *batch.MissingError where the stream does not give a column of
+// cfg, or gives it in another shape or type.
+func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 	switch {
-	case stream == nil || tok == nil:
-		return nil, fmt.Errorf("data: a loader needs a stream and a tokenizer")
+	case stream == nil:
+		return nil, fmt.Errorf("data: a loader needs a stream")
 	case cfg.BatchSize <= 0:
 		return nil, fmt.Errorf("data: batch size must be > 0 (got %d)", cfg.BatchSize)
-	case cfg.Tokens <= 0:
-		return nil, fmt.Errorf("data: tokens must be > 0 (got %d)", cfg.Tokens)
-	case cfg.ImageSize <= 0:
-		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
-	case cfg.Views < 0 || cfg.Views > MaxViews:
-		return nil, fmt.Errorf("data: number of views must be 1 or 2 (got %d)", cfg.Views)
+	case len(cfg.Columns) == 0:
+		return nil, fmt.Errorf("data: a loader needs the columns of a batch: those that the model reads, or all that the stream has")
 	case cfg.MaxBadShare < 0 || cfg.MaxBadShare > 1 || cfg.MaxBadShare != cfg.MaxBadShare:
 		return nil, fmt.Errorf("data: share of bad samples must be in [0, 1] (got %g)", cfg.MaxBadShare)
 	case cfg.Workers < 0 || cfg.Prefetch < 0 || cfg.Overfit < 0:
 		return nil, fmt.Errorf("data: workers, prefetch and overfit must be >= 0 (got %d, %d, %d)", cfg.Workers, cfg.Prefetch, cfg.Overfit)
 	}
+	if err := batch.Check(cfg.Columns, stream.Columns()); err != nil {
+		return nil, err
+	}
 	if cfg.Workers == 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
-	}
-	if cfg.Views == 0 {
-		cfg.Views = 1
 	}
 	if cfg.Prefetch == 0 {
 		cfg.Prefetch = 2
@@ -140,7 +132,7 @@ func NewLoader(stream Stream, tok Tokenizer, cfg LoaderConfig) (*Loader, error) 
 	if n := stream.EpochSamples(); n <= 0 || cfg.DropLast && n < cfg.BatchSize {
 		return nil, fmt.Errorf("data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or data.drop_last = false", n, cfg.BatchSize)
 	}
-	return &Loader{stream: stream, tok: tok, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+2)}, nil
+	return &Loader{stream: stream, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+2)}, nil
 }
 
 // Start begins (or begins again) at a position: 0 for a new run, the saved
@@ -192,9 +184,9 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// Recycle gives a batch back for reuse. The caller must not touch it again.
+// Recycle gives a batch of this loader back for reuse; another one is ignored. The caller must not touch it again.
 func (l *Loader) Recycle(b *Batch) {
-	if b == nil || len(b.Images) != l.cfg.BatchSize*l.rowSize() || len(b.Views) != (l.cfg.Views-1)*len(b.Images) || len(b.Tokens) != l.cfg.BatchSize*l.cfg.Tokens {
+	if b == nil || b.owner != l {
 		return
 	}
 	select {
@@ -234,8 +226,6 @@ func (l *Loader) stop() {
 	}
 }
 
-func (l *Loader) rowSize() int { return 3 * l.cfg.ImageSize * l.cfg.ImageSize }
-
 // batch takes a recycled batch or makes one.
 func (l *Loader) batch() *Batch {
 	select {
@@ -244,18 +234,5 @@ func (l *Loader) batch() *Batch {
 	default:
 	}
 	n := l.cfg.BatchSize
-	b := &Batch{
-		Size:     n,
-		Images:   make([]float32, n*l.rowSize()),
-		Tokens:   make([]int32, n*l.cfg.Tokens),
-		Lengths:  make([]int32, n),
-		ImageIDs: make([]int64, n),
-		IDs:      make([]int32, n),
-		Labels:   make([]int32, n),
-		Captions: make([]string, n),
-	}
-	if l.cfg.Views > 1 {
-		b.Views = make([]float32, n*l.rowSize())
-	}
-	return b
+	return &Batch{Batch: batch.New(n, l.cfg.Columns...), Size: n, Counters: make([]uint64, n), owner: l}
 }

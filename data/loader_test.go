@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
 )
@@ -23,34 +24,16 @@ func (letters) Encode(s string, n int) []int32 {
 	return ids
 }
 
-// numbered is a stream whose sample c shows the number c; bad counters fail.
-type numbered struct {
-	epoch int
-	bad   func(c uint64) bool
-}
-
-func (n numbered) EpochSamples() int { return n.epoch }
-
-func (n numbered) Sample(c uint64, dst []float32) (string, int64, error) {
-	if n.bad != nil && n.bad(c) {
-		return "", 0, fmt.Errorf("sample %d is broken", c)
-	}
-	for i := range dst {
-		dst[i] = float32(c)
-	}
-	return fmt.Sprint("n", c), int64(c), nil
-}
-
 // counters reads n batches and returns the counters in each.
-func counters(t *testing.T, l *Loader, n int) [][]int64 {
+func counters(t *testing.T, l *Loader, n int) [][]int32 {
 	t.Helper()
-	var all [][]int64
+	var all [][]int32
 	for range n {
 		b, err := l.Next(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, slices.Clone(b.ImageIDs))
+		all = append(all, slices.Clone(b.Ints(batch.IDs)))
 		l.Recycle(b)
 	}
 	return all
@@ -58,7 +41,10 @@ func counters(t *testing.T, l *Loader, n int) [][]int64 {
 
 func newLoader(t *testing.T, s Stream, cfg LoaderConfig) *Loader {
 	t.Helper()
-	l, err := NewLoader(s, letters{}, cfg)
+	if cfg.Columns == nil {
+		cfg.Columns = oneView(s)
+	}
+	l, err := NewLoader(s, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +55,9 @@ func newLoader(t *testing.T, s Stream, cfg LoaderConfig) *Loader {
 func TestLoaderOrderSkipsBadSamples(t *testing.T) {
 	s := numbered{epoch: 10, bad: func(c uint64) bool { return c%5 == 1 }}
 	for _, workers := range []int{1, 2, 7} {
-		l := newLoader(t, s, LoaderConfig{BatchSize: 3, Tokens: 4, ImageSize: 2, Workers: workers, MaxBadShare: 0.5})
+		l := newLoader(t, s, LoaderConfig{BatchSize: 3, Workers: workers, MaxBadShare: 0.5})
 		got := counters(t, l, 4)
-		want := [][]int64{{0, 2, 3}, {4, 5, 7}, {8, 9, 10}, {12, 13, 14}}
+		want := [][]int32{{0, 2, 3}, {4, 5, 7}, {8, 9, 10}, {12, 13, 14}}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%d workers: batches of %v, want %v", workers, got, want)
 		}
@@ -86,7 +72,7 @@ func TestLoaderOrderSkipsBadSamples(t *testing.T) {
 }
 
 func TestLoaderDropLast(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 5}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 1, DropLast: true})
+	l := newLoader(t, numbered{epoch: 5}, LoaderConfig{BatchSize: 2, DropLast: true})
 	if got, want := fmt.Sprint(counters(t, l, 4)), "[[0 1] [2 3] [5 6] [7 8]]"; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -94,18 +80,18 @@ func TestLoaderDropLast(t *testing.T) {
 	if got, want := fmt.Sprint(counters(t, l, 1)), "[[5 6]]"; got != want {
 		t.Errorf("from 4: got %v, want %v", got, want)
 	}
-	if _, err := NewLoader(numbered{epoch: 1}, letters{}, LoaderConfig{BatchSize: 2, Tokens: 1, ImageSize: 1, DropLast: true}); err == nil {
+	if _, err := NewLoader(numbered{epoch: 1}, LoaderConfig{Columns: oneView(numbered{}), BatchSize: 2, DropLast: true}); err == nil {
 		t.Error("an epoch smaller than a batch must fail with DropLast")
 	}
 	// One bad sample leaves too few for a batch in every epoch.
-	l = newLoader(t, numbered{epoch: 2, bad: func(c uint64) bool { return c%2 == 0 }}, LoaderConfig{BatchSize: 2, Tokens: 1, ImageSize: 1, DropLast: true, MaxBadShare: 1})
+	l = newLoader(t, numbered{epoch: 2, bad: func(c uint64) bool { return c%2 == 0 }}, LoaderConfig{BatchSize: 2, DropLast: true, MaxBadShare: 1})
 	if _, err := l.Next(context.Background()); err == nil {
 		t.Error("no error although no epoch fills a batch")
 	}
 }
 
 func TestLoaderOverfit(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 1, Overfit: 3})
+	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 2, Overfit: 3})
 	if got, want := fmt.Sprint(counters(t, l, 3)), "[[0 1] [2 0] [1 2]]"; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -113,7 +99,7 @@ func TestLoaderOverfit(t *testing.T) {
 
 func TestLoaderStopsAtTooManyBadSamples(t *testing.T) {
 	s := numbered{epoch: 1000, bad: func(c uint64) bool { return c%4 == 0 }}
-	l := newLoader(t, s, LoaderConfig{BatchSize: 4, Tokens: 4, ImageSize: 1, MaxBadShare: 0.2})
+	l := newLoader(t, s, LoaderConfig{BatchSize: 4, MaxBadShare: 0.2})
 	var err error
 	n := 0
 	for err == nil && n < 1000 {
@@ -136,7 +122,7 @@ func TestLoaderStopsAtTooManyBadSamples(t *testing.T) {
 	if _, again := l.Next(context.Background()); again != err {
 		t.Errorf("the failure must stay, got %v", again)
 	}
-	l = newLoader(t, s, LoaderConfig{BatchSize: 4, Tokens: 4, ImageSize: 1})
+	l = newLoader(t, s, LoaderConfig{BatchSize: 4})
 	if _, err := l.Next(context.Background()); !errors.As(err, &share) || share.Read != 1 {
 		t.Errorf("share 0: got %v, want to stop at the first bad sample", err)
 	}
@@ -147,13 +133,14 @@ func TestLoaderResumesExactly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: transform.Train{Size: 32, ScaleMin: 0.5, Ops: 2, Level: 7}})
+	stream, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: transform.Train{Size: 32, ScaleMin: 0.5, Ops: 2, Level: 7}, Text: words(12)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := LoaderConfig{BatchSize: 4, Tokens: 12, ImageSize: 32, Workers: 3}
+	cfg := LoaderConfig{BatchSize: 4, Workers: 3}
 	key := func(b *Batch) string {
-		return fmt.Sprint(b.Counter, b.End, b.Captions, b.Tokens, b.Lengths, b.IDs, b.Images[:50], b.Images[len(b.Images)-50:])
+		images := b.Floats(batch.Images)
+		return fmt.Sprint(b.Counter, b.End, b.Counters, b.Ints(batch.Tokens), b.Ints(batch.Lengths), b.Ints(batch.IDs), images[:50], images[len(images)-50:])
 	}
 	var all []string
 	var at []uint64
@@ -184,7 +171,7 @@ func TestLoaderResumesExactly(t *testing.T) {
 }
 
 func TestLoaderReusesMemory(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 100}, LoaderConfig{BatchSize: 8, Tokens: 8, ImageSize: 64, Workers: 1})
+	l := newLoader(t, numbered{epoch: 100, size: 64, text: words(8)}, LoaderConfig{BatchSize: 8, Workers: 1})
 	seen := map[*Batch]bool{}
 	for range 50 {
 		b, err := l.Next(context.Background())
@@ -200,16 +187,16 @@ func TestLoaderReusesMemory(t *testing.T) {
 }
 
 func TestLoaderPaddingAndEnd(t *testing.T) {
-	l := newLoader(t, numbered{epoch: 4}, LoaderConfig{BatchSize: 2, Tokens: 5, ImageSize: 1})
+	l := newLoader(t, numbered{epoch: 4, text: words(5)}, LoaderConfig{BatchSize: 2})
 	l.Start(9)
 	b, err := l.Next(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []int32{2, 'n', '9', 0, 0, 2, 'n', '1', '0', 0}; !slices.Equal(b.Tokens, want) {
-		t.Errorf("tokens %v, want %v", b.Tokens, want)
+	if want := []int32{2, 'n', '9', 0, 0, 2, 'n', '1', '0', 0}; !slices.Equal(b.Ints(batch.Tokens), want) {
+		t.Errorf("tokens %v, want %v", b.Ints(batch.Tokens), want)
 	}
-	if !slices.Equal(b.Lengths, []int32{3, 4}) || b.Counter != 9 || b.End != 11 || b.Epoch != 11.0/4 || b.Size != 2 {
+	if !slices.Equal(b.Ints(batch.Lengths), []int32{3, 4}) || !slices.Equal(b.Counters, []uint64{9, 10}) || b.Counter != 9 || b.End != 11 || b.Epoch != 11.0/4 || b.Size != 2 {
 		t.Errorf("got %+v", b)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -232,18 +219,26 @@ func TestIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		s    Stream
-		id   int64
-		want int32
-	}{{numbered{epoch: 1}, 5, 5}, {numbered{epoch: 1}, 1<<31 - 1, 1<<31 - 1}, {tr, 2, 2}, {over, 2, 2}} {
-		if got := denseID(c.s, c.id); got != c.want {
-			t.Errorf("id %d: %d, want %d", c.id, got, c.want)
+	for _, s := range []Stream{tr, over} { // the ids of the source are dense numbers already
+		b := batch.New(1, Column{Name: batch.IDs, Type: batch.Int32})
+		for c := range uint64(6) {
+			_, id, err := Describe(s, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Sample(c, b.Row(0)); err != nil || int64(b.Ints(batch.IDs)[0]) != id {
+				t.Errorf("sample %d: id %d, want %d (%v)", c, b.Ints(batch.IDs)[0], id, err)
+			}
+		}
+	}
+	for _, id := range []int64{0, 5, 1<<31 - 1} {
+		if got := HashID(id); int64(got) != id {
+			t.Errorf("id %d: %d", id, got)
 		}
 	}
 	seen := map[int32]bool{}
 	for i := range int64(1000) {
-		id := denseID(numbered{epoch: 1}, 1<<31+i<<12)
+		id := HashID(1<<31 + i<<12)
 		if id < 0 || seen[id] {
 			t.Errorf("hash %d of %d is negative or taken", id, 1<<31+i<<12)
 		}
@@ -255,24 +250,22 @@ func TestIDs(t *testing.T) {
 }
 
 func TestNewLoaderRefuses(t *testing.T) {
-	good := LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 4}
+	good := LoaderConfig{BatchSize: 2, Columns: oneView(numbered{})}
 	for want, edit := range map[string]func(c *LoaderConfig){
 		"batch size must be > 0 (got 0)": func(c *LoaderConfig) { c.BatchSize = 0 },
-		"tokens must be > 0 (got -1)":    func(c *LoaderConfig) { c.Tokens = -1 },
-		"image size must be > 0 (got 0)": func(c *LoaderConfig) { c.ImageSize = 0 },
 		"must be in [0, 1] (got 1.5)":    func(c *LoaderConfig) { c.MaxBadShare = 1.5 },
 		"must be >= 0 (got -1, 0, 0)":    func(c *LoaderConfig) { c.Workers = -1 },
 	} {
 		cfg := good
 		edit(&cfg)
-		if _, err := NewLoader(numbered{epoch: 5}, letters{}, cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewLoader(numbered{epoch: 5}, cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
-	if _, err := NewLoader(numbered{}, letters{}, good); err == nil {
+	if _, err := NewLoader(numbered{}, good); err == nil {
 		t.Error("an epoch of no sample must fail")
 	}
-	if _, err := NewLoader(nil, letters{}, good); err == nil {
+	if _, err := NewLoader(nil, good); err == nil {
 		t.Error("no stream must fail")
 	}
 }
@@ -280,15 +273,15 @@ func TestNewLoaderRefuses(t *testing.T) {
 // panicky is a stream whose samples panic now and then.
 type panicky struct{ numbered }
 
-func (p panicky) Sample(c uint64, dst []float32) (string, int64, error) {
+func (p panicky) Sample(c uint64, row batch.Row) error {
 	if c%4 == 0 {
 		panic("foreign code")
 	}
-	return p.numbered.Sample(c, dst)
+	return p.numbered.Sample(c, row)
 }
 
 func TestLoaderSurvivesPanics(t *testing.T) {
-	l := newLoader(t, panicky{numbered{epoch: 8}}, LoaderConfig{BatchSize: 3, Tokens: 4, ImageSize: 1, MaxBadShare: 0.5})
+	l := newLoader(t, panicky{numbered{epoch: 8}}, LoaderConfig{BatchSize: 3, MaxBadShare: 0.5})
 	if got, want := fmt.Sprint(counters(t, l, 2)), "[[1 2 3] [5 6 7]]"; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -302,21 +295,21 @@ func BenchmarkScenesLoader64(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := NewSceneStream(w, 10000, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 1}})
+	s, err := NewSceneStream(w, 10000, TrainConfig{Seed: 1, Transform: transform.Train{Size: 64, ScaleMin: 1}, Text: words(30)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := NewLoader(s, letters{}, LoaderConfig{BatchSize: 96, Tokens: 30, ImageSize: 64, Workers: 1})
+	l, err := NewLoader(s, LoaderConfig{Columns: oneView(s), BatchSize: 96, Workers: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer l.Close()
 	for b.Loop() {
-		batch, err := l.Next(context.Background())
+		made, err := l.Next(context.Background())
 		if err != nil {
 			b.Fatal(err)
 		}
-		l.Recycle(batch)
+		l.Recycle(made)
 	}
 	b.ReportMetric(96*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
 }
@@ -326,12 +319,12 @@ func TestLoaderResumesExactlyOverBadSamples(t *testing.T) {
 	for _, i := range []int{2, 3, 11} {
 		ds.Images[i] = nil
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: 0.5, Flip: true}})
+	tr, err := NewTrain(ds, TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: 0.5, Flip: true}, Text: words(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, drop := range []bool{false, true} {
-		cfg := LoaderConfig{BatchSize: 4, Tokens: 6, ImageSize: 4, Workers: 3, MaxBadShare: 0.5, DropLast: drop}
+		cfg := LoaderConfig{BatchSize: 4, Workers: 3, MaxBadShare: 0.5, DropLast: drop}
 		l := newLoader(t, tr, cfg)
 		for range 20 {
 			pos := l.Position()
@@ -345,8 +338,9 @@ func TestLoaderResumesExactlyOverBadSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.End != want.End || !slices.Equal(got.Captions, want.Captions) || !slices.Equal(got.Images, want.Images) || !slices.Equal(got.IDs, want.IDs) {
-				t.Errorf("drop %v: the batch from %d differs: %v to %d, want %v to %d", drop, pos, got.Captions, got.End, want.Captions, want.End)
+			if got.End != want.End || !slices.Equal(got.Counters, want.Counters) || !slices.Equal(got.Ints(batch.Tokens), want.Ints(batch.Tokens)) ||
+				!slices.Equal(got.Floats(batch.Images), want.Floats(batch.Images)) || !slices.Equal(got.Ints(batch.IDs), want.Ints(batch.IDs)) {
+				t.Errorf("drop %v: the batch from %d differs: %v to %d, want %v to %d", drop, pos, got.Counters, got.End, want.Counters, want.End)
 			}
 			r.Close()
 			l.Recycle(want)

@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"sync"
+
+	"github.com/geoalign/geoalign/data/batch"
 )
 
 // prefetch is one run of the loader's goroutines from a position on.
@@ -22,11 +24,7 @@ type prefetch struct {
 // slot is one sample under way.
 type slot struct {
 	counter uint64
-	image   []float32 // (V, 3, S, S)
-	tokens  []int32
-	caption string
-	id      int64
-	label   int32
+	row     batch.Row
 	err     error
 	done    chan struct{} // of capacity 1: the sample is ready
 }
@@ -51,7 +49,7 @@ func (l *Loader) startPrefetch(position uint64) *prefetch {
 		out:     make(chan result, l.cfg.Prefetch),
 	}
 	for range n {
-		p.free <- &slot{image: make([]float32, l.cfg.Views*l.rowSize()), done: make(chan struct{}, 1)}
+		p.free <- &slot{row: batch.New(1, l.cfg.Columns...).Row(0), done: make(chan struct{}, 1)}
 	}
 	bad, read, examples := l.Bad()
 	p.wg.Add(2 + l.cfg.Workers)
@@ -112,11 +110,7 @@ func (p *prefetch) sample(s *slot) {
 			s.err = fmt.Errorf("data: sample %d: panic: %v", s.counter, v)
 		}
 	}()
-	s.caption, s.id, s.err = p.l.stream.Sample(s.counter, s.image)
-	if s.err == nil {
-		s.label = sampleLabel(p.l.stream, s.counter)
-		s.tokens = p.l.tok.Encode(s.caption, p.l.cfg.Tokens)
-	}
+	s.err = p.l.stream.Sample(s.counter, s.row)
 }
 
 func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
@@ -171,17 +165,8 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 				return
 			}
 		} else {
-			n := l.rowSize()
-			copy(b.Images[row*n:(row+1)*n], s.image)
-			if b.Views != nil {
-				copy(b.Views[row*n:(row+1)*n], s.image[n:])
-			}
-			t := b.Tokens[row*l.cfg.Tokens : (row+1)*l.cfg.Tokens]
-			k := copy(t, s.tokens)
-			clear(t[k:])
-			b.Lengths[row] = int32(k)
-			b.ImageIDs[row], b.IDs[row], b.Captions[row] = s.id, denseID(l.stream, s.id), s.caption
-			b.Labels[row] = s.label
+			b.Row(row).Copy(s.row)
+			b.Counters[row] = s.counter
 			row++
 		}
 		end := s.counter + 1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -20,7 +21,10 @@ type SceneStream struct {
 	pool  sync.Pool
 }
 
-var _ Stream = (*SceneStream)(nil)
+var (
+	_ Stream    = (*SceneStream)(nil)
+	_ Described = (*SceneStream)(nil)
+)
 
 // NewSceneStream returns the training stream of w. epochSamples samples count as
 // one epoch. cfg.Pairs has no meaning here.
@@ -32,6 +36,9 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 	if size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", size)
 	}
+	if err := cfg.Text.check(); err != nil {
+		return nil, err
+	}
 	t := cfg.Transform
 	s := &SceneStream{world: w, cfg: cfg, epoch: epochSamples}
 	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour()
@@ -42,37 +49,65 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 // EpochSamples is the number of samples that count as one epoch.
 func (s *SceneStream) EpochSamples() int { return s.epoch }
 
+// Columns are those of images, of TrainConfig.Text and of what is known of a scene.
+func (s *SceneStream) Columns() []Column { return s.cfg.columns() }
+
 // Sample draws scene c, in a phrasing and with an augmentation of its own.
-func (s *SceneStream) Sample(c uint64, dst []float32) (string, int64, error) {
-	return s.SampleTimed(c, dst, nil)
-}
+func (s *SceneStream) Sample(c uint64, row batch.Row) error { return s.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (s *SceneStream) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
+func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	w.start()
 	scene := s.world.Train(c)
+	row.Set(batch.IDs, HashID(int64(scene.Key()))) // keys have 48 bits
+	row.Set(batch.Labels, int32(s.world.Class(scene)))
+	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
+		if err := s.draw(scene, c, row, w); err != nil {
+			return err
+		}
+	}
+	w.start()
+	if row.Ints(batch.Tokens) != nil || row.Ints(batch.Lengths) != nil {
+		s.cfg.Text.Fill(s.caption(scene, c), row)
+	}
+	w.lap(StageText)
+	w.made()
+	return nil
+}
+
+// draw writes the pictures of a scene.
+func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *Stopwatch) error {
 	img := s.pool.Get().(*transform.Image)
 	defer s.pool.Put(img)
-	views, err := numViews(len(dst), len(img.Pix))
-	if err != nil {
-		return "", 0, err
-	}
 	scene.RenderRGB(img.Pix, img.W)
 	w.lap(StageDraw)
 	w.saw(img)
-	if s.plain {
-		transform.Normalize(img, dst[:len(img.Pix)])
-		for v := 1; v < views; v++ { // nothing tells the views apart
-			copy(dst[v*len(img.Pix):], dst[:len(img.Pix)])
-		}
-		w.lap(StageNormalize)
-	} else if err := s.cfg.applyViews(img, c, dst, w); err != nil {
-		return "", 0, err
+	if !s.plain {
+		return s.cfg.applyViews(img, c, row, w)
 	}
-	w.start()
-	defer w.lap(StageText)
-	caption := CleanCaption(scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
-	return caption, int64(scene.Key()), nil // keys have 48 bits
+	for _, v := range views { // nothing tells them apart
+		dst := row.Floats(v.column)
+		if dst == nil {
+			continue
+		}
+		if len(dst) != len(img.Pix) {
+			return fmt.Errorf("data: the picture of a scene has %d values (got room for %d)", len(img.Pix), len(dst))
+		}
+		transform.Normalize(img, dst)
+	}
+	w.lap(StageNormalize)
+	return nil
+}
+
+// Describe returns the caption of scene c and its key.
+func (s *SceneStream) Describe(c uint64) (string, int64, error) {
+	scene := s.world.Train(c)
+	return s.caption(scene, c), int64(scene.Key()), nil
+}
+
+// caption is what sample c says of its scene.
+func (s *SceneStream) caption(scene scenes.Scene, c uint64) string {
+	return CleanCaption(scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
 }
 
 // SceneSet is a fixed split of a procedural world as a Dataset: one image and

@@ -238,7 +238,6 @@ func memory(n int, captions ...string) *Memory {
 
 func TestTrainVisitsEverythingOncePerEpoch(t *testing.T) {
 	cfg := TrainConfig{Seed: 3, Transform: transform.Train{Size: 4}}
-	dst := make([]float32, 48)
 	tr, err := NewTrain(memory(10, "a", "b", "c"), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +245,7 @@ func TestTrainVisitsEverythingOncePerEpoch(t *testing.T) {
 	var orders [3][]int64
 	phrasings := map[string]bool{}
 	for c := range uint64(30) {
-		caption, id, err := tr.Sample(c, dst)
+		caption, id, err := tr.Describe(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +271,7 @@ func TestTrainVisitsEverythingOncePerEpoch(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for c := range uint64(12) {
-		caption, _, err := tr.Sample(c, dst)
+		caption, _, err := tr.Describe(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,12 +291,12 @@ func TestTrainBadSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tr.DenseID(1<<40) != 0 || tr.DenseID(-7) != 1 {
-		t.Errorf("dense ids %d and %d, want 0 and 1", tr.DenseID(1<<40), tr.DenseID(-7))
+	if tr.dense[1<<40] != 0 || tr.dense[-7] != 1 {
+		t.Errorf("dense ids %d and %d, want 0 and 1", tr.dense[1<<40], tr.dense[-7])
 	}
 	var errs []string
 	for c := range uint64(3) {
-		if _, _, err := tr.Sample(c, make([]float32, 48)); err != nil {
+		if _, err := picture(tr, c); err != nil {
 			errs = append(errs, err.Error())
 		}
 	}

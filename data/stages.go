@@ -3,6 +3,7 @@ package data
 import (
 	"time"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
 )
 
@@ -78,10 +79,16 @@ func (w *Stopwatch) lap(s Stage) {
 	w.last = now
 }
 
-// saw counts a sample.
-func (w *Stopwatch) saw(m *transform.Image) {
+// made counts a sample.
+func (w *Stopwatch) made() {
 	if w != nil {
 		w.Samples++
+	}
+}
+
+// saw counts the pixels of an image.
+func (w *Stopwatch) saw(m *transform.Image) {
+	if w != nil {
 		w.Pixels += int64(m.W) * int64(m.H)
 	}
 }
@@ -106,36 +113,33 @@ func imageOf(ds Dataset, i int, w *Stopwatch) (*transform.Image, error) {
 
 // timedStream is implemented by streams that can say where their time goes.
 type timedStream interface {
-	SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error)
+	SampleTimed(c uint64, row batch.Row, w *Stopwatch) error
 }
 
-func sampleTimed(s Stream, c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
+func sampleTimed(s Stream, c uint64, row batch.Row, w *Stopwatch) error {
 	if t, ok := s.(timedStream); ok {
-		return t.SampleTimed(c, dst, w)
+		return t.SampleTimed(c, row, w)
 	}
 	w.start()
-	caption, id, err := s.Sample(c, dst)
+	err := s.Sample(c, row)
 	w.lap(StageRead)
-	w.Samples++
-	return caption, id, err
+	if err == nil {
+		w.made()
+	}
+	return err
 }
 
 // MeasureStages makes the samples first, first+1, ... one after the other for at
-// least the given time and one sample, each with its views, and returns where the
-// time went, and how many samples were bad. Time in streams that do not tell their
+// least the given time and one sample, each with the given columns, and returns where
+// the time went, and how many samples were bad. Time in streams that do not tell their
 // stages counts as reading.
-func MeasureStages(stream Stream, tok Tokenizer, imageSize, views, tokens int, first uint64, atLeast time.Duration) (w Stopwatch, bad int) {
-	dst := make([]float32, max(views, 1)*3*imageSize*imageSize)
+func MeasureStages(stream Stream, columns []Column, first uint64, atLeast time.Duration) (w Stopwatch, bad int) {
+	row := batch.New(1, columns...).Row(0)
 	begin := time.Now()
 	for c := first; c == first || time.Since(begin) < atLeast; c++ {
-		caption, _, err := sampleTimed(stream, c, dst, &w)
-		if err != nil {
+		if err := sampleTimed(stream, c, row, &w); err != nil {
 			bad++
-			continue
 		}
-		w.start()
-		tok.Encode(caption, tokens)
-		w.lap(StageText)
 	}
 	return w, bad
 }

@@ -5,13 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
 )
-
-type wordCount struct{}
-
-func (wordCount) Encode(text string, maxTokens int) []int32 { return make([]int32, 1) }
 
 func TestMeasureStages(t *testing.T) {
 	paths := cachePhotos(t)
@@ -20,7 +17,7 @@ func TestMeasureStages(t *testing.T) {
 		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo"}})
 	}
 	items = append(items, File{Path: "/nowhere.jpg", ID: 99, Captions: []string{"nothing"}})
-	tr := TrainConfig{Seed: 3, Transform: transform.Train{Size: 64, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}}
+	tr := TrainConfig{Seed: 3, Transform: transform.Train{Size: 64, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: words(8)}
 	ds := NewFiles(items, Options{})
 	files, err := NewTrain(ds, tr)
 	if err != nil {
@@ -50,7 +47,7 @@ func TestMeasureStages(t *testing.T) {
 		{"untimed", struct{ Stream }{files}, []Stage{StageRead}},
 	} {
 		begin := time.Now()
-		w, bad := MeasureStages(c.stream, wordCount{}, 64, 1, 8, 0, 30*time.Millisecond)
+		w, bad := MeasureStages(c.stream, oneView(c.stream), 0, 30*time.Millisecond)
 		took := time.Since(begin)
 		if w.Samples == 0 || w.Total() > took || w.Total() < took/4 {
 			t.Errorf("%s: %d samples, %v of %v in stages", c.name, w.Samples, w.Total(), took)
@@ -72,7 +69,7 @@ func TestMeasureStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	ds.UseCache(cache)
-	if w, _ := MeasureStages(files, wordCount{}, 64, 1, 8, 0, 5*time.Millisecond); w.Time(StageCache) <= 0 {
+	if w, _ := MeasureStages(files, oneView(files), 0, 5*time.Millisecond); w.Time(StageCache) <= 0 {
 		t.Error("no time in the cache")
 	}
 }
@@ -83,20 +80,23 @@ func TestTimedSamplesAreTheSame(t *testing.T) {
 	for i, p := range cachePhotos(t) {
 		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo", "a picture"}})
 	}
-	s, err := NewTrain(NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}})
+	s, err := NewTrain(NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: words(8)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := make([]float32, 3*32*32), make([]float32, 3*32*32)
+	a, b := batch.New(1, s.Columns()...), batch.New(1, s.Columns()...)
 	var w Stopwatch
 	for c := range uint64(20) {
-		ca, ia, err := s.Sample(c, a)
-		if err != nil {
+		if err := s.Sample(c, a.Row(0)); err != nil {
 			t.Fatal(err)
 		}
-		cb, ib, err := s.SampleTimed(c, b, &w)
-		if err != nil || ca != cb || ia != ib || !slices.Equal(a, b) {
-			t.Fatalf("sample %d differs (%v)", c, err)
+		if err := s.SampleTimed(c, b.Row(0), &w); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range s.Columns() {
+			if !slices.Equal(a.Floats(x.Name), b.Floats(x.Name)) || !slices.Equal(a.Ints(x.Name), b.Ints(x.Name)) {
+				t.Fatalf("sample %d: %v differs", c, x)
+			}
 		}
 	}
 	if w.Samples != 20 || w.Pixels == 0 {

@@ -2,9 +2,8 @@ package data
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"sync"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -12,28 +11,43 @@ import (
 // Stream is an endless stream of training samples: sample c is a pure function
 // of c. Methods may be called from several goroutines.
 type Stream interface {
-	// Sample writes the image of sample c to dst, planar (3, S, S), and returns
-	// its caption and image id. A dst with room for two images asks for two views
-	// (2, 3, S, S): the same image, augmented twice independently; the first is the
-	// same as without the second. An error means a bad sample: the loader leaves it
-	// out and counts it.
-	Sample(c uint64, dst []float32) (caption string, imageID int64, err error)
+	// Columns returns what a sample can hold.
+	Columns() []Column
+	// Sample writes every column of row, which are some of Columns; row gives nil for
+	// the others, and the work for them is left out. What a column holds does not
+	// depend on which others are asked for. An error means a bad sample: the loader
+	// leaves it out and counts it.
+	Sample(c uint64, row batch.Row) error
 	// EpochSamples is the number of samples that count as one epoch.
 	EpochSamples() int
 }
 
-// DenseIDs is implemented by streams over a finite set of images: ids numbered
-// 0, 1, 2 ... in the order of the data set, for id columns of 32 bits.
-type DenseIDs interface {
-	DenseID(imageID int64) int32
+// Column says what a batch holds under a name.
+type Column = batch.Column
+
+// Described is implemented by streams whose samples can be told to people.
+type Described interface {
+	// Describe returns the caption of sample c, cleaned, and the id of its image as in
+	// the source. It reads no image.
+	Describe(c uint64) (caption string, imageID int64, err error)
+}
+
+// Describe returns the caption and the image id of sample c of a stream, or an error
+// where the stream is not Described.
+func Describe(s Stream, c uint64) (caption string, imageID int64, err error) {
+	if d, ok := s.(Described); ok {
+		return d.Describe(c)
+	}
+	return "", 0, fmt.Errorf("data: %T has no captions to show", s)
 }
 
 // TrainConfig says how a data set becomes a training stream.
 type TrainConfig struct {
 	Seed      uint64
 	Transform transform.Train
-	MaxWords  int  // words kept of a caption; 0: all
-	Pairs     bool // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
+	Text      *Texts // the columns of captions; nil: none
+	MaxWords  int    // words kept of a caption; 0: all
+	Pairs     bool   // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
 }
 
 // Train is the training stream of a data set: every epoch is a new permutation.
@@ -43,21 +57,14 @@ type Train struct {
 	pairs []pair // only with cfg.Pairs
 	n     int    // samples of an epoch
 	dense map[int64]int32
-
-	mu     sync.Mutex
-	orders [2]order // the two epochs used last: prefetching crosses the border
+	order *Order
 }
 
 type pair struct{ image, caption int32 }
 
-type order struct {
-	epoch uint64
-	perm  []uint32
-}
-
 var (
-	_ Stream   = (*Train)(nil)
-	_ DenseIDs = (*Train)(nil)
+	_ Stream    = (*Train)(nil)
+	_ Described = (*Train)(nil)
 )
 
 // NewTrain returns the training stream of ds. It fails when ds has no sample.
@@ -82,6 +89,10 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 	if cfg.Transform.Size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.Transform.Size)
 	}
+	if err := cfg.Text.check(); err != nil {
+		return nil, err
+	}
+	t.order = NewOrder(cfg.Seed, t.n)
 	return t, nil
 }
 
@@ -93,23 +104,79 @@ func (t *Train) EpochSamples() int { return t.n }
 // NumImages is the number of images of the data set.
 func (t *Train) NumImages() int { return t.ds.Len() }
 
-// DenseID numbers the image ids in the order of the data set.
-func (t *Train) DenseID(imageID int64) int32 { return t.dense[imageID] }
+// Cache is where the images of the data set are kept, nil for nowhere.
+func (t *Train) Cache() *Cache {
+	if f, ok := t.ds.(*Files); ok {
+		return f.cache
+	}
+	return nil
+}
+
+// Columns are those of images, of TrainConfig.Text and of what the data set knows of
+// an image.
+func (t *Train) Columns() []Column { return t.cfg.columns() }
+
+// columns of a stream of images with captions.
+func (cfg *TrainConfig) columns() []Column {
+	s := []int{3, cfg.Transform.Size, cfg.Transform.Size}
+	list := []Column{
+		{Name: batch.Images, Shape: s},
+		{Name: batch.Views, Shape: s},
+		{Name: batch.IDs, Type: batch.Int32},
+		{Name: batch.Labels, Type: batch.Int32},
+	}
+	return append(list, cfg.Text.Columns()...)
+}
 
 // Sample c: the item at position c mod n of epoch c / n, with its caption drawn
 // and its image augmented by the generators (seed, caption, c) and (seed,
-// augment, c), the second view by (seed, augment/2, c).
-func (t *Train) Sample(c uint64, dst []float32) (string, int64, error) {
-	return t.SampleTimed(c, dst, nil)
-}
+// augment, c), the second view by (seed, augment/2, c). Its id is the dense number of
+// the image's: ids numbered 0, 1, 2 ... in the order of the data set.
+func (t *Train) Sample(c uint64, row batch.Row) error { return t.SampleTimed(c, row, nil) }
 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
-func (t *Train) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
+func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	w.start()
+	i, caption, err := t.caption(c)
+	if err != nil {
+		return err
+	}
+	id := t.ds.ImageID(i)
+	row.Set(batch.IDs, t.dense[id])
+	row.Set(batch.Labels, labelOf(t.ds, i))
+	w.lap(StageText)
+	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
+		img, err := imageOf(t.ds, i, w)
+		if err != nil {
+			return err
+		}
+		w.saw(img)
+		if err := t.cfg.applyViews(img, c, row, w); err != nil {
+			return fmt.Errorf("%s: %w", t.ds.Name(i), err)
+		}
+		w.start()
+	}
+	t.cfg.Text.Fill(caption, row)
+	w.lap(StageText)
+	w.made()
+	return nil
+}
+
+// Describe returns the caption of sample c and the id of its image.
+func (t *Train) Describe(c uint64) (string, int64, error) {
+	i, caption, err := t.caption(c)
+	if err != nil {
+		return "", 0, err
+	}
+	return caption, t.ds.ImageID(i), nil
+}
+
+// caption is the image of sample c and its caption.
+func (t *Train) caption(c uint64) (image int, caption string, err error) {
 	i, j := t.item(c)
 	captions := t.ds.Captions(i)
 	if len(captions) == 0 {
-		return "", 0, fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
+		return i, "", fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
 	}
 	if j < 0 {
 		j = 0
@@ -117,92 +184,17 @@ func (t *Train) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int6
 			j = rng.New(t.cfg.Seed, rng.Caption, c).IntN(len(captions))
 		}
 	}
-	caption := CleanCaption(captions[j], t.cfg.MaxWords)
-	if caption == "" {
-		return "", 0, fmt.Errorf("data: %s: caption %d is empty", t.ds.Name(i), j)
+	if caption = CleanCaption(captions[j], t.cfg.MaxWords); caption == "" {
+		return i, "", fmt.Errorf("data: %s: caption %d is empty", t.ds.Name(i), j)
 	}
-	w.lap(StageText)
-	img, err := imageOf(t.ds, i, w)
-	if err != nil {
-		return "", 0, err
-	}
-	w.saw(img)
-	if err := t.cfg.applyViews(img, c, dst, w); err != nil {
-		return "", 0, fmt.Errorf("%s: %w", t.ds.Name(i), err)
-	}
-	w.start()
-	return caption, t.ds.ImageID(i), nil
+	return i, caption, nil
 }
 
 // item is the image of sample c and which of its captions it has, -1 for any.
 func (t *Train) item(c uint64) (image, caption int) {
-	k := t.perm(c / uint64(t.n))[c%uint64(t.n)]
+	k := t.order.At(c)
 	if t.cfg.Pairs {
 		return int(t.pairs[k].image), int(t.pairs[k].caption)
 	}
 	return int(k), -1
-}
-
-// perm is the order of one epoch.
-func (t *Train) perm(epoch uint64) []uint32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	o := &t.orders[epoch%2]
-	if o.perm == nil || o.epoch != epoch {
-		// A new slice each time: other goroutines may still read the old one.
-		o.epoch, o.perm = epoch, permutation(rng.New(t.cfg.Seed, rng.Order, epoch), t.n)
-	}
-	return o.perm
-}
-
-func permutation(r *rand.Rand, n int) []uint32 {
-	p := make([]uint32, n)
-	for i := range p {
-		p[i] = uint32(i)
-	}
-	r.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
-	return p
-}
-
-// Overfit returns the first n samples of s, over and over: the same images,
-// crops and captions (a model that cannot learn these by heart has a fault).
-func Overfit(s Stream, n int) (Stream, error) {
-	if n <= 0 {
-		return nil, fmt.Errorf("data: number of samples to overfit must be > 0 (got %d)", n)
-	}
-	return overfit{s, uint64(n)}, nil
-}
-
-type overfit struct {
-	Stream
-	n uint64
-}
-
-func (o overfit) Sample(c uint64, dst []float32) (string, int64, error) {
-	return o.Stream.Sample(c%o.n, dst)
-}
-
-func (o overfit) SampleTimed(c uint64, dst []float32, w *Stopwatch) (string, int64, error) {
-	return sampleTimed(o.Stream, c%o.n, dst, w)
-}
-
-func (o overfit) EpochSamples() int { return int(o.n) }
-
-func (o overfit) DenseID(id int64) int32 { return denseID(o.Stream, id) }
-
-// denseID is the 32-bit id of an image: its dense number where the stream has
-// them; else the id itself where it fits, else 31 bits of its hash (a row then
-// agrees by chance with one of 65,536 queue entries once in 30,000 times).
-func denseID(s Stream, id int64) int32 {
-	if d, ok := s.(DenseIDs); ok {
-		return d.DenseID(id)
-	}
-	if id >= 0 && id < 1<<31 {
-		return int32(id)
-	}
-	// Finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-	x := uint64(id)
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return int32((x ^ x>>31) >> 33)
 }

@@ -2,12 +2,11 @@ package data
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/transform"
 )
@@ -44,7 +43,7 @@ func sceneStream(t testing.TB, tr transform.Train) *SceneStream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: tr})
+	s, err := NewSceneStream(w, 50, TrainConfig{Seed: 7, Transform: tr, Text: words(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func sceneStream(t testing.TB, tr transform.Train) *SceneStream {
 // augmentation of the same decoded image.
 func TestTwoViews(t *testing.T) {
 	decoded := 0
-	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl})
+	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: words(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,39 +63,42 @@ func TestTwoViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]Stream{"files": files, "scenes": sceneStream(t, tcl), "overfit": over} {
-		const n = 3 * 24 * 24
-		one, two := make([]float32, n), make([]float32, 2*n)
+		columns := s.Columns()
+		one, two := batch.New(1, oneView(s)...), batch.New(1, columns...)
 		equal := 0
 		for c := range uint64(30) {
-			caption, id, err := s.Sample(c, one)
-			if err != nil {
+			if err := s.Sample(c, one.Row(0)); err != nil {
 				t.Fatal(err)
 			}
 			before := decoded
-			caption2, id2, err := s.Sample(c, two)
-			if err != nil {
+			if err := s.Sample(c, two.Row(0)); err != nil {
 				t.Fatal(err)
 			}
-			if caption != caption2 || id != id2 || !slices.Equal(one, two[:n]) {
+			if !slices.Equal(one.Floats(batch.Images), two.Floats(batch.Images)) || !slices.Equal(one.Ints(batch.IDs), two.Ints(batch.IDs)) ||
+				!slices.Equal(one.Ints(batch.Tokens), two.Ints(batch.Tokens)) {
 				t.Fatalf("%s: sample %d is another one with two views", name, c)
 			}
 			if name != "scenes" && decoded != before+1 {
 				t.Fatalf("%s: sample %d was decoded %d times", name, c, decoded-before)
 			}
-			if slices.Equal(two[:n], two[n:]) {
+			if slices.Equal(two.Floats(batch.Images), two.Floats(batch.Views)) {
 				equal++
 			}
-			again := make([]float32, 2*n)
-			if _, _, err := s.Sample(c, again); err != nil || !slices.Equal(two, again) {
+			again := batch.New(1, columns...)
+			if err := s.Sample(c, again.Row(0)); err != nil || !slices.Equal(two.Floats(batch.Views), again.Floats(batch.Views)) ||
+				!slices.Equal(two.Floats(batch.Images), again.Floats(batch.Images)) {
 				t.Fatalf("%s: sample %d is not repeated (%v)", name, c, err)
 			}
 		}
 		if equal > 0 {
 			t.Errorf("%s: %d of 30 second views equal the first", name, equal)
 		}
-		for _, bad := range []int{0, n - 1, n + 1, 3 * n} {
-			if _, _, err := s.Sample(0, make([]float32, bad)); err == nil {
-				t.Errorf("%s: room for %d values must fail", name, bad)
+		for _, side := range []int{0, 23, 25} {
+			for _, column := range []string{batch.Images, batch.Views} {
+				b := batch.New(1, Column{Name: column, Shape: []int{3, side, side}})
+				if err := s.Sample(0, b.Row(0)); err == nil {
+					t.Errorf("%s: room for %s of %d pixels a side must fail", name, column, side)
+				}
 			}
 		}
 	}
@@ -105,14 +107,18 @@ func TestTwoViews(t *testing.T) {
 // Without any augmentation both views of a scene are the scene.
 func TestTwoViewsOfPlainScene(t *testing.T) {
 	s := sceneStream(t, transform.Train{Size: 24, ScaleMin: 1})
-	two := make([]float32, 2*3*24*24)
-	if _, _, err := s.Sample(3, two); err != nil || !slices.Equal(two[:len(two)/2], two[len(two)/2:]) || two[0] == 0 {
+	two := batch.New(1, s.Columns()...)
+	if err := s.Sample(3, two.Row(0)); err != nil || !slices.Equal(two.Floats(batch.Images), two.Floats(batch.Views)) || two.Floats(batch.Images)[0] == 0 {
 		t.Errorf("the views differ (%v)", err)
 	}
 	blurred := sceneStream(t, transform.Train{Size: 24, ScaleMin: 1, Blur: 1})
-	other := make([]float32, 2*3*24*24)
-	if _, _, err := blurred.Sample(3, other); err != nil || slices.Equal(two, other) {
+	other := batch.New(1, s.Columns()...)
+	if err := blurred.Sample(3, other.Row(0)); err != nil || slices.Equal(two.Floats(batch.Images), other.Floats(batch.Images)) {
 		t.Errorf("blur alone changes nothing (%v)", err)
+	}
+	small := batch.New(1, Column{Name: batch.Images, Shape: []int{3, 8, 8}})
+	if err := s.Sample(3, small.Row(0)); err == nil {
+		t.Error("room for a smaller picture must fail")
 	}
 }
 
@@ -125,16 +131,16 @@ func TestLoaderTwoViews(t *testing.T) {
 	for i := range ds.ClassOf {
 		ds.ClassOf[i] = int32(i % 2)
 	}
-	files, err := NewTrain(ds, TrainConfig{Seed: 4, Transform: tcl})
+	files, err := NewTrain(ds, TrainConfig{Seed: 4, Transform: tcl, Text: words(6)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]Stream{"files": files, "scenes": sceneStream(t, tcl)} {
-		cfg := LoaderConfig{BatchSize: 4, Tokens: 6, ImageSize: 24, Workers: 3, MaxBadShare: 0.5, Views: 2}
+		cfg := LoaderConfig{BatchSize: 4, Columns: s.Columns(), Workers: 3, MaxBadShare: 0.5}
 		l := newLoader(t, s, cfg)
-		cfg.Views = 1
+		cfg.Columns = oneView(s)
 		plain := newLoader(t, s, cfg)
-		cfg.Views, cfg.Workers = 2, 1
+		cfg.Columns, cfg.Workers = s.Columns(), 1
 		for step := range 9 {
 			pos := l.Position()
 			b, err := l.Next(context.Background())
@@ -145,10 +151,11 @@ func TestLoaderTwoViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Views != nil || !slices.Equal(p.Images, b.Images) || !slices.Equal(p.Labels, b.Labels) || !slices.Equal(p.Tokens, b.Tokens) || p.End != b.End {
+			if p.Floats(batch.Views) != nil || !slices.Equal(p.Floats(batch.Images), b.Floats(batch.Images)) || !slices.Equal(p.Ints(batch.Labels), b.Ints(batch.Labels)) ||
+				!slices.Equal(p.Ints(batch.Tokens), b.Ints(batch.Tokens)) || p.End != b.End {
 				t.Errorf("%s: batch %d differs from the one with one view", name, step)
 			}
-			if len(b.Views) != len(b.Images) || slices.Equal(b.Views, b.Images) {
+			if len(b.Floats(batch.Views)) != len(b.Floats(batch.Images)) || slices.Equal(b.Floats(batch.Views), b.Floats(batch.Images)) {
 				t.Errorf("%s: batch %d has no second views", name, step)
 			}
 			r := newLoader(t, s, cfg)
@@ -157,13 +164,14 @@ func TestLoaderTwoViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(again.Images, b.Images) || !slices.Equal(again.Views, b.Views) || !slices.Equal(again.Labels, b.Labels) {
+			if !slices.Equal(again.Floats(batch.Images), b.Floats(batch.Images)) || !slices.Equal(again.Floats(batch.Views), b.Floats(batch.Views)) ||
+				!slices.Equal(again.Ints(batch.Labels), b.Ints(batch.Labels)) {
 				t.Errorf("%s: batch %d differs when started at %d", name, step, pos)
 			}
 			if name == "files" {
-				for row, id := range b.ImageIDs {
-					if b.Labels[row] != int32(id%2) {
-						t.Errorf("batch %d: image %d has label %d", step, id, b.Labels[row])
+				for row, id := range b.Ints(batch.IDs) {
+					if b.Ints(batch.Labels)[row] != int32(id%2) {
+						t.Errorf("batch %d: image %d has label %d", step, id, b.Ints(batch.Labels)[row])
 					}
 				}
 			}
@@ -173,24 +181,4 @@ func TestLoaderTwoViews(t *testing.T) {
 			plain.Recycle(p)
 		}
 	}
-	for _, views := range []int{-1, 3} {
-		if _, err := NewLoader(files, letters{}, LoaderConfig{BatchSize: 2, Tokens: 4, ImageSize: 24, Views: views}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("got %d", views)) {
-			t.Errorf("%d views: %v", views, err)
-		}
-	}
-}
-
-func FuzzNumViews(f *testing.F) {
-	f.Add(24, 12)
-	f.Add(12, 12)
-	f.Add(36, 12)
-	f.Fuzz(func(t *testing.T, n, row int) {
-		v, err := numViews(n, row)
-		if err == nil && (v < 1 || v > MaxViews || v*row != n) {
-			t.Errorf("%d values of %d: %d views", n, row, v)
-		}
-		if err != nil && row > 0 && (n == row || n == 2*row && n > 0) {
-			t.Errorf("%d values of %d: %v", n, row, err)
-		}
-	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -78,8 +79,8 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 			return nil, err
 		}
 	}
-	s.loader, err = data.NewLoader(stream, tok, data.LoaderConfig{
-		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size, Views: cfg.Data.Views,
+	s.loader, err = data.NewLoader(stream, data.LoaderConfig{
+		BatchSize: cfg.Train.BatchSize, Columns: Columns(cfg),
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare,
 		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
 	})
@@ -196,11 +197,12 @@ func (s *Session) enqueue(micro int) error {
 
 // micro runs one micro-batch and adds its numbers to out.
 func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) error {
-	in := model.Batch{Images: b.Images, Views: b.Views, Tokens: b.Tokens, Lengths: b.Lengths, IDs: b.IDs}
+	in := model.Batch{Images: b.Floats(batch.Images), Views: b.Floats(batch.Views), Tokens: b.Ints(batch.Tokens),
+		Lengths: b.Ints(batch.Lengths), IDs: b.Ints(batch.IDs)}
 	counter := step*micro + k
 	if s.masker != nil {
 		r := rng.New(s.cfg.Run.Seed, rng.Mask, uint64(counter))
-		if err := s.masker.Apply(r, b.Tokens, b.Lengths, &s.masked); err != nil {
+		if err := s.masker.Apply(r, in.Tokens, in.Lengths, &s.masked); err != nil {
 			return err
 		}
 		in.Masked, in.MaskPlaces, in.MaskLabels = s.masked.Tokens, s.masked.Positions, s.masked.Labels
@@ -246,7 +248,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 		return err
 	}
 	s.keys.Append(keys)
-	s.keys.ids = append(s.keys.ids, b.IDs...)
+	s.keys.ids = append(s.keys.ids, in.IDs...)
 	return nil
 }
 

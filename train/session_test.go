@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
@@ -27,12 +28,12 @@ type bright struct {
 	from, to uint64
 }
 
-func (b bright) Sample(c uint64, dst []float32) (string, int64, error) {
-	caption, id, err := b.Stream.Sample(c, dst)
+func (b bright) Sample(c uint64, row batch.Row) error {
+	err := b.Stream.Sample(c, row)
 	if c >= b.from && c < b.to {
-		dst[0] = float32(math.Inf(1))
+		row.Floats(batch.Images)[0] = float32(math.Inf(1))
 	}
-	return caption, id, err
+	return err
 }
 
 // small returns a session of a small model with every part on, on scenes of which
@@ -63,11 +64,12 @@ func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := data.NewSceneStream(world, d.EpochSamples, data.TrainConfig{Seed: cfg.Run.Seed, Transform: transform.Train{Size: cfg.Model.Image.Size, ScaleMin: 1}})
+	tok, err := tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tok, err := tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize)
+	stream, err := data.NewSceneStream(world, d.EpochSamples, data.TrainConfig{Seed: cfg.Run.Seed, Transform: transform.Train{Size: cfg.Model.Image.Size, ScaleMin: 1},
+		Text: &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +150,7 @@ func TestAccumulatedGradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := other.model.Forward(model.Batch{Images: b.Images, Tokens: b.Tokens, Lengths: b.Lengths, IDs: b.IDs}, model.Control{})
+		r, err := other.model.Forward(model.Batch{Images: b.Floats(batch.Images), Tokens: b.Ints(batch.Tokens), Lengths: b.Ints(batch.Lengths), IDs: b.Ints(batch.IDs)}, model.Control{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/tokenizer"
 )
 
 func newDataCommand() *cobra.Command {
@@ -25,17 +28,14 @@ func newDataCommand() *cobra.Command {
 	)
 }
 
-var (
-	errEmpty   = errors.New("it is empty")
-	splitNames = []string{"train", "val", "test"}
-)
+var errEmpty = errors.New("it is empty")
 
 // checkSplit refuses a split that does not exist.
 func checkSplit(split string) error {
-	if slices.Contains(splitNames, split) {
+	if slices.Contains(source.Splits, split) {
 		return nil
 	}
-	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(splitNames, ", "), split)}
+	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(source.Splits, ", "), split)}
 }
 
 // checkFinite refuses what is no split and the endless one.
@@ -61,13 +61,16 @@ type namedSplit struct {
 func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	names := []string{split}
 	if split == "all" {
-		names = splitsOf(cfg.Data)
+		var err error
+		if names, err = source.Finite(cfg); err != nil {
+			return nil, err
+		}
 	} else if err := checkFinite(cfg, split); err != nil {
 		return nil, err
 	}
 	var list []namedSplit
 	for _, name := range names {
-		ds, err := openSplit(cfg, name)
+		ds, err := source.Split(cfg, name)
 		if err != nil {
 			return nil, err
 		}
@@ -76,25 +79,10 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	return list, nil
 }
 
-// splitsOf lists the finite splits that a configuration names.
-func splitsOf(d config.Data) []string {
-	switch d.Kind {
-	case "scenes":
-		return []string{"val", "test"}
-	case "captions":
-		var list []string
-		for i, files := range [][]string{d.TrainFiles, d.ValFiles, d.TestFiles} {
-			if len(files) > 0 {
-				list = append(list, splitNames[i])
-			}
-		}
-		return list
-	case "folder":
-		if list, err := data.FolderSplits(d.Root); err == nil {
-			return list
-		}
-		return splitNames // opening one of them says what is wrong
-	default:
-		return splitNames
-	}
+// openStream returns the endless stream of augmented training samples of a run.
+func openStream(cfg config.Config, tok *tokenizer.Tokenizer) (data.Stream, error) {
+	return source.Stream(cfg, source.Options{Tokenizer: tok, PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn})
 }
+
+// warn tells of what is slower than it could be.
+func warn(s string) { fmt.Fprintln(os.Stderr, s) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/train"
 )
@@ -26,31 +27,28 @@ type stepBeside struct {
 }
 
 // switchable is a training stream that can stand aside: while free, every sample
-// is the same picture at the cost of a copy, with the captions and ids of the
-// data.
+// is the same good one at the cost of a copy.
 type switchable struct {
 	data.Stream
-	free    atomic.Bool
-	image   []float32
-	caption string
+	free atomic.Bool
+	row  batch.Row
 }
 
-func (s *switchable) Sample(c uint64, dst []float32) (string, int64, error) {
+func (s *switchable) Sample(c uint64, row batch.Row) error {
 	if !s.free.Load() {
-		return s.Stream.Sample(c, dst)
+		return s.Stream.Sample(c, row)
 	}
-	for len(dst) > 0 { // every view
-		dst = dst[copy(dst, s.image):]
-	}
-	return s.caption, int64(c % uint64(s.EpochSamples())), nil
+	row.Copy(s.row)
+	row.Set(batch.IDs, int32(c%uint64(s.EpochSamples())))
+	return nil
 }
 
 // newSwitchable finds a good sample to repeat.
-func newSwitchable(stream data.Stream, imageSize int) (*switchable, error) {
-	s := &switchable{Stream: stream, image: make([]float32, 3*imageSize*imageSize)}
+func newSwitchable(stream data.Stream, columns []data.Column) (*switchable, error) {
+	s := &switchable{Stream: stream, row: batch.New(1, columns...).Row(0)}
 	var err error
 	for c := range uint64(min(stream.EpochSamples(), 100)) {
-		if s.caption, _, err = stream.Sample(c, s.image); err == nil {
+		if err = stream.Sample(c, s.row); err == nil {
 			return s, nil
 		}
 	}
@@ -64,7 +62,7 @@ func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Strea
 		return nil, err
 	}
 	defer engine.Close()
-	s, err := newSwitchable(stream, cfg.Model.Image.Size)
+	s, err := newSwitchable(stream, train.Columns(cfg))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 func newEvalCommand() *cobra.Command {
@@ -94,17 +95,9 @@ func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
 
 // openEval opens a split for evaluation.
 func openEval(cfg config.Config, split string, note io.Writer) (*data.Eval, error) {
-	ds, err := openSplit(cfg, split)
+	set, err := source.Eval(cfg, split)
 	if err != nil {
 		return nil, err
-	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, MaxImages: cfg.Eval.MaxImages})
-	if err != nil {
-		return nil, err
-	}
-	if n := cfg.Eval.Folds; n > 1 && set.NumImages()%n != 0 {
-		return nil, config.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split", set.NumImages()),
-			Hint: "choose a divisor, or the size of the gallery with eval.max_images"}}
 	}
 	if n := set.Skipped(); n > 0 {
 		fmt.Fprintf(note, "%s of %s have no caption and are left out\n", count(n, "image"), split)
@@ -115,8 +108,7 @@ func openEval(cfg config.Config, split string, note io.Writer) (*data.Eval, erro
 // openFinalSet opens the split that a training run evaluates on. It is nil where
 // the configuration names no files for it, and where a probe has no classes.
 func openFinalSet(cfg config.Config, note io.Writer) (*data.Eval, error) {
-	files := map[string][]string{"val": cfg.Data.ValFiles, "test": cfg.Data.TestFiles}
-	if cfg.Data.Kind == "captions" && len(files[cfg.Eval.Split]) == 0 {
+	if source.Unnamed(cfg, cfg.Eval.Split) {
 		return nil, nil
 	}
 	set, err := openEval(cfg, cfg.Eval.Split, note)

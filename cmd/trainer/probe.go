@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/train"
@@ -19,7 +20,7 @@ func probe(ctx context.Context, cfg config.Config, engine *kernel.Engine, m trai
 	if !ok {
 		return nil, fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", cfg.Model.System)
 	}
-	stream, err := openStream(unaugmented(cfg), false)
+	stream, err := source.Stream(unaugmented(cfg), source.Options{Warn: warn})
 	if err != nil {
 		return nil, err
 	}

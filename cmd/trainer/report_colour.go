@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/source"
 	pages "github.com/geoalign/geoalign/report"
 )
 
@@ -88,7 +89,7 @@ func (e *embedder) attribute(f *pages.Features, chosen []int) error {
 		}
 		return nil
 	}
-	w, err := openWorld(e.cfg)
+	w, err := source.World(e.cfg)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 }
 
 // classTokens returns the final class token of every image, before any head: (n, D).
-func classTokens(ctx context.Context, e tasks.Encoding, m tasks.ImageModel, set data.Gallery) ([]float32, error) {
+func classTokens(ctx context.Context, e tasks.Encoding, m tasks.ImageModel, set data.ImageGallery) ([]float32, error) {
 	d := m.ImageWidth()
 	out := make([]float32, 0, set.NumImages()*d)
 	err := e.EncodeImages(ctx, m, set, func(k int, states, _ []float32) {

@@ -164,7 +164,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	stream, err := openStream(cfg, cfg.Objective.ITC.Positives == "id")
+	stream, err := openStream(cfg, tok)
 	if err != nil {
 		return err
 	}

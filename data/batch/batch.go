@@ -141,6 +141,14 @@ func (r Row) Set(name string, v int32) {
 	}
 }
 
+// Copy stores what from holds in the columns of r.
+func (r Row) Copy(from Row) {
+	for _, c := range r.b.columns {
+		copy(r.Floats(c.Name), from.Floats(c.Name))
+		copy(r.Ints(c.Name), from.Ints(c.Name))
+	}
+}
+
 func part[T any](all []T, i, rows int) []T {
 	if all == nil {
 		return nil

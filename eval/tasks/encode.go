@@ -39,7 +39,7 @@ type Encoding struct {
 // number k of images that are new, their token states (k*T, D) and features (k, C), valid
 // until take returns. A short last batch is filled up with what the batch before left
 // behind. It ends early with the error of ctx.
-func (e Encoding) EncodeImages(ctx context.Context, m ImageTower, set data.Gallery, take func(k int, states, features []float32)) error {
+func (e Encoding) EncodeImages(ctx context.Context, m ImageTower, set data.ImageGallery, take func(k int, states, features []float32)) error {
 	if err := e.check(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
@@ -20,7 +21,7 @@ type ImageModel interface {
 
 // LabelledSet is a split whose images belong to classes; *data.Eval is one.
 type LabelledSet interface {
-	data.EvalSet
+	data.Galleries
 	data.Labelled
 }
 
@@ -86,23 +87,23 @@ func (p Probe) Run(ctx context.Context) (ProbeScores, error) {
 		return s, fmt.Errorf(`tasks: the probe needs images with classes, which this data has not: use data.kind "folder" or "scenes"`)
 	}
 	n := min(p.Samples, p.Train.EpochSamples())
-	train, err := p.encode(ctx, "encoding training images", n, func(i int, dst []float32) (int32, error) {
+	train, err := p.encode(ctx, "encoding training images", n, p.Train.Columns(), func(i int, row batch.Row) (int32, error) {
 		label := source.SampleLabel(uint64(i))
 		if label == data.UnknownLabel {
 			return label, nil
 		}
-		_, _, err := p.Train.Sample(uint64(i), dst)
-		return label, err
+		return label, p.Train.Sample(uint64(i), row)
 	})
 	if err != nil {
 		return s, err
 	}
-	test, err := p.encode(ctx, "encoding test images", p.Set.NumImages(), func(i int, dst []float32) (int32, error) {
+	images := p.Set.Images()
+	test, err := p.encode(ctx, "encoding test images", images.Len(), images.Columns(), func(i int, row batch.Row) (int32, error) {
 		label := p.Set.Label(i)
 		if label == data.UnknownLabel {
 			return label, nil
 		}
-		return label, p.Set.LoadImage(i, dst)
+		return label, images.Fill(i, row)
 	})
 	if err != nil {
 		return s, err
@@ -133,12 +134,18 @@ func (p Probe) classify(s *ProbeScores, train, test labelled) error {
 }
 
 // encode returns the class tokens of n images that load writes, without those of unknown
-// class. A training sample that cannot be read is an error here.
-func (p Probe) encode(ctx context.Context, phase string, n int, load func(i int, dst []float32) (int32, error)) (labelled, error) {
+// class. The data has the columns given. A training sample that cannot be read is an
+// error here.
+func (p Probe) encode(ctx context.Context, phase string, n int, has []data.Column, load func(i int, row batch.Row) (int32, error)) (labelled, error) {
 	var out labelled
-	b, row := min(p.BatchSize, n), 3*p.Model.ImageSize()*p.Model.ImageSize()
+	size := p.Model.ImageSize()
+	column := data.Column{Name: batch.Images, Shape: []int{3, size, size}}
+	if err := batch.Check([]data.Column{column}, has); err != nil {
+		return out, err
+	}
+	b := min(p.BatchSize, n)
 	width, stride := p.Model.ImageWidth(), p.Model.ImageTokens()*p.Model.ImageWidth()
-	pixels, labels, errs := make([]float32, b*row), make([]int32, b), make([]error, b)
+	images, labels, errs := batch.New(b, column), make([]int32, b), make([]error, b)
 	for first := 0; first < n; first += b {
 		if err := ctx.Err(); err != nil {
 			return out, err
@@ -153,7 +160,7 @@ func (p Probe) encode(ctx context.Context, phase string, n int, load func(i int,
 		for range min(max(p.Workers, 1), k) {
 			wg.Go(func() {
 				for i := range next {
-					labels[i], errs[i] = load(first+i, pixels[i*row:][:row])
+					labels[i], errs[i] = load(first+i, images.Row(i))
 				}
 			})
 		}
@@ -163,7 +170,7 @@ func (p Probe) encode(ctx context.Context, phase string, n int, load func(i int,
 				return out, fmt.Errorf("tasks: %s: image %d: %w", phase, first+i, err)
 			}
 		}
-		states, _, err := p.Model.EncodeImages(pixels, b)
+		states, _, err := p.Model.EncodeImages(images.Floats(batch.Images), b)
 		if err != nil {
 			return out, err
 		}

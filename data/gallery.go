@@ -1,0 +1,147 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// Gallery is rows of columns in an order that never changes: what a tower encodes for
+// an evaluation. Methods may be called from several goroutines.
+type Gallery interface {
+	// Len is the number of rows.
+	Len() int
+	// Columns returns what a row can hold.
+	Columns() []Column
+	// Fill writes every column of row, which are some of Columns, of row i of the
+	// gallery. An error names what cannot be read and ends the evaluation.
+	Fill(i int, row batch.Row) error
+}
+
+// Galleries is a split for retrieval: a gallery of images and one of texts, each text
+// belonging to one image.
+type Galleries interface {
+	Images() Gallery
+	// Texts is the gallery of texts. t says how those that are written words become
+	// columns; data without words does not need it.
+	Texts(t *Texts) (Gallery, error)
+	TextImage(j int) int // row of the image of text j
+}
+
+// LoadRows writes the rows first, first+1, ... of a gallery to the rows 0 to n-1 of b,
+// with several goroutines. It fails where g does not give a column of b, else with the
+// error of the lowest row that failed, if any.
+func LoadRows(ctx context.Context, g Gallery, first, n int, b *batch.Batch, workers int) error {
+	if n <= 0 || n > b.Rows() || first < 0 || first+n > g.Len() {
+		return fmt.Errorf("data: rows %d to %d of %d do not fit a batch of %d", first, first+n, g.Len(), b.Rows())
+	}
+	if err := batch.Check(b.Columns(), g.Columns()); err != nil {
+		return err
+	}
+	return each(ctx, n, workers, func(i int) error {
+		if err := g.Fill(first+i, b.Row(i)); err != nil {
+			return fmt.Errorf("data: evaluation row %d (mend it or remove it from the split): %w", first+i, err)
+		}
+		return nil
+	})
+}
+
+// each calls f for 0 to n-1 on several goroutines and returns the error of the lowest
+// number that failed.
+func each(ctx context.Context, n, workers int, f func(i int) error) error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(max(workers, 1), n) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = f(i)
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Images is the gallery of images: batch.Images (3, S, S), resized and normalised, and
+// batch.Labels.
+func (e *Eval) Images() Gallery { return evalImages{e} }
+
+// Texts is the gallery of texts: the columns of t.
+func (e *Eval) Texts(t *Texts) (Gallery, error) {
+	if t == nil {
+		return nil, fmt.Errorf("data: captions need a tokenizer to become columns")
+	}
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	return evalTexts{e, t}, nil
+}
+
+type evalImages struct{ e *Eval }
+
+func (g evalImages) Len() int { return g.e.NumImages() }
+
+func (g evalImages) Columns() []Column {
+	return []Column{
+		{Name: batch.Images, Shape: []int{3, g.e.size, g.e.size}},
+		{Name: batch.Labels, Type: batch.Int32},
+	}
+}
+
+func (g evalImages) Fill(i int, row batch.Row) error {
+	row.Set(batch.Labels, g.e.Label(i))
+	if dst := row.Floats(batch.Images); dst != nil {
+		return g.e.LoadImage(i, dst)
+	}
+	return nil
+}
+
+type evalTexts struct {
+	e *Eval
+	t *Texts
+}
+
+func (g evalTexts) Len() int          { return g.e.NumTexts() }
+func (g evalTexts) Columns() []Column { return g.t.Columns() }
+
+func (g evalTexts) Fill(j int, row batch.Row) error {
+	g.t.Fill(g.e.Text(j), row)
+	return nil
+}
+
+// ImageGallery is the images of a set.
+type ImageGallery interface {
+	NumImages() int
+	LoadImage(i int, dst []float32) error // image i, normalised, planar (3, S, S)
+}
+
+// LoadImages writes images first, first+1, ... to dst, which holds n of them,
+// (n, 3, S, S), with several goroutines. It returns the error of the lowest
+// index that failed, if any.
+func LoadImages(ctx context.Context, set ImageGallery, first, n int, dst []float32, workers int) error {
+	if n <= 0 || len(dst)%n != 0 || first < 0 || first+n > set.NumImages() {
+		return fmt.Errorf("data: images %d to %d of %d do not fit a buffer of %d values", first, first+n, set.NumImages(), len(dst))
+	}
+	row := len(dst) / n
+	return each(ctx, n, workers, func(i int) error {
+		if err := set.LoadImage(first+i, dst[i*row:(i+1)*row]); err != nil {
+			return fmt.Errorf("data: evaluation image %d (mend it or remove it from the split): %w", first+i, err)
+		}
+		return nil
+	})
+}

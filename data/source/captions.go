@@ -1,0 +1,35 @@
+package source
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+)
+
+// captionLists is data.kind = "captions": lists of images with captions, as JSON.
+var captionLists = lists{
+	load: func(cfg config.Config, split string) (*data.Files, error) {
+		files := captionFiles(cfg)[split]
+		if len(files) == 0 {
+			return nil, config.Errors{{Path: "data." + split + "_files", Msg: "must name at least one file",
+				Hint: "or choose another split"}}
+		}
+		return data.LoadCaptions(cfg.Data.Root, files, options(cfg))
+	},
+	splits: func(cfg config.Config) []string {
+		var list []string
+		files := captionFiles(cfg)
+		for _, split := range Splits {
+			if len(files[split]) > 0 {
+				list = append(list, split)
+			}
+		}
+		return list
+	},
+	mayLack: true,
+}
+
+// captionFiles are the lists of each split.
+func captionFiles(cfg config.Config) map[string][]string {
+	d := cfg.Data
+	return map[string][]string{"train": d.TrainFiles, "val": d.ValFiles, "test": d.TestFiles}
+}

@@ -1,0 +1,15 @@
+package source
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+)
+
+// karpathy is data.kind = "karpathy": the splits of Karpathy and Li in one JSON file.
+var karpathy = lists{
+	load: func(cfg config.Config, split string) (*data.Files, error) {
+		d := cfg.Data
+		return data.LoadKarpathy(Below(d.Root, d.File), Below(d.Root, d.ImageRoot), split, options(cfg))
+	},
+	splits: func(config.Config) []string { return Splits },
+}

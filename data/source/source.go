@@ -1,0 +1,195 @@
+// Package source opens the data that a configuration describes: the training stream,
+// the splits for evaluation and the captions that a vocabulary is learned from. Every
+// data.kind is one file with a Kind and one line in the table kinds.
+//
+//	stream, err := source.Stream(cfg, source.Options{Tokenizer: tok})
+//	set, err := source.Eval(cfg, "val")
+package source
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// kinds are the values of data.kind.
+var kinds = map[string]Kind{
+	"captions": imageFiles(captionLists),
+	"folder":   imageFiles(classFolders),
+	"karpathy": imageFiles(karpathy),
+	"scenes":   scenesKind,
+}
+
+// Kind opens data of one kind. A function that a kind does not have is nil.
+type Kind struct {
+	// Splits lists the finite splits that the configuration has, train first.
+	Splits func(cfg config.Config) []string
+	// MayLack says that a configuration need not have a val or test split: a run is
+	// then not evaluated. Of other kinds it is an error.
+	MayLack bool
+	// Stream opens the endless stream of training samples.
+	Stream func(cfg config.Config, o Options) (data.Stream, error)
+	// Split opens a finite split of images with captions.
+	Split func(cfg config.Config, split string) (data.Dataset, error)
+	// Galleries opens a finite split for retrieval; nil: that of Split.
+	Galleries func(cfg config.Config, split string) (data.Galleries, error)
+	// Captions returns what a vocabulary is learned from, cleaned.
+	Captions func(cfg config.Config) ([]string, error)
+}
+
+// Options say how a training stream is made.
+type Options struct {
+	Tokenizer data.Tokenizer // nil: no columns of text
+	// PerCaption makes every (image, caption) pair a sample, as in retrieval
+	// fine-tuning; else every image is one, with one of its captions drawn at each
+	// access.
+	PerCaption bool
+	Warn       func(string) // told what the cache of images cannot do; nil: nobody is
+}
+
+// Splits are the names of all splits.
+var Splits = []string{"train", "val", "test"}
+
+// Stream opens the training stream of a configuration.
+func Stream(cfg config.Config, o Options) (data.Stream, error) {
+	k, err := kindOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return k.Stream(cfg, o)
+}
+
+// Split opens a finite split of images with captions.
+func Split(cfg config.Config, split string) (data.Dataset, error) {
+	k, err := kindOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if k.Split == nil {
+		return nil, fmt.Errorf("source: data.kind %q has no images and captions: use another kind here", cfg.Data.Kind)
+	}
+	return k.Split(cfg, split)
+}
+
+// Eval opens a split of images with captions for evaluation.
+func Eval(cfg config.Config, split string) (*data.Eval, error) {
+	ds, err := Split(cfg, split)
+	if err != nil {
+		return nil, err
+	}
+	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, MaxImages: cfg.Eval.MaxImages})
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckFolds(cfg, set.NumImages()); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// Galleries opens a split of any kind for retrieval.
+func Galleries(cfg config.Config, split string) (data.Galleries, error) {
+	k, err := kindOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if k.Galleries == nil {
+		set, err := Eval(cfg, split)
+		if err != nil {
+			return nil, err
+		}
+		return set, nil
+	}
+	set, err := k.Galleries(cfg, split)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckFolds(cfg, set.Images().Len()); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// CheckFolds says whether eval.folds divides a gallery of images.
+func CheckFolds(cfg config.Config, images int) error {
+	if n := cfg.Eval.Folds; n > 1 && images%n != 0 {
+		return config.Errors{{Path: "eval.folds", Value: n, Msg: fmt.Sprintf("must divide the %d images of the split", images),
+			Hint: "choose a divisor, or the size of the gallery with eval.max_images"}}
+	}
+	return nil
+}
+
+// Captions returns the cleaned captions that a vocabulary is learned from.
+func Captions(cfg config.Config) ([]string, error) {
+	k, err := kindOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if k.Captions == nil {
+		return nil, fmt.Errorf("source: data.kind %q has no captions to learn a vocabulary from", cfg.Data.Kind)
+	}
+	return k.Captions(cfg)
+}
+
+// Finite lists the finite splits that a configuration has, train first.
+func Finite(cfg config.Config) ([]string, error) {
+	k, err := kindOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return k.Splits(cfg), nil
+}
+
+// Unnamed says that a configuration leaves a split out, which its kind allows.
+func Unnamed(cfg config.Config, split string) bool {
+	k, err := kindOf(cfg)
+	return err == nil && k.MayLack && !slices.Contains(k.Splits(cfg), split)
+}
+
+func kindOf(cfg config.Config) (Kind, error) {
+	k, ok := kinds[cfg.Data.Kind]
+	if !ok {
+		return k, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: "is no kind of data",
+			Hint: "use one of " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")}}
+	}
+	return k, nil
+}
+
+// train is what all kinds with images do with them.
+func (o Options) train(cfg config.Config) data.TrainConfig {
+	d := cfg.Data
+	t := data.TrainConfig{
+		Seed:     cfg.Run.Seed,
+		MaxWords: d.MaxWords,
+		Pairs:    o.PerCaption,
+		Transform: transform.Train{
+			Size:     cfg.Model.Image.Size,
+			ScaleMin: d.CropScaleMin,
+			Flip:     d.Flip,
+			Ops:      d.RandAugmentOps,
+			Level:    d.RandAugmentLvl,
+			Jitter:   d.ColorJitter,
+			Gray:     d.Grayscale,
+			Blur:     d.Blur,
+		},
+	}
+	if o.Tokenizer != nil {
+		t.Text = &data.Texts{Tokenizer: o.Tokenizer, Tokens: d.Tokens}
+	}
+	return t
+}
+
+// Below joins a path of the configuration to the folder it starts from, data.root,
+// unless it is absolute.
+func Below(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}

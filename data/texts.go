@@ -1,0 +1,69 @@
+package data
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// Tokenizer is what columns of text need of a tokenizer (package data/tokenizer).
+type Tokenizer interface {
+	// Encode returns [CLS] and the pieces of text, at most maxTokens ids (0: all).
+	Encode(text string, maxTokens int) []int32
+}
+
+// Texts turns captions into the columns batch.Tokens and batch.Lengths. nil gives no
+// columns and fills none.
+type Texts struct {
+	Tokenizer Tokenizer
+	Tokens    int // token positions of a text, L
+}
+
+// check says what is wrong with t.
+func (t *Texts) check() error {
+	switch {
+	case t == nil:
+		return nil
+	case t.Tokenizer == nil:
+		return fmt.Errorf("data: columns of text need a tokenizer")
+	case t.Tokens <= 0:
+		return fmt.Errorf("data: tokens must be > 0 (got %d)", t.Tokens)
+	}
+	return nil
+}
+
+// Columns are the tokens (L) of a text and their number.
+func (t *Texts) Columns() []Column {
+	if t == nil {
+		return nil
+	}
+	return []Column{
+		{Name: batch.Tokens, Shape: []int{t.Tokens}, Type: batch.Int32},
+		{Name: batch.Lengths, Type: batch.Int32},
+	}
+}
+
+// Fill writes the columns of text that row has: the ids padded with 0 ([PAD]), and how
+// many they are.
+func (t *Texts) Fill(text string, row batch.Row) {
+	tokens, lengths := row.Ints(batch.Tokens), row.Ints(batch.Lengths)
+	if t == nil || tokens == nil && lengths == nil {
+		return
+	}
+	ids := t.Tokenizer.Encode(text, t.Tokens)
+	clear(tokens[copy(tokens, ids):])
+	row.Set(batch.Lengths, int32(min(len(ids), t.Tokens)))
+}
+
+// TokenBatch encodes texts into tokens, row-major (B, L) with B = len(texts),
+// padded with id 0 ([PAD]), and their numbers of tokens into lengths (B).
+func TokenBatch(tok Tokenizer, texts []string, l int, tokens, lengths []int32) error {
+	if l <= 0 || len(tokens) != len(texts)*l || len(lengths) != len(texts) {
+		return fmt.Errorf("data: %d texts of %d tokens need buffers of %d and %d (got %d and %d)", len(texts), l, len(texts)*l, len(texts), len(tokens), len(lengths))
+	}
+	clear(tokens)
+	for b, s := range texts {
+		lengths[b] = int32(copy(tokens[b*l:(b+1)*l], tok.Encode(s, l)))
+	}
+	return nil
+}
