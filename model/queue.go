@@ -19,12 +19,6 @@ type Keys struct {
 	ImageBackbone, TextBackbone []float32
 }
 
-// Append adds the rows of o.
-func (k *Keys) Append(o Keys) {
-	k.Image, k.Text = append(k.Image, o.Image...), append(k.Text, o.Text...)
-	k.ImageBackbone, k.TextBackbone = append(k.ImageBackbone, o.ImageBackbone...), append(k.TextBackbone, o.TextBackbone...)
-}
-
 // Clear drops all rows and keeps the memory.
 func (k *Keys) Clear() {
 	k.Image, k.Text, k.ImageBackbone, k.TextBackbone = k.Image[:0], k.Text[:0], k.ImageBackbone[:0], k.TextBackbone[:0]

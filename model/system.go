@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
@@ -18,6 +19,8 @@ type Options struct {
 	Engine *compute.Engine // stays the caller's
 	Vocab  int             // V, tokens of the vocabulary; 0 for a system without texts
 	MaskID int32           // of masked language modelling
+	// Group is the processes that train the model together; nil: this one alone.
+	Group parallel.Group
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
@@ -97,6 +100,9 @@ func Open(cfg config.Config, o Options, from Source) (*Pairs, error) {
 func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {
 	if err := o.Connector.check(cfg, o.Vocab); err != nil {
 		return nil, err
+	}
+	if o.Group == nil {
+		o.Group = parallel.Single{}
 	}
 	d, err := newDesign(cfg, o)
 	if err != nil {
@@ -222,10 +228,22 @@ func (p *Pairs) keep(s *feed.Step) error {
 	if err != nil {
 		return err
 	}
-	p.keys.Append(k)
-	p.keys.ids = append(p.keys.ids, s.Batch.Ints(batch.IDs)...)
-	p.keys.micro++
-	return nil
+	return p.keys.add(p.o.Group, k, s.Batch.Ints(batch.IDs))
+}
+
+// add appends what a micro-batch brings, on all processes that of all of them.
+func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
+	for _, part := range []struct {
+		to   *[]float32
+		from []float32
+	}{{&k.Image, x.Image}, {&k.Text, x.Text}, {&k.ImageBackbone, x.ImageBackbone}, {&k.TextBackbone, x.TextBackbone}} {
+		if *part.to, err = g.Gather(*part.to, part.from); err != nil {
+			return err
+		}
+	}
+	k.micro++
+	k.ids, err = g.GatherInts(k.ids, ids)
+	return err
 }
 
 // Features returns what the last step's batch brings to the queue. The next step

@@ -68,6 +68,11 @@ func (l ITC) Build(s *Step) []Part {
 // as a loss. Its score is the step's PairTerms.
 type InBatch struct{ Weight float64 }
 
+// Prepare implements Preparer.
+func (l InBatch) Prepare(s *Step) {
+	s.Reads.Online.Image.Features, s.Reads.Online.Text.Features = true, true
+}
+
 // Build implements Loss.
 func (l InBatch) Build(s *Step) []Part {
 	p := s.Part("itc_in_batch", l.Weight, s.within().Loss)

@@ -15,26 +15,25 @@ import (
 // connectorKey is where the configuration names the connector.
 const connectorKey = "objective.mafa.connector"
 
-// newTrainingSystem is NewSystem with what only training needs: the frozen model of
-// objective.mafa.
-func newTrainingSystem(cfg config.Config, tok *tokenizer.Tokenizer, engine *compute.Engine) (System, error) {
+// connect gives a model the frozen model of objective.mafa, if there is one. done closes
+// its checkpoint once the model is built.
+func connect(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (done func(), err error) {
 	path := cfg.Objective.MAFA.Connector
 	if path == "" {
-		return NewSystem(cfg, tok.Size(), engine)
+		return func() {}, nil
 	}
-	if cfg.Model.System != "albef" {
-		return nil, connectorError(path, fmt.Sprintf("works with model.system albef alone (this run has %s)", cfg.Model.System), `set it to ""`)
+	if cfg.Objective.ITM.Weight == 0 {
+		return nil, connectorError(path, fmt.Sprintf("works with the matching of model.system albef alone (this run has %s)", cfg.Model.System), `set it to ""`)
 	}
 	ck, err := checkpoint.Load(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", connectorKey, err)
 	}
-	defer ck.Close()
-	c, err := readConnector(ck, path, tok)
-	if err != nil {
+	if o.Connector, err = readConnector(ck, path, tok); err != nil {
+		ck.Close()
 		return nil, err
 	}
-	return model.NewConnectedALBEF(cfg, tok.Size(), engine, c)
+	return func() { ck.Close() }, nil
 }
 
 // readConnector returns the frozen model of a checkpoint, which must stay open until its
@@ -73,8 +72,33 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	}
 	return &model.Connector{
 		Model: cfg.Model, Vocab: its.Size(),
-		Read: func(name string, shape []int, dst []float32) error { return ck.ReadFloat32("model", name, shape, dst) },
+		From: stored{ck},
 	}, nil
+}
+
+// stored are the parameters of a checkpoint as the source of a model.
+type stored struct{ ck *checkpoint.Checkpoint }
+
+// Has implements model.Source.
+func (s stored) Has(name string) bool {
+	f, err := s.ck.Group("model")
+	if err != nil {
+		return false
+	}
+	_, ok := f.Lookup(name)
+	return ok
+}
+
+// Read implements model.Source.
+func (s stored) Read(name string, shape []int, dst []float32) error {
+	return s.ck.ReadFloat32("model", name, shape, dst)
+}
+
+// OpenModel returns the model of a checkpoint for inference, which reads the parameters
+// that an evaluation asks for: the checkpoint must stay open. tok is nil for a system
+// without texts.
+func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+	return model.Open(cfg, modelOptions(tok, engine), stored{ck})
 }
 
 func connectorError(path, msg, hint string) error {

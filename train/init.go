@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/geoalign/geoalign/encoders"
@@ -36,16 +37,13 @@ func (r InitReport) String() string {
 	return s
 }
 
-// positionTable is the parameter that depends on the image size.
-const positionTable = "image/pos_embed"
-
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
 // and shape are copied and the position table of another image size is resampled.
 // Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model.
-func InitModel(m System, c *checkpoint.Checkpoint) (InitReport, error) {
+func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
 	var r InitReport
 	f, err := c.Group("model")
 	if err != nil {
@@ -53,7 +51,7 @@ func InitModel(m System, c *checkpoint.Checkpoint) (InitReport, error) {
 	}
 	p := m.Params()
 	for _, q := range p.List() {
-		took, err := take(m, f, c.Path, q, p.Value(q))
+		took, err := take(f, c.Path, q, p.Value(q))
 		if err != nil {
 			return r, err
 		}
@@ -83,7 +81,7 @@ func InitModel(m System, c *checkpoint.Checkpoint) (InitReport, error) {
 	}
 	for _, q := range p.List() {
 		if q.Twin {
-			if _, err := take(m, f, c.Path, q, p.MomentumValue(q)); err != nil {
+			if _, err := take(f, c.Path, q, p.MomentumValue(q)); err != nil {
 				return r, err
 			}
 		}
@@ -98,34 +96,28 @@ const (
 	resampled
 )
 
-// shapedBy names the settings that q has its shape from, where a checkpoint has another.
-func shapedBy(q *model.Param, shape []int) string {
-	switch {
-	case q.Name == "gssf/weight":
-		return "model.head.topology, objective.gssf.form and objective.gssf.blocks to those"
-	case q.Name == "image/cls_token" && shape[len(shape)-1] == q.Shape[len(q.Shape)-1]:
-		return "model.head.topology to one with the class tokens"
-	}
-	return "[model] to the sizes"
-}
-
 // take fills dst, the values of q or of its twin, from the file f of the checkpoint
 // at path.
-func take(m System, f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
+func take(f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
 	info, ok := f.Lookup(q.Name)
 	switch {
 	case !ok:
 		return absent, nil
 	case tensor.Shape(info.Shape).Eq(q.Shape):
 		return copied, f.ReadFloat32(q.Name, dst)
-	case q.Name != positionTable || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
-		return 0, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set %s of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, path, q.Shape, shapedBy(q, info.Shape))
+	case q.Classes == 0 || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
+		settings := q.Settings
+		if settings == "" || info.Shape[len(info.Shape)-1] != q.Shape[len(q.Shape)-1] && q.Group == "" {
+			settings = "[model] to the sizes"
+		}
+		return 0, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set %s of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, path, q.Shape, settings)
 	}
 	table, err := f.Float32(q.Name)
 	if err != nil {
 		return 0, err
 	}
-	if table, err = encoders.InterpolatePositions(table, q.Shape[1], q.Shape[0]-m.ImageGrid()*m.ImageGrid(), m.ImageGrid()); err != nil {
+	side := int(math.Round(math.Sqrt(float64(q.Shape[0] - q.Classes)))) // of the grid
+	if table, err = encoders.InterpolatePositions(table, q.Shape[1], q.Classes, side); err != nil {
 		return 0, fmt.Errorf("train: %s of %s: %w", q.Name, path, err)
 	}
 	copy(dst, table)

@@ -7,13 +7,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/optim"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -26,33 +26,36 @@ type Session struct {
 	model     System
 	optimizer *optim.AdamW
 	loader    *data.Loader
-	tokenizer *tokenizer.Tokenizer
+	tokenizer *tokenizer.Tokenizer // nil for a system without texts
+	group     parallel.Group
 
-	span      schedule.Span
-	lr        schedule.LR
-	alphaRamp int
-	sum       []float32    // accumulated gradients; nil with one micro-batch
-	masker    *data.Masker // nil without masked language modelling
-	masked    data.Masked
-	parts     []Value
-	keys      keys
-}
-
-// keys are the momentum features of a step's micro-batches, which enter the queue
-// with the update: a step that is not made leaves the queue as it was.
-type keys struct {
-	model.Keys
-	ids []int32
+	span  schedule.Span
+	lr    schedule.LR
+	sum   []float32 // accumulated gradients; nil with one micro-batch
+	parts []Value
+	feed  feed.Step
 }
 
 var _ Stepper = (*Session)(nil)
 
-// NewSession wires a session. The engine, the stream and the tokenizer stay the
+// Options are the collaborators of a session besides its configuration. They stay the
 // caller's.
-func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, tok *tokenizer.Tokenizer) (*Session, error) {
-	s := &Session{cfg: cfg, tokenizer: tok}
+type Options struct {
+	Engine    *kernel.Engine
+	Model     System
+	Stream    data.Stream
+	Tokenizer *tokenizer.Tokenizer // saved with checkpoints; nil for a system without texts
+	Group     parallel.Group       // processes that train together; nil: this one alone
+}
+
+// NewSession wires a session. The stream must give the columns that the model reads.
+func NewSession(cfg config.Config, o Options) (*Session, error) {
+	s := &Session{cfg: cfg, model: o.Model, tokenizer: o.Tokenizer, group: o.Group}
+	if s.group == nil {
+		s.group = parallel.Single{}
+	}
 	var err error
-	epoch := stream.EpochSamples()
+	epoch := o.Stream.EpochSamples()
 	if n := cfg.Data.OverfitSamples; n > 0 {
 		epoch = n
 	}
@@ -62,25 +65,15 @@ func NewSession(cfg config.Config, engine *kernel.Engine, stream data.Stream, to
 	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {
 		return nil, err
 	}
-	d := cfg.Objective.Distill
-	s.alphaRamp = max(d.RampSteps, int(math.Round(d.RampEpochs*float64(s.span.PerEpoch))))
-	if s.model, err = newTrainingSystem(cfg, tok, engine); err != nil {
-		return nil, err
-	}
-	if s.optimizer, err = NewOptimizer(cfg.Optimizer, engine, s.model); err != nil {
+	s.feed = feed.Step{PerEpoch: s.span.PerEpoch, Rank: s.group.Rank(), Ranks: s.group.Size()}
+	if s.optimizer, err = NewOptimizer(cfg.Optimizer, o.Engine, s.model); err != nil {
 		return nil, err
 	}
 	if cfg.Train.AccumulateSteps > 1 {
 		s.sum = make([]float32, len(s.model.Params().Grads()))
 	}
-	if m, ok := s.model.(masking); ok && m.MaskRows() > 0 {
-		s.masker = &data.Masker{Prob: cfg.Objective.MLM.Prob, Vocab: tok.Size(), MaskID: tok.MaskID(), Capacity: m.MaskRows()}
-		if err := s.masker.Check(); err != nil {
-			return nil, err
-		}
-	}
-	s.loader, err = data.NewLoader(stream, data.LoaderConfig{
-		BatchSize: cfg.Train.BatchSize, Columns: Columns(cfg),
+	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
+		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare,
 		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
 	})
@@ -96,7 +89,7 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 		if !m.Learnable(q.Name) {
 			continue
 		}
-		decay, err := optim.Decays(c.NoDecay, q.Name, q.Shape)
+		decay, err := optim.Decays(c.NoDecay, q.Name, q.Group, q.Shape)
 		if err != nil {
 			return nil, err
 		}
@@ -114,33 +107,27 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 // Model returns the model in training.
 func (s *Session) Model() System { return s.model }
 
-// Vocab returns the size of the vocabulary.
-func (s *Session) Vocab() int { return s.tokenizer.Size() }
-
 // Span returns the length of the run.
 func (s *Session) Span() schedule.Span { return s.span }
 
 // Loader returns the training data.
 func (s *Session) Loader() *data.Loader { return s.loader }
 
-// Close ends the loader and what the model does beside the steps.
-func (s *Session) Close() error { return errors.Join(s.loader.Close(), s.model.Close()) }
+// Close ends the loader. The model stays the caller's.
+func (s *Session) Close() error { return s.loader.Close() }
 
 // Step implements Stepper: losses and gradients of the micro-batches, the test for
-// finite numbers, the update, the twins, the queue.
+// finite numbers, the update, the twins, what the system does after it.
 //
-// ALBEF's code moves the twins at the start of the next forward pass and
-// clamps the temperature there; doing both at the end of the update gives the same
-// numbers and leaves nothing half done when a step fails. The queue takes the
-// features of all micro-batches at once at the end, so that each micro-batch sees
-// the same queue.
+// ALBEF's code moves the twins at the start of the next forward pass; doing it at the end
+// of the update gives the same numbers and leaves nothing half done when a step fails.
 func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	micro := max(1, s.cfg.Train.AccumulateSteps)
 	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
-	s.keys.Clear()
-	s.keys.ids = s.keys.ids[:0]
-	if err := s.model.Before(step); err != nil {
-		return out, err
+	if m, ok := s.model.(starter); ok {
+		if err := m.Before(step); err != nil {
+			return out, err
+		}
 	}
 	var bad error
 	for k := range micro {
@@ -160,15 +147,19 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		}
 	}
 	s.parts = out.Parts
-	if bad != nil {
-		return out, bad
+	if err := s.agree(step, bad); err != nil {
+		return out, err
 	}
+	grads := s.model.Params().Grads()
 	if s.sum != nil {
-		copy(s.model.Params().Grads(), s.sum)
+		copy(grads, s.sum)
 	}
-	scale := 1 / float64(micro)
+	if err := s.group.Sum(grads); err != nil {
+		return out, err
+	}
+	scale := 1 / float64(micro*s.group.Size())
 	out.GradNorm = s.optimizer.GradNorm(scale)
-	if !finite(out.GradNorm) {
+	if !finite(out.GradNorm) { // the same on every rank
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
 	}
 	if s.cfg.Momentum.Enabled {
@@ -176,43 +167,34 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	} else {
 		s.optimizer.Step(out.LR, scale, out.GradNorm)
 	}
-	s.model.ClampTemperature()
-	out.Temperature = s.model.Temperature()
-	return out, s.enqueue(micro)
+	if m, ok := s.model.(finisher); ok {
+		if err := m.After(); err != nil {
+			return out, err
+		}
+	}
+	if m, ok := s.model.(tempered); ok {
+		out.Temperature = m.Temperature()
+	}
+	return out, nil
 }
 
-// enqueue pushes the features of every micro-batch.
-func (s *Session) enqueue(micro int) error {
-	q, rows := s.model.Queue(), len(s.keys.ids)/micro
-	if q == nil || rows == 0 {
-		return nil
-	}
-	for k := range micro {
-		if err := q.Push(s.keys.Part(k, micro), s.keys.ids[k*rows:][:rows]); err != nil {
-			return err
-		}
+// agree returns bad, or an error where another process met a number that is not finite: all
+// leave out the update together.
+func (s *Session) agree(step int, bad error) error {
+	all, err := s.group.All(bad == nil)
+	switch {
+	case bad != nil || err != nil:
+		return errors.Join(bad, err)
+	case !all:
+		return &NonFiniteError{Step: step, What: "a number of another process is not finite"}
 	}
 	return nil
 }
 
 // micro runs one micro-batch and adds its numbers to out.
 func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) error {
-	in := model.Batch{Images: b.Floats(batch.Images), Views: b.Floats(batch.Views), Tokens: b.Ints(batch.Tokens),
-		Lengths: b.Ints(batch.Lengths), IDs: b.Ints(batch.IDs)}
-	counter := step*micro + k
-	if s.masker != nil {
-		r := rng.New(s.cfg.Run.Seed, rng.Mask, uint64(counter))
-		if err := s.masker.Apply(r, in.Tokens, in.Lengths, &s.masked); err != nil {
-			return err
-		}
-		in.Masked, in.MaskPlaces, in.MaskLabels = s.masked.Tokens, s.masked.Positions, s.masked.Labels
-	}
-	res, err := s.model.Forward(in, model.Control{
-		Step:     counter,
-		Alpha:    schedule.Alpha(step, s.cfg.Objective.Distill.Alpha, s.alphaRamp),
-		UseQueue: step >= s.cfg.Queue.StartSteps,
-		Uniform:  s.uniform(step),
-	})
+	s.feed.Batch, s.feed.Update, s.feed.Micro, s.feed.Counter = b.Batch, step, k, step*micro+k
+	res, err := s.model.Step(&s.feed)
 	var op *exec.NonFiniteError // with compute.check_nan
 	if errors.As(err, &op) {
 		return &NonFiniteError{Step: step, What: op.Error()}
@@ -240,25 +222,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 			kernel.Add(s.sum, s.sum, grads)
 		}
 	}
-	if s.model.Queue() == nil {
-		return nil
-	}
-	keys, err := s.model.MomentumFeatures()
-	if err != nil || keys.Image == nil {
-		return err
-	}
-	s.keys.Append(keys)
-	s.keys.ids = append(s.keys.ids, in.IDs...)
 	return nil
-}
-
-// uniform is the share of the uniform distribution in the targets of the contrast at a
-// step: that of objective.mafa from the second epoch on.
-func (s *Session) uniform(step int) float64 {
-	if step < s.span.PerEpoch {
-		return 0
-	}
-	return s.cfg.Objective.MAFA.Uniform
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -63,14 +63,14 @@ func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 		Elapsed: e.Elapsed.Seconds(), Values: maps.Clone(e.Values),
 	}
 	maps.DeleteFunc(state.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
-	if q := s.model.Queue(); q != nil {
+	if q := s.queue(); q != nil {
 		group := checkpoint.Group{Name: "queue", Tensors: queueTensors(q)}
 		group.Tensors = append(group.Tensors, checkpoint.Tensor{Name: "ids", Shape: tensor.Shape{q.Size()}, Data: q.IDs})
 		snap.Groups = append(snap.Groups, group)
 		state.QueuePointer, state.QueueFilled = q.Pointer, q.Filled
 	}
 	graphs := checkpoint.Group{}
-	if g := s.model.Graphs(); g != nil {
+	if g := s.graphs(); g != nil {
 		var err error
 		if graphs, state.Graphs, err = snapshotGraphs(g, s.cfg.Objective.Geodesic.Layers); err != nil {
 			return snap, err
@@ -87,12 +87,28 @@ func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
 	if err != nil {
 		return snap, err
 	}
-	vocabulary, err := s.tokenizer.JSON()
-	if err != nil {
-		return snap, err
+	snap.Files = map[string][]byte{configFile: resolved}
+	if s.tokenizer != nil {
+		if snap.Files[tokenizerFile], err = s.tokenizer.JSON(); err != nil {
+			return snap, err
+		}
 	}
-	snap.Files = map[string][]byte{configFile: resolved, tokenizerFile: vocabulary}
 	return snap, nil
+}
+
+// queue and graphs are those of the model, or nil.
+func (s *Session) queue() *model.Queue {
+	if m, ok := s.model.(*model.Pairs); ok {
+		return m.Queue()
+	}
+	return nil
+}
+
+func (s *Session) graphs() *model.Graphs {
+	if m, ok := s.model.(*model.Pairs); ok {
+		return m.Graphs()
+	}
+	return nil
 }
 
 // checkFinite names the first tensor with a number that is not finite.
@@ -137,12 +153,12 @@ func (s *Session) Restore(c *checkpoint.Checkpoint) (State, error) {
 		}
 	}
 	s.optimizer.SetSteps(state.OptimizerSteps)
-	if q := s.model.Queue(); q != nil {
+	if q := s.queue(); q != nil {
 		if err := restoreQueue(q, c, state); err != nil {
 			return state, err
 		}
 	}
-	if g := s.model.Graphs(); g != nil {
+	if g := s.graphs(); g != nil {
 		if err := restoreGraphs(g, c, state.Graphs, s.cfg.Objective.Geodesic.Layers); err != nil {
 			return state, err
 		}

@@ -1,10 +1,11 @@
 package train
 
 import (
-	"fmt"
-
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -15,60 +16,56 @@ type Trainable interface {
 	Learnable(name string) bool
 }
 
-// System is a model that a Session trains on images, with or without their captions.
+// System is what a Session trains. Abilities that not every system has are interfaces of
+// one method below.
 type System interface {
 	Trainable
-	// Forward computes losses and gradients of a batch and changes no state.
-	Forward(b model.Batch, c model.Control) (*model.Result, error)
-	// Before prepares what a step reads besides parameters and batch; step is the number
-	// of updates made before.
-	Before(step int) error
-	// Queue returns the queue of momentum features, or nil.
-	Queue() *model.Queue
-	// Graphs returns the graphs over the queue, or nil.
-	Graphs() *model.Graphs
-	// MomentumFeatures returns the features of the last batch that enter the queue with
-	// the update, empty without a teacher.
-	MomentumFeatures() (model.Keys, error)
-	// Temperature returns the contrast's temperature, 0 where the model has none.
-	Temperature() float64
-	// ClampTemperature keeps the temperature in its range, as after every update.
-	ClampTemperature()
-	// Footprint returns the memory of training.
-	Footprint() model.Footprint
-	// Machine returns the compiled training step, for profiles.
-	Machine() *compute.Machine
-	// ImageGrid returns the number of patches along a side of an image.
-	ImageGrid() int
-	// Close ends work that goes on beside the steps.
-	Close() error
+	// Columns are the columns of a batch that Step reads.
+	Columns() []batch.Column
+	// Step computes losses and gradients of a micro-batch and changes nothing that a later
+	// step reads.
+	Step(s *feed.Step) (*model.Result, error)
 }
+
+// starter prepares what a step reads besides parameters and batch; update is the number of
+// updates made before.
+type starter interface{ Before(update int) error }
+
+// finisher is told that an update was made.
+type finisher interface{ After() error }
+
+// tempered is a system whose scores are divided by a temperature.
+type tempered interface{ Temperature() float64 }
+
+// closer has work beside the steps to end.
+type closer interface{ Close() error }
 
 var (
-	_ System = (*model.ALBEF)(nil)
-	_ System = (*model.CLIP)(nil)
-	_ System = (*model.MoCo)(nil)
-	_ System = (*model.SwAV)(nil)
+	_ System   = (*model.Pairs)(nil)
+	_ starter  = (*model.Pairs)(nil)
+	_ finisher = (*model.Pairs)(nil)
+	_ tempered = (*model.Pairs)(nil)
+	_ closer   = (*model.Pairs)(nil)
 )
 
-// masking is a system with masked language modelling.
-type masking interface {
-	// MaskRows returns the rows of the language-modelling loss, 0 without one.
-	MaskRows() int
+// NewModel builds the model of a configuration for training, with freshly initialised
+// parameters and the frozen model of objective.mafa. tok is nil for a system without texts.
+// The engine stays the caller's.
+func NewModel(cfg config.Config, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+	o := modelOptions(tok, engine)
+	done, err := connect(&o, cfg, tok)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return model.New(cfg, o)
 }
 
-// NewSystem builds the model of a configuration for a vocabulary of vocab tokens, with
-// freshly initialised parameters. The engine stays the caller's.
-func NewSystem(cfg config.Config, vocab int, engine *compute.Engine) (System, error) {
-	switch cfg.Model.System {
-	case "albef":
-		return model.NewALBEF(cfg, vocab, engine)
-	case "clip":
-		return model.NewCLIP(cfg, vocab, engine)
-	case "moco":
-		return model.NewMoCo(cfg, engine)
-	case "swav":
-		return model.NewSwAV(cfg, engine)
+// modelOptions are those of a tokenizer, or nil.
+func modelOptions(tok *tokenizer.Tokenizer, engine *compute.Engine) model.Options {
+	o := model.Options{Engine: engine}
+	if tok != nil {
+		o.Vocab, o.MaskID = tok.Size(), tok.MaskID()
 	}
-	return nil, fmt.Errorf("train: model.system %q is not trained on images: use package model in a program of your own", cfg.Model.System)
+	return o
 }

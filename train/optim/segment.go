@@ -12,29 +12,24 @@ type Segment struct {
 	Decay       bool // weight decay applies
 }
 
-// Decays reports whether weight decay applies to the parameter name with the
-// given shape, under the no-decay groups of a configuration:
+// Decays reports whether weight decay applies to the parameter name with the given group
+// and shape, under the no-decay groups of a configuration:
 //
-//   - "bias": the last part of the name is bias
+//   - "bias", "temperature", "metric": the group that the parameter was made with. Decay
+//     would pull the weights of a learned metric to 0 and not to the identity that they
+//     start from
 //   - "1d": tensors of exactly one axis (a scalar is none of them, as in ALBEF's code)
-//   - "temperature": the last part of the name is temperature or logit_scale
-//   - "metric": the weights of the learned metric, which decay would pull to 0 and not to
-//     the identity that they start from
 //   - anything else is a pattern of path.Match; one without a slash is matched
 //     against the last part of the name, any other against the whole name
 //
 // An error means a malformed pattern.
-func Decays(groups []string, name string, shape []int) (bool, error) {
+func Decays(groups []string, name, group string, shape []int) (bool, error) {
 	base := path.Base(name)
 	for _, g := range groups {
 		var hit bool
 		switch g {
-		case "bias":
-			hit = base == g
-		case "temperature":
-			hit = base == g || base == "logit_scale"
-		case "metric":
-			hit = name == "gssf/weight"
+		case "bias", "temperature", "metric":
+			hit = group == g
 		case "1d":
 			hit = len(shape) == 1
 		default:
