@@ -177,47 +177,20 @@ func cover(seen map[[4]int]bool, picked []int) bool {
 	return fresh
 }
 
-// trained is what the systems of images and texts have in common.
-type trained interface {
-	Forward(b Batch, c Control) (*Result, error)
-	Before(step int) error
-	Params() *Params
-	Learnable(name string) bool
-	ClampTemperature()
-	Close() error
-}
-
 // threeSteps trains a configuration for three steps, with the queue full from the first
 // on, so that graphs and neighbourhoods are there.
 func threeSteps(cfg config.Config, e *kernel.Engine) error {
-	var m trained
-	update := func(Batch) error { return nil }
-	rows := 0
-	switch cfg.Model.System {
-	case "clip":
-		c, err := NewCLIP(cfg, tinyVocab, e)
-		if err != nil {
-			return err
-		}
-		m = c
-	default:
-		a, err := NewALBEF(cfg, tinyVocab, e)
-		if err != nil {
-			return err
-		}
-		m, rows = a, a.MaskRows()
-		fillQueue(a.queue)
-		update = func(b Batch) error {
-			a.UpdateMomentum(0.9)
-			return a.Enqueue(b.IDs)
-		}
+	m, err := newModel(cfg, e)
+	if err != nil {
+		return err
 	}
 	defer m.Close()
+	fillQueue(m.queue)
 	for i := range 3 {
 		if err := m.Before(i); err != nil {
 			return err
 		}
-		b := randomBatchOf(cfg, tinyVocab, rows, uint64(i))
+		b := randomBatch(m, uint64(i))
 		res, err := m.Forward(b, Control{Step: i, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
 		if err != nil {
 			return err
@@ -234,8 +207,8 @@ func threeSteps(cfg config.Config, e *kernel.Engine) error {
 				p.Value(q)[k] -= 0.01 * g
 			}
 		}
-		m.ClampTemperature()
-		if err := update(b); err != nil {
+		m.UpdateMomentum(0.9)
+		if err := m.After(); err != nil {
 			return err
 		}
 	}
