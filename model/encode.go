@@ -40,6 +40,9 @@ func (e *Encoder) Width() int {
 	return d
 }
 
+// Dim returns C, the channels of the shared space.
+func (e *Encoder) Dim() int { return e.side.head.Dimension() }
+
 // Encode runs the tower and the head over the rows of b without dropout. It returns the
 // token states (n*Len, D), the first class token and the patches or words of each row,
 // and features (n, C). The next call with as many rows overwrites both. A computation is
