@@ -35,6 +35,7 @@ type Session struct {
 	masked    data.Masked
 	parts     []Value
 	keys      keys
+	run       runPart // of the newest checkpoint
 }
 
 // keys are the momentum features of a step's micro-batches, which enter the queue
@@ -92,14 +93,11 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {
-		if !m.Learnable(q.Name) {
-			continue
-		}
 		decay, err := optim.Decays(c.NoDecay, q.Name, q.Shape)
 		if err != nil {
 			return nil, err
 		}
-		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay})
+		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
 	}
 	o, err := optim.New(engine, p.Values(), p.Grads(), segs, c)
 	if err != nil {

@@ -223,7 +223,7 @@ func TestRestoreAndRollback(t *testing.T) {
 	other := small(t, 0, 0)
 	other.must(t, 0) // its own past must not matter
 	state, err := other.Restore(c)
-	if err != nil || state.Step != 4 || state.Position != 32 || state.Elapsed != 90 || len(state.Values) != 1 || state.Values["loss"] != 2 {
+	if err != nil || state.Step != 4 || other.loader.Position() != 32 || state.Elapsed != 90 || len(state.Values) != 1 || state.Values["loss"] != 2 || len(state.Unread) != 0 {
 		t.Fatalf("%v %+v", err, state)
 	}
 	for i := range 3 {

@@ -15,24 +15,6 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
-// Tensor is a named tensor to save. Data is []float32, []int64, []int32 or
-// []uint8; it is read during Save only.
-type Tensor = safetensors.Tensor
-
-// Group is the content of one file, Name + ".safetensors".
-type Group struct {
-	Name    string
-	Tensors []Tensor
-}
-
-// Snapshot is what a checkpoint holds.
-type Snapshot struct {
-	Groups []Group
-	State  any               // marshalled to JSON
-	Files  map[string][]byte // further files by name, such as a vocabulary
-	Metric *float64          // of an evaluation at this step, if there was one already
-}
-
 // Store saves checkpoints into one folder. Make it with NewStore.
 type Store struct {
 	dir    string
@@ -125,7 +107,7 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
 	}
-	m := manifest{Format: format, Step: step, Metric: finite(snap.Metric), Files: map[string]int64{}}
+	m := manifest{Version: version, Step: step, Metric: finite(snap.Metric), Files: map[string]int64{}, Parts: snap.parts}
 	add := func(name string, fill func(w io.Writer) error) error {
 		if _, dup := m.Files[name]; dup || name == manifestName || name != filepath.Base(name) {
 			return fmt.Errorf("file name %q is reserved, used twice or not a plain name", name)
@@ -134,9 +116,9 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 		m.Files[name] = n
 		return err
 	}
-	for _, g := range snap.Groups {
-		if err := add(g.Name+".safetensors", func(w io.Writer) error {
-			return safetensors.Write(w, g.Tensors, map[string]string{"format": "geoalign"})
+	for _, f := range snap.tensors {
+		if err := add(fileOf(f.part), func(w io.Writer) error {
+			return safetensors.Write(w, f.list, map[string]string{"format": "geoalign"})
 		}); err != nil {
 			return err
 		}
@@ -145,13 +127,6 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 		if err := add(name, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 			return err
 		}
-	}
-	if snap.State != nil {
-		raw, err := json.Marshal(snap.State)
-		if err != nil {
-			return fmt.Errorf("state: %w", err)
-		}
-		m.State = raw
 	}
 	if err := s.writeManifest(filepath.Join(temp, manifestName), m); err != nil {
 		return err

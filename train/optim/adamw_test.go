@@ -89,7 +89,9 @@ func randomSlabs(n int) (params, grads []float32, segs []Segment) {
 	for i := range params {
 		params[i], grads[i] = float32(r.NormFloat64()), float32(r.NormFloat64())
 	}
-	return params, grads, []Segment{{"a/weight", 0, n / 2, true}, {"a/bias", n / 2, 7, false}, {"b/weight", n/2 + 16, n - n/2 - 16, true}}
+	return params, grads, []Segment{
+		{Name: "a/weight", Len: n / 2, Decay: true}, {Name: "a/bias", Offset: n / 2, Len: 7}, {Name: "b/weight", Offset: n/2 + 16, Len: n - n/2 - 16, Decay: true},
+	}
 }
 
 // The slab is longer than several chunks, so a wrong cut would show.
@@ -187,7 +189,7 @@ func TestResumeIsExact(t *testing.T) {
 				pm, pv := p.Moments()
 				copy(pm, m)
 				copy(pv, v)
-				p.SetSteps(o.Steps())
+				p.counters = o.counters
 				o = p
 			}
 			for i := range grads {
@@ -257,8 +259,8 @@ func TestNewErrors(t *testing.T) {
 		want  string
 	}{
 		{"lengths", four[:3], nil, hyper, "one length"},
-		{"overlap", four, []Segment{{"a", 0, 3, true}, {"b", 2, 2, true}}, hyper, "segment b"},
-		{"range", four, []Segment{{"a", 0, 5, true}}, hyper, "segment a"},
+		{"overlap", four, []Segment{{Name: "a", Len: 3}, {Name: "b", Offset: 2, Len: 2}}, hyper, "segment b"},
+		{"range", four, []Segment{{Name: "a", Len: 5}}, hyper, "segment a"},
 		{"beta", four, nil, bad, "optimizer.beta2"},
 	} {
 		if _, err := New(e, four, c.grads, c.segs, c.c); err == nil || !strings.Contains(err.Error(), c.want) {
