@@ -53,13 +53,20 @@ func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sessionOf(t, cfg, from, to, nil)
+}
+
+// sessionOf returns a session of a configuration on scenes, with a tokenizer of their
+// captions where none is given.
+func sessionOf(t *testing.T, cfg config.Config, from, to uint64, tok *tokenizer.Tokenizer) (*Session, error) {
+	t.Helper()
 	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(engine.Close)
 	d := cfg.Data.Scenes
-	world, err := scenes.New(scenes.Config{MinObjects: d.MinObjects, MaxObjects: d.MaxObjects, Size: cfg.Model.Image.Size, ValSamples: 4, TestSamples: 4}, cfg.Run.Seed)
+	world, err := scenes.New(scenes.Config{MinObjects: d.MinObjects, MaxObjects: d.MaxObjects, Size: cfg.Model.Image.Size, ValSamples: d.ValSamples, TestSamples: d.TestSamples}, cfg.Run.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +74,10 @@ func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tok, err := tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize)
-	if err != nil {
-		t.Fatal(err)
+	if tok == nil {
+		if tok, err = tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, err := NewSession(cfg, engine, bright{stream, from, to}, tok)
 	if err != nil {

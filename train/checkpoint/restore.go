@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/state"
 )
 
@@ -166,8 +167,13 @@ func (c *Checkpoint) fits(p state.Part) error {
 		return c.Check(p.StateName(), want)
 	}
 	for _, t := range tensors {
-		if _, err := c.shaped(p.StateName(), t.Name, t.Shape); err != nil {
+		f, err := c.shaped(p.StateName(), t.Name, t.Shape)
+		if err != nil {
 			return err
+		}
+		info, _ := f.Lookup(t.Name)
+		if _, want := t.Data.([]float32); want != slices.Contains([]safetensors.DType{safetensors.F64, safetensors.F32, safetensors.F16, safetensors.BF16}, info.DType) {
+			return fmt.Errorf("checkpoint: %s in %s of %s holds %s, want a %T: choose another checkpoint", t.Name, fileOf(p.StateName()), c.Path, info.DType, t.Data)
 		}
 	}
 	return nil
