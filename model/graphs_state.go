@@ -54,6 +54,7 @@ func (g *Graphs) StateVersion() int { return 1 }
 
 // Counters implements state.Part.
 func (g *Graphs) Counters() any {
+	g.Wait() // its error is that of PrepareSave, and a restore forgets the rebuild
 	c := graphCounters{Begun: g.Begun, Used: usedCentres(g.Image, g.Text), Figures: g.Figures(), Layers: slices.Clone(g.cfg.Layers)}
 	if p := g.Pending; p != nil {
 		c.Pending = &pendingCounters{Begun: p.Begun, Pointer: p.Pointer, Pushed: p.Pushed, Used: usedCentres(p.Image, p.Text)}

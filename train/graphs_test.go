@@ -49,6 +49,7 @@ func TestGraphsAreRestored(t *testing.T) {
 		for i := range 8 {
 			s.must(t, i)
 		}
+		s.model.Graphs().Image.Paths[1] += 0.25 // as another processor might have it
 		c := s.save(t, t.TempDir(), 8)
 		saved, figures := graphMemory(s.model.Graphs()), s.model.Graphs().Figures()
 		if (saved["pending"] != nil) != (lag == "2") {
@@ -108,6 +109,12 @@ func TestGraphsOfOtherLayersAreLeftAside(t *testing.T) {
 		t.Fatalf("by cosines: %v, unread %v", err, state.Unread)
 	}
 	without := cosine.save(t, t.TempDir(), 5)
+	if _, err := s.Restore(without); err != nil {
+		t.Fatal(err)
+	}
+	if g := s.model.Graphs(); g.Begun != -1 || g.Pending != nil {
+		t.Errorf("from a run without graphs: those of step %d stay in use", g.Begun)
+	}
 	for _, x := range []struct {
 		layers string
 		from   *checkpoint.Checkpoint

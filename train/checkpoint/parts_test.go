@@ -326,3 +326,33 @@ func TestVersion1(t *testing.T) {
 		t.Errorf("%v %+v", err, g)
 	}
 }
+
+// A metric that is recorded later leaves a folder of the first version one of that version.
+func TestMetricOfVersion1(t *testing.T) {
+	dir := t.TempDir()
+	step := filepath.Join(dir, "step-00000008")
+	if err := os.CopyFS(step, os.DirFS("testdata/version1")); err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, dir, Retention{})
+	if err := s.SetMetric(8, 12.5); err != nil {
+		t.Fatal(err)
+	}
+	c, old := load(t, step), load(t, "testdata/version1")
+	if c.Metric == nil || *c.Metric != 12.5 || !c.manifest.old || !sameCounters(c, old) {
+		t.Errorf("metric %v, %+v", c.Metric, c.manifest)
+	}
+	if err := s.SetMetric(8, math.NaN()); err != nil {
+		t.Fatal(err)
+	}
+	if c := load(t, step); c.Metric != nil || !sameCounters(c, old) {
+		t.Errorf("metric %v", c.Metric)
+	}
+}
+
+// sameCounters compares what two checkpoints hold, white space aside.
+func sameCounters(a, b *Checkpoint) bool {
+	x, err1 := json.Marshal(a.manifest.Parts)
+	y, err2 := json.Marshal(b.manifest.Parts)
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}

@@ -134,7 +134,7 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 	return syncDir(temp)
 }
 
-func (s *Store) writeManifest(path string, m manifest) error {
+func (s *Store) writeManifest(path string, m any) error {
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -228,7 +228,13 @@ func (s *Store) SetMetric(step int, metric float64) error {
 	}
 	m.Metric = finite(&metric)
 	temp := filepath.Join(dir, tempPrefix+manifestName)
-	if err := s.writeManifest(temp, m); err != nil {
+	var text any = m
+	if m.old { // a folder stays of the version that it is of
+		if text, err = withMetric(filepath.Join(dir, manifestName), m.Metric); err != nil {
+			return err
+		}
+	}
+	if err := s.writeManifest(temp, text); err != nil {
 		os.Remove(temp)
 		return fmt.Errorf("checkpoint: record metric of step %d: %w%s", step, err, hint(err))
 	}

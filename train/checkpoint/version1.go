@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 )
 
@@ -70,4 +72,25 @@ func parseVersion1(raw []byte) (manifest, error) {
 		m.Parts[part] = p
 	}
 	return m, nil
+}
+
+// withMetric returns the state.json at path, of any version, with another metric.
+func withMetric(path string, metric *float64) (map[string]any, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s is damaged: %w", path, err)
+	}
+	out := map[string]any{}
+	for name, value := range fields {
+		out[name] = value
+	}
+	delete(out, "metric")
+	if metric != nil {
+		out["metric"] = metric
+	}
+	return out, nil
 }

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -266,5 +267,28 @@ func TestNewErrors(t *testing.T) {
 		if _, err := New(e, four, c.grads, c.segs, c.c); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
+	}
+}
+
+// A frozen segment is never touched, and is saved with its zero moments like the others.
+func TestFrozenSegments(t *testing.T) {
+	params, grads := []float32{1, 2, 3}, []float32{1, 1, 1}
+	o, err := New(engine(t, 1), params, grads, []Segment{{Name: "a", Len: 1}, {Name: "b", Offset: 1, Len: 2, Shape: []int{1, 2}, Frozen: true}}, hyper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if norm := o.GradNorm(1); norm != 1 {
+		t.Errorf("norm %v counts what is frozen", norm)
+	}
+	o.Step(0.1, 1, 1)
+	if params[0] == 1 || params[1] != 2 || params[2] != 3 {
+		t.Errorf("parameters %v", params)
+	}
+	got := ""
+	for _, x := range o.Tensors() {
+		got += fmt.Sprintf("%s %v %v; ", x.Name, x.Shape, x.Data.([]float32)[0] != 0)
+	}
+	if want := "m/a [] true; m/b [1 2] false; v/a [] true; v/b [1 2] false; "; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
