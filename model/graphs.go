@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -31,6 +30,7 @@ type Graphs struct {
 	spare  *Pending // memory of the next rebuild beside the steps
 	counts [2]int32 // centres that the scores of a step may use, see activate
 	values []Part   // figures of the newest graphs, for the log
+	state  graphsState
 }
 
 // newGraphs returns the graphs of a queue, none of them built.
@@ -100,33 +100,6 @@ func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows,
 		return fmt.Errorf("model: graph over the text queue: %w", err)
 	}
 	return nil
-}
-
-// Restore takes the state of the graphs as a checkpoint has set it: edges and paths are
-// made again, and paths then put back bit by bit, since they depend on the processor.
-// figures are those of Figures when the checkpoint was made.
-func (g *Graphs) Restore(begun int, figures map[string]float64) {
-	relink := func(x *geodesic.Graph) {
-		if x == nil {
-			return
-		}
-		paths := slices.Clone(x.Paths)
-		x.Relink(g.engine)
-		copy(x.Paths, paths)
-	}
-	relink(g.Image)
-	relink(g.Text)
-	if p := g.Pending; p != nil {
-		relink(p.Image)
-		relink(p.Text)
-	}
-	g.Begun = begun
-	g.Describe()
-	for i, v := range g.values {
-		if f, ok := figures[v.Name]; ok {
-			g.values[i].Value = f
-		}
-	}
 }
 
 // Reset forgets the graphs. A rebuild in progress is waited for.
