@@ -31,7 +31,7 @@ func opCases() []opCase {
 	vector, other := f32s(r, "vector", d), f32s(r, "other", d)
 	key := i32s("key", []int32{3, 4}, 2)
 	ids := i32s("ids", randomInts(r, 90, 60), 90)
-	return append(slices.Concat(attentionCases(), hostCases(), sinkhornCases(), geodesicCases(), sequenceCases(), geometricCases(), metricCases(), distanceCases()), []opCase{
+	return append(slices.Concat(attentionCases(), hostCases(), sinkhornCases(), geodesicCases(), sequenceCases(), geometricCases(), metricCases(), distanceCases(), sigmoidCases()), []opCase{
 		{name: "add", inputs: []input{x, y}, wrt: []int{0, 1}, build: func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], ns[1]) }},
 		{name: "linear", inputs: []input{x, f32s(r, "w", 77, d), f32s(r, "b", 77)}, wrt: []int{0, 1, 2}, gemm: true,
 			build: func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }},

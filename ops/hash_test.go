@@ -172,6 +172,7 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Detach(m) },
 			of(columnSums(0, 12), m), of(columnSums(0, 13), m), of(columnSums(1, 13), m),
 		},
+		"sigmoid contrast": sigmoidVariants(m, s, u, bits),
 	}
 	for name, group := range sequenceVariants(m, bits) {
 		groups[name] = group
