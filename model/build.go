@@ -5,7 +5,10 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -46,7 +49,7 @@ type builder struct {
 // the keys of an image through an index, so an image is projected once. The last layers
 // compute the states that a loss reads, and no others.
 func (m *ALBEF) buildTrain() (err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	cfg, obj := m.cfg, m.cfg.Objective
 	s := &builder{
 		m: m, graph: m.newGraph(), tg: &trainGraph{batch: cfg.Train.BatchSize, tokens: cfg.Data.Tokens},
@@ -77,7 +80,7 @@ func (m *ALBEF) buildTrain() (err error) {
 	if len(s.losses) == 0 {
 		return fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
 	}
-	s.tg.loss = ops.WeightedSum(s.weights, s.losses...)
+	s.tg.loss = arith.WeightedSum(s.weights, s.losses...)
 	return s.compile()
 }
 
@@ -147,7 +150,7 @@ func (s *builder) contrast() objectives.Contrast {
 			c = within
 			if terms := s.m.cfg.Objective.NegativeTerms(); terms != nil {
 				c.I2T = s.scores.score(terms, false).Pairs(s.online.image, s.online.text)
-				c.T2I = ops.Transpose(c.I2T)
+				c.T2I = layout.Transpose(c.I2T)
 			}
 		}
 	}
@@ -225,7 +228,7 @@ func (s *builder) fuse(c objectives.Contrast) {
 			textRows = append(textRows, s.fixedInts("masked texts", iota32(s.b, s.b, 1)))
 			imageRows = append(imageRows, batch)
 		}
-		p = encoders.Pairs{Texts: ops.ConcatInts(textRows...), Images: ops.ConcatInts(imageRows...)} // (R)
+		p = encoders.Pairs{Texts: layout.ConcatInts(textRows...), Images: layout.ConcatInts(imageRows...)} // (R)
 		rows = append(rows, s.fixedInts("first tokens of pairs", iota32(0, pairs, s.l)))
 		texts = append(texts, s.fixedInts("pairs", iota32(0, pairs, 1)))
 	}
@@ -236,13 +239,13 @@ func (s *builder) fuse(c objectives.Contrast) {
 	if len(rows) == 0 {
 		return
 	}
-	at := &encoders.Places{Rows: ops.ConcatInts(rows...), Sequences: ops.ConcatInts(texts...)}
+	at := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(texts...)}
 	fused := s.m.bert.Fusion(s.student, s.on.In("text"), states, in.lengths, s.online.imageTokens, p, at, s.l, s.t) // (3B+M, D)
 	if s.itm {
-		s.matching(ops.StridedRows(fused, 0, 1, pairs), labels)
+		s.matching(layout.StridedRows(fused, 0, 1, pairs), labels)
 	}
 	if s.mlm {
-		s.masked(ops.StridedRows(fused, pairs, 1, tg.maskRows))
+		s.masked(layout.StridedRows(fused, pairs, 1, tg.maskRows))
 	}
 }
 
@@ -256,7 +259,7 @@ func (s *builder) placesInput(name string) *encoders.Places {
 func (s *builder) matching(pairs, labels *gorgonia.Node) {
 	logits := encoders.Classifier{Classes: 2}.Forward(s.on.In("itm_head"), pairs, 1) // (3B, 2)
 	s.add("itm", s.m.cfg.Objective.ITM.Weight, objectives.Matching(logits, labels))
-	s.tg.parts = append(s.tg.parts, namedNode{"itm_accuracy", ops.Accuracy(logits, labels), true})
+	s.tg.parts = append(s.tg.parts, namedNode{"itm_accuracy", contrast.Accuracy(logits, labels), true})
 }
 
 // masked adds the loss of masked language modelling for the fused states at the masked

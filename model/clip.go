@@ -11,7 +11,8 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -75,7 +76,7 @@ func NewCLIP(cfg config.Config, vocab int, engine *compute.Engine) (*CLIP, error
 // buildTrain builds and compiles the training step. The final norm and the last block run
 // over class tokens alone: nothing else is read.
 func (m *CLIP) buildTrain() (err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	cfg, tg := m.cfg, &m.train
 	tg.batch, tg.tokens = cfg.Train.BatchSize, cfg.Data.Tokens
 	b := newGraph(m.params)
@@ -105,7 +106,7 @@ func (m *CLIP) buildTrain() (err error) {
 	}
 	loss := objectives.InBatchContrast(image, text, scorer{cfg: cfg, on: s}.score(cfg.PairTerms(), false), positives).Loss
 	tg.parts = []namedNode{{name: "itc_in_batch", node: loss}}
-	tg.loss = ops.WeightedSum([]float32{float32(cfg.Objective.ITC.InBatchWeight)}, loss)
+	tg.loss = arith.WeightedSum([]float32{float32(cfg.Objective.ITC.InBatchWeight)}, loss)
 
 	x := exec.Config{Engine: m.engine, CheckNaN: cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: tg.blocks.list}}
 	if err := tg.compile(b, frozenTemperature(cfg), 0, x); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -81,7 +81,7 @@ func (m *dual) imageGraph(n int) (g *imageGraph, err error) {
 	if g := m.images[n]; g != nil {
 		return g, nil
 	}
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	b := newGraph(m.params)
 	s := encoders.NewScope(b.params)
 	g = &imageGraph{in: b.floats("images", n, 3, m.vit.Size, m.vit.Size)}
@@ -102,7 +102,7 @@ func (m *dual) textGraph(n int) (g *textGraph, err error) {
 	if g := m.texts[n]; g != nil {
 		return g, nil
 	}
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	l := m.cfg.Data.Tokens
 	b := newGraph(m.params)
 	s := encoders.NewScope(b.params)

@@ -5,7 +5,8 @@ import (
 
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/geometric"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -46,7 +47,7 @@ func (s *builder) geometric() {
 // backbone returns the class tokens (B*m, D) of each sample as one row: (B, m*D).
 func (s *builder) backbone(classes *gorgonia.Node) *gorgonia.Node {
 	shape := classes.Shape()
-	return ops.Reshape(classes, s.b, shape.TotalSize()/s.b)
+	return layout.Reshape(classes, s.b, shape.TotalSize()/s.b)
 }
 
 // neighbourhoods is the geometric term of a modality, whose anchors are the rows of x.
@@ -54,13 +55,13 @@ func (s *builder) neighbourhoods(modality string, x *gorgonia.Node, in *neighbou
 	g, head := s.m.cfg.Objective.Geometric, s.m.head
 	in.queue = s.floats(modality+" backbone queue", s.m.queue.size, x.Shape()[1])
 	in.noise = s.floats("noise of "+modality+" neighbours", s.b, g.Near())
-	args := ops.NeighbourArgs{
+	args := geometric.NeighbourArgs{
 		X: x, Queue: in.queue, Filled: s.tg.geometric.filled, Noise: in.noise,
 		Near: g.Near(), Count: g.Neighbours - 1, Sampling: g.Sampling,
 	}
 	if g.Search == "clusters" {
 		owner, _ := bank.Attach()
-		args.Clusters = &ops.NeighbourClusters{
+		args.Clusters = &geometric.NeighbourClusters{
 			Owner: bank.Graph.Owner, Own: owner, Paths: bank.Graph.Paths, Used: bank.Graph.Count,
 			Candidates: min(searched*g.Near(), s.m.queue.size),
 		}
@@ -71,8 +72,8 @@ func (s *builder) neighbourhoods(modality string, x *gorgonia.Node, in *neighbou
 	if head.Euclid {
 		groups = 0 // no part of a projected row is normalised
 	}
-	return ops.Geometric(ops.GeometricArgs{
-		Anchors: x, Queue: in.queue, Neighbours: ops.Neighbours(args), Weight: weight, Bias: bias,
+	return geometric.Geometric(geometric.GeometricArgs{
+		Anchors: x, Queue: in.queue, Neighbours: geometric.Neighbours(args), Weight: weight, Bias: bias,
 		Tokens: m, Groups: groups, Kernel: g.Kernel, Epsilon: float32(g.Epsilon), Scale: g.Scale,
 	})
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -79,7 +80,7 @@ func (t headTower) forward(c *encoders.Context, s encoders.Scope, x *gorgonia.No
 
 // buildTrain builds and compiles the training step.
 func (h *Heads) buildTrain() (err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	cfg, tg := h.cfg, &h.train
 	tg.batch = cfg.Train.BatchSize
 	b := newGraph(h.params)
@@ -98,7 +99,7 @@ func (h *Heads) buildTrain() (err error) {
 	}
 	loss := objectives.InBatchContrast(image, text, scorer{cfg: cfg, on: s}.score(cfg.PairTerms(), false), positives).Loss
 	tg.parts = []namedNode{{name: "itc_in_batch", node: loss}}
-	tg.loss = ops.WeightedSum([]float32{float32(cfg.Objective.ITC.InBatchWeight)}, loss)
+	tg.loss = arith.WeightedSum([]float32{float32(cfg.Objective.ITC.InBatchWeight)}, loss)
 
 	if err := tg.compile(b, frozenTemperature(cfg), 0, exec.Config{Engine: h.engine, CheckNaN: cfg.Compute.CheckNaN}); err != nil {
 		return err

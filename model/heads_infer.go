@@ -4,7 +4,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -57,7 +57,7 @@ func (h *Heads) evalGraph(t headTower, n int) (g *headsEval, err error) {
 	if g := h.eval[key]; g != nil {
 		return g, nil
 	}
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	b := newGraph(h.params)
 	g = &headsEval{in: b.floats("features", n, t.in)}
 	g.out = t.forward(&encoders.Context{}, encoders.NewScope(b.params), g.in)

@@ -9,7 +9,9 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -120,7 +122,7 @@ func (s *viewsBuilder) score() objectives.Score {
 // compile compiles the step and binds its inputs.
 func (s *viewsBuilder) compile() error {
 	v, tg := s.v, &s.v.train
-	tg.loss = ops.WeightedSum(s.weights, s.losses...)
+	tg.loss = arith.WeightedSum(s.weights, s.losses...)
 	c := exec.Config{Engine: v.engine, CheckNaN: v.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: s.blocks.list}}
 	c.Outputs = gorgonia.Nodes{tg.pushed}
 	if err := tg.outcome.compile(s.graph, frozenTemperature(v.cfg), queueBytes(v.cfg), c); err != nil {
@@ -250,12 +252,12 @@ func (v *Views) EncodeImages(images []float32, n int) (states, features []float3
 }
 
 func (v *Views) imageGraph(n int) (g *imageGraph, err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	b := newGraph(v.params)
 	on := encoders.NewScope(b.params)
 	g = &imageGraph{in: b.floats("images", n, 3, v.vit.Size, v.vit.Size)}
 	g.states = v.vit.Forward(on.In("image"), g.in)                             // (n*T, D)
-	class := ops.StridedRows(g.states, 0, v.vit.Tokens(), n)                   // (n, D)
+	class := layout.StridedRows(g.states, 0, v.vit.Tokens(), n)                // (n, D)
 	g.pooled = v.head.Forward(&encoders.Context{}, on.In("image_proj"), class) // (n, C)
 	g.machine, err = exec.Compile(b.g, exec.Config{Engine: v.engine, Outputs: gorgonia.Nodes{g.states, g.pooled}})
 	if err != nil {

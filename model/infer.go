@@ -5,7 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -70,7 +70,7 @@ func (m *ALBEF) pairGraph(n, k int) (g *pairGraph, err error) {
 	if !m.HasMatching() {
 		return nil, fmt.Errorf("model: no match head: it was trained with objective.itm.weight = 0, so set eval.rerank_top = 0")
 	}
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	l, t := m.cfg.Data.Tokens, m.vit.Tokens()
 	b := m.newGraph()
 	on := encoders.NewScope(b.params)

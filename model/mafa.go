@@ -8,7 +8,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
 )
 
@@ -121,7 +121,7 @@ func (s *builder) targets(p objectives.Positives, columns *gorgonia.Node) object
 			if columns == nil {
 				return r.Texts.Positive, r.Images.Positive
 			}
-			return ops.LookUpColumns(columns, r.Texts.Positive), ops.LookUpColumns(columns, r.Images.Positive)
+			return contrast.LookUpColumns(columns, r.Texts.Positive), contrast.LookUpColumns(columns, r.Images.Positive)
 		}
 	}
 	return p

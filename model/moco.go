@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 )
 
 // MoCo is contrast of two views of an image with a momentum encoder and a queue of its
@@ -36,7 +36,7 @@ func NewMoCo(cfg config.Config, engine *kernel.Engine) (*MoCo, error) {
 
 // buildTrain builds and compiles the training step.
 func (m *MoCo) buildTrain() (err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	s, tg, itc := m.newBuilder(), &m.Views.train, m.cfg.Objective.ITC
 	query := s.features(s.on, tg.views[0])     // (B, C)
 	tg.pushed = s.features(s.mom, tg.views[1]) // (B, C)

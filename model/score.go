@@ -7,7 +7,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -68,9 +68,9 @@ func (s scorer) paths() objectives.Paths {
 }
 
 // local is how points near each other are measured, which a graph takes from the head.
-func (s scorer) local() ops.Local {
+func (s scorer) local() space.Space {
 	space, _ := s.cfg.Model.Head.Space()
-	return ops.Local{Spheres: space.Spheres, Euclid: space.Euclid}
+	return space
 }
 
 // metric is the learned metric of objective.gssf, nil for that of the cosine. It starts as
@@ -89,7 +89,7 @@ func (s scorer) metric(p encoders.Scope) *gorgonia.Node {
 // the parameters as they are now.
 func pairScore(cfg config.Config, p *Params) scoring.Score {
 	space, _ := cfg.Model.Head.Space()
-	x := scoring.Score{Space: scoring.Space{SphereDim: space.SphereDim, Spheres: space.Spheres, Euclid: space.Euclid}}
+	x := scoring.Score{Space: space}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {

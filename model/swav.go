@@ -7,7 +7,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -45,7 +45,7 @@ func NewSwAV(cfg config.Config, engine *kernel.Engine) (*SwAV, error) {
 
 // buildTrain builds and compiles the training step.
 func (m *SwAV) buildTrain() (err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	s, tg, c := m.newBuilder(), &m.Views.train, m.cfg.Objective.SwAV
 	first, second := s.features(s.on, tg.views[0]), s.features(s.on, tg.views[1]) // (B, C)
 	tg.pushed = first

@@ -2,7 +2,8 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -31,7 +32,7 @@ func (s *builder) tcl(c objectives.MomentumContrast) (terms gorgonia.Nodes) {
 func (s *builder) localImage(grid int) *gorgonia.Node {
 	patches := s.m.head.Rows(s.mom.In("image_proj"), s.momentum.imageTokens) // (B*T, C)
 	return objectives.Local{
-		Whole: s.online.image, Parts: ops.PoolPatches(patches, s.t, s.m.vit.Size/s.m.vit.Patch, grid), // (B*grid*grid, C)
+		Whole: s.online.image, Parts: contrast.PoolPatches(patches, s.t, s.m.vit.Size/s.m.vit.Patch, grid), // (B*grid*grid, C)
 		IDs: s.tg.ids, Temperature: s.scores.temperature(),
 	}.Build()
 }
@@ -40,7 +41,7 @@ func (s *builder) localImage(grid int) *gorgonia.Node {
 func (s *builder) localText() *gorgonia.Node {
 	states := s.momentum.clean
 	if s.softMLM {
-		states = ops.StridedRows(states, 0, 1, s.b*s.l) // masked captions come after them
+		states = layout.StridedRows(states, 0, 1, s.b*s.l) // masked captions come after them
 	}
 	return objectives.Local{
 		Whole: s.online.text, Parts: s.m.head.Rows(s.mom.In("text_proj"), states), // (B*L, C)

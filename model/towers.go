@@ -2,7 +2,7 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -48,10 +48,10 @@ func (s *builder) encodeFirst(x *towers, p encoders.Scope, c *encoders.Context, 
 		if masked {
 			in = s.all
 		}
-		x.clean = text(in, nil)                               // (B*L, D) or (2B*L, D)
-		x.textClasses = ops.StridedRows(x.clean, 0, s.l, s.b) // (B, D)
+		x.clean = text(in, nil)                                  // (B*L, D) or (2B*L, D)
+		x.textClasses = layout.StridedRows(x.clean, 0, s.l, s.b) // (B, D)
 		if masked {
-			x.masked = ops.StridedRows(x.clean, s.b*s.l, 1, s.b*s.l) // (B*L, D)
+			x.masked = layout.StridedRows(x.clean, s.b*s.l, 1, s.b*s.l) // (B*L, D)
 		}
 		return
 	}
@@ -70,7 +70,7 @@ func (s *builder) encodeClasses(x *towers, p encoders.Scope, c *encoders.Context
 	}
 	x.masked = s.m.bert.Text(c, p, s.tg.masked.ids, s.tg.masked.lengths, s.l, nil) // (B*L, D)
 	if clean {
-		x.clean = ops.ConcatRows(x.clean, x.masked) // (2B*L, D)
+		x.clean = layout.ConcatRows(x.clean, x.masked) // (2B*L, D)
 	}
 }
 
