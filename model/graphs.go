@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives/geodesic"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Graphs are the hierarchical graphs over the rings of a queue, one for each modality,
@@ -25,7 +26,7 @@ type Graphs struct {
 	engine *kernel.Engine
 	beside *kernel.Engine // of rebuilds beside the steps, made when first needed
 	cfg    config.Geodesic
-	space  config.Topology // of the features
+	space  space.Space // of the features
 	seed   uint64
 	spare  *Pending // memory of the next rebuild beside the steps
 	counts [2]int32 // centres that the scores of a step may use, see activate
@@ -51,7 +52,7 @@ func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
 
 // geodesicLimit is the length at which paths are cut, in the unit of the local metric: on m
 // spheres an angle is up to sqrt(m) pi, so that much more is a long path.
-func geodesicLimit(g config.Geodesic, space config.Topology) float64 {
+func geodesicLimit(g config.Geodesic, space space.Space) float64 {
 	return g.LimitPi * math.Pi * math.Sqrt(float64(space.Spheres))
 }
 
@@ -59,7 +60,7 @@ func (g *Graphs) empty() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
-		Spheres: g.space.Spheres, Euclid: g.space.Euclid, Limit: float32(geodesicLimit(g.cfg, g.space)),
+		Space: g.space, Limit: float32(geodesicLimit(g.cfg, g.space)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model: objective.geodesic: %w", err)
