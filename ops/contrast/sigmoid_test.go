@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -138,7 +139,7 @@ func TestSigmoidContrastFuzz(t *testing.T) {
 		if i%32 == 31 {
 			s.cols = []int{sigmoidChunk, sigmoidChunk + 3, sigmoidBlock, sigmoidBlock + 2*sigmoidChunk + 7}[i/32]
 		}
-		s.scores = optest.F32s(r, "", s.rows, s.cols).data.([]float32)
+		s.scores = optest.F32s(r, "", s.rows, s.cols).Data.([]float32)
 		n := s.cols
 		if i&1 != 0 {
 			s.count = 1 + r.IntN(s.cols)
@@ -215,7 +216,7 @@ func TestSigmoidContrastInPlace(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 2))
 	x := optest.F32s(r, "x", 3, sigmoidChunk+5)
 	s := &sigmoidCase{rows: 3, cols: sigmoidChunk + 5, labels: []int32{1, -1, sigmoidChunk}, logScale: .5, bias: -.25, count: sigmoidChunk + 2}
-	for _, v := range x.data.([]float32) {
+	for _, v := range x.Data.([]float32) {
 		s.scores = append(s.scores, 2*v)
 	}
 	_, want, _ := s.naive()
@@ -225,7 +226,7 @@ func TestSigmoidContrastInPlace(t *testing.T) {
 	inputs := append(s.inputs(), optest.Input{"two", nil, []float32{2}})
 	inputs[0] = x
 	grads, _ := optest.Gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node {
-		return s.build(append(gorgonia.Nodes{MulScalar(ns[0], ns[5])}, ns[1:5]...))
+		return s.build(append(gorgonia.Nodes{arith.MulScalar(ns[0], ns[5])}, ns[1:5]...))
 	}, []int{0, 1, 2}, inputs...)
 	for k, name := range []string{"scores", "log scale", "bias"} {
 		optest.Near(t, name, grads[k], want[k], 1e-5)
