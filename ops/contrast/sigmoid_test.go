@@ -23,7 +23,7 @@ type sigmoidCase struct {
 }
 
 func (s *sigmoidCase) inputs() []optest.Input {
-	in := []optest.Input{{"scores", []int{s.rows, s.cols}, s.scores}, {"log scale", nil, []float32{s.logScale}}, {"bias", nil, []float32{s.bias}}}
+	in := []optest.Input{{Name: "scores", Shape: []int{s.rows, s.cols}, Data: s.scores}, {Name: "log scale", Shape: nil, Data: []float32{s.logScale}}, {Name: "bias", Shape: nil, Data: []float32{s.bias}}}
 	if s.labels != nil {
 		in = append(in, optest.I32s("labels", s.labels, s.rows))
 	} else {
