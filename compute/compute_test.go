@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/compute"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -24,13 +26,13 @@ func run() (err error) {
 		return err
 	}
 	defer engine.Close()
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
 	w := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("w"))
 	labels := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("labels"))
-	cost := ops.CrossEntropy(ops.CrossEntropyArgs{Logits: ops.Linear(x, w, nil), Labels: labels})
+	cost := contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: nn.Linear(x, w, nil), Labels: labels})
 	grads, err := gorgonia.Grad(cost, w)
 	if err != nil {
 		return err

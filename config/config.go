@@ -36,7 +36,7 @@ type Run struct {
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name)
+	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads)
 	Root string `toml:"root"` // folder that relative paths start from
 
 	TrainFiles []string `toml:"train_files"` // training lists of kind captions
@@ -46,6 +46,7 @@ type Data struct {
 	ImageRoot  string   `toml:"image_root"`  // folder of the images of kind karpathy, below root unless absolute; empty: root
 
 	Scenes Scenes `toml:"scenes"`
+	Pairs  Pairs  `toml:"pairs"`
 
 	MaxPixels      int     `toml:"max_pixels"`        // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share"`     // stop when more than this share of the samples read is bad
@@ -78,6 +79,17 @@ type Scenes struct {
 	EpochSamples int `toml:"epoch_samples"` // samples that count as one epoch of the infinite train stream
 	ValSamples   int `toml:"val_samples"`   // scenes of the fixed validation split
 	TestSamples  int `toml:"test_samples"`  // scenes of the fixed test split
+}
+
+// Pairs are the stored features of data.kind = "pairs": row i of one file belongs to row i
+// of the other. Paths start from data.root.
+type Pairs struct {
+	Image       string `toml:"image"`        // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
+	Text        string `toml:"text"`         // file of the text features, of as many rows
+	ImageTensor string `toml:"image_tensor"` // name of the tensor in a .safetensors file of image features; empty: its only one
+	TextTensor  string `toml:"text_tensor"`  // name of the tensor in a .safetensors file of text features; empty: its only one
+	ValSamples  int    `toml:"val_samples"`  // rows of the validation split, chosen by run.seed
+	TestSamples int    `toml:"test_samples"` // rows of the test split, chosen by run.seed
 }
 
 // Model is the architecture.

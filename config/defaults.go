@@ -17,6 +17,7 @@ func Default() Config {
 		Data: Data{
 			Kind:           "scenes",
 			Root:           ".",
+			Pairs:          Pairs{ValSamples: 1000, TestSamples: 1000},
 			Scenes:         Scenes{MinObjects: 1, MaxObjects: 4, EpochSamples: 10000, ValSamples: 1000, TestSamples: 1000},
 			MaxPixels:      64_000_000,
 			MaxBadShare:    0.01,

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/space"
 )
 
 // small is a configuration whose queue and head leave room for what is tested.
@@ -27,19 +29,19 @@ func clip() Config {
 func TestHeadSpace(t *testing.T) {
 	for _, x := range []struct {
 		topology string
-		want     Topology
+		want     space.Space
 		err      string
 	}{
-		{"sphere", Topology{SphereDim: 64, Spheres: 1}, ""},
-		{"euclid", Topology{SphereDim: 64, Spheres: 1, Euclid: true}, ""},
-		{"Ob(4,16)", Topology{SphereDim: 4, Spheres: 16}, ""},
-		{"Multi(16, 4)", Topology{SphereDim: 16, Spheres: 4, Tokens: true}, ""},
-		{"Multi(16,8)", Topology{}, "has 16 x 8 = 128 channels, not the 64"},
-		{"Multi(0,64)", Topology{}, "between 1 and model.head.dim"},
-		{"Ob(4294967296,4294967296)", Topology{}, "between 1 and model.head.dim"},
-		{"Ob(99999999999999999999,1)", Topology{}, "between 1 and model.head.dim"},
-		{"Multi(16)", Topology{}, "must be sphere, euclid"},
-		{"ball", Topology{}, "must be sphere, euclid"},
+		{"sphere", space.Space{Dim: 64, Spheres: 1}, ""},
+		{"euclid", space.Space{Dim: 64, Spheres: 1, Euclid: true}, ""},
+		{"Ob(4,16)", space.Space{Dim: 64, Spheres: 16}, ""},
+		{"Multi(16, 4)", space.Space{Dim: 64, Spheres: 4, Tokens: true}, ""},
+		{"Multi(16,8)", space.Space{}, "has 16 x 8 = 128 channels, not 64"},
+		{"Multi(0,64)", space.Space{}, "between 1 and 64"},
+		{"Ob(4294967296,4294967296)", space.Space{}, "between 1 and 64"},
+		{"Ob(99999999999999999999,1)", space.Space{}, "between 1 and 64"},
+		{"Multi(16)", space.Space{}, "must be sphere, euclid"},
+		{"ball", space.Space{}, "must be sphere, euclid"},
 	} {
 		got, err := Head{Dim: 64, Topology: x.topology}.Space()
 		if x.err == "" && (err != nil || got != x.want) {
@@ -97,7 +99,7 @@ func TestCombinedMessages(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{small, func(c *Config) { c.Model.Head.Topology = "Multi(16,8)" }, `model.head.topology: has 16 x 8 = 128 channels, not the 64 of model.head.dim (got "Multi(16,8)"); n x m must be model.head.dim: change one of the two`},
+		{small, func(c *Config) { c.Model.Head.Topology = "Multi(16,8)" }, `model.head.topology: has 16 x 8 = 128 channels, not 64 (got "Multi(16,8)"); n x m must be model.head.dim: change one of the two`},
 		{small, func(c *Config) { c.Model.Head.TokenBlocks = 2 }, `model.head.token_blocks: must be 0 without class tokens of their own (got 2); set model.head.topology = "Multi(n,m)"`},
 		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Head.TokenBlocks = "Multi(16,4)", 7 }, `model.head.token_blocks: must be at most model.image.depth and model.text.layers (got 7); 0 is all blocks`},
 		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Text.Positions = "Multi(16,4)", 32 }, `model.text.positions: must be at least data.tokens plus the repeated class tokens, 33 (got 32); Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions`},

@@ -100,7 +100,7 @@ func (k *checker) run(r Run) {
 
 func (k *checker) data(c Config) {
 	d := c.Data
-	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder")
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "pairs")
 	switch d.Kind {
 	case "captions":
 		k.require("data.train_files", len(d.TrainFiles) > 0, `must name at least one file for data.kind "captions"`)
@@ -125,7 +125,7 @@ func (k *checker) data(c Config) {
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
 	k.cache(c)
-	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
+	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples", "data.pairs.val_samples", "data.pairs.test_samples")
 	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
 	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur"} {
 		k.require(p, k.number(p) >= 0 && k.number(p) <= 1, "must be between 0 and 1")

@@ -25,7 +25,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
 		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808)"},
 
-		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy, folder (got "coco")`},
+		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy, folder, pairs (got "coco")`},
 		{func(c *Config) { c.Data.Kind = "captions" }, `data.train_files: must name at least one file for data.kind "captions" (got [])`},
 		{func(c *Config) { c.Data.Kind, c.Data.TrainFiles, c.Train.EvalEverySteps = "captions", []string{"a"}, 5 },
 			"data.val_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},

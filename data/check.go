@@ -18,7 +18,9 @@ const (
 	BadImage         = "bad image"         // it cannot be decoded
 	LargeImage       = "large image"       // more pixels than allowed
 	NoCaption        = "no caption"        // nothing is left of the image's captions
+	BadRow           = "bad row"           // a row of stored features that is not finite
 	Leak             = "leak"              // an image of this split is in another one too
+	ZeroRow          = "zero row"          // a row of stored features without direction
 	EmptyCaption     = "empty caption"     // dropped on loading
 	LongCaption      = "long caption"      // more words or tokens than are kept
 	DuplicateImage   = "duplicate image"   // equal pixels under another name
@@ -27,7 +29,7 @@ const (
 )
 
 // kinds in the order of a report.
-var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, Leak, EmptyCaption, LongCaption, DuplicateImage, DuplicateCaption, RepeatedCaption}
+var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption, DuplicateImage, DuplicateCaption, RepeatedCaption}
 
 // Finding is one kind of trouble in a data set.
 type Finding struct {
@@ -40,11 +42,14 @@ type Finding struct {
 // Grave reports whether samples are lost or an evaluation is worth nothing.
 func (f Finding) Grave() bool {
 	switch f.Kind {
-	case MissingImage, BadImage, LargeImage, NoCaption, Leak:
+	case MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak:
 		return true
 	}
 	return false
 }
+
+// NewFinding returns a finding of a kind, with what to do about it.
+func NewFinding(kind string) Finding { return Finding{Kind: kind, Hint: hints[kind]} }
 
 // CheckConfig says what to check.
 type CheckConfig struct {
@@ -64,6 +69,8 @@ var hints = map[string]string{
 	BadImage:         "fetch the file again or remove the entry",
 	LargeImage:       "shrink the file or raise data.max_pixels",
 	NoCaption:        "write a caption or remove the entry",
+	BadRow:           "compute the features again, or remove the pair from both files",
+	ZeroRow:          "see whether the encoder gave nothing for it: scores with it mean nothing",
 	Leak:             "remove the image from one split: its scores would be too good",
 	EmptyCaption:     "nothing to do: dropped when the data is loaded",
 	LongCaption:      "raise data.max_words or data.tokens, or accept that the end is cut",
@@ -103,7 +110,8 @@ type checker struct {
 func (c *checker) add(kind string, n int, example string) {
 	f := c.found[kind]
 	if f == nil {
-		f = &Finding{Kind: kind, Hint: hints[kind]}
+		n := NewFinding(kind)
+		f = &n
 		c.found[kind] = f
 	}
 	f.Count += n

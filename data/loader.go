@@ -89,6 +89,7 @@ type Loader struct {
 	pool   chan *Batch
 	run    *prefetch
 	pos    uint64
+	saved  loaderCounters
 	closed bool
 	failed error
 

@@ -1,7 +1,9 @@
 package encoders
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/attention"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -91,16 +93,16 @@ func (b BERT) TextClasses(c *Context, s Scope, ids, lengths *gorgonia.Node, l in
 	m, t, seen := b.classes(), l, lengths
 	var late *gorgonia.Node // (R*(m-1), D) class tokens that are not in x yet
 	if m > 1 {
-		t, ids, seen = l+m-1, ops.RepeatFirst(ids, l, m-1), ops.AddInt(lengths, m-1)
+		t, ids, seen = l+m-1, layout.RepeatFirst(ids, l, m-1), layout.AddInt(lengths, m-1)
 	}
 	x := b.embed(c, s, ids, t, 0) // (R*t, D), class tokens first
 	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
-		x, late = ops.SequenceRest(x, t, 1, m-1), ops.SequenceRows(x, t, 1, m-1)
+		x, late = layout.SequenceRest(x, t, 1, m-1), layout.SequenceRows(x, t, 1, m-1)
 		t = l
 	}
 	for i := range b.Layers {
 		if late != nil && i == b.Layers-b.TokenBlocks {
-			x, late, t = ops.InsertRows(x, late, l, m-1, 1), nil, l+m-1
+			x, late, t = layout.InsertRows(x, late, l, m-1, 1), nil, l+m-1
 		}
 		see := seen
 		if late != nil {
@@ -125,7 +127,7 @@ func (b BERT) TextClasses(c *Context, s Scope, ids, lengths *gorgonia.Node, l in
 	x = b.final(s, x)
 	classes = leading(x, m, t)
 	if m > 1 {
-		x = ops.SequenceRest(x, t, 1, m-1)
+		x = layout.SequenceRest(x, t, 1, m-1)
 	}
 	return x, classes
 }
@@ -144,15 +146,15 @@ func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgo
 	if b.TorchStart {
 		position = Normal(.01)
 	}
-	x := ops.Embed(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids) // (R*t, D)
+	x := nn.Embed(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids) // (R*t, D)
 	if !b.NoTokenType {
-		x = ops.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
+		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
 	}
 	table := s.Param("position/weight", position, b.Positions, b.Width)
 	if skip > 0 {
-		table = ops.SequenceRest(table, b.Positions, 1, skip)
+		table = layout.SequenceRest(table, b.Positions, 1, skip)
 	}
-	x = ops.AddPositions(x, table, t)
+	x = nn.AddPositions(x, table, t)
 	return c.dropout(norm(s, "norm", x, b.eps()), b.Dropout)
 }
 
@@ -192,7 +194,7 @@ func (b BERT) Fusion(c *Context, s Scope, x, lengths, images *gorgonia.Node, p P
 				x = b.selfAttention(c, layer, x, lengths, l)
 			}
 			if i == 0 && p.Texts != nil {
-				x, lengths = ops.GatherRows(x, p.Texts, l), ops.GatherInts(lengths, p.Texts) // (R*L, D), (R)
+				x, lengths = nn.GatherRows(x, p.Texts, l), layout.GatherInts(lengths, p.Texts) // (R*L, D), (R)
 			}
 			if last && i == 0 {
 				x = at.of(x)
@@ -213,7 +215,7 @@ func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l in
 	rows := sequences("attention", x, l)
 	qkv := linear(s, "qkv", b.starts().qkv, x, 3*b.Width)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
-	h := ops.SelfAttention(qkv, lengths, bits, l, b.Heads, keep(b.Dropout))
+	h := attention.SelfAttention(qkv, lengths, bits, l, b.Heads, keep(b.Dropout))
 	return b.output(c, s, b.starts().output, h, x)
 }
 
@@ -225,7 +227,7 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l 
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (M, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
 	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
-	h := ops.CrossAttention(q, kv, at.Sequences, at.each(lengths), bits, 1, l, b.Heads, keep(b.Dropout))
+	h := attention.CrossAttention(q, kv, at.Sequences, at.each(lengths), bits, 1, l, b.Heads, keep(b.Dropout))
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -237,7 +239,7 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths *gorgonia.Nod
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (R*m, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
 	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
-	h := ops.CrossAttention(q, kv, nil, lengths, bits, m, t, b.Heads, keep(b.Dropout))
+	h := attention.CrossAttention(q, kv, nil, lengths, bits, m, t, b.Heads, keep(b.Dropout))
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -247,7 +249,7 @@ func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Nod
 	q := linear(s, "query", from(bertInit), x, b.Width)      // (R*L, D)
 	kv := linear(s, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
-	h := ops.CrossAttention(q, kv, index, nil, bits, l, t, b.Heads, keep(b.Dropout))
+	h := attention.CrossAttention(q, kv, index, nil, bits, l, t, b.Heads, keep(b.Dropout))
 	return b.output(c, s, b.starts().output, h, x)
 }
 
@@ -281,5 +283,5 @@ func (b BERT) MLMHead(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	x = linearGELU(h, "dense", from(bertInit), x, b.Width)
 	x = norm(h, "norm", x, b.eps())
 	word := s.Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
-	return ops.Linear(x, word, h.bias(Zeros, b.Vocab))
+	return nn.Linear(x, word, h.bias(Zeros, b.Vocab))
 }

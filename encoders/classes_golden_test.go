@@ -6,7 +6,8 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/safetensors"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -54,10 +55,10 @@ func goldenClasses(t *testing.T, file string, blocks int) {
 	var sums, outputs gorgonia.Nodes
 	for _, name := range names {
 		x := parts[name]
-		sums = append(sums, ops.Sum(ops.LinearGELU(x, on.Param("read/"+name, Zeros, 4, x.Shape()[1]), nil)))
+		sums = append(sums, arith.Sum(nn.LinearGELU(x, on.Param("read/"+name, Zeros, 4, x.Shape()[1]), nil)))
 		outputs = append(outputs, x)
 	}
-	loss := ops.WeightedSum([]float32{1, 1, 1, 1, 1}, sums...)
+	loss := arith.WeightedSum([]float32{1, 1, 1, 1, 1}, sums...)
 	var params []string
 	var wrt gorgonia.Nodes
 	for name, n := range s.nodes {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -200,7 +200,7 @@ func TestOneClass(t *testing.T) {
 			t.Error("one class token is another graph")
 		}
 		_, imageClasses := v.Encode(on.In("image"), x)
-		for _, out := range []*gorgonia.Node{v.Class(on.In("image"), x), imageClasses, textClasses, fewer, ops.StridedRows(plain, 0, tokens, 3)} {
+		for _, out := range []*gorgonia.Node{v.Class(on.In("image"), x), imageClasses, textClasses, fewer, layout.StridedRows(plain, 0, tokens, 3)} {
 			got[classes] = append(got[classes], s.run(t, out, map[*gorgonia.Node]any{x: images, id: ids, le: lengths}))
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -28,7 +29,7 @@ func (c *Context) bits(n, cols int, p float64) *gorgonia.Node {
 		return nil
 	}
 	c.sites++
-	return ops.DropoutBits(c.DropoutKey, c.sites, n, cols, keep(p))
+	return nn.DropoutBits(c.DropoutKey, c.sites, n, cols, keep(p))
 }
 
 // dropout zeroes a share p of x (R, D) and scales the rest by 1/(1-p).
@@ -37,7 +38,7 @@ func (c *Context) dropout(x *gorgonia.Node, p float64) *gorgonia.Node {
 	if bits == nil {
 		return x
 	}
-	return ops.Dropout(x, bits, keep(p))
+	return nn.Dropout(x, bits, keep(p))
 }
 
 func keep(p float64) float32 { return float32(1 - p) }
@@ -59,9 +60,9 @@ func sequences(block string, x *gorgonia.Node, l int) int {
 	return x.Shape()[0] / l
 }
 
-// misuse panics with the *ops.BuildError that ops.Catch turns into an error.
+// misuse panics with the *op.BuildError that op.Catch turns into an error.
 func misuse(block string, x *gorgonia.Node, format string, args ...any) {
-	e := &ops.BuildError{Op: block, Err: fmt.Errorf(format, args...)}
+	e := &op.BuildError{Op: block, Err: fmt.Errorf(format, args...)}
 	if x != nil {
 		e.Shapes = []tensor.Shape{x.Shape()}
 	}
@@ -73,7 +74,7 @@ func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgo
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return ops.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out))
+	return nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out))
 }
 
 // linearGELU is a dense layer followed by GELU.
@@ -81,7 +82,7 @@ func linearGELU(s Scope, name string, start start, x *gorgonia.Node, out int) *g
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return ops.LinearGELU(x, s.Param("weight", weight, out, in), s.bias(bias, out))
+	return nn.LinearGELU(x, s.Param("weight", weight, out, in), s.bias(bias, out))
 }
 
 // linearPart is the part of a dense layer of out columns that computes the n columns
@@ -90,14 +91,14 @@ func linearPart(s Scope, name string, start start, x *gorgonia.Node, from, n, ou
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return ops.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n)
+	return nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n)
 }
 
 // norm is a layer norm with its parameters name/weight and name/bias.
 func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 	d := columns(name, x)
 	s = s.In(name)
-	return ops.LayerNorm(x, s.Param("weight", Const(1), d), s.bias(Zeros, d), eps)
+	return nn.LayerNorm(x, s.Param("weight", Const(1), d), s.bias(Zeros, d), eps)
 }
 
 // addNorm is the seam between two blocks: sum is x + dropout(h), normed the layer norm
@@ -105,7 +106,7 @@ func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 func addNorm(s Scope, name string, h, x, bits *gorgonia.Node, keep, eps float32) (sum, normed *gorgonia.Node) {
 	d := columns(name, x)
 	s = s.In(name)
-	return ops.AddNorm(h, x, bits, s.Param("weight", Const(1), d), s.bias(Zeros, d), keep, eps)
+	return nn.AddNorm(h, x, bits, s.Param("weight", Const(1), d), s.bias(Zeros, d), keep, eps)
 }
 
 // defaultTo returns v, or the default if v is 0.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -324,11 +324,11 @@ func TestMisuse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStore(0)
 			err := func() (err error) {
-				defer ops.Catch(&err)
+				defer op.Catch(&err)
 				c.build(s, NewScope(s))
 				return nil
 			}()
-			var build *ops.BuildError
+			var build *op.BuildError
 			if !errors.As(err, &build) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want a BuildError with %q", err, c.want)
 			}

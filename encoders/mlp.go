@@ -1,7 +1,7 @@
 package encoders
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -23,16 +23,16 @@ func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	var h *gorgonia.Node // (N, H)
 	switch {
 	case m.Activation == "relu":
-		h = ops.ReLU(linear(s, "fc1", torchLinear, x, m.Hidden))
+		h = nn.ReLU(linear(s, "fc1", torchLinear, x, m.Hidden))
 	case m.Activation != "" && m.Activation != "gelu":
 		misuse("mlp", x, "activation must be gelu or relu (got %q)", m.Activation)
 	case m.Dropout == 0:
 		h = linearGELU(s, "fc1", torchLinear, x, m.Hidden)
 	default: // apart, so that dropout takes over the memory of the activation
-		h = ops.GELU(linear(s, "fc1", torchLinear, x, m.Hidden))
+		h = nn.GELU(linear(s, "fc1", torchLinear, x, m.Hidden))
 	}
 	h = c.dropout(h, m.Dropout)
-	return ops.L2Normalize(linear(s, "fc2", torchLinear, h, m.Out), normEps) // (N, C)
+	return nn.L2Normalize(linear(s, "fc2", torchLinear, h, m.Out), normEps) // (N, C)
 }
 
 var _ Head = MLP{}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -98,7 +98,7 @@ func TestMLPErrors(t *testing.T) {
 		{MLP{Hidden: 3, Out: 3}, []int{2, 4, 5}},
 	} {
 		err := func() (err error) {
-			defer ops.Catch(&err)
+			defer op.Catch(&err)
 			s := newStore(0)
 			c.m.Forward(&Context{}, NewScope(s), s.floats("x", c.shape...))
 			return nil

@@ -1,7 +1,8 @@
 package encoders
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -15,12 +16,12 @@ type Places struct {
 }
 
 // of returns the states at the places: (M, D) for x (N*L, D).
-func (p *Places) of(x *gorgonia.Node) *gorgonia.Node { return ops.GatherRows(x, p.Rows, 1) }
+func (p *Places) of(x *gorgonia.Node) *gorgonia.Node { return nn.GatherRows(x, p.Rows, 1) }
 
 // each returns for each place the value that its sequence has in v (N) int32; nil for nil.
 func (p *Places) each(v *gorgonia.Node) *gorgonia.Node {
 	if v == nil {
 		return nil
 	}
-	return ops.GatherInts(v, p.Sequences)
+	return layout.GatherInts(v, p.Sequences)
 }

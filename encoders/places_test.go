@@ -4,7 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -39,7 +40,7 @@ func TestPlaces(t *testing.T) {
 			return bert.Fusion(c, on.In("text"), y, le, x, p, at, tokens, tinyViT.Tokens())
 		}
 		for name, pair := range map[string][2]*gorgonia.Node{
-			"class tokens": {ops.StridedRows(x, 0, tinyViT.Tokens(), 3), tinyViT.Class(on.In("image"), im)},
+			"class tokens": {layout.StridedRows(x, 0, tinyViT.Tokens(), 3), tinyViT.Class(on.In("image"), im)},
 			"text":         {textAt.of(y), bert.Text(c, on.In("text"), id, le, tokens, textAt)},
 			"pairs":        {pairAt.of(fuse(p, nil)), fuse(p, pairAt)},
 			"own pairs":    {textAt.of(fuse(Pairs{}, nil)), fuse(Pairs{}, textAt)},
@@ -74,11 +75,11 @@ func TestPlacesNeedLayers(t *testing.T) {
 		"vit": func() { ViT{Size: 8, Patch: 4, Width: 12, Heads: 3}.Class(on, s.floats("z", 2, 3, 8, 8)) },
 	} {
 		err := func() (err error) {
-			defer ops.Catch(&err)
+			defer op.Catch(&err)
 			build()
 			return nil
 		}()
-		var e *ops.BuildError
+		var e *op.BuildError
 		if !errors.As(err, &e) {
 			t.Errorf("%s without layers: error %v, want a BuildError", name, err)
 		}

@@ -3,7 +3,8 @@ package encoders
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -59,12 +60,12 @@ func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
 	case p.Euclid:
 		return x
 	case m == 1:
-		return ops.L2Normalize(x, normEps)
+		return nn.L2Normalize(x, normEps)
 	}
 	if !p.Tokens {
-		x = ops.Reshape(x, n*m, p.Dim/m)
+		x = layout.Reshape(x, n*m, p.Dim/m)
 	}
-	return ops.Reshape(ops.L2Normalize(x, normEps), n, p.Dim)
+	return layout.Reshape(nn.L2Normalize(x, normEps), n, p.Dim)
 }
 
 // Project implements Head: Forward on class tokens (R*m, D) alone.
@@ -102,7 +103,7 @@ func (p Projection) Parameters(s Scope, d int) (weight, bias *gorgonia.Node) {
 
 func (p Projection) linear(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	weight, bias := p.Parameters(s, columns("projection", x))
-	return ops.Linear(x, weight, bias)
+	return nn.Linear(x, weight, bias)
 }
 
 // Classifier is a linear layer on the first token of each sequence, such as the
@@ -114,10 +115,10 @@ type Classifier struct {
 // Forward classifies; t is the length of a sequence. The layer has PyTorch's default
 // start.
 func (k Classifier) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
-	x = ops.StridedRows(x, 0, t, sequences("classifier", x, t))
+	x = layout.StridedRows(x, 0, t, sequences("classifier", x, t))
 	d := x.Shape()[1]
 	init := LinearDefault(d)
-	return ops.Linear(x, s.Param("weight", init, k.Classes, d), s.bias(init, k.Classes))
+	return nn.Linear(x, s.Param("weight", init, k.Classes, d), s.bias(init, k.Classes))
 }
 
 // leading returns the first m tokens of each of the sequences x (N*t, D): (N*m, D).
@@ -126,7 +127,7 @@ func leading(x *gorgonia.Node, m, t int) *gorgonia.Node {
 	case t:
 		return x
 	case 1:
-		return ops.StridedRows(x, 0, t, n)
+		return layout.StridedRows(x, 0, t, n)
 	}
-	return ops.SequenceRows(x, t, 0, m)
+	return layout.SequenceRows(x, t, 0, m)
 }

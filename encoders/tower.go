@@ -2,7 +2,7 @@ package encoders
 
 import (
 	"github.com/geoalign/geoalign/data/batch"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -41,7 +41,7 @@ type Sequence struct {
 }
 
 // First returns the first token of each of the first n rows: (n, Width).
-func (q Sequence) First(n int) *gorgonia.Node { return ops.StridedRows(q.Tokens, 0, q.Len, n) }
+func (q Sequence) First(n int) *gorgonia.Node { return layout.StridedRows(q.Tokens, 0, q.Len, n) }
 
 // Head maps the class tokens of sequences to features in the shared space.
 type Head interface {

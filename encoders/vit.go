@@ -3,7 +3,9 @@ package encoders
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/attention"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -57,7 +59,7 @@ func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.N
 	m, t := v.classes(), v.Patches()+v.classes()
 	classes = leading(y, m, t)
 	if m > 1 {
-		y = ops.SequenceRest(y, t, 1, m-1)
+		y = layout.SequenceRest(y, t, 1, m-1)
 	}
 	return y, classes
 }
@@ -76,14 +78,14 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) *gorgonia.Node {
 	x := v.embed(s, images) // (B*t, D)
 	var late *gorgonia.Node // (B*(m-1), D) class tokens that are not in x yet
 	if v.classes() > 1 && v.TokenBlocks > 0 && v.TokenBlocks < v.Depth {
-		x, late = ops.SequenceRest(x, t, 1, v.Classes-1), ops.SequenceRows(x, t, 1, v.Classes-1)
+		x, late = layout.SequenceRest(x, t, 1, v.Classes-1), layout.SequenceRows(x, t, 1, v.Classes-1)
 		t = v.Tokens()
 	}
 	y := norm(s.Layer("blocks", 0), "norm1", x, v.eps())
 	for i := range v.Depth {
 		if late != nil && i == v.Depth-v.TokenBlocks {
 			normed := norm(s.Layer("blocks", i), "norm1", late, v.eps())
-			x, y = ops.InsertRows(x, late, t, v.Classes-1, 1), ops.InsertRows(y, normed, t, v.Classes-1, 1)
+			x, y = layout.InsertRows(x, late, t, v.Classes-1, 1), layout.InsertRows(y, normed, t, v.Classes-1, 1)
 			t += v.Classes - 1
 		}
 		s.block(func() { x, y = v.block(s, i, x, y, t, class && i == v.Depth-1) })
@@ -94,10 +96,10 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) *gorgonia.Node {
 // embed returns class tokens and patches with their positions, class tokens first.
 func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	t := v.Patches() + v.classes()
-	x := ops.Patchify(images, v.Patch) // (B*P, 3*patch*patch)
+	x := nn.Patchify(images, v.Patch) // (B*P, 3*patch*patch)
 	if v.NoPatchBias {
 		weight, _ := v.dense()(columns("vit", x))
-		x = ops.Linear(x, s.Param("patch_embed/weight", weight, v.Width, columns("vit", x)), nil)
+		x = nn.Linear(x, s.Param("patch_embed/weight", weight, v.Width, columns("vit", x)), nil)
 	} else {
 		x = linear(s, "patch_embed", v.dense(), x, v.Width) // (B*P, D)
 	}
@@ -105,8 +107,8 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	if v.classes() > 1 {
 		class = []int{v.Classes, v.Width}
 	}
-	x = ops.PrependToken(x, s.As(Traits{Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
-	x = ops.AddPositions(x, s.As(Traits{Classes: v.classes()}).Param("pos_embed", v.tokenInit(), t, v.Width), t)                                                 // (B*t, D)
+	x = nn.PrependToken(x, s.As(Traits{Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
+	x = nn.AddPositions(x, s.As(Traits{Classes: v.classes()}).Param("pos_embed", v.tokenInit(), t, v.Width), t)                                                 // (B*t, D)
 	if v.PreNorm {
 		x = norm(s, "norm_pre", x, v.eps())
 	}
@@ -177,11 +179,11 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		m := v.classes()
 		q := linearPart(b, "attn/qkv", start.qkv, leading(y, m, t), 0, v.Width, 3*v.Width) // (B*m, D)
 		kv := linearPart(b, "attn/qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width)       // (B*t, 2D)
-		h = ops.CrossAttention(q, kv, nil, nil, nil, m, t, v.Heads, 1)
+		h = attention.CrossAttention(q, kv, nil, nil, nil, m, t, v.Heads, 1)
 		x = leading(x, m, t)
 	} else {
 		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
-		h = ops.SelfAttention(qkv, nil, nil, t, v.Heads, 1)
+		h = attention.SelfAttention(qkv, nil, nil, t, v.Heads, 1)
 	}
 	h = linear(b, "attn/proj", start.output, h, v.Width)
 	x, y = addNorm(b, "norm2", h, x, nil, 1, v.eps())

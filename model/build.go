@@ -9,7 +9,9 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -38,7 +40,7 @@ type builder struct {
 // buildStep builds and compiles the training step: the online sides, the teacher's, then
 // one loss after the other.
 func (p *Pairs) buildStep() (err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	b := p.newBuilder()
 	p.step = &trainStep{inputs: b.s.Inputs, built: b.s, losses: newLosses(p.cfg, p.o)}
 	for _, l := range p.step.losses {
@@ -64,7 +66,7 @@ func (p *Pairs) buildStep() (err error) {
 	if p.queue != nil {
 		p.step.keys = p.design.keys(b.s)
 	}
-	p.step.loss = ops.WeightedSum(weights, losses...)
+	p.step.loss = arith.WeightedSum(weights, losses...)
 	return b.compile()
 }
 
@@ -193,7 +195,7 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 		x.Sequence = t.Encode(c, p, b.s.Captions.All, encoders.Want{Tokens: true}) // (2B*L, D)
 		n := b.s.Rows * x.Len
 		x.Classes, x.Lengths = x.First(b.s.Rows), in[batch.Lengths] // (B, D)
-		x.Masked = ops.StridedRows(x.Sequence.Tokens, n, 1, n)      // (B*L, D)
+		x.Masked = layout.StridedRows(x.Sequence.Tokens, n, 1, n)   // (B*L, D)
 		return x
 	}
 	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: true})
@@ -202,7 +204,7 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 	}
 	x.Masked = t.Encode(c, p, b.s.Captions.Masked, encoders.Want{Tokens: true}).Tokens // (B*L, D)
 	if r.Tokens {
-		x.Tokens = ops.ConcatRows(x.Tokens, x.Masked) // (2B*L, D)
+		x.Tokens = layout.ConcatRows(x.Tokens, x.Masked) // (2B*L, D)
 	}
 	return x
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -39,6 +39,9 @@ func (e *Encoder) Width() int {
 	_, d := e.side.tower.Shape()
 	return d
 }
+
+// Dim returns C, the channels of the shared space.
+func (e *Encoder) Dim() int { return e.side.head.Dimension() }
 
 // Encode runs the tower and the head over the rows of b without dropout. It returns the
 // token states (n*Len, D), the first class token and the patches or words of each row,
@@ -82,7 +85,7 @@ func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error)
 
 // build compiles the computation of n rows.
 func (e *Encoder) build(n int) (x *encoding, err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	t, b := e.side.tower, newNet(e.p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: e.p.design.teacher})
 	x = &encoding{in: encoders.Inputs{}}

@@ -3,12 +3,12 @@ package model
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives/geodesic"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Graphs are the hierarchical graphs over the rings of a queue, one for each modality,
@@ -26,11 +26,12 @@ type Graphs struct {
 	engine *kernel.Engine
 	beside *kernel.Engine // of rebuilds beside the steps, made when first needed
 	cfg    config.Geodesic
-	space  config.Topology // of the features
+	space  space.Space // of the features
 	seed   uint64
 	spare  *Pending // memory of the next rebuild beside the steps
 	counts [2]int32 // centres that the scores of a step may use, see activate
 	values []Part   // figures of the newest graphs, for the log
+	state  graphsState
 }
 
 // newGraphs returns the graphs of a queue, none of them built.
@@ -51,7 +52,7 @@ func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
 
 // geodesicLimit is the length at which paths are cut, in the unit of the local metric: on m
 // spheres an angle is up to sqrt(m) pi, so that much more is a long path.
-func geodesicLimit(g config.Geodesic, space config.Topology) float64 {
+func geodesicLimit(g config.Geodesic, space space.Space) float64 {
 	return g.LimitPi * math.Pi * math.Sqrt(float64(space.Spheres))
 }
 
@@ -59,7 +60,7 @@ func (g *Graphs) empty() (*geodesic.Graph, error) {
 	x, err := geodesic.New(g.queue.size, g.queue.dim, geodesic.Options{
 		Layers: g.cfg.Layers, Split: g.cfg.Construction == "split", Neighbours: g.cfg.Neighbours,
 		Iterations: g.cfg.Iterations, Init: g.cfg.KMeansInit, WarmStart: g.cfg.WarmStart,
-		Spheres: g.space.Spheres, Euclid: g.space.Euclid, Limit: float32(geodesicLimit(g.cfg, g.space)),
+		Space: g.space, Limit: float32(geodesicLimit(g.cfg, g.space)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model: objective.geodesic: %w", err)
@@ -100,33 +101,6 @@ func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows,
 		return fmt.Errorf("model: graph over the text queue: %w", err)
 	}
 	return nil
-}
-
-// Restore takes the state of the graphs as a checkpoint has set it: edges and paths are
-// made again, and paths then put back bit by bit, since they depend on the processor.
-// figures are those of Figures when the checkpoint was made.
-func (g *Graphs) Restore(begun int, figures map[string]float64) {
-	relink := func(x *geodesic.Graph) {
-		if x == nil {
-			return
-		}
-		paths := slices.Clone(x.Paths)
-		x.Relink(g.engine)
-		copy(x.Paths, paths)
-	}
-	relink(g.Image)
-	relink(g.Text)
-	if p := g.Pending; p != nil {
-		relink(p.Image)
-		relink(p.Text)
-	}
-	g.Begun = begun
-	g.Describe()
-	for i, v := range g.values {
-		if f, ok := figures[v.Name]; ok {
-			g.values[i].Value = f
-		}
-	}
 }
 
 // Reset forgets the graphs. A rebuild in progress is waited for.

@@ -16,20 +16,6 @@ type Pending struct {
 	done                chan error
 }
 
-// Restored makes room for graphs whose rebuild a checkpoint holds the result of.
-func (g *Graphs) Restored(begun, pointer, pushed int) (*Pending, error) {
-	p := &Pending{Begun: begun, Pointer: pointer, Pushed: pushed}
-	var err error
-	if p.Image, err = g.empty(); err != nil {
-		return nil, err
-	}
-	if g.Text != nil {
-		p.Text, err = g.empty()
-	}
-	g.Pending = p
-	return p, err
-}
-
 // begin starts a rebuild beside the steps.
 func (g *Graphs) begin(step int) (err error) {
 	if g.beside == nil {

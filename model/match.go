@@ -6,7 +6,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -71,7 +71,7 @@ func (p *Pairs) pairGraph(n, k int) (g *pairGraph, err error) {
 	if !p.HasMatching() {
 		return nil, errors.New("model: no match head: it was trained with objective.itm.weight = 0, so set eval.rerank_top = 0")
 	}
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	l, t := p.text.Len(), p.image.Len()
 	b := newNet(p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: p.design.teacher})

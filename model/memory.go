@@ -20,11 +20,11 @@ var _ objectives.Memory = (*past)(nil)
 func (m *past) Banks(s *objectives.Step) *objectives.Banks {
 	p, q := m.p, m.p.queue
 	x := &objectives.Banks{Positives: objectives.Positives{Labels: s.Own()}, GraphActive: func() bool { return p.graphs != nil && p.graphs.active() }}
-	x.Image = &objectives.Bank{Keys: s.Teacher.Image.Features, Local: s.Scores.Local()}
+	x.Image = &objectives.Bank{Keys: s.Teacher.Image.Features, Local: s.Scores.Space}
 	if p.design.views {
 		x.Image.Keys = s.Teacher.Text.Features // of the other view
 	} else {
-		x.Text = &objectives.Bank{Keys: s.Teacher.Text.Features, Local: s.Scores.Local()}
+		x.Text = &objectives.Bank{Keys: s.Teacher.Text.Features, Local: s.Scores.Space}
 	}
 	if q == nil {
 		if s.IDs != nil {

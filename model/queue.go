@@ -44,6 +44,7 @@ type Queue struct {
 	Filled    int     // rows written so far, at most Q
 	size, dim int
 	graphs    *Graphs // over the rings, or nil
+	saved     queueCounters
 }
 
 // NewQueue returns a queue of random unit rows, none of them filled.

@@ -15,7 +15,7 @@ func newScores(cfg config.Config, on, twins encoders.Scope) objectives.Scores {
 	space, _ := cfg.Model.Head.Space()
 	g := obj.Geodesic
 	return objectives.Scores{
-		Params: on, Twins: twins, Spheres: space.Spheres, Euclid: space.Euclid,
+		Params: on, Twins: twins, Space: space,
 		Temperature: obj.ITC.Temperature, Log: obj.ITC.LogTemperature, Learn: obj.ITC.LearnTemperature, GeodesicTemperature: g.Temperature,
 		Metric: objectives.MetricForm{Form: obj.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim},
 		Paths:  objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives),
@@ -27,7 +27,7 @@ func newScores(cfg config.Config, on, twins encoders.Scope) objectives.Scores {
 func (m *Pairs) PairScore() (scoring.Score, error) {
 	cfg, p := m.cfg, m.params
 	space, _ := cfg.Model.Head.Space()
-	x := scoring.Score{Space: scoring.Space{SphereDim: space.SphereDim, Spheres: space.Spheres, Euclid: space.Euclid}}
+	x := scoring.Score{Space: space}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {

@@ -1,7 +1,10 @@
 package objectives
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/geodesic"
+	"github.com/geoalign/geoalign/ops/pool"
+	"github.com/geoalign/geoalign/ops/similarity"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -18,7 +21,7 @@ type Bank struct {
 	Cols    *gorgonia.Node // number of columns that exist, int32 scalar; nil: all
 	Pointer *gorgonia.Node // where the batch enters the queue, int32 scalar, or nil
 	Graph   *Graph         // over the queue, nil without one; it needs Pointer
-	Local   ops.Local      // metric of the graph; zero: the angle on one sphere
+	Local   space.Space    // metric of the graph; zero: the angle on one sphere
 
 	keyOwner, keyReach *gorgonia.Node // of Keys in Graph, once they were asked for
 }
@@ -33,24 +36,24 @@ type Graph struct {
 	Count   *gorgonia.Node // centres in use, int32 scalar; 0 before the first graph is built
 }
 
-func (b *Bank) pool() ops.Pool {
-	return ops.Pool{Keys: b.Keys, Queue: b.Queue, Pointer: b.Pointer, Cols: b.Cols}
+func (b *Bank) pool() pool.Pool {
+	return pool.Pool{Keys: b.Keys, Queue: b.Queue, Pointer: b.Pointer, Cols: b.Cols}
 }
 
 // Cosine returns the dot products of unit rows f (B, C) with every column.
 func (b *Bank) Cosine(f *gorgonia.Node) *gorgonia.Node {
 	if b.Pointer == nil {
-		return ops.Similarity(f, b.Keys, b.Queue, b.Cols)
+		return similarity.Similarity(f, b.Keys, b.Queue, b.Cols)
 	}
-	return ops.PoolSimilarity(f, b.pool())
+	return pool.Similarity(f, b.pool())
 }
 
 // distance returns the negative distances of rows f (B, C) from every column.
-func (b *Bank) distance(d ops.Distance, f *gorgonia.Node) *gorgonia.Node {
+func (b *Bank) distance(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node {
 	if b.Pointer == nil {
-		return ops.NegativeDistance(d, f, b.Keys, b.Queue, b.Cols)
+		return similarity.NegativeDistance(d, f, b.Keys, b.Queue, b.Cols)
 	}
-	return ops.PoolNegativeDistance(d, f, b.pool())
+	return similarity.PoolNegativeDistance(d, f, b.pool())
 }
 
 // Batch returns the columns of the batch (B, B) of scores of this layout. No gradient
@@ -59,14 +62,14 @@ func (b *Bank) Batch(scores *gorgonia.Node) *gorgonia.Node {
 	if b.Pointer == nil {
 		return scores // SampleNegatives reads the first columns
 	}
-	return ops.PoolColumns(scores, b.Pointer, b.Keys.Shape()[0])
+	return pool.Columns(scores, b.Pointer, b.Keys.Shape()[0])
 }
 
 // Attach returns the centres (B) int32 of Graph that the keys hang at, and their
 // distances (B) to them.
 func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
 	if b.keyOwner == nil {
-		b.keyOwner, b.keyReach = ops.NearestCentre(b.Keys, b.Graph.Centres, b.Graph.Count, b.Local)
+		b.keyOwner, b.keyReach = geodesic.NearestCentre(b.Keys, b.Graph.Centres, b.Graph.Count, b.Local)
 	}
 	return b.keyOwner, b.keyReach
 }
@@ -78,14 +81,14 @@ func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
 func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgonia.Node {
 	g := b.Graph
 	b.Attach()
-	nearest, _ := ops.NearestCentre(f, g.Centres, g.Count, b.Local)
-	return ops.Geodesic(ops.GeodesicArgs{
+	nearest, _ := geodesic.NearestCentre(f, g.Centres, g.Count, b.Local)
+	return geodesic.Geodesic(geodesic.GeodesicArgs{
 		F: f, Nearest: nearest,
-		Distances: ops.CentreDistances(ops.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness, Local: b.Local}),
+		Distances: geodesic.CentreDistances(geodesic.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness, Space: b.Local}),
 		Pool:      b.pool(),
 		Owner:     g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
 		RowIDs: positives.RowIDs, ColIDs: positives.ColIDs,
 		DirectPositives: p.DirectPositives, SameCluster: p.SameCluster, StraightThrough: p.StraightThrough,
-		Limit: p.Limit, Local: b.Local,
+		Limit: p.Limit, Space: b.Local,
 	})
 }

@@ -2,7 +2,9 @@ package objectives
 
 import (
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -80,7 +82,7 @@ type direction struct {
 func (c MomentumContrast) direction(f, m *gorgonia.Node, from Modality, b *Bank) direction {
 	logits := c.Score.Logits(b, f, from, c.Positives)
 	if c.Weigh != nil {
-		logits = ops.AddScaled(logits, b.Geodesic(m, c.WeighPaths, c.Positives), c.Weigh)
+		logits = arith.AddScaled(logits, b.Geodesic(m, c.WeighPaths, c.Positives), c.Weigh)
 	}
 	var teacher *gorgonia.Node
 	if c.Alpha != nil {
@@ -97,7 +99,7 @@ func (c MomentumContrast) direction(f, m *gorgonia.Node, from Modality, b *Bank)
 
 // loss is the loss of one direction with further positives (B) int32, or nil.
 func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.Node {
-	return ops.CrossEntropy(ops.CrossEntropyArgs{
+	return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 		Logits: d.logits, Teacher: d.teacher, Alpha: c.Alpha, Cols: d.cols,
 		Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
 		Extra: further, Uniform: c.Positives.Uniform,
@@ -112,9 +114,9 @@ func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.No
 // where the score is the cosine there; score must have no geodesic term.
 func InBatchContrast(image, text *gorgonia.Node, score Score, p Positives) Contrast {
 	i2t := score.Pairs(image, text) // (B, B)
-	t2i := ops.Transpose(i2t)
+	t2i := layout.Transpose(i2t)
 	loss := func(logits, further *gorgonia.Node) *gorgonia.Node {
-		return ops.CrossEntropy(ops.CrossEntropyArgs{
+		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 			Logits: logits, Labels: p.Labels, RowIDs: p.RowIDs, ColIDs: p.ColIDs, Extra: further, Uniform: p.Uniform,
 		})
 	}

@@ -1,7 +1,8 @@
 package objectives
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -13,18 +14,18 @@ import (
 // noiseI2T and noiseT2I are (B, B) standard Gumbel noise; ids (B) int32 are the
 // image ids, or nil if only the own pair is a positive.
 func HardNegatives(c Contrast, noiseI2T, noiseT2I, ids *gorgonia.Node) (texts, images *gorgonia.Node) {
-	return ops.SampleNegatives(c.I2T, noiseI2T, ids, false), ops.SampleNegatives(c.T2I, noiseT2I, ids, false)
+	return contrast.SampleNegatives(c.I2T, noiseI2T, ids, false), contrast.SampleNegatives(c.T2I, noiseT2I, ids, false)
 }
 
 // MatchingLabels returns the labels (3B) of image-text matching for the rows
 // (T_i, I_i), (T_i, negative image), (negative text, I_i): 1, 0, 0, and ignored
 // where there was no negative. ones is (B) int32 of value 1.
 func MatchingLabels(ones, negImages, negTexts *gorgonia.Node) *gorgonia.Node {
-	return ops.ConcatInts(ones, ops.NegativeLabels(negImages), ops.NegativeLabels(negTexts))
+	return layout.ConcatInts(ones, contrast.NegativeLabels(negImages), contrast.NegativeLabels(negTexts))
 }
 
 // Matching is the image-text matching loss: the mean cross-entropy of logits (3B, 2)
 // against labels (3B), class 1 meaning match (Li et al. 2021, eq. 3).
 func Matching(logits, labels *gorgonia.Node) *gorgonia.Node {
-	return ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Labels: labels})
+	return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels})
 }

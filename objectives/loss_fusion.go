@@ -3,7 +3,7 @@ package objectives
 import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -51,15 +51,15 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 	}
 	var pairs encoders.Pairs
 	if len(texts) > 0 {
-		pairs = encoders.Pairs{Texts: ops.ConcatInts(texts...), Images: ops.ConcatInts(images...)} // (R)
+		pairs = encoders.Pairs{Texts: layout.ConcatInts(texts...), Images: layout.ConcatInts(images...)} // (R)
 	}
-	read := &encoders.Places{Rows: ops.ConcatInts(rows...), Sequences: ops.ConcatInts(sequences...)}
+	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...)}
 	states, lengths := s.Online.Text.states(s)
 	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, states, lengths, s.Online.Image.Tokens, pairs, read,
 		s.Fusion.TextLen, s.Fusion.ImageLen) // (M, D)
 	for i, x := range l {
 		n := rows[i].Shape()[0]
-		parts = append(parts, x.Loss(s, ops.StridedRows(fused, at[i], 1, n))...)
+		parts = append(parts, x.Loss(s, layout.StridedRows(fused, at[i], 1, n))...)
 	}
 	return parts
 }

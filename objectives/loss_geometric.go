@@ -6,7 +6,8 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/geometric"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -67,18 +68,18 @@ func (l Geometric) Build(s *Step) (parts []Part) {
 
 // Backbone returns the class tokens (B*m, D) of each sample of a side as one row, (B, m*D).
 func (s *Step) Backbone(x Side) *gorgonia.Node {
-	return ops.Reshape(x.Classes, s.Rows, x.Classes.Shape().TotalSize()/s.Rows)
+	return layout.Reshape(x.Classes, s.Rows, x.Classes.Shape().TotalSize()/s.Rows)
 }
 
 // term is the term of a side, whose anchors are the rows of x.
 func (l Geometric) term(s *Step, x *gorgonia.Node, side Side, bank *Bank, ring, filled, noise *gorgonia.Node) *gorgonia.Node {
-	args := ops.NeighbourArgs{
+	args := geometric.NeighbourArgs{
 		X: x, Queue: ring, Filled: filled, Noise: noise,
 		Near: l.Near, Count: l.Neighbours - 1, Sampling: l.Sampling,
 	}
 	if l.Clusters {
 		owner, _ := bank.Attach()
-		args.Clusters = &ops.NeighbourClusters{
+		args.Clusters = &geometric.NeighbourClusters{
 			Owner: bank.Graph.Owner, Own: owner, Paths: bank.Graph.Paths, Used: bank.Graph.Count,
 			Candidates: min(searched*l.Near, s.Banks().Size),
 		}
@@ -86,12 +87,12 @@ func (l Geometric) term(s *Step, x *gorgonia.Node, side Side, bank *Bank, ring, 
 	head := side.Head.(linearHead)
 	m := head.Classes()
 	weight, bias := head.Parameters(side.Scope, x.Shape()[1]/m)
-	groups := max(1, s.Scores.Spheres)
-	if s.Scores.Euclid {
+	groups := max(1, s.Scores.Space.Spheres)
+	if s.Scores.Space.Euclid {
 		groups = 0 // no part of a projected row is normalised
 	}
-	return ops.Geometric(ops.GeometricArgs{
-		Anchors: x, Queue: ring, Neighbours: ops.Neighbours(args), Weight: weight, Bias: bias,
+	return geometric.Geometric(geometric.GeometricArgs{
+		Anchors: x, Queue: ring, Neighbours: geometric.Neighbours(args), Weight: weight, Bias: bias,
 		Tokens: m, Groups: groups, Kernel: l.Kernel, Epsilon: float32(l.Epsilon), Scale: l.Scale,
 	})
 }

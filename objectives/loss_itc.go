@@ -5,7 +5,8 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -93,7 +94,7 @@ func (s *Step) within() Contrast {
 		s.similarities = c
 		if s.NegativeTerms != nil {
 			s.similarities.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(image, text)
-			s.similarities.T2I = ops.Transpose(s.similarities.I2T)
+			s.similarities.T2I = layout.Transpose(s.similarities.I2T)
 		}
 	}
 	return c
@@ -117,7 +118,7 @@ func (s *Step) targets(p Positives, columns *gorgonia.Node) Positives {
 			if columns == nil {
 				return r.Texts.Positive, r.Images.Positive
 			}
-			return ops.LookUpColumns(columns, r.Texts.Positive), ops.LookUpColumns(columns, r.Images.Positive)
+			return contrast.LookUpColumns(columns, r.Texts.Positive), contrast.LookUpColumns(columns, r.Images.Positive)
 		}
 	}
 	return p
@@ -172,7 +173,7 @@ func (t TCL) localImage(s *Step) *gorgonia.Node {
 	patches := side.Head.(rowProjector).Rows(side.Scope, side.Tokens) // (B*T, C)
 	return Local{
 		Whole: s.Online.Image.Features,
-		Parts: ops.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len-1))), t.Grid), // (B*grid*grid, C)
+		Parts: contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len-1))), t.Grid), // (B*grid*grid, C)
 		IDs:   s.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }
@@ -182,7 +183,7 @@ func (t TCL) localText(s *Step) *gorgonia.Node {
 	side := s.Teacher.Text
 	states := side.Tokens
 	if n := s.Rows * side.Len; states.Shape()[0] > n {
-		states = ops.StridedRows(states, 0, 1, n) // masked captions come after them
+		states = layout.StridedRows(states, 0, 1, n) // masked captions come after them
 	}
 	return Local{
 		Whole: s.Online.Text.Features, Parts: side.Head.(rowProjector).Rows(side.Scope, states), // (B*L, C)

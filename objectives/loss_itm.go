@@ -8,7 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
 )
 
@@ -82,6 +82,6 @@ func (l *ITM) Loss(s *Step, states *gorgonia.Node) []Part {
 	logits := encoders.Classifier{Classes: 2}.Forward(s.Params.In("itm_head"), states, 1) // (3B, 2)
 	return []Part{
 		s.Part("itm", l.Weight, Matching(logits, l.labels)),
-		{Name: "itm_accuracy", Node: ops.Accuracy(logits, l.labels), Measure: true},
+		{Name: "itm_accuracy", Node: contrast.Accuracy(logits, l.labels), Measure: true},
 	}
 }

@@ -1,7 +1,9 @@
 package objectives
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -21,34 +23,34 @@ type Relabelling struct {
 
 // Relabelled is what became of the hardest negatives of a batch.
 type Relabelled struct {
-	Texts, Images ops.Relabelled // of each image a text, of each text an image
+	Texts, Images contrast.Relabelled // of each image a text, of each text an image
 }
 
 // Build relabels by the logits (B, M) of the contrast in both directions, whose first B
 // columns are the batch. own (B) int32 holds 0, 1, ... B-1.
 func (r Relabelling) Build(i2t, t2i, own *gorgonia.Node) Relabelled {
 	b := own.Shape()[0]
-	text, secondText := ops.HardestNegatives(i2t, r.IDs)                     // of each image
-	image, secondImage := ops.HardestNegatives(t2i, r.IDs)                   // of each text
-	logits := r.Judge(ops.ConcatInts(text, own), ops.ConcatInts(own, image)) // (2B, 2)
+	text, secondText := contrast.HardestNegatives(i2t, r.IDs)                      // of each image
+	image, secondImage := contrast.HardestNegatives(t2i, r.IDs)                    // of each text
+	logits := r.Judge(layout.ConcatInts(text, own), layout.ConcatInts(own, image)) // (2B, 2)
 	return Relabelled{
-		Texts:  ops.Relabel(text, secondText, ops.StridedRows(logits, 0, 1, b), r.Above, r.Below),
-		Images: ops.Relabel(image, secondImage, ops.StridedRows(logits, b, 1, b), r.Above, r.Below),
+		Texts:  contrast.Relabel(text, secondText, layout.StridedRows(logits, 0, 1, b), r.Above, r.Below),
+		Images: contrast.Relabel(image, secondImage, layout.StridedRows(logits, b, 1, b), r.Above, r.Below),
 	}
 }
 
 // Labels returns the labels (3B) of matching for the rows (T_i, I_i), (T_i, image of text
 // i), (text of image i, I_i), as MatchingLabels does. ones is (B) int32 of value 1.
 func (r Relabelled) Labels(ones *gorgonia.Node) *gorgonia.Node {
-	return ops.ConcatInts(ones, r.Images.Labels, r.Texts.Labels)
+	return layout.ConcatInts(ones, r.Images.Labels, r.Texts.Labels)
 }
 
 // Positives returns how many negatives became positives, a scalar.
 func (r Relabelled) Positives() *gorgonia.Node {
-	return ops.WeightedSum([]float32{1, 1}, r.Texts.Positives, r.Images.Positives)
+	return arith.WeightedSum([]float32{1, 1}, r.Texts.Positives, r.Images.Positives)
 }
 
 // Replaced returns how many negatives were replaced by the second hardest, a scalar.
 func (r Relabelled) Replaced() *gorgonia.Node {
-	return ops.WeightedSum([]float32{1, 1}, r.Texts.Replaced, r.Images.Replaced)
+	return arith.WeightedSum([]float32{1, 1}, r.Texts.Replaced, r.Images.Replaced)
 }

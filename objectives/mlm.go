@@ -3,7 +3,7 @@ package objectives
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
 )
 
@@ -14,7 +14,7 @@ import (
 //
 // the mean over rows with a label >= 0. teacher and alpha may be nil.
 func MaskedLM(logits, teacher, labels, alpha *gorgonia.Node) *gorgonia.Node {
-	return ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Teacher: teacher, Labels: labels, Alpha: alpha})
+	return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Teacher: teacher, Labels: labels, Alpha: alpha})
 }
 
 // MaskCapacity returns M, the rows of the loss for b captions of l tokens, of which

@@ -1,7 +1,7 @@
 package objectives
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
 )
 
@@ -25,6 +25,6 @@ type ViewContrast struct {
 // highest; columns that do not exist count as scores of 0 there.
 func (c ViewContrast) Build() (loss, accuracy *gorgonia.Node) {
 	logits := c.Score.Logits(c.Bank, c.Query, Image, c.Positives)
-	loss = ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Labels: c.Positives.Labels, Cols: c.Bank.Cols})
-	return loss, ops.Accuracy(logits, c.Positives.Labels)
+	loss = contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: c.Positives.Labels, Cols: c.Bank.Cols})
+	return loss, contrast.Accuracy(logits, c.Positives.Labels)
 }

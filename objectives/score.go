@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
@@ -46,9 +47,9 @@ type Temperature struct {
 // Divide returns x/tau.
 func (t Temperature) Divide(x *gorgonia.Node) *gorgonia.Node {
 	if t.Log {
-		return ops.MulExp(x, t.Node)
+		return arith.MulExp(x, t.Node)
 	}
-	return ops.DivScalar(x, t.Node)
+	return arith.DivScalar(x, t.Node)
 }
 
 // CosineScore is the cosine, or on several spheres the sum of their cosines.
@@ -77,9 +78,9 @@ func (s Score) Scores(b *Bank, f *gorgonia.Node, from Modality, positives Positi
 // temperature: (B, B2). Gradients flow to both sides. There must be no geodesic term,
 // which pairs have with the entries of a queue alone.
 func (s Score) Pairs(images, texts *gorgonia.Node) *gorgonia.Node {
-	products := func(f *gorgonia.Node) *gorgonia.Node { return ops.Similarity(f, texts, nil, nil) }
-	distances := func(d ops.Distance, f *gorgonia.Node) *gorgonia.Node {
-		return ops.NegativeDistance(d, f, texts, nil, nil)
+	products := func(f *gorgonia.Node) *gorgonia.Node { return similarity.Similarity(f, texts, nil, nil) }
+	distances := func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node {
+		return similarity.NegativeDistance(d, f, texts, nil, nil)
 	}
 	return s.Temperature.Divide(s.sum(images, Image, products, distances, nil))
 }
@@ -87,7 +88,7 @@ func (s Score) Pairs(images, texts *gorgonia.Node) *gorgonia.Node {
 // sum adds the terms up. Those that are products share one: of features that have been
 // folded with their metrics.
 func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.Node) *gorgonia.Node,
-	distances func(d ops.Distance, f *gorgonia.Node) *gorgonia.Node, geodesic func(t Term) *gorgonia.Node) *gorgonia.Node {
+	distances func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node, geodesic func(t Term) *gorgonia.Node) *gorgonia.Node {
 	var terms gorgonia.Nodes
 	var weights []float32
 	add := func(w float32, n *gorgonia.Node) { weights, terms = append(weights, w), append(terms, n) }
@@ -97,7 +98,7 @@ func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.No
 	for _, t := range s.Terms {
 		switch t.Kind {
 		case scoring.L2, scoring.Angle:
-			add(t.Weight, distances(ops.Distance{Kind: string(t.Kind), Spheres: max(1, s.Spheres)}, f))
+			add(t.Weight, distances(similarity.Distance{Kind: string(t.Kind), Spheres: max(1, s.Spheres)}, f))
 		case scoring.Geodesic:
 			add(t.Weight, geodesic(t))
 		}
@@ -137,9 +138,9 @@ func applyMetric(f, w *gorgonia.Node, from Modality) *gorgonia.Node {
 	case w == nil:
 		return f
 	case len(w.Shape()) == 1:
-		return ops.Diagonal(f, w)
+		return similarity.Diagonal(f, w)
 	}
-	return ops.BlockDiagonal(f, w, from == Image)
+	return similarity.BlockDiagonal(f, w, from == Image)
 }
 
 // combine returns the weighted sum, nil of nothing. A single term of weight 1 is itself.
@@ -150,5 +151,5 @@ func combine(weights []float32, terms gorgonia.Nodes) *gorgonia.Node {
 	if len(terms) == 1 && weights[0] == 1 {
 		return terms[0]
 	}
-	return ops.Combine(weights, terms...)
+	return arith.Combine(weights, terms...)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -47,10 +47,9 @@ type Scores struct {
 	// term have for themselves; 0: they share the other one.
 	GeodesicTemperature float64
 
-	Metric  MetricForm // of gssf terms
-	Paths   Paths      // of geodesic terms
-	Spheres int        // unit vectors that a feature consists of
-	Euclid  bool       // features are no unit vectors
+	Metric MetricForm  // of gssf terms
+	Paths  Paths       // of geodesic terms
+	Space  space.Space // of the features
 }
 
 // MetricForm is the form of a learned metric.
@@ -89,7 +88,7 @@ func (s Scores) temperature(name string, start float64) *gorgonia.Node {
 // Score is the score of some terms. That of the teacher has the momentum twin of the
 // learned metric.
 func (s Scores) Score(terms Terms, teacher bool) Score {
-	x := Score{Spheres: s.Spheres, Temperature: s.Divisor()}
+	x := Score{Spheres: s.Space.Spheres, Temperature: s.Divisor()}
 	for _, t := range terms {
 		term := Term{Kind: t.Kind, Weight: float32(t.Weight)}
 		switch t.Kind {
@@ -109,9 +108,6 @@ func (s Scores) Score(terms Terms, teacher bool) Score {
 	}
 	return x
 }
-
-// Local is how points near each other are measured, which a graph takes from the head.
-func (s Scores) Local() ops.Local { return ops.Local{Spheres: s.Spheres, Euclid: s.Euclid} }
 
 // metric is the learned metric, nil for that of the cosine. It starts as the identity.
 func (s Scores) metric(p encoders.Scope) *gorgonia.Node {

@@ -4,7 +4,12 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/objectives/scoring"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/geodesic"
+	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -51,24 +56,24 @@ func (p SwappedPrediction) Build() *gorgonia.Node {
 	var scores, codes [2]*gorgonia.Node // (B, K)
 	for i, z := range p.Views {
 		scores[i] = p.scores(z)
-		codes[i] = ops.Sinkhorn(ops.SinkhornArgs{Scores: scores[i], Queue: past, Rows: p.Rows, Epsilon: p.Epsilon, Iterations: p.Iterations})
+		codes[i] = contrast.Sinkhorn(contrast.SinkhornArgs{Scores: scores[i], Queue: past, Rows: p.Rows, Epsilon: p.Epsilon, Iterations: p.Iterations})
 	}
 	predict := func(view, code int) *gorgonia.Node {
-		return ops.CrossEntropy(ops.CrossEntropyArgs{
+		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 			Logits: p.Score.Temperature.Divide(scores[view]),
 			Labels: p.Constants.Zeros, Teacher: codes[code], Alpha: p.Constants.One, // the code alone
 		})
 	}
-	return ops.WeightedSum([]float32{.5, .5}, predict(0, 1), predict(1, 0))
+	return arith.WeightedSum([]float32{.5, .5}, predict(0, 1), predict(1, 0))
 }
 
 // scores are those of unit rows z (N, C) with every prototype, (N, K).
 func (p SwappedPrediction) scores(z *gorgonia.Node) *gorgonia.Node {
-	cosines := func(z *gorgonia.Node) *gorgonia.Node { return ops.Similarity(z, p.Prototypes, nil, nil) }
+	cosines := func(z *gorgonia.Node) *gorgonia.Node { return similarity.Similarity(z, p.Prototypes, nil, nil) }
 	if !p.Score.Has(scoring.Geodesic) {
 		return cosines(z)
 	}
-	owner, reach := ops.NearestCentre(p.Prototypes, p.Centres, p.Count, ops.Local{})
+	owner, reach := geodesic.NearestCentre(p.Prototypes, p.Centres, p.Count, space.Space{})
 	// The prototypes are a pool that the "batch" of all of them fills.
 	bank := &Bank{Keys: p.Prototypes, Queue: p.Prototypes, Pointer: p.Constants.First,
 		Graph: &Graph{Centres: p.Centres, Paths: p.Paths, Owner: owner, Reach: reach, Count: p.Count}}
@@ -79,6 +84,6 @@ func (p SwappedPrediction) scores(z *gorgonia.Node) *gorgonia.Node {
 	}
 	x := score.Scores(bank, z, Image, Positives{})
 	// Zero in value: it carries the gradient of the cosine to the prototypes.
-	c := cosines(ops.Detach(z))
-	return ops.Add(x, ops.AddScaled(c, c, p.Constants.Minus))
+	c := cosines(op.Detach(z))
+	return arith.Add(x, arith.AddScaled(c, c, p.Constants.Minus))
 }

@@ -1,7 +1,10 @@
 package objectives
 
 import (
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
@@ -27,8 +30,8 @@ type Local struct {
 
 // Build adds the loss to the graph.
 func (l Local) Build() *gorgonia.Node {
-	s := l.Temperature.Divide(ops.Similarity(l.Whole, ops.Detach(l.Parts), nil, nil)) // (B, B*P)
-	return ops.LocalContrast(ops.LocalArgs{Logits: s, Lengths: l.Lengths, IDs: l.IDs, First: l.First})
+	s := l.Temperature.Divide(similarity.Similarity(l.Whole, op.Detach(l.Parts), nil, nil)) // (B, B*P)
+	return contrast.LocalContrast(contrast.LocalArgs{Logits: s, Lengths: l.Lengths, IDs: l.IDs, First: l.First})
 }
 
 // Mean returns the mean of scalar losses, the rule by which the terms of triple
@@ -38,7 +41,7 @@ func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
 	for i := range weights {
 		weights[i] = 1 / float32(len(terms))
 	}
-	return ops.WeightedSum(weights, terms...)
+	return arith.WeightedSum(weights, terms...)
 }
 
 // Intra returns the contrast within each modality (Yang et al. 2022, section
@@ -47,7 +50,7 @@ func Mean(terms ...*gorgonia.Node) *gorgonia.Node {
 // no share of the teacher's, and the score is that of the contrast across modalities.
 func (c MomentumContrast) Intra() (i2i, t2t *gorgonia.Node) {
 	term := func(f *gorgonia.Node, from Modality, b *Bank) *gorgonia.Node {
-		return ops.CrossEntropy(ops.CrossEntropyArgs{
+		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 			Logits: c.Score.Logits(b, f, from, c.Positives), Cols: b.Cols,
 			Labels: c.Positives.Labels, RowIDs: c.Positives.RowIDs, ColIDs: c.Positives.ColIDs,
 		})

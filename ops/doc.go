@@ -1,4 +1,16 @@
-// Package ops holds the differentiable operations that models are built from.
+// Package ops is the root of the differentiable operations that models are built from. It
+// has no code of its own:
+//
+//	op          what an operation is, and how one becomes a node
+//	arith       sums, multiples, reductions
+//	nn          layers of transformers
+//	layout      rows and indices moved about
+//	attention   multi-head attention
+//	pool        a queue with a batch in it
+//	similarity  products, distances and metrics of pairs
+//	contrast    losses over scores, and their negatives
+//	geodesic    scores along a graph over the queue
+//	geometric   the regulariser of neighbourhoods
 //
 // Every function puts one node into the Gorgonia graph of its operands; the
 // gradient is made of further ops, so gorgonia.Grad works on any graph of them.
@@ -12,11 +24,10 @@
 //	D  width            H  heads                 C  channels of the shared space
 //	Q  queue entries    V  vocabulary            R  rows (any product of axes)
 //
-// Sequences are kept flat: B texts of L tokens are a (B*L, D) matrix. Weights of
-// linear layers are (out, in), as in PyTorch checkpoints. Integer operands are
+// Sequences are kept flat: B texts of L tokens are a (B*L, D) matrix. Integer operands are
 // int32 nodes. A scalar has shape ().
 //
-// The functions panic with *BuildError when shapes do not fit, so that formulas
+// The functions panic with *op.BuildError when shapes do not fit, so that formulas
 // stay readable; the function that returns the finished graph turns the panic
-// into an error with Catch.
+// into an error with op.Catch.
 package ops

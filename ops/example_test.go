@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -23,14 +25,14 @@ func Example() {
 }
 
 func classify() (loss float32, dw []float32, err error) {
-	defer ops.Catch(&err) // operands whose shapes do not fit
+	defer op.Catch(&err) // operands whose shapes do not fit
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
 	w := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("w"))
 	labels := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("labels"))
 
-	logits := ops.Linear(x, w, nil) // (2, 2)
-	cost := ops.CrossEntropy(ops.CrossEntropyArgs{Logits: logits, Labels: labels})
+	logits := nn.Linear(x, w, nil) // (2, 2)
+	cost := contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels})
 	grads, err := gorgonia.Grad(cost, w)
 	if err != nil {
 		return 0, nil, err

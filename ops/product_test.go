@@ -1,12 +1,14 @@
-package ops
+package ops_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
@@ -22,18 +24,18 @@ func TestBF16(t *testing.T) {
 	defer e.Close()
 	r := rand.New(rand.NewPCG(4, 1))
 	const rows, inner, cols = 150, 130, 70
-	x, w := f32s(r, "x", rows, inner), f32s(r, "w", cols, inner)
+	x, w := optest.F32s(r, "x", rows, inner), optest.F32s(r, "w", cols, inner)
 	shadow := make([]uint16, cols*inner)
-	kernel.ToBF16(shadow, w.floats())
+	kernel.ToBF16(shadow, w.Floats())
 	for name, build := range map[string]func(ns gorgonia.Nodes) *gorgonia.Node{
-		"linear":     func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], nil) },
-		"similarity": func(ns gorgonia.Nodes) *gorgonia.Node { return Similarity(ns[0], ns[1], nil, nil) },
+		"linear":     func(ns gorgonia.Nodes) *gorgonia.Node { return nn.Linear(ns[0], ns[1], nil) },
+		"similarity": func(ns gorgonia.Nodes) *gorgonia.Node { return similarity.Similarity(ns[0], ns[1], nil, nil) },
 	} {
 		for _, copied := range []bool{false, true} {
-			dy := f32s(r, "dy", rows, cols)
-			g, ns := nodes([]input{x, w, dy})
+			dy := optest.F32s(r, "dy", rows, cols)
+			g, ns := optest.Nodes([]optest.Input{x, w, dy})
 			out := build(ns)
-			grads, err := gorgonia.Grad(dotForTest(out, ns[2]), ns[0], ns[1])
+			grads, err := gorgonia.Grad(optest.Dot(out, ns[2]), ns[0], ns[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,8 +43,8 @@ func TestBF16(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, in := range []input{x, w, dy} {
-				if err := m.SetInput(ns[i], in.data); err != nil {
+			for i, in := range []optest.Input{x, w, dy} {
+				if err := m.SetInput(ns[i], in.Data); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -54,44 +56,18 @@ func TestBF16(t *testing.T) {
 			if err := m.RunAll(); err != nil {
 				t.Fatal(err)
 			}
-			xs, ws, ds := rounded(x.floats()), rounded(w.floats()), rounded(dy.floats())
+			xs, ws, ds := optest.Rounded(x.Floats()), optest.Rounded(w.Floats()), optest.Rounded(dy.Floats())
 			for i, want := range [][]float32{
-				product(rows, cols, inner, func(i, j, k int) float64 { return xs[i*inner+k] * ws[j*inner+k] }),
-				product(rows, inner, cols, func(i, j, k int) float64 { return ds[i*cols+k] * ws[k*inner+j] }),
-				product(cols, inner, rows, func(i, j, k int) float64 { return ds[k*cols+i] * xs[k*inner+j] }),
+				optest.Sums(rows, cols, inner, func(i, j, k int) float64 { return xs[i*inner+k] * ws[j*inner+k] }),
+				optest.Sums(rows, inner, cols, func(i, j, k int) float64 { return ds[i*cols+k] * ws[k*inner+j] }),
+				optest.Sums(cols, inner, rows, func(i, j, k int) float64 { return ds[k*cols+i] * xs[k*inner+j] }),
 			} {
 				a, err := m.Value(append(gorgonia.Nodes{out}, grads...)[i])
 				if err != nil {
 					t.Fatal(err)
 				}
-				near(t, name, a.F32, want, 2e-5)
+				optest.Near(t, name, a.F32, want, 2e-5)
 			}
 		}
 	}
-}
-
-// rounded returns x rounded to bfloat16, to nearest and ties to even.
-func rounded(x []float32) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		b := math.Float32bits(v)
-		b += 0x7fff + b>>16&1
-		out[i] = float64(math.Float32frombits(b &^ 0xffff))
-	}
-	return out
-}
-
-// product returns sums over k of f (m, n).
-func product(m, n, k int, f func(i, j, k int) float64) []float32 {
-	out := make([]float32, m*n)
-	for i := range m {
-		for j := range n {
-			var s float64
-			for p := range k {
-				s += f(i, j, p)
-			}
-			out[i*n+j] = float32(s)
-		}
-	}
-	return out
 }

@@ -1,8 +1,13 @@
-package ops
+package ops_test
 
 import (
 	"testing"
 
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
@@ -11,30 +16,30 @@ import (
 func TestScoresGolden(t *testing.T) {
 	type get = func(name string) *gorgonia.Node
 	blocks := func(transposed bool) func(get) *gorgonia.Node {
-		return func(g get) *gorgonia.Node { return BlockDiagonal(g("x"), g("w"), transposed) }
+		return func(g get) *gorgonia.Node { return similarity.BlockDiagonal(g("x"), g("w"), transposed) }
 	}
-	distance := func(d Distance) func(get) *gorgonia.Node {
+	distance := func(d similarity.Distance) func(get) *gorgonia.Node {
 		return func(g get) *gorgonia.Node {
-			return NegativeDistance(d, g("f"), g("keys"), g("queue"), g("cols"))
+			return similarity.NegativeDistance(d, g("f"), g("keys"), g("queue"), g("cols"))
 		}
 	}
 	builds := map[string]func(get) *gorgonia.Node{
 		"groups": func(g get) *gorgonia.Node {
 			x, shape := g("x"), g("x").Shape()
-			return Reshape(L2Normalize(Reshape(x, 3*shape[0], shape[1]/3), .125), shape[0], shape[1])
+			return layout.Reshape(nn.L2Normalize(layout.Reshape(x, 3*shape[0], shape[1]/3), .125), shape[0], shape[1])
 		},
-		"diagonal":                  func(g get) *gorgonia.Node { return Diagonal(g("x"), g("w")) },
+		"diagonal":                  func(g get) *gorgonia.Node { return similarity.Diagonal(g("x"), g("w")) },
 		"blocks":                    blocks(false),
 		"blocks, transposed":        blocks(true),
 		"blocks of one":             blocks(false),
 		"blocks of one, transposed": blocks(true),
 		"dense":                     blocks(false),
 		"dense, transposed":         blocks(true),
-		"mul exp":                   func(g get) *gorgonia.Node { return MulExp(g("x"), g("s")) },
-		"combine":                   func(g get) *gorgonia.Node { return Combine([]float32{.25, -3, .5}, g("x"), g("v"), g("z")) },
-		"l2":                        distance(Distance{Kind: "l2"}),
-		"angle of 1":                distance(Distance{Kind: "angle", Spheres: 1}),
-		"angle of 3":                distance(Distance{Kind: "angle", Spheres: 3}),
+		"mul exp":                   func(g get) *gorgonia.Node { return arith.MulExp(g("x"), g("s")) },
+		"combine":                   func(g get) *gorgonia.Node { return arith.Combine([]float32{.25, -3, .5}, g("x"), g("v"), g("z")) },
+		"l2":                        distance(similarity.Distance{Kind: "l2"}),
+		"angle of 1":                distance(similarity.Distance{Kind: "angle", Spheres: 1}),
+		"angle of 3":                distance(similarity.Distance{Kind: "angle", Spheres: 3}),
 	}
-	checkTorch(t, "scores.json", builds)
+	optest.CheckTorch(t, "scores.json", builds)
 }

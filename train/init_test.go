@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -97,8 +98,11 @@ func TestInitRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := []checkpoint.Tensor{{Name: "w", Shape: []int{2}, Data: []float32{1, 2}}}
-	if err := store.Save(1, checkpoint.Snapshot{Groups: []checkpoint.Group{{Name: "model", Tensors: foreign}}}); err != nil {
+	foreign, err := checkpoint.Take([]state.Part{state.Values{Name: "model", Memory: []state.Tensor{{Name: "w", Shape: []int{2}, Data: []float32{1, 2}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Save(1, foreign); err != nil {
 		t.Fatal(err)
 	}
 	other, err := checkpoint.Load(store.Dir())

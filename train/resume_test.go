@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/optim"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -20,7 +21,7 @@ import (
 type toy struct {
 	params, grads []float32
 	opt           *optim.AdamW
-	position      int
+	data          struct{ Position int }
 }
 
 func newToy(t *testing.T, e *kernel.Engine) *toy {
@@ -41,26 +42,31 @@ func newToy(t *testing.T, e *kernel.Engine) *toy {
 func (y *toy) Step(_ context.Context, step int) (StepResult, error) {
 	loss := 0.0
 	for i, p := range y.params {
-		d := p - float32(math.Cos(float64(i*y.position)))
+		d := p - float32(math.Cos(float64(i*y.data.Position)))
 		y.grads[i] = 2 * d
 		loss += float64(d) * float64(d)
 	}
-	y.position++
+	y.data.Position++
 	norm := y.opt.GradNorm(1)
 	y.opt.Step(0.01/float64(1+step), 1, norm)
 	return StepResult{Loss: loss, GradNorm: norm, Samples: 1}, nil
 }
 
+// State lists what a checkpoint holds of the toy.
+func (y *toy) State() []state.Part {
+	return []state.Part{
+		state.Values{Name: "model", Memory: []state.Tensor{{Name: "w", Shape: []int{40}, Data: y.params}}},
+		y.opt,
+		state.Values{Name: "data", Numbers: &y.data},
+	}
+}
+
 func (y *toy) save(e *Event, s *checkpoint.Store) error {
-	m, v := y.opt.Moments()
-	shape := []int{40}
-	return s.Save(e.Step, checkpoint.Snapshot{
-		Groups: []checkpoint.Group{
-			{Name: "model", Tensors: []checkpoint.Tensor{{Name: "w", Shape: shape, Data: y.params}}},
-			{Name: "optimizer", Tensors: []checkpoint.Tensor{{Name: "m", Shape: shape, Data: m}, {Name: "v", Shape: shape, Data: v}}},
-		},
-		State: map[string]int{"position": y.position, "steps": y.opt.Steps()},
-	})
+	snap, err := checkpoint.Take(y.State())
+	if err != nil {
+		return err
+	}
+	return s.Save(e.Step, snap)
 }
 
 // restore returns the step of the newest checkpoint of run, -1 if there is none.
@@ -74,14 +80,9 @@ func (y *toy) restore(t *testing.T, run string) int {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var state map[string]int
-	m, v := y.opt.Moments()
-	if err := errors.Join(c.State(&state), c.ReadFloat32("model", "w", []int{40}, y.params),
-		c.ReadFloat32("optimizer", "m", []int{40}, m), c.ReadFloat32("optimizer", "v", []int{40}, v)); err != nil {
+	if _, err := c.Restore(y.State()); err != nil {
 		t.Fatal(err)
 	}
-	y.position = state["position"]
-	y.opt.SetSteps(state["steps"])
 	return c.Step
 }
 
@@ -152,7 +153,7 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 	session(t, parts, -1, 15)
 	session(t, parts, 22, -1)
 	got := session(t, parts, -1, -1)
-	if !reflect.DeepEqual(got.params, want.params) || got.position != 30 {
+	if !reflect.DeepEqual(got.params, want.params) || got.data.Position != 30 {
 		t.Errorf("got  %v\nwant %v", got.params[:4], want.params[:4])
 	}
 	rows := func(run string) []runlog.Row {

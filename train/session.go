@@ -34,6 +34,7 @@ type Session struct {
 	sum   []float32 // accumulated gradients; nil with one micro-batch
 	parts []Value
 	feed  feed.Step
+	run   runPart // of the newest checkpoint
 }
 
 var _ Stepper = (*Session)(nil)
@@ -86,14 +87,11 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {
-		if !m.Learnable(q.Name) {
-			continue
-		}
 		decay, err := optim.Decays(c.NoDecay, q.Name, q.Group, q.Shape)
 		if err != nil {
 			return nil, err
 		}
-		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay})
+		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
 	}
 	o, err := optim.New(engine, p.Values(), p.Grads(), segs, c)
 	if err != nil {

@@ -54,19 +54,27 @@ func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sessionOf(t, cfg, from, to, nil)
+}
+
+// sessionOf returns a session of a configuration on scenes, with a tokenizer of their
+// captions where none is given.
+func sessionOf(t *testing.T, cfg config.Config, from, to uint64, tok *tokenizer.Tokenizer) (*Session, error) {
+	t.Helper()
 	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(engine.Close)
 	d := cfg.Data.Scenes
-	world, err := scenes.New(scenes.Config{MinObjects: d.MinObjects, MaxObjects: d.MaxObjects, Size: cfg.Model.Image.Size, ValSamples: 4, TestSamples: 4}, cfg.Run.Seed)
+	world, err := scenes.New(scenes.Config{MinObjects: d.MinObjects, MaxObjects: d.MaxObjects, Size: cfg.Model.Image.Size, ValSamples: d.ValSamples, TestSamples: d.TestSamples}, cfg.Run.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tok, err := tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize)
-	if err != nil {
-		t.Fatal(err)
+	if tok == nil {
+		if tok, err = tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize); err != nil {
+			t.Fatal(err)
+		}
 	}
 	stream, err := data.NewSceneStream(world, d.EpochSamples, data.TrainConfig{Seed: cfg.Run.Seed, Transform: transform.Train{Size: cfg.Model.Image.Size, ScaleMin: 1},
 		Text: &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}})
@@ -225,7 +233,7 @@ func TestRestoreAndRollback(t *testing.T) {
 	other := small(t, 0, 0)
 	other.must(t, 0) // its own past must not matter
 	state, err := other.Restore(c)
-	if err != nil || state.Step != 4 || state.Position != 32 || state.Elapsed != 90 || len(state.Values) != 1 || state.Values["loss"] != 2 {
+	if err != nil || state.Step != 4 || other.loader.Position() != 32 || state.Elapsed != 90 || len(state.Values) != 1 || state.Values["loss"] != 2 || len(state.Unread) != 0 {
 		t.Fatalf("%v %+v", err, state)
 	}
 	for i := range 3 {

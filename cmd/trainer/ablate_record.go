@@ -208,9 +208,6 @@ func ended(dir string) (steps int, seconds float64, err error) {
 		return 0, 0, err
 	}
 	defer ck.Close()
-	var s train.State
-	if err := ck.State(&s); err != nil {
-		return 0, 0, err
-	}
-	return s.Step, s.Elapsed, nil
+	s, err := train.ReadState(ck)
+	return s.Step, s.Elapsed, err
 }

@@ -55,17 +55,20 @@ type namedSplit struct {
 	ds   data.Dataset
 }
 
-// openSplits returns the split that is asked for, or, for "all", every split that
-// the configuration has, train first. The endless train stream of the scenes is
-// not a finite data set and is left out.
-func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
-	names := []string{split}
+// finiteSplits names the split that is asked for, or, for "all", every split that the
+// configuration has, train first. The endless train stream of the scenes is not a
+// finite data set and is left out.
+func finiteSplits(cfg config.Config, split string) ([]string, error) {
 	if split == "all" {
-		var err error
-		if names, err = source.Finite(cfg); err != nil {
-			return nil, err
-		}
-	} else if err := checkFinite(cfg, split); err != nil {
+		return source.Finite(cfg)
+	}
+	return []string{split}, checkFinite(cfg, split)
+}
+
+// openSplits opens the finiteSplits.
+func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
+	names, err := finiteSplits(cfg, split)
+	if err != nil {
 		return nil, err
 	}
 	var list []namedSplit
@@ -80,8 +83,13 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 }
 
 // openStream returns the endless stream of augmented training samples of a run.
+// tok is nil for a run without text.
 func openStream(cfg config.Config, tok *tokenizer.Tokenizer) (data.Stream, error) {
-	return source.Stream(cfg, source.Options{Tokenizer: tok, PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn})
+	o := source.Options{PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn}
+	if tok != nil {
+		o.Tokenizer = tok
+	}
+	return source.Stream(cfg, o)
 }
 
 // warn tells of what is slower than it could be.

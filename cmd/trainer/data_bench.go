@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -128,9 +129,12 @@ func dataBench(ctx context.Context, cfg config.Config, o dataBenchOptions) (*dat
 			return nil, err
 		}
 	}
-	tok, err := openTokenizer(cfg, nil)
-	if err != nil {
-		return nil, err
+	var tok *tokenizer.Tokenizer
+	if cfg.Data.Kind != storedPairs {
+		var err error
+		if tok, err = openTokenizer(cfg, nil); err != nil {
+			return nil, err
+		}
 	}
 	stream, err := openStream(cfg, tok)
 	if err != nil {

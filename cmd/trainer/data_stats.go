@@ -19,7 +19,8 @@ func newStatsCommand() *cobra.Command {
 		Use:   "stats",
 		Short: "Count images, captions, words and tokens of each split",
 		Long: `stats counts the images, captions, words and tokens of each split. The token lengths show
-what data.tokens should be: captions with more tokens lose their end. No image is opened.`,
+what data.tokens should be: captions with more tokens lose their end. No image is opened. Of stored features (data.kind
+= "pairs") it reads every row and gives widths and norms.`,
 		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data stats --config my.toml --split train --json`,
 		Args: noArgs,
@@ -27,6 +28,16 @@ what data.tokens should be: captions with more tokens lose their end. No image i
 			cfg, err := flags.load(c)
 			if err != nil {
 				return err
+			}
+			if cfg.Data.Kind == storedPairs {
+				r, err := statisticsOfPairs(c.Context(), cfg, split)
+				if err != nil {
+					return err
+				}
+				if out.json {
+					return printJSON(c.OutOrStdout(), r)
+				}
+				return r.print(c.OutOrStdout())
 			}
 			r, err := statistics(cfg, split)
 			if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -25,19 +24,27 @@ func geodesicArgs(out string, more ...string) []string {
 // before step 9, and the checkpoint after 8 updates falls in between.
 var beside = []string{"--set", "objective.geodesic.lag_steps=2"}
 
-// stateOf reads the state of a checkpoint, of the newest one of a run.
-func stateOf(t *testing.T, dir string) train.State {
+// graphOf reads what a checkpoint, the newest one of a run, says of its graphs.
+func graphOf(t *testing.T, dir string) (g struct {
+	Begun   int
+	Pending *struct{ Begun int }
+}) {
+	t.Helper()
+	counters(t, dir, "graph", &g)
+	return g
+}
+
+// counters reads those of a part of a checkpoint, of the newest one of a run.
+func counters(t *testing.T, dir, part string, v any) {
 	t.Helper()
 	c, err := checkpoint.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var s train.State
-	if err := c.State(&s); err != nil {
+	if err := c.Counters(part, v); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // The figures of the graphs are in the log from the step that first reads one.
@@ -59,8 +66,8 @@ func TestGeodesicRunLogsItsGraphs(t *testing.T) {
 			}
 		}
 	}
-	if s := stateOf(t, dir); s.Graphs == nil || s.Graphs.Begun != 19 || s.Graphs.Pending != nil {
-		t.Errorf("graphs of the last checkpoint: %+v", s.Graphs)
+	if g := graphOf(t, dir); g.Begun != 19 || g.Pending != nil {
+		t.Errorf("graphs of the last checkpoint: %+v", g)
 	}
 }
 
@@ -104,8 +111,7 @@ func TestGeodesicRunsResumeExactly(t *testing.T) {
 						t.Errorf("from step %d: %s.safetensors differs", step, g)
 					}
 				}
-				s := stateOf(t, filepath.Join(whole, "checkpoints", checkpointName(step)))
-				if s.Graphs.Pending != nil {
+				if graphOf(t, filepath.Join(whole, "checkpoints", checkpointName(step))).Pending != nil {
 					pending++
 				}
 			}
@@ -163,18 +169,18 @@ func TestGeodesicChangesOnResume(t *testing.T) {
 				t.Errorf("%s: step %d has %v centres", r.set, row.Step, c)
 			}
 		}
-		if s := stateOf(t, dir); s.Graphs == nil || s.Graphs.Begun != r.begun {
-			t.Errorf("%s: the graphs of the end are %+v, want them begun at step %d", r.set, s.Graphs, r.begun)
+		if g := graphOf(t, dir); g.Begun != r.begun {
+			t.Errorf("%s: the graphs of the end are %+v, want them begun at step %d", r.set, g, r.begun)
 		}
 	}
 	// From a run by cosines, which has no graphs, and back.
 	cosine := filepath.Join(t.TempDir(), "run")
 	_, stderr := must(t, exitDone, geodesicArgs(cosine, "--max-steps", "10", "--resume", from, "--set", "objective.itc.score=cosine")...)
-	contains(t, stderr, `objective.itc.score = "cosine" (was "geodesic")`)
+	contains(t, stderr, `objective.itc.score = "cosine" (was "geodesic")`, "no use for these parts of the checkpoint, and its own checkpoints will not hold them: graph")
 	_, stderr = must(t, exitDone, geodesicArgs(cosine, "--max-steps", "12")...)
 	contains(t, stderr, `objective.itc.score = "geodesic" (was "cosine")`, "step 12/12")
-	if s := stateOf(t, cosine); s.Graphs == nil || s.Graphs.Begun != 10 {
-		t.Errorf("graphs after a run by cosines: %+v", s.Graphs)
+	if g := graphOf(t, cosine); g.Begun != 10 {
+		t.Errorf("graphs after a run by cosines: %+v", g)
 	}
 }
 
@@ -190,8 +196,10 @@ func TestGeodesicOfAQueueThatNeverFills(t *testing.T) {
 			}
 		}
 	}
-	if s := stateOf(t, dir); s.Graphs == nil || s.Graphs.Begun != -1 || s.QueueFilled != 48 {
-		t.Errorf("state %+v, graphs %+v", s, s.Graphs)
+	var queue struct{ Filled int }
+	counters(t, dir, "queue", &queue)
+	if g := graphOf(t, dir); g.Begun != -1 || queue.Filled != 48 {
+		t.Errorf("queue %+v, graphs %+v", queue, g)
 	}
 	cosine := t.TempDir()
 	must(t, exitDone, geodesicArgs(cosine, append(set, "--set", "objective.itc.score=cosine")...)...)

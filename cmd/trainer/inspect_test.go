@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -18,14 +19,18 @@ func saveRun(t *testing.T) string {
 		t.Fatal(err)
 	}
 	metric := 51.25
-	snapshot := checkpoint.Snapshot{Metric: &metric, Groups: []checkpoint.Group{
-		{Name: "model", Tensors: []checkpoint.Tensor{
+	snapshot, err := checkpoint.Take([]state.Part{
+		state.Values{Name: "model", Memory: []state.Tensor{
 			{Name: "text/w", Shape: []int{40, 30}, Data: make([]float32, 1200)},
 			{Name: "image/w", Shape: []int{2, 3}, Data: make([]float32, 6)},
 			{Name: "temperature", Data: make([]float32, 1)},
 		}},
-		{Name: "queue", Tensors: []checkpoint.Tensor{{Name: "ids", Shape: []int{4}, Data: make([]int64, 4)}}},
-	}}
+		state.Values{Name: "queue", Memory: []state.Tensor{{Name: "ids", Shape: []int{4}, Data: make([]int64, 4)}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot.Metric = &metric
 	if err := store.Save(100, snapshot); err != nil {
 		t.Fatal(err)
 	}

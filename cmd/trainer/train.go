@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -190,6 +191,9 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
 		fmt.Fprintf(note, "going on from step %d of %s\n", state.Step, from.Path)
+		if len(state.Unread) > 0 {
+			fmt.Fprintf(note, "this run has no use for these parts of the checkpoint, and its own checkpoints will not hold them: %s\n", strings.Join(state.Unread, ", "))
+		}
 	case cfg.Init.Checkpoint != "":
 		if err := initFrom(session, cfg, note); err != nil {
 			return err

@@ -23,6 +23,7 @@ var kinds = map[string]Kind{
 	"captions": imageFiles(captionLists),
 	"folder":   imageFiles(classFolders),
 	"karpathy": imageFiles(karpathy),
+	"pairs":    storedPairs,
 	"scenes":   scenesKind,
 }
 

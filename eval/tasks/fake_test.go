@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Sizes of the fake model.
@@ -38,7 +39,7 @@ var errFake = errors.New("fake failure")
 var _ Model = (*fakeModel)(nil)
 
 func (m *fakeModel) PairScore() scoring.Score {
-	return scoring.Score{Space: scoring.Space{SphereDim: fakeDim, Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}
+	return scoring.Score{Space: space.Space{Dim: fakeDim}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}
 }
 func (m *fakeModel) HasMatching() bool { return !m.noHead }
 func (m *fakeModel) ImageSize() int    { return fakeSize }

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
@@ -25,8 +26,8 @@ type gallery struct {
 // rank returns the ranks of a fold by the model's pair score and, with re-ranking, by the match head.
 func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
 	chunk := min(g.r.BatchSize, f.Images)
-	source := f.Source(g.scores, g.r.Set.NumTexts())
-	if f.Images == g.r.Set.NumImages() {
+	source := f.Source(g.scores, g.r.Texts.Len())
+	if f.Images == g.r.Images.Len() {
 		source = g.scores
 	}
 	if g.r.RerankTop > 0 {
@@ -41,35 +42,35 @@ func (g *gallery) scores(row, n int, dst []float32) error {
 	if err := g.ctx.Err(); err != nil {
 		return err
 	}
-	c := g.r.Model.Dim()
+	c := g.r.Image.Dim()
 	return g.score.Rows(g.r.Engine, g.images[row*c:(row+n)*c], n, g.texts, len(g.texts)/c, dst)
 }
 
 // encode runs both towers over the split.
 func (g *gallery) encode() error {
-	r, m := g.r, g.r.Model
+	r := g.r
 	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Progress: r.Progress}
-	texts, images := r.Set.NumTexts(), r.Set.NumImages()
-	g.texts, g.images = make([]float32, 0, texts*m.Dim()), make([]float32, 0, images*m.Dim())
+	texts, images := r.Texts.Len(), r.Images.Len()
+	g.texts, g.images = make([]float32, 0, texts*r.Text.Dim()), make([]float32, 0, images*r.Image.Dim())
 	g.lengths = make([]int32, 0, texts)
 	rerank := r.RerankTop > 0
 	if rerank {
-		g.textStates = make([]float32, 0, texts*m.TextTokens()*m.TextWidth())
-		g.imageStates = make([]float32, 0, images*m.ImageTokens()*m.ImageWidth())
+		g.textStates = make([]float32, 0, texts*r.Text.Len()*r.Text.Width())
+		g.imageStates = make([]float32, 0, images*r.Image.Len()*r.Image.Width())
 	}
-	err := e.EncodeTexts(g.ctx, m, r.Tokenizer, r.Set, func(_ int, lengths []int32, states, features []float32) {
-		g.texts, g.lengths = append(g.texts, features...), append(g.lengths, lengths...)
+	err := e.Run(g.ctx, r.Text, r.Texts, "encoding texts", func(x Encoded) {
+		g.texts = append(g.texts, x.Features...)
 		if rerank {
-			g.textStates = append(g.textStates, states...)
+			g.textStates, g.lengths = append(g.textStates, x.States...), append(g.lengths, x.Batch.Ints(batch.Lengths)[:x.Rows]...)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return e.EncodeImages(g.ctx, m, r.Set, func(_ int, states, features []float32) {
-		g.images = append(g.images, features...)
+	return e.Run(g.ctx, r.Image, r.Images, "encoding images", func(x Encoded) {
+		g.images = append(g.images, x.Features...)
 		if rerank {
-			g.imageStates = append(g.imageStates, states...)
+			g.imageStates = append(g.imageStates, x.States...)
 		}
 	})
 }

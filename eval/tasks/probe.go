@@ -4,20 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
-
-// ImageModel is what a probe needs of a model; *model.ALBEF is one.
-type ImageModel interface {
-	ImageTower
-	ImageTokens() int
-	ImageWidth() int
-}
 
 // LabelledSet is a split whose images belong to classes; *data.Eval is one.
 type LabelledSet interface {
@@ -27,11 +19,11 @@ type LabelledSet interface {
 
 // Probe measures what frozen features of images tell about their classes: the accuracy of
 // a linear classifier on them, and of the vote of nearest neighbours. Features are the
-// final class token of the vision tower, before any head (He et al. 2020, section 4.1).
+// first class token of the vision tower, before any head (He et al. 2020, section 4.1).
 //
 // With n training images, m test images and width D it keeps 4 bytes x (n+m)*D.
 type Probe struct {
-	Model ImageModel
+	Model Encoder
 	// Train gives the training images, which are not augmented; the first Samples are
 	// used, and of a finite stream no image twice. It must be a data.LabelledStream.
 	Train      data.Stream
@@ -87,24 +79,11 @@ func (p Probe) Run(ctx context.Context) (ProbeScores, error) {
 		return s, fmt.Errorf(`tasks: the probe needs images with classes, which this data has not: use data.kind "folder" or "scenes"`)
 	}
 	n := min(p.Samples, p.Train.EpochSamples())
-	train, err := p.encode(ctx, "encoding training images", n, p.Train.Columns(), func(i int, row batch.Row) (int32, error) {
-		label := source.SampleLabel(uint64(i))
-		if label == data.UnknownLabel {
-			return label, nil
-		}
-		return label, p.Train.Sample(uint64(i), row)
-	})
+	train, err := p.encode(ctx, "encoding training images", samples{p.Train, n}, func(i int) int32 { return source.SampleLabel(uint64(i)) })
 	if err != nil {
 		return s, err
 	}
-	images := p.Set.Images()
-	test, err := p.encode(ctx, "encoding test images", images.Len(), images.Columns(), func(i int, row batch.Row) (int32, error) {
-		label := p.Set.Label(i)
-		if label == data.UnknownLabel {
-			return label, nil
-		}
-		return label, images.Fill(i, row)
-	})
+	test, err := p.encode(ctx, "encoding test images", p.Set.Images(), p.Set.Label)
 	if err != nil {
 		return s, err
 	}
@@ -133,59 +112,33 @@ func (p Probe) classify(s *ProbeScores, train, test labelled) error {
 	return nil
 }
 
-// encode returns the class tokens of n images that load writes, without those of unknown
-// class. The data has the columns given. A training sample that cannot be read is an
-// error here.
-func (p Probe) encode(ctx context.Context, phase string, n int, has []data.Column, load func(i int, row batch.Row) (int32, error)) (labelled, error) {
-	var out labelled
-	size := p.Model.ImageSize()
-	column := data.Column{Name: batch.Images, Shape: []int{3, size, size}}
-	if err := batch.Check([]data.Column{column}, has); err != nil {
-		return out, err
-	}
-	b := min(p.BatchSize, n)
-	width, stride := p.Model.ImageWidth(), p.Model.ImageTokens()*p.Model.ImageWidth()
-	images, labels, errs := batch.New(b, column), make([]int32, b), make([]error, b)
-	for first := 0; first < n; first += b {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		k := min(b, n-first)
-		var wg sync.WaitGroup
-		next := make(chan int, k)
-		for i := range k {
-			next <- i
-		}
-		close(next)
-		for range min(max(p.Workers, 1), k) {
-			wg.Go(func() {
-				for i := range next {
-					labels[i], errs[i] = load(first+i, images.Row(i))
-				}
-			})
-		}
-		wg.Wait()
-		for i, err := range errs[:k] {
-			if err != nil {
-				return out, fmt.Errorf("tasks: %s: image %d: %w", phase, first+i, err)
-			}
-		}
-		states, _, err := p.Model.EncodeImages(images.Floats(batch.Images), b)
-		if err != nil {
-			return out, err
-		}
-		for i, label := range labels[:k] {
-			if label != data.UnknownLabel {
-				out.features = append(out.features, states[i*stride:][:width]...)
-				out.labels = append(out.labels, label)
-			}
-		}
-		if p.Progress != nil {
-			p.Progress(phase, first+k, n)
+// encode returns the class tokens of a gallery's images, without those of unknown class. A
+// training sample that cannot be read is an error here.
+func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label func(i int) int32) (out labelled, err error) {
+	some := Some{Gallery: g}
+	for i := range g.Len() {
+		if l := label(i); l != data.UnknownLabel {
+			some.Rows, out.labels = append(some.Rows, i), append(out.labels, l)
 		}
 	}
 	if len(out.labels) == 0 {
 		return out, fmt.Errorf("tasks: %s: no image has a class", phase)
 	}
+	e := Encoding{BatchSize: p.BatchSize, Workers: p.Workers, Progress: p.Progress}
+	if out.features, err = e.ClassTokens(ctx, p.Model, some, phase); err != nil {
+		return out, fmt.Errorf("tasks: %s: %w", phase, err)
+	}
 	return out, nil
 }
+
+// samples are the first n samples of a stream as a gallery.
+type samples struct {
+	data.Stream
+	n int
+}
+
+// Len implements data.Gallery.
+func (s samples) Len() int { return s.n }
+
+// Fill implements data.Gallery.
+func (s samples) Fill(i int, row batch.Row) error { return s.Sample(uint64(i), row) }

@@ -15,18 +15,18 @@ func (g *reranker) ScoreTexts(image int, texts []int, dst []float32) error {
 	if err := g.ctx.Err(); err != nil {
 		return err
 	}
-	m, k := g.r.Model, len(texts)
+	k := len(texts)
 	g.room(k)
 	for i, j := range texts {
 		g.putText(i, j)
 		g.index[i] = 0
 	}
-	size := m.ImageTokens() * m.ImageWidth()
+	size := g.r.Image.Len() * g.r.Image.Width()
 	if err := g.match(g.imageStates[(g.fold.First+image)*size:][:size], k, 1, dst); err != nil {
 		return err
 	}
 	g.scored[0]++
-	g.r.progress("re-ranking texts", g.scored[0], g.r.Set.NumImages())
+	g.r.progress("re-ranking texts", g.scored[0], g.r.Images.Len())
 	return nil
 }
 
@@ -35,9 +35,9 @@ func (g *reranker) ScoreImages(text int, images []int, dst []float32) error {
 	if err := g.ctx.Err(); err != nil {
 		return err
 	}
-	m, k := g.r.Model, len(images)
+	k := len(images)
 	g.room(k)
-	size := m.ImageTokens() * m.ImageWidth()
+	size := g.r.Image.Len() * g.r.Image.Width()
 	for i, j := range images {
 		g.putText(i, text)
 		g.index[i] = int32(i)
@@ -47,14 +47,14 @@ func (g *reranker) ScoreImages(text int, images []int, dst []float32) error {
 		return err
 	}
 	g.scored[1]++
-	g.r.progress("re-ranking images", g.scored[1], g.r.Set.NumTexts())
+	g.r.progress("re-ranking images", g.scored[1], g.r.Texts.Len())
 	return nil
 }
 
 // match scores the k pairs in the gallery's room against the states of n images.
 func (g *reranker) match(images []float32, k, n int, dst []float32) error {
-	m := g.r.Model
-	scores, err := m.Match(g.states[:k*m.TextTokens()*m.TextWidth()], g.pairLengths[:k], g.index[:k], images, k, n)
+	t := g.r.Text
+	scores, err := g.r.Matcher.Match(g.states[:k*t.Len()*t.Width()], g.pairLengths[:k], g.index[:k], images, k, n)
 	copy(dst, scores)
 	return err
 }
@@ -62,18 +62,18 @@ func (g *reranker) match(images []float32, k, n int, dst []float32) error {
 // putText makes a text of the fold that of pair row.
 func (g *reranker) putText(row, text int) {
 	text = g.fold.Texts[text]
-	size := g.r.Model.TextTokens() * g.r.Model.TextWidth()
+	size := g.r.Text.Len() * g.r.Text.Width()
 	copy(g.states[row*size:][:size], g.textStates[text*size:])
 	g.pairLengths[row] = g.lengths[text]
 }
 
 // room makes the scratch hold k pairs.
 func (g *gallery) room(k int) {
-	m := g.r.Model
+	r := g.r
 	if len(g.index) >= k {
 		return
 	}
-	g.states = make([]float32, k*m.TextTokens()*m.TextWidth())
-	g.candidates = make([]float32, k*m.ImageTokens()*m.ImageWidth())
+	g.states = make([]float32, k*r.Text.Len()*r.Text.Width())
+	g.candidates = make([]float32, k*r.Image.Len()*r.Image.Width())
 	g.pairLengths, g.index = make([]int32, k), make([]int32, k)
 }

@@ -12,17 +12,12 @@ import (
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
-// Model is what retrieval needs of a model; *model.ALBEF and *model.CLIP are such.
-type Model interface {
-	ImageTower
-	TextTower
-	Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
+// Matcher is a matching head over pairs of encoded rows; *model.Pairs has one.
+type Matcher interface {
 	HasMatching() bool
-	PairScore() scoring.Score // by which features of images and texts are compared
-	ImageTokens() int
-	ImageWidth() int
-	TextWidth() int
-	Dim() int
+	// Match scores n pairs: text states (n*L, E) with lengths (n), and for each the index
+	// of its image among the states of k images (k*T, D).
+	Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
 }
 
 // Retrieval evaluates image-text retrieval in both directions: the pair score of the
@@ -35,16 +30,18 @@ type Model interface {
 // 1,000 images of 65 x 192 and 5,000 texts of 30 x 192 are 165 MB, the 5,000 images of
 // COCO at 384 pixels with a ViT-B/16 (577 x 768) and their texts 11 GB.
 type Retrieval struct {
-	Model     Model
-	Tokenizer data.Tokenizer
-	Engine    *kernel.Engine
-	Set       data.EvalSet
-	BatchSize int // images or texts encoded at a time, at least 1
-	RerankTop int // candidates re-scored per query; 0: none
+	Image, Text   Encoder
+	Matcher       Matcher       // may be nil without re-ranking
+	Score         scoring.Score // by which features of images and texts are compared
+	Engine        *kernel.Engine
+	Images, Texts data.Gallery
+	TextImage     func(j int) int // row of the image of text j
+	BatchSize     int             // images or texts encoded at a time, at least 1
+	RerankTop     int             // candidates re-scored per query; 0: none
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds   int
-	Workers int // goroutines that decode images; 0: 1
+	Workers int // goroutines that read rows; 0: 1
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -81,7 +78,7 @@ func (r *Retrieval) check() error {
 	switch {
 	case r.RerankTop < 0 || r.Folds < 0:
 		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
-	case r.RerankTop > 0 && !r.Model.HasMatching():
+	case r.RerankTop > 0 && (r.Matcher == nil || !r.Matcher.HasMatching()):
 		return fmt.Errorf("tasks: eval.rerank_top = %d needs a match head, and this model was trained without one: set eval.rerank_top = 0", r.RerankTop)
 	}
 	return nil
@@ -89,12 +86,12 @@ func (r *Retrieval) check() error {
 
 // correspondence says which text belongs to which image of the split.
 func (r *Retrieval) correspondence() (*eval.Correspondence, error) {
-	imageIDs, textIDs := make([]int, r.Set.NumImages()), make([]int, r.Set.NumTexts())
+	imageIDs, textIDs := make([]int, r.Images.Len()), make([]int, r.Texts.Len())
 	for i := range imageIDs {
 		imageIDs[i] = i
 	}
 	for j := range textIDs {
-		textIDs[j] = r.Set.TextImage(j)
+		textIDs[j] = r.TextImage(j)
 	}
 	return eval.NewCorrespondence(imageIDs, textIDs)
 }
@@ -112,7 +109,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return Scores{}, err
 	}
-	g := &gallery{r: &r, ctx: ctx, score: r.Model.PairScore()}
+	g := &gallery{r: &r, ctx: ctx, score: r.Score}
 	if err := g.encode(); err != nil {
 		return Scores{}, err
 	}

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -26,13 +28,13 @@ func TestAccumulateGradients(t *testing.T) {
 	table, w, b := input("table", vocabulary, d), input("w", d, d), input("b", d)
 	gamma, beta := input("gamma", d), input("beta", d)
 	ids := gorgonia.NewVector(f.g, tensor.Int32, gorgonia.WithShape(rows), gorgonia.WithName("ids"))
-	x := ops.GELU(ops.Embed(table, ids))
+	x := nn.GELU(nn.Embed(table, ids))
 	for range 2 { // one weight for both layers; x goes into the product and the sum
-		x = ops.LayerNorm(ops.Add(x, ops.Linear(x, w, b)), gamma, beta, 1e-5)
+		x = nn.LayerNorm(arith.Add(x, nn.Linear(x, w, b)), gamma, beta, 1e-5)
 	}
-	first := ops.StridedRows(x, 0, 3, rows/3) // x goes into two losses
-	loss := ops.WeightedSum([]float32{1, 2},
-		ops.Mean(ops.GELU(ops.Linear(x, table, nil))), ops.Mean(ops.GELU(ops.Linear(first, w, nil))))
+	first := layout.StridedRows(x, 0, 3, rows/3) // x goes into two losses
+	loss := arith.WeightedSum([]float32{1, 2},
+		arith.Mean(nn.GELU(nn.Linear(x, table, nil))), arith.Mean(nn.GELU(nn.Linear(first, w, nil))))
 	grads, err := gorgonia.Grad(loss, f.inputs...)
 	if err != nil {
 		t.Fatal(err)

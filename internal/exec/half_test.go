@@ -10,7 +10,8 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -272,16 +273,16 @@ func newHalfTransformer(t testing.TB, depth int) *transformer {
 	}
 	m.keyIn = gorgonia.NewVector(m.g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("key"))
 	x := input("x", rows, d)
-	y := ops.LayerNorm(x, input("gamma", d), input("beta", d), 1e-5)
+	y := nn.LayerNorm(x, input("gamma", d), input("beta", d), 1e-5)
 	for i := range depth {
 		p := func(name string, shape ...int) *gorgonia.Node { return input(fmt.Sprint(name, i), shape...) }
 		from := exec.NextID(m.g)
-		h := ops.LinearGELU(y, p("w1", 4*d, d), p("b1", 4*d))
-		h = ops.Linear(h, p("w2", d, 4*d), p("b2", d))
-		x, y = ops.AddNorm(h, x, ops.DropoutBits(m.keyIn, uint64(i), rows, d, keep), p("gamma", d), p("beta", d), keep, 1e-5)
+		h := nn.LinearGELU(y, p("w1", 4*d, d), p("b1", 4*d))
+		h = nn.Linear(h, p("w2", d, 4*d), p("b2", d))
+		x, y = nn.AddNorm(h, x, nn.DropoutBits(m.keyIn, uint64(i), rows, d, keep), p("gamma", d), p("beta", d), keep, 1e-5)
 		m.blocks = append(m.blocks, exec.Block{From: from, To: exec.NextID(m.g)})
 	}
-	loss := ops.Mean(ops.GELU(ops.Add(x, y)))
+	loss := arith.Mean(nn.GELU(arith.Add(x, y)))
 	m.backward = exec.NextID(m.g)
 	grads, err := gorgonia.Grad(loss, m.inputs...)
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -24,11 +26,11 @@ func network(t testing.TB) *feed {
 	}
 	x, w1, b1 := input("x", 7, 4), input("w1", 6, 4), input("b1", 6)
 	gamma, beta, w2 := input("gamma", 6), input("beta", 6), input("w2", 3, 6)
-	h := ops.Linear(x, w1, b1)
-	h = ops.Add(h, ops.GELU(h))
-	h = ops.LayerNorm(h, gamma, beta, 1e-5)
-	h = ops.L2Normalize(ops.Linear(h, w2, nil), 1e-6)
-	loss := ops.Mean(ops.GELU(h))
+	h := nn.Linear(x, w1, b1)
+	h = arith.Add(h, nn.GELU(h))
+	h = nn.LayerNorm(h, gamma, beta, 1e-5)
+	h = nn.L2Normalize(nn.Linear(h, w2, nil), 1e-6)
+	loss := arith.Mean(nn.GELU(h))
 	grads, err := gorgonia.Grad(loss, f.inputs...)
 	if err != nil {
 		t.Fatal(err)
@@ -111,10 +113,10 @@ func TestGenericOps(t *testing.T) {
 	f := &feed{g: gorgonia.NewGraph()}
 	x, v := matrix(f.g, r, "x", 3, 4)
 	f.inputs, f.values = gorgonia.Nodes{x}, [][]float32{v}
-	h := gorgonia.Must(gorgonia.Tanh(ops.GELU(x)))
+	h := gorgonia.Must(gorgonia.Tanh(nn.GELU(x)))
 	sum := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(h, h))))
 	two := gorgonia.NewConstant(float32(2))
-	loss := ops.WeightedSum([]float32{3, 1}, gorgonia.Must(gorgonia.Mul(sum, two)), sum)
+	loss := arith.WeightedSum([]float32{3, 1}, gorgonia.Must(gorgonia.Mul(sum, two)), sum)
 	flat := gorgonia.Must(gorgonia.Reshape(h, tensor.Shape{12}))
 	grads, err := gorgonia.Grad(loss, x)
 	if err != nil {
@@ -175,10 +177,10 @@ func TestFirstNaN(t *testing.T) {
 	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
 	gamma := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("gamma"))
 	dy := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("dy"))
-	loss := ops.WeightedSum([]float32{1, 1}, ops.Sum(ops.LayerNorm(x, gamma, gamma, 0)), ops.Sum(dy))
+	loss := arith.WeightedSum([]float32{1, 1}, arith.Sum(nn.LayerNorm(x, gamma, gamma, 0)), arith.Sum(dy))
 	// Gradients of 3e38 in two rows: dbeta is finite for each row, not in sum.
 	big := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("big"))
-	grads, err := gorgonia.Grad(ops.MulScalar(loss, big), gamma)
+	grads, err := gorgonia.Grad(arith.MulScalar(loss, big), gamma)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +250,7 @@ func TestInputs(t *testing.T) {
 func TestLet(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("x"))
-	out := ops.GELU(x)
+	out := nn.GELU(x)
 	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}})
 	if err != nil {
 		t.Fatal(err)
@@ -270,8 +272,8 @@ func TestLet(t *testing.T) {
 func TestDetachedInput(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
-	alias := ops.Detach(ops.Detach(x))
-	out := ops.Add(alias, x)
+	alias := op.Detach(op.Detach(x))
+	out := arith.Add(alias, x)
 	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out, alias}})
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +298,8 @@ func TestDetachedInput(t *testing.T) {
 func TestValues(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
-	h := ops.Add(x, x)
-	out := ops.GELU(h) // in place
+	h := arith.Add(x, x)
+	out := nn.GELU(h) // in place
 	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}})
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +316,7 @@ func TestCompileErrors(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
 	d := gorgonia.NewVector(g, tensor.Float64, gorgonia.WithShape(2), gorgonia.WithName("d"))
-	out, other := ops.GELU(x), ops.Add(x, x)
+	out, other := nn.GELU(x), arith.Add(x, x)
 	for _, c := range []struct {
 		want string
 		cfg  exec.Config

@@ -8,7 +8,10 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -53,7 +56,7 @@ func randomGraph(t *testing.T, r *rand.Rand, size int) *feed {
 	}
 	w, b := input("w", d, d), input("b", d)
 	gamma, beta := input("gamma", d), input("beta", d)
-	table, row := input("table", rows, d), input("row", d)
+	table, row := input("table", rows, d), input("row", 1, d)
 	pool := gorgonia.Nodes{input("x", rows, d), input("y", rows, d)}
 	pick := func() *gorgonia.Node { // recent nodes more often, so that others die
 		if r.IntN(3) > 0 {
@@ -65,31 +68,31 @@ func randomGraph(t *testing.T, r *rand.Rand, size int) *feed {
 		var n *gorgonia.Node
 		switch r.IntN(10) {
 		case 0, 1:
-			n = ops.Add(pick(), pick())
+			n = arith.Add(pick(), pick())
 		case 2:
-			n = ops.GELU(pick())
+			n = nn.GELU(pick())
 		case 3:
-			n = ops.Linear(pick(), w, b)
+			n = nn.Linear(pick(), w, b)
 		case 4:
-			n = ops.Detach(pick())
+			n = op.Detach(pick())
 		case 5:
-			n = ops.LayerNorm(pick(), gamma, beta, 1e-5)
+			n = nn.LayerNorm(pick(), gamma, beta, 1e-5)
 		case 6:
-			n = ops.AddRow(pick(), row)
+			n = nn.AddPositions(pick(), row, 1)
 		case 7: // a table that may be the same memory as x, read once more for each sequence
-			n = ops.AddPositions(pick(), ops.Detach(pick()), rows/2)
+			n = nn.AddPositions(pick(), op.Detach(pick()), rows/2)
 		case 8:
-			n = ops.L2Normalize(ops.AddPositions(pick(), table, rows), 1e-6)
+			n = nn.L2Normalize(nn.AddPositions(pick(), table, rows), 1e-6)
 		case 9:
-			n = ops.PrependToken(ops.StridedRows(pick(), 1, 1, rows-1), row, rows-1)
+			n = nn.PrependToken(layout.StridedRows(pick(), 1, 1, rows-1), row, rows-1)
 		}
 		pool = append(pool, n)
 	}
 	sum := pool[0]
 	for _, n := range pool[max(1, len(pool)-4):] {
-		sum = ops.Add(sum, n)
+		sum = arith.Add(sum, n)
 	}
-	loss := ops.Mean(ops.GELU(ops.AddRow(ops.Linear(sum, w, b), row)))
+	loss := arith.Mean(nn.GELU(nn.AddPositions(nn.Linear(sum, w, b), row, 1)))
 	f.backward = exec.NextID(f.g)
 	grads, err := gorgonia.Grad(loss, f.inputs[0], f.inputs[1], f.inputs[5], f.inputs[6])
 	if err != nil {
@@ -196,8 +199,8 @@ func computed(g *gorgonia.ExprGraph, outputs gorgonia.Nodes) gorgonia.Nodes {
 func TestInPlaceThroughAlias(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(4, 1), gorgonia.WithName("x"))
-	h := ops.Add(x, x) // (4, 1): 2, 4, 6, 8
-	out := ops.AddPositions(h, ops.Detach(h), 2)
+	h := arith.Add(x, x) // (4, 1): 2, 4, 6, 8
+	out := nn.AddPositions(h, op.Detach(h), 2)
 	f := &feed{g: g, inputs: gorgonia.Nodes{x}, values: [][]float32{{1, 2, 3, 4}}, outputs: gorgonia.Nodes{out}}
 	m := f.compile(t, exec.Config{})
 	if err := m.RunAll(); err != nil {

@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	attentionops "github.com/geoalign/geoalign/ops/attention"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -40,23 +43,23 @@ func newTransformer(t testing.TB, depth int) *transformer {
 	site := uint64(0)
 	bits := func(n, cols int) *gorgonia.Node {
 		site++
-		return ops.DropoutBits(m.keyIn, site, n, cols, keep)
+		return nn.DropoutBits(m.keyIn, site, n, cols, keep)
 	}
 	for i := range depth {
 		p := func(name string, shape ...int) *gorgonia.Node { return input(fmt.Sprint(name, i), shape...) }
 		from := exec.NextID(m.g)
-		h := ops.LayerNorm(x, p("gamma", d), p("beta", d), 1e-5)
-		h = ops.Linear(h, p("wqkv", 3*d, d), p("bqkv", 3*d))
-		h = ops.SelfAttention(h, nil, bits(batch*heads*tokens, tokens), tokens, heads, keep)
-		h = ops.Linear(h, p("wo", d, d), p("bo", d))
-		x = ops.Add(x, ops.Dropout(h, bits(rows, d), keep))
-		h = ops.LayerNorm(x, p("gamma2", d), p("beta2", d), 1e-5)
-		h = ops.GELU(ops.Linear(h, p("w1", 4*d, d), p("b1", 4*d)))
-		h = ops.Linear(h, p("w2", d, 4*d), p("b2", d))
-		x = ops.Add(x, ops.Dropout(h, bits(rows, d), keep))
+		h := nn.LayerNorm(x, p("gamma", d), p("beta", d), 1e-5)
+		h = nn.Linear(h, p("wqkv", 3*d, d), p("bqkv", 3*d))
+		h = attentionops.SelfAttention(h, nil, bits(batch*heads*tokens, tokens), tokens, heads, keep)
+		h = nn.Linear(h, p("wo", d, d), p("bo", d))
+		x = arith.Add(x, nn.Dropout(h, bits(rows, d), keep))
+		h = nn.LayerNorm(x, p("gamma2", d), p("beta2", d), 1e-5)
+		h = nn.GELU(nn.Linear(h, p("w1", 4*d, d), p("b1", 4*d)))
+		h = nn.Linear(h, p("w2", d, 4*d), p("b2", d))
+		x = arith.Add(x, nn.Dropout(h, bits(rows, d), keep))
 		m.blocks = append(m.blocks, exec.Block{From: from, To: exec.NextID(m.g)})
 	}
-	loss := ops.Mean(ops.GELU(x))
+	loss := arith.Mean(nn.GELU(x))
 	m.backward = exec.NextID(m.g)
 	grads, err := gorgonia.Grad(loss, m.inputs...)
 	if err != nil {
@@ -245,10 +248,10 @@ func TestRecomputeRandomGraphs(t *testing.T) {
 func TestRecomputeOutputs(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
-	h := ops.GELU(x)
-	name := ops.Detach(h)
-	y := ops.GELU(h)
-	loss := ops.Sum(ops.GELU(y))
+	h := nn.GELU(x)
+	name := op.Detach(h)
+	y := nn.GELU(h)
+	loss := arith.Sum(nn.GELU(y))
 	backward := exec.NextID(g)
 	grads, err := gorgonia.Grad(loss, x)
 	if err != nil {
@@ -307,12 +310,12 @@ func TestNextID(t *testing.T) {
 	}
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
 	before := exec.NextID(g)
-	y := ops.GELU(x)
+	y := nn.GELU(x)
 	after := exec.NextID(g)
 	if x.ID() >= before || y.ID() < before || y.ID() >= after {
 		t.Errorf("x has id %d, y %d: want the marks %d and %d behind each", x.ID(), y.ID(), before, after)
 	}
-	if ops.GELU(x); exec.NextID(g) != after {
+	if nn.GELU(x); exec.NextID(g) != after {
 		t.Error("a node that the graph held already took an id")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/space"
 )
 
 // BenchmarkBuild is a rebuild over N points of 256 channels with K bottom centres and 5
@@ -78,7 +79,7 @@ func BenchmarkBuildTopologies(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer e.Close()
-	for _, m := range []Options{{Spheres: 1}, {Spheres: 16}, {Euclid: true, Limit: 10}} {
+	for _, m := range []Options{{Space: space.Space{Spheres: 1}}, {Space: space.Space{Spheres: 16}}, {Space: space.Space{Euclid: true}, Limit: 10}} {
 		for _, layers := range [][]int{{64}, {8, 64}} {
 			o := Options{Layers: layers}.with(m)
 			b.Run(fmt.Sprintf("%s/layers=%v", m.topology(), layers), func(b *testing.B) {

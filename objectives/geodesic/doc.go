@@ -15,8 +15,8 @@
 //
 // # Local metrics
 //
-// The paper's points are unit vectors and its local distance is their angle. Options.Spheres
-// and Options.Euclid take that of other topologies (metric.go):
+// The paper's points are unit vectors and its local distance is their angle. Options.Space
+// takes that of other spaces (metric.go):
 //
 //	one sphere            d(x, y) = arccos(x . y)
 //	product of m spheres  d(x, y) = sqrt(sum_k arccos^2(x_k . y_k))

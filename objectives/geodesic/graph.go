@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Names of Options.Init.
@@ -40,14 +41,12 @@ type Options struct {
 	// leg runs over its siblings, as eq. 2 has it: see the package comment.
 	DirectLegs bool
 	// Limit is the length, in the unit of the local metric, at which Stats counts a path as
-	// truncated; 0 is DefaultLimit times sqrt(Spheres). Euclidean rows need one.
+	// truncated; 0 is DefaultLimit times the root of the spheres. Euclidean rows need one.
 	Limit float32
-	// Spheres m is the number of equal groups of channels that are unit vectors each; 0 is
-	// 1. Distances between near points are sqrt(sum_k arccos^2(x_k . y_k)), in radians, and
-	// a point belongs to the centre of largest dot product of the flat rows.
-	Spheres int
-	// Euclid takes |x-y| between rows of any length instead of angles.
-	Euclid bool
+	// Space is where the points lie, one sphere if it is zero. Distances between near points
+	// are those of the space, and on several spheres a point belongs to the centre of largest
+	// dot product of the flat rows.
+	Space space.Space
 }
 
 // Layer is one layer of a Graph: K_l centres, of which Used exist.
@@ -107,20 +106,17 @@ func New(points, channels int, o Options) (*Graph, error) {
 	if o.Init == "" {
 		o.Init = InitPlusPlus
 	}
-	if o.Spheres == 0 {
-		o.Spheres = 1
-	}
-	if o.Limit == 0 && !o.Euclid {
+	if o.Limit == 0 && !o.Space.Euclid {
 		o.Limit = DefaultLimit
-		if o.Spheres > 1 {
-			o.Limit = float32(DefaultLimit * math.Sqrt(float64(o.Spheres)))
+		if m := o.Space.Groups(); m > 1 {
+			o.Limit = float32(DefaultLimit * math.Sqrt(float64(m)))
 		}
 	}
 	o.Layers = slices.Clone(o.Layers)
 	if err := o.check(points, channels); err != nil {
 		return nil, fmt.Errorf("geodesic: %w", err)
 	}
-	g := &Graph{points: points, channels: channels, options: o, metric: metric{o.Spheres, o.Euclid}, Owner: make([]int32, points), Reach: make([]float32, points)}
+	g := &Graph{points: points, channels: channels, options: o, metric: metric{o.Space.Groups(), o.Space.Euclid}, Owner: make([]int32, points), Reach: make([]float32, points)}
 	bottom := o.Layers[len(o.Layers)-1]
 	for _, k := range o.Layers {
 		g.Layers = append(g.Layers, &Layer{
@@ -166,11 +162,9 @@ func (o Options) check(points, channels int) error {
 		return fmt.Errorf("iterations must be above 0 (got %d)", o.Iterations)
 	case o.Init != InitPlusPlus && o.Init != InitRows:
 		return fmt.Errorf("init must be %q or %q (got %q)", InitPlusPlus, InitRows, o.Init)
-	case o.Spheres < 1 || channels%o.Spheres != 0:
-		return fmt.Errorf("spheres must divide the channels (got %d spheres of %d channels)", o.Spheres, channels)
-	case o.Euclid && o.Spheres > 1:
-		return fmt.Errorf("spheres must be 1 of Euclidean rows (got %d)", o.Spheres)
-	case o.Euclid && !(o.Limit > 0):
+	case o.Space.Check(channels) != nil:
+		return o.Space.Check(channels)
+	case o.Space.Euclid && !(o.Limit > 0):
 		return fmt.Errorf("limit must be above 0 (got %v): Euclidean distances need one in the unit of the features", o.Limit)
 	case !(o.Limit > 0):
 		return fmt.Errorf("limit must be above 0 radians (got %v): the paper cuts paths at 4*pi", o.Limit)

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/space"
 )
 
 // mixture returns points of the options' metric around as many places as classes: unit
 // vectors on each sphere, or Euclidean points near (3, 3, ...) at distances of about 1.
 func (o Options) mixture(n, c, classes int, noise float64, r *rand.Rand) []float32 {
-	m := max(o.Spheres, 1)
-	if !o.Euclid {
+	m := o.Space.Groups()
+	if !o.Space.Euclid {
 		return mixtureOn(m, n, c, classes, noise, r)
 	}
 	x := mixture(n, c, classes, noise, r)
@@ -48,15 +49,17 @@ func mixtureOn(spheres, n, c, classes int, noise float64, r *rand.Rand) []float3
 }
 
 // topologies are those beside one sphere.
-var topologies = []Options{{Spheres: 2}, {Spheres: 4}, {Euclid: true, Limit: 10}}
+var topologies = []Options{{Space: space.Space{Spheres: 2}}, {Space: space.Space{Spheres: 4}}, {Space: space.Space{Euclid: true}, Limit: 10}}
 
 // with returns o with the metric of m.
 func (o Options) with(m Options) Options {
-	o.Spheres, o.Euclid, o.Limit = m.Spheres, m.Euclid, m.Limit
+	o.Space, o.Limit = m.Space, m.Limit
 	return o
 }
 
-func (o Options) topology() string { return fmt.Sprintf("spheres=%d/euclid=%t", o.Spheres, o.Euclid) }
+func (o Options) topology() string {
+	return fmt.Sprintf("spheres=%d/euclid=%t", o.Space.Spheres, o.Space.Euclid)
+}
 
 // Every distance of eq. 2 with another local metric equals the oracle's, for one to three
 // layers of both constructions, before and after thousands of inserts.
@@ -136,7 +139,7 @@ func objectiveOf(g *Graph, x []float32) (s float64) {
 	o, c := newOracle(g), g.channels
 	for j, k := range g.Owner {
 		d := -o.likeness(wide(x[j*c:(j+1)*c]), wide(g.Centres[int(k)*c:(int(k)+1)*c]))
-		if !g.options.Euclid {
+		if !g.options.Space.Euclid {
 			d++
 		}
 		s += d / float64(g.points)
@@ -146,10 +149,10 @@ func objectiveOf(g *Graph, x []float32) (s float64) {
 
 func checkUnits(t *testing.T, g *Graph) {
 	t.Helper()
-	if g.options.Euclid {
+	if g.options.Space.Euclid {
 		return
 	}
-	u := g.channels / g.options.Spheres
+	u := g.channels / g.options.Space.Groups()
 	for i, l := range g.Layers {
 		for k := 0; k < l.Used*g.channels; k += u {
 			if s := kernel.SumSq(l.Centres[k : k+u]); math.Abs(s-1) > 1e-5 {
@@ -240,9 +243,9 @@ func euclideanLloyd(x, centres [][]float64) (cost float64) {
 func TestDuplicatesOfTopologies(t *testing.T) {
 	const n, c, distinct = 400, 8, 7
 	e := engine(t, 2)
-	for _, m := range append(topologies, Options{Euclid: true, Limit: 10}) {
+	for _, m := range append(topologies, Options{Space: space.Space{Euclid: true}, Limit: 10}) {
 		rows := m.mixture(distinct, c, distinct, .1, rand.New(rand.NewPCG(3, 3)))
-		if m.Euclid {
+		if m.Space.Euclid {
 			for i := range rows {
 				rows[i] += 1000
 			}
@@ -313,11 +316,11 @@ func TestAllocationsOfTopologies(t *testing.T) {
 
 func TestTopologyErrors(t *testing.T) {
 	for want, o := range map[string]Options{
-		"spheres must divide the channels (got -3 spheres of 12 channels)": {Spheres: -3},
-		"spheres must divide the channels (got 5 spheres of 12 channels)":  {Spheres: 5},
-		"spheres must be 1 of Euclidean rows (got 2)":                      {Spheres: 2, Euclid: true, Limit: 1},
-		"limit must be above 0 (got 0): Euclidean distances need one":      {Euclid: true},
-		"limit must be above 0 (got -1): Euclidean distances need one":     {Euclid: true, Limit: -1},
+		"spheres must not be below 0 (got -3)":                         {Space: space.Space{Spheres: -3}},
+		"12 channels do not divide into 5 spheres":                     {Space: space.Space{Spheres: 5}},
+		"Euclidean features have no spheres (got 2)":                   {Space: space.Space{Spheres: 2, Euclid: true}, Limit: 1},
+		"limit must be above 0 (got 0): Euclidean distances need one":  {Space: space.Space{Euclid: true}},
+		"limit must be above 0 (got -1): Euclidean distances need one": {Space: space.Space{Euclid: true}, Limit: -1},
 	} {
 		o.Layers = []int{2}
 		if _, err := New(9, 12, o); err == nil || !strings.HasPrefix(err.Error(), "geodesic: "+want) {
@@ -333,10 +336,10 @@ func TestTopologyErrors(t *testing.T) {
 		set  []float32
 		want string
 	}{
-		{Options{Spheres: 2}, 7, []float32{1, 0, 0, 0, 0, 0, 0, 0}, "geodesic: row 7, sphere 1 is zero: fill every row"},
-		{Options{Spheres: 2}, 0, []float32{2, 0, 0, 0, 1, 0, 0, 0}, "geodesic: row 0, sphere 0 has length 2: divide rows by their length"},
-		{Options{Spheres: 4}, 49, []float32{1, 0, 1, 0, 0, nan, 1, 0}, "geodesic: row 49, sphere 2 is not finite"},
-		{Options{Euclid: true, Limit: 1}, 31, []float32{9, 0, 1, 0, 0, nan, 1, 0}, "geodesic: row 31 is not finite"},
+		{Options{Space: space.Space{Spheres: 2}}, 7, []float32{1, 0, 0, 0, 0, 0, 0, 0}, "geodesic: row 7, sphere 1 is zero: fill every row"},
+		{Options{Space: space.Space{Spheres: 2}}, 0, []float32{2, 0, 0, 0, 1, 0, 0, 0}, "geodesic: row 0, sphere 0 has length 2: divide rows by their length"},
+		{Options{Space: space.Space{Spheres: 4}}, 49, []float32{1, 0, 1, 0, 0, nan, 1, 0}, "geodesic: row 49, sphere 2 is not finite"},
+		{Options{Space: space.Space{Euclid: true}, Limit: 1}, 31, []float32{9, 0, 1, 0, 0, nan, 1, 0}, "geodesic: row 31 is not finite"},
 	} {
 		o := Options{Layers: []int{5}}.with(b.m)
 		x := o.mixture(n, c, 5, .5, rand.New(rand.NewPCG(1, 1)))
@@ -348,8 +351,8 @@ func TestTopologyErrors(t *testing.T) {
 		}
 		equal(t, g, want)
 	}
-	a, _ := New(9, 12, Options{Layers: []int{2}, Spheres: 2})
-	b, _ := New(9, 12, Options{Layers: []int{2}, Spheres: 3})
+	a, _ := New(9, 12, Options{Layers: []int{2}, Space: space.Space{Spheres: 2}})
+	b, _ := New(9, 12, Options{Layers: []int{2}, Space: space.Space{Spheres: 3}})
 	mustPanic(t, func() { a.CopyFrom(b) })
 }
 
@@ -359,7 +362,7 @@ func TestOneSphere(t *testing.T) {
 	e, x := engine(t, 2), mixture(n, c, 20, .6, rand.New(rand.NewPCG(7, 8)))
 	for _, split := range []bool{false, true} {
 		a, _ := build(t, e, x, n, c, Options{Layers: []int{4, 30}, Split: split}, 1)
-		b, _ := build(t, e, x, n, c, Options{Layers: []int{4, 30}, Split: split, Spheres: 1}, 1)
+		b, _ := build(t, e, x, n, c, Options{Layers: []int{4, 30}, Split: split, Space: space.Space{Spheres: 1}}, 1)
 		equal(t, a, b)
 	}
 }
@@ -371,7 +374,7 @@ func TestTopologiesFuzz(t *testing.T) {
 		n := 2 + r.IntN(300)
 		k := 1 + r.IntN(min(n, 60))
 		o := Options{Neighbours: 1 + r.IntN(9), Split: r.IntN(2) == 0, WarmStart: r.IntN(2) == 0, DirectLegs: r.IntN(2) == 0, Iterations: 1 + r.IntN(4)}
-		o = o.with([]Options{{Spheres: 2}, {Spheres: 1 + r.IntN(40)}, {Euclid: true, Limit: 10}}[seed%3])
+		o = o.with([]Options{{Space: space.Space{Spheres: 2}}, {Space: space.Space{Spheres: 1 + r.IntN(40)}}, {Space: space.Space{Euclid: true}, Limit: 10}}[seed%3])
 		if r.IntN(2) == 0 {
 			o.Init = InitRows
 		}
@@ -380,7 +383,7 @@ func TestTopologiesFuzz(t *testing.T) {
 				o.Layers = append(o.Layers, l)
 			}
 		}
-		c := max(o.Spheres, 1) * (2 + r.IntN(7)) // of one channel, corners of a cube tie
+		c := o.Space.Groups() * (2 + r.IntN(7)) // of one channel, corners of a cube tie
 		x := o.mixture(n, c, 1+r.IntN(30), r.Float64(), r)
 		if r.IntN(3) == 0 { // many points coincide
 			for j := range n / 2 {

@@ -13,7 +13,7 @@ import (
 // stored is searched by one product for each text; folded images must
 // not be normalised again.
 func (s Score) FoldImages(dst, x []float32, n int) error {
-	c := s.Space.Dim()
+	c := s.Space.Dim
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (s Score) fold(dst, x []float32) {
 // result it holds the folded images and, for terms that are distances, up to 2 x n x 256
 // values for each thread.
 func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32, t int, dst []float32) error {
-	c := s.Space.Dim()
+	c := s.Space.Dim
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32,
 // distances adds the terms that are distances to n rows of dst, stride apart, for m texts.
 // work has room for n*m values.
 func (s Score) distances(e *compute.Engine, images []float32, n int, texts []float32, m int, dst []float32, stride int, work []float32) {
-	c, channels := s.Space.Dim(), s.Space.SphereDim
+	c, channels := s.Space.Dim, s.Space.SphereDim()
 	for _, t := range s.Terms {
 		switch t.Kind {
 		case L2:
@@ -99,7 +99,7 @@ func (s Score) distances(e *compute.Engine, images []float32, n int, texts []flo
 			}
 		case Angle:
 			sums := make([]float32, n*m)
-			for k := range s.Space.Spheres {
+			for k := range s.Space.Groups() {
 				dots := work[:n*m]
 				e.GemmSerial(false, true, n, m, channels, 1, images[k*channels:], c, texts[k*channels:], c, 0, dots, m)
 				kernel.Acos(dots, dots, kernel.AcosLimit)

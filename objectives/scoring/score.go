@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/space"
 )
 
 // Kind names a term.
@@ -20,16 +22,6 @@ const (
 	Geodesic Kind = "geodesic"
 )
 
-// Space is where features lie.
-type Space struct {
-	SphereDim int // n, channels of a sphere
-	Spheres   int // m; 1 in a Euclidean space
-	Euclid    bool
-}
-
-// Dim returns C, the channels of a feature.
-func (s Space) Dim() int { return s.SphereDim * s.Spheres }
-
 // Term is a measure of pairs with its weight.
 type Term struct {
 	Kind   Kind
@@ -39,7 +31,7 @@ type Term struct {
 
 // Score is a weighted sum of terms.
 type Score struct {
-	Space Space
+	Space space.Space
 	Terms []Term
 }
 
@@ -73,8 +65,11 @@ func (s Score) String() string {
 
 // Check says what is wrong with the score.
 func (s Score) Check() error {
-	if s.Space.SphereDim < 1 || s.Space.Spheres < 1 {
-		return fmt.Errorf("scoring: a space of %d spheres of %d channels: want at least one of each", s.Space.Spheres, s.Space.SphereDim)
+	if s.Space.Dim < 1 {
+		return fmt.Errorf("scoring: a space of %d channels: want at least one", s.Space.Dim)
+	}
+	if err := s.Space.Check(s.Space.Dim); err != nil {
+		return fmt.Errorf("scoring: %w", err)
 	}
 	if len(s.Terms) == 0 {
 		return fmt.Errorf("scoring: a score without terms: want at least one")
@@ -93,7 +88,7 @@ func (s Score) Check() error {
 			if t.Metric == nil {
 				continue
 			}
-			if err := t.Metric.Check(s.Space.Dim()); err != nil {
+			if err := t.Metric.Check(s.Space.Dim); err != nil {
 				return err
 			}
 		case Geodesic:

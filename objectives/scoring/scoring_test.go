@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
 )
 
 func engine(t testing.TB) *compute.Engine {
@@ -23,13 +24,13 @@ func engine(t testing.TB) *compute.Engine {
 }
 
 // rows returns n features of a space.
-func rows(r *rand.Rand, s scoring.Space, n int) []float32 {
-	x := make([]float32, n*s.Dim())
+func rows(r *rand.Rand, s space.Space, n int) []float32 {
+	x := make([]float32, n*s.Dim)
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	for i := 0; i < len(x) && !s.Euclid; i += s.SphereDim {
-		sphere := x[i : i+s.SphereDim]
+	for i := 0; i < len(x) && !s.Euclid; i += s.SphereDim() {
+		sphere := x[i : i+s.SphereDim()]
 		var sq float64
 		for _, v := range sphere {
 			sq += float64(v) * float64(v)
@@ -42,7 +43,7 @@ func rows(r *rand.Rand, s scoring.Space, n int) []float32 {
 }
 
 // naive is the definition of a term for one pair.
-func naive(s scoring.Space, t scoring.Term, x, y []float32) float64 {
+func naive(s space.Space, t scoring.Term, x, y []float32) float64 {
 	var dot, sq, angles float64
 	for i := range x {
 		dot += float64(x[i]) * float64(y[i])
@@ -52,9 +53,9 @@ func naive(s scoring.Space, t scoring.Term, x, y []float32) float64 {
 	case scoring.L2:
 		return -math.Sqrt(sq)
 	case scoring.Angle:
-		for i := 0; i < len(x); i += s.SphereDim {
+		for i := 0; i < len(x); i += s.SphereDim() {
 			var c float64
-			for k := i; k < i+s.SphereDim; k++ {
+			for k := i; k < i+s.SphereDim(); k++ {
 				c += float64(x[k]) * float64(y[k])
 			}
 			a := math.Acos(min(max(c, -1+1e-6), 1-1e-6))
@@ -82,7 +83,7 @@ func naive(s scoring.Space, t scoring.Term, x, y []float32) float64 {
 
 func TestRowsAgainstDefinition(t *testing.T) {
 	e, r := engine(t), rand.New(rand.NewPCG(1, 2))
-	for _, space := range []scoring.Space{{SphereDim: 12, Spheres: 1}, {SphereDim: 3, Spheres: 4}, {SphereDim: 12, Spheres: 1, Euclid: true}} {
+	for _, space := range []space.Space{{Dim: 12, Spheres: 1}, {Dim: 12, Spheres: 4}, {Dim: 12, Spheres: 1, Euclid: true}} {
 		weights := func(n int) []float32 {
 			w := make([]float32, n)
 			for i := range w {
@@ -132,7 +133,7 @@ func TestRowsAgainstDefinition(t *testing.T) {
 // TestObliqueVectors was worked by hand: two unit columns of three channels.
 func TestObliqueVectors(t *testing.T) {
 	x, y := []float32{1. / 3, 2. / 3, 2. / 3, 0, .6, .8}, []float32{2. / 3, 1. / 3, 2. / 3, .8, .6, 0}
-	space, e := scoring.Space{SphereDim: 3, Spheres: 2}, engine(t)
+	space, e := space.Space{Dim: 6, Spheres: 2}, engine(t)
 	for kind, want := range map[scoring.Kind]float64{scoring.Cosine: 1.248889, scoring.Angle: -1.293267} {
 		var got [1]float32
 		if err := (scoring.Score{Space: space, Terms: []scoring.Term{{Kind: kind, Weight: 1}}}).Rows(e, x, 1, y, 1, got[:]); err != nil {
@@ -146,7 +147,7 @@ func TestObliqueVectors(t *testing.T) {
 
 // TestBlockDiagonalVector was worked by hand: two blocks of two channels.
 func TestBlockDiagonalVector(t *testing.T) {
-	s := scoring.Score{Space: scoring.Space{SphereDim: 4, Spheres: 1, Euclid: true}, Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1,
+	s := scoring.Score{Space: space.Space{Dim: 4, Spheres: 1, Euclid: true}, Terms: []scoring.Term{{Kind: scoring.GSSF, Weight: 1,
 		Metric: &scoring.Metric{Form: "block_diag", Blocks: 2, Weight: []float32{1, .5, 0, 2, 1, 0, -1, 3}}}}}
 	var folded [4]float32
 	if err := s.FoldImages(folded[:], []float32{1, 2, 3, 4}, 1); err != nil || folded != [4]float32{1, 4.5, -1, 12} {
@@ -160,7 +161,7 @@ func TestBlockDiagonalVector(t *testing.T) {
 
 // TestIdentityIsTheCosine: bit for bit, for every form.
 func TestIdentityIsTheCosine(t *testing.T) {
-	e, r, space := engine(t), rand.New(rand.NewPCG(3, 4)), scoring.Space{SphereDim: 16, Spheres: 4}
+	e, r, space := engine(t), rand.New(rand.NewPCG(3, 4)), space.Space{Dim: 64, Spheres: 4}
 	const n, m = 9, 33
 	x, y := rows(r, space, n), rows(r, space, m)
 	want, got := make([]float32, n*m), make([]float32, n*m)
@@ -179,7 +180,7 @@ func TestIdentityIsTheCosine(t *testing.T) {
 }
 
 func TestHostAndString(t *testing.T) {
-	space := scoring.Space{SphereDim: 4, Spheres: 2}
+	space := space.Space{Dim: 8, Spheres: 2}
 	s := scoring.Score{Space: space, Terms: []scoring.Term{{Kind: scoring.Geodesic, Weight: 0.5}, {Kind: scoring.GSSF, Weight: 1}, {Kind: scoring.L2, Weight: 0.25}}}
 	if got := s.Host().String(); got != "gssf + 0.25 l2" || s.Host().Folds() || len(s.Terms) != 3 {
 		t.Errorf("host %q", got)
@@ -195,34 +196,34 @@ func TestHostAndString(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	e, space := engine(t), scoring.Space{SphereDim: 4, Spheres: 1}
+	e, one := engine(t), space.Space{Dim: 4, Spheres: 1}
 	gssf := func(m scoring.Metric) []scoring.Term {
 		return []scoring.Term{{Kind: scoring.GSSF, Weight: 1, Metric: &m}}
 	}
 	for _, x := range []struct {
-		space scoring.Space
+		space space.Space
 		terms []scoring.Term
 		want  string
 	}{
-		{scoring.Space{}, gssf(scoring.Metric{Form: "cosine"}), "a space of 0 spheres"},
-		{space, nil, "without terms"},
-		{space, []scoring.Term{{Kind: scoring.Inner, Weight: -1}}, "inner has weight -1"},
-		{space, []scoring.Term{{Kind: scoring.Inner, Weight: float32(math.NaN())}}, "inner has weight NaN"},
-		{scoring.Space{SphereDim: 4, Spheres: 1, Euclid: true}, []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}, "cosine needs unit vectors"},
-		{scoring.Space{SphereDim: 4, Spheres: 1, Euclid: true}, []scoring.Term{{Kind: scoring.Angle, Weight: 1}}, "angle needs unit vectors"},
-		{space, []scoring.Term{{Kind: scoring.Geodesic, Weight: 1}}, "use Score.Host"},
-		{space, []scoring.Term{{Kind: "hyperbolic", Weight: 1}}, `no score "hyperbolic"`},
-		{space, gssf(scoring.Metric{Form: "band"}), `no metric "band"`},
-		{space, gssf(scoring.Metric{Form: "block_diag", Blocks: 3}), "3 blocks do not divide 4 channels"},
-		{space, gssf(scoring.Metric{Form: "block_diag"}), "0 blocks do not divide 4 channels"},
-		{space, gssf(scoring.Metric{Form: "diag", Weight: make([]float32, 3)}), "has 3 weights: want 4"},
+		{space.Space{}, gssf(scoring.Metric{Form: "cosine"}), "a space of 0 channels"},
+		{one, nil, "without terms"},
+		{one, []scoring.Term{{Kind: scoring.Inner, Weight: -1}}, "inner has weight -1"},
+		{one, []scoring.Term{{Kind: scoring.Inner, Weight: float32(math.NaN())}}, "inner has weight NaN"},
+		{space.Space{Dim: 4, Spheres: 1, Euclid: true}, []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}, "cosine needs unit vectors"},
+		{space.Space{Dim: 4, Spheres: 1, Euclid: true}, []scoring.Term{{Kind: scoring.Angle, Weight: 1}}, "angle needs unit vectors"},
+		{one, []scoring.Term{{Kind: scoring.Geodesic, Weight: 1}}, "use Score.Host"},
+		{one, []scoring.Term{{Kind: "hyperbolic", Weight: 1}}, `no score "hyperbolic"`},
+		{one, gssf(scoring.Metric{Form: "band"}), `no metric "band"`},
+		{one, gssf(scoring.Metric{Form: "block_diag", Blocks: 3}), "3 blocks do not divide 4 channels"},
+		{one, gssf(scoring.Metric{Form: "block_diag"}), "0 blocks do not divide 4 channels"},
+		{one, gssf(scoring.Metric{Form: "diag", Weight: make([]float32, 3)}), "has 3 weights: want 4"},
 	} {
 		err := scoring.Score{Space: x.space, Terms: x.terms}.Rows(e, make([]float32, 4), 1, make([]float32, 4), 1, make([]float32, 1))
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("got %v, want %q", err, x.want)
 		}
 	}
-	s := scoring.Score{Space: space, Terms: []scoring.Term{{Kind: scoring.Inner, Weight: 1}}}
+	s := scoring.Score{Space: one, Terms: []scoring.Term{{Kind: scoring.Inner, Weight: 1}}}
 	if err := s.Rows(e, make([]float32, 3), 1, make([]float32, 4), 1, make([]float32, 1)); err == nil {
 		t.Error("an image of 3 channels was scored")
 	}
@@ -238,7 +239,7 @@ func ExampleScore_Rows() {
 	}
 	defer e.Close()
 	s := scoring.Score{
-		Space: scoring.Space{SphereDim: 2, Spheres: 1},
+		Space: space.Space{Dim: 2, Spheres: 1},
 		Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}, {Kind: scoring.L2, Weight: 0.5}},
 	}
 	images, texts := []float32{1, 0, 0, 1}, []float32{1, 0, -1, 0}

@@ -9,7 +9,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
-	"github.com/geoalign/geoalign/ops"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -53,7 +55,7 @@ func paths(mode string, k int) objectives.Paths {
 // newStep compiles a step that reads a queue (N, C) and the graph over it, which is nil
 // for cosines.
 func newStep(o stepOptions, queue []float32, graph *geodesic.Graph) (s *step, err error) {
-	defer ops.Catch(&err)
+	defer op.Catch(&err)
 	s = &step{inputs: map[string]*gorgonia.Node{}, labels: make([]int32, o.batch)}
 	g := gorgonia.NewGraph()
 	input := func(name string, t tensor.Dtype, shape ...int) *gorgonia.Node {
@@ -106,8 +108,8 @@ func (s *step) gradient(o stepOptions, input func(string, tensor.Dtype, ...int) 
 		dy := input("dy", tensor.Float32, o.batch, o.size)
 		grads, err = gorgonia.Backpropagate(gorgonia.Nodes{scores}, gorgonia.Nodes{dy}, gorgonia.Nodes{f})
 	} else {
-		loss := ops.CrossEntropy(ops.CrossEntropyArgs{
-			Logits: ops.DivScalar(scores, input("temperature", tensor.Float32)), Labels: input("labels", tensor.Int32, o.batch),
+		loss := contrast.CrossEntropy(contrast.CrossEntropyArgs{
+			Logits: arith.DivScalar(scores, input("temperature", tensor.Float32)), Labels: input("labels", tensor.Int32, o.batch),
 		})
 		grads, err = gorgonia.Grad(loss, f)
 	}

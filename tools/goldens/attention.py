@@ -1,10 +1,10 @@
-"""Values for ops/attention_golden_test.go.
+"""Values for ops/attention/golden_test.go and ops/contrast/crossentropy_golden_test.go.
 
 Run with a Python that has torch, from the root of the repository:
 
     python tools/goldens/attention.py
 
-It writes ops/testdata/attention.json and ops/testdata/crossentropy.json. Every
+It writes ops/attention/testdata/attention.json and ops/contrast/testdata/crossentropy.json. Every
 number comes from torch in float64 on inputs that are exact in float32. Last run with
 torch 2.15.
 """
@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from cases import array, rand
 
-OUT = pathlib.Path("ops/testdata")
+OUT = {"attention": pathlib.Path("ops/attention/testdata"), "crossentropy": pathlib.Path("ops/contrast/testdata")}
 
 
 def pack(mask):
@@ -105,10 +105,9 @@ def crossentropy():
 
 
 def main():
-    OUT.mkdir(parents=True, exist_ok=True)
     for name, cases in (("attention", attention()), ("crossentropy", crossentropy())):
         data = {case: {key: array(x) for key, x in arrays.items()} for case, arrays in cases.items()}
-        (OUT / f"{name}.json").write_text(json.dumps(data, separators=(",", ":")) + "\n")
+        (OUT[name] / f"{name}.json").write_text(json.dumps(data, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

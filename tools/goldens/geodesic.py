@@ -1,10 +1,10 @@
-"""Values for ops/geodesic_golden_test.go: contrast by geodesic scores and its gradients.
+"""Values for ops/geodesic/golden_test.go: contrast by geodesic scores and its gradients.
 
 Run with a Python that has torch, from the root of the repository:
 
     python tools/goldens/geodesic.py
 
-It writes ops/testdata/geodesic.json. An independent implementation in float64 under
+It writes ops/geodesic/testdata/geodesic.json. An independent implementation in float64 under
 PyTorch's autograd, on whole matrices: the pool is the queue with the batch written into
 it, every path is made explicit, and the four gradient modes follow from where tensors
 are detached or replaced (GeoMM, Eq. 3; gradient modes of the project's fact sheet 2.5.3).
@@ -109,5 +109,5 @@ for mode in ("strict", "same_cluster", "straight_through", "soft_entry", "same_c
     cases[mode + " with teacher"] = case(mode, True)
 
 data = {name: {k: array(v) for k, v in c.items()} for name, c in cases.items()}
-out = pathlib.Path("ops/testdata/geodesic.json")
+out = pathlib.Path("ops/geodesic/testdata/geodesic.json")
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in data.items()) + "\n}\n")

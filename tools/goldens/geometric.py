@@ -1,10 +1,10 @@
-"""Values for ops/geometric_golden_test.go: the geometric regulariser and its gradients.
+"""Values for ops/geometric/golden_test.go: the geometric regulariser and its gradients.
 
 Run with a Python that has torch, from the root of the repository:
 
     python tools/goldens/geometric.py
 
-It writes ops/testdata/geometric.json. The loss is eq. 3 of Klebe et al., "GeRA", with the
+It writes ops/geometric/testdata/geometric.json. The loss is eq. 3 of Klebe et al., "GeRA", with the
 kernels of section 4.2, in float64 on inputs that are exact in float32, and its gradients
 for the head are autograd's. One anchor is in the queue twice and has both rows among its
 neighbours; the square root of a distance of 0 is given the gradient 0. Last run with
@@ -75,5 +75,5 @@ cases = {
     for kernel in ("heat", "linear", "squared", "inverse")
     for scale in ("unit", "relative", "none")
 }
-path = pathlib.Path("ops/testdata/geometric.json")
+path = pathlib.Path("ops/geometric/testdata/geometric.json")
 path.write_text(json.dumps(cases) + "\n")

@@ -1,10 +1,10 @@
-"""Values for ops/negatives_golden_test.go: hard negatives, ids and accuracy.
+"""Values for ops/contrast/negatives_golden_test.go: hard negatives, ids and accuracy.
 
 Run with a Python that has torch, from the root of the repository:
 
     python tools/goldens/negatives.py
 
-It writes ops/testdata/negatives.json. The weights of the hard negatives are those of
+It writes ops/contrast/testdata/negatives.json. The weights of the hard negatives are those of
 ALBEF's ITM loss, softmax(sim, dim=1) + 1e-4 with zeros for the positives, in float64
 on inputs that are exact in float32. Last run with torch 2.15.
 """
@@ -57,7 +57,6 @@ x, y, index = (torch.randint(0, 100, (n,), generator=gen) for n in (7, 3, 9))
 index %= 7
 cases["gather ints"] = {"ids": x, "index": index, "out": x[index]}
 cases["concat ints"] = {"ids": x, "index": y, "out": torch.cat([x, y, x])}
-cases["iota ints"] = {"ids": x, "out": torch.arange(7)}
 drawn = torch.tensor([1, 1, 0, 3, 2])
 cases["negative labels"] = {"ids": drawn, "out": torch.where(drawn == torch.arange(5), -100, 0)}
 
@@ -70,5 +69,5 @@ kept = labels >= 0
 cases["accuracy"] = {"logits": logits, "labels": labels, "out": (logits.argmax(1) == labels)[kept].double().mean()}
 
 data = {name: {k: array(v) for k, v in case.items()} for name, case in cases.items()}
-out = pathlib.Path("ops/testdata/negatives.json")
+out = pathlib.Path("ops/contrast/testdata/negatives.json")
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in data.items()) + "\n}\n")

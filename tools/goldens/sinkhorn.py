@@ -1,10 +1,10 @@
-"""Values for ops/sinkhorn_test.go: balanced codes of SwAV.
+"""Values for ops/contrast/sinkhorn_test.go: balanced codes of SwAV.
 
 Run with a Python that has torch, from the root of the repository:
 
     python tools/goldens/sinkhorn.py
 
-It writes ops/testdata/sinkhorn.json. The iteration is algorithm 1 of Caron et al. 2020,
+It writes ops/contrast/testdata/sinkhorn.json. The iteration is algorithm 1 of Caron et al. 2020,
 appendix A, in float64 on inputs that are exact in float32: with Q = exp(scores/eps)^T,
 each round makes the rows (prototypes) of equal sum and then the columns (samples). Last
 run with torch 2.15.
@@ -47,5 +47,5 @@ cases = {
     "empty queue": case(4, 3, 0, 5, 0.1, 1),
     "many rounds": case(8, 0, 0, 8, 0.25, 50),
 }
-path = pathlib.Path("ops/testdata/sinkhorn.json")
+path = pathlib.Path("ops/contrast/testdata/sinkhorn.json")
 path.write_text(json.dumps(cases, indent=1) + "\n")

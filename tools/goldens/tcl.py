@@ -4,7 +4,7 @@ Run with a Python that has torch and safetensors, from the root of the repositor
 
     python tools/goldens/tcl.py
 
-It writes ops/testdata/local.json for ops/local_test.go and a training step of a tiny model
+It writes ops/contrast/testdata/local.json for ops/contrast/local_test.go and a training step of a tiny model
 for model/tcl_test.go, model/testdata/tcl_{pair,id}.safetensors. The local term is written
 as in TCL's code: a softmax over one positive and the parts of all other samples for
 every part, with 10000 added to what is masked. The model is that of albef.py. Last run
@@ -81,7 +81,7 @@ def ops():
         "pool 2x2 into 1": pool_case(gen, 2, 2, 1, 3),
     }
     data = {name: {k: array(v) for k, v in case.items()} for name, case in cases.items()}
-    out = pathlib.Path("ops/testdata/local.json")
+    out = pathlib.Path("ops/contrast/testdata/local.json")
     out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in data.items()) + "\n}\n")
 
 

@@ -3,7 +3,7 @@
 // A checkpoint is a folder:
 //
 //	checkpoints/latest                        name of the newest checkpoint's folder
-//	checkpoints/step-00000100/state.json      step, metric, sizes of the files, the caller's state
+//	checkpoints/step-00000100/state.json      version, step, metric, sizes of the files, counters of the parts
 //	checkpoints/step-00000100/model.safetensors, optimizer.safetensors, ...
 //
 // Invariants: a folder named step-* is complete, since it is written under
@@ -12,9 +12,10 @@
 // resumed run continues with the same bits.
 //
 //	store, err := checkpoint.NewStore("runs/a/checkpoints", checkpoint.Retention{Last: 2})
-//	err = store.Save(100, checkpoint.Snapshot{Groups: groups, State: state})
+//	snap, err := checkpoint.Take(parts) // []state.Part
+//	err = store.Save(100, snap)
 //	ckpt, err := checkpoint.Load("runs/a")
-//	err = ckpt.Check("model", params)
+//	unread, err := ckpt.Restore(parts)
 //	err = ckpt.ReadFloat32("model", "image/cls", shape, dst)
 //
 // One process at a time may save into a folder.

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +27,8 @@ type Checkpoint struct {
 
 // Load opens the checkpoint at path: a step folder, a folder of checkpoints or a
 // run folder. Of several it takes the one that latest names, or the newest
-// complete one, with a notice, where latest is missing or damaged.
+// complete one, with a notice, where latest is missing or damaged. A checkpoint that a
+// newer program wrote is a *VersionError, and no older one is taken for it.
 func Load(path string) (*Checkpoint, error) {
 	dir, notice, err := find(path)
 	if err != nil {
@@ -64,9 +64,13 @@ func find(path string) (dir, notice string, err error) {
 			return dir, "", nil
 		}
 	}
-	entries, err := List(path)
+	entries, unknown, err := scan(path)
 	if err != nil {
 		return "", "", err
+	}
+	// To go on from an older checkpoint would be to lose what a newer program did.
+	if unknown != nil {
+		return "", "", unknown
 	}
 	if len(entries) == 0 {
 		return "", "", fmt.Errorf("checkpoint: %w in %s: no complete step folder there", ErrNone, path)
@@ -103,17 +107,6 @@ func (c *Checkpoint) Close() error {
 	return err
 }
 
-// State decodes the caller's state into v.
-func (c *Checkpoint) State(v any) error {
-	if len(c.manifest.State) == 0 {
-		return fmt.Errorf("checkpoint: %s holds no state", c.Path)
-	}
-	if err := json.Unmarshal(c.manifest.State, v); err != nil {
-		return fmt.Errorf("checkpoint: state of %s: %w", c.Path, err)
-	}
-	return nil
-}
-
 // File returns the content of a further file.
 func (c *Checkpoint) File(name string) ([]byte, error) {
 	if _, ok := c.manifest.Files[name]; !ok {
@@ -128,7 +121,7 @@ func (c *Checkpoint) File(name string) ([]byte, error) {
 
 // Has reports whether the checkpoint has the group name.
 func (c *Checkpoint) Has(group string) bool {
-	_, ok := c.manifest.Files[group+".safetensors"]
+	_, ok := c.manifest.Files[fileOf(group)]
 	return ok
 }
 
@@ -140,7 +133,7 @@ func (c *Checkpoint) Group(name string) (*safetensors.File, error) {
 	if !c.Has(name) {
 		return nil, fmt.Errorf("checkpoint: %s holds no %s.safetensors: was that part switched off in the run that wrote it?", c.Path, name)
 	}
-	f, err := safetensors.Open(filepath.Join(c.Path, name+".safetensors"))
+	f, err := safetensors.Open(filepath.Join(c.Path, fileOf(name)))
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}

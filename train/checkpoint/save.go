@@ -15,24 +15,6 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
-// Tensor is a named tensor to save. Data is []float32, []int64, []int32 or
-// []uint8; it is read during Save only.
-type Tensor = safetensors.Tensor
-
-// Group is the content of one file, Name + ".safetensors".
-type Group struct {
-	Name    string
-	Tensors []Tensor
-}
-
-// Snapshot is what a checkpoint holds.
-type Snapshot struct {
-	Groups []Group
-	State  any               // marshalled to JSON
-	Files  map[string][]byte // further files by name, such as a vocabulary
-	Metric *float64          // of an evaluation at this step, if there was one already
-}
-
 // Store saves checkpoints into one folder. Make it with NewStore.
 type Store struct {
 	dir    string
@@ -125,7 +107,7 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
 	}
-	m := manifest{Format: format, Step: step, Metric: finite(snap.Metric), Files: map[string]int64{}}
+	m := manifest{Version: version, Step: step, Metric: finite(snap.Metric), Files: map[string]int64{}, Parts: snap.parts}
 	add := func(name string, fill func(w io.Writer) error) error {
 		if _, dup := m.Files[name]; dup || name == manifestName || name != filepath.Base(name) {
 			return fmt.Errorf("file name %q is reserved, used twice or not a plain name", name)
@@ -134,9 +116,9 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 		m.Files[name] = n
 		return err
 	}
-	for _, g := range snap.Groups {
-		if err := add(g.Name+".safetensors", func(w io.Writer) error {
-			return safetensors.Write(w, g.Tensors, map[string]string{"format": "geoalign"})
+	for _, f := range snap.tensors {
+		if err := add(fileOf(f.part), func(w io.Writer) error {
+			return safetensors.Write(w, f.list, map[string]string{"format": "geoalign"})
 		}); err != nil {
 			return err
 		}
@@ -146,20 +128,13 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 			return err
 		}
 	}
-	if snap.State != nil {
-		raw, err := json.Marshal(snap.State)
-		if err != nil {
-			return fmt.Errorf("state: %w", err)
-		}
-		m.State = raw
-	}
 	if err := s.writeManifest(filepath.Join(temp, manifestName), m); err != nil {
 		return err
 	}
 	return syncDir(temp)
 }
 
-func (s *Store) writeManifest(path string, m manifest) error {
+func (s *Store) writeManifest(path string, m any) error {
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -253,7 +228,13 @@ func (s *Store) SetMetric(step int, metric float64) error {
 	}
 	m.Metric = finite(&metric)
 	temp := filepath.Join(dir, tempPrefix+manifestName)
-	if err := s.writeManifest(temp, m); err != nil {
+	var text any = m
+	if m.old { // a folder stays of the version that it is of
+		if text, err = withMetric(filepath.Join(dir, manifestName), m.Metric); err != nil {
+			return err
+		}
+	}
+	if err := s.writeManifest(temp, text); err != nil {
 		os.Remove(temp)
 		return fmt.Errorf("checkpoint: record metric of step %d: %w%s", step, err, hint(err))
 	}

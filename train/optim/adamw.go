@@ -3,6 +3,7 @@ package optim
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -18,7 +19,8 @@ type AdamW struct {
 	m, v          []float32
 	work          []chunk
 	partial       []float64 // sum of squares per chunk
-	steps         int
+	segments      []Segment
+	counters      counters
 	cfg           config.Optimizer
 
 	// The closures are made once, since passing a new one to For allocates.
@@ -32,7 +34,8 @@ type AdamW struct {
 
 // New returns the optimiser of params with gradients grads, slabs of equal
 // length. segs lists the parameters in the order of their offsets; elements
-// outside all segments are never touched. The moments start at zero.
+// outside all segments and those of frozen ones are never touched. The moments start
+// at zero.
 func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c config.Optimizer) (*AdamW, error) {
 	if len(params) != len(grads) {
 		return nil, fmt.Errorf("optim: %d parameters but %d gradients: both slabs must have one length", len(params), len(grads))
@@ -59,7 +62,7 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 	o := &AdamW{
 		engine: engine, params: params, grads: grads,
 		m: make([]float32, len(params)), v: make([]float32, len(params)),
-		work: work, partial: make([]float64, len(work)), cfg: c,
+		segments: slices.Clone(segs), work: work, partial: make([]float64, len(work)), cfg: c,
 	}
 	o.sumBody = func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -102,24 +105,21 @@ func (o *AdamW) Step(lr, scale, norm float64) {
 
 // prepare counts an update and sets its scalars.
 func (o *AdamW) prepare(lr, scale, norm float64) {
-	o.steps++
+	o.counters.Steps++
 	if c := o.cfg.ClipNorm; c > 0 {
 		scale *= min(1, c/(norm+clipEps))
 	}
 	o.now = kernel.AdamWStep{
 		LR: float32(lr), Beta1: float32(o.cfg.Beta1), Beta2: float32(o.cfg.Beta2), Eps: float32(o.cfg.Eps),
-		Correct1:  float32(1 - math.Pow(o.cfg.Beta1, float64(o.steps))),
-		Correct2:  float32(1 - math.Pow(o.cfg.Beta2, float64(o.steps))),
+		Correct1:  float32(1 - math.Pow(o.cfg.Beta1, float64(o.counters.Steps))),
+		Correct2:  float32(1 - math.Pow(o.cfg.Beta2, float64(o.counters.Steps))),
 		GradScale: float32(scale),
 	}
 	o.decay = float32(o.cfg.Decay)
 }
 
 // Steps returns the number of updates made, which the bias correction depends on.
-func (o *AdamW) Steps() int { return o.steps }
-
-// SetSteps restores the number of updates made.
-func (o *AdamW) SetSteps(n int) { o.steps = n }
+func (o *AdamW) Steps() int { return o.counters.Steps }
 
 // Moments returns the slabs of first and second moments, laid out as the
 // parameters: what a checkpoint saves and what it is read back into.

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -89,7 +90,9 @@ func randomSlabs(n int) (params, grads []float32, segs []Segment) {
 	for i := range params {
 		params[i], grads[i] = float32(r.NormFloat64()), float32(r.NormFloat64())
 	}
-	return params, grads, []Segment{{"a/weight", 0, n / 2, true}, {"a/bias", n / 2, 7, false}, {"b/weight", n/2 + 16, n - n/2 - 16, true}}
+	return params, grads, []Segment{
+		{Name: "a/weight", Len: n / 2, Decay: true}, {Name: "a/bias", Offset: n / 2, Len: 7}, {Name: "b/weight", Offset: n/2 + 16, Len: n - n/2 - 16, Decay: true},
+	}
 }
 
 // The slab is longer than several chunks, so a wrong cut would show.
@@ -187,7 +190,7 @@ func TestResumeIsExact(t *testing.T) {
 				pm, pv := p.Moments()
 				copy(pm, m)
 				copy(pv, v)
-				p.SetSteps(o.Steps())
+				p.counters = o.counters
 				o = p
 			}
 			for i := range grads {
@@ -257,12 +260,35 @@ func TestNewErrors(t *testing.T) {
 		want  string
 	}{
 		{"lengths", four[:3], nil, hyper, "one length"},
-		{"overlap", four, []Segment{{"a", 0, 3, true}, {"b", 2, 2, true}}, hyper, "segment b"},
-		{"range", four, []Segment{{"a", 0, 5, true}}, hyper, "segment a"},
+		{"overlap", four, []Segment{{Name: "a", Len: 3}, {Name: "b", Offset: 2, Len: 2}}, hyper, "segment b"},
+		{"range", four, []Segment{{Name: "a", Len: 5}}, hyper, "segment a"},
 		{"beta", four, nil, bad, "optimizer.beta2"},
 	} {
 		if _, err := New(e, four, c.grads, c.segs, c.c); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
+	}
+}
+
+// A frozen segment is never touched, and is saved with its zero moments like the others.
+func TestFrozenSegments(t *testing.T) {
+	params, grads := []float32{1, 2, 3}, []float32{1, 1, 1}
+	o, err := New(engine(t, 1), params, grads, []Segment{{Name: "a", Len: 1}, {Name: "b", Offset: 1, Len: 2, Shape: []int{1, 2}, Frozen: true}}, hyper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if norm := o.GradNorm(1); norm != 1 {
+		t.Errorf("norm %v counts what is frozen", norm)
+	}
+	o.Step(0.1, 1, 1)
+	if params[0] == 1 || params[1] != 2 || params[2] != 3 {
+		t.Errorf("parameters %v", params)
+	}
+	got := ""
+	for _, x := range o.Tensors() {
+		got += fmt.Sprintf("%s %v %v; ", x.Name, x.Shape, x.Data.([]float32)[0] != 0)
+	}
+	if want := "m/a [] true; m/b [1 2] false; v/a [] true; v/b [1 2] false; "; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

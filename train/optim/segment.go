@@ -10,6 +10,9 @@ type Segment struct {
 	Name        string
 	Offset, Len int  // in elements
 	Decay       bool // weight decay applies
+
+	Shape  []int // in a checkpoint; nil: (Len), or no axis for one element
+	Frozen bool  // never touched; a checkpoint holds its moments, which are zero
 }
 
 // Decays reports whether weight decay applies to the parameter name with the given group
@@ -70,6 +73,9 @@ func chunks(segs []Segment, size int) ([]chunk, error) {
 			return nil, fmt.Errorf("optim: segment %s [%d, %d) overlaps its predecessor or leaves the slab of %d elements", s.Name, s.Offset, s.Offset+s.Len, size)
 		}
 		end = s.Offset + s.Len
+		if s.Frozen {
+			continue
+		}
 		if k := len(runs) - 1; k >= 0 && runs[k].hi == s.Offset && runs[k].decay == s.Decay {
 			runs[k].hi = end
 			continue

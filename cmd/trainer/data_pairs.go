@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
+)
+
+// storedPairs is the data.kind of stored features, which have no images and captions to
+// look at but rows.
+const storedPairs = "pairs"
+
+// checkPairs is checkData for stored features.
+func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+	names, err := finiteSplits(cfg, o.split)
+	if err != nil {
+		return nil, err
+	}
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	r := &checkReport{OK: true}
+	for i, name := range names {
+		found, err := p.Check(ctx, name, features.CheckConfig{Others: names[i+1:], Examples: o.examples,
+			Progress: func(done, of int) { progress(name, done, of) }})
+		if err != nil {
+			return nil, err
+		}
+		rows, err := p.Rows(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			r.OK = r.OK && !f.Grave()
+		}
+		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(rows), Findings: append([]data.Finding{}, found...)})
+	}
+	return r, nil
+}
+
+// pairsReport is what data stats reports of stored features.
+type pairsReport struct {
+	Kind   string       `json:"kind"`
+	Splits []pairsStats `json:"splits"`
+}
+
+type pairsStats struct {
+	Split string `json:"split"`
+	features.Stats
+}
+
+// statisticsOfPairs is statistics for stored features.
+func statisticsOfPairs(ctx context.Context, cfg config.Config, split string) (*pairsReport, error) {
+	names, err := finiteSplits(cfg, split)
+	if err != nil {
+		return nil, err
+	}
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	r := &pairsReport{Kind: cfg.Data.Kind}
+	for _, name := range names {
+		s, err := p.Stats(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		r.Splits = append(r.Splits, pairsStats{name, s})
+	}
+	return r, nil
+}
+
+// print writes the report as a table, a column per split.
+func (r *pairsReport) print(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name string, cell func(s pairsStats) string) {
+		fmt.Fprint(tw, name)
+		for _, s := range r.Splits {
+			fmt.Fprint(tw, "\t", cell(s))
+		}
+		fmt.Fprintln(tw)
+	}
+	row(r.Kind, func(s pairsStats) string { return s.Split })
+	row("pairs", func(s pairsStats) string { return thousands(s.Pairs) })
+	for _, side := range []struct {
+		name string
+		of   func(s pairsStats) features.SideStats
+	}{{"image", func(s pairsStats) features.SideStats { return s.Image }}, {"text", func(s pairsStats) features.SideStats { return s.Text }}} {
+		row(side.name+" features", func(s pairsStats) string { return fmt.Sprintf("%d %s", side.of(s).Width, side.of(s).Type) })
+		row(side.name+" norms, min / median / max", func(s pairsStats) string {
+			n := side.of(s).Norms
+			return fmt.Sprintf("%.4g / %.4g / %.4g", n.Min, n.Median, n.Max)
+		})
+		row(side.name+" rows that are not finite", func(s pairsStats) string { return thousands(side.of(s).Bad) })
+		row(side.name+" rows of zeros", func(s pairsStats) string { return thousands(side.of(s).Zero) })
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,186 @@
+package features
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/geoalign/geoalign/data"
+)
+
+// Stats describes a split.
+type Stats struct {
+	Pairs int       `json:"pairs"`
+	Image SideStats `json:"image"`
+	Text  SideStats `json:"text"`
+}
+
+// SideStats describes the rows of one side of a split.
+type SideStats struct {
+	File  string `json:"file"`
+	Type  string `json:"type"`  // of the numbers in the file
+	Width int    `json:"width"` // numbers of a row
+	Bad   int    `json:"bad_rows"`
+	Zero  int    `json:"zero_rows"`
+	Norms Norms  `json:"norms"` // of the rows that are finite
+}
+
+// Norms are Euclidean lengths of rows.
+type Norms struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+	Mean   float64 `json:"mean"`
+}
+
+// Stats reads every row of a split. It ends early with the error of ctx.
+func (p *Pairs) Stats(ctx context.Context, split string) (Stats, error) {
+	rows, err := p.Rows(split)
+	if err != nil {
+		return Stats{}, err
+	}
+	s := Stats{Pairs: len(rows)}
+	for _, side := range []struct {
+		m *Matrix
+		s *SideStats
+	}{{p.images, &s.Image}, {p.texts, &s.Text}} {
+		*side.s = SideStats{File: side.m.Path(), Type: side.m.Type(), Width: side.m.Width()}
+		var norms []float64
+		err := side.m.visit(ctx, rows, func(_ int32, row []float32, bad error) {
+			if bad != nil {
+				side.s.Bad++
+				return
+			}
+			n := norm(row)
+			if n == 0 {
+				side.s.Zero++
+			}
+			norms = append(norms, n)
+		})
+		if err != nil {
+			return s, err
+		}
+		side.s.Norms = summary(norms)
+	}
+	return s, nil
+}
+
+// summary sorts norms.
+func summary(norms []float64) Norms {
+	if len(norms) == 0 {
+		return Norms{}
+	}
+	slices.Sort(norms)
+	sum := 0.0
+	for _, n := range norms {
+		sum += n
+	}
+	return Norms{Min: norms[0], Median: norms[(len(norms)-1)/2], Max: norms[len(norms)-1], Mean: sum / float64(len(norms))}
+}
+
+func norm(row []float32) float64 {
+	sum := 0.0
+	for _, v := range row {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}
+
+// CheckConfig says what to check.
+type CheckConfig struct {
+	Others   []string           // other splits, searched for the image rows of this one
+	Examples int                // examples kept of each kind; 0: 5
+	Progress func(done, of int) // called now and then; may be nil
+}
+
+// Check reads every row of a split and returns what it found, grave things first: rows
+// that are not finite, rows of zeros, and image rows that another split has too, as where
+// an image was written once for each of its captions. It fails where a file cannot be
+// read and when ctx ends.
+func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]data.Finding, error) {
+	rows, err := p.Rows(split)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Examples <= 0 {
+		cfg.Examples = 5
+	}
+	bad, zero, leak := data.NewFinding(data.BadRow), data.NewFinding(data.ZeroRow), data.NewFinding(data.Leak)
+	add := func(f *data.Finding, format string, args ...any) {
+		if f.Count++; len(f.Examples) < cfg.Examples {
+			f.Examples = append(f.Examples, fmt.Sprintf(format, args...))
+		}
+	}
+	seed := maphash.MakeSeed()
+	sums := make(map[uint64]int32, len(rows)) // image rows by their hash
+	done, total := 0, 2*len(rows)
+	for _, other := range cfg.Others {
+		total += len(p.splits[other])
+	}
+	step := func() {
+		if done++; cfg.Progress != nil && (done%1024 == 0 || done == total) {
+			cfg.Progress(done, total)
+		}
+	}
+	for _, m := range []*Matrix{p.images, p.texts} {
+		err := m.visit(ctx, rows, func(i int32, row []float32, err error) {
+			step()
+			switch {
+			case err != nil:
+				add(&bad, "%v", err)
+			case norm(row) == 0:
+				add(&zero, "%s: row %d", m.Path(), i)
+			case m == p.images:
+				sums[sum(seed, row)] = i
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, other := range cfg.Others {
+		err := p.images.visit(ctx, p.splits[other], func(i int32, row []float32, err error) {
+			step()
+			if mine, ok := sums[sum(seed, row)]; ok && err == nil {
+				add(&leak, "row %d equals row %d of %s", mine, i, other)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc([]data.Finding{bad, leak, zero}, func(f data.Finding) bool { return f.Count == 0 }), nil
+}
+
+// sum hashes a row.
+func sum(seed maphash.Seed, row []float32) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var b [4]byte
+	for _, v := range row {
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
+		h.Write(b[:])
+	}
+	return h.Sum64()
+}
+
+// visit calls f with every row; err is a *NonFiniteError or nil. It fails where the file
+// cannot be read.
+func (m *Matrix) visit(ctx context.Context, rows []int32, f func(i int32, row []float32, err error)) error {
+	row := make([]float32, m.width)
+	for _, i := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := m.Row(int(i), row)
+		if _, bad := errors.AsType[*NonFiniteError](err); err != nil && !bad {
+			return err
+		}
+		f(i, row, err)
+	}
+	return nil
+}

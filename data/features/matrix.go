@@ -1,0 +1,244 @@
+package features
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// Matrix is a table of N rows of D numbers in a file, read row by row. It may be used by
+// several goroutines.
+type Matrix struct {
+	path        string
+	rows, width int
+	dtype       safetensors.DType
+	start       int64 // first byte of the data
+	convert     func(dst []float32, b []byte)
+
+	file   *os.File
+	mapped []byte // the file in memory; nil: rows are read from it
+	bytes  sync.Pool
+}
+
+// OpenMatrix opens the matrix of a .npy file or the tensor of a .safetensors file; an
+// empty tensor is its only one. It reads the header alone and fails where that is not
+// a matrix of floats, or the file has not as many bytes as it says. Close it after use.
+func OpenMatrix(path, tensor string) (*Matrix, error) { return openMatrix(path, tensor, mapFile) }
+
+func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Matrix, error) {
+	m := &Matrix{path: path}
+	var err error
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case ext == ".npy" && tensor != "":
+		return nil, fmt.Errorf("features: %s is a .npy file, which holds one array: name no tensor (got %q)", path, tensor)
+	case ext == ".npy":
+		err = m.openNPY()
+	case ext == ".safetensors":
+		err = m.openSafetensors(tensor)
+	default:
+		return nil, fmt.Errorf("features: %s: a file of features must end in .npy or .safetensors (got %q)", path, ext)
+	}
+	if err == nil {
+		m.convert, err = safetensors.Floats(m.dtype)
+	}
+	var size int64
+	if err == nil {
+		size, err = m.checkSize()
+	}
+	if err != nil {
+		if m.file != nil {
+			m.file.Close()
+		}
+		if _, isPath := errors.AsType[*os.PathError](err); isPath {
+			return nil, fmt.Errorf("features: %w", err)
+		}
+		return nil, fmt.Errorf("features: %s: %w", path, err)
+	}
+	m.mapped = mapping(m.file, size)
+	m.bytes.New = func() any { b := make([]byte, m.width*m.dtype.Size()); return &b }
+	return m, nil
+}
+
+// openNPY reads the header of a .npy file.
+func (m *Matrix) openNPY() (err error) {
+	if m.file, err = os.Open(m.path); err != nil {
+		return err
+	}
+	h, err := readNPYHeader(m.file)
+	if err != nil {
+		return err
+	}
+	t, ok := npyTypes[h.descr]
+	if !ok {
+		return fmt.Errorf("its numbers are of type %q: save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) does", h.descr)
+	}
+	m.dtype, m.start = t, h.start
+	if err := m.setShape(h.shape); err != nil {
+		return err
+	}
+	if h.fortran && m.rows > 1 && m.width > 1 {
+		return fmt.Errorf("its rows do not lie together (fortran_order): save numpy.ascontiguousarray(x)")
+	}
+	return nil
+}
+
+// openSafetensors finds a tensor.
+func (m *Matrix) openSafetensors(name string) error {
+	f, err := safetensors.Open(m.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var names []string
+	for _, t := range f.Tensors() {
+		names = append(names, t.Name)
+	}
+	if name == "" {
+		if len(names) != 1 {
+			return fmt.Errorf("it holds the tensors %s: name one of them", list(names))
+		}
+		name = names[0]
+	}
+	info, ok := f.Lookup(name)
+	if !ok {
+		return fmt.Errorf("it has no tensor %q: it holds %s", name, list(names))
+	}
+	m.dtype = info.DType
+	m.start, _, _ = f.Span(name)
+	if err := m.setShape(info.Shape); err != nil {
+		return fmt.Errorf("tensor %q: %w", name, err)
+	}
+	m.file, err = os.Open(m.path)
+	return err
+}
+
+// list names some tensors of a file.
+func list(names []string) string {
+	if len(names) > 8 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:8], ", "), len(names)-8)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// setShape takes the sizes of a matrix.
+func (m *Matrix) setShape(shape []int) error {
+	if len(shape) != 2 || shape[0] <= 0 || shape[1] <= 0 {
+		return fmt.Errorf("its shape is %v: a row for each pair and a column for each channel are needed", shape)
+	}
+	if m.rows, m.width = shape[0], shape[1]; m.rows > math.MaxInt32 || m.width > math.MaxInt32 {
+		return fmt.Errorf("its shape %v is too large: at most %d rows and columns can be read", shape, math.MaxInt32)
+	}
+	return nil
+}
+
+// checkSize compares the bytes of the file with what its header says.
+func (m *Matrix) checkSize() (int64, error) {
+	info, err := m.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	row := int64(m.width) * int64(m.dtype.Size())
+	if int64(m.rows) > (math.MaxInt64-m.start)/row {
+		return 0, fmt.Errorf("its shape [%d %d] overflows", m.rows, m.width)
+	}
+	want := m.start + int64(m.rows)*row
+	switch size := info.Size(); {
+	case size < want:
+		return 0, fmt.Errorf("it is cut short: %d rows of %d numbers need %d bytes (got %d): copy it again", m.rows, m.width, want, size)
+	case size > want && strings.EqualFold(filepath.Ext(m.path), ".npy"):
+		return 0, fmt.Errorf("%d bytes follow its %d rows of %d numbers: save one array in a file", size-want, m.rows, m.width)
+	}
+	return want, nil
+}
+
+// Path returns the file.
+func (m *Matrix) Path() string { return m.path }
+
+// Rows returns N.
+func (m *Matrix) Rows() int { return m.rows }
+
+// Width returns D.
+func (m *Matrix) Width() int { return m.width }
+
+// Type names the type of the numbers in the file, such as F16.
+func (m *Matrix) Type() string { return string(m.dtype) }
+
+// Row reads row i into dst (D). It fails with a *NonFiniteError where a number is not
+// finite, or too large for float32.
+func (m *Matrix) Row(i int, dst []float32) error {
+	if i < 0 || i >= m.rows || len(dst) != m.width {
+		return fmt.Errorf("features: %s: there is no row %d of %d numbers among %d of %d", m.path, i, len(dst), m.rows, m.width)
+	}
+	if err := m.read(i, dst); err != nil {
+		return err
+	}
+	for k, v := range dst {
+		if v-v != 0 { // NaN or an infinity
+			return &NonFiniteError{Path: m.path, Row: i, Column: k, Value: v}
+		}
+	}
+	return nil
+}
+
+func (m *Matrix) read(i int, dst []float32) (err error) {
+	n := m.width * m.dtype.Size()
+	at := m.start + int64(i)*int64(n)
+	if m.mapped != nil {
+		defer m.recoverFault(&err, debug.SetPanicOnFault(true))
+		m.convert(dst, m.mapped[at:at+int64(n)])
+		return nil
+	}
+	b := m.bytes.Get().(*[]byte)
+	defer m.bytes.Put(b)
+	if got, err := m.file.ReadAt(*b, at); got < n {
+		return fmt.Errorf("features: %s: row %d: %w", m.path, i, err)
+	}
+	m.convert(dst, *b)
+	return nil
+}
+
+// recoverFault makes an error of what happens when a mapped file got shorter or its disk
+// fails, and sets the goroutine back.
+func (m *Matrix) recoverFault(err *error, before bool) {
+	debug.SetPanicOnFault(before)
+	switch p := recover().(type) {
+	case nil:
+	case interface{ Addr() uintptr }: // a memory fault
+		*err = fmt.Errorf("features: %s can no longer be read: it was changed or its disk fails", m.path)
+	default:
+		panic(p)
+	}
+}
+
+// Close gives the file back. No row may be read any more.
+func (m *Matrix) Close() error {
+	var err error
+	if m.mapped != nil {
+		err = unmap(m.mapped)
+		m.mapped = nil
+	}
+	return errors.Join(err, m.file.Close())
+}
+
+// NonFiniteError says that a row holds a number that no training can use.
+type NonFiniteError struct {
+	Path   string
+	Row    int
+	Column int
+	Value  float32
+}
+
+// Error names the row.
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("features: %s: row %d is not finite (got %v in column %d): compute it again or remove the pair from both files", e.Path, e.Row, e.Value, e.Column)
+}

@@ -1,0 +1,44 @@
+package safetensors
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The bytes of a span, converted, are the tensor.
+func TestSpanFloats(t *testing.T) {
+	const path = "testdata/mixed.safetensors"
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"f64", "f32", "f16", "bf16"} {
+		want, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Lookup(name)
+		at, n, ok := f.Span(name)
+		convert, err := Floats(info.DType)
+		if !ok || err != nil || int(n) != len(want)*info.DType.Size() {
+			t.Fatalf("%s: %d bytes, %v", name, n, err)
+		}
+		got := make([]float32, len(want))
+		if convert(got, whole[at:at+n]); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if _, _, ok := f.Span("none"); ok {
+		t.Error("a span of no tensor")
+	}
+	if _, err := Floats(I64); err == nil || !strings.Contains(err.Error(), "I64") {
+		t.Errorf("integers: %v", err)
+	}
+}

@@ -1,0 +1,52 @@
+package model
+
+import "github.com/geoalign/geoalign/state"
+
+// State returns the parts of a checkpoint that hold the parameters: "model", all of them,
+// and "momentum", their twins, where there are any.
+func (p *Params) State() []state.Part {
+	parts := []state.Part{paramsPart{p}}
+	for _, q := range p.list {
+		if q.Twin {
+			return append(parts, twinsPart{p})
+		}
+	}
+	return parts
+}
+
+// Part returns the part "model" alone: what a checkpoint holds of the trained model.
+func (p *Params) Part() state.Part { return paramsPart{p} }
+
+// paramsPart is every parameter under its name. Another set of names or shapes is another
+// architecture.
+type paramsPart struct{ p *Params }
+
+var _ state.Exact = paramsPart{}
+
+func (paramsPart) StateName() string { return "model" }
+func (paramsPart) StateVersion() int { return 1 }
+func (paramsPart) Counters() any     { return nil }
+func (paramsPart) ExactTensors()     {}
+
+func (x paramsPart) Tensors() (list []state.Tensor) {
+	for _, q := range x.p.list {
+		list = append(list, state.Tensor{Name: q.Name, Shape: q.Shape, Data: x.p.Value(q)})
+	}
+	return list
+}
+
+// twinsPart is the momentum twin of every parameter that has one, under its name.
+type twinsPart struct{ p *Params }
+
+func (twinsPart) StateName() string { return "momentum" }
+func (twinsPart) StateVersion() int { return 1 }
+func (twinsPart) Counters() any     { return nil }
+
+func (x twinsPart) Tensors() (list []state.Tensor) {
+	for _, q := range x.p.list {
+		if q.Twin {
+			list = append(list, state.Tensor{Name: q.Name, Shape: q.Shape, Data: x.p.MomentumValue(q)})
+		}
+	}
+	return list
+}

@@ -1,0 +1,15 @@
+package model
+
+import "github.com/geoalign/geoalign/state"
+
+// State returns what a checkpoint holds of the system besides its parameters: the queue
+// and the graphs over it.
+func (p *Pairs) State() (parts []state.Part) {
+	if p.queue != nil {
+		parts = append(parts, p.queue)
+	}
+	if p.graphs != nil {
+		parts = append(parts, p.graphs)
+	}
+	return parts
+}

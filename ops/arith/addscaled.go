@@ -1,0 +1,32 @@
+package arith
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AddScaled returns x + s*y for x and y of one shape and a scalar s. The gradient goes
+// to x alone: y is a constant that shifts it.
+func AddScaled(x, y, s *gorgonia.Node) *gorgonia.Node {
+	return op.Apply(&op.Op{
+		Kind: "add scaled", Diff: []bool{true, false, false}, InPlace: []int{0},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return in[0].Clone(), op.All(
+				op.Need(in[0].Eq(in[1]), "want two arrays of one shape"),
+				op.Need(len(in[2]) == 0, "want a scalar (got %v)", in[2]))
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			body := func(_, lo, hi int) {
+				kernel.Axpby(c.Out.F32[lo:hi], 1, c.In[0].F32[lo:hi], c.In[2].F32[0], c.In[1].F32[lo:hi])
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
+				return nil
+			}, nil
+		},
+		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes { return gorgonia.Nodes{dy, nil, nil} },
+	}, x, y, s)
+}

@@ -1,0 +1,164 @@
+package attention
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/tensor"
+)
+
+// backward is the gradient op of the attention: operands are the forward's, its
+// output and the output's gradient. The result is dqkv, or dq with dkv as
+// first auxiliary result; kernel.Attention says how they are computed. Work is split
+// over (key sequence, head), so that no two threads add to the same dK and dV, and rows
+// that share a key sequence are added in row order.
+func (a *attention) backward() *op.Op {
+	o := &op.Op{
+		Kind: "self attention dx", Args: a.args(), Diff: make([]bool, a.operands+2),
+		ReadsHalf: []int{a.operands}, // the statistics next to the output are what is read
+	}
+	if !a.self {
+		o.Kind = "cross attention dx"
+		o.Aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}} }
+	}
+	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
+		want, err := a.shape(in)
+		if err != nil {
+			return nil, err
+		}
+		dy := in[a.operands+1]
+		return in[0].Clone(), op.Need(dy.Eq(want), "dy must have shape %v (got %v)", want, dy)
+	}
+	o.Scratch = func(in []tensor.Shape, threads int) int {
+		return threads * a.workerScratch(a.dims(in), true)
+	}
+	o.FLOPs = func(in []tensor.Shape) int64 { return 5 * a.product(in) }
+	o.Prepare = a.prepareBackward
+	return o
+}
+
+// keysGradient exposes dkv as a node.
+func (a *attention) keysGradient(shape tensor.Shape) *op.Op {
+	return &op.Op{
+		Kind: "cross attention dkv", Args: fmt.Sprint(shape), Diff: []bool{false}, Alias: &[2]int{0, 0},
+		Shape: func([]tensor.Shape) (tensor.Shape, error) { return shape, nil },
+	}
+}
+
+func (a *attention) prepareBackward(c *exec.Call) (exec.Step, error) {
+	w := a.newWork(c, true)
+	w.order = func() []int32 { return c.InAux[a.operands][1].I32 }
+	w.starts = func() []int32 { return c.InAux[a.operands][2].I32 }
+	run := w.each(true, w.sequenceGradient)
+	return func() error {
+		run()
+		return nil
+	}, nil
+}
+
+// sortByKey writes to order the positions of key sorted by value, equal ones in
+// order, and to starts where each value's begin: starts[v] to starts[v+1].
+func sortByKey(order, starts, key []int32) {
+	clear(starts)
+	for _, k := range key {
+		starts[k+1]++
+	}
+	for v := 1; v < len(starts); v++ {
+		starts[v] += starts[v-1]
+	}
+	for r, k := range key {
+		order[starts[k]] = int32(r)
+		starts[k]++
+	}
+	for v := len(starts) - 1; v > 0; v-- { // each start moved to its end: shift back
+		starts[v] = starts[v-1]
+	}
+	starts[0] = 0
+}
+
+// sequenceGradient handles rows, all those that attend to sequence n, for head h.
+func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []int32) {
+	g := &t.grads
+	at := n*w.lk*w.ldkv + h*w.e
+	dkv := w.c.Out.F32
+	if w.self {
+		at += w.d
+	} else {
+		dkv = w.c.Aux[0].F32
+	}
+	g.DK, g.DV, g.LDDKV, g.Add = dkv[at:], dkv[at+w.d:], w.ldkv, false
+	for seen := 0; len(rows) > 0; {
+		count, nk := w.run(rows), w.keys(w.c, int(rows[0]))
+		if nk > 0 && nk != seen {
+			w.setKeys(t, n, h, nk)
+			seen = nk
+		}
+		switch {
+		case nk == 0:
+			w.noGradient(h, rows[:count])
+		case w.lq == 1 && count > 1:
+			w.gatheredGradient(t, h, nk, rows[:count])
+		default:
+			for i, r := range rows[:count] {
+				w.ahead(t, n, h, rows, i, true)
+				w.rowGradient(t, int(r), h, nk)
+			}
+		}
+		rows = rows[count:]
+	}
+	if !g.Add {
+		w.clearUnseen(g, 0)
+	}
+}
+
+// rowGradient computes dQ of row r, head h, and adds to dK and dV.
+func (w *attentionWork) rowGradient(t *attentionWorker, r, h, nk int) {
+	lse, dy := w.c.InAux[w.operands][0].F32, w.c.In[w.operands+1].F32
+	for i0 := 0; i0 < w.lq; i0 += w.block {
+		w.setBlock(t, r, h, i0, min(w.block, w.lq-i0), lse)
+		first := r*w.lq + i0
+		t.grads.DOut, t.grads.LDDOut = dy[first*w.d+h*w.e:], w.d
+		t.grads.DQ, t.grads.LDDQ = w.c.Out.F32[first*w.ldq+h*w.e:], w.ldq
+		w.blockGradient(t, nk)
+	}
+}
+
+// gatheredGradient is rowGradient for rows of one query each, as one block.
+func (w *attentionWork) gatheredGradient(t *attentionWorker, h, nk int, rows []int32) {
+	w.gather(t, h, rows)
+	m := &t.gather
+	w.gatherHeads(m.dy, w.c.In[w.operands+1].F32, h, rows)
+	for i, r := range rows {
+		m.lse[i] = w.c.InAux[w.operands][0].F32[int(r)*w.heads+h]
+	}
+	t.grads.DOut, t.grads.LDDOut = m.dy, w.e
+	t.grads.DQ, t.grads.LDDQ = m.out, w.e
+	w.blockGradient(t, nk)
+	w.scatterHeads(w.c.Out.F32, m.out, h, rows)
+}
+
+// blockGradient computes the gradients of a block that sees nk keys.
+func (w *attentionWork) blockGradient(t *attentionWorker, nk int) {
+	t.kernel.Backward(&t.block, &t.grads)
+	if !t.grads.Add { // the first one also writes the gradients of the keys it does not see
+		w.clearUnseen(&t.grads, nk)
+		t.grads.Add = true
+	}
+}
+
+// noGradient sets the gradients of queries without keys to 0.
+func (w *attentionWork) noGradient(h int, rows []int32) {
+	for _, r := range rows {
+		clearRows(w.c.Out.F32[int(r)*w.lq*w.ldq+h*w.e:], w.lq, w.e, w.ldq)
+	}
+}
+
+// clearUnseen zeroes the gradients of the keys from nk on.
+func (w *attentionWork) clearUnseen(g *kernel.AttentionGrads, nk int) {
+	if nk < w.lk {
+		clearRows(g.DK[nk*w.ldkv:], w.lk-nk, w.e, w.ldkv)
+		clearRows(g.DV[nk*w.ldkv:], w.lk-nk, w.e, w.ldkv)
+	}
+}

@@ -1,0 +1,34 @@
+package attention
+
+import (
+	"math/rand/v2"
+
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// attentionCases are the ops of this package with operands that are large enough for several threads.
+func attentionCases() []optest.Case {
+	r := rand.New(rand.NewPCG(12, 1))
+	const rows, l, heads, d = 7, 9, 2, 8
+	q, kv, qkv := optest.F32s(r, "q", rows*l, d), optest.F32s(r, "kv", 3*l, 2*d), optest.F32s(r, "qkv", rows*l, 3*d)
+	index, lengths := optest.I32s("index", []int32{0, 2, 1, 0, 2, 2, 0}, rows), optest.I32s("lengths", []int32{9, 1, 0, 3, 9, 8, 5}, rows)
+	bits := optest.I32s("bits", optest.RandomInts(r, rows*heads*l, 1<<l), rows*heads*l)
+	return []optest.Case{
+		{Name: "self attention", Inputs: []optest.Input{qkv, lengths, bits}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SelfAttention(ns[0], ns[1], ns[2], l, heads, .5) }},
+		{Name: "self attention with dropout", Inputs: []optest.Input{qkv, optest.I32s("key", []int32{3, 4}, 2)}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return SelfAttention(ns[0], nil, nn.DropoutBits(ns[1], 1, rows*heads*l, l, .5), l, heads, .5)
+			}},
+		{Name: "cross attention", Inputs: []optest.Input{q, kv, index, lengths, bits}, WRT: []int{0, 1},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], l, l, heads, .5)
+			}},
+		{Name: "cross attention of one query", Inputs: []optest.Input{optest.F32s(r, "q", 20, d), kv, optest.I32s("index", optest.RandomInts(r, 20, 3), 20), optest.I32s("lengths", optest.RandomInts(r, 20, 3), 20), optest.I32s("bits", optest.RandomInts(r, 20*heads, 1<<l), 20*heads)}, WRT: []int{0, 1},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], 1, l, heads, .5)
+			}},
+	}
+}

@@ -1,0 +1,72 @@
+package attention
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// TestAttentionHalf: attention whose output only a linear layer reads stores it in
+// bfloat16, which changes no bit of the layer's output and of the gradients, since the
+// layer rounds it anyway. One sequence has no key at all.
+func TestAttentionHalf(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const rows, l, d, heads = 5, 37, 48, 3
+	r := rand.New(rand.NewPCG(9, 9))
+	in := []optest.Input{optest.F32s(r, "qkv", rows*l, 3*d), optest.F32s(r, "w", 20, d), optest.I32s("lengths", []int32{37, 0, 20, 1, 37}, rows), optest.F32s(r, "dy", rows*l, 20)}
+	run := func(full bool) (values [][]float32, memory int64) {
+		g, ns := optest.Nodes(in)
+		h := SelfAttention(ns[0], ns[2], nil, l, heads, 1)
+		out := nn.Linear(h, ns[1], nil)
+		grads, err := gorgonia.Grad(optest.Dot(out, ns[3]), ns[0], ns[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs := append(gorgonia.Nodes{out}, grads...)
+		if full {
+			outputs = append(outputs, h)
+		}
+		m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: outputs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range in {
+			if err := m.SetInput(ns[i], in[i].Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // the second run starts from what the first one left
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range outputs[:3] {
+			a, err := m.Value(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, slices.Clone(a.F32))
+		}
+		return values, m.Memory()
+	}
+	want, all := run(true)
+	got, half := run(false)
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("result %d differs", i)
+		}
+	}
+	if saved := all - half; saved < rows*l*d*2*9/10 {
+		t.Errorf("%d bytes, with a float32 output %d", half, all)
+	}
+}

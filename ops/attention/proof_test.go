@@ -1,0 +1,9 @@
+package attention
+
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/ops/internal/optest"
+)
+
+func TestCases(t *testing.T) { optest.CheckCases(t, attentionCases()) }

@@ -1,0 +1,45 @@
+package attention
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TestTapeMachine runs attention and cross-entropy, whose auxiliary results go
+// from node to node beside Gorgonia's values, on Gorgonia's own machine.
+func TestTapeMachine(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 1))
+	in := []optest.Input{
+		optest.F32s(r, "q", 12, 4), optest.F32s(r, "kv", 15, 8), optest.I32s("index", []int32{0, 1, 2, 1}, 4),
+		optest.I32s("labels", []int32{0, 1, 2, -1, 3, 0, 0, 1, 2, 3, 1, 0}, 12),
+	}
+	build := func(ns gorgonia.Nodes) *gorgonia.Node {
+		return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: CrossAttention(ns[0], ns[1], ns[2], nil, nil, 3, 5, 2, 1), Labels: ns[3]})
+	}
+	want, _ := optest.Gradients(t, build, []int{0, 1}, in...)
+	g, ns := optest.Nodes(in)
+	grads, err := gorgonia.Grad(build(ns), ns[0], ns[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range ns {
+		if err := gorgonia.Let(n, tensor.New(tensor.WithShape(in[i].Shape...), tensor.WithBacking(in[i].Data))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var values [2]gorgonia.Value
+	gorgonia.Read(grads[0], &values[0])
+	gorgonia.Read(grads[1], &values[1])
+	m := gorgonia.NewTapeMachine(g)
+	defer m.Close()
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	optest.Near(t, "dq", values[0].Data().([]float32), want[0], 1e-5)
+	optest.Near(t, "dkv", values[1].Data().([]float32), want[1], 1e-5)
+}

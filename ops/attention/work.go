@@ -1,0 +1,164 @@
+package attention
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+)
+
+// attentionWork is what the threads of an attention op, forward or backward, share.
+type attentionWork struct {
+	*attention
+	attentionDims
+	c       *exec.Call
+	workers []attentionWorker
+	// order holds the rows sorted by key sequence, and those of sequence n are from
+	// starts[n] to starts[n+1]. Without an index both are nil: row n is all.
+	order, starts func() []int32
+}
+
+// attentionWorker is what belongs to one thread.
+type attentionWorker struct {
+	kernel *kernel.Attention
+	block  kernel.AttentionBlock
+	grads  kernel.AttentionGrads
+	gather gathered
+	row    [1]int32 // the rows of a sequence without an index
+}
+
+// sizes returns what the kernel is for.
+func (a *attention) sizes(s attentionDims, backward bool) kernel.AttentionSizes {
+	return kernel.AttentionSizes{Keys: a.lk, Width: s.e, Queries: s.block, Backward: backward}
+}
+
+// workerScratch returns the scratch of one thread, whole cache lines.
+func (a *attention) workerScratch(s attentionDims, backward bool) int {
+	n := a.sizes(s, backward).Scratch()
+	return (n+15)/16*16 + a.gatherSize(s, backward)
+}
+
+// newWork prepares a call.
+func (a *attention) newWork(c *exec.Call, backward bool) *attentionWork {
+	w := &attentionWork{attention: a, attentionDims: a.callDims(c), c: c, workers: make([]attentionWorker, c.Engine.Threads())}
+	for i := range w.workers {
+		t := &w.workers[i]
+		t.kernel = c.Engine.NewAttention(a.sizes(w.attentionDims, backward))
+		if a.lq == 1 && a.bits >= 0 {
+			t.gather.bits = make([]int32, w.block*w.words)
+		}
+	}
+	return w
+}
+
+// each calls visit for each sequence and head, on several threads: for rows of the
+// sequence, all on one thread. Sequences are weighed by their rows.
+func (w *attentionWork) each(backward bool, visit func(t *attentionWorker, n, h int, rows []int32)) func() {
+	size := w.workerScratch(w.attentionDims, backward)
+	use := func(worker int) *attentionWorker {
+		t := &w.workers[worker]
+		memory := w.c.Scratch[worker*size : (worker+1)*size]
+		t.kernel.Use(w.useGather(&t.gather, memory, backward))
+		return t
+	}
+	if w.index < 0 {
+		body := func(worker, lo, hi int) {
+			t := use(worker)
+			for i := lo; i < hi; i++ {
+				t.row[0] = int32(i / w.heads)
+				visit(t, i/w.heads, i%w.heads, t.row[:])
+			}
+		}
+		return func() { w.c.Engine.For(w.seqs*w.heads, 1, body) }
+	}
+	body := func(worker, lo, hi int) {
+		t := use(worker)
+		order, starts := w.order(), w.starts()
+		for n := range w.seqs {
+			rows := order[starts[n]:starts[n+1]]
+			// A sequence takes a place for each row and one for itself, times heads.
+			first, weight := (int(starts[n])+n)*w.heads, len(rows)+1
+			for h := range w.heads {
+				if at := first + h*weight; at >= lo && at < hi {
+					visit(t, n, h, rows)
+				}
+			}
+		}
+	}
+	return func() { w.c.Engine.For((w.rows+w.seqs)*w.heads, 1, body) }
+}
+
+// keysOf returns the keys and values of sequence n, head h.
+func (w *attentionWork) keysOf(n, h int) (k, v []float32) {
+	at := n*w.lk*w.ldkv + h*w.e
+	kv := w.c.In[0].F32
+	if w.self {
+		at += w.d
+	} else {
+		kv = w.c.In[1].F32
+	}
+	return kv[at:], kv[at+w.d:]
+}
+
+// setKeys gives the kernel the first nk keys of sequence n, head h.
+func (w *attentionWork) setKeys(t *attentionWorker, n, h, nk int) {
+	k, v := w.keysOf(n, h)
+	t.kernel.SetKeys(k, v, w.ldkv, nk)
+}
+
+// ahead tells the kernel what comes after rows[i] of sequence n, head h: the same head
+// of the next row, or the next head or sequence with its keys.
+func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int, backward bool) {
+	var r int
+	switch {
+	case i+1 < len(rows):
+		r = int(rows[i+1])
+	case h+1 < w.heads:
+		h, r = h+1, int(rows[0])
+		w.keysAhead(t, n, h)
+	case n+1 < w.seqs:
+		h, n = 0, n+1
+		w.keysAhead(t, n, h)
+		r = n
+		if w.index >= 0 {
+			first := w.starts()[n]
+			if first == w.starts()[n+1] {
+				return
+			}
+			r = int(w.order()[first])
+		}
+	default:
+		return
+	}
+	t.kernel.Ahead(w.c.In[0].F32[r*w.lq*w.ldq+h*w.e:], w.ldq, w.lq)
+	if backward {
+		t.kernel.Ahead(w.c.In[w.operands+1].F32[r*w.lq*w.d+h*w.e:], w.d, w.lq)
+	}
+}
+
+// keysAhead tells the kernel of the keys and values of sequence n, head h.
+func (w *attentionWork) keysAhead(t *attentionWorker, n, h int) {
+	k, v := w.keysOf(n, h)
+	t.kernel.Ahead(k, w.ldkv, w.lk)
+	t.kernel.Ahead(v, w.ldkv, w.lk)
+}
+
+// setBlock sets the queries i0 to i0+nq of row r, head h, and their log-sum-exps.
+func (w *attentionWork) setBlock(t *attentionWorker, r, h, i0, nq int, lse []float32) {
+	b := &t.block
+	b.N, b.Scale = nq, 1/w.keep
+	b.Q, b.LDQ = w.c.In[0].F32[(r*w.lq+i0)*w.ldq+h*w.e:], w.ldq
+	first := (r*w.heads+h)*w.lq + i0
+	b.LSE = lse[first:]
+	if w.bits >= 0 {
+		b.Bits, b.Words = w.c.In[w.bits].I32[first*w.words:], w.words
+	}
+}
+
+// run returns how many of the first rows see as many keys as the first one, up to a
+// block.
+func (w *attentionWork) run(rows []int32) int {
+	n, nk := 1, w.keys(w.c, int(rows[0]))
+	for n < min(len(rows), w.block) && w.keys(w.c, int(rows[n])) == nk {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package layout
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ConcatRows puts the rows of b (R2, D) below those of a (R1, D): (R1+R2, D).
+func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
+	return op.Apply(&op.Op{
+		Kind: "concat rows", Diff: []bool{true, true},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			a, b := in[0], in[1]
+			if err := op.Need(len(a) == 2 && len(b) == 2 && a[1] == b[1], "want a (R1, D) and b (R2, D)"); err != nil {
+				return nil, err
+			}
+			return tensor.Shape{a[0] + b[0], a[1]}, nil
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			n := c.In[0].Len()
+			body := func(_, lo, hi int) {
+				out := c.Out.F32[lo:hi]
+				if lo < n {
+					out = out[copy(out, c.In[0].F32[lo:min(hi, n)]):]
+				}
+				copy(out, c.In[1].F32[max(lo-n, 0):max(hi-n, 0)])
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
+				return nil
+			}, nil
+		},
+		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			n := in[0].Shape()[0]
+			return gorgonia.Nodes{StridedRows(dy, 0, 1, n), StridedRows(dy, n, 1, in[1].Shape()[0])}
+		},
+	}, a, b)
+}
+
+// Reshape returns the matrix x as one of (rows, cols) with the same elements in the same
+// order. It names x's memory and costs nothing.
+func Reshape(x *gorgonia.Node, rows, cols int) *gorgonia.Node {
+	return op.Apply(&op.Op{
+		Kind: "reshape", Args: fmt.Sprintf("rows=%d cols=%d", rows, cols), Diff: []bool{true}, Alias: &[2]int{0, -1},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return tensor.Shape{rows, cols}, op.All(
+				op.Need(len(in[0]) == 2, "want a matrix (got %v)", in[0]),
+				op.Need(rows > 0 && cols > 0 && in[0].TotalSize() == rows*cols, "%v is not as large as (%d, %d)", in[0], rows, cols),
+			)
+		},
+		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{Reshape(dy, in[0].Shape()[0], in[0].Shape()[1])}
+		},
+	}, x)
+}

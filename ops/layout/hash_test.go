@@ -1,0 +1,29 @@
+package layout
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+)
+
+// TestHash: variants that differ in one argument are different nodes.
+func TestHash(t *testing.T) {
+	h := optest.NewHashInputs()
+	m, key, bits := h.M, h.Key, h.Bits
+	groups := map[string][]func() *gorgonia.Node{
+		"strided rows": {
+			func() *gorgonia.Node { return StridedRows(m, 0, 2, 3) },
+			func() *gorgonia.Node { return StridedRows(m, 1, 2, 3) },
+			func() *gorgonia.Node { return StridedRows(m, 0, 3, 3) },
+			func() *gorgonia.Node { return StridedRows(m, 0, 2, 4) },
+		},
+		"strided rows dx": {
+			optest.Variant(spreadRows(40, 0, 2, 12), m), optest.Variant(spreadRows(41, 0, 2, 12), m), optest.Variant(spreadRows(40, 1, 2, 12), m), optest.Variant(spreadRows(40, 0, 3, 12), m),
+		},
+		"ints": {func() *gorgonia.Node { return GatherInts(bits, key) }, func() *gorgonia.Node { return ConcatInts(bits, key) }},
+	}
+	maps.Copy(groups, sequenceVariants(m, bits))
+	optest.CheckHashes(t, groups)
+}

@@ -1,0 +1,87 @@
+package layout
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// RepeatFirst puts k more copies of the first of every l values of x (N*l) int32 in front
+// of it: (N*(l+k)), such as the id of a class token before every text.
+func RepeatFirst(x *gorgonia.Node, l, k int) *gorgonia.Node {
+	shape := func(in []tensor.Shape) (tensor.Shape, error) {
+		if err := op.Need(len(in[0]) == 1 && l > 0 && k >= 0, "want a vector, a length of at least 1 and copies of at least 0 (got %v, %d and %d)", in[0], l, k); err != nil {
+			return nil, err
+		}
+		return tensor.Shape{in[0][0] / l * (l + k)}, op.Need(in[0][0]%l == 0, "values must be a multiple of %d (got %d)", l, in[0][0])
+	}
+	o := op.IntsOp("repeat first", 1, shape, func(c *exec.Call) error {
+		out := c.Out.I32
+		for x := c.In[0].I32; len(x) > 0; x = x[l:] {
+			for i := range k {
+				out[i] = x[0]
+			}
+			out = out[k+copy(out[k:], x[:l]):]
+		}
+		return nil
+	})
+	o.Args = fmt.Sprintf("l=%d k=%d", l, k)
+	return op.Apply(o, x)
+}
+
+// AddInt adds k to every value of x (N) int32.
+func AddInt(x *gorgonia.Node, k int) *gorgonia.Node {
+	o := op.IntsOp("add int", 1, op.SameInts, func(c *exec.Call) error {
+		for i, v := range c.In[0].I32 {
+			c.Out.I32[i] = v + int32(k)
+		}
+		return nil
+	})
+	o.Args = fmt.Sprintf("k=%d", k)
+	return op.Apply(o, x)
+}
+
+// ConcatInts joins int32 vectors end to end.
+func ConcatInts(xs ...*gorgonia.Node) *gorgonia.Node {
+	shape := func(in []tensor.Shape) (tensor.Shape, error) {
+		if len(in) == 0 {
+			return nil, fmt.Errorf("want at least one vector")
+		}
+		n := 0
+		for i, s := range in {
+			if err := op.Need(len(s) == 1, "operand %d must be a vector (got %v)", i, s); err != nil {
+				return nil, err
+			}
+			n += s[0]
+		}
+		return tensor.Shape{n}, nil
+	}
+	return op.Apply(op.IntsOp("concat ints", len(xs), shape, func(c *exec.Call) error {
+		out := c.Out.I32
+		for _, x := range c.In {
+			out = out[copy(out, x.I32):]
+		}
+		return nil
+	}), xs...)
+}
+
+// GatherInts returns x[idx[r]] for x (N) and idx (R), both int32: (R). An index
+// outside of x is an error of the run.
+func GatherInts(x, idx *gorgonia.Node) *gorgonia.Node {
+	shape := func(in []tensor.Shape) (tensor.Shape, error) {
+		return in[1].Clone(), op.Need(len(in[0]) == 1 && len(in[1]) == 1, "want two vectors")
+	}
+	return op.Apply(op.IntsOp("gather ints", 2, shape, func(c *exec.Call) error {
+		x := c.In[0].I32
+		for r, i := range c.In[1].I32 {
+			if i < 0 || int(i) >= len(x) {
+				return fmt.Errorf("ops: gather ints: index %d at %d: want [0, %d)", i, r, len(x))
+			}
+			c.Out.I32[r] = x[i]
+		}
+		return nil
+	}), x, idx)
+}

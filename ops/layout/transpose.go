@@ -1,0 +1,55 @@
+package layout
+
+import (
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// transposeTile is the side of the squares in which a matrix is transposed: two of
+// them fit into the first-level cache.
+const transposeTile = 32
+
+// Transpose returns x^T (C, R) of a matrix x (R, C). It is a copy: cheap beside the
+// matrix product that would compute the transposed result anew, such as the logits of
+// the other direction of a contrast.
+func Transpose(x *gorgonia.Node) *gorgonia.Node {
+	return op.Apply(&op.Op{
+		Kind: "transpose", Diff: []bool{true},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			if len(in[0]) != 2 {
+				return nil, op.Need(false, "want a matrix")
+			}
+			return tensor.Shape{in[0][1], in[0][0]}, nil
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
+			body := func(_, lo, hi int) { transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi) }
+			grain := max(1, op.ElementGrain/max(1, rows))
+			return func() error {
+				c.Engine.For(cols, grain, body)
+				return nil
+			}, nil
+		},
+		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{Transpose(dy)}
+		},
+	}, x)
+}
+
+// transpose writes rows lo to hi of the transpose y of x (rows, cols).
+func transpose(y, x []float32, rows, cols, lo, hi int) {
+	for j0 := lo; j0 < hi; j0 += transposeTile {
+		j1 := min(j0+transposeTile, hi)
+		for i0 := 0; i0 < rows; i0 += transposeTile {
+			i1 := min(i0+transposeTile, rows)
+			for j := j0; j < j1; j++ {
+				out := y[j*rows:][i0:i1]
+				for i := range out {
+					out[i] = x[(i0+i)*cols+j]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package nn
+
+import (
+	"math/rand/v2"
+
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+)
+
+// nnCases are the ops of this package with operands that are large enough for several threads.
+func nnCases() []optest.Case {
+	r := rand.New(rand.NewPCG(11, 12))
+	const rows, d = 120, 321
+	x, y := optest.F32s(r, "x", rows, d), optest.F32s(r, "y", rows, d)
+	vector, other := optest.F32s(r, "vector", d), optest.F32s(r, "other", d)
+	key := optest.I32s("key", []int32{3, 4}, 2)
+	ids := optest.I32s("ids", optest.RandomInts(r, 90, 60), 90)
+	return []optest.Case{
+		{Name: "linear", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }},
+		{Name: "linear part", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearPart(ns[0], ns[1], ns[2], 20, 30) }},
+		{Name: "linear gelu", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearGELU(ns[0], ns[1], ns[2]) }},
+		{Name: "layer norm", Inputs: []optest.Input{x, vector, other}, WRT: []int{0, 1, 2},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], 1e-5) }},
+		{Name: "gelu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
+		{Name: "relu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
+		{Name: "dropout", Inputs: []optest.Input{x, key}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return Dropout(ns[0], DropoutBits(ns[1], 1, rows, d, 0.9), 0.9)
+			}},
+		{Name: "dropout of whole words", Inputs: []optest.Input{optest.F32s(r, "x", 300, 64), key}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return Dropout(ns[0], DropoutBits(ns[1], 1, 300, 64, 0.9), 0.9)
+			}},
+		{Name: "add norm", Inputs: []optest.Input{x, y, vector, other, key}, WRT: []int{0, 1, 2, 3},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				sum, norm := AddNorm(ns[0], ns[1], DropoutBits(ns[4], 1, rows, d, 0.9), ns[2], ns[3], 0.9, 1e-5)
+				return arith.Add(sum, GELU(norm))
+			}},
+		{Name: "add norm without dropout", Inputs: []optest.Input{x, y, vector, other}, WRT: []int{0, 1, 2, 3},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				_, norm := AddNorm(ns[0], ns[1], nil, ns[2], ns[3], 1, 1e-5)
+				return norm
+			}},
+		{Name: "embed", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Embed(ns[0], ns[1]) }},
+		{Name: "gather rows", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GatherRows(ns[0], ns[1], 2) }},
+		{Name: "add positions", Inputs: []optest.Input{x, y}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return AddPositions(ns[0], ns[1], 30) }},
+		{Name: "l2 normalize", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return L2Normalize(ns[0], 1e-12) }},
+		{Name: "patchify", Inputs: []optest.Input{optest.F32s(r, "images", 4, 3, 64, 64)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Patchify(ns[0], 16) }},
+		{Name: "prepend token", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return PrependToken(ns[0], ns[1], 30) }},
+	}
+}

@@ -1,0 +1,102 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// DropoutBits returns random bits for n rows of cols elements, each one with
+// probability keep (rounded to 1/65536): int32 words, (n*ceil(cols/32)), where
+// element j of a row is bit j%32 of the row's word j/32. What the bits after a row's
+// last element hold is of no consequence.
+//
+// key (2) int32 is drawn anew for every step; site tells the dropout places of a
+// graph apart. Bits are a function of key, site and position alone.
+func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *gorgonia.Node {
+	return op.Apply(&op.Op{
+		Kind: "dropout bits", Args: fmt.Sprintf("site=%d n=%d cols=%d keep=%g", site, n, cols, keep),
+		Diff: []bool{false}, Ints: true,
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return tensor.Shape{n * MaskWords(cols)}, op.All(
+				op.WantVector(in[0], "key", 2),
+				op.Need(n > 0 && cols > 0, "want at least one row and column (got %d, %d)", n, cols),
+				CheckKeep(keep),
+			)
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			body := func(_, lo, hi int) {
+				k := c.In[0].I32
+				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
+				kernel.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(lo), keep)
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), 512, body)
+				return nil
+			}, nil
+		},
+	}, key)
+}
+
+// siteStep spreads the sites of one key over the streams of random words: 2^64 over
+// the golden ratio.
+const siteStep = 0x9e3779b97f4a7c15
+
+// Dropout returns x (R, D) with the elements whose bit is zero set to 0 and the
+// others divided by keep. bits are DropoutBits for R rows of D elements.
+func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
+	return op.Apply(&op.Op{
+		Kind: "dropout", Args: fmt.Sprintf("keep=%g", keep), Diff: []bool{true, false}, InPlace: []int{0}, Accumulates: true,
+		WritesHalf: []int{op.Output},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			if err := op.Need(len(in[0]) == 2, "want x (R, D)"); err != nil {
+				return nil, err
+			}
+			return in[0].Clone(), op.All(op.WantVector(in[1], "bits", in[0][0]*MaskWords(in[0][1])), CheckKeep(keep))
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
+			words, scale := MaskWords(cols), 1/keep
+			part := func(at, to, word, end int) {
+				x, bits := c.In[0].F32[at:to], c.In[1].I32[word:end]
+				if c.Out.BF16 != nil {
+					kernel.DropoutToBF16(c.Out.BF16[at:to], x, bits, scale)
+					return
+				}
+				out := c.Out.F32[at:to]
+				if c.Accumulate {
+					kernel.DropoutAdd(out, out, x, bits, scale)
+				} else {
+					kernel.Dropout(out, x, bits, scale)
+				}
+			}
+			if cols%32 == 0 { // no gaps between the rows: one long row
+				body := func(_, lo, hi int) { part(lo*32, hi*32, lo, hi) }
+				return func() error {
+					c.Engine.For(rows*words, op.ElementGrain/32, body)
+					return nil
+				}, nil
+			}
+			body := func(_, lo, hi int) {
+				for r := lo; r < hi; r++ {
+					part(r*cols, (r+1)*cols, r*words, (r+1)*words)
+				}
+			}
+			return func() error {
+				c.Engine.For(rows, op.RowGrain(cols), body)
+				return nil
+			}, nil
+		},
+		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{Dropout(dy, in[1], keep), nil}
+		},
+	}, x, bits)
+}
+
+func CheckKeep(keep float32) error {
+	return op.Need(keep > 0 && keep <= 1, "keep must be in (0, 1] (got %g)", keep)
+}

@@ -1,0 +1,186 @@
+package nn
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// halfBlock is a feed-forward block whose layer norms, GELU, dropout and gradients
+// are read by products: its inputs and what it computes.
+type halfBlock struct {
+	inputs []optest.Input
+	build  func(ns gorgonia.Nodes) *gorgonia.Node
+}
+
+// Inputs of a halfBlock.
+const (
+	halfX = iota
+	halfGamma
+	halfBeta
+	halfW1
+	halfB1
+	halfW2
+	halfB2
+	halfR
+	halfGamma2
+	halfBeta2
+	halfW3
+	halfParams
+	halfKey = halfParams
+)
+
+func newHalfBlock(rows, d int) halfBlock {
+	r := rand.New(rand.NewPCG(41, uint64(d)))
+	return halfBlock{
+		inputs: []optest.Input{
+			optest.F32s(r, "x", rows, d), optest.F32s(r, "gamma", d), optest.F32s(r, "beta", d),
+			optest.F32s(r, "w1", 2*d, d), optest.F32s(r, "b1", 2*d), optest.F32s(r, "w2", d, 2*d), optest.F32s(r, "b2", d),
+			optest.F32s(r, "r", rows, d), optest.F32s(r, "gamma2", d), optest.F32s(r, "beta2", d), optest.F32s(r, "w3", 30, d),
+			optest.I32s("key", []int32{5, 6}, 2), optest.F32s(r, "dy", rows, 30),
+		},
+		build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			y := LayerNorm(ns[halfX], ns[halfGamma], ns[halfBeta], 1e-5)
+			h := Linear(LinearGELU(y, ns[halfW1], ns[halfB1]), ns[halfW2], ns[halfB2])
+			bits := DropoutBits(ns[halfKey], 1, rows, d, 0.9)
+			_, norm := AddNorm(h, ns[halfR], bits, ns[halfGamma2], ns[halfBeta2], 0.9, 1e-5)
+			return Linear(norm, ns[halfW3], nil)
+		},
+	}
+}
+
+// run returns the output and the gradients, and what the machine holds. With full
+// every result is an output, and so stays float32.
+func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[string][]float32, memory int64) {
+	t.Helper()
+	g, ns := optest.Nodes(b.inputs)
+	out := b.build(ns)
+	grads, err := gorgonia.Grad(optest.Dot(out, ns[halfKey+1]), ns[:halfParams]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := append(gorgonia.Nodes{out}, grads...)
+	outputs := slices.Clone(wanted)
+	if full {
+		for _, n := range g.AllNodes() {
+			if n.Op() != nil && n.Dtype() == tensor.Float32 {
+				outputs = append(outputs, n)
+			}
+		}
+	}
+	m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: outputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, in := range b.inputs {
+		if err := m.SetInput(ns[i], in.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	values = map[string][]float32{}
+	for i, n := range wanted {
+		a, err := m.Value(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := "output"
+		if i > 0 {
+			name = b.inputs[i-1].Name
+		}
+		values[name] = slices.Clone(a.F32)
+	}
+	if !full {
+		if n := testing.AllocsPerRun(5, func() {
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("a run allocates %v times", n)
+		}
+	}
+	return values, m.Memory()
+}
+
+// TestHalfResults compares a run that stores what only products read in bfloat16 with
+// one that stores everything as float32, for products in bfloat16: the bits are the
+// same but for the gradients of biases, which are sums of rounded values.
+func TestHalfResults(t *testing.T) {
+	for _, backend := range []string{"plain", ""} {
+		e, err := kernel.New(kernel.Options{Backend: backend, Threads: 2, Precision: "bf16"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for _, size := range [][2]int{{70, 64}, {300, 61}} { // rows that end with a word of bits, and not
+			b := newHalfBlock(size[0], size[1])
+			name := fmt.Sprintf("%s %v: ", backend, size)
+			want, _ := b.run(t, e, true)
+			got, half := b.run(t, e, false)
+			for _, param := range []string{"output", "x", "gamma", "beta", "w1", "w2", "r", "gamma2", "beta2", "w3"} {
+				if !slices.Equal(got[param], want[param]) {
+					t.Errorf("%s%s differs", name, param)
+				}
+			}
+			for _, param := range []string{"b1", "b2"} {
+				optest.Near(t, name+param, got[param], want[param], 1e-2)
+				if slices.Equal(got[param], want[param]) {
+					t.Errorf("%sthe gradient of %s was not stored in bfloat16", name, param)
+				}
+			}
+			f, err := kernel.New(kernel.Options{Backend: backend, Threads: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, full := b.run(t, f, false); half >= full*9/10 {
+				t.Errorf("%s%d bytes, with float32 %d", name, half, full)
+			}
+		}
+	}
+}
+
+// TestColumnSumsHalf sums columns of bfloat16 values in float32.
+func TestColumnSumsHalf(t *testing.T) {
+	const rows, cols = 300, 70
+	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r := rand.New(rand.NewPCG(8, 9))
+	x, key := optest.F32s(r, "x", rows, cols), optest.I32s("key", []int32{1, 2}, 2)
+	g, ns := optest.Nodes([]optest.Input{x, key})
+	kept := Dropout(ns[0], DropoutBits(ns[1], 0, rows, cols, 1), 1) // x itself
+	sums := op.Apply(columnSums(3, 80), kept)
+	m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: gorgonia.Nodes{sums}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, in := range []optest.Input{x, key} {
+		if err := m.SetInput(ns[i], in.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	xs := optest.Rounded(x.Floats())
+	want := make([]float32, 80)
+	copy(want[3:], optest.Sums(1, cols, rows, func(_, j, k int) float64 { return xs[k*cols+j] }))
+	a, err := m.Value(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	optest.Near(t, "sums", a.F32, want, 1e-6)
+}

@@ -1,0 +1,92 @@
+package nn
+
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TestHash: variants that differ in one argument are different nodes.
+func TestHash(t *testing.T) {
+	h := optest.NewHashInputs()
+	m, v, key, images, bits := h.M, h.V, h.Key, h.Images, h.Bits
+	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
+		"layer norm": {
+			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-5) },
+			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-6) },
+			func() *gorgonia.Node { return LayerNorm(m, v, v, 1.0000001e-6) },
+		},
+		"dropout bits": {
+			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 2, 12, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 1, 13, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 13, 0.5) },
+			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.6) },
+		},
+		"dropout": {
+			func() *gorgonia.Node { return Dropout(m, bits, 0.5) },
+			func() *gorgonia.Node { return Dropout(m, bits, 0.6) },
+		},
+		"add norm": {
+			func() *gorgonia.Node { n, _ := AddNorm(m, m, nil, v, v, 1, 1e-5); return n },
+			func() *gorgonia.Node { n, _ := AddNorm(m, m, nil, v, v, 1, 1e-6); return n },
+			func() *gorgonia.Node { n, _ := AddNorm(m, m, bits, v, v, 0.5, 1e-5); return n },
+			func() *gorgonia.Node { n, _ := AddNorm(m, m, bits, v, v, 0.6, 1e-5); return n },
+			func() *gorgonia.Node { _, n := AddNorm(m, m, nil, v, v, 1, 1e-5); return n },
+		},
+		"add norm dx": {optest.Variant(addNormGrad(false), m, v, m), optest.Variant(addNormGrad(true), m, v, m, m)},
+		"gather rows": {
+			func() *gorgonia.Node { return Embed(m, key) },
+			func() *gorgonia.Node { return GatherRows(m, key, 1) },
+			func() *gorgonia.Node { return GatherRows(m, key, 2) },
+		},
+		"gather rows dx": {
+			optest.Variant((&gather{kind: "gather rows", block: 1}).backward(12), bits, m),
+			optest.Variant((&gather{kind: "gather rows", block: 1}).backward(24), bits, m),
+			optest.Variant((&gather{kind: "embed", block: 1}).backward(12), bits, m),
+		},
+		"add positions": {
+			func() *gorgonia.Node { return AddPositions(m, m, 3) },
+			func() *gorgonia.Node { return AddPositions(m, m, 4) },
+		},
+		"add positions dtable": {optest.Variant(positionsGrad(3, 6), m), optest.Variant(positionsGrad(3, 7), m), optest.Variant(positionsGrad(4, 6), m)},
+		"l2 normalize": {
+			func() *gorgonia.Node { return L2Normalize(m, 1e-12) },
+			func() *gorgonia.Node { return L2Normalize(m, 1e-11) },
+		},
+		"l2 normalize dx": {optest.Variant(l2NormalizeGrad(1e-12), m, m), optest.Variant(l2NormalizeGrad(1e-11), m, m)},
+		"patchify": {
+			func() *gorgonia.Node { return Patchify(images, 2) },
+			func() *gorgonia.Node { return Patchify(images, 3) },
+		},
+		"patchify dx": {
+			optest.Variant(unpatchify(tensor.Shape{1, 1, 12, 12}, 2), m),
+			optest.Variant(unpatchify(tensor.Shape{1, 1, 12, 12}, 3), m),
+			optest.Variant(unpatchify(tensor.Shape{1, 1, 6, 24}, 2), m),
+		},
+		"prepend token": {
+			func() *gorgonia.Node { return PrependToken(m, v, 2) },
+			func() *gorgonia.Node { return PrependToken(m, v, 3) },
+		},
+		"prepend token dx":     {optest.Variant(dropToken(3, tensor.Shape{1, 12}), m), optest.Variant(dropToken(5, tensor.Shape{1, 12}), m), optest.Variant(dropToken(3, tensor.Shape{3, 12}), m)},
+		"prepend token dtoken": {optest.Variant(sumToken(3, tensor.Shape{12}), m), optest.Variant(sumToken(3, tensor.Shape{1, 12}), m), optest.Variant(sumToken(5, tensor.Shape{12}), m)},
+		"linear": {
+			func() *gorgonia.Node { return Linear(m, m, v) },
+			func() *gorgonia.Node { return Linear(m, m, nil) },
+			func() *gorgonia.Node { return LinearGELU(m, m, v) },
+			func() *gorgonia.Node { return LinearGELU(m, m, nil) },
+			func() *gorgonia.Node { return LinearPart(m, m, v, 0, 4) },
+			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 4) },
+			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
+		},
+		"two operands": {
+			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(geluGradAux(), m, m),
+		},
+		"one operand": {
+			func() *gorgonia.Node { return GELU(m) },
+			optest.Variant(columnSums(0, 12), m), optest.Variant(columnSums(0, 13), m), optest.Variant(columnSums(1, 13), m),
+		},
+	})
+}

@@ -1,0 +1,246 @@
+package nn
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Linear returns x W^T + b for x (R, in), w (out, in) and b (out): (R, out).
+// b may be nil.
+func Linear(x, w, b *gorgonia.Node) *gorgonia.Node { return linear{}.apply(x, w, b) }
+
+// LinearPart is Linear with the n rows of w and elements of b that begin at from:
+// (R, n). So a caller that needs the queries alone of a joint projection to queries,
+// keys and values computes no others.
+func LinearPart(x, w, b *gorgonia.Node, from, n int) *gorgonia.Node {
+	if n == 0 {
+		n = -1 // 0 stands for all
+	}
+	return linear{from: from, n: n}.apply(x, w, b)
+}
+
+// LinearGELU is GELU(Linear(x, w, b)) in one pass: the activation is computed while a
+// part of the product is still in the cache. b may be nil.
+func LinearGELU(x, w, b *gorgonia.Node) *gorgonia.Node { return linear{gelu: true}.apply(x, w, b) }
+
+// linear describes a linear op: all rows of w, or the n rows that begin at from.
+type linear struct {
+	from, n int
+	bias    bool
+	// gelu applies GELU. What it is applied to is the op's auxiliary result.
+	gelu bool
+}
+
+func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
+	in := []*gorgonia.Node{x, w}
+	if b != nil {
+		l.bias = true
+		in = append(in, b)
+	}
+	return op.Apply(l.forward(), in...)
+}
+
+func (l linear) args() string {
+	return fmt.Sprintf("bias=%t from=%d n=%d gelu=%t", l.bias, l.from, l.n, l.gelu)
+}
+
+// rows returns how many rows of w take part.
+func (l linear) rows(w tensor.Shape) int {
+	if l.n == 0 {
+		return w[0]
+	}
+	return l.n
+}
+
+func (l linear) shape(in []tensor.Shape) (tensor.Shape, error) {
+	x, w := in[0], in[1]
+	if err := op.Need(len(x) == 2 && len(w) == 2, "want x (R, in) and w (out, in)"); err != nil {
+		return nil, err
+	}
+	if err := op.All(
+		op.Need(x[1] == w[1], "x has %d columns, w %d", x[1], w[1]),
+		op.Need(l.from >= 0 && l.n >= 0 && l.from+l.rows(w) <= w[0], "a part must have at least one row and lie in the %d rows of w (got %d rows from %d)", w[0], max(l.n, 0), l.from),
+	); err != nil {
+		return nil, err
+	}
+	if l.bias {
+		if err := op.Need(len(in[2]) == 1 && in[2][0] == w[0], "bias must have shape (%d) (got %v)", w[0], in[2]); err != nil {
+			return nil, err
+		}
+	}
+	return tensor.Shape{x[0], l.rows(w)}, nil
+}
+
+func (l linear) forward() *op.Op {
+	o := &op.Op{Kind: "linear", Args: l.args(), Diff: []bool{true, true}, Shape: l.shape, ReadsHalf: []int{0, 1}}
+	if l.bias {
+		o.Diff = append(o.Diff, true)
+	}
+	if l.gelu {
+		o.Kind = "linear gelu"
+		o.WritesHalf = []int{op.Output}
+		o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
+			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0], l.rows(in[1])}}}
+		}
+	}
+	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
+	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+		inner := c.In[0].Dim(1)
+		p := op.Product(c, false, true)
+		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
+		activate := func(_, lo, hi int) { kernel.GELUToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
+		return func() error {
+			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
+			if l.bias {
+				p.Bias = c.In[2].F32[l.from : l.from+p.N]
+			}
+			if l.gelu {
+				p.C, p.GELU = c.Aux[0].F32, c.Out.F32
+			}
+			c.Engine.Multiply(p)
+			if c.Out.BF16 != nil {
+				c.Engine.For(c.Out.Len(), geluGrain, activate)
+			}
+			return nil
+		}, nil
+	}
+	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		if l.gelu {
+			dy = op.Apply(geluGradAux(), out, dy)
+		}
+		total := in[1].Shape()[0]
+		grads := gorgonia.Nodes{
+			op.Apply(l.gradX(), dy, in[1]),
+			op.Apply(l.gradW(total), dy, in[0]),
+		}
+		if l.bias {
+			grads = append(grads, op.Apply(columnSums(l.from, total), dy))
+		}
+		return grads
+	}
+	return o
+}
+
+// gradX returns dx = dy W for dy (R, n), w (out, in).
+func (l linear) gradX() *op.Op {
+	return &op.Op{
+		Kind: "linear dx", Args: l.args(), Diff: []bool{false, false}, Accumulates: true, ReadsHalf: []int{0, 1},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return tensor.Shape{in[0][0], in[1][1]}, op.Need(in[0][1] == l.rows(in[1]), "dy and w do not fit")
+		},
+		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			p := op.Product(c, false, false)
+			p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
+			p.Beta = op.Beta(c)
+			return func() error {
+				p.A, p.B, p.C = op.Matrix(c, 0, 0, p.K), op.Matrix(c, 1, l.from*p.N, p.N), c.Out.F32
+				c.Engine.Multiply(p)
+				return nil
+			}, nil
+		},
+	}
+}
+
+// gradW returns dw (total, in) for dy (R, n), x (R, in): dy^T x in the rows that
+// take part, zero in the others.
+func (l linear) gradW(total int) *op.Op {
+	return &op.Op{
+		Kind: "linear dw", Args: fmt.Sprintf("from=%d total=%d", l.from, total), Diff: []bool{false, false}, Accumulates: true,
+		ReadsHalf: []int{0, 1},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return tensor.Shape{total, in[1][1]}, op.Need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
+		},
+		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			p := op.Product(c, true, false)
+			p.M, p.N, p.K, p.LDC = c.In[0].Dim(1), c.In[1].Dim(1), c.In[0].Dim(0), c.In[1].Dim(1)
+			p.Beta = op.Beta(c)
+			first, end := l.from*p.N, (l.from+p.M)*p.N
+			return func() error {
+				if !c.Accumulate {
+					clear(c.Out.F32[:first])
+					clear(c.Out.F32[end:])
+				}
+				p.A, p.B, p.C = op.Matrix(c, 0, 0, p.M), op.Matrix(c, 1, 0, p.N), c.Out.F32[first:end]
+				c.Engine.Multiply(p)
+				return nil
+			}, nil
+		},
+	}
+}
+
+// geluGradAux returns the gradient of what a linear gelu op applied GELU to, for its
+// output, with which that comes, and dy.
+func geluGradAux() *op.Op {
+	return &op.Op{
+		Kind: "gelu dx", Args: "aux", Diff: []bool{false, false}, InPlace: []int{1},
+		ReadsHalf:  []int{0}, // the pre-activation next to it is what is read
+		WritesHalf: []int{op.Output},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			body := func(_, lo, hi int) {
+				x, dy := c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi]
+				if c.Out.BF16 != nil {
+					kernel.GELUGradToBF16(c.Out.BF16[lo:hi], x, dy)
+				} else {
+					kernel.GELUGrad(c.Out.F32[lo:hi], x, dy)
+				}
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), geluGrain, body)
+				return nil
+			}, nil
+		},
+	}
+}
+
+// columnBlock is the number of rows whose sum is made in one go. It is fixed, so that
+// the order of additions does not depend on the threads.
+const columnBlock = 128
+
+// columnSums returns (total): from element from on the sums over the rows of x
+// (R, D), zero elsewhere.
+func columnSums(from, total int) *op.Op {
+	return &op.Op{
+		Kind: "column sums", Args: fmt.Sprintf("from=%d total=%d", from, total), Diff: []bool{false}, ReadsHalf: []int{0},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			if err := op.Need(len(in[0]) == 2, "want a matrix"); err != nil {
+				return nil, err
+			}
+			return tensor.Shape{total}, op.Need(from+in[0][1] <= total, "%d columns from %d on do not fit into %d", in[0][1], from, total)
+		},
+		Scratch: func(in []tensor.Shape, _ int) int {
+			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]
+		},
+		Prepare: func(c *exec.Call) (exec.Step, error) {
+			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
+			blocks := (rows + columnBlock - 1) / columnBlock
+			body := func(_, lo, hi int) {
+				for b := lo; b < hi; b++ {
+					sum := c.Scratch[b*cols : (b+1)*cols]
+					kernel.Fill(sum, 0)
+					at, to := b*columnBlock*cols, min(rows, (b+1)*columnBlock)*cols
+					if x := c.In[0]; x.F32 != nil {
+						kernel.SumRows(sum, x.F32[at:to])
+					} else {
+						kernel.SumRowsBF16(sum, x.BF16[at:to])
+					}
+				}
+			}
+			return func() error {
+				c.Engine.For(blocks, 1, body)
+				clear(c.Out.F32)
+				kernel.SumRows(c.Out.F32[from:from+cols], c.Scratch)
+				return nil
+			}, nil
+		},
+	}
+}

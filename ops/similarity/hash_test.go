@@ -1,0 +1,21 @@
+package similarity
+
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+)
+
+// TestHash: variants that differ in one argument are different nodes.
+func TestHash(t *testing.T) {
+	h := optest.NewHashInputs()
+	m, s := h.M, h.S
+	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
+		"similarity": {
+			func() *gorgonia.Node { return Similarity(m, m, nil, nil) },
+			func() *gorgonia.Node { return Similarity(m, m, m, nil) },
+			func() *gorgonia.Node { return Similarity(m, m, nil, s) },
+		},
+	})
+}

@@ -1,0 +1,62 @@
+package space_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/space"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		want          space.Space
+		n, m, classes int
+	}{
+		{"sphere", space.Space{Dim: 12, Spheres: 1}, 12, 1, 1},
+		{"euclid", space.Space{Dim: 12, Spheres: 1, Euclid: true}, 12, 1, 1},
+		{"Ob(4,3)", space.Space{Dim: 12, Spheres: 3}, 4, 3, 1},
+		{"Multi(3,4)", space.Space{Dim: 12, Spheres: 4, Tokens: true}, 3, 4, 4},
+	} {
+		s, err := space.Parse(c.name, 12)
+		if err != nil || s != c.want {
+			t.Errorf("%s: got %+v and error %v", c.name, s, err)
+		}
+		if s.SphereDim() != c.n || s.Groups() != c.m || s.Classes() != c.classes {
+			t.Errorf("%s: %d groups of %d channels from %d class tokens", c.name, s.Groups(), s.SphereDim(), s.Classes())
+		}
+		if s.String() != c.name {
+			t.Errorf("%s is written %s", c.name, s)
+		}
+		if err := s.Check(12); err != nil {
+			t.Error(err)
+		}
+		if s.One() != (c.name == "sphere") {
+			t.Errorf("%s: One is %t", c.name, s.One())
+		}
+	}
+	if s, err := space.Parse("Ob(4, 3)", 12); err != nil || s.String() != "Ob(4,3)" {
+		t.Errorf("a blank after the comma: got %v and error %v", s, err)
+	}
+	if (space.Space{}) != (space.Space{Spheres: 0}) || !(space.Space{}).One() || (space.Space{}).String() != "sphere" {
+		t.Error("the zero value is not one sphere")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for name, want := range map[string]string{
+		"ball": "must be sphere, euclid", "Ob(4)": "must be sphere", "Ob(3,5)": "has 3 x 5 = 15 channels, not 12",
+		"Ob(0,3)": "between 1 and 12", "Multi(13,1)": "between 1 and 12", "Ob(99999999999999999999,1)": "between 1 and 12",
+	} {
+		if _, err := space.Parse(name, 12); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one with %q", name, err, want)
+		}
+	}
+	for want, s := range map[string]space.Space{
+		"must not be below 0 (got -1)": {Spheres: -1}, "have no spheres (got 2)": {Spheres: 2, Euclid: true}, "12 channels do not divide into 5": {Spheres: 5},
+	} {
+		if err := s.Check(12); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got error %v, want one with %q", s, err, want)
+		}
+	}
+}

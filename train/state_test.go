@@ -1,0 +1,194 @@
+package train
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/state"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// means is a new kind of state, such as the running means of a normalisation: all that a
+// checkpoint needs to know of it is in these methods.
+type means struct {
+	mean  []float32
+	count struct {
+		Seen int `json:"seen"`
+	}
+}
+
+func (m *means) StateName() string { return "means" }
+func (m *means) StateVersion() int { return 1 }
+func (m *means) Counters() any     { return &m.count }
+func (m *means) Tensors() []state.Tensor {
+	return []state.Tensor{{Name: "mean", Shape: []int{len(m.mean)}, Data: m.mean}}
+}
+
+// averaged is a system that has running means.
+type averaged struct {
+	System
+	means means
+}
+
+func (a *averaged) State() []state.Part {
+	return append(a.System.(stateful).State(), &a.means)
+}
+
+func TestANewKindOfStateIsSaved(t *testing.T) {
+	with := func() (*Session, *averaged) {
+		s := small(t, 0, 0)
+		a := &averaged{System: s.model, means: means{mean: make([]float32, 3)}}
+		s.model = a
+		return s, a
+	}
+	s, a := with()
+	s.must(t, 0)
+	copy(a.means.mean, []float32{1, 2, 3})
+	a.means.count.Seen = 8
+	c := s.save(t, t.TempDir(), 1)
+
+	other, b := with()
+	if state, err := other.Restore(c); err != nil || len(state.Unread) != 0 {
+		t.Fatalf("%v %+v", err, state)
+	}
+	if !slices.Equal(b.means.mean, a.means.mean) || b.means.count.Seen != 8 {
+		t.Errorf("restored %+v", b.means)
+	}
+	b.means.mean[0] = 7
+	if _, err := other.Rollback(c); err != nil || b.means.mean[0] != 1 {
+		t.Errorf("rolled back: %v, %+v", err, b.means)
+	}
+	sameMemory(t, "the rest", other.memory(), s.memory())
+
+	// A checkpoint without is no checkpoint of this system, one with is one of the plain system.
+	plain := small(t, 0, 0)
+	plain.must(t, 0)
+	if _, err := other.Restore(plain.save(t, t.TempDir(), 1)); err == nil || !strings.Contains(err.Error(), `no part "means"`) {
+		t.Errorf("without means: %v", err)
+	}
+	if state, err := plain.Restore(c); err != nil || !slices.Equal(state.Unread, []string{"means"}) {
+		t.Errorf("means that nobody reads: %v, %v", err, state.Unread)
+	}
+	b.means.mean[1] = float32(math.NaN())
+	if _, err := other.Snapshot(&Event{Step: 2}); err == nil || !strings.Contains(err.Error(), "mean of means has numbers that are not finite") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A checkpoint that does not fit leaves a session as it was.
+func TestRestoreOfAnotherRunChangesNothing(t *testing.T) {
+	queue := small(t, 0, 0, "queue.size=32")
+	for i := range 3 {
+		queue.must(t, i)
+	}
+	c := queue.save(t, t.TempDir(), 3)
+	s := small(t, 0, 0)
+	s.must(t, 0)
+	before, position := s.memory(), s.loader.Position()
+	if _, err := s.Restore(c); err == nil || !strings.Contains(err.Error(), "image in queue.safetensors of "+c.Path+" has shape [32 16], want [64 16]") {
+		t.Errorf("another queue: %v", err)
+	}
+	sameMemory(t, "after a checkpoint of another queue", s.memory(), before)
+	if s.loader.Position() != position {
+		t.Error("the place in the data changed")
+	}
+}
+
+// Counters that do not fit are refused.
+func TestCountersAreChecked(t *testing.T) {
+	s := smallGraphs(t, "objective.geodesic.lag_steps=2")
+	for i := range 8 {
+		s.must(t, i)
+	}
+	c := s.save(t, t.TempDir(), 8)
+	path := filepath.Join(c.Path, "state.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, graphs := s.memory(), graphMemory(s.model.Graphs())
+	for _, x := range []struct{ old, new, want string }{
+		{`"steps": 8`, `"steps": -1`, "optim: -1 updates"},
+		{`"pointer": 16`, `"pointer": 24`, "pointer 24 and fill 24 do not fit 24 entries"},
+		{`"filled": 24`, `"filled": 25`, "pointer 16 and fill 25 do not fit 24 entries"},
+		{`"pushed": 8`, `"pushed": -8`, "with -8 entries since does not fit a queue of 24"},
+		{"\"used\": [\n            [\n              2,\n", "\"used\": [\n            [\n              3,\n", "3 centres in use of 2"},
+		{"\"used\": [\n            [\n              2,\n", "\"used\": [\n            [\n", "1 layers with centres, want 2"},
+	} {
+		if n := bytes.Count(text, []byte(x.old)); n < 1 {
+			t.Fatalf("no %q in %s", x.old, text)
+		}
+		if err := os.WriteFile(path, bytes.Replace(text, []byte(x.old), []byte(x.new), 1), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		bad, err := checkpoint.Load(c.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Restore(bad); err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "(read from "+c.Path+")") {
+			t.Errorf("got %v, want an error with %q", err, x.want)
+		}
+		bad.Close()
+		sameMemory(t, x.want, s.memory(), before)
+		sameMemory(t, x.want, graphMemory(s.model.Graphs()), graphs)
+	}
+}
+
+// A checkpoint that the program of the first version wrote, in the middle of a rebuild of
+// its graphs, is restored with the bits of its files, and the next step goes like the one
+// that program made.
+func TestVersion1IsRestored(t *testing.T) {
+	c, err := checkpoint.Load("checkpoint/testdata/version1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cfg, err := OpenConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := OpenTokenizer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sessionOf(t, cfg, 0, 0, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.Restore(c)
+	if err != nil || state.Step != 8 || state.Seed != 7 || state.Elapsed == 0 || state.Values["loss"] == 0 || len(state.Unread) != 0 {
+		t.Fatalf("%v %+v", err, state)
+	}
+	g, q := s.model.Graphs(), s.model.Queue()
+	if s.loader.Position() != 68 || s.optimizer.Steps() != 8 || q.Pointer != 16 || q.Filled != 24 || g.Begun != 3 || g.Pending == nil || g.Pending.Begun != 7 || g.Pending.Pointer != 8 || g.Pending.Pushed != 8 {
+		t.Errorf("position %d, %d updates, queue %d %d, graphs of %d, %+v", s.loader.Position(), s.optimizer.Steps(), q.Pointer, q.Filled, g.Begun, g.Pending)
+	}
+	again := s.save(t, t.TempDir(), 8)
+	for _, name := range []string{"model", "momentum", "optimizer", "queue", "graph"} {
+		old, err := os.ReadFile(filepath.Join(c.Path, name+".safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.ReadFile(filepath.Join(again.Path, name+".safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(old, now) {
+			t.Errorf("%s.safetensors of %d bytes is saved as another of %d", name, len(old), len(now))
+		}
+	}
+	s.must(t, 8)
+	r := s.must(t, 9)
+	if near(r.Loss, 4.898658275604248) && near(r.GradNorm, 8.100747180556446) && near(r.Temperature, 0.07409922033548355) && g.Begun == 7 {
+		return
+	}
+	t.Errorf("loss %v, norm %v, temperature %v, graphs of %d", r.Loss, r.GradNorm, r.Temperature, g.Begun)
+}
+
+// near allows for other processors.
+func near(got, want float64) bool { return math.Abs(got-want) <= 1e-3*math.Abs(want) }
