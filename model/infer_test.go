@@ -242,6 +242,23 @@ func TestModelErrors(t *testing.T) {
 		"multiple of the patch":        func(c *config.Config) { c.Model.Image.Patch = 5 },
 		"heads":                        func(c *config.Config) { c.Model.Text.Heads = 5 },
 		"negatives":                    func(c *config.Config) { c.Train.BatchSize = 1 },
+		"itc: needs the teacher":       func(c *config.Config) { c.Momentum.Enabled, c.Queue.Size = false, 0 },
+		"queue: needs the teacher": func(c *config.Config) {
+			c.Momentum.Enabled, c.Objective.ITC.Weight = false, 0
+		},
+		"geometric: needs the teacher": func(c *config.Config) {
+			c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Geometric.Weight = false, 0, 0, 1
+		},
+		"geometric: needs the queue": func(c *config.Config) { c.Queue.Size, c.Objective.Geometric.Weight = 0, 1 },
+		"geometric: needs a head of one linear layer": func(c *config.Config) {
+			c.Model.System, c.Model.Heads, c.Objective.Geometric.Weight = "heads", config.Heads{InImage: 4, InText: 4, Hidden: 8, Activation: "gelu"}, 1
+			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
+		},
+		"itc_local: needs towers of several tokens": func(c *config.Config) {
+			c.Model.System, c.Model.Heads, c.Objective.TCL.Local = "heads", config.Heads{InImage: 4, InText: 4, Hidden: 8, Activation: "gelu"}, true
+			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
+		},
+		"fusion: this system has no fusion layers": func(c *config.Config) { c.Model.System = "clip" },
 	} {
 		cfg := tinyConfig()
 		change(&cfg)

@@ -40,7 +40,7 @@ func otherModel(t testing.TB) *Pairs {
 	cfg.Run.Seed = 5
 	cfg.Model.Image = config.Image{Size: 16, Patch: 4, Depth: 1, Width: 24, Heads: 3}
 	cfg.Model.Text = config.Text{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 6}
-	cfg.Momentum.Enabled, cfg.Queue.Size = false, 0
+	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.ITC.Weight = false, 0, 0
 	m := build(t, cfg, "builtin", 2)
 	r := rand.New(rand.NewPCG(2, 3))
 	for _, q := range m.params.List() {
@@ -62,6 +62,7 @@ func TestRelabellingByInference(t *testing.T) {
 	cfg := mafaConfig()
 	cfg.Train.BatchSize = 6
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.Distill.Alpha = false, 0, 0
+	cfg.Objective.ITC.Weight = 0 // which needs the teacher
 	cfg.Objective.ITC.InBatchWeight, cfg.Objective.ITC.Temperature = 1, .3
 	cfg.Objective.MAFA.Uniform = .5
 	m := connected(t, cfg, connectorOf(judge))
@@ -207,6 +208,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	cfg.Train.BatchSize = 8
 	cfg.Objective.MLM.Weight = 0
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.Distill.Alpha = false, 0, 0
+	cfg.Objective.ITC.Weight = 0 // which needs the teacher
 	judge := build(t, cfg, "", 2)
 	distinct := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	p := judge.params
