@@ -48,7 +48,7 @@ func newViews(cfg config.Config, engine *kernel.Engine, twin func(name string) b
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	im, hidden := cfg.Model.Image, cfg.Model.Head.Hidden
+	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
 	if hidden == 0 {
 		hidden = im.Width
 	}

@@ -83,9 +83,9 @@ func splitsOf(d config.Data) []string {
 		return []string{"val", "test"}
 	case "captions":
 		var list []string
-		for i, files := range [][]string{d.TrainFiles, d.ValFiles, d.TestFiles} {
-			if len(files) > 0 {
-				list = append(list, splitNames[i])
+		for _, name := range splitNames {
+			if len(d.Captions.Split(name)) > 0 {
+				list = append(list, name)
 			}
 		}
 		return list

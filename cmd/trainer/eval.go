@@ -115,8 +115,7 @@ func openEval(cfg config.Config, split string, note io.Writer) (*data.Eval, erro
 // openFinalSet opens the split that a training run evaluates on. It is nil where
 // the configuration names no files for it, and where a probe has no classes.
 func openFinalSet(cfg config.Config, note io.Writer) (*data.Eval, error) {
-	files := map[string][]string{"val": cfg.Data.ValFiles, "test": cfg.Data.TestFiles}
-	if cfg.Data.Kind == "captions" && len(files[cfg.Eval.Split]) == 0 {
+	if cfg.Data.Kind == "captions" && len(cfg.Data.Captions.Split(cfg.Eval.Split)) == 0 {
 		return nil, nil
 	}
 	set, err := openEval(cfg, cfg.Eval.Split, note)

@@ -31,15 +31,15 @@ func openFiles(cfg config.Config, split string) (*data.Files, error) {
 	opt := data.Options{MaxPixels: d.MaxPixels}
 	switch d.Kind {
 	case "captions":
-		files := map[string][]string{"train": d.TrainFiles, "val": d.ValFiles, "test": d.TestFiles}[split]
+		files := d.Captions.Split(split)
 		if len(files) == 0 {
-			return nil, config.Errors{{Path: "data." + split + "_files", Msg: "must name at least one file",
+			return nil, config.Errors{{Path: "data.captions." + split + "_files", Msg: "must name at least one file",
 				Hint: "or choose another split"}}
 		}
 		ds, err := data.LoadCaptions(d.Root, files, opt)
 		return ds, rootHint(err, d.Root)
 	case "karpathy":
-		ds, err := data.LoadKarpathy(below(d.Root, d.File), below(d.Root, d.ImageRoot), split, opt)
+		ds, err := data.LoadKarpathy(below(d.Root, d.Karpathy.File), below(d.Root, d.Karpathy.ImageRoot), split, opt)
 		return ds, rootHint(err, d.Root)
 	case "folder":
 		ds, err := data.LoadFolder(d.Root, split, opt)
