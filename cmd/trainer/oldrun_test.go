@@ -194,3 +194,122 @@ func pattern(class, split string, i int) []byte {
 	}
 	return out.Bytes()
 }
+
+// storedRun is a copy of the old quickstart run whose configurations, that of the run and
+// that of its checkpoint, went through change.
+func storedRun(t *testing.T, change func(text string) string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldruns", "quickstart-v0"))); err != nil {
+		t.Fatal(err)
+	}
+	step := filepath.Join(dir, "checkpoints", checkpointName(600))
+	for _, folder := range []string{dir, step} {
+		text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := change(string(text))
+		if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte(edited), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if folder == dir {
+			continue
+		}
+		state, err := os.ReadFile(filepath.Join(step, "state.json")) // which knows the sizes of its files
+		if err == nil {
+			state = bytes.Replace(state, fmt.Appendf(nil, `"config.toml": %d`, len(text)), fmt.Appendf(nil, `"config.toml": %d`, len(edited)), 1)
+			err = os.WriteFile(filepath.Join(step, "state.json"), state, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A run of a later version is refused by every command, and nothing of it is touched.
+func TestRunOfALaterVersion(t *testing.T) {
+	dir := storedRun(t, func(text string) string { return "version = 3\nspeed = 5\n" + text })
+	config := write(t, "own.toml", "base = \"quickstart.toml\"\n")
+	quickstart, err := os.ReadFile("../../configs/quickstart.toml")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(filepath.Dir(config), "quickstart.toml"), quickstart, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, dir)
+	for _, args := range [][]string{
+		{"eval", "--checkpoint", dir},
+		{"embed", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "e")},
+		{"finetune", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "f")},
+		{"report", dir},
+		{"train", "--config", config, "--out", dir},
+	} {
+		fails(t, exitUsage, args, "config.toml:1: version: made by a newer version of geoalign (configuration version 3, this one reads up to 2)", "the run folder is untouched")
+	}
+	if now := listing(t, dir); now != before {
+		t.Errorf("the folder changed from\n%s\nto\n%s", before, now)
+	}
+}
+
+// listing is the names and sizes of the files of a folder.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	var list strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			fmt.Fprintf(&list, "%s %d %s\n", path, info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.String()
+}
+
+// Keys of a stored configuration that are unknown and values that a check refuses are told
+// and keep no command that reads from its work; to train with them they must be mended.
+func TestStoredProblemsAreTold(t *testing.T) {
+	dir := storedRun(t, func(text string) string {
+		return strings.Replace(strings.Replace(text, "batch_size = 16", "batch_size = 1", 1), "[train]\n", "[train]\nspeed = 5\n", 1)
+	})
+	notes := []string{"train.speed: is unknown to this version and is not read", "train.batch_size: must be >= 2 (got 1)", "kept, as the run was made with it"}
+	var want oldNumbers
+	text, err := os.ReadFile(filepath.Join("testdata", "oldruns", "quickstart-v0", "expected.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := must(t, exitDone, "eval", "--checkpoint", dir, "--json")
+	contains(t, stderr, notes...)
+	sameNumbers(t, "eval", parseJSON(t, stdout), want.Eval, 1e-3)
+	_, stderr = must(t, exitDone, "embed", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "e"), "--quiet")
+	if stderr != "" {
+		t.Errorf("--quiet: %q", stderr)
+	}
+	must(t, exitDone, "report", dir, "--quiet", "--out", filepath.Join(t.TempDir(), "page.html"))
+	out := filepath.Join(t.TempDir(), "tuned")
+	fails(t, exitUsage, []string{"finetune", "--checkpoint", dir, "--out", out, "--max-steps", "2"}, append(notes, "trainer: the configuration has 1 problem")...)
+	must(t, exitDone, "finetune", "--checkpoint", dir, "--out", out, "--max-steps", "2", "--set", "train.batch_size=8", "--quiet")
+	_, stderr = must(t, exitDone, "train", "--config", oldConfig(t, 8), "--out", dir, "--max-steps", "602")
+	contains(t, stderr, "note: ", "data.train_files is data.captions.train_files since configuration version 2", "changed since the checkpoint: train.batch_size = 8 (was 1)")
+}
+
+// oldConfig is the configuration of the old quickstart run with another batch size.
+func oldConfig(t *testing.T, batch int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "oldruns", "quickstart-v0", "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, "own.toml", strings.Replace(string(text), "batch_size = 16", fmt.Sprintf("batch_size = %d", batch), 1))
+}
