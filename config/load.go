@@ -71,11 +71,9 @@ type loader struct {
 	version int  // the earliest of the files
 	newer   bool // a file is of a later version
 
-	// Of the file that is read:
-	name string
-
+	name  string            // of the file that is read
 	chain []string          // files that are read, each the base of the one before
-	old   map[string]string // keys that were set by an earlier name -> that name
+	old   map[string]string // keys that the file has set by an earlier name -> that name
 }
 
 func newLoader(c *Config) *loader {

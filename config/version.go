@@ -33,8 +33,9 @@ var renames = []rename{
 // do no harm to it.
 var upgrades = map[int]func(*Config){
 	1: func(c *Config) {
-		if !c.Model.Stored() { // 768 was the default, which nothing reads
-			c.Model.Heads.InImage, c.Model.Heads.InText = 0, 0
+		const width = 768 // the default, which nothing reads in the other systems
+		if h := &c.Model.Heads; !c.Model.Stored() && h.InImage == width && h.InText == width {
+			h.InImage, h.InText = 0, 0
 		}
 	},
 }

@@ -209,7 +209,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 
 // towersOnly refuses systems whose data is no images and captions.
 func towersOnly(cfg config.Config) error {
-	if cfg.Model.System != "heads" {
+	if !cfg.Model.Stored() {
 		return nil
 	}
 	return config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "is trained on stored features, which this command does not read",
