@@ -202,7 +202,7 @@ func TestHeadsErrors(t *testing.T) {
 	for want, change := range map[string]func(c *config.Config){
 		`model.system must be "heads" (got "albef")`: func(c *config.Config) { c.Model.System = "albef" },
 		"model.heads.hidden: must be > 0":            func(c *config.Config) { c.Model.Heads.Hidden = 0 },
-		"momentum.enabled: must be false":            func(c *config.Config) { c.Momentum.Enabled = true },
+		"objective.itm.weight: must be 0":            func(c *config.Config) { c.Objective.ITM.Weight = 1 },
 	} {
 		cfg := tinyHeads()
 		change(&cfg)
