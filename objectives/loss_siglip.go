@@ -43,8 +43,7 @@ func (l *SigLIP) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l *SigLIP) Build(s *Step) []Part {
-	score := s.Scores.Score(s.PairTerms, false)
-	score.Temperature = Temperature{} // its place is taken by the scale
+	score := s.Scores.Bare(s.PairTerms, false)
 	p := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature})
 	a := contrast.SigmoidArgs{
 		Scores:   score.Pairs(s.Online.Image.Features, s.Online.Text.Features), // (B, B)
