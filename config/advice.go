@@ -10,7 +10,7 @@ func (c Config) Advice() []string {
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0
-	if contrast && c.Model.System != "swav" && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 {
+	if contrast && c.Model.traits().teacher && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 && o.SigLIP.Weight == 0 {
 		list = append(list, "objective.itc.in_batch_weight is 0 and init.checkpoint is empty: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
 	if contrast && c.Init.Checkpoint == "" && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
@@ -32,9 +32,8 @@ func (c Config) Advice() []string {
 		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
 	}
 	list = append(list, c.unread()...)
-	if c.Data.Kind == "captions" && c.Eval.Split == "val" && len(c.Data.ValFiles) == 0 ||
-		c.Data.Kind == "captions" && c.Eval.Split == "test" && len(c.Data.TestFiles) == 0 {
-		list = append(list, "data."+c.Eval.Split+"_files is empty: there is nothing to evaluate on")
+	if c.Data.Kind == "captions" && len(c.Data.Captions.Split(c.Eval.Split)) == 0 {
+		list = append(list, "data.captions."+c.Eval.Split+"_files is empty: there is nothing to evaluate on")
 	}
 	return list
 }
@@ -48,6 +47,7 @@ func (c Config) unread() (list []string) {
 		read     bool
 		cure     string
 	}{
+		{"siglip", o.SigLIP, standard.SigLIP, o.SigLIP.Weight > 0, "objective.siglip.weight > 0"},
 		{"gssf", o.GSSF, standard.GSSF, c.UsesMetric(), `objective.itc.score = "gssf"`},
 		{"geodesic", o.Geodesic, standard.Geodesic, o.UsesGraph() || hasKind(o.ScoreTerms(), ScoreGeodesic), `objective.itc.score = "geodesic"`},
 		{"geometric", o.Geometric, standard.Geometric, o.UsesGeometric(), "objective.geometric.weight > 0"},

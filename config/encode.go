@@ -8,11 +8,12 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Encode writes the configuration as TOML, every key included. Load reads it
-// back to the same Config.
+// Encode writes the configuration as TOML, every key included and
+// with its version. Load reads it back to the same Config.
 func (c Config) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("# Resolved configuration: defaults, file and overrides. Every key is explained in docs/config.md.\n")
+	fmt.Fprintf(&b, "version = %d\n\n", Version)
 	// Nil and empty lists mean the same; the encoder would leave out the nil ones.
 	for _, f := range leaves(&c) {
 		if f.value.Kind() == reflect.Slice && f.value.IsNil() {

@@ -85,28 +85,32 @@ func listOf[T any](list []T) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// show prints a value as it would stand in a file, cut to a readable length.
-func show(v any) string {
-	var s string
+// Show prints a value of a configuration for messages.
+func Show(v any) string {
 	switch v := v.(type) {
 	case string:
-		s = fmt.Sprintf("%q", v)
+		return fmt.Sprintf("%q", v)
 	case []string:
-		s = fmt.Sprintf("%q", v)
+		return fmt.Sprintf("%q", v)
 	case []ScoreTerm:
-		s = listOf(v)
+		return listOf(v)
 	case []any:
-		s = listOf(v)
+		return listOf(v)
 	case map[string]any:
 		return "a table"
 	case []map[string]any:
 		return "an array of tables"
 	default:
-		s = fmt.Sprint(v)
+		return fmt.Sprint(v)
 	}
+}
+
+// show is Show cut to a readable length.
+func show(v any) string {
 	const longest = 80
+	s := Show(v)
 	if r := []rune(s); len(r) > longest {
-		s = string(r[:longest]) + "..."
+		return string(r[:longest]) + "..."
 	}
 	return s
 }

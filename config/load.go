@@ -16,23 +16,39 @@ import (
 // is empty), overridden by sets of the form "dotted.path=value", and checks the
 // result. All problems are collected: on failure the error is an Errors.
 func Load(path string, sets []string) (Config, error) {
+	c, _, err := LoadNoted(path, sets)
+	return c, err
+}
+
+// LoadNoted is Load and also returns what a user should know of the file that is no
+// problem, one line each: keys that have another name since.
+func LoadNoted(path string, sets []string) (Config, []string, error) {
 	if path == "" {
-		return Parse("", nil, sets)
+		return parse("", nil, sets)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Default(), Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
+		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
 	}
-	return Parse(path, text, sets)
+	return parse(path, text, sets)
 }
 
-// Parse is Load on the text of a file; name stands for it in messages.
+// Parse is Load on the text of a file; name stands for it in messages, and the path of
+// a base starts from its folder.
 func Parse(name string, text []byte, sets []string) (Config, error) {
-	c := Default()
-	l := loader{name: name, fields: schema(&c), where: map[string]string{}, broken: map[string]bool{}}
-	l.file(text)
-	l.overrides(sets)
+	c, _, err := parse(name, text, sets)
+	return c, err
+}
 
+func parse(name string, text []byte, sets []string) (Config, []string, error) {
+	c := Default()
+	l := newLoader(&c)
+	l.file(name, text)
+	if l.newer {
+		return c, l.notices, l.errs.orNil() // whose other keys nobody here can judge
+	}
+	l.upgrade(&c)
+	l.overrides(sets)
 	// A key that could not be read still holds its default; what the checks say
 	// about it would only confuse.
 	for _, e := range c.problems() {
@@ -41,16 +57,27 @@ func Parse(name string, text []byte, sets []string) (Config, error) {
 			l.errs = append(l.errs, e)
 		}
 	}
-	return c, l.errs.orNil()
+	return c, l.notices, l.errs.orNil()
 }
 
 // loader fills a Config through its fields and collects the problems.
 type loader struct {
-	name   string
-	fields map[string]reflect.Value
-	where  map[string]string // path -> place that set it
-	broken map[string]bool   // paths whose value could not be used
-	errs   Errors
+	fields  map[string]reflect.Value
+	where   map[string]string // path -> place that set it
+	broken  map[string]bool   // paths whose value could not be used
+	errs    Errors
+	notices []string
+	stored  bool // the file is that of a run: unknown keys are passed over
+	version int  // the earliest of the files
+	newer   bool // a file is of a later version
+
+	name  string            // of the file that is read
+	chain []string          // files that are read, each the base of the one before
+	old   map[string]string // keys that the file has set by an earlier name -> that name
+}
+
+func newLoader(c *Config) *loader {
+	return &loader{fields: schema(c), where: map[string]string{}, broken: map[string]bool{}, version: Version}
 }
 
 func (l *loader) fail(e *Error) {
@@ -58,8 +85,25 @@ func (l *loader) fail(e *Error) {
 	l.errs = append(l.errs, e)
 }
 
-// file applies the text of a TOML file.
-func (l *loader) file(text []byte) {
+func (l *loader) note(where, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if where != "" {
+		text = where + ": " + text
+	}
+	l.notices = append(l.notices, text)
+}
+
+// at is a place in the file that is read; line 0 is the whole of it.
+func (l *loader) at(line int) string {
+	if line > 0 {
+		return fmt.Sprintf("%s:%d", l.name, line)
+	}
+	return l.name
+}
+
+// file applies the text of a TOML file, after its base if it has one.
+func (l *loader) file(name string, text []byte) {
+	l.name = name
 	var root map[string]toml.Primitive
 	md, err := toml.Decode(string(text), &root)
 	if err != nil {
@@ -67,17 +111,35 @@ func (l *loader) file(text []byte) {
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
 			e.Msg = pe.Message
-			e.Where = fmt.Sprintf("%s:%d", l.name, pe.Position.Line)
+			e.Where = l.at(pe.Position.Line)
 		}
 		l.fail(e)
 		return
 	}
-	if _, matrix := root["base"]; matrix {
-		l.fail(&Error{Path: "base", Where: l.name, Msg: "is a key of a matrix of runs, and this must be the configuration of one",
-			Hint: "check a matrix with trainer ablate --config FILE --dry-run"})
-		return
+	if prim, ok := root["base"]; ok && !l.stored {
+		if isMatrix(root, &md) {
+			l.fail(&Error{Path: "base", Where: l.name, Msg: "is a key of a matrix of runs, and this must be the configuration of one",
+				Hint: "check a matrix with trainer ablate --config FILE --dry-run"})
+			return
+		}
+		value, line := read(&md, prim)
+		if !l.base(value, line) {
+			return
+		}
+		l.name = name
+		delete(root, "base")
+	}
+	if prim, ok := root["version"]; !ok && len(root) > 0 {
+		l.version = 1
+	} else if ok {
+		value, line := read(&md, prim)
+		if !l.readVersion(value, line) {
+			return
+		}
+		delete(root, "version")
 	}
 	set := map[string]bool{}
+	l.old = map[string]string{}
 	l.table(&md, "", root, set)
 	clearReplaced(l.fields, set)
 }
@@ -87,14 +149,13 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 	for _, key := range fileOrder(md, table) {
 		prim, path := table[key], prefix+key
 		value, line := read(md, prim)
-		where := l.name
-		if line > 0 {
-			where = fmt.Sprintf("%s:%d", l.name, line)
-		}
+		where := l.at(line)
 		dst, known := l.fields[path]
 		if !known {
-			l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
-			continue
+			if path, known = l.renamed(path, where, set); !known {
+				continue
+			}
+			dst = l.fields[path]
 		}
 		if dst.Kind() == reflect.Struct {
 			var sub map[string]toml.Primitive
@@ -106,10 +167,15 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 			l.table(md, path+".", sub, set)
 			continue
 		}
+		if was, twice := l.old[path]; twice && set[path] {
+			l.fail(&Error{Path: path, Value: value, Where: where, Msg: "is set a second time, as " + was, Hint: "leave one of them out"})
+			continue
+		}
 		if msg, hint := assign(dst, value); msg != "" {
 			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where})
 			continue
 		}
+		delete(l.broken, path)
 		l.where[path] = where
 		set[path] = true
 	}

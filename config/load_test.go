@@ -20,6 +20,7 @@ size = 100
 lr = 1
 [data]
 flip = "yes"
+[data.captions]
 train_files = ["a", 3]
 `
 	_, err := Parse("x.toml", []byte(text), []string{
@@ -30,7 +31,7 @@ x.toml:3: train.batch_size: must be an integer (got "32"); leave out the quotes
 x.toml:4: train.max_steps: must be an integer (got 1e+06); write 1000000
 x.toml:7: optimiser: unknown key; did you mean optimizer?
 x.toml:10: data.flip: must be true or false (got "yes"); leave out the quotes
-x.toml:11: data.train_files: must be a list of strings, item 2 is not one (got ["a", 3]); write ["a", "b"]
+x.toml:12: data.captions.train_files: must be a list of strings, item 2 is not one (got ["a", 3]); write ["a", "b"]
 --set train.log_every=5: train.log_every: unknown key; did you mean train.log_every_steps?
 --set queue=3: queue: is a section and has no value of its own; name one of its keys, such as queue.size
 --set nonsense: must have the form dotted.path=value; for example --set train.batch_size=64
@@ -103,10 +104,10 @@ func TestOverrides(t *testing.T) {
 		{"data.root=a=b", "a=b"},
 		{"data.root=", ""},
 		{"data.root=1\nrun.name=2", "1\nrun.name=2"},
-		{"data.train_files=a.json", []string{"a.json"}},
-		{"data.train_files=a.json, b.json", []string{"a.json", "b.json"}},
-		{`data.train_files=["a.json", "b,c.json"]`, []string{"a.json", "b,c.json"}},
-		{`data.train_files="b,c.json"`, []string{"b,c.json"}},
+		{"data.captions.train_files=a.json", []string{"a.json"}},
+		{"data.captions.train_files=a.json, b.json", []string{"a.json", "b.json"}},
+		{`data.captions.train_files=["a.json", "b,c.json"]`, []string{"a.json", "b,c.json"}},
+		{`data.captions.train_files="b,c.json"`, []string{"b,c.json"}},
 		{"optimizer.no_decay=[]", []string(nil)},
 	}
 	for _, r := range rows {
@@ -165,7 +166,7 @@ func TestEncodeRoundTrip(t *testing.T) {
 	want := Default()
 	want.Run.Name = `odd "name" # not a comment`
 	want.Run.Seed = 1<<63 - 1
-	want.Data.TrainFiles = []string{"a.json", `b\c.json`}
+	want.Data.Captions.TrainFiles = []string{"a.json", `b\c.json`}
 	want.Optimizer.LR = 1.0 / 3
 	want.Optimizer.NoDecay = nil
 	want.Train.MaxEpochs, want.Train.MaxSteps = 0, 123
@@ -261,10 +262,10 @@ func TestShippedConfigs(t *testing.T) {
 // being written and read again.
 func FuzzParse(f *testing.F) {
 	f.Add("[train]\nbatch_size = 4\n", "run.name=x")
-	f.Add("[[train]]\nx = [1, {a = 2}]\n", "data.train_files=[1]")
+	f.Add("[[train]]\nx = [1, {a = 2}]\n", "data.captions.train_files=[1]")
 	f.Add("train.batch_size = 1979-05-27T07:32:00Z\n", "optimizer.lr=inf")
 	f.Add("a.b.c.d = '''x'''\n\"\" = 1", "=")
-	f.Add("[data]\ntrain_files = [[1], \"a\"]\n[model.image]\nsize = 0x10", "run.seed=0b1\n[x]")
+	f.Add("[data.captions]\ntrain_files = [[1], \"a\"]\n[model.image]\nsize = 0x10", "run.seed=0b1\n[x]")
 	f.Fuzz(func(t *testing.T, text, set string) {
 		c, err := Parse("x.toml", []byte(text), []string{set})
 		if err != nil {

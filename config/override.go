@@ -8,21 +8,29 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
+// setPlace begins the place of what an override sets.
+const setPlace = "--set "
+
 // overrides applies "dotted.path=value" in order; the last one of a path wins.
 func (l *loader) overrides(sets []string) {
 	set := map[string]bool{}
+	stored := l.stored
+	l.stored = false // what a user writes is never passed over
+	defer func() { l.stored = stored }()
 	for _, s := range sets {
 		path, text, ok := strings.Cut(s, "=")
 		path, text = strings.TrimSpace(path), strings.TrimSpace(text)
-		where := "--set " + s
+		where := setPlace + s
 		if !ok || path == "" {
 			l.fail(&Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64", Where: where})
 			continue
 		}
 		dst, known := l.fields[path]
 		if !known {
-			l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
-			continue
+			if path, known = l.renamed(path, where, nil); !known {
+				continue
+			}
+			dst = l.fields[path]
 		}
 		if dst.Kind() == reflect.Struct {
 			l.fail(&Error{Path: path, Msg: "is a section and has no value of its own", Hint: "name one of its keys, such as " + l.firstKey(path), Where: where})

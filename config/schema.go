@@ -10,36 +10,38 @@ import (
 type field struct {
 	path  string
 	value reflect.Value // settable
+	tag   reflect.StructTag
+}
+
+func (f field) section() bool { return f.value.Kind() == reflect.Struct }
+
+// fields lists the keys of c in the order of the structs, sections before their content.
+func fields(c *Config) []field { return below("", reflect.ValueOf(c).Elem()) }
+
+func below(prefix string, v reflect.Value) (list []field) {
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		f := field{prefix + tag.Get("toml"), v.Field(i), tag}
+		list = append(list, f)
+		if f.section() {
+			list = append(list, below(f.path+".", f.value)...)
+		}
+	}
+	return list
 }
 
 // leaves lists the keys of c that hold values, in the order of the structs.
 func leaves(c *Config) []field {
-	var list []field
-	walk("", reflect.ValueOf(c).Elem(), func(f field, section bool) {
-		if !section {
-			list = append(list, f)
-		}
-	})
-	return list
+	return slices.DeleteFunc(fields(c), field.section)
 }
 
 // schema maps every dotted path of c, sections included, to its field.
 func schema(c *Config) map[string]reflect.Value {
 	m := map[string]reflect.Value{}
-	walk("", reflect.ValueOf(c).Elem(), func(f field, _ bool) { m[f.path] = f.value })
-	return m
-}
-
-// walk visits the fields below a struct, sections before their content.
-func walk(prefix string, v reflect.Value, visit func(f field, section bool)) {
-	for i := range v.NumField() {
-		f := field{prefix + v.Type().Field(i).Tag.Get("toml"), v.Field(i)}
-		section := f.value.Kind() == reflect.Struct
-		visit(f, section)
-		if section {
-			walk(f.path+".", f.value, visit)
-		}
+	for _, f := range fields(c) {
+		m[f.path] = f.value
 	}
+	return m
 }
 
 // Paths returns the dotted path of every key that holds a value, in the order
@@ -69,9 +71,8 @@ func nearest(path string) string {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	best, bestDist := "", len(path)/2+1
 	var c Config
-	var known []string
-	walk("", reflect.ValueOf(&c).Elem(), func(f field, _ bool) { known = append(known, f.path) })
-	for _, k := range known {
+	for _, f := range fields(&c) {
+		k := f.path
 		d := distance(path, k)
 		if !strings.HasPrefix(path, k) && last == k[strings.LastIndexByte(k, '.')+1:] {
 			d = min(d, 2)

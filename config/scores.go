@@ -93,7 +93,7 @@ func hasKind(terms []ScoreTerm, kind string) bool {
 // more than once.
 func (o Objective) usedTerms() []ScoreTerm {
 	var used []ScoreTerm
-	if o.ITC.Weight+o.ITC.InBatchWeight > 0 {
+	if o.ITC.Weight+o.ITC.InBatchWeight+o.SigLIP.Weight > 0 {
 		used = append(used, o.ScoreTerms()...)
 		if o.Distill.Alpha > 0 && o.ITC.Weight > 0 {
 			used = append(used, o.TargetTerms()...)
@@ -107,11 +107,7 @@ func (k *checker) scores(c Config) {
 	o := c.Objective
 	k.oneOf("objective.itc.score", scoreKinds...)
 	k.oneOf("objective.itc.target_score", append([]string{"same"}, scoreKinds...)...)
-	k.oneOf("objective.itm.negatives", append([]string{"score"}, scoreKinds...)...)
-	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
 	k.terms(o)
-	k.gssf(c)
-	k.require("eval.score", c.Eval.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
 	space, err := c.Model.Head.Space()
 	if err != nil {
 		return // reported with the head
@@ -152,33 +148,4 @@ func (k *checker) terms(o Objective) {
 	k.require(path, sum > 0, "at least one weight must be > 0", `write [{kind = "cosine", weight = 1}]`)
 	k.require("objective.itc.score", o.ITC.Score == Default().Objective.ITC.Score, "must not be set together with objective.itc.scores", "give it as a term")
 	k.require("objective.geodesic.mix", o.Geodesic.Mix == 1, "must be 1 with objective.itc.scores", "write the shares as weights")
-}
-
-// gssf checks the learned metric; its blocks only where a score reads it.
-func (k *checker) gssf(c Config) {
-	g, dim := c.Objective.GSSF, c.Model.Head.Dim
-	k.oneOf("objective.gssf.form", "cosine", "diag", "block_diag", "dense")
-	k.notNegative("objective.gssf.blocks")
-	if g.Form != "block_diag" || dim < 1 || !c.UsesMetric() {
-		return
-	}
-	n := c.MetricBlocks()
-	k.require("objective.gssf.blocks", n > 0 && dim%n == 0, fmt.Sprintf("must divide model.head.dim (%d)", dim), "choose a divisor: the blocks have one size")
-}
-
-// UsesMetric says whether a score reads the learned metric of objective.gssf.
-func (c Config) UsesMetric() bool {
-	return hasKind(c.Objective.usedTerms(), ScoreGSSF)
-}
-
-// MetricBlocks returns the number of blocks of the learned metric.
-func (c Config) MetricBlocks() int {
-	if n := c.Objective.GSSF.Blocks; n > 0 {
-		return n
-	}
-	const channels = 16 // of a block on one sphere
-	if space, err := c.Model.Head.Space(); err == nil && space.Spheres > 1 {
-		return space.Spheres
-	}
-	return max(1, c.Model.Head.Dim/channels)
 }

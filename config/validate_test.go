@@ -26,14 +26,16 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808)"},
 
 		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy, folder, pairs (got "coco")`},
-		{func(c *Config) { c.Data.Kind = "captions" }, `data.train_files: must name at least one file for data.kind "captions" (got [])`},
-		{func(c *Config) { c.Data.Kind, c.Data.TrainFiles, c.Train.EvalEverySteps = "captions", []string{"a"}, 5 },
-			"data.val_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
+		{func(c *Config) { c.Data.Kind = "captions" }, `data.captions.train_files: must name at least one file for data.kind "captions" (got [])`},
 		{func(c *Config) {
-			c.Data.Kind, c.Data.TrainFiles, c.Train.EvalEverySteps, c.Eval.Split = "captions", []string{"a"}, 5, "test"
-		}, "data.test_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
-		{func(c *Config) { c.Data.ValFiles = []string{"a", ""} }, `data.val_files: must not hold an empty file name (got ["a" ""])`},
-		{func(c *Config) { c.Data.Kind = "karpathy" }, `data.file: must name the dataset_*.json for data.kind "karpathy" (got "")`},
+			c.Data.Kind, c.Data.Captions.TrainFiles, c.Train.EvalEverySteps = "captions", []string{"a"}, 5
+		},
+			"data.captions.val_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
+		{func(c *Config) {
+			c.Data.Kind, c.Data.Captions.TrainFiles, c.Train.EvalEverySteps, c.Eval.Split = "captions", []string{"a"}, 5, "test"
+		}, "data.captions.test_files: must name at least one file (got []); or set eval.split or train.eval_every_steps = 0"},
+		{func(c *Config) { c.Data.Captions.ValFiles = []string{"a", ""} }, `data.captions.val_files: must not hold an empty file name (got ["a" ""])`},
+		{func(c *Config) { c.Data.Kind = "karpathy" }, `data.karpathy.file: must name the dataset_*.json for data.kind "karpathy" (got "")`},
 		{func(c *Config) { c.Data.MaxPixels = 0 }, "data.max_pixels: must be > 0 (got 0)"},
 		{func(c *Config) { c.Data.MaxWords = -1 }, "data.max_words: must be > 0 (got -1)"},
 		{func(c *Config) { c.Data.MaxBadShare = 1.5 }, "data.max_bad_share: must be between 0 and 1 (got 1.5)"},
@@ -44,7 +46,9 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Prefetch = -1 }, "data.prefetch: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Cache = "ram" }, `data.cache: must be one of none, memory, disk (got "ram")`},
 		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for data.kind "scenes" (got "memory"); scenes are drawn, not decoded`},
-		{func(c *Config) { c.Data.Kind, c.Data.TrainFiles, c.Data.Cache = "captions", []string{"a"}, "disk" },
+		{func(c *Config) {
+			c.Data.Kind, c.Data.Captions.TrainFiles, c.Data.Cache = "captions", []string{"a"}, "disk"
+		},
 			`data.cache_dir: must name a folder for data.cache = "disk" (got "")`},
 		{func(c *Config) { c.Data.CacheMaxGB = 0 }, "data.cache_max_gb: must be > 0 (got 0)"},
 		{func(c *Config) { c.Data.CacheSize = -1 }, "data.cache_size: must be >= 0 (got -1)"},
@@ -60,15 +64,25 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
 		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, moco, swav, heads (got "blip")`},
-		{func(c *Config) { c.Model.Heads.InImage = 0 }, "model.heads.in_image: must be > 0 (got 0)"},
-		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be > 0 (got -1)"},
+		{func(c *Config) { *c = headsConfig(); c.Model.Heads.InImage = 0 }, `model.heads.in_image: must be > 0 (got 0); no file of data.kind "pairs" tells it`},
+		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Heads.Hidden = 0 }, "model.heads.hidden: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Heads.Dropout = 1 }, "model.heads.dropout: must be at least 0 and below 1 (got 1)"},
 		{func(c *Config) { c.Model.Heads.Activation = "tanh" }, `model.heads.activation: must be one of gelu, relu (got "tanh")`},
-		{func(c *Config) { *c = headsConfig(); c.Momentum.Enabled = true },
-			`momentum.enabled: must be false (got true); model.system "heads" has contrast within the batch alone, objective.itc.in_batch_weight`},
 		{func(c *Config) { *c = headsConfig(); c.Objective.MLM.Weight = 1 },
-			`objective.mlm.weight: must be 0 (got 1); model.system "heads" has contrast within the batch alone, objective.itc.in_batch_weight`},
+			`objective.mlm.weight: must be 0 (got 1); model.system "heads" has no text tower, whose words would be masked`},
+		{func(c *Config) { *c = headsConfig(); c.Objective.ITM.Weight = 1 },
+			`objective.itm.weight: must be 0 (got 1); model.system "heads" has no fusion layers, which matching reads`},
+		{func(c *Config) { *c = headsConfig(); c.Data.Views, c.Momentum.Enabled = 2, true }, `data.views: must be 1 (got 2); stored features have no views`},
+		{func(c *Config) { *c = headsConfig(); c.Model.Head.Topology = "Ob(16,16)" }, `model.head.topology: must be "sphere" (got "Ob(16,16)"); model.system "heads" has no other`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.Image = "" }, `data.pairs.image: must name a file of features for data.kind "pairs" (got "")`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.Text = "t.csv" }, `data.pairs.text: must end in .npy or .safetensors (got "t.csv")`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.ImageTensor = "x" }, `data.pairs.image_tensor: must be empty for a .npy file (got "x"); which holds one array`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.TestSamples = -1 }, `data.pairs.test_samples: must be >= 0 (got -1)`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.ValSamples, c.Train.EvalEverySteps = 0, 5 },
+			`data.pairs.val_samples: must be > 0 (got 0); or set eval.split or train.eval_every_steps = 0`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Cache = "memory" }, `data.cache: must be none for data.kind "pairs" (got "memory"); features are not decoded`},
+		{func(c *Config) { c.Data = pairsConfig().Data }, `data.kind: must not be "pairs" (got "pairs"); model.system "albef" reads images: stored features are for model.system "heads"`},
 		{func(c *Config) { c.Model.Image.Depth = 0 }, "model.image.depth: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.Patch = 0 }, "model.image.patch: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.Heads = 0 }, "model.image.heads: must be > 0 (got 0)"},
@@ -103,6 +117,11 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Objective.ITC.Temperature = 0.6 }, "objective.itc.temperature: must lie between objective.itc.temperature_min and temperature_max (got 0.6)"},
 		{func(c *Config) { c.Objective.ITC.Temperature = 0.0001 }, "objective.itc.temperature: must lie between objective.itc.temperature_min and temperature_max (got 0.0001)"},
 		{func(c *Config) { c.Objective.MLM.Prob = 0 }, "objective.mlm.prob: must be above 0 and below 1 (got 0); set objective.mlm.weight = 0 to switch the loss off"},
+
+		{func(c *Config) { c.Objective.SigLIP.Weight = -1 }, "objective.siglip.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.SigLIP.Scale = 0 }, "objective.siglip.scale: must be between 0.001 and 10000 (got 0); 10 in the paper"},
+		{func(c *Config) { c.Objective.SigLIP.ScaleMax = 9 }, "objective.siglip.scale_max: must be at least objective.siglip.scale and at most 10000 (got 9)"},
+		{func(c *Config) { c.Objective.SigLIP.Bias = 1001 }, "objective.siglip.bias: must be between -1000 and 1000 (got 1001); -10 in the paper"},
 
 		{func(c *Config) { c.Optimizer.LR, c.Schedule.MinLR, c.Schedule.WarmupLR = 0, 0, 0 }, "optimizer.lr: must be > 0 (got 0)"},
 		{func(c *Config) { c.Optimizer.Eps = 0 }, "optimizer.eps: must be > 0 (got 0)"},
@@ -173,14 +192,58 @@ func TestValidateMessages(t *testing.T) {
 func headsConfig() Config {
 	c := Default()
 	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "heads", false, 0, 0
+	c.Model.Heads.InImage, c.Model.Heads.InText = 512, 512
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
 	c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
 	return c
 }
 
+// pairsConfig is a valid configuration of alignment heads over files of features, whose
+// widths say those of the heads.
+func pairsConfig() Config {
+	c := headsConfig()
+	c.Model.Heads.InImage, c.Model.Heads.InText = 0, 0
+	c.Data.Kind, c.Data.Pairs.Image, c.Data.Pairs.Text, c.Data.Pairs.TextTensor = "pairs", "i.npy", "t.safetensors", "text"
+	return c
+}
+
 func TestValidateAcceptsHeads(t *testing.T) {
-	if err := headsConfig().Validate(); err != nil {
-		t.Error(err)
+	for name, change := range map[string]func(c *Config){
+		"given widths":   func(c *Config) { *c = headsConfig() },
+		"files":          func(c *Config) {},
+		"sigmoid alone":  func(c *Config) { c.Objective.ITC.InBatchWeight, c.Objective.SigLIP.Weight = 0, 1 },
+		"learned metric": func(c *Config) { c.Objective.ITC.Score = "gssf" },
+		"all that a queue has": func(c *Config) {
+			c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = true, 4096, 0.4
+			c.Objective.ITC.Weight, c.Objective.Geometric.Weight, c.Objective.ITC.Score = 1, 1, "geodesic"
+		},
+	} {
+		c := pairsConfig()
+		change(&c)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The dual encoder takes every part of the objective that reads no fusion layers.
+func TestValidateAcceptsDualEncoders(t *testing.T) {
+	for name, change := range map[string]func(c *Config){
+		"momentum":      func(c *Config) { c.Momentum.Enabled = true },
+		"second view":   func(c *Config) { c.Momentum.Enabled, c.Data.Views = true, 2 },
+		"sigmoid alone": func(c *Config) { c.Objective.ITC.InBatchWeight, c.Objective.SigLIP.Weight = 0, 1 },
+		"queue":         func(c *Config) { c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight = true, 128, 1 },
+		"everything": func(c *Config) {
+			c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Distill.Alpha = true, 128, 1, 0.4
+			c.Objective.ITC.Scores = []ScoreTerm{{"gssf", 1}, {"geodesic", 0.5}}
+			c.Objective.Geometric.Weight, c.Objective.TCL.Intra, c.Objective.SigLIP.Weight = 1, true, 0.5
+		},
+	} {
+		c := clip()
+		change(&c)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -207,7 +270,7 @@ func TestValidateAcceptsSwitchedOffParts(t *testing.T) {
 }
 
 // Every leaf that can be negative must be refused when it is, and every number
-// that is not finite: a field without a check is a mistake in validate.go.
+// that is not finite: a field without a check is a mistake.
 func TestNoNumberIsUnchecked(t *testing.T) {
 	for _, p := range Paths() {
 		c := Default()
@@ -217,13 +280,16 @@ func TestNoNumberIsUnchecked(t *testing.T) {
 			v.SetInt(-1)
 		case v.CanFloat():
 			v.SetFloat(-1)
+			if p == "objective.siglip.bias" { // as it should be
+				v.SetFloat(-1e9)
+			}
 		default:
 			continue
 		}
 		err := c.Validate()
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), p+": ") {
-			t.Errorf("%s = -1 was accepted", p)
+			t.Errorf("%s = %v was accepted", p, v)
 		}
 	}
 }

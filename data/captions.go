@@ -37,7 +37,7 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // the distinct texts (and, without image_id, the distinct paths) from 0.
 func LoadCaptions(root string, files []string, opt Options) (*Files, error) {
 	if len(files) == 0 {
-		return nil, fmt.Errorf("data: no caption file given: set data.train_files, data.val_files or data.test_files")
+		return nil, fmt.Errorf("data: no caption file given: set data.captions.train_files, val_files or test_files")
 	}
 	var all []record
 	for _, name := range files {

@@ -140,7 +140,7 @@ func TestLoadCaptionsRefuses(t *testing.T) {
 	if _, err := LoadCaptions(dir, []string{"none.json"}, Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := LoadCaptions(dir, nil, Options{}); err == nil || !strings.Contains(err.Error(), "data.train_files") {
+	if _, err := LoadCaptions(dir, nil, Options{}); err == nil || !strings.Contains(err.Error(), "data.captions.train_files") {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 		t.n = len(t.pairs)
 	}
 	if t.n == 0 {
-		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check data.train_files", ds.Len(), len(t.pairs))
+		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check data.captions.train_files", ds.Len(), len(t.pairs))
 	}
 	if cfg.Transform.Size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.Transform.Size)

@@ -17,6 +17,9 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if w := obj.ITC.InBatchWeight; w > 0 {
 		list = append(list, objectives.InBatch{Weight: w})
 	}
+	if c := obj.SigLIP; c.Weight > 0 {
+		list = append(list, &objectives.SigLIP{Weight: c.Weight, Scale: c.Scale, ScaleMax: c.ScaleMax, Bias: c.Bias})
+	}
 	if fused := newFused(cfg, o); len(fused) > 0 {
 		list = append(list, fused)
 	}

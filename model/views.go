@@ -17,7 +17,7 @@ import (
 // without multi-crop; its queue holds features of first views, and both views' codes are
 // balanced together with it, where SwAV keeps a queue for each view.
 func views(cfg config.Config) design {
-	im, hidden := cfg.Model.Image, cfg.Model.Head.Hidden
+	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
 	if hidden == 0 {
 		hidden = im.Width
 	}

@@ -17,7 +17,7 @@ func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
 		"model.system=" + system, "data.views=2", "model.image.size=8", "model.image.patch=4", "model.image.depth=2",
-		"model.image.width=16", "model.image.heads=2", "model.head.dim=6", "model.head.hidden=12",
+		"model.image.width=16", "model.image.heads=2", "model.head.dim=6", "model.views.hidden=12",
 		"momentum.enabled=" + map[string]string{"moco": "true", "swav": "false"}[system],
 		"objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.distill.ramp_epochs=0",
 		"objective.itc.temperature=0.2", "objective.itc.learn_temperature=false",

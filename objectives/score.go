@@ -44,8 +44,11 @@ type Temperature struct {
 	Log  bool
 }
 
-// Divide returns x/tau.
+// Divide returns x/tau, x itself without a temperature.
 func (t Temperature) Divide(x *gorgonia.Node) *gorgonia.Node {
+	if t.Node == nil {
+		return x
+	}
 	if t.Log {
 		return arith.MulExp(x, t.Node)
 	}

@@ -88,7 +88,17 @@ func (s Scores) temperature(name string, start float64) *gorgonia.Node {
 // Score is the score of some terms. That of the teacher has the momentum twin of the
 // learned metric.
 func (s Scores) Score(terms Terms, teacher bool) Score {
-	x := Score{Spheres: s.Space.Spheres, Temperature: s.Divisor()}
+	x := s.Bare(terms, teacher)
+	x.Temperature = s.Divisor()
+	if own := s.GeodesicTemperature; own > 0 && terms.Has(scoring.Geodesic) {
+		x.Temperature = Temperature{Node: s.temperature(GeodesicTemperatureName, own)}
+	}
+	return x
+}
+
+// Bare is Score without a temperature.
+func (s Scores) Bare(terms Terms, teacher bool) Score {
+	x := Score{Spheres: s.Space.Spheres}
 	for _, t := range terms {
 		term := Term{Kind: t.Kind, Weight: float32(t.Weight)}
 		switch t.Kind {
@@ -100,9 +110,6 @@ func (s Scores) Score(terms Terms, teacher bool) Score {
 			term.Metric = s.metric(p)
 		case scoring.Geodesic:
 			term.Paths = s.Paths
-			if own := s.GeodesicTemperature; own > 0 {
-				x.Temperature = Temperature{Node: s.temperature(GeodesicTemperatureName, own)}
-			}
 		}
 		x.Terms = append(x.Terms, term)
 	}

@@ -43,7 +43,7 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", connectorKey, err)
 	}
-	cfg, err := config.Parse(filepath.Join(ck.Path, configFile), text, nil)
+	cfg, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", connectorKey, err)
 	}

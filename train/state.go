@@ -87,13 +87,14 @@ func LoadModel(m Trainable, c *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// OpenConfig returns the configuration that a checkpoint was trained with.
-func OpenConfig(c *checkpoint.Checkpoint) (config.Config, error) {
+// OpenConfig returns the configuration that a checkpoint was trained with, overridden by
+// sets, and what config.ParseStored tells of it.
+func OpenConfig(c *checkpoint.Checkpoint, sets ...string) (config.Config, []string, error) {
 	text, err := c.File(configFile)
 	if err != nil {
-		return config.Config{}, err
+		return config.Config{}, nil, err
 	}
-	return config.Parse(filepath.Join(c.Path, configFile), text, nil)
+	return config.ParseStored(filepath.Join(c.Path, configFile), text, sets...)
 }
 
 // OpenTokenizer returns the tokenizer that a checkpoint was trained with.

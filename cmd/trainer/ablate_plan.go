@@ -114,11 +114,8 @@ func (j *ablationJob) load(a *ablationRun, sets []string) (err error) {
 		return nil
 	}
 	var errs config.Errors
-	for _, k := range headKeys { // as initFrom requires
-		was, _ := j.start.cfg.Get(k)
-		if now, _ := j.cfg.Get(k); now != was {
-			errs = append(errs, &config.Error{Path: k, Value: now, Msg: fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, show(was)), Hint: "use its value"})
-		}
+	for _, c := range config.Conflicts(j.start.cfg, j.cfg, config.FixedMeaning) { // as initFrom requires
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, c.With), Hint: "use its value"})
 	}
 	if errs != nil {
 		return errs

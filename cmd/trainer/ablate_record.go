@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
@@ -97,9 +96,6 @@ func (a *ablationRun) checkFolders() error {
 	return usageError{fmt.Errorf("%s do not belong to this matrix:\n%s\nRemove them to make these runs anew, go back to the old settings, or choose another folder with --out", count(len(changed), "run folder"), text)}
 }
 
-// operational keys change nothing that a run computes.
-var operational = []string{"run.name", "run.out", "train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps"}
-
 // conflict says why the folder of a job cannot be gone on with; empty: it can.
 func (j *ablationJob) conflict() (string, error) {
 	text, err := os.ReadFile(filepath.Join(j.dir, runlog.ConfigFile))
@@ -112,7 +108,7 @@ func (j *ablationJob) conflict() (string, error) {
 	if !hasRun(j.dir) && !j.settled(false) {
 		return "", nil // nothing was saved: it begins anew
 	}
-	old, err := config.Parse(runlog.ConfigFile, text, nil)
+	old, _, err := config.ParseStored(runlog.ConfigFile, text)
 	if err != nil {
 		return "its " + strings.Join(strings.Fields(err.Error()), " "), nil
 	}
@@ -120,16 +116,9 @@ func (j *ablationJob) conflict() (string, error) {
 		j.cfg.Init.Checkpoint = old.Init.Checkpoint
 	}
 	var list []string
-	was, now := explicit(old), explicit(j.cfg)
-	for _, p := range config.Paths() {
-		x, _ := was.Get(p)
-		y, _ := now.Get(p)
-		free := false
-		for _, k := range operational {
-			free = free || k == p
-		}
-		if !free && !reflect.DeepEqual(x, y) && fmt.Sprint(x) != fmt.Sprint(y) {
-			list = append(list, fmt.Sprintf("%s = %s (was %s)", p, show(y), show(x)))
+	for _, d := range config.Differences(old, j.cfg) {
+		if !d.Harmless {
+			list = append(list, fmt.Sprintf("%s = %s (was %s)", d.Path, show(d.Now), show(d.Was)))
 		}
 	}
 	if list != nil {

@@ -153,26 +153,26 @@ func TestMissingSplits(t *testing.T) {
 	dir, flags := photoData(t)
 	args := append([]string{"train", "--config", tiny, "--max-steps", "2"}, flags...)
 	out := t.TempDir()
-	stderr := fails(t, exitFailed, append(args, "--out", out, "--set", "data.val_files=none.json"), "caption file", "none.json", "no such file", "set it with --set data.root=FOLDER")
+	stderr := fails(t, exitFailed, append(args, "--out", out, "--set", "data.captions.val_files=none.json"), "caption file", "none.json", "no such file", "set it with --set data.root=FOLDER")
 	if strings.Contains(stderr, "step 1") {
 		t.Errorf("found after training: %s", stderr)
 	}
-	fails(t, exitUsage, append(args, "--out", out, "--set", "data.val_files=[]"), "data.val_files: must name at least one file")
-	fails(t, exitUsage, append(args, "--out", out, "--set", "data.train_files=[]"), "data.train_files: must name at least one file")
-	fails(t, exitFailed, append(args, "--out", out, "--set", "data.train_files=none.json"), "caption file", "none.json")
+	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.val_files=[]"), "data.captions.val_files: must name at least one file")
+	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.train_files=[]"), "data.captions.train_files: must name at least one file")
+	fails(t, exitFailed, append(args, "--out", out, "--set", "data.captions.train_files=none.json"), "caption file", "none.json")
 	broken := filepath.Join(dir, "broken.json")
 	if err := os.WriteFile(broken, []byte("[{\"image\": \"a.png\"}]"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitFailed, append(args, "--out", out, "--set", "data.train_files=broken.json"), "broken.json: entry 0", `"caption" is missing`)
+	fails(t, exitFailed, append(args, "--out", out, "--set", "data.captions.train_files=broken.json"), "broken.json: entry 0", `"caption" is missing`)
 
 	// Without evaluation during training a run needs no split for it.
-	stdout, stderr := must(t, exitDone, append(args, "--out", out, "--set", "data.val_files=[]", "--set", "train.eval_every_steps=0")...)
+	stdout, stderr := must(t, exitDone, append(args, "--out", out, "--set", "data.captions.val_files=[]", "--set", "train.eval_every_steps=0")...)
 	contains(t, stderr, "there is nothing to evaluate on")
 	if stdout != "run folder: "+out+"\n" {
 		t.Errorf("stdout %q", stdout)
 	}
-	stdout, _ = must(t, exitDone, append(args, "--out", out, "--json", "--quiet", "--set", "data.val_files=[]", "--set", "train.eval_every_steps=0")...)
+	stdout, _ = must(t, exitDone, append(args, "--out", out, "--json", "--quiet", "--set", "data.captions.val_files=[]", "--set", "train.eval_every_steps=0")...)
 	if m := parseJSON(t, stdout); m["path"] != out {
 		t.Errorf("stdout %q", stdout)
 	}

@@ -33,7 +33,18 @@ func (f *configFlags) addOut(c *cobra.Command) {
 
 // load reads and checks the configuration. extra overrides come last.
 func (f *configFlags) load(c *cobra.Command, extra ...string) (config.Config, error) {
-	return config.Load(f.file, f.overrides(c, extra...))
+	cfg, notices, err := config.LoadNoted(f.file, f.overrides(c, extra...))
+	if quiet, _ := c.Flags().GetBool("quiet"); !quiet {
+		tell(c.ErrOrStderr(), notices)
+	}
+	return cfg, err
+}
+
+// tell prints notices of a configuration.
+func tell(note io.Writer, notices []string) {
+	for _, n := range notices {
+		fmt.Fprintf(note, "note: %s\n", n)
+	}
 }
 
 // overrides returns what the flags say as dotted.path=value. extra come last.

@@ -81,7 +81,7 @@ func TestDataBenchFailures(t *testing.T) {
 		{[]string{"--workers", "2,0"}, exitUsage, "--workers must be > 0 (got 0)"},
 		{[]string{"--set", "data.cache=memory"}, exitUsage, "scenes are drawn, not decoded"},
 		{append([]string{"--set", "data.cache=disk"}, set...), exitUsage, "must name a folder"},
-		{append(append([]string{"--seconds", "0.01", "--set", "data.vocab_size=64"}, set...), "--set", "data.train_files="+bad), exitFailed, "trainer data check"},
+		{append(append([]string{"--seconds", "0.01", "--set", "data.vocab_size=64"}, set...), "--set", "data.captions.train_files="+bad), exitFailed, "trainer data check"},
 	} {
 		code, _, stderr := trainer(t, append([]string{"data", "bench"}, r.args...)...)
 		if code != r.code || !strings.Contains(stderr, r.want) {

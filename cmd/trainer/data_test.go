@@ -21,8 +21,8 @@ func twoCaptions(t *testing.T) []string {
 	if err := os.WriteFile(filepath.Join(dir, "list.json"), []byte(list), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.train_files=list.json",
-		"--set", "data.val_files=list.json", "--set", "model.image.size=32"}
+	return []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.captions.train_files=list.json",
+		"--set", "data.captions.val_files=list.json", "--set", "model.image.size=32"}
 }
 
 func TestPreviewScenes(t *testing.T) {
@@ -68,8 +68,8 @@ func TestPreviewFailures(t *testing.T) {
 	}{
 		{[]string{"--split", "dev"}, exitUsage, `--split must be one of train, val, test (got "dev")`},
 		{[]string{"--images", "0"}, exitUsage, "--images must be > 0 (got 0)"},
-		{append([]string{"--split", "test"}, set...), exitUsage, "data.test_files: must name at least one file"},
-		{append([]string{"--set", "data.train_files=none.json"}, set[:4]...), exitFailed, "none.json"},
+		{append([]string{"--split", "test"}, set...), exitUsage, "data.captions.test_files: must name at least one file"},
+		{append([]string{"--set", "data.captions.train_files=none.json"}, set[:4]...), exitFailed, "none.json"},
 		{[]string{"--set", "model.image.size=32", "--images", "1", "--out", "/nowhere/at/all.png"}, exitFailed, "/nowhere/at"},
 	}
 	for _, r := range rows {

@@ -86,8 +86,8 @@ func photoData(t *testing.T) (dir string, flags []string) {
 	for split, n := range map[string]int{"train": 16, "val": 10, "test": 10} {
 		writeList(t, filepath.Join(dir, split+".json"), photos(t, dir, split, n))
 	}
-	return dir, []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.train_files=train.json",
-		"--set", "data.val_files=val.json", "--set", "data.test_files=test.json"}
+	return dir, []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.captions.train_files=train.json",
+		"--set", "data.captions.val_files=val.json", "--set", "data.captions.test_files=test.json"}
 }
 
 // truncatedJPEG writes the first half of a JPEG.

@@ -38,7 +38,7 @@ func checkpointConfig(cfg config.Config, ck *checkpoint.Checkpoint) (config.Conf
 	if err := towersOnly(cfg); err != nil {
 		return cfg, err
 	}
-	return withoutTraining(cfg), sameKeys(ck, cfg, modelKeys)
+	return withoutTraining(cfg), sameKeys(ck, cfg, config.FixedModel)
 }
 
 // openModel loads the model of a checkpoint with its tokenizer; cfg is that of

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
@@ -94,81 +92,30 @@ func writable(dir string) error {
 	return nil
 }
 
-// Keys that a checkpoint fixes.
-var (
-	// headKeys change what the same parameters compute.
-	headKeys = []string{"model.system", "model.image.heads", "model.text.heads"}
-	// modelKeys are the architecture.
-	modelKeys = append(slices.Clone(headKeys), "model.image.size", "model.image.patch", "model.image.depth", "model.image.width",
-		"model.image.mlp", "model.text.layers", "model.text.fusion_layers", "model.text.width", "model.text.mlp",
-		"model.text.positions", "model.head.dim", "model.head.topology", "model.head.token_blocks", "model.head.hidden",
-		"objective.itc.log_temperature", "objective.gssf.form", "objective.gssf.blocks", "objective.swav.prototypes")
-	// runKeys cannot change within a run.
-	runKeys = append(slices.Clone(modelKeys), "run.seed", "queue.size", "momentum.enabled", "init.checkpoint")
-	// freeKeys are not worth a word when a run goes on with another value.
-	freeKeys = []string{"run.name", "run.out"}
-)
-
-// difference is a key with another value in a checkpoint's configuration.
-type difference struct {
-	path     string
-	was, now any
-}
-
 // ownConfig returns the configuration that a checkpoint was made with.
 func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
-	old, err := train.OpenConfig(ck)
+	old, _, err := train.OpenConfig(ck)
 	if err != nil {
 		return old, fmt.Errorf("the checkpoint's own configuration: %w", err)
 	}
 	return old, nil
 }
 
-// differences compares the configuration of a checkpoint with cfg.
-func differences(old, cfg config.Config) (list []difference) {
-	old, cfg = explicit(old), explicit(cfg)
-	if old.Model.Head.Topology == cfg.Model.Head.Topology { // which 0 blocks follow
-		old.Objective.GSSF.Blocks, cfg.Objective.GSSF.Blocks = old.MetricBlocks(), cfg.MetricBlocks()
-	}
-	for _, p := range config.Paths() {
-		was, _ := old.Get(p)
-		now, _ := cfg.Get(p)
-		if !reflect.DeepEqual(was, now) && fmt.Sprint(was) != fmt.Sprint(now) { // a nil list is an empty one
-			list = append(list, difference{p, was, now})
-		}
-	}
-	return list
-}
-
-// explicit replaces values that stand for another.
-func explicit(c config.Config) config.Config {
-	for _, m := range []struct {
-		mlp   *int
-		width int
-	}{{&c.Model.Image.MLP, c.Model.Image.Width}, {&c.Model.Text.MLP, c.Model.Text.Width}} {
-		if *m.mlp == 0 {
-			*m.mlp = 4 * m.width
-		}
-	}
-	return c
-}
-
-// sameKeys returns an error that lists the keys of which ck has another value.
-func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, keys []string) error {
+// sameKeys returns an error that lists the keys by which cfg cannot use ck.
+func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) error {
 	old, err := ownConfig(ck)
 	if err != nil {
 		return err
 	}
-	was := fmt.Sprintf("the checkpoint %s was made", ck.Path)
+	return conflicts(old, cfg, use, fmt.Sprintf("the checkpoint %s was made", ck.Path), "use its value, or another checkpoint")
+}
+
+// conflicts returns an error that lists why a checkpoint made with old cannot be used with
+// cfg. Each problem begins with was and ends with hint.
+func conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error {
 	var errs config.Errors
-	if slices.Contains(keys, "objective.gssf.form") {
-		errs = scoreParts(old, cfg, was, "use its value, or another checkpoint")
-	}
-	for _, d := range differences(old, cfg) {
-		if slices.Contains(keys, d.path) {
-			errs = append(errs, &config.Error{Path: d.path, Value: d.now, Msg: fmt.Sprintf("%s with %v", was, show(d.was)),
-				Hint: "use its value, or another checkpoint"})
-		}
+	for _, c := range config.Conflicts(old, cfg, use) {
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: was + " with " + c.With, Hint: hint})
 	}
 	if errs != nil {
 		return errs
@@ -183,34 +130,14 @@ func checkResume(from *checkpoint.Checkpoint, cfg config.Config, note io.Writer)
 	if err != nil {
 		return err
 	}
-	const hint = "go on with that value, choose another folder with --out, or start anew with --resume never"
-	was := fmt.Sprintf("the run in %s was started", from.Path)
-	errs := slices.Concat(scoreParts(old, cfg, was, hint), queueParts(old, cfg, was, hint))
-	for _, d := range differences(old, cfg) {
-		switch {
-		case slices.Contains(runKeys, d.path):
-			errs = append(errs, &config.Error{Path: d.path, Value: d.now, Msg: fmt.Sprintf("%s with %v", was, show(d.was)), Hint: hint})
-		case !slices.Contains(freeKeys, d.path):
-			fmt.Fprintf(note, "changed since the checkpoint: %s = %v (was %v)\n", d.path, show(d.now), show(d.was))
+	for _, d := range config.Differences(old, cfg) {
+		if d.Fixed == config.Free && !d.Silent {
+			fmt.Fprintf(note, "changed since the checkpoint: %s = %v (was %v)\n", d.Path, show(d.Now), show(d.Was))
 		}
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
+		"go on with that value, choose another folder with --out, or start anew with --resume never")
 }
 
 // show formats a value of a configuration.
-func show(v any) string {
-	switch v := v.(type) {
-	case string, []string:
-		return fmt.Sprintf("%q", v)
-	case []config.ScoreTerm:
-		items := make([]string, len(v))
-		for i, t := range v {
-			items[i] = t.String()
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	}
-	return fmt.Sprint(v)
-}
+func show(v any) string { return config.Show(v) }

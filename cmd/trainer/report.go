@@ -209,14 +209,20 @@ func reportConfig(c *cobra.Command, f *reportFlags, ck *checkpoint.Checkpoint) (
 		cfg, err := flags.loadOver(c, ck)
 		return cfg, err == nil, err
 	}
-	path := filepath.Join(f.run, runlog.ConfigFile)
-	if f.config.file == "" {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return config.Config{}, false, nil
-		}
-		flags.config.file = path
+	if f.config.file != "" {
+		cfg, err := flags.load(c)
+		return cfg, err == nil, err
 	}
-	cfg, err := flags.load(c)
+	path := filepath.Join(f.run, runlog.ConfigFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config.Config{}, false, nil
+	}
+	if err != nil {
+		return config.Config{}, false, err
+	}
+	cfg, notices, err := config.ParseStored(path, text, f.config.overrides(c)...)
+	tell(f.output.note(c), notices)
 	return cfg, err == nil, err
 }
 

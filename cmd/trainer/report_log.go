@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"time"
 
@@ -90,14 +89,10 @@ func describeRun(d *pages.Data, cfg config.Config) {
 		add("best evaluation", bestEvaluation(c, defaultTask(cfg)))
 	}
 	add("seed", fmt.Sprint(cfg.Run.Seed))
-	base := explicit(config.Default())
-	own := explicit(cfg)
-	for _, p := range config.Paths() {
-		was, _ := base.Get(p)
-		now, _ := own.Get(p)
-		if !reflect.DeepEqual(was, now) && fmt.Sprint(was) != fmt.Sprint(now) && p != "run.out" {
-			d.Settings = append(d.Settings, pages.Setting{Path: p, Value: show(now), Default: show(was)})
-		}
+	own := cfg
+	own.Run.Out = "" // the page lies there
+	for _, s := range own.NotDefault() {
+		d.Settings = append(d.Settings, pages.Setting{Path: s.Path, Value: show(s.Now), Default: show(s.Was)})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // runFlags are the flags of a training run.
@@ -58,11 +56,9 @@ func (f *runFlags) loadOver(c *cobra.Command, ck *checkpoint.Checkpoint, sets ..
 	if f.config.file != "" {
 		return f.load(c)
 	}
-	text, err := ck.File(runlog.ConfigFile)
-	if err != nil {
-		return config.Config{}, err
-	}
-	return config.Parse(filepath.Join(ck.Path, runlog.ConfigFile), text, f.config.overrides(c, f.extra()...))
+	cfg, notices, err := train.OpenConfig(ck, f.config.overrides(c, f.extra()...)...)
+	tell(f.output.note(c), notices)
+	return cfg, err
 }
 
 func newTrainCommand() *cobra.Command {
@@ -126,6 +122,9 @@ always the checkpoint's.`,
 			}
 			cfg, err := f.loadOver(c, ck, sets...)
 			if err != nil {
+				return err
+			}
+			if err := cfg.Validate(); err != nil { // of a stored one not everything is
 				return err
 			}
 			return trainRun(c, &f, cfg)
@@ -214,7 +213,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 
 // towersOnly refuses systems whose data is no images and captions.
 func towersOnly(cfg config.Config) error {
-	if cfg.Model.System != "heads" {
+	if !cfg.Model.Stored() {
 		return nil
 	}
 	return config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "is trained on stored features, which this command does not read",
@@ -246,7 +245,7 @@ func initFrom(s *train.Session, cfg config.Config, note io.Writer) error {
 		return fmt.Errorf("init.checkpoint: %w", err)
 	}
 	defer ck.Close()
-	if err := sameKeys(ck, cfg, headKeys); err != nil {
+	if err := sameKeys(ck, cfg, config.FixedMeaning); err != nil {
 		return err
 	}
 	r, err := train.InitModel(s.Model(), ck)

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	source := flag.String("source", "config.go", "file with the structs")
+	source := flag.String("source", ".", "folder of the files with the structs")
 	out := flag.String("out", "../docs/config.md", "file to write")
 	flag.Parse()
 	text, err := render(*source)

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -21,17 +22,48 @@ Any key can be overridden on the command line, as in ` + "`--set train.batch_siz
 (the ` + "`max_*`" + ` keys, the ` + "`warmup_*`" + ` keys, the two ramps of distillation) is given in one of them: a file that sets
 one replaces the default, an override replaces both.
 
-Written by ` + "`go generate ./config`" + ` from the comments in config/config.go.
+Two keys stand before all sections:
+
+| key | meaning |
+|---|---|
+| ` + "`base`" + ` | a TOML file, from the folder of this one, that this one changes; it may have a base too. Tables merge, values and lists replace, and a length replaces the one of the base in any unit |
+| ` + "`version`" + ` | version of the configuration, VERSION today, which run folders hold. Keys of earlier versions are translated with a note; a later version is refused |
+
+Written by ` + "`go generate ./config`" + ` from the comments of the structs in package config.
 `
 
-// render returns the reference as Markdown: a table per section.
+// render returns the reference as Markdown: a table per section. source is the folder of
+// the structs.
 func render(source string) ([]byte, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments)
+	names, err := filepath.Glob(filepath.Join(source, "*.go"))
 	if err != nil {
 		return nil, err
 	}
 	structs := map[string]*ast.StructType{}
 	docs := map[string]string{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		collect(file, structs, docs)
+	}
+	if structs["Config"] == nil {
+		return nil, fmt.Errorf("no struct Config in %s", source)
+	}
+	r := renderer{structs: structs, docs: docs, defaults: config.Default()}
+	r.WriteString(strings.ReplaceAll(header, "VERSION", strconv.Itoa(config.Version)))
+	if err := r.section("Config", ""); err != nil {
+		return nil, err
+	}
+	return r.Bytes(), nil
+}
+
+// collect adds the structs of a file and their comments.
+func collect(file *ast.File, structs map[string]*ast.StructType, docs map[string]string) {
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {
@@ -46,12 +78,6 @@ func render(source string) ([]byte, error) {
 			}
 		}
 	}
-	r := renderer{structs: structs, docs: docs, defaults: config.Default()}
-	r.WriteString(header)
-	if err := r.section("Config", ""); err != nil {
-		return nil, err
-	}
-	return r.Bytes(), nil
 }
 
 // escape keeps a comment one cell of a table and free of tags.

@@ -30,6 +30,6 @@ var captionLists = lists{
 
 // captionFiles are the lists of each split.
 func captionFiles(cfg config.Config) map[string][]string {
-	d := cfg.Data
+	d := cfg.Data.Captions
 	return map[string][]string{"train": d.TrainFiles, "val": d.ValFiles, "test": d.TestFiles}
 }

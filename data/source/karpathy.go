@@ -9,7 +9,7 @@ import (
 var karpathy = lists{
 	load: func(cfg config.Config, split string) (*data.Files, error) {
 		d := cfg.Data
-		return data.LoadKarpathy(Below(d.Root, d.File), Below(d.Root, d.ImageRoot), split, options(cfg))
+		return data.LoadKarpathy(Below(d.Root, d.Karpathy.File), Below(d.Root, d.Karpathy.ImageRoot), split, options(cfg))
 	},
 	splits: func(config.Config) []string { return Splits },
 }

@@ -2,15 +2,32 @@ package config
 
 import "fmt"
 
+// Geometric is the regularisation of GeRA: the head keeps the geometry that the features
+// of a tower have before it. The queue then keeps those too.
+type Geometric struct {
+	Weight     float64 `toml:"weight"`     // alpha of GeRA, for each modality; 0: off
+	Modalities string  `toml:"modalities"` // both | image | text
+	Neighbours int     `toml:"neighbours"` // K, points of a neighbourhood, the anchor among them
+	Pool       int     `toml:"pool"`       // neighbours are sampled among the pool x K nearest entries of the queue
+	Sampling   string  `toml:"sampling"`   // biased (nearer ones are likelier) | uniform | closest
+	Search     string  `toml:"search"`     // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
+	Kernel     string  `toml:"kernel"`     // of two points: heat | linear | squared | inverse
+	Epsilon    float64 `toml:"epsilon"`    // width of the heat kernel, exp(-d^2/(4 epsilon))
+	Scale      string  `toml:"scale"`      // of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
+}
+
 // UsesGeometric says whether the objective regularises the geometry of a modality.
 func (o Objective) UsesGeometric() bool { return o.Geometric.Weight > 0 }
 
 // Near returns M, the nearest entries of the queue that neighbours are sampled among.
 func (g Geometric) Near() int { return g.Pool * g.Neighbours }
 
-// geometric checks the geometric term; what it needs of the rest only where it is on.
-func (k *checker) geometric(c Config) {
-	g := c.Objective.Geometric
+func (g *Geometric) defaults() {
+	*g = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+}
+
+// check includes what the term needs of the rest, only where it is on.
+func (g *Geometric) check(k *checker, c *Config) {
 	k.notNegative("objective.geometric.weight")
 	k.oneOf("objective.geometric.modalities", "both", "image", "text")
 	k.oneOf("objective.geometric.sampling", "biased", "uniform", "closest")
@@ -23,8 +40,8 @@ func (k *checker) geometric(c Config) {
 	if !c.Objective.UsesGeometric() {
 		return
 	}
-	if c.Model.System != "albef" { // whose queue and teacher are no remedy
-		k.require("objective.geometric.weight", false, "must be 0", fmt.Sprintf("model.system %q keeps no features before the head", c.Model.System))
+	if !c.Model.traits().captions { // whose queue and teacher are no remedy
+		k.require("objective.geometric.weight", false, "must be 0", c.Model.named()+" keeps no features before the head")
 		return
 	}
 	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"

@@ -2,6 +2,27 @@ package config
 
 import "slices"
 
+// Geodesic is the distance of GeoMM: the angle along the shortest path through a graph
+// over the queue of each modality.
+type Geodesic struct {
+	Layers          []int   `toml:"layers"`           // clusters of each layer, top first; the last number is K, the bottom centres: [256] is flat
+	Construction    string  `toml:"construction"`     // group (k-means of the queue into K, whose centres are grouped upwards) | split (the clusters of the top layer are split downwards)
+	Neighbours      int     `toml:"neighbours"`       // nearest centres that a centre has an edge to
+	Iterations      int     `toml:"iterations"`       // Lloyd iterations of k-means
+	KMeansInit      string  `toml:"kmeans_init"`      // plusplus | rows (random entries of the queue)
+	WarmStart       bool    `toml:"warm_start"`       // k-means starts from the centres of the last graph
+	PeriodSteps     int     `toml:"period_steps"`     // T0, steps between two rebuilds; the first is made when the queue is full, until then a geodesic is the cosine
+	LagSteps        int     `toml:"lag_steps"`        // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
+	Gradient        string  `toml:"gradient"`         // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
+	Entries         int     `toml:"entries"`          // centres that soft_entry may enter the graph by, all of them where there are fewer
+	Softness        float64 `toml:"softness"`         // temperature of soft_entry's minimum, in radians
+	DirectPositives bool    `toml:"direct_positives"` // a positive is never farther than its own angle
+	LimitPi         float64 `toml:"limit_pi"`         // paths are cut at this many pi, which becomes the score -1; 4 in the paper
+	Temperature     float64 `toml:"temperature"`      // initial value of a temperature of its own; 0: that of objective.itc
+	Mix             float64 `toml:"mix"`              // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
+	Weigh           float64 `toml:"weigh"`            // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
+}
+
 // gradients are the ways in which a gradient passes the geodesic score.
 var gradients = []string{
 	"strict", "same_cluster", "straight_through", "soft_entry",
@@ -20,8 +41,13 @@ func (o Objective) UsesGeodesic() bool {
 		o.ITM.Weight > 0 && o.ITM.Negatives == ScoreGeodesic
 }
 
-func (k *checker) geodesic(c Config) {
-	g, uses := c.Objective.Geodesic, c.Objective.UsesGraph()
+func (g *Geodesic) defaults() {
+	*g = Geodesic{Layers: []int{16, 256}, Construction: "group", Neighbours: 8, Iterations: 5, KMeansInit: "plusplus",
+		WarmStart: true, PeriodSteps: 100, Gradient: "same_cluster+straight_through+soft_entry", Entries: 8, Softness: 0.05, LimitPi: 4, Mix: 1}
+}
+
+// check includes what the graph needs of the rest, only where something reads it.
+func (g *Geodesic) check(k *checker, c *Config) {
 	k.oneOf("objective.geodesic.construction", "group", "split")
 	k.oneOf("objective.geodesic.kmeans_init", "plusplus", "rows")
 	k.oneOf("objective.geodesic.gradient", gradients...)
@@ -33,7 +59,7 @@ func (k *checker) geodesic(c Config) {
 	k.require("objective.geodesic.limit_pi", g.LimitPi >= 0.01 && g.LimitPi <= 1000, "must be between 0.01 and 1000", "4 in the paper")
 	k.require("objective.geodesic.softness", g.Softness >= 1e-4 && g.Softness <= 100, "must be between 0.0001 and 100")
 	k.require("objective.geodesic.weigh", g.Weigh <= 1e4, "must be at most 10000")
-	k.layers(g.Layers)
+	g.checkLayers(k)
 	if i := c.Objective.ITC; g.Temperature > 0 {
 		k.require("objective.geodesic.temperature", g.Temperature >= c.LeastTemperature() && g.Temperature <= i.TemperatureMax,
 			"must be 0 or lie between objective.itc.temperature_min and temperature_max")
@@ -42,11 +68,12 @@ func (k *checker) geodesic(c Config) {
 		"it weighs the negatives of another score")
 	k.require("objective.itc.target_score", c.Objective.ITC.TargetScore != "geodesic" || c.Objective.Distill.Alpha > 0 || hasKind(c.Objective.ScoreTerms(), ScoreGeodesic),
 		"needs objective.distill.alpha > 0", "there are no soft targets without it")
-	if !uses {
+	k.require("objective.geodesic.weigh", g.Weigh == 0 || c.Model.traits().captions, "must be 0", c.Model.named()+" does not weigh negatives")
+	if !c.Objective.UsesGraph() {
 		return
 	}
 	const hint = "the geodesic needs the queue that its graph spans: or leave it out of the scores"
-	k.require("momentum.enabled", c.Momentum.Enabled || c.Model.System == "swav", "must be true", hint)
+	k.require("momentum.enabled", !c.lacksTeacher(), "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
 	if n := len(g.Layers); n > 0 {
 		k.require("objective.geodesic.layers", c.Queue.Size == 0 || g.Layers[n-1] <= c.Queue.Size, "must not end in more clusters than queue.size",
@@ -55,36 +82,11 @@ func (k *checker) geodesic(c Config) {
 	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "the graph is read by the contrast with the queue")
 }
 
-func (k *checker) layers(layers []int) {
+func (g *Geodesic) checkLayers(k *checker) {
+	layers := g.Layers
 	k.require("objective.geodesic.layers", len(layers) > 0, "must name at least the number of bottom centres", "such as [256]")
 	k.require("objective.geodesic.layers", !slices.ContainsFunc(layers, func(n int) bool { return n < 1 }), "must hold numbers > 0")
 	for i := 1; i < len(layers); i++ {
 		k.require("objective.geodesic.layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one", "such as [16, 256]")
 	}
-}
-
-func (k *checker) tcl(c Config) {
-	t := c.Objective.TCL
-	k.positive("objective.tcl.grid")
-	if !t.Intra && !t.Local {
-		return
-	}
-	for _, p := range []string{"objective.tcl.intra", "objective.tcl.local"} {
-		if k.fields[p].Bool() {
-			k.require(p, c.Objective.ITC.Weight > 0, "needs objective.itc.weight > 0", "its terms are part of the contrast against momentum features")
-		}
-	}
-	if i := c.Model.Image; t.Local && i.Patch > 0 && t.Grid > 0 {
-		k.require("objective.tcl.grid", i.Size/i.Patch%t.Grid == 0, "must divide the patches along a side of an image (model.image.size / model.image.patch)")
-	}
-}
-
-func (k *checker) mafa(o Objective) {
-	m := o.MAFA
-	k.require("objective.mafa.positive_above", m.PositiveAbove >= 0 && m.PositiveAbove <= 1, "must be between 0 and 1")
-	k.require("objective.mafa.negative_below", m.NegativeBelow >= 0 && m.NegativeBelow <= m.PositiveAbove, "must be between 0 and objective.mafa.positive_above")
-	k.belowOne("objective.mafa.uniform")
-	k.require("objective.mafa.uniform", m.Uniform == 0 || o.ITC.Weight+o.ITC.InBatchWeight > 0,
-		"needs objective.itc.weight or objective.itc.in_batch_weight > 0", "it is a part of the contrast's targets")
-	k.require("objective.mafa.connector", m.Connector == "" || o.ITM.Weight > 0, "needs objective.itm.weight > 0", "it relabels the negatives of matching")
 }

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// oldRun is a run folder of an earlier revision in testdata/oldruns, with what that
+// revision's program made of it in expected.json.
+type oldRun struct {
+	name  string
+	data  bool     // the run reads a folder of images, which classImages makes
+	tuned bool     // finetune takes it
+	more  []string // flags of every command
+}
+
+var oldRuns = []oldRun{
+	{name: "quickstart-v0", tuned: true},
+	{name: "geoalign-v0", tuned: true},
+	{name: "geomm-moco-v0", data: true},
+}
+
+// oldNumbers is the content of expected.json.
+type oldNumbers struct {
+	Eval     map[string]any     `json:"eval"`     // of trainer eval --json
+	Embed    map[string]any     `json:"embed"`    // of trainer embed --json
+	Resumed  map[string]float64 `json:"resumed"`  // losses of the last row after 20 further steps
+	Finetune map[string]any     `json:"finetune"` // of trainer finetune --json
+}
+
+// Runs of earlier revisions are evaluated, embedded, gone on with, fine-tuned and
+// reported on as by the revision that made them.
+func TestOldRuns(t *testing.T) {
+	for _, r := range oldRuns {
+		t.Run(r.name, func(t *testing.T) {
+			from := filepath.Join("testdata", "oldruns", r.name)
+			dir := filepath.Join(t.TempDir(), "run")
+			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, "expected.json")); err != nil {
+				t.Fatal(err)
+			}
+			if r.data {
+				r.more = []string{"--set", "data.root=" + classImages(t)}
+			}
+			var want oldNumbers
+			text, err := os.ReadFile(filepath.Join(from, "expected.json"))
+			if err == nil {
+				err = json.Unmarshal(text, &want)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := tensorFiles(t, dir)
+			r.infer(t, dir, want)
+			for g, b := range tensorFiles(t, dir) {
+				if !bytes.Equal(b, before[g]) {
+					t.Errorf("%s of the checkpoint changed by commands that only read", g)
+				}
+			}
+			if r.tuned {
+				r.finetune(t, dir, want)
+			}
+			r.resume(t, dir, want)
+		})
+	}
+}
+
+func (r oldRun) infer(t *testing.T, dir string, want oldNumbers) {
+	stdout, _ := must(t, exitDone, append([]string{"eval", "--checkpoint", dir, "--json"}, r.more...)...)
+	sameNumbers(t, "eval", parseJSON(t, stdout), want.Eval, 1e-3)
+	out := filepath.Join(t.TempDir(), "embeddings")
+	stdout, _ = must(t, exitDone, append([]string{"embed", "--checkpoint", dir, "--out", out, "--json"}, r.more...)...)
+	sameNumbers(t, "embed", parseJSON(t, stdout), want.Embed, 0)
+	page := filepath.Join(t.TempDir(), "page.html")
+	must(t, exitDone, append([]string{"report", dir, "--quiet", "--out", page}, r.more...)...)
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte("model.image.width")) || !bytes.Contains(text, []byte("<h2>Embedding</h2>")) {
+		t.Error("the report lacks settings or features")
+	}
+	stdout, _ = must(t, exitDone, "inspect", dir)
+	contains(t, stdout, "600")
+}
+
+// finetune makes some steps of a new run from the parameters of the old one.
+func (r oldRun) finetune(t *testing.T, dir string, want oldNumbers) {
+	out := filepath.Join(t.TempDir(), "tuned")
+	stdout, _ := must(t, exitDone, append([]string{"finetune", "--checkpoint", dir, "--out", out, "--max-steps", "10", "--json"}, r.more...)...)
+	sameNumbers(t, "finetune", parseJSON(t, stdout), want.Finetune, 1e-3)
+}
+
+// resume goes on with the run, of which nothing has changed but its length and the
+// place of its data.
+func (r oldRun) resume(t *testing.T, dir string, want oldNumbers) {
+	config := filepath.Join(filepath.Dir(dir), "own.toml")
+	text, err := os.ReadFile(filepath.Join(dir, "config.toml"))
+	if err == nil {
+		err = os.WriteFile(config, text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := must(t, exitDone, append([]string{"train", "--config", config, "--out", dir, "--max-steps", "620"}, r.more...)...)
+	contains(t, stderr, "going on from step 600")
+	for line := range strings.Lines(stderr) {
+		if key, ok := strings.CutPrefix(line, "changed since the checkpoint: "); ok && !strings.HasPrefix(key, "train.max_steps = ") && !strings.HasPrefix(key, "data.root = ") {
+			t.Errorf("%s", line)
+		}
+	}
+	last := rows(t, dir)[len(rows(t, dir))-1]
+	if last.Step != 620 {
+		t.Fatalf("the last row is of step %d", last.Step)
+	}
+	for k, v := range want.Resumed {
+		if got := last.Values[k]; !(math.Abs(got-v) <= 1e-2*math.Max(1, math.Abs(v))) {
+			t.Errorf("after 20 further steps %s is %v, was %v", k, got, v)
+		}
+	}
+}
+
+// sameNumbers fails unless got has every value of want, numbers to a tolerance.
+func sameNumbers(t *testing.T, where string, got, want map[string]any, tolerance float64) {
+	t.Helper()
+	for k, w := range want {
+		g := got[k]
+		switch w := w.(type) {
+		case map[string]any:
+			sub, _ := g.(map[string]any)
+			sameNumbers(t, where+" "+k, sub, w, tolerance)
+		case float64:
+			if x, ok := g.(float64); !ok || math.Abs(x-w) > tolerance {
+				t.Errorf("%s: %s is %v, was %v", where, k, g, w)
+			}
+		default:
+			if g != w {
+				t.Errorf("%s: %s is %v, was %v", where, k, g, w)
+			}
+		}
+	}
+}
+
+// classImages makes a folder of two classes of pictures, stripes and checks in many
+// colours: 20 of each class to train on, 10 to validate and 10 to test.
+func classImages(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for split, n := range map[string]int{"train": 20, "val": 10, "test": 10} {
+		for _, class := range []string{"stripes", "checks"} {
+			folder := filepath.Join(dir, split, class)
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%02d.png", i)), pattern(class, split, i), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return dir
+}
+
+// pattern draws picture i of a class.
+func pattern(class, split string, i int) []byte {
+	const size = 24
+	m := image.NewRGBA(image.Rect(0, 0, size, size))
+	hue := uint8(37*i + 11*len(split))
+	a, b := color.RGBA{hue, 255 - hue, 3 * hue, 255}, color.RGBA{5 * hue, hue / 2, 255 - 2*hue, 255}
+	for y := range size {
+		for x := range size {
+			c := a
+			if (x/(2+i%3)+y/4)%2 == 0 && class == "checks" || (x+i)/3%2 == 0 && class == "stripes" {
+				c = b
+			}
+			m.SetRGBA(x, y, c)
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, m); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// storedRun is a copy of the old quickstart run whose configurations, that of the run and
+// that of its checkpoint, went through change.
+func storedRun(t *testing.T, change func(text string) string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldruns", "quickstart-v0"))); err != nil {
+		t.Fatal(err)
+	}
+	step := filepath.Join(dir, "checkpoints", checkpointName(600))
+	for _, folder := range []string{dir, step} {
+		text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := change(string(text))
+		if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte(edited), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if folder == dir {
+			continue
+		}
+		state, err := os.ReadFile(filepath.Join(step, "state.json")) // which knows the sizes of its files
+		if err == nil {
+			state = bytes.Replace(state, fmt.Appendf(nil, `"config.toml": %d`, len(text)), fmt.Appendf(nil, `"config.toml": %d`, len(edited)), 1)
+			err = os.WriteFile(filepath.Join(step, "state.json"), state, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A run of a later version is refused by every command, and nothing of it is touched.
+func TestRunOfALaterVersion(t *testing.T) {
+	dir := storedRun(t, func(text string) string { return "version = 3\nspeed = 5\n" + text })
+	config := write(t, "own.toml", "base = \"quickstart.toml\"\n")
+	quickstart, err := os.ReadFile("../../configs/quickstart.toml")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(filepath.Dir(config), "quickstart.toml"), quickstart, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, dir)
+	for _, args := range [][]string{
+		{"eval", "--checkpoint", dir},
+		{"embed", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "e")},
+		{"finetune", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "f")},
+		{"report", dir},
+		{"train", "--config", config, "--out", dir},
+	} {
+		fails(t, exitUsage, args, "config.toml:1: version: made by a newer version of geoalign (configuration version 3, this one reads up to 2)", "the run folder is untouched")
+	}
+	if now := listing(t, dir); now != before {
+		t.Errorf("the folder changed from\n%s\nto\n%s", before, now)
+	}
+}
+
+// listing is the names and sizes of the files of a folder.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	var list strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			fmt.Fprintf(&list, "%s %d %s\n", path, info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.String()
+}
+
+// Keys of a stored configuration that are unknown and values that a check refuses are told
+// and keep no command that reads from its work; to train with them they must be mended.
+func TestStoredProblemsAreTold(t *testing.T) {
+	dir := storedRun(t, func(text string) string {
+		return strings.Replace(strings.Replace(text, "batch_size = 16", "batch_size = 1", 1), "[train]\n", "[train]\nspeed = 5\n", 1)
+	})
+	notes := []string{"train.speed: is unknown to this version and is not read", "train.batch_size: must be >= 2 (got 1)", "kept, as the run was made with it"}
+	var want oldNumbers
+	text, err := os.ReadFile(filepath.Join("testdata", "oldruns", "quickstart-v0", "expected.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := must(t, exitDone, "eval", "--checkpoint", dir, "--json")
+	contains(t, stderr, notes...)
+	sameNumbers(t, "eval", parseJSON(t, stdout), want.Eval, 1e-3)
+	_, stderr = must(t, exitDone, "embed", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "e"), "--quiet")
+	if stderr != "" {
+		t.Errorf("--quiet: %q", stderr)
+	}
+	must(t, exitDone, "report", dir, "--quiet", "--out", filepath.Join(t.TempDir(), "page.html"))
+	out := filepath.Join(t.TempDir(), "tuned")
+	fails(t, exitUsage, []string{"finetune", "--checkpoint", dir, "--out", out, "--max-steps", "2"}, append(notes, "trainer: the configuration has 1 problem")...)
+	must(t, exitDone, "finetune", "--checkpoint", dir, "--out", out, "--max-steps", "2", "--set", "train.batch_size=8", "--quiet")
+	_, stderr = must(t, exitDone, "train", "--config", oldConfig(t, 8), "--out", dir, "--max-steps", "602")
+	contains(t, stderr, "note: ", "data.train_files is data.captions.train_files since configuration version 2", "changed since the checkpoint: train.batch_size = 8 (was 1)")
+}
+
+// oldConfig is the configuration of the old quickstart run with another batch size.
+func oldConfig(t *testing.T, batch int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "oldruns", "quickstart-v0", "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, "own.toml", strings.Replace(string(text), "batch_size = 16", fmt.Sprintf("batch_size = %d", batch), 1))
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A file may begin with base = "other.toml": it then says only what is different from the
+// other file, which may have a base too. Tables merge, values and lists replace.
+
+// base applies the file that the key base of the current file names, and reports whether
+// that could be read.
+func (l *loader) base(value any, line int) bool {
+	where := l.at(line)
+	fail := func(msg, hint string) bool {
+		l.fail(&Error{Path: "base", Value: value, Msg: msg, Hint: hint, Where: where})
+		return false
+	}
+	own := l.name
+	name, ok := value.(string)
+	if !ok || name == "" {
+		return fail("must be the name of a TOML file", `write base = "other.toml"`)
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(own), name)
+	}
+	if l.chain == nil {
+		l.chain = []string{own}
+	}
+	chain := strings.Join(append(slices.Clone(l.chain), path), " -> ")
+	if slices.ContainsFunc(l.chain, func(f string) bool { return filepath.Clean(f) == path || sameFile(f, path) }) {
+		return fail("leads back to a file that it is the base of: "+chain, "take one of these out")
+	}
+	text, err := readRegular(path)
+	if err != nil {
+		hint := "the path starts from the folder of the file that names it"
+		if len(l.chain) > 1 {
+			hint += ": " + chain
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return fail("there is no file "+path, hint)
+		}
+		return fail(err.Error(), hint)
+	}
+	l.chain = append(l.chain, path)
+	problems := len(l.errs)
+	l.file(path, text)
+	if l.newer || slices.ContainsFunc(l.errs[problems:], func(e *Error) bool { return e.Path == "base" || e.Path == "" }) {
+		return false // nothing of the base was read: what this file says of it would only confuse
+	}
+	return true
+}
+
+// readRegular reads a file that ends, and no device.
+func readRegular(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	return os.ReadFile(path)
+}
+
+// sameFile says whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// isMatrix says whether a file with a base is a matrix of runs, which trainer ablate
+// reads: it has keys of one and [run] is no table.
+func isMatrix(root map[string]toml.Primitive, md *toml.MetaData) bool {
+	if prim, ok := root["run"]; ok {
+		value, _ := read(md, prim)
+		_, table := value.(map[string]any)
+		return !table
+	}
+	for _, key := range []string{"seeds", "metrics", "sweep", "set", "title", "baseline", "better"} {
+		if _, ok := root[key]; ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Fixed says where a key keeps the value that a checkpoint was made with.
+type Fixed int
+
+// Each includes what comes before it in the use of a checkpoint: a run that goes on fixes
+// the keys of all, one that only takes over parameters those of FixedMeaning.
+const (
+	Free         Fixed = iota
+	FixedRun           // within a run: resume
+	FixedModel         // the architecture: wherever the whole model is used
+	FixedMeaning       // what the same parameters compute: wherever parameters are taken over
+)
+
+// fixedNames are the values of the tag fixed.
+var fixedNames = map[string]Fixed{"": Free, "run": FixedRun, "model": FixedModel, "meaning": FixedMeaning}
+
+// fixedOf returns what the tag of a key says.
+func fixedOf(path string) Fixed {
+	var c Config
+	for _, f := range fields(&c) {
+		if f.path == path {
+			return fixedNames[f.tag.Get("fixed")]
+		}
+	}
+	return Free
+}
+
+// Difference is a key with another value in two configurations.
+type Difference struct {
+	Path     string
+	Was, Now any
+	Fixed    Fixed
+	Harmless bool // the key changes nothing that a run computes
+	Silent   bool // and is not worth a word
+}
+
+// Differences compares the configuration of a checkpoint, old, with another one. Values
+// that stand for others are replaced: a width of 0 is what follows from it.
+func Differences(old, now Config) []Difference {
+	if old.Model.Head.Topology == now.Model.Head.Topology { // which 0 blocks follow
+		old.Objective.GSSF.Blocks, now.Objective.GSSF.Blocks = old.MetricBlocks(), now.MetricBlocks()
+	}
+	return differences(old, now)
+}
+
+// NotDefault lists the keys of c that have not their default.
+func (c Config) NotDefault() []Difference { return differences(Default(), c) }
+
+func differences(old, now Config) (list []Difference) {
+	old, now = old.explicit(), now.explicit()
+	before := leaves(&old)
+	for i, f := range leaves(&now) {
+		was, is := before[i].value.Interface(), f.value.Interface()
+		if reflect.DeepEqual(was, is) || fmt.Sprint(was) == fmt.Sprint(is) { // a nil list is an empty one
+			continue
+		}
+		change := f.tag.Get("change")
+		list = append(list, Difference{Path: f.path, Was: was, Now: is, Fixed: fixedNames[f.tag.Get("fixed")],
+			Harmless: change == "harmless" || change == "silent", Silent: change == "silent"})
+	}
+	return list
+}
+
+// explicit replaces values that stand for another.
+func (c Config) explicit() Config {
+	for _, m := range []struct {
+		hidden *int
+		is     int
+	}{{&c.Model.Image.MLP, 4 * c.Model.Image.Width}, {&c.Model.Text.MLP, 4 * c.Model.Text.Width}} {
+		if *m.hidden == 0 {
+			*m.hidden = m.is
+		}
+	}
+	return c
+}
+
+// Conflict is a key of a configuration that a checkpoint does not allow. With is what the
+// checkpoint was made with, in words that follow "was made with".
+type Conflict struct {
+	Path string
+	Now  any
+	With string
+}
+
+// Conflicts lists what keeps a checkpoint, made with old, from being used with now: to take
+// over parameters (FixedMeaning), as a model (FixedModel), or to go on with its run
+// (FixedRun).
+func Conflicts(old, now Config, use Fixed) (list []Conflict) {
+	if use <= FixedModel {
+		list = append(list, scoreConflicts(old, now)...)
+	}
+	if use <= FixedRun {
+		list = append(list, queueConflicts(old, now)...)
+	}
+	for _, d := range Differences(old, now) {
+		if d.Fixed >= use {
+			list = append(list, Conflict{d.Path, d.Now, Show(d.Was)})
+		}
+	}
+	return list
+}
+
+// scoreConflicts lists the parameters of scores that only one of two configurations has.
+func scoreConflicts(old, now Config) (list []Conflict) {
+	learned := func(c Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form != "cosine" }
+	if before, after := learned(old), learned(now); before != after && old.UsesMetric() != now.UsesMetric() { // else the form tells
+		path := "objective.itc.scores"
+		for _, f := range scoreFields(now) {
+			if was, _ := old.Get(f.path); !reflect.DeepEqual(was, f.value.Interface()) {
+				path = f.path
+				break
+			}
+		}
+		value, _ := now.Get(path)
+		was, _ := old.Get(path)
+		list = append(list, Conflict{path, value,
+			fmt.Sprintf("%v and %s, which %s now", Show(was), either(before, "a learned metric", "no learned metric"), either(after, "a score reads", "no score reads"))})
+	}
+	own := func(c Config) bool { return c.Objective.Geodesic.Temperature > 0 && c.Objective.UsesGeodesic() }
+	if before, after := own(old), own(now); before != after {
+		list = append(list, Conflict{"objective.geodesic.temperature", now.Objective.Geodesic.Temperature,
+			fmt.Sprintf("%v, %s", old.Objective.Geodesic.Temperature, either(before, "a temperature of the geodesic's own", "without a temperature of the geodesic's own"))})
+	}
+	return list
+}
+
+// scoreFields are the keys that name a score which is trained, the sum first.
+func scoreFields(c Config) (list []field) {
+	for _, path := range []string{"objective.itc.scores", "objective.itc.score", "objective.itc.target_score", "objective.itm.negatives"} {
+		list = append(list, field{path: path, value: schema(&c)[path]})
+	}
+	return list
+}
+
+// queueConflicts lists what the geometric term reads and the queue of a checkpoint lacks.
+// A term that is switched off needs nothing.
+func queueConflicts(old, now Config) []Conflict {
+	lacks := func(other string) bool {
+		has := func(c Config) bool {
+			return c.Objective.UsesGeometric() && c.Objective.Geometric.Modalities != other
+		}
+		return has(now) && !has(old)
+	}
+	if !lacks("image") && !lacks("text") {
+		return nil
+	}
+	path := "objective.geometric.weight"
+	if old.Objective.UsesGeometric() {
+		path = "objective.geometric.modalities"
+	}
+	value, _ := now.Get(path)
+	was, _ := old.Get(path)
+	return []Conflict{{path, value, Show(was) + ": its queue lacks the features before the head"}}
+}
+
+func either(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}

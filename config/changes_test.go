@@ -1,0 +1,72 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// What each key may do to a run or to a checkpoint is stated here once more, since a key
+// without its tag would let a run go on as another one.
+func TestTags(t *testing.T) {
+	want := map[string]string{
+		"fixed meaning": "[model.system model.image.heads model.text.heads model.heads.activation]",
+		"fixed model": "[model.image.size model.image.patch model.image.depth model.image.width model.image.mlp model.text.layers " +
+			"model.text.fusion_layers model.text.width model.text.mlp model.text.positions model.head.dim model.head.topology " +
+			"model.head.token_blocks model.heads.hidden model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
+		"fixed run":       "[run.seed momentum.enabled queue.size init.checkpoint]",
+		"change silent":   "[run.name run.out]",
+		"change harmless": "[train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_every_steps]",
+	}
+	got := map[string][]string{}
+	var c Config
+	for _, f := range leaves(&c) {
+		for _, name := range []string{"fixed", "change"} {
+			if v := f.tag.Get(name); v != "" {
+				got[name+" "+v] = append(got[name+" "+v], f.path)
+			}
+		}
+	}
+	for k, list := range got {
+		if fmt.Sprint(list) != want[k] {
+			t.Errorf("%s: %v, want %s", k, list, want[k])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got the tags %v", got)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	old, now := small(), small()
+	now.Run.Name, now.Run.Seed, now.Train.KeepLast = "x", 1, 5
+	now.Model.Image.Depth, now.Model.Image.Heads, now.Model.Image.MLP = 3, 6, 4*768 // what 0 stands for
+	now.Objective.Geometric.Weight = 1
+	paths := func(use Fixed) (list []string) {
+		for _, c := range Conflicts(old, now, use) {
+			list = append(list, c.Path)
+		}
+		return list
+	}
+	for use, want := range map[Fixed][]string{
+		FixedMeaning: {"model.image.heads"},
+		FixedModel:   {"model.image.depth", "model.image.heads"},
+		FixedRun:     {"objective.geometric.weight", "run.seed", "model.image.depth", "model.image.heads"},
+	} {
+		if got := paths(use); !slices.Equal(got, want) {
+			t.Errorf("%d: got %v, want %v", use, got, want)
+		}
+	}
+	silent, harmless := []string{}, []string{}
+	for _, d := range Differences(old, now) {
+		if d.Silent {
+			silent = append(silent, d.Path)
+		}
+		if d.Harmless {
+			harmless = append(harmless, d.Path)
+		}
+	}
+	if fmt.Sprint(silent, harmless) != "[run.name] [run.name train.keep_last]" {
+		t.Errorf("silent %v, harmless %v", silent, harmless)
+	}
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Validate checks every value and the combinations that cannot work. The error
+// is an Errors with all problems, nil if there are none. It looks at no file.
+func (c Config) Validate() error { return c.problems().orNil() }
+
+func (c Config) problems() Errors {
+	k := &checker{fields: schema(&c), failed: map[string]bool{}}
+	for _, f := range leaves(&c) {
+		if f.value.Kind() == reflect.Float64 {
+			k.require(f.path, !math.IsNaN(f.value.Float()) && !math.IsInf(f.value.Float(), 0), "must be a finite number")
+		}
+	}
+	for _, s := range sections(&c) {
+		s.check(k, &c)
+	}
+	k.units()
+	return k.errs
+}
+
+// checker collects the first problem of each key.
+type checker struct {
+	fields map[string]reflect.Value
+	failed map[string]bool
+	errs   Errors
+}
+
+// require records a problem of the key at path unless ok.
+func (k *checker) require(path string, ok bool, msg string, hint ...string) {
+	if ok || k.failed[path] {
+		return
+	}
+	k.failed[path] = true
+	k.errs = append(k.errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg, Hint: strings.Join(hint, " ")})
+}
+
+// number returns the value at path as a float64.
+func (k *checker) number(path string) float64 {
+	switch v := k.fields[path]; v.Kind() {
+	case reflect.Int:
+		return float64(v.Int())
+	default:
+		return v.Float()
+	}
+}
+
+func (k *checker) positive(paths ...string) {
+	for _, p := range paths {
+		k.require(p, k.number(p) > 0, "must be > 0")
+	}
+}
+
+func (k *checker) notNegative(paths ...string) {
+	for _, p := range paths {
+		k.require(p, k.number(p) >= 0, "must be >= 0")
+	}
+}
+
+// belowOne requires values in [0, 1).
+func (k *checker) belowOne(paths ...string) {
+	for _, p := range paths {
+		v := k.number(p)
+		k.require(p, v >= 0 && v < 1, "must be at least 0 and below 1")
+	}
+}
+
+func (k *checker) oneOf(path string, allowed ...string) {
+	k.require(path, slices.Contains(allowed, k.fields[path].String()), "must be one of "+strings.Join(allowed, ", "))
+}
+
+// units checks the quantities that can be given in one of several units.
+func (k *checker) units() {
+	for _, g := range groups {
+		var set []string
+		for _, p := range g.paths {
+			if k.number(p) > 0 {
+				set = append(set, p)
+			}
+		}
+		if len(set) > 1 {
+			k.require(set[1], false, "must not be set together with "+set[0], "set one of "+strings.Join(g.paths, ", "))
+		}
+		if g.need && len(set) == 0 {
+			k.require(g.paths[0], false, "one duration must be > 0", "set one of "+strings.Join(g.paths, ", "))
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package config
+
+// Data selects the training and evaluation data.
+type Data struct {
+	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads)
+	Root string `toml:"root"` // folder that relative paths start from
+
+	Captions Captions `toml:"captions"`
+	Karpathy Karpathy `toml:"karpathy"`
+	Scenes   Scenes   `toml:"scenes"`
+	Pairs    Pairs    `toml:"pairs"`
+
+	MaxPixels      int     `toml:"max_pixels"`        // images with more pixels than this are bad samples
+	MaxBadShare    float64 `toml:"max_bad_share"`     // stop when more than this share of the samples read is bad
+	MaxWords       int     `toml:"max_words"`         // words kept of a caption
+	Tokens         int     `toml:"tokens"`            // token positions per caption, [CLS] included
+	Vocab          string  `toml:"vocab"`             // vocab.txt or tokenizer.json; empty: learned from the training captions
+	VocabSize      int     `toml:"vocab_size"`        // largest size of a learned vocabulary
+	Workers        int     `toml:"workers"`           // goroutines that read and transform samples; 0: as many as threads
+	Prefetch       int     `toml:"prefetch"`          // batches prepared ahead; 0: 2
+	Cache          string  `toml:"cache"`             // none | memory | disk: keep decoded training images there; evaluation always reads the files
+	CacheDir       string  `toml:"cache_dir"`         // folder of the disk cache, made if it is not there; runs and machines with the same paths may share it
+	CacheMaxGB     float64 `toml:"cache_max_gb"`      // the cache holds at most this many GB (10^9 bytes) and then stays as it is
+	CacheSize      int     `toml:"cache_size"`        // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
+	CropScaleMin   float64 `toml:"crop_scale_min"`    // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
+	Flip           bool    `toml:"flip"`              // random horizontal flip
+	RandAugmentOps int     `toml:"randaugment_ops"`   // N of RandAugment; 0 switches it off
+	RandAugmentLvl int     `toml:"randaugment_level"` // M of RandAugment, 0..10
+	Views          int     `toml:"views"`             // independent augmentations of an image: 1, or 2 (the second is seen by the momentum encoder), as in TCL and MoCo
+	ColorJitter    float64 `toml:"color_jitter"`      // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
+	Grayscale      float64 `toml:"grayscale"`         // probability of dropping the colours
+	Blur           float64 `toml:"blur"`              // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
+	OverfitSamples int     `toml:"overfit_samples"`   // train on the first N samples only (sanity check); 0: all
+	DropLast       bool    `toml:"drop_last"`         // drop a short last batch of an epoch instead of padding it
+}
+
+func (d *Data) defaults() {
+	*d = Data{
+		Kind:           "scenes",
+		Root:           ".",
+		MaxPixels:      64_000_000,
+		MaxBadShare:    0.01,
+		MaxWords:       30,
+		Tokens:         30,
+		VocabSize:      30522,
+		Prefetch:       4,
+		Cache:          "none",
+		CacheMaxGB:     4,
+		CropScaleMin:   0.2,
+		Flip:           true,
+		RandAugmentOps: 2,
+		RandAugmentLvl: 7,
+		Views:          1,
+		DropLast:       true,
+	}
+}
+
+func (d *Data) check(k *checker, c *Config) {
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "pairs")
+	k.positive("data.max_pixels", "data.max_words")
+	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
+	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
+	k.require("data.tokens", d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
+		"raise model.text.positions or lower data.tokens")
+	// Special tokens and an alphabet are the least a vocabulary can do with.
+	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
+	d.checkCache(k, c)
+	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
+	d.checkViews(k, c)
+	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur"} {
+		k.require(p, k.number(p) >= 0 && k.number(p) <= 1, "must be between 0 and 1")
+	}
+	k.require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
+	k.require("data.randaugment_level", d.RandAugmentLvl >= 0 && d.RandAugmentLvl <= 10, "must be between 0 and 10")
+	k.require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast || d.OverfitSamples >= c.Train.BatchSize,
+		"must be 0 or at least train.batch_size", "or set data.drop_last = false")
+}
+
+func (d *Data) checkCache(k *checker, c *Config) {
+	k.oneOf("data.cache", "none", "memory", "disk")
+	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
+	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
+	k.require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
+	k.positive("data.cache_max_gb")
+	k.notNegative("data.cache_size")
+	k.require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= c.Model.Image.Size, "must be 0 or at least model.image.size",
+		"crops of smaller images would be blurred")
+}
+
+// checkViews asks for somebody who looks at the second view, and for a second view
+// where a system has nothing else to compare an image with.
+func (d *Data) checkViews(k *checker, c *Config) {
+	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
+	switch t := c.Model.traits(); {
+	case !t.captions:
+		k.require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")
+	case t.stored:
+		k.require("data.views", d.Views == 1, "must be 1", "stored features have no views")
+	default:
+		k.require("data.views", d.Views == 1 || c.Momentum.Enabled, "must be 1 without momentum", "no teacher looks at a second view")
+	}
+}

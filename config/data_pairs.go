@@ -1,0 +1,38 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Pairs names the stored features of data.kind = "pairs": row i of one file belongs to row i
+// of the other. Paths start from data.root.
+type Pairs struct {
+	Image       string `toml:"image"`        // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
+	Text        string `toml:"text"`         // file of the text features, of as many rows
+	ImageTensor string `toml:"image_tensor"` // name of the tensor in a .safetensors file of image features; empty: its only one
+	TextTensor  string `toml:"text_tensor"`  // name of the tensor in a .safetensors file of text features; empty: its only one
+	ValSamples  int    `toml:"val_samples"`  // rows of the validation split, chosen by run.seed
+	TestSamples int    `toml:"test_samples"` // rows of the test split, chosen by run.seed
+}
+
+func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000} }
+
+func (p *Pairs) check(k *checker, c *Config) {
+	k.notNegative("data.pairs.val_samples", "data.pairs.test_samples")
+	if c.Data.Kind != "pairs" {
+		return
+	}
+	k.require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\"")
+	for _, side := range []struct{ name, file, tensor string }{{"image", p.Image, p.ImageTensor}, {"text", p.Text, p.TextTensor}} {
+		path := "data.pairs." + side.name
+		ext := strings.ToLower(filepath.Ext(side.file))
+		k.require(path, side.file != "", `must name a file of features for data.kind "pairs"`)
+		k.require(path, ext == ".npy" || ext == ".safetensors", "must end in .npy or .safetensors")
+		k.require(path+"_tensor", side.tensor == "" || ext != ".npy", "must be empty for a .npy file", "which holds one array")
+	}
+	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
+		path := "data.pairs." + c.Eval.Split + "_samples"
+		k.require(path, k.number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
+	}
+}

@@ -1,0 +1,25 @@
+package config
+
+// Scenes is the built-in procedural world (data.kind = "scenes").
+type Scenes struct {
+	MinObjects   int `toml:"min_objects"`   // least number of objects of a scene
+	MaxObjects   int `toml:"max_objects"`   // largest number of objects of a scene, at most 4
+	EpochSamples int `toml:"epoch_samples"` // samples that count as one epoch of the infinite train stream
+	ValSamples   int `toml:"val_samples"`   // scenes of the fixed validation split
+	TestSamples  int `toml:"test_samples"`  // scenes of the fixed test split
+}
+
+func (s *Scenes) defaults() {
+	*s = Scenes{MinObjects: 1, MaxObjects: 4, EpochSamples: 10000, ValSamples: 1000, TestSamples: 1000}
+}
+
+func (s *Scenes) check(k *checker, c *Config) {
+	if c.Data.Kind != "scenes" {
+		return
+	}
+	const most = 4 // the largest number of objects the renderer places apart
+	k.require("data.scenes.min_objects", s.MinObjects >= 1 && s.MinObjects <= most, "must be between 1 and 4")
+	k.require("data.scenes.max_objects", s.MaxObjects >= 1 && s.MaxObjects <= most, "must be between 1 and 4")
+	k.require("data.scenes.max_objects", s.MaxObjects >= s.MinObjects, "must be at least data.scenes.min_objects")
+	k.positive("data.scenes.epoch_samples", "data.scenes.val_samples", "data.scenes.test_samples")
+}

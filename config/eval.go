@@ -1,0 +1,30 @@
+package config
+
+// Eval is retrieval evaluation and, for systems of images alone, the linear probe.
+type Eval struct {
+	Split     string `toml:"split"`      // val | test
+	BatchSize int    `toml:"batch_size"` // images or captions encoded at once
+	Score     string `toml:"score"`      // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
+	RerankTop int    `toml:"rerank_top"` // candidates re-scored by ITM; 0: cosine only
+	MaxImages int    `toml:"max_images"` // size of the gallery; 0: all images of the split
+	Folds     int    `toml:"folds"`      // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
+
+	ProbeSamples    int     `toml:"probe_samples"`    // labelled training images of the linear probe, not augmented; a smaller training set is used whole
+	ProbeDecay      float64 `toml:"probe_decay"`      // weight decay of the probe, whose loss has decay/2 times the squared weights
+	ProbeNeighbours int     `toml:"probe_neighbours"` // neighbours that vote in the k-NN accuracy beside the probe
+}
+
+func (e *Eval) defaults() {
+	*e = Eval{Split: "val", BatchSize: 64, Score: "train", ProbeSamples: 10000, ProbeDecay: 1e-3, ProbeNeighbours: 20}
+}
+
+func (e *Eval) check(k *checker, c *Config) {
+	k.oneOf("eval.split", "val", "test")
+	k.positive("eval.batch_size")
+	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
+	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
+	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
+	k.positive("eval.probe_samples", "eval.probe_neighbours")
+	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0, "must be 0 when objective.itm.weight is 0",
+		"re-ranking uses the matching head, which is not trained")
+}

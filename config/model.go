@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Model is the architecture.
+type Model struct {
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features)
+	Image  Image  `toml:"image"`
+	Text   Text   `toml:"text"`
+	Head   Head   `toml:"head"`
+	Heads  Heads  `toml:"heads"`
+	Views  Views  `toml:"views"`
+}
+
+func (m *Model) defaults() { *m = Model{System: "albef"} }
+
+func (m *Model) check(k *checker, _ *Config) {
+	var names []string
+	for _, s := range systems {
+		names = append(names, s.name)
+	}
+	k.oneOf("model.system", names...)
+}
+
+// traits are what a system offers. The parts of a configuration ask for them and not for
+// a system by its name.
+type traits struct {
+	name     string
+	captions bool // pairs of an image and a caption, else images alone
+	words    bool // a text tower that reads tokens
+	fusion   bool // layers in which text and image meet
+	teacher  bool // it can have a momentum twin, which fills the queue; else it fills the queue itself
+	tokens   bool // an encoding has parts: patches of an image, tokens of a text, class tokens
+	stored   bool // it reads stored features and no pixels
+}
+
+var systems = []traits{
+	{name: "albef", captions: true, words: true, fusion: true, teacher: true, tokens: true},
+	{name: "clip", captions: true, words: true, teacher: true, tokens: true},
+	{name: "moco", teacher: true},
+	{name: "swav"},
+	{name: "heads", captions: true, teacher: true, stored: true},
+}
+
+// traits returns those of the system, of the first one where its name is wrong: that is
+// reported with model.system.
+func (m Model) traits() traits {
+	i := slices.IndexFunc(systems, func(t traits) bool { return t.name == m.System })
+	return systems[max(i, 0)]
+}
+
+// named is the system in a message.
+func (m Model) named() string { return fmt.Sprintf("model.system %q", m.System) }
+
+// ImagesOnly says whether a system is trained on images without captions.
+func (m Model) ImagesOnly() bool { return !m.traits().captions }
+
+// Stored says whether a system reads stored features in the place of images and captions.
+func (m Model) Stored() bool { return m.traits().stored }

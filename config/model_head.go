@@ -1,0 +1,34 @@
+package config
+
+import "fmt"
+
+// Head projects both towers into the shared space.
+type Head struct {
+	Dim         int    `toml:"dim" fixed:"model"`          // width of the shared space
+	Topology    string `toml:"topology" fixed:"model"`     // sphere (unit vectors) | Ob(n,m) (the vector is cut into m unit vectors of n channels, n x m = dim) | Multi(n,m) (m class tokens through one projection to n channels each, n x m = dim) | euclid (vectors as they come)
+	TokenBlocks int    `toml:"token_blocks" fixed:"model"` // with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
+}
+
+func (h *Head) defaults() { *h = Head{Dim: 256, Topology: "sphere"} }
+
+// check tells whether the space fits the head, and what its class tokens need.
+func (h *Head) check(k *checker, c *Config) {
+	k.positive("model.head.dim")
+	k.notNegative("model.head.token_blocks")
+	space, err := h.Space()
+	if err != nil {
+		k.require("model.head.topology", h.Dim < 1, err.Error(), "n x m must be model.head.dim: change one of the two")
+		return
+	}
+	k.require("model.head.topology", c.Model.traits().tokens || h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
+	k.require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
+	if !space.Tokens {
+		return
+	}
+	k.require("model.head.token_blocks", h.TokenBlocks <= min(c.Model.Image.Depth, c.Model.Text.Layers), "must be at most model.image.depth and model.text.layers",
+		"0 is all blocks")
+	least := c.Data.Tokens + space.Spheres - 1
+	k.require("model.text.positions", least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
+		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
+	k.require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
+}

@@ -1,0 +1,11 @@
+package config
+
+// Views is the head of the systems of images alone, moco and swav, through which both views
+// of an image pass.
+type Views struct {
+	Hidden int `toml:"hidden" fixed:"model"` // hidden width of the MLP that projects an image; 0: model.image.width
+}
+
+func (v *Views) defaults() {}
+
+func (v *Views) check(k *checker, _ *Config) { k.notNegative("model.views.hidden") }

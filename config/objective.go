@@ -1,0 +1,24 @@
+package config
+
+// Objective weighs the losses; a weight of 0 switches a loss off.
+type Objective struct {
+	Distill   Distill   `toml:"distill"`
+	ITC       ITC       `toml:"itc"`
+	SigLIP    SigLIP    `toml:"siglip"`
+	GSSF      GSSF      `toml:"gssf"`
+	Geodesic  Geodesic  `toml:"geodesic"`
+	Geometric Geometric `toml:"geometric"`
+	TCL       TCL       `toml:"tcl"`
+	MAFA      MAFA      `toml:"mafa"`
+	SwAV      SwAV      `toml:"swav"`
+	ITM       ITM       `toml:"itm"`
+	MLM       MLM       `toml:"mlm"`
+}
+
+func (o *Objective) defaults() {}
+
+func (o *Objective) check(k *checker, _ *Config) {
+	k.notNegative("objective.itc.weight")
+	some := o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0
+	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
+}

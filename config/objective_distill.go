@@ -1,0 +1,18 @@
+package config
+
+// Distill is momentum distillation, shared by ITC and MLM.
+type Distill struct {
+	Alpha      float64 `toml:"alpha"`       // weight of the teacher's soft targets
+	RampSteps  int     `toml:"ramp_steps"`  // alpha grows linearly from 0 over this many steps; 0 with ramp_epochs 0: no ramp
+	RampEpochs float64 `toml:"ramp_epochs"` // the same ramp in epochs; at most one of the two
+}
+
+func (d *Distill) defaults() { *d = Distill{Alpha: 0.4, RampEpochs: 1} }
+
+func (d *Distill) check(k *checker, c *Config) {
+	const path = "objective.distill.alpha"
+	k.require(path, d.Alpha >= 0 && d.Alpha <= 1, "must be between 0 and 1")
+	k.notNegative("objective.distill.ramp_steps", "objective.distill.ramp_epochs")
+	k.require(path, d.Alpha == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
+	k.require(path, d.Alpha == 0 || c.Model.traits().captions, "must be 0", c.Model.named()+" has no soft targets of a teacher")
+}

@@ -1,0 +1,18 @@
+package config
+
+// ITM is image-text matching with hard negatives.
+type ITM struct {
+	Weight    float64 `toml:"weight"`    // of the loss in the total
+	Negatives string  `toml:"negatives"` // drawn by: score (of the contrast), or one of the kinds of objective.itc.score; geodesic is that of the teacher
+}
+
+func (m *ITM) defaults() { *m = ITM{Weight: 1, Negatives: "score"} }
+
+func (m *ITM) check(k *checker, c *Config) {
+	const path = "objective.itm.weight"
+	k.notNegative(path)
+	k.oneOf("objective.itm.negatives", append([]string{"score"}, scoreKinds...)...)
+	has := c.Model.traits()
+	k.require(path, m.Weight == 0 || has.captions, "must be 0", c.Model.named()+" reads no captions")
+	k.require(path, m.Weight == 0 || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which matching reads")
+}

@@ -1,0 +1,21 @@
+package config
+
+// MAFA handles false negatives: a frozen model relabels the hardest negatives of matching.
+type MAFA struct {
+	Connector     string  `toml:"connector"`      // checkpoint or run folder of the frozen model with a match head; empty: off
+	PositiveAbove float64 `toml:"positive_above"` // a negative that the connector matches with at least this probability becomes a positive
+	NegativeBelow float64 `toml:"negative_below"` // below this it stays a negative; in between the second hardest takes its place
+	Uniform       float64 `toml:"uniform"`        // share of a uniform distribution in the targets of the contrast from the second epoch on
+}
+
+func (m *MAFA) defaults() { *m = MAFA{PositiveAbove: 0.8, NegativeBelow: 0.5} }
+
+func (m *MAFA) check(k *checker, c *Config) {
+	o := c.Objective
+	k.require("objective.mafa.positive_above", m.PositiveAbove >= 0 && m.PositiveAbove <= 1, "must be between 0 and 1")
+	k.require("objective.mafa.negative_below", m.NegativeBelow >= 0 && m.NegativeBelow <= m.PositiveAbove, "must be between 0 and objective.mafa.positive_above")
+	k.belowOne("objective.mafa.uniform")
+	k.require("objective.mafa.uniform", m.Uniform == 0 || o.ITC.Weight+o.ITC.InBatchWeight > 0,
+		"needs objective.itc.weight or objective.itc.in_batch_weight > 0", "it is a part of the contrast's targets")
+	k.require("objective.mafa.connector", m.Connector == "" || o.ITM.Weight > 0, "needs objective.itm.weight > 0", "it relabels the negatives of matching")
+}

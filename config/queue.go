@@ -1,0 +1,16 @@
+package config
+
+// Queue holds past momentum features as negatives.
+type Queue struct {
+	Size       int `toml:"size" fixed:"run"` // entries per modality, at least train.batch_size; 0: no queue
+	StartSteps int `toml:"start_steps"`      // first step whose ITC loss reads the queue
+}
+
+func (q *Queue) defaults() { *q = Queue{Size: 65536} }
+
+func (q *Queue) check(k *checker, c *Config) {
+	k.notNegative("queue.size", "queue.start_steps")
+	k.require("queue.size", q.Size == 0 || q.Size >= c.Train.BatchSize, "must be 0 or at least train.batch_size",
+		"a batch would push out its own features: raise queue.size or lower train.batch_size")
+	k.require("queue.size", q.Size == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
+}

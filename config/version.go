@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Version is the version of the configurations that this program writes. It grows when a
+// key gets another name or place, or goes: what is older is translated by the table below.
+// Files without a version are of version 1.
+const Version = 2
+
+// rename is a key that has another name since some version, or that is gone.
+type rename struct {
+	since    int
+	old, now string // now is empty for a key that is gone
+	why      string // of a key that is gone: what has taken its place
+}
+
+// renames are the keys that had another name, the newest last.
+var renames = []rename{
+	{2, "data.train_files", "data.captions.train_files", ""},
+	{2, "data.val_files", "data.captions.val_files", ""},
+	{2, "data.test_files", "data.captions.test_files", ""},
+	{2, "data.file", "data.karpathy.file", ""},
+	{2, "data.image_root", "data.karpathy.image_root", ""},
+	{2, "model.head.hidden", "model.views.hidden", ""},
+}
+
+// upgrades bring a configuration from the version of its file to the next one, where other
+// names are not enough. Since a file that a user wrote today may say no version, they must
+// do no harm to it.
+var upgrades = map[int]func(*Config){
+	1: func(c *Config) {
+		const width = 768 // the default, which nothing reads in the other systems
+		if h := &c.Model.Heads; !c.Model.Stored() && h.InImage == width && h.InText == width {
+			h.InImage, h.InText = 0, 0
+		}
+	},
+}
+
+// upgrade brings c, which the files filled, to this version.
+func (l *loader) upgrade(c *Config) {
+	for v := l.version; v < Version; v++ {
+		if up := upgrades[v]; up != nil {
+			up(c)
+		}
+	}
+}
+
+// renamed returns the key that an unknown one is now. Without one it reports the key, in
+// the file of a run by a notice.
+func (l *loader) renamed(path, where string, set map[string]bool) (now string, ok bool) {
+	i := slices.IndexFunc(renames, func(r rename) bool { return r.old == path })
+	switch {
+	case i < 0 && l.stored:
+		l.note(where, "%s: is unknown to this version and is not read", path)
+		return "", false
+	case i < 0:
+		l.fail(&Error{Path: path, Msg: "unknown key", Hint: nearest(path), Where: where})
+		return "", false
+	}
+	r := renames[i]
+	switch {
+	case r.now == "" && l.stored:
+		l.note(where, "%s: is gone since configuration version %d: %s", path, r.since, r.why)
+	case r.now == "":
+		l.fail(&Error{Path: path, Msg: fmt.Sprintf("is gone since configuration version %d", r.since), Hint: r.why, Where: where})
+	case set != nil && set[r.now]:
+		l.fail(&Error{Path: path, Msg: "is " + r.now + " now, which is set too", Hint: "leave one of them out", Where: where})
+	default:
+		if !l.stored {
+			l.note(where, "%s is %s since configuration version %d", path, r.now, r.since)
+		}
+		if l.old != nil {
+			l.old[r.now] = path
+		}
+		return r.now, true
+	}
+	return "", false
+}
+
+// readVersion takes the version of a file, and reports one that cannot be read.
+func (l *loader) readVersion(value any, line int) bool {
+	n, ok := value.(int64)
+	switch {
+	case !ok || n < 1:
+		l.fail(&Error{Path: "version", Value: value, Where: l.at(line), Msg: "must be an integer > 0", Hint: fmt.Sprintf("write %d, or leave it out", Version)})
+		return false
+	case n > Version:
+		e := &Error{Path: "version", Where: l.at(line), Msg: fmt.Sprintf("made by a newer version of geoalign (configuration version %d, this one reads up to %d)", n, Version),
+			Hint: "update geoalign"}
+		if l.stored {
+			e.Hint += ": the run folder is untouched"
+		}
+		l.newer = true
+		l.fail(e)
+		return false
+	}
+	l.version = min(l.version, int(n))
+	return true
+}
+
+// ParseStored reads the configuration of a run or a checkpoint, whose text it is, with
+// overrides over it; name stands for it in messages. Other than Parse it takes what an
+// earlier version wrote: keys that have another name since are translated, unknown ones
+// are passed over, and a value that the checks of this version refuse is kept, since the
+// run was made with it. Of the last two the notices tell, one line each. What is still an
+// error: the overrides and what they lead to, a key of the architecture with a value that
+// no model can be built of, a value of a wrong type, and a file of a later version.
+//
+// To train on with the configuration, check it with Validate.
+func ParseStored(name string, text []byte, sets ...string) (Config, []string, error) {
+	c := Default()
+	l := newLoader(&c)
+	l.stored = true
+	l.file(name, text)
+	if l.newer {
+		return c, nil, l.errs.orNil()
+	}
+	l.upgrade(&c)
+	known := map[string]string{} // problems that the file has by itself
+	for _, e := range c.problems() {
+		known[e.Path] = e.Msg
+	}
+	l.overrides(sets)
+	for _, e := range c.problems() {
+		if l.broken[e.Path] {
+			continue
+		}
+		e.Where = l.where[e.Path]
+		if known[e.Path] == e.Msg && !strings.HasPrefix(e.Where, setPlace) && fixedOf(e.Path) < FixedModel {
+			l.note("", "%v: kept, as the run was made with it", e)
+			continue
+		}
+		l.errs = append(l.errs, e)
+	}
+	return c, l.notices, l.errs.orNil()
+}

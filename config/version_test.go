@@ -1,0 +1,128 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const oldFile = `[data]
+kind = "captions"
+train_files = ["a.json"]
+image_root = "pictures"
+[model.head]
+hidden = 256
+`
+
+// Keys of earlier versions are translated: in a user's file and on the command line with a
+// notice, in a stored one without.
+func TestRenamedKeys(t *testing.T) {
+	c, notices, err := parse("x.toml", []byte(oldFile), []string{"data.val_files=v.json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Data.Captions.TrainFiles, []string{"a.json"}) || !slices.Equal(c.Data.Captions.ValFiles, []string{"v.json"}) ||
+		c.Data.Karpathy.ImageRoot != "pictures" || c.Model.Views.Hidden != 256 {
+		t.Errorf("%+v", c.Data)
+	}
+	slices.Sort(notices)
+	want := []string{
+		"--set data.val_files=v.json: data.val_files is data.captions.val_files since configuration version 2",
+		"x.toml:3: data.train_files is data.captions.train_files since configuration version 2",
+		"x.toml:4: data.image_root is data.karpathy.image_root since configuration version 2",
+		"x.toml:6: model.head.hidden is model.views.hidden since configuration version 2",
+	}
+	if !slices.Equal(notices, want) {
+		t.Errorf("got %q", notices)
+	}
+	if _, notices, err := ParseStored("x.toml", []byte(oldFile)); err != nil || notices != nil {
+		t.Errorf("stored: %q, %v", notices, err)
+	}
+	for text, want := range map[string]string{
+		"[data]\ntrain_files = [1]\n": "x.toml:2: data.captions.train_files: must be a list of strings",
+		"[data]\ntrain_files = [\"a\"]\n[data.captions]\ntrain_files = [\"b\"]\n": "x.toml:4: data.captions.train_files: is set a second time, as data.train_files (got [\"b\"]); leave one of them out",
+		"[data]\ncaptions.train_files = [\"b\"]\ntrain_files = [\"a\"]\n":         "x.toml:3: data.train_files: is data.captions.train_files now, which is set too; leave one of them out",
+	} {
+		if _, err := Parse("x.toml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Every rename leads from no key of today to one.
+func TestRenamesLeadToKeys(t *testing.T) {
+	for _, r := range renames {
+		if _, ok := Default().Get(r.old); ok {
+			t.Errorf("%s is a key of today", r.old)
+		}
+		if _, ok := Default().Get(r.now); !ok && r.now != "" || r.now == "" && r.why == "" {
+			t.Errorf("%s leads to %q", r.old, r.now)
+		}
+		if r.since < 2 || r.since > Version {
+			t.Errorf("%s is gone since version %d", r.old, r.since)
+		}
+	}
+}
+
+// A key that is gone is an error where a user writes it, and a notice in a stored file.
+func TestRemovedKeys(t *testing.T) {
+	defer func(list []rename) { renames = list }(renames)
+	renames = append(slices.Clone(renames), rename{2, "train.fast", "", "every step is fast now"})
+	text := []byte("[train]\nfast = true\n")
+	_, err := Parse("x.toml", text, nil)
+	if want := "x.toml:2: train.fast: is gone since configuration version 2; every step is fast now"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	_, notices, err := ParseStored("x.toml", text)
+	if want := "x.toml:2: train.fast: is gone since configuration version 2: every step is fast now"; err != nil || !slices.Equal(notices, []string{want}) {
+		t.Errorf("got %q, %v", notices, err)
+	}
+}
+
+func TestParseStored(t *testing.T) {
+	for name, r := range map[string]struct {
+		text    string
+		sets    []string
+		notices []string
+		err     string
+	}{
+		"unknown keys": {"version = 2\nflavour = 1\n[train]\nspeed = 3\n[bells]\nwhistles = true\n", nil, []string{
+			"x:2: flavour: is unknown to this version and is not read",
+			"x:4: train.speed: is unknown to this version and is not read",
+			"x:5: bells: is unknown to this version and is not read"}, ""},
+		"a tightened check": {"[train]\nbatch_size = 1\n", nil, []string{
+			"x:2: train.batch_size: must be >= 2 (got 1); contrast and matching need another pair as a negative: kept, as the run was made with it"}, ""},
+		"an override with a problem":    {"[train]\nbatch_size = 8\n", []string{"train.batch_size=1"}, nil, "--set train.batch_size=1: train.batch_size: must be >= 2 (got 1)"},
+		"the same problem, by override": {"[train]\nbatch_size = 1\n", []string{"train.batch_size=1"}, nil, "--set train.batch_size=1: train.batch_size: must be >= 2 (got 1)"},
+		"what an override leads to":     {"", []string{"queue.size=8"}, nil, "--set queue.size=8: queue.size: must be 0 or at least train.batch_size (got 8)"},
+		"an unknown override":           {"", []string{"train.speed=1"}, nil, "--set train.speed=1: train.speed: unknown key"},
+		"no model":                      {"[model.image]\nwidth = 0\n", nil, nil, "x:2: model.image.width: must be > 0 (got 0)"},
+		"a wrong type":                  {"[train]\nbatch_size = \"8\"\n", nil, nil, "x:2: train.batch_size: must be an integer"},
+		"a later version": {"version = 3\n[train]\nbatch_size = 1\nspeed = 3\n", []string{"x=1"}, nil,
+			"x:1: version: made by a newer version of geoalign (configuration version 3, this one reads up to 2); update geoalign: the run folder is untouched"},
+		"no version": {"version = \"two\"\n", nil, nil, `x:1: version: must be an integer > 0 (got "two"); write 2, or leave it out`},
+		"a base":     {"base = \"none.toml\"\n", nil, []string{"x:1: base: is unknown to this version and is not read"}, ""},
+	} {
+		_, notices, err := ParseStored("x", []byte(r.text), r.sets...)
+		if !slices.Equal(notices, r.notices) {
+			t.Errorf("%s: notices %q", name, notices)
+		}
+		if (err == nil) != (r.err == "") || err != nil && (!strings.HasPrefix(err.Error(), r.err) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: got %v, want %s", name, err, r.err)
+		}
+	}
+}
+
+// A default that changed with a version is what it was in a file of an earlier one, where
+// something reads it.
+func TestUpgrades(t *testing.T) {
+	old := "[model.heads]\nin_image = 768\nin_text = 768\n"
+	c, _, err := ParseStored("x", []byte(old))
+	if err != nil || Differences(Default(), c) != nil {
+		t.Errorf("%v: %+v", err, Differences(Default(), c))
+	}
+	c, _, err = ParseStored("x", []byte(old+"[model]\nsystem = \"heads\"\n"))
+	if c.Model.Heads.InImage != 768 {
+		t.Errorf("%+v, %v", c.Model.Heads, err)
+	}
+}

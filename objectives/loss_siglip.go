@@ -1,0 +1,72 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/contrast"
+)
+
+// Names of the parameters of SigLIP.
+const (
+	sigmoidScale = "siglip/log_scale"
+	sigmoidBias  = "siglip/bias"
+)
+
+// SigLIP is the sigmoid loss of Zhai et al. (2023, "Sigmoid Loss for Language Image
+// Pre-Training", section 3.2, algorithm 1) over the pairs of a batch: each pair of an image
+// and a text is judged by itself,
+//
+//	L = -1/B sum_i sum_j log sigmoid(z_ij (t s_ij + b)),  t = exp(t')
+//
+// with z_ij = 1 for right answers and -1 for all others, scores s of the step's PairTerms, and
+// t' and b learned. The temperature of the contrast takes no part.
+type SigLIP struct {
+	Weight   float64
+	Scale    float64 // initial t
+	ScaleMax float64 // t is clamped to at most this
+	Bias     float64 // initial b
+
+	scale Values
+}
+
+var (
+	_ Preparer = (*SigLIP)(nil)
+	_ Starter  = (*SigLIP)(nil)
+)
+
+// Prepare implements Preparer.
+func (l *SigLIP) Prepare(s *Step) {
+	s.Reads.Online.Image.Features, s.Reads.Online.Text.Features = true, true
+}
+
+// Build implements Loss.
+func (l *SigLIP) Build(s *Step) []Part {
+	score := s.Scores.Bare(s.PairTerms, false)
+	p := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature})
+	a := contrast.SigmoidArgs{
+		Scores:   score.Pairs(s.Online.Image.Features, s.Online.Text.Features), // (B, B)
+		LogScale: p.Param(sigmoidScale, encoders.Const(float32(math.Log(l.Scale)))),
+		Bias:     p.Param(sigmoidBias, encoders.Const(float32(l.Bias))),
+	}
+	if s.IDs != nil {
+		a.RowIDs, a.ColIDs = s.IDs, s.IDs
+	} else {
+		a.Labels = s.Own()
+	}
+	l.scale = s.Values(sigmoidScale)
+	part := s.Part("siglip", l.Weight, contrast.SigmoidContrast(a))
+	// Of scores of 0: one right answer and B-1 wrong ones for each image.
+	part.Chance = softplus(-l.Bias) + float64(s.Rows-1)*softplus(l.Bias)
+	return []Part{part, {Name: "siglip_scale", Node: arith.MulExp(s.SharedFloats("one", []float32{1}), a.LogScale), Measure: true}}
+}
+
+// Start implements Starter: it keeps the scale in its range.
+func (l *SigLIP) Start(int) {
+	v := l.scale.Value()
+	v[0] = min(v[0], float32(math.Log(l.ScaleMax)))
+}
+
+// softplus returns log(1 + exp(x)).
+func softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
