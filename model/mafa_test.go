@@ -310,6 +310,23 @@ func TestConnectorIsFrozen(t *testing.T) {
 	}
 }
 
+// TestUniformShareBeginsWithTheSecondEpoch: the targets of the contrast are exact before.
+func TestUniformShareBeginsWithTheSecondEpoch(t *testing.T) {
+	cfg := mafaConfig()
+	cfg.Objective.MAFA.Uniform = .5
+	m := connected(t, cfg, connectorOf(otherModel(t)))
+	s := m.feed(randomBatch(m, 1), Control{})
+	for update, want := range []float32{0, 0, 0, .5, .5} {
+		s.Update, s.PerEpoch = update, 3
+		if _, err := m.Step(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.floats("uniform share")[0]; got != want {
+			t.Errorf("update %d of 3 per epoch: a share of %v, want %v", update, got, want)
+		}
+	}
+}
+
 func TestConnectorErrors(t *testing.T) {
 	judge := connectorOf(otherModel(t))
 	with := func(change func(*Connector)) *Connector {

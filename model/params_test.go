@@ -2,12 +2,14 @@ package model
 
 import (
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 	"gorgonia.org/gorgonia"
 )
@@ -275,6 +277,38 @@ func TestSeedDecidesParameters(t *testing.T) {
 		}
 		if strings.HasSuffix(q.Name, "qkv/weight") && sameBits(small.params.Value(q), other.params.Value(o)) {
 			t.Errorf("another seed did not change the start of %s", q.Name)
+		}
+	}
+}
+
+// TestGroupsAreThoseOfTheNames: what optimizer.no_decay calls bias, temperature and metric is
+// what was called so by the last part of the name before parameters had groups.
+func TestGroupsAreThoseOfTheNames(t *testing.T) {
+	e := newEngine(t)
+	own := everyIdea()
+	own.Objective.Geodesic.Temperature = 0.1
+	logs := tinyCLIP("Multi(2,4)")
+	for name, cfg := range map[string]config.Config{
+		"albef": allOn(), "every idea": everyIdea(), "temperature of its own": own, "clip": logs, "heads": tinyHeads(),
+		"moco": tinyViews(t, "moco"), "swav": tinyViews(t, "swav"),
+	} {
+		m, err := newModel(cfg, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range m.params.List() {
+			want := ""
+			switch base := path.Base(q.Name); {
+			case base == "bias":
+				want = encoders.GroupBias
+			case base == "temperature" || base == "logit_scale":
+				want = encoders.GroupTemperature
+			case q.Name == objectives.MetricName:
+				want = encoders.GroupMetric
+			}
+			if q.Group != want {
+				t.Errorf("%s: %s is in the group %q, want %q", name, q.Name, q.Group, want)
+			}
 		}
 	}
 }
