@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 )
 
 func newDataCommand() *cobra.Command {
@@ -67,7 +68,7 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	}
 	var list []namedSplit
 	for _, name := range names {
-		ds, err := openSplit(cfg, name)
+		ds, err := source.Split(cfg, name)
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/run"
 )
 
 // dataBenchOptions are the flags of data bench.
@@ -123,15 +125,15 @@ type loaderSpeed struct {
 // dataBench measures the training stream of a configuration.
 func dataBench(ctx context.Context, cfg config.Config, o dataBenchOptions) (*dataBenchReport, error) {
 	if o.steps > 0 {
-		if err := towersOnly(cfg); err != nil {
+		if err := run.CheckSystem(cfg); err != nil {
 			return nil, err
 		}
 	}
-	tok, err := openTokenizer(cfg, nil)
+	tok, err := run.OpenTokenizer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	stream, cache, err := openStreamCached(cfg, cfg.Objective.ITC.Positives == "id")
+	stream, cache, err := source.CachedStream(cfg, cfg.Objective.ITC.Positives == "id")
 	if err != nil {
 		return nil, err
 	}

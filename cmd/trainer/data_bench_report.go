@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Shares below which data does not matter: of the step, waiting for it; of the
@@ -23,7 +24,7 @@ func (r *dataBenchReport) verdict(cfg config.Config) string {
 	best := slices.MaxFunc(r.Loader, func(a, b loaderSpeed) int { return cmp.Compare(a.Samples, b.Samples) })
 	stage := fmt.Sprintf("%s takes %.0f %% of a sample", most.Stage, 100*most.Share)
 	if r.Step == nil {
-		return fmt.Sprintf("the loader makes up to %s samples/s with %s; %s", rate(best.Samples), count(best.Workers, "worker"), stage)
+		return fmt.Sprintf("the loader makes up to %s samples/s with %s; %s", rate(best.Samples), words.Count(best.Workers, "worker"), stage)
 	}
 	s := r.Step
 	speeds := fmt.Sprintf("the step could use %s samples/s, the loader alone makes up to %s", rate(s.Needed), rate(best.Samples))
@@ -74,7 +75,7 @@ func (r *dataBenchReport) advice(cfg config.Config, stage string, bestWorkers in
 // print writes the report for a person.
 func (r *dataBenchReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s, %d pixels an image, made into %dx%d; batch %d, cache %s, %s\n\n", r.Config, r.Kind, r.Pixels,
-		r.ImageSize, r.ImageSize, r.BatchSize, r.Cache, count(r.Processors, "processor"))
+		r.ImageSize, r.ImageSize, r.BatchSize, r.Cache, words.Count(r.Processors, "processor"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "stage\tms a sample\tshare\t\n")
 	for _, s := range r.Stages {

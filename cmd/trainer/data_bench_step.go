@@ -10,7 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/run"
 )
 
 // stepBeside is how a training step and the loader get on.
@@ -59,7 +59,7 @@ func newSwitchable(stream data.Stream, imageSize int) (*switchable, error) {
 
 // measureStepBeside trains for steps steps on real and as many on free samples.
 func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, tok *tokenizer.Tokenizer, steps int) (*stepBeside, error) {
-	engine, err := newEngine(cfg)
+	engine, err := run.OpenEngine(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Strea
 	if err != nil {
 		return nil, err
 	}
-	session, err := train.NewSession(cfg, engine, s, tok)
+	session, err := run.NewSession(cfg, engine, s, tok)
 	if err != nil {
 		return nil, err
 	}

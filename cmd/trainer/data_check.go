@@ -11,6 +11,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -83,7 +85,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 	if err != nil {
 		return nil, err
 	}
-	tok, err := openTokenizer(cfg, nil)
+	tok, err := run.OpenTokenizer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +125,18 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 // print writes the findings for a person.
 func (r *checkReport) print(w io.Writer) {
 	for _, s := range r.Splits {
-		fmt.Fprintf(w, "%s: %s, %s\n", s.Split, count(s.Images, "image"), count(len(s.Findings), "finding"))
+		fmt.Fprintf(w, "%s: %s, %s\n", s.Split, words.Count(s.Images, "image"), words.Count(len(s.Findings), "finding"))
 		for _, f := range s.Findings {
 			mark := " "
 			if f.Grave() {
 				mark = "!"
 			}
-			fmt.Fprintf(w, "%s %s: %s; %s\n", mark, f.Kind, thousands(f.Count), f.Hint)
+			fmt.Fprintf(w, "%s %s: %s; %s\n", mark, f.Kind, words.Thousands(f.Count), f.Hint)
 			for _, e := range f.Examples {
 				fmt.Fprintf(w, "    %s\n", e)
 			}
 			if more := f.Count - len(f.Examples); more > 0 && len(f.Examples) > 0 {
-				fmt.Fprintf(w, "    and %s more\n", thousands(more))
+				fmt.Fprintf(w, "    and %s more\n", words.Thousands(more))
 			}
 		}
 	}

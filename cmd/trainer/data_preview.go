@@ -14,7 +14,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/preview"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -59,7 +61,7 @@ The others are shown as they are in the source, with their first caption.`,
 				return printJSON(c.OutOrStdout(), map[string]any{"file": file, "split": split, "images": s.shown,
 					"left_out": len(s.bad), "width": size.Dx(), "height": size.Dy()})
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s of the %s split\n", file, count(s.shown, "image"), split)
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s of the %s split\n", file, words.Count(s.shown, "image"), split)
 			return nil
 		},
 	}
@@ -123,7 +125,7 @@ const secondView = "(second view)"
 // its views, and lowers n to the size of the split.
 func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform.Image, string, error), error) {
 	if split == "train" {
-		stream, err := openStream(cfg, false)
+		stream, err := source.Stream(cfg, false)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +149,7 @@ func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform
 			return views, caption, nil
 		}, nil
 	}
-	ds, err := openSplit(cfg, split)
+	ds, err := source.Split(cfg, split)
 	if err != nil {
 		return nil, err
 	}

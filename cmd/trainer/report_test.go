@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/run/ablate"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -50,7 +51,7 @@ func TestReportErrors(t *testing.T) {
 	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is no folder")
 	fails(t, exitUsage, []string{"report", dir}, "is no run folder")
 	matrix := t.TempDir()
-	if err := os.WriteFile(filepath.Join(matrix, tableFile), nil, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(matrix, ablate.TableFile), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, exitUsage, []string{"report", matrix}, "it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")

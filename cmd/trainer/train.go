@@ -3,19 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/checkpoint"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // runFlags are the flags of a training run.
@@ -25,7 +19,6 @@ type runFlags struct {
 	resume   string
 	maxSteps int
 	dryRun   bool
-	several  bool // one of several runs of a process
 }
 
 func (f *runFlags) add(c *cobra.Command) {
@@ -50,18 +43,16 @@ func (f *runFlags) load(c *cobra.Command) (config.Config, error) {
 	return f.config.load(c, f.extra()...)
 }
 
-// loadOver reads --config, or without one the configuration of a checkpoint, with
-// the overrides sets and then the user's own.
+// loadOver is load, or without --config the configuration of a checkpoint, with the
+// overrides sets and then the user's own.
 func (f *runFlags) loadOver(c *cobra.Command, ck *checkpoint.Checkpoint, sets ...string) (config.Config, error) {
 	f.config.sets = append(sets, f.config.sets...)
-	if f.config.file != "" {
-		return f.load(c)
-	}
-	text, err := ck.File(runlog.ConfigFile)
-	if err != nil {
-		return config.Config{}, err
-	}
-	return config.Parse(filepath.Join(ck.Path, runlog.ConfigFile), text, f.config.overrides(c, f.extra()...))
+	return run.ConfigOver(ck, f.config.file, f.config.overrides(c, f.extra()...))
+}
+
+// open opens the checkpoint at path for inference.
+func (f *runFlags) open(c *cobra.Command, path string) (*run.Trained, error) {
+	return run.Open(path, run.OpenOptions{File: f.config.file, Set: f.config.overrides(c, f.extra()...), Log: f.output.note(c)})
 }
 
 func newTrainCommand() *cobra.Command {
@@ -137,118 +128,37 @@ always the checkpoint's.`,
 
 // trainRun is one session of a training run.
 func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
-	if err := towersOnly(cfg); err != nil {
-		return err
-	}
-	ctx, note := c.Context(), f.output.note(c)
-	dir, from, err := placeRun(&cfg, f.resume, note)
-	if err != nil {
-		return err
-	}
-	if from != nil {
-		defer from.Close()
-		if err := checkResume(from, cfg, note); err != nil {
-			return err
-		}
-	}
-	engine, err := newEngine(cfg)
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	tok, err := openTokenizer(cfg, from)
-	if err != nil {
-		return err
-	}
-	set, err := openFinalSet(cfg, note)
-	if err != nil {
-		return err
-	}
-	stream, err := openStream(cfg, cfg.Objective.ITC.Positives == "id")
-	if err != nil {
-		return err
-	}
-	if !f.dryRun {
-		if err := writable(dir); err != nil {
-			return err
-		}
-		unlock, err := lockFolder(dir)
-		if err != nil {
-			return err
-		}
-		defer unlock() // the end of the process does so too
-	}
-	session, err := train.NewSession(cfg, engine, stream, tok)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	var state train.State
-	switch {
-	case from != nil:
-		if state, err = session.Restore(from); err != nil {
-			return fmt.Errorf("%w\n(start anew with --resume never)", err)
-		}
-		fmt.Fprintf(note, "going on from step %d of %s\n", state.Step, from.Path)
-	case cfg.Init.Checkpoint != "":
-		if err := initFrom(session, cfg, note); err != nil {
-			return err
-		}
-	}
+	o := run.Options{Resume: f.resume, Log: f.output.note(c), Reporter: newReporter(c.ErrOrStderr(), f.output.quiet)}
+	w := c.OutOrStdout()
 	if f.dryRun {
-		return dryRun(ctx, c, f, cfg, session, engine)
-	}
-	r := &trainSession{
-		cfg: cfg, dir: dir, engine: engine, tok: tok, set: set, session: session, state: state,
-		quiet: f.output.quiet, stderr: c.ErrOrStderr(), several: f.several,
-	}
-	if from != nil {
-		r.from = from.Path
-	}
-	return r.run(ctx, c.OutOrStdout(), f.output.json)
-}
-
-// towersOnly refuses systems whose data is no images and captions.
-func towersOnly(cfg config.Config) error {
-	if cfg.Model.System != "heads" {
+		p, err := run.DryRun(c.Context(), cfg, o)
+		switch {
+		case err != nil:
+			return err
+		case f.output.json:
+			return printJSON(w, p)
+		}
+		printPlan(w, p)
 		return nil
 	}
-	return config.Errors{{Path: "model.system", Value: cfg.Model.System, Msg: "is trained on stored features, which this command does not read",
-		Hint: "use package model in a program of your own, as ExampleHeads in model/heads_example_test.go does; trainer bench measures its step"}}
-}
-
-// newEngine starts the kernels that a configuration asks for, and warns of libraries that
-// were passed over, once in the life of the process.
-func newEngine(cfg config.Config) (*kernel.Engine, error) {
-	e, err := kernel.New(kernel.Options{Backend: cfg.Compute.Backend, Threads: cfg.Compute.Threads, Precision: cfg.Compute.Precision})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range e.Warnings() {
-		if _, again := warned.LoadOrStore(w, true); !again {
-			fmt.Fprintln(os.Stderr, "warning:", w)
-		}
-	}
-	return e, nil
-}
-
-// warned holds the warnings that were given.
-var warned sync.Map
-
-// initFrom copies the parameters of init.checkpoint into a fresh model.
-func initFrom(s *train.Session, cfg config.Config, note io.Writer) error {
-	ck, err := checkpoint.Load(cfg.Init.Checkpoint)
-	if err != nil {
-		return fmt.Errorf("init.checkpoint: %w", err)
-	}
-	defer ck.Close()
-	if err := sameKeys(ck, cfg, headKeys); err != nil {
-		return err
-	}
-	r, err := train.InitModel(s.Model(), ck)
+	r, err := run.New(cfg, o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(note, "parameters from %s: %s\n", ck.Path, r)
+	defer r.Close()
+	result, err := r.Train(c.Context())
+	switch {
+	case err != nil:
+		return err
+	case result.Scores == nil && f.output.json:
+		return printJSON(w, map[string]string{"path": result.Folder})
+	case result.Scores == nil:
+		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
+	case f.output.json:
+		return printJSON(w, result.Scores.JSON(result.Split, result.Folder))
+	default:
+		s := result.Scores
+		fmt.Fprintf(w, "\n%s on %s: %s\n\n%s\nrun folder: %s\n", s.Task(), result.Split, s.Size(), s.Table(), result.Folder)
+	}
 	return nil
 }
