@@ -2,9 +2,9 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
@@ -136,49 +136,55 @@ func (p Probe) classify(s *ProbeScores, train, test labelled) error {
 // class. A training sample that cannot be read is an error here.
 func (p Probe) encode(ctx context.Context, phase string, n int, load func(i int, dst []float32) (int32, error)) (labelled, error) {
 	var out labelled
-	b, row := min(p.BatchSize, n), 3*p.Model.ImageSize()*p.Model.ImageSize()
+	set := &probed{n: n, labels: make([]int32, n), load: load}
 	width, stride := p.Model.ImageWidth(), p.Model.ImageTokens()*p.Model.ImageWidth()
-	pixels, labels, errs := make([]float32, b*row), make([]int32, b), make([]error, b)
-	for first := 0; first < n; first += b {
-		if err := ctx.Err(); err != nil {
-			return out, err
+	first := 0
+	encoding := Encoding{BatchSize: p.BatchSize, Workers: p.Workers, Progress: func(_ string, done, total int) {
+		if p.Progress != nil {
+			p.Progress(phase, done, total)
 		}
-		k := min(b, n-first)
-		var wg sync.WaitGroup
-		next := make(chan int, k)
-		for i := range k {
-			next <- i
-		}
-		close(next)
-		for range min(max(p.Workers, 1), k) {
-			wg.Go(func() {
-				for i := range next {
-					labels[i], errs[i] = load(first+i, pixels[i*row:][:row])
-				}
-			})
-		}
-		wg.Wait()
-		for i, err := range errs[:k] {
-			if err != nil {
-				return out, fmt.Errorf("tasks: %s: image %d: %w", phase, first+i, err)
-			}
-		}
-		states, _, err := p.Model.EncodeImages(pixels, b)
-		if err != nil {
-			return out, err
-		}
-		for i, label := range labels[:k] {
+	}}
+	err := encoding.EncodeImages(ctx, p.Model, set, func(k int, states, _ []float32) {
+		for i, label := range set.labels[first : first+k] {
 			if label != data.UnknownLabel {
 				out.features = append(out.features, states[i*stride:][:width]...)
 				out.labels = append(out.labels, label)
 			}
 		}
-		if p.Progress != nil {
-			p.Progress(phase, first+k, n)
-		}
+		first += k
+	})
+	if bad := (*loadError)(nil); errors.As(err, &bad) {
+		return out, fmt.Errorf("tasks: %s: image %d: %w", phase, bad.image, bad.err)
+	}
+	if err != nil {
+		return out, err
 	}
 	if len(out.labels) == 0 {
 		return out, fmt.Errorf("tasks: %s: no image has a class", phase)
 	}
 	return out, nil
 }
+
+// probed is images that load writes and tells the class of. It keeps the classes.
+type probed struct {
+	n      int
+	labels []int32
+	load   func(i int, dst []float32) (int32, error)
+}
+
+func (s *probed) NumImages() int { return s.n }
+
+func (s *probed) LoadImage(i int, dst []float32) (err error) {
+	if s.labels[i], err = s.load(i, dst); err != nil {
+		return &loadError{i, err}
+	}
+	return nil
+}
+
+// loadError says which image cannot be read.
+type loadError struct {
+	image int
+	err   error
+}
+
+func (e *loadError) Error() string { return e.err.Error() }
