@@ -1,11 +1,9 @@
-package main
+package bench
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/words"
@@ -19,9 +17,9 @@ const (
 )
 
 // verdict says in a sentence what the limit is and what would move it.
-func (r *dataBenchReport) verdict(cfg config.Config) string {
-	most := slices.MaxFunc(r.Stages, func(a, b stageShare) int { return cmp.Compare(a.MS, b.MS) })
-	best := slices.MaxFunc(r.Loader, func(a, b loaderSpeed) int { return cmp.Compare(a.Samples, b.Samples) })
+func (r *DataReport) verdict(cfg config.Config) string {
+	most := slices.MaxFunc(r.Stages, func(a, b StageShare) int { return cmp.Compare(a.MS, b.MS) })
+	best := slices.MaxFunc(r.Loader, func(a, b LoaderSpeed) int { return cmp.Compare(a.Samples, b.Samples) })
 	stage := fmt.Sprintf("%s takes %.0f %% of a sample", most.Stage, 100*most.Share)
 	if r.Step == nil {
 		return fmt.Sprintf("the loader makes up to %s samples/s with %s; %s", rate(best.Samples), words.Count(best.Workers, "worker"), stage)
@@ -49,7 +47,7 @@ func rate(v float64) string {
 }
 
 // advice says what to try when data is the limit.
-func (r *dataBenchReport) advice(cfg config.Config, stage string, bestWorkers int) string {
+func (r *DataReport) advice(cfg config.Config, stage string, bestWorkers int) string {
 	workers := cfg.Data.Workers
 	if workers == 0 {
 		workers = r.Processors
@@ -70,42 +68,4 @@ func (r *dataBenchReport) advice(cfg config.Config, stage string, bestWorkers in
 		return "lower data.randaugment_ops"
 	}
 	return "use more processors"
-}
-
-// print writes the report for a person.
-func (r *dataBenchReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "%s: %s, %d pixels an image, made into %dx%d; batch %d, cache %s, %s\n\n", r.Config, r.Kind, r.Pixels,
-		r.ImageSize, r.ImageSize, r.BatchSize, r.Cache, words.Count(r.Processors, "processor"))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "stage\tms a sample\tshare\t\n")
-	for _, s := range r.Stages {
-		fmt.Fprintf(t, "%s\t%.3f\t%.1f %%\t\n", s.Stage, s.MS, 100*s.Share)
-	}
-	fmt.Fprintf(t, "together\t%.3f\t\t\n \t\t\t\nworkers\tsamples/s\t\t\n", r.SampleMS)
-	for _, l := range r.Loader {
-		fmt.Fprintf(t, "%d\t%.0f\t\t\n", l.Workers, l.Samples)
-	}
-	if s := r.Step; s != nil {
-		fmt.Fprintf(t, " \t\t\t\nstep\tms\t\t\n")
-		fmt.Fprintf(t, "on these samples\t%.1f\t\t\n", s.StepMS)
-		fmt.Fprintf(t, "of it waiting\t%.1f\t%.1f %%\t\n", s.WaitMS, 100*s.WaitShare)
-		fmt.Fprintf(t, "on free samples\t%.1f\t\t\n", s.FreeMS)
-		fmt.Fprintf(t, "slower than that without waiting\t\t%.1f %%\t\n", 100*s.SlowDown)
-		fmt.Fprintf(t, "processor time for the samples\t\t%.1f %%\t\n", 100*s.Processor)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if r.Bad > 0 {
-		fmt.Fprintf(w, "\n%d of %d samples are bad: trainer data check lists what is wrong\n", r.Bad, r.Samples+r.Bad)
-	}
-	if c := r.CacheStats; c.Hits+c.Misses > 0 {
-		full := ""
-		if c.Full {
-			full = ", full"
-		}
-		fmt.Fprintf(w, "\ncache: %.0f %% of the images came from it; it holds %.2f GB%s\n", 100*float64(c.Hits)/float64(c.Hits+c.Misses), float64(c.Bytes)/1e9, full)
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", r.Verdict)
-	return err
 }

@@ -1,9 +1,8 @@
-package main
+package bench
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/geoalign/geoalign/run"
 )
 
-// stepBeside is how a training step and the loader get on.
-type stepBeside struct {
+// StepBeside is how a training step and the loader get on.
+type StepBeside struct {
 	Steps     int     `json:"steps"`           // of each kind
 	StepMS    float64 `json:"step_ms"`         // on real samples, waiting included; mean
 	WaitMS    float64 `json:"wait_ms"`         // of it for data
@@ -22,7 +21,7 @@ type stepBeside struct {
 	FreeMS    float64 `json:"free_step_ms"`    // on samples that cost nothing; mean
 	SlowDown  float64 `json:"slow_down"`       // real without waiting against free; of the medians
 	Needed    float64 `json:"samples_needed"`  // a second, by a step that never waits
-	Processor float64 `json:"processor_share"` // of the processors\' time that making the samples takes, as measured with one worker
+	Processor float64 `json:"processor_share"` // of the processors' time that making the samples takes, as measured with one worker
 }
 
 // switchable is a training stream that can stand aside: while free, every sample
@@ -58,7 +57,7 @@ func newSwitchable(stream data.Stream, imageSize int) (*switchable, error) {
 }
 
 // measureStepBeside trains for steps steps on real and as many on free samples.
-func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, tok *tokenizer.Tokenizer, steps int) (*stepBeside, error) {
+func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, tok *tokenizer.Tokenizer, steps int) (*StepBeside, error) {
 	engine, err := run.OpenEngine(cfg)
 	if err != nil {
 		return nil, err
@@ -119,15 +118,9 @@ func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Strea
 		}
 		return sum.Seconds() * 1e3 / float64(len(list))
 	}
-	b := &stepBeside{Steps: steps, StepMS: ms(real), FreeMS: ms(free), WaitMS: waited.Seconds() * 1e3 / float64(steps)}
+	b := &StepBeside{Steps: steps, StepMS: ms(real), FreeMS: ms(free), WaitMS: waited.Seconds() * 1e3 / float64(steps)}
 	b.WaitShare = b.WaitMS / b.StepMS
-	b.SlowDown = middle(busy).Seconds()/middle(free).Seconds() - 1
-	b.Needed = float64(cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)) / middle(free).Seconds()
+	b.SlowDown = median(busy).Seconds()/median(free).Seconds() - 1
+	b.Needed = float64(cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)) / median(free).Seconds()
 	return b, nil
-}
-
-// middle is the median.
-func middle(list []time.Duration) time.Duration {
-	s := slices.Sorted(slices.Values(list))
-	return s[len(s)/2]
 }
