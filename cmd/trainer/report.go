@@ -3,17 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/words"
-	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/run"
-	"github.com/geoalign/geoalign/run/ablate"
-	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -84,16 +78,6 @@ docs/report.md says how to read each picture.`,
 	return c
 }
 
-// reported is the JSON form of what report did.
-type reported struct {
-	Path  string `json:"path"`
-	Bytes int    `json:"bytes"`
-	Step  int    `json:"step"`             // last step of the log
-	Model string `json:"model,omitempty"`  // checkpoint that was embedded
-	N     int    `json:"images,omitempty"` // embedded
-	Color string `json:"color,omitempty"`
-}
-
 func reportRun(c *cobra.Command, f *reportFlags) error {
 	switch {
 	case f.points < 2 || f.points > mostReportPoints:
@@ -103,97 +87,18 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 	case f.noModel && f.checkpoint != "":
 		return usageError{errors.New("--no-model and --checkpoint contradict each other: leave one out")}
 	}
-	if st, err := os.Stat(f.run); err != nil || !st.IsDir() {
-		return usageError{fmt.Errorf("%s is no folder: give the folder of a run, such as runs/quickstart", f.run)}
-	}
-	path := f.checkpoint
-	if path == "" {
-		path = f.run
-	}
-	var ck *checkpoint.Checkpoint
-	var none error // why there is no checkpoint
-	if !f.noModel {
-		var err error
-		if ck, err = checkpoint.Load(path); err != nil && !(errors.Is(err, checkpoint.ErrNone) && f.checkpoint == "") {
-			return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
-		}
-		none = err
-	}
-	if ck != nil {
-		defer ck.Close()
-	}
-	d, err := run.PageData(f.run)
+	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
+	done, err := run.Report(c.Context(), f.run, run.ReportOptions{
+		Out: f.out, Checkpoint: f.checkpoint, NoModel: f.noModel, File: f.config.file, Set: f.config.overrides(c), Log: f.output.note(c),
+		FeatureOptions: run.FeatureOptions{Split: f.split, Points: f.points, Colour: f.colour, Progress: bar.show},
+	})
+	bar.done()
 	if err != nil {
-		return err
-	}
-	if d.Curves == nil && ck == nil {
-		hint := ""
-		if _, err := os.Stat(filepath.Join(f.run, ablate.TableFile)); err == nil {
-			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
-		}
-		return usageError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", f.run, runlog.MetricsFile, hint)}
-	}
-	if none != nil {
-		fmt.Fprintf(f.output.note(c), "note: only the curves are drawn: %v\n", none)
-	}
-	if d.Curves != nil && (d.Curves.Bad > 1 || d.Curves.Rows == 0) { // one may be half a last line
-		fmt.Fprintf(f.output.note(c), "note: %s of %s has %s and %s that were passed over\n",
-			runlog.MetricsFile, f.run, words.Count(d.Curves.Rows, "row"), words.Count(d.Curves.Bad, "other line"))
-	}
-	done := reported{Path: f.out}
-	if ck == nil {
-		if err := f.describe(c, d); err != nil {
-			return err
-		}
-		why := "The run has no checkpoint so far"
-		if f.noModel {
-			why = "The page was made without the model"
-		}
-		d.Notes = append(d.Notes, why+": there are only the curves.")
-	} else {
-		t, err := run.OpenCheckpoint(ck, run.OpenOptions{File: f.config.file, Set: f.config.overrides(c), Log: f.output.note(c)})
-		if err != nil {
-			return err
-		}
-		defer t.Close() // pairs are scored while the page is drawn
-		run.Describe(d, t.Config)
-		bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-		err = t.Draw(c.Context(), d, run.FeatureOptions{Split: f.split, Points: f.points, Colour: f.colour, Progress: bar.show})
-		bar.done()
-		if err != nil {
-			return err
-		}
-		done.Model, done.N, done.Color = ck.Path, d.Features.N, d.Features.Attribute
-	}
-	if done.Path == "" {
-		done.Path = filepath.Join(f.run, runlog.ReportFile)
-	}
-	if d.Curves != nil {
-		done.Step = d.Curves.Last
-	}
-	if done.Bytes, err = run.WritePage(done.Path, *d); err != nil {
 		return err
 	}
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), done)
 	}
 	fmt.Fprintf(c.OutOrStdout(), "report: %s (%s kB)\n", done.Path, words.Thousands((done.Bytes+999)/1000))
-	return nil
-}
-
-// describe adds what the configuration of a run without a checkpoint says, if there is one.
-func (f *reportFlags) describe(c *cobra.Command, d *pages.Data) error {
-	path := filepath.Join(f.run, runlog.ConfigFile)
-	if f.config.file == "" {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		f.config.file = path
-	}
-	cfg, err := f.config.load(c)
-	if err != nil {
-		return err
-	}
-	run.Describe(d, cfg)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/ablate"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -27,7 +28,7 @@ func TestReport(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.html")
 	for _, colour := range []string{"shape", "objects", "length", "caption:red", "class"} {
 		stdout, _ := must(t, exitDone, "report", dir, "--color", colour, "--points", "8", "--out", out, "--json")
-		var r reported
+		var r run.Reported
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.N != 8 || r.Color != colour || r.Step != 20 {
 			t.Errorf("%s: %v %+v", colour, err, r)
 		}

@@ -20,7 +20,7 @@ import (
 
 // Files of an ablation in its folder.
 const (
-	TableFile   = "table.md"
+	TableFile   = ablation.TableFile
 	CSVFile     = "table.csv"
 	ResultsFile = "results.json"
 )
