@@ -1,8 +1,10 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/geoalign/geoalign/train"
@@ -22,29 +24,42 @@ type Reporter interface {
 	PhasesDone()
 }
 
+// lineEvery is the time between two lines about steps.
+const lineEvery = 10 * time.Second
+
 // lines is a Reporter that writes plain lines.
-type lines struct {
-	out io.Writer
-}
+type lines struct{ out io.Writer }
 
-// Lines returns a Reporter that writes plain lines to out, one every ten seconds of
-// training; with nil it is silent.
-func Lines(out io.Writer) Reporter { return &lines{out: out} }
+// Lines returns a Reporter that writes plain lines to out: of training one every ten
+// seconds, and for every step with an evaluation or without an update. With nil it is silent.
+func Lines(out io.Writer) Reporter { return lines{out} }
 
-func (l *lines) Say(format string, args ...any) {
+func (l lines) Say(format string, args ...any) {
 	if l.out != nil {
-		fmt.Fprintf(l.out, format+"\n", args...)
+		fmt.Fprintf(l.out, strings.TrimSuffix(format, "\n")+"\n", args...)
 	}
 }
 
-func (l *lines) Steps(start, total int, limit time.Duration) train.Hook {
-	out := l.out
-	if out == nil {
-		out = io.Discard
+func (l lines) Steps(_, _ int, limit time.Duration) train.Hook {
+	meter, first, last := Meter{Limit: limit}, true, time.Time{}
+	return train.Hook{
+		Name: "progress", Stage: train.StageLog,
+		After: func(_ context.Context, e *train.Event) error {
+			meter.See(e)
+			if first || final(e) || e.Evaluated || e.Skipped || e.Now.Sub(last) >= lineEvery {
+				first, last = false, e.Now
+				of := ""
+				if e.Total > 0 {
+					of = fmt.Sprintf("/%d", e.Total)
+				}
+				l.Say("step %d%s  %s", e.Step, of, strings.Join(meter.Fields(e), "  "))
+			}
+			return nil
+		},
+		Rewind: func(step int) error { l.Say("went back to step %d", step); return nil },
 	}
-	return train.NewProgress(train.ProgressConfig{Out: out, Quiet: l.out == nil, Start: start, Total: total, Limit: limit}).Hook()
 }
 
-func (l *lines) Phase(string, int, int) {}
+func (l lines) Phase(string, int, int) {}
 
-func (l *lines) PhasesDone() {}
+func (l lines) PhasesDone() {}

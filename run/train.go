@@ -182,7 +182,7 @@ func (r *Run) announce(finished bool) {
 		return
 	}
 	if !r.cfg.Model.ImagesOnly() {
-		r.report.Say("%s", train.ChanceLoss(b))
+		r.report.Say("chance level of the contrastive loss: ln(%d) = %.3f", b, math.Log(float64(b)))
 	}
 	for _, a := range r.cfg.Advice() {
 		r.report.Say("note: %s", a)
