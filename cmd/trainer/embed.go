@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newEmbedCommand() *cobra.Command {
@@ -52,7 +53,7 @@ The features of a whole split stand in memory, 4 x (N+M) x C bytes, and folded i
 }
 
 func embedRun(c *cobra.Command, f *runFlags, path, split, out string) error {
-	t, err := f.open(c, path)
+	t, err := run.Open(path, f.opening(c))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ override it.`,
 }
 
 func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
-	t, err := f.open(c, path)
+	t, err := run.Open(path, f.opening(c))
 	if err != nil {
 		return err
 	}

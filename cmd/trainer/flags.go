@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/run"
 )
 
 // configFlags are the flags of every command that reads a configuration.
@@ -65,6 +66,42 @@ func (f *outputFlags) note(c *cobra.Command) io.Writer {
 		return io.Discard
 	}
 	return c.ErrOrStderr()
+}
+
+// runFlags are the flags of a training run.
+type runFlags struct {
+	config   configFlags
+	output   outputFlags
+	resume   string
+	maxSteps int
+	dryRun   bool
+}
+
+func (f *runFlags) add(c *cobra.Command) {
+	f.config.add(c)
+	f.config.addOut(c)
+	f.output.add(c)
+	c.Flags().StringVar(&f.resume, "resume", "auto", "auto: go on with the run folder's latest checkpoint if it has one; never: start anew; `PATH`: go on from that checkpoint")
+	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "length of the run in steps, instead of what the configuration says")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "build the model, print shapes, parameters, memory and the time of a step, and exit")
+}
+
+// extra returns the overrides that the flags of a run stand for.
+func (f *runFlags) extra() []string {
+	if f.maxSteps == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("train.max_steps=%d", f.maxSteps), "train.max_epochs=0", "train.max_samples=0", "train.max_minutes=0"}
+}
+
+// load reads --config with the flags' overrides.
+func (f *runFlags) load(c *cobra.Command) (config.Config, error) {
+	return f.config.load(c, f.extra()...)
+}
+
+// opening says how the command line opens a checkpoint.
+func (f *runFlags) opening(c *cobra.Command) run.OpenOptions {
+	return run.OpenOptions{File: f.config.file, Set: f.config.overrides(c, f.extra()...), Log: f.output.note(c)}
 }
 
 // printJSON writes v as indented JSON.
