@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -260,7 +261,7 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 
 func TestOneProcessPerFolder(t *testing.T) {
 	dir := t.TempDir()
-	unlock, err := lockFolder(dir)
+	unlock, err := run.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func TestCancelledCommands(t *testing.T) {
 		{"eval", "--checkpoint", dir}, {"bench", "--config", tiny},
 	} {
 		var out, errOut bytes.Buffer
-		if code := run(ctx, args, &out, &errOut); code != exitInterrupted || out.Len() > 0 {
+		if code := execute(ctx, args, &out, &errOut); code != exitInterrupted || out.Len() > 0 {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, out.String(), errOut.String())
 		}
 	}
