@@ -258,6 +258,28 @@ func TestShippedConfigs(t *testing.T) {
 	}
 }
 
+// Each of the ideas changes its host in nothing but the idea.
+func TestIdeasShareAHost(t *testing.T) {
+	host, err := Load("../configs/ideas/host.toml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, section := range map[string]string{"geodesic": "objective.", "geometric": "objective.geometric.", "gssf": "objective.", "multi": "model.head.topology"} {
+		c, err := Load("../configs/ideas/"+name+".toml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Run.Name != name {
+			t.Errorf("%s is named %s", name, c.Run.Name)
+		}
+		for _, d := range Differences(host, c) {
+			if d.Path != "run.name" && !strings.HasPrefix(d.Path, section) {
+				t.Errorf("%s: %s is %v, of the host %v", name, d.Path, d.Now, d.Was)
+			}
+		}
+	}
+}
+
 // Any text either parses or gives errors with a message; what parses survives
 // being written and read again.
 func FuzzParse(f *testing.F) {
