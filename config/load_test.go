@@ -313,8 +313,10 @@ func TestUnreadSections(t *testing.T) {
 		"gssf":      func(c *Config) { c.Objective.ITC.Score = "gssf" },
 		"geodesic":  func(c *Config) { c.Objective.ITC.Score = "geodesic" },
 		"geometric": func(c *Config) { c.Objective.Geometric.Weight = 1 },
+		"siglip":    func(c *Config) { c.Objective.SigLIP.Weight = 1 },
 	} {
 		c := Default()
+		c.Objective.SigLIP.Bias = -5
 		c.Objective.GSSF.Blocks, c.Objective.Geodesic.Neighbours, c.Objective.Geometric.Neighbours = 4, 3, 5
 		note := "objective." + section + " is set but nothing reads it"
 		if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, note) {
