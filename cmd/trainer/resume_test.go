@@ -53,22 +53,17 @@ func TestInterruptedRunsEndTheSame(t *testing.T) {
 	}
 }
 
-// binary builds the program once per test.
+// binary returns the path of the program: the test binary, which is the program in
+// the processes that the test starts from now on.
 func binary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "trainer")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return path
+	t.Setenv(mainVariable, "1")
+	return os.Args[0]
 }
 
 // A process that is killed without warning at three random moments ends, when it is
 // started again each time, with the same bits and the same log.
 func TestKilledRunsEndTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	bin := binary(t)
 	logged := func(dir string, more ...string) []string {
 		return tinyArgs(dir, append(more, "--set", "train.log_every_steps=1")...)
@@ -116,9 +111,6 @@ func killed(t *testing.T, bin string, args []string, dir string, step int, wait 
 // the earlier checkpoint, from which it goes on once there is room. A limit on the
 // size of files stands in for the disk.
 func TestFullDiskKeepsEarlierCheckpoints(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	bin := binary(t)
 	dir := t.TempDir()
 	whole, full := filepath.Join(dir, "whole"), filepath.Join(dir, "full")
