@@ -258,6 +258,28 @@ func TestShippedConfigs(t *testing.T) {
 	}
 }
 
+// Each of the ideas changes its host in nothing but the idea.
+func TestIdeasShareAHost(t *testing.T) {
+	host, err := Load("../configs/ideas/host.toml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, section := range map[string]string{"geodesic": "objective.", "geometric": "objective.geometric.", "gssf": "objective.", "multi": "model.head.topology"} {
+		c, err := Load("../configs/ideas/"+name+".toml", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Run.Name != name {
+			t.Errorf("%s is named %s", name, c.Run.Name)
+		}
+		for _, d := range Differences(host, c) {
+			if d.Path != "run.name" && !strings.HasPrefix(d.Path, section) {
+				t.Errorf("%s: %s is %v, of the host %v", name, d.Path, d.Now, d.Was)
+			}
+		}
+	}
+}
+
 // Any text either parses or gives errors with a message; what parses survives
 // being written and read again.
 func FuzzParse(f *testing.F) {
@@ -291,8 +313,10 @@ func TestUnreadSections(t *testing.T) {
 		"gssf":      func(c *Config) { c.Objective.ITC.Score = "gssf" },
 		"geodesic":  func(c *Config) { c.Objective.ITC.Score = "geodesic" },
 		"geometric": func(c *Config) { c.Objective.Geometric.Weight = 1 },
+		"siglip":    func(c *Config) { c.Objective.SigLIP.Weight = 1 },
 	} {
 		c := Default()
+		c.Objective.SigLIP.Bias = -5
 		c.Objective.GSSF.Blocks, c.Objective.Geodesic.Neighbours, c.Objective.Geometric.Neighbours = 4, 3, 5
 		note := "objective." + section + " is set but nothing reads it"
 		if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, note) {

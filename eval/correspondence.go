@@ -46,9 +46,3 @@ func (c *Correspondence) NumImages() int { return len(c.textsOf) }
 
 // NumTexts returns T.
 func (c *Correspondence) NumTexts() int { return len(c.imageOf) }
-
-// ImageOf returns the image of text j.
-func (c *Correspondence) ImageOf(j int) int { return c.imageOf[j] }
-
-// TextsOf returns the texts of image i in ascending order. Do not modify it.
-func (c *Correspondence) TextsOf(i int) []int { return c.textsOf[i] }

@@ -51,23 +51,3 @@ func (f Fold) Source(whole Source, texts int) Source {
 		return nil
 	}
 }
-
-// FoldMetrics ranks each of n folds on its own and returns the mean of every
-// metric over the folds, and the folds' own metrics. COCO's 1K protocol is five
-// folds of the 5,000 test images, its 5K protocol the whole gallery ([Rank]).
-// The recalls are averaged first and then summed into rsum.
-func FoldMetrics(c *Correspondence, n, chunk int, source Source) (Metrics, []Metrics, error) {
-	folds, err := c.Folds(n)
-	if err != nil {
-		return Metrics{}, nil, err
-	}
-	each := make([]Metrics, n)
-	for i, f := range folds {
-		ranks, err := Rank(f.Corr, chunk, f.Source(source, c.NumTexts()))
-		if err != nil {
-			return Metrics{}, nil, fmt.Errorf("eval: fold %d: %w", i, err)
-		}
-		each[i] = ranks.Metrics()
-	}
-	return Mean(each), each, nil
-}

@@ -43,10 +43,10 @@ func naiveRanks(c *Correspondence, s []float32) *Ranks {
 	out := &Ranks{I2T: make([]int, n), T2I: make([]int, t)}
 	for i := range n {
 		out.I2T[i] = t
-		for _, own := range c.TextsOf(i) {
+		for _, own := range c.textsOf[i] {
 			rank := 0
 			for j := range t {
-				if c.ImageOf(j) != i && s[i*t+j] >= s[i*t+own] {
+				if c.imageOf[j] != i && s[i*t+j] >= s[i*t+own] {
 					rank++
 				}
 			}
@@ -54,7 +54,7 @@ func naiveRanks(c *Correspondence, s []float32) *Ranks {
 		}
 	}
 	for j := range t {
-		own := c.ImageOf(j)
+		own := c.imageOf[j]
 		for i := range n {
 			if i != own && s[i*t+j] >= s[own*t+j] {
 				out.T2I[j]++

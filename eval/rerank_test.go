@@ -53,13 +53,13 @@ func TestRerankAgainstDense(t *testing.T) {
 		}
 		// Lists by full sorts, with the documented order.
 		for i := range n {
-			list := sortedList(texts, topK, func(j int) (float32, bool) { return first[i*texts+j], c.ImageOf(j) == i })
+			list := sortedList(texts, topK, func(j int) (float32, bool) { return first[i*texts+j], c.imageOf[j] == i })
 			for _, j := range list {
 				dense1[i*texts+j] = s.i2t[i*texts+j]
 			}
 		}
 		for j := range texts {
-			list := sortedList(n, topK, func(i int) (float32, bool) { return first[i*texts+j], c.ImageOf(j) == i })
+			list := sortedList(n, topK, func(i int) (float32, bool) { return first[i*texts+j], c.imageOf[j] == i })
 			for _, i := range list {
 				dense2[i*texts+j] = s.t2i[i*texts+j]
 			}

@@ -107,6 +107,24 @@ func TestChanceBySimulation(t *testing.T) {
 	}
 }
 
+// foldMetrics ranks each of n folds on its own and returns the mean of every metric over
+// the folds, and the folds' own metrics.
+func foldMetrics(c *Correspondence, n, chunk int, source Source) (Metrics, []Metrics, error) {
+	folds, err := c.Folds(n)
+	if err != nil {
+		return Metrics{}, nil, err
+	}
+	each := make([]Metrics, n)
+	for i, f := range folds {
+		ranks, err := Rank(f.Corr, chunk, f.Source(source, c.NumTexts()))
+		if err != nil {
+			return Metrics{}, nil, fmt.Errorf("fold %d: %w", i, err)
+		}
+		each[i] = ranks.Metrics()
+	}
+	return Mean(each), each, nil
+}
+
 // Each fold must equal the evaluation of the gallery cut down to it by ids.
 func TestFoldsAgainstCutGalleries(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
@@ -114,7 +132,7 @@ func TestFoldsAgainstCutGalleries(t *testing.T) {
 		const folds, size = 5, 4
 		c, scores := randomGallery(t, r, folds*size, 15)
 		texts := c.NumTexts()
-		avg, each, err := FoldMetrics(c, folds, 3, Matrix(scores, texts))
+		avg, each, err := foldMetrics(c, folds, 3, Matrix(scores, texts))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,10 +143,10 @@ func TestFoldsAgainstCutGalleries(t *testing.T) {
 			for i := f * size; i < (f+1)*size; i++ {
 				images = append(images, i)
 				for j := range texts {
-					if c.ImageOf(j)/size == f {
+					if c.imageOf[j]/size == f {
 						cut = append(cut, scores[i*texts+j])
 						if i == f*size {
-							ids = append(ids, c.ImageOf(j))
+							ids = append(ids, c.imageOf[j])
 						}
 					}
 				}
@@ -153,7 +171,7 @@ func TestFoldErrors(t *testing.T) {
 		}
 	}
 	nan := float32(math.NaN())
-	_, _, err := FoldMetrics(c, 3, 1, Matrix([]float32{1, 0, 0, 0, 1, 0, 0, 0, nan}, 3))
+	_, _, err := foldMetrics(c, 3, 1, Matrix([]float32{1, 0, 0, 0, 1, 0, 0, 0, nan}, 3))
 	if err == nil || !strings.Contains(err.Error(), "fold 2") {
 		t.Errorf("error %v", err)
 	}
@@ -162,7 +180,7 @@ func TestFoldErrors(t *testing.T) {
 // A single fold is the whole gallery.
 func TestOneFold(t *testing.T) {
 	c, scores := randomGallery(t, rand.New(rand.NewPCG(1, 9)), 9, 30)
-	avg, _, err := FoldMetrics(c, 1, 4, Matrix(scores, c.NumTexts()))
+	avg, _, err := foldMetrics(c, 1, 4, Matrix(scores, c.NumTexts()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,3 +19,16 @@ func heads(cfg config.Config) design {
 		keys:    teacherKeys(cfg),
 	}
 }
+
+// FitHeads sets the widths of stored features that a configuration leaves open, 0, to those
+// of the columns that its data has.
+func FitHeads(cfg *config.Config, have []batch.Column) {
+	for _, x := range []struct {
+		width  *int
+		column string
+	}{{&cfg.Model.Heads.InImage, batch.ImageFeatures}, {&cfg.Model.Heads.InText, batch.TextFeatures}} {
+		if c, ok := batch.Find(have, x.column); ok && *x.width == 0 {
+			*x.width = c.Len()
+		}
+	}
+}

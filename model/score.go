@@ -25,25 +25,37 @@ func newScores(cfg config.Config, on, twins encoders.Scope) objectives.Scores {
 // PairScore is the score by which stored features of images and texts are compared, that
 // of eval.score with the parameters as they are now.
 func (m *Pairs) PairScore() (scoring.Score, error) {
-	cfg, p := m.cfg, m.params
+	cfg := m.cfg
 	space, _ := cfg.Model.Head.Space()
 	x := scoring.Score{Space: space}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
 			term.Metric = &scoring.Metric{Form: "cosine"}
-			form := newScores(cfg, encoders.Scope{}, encoders.Scope{}).Metric
-			q, ok, err := p.stored(objectives.MetricName, form.Shape()...)
+			weight, ok, err := m.Metric()
 			if err != nil {
 				return x, err
 			}
 			if ok {
-				term.Metric = &scoring.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Weight: p.Value(q)}
+				term.Metric = &scoring.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Weight: weight}
 			}
 		}
 		x.Terms = append(x.Terms, term)
 	}
 	return x, nil
+}
+
+// Metric returns the weights of the learned metric of objective.gssf, false without one.
+func (m *Pairs) Metric() ([]float32, bool, error) {
+	shape := newScores(m.cfg, encoders.Scope{}, encoders.Scope{}).Metric.Shape()
+	if shape == nil {
+		return nil, false, nil
+	}
+	q, ok, err := m.params.stored(objectives.MetricName, shape...)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	return m.params.Value(q), true, nil
 }
 
 // temperature returns the value of the contrast's temperature, 0 where the model has none.

@@ -9,8 +9,7 @@
 //		train.Metrics(perEpoch),
 //		train.Checkpoints(train.SaveConfig{EverySteps: 500, Save: save}),
 //		train.Evaluations(1000, evaluate),
-//		train.Logs(10, logger),
-//		progress.Hook())
+//		train.Logs(10, logger))
 //	if errors.Is(err, train.ErrInterrupted) { os.Exit(130) }
 //
 // Order within a step: finite check, update (both inside Stepper.Step), metrics,

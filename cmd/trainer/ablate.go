@@ -1,18 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/ablate"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -73,7 +74,7 @@ docs/ablate.md explains the whole format.`,
 			if f.file == "" {
 				return usageError{errors.New("ablate needs --config: the matrix file, whose format trainer ablate --help shows")}
 			}
-			return ablate(c, &f)
+			return ablateRun(c, &f)
 		},
 	}
 	c.Flags().StringVar(&f.file, "config", "", "matrix `file`")
@@ -87,81 +88,69 @@ docs/ablate.md explains the whole format.`,
 	return c
 }
 
-// ablate makes the runs of a matrix file and prints their table.
-func ablate(c *cobra.Command, f *ablateFlags) error {
-	a, err := loadAblation(f)
-	if err != nil {
-		return err
+// ablateRun makes the runs of a matrix file and prints their table.
+func ablateRun(c *cobra.Command, f *ablateFlags) error {
+	o := ablate.Options{Out: f.out, Set: f.sets, Only: f.only, Retry: f.retry, Log: f.output.note(c),
+		Reporter: func() run.Reporter { return newReporter(c.ErrOrStderr(), f.output.quiet) }}
+	if f.seeds != "" {
+		var err error
+		if o.Seeds, err = parseSeeds(f.seeds); err != nil {
+			return usageError{err}
+		}
 	}
-	a.note = f.output.note(c)
-	if err := a.checkFolders(); err != nil {
+	a, err := ablate.Open(f.file, o)
+	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		a.tabulate()
 		if f.output.json {
-			return printJSON(c.OutOrStdout(), a.results)
+			return printJSON(c.OutOrStdout(), a.Results)
 		}
-		a.list(c.OutOrStdout())
+		listRuns(c.OutOrStdout(), a)
 		return nil
 	}
-	if err := writable(a.out); err != nil {
-		return err
-	}
-	unlock, err := lockFolder(a.out)
-	if err != nil {
-		return err
-	}
-	defer unlock() // the end of the process does so too
-	if err := a.run(c, f); err != nil {
+	if err := a.Run(c.Context()); err != nil {
 		return err
 	}
 	if f.output.json {
-		err = printJSON(c.OutOrStdout(), a.results)
+		err = printJSON(c.OutOrStdout(), a.Results)
 	} else {
-		_, err = fmt.Fprint(c.OutOrStdout(), a.results.Markdown())
+		_, err = fmt.Fprint(c.OutOrStdout(), a.Results.Markdown())
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.note, "\n%s, table.csv, results.json and %s are in %s\n", tableFile, runlog.ReportFile, a.out)
-	return a.verdict()
+	fmt.Fprintf(f.output.note(c), "\n%s, %s, %s and %s are in %s\n", ablate.TableFile, ablate.CSVFile, ablate.ResultsFile, runlog.ReportFile, a.Out)
+	return a.Verdict()
 }
 
-// loadAblation reads the matrix file and resolves the configuration of every run.
-func loadAblation(f *ablateFlags) (*ablationRun, error) {
-	text, err := os.ReadFile(f.file)
-	if err != nil {
-		return nil, config.Errors{{Msg: err.Error(), Hint: "give an existing matrix file with --config"}}
+// listRuns prints the runs with what they change and what is done of them.
+func listRuns(w io.Writer, a *ablate.Ablation) {
+	n, open := a.Jobs()
+	fmt.Fprintf(w, "%s into %s, %d to be made; base %s\n", words.Count(n, "run"), a.Out, open, a.Base)
+	if s := a.Matrix.Set; len(s) > 0 {
+		fmt.Fprintf(w, "every run: %s\n", strings.Join(s, " "))
 	}
-	m, err := ablation.Parse(f.file, text)
-	if err != nil {
-		return nil, err
-	}
-	if f.seeds != "" {
-		if m.Seeds, err = parseSeeds(f.seeds); err != nil {
-			return nil, usageError{err}
+	for _, row := range a.Results.Rows {
+		var states []string
+		for _, t := range row.Trials {
+			states = append(states, fmt.Sprintf("%d %s", t.Seed, t.State))
 		}
+		var about []string
+		for _, s := range []struct{ text, value string }{{"group ", row.Group}, {"starts from ", row.Start}, {"the same as ", row.Same}} {
+			if s.value != "" {
+				about = append(about, s.text+s.value)
+			}
+		}
+		if row.Hidden {
+			about = append(about, "hidden")
+		}
+		fmt.Fprintf(w, "\n%s", row.Name)
+		if about != nil {
+			fmt.Fprintf(w, "  (%s)", strings.Join(about, "; "))
+		}
+		fmt.Fprintf(w, "\n  %s\n  seeds: %s\n", cmp.Or(strings.Join(row.Set, " "), "nothing changed"), strings.Join(states, ", "))
 	}
-	base := m.Base
-	if !filepath.IsAbs(base) {
-		base = filepath.Join(filepath.Dir(f.file), base)
-	}
-	if _, err := os.Stat(base); err != nil {
-		return nil, config.Errors{{Path: "base", Value: m.Base, Msg: err.Error(), Hint: "the path is relative to the matrix file", Where: f.file}}
-	}
-	a := &ablationRun{matrix: m, base: base, out: f.out, retry: f.retry}
-	if a.out == "" {
-		name := filepath.Base(f.file)
-		a.out = filepath.Join("runs", "ablation", strings.TrimSuffix(name, filepath.Ext(name)))
-	}
-	if err := a.resolve(f.sets); err != nil {
-		return nil, err
-	}
-	if err := a.choose(f.only); err != nil {
-		return nil, usageError{err}
-	}
-	return a, nil
 }
 
 // parseSeeds reads the value of --seeds.

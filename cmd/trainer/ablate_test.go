@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/run/ablate"
 )
 
 // matrix writes a matrix file over the tiny configuration, whose runs have three steps
@@ -49,7 +50,7 @@ set = ["objective.distill.alpha=0"]
 // readResults reads results.json.
 func readResults(t *testing.T, dir string) (r ablation.Results) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, resultsFile))
+	text, err := os.ReadFile(filepath.Join(dir, ablate.ResultsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +102,8 @@ func TestAblate(t *testing.T) {
 			t.Errorf("difference of %s: %v", metric, d)
 		}
 	}
-	if table, err := os.ReadFile(filepath.Join(out, tableFile)); err != nil || string(table) != stdout {
-		t.Errorf("%s differs from stdout: %v", tableFile, err)
+	if table, err := os.ReadFile(filepath.Join(out, ablate.TableFile)); err != nil || string(table) != stdout {
+		t.Errorf("%s differs from stdout: %v", ablate.TableFile, err)
 	}
 
 	if names(t, out)[0] != "no distillation" || len(names(t, out)) != 7 {
@@ -169,7 +170,7 @@ func TestAblateGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, errOut bytes.Buffer
-	if code := run(ctx, append([]string{"ablate", "--config", file, "--out", filepath.Join(dir, "none")}, short...), &stdout, &errOut); code != exitInterrupted || stdout.Len() > 0 {
+	if code := execute(ctx, append([]string{"ablate", "--config", file, "--out", filepath.Join(dir, "none")}, short...), &stdout, &errOut); code != exitInterrupted || stdout.Len() > 0 {
 		t.Errorf("cancelled before the first run: %d %s %s", code, stdout.String(), errOut.String())
 	}
 }
@@ -274,29 +275,5 @@ func TestShippedMatrices(t *testing.T) {
 	}
 	for _, f := range files {
 		must(t, exitDone, "ablate", "--config", filepath.Join("../../configs/ablation", f), "--out", t.TempDir(), "--dry-run")
-	}
-}
-
-func TestStepTime(t *testing.T) {
-	row := func(step int, rate float64) string {
-		return fmt.Sprintf("{\"step\":%d,\"samples_per_second\":%g}\n", step, rate)
-	}
-	dir := t.TempDir()
-	for _, c := range []struct {
-		text string
-		want float64
-	}{
-		{row(1, 1) + row(10, 2) + row(30, 100) + row(40, 50), 120}, // (80 + 160) / 2
-		{row(1, 1) + row(10, 80), 100},
-		{row(1, 4), 2000},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		j := &ablationJob{dir: dir}
-		j.cfg.Train.BatchSize, j.cfg.Train.AccumulateSteps = 4, 2
-		if err := j.outcome([]ablation.Column{{Metric: ablation.StepMS}}); err != nil || j.trial.Values[ablation.StepMS] != c.want {
-			t.Errorf("%q: %v, %v", c.text, j.trial.Values, err)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/bench"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -65,7 +66,7 @@ a difference of a few per cent shows on a busy machine too.`,
 }
 
 // check refuses flags that do not go together and reads what --vary says.
-func (f *benchFlags) check(c *cobra.Command) ([]axis, error) {
+func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 	switch {
 	case f.steps < 1 || f.warmup < 0:
 		return nil, fmt.Errorf("--steps must be > 0 and --warmup >= 0 (got %d and %d)", f.steps, f.warmup)
@@ -79,9 +80,9 @@ func (f *benchFlags) check(c *cobra.Command) ([]axis, error) {
 	if len(f.against) > 0 && (f.compare != "" || len(f.vary) > 0) {
 		return nil, errors.New("--against goes with neither --compare nor --vary: it compares one configuration with another by itself")
 	}
-	var list []axis
+	var list []bench.Axis
 	for _, s := range f.vary {
-		a, err := parseAxis(s)
+		a, err := bench.ParseAxis(s)
 		if err != nil {
 			return nil, err
 		}
@@ -95,22 +96,22 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	var before benchmark
+	var before bench.Result
 	if f.compare != "" {
-		if before, err = readBenchmark(f.compare); err != nil {
+		if before, err = bench.Read(f.compare); err != nil {
 			return err
 		}
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	defer bar.done()
-	o := benchOptions{steps: f.steps, warmup: f.warmup, peak: peakTime, progress: bar.show}
+	o := bench.Options{Steps: f.steps, Warmup: f.warmup, Peak: peakTime, Progress: bar.show}
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
-		o.peak /= 4
+		o.Peak /= 4
 		if !isTerminal(c.ErrOrStderr()) { // where there is no bar
-			o.row = func(line string) { fmt.Fprintln(f.output.note(c), line) }
+			o.Row = func(line string) { fmt.Fprintln(f.output.note(c), line) }
 		}
-		tables, err := costTables(c.Context(), list, load, o)
+		tables, err := bench.Tables(c.Context(), list, load, o)
 		bar.done()
 		if err != nil && (len(tables) == 0 || f.output.json) {
 			return err
@@ -126,14 +127,14 @@ func (f *benchFlags) run(c *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		d, err := benchAgainst(c.Context(), cfg, other, f.against, o)
+		d, err := bench.Against(c.Context(), cfg, other, f.against, o)
 		bar.done()
 		if err != nil {
 			return err
 		}
 		return f.duel(c, d)
 	}
-	r, err := bench(c.Context(), cfg, o)
+	r, err := bench.Measure(c.Context(), cfg, o)
 	bar.done()
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 }
 
 // tables reports cost tables.
-func (f *benchFlags) tables(c *cobra.Command, tables []costTable) error {
+func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
 	result := map[string]any{"tables": tables}
 	if err := f.keep(result); err != nil {
 		return err
@@ -155,25 +156,25 @@ func (f *benchFlags) tables(c *cobra.Command, tables []costTable) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		t.print(w)
+		printTable(w, t)
 	}
 	return nil
 }
 
 // duel reports one configuration against another.
-func (f *benchFlags) duel(c *cobra.Command, d duel) error {
+func (f *benchFlags) duel(c *cobra.Command, d bench.Duel) error {
 	if err := f.keep(d); err != nil {
 		return err
 	}
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), d)
 	}
-	d.print(c.OutOrStdout())
+	printDuel(c.OutOrStdout(), d)
 	return nil
 }
 
 // result reports one result, beside an earlier one if there is one.
-func (f *benchFlags) result(c *cobra.Command, before, r benchmark) error {
+func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
 	if err := f.keep(r); err != nil {
 		return err
 	}
@@ -182,27 +183,27 @@ func (f *benchFlags) result(c *cobra.Command, before, r benchmark) error {
 		if f.output.json {
 			return printJSON(w, r)
 		}
-		r.print(w)
+		printResult(w, r)
 		return nil
 	}
-	beside := compare(f.compare, before, r)
+	beside := bench.Compare(f.compare, before, r)
 	for _, warning := range beside.Warnings {
 		fmt.Fprintf(f.output.note(c), "note: %s\n", warning)
 	}
 	if f.output.json {
 		err := printJSON(w, struct {
-			benchmark
-			Comparison comparison `json:"comparison"`
+			bench.Result
+			Comparison bench.Comparison `json:"comparison"`
 		}{r, beside})
 		if err != nil {
 			return err
 		}
 	} else {
-		r.print(w)
+		printResult(w, r)
 		fmt.Fprintln(w)
-		beside.print(w)
+		printComparison(w, beside)
 	}
-	if s := beside.speed(); s < f.failBelow {
+	if s := beside.Speed(); s < f.failBelow {
 		return fmt.Errorf("bench: %.2f of the samples per second of %s, less than --fail-below %g", s, f.compare, f.failBelow)
 	}
 	return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/data/tokenizer"
 )
 
 func newDataCommand() *cobra.Command {
@@ -28,14 +26,17 @@ func newDataCommand() *cobra.Command {
 	)
 }
 
-var errEmpty = errors.New("it is empty")
+var (
+	errEmpty   = errors.New("it is empty")
+	splitNames = []string{"train", "val", "test"}
+)
 
 // checkSplit refuses a split that does not exist.
 func checkSplit(split string) error {
-	if slices.Contains(source.Splits, split) {
+	if slices.Contains(splitNames, split) {
 		return nil
 	}
-	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(source.Splits, ", "), split)}
+	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(splitNames, ", "), split)}
 }
 
 // checkFinite refuses what is no split and the endless one.
@@ -55,20 +56,14 @@ type namedSplit struct {
 	ds   data.Dataset
 }
 
-// finiteSplits names the split that is asked for, or, for "all", every split that the
-// configuration has, train first. The endless train stream of the scenes is not a
-// finite data set and is left out.
-func finiteSplits(cfg config.Config, split string) ([]string, error) {
-	if split == "all" {
-		return source.Finite(cfg)
-	}
-	return []string{split}, checkFinite(cfg, split)
-}
-
-// openSplits opens the finiteSplits.
+// openSplits returns the split that is asked for, or, for "all", every split that
+// the configuration has, train first. The endless train stream of the scenes is
+// not a finite data set and is left out.
 func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
-	names, err := finiteSplits(cfg, split)
-	if err != nil {
+	names := []string{split}
+	if split == "all" {
+		names = splitsOf(cfg.Data)
+	} else if err := checkFinite(cfg, split); err != nil {
 		return nil, err
 	}
 	var list []namedSplit
@@ -82,15 +77,25 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	return list, nil
 }
 
-// openStream returns the endless stream of augmented training samples of a run.
-// tok is nil for a run without text.
-func openStream(cfg config.Config, tok *tokenizer.Tokenizer) (data.Stream, error) {
-	o := source.Options{PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn}
-	if tok != nil {
-		o.Tokenizer = tok
+// splitsOf lists the finite splits that a configuration names.
+func splitsOf(d config.Data) []string {
+	switch d.Kind {
+	case "scenes":
+		return []string{"val", "test"}
+	case "captions":
+		var list []string
+		for i, files := range [][]string{d.TrainFiles, d.ValFiles, d.TestFiles} {
+			if len(files) > 0 {
+				list = append(list, splitNames[i])
+			}
+		}
+		return list
+	case "folder":
+		if list, err := data.FolderSplits(d.Root); err == nil {
+			return list
+		}
+		return splitNames // opening one of them says what is wrong
+	default:
+		return splitNames
 	}
-	return source.Stream(cfg, o)
 }
-
-// warn tells of what is slower than it could be.
-func warn(s string) { fmt.Fprintln(os.Stderr, s) }

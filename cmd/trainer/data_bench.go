@@ -1,32 +1,20 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"runtime"
-	"time"
+	"io"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
-	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/bench"
+	"github.com/geoalign/geoalign/internal/words"
 )
-
-// dataBenchOptions are the flags of data bench.
-type dataBenchOptions struct {
-	seconds float64
-	workers []int
-	samples int
-	steps   int
-}
 
 func newDataBenchCommand() *cobra.Command {
 	var flags configFlags
 	var out outputFlags
-	var o dataBenchOptions
+	var o bench.DataOptions
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast samples are made, and whether a training step waits for them",
@@ -53,37 +41,38 @@ again and again and shows the speed of the passes after.`,
   trainer data bench --config my.toml --workers 1,2,4,8 --seconds 5`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := checkDataBench(o); err != nil {
 				return err
 			}
 			cfg, err := flags.load(c)
 			if err != nil {
 				return err
 			}
-			r, err := dataBench(c.Context(), cfg, o)
+			r, err := bench.Data(c.Context(), cfg, o)
 			if err != nil {
 				return err
 			}
 			if out.json {
 				return printJSON(c.OutOrStdout(), r)
 			}
-			return r.print(c.OutOrStdout())
+			return printDataReport(c.OutOrStdout(), r)
 		},
 	}
 	flags.add(c)
 	out.add(c)
-	c.Flags().Float64Var(&o.seconds, "seconds", 2, "time of each measurement without steps")
-	c.Flags().IntSliceVar(&o.workers, "workers", nil, "numbers of workers to try; default: 1, 2, 4 ... up to the processors, and data.workers")
-	c.Flags().IntVar(&o.samples, "samples", 0, "take the first `N` samples again and again; 0: all")
-	c.Flags().IntVar(&o.steps, "steps", 0, "also train for N steps on real and `N` on free samples")
+	c.Flags().Float64Var(&o.Seconds, "seconds", 2, "time of each measurement without steps")
+	c.Flags().IntSliceVar(&o.Workers, "workers", nil, "numbers of workers to try; default: 1, 2, 4 ... up to the processors, and data.workers")
+	c.Flags().IntVar(&o.Samples, "samples", 0, "take the first `N` samples again and again; 0: all")
+	c.Flags().IntVar(&o.Steps, "steps", 0, "also train for N steps on real and `N` on free samples")
 	return c
 }
 
-func (o *dataBenchOptions) check() error {
-	if o.seconds <= 0 || o.samples < 0 || o.steps < 0 {
-		return usageError{fmt.Errorf("--seconds must be > 0, --samples and --steps >= 0 (got %g, %d and %d)", o.seconds, o.samples, o.steps)}
+// checkDataBench refuses flags that measure nothing.
+func checkDataBench(o bench.DataOptions) error {
+	if o.Seconds <= 0 || o.Samples < 0 || o.Steps < 0 {
+		return usageError{fmt.Errorf("--seconds must be > 0, --samples and --steps >= 0 (got %g, %d and %d)", o.Seconds, o.Samples, o.Steps)}
 	}
-	for _, w := range o.workers {
+	for _, w := range o.Workers {
 		if w < 1 {
 			return usageError{fmt.Errorf("--workers must be > 0 (got %d)", w)}
 		}
@@ -91,186 +80,40 @@ func (o *dataBenchOptions) check() error {
 	return nil
 }
 
-// dataBenchReport is what data bench reports.
-type dataBenchReport struct {
-	Config     string          `json:"config"`
-	Kind       string          `json:"kind"`
-	ImageSize  int             `json:"image_size"`
-	BatchSize  int             `json:"batch_size"`
-	Processors int             `json:"processors"`
-	Cache      string          `json:"cache"`
-	CacheStats data.CacheStats `json:"cache_stats"` // after the measurement
-	Pixels     int             `json:"pixels"`      // of an image in the source, on average
-	CacheGB    float64         `json:"cache_gb"`    // that all training images take decoded; 0: unknown
-	Samples    int             `json:"samples"`     // made by one worker
-	Bad        int             `json:"bad_samples"` // that could not be made
-	SampleMS   float64         `json:"sample_ms"`   // with one worker
-	Stages     []stageShare    `json:"stages"`
-	Loader     []loaderSpeed   `json:"loader"`
-	Step       *stepBeside     `json:"step,omitempty"`
-	Verdict    string          `json:"verdict"`
-}
-
-type stageShare struct {
-	Stage string  `json:"stage"`
-	MS    float64 `json:"ms"` // of a sample
-	Share float64 `json:"share"`
-}
-
-type loaderSpeed struct {
-	Workers int     `json:"workers"`
-	Samples float64 `json:"samples_per_second"`
-}
-
-// dataBench measures the training stream of a configuration.
-func dataBench(ctx context.Context, cfg config.Config, o dataBenchOptions) (*dataBenchReport, error) {
-	if o.steps > 0 {
-		if err := towersOnly(cfg); err != nil {
-			return nil, err
-		}
+// printDataReport writes the report for a person.
+func printDataReport(w io.Writer, r *bench.DataReport) error {
+	fmt.Fprintf(w, "%s: %s, %d pixels an image, made into %dx%d; batch %d, cache %s, %s\n\n", r.Config, r.Kind, r.Pixels,
+		r.ImageSize, r.ImageSize, r.BatchSize, r.Cache, words.Count(r.Processors, "processor"))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "stage\tms a sample\tshare\t\n")
+	for _, s := range r.Stages {
+		fmt.Fprintf(t, "%s\t%.3f\t%.1f %%\t\n", s.Stage, s.MS, 100*s.Share)
 	}
-	var tok *tokenizer.Tokenizer
-	if cfg.Data.Kind != storedPairs {
-		var err error
-		if tok, err = openTokenizer(cfg, nil); err != nil {
-			return nil, err
-		}
+	fmt.Fprintf(t, "together\t%.3f\t\t\n \t\t\t\nworkers\tsamples/s\t\t\n", r.SampleMS)
+	for _, l := range r.Loader {
+		fmt.Fprintf(t, "%d\t%.0f\t\t\n", l.Workers, l.Samples)
 	}
-	stream, err := openStream(cfg, tok)
-	if err != nil {
-		return nil, err
+	if s := r.Step; s != nil {
+		fmt.Fprintf(t, " \t\t\t\nstep\tms\t\t\n")
+		fmt.Fprintf(t, "on these samples\t%.1f\t\t\n", s.StepMS)
+		fmt.Fprintf(t, "of it waiting\t%.1f\t%.1f %%\t\n", s.WaitMS, 100*s.WaitShare)
+		fmt.Fprintf(t, "on free samples\t%.1f\t\t\n", s.FreeMS)
+		fmt.Fprintf(t, "slower than that without waiting\t\t%.1f %%\t\n", 100*s.SlowDown)
+		fmt.Fprintf(t, "processor time for the samples\t\t%.1f %%\t\n", 100*s.Processor)
 	}
-	images, cache := 0, (*data.Cache)(nil)
-	if t, ok := stream.(*data.Train); ok {
-		images, cache = t.NumImages(), t.Cache()
-	}
-	if n := max(o.samples, cfg.Data.OverfitSamples); n > 0 {
-		cfg.Data.OverfitSamples = 0
-		if stream, err = data.Overfit(stream, n); err != nil {
-			return nil, err
-		}
-		if err := makeAll(ctx, cfg, stream, n); err != nil { // fills the cache
-			return nil, err
-		}
-	}
-	r := &dataBenchReport{
-		Config: cfg.Run.Name, Kind: cfg.Data.Kind, ImageSize: cfg.Model.Image.Size, BatchSize: cfg.Train.BatchSize,
-		Processors: runtime.GOMAXPROCS(0), Cache: cfg.Data.Cache,
-	}
-	duration := time.Duration(o.seconds * float64(time.Second))
-	if err := r.measureStages(stream, cfg, duration, images); err != nil {
-		return nil, err
-	}
-	// Every measurement begins where the last one ended, so that each meets the
-	// cache as a run would.
-	position := uint64(r.Samples + r.Bad)
-	for _, w := range o.workerCounts(cfg) {
-		speed, end, err := loaderAlone(ctx, cfg, stream, w, position, duration)
-		if err != nil {
-			return nil, err
-		}
-		position = end
-		r.Loader = append(r.Loader, loaderSpeed{w, speed})
-	}
-	r.CacheStats = cache.Stats()
-	if o.steps > 0 {
-		if r.Step, err = measureStepBeside(ctx, cfg, stream, tok, o.steps); err != nil {
-			return nil, err
-		}
-		r.Step.Processor = r.SampleMS / 1e3 * r.Step.Needed / float64(r.Processors)
-	}
-	r.Verdict = r.verdict(cfg)
-	return r, nil
-}
-
-// makeAll makes the first n samples once. Bad ones are left for later to count.
-func makeAll(ctx context.Context, cfg config.Config, stream data.Stream, n int) error {
-	if cfg.Data.Cache == "none" {
-		return nil
-	}
-	column, ok := batch.Find(stream.Columns(), batch.Images)
-	if !ok {
-		return nil
-	}
-	row := batch.New(1, column).Row(0) // the images are what counts
-	for c := range n {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		_ = stream.Sample(uint64(c), row)
-	}
-	return nil
-}
-
-// workerCounts are the numbers of workers to try.
-func (o dataBenchOptions) workerCounts(cfg config.Config) []int {
-	if len(o.workers) > 0 {
-		return o.workers
-	}
-	most := runtime.GOMAXPROCS(0)
-	var list []int
-	for w := 1; w < most; w *= 2 {
-		list = append(list, w)
-	}
-	list = append(list, most)
-	if w := cfg.Data.Workers; w > most {
-		list = append(list, w)
-	}
-	return list
-}
-
-// measureStages fills in what one worker does.
-func (r *dataBenchReport) measureStages(stream data.Stream, cfg config.Config, atLeast time.Duration, images int) error {
-	columns := train.Columns(cfg)
-	if err := batch.Check(columns, stream.Columns()); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
-	data.MeasureStages(stream, columns, 0, 0) // page faults of the first sample
-	w, bad := data.MeasureStages(stream, columns, 0, atLeast)
-	if w.Samples == 0 {
-		return fmt.Errorf("none of the first %d samples can be made: trainer data check lists what is wrong", bad)
+	if r.Bad > 0 {
+		fmt.Fprintf(w, "\n%d of %d samples are bad: trainer data check lists what is wrong\n", r.Bad, r.Samples+r.Bad)
 	}
-	r.Samples, r.Bad = w.Samples, bad
-	r.Pixels = int(w.Pixels) / w.Samples
-	r.CacheGB = 3 * float64(r.Pixels) * float64(images) / 1e9
-	n := float64(w.Samples)
-	r.SampleMS = w.Total().Seconds() * 1e3 / n
-	for s := range data.NumStages {
-		if t := w.Time(s); t > 0 {
-			r.Stages = append(r.Stages, stageShare{s.String(), t.Seconds() * 1e3 / n, t.Seconds() / w.Total().Seconds()})
+	if c := r.CacheStats; c.Hits+c.Misses > 0 {
+		full := ""
+		if c.Full {
+			full = ", full"
 		}
+		fmt.Fprintf(w, "\ncache: %.0f %% of the images came from it; it holds %.2f GB%s\n", 100*float64(c.Hits)/float64(c.Hits+c.Misses), float64(c.Bytes)/1e9, full)
 	}
-	return nil
-}
-
-// loaderAlone returns how many samples a second the loader makes when nothing else
-// runs, and where it stopped.
-func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, workers int, from uint64, atLeast time.Duration) (float64, uint64, error) {
-	l, err := data.NewLoader(stream, data.LoaderConfig{
-		BatchSize: cfg.Train.BatchSize, Columns: train.Columns(cfg),
-		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.Data.DropLast,
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	defer l.Close()
-	l.Start(from)
-	next := func() error {
-		b, err := l.Next(ctx)
-		if err == nil {
-			l.Recycle(b)
-		}
-		return err
-	}
-	if err := next(); err != nil { // the memory of the batches is made
-		return 0, 0, err
-	}
-	begin, n := time.Now(), 0
-	for n == 0 || time.Since(begin) < atLeast {
-		if err := next(); err != nil {
-			return 0, 0, err
-		}
-		n += cfg.Train.BatchSize
-	}
-	return float64(n) / time.Since(begin).Seconds(), l.Position(), nil
+	_, err := fmt.Fprintf(w, "\n%s\n", r.Verdict)
+	return err
 }

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/geoalign/geoalign/config"
 )
 
 // smallModel is a model whose step takes milliseconds.
@@ -86,46 +84,6 @@ func TestDataBenchFailures(t *testing.T) {
 		code, _, stderr := trainer(t, append([]string{"data", "bench"}, r.args...)...)
 		if code != r.code || !strings.Contains(stderr, r.want) {
 			t.Errorf("%q: code %d, stderr %q, want %d and %q", r.args, code, stderr, r.code, r.want)
-		}
-	}
-}
-
-// busy is r with workers that take a share of the processors' time.
-func busy(r *dataBenchReport, share float64) *dataBenchReport {
-	r.Step.Processor = share
-	return r
-}
-
-func TestDataBenchVerdicts(t *testing.T) {
-	report := func(stage string, wait float64, cache string) *dataBenchReport {
-		return &dataBenchReport{Processors: 2, Cache: cache, CacheGB: 1.5,
-			Stages: []stageShare{{"text", 1, 0.1}, {stage, 9, 0.9}},
-			Loader: []loaderSpeed{{1, 100}, {2, 180}},
-			Step:   &stepBeside{WaitShare: wait, Needed: 400}}
-	}
-	cfg := config.Default()
-	for _, c := range []struct {
-		r       *dataBenchReport
-		workers int
-		want    []string
-	}{
-		{report("decode", 0.012, "none"), 0, []string{"waiting 1.2 % of the time: the step is the limit", "could use 400 samples/s", "up to 180"}},
-		{report("decode", 0.5, "none"), 0, []string{"waiting 50.0 % of the time: data is the limit", "decode takes 90 % of a sample", `data.cache = "memory"`, "1.5 GB"}},
-		{report("decode", 0.5, "none"), 1, []string{"set data.workers = 2"}},
-		{report("decode", 0.5, "disk"), 0, []string{"data.cache_max_gb"}},
-		{report("cache", 0.5, "disk"), 0, []string{`data.cache = "memory"`}},
-		{report("resize", 0.5, "memory"), 0, []string{"data.cache_size"}},
-		{report("augment", 0.5, "memory"), 0, []string{"data.randaugment_ops"}},
-		{busy(report("decode", 0.01, "none"), 0.3), 1, []string{"waiting 1.0 % of the time, but making the samples takes 30.0 % of the processors", `data.cache = "memory"`}},
-		{busy(report("decode", 0.01, "none"), 0.03), 1, []string{"the step is the limit"}},
-		{report("draw", 0.5, "none"), 0, []string{"more processors"}},
-	} {
-		cfg.Data.Workers = c.workers
-		got := c.r.verdict(cfg)
-		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("got %q, want %q in it", got, want)
-			}
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -61,7 +61,7 @@ The others are shown as they are in the source, with their first caption.`,
 				return printJSON(c.OutOrStdout(), map[string]any{"file": file, "split": split, "images": s.shown,
 					"left_out": len(s.bad), "width": size.Dx(), "height": size.Dy()})
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s of the %s split\n", file, count(s.shown, "image"), split)
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s of the %s split\n", file, words.Count(s.shown, "image"), split)
 			return nil
 		},
 	}
@@ -125,34 +125,28 @@ const secondView = "(second view)"
 // its views, and lowers n to the size of the split.
 func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform.Image, string, error), error) {
 	if split == "train" {
-		stream, err := source.Stream(cfg, source.Options{Warn: warn})
+		stream, err := source.Stream(cfg, false)
 		if err != nil {
 			return nil, err
 		}
 		*n = min(*n, stream.EpochSamples())
-		var pictures []batch.Column
-		for _, name := range []string{batch.Images, batch.Views}[:max(cfg.Data.Views, 1)] {
-			c, ok := batch.Find(stream.Columns(), name)
-			if !ok {
-				return nil, fmt.Errorf("the training data has no column %q to draw: it has %v", name, stream.Columns())
-			}
-			pictures = append(pictures, c)
-		}
-		row := batch.New(1, pictures...).Row(0)
+		side := cfg.Model.Image.Size
+		row := 3 * side * side
+		planar := make([]float32, max(cfg.Data.Views, 1)*row)
 		return func(i int) ([]*transform.Image, string, error) {
-			if err := stream.Sample(uint64(i), row); err != nil {
+			caption, _, err := stream.Sample(uint64(i), planar)
+			if err != nil {
 				return nil, "", err
 			}
 			var views []*transform.Image
-			for _, c := range pictures {
-				img, err := transform.Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
+			for at := 0; at < len(planar); at += row {
+				img, err := transform.Denormalize(planar[at:at+row], side, side)
 				if err != nil {
 					return nil, "", err
 				}
 				views = append(views, img)
 			}
-			caption, _, err := data.Describe(stream, uint64(i))
-			return views, caption, err
+			return views, caption, nil
 		}, nil
 	}
 	ds, err := source.Split(cfg, split)

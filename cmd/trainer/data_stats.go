@@ -9,6 +9,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newStatsCommand() *cobra.Command {
@@ -75,7 +77,7 @@ func statistics(cfg config.Config, split string) (*statsReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	tok, err := openTokenizer(cfg, nil)
+	tok, err := run.OpenTokenizer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -110,22 +112,22 @@ func (r *statsReport) print(w io.Writer) error {
 		return fmt.Sprintf("%d / %d / %d / %d", q.Min, q.P50, q.P95, q.Max)
 	}
 	row(r.Kind, func(s splitStats) string { return s.Split })
-	row("images", func(s splitStats) string { return thousands(s.Images) })
+	row("images", func(s splitStats) string { return words.Thousands(s.Images) })
 	if len(r.Splits) > 0 && r.Splits[0].Classes > 0 {
-		row("classes", func(s splitStats) string { return thousands(s.Classes) })
+		row("classes", func(s splitStats) string { return words.Thousands(s.Classes) })
 	}
-	row("captions", func(s splitStats) string { return thousands(s.Captions) })
+	row("captions", func(s splitStats) string { return words.Thousands(s.Captions) })
 	row("captions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.PerImage) })
-	row("different words", func(s splitStats) string { return thousands(s.Distinct) })
+	row("different words", func(s splitStats) string { return words.Thousands(s.Distinct) })
 	row("words of a caption", func(s splitStats) string { return lengths(s.WordLengths) })
 	row("tokens of a caption", func(s splitStats) string { return lengths(s.TokenLengths) })
-	row("unknown tokens", func(s splitStats) string { return thousands(s.Unknown) })
+	row("unknown tokens", func(s splitStats) string { return words.Thousands(s.Unknown) })
 	row(fmt.Sprintf("captions cut at data.tokens = %d", r.Tokens), func(s splitStats) string {
 		return fmt.Sprintf("%.2f%%", 100*float64(s.Cut)/float64(max(s.Captions, 1)))
 	})
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "vocabulary of %s tokens\n", thousands(r.Vocabulary))
+	_, err := fmt.Fprintf(w, "vocabulary of %s tokens\n", words.Thousands(r.Vocabulary))
 	return err
 }

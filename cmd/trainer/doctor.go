@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -142,7 +143,7 @@ func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
 
 // print writes the diagnosis for a person.
 func (d diagnosis) print(w io.Writer) {
-	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s\n", d.Version, d.System, count(d.CPUs, "processor"))
+	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s\n", d.Version, d.System, words.Count(d.CPUs, "processor"))
 	for _, b := range d.Backends {
 		if b.Found {
 			fmt.Fprintf(w, "%-10s found %s %s\n", b.Name, b.Version, b.File)
@@ -155,7 +156,7 @@ func (d diagnosis) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "in use     %s\n", d.Engine)
 	fmt.Fprintf(w, "speed      %.0f GFLOP/s for a float32 matrix product of %d x %d x %d on %s\n",
-		d.GEMM.GFLOPS, d.GEMM.M, d.GEMM.N, d.GEMM.K, count(d.Threads, "thread"))
+		d.GEMM.GFLOPS, d.GEMM.M, d.GEMM.N, d.GEMM.K, words.Count(d.Threads, "thread"))
 	fmt.Fprintf(w, "bf16       %.0f GFLOP/s for the same product in bfloat16\n", d.BF16.GFLOPS)
 	for _, warning := range d.BF16.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)

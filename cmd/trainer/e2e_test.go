@@ -331,7 +331,7 @@ func interrupted(t *testing.T, dir string, step int, args ...string) int {
 	defer cancel()
 	done := make(chan int)
 	var out, errOut bytes.Buffer
-	go func() { done <- run(ctx, args, &out, &errOut) }()
+	go func() { done <- execute(ctx, args, &out, &errOut) }()
 	for {
 		select {
 		case code := <-done:

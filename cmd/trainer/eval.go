@@ -1,15 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newEvalCommand() *cobra.Command {
@@ -40,7 +37,7 @@ override it.`,
 			if path == "" {
 				return usageError{fmt.Errorf("eval needs --checkpoint: a run or step folder")}
 			}
-			if err := checkTask(task); err != nil {
+			if err := run.CheckTask(task); err != nil {
 				return err
 			}
 			return evalRun(c, &f, path, task, split)
@@ -55,103 +52,21 @@ override it.`,
 }
 
 func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
-	ck, cfg, err := openCheckpoint(c, f, path)
+	t, err := run.Open(path, f.opening(c))
 	if err != nil {
 		return err
 	}
-	defer ck.Close()
-	if split == "" {
-		split = cfg.Eval.Split
-	}
-	if task == "" {
-		task = defaultTask(cfg)
-	}
-	engine, err := newEngine(cfg)
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	m, tok, err := openModel(cfg, ck, engine)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	set, err := openEval(cfg, split, f.output.note(c))
-	if err != nil {
-		return err
-	}
+	defer t.Close()
+	split = cmp.Or(split, t.Config.Eval.Split)
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	scores, err := evaluate(c.Context(), task, cfg, engine, m, tok, set, bar.show)
+	scores, err := t.Evaluate(c.Context(), task, split, bar.show)
 	bar.done()
 	if err != nil {
 		return err
 	}
 	if f.output.json {
-		return printJSON(c.OutOrStdout(), scores.report(split, ck.Path))
+		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s on %s: %s, step %d of %s\n\n%s", task, split, scores.size(), ck.Step, path, scores.table())
+	fmt.Fprintf(c.OutOrStdout(), "%s on %s: %s, step %d of %s\n\n%s", scores.Task(), split, scores.Size(), t.Checkpoint.Step, path, scores.Table())
 	return nil
-}
-
-// openEval opens a split for evaluation.
-func openEval(cfg config.Config, split string, note io.Writer) (*data.Eval, error) {
-	set, err := source.Eval(cfg, split)
-	if err != nil {
-		return nil, err
-	}
-	if n := set.Skipped(); n > 0 {
-		fmt.Fprintf(note, "%s of %s have no caption and are left out\n", count(n, "image"), split)
-	}
-	return set, nil
-}
-
-// openFinalSet opens the split that a training run evaluates on. It is nil where
-// the configuration names no files for it, and where a probe has no classes.
-func openFinalSet(cfg config.Config, note io.Writer) (*data.Eval, error) {
-	if source.Unnamed(cfg, cfg.Eval.Split) {
-		return nil, nil
-	}
-	set, err := openEval(cfg, cfg.Eval.Split, note)
-	if err != nil || defaultTask(cfg) != taskProbe {
-		return set, err
-	}
-	if _, ok := set.Labels(); !ok {
-		fmt.Fprintln(note, "the data has no classes: there is no evaluation")
-		return nil, nil
-	}
-	return set, nil
-}
-
-// phaseBar shows the phases of an evaluation on a terminal.
-type phaseBar struct {
-	out   io.Writer
-	phase string
-	bar   *progressbar.ProgressBar
-}
-
-func newPhaseBar(out io.Writer, quiet bool) *phaseBar {
-	if quiet || !isTerminal(out) {
-		return &phaseBar{}
-	}
-	return &phaseBar{out: out}
-}
-
-func (b *phaseBar) show(phase string, done, total int) {
-	if b.out == nil {
-		return
-	}
-	if phase != b.phase {
-		b.done()
-		b.phase = phase
-		b.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(phase),
-			progressbar.OptionSetWidth(24), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
-	}
-	b.bar.Set(done)
-}
-
-func (b *phaseBar) done() {
-	if b.bar != nil {
-		b.bar.Finish()
-		b.bar = nil
-	}
 }

@@ -92,11 +92,3 @@ func TestInspectFailures(t *testing.T) {
 		t.Errorf("truncated file: code %d, stderr %q", code, stderr)
 	}
 }
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: got %s", n, got)
-		}
-	}
-}

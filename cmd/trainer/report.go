@@ -1,26 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/kernel"
-	pages "github.com/geoalign/geoalign/report"
-	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/runlog"
 )
-
-// reportPoints is the number of images that are embedded unless asked otherwise.
-const reportPoints = 500
 
 // mostReportPoints bounds --points: all pairs of them are scored.
 const mostReportPoints = 5000
@@ -83,20 +72,10 @@ docs/report.md says how to read each picture.`,
 	c.Flags().StringVar(&f.out, "out", "", "`file` to write (default RUN/"+runlog.ReportFile+")")
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder` of the model, instead of the newest of RUN")
 	c.Flags().StringVar(&f.colour, "color", "", "`attribute` that colours the points (default: colour for scenes, class for folders, else length)")
-	c.Flags().IntVar(&f.points, "points", reportPoints, "images that are embedded, each with one caption; at most 500 are drawn in the plane")
+	c.Flags().IntVar(&f.points, "points", run.DefaultPoints, "images that are embedded, each with one caption; at most 500 are drawn in the plane")
 	c.Flags().StringVar(&f.split, "split", "", "val or test; default: eval.split")
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "only what the logs hold; no model is loaded")
 	return c
-}
-
-// reported is the JSON form of what report did.
-type reported struct {
-	Path  string `json:"path"`
-	Bytes int    `json:"bytes"`
-	Step  int    `json:"step"`             // last step of the log
-	Model string `json:"model,omitempty"`  // checkpoint that was embedded
-	N     int    `json:"images,omitempty"` // embedded
-	Color string `json:"color,omitempty"`
 }
 
 func reportRun(c *cobra.Command, f *reportFlags) error {
@@ -108,176 +87,18 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 	case f.noModel && f.checkpoint != "":
 		return usageError{errors.New("--no-model and --checkpoint contradict each other: leave one out")}
 	}
-	if st, err := os.Stat(f.run); err != nil || !st.IsDir() {
-		return usageError{fmt.Errorf("%s is no folder: give the folder of a run, such as runs/quickstart", f.run)}
-	}
-	path := f.checkpoint
-	if path == "" {
-		path = f.run
-	}
-	var ck *checkpoint.Checkpoint
-	var none error // why there is no checkpoint
-	if !f.noModel {
-		var err error
-		if ck, err = checkpoint.Load(path); err != nil && !(errors.Is(err, checkpoint.ErrNone) && f.checkpoint == "") {
-			return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
-		}
-		none = err
-	}
-	if ck != nil {
-		defer ck.Close()
-		if ck.Notice != "" {
-			fmt.Fprintln(f.output.note(c), ck.Notice)
-		}
-	}
-	d, err := logData(f.run)
+	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
+	done, err := run.Report(c.Context(), f.run, run.ReportOptions{
+		Out: f.out, Checkpoint: f.checkpoint, NoModel: f.noModel, File: f.config.file, Set: f.config.overrides(c), Log: f.output.note(c),
+		FeatureOptions: run.FeatureOptions{Split: f.split, Points: f.points, Colour: f.colour, Progress: bar.show},
+	})
+	bar.done()
 	if err != nil {
-		return err
-	}
-	if d.Curves == nil && ck == nil {
-		hint := ""
-		if _, err := os.Stat(filepath.Join(f.run, tableFile)); err == nil {
-			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
-		}
-		return usageError{fmt.Errorf("%s holds neither %s nor a checkpoint: it is no run folder%s", f.run, runlog.MetricsFile, hint)}
-	}
-	if none != nil {
-		fmt.Fprintf(f.output.note(c), "note: only the curves are drawn: %v\n", none)
-	}
-	if d.Curves != nil && (d.Curves.Bad > 1 || d.Curves.Rows == 0) { // one may be half a last line
-		fmt.Fprintf(f.output.note(c), "note: %s of %s has %s and %s that were passed over\n",
-			runlog.MetricsFile, f.run, count(d.Curves.Rows, "row"), count(d.Curves.Bad, "other line"))
-	}
-	cfg, known, err := reportConfig(c, f, ck)
-	if err != nil {
-		return err
-	}
-	if known {
-		describeRun(d, cfg)
-	}
-	done := reported{Path: f.out}
-	if ck == nil {
-		why := "The run has no checkpoint so far"
-		if f.noModel {
-			why = "The page was made without the model"
-		}
-		d.Notes = append(d.Notes, why+": there are only the curves.")
-	} else {
-		engine, err := newEngine(cfg)
-		if err != nil {
-			return err
-		}
-		defer engine.Close() // pairs are scored while the page is drawn
-		if err := modelData(c, f, cfg, ck, engine, d); err != nil {
-			return err
-		}
-		done.Model, done.N = ck.Path, d.Features.N
-		done.Color = d.Features.Attribute
-	}
-	if done.Path == "" {
-		done.Path = filepath.Join(f.run, runlog.ReportFile)
-	}
-	if d.Curves != nil {
-		done.Step = d.Curves.Last
-	}
-	if done.Bytes, err = writePage(done.Path, *d); err != nil {
 		return err
 	}
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), done)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "report: %s (%s kB)\n", done.Path, thousands((done.Bytes+999)/1000))
+	fmt.Fprintf(c.OutOrStdout(), "report: %s (%s kB)\n", done.Path, words.Thousands((done.Bytes+999)/1000))
 	return nil
-}
-
-// writePage draws and writes a page; a page that fails leaves the old one as it is.
-func writePage(path string, d pages.Data) (int, error) {
-	var b bytes.Buffer
-	if err := pages.Write(&b, d); err != nil {
-		return 0, err
-	}
-	if err := runlog.WriteFile(path, b.Bytes()); err != nil {
-		return 0, fmt.Errorf("%w: choose another file with --out", err)
-	}
-	return b.Len(), nil
-}
-
-// reportConfig returns the configuration of the run, and whether it is known.
-func reportConfig(c *cobra.Command, f *reportFlags, ck *checkpoint.Checkpoint) (config.Config, bool, error) {
-	flags := &runFlags{config: f.config}
-	if ck != nil {
-		cfg, err := flags.loadOver(c, ck)
-		return cfg, err == nil, err
-	}
-	if f.config.file != "" {
-		cfg, err := flags.load(c)
-		return cfg, err == nil, err
-	}
-	path := filepath.Join(f.run, runlog.ConfigFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return config.Config{}, false, nil
-	}
-	if err != nil {
-		return config.Config{}, false, err
-	}
-	cfg, notices, err := config.ParseStored(path, text, f.config.overrides(c)...)
-	tell(f.output.note(c), notices)
-	return cfg, err == nil, err
-}
-
-// modelData loads the model of a checkpoint and adds what the page shows of it.
-func modelData(c *cobra.Command, f *reportFlags, cfg config.Config, ck *checkpoint.Checkpoint, engine *kernel.Engine, d *pages.Data) error {
-	cfg, err := checkpointConfig(cfg, ck)
-	if err != nil {
-		return err
-	}
-	if f.split == "" {
-		f.split = cfg.Eval.Split
-	}
-	m, tok, err := openModel(cfg, ck, engine)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	set, err := openEval(cfg, f.split, f.output.note(c))
-	if err != nil {
-		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
-	}
-	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	defer bar.done()
-	d.Metrics = learnedMetrics(cfg, m.Params())
-	e := embedder{cfg: cfg, engine: engine, model: m, tok: tok, set: set, split: f.split, points: f.points, colour: f.colour, progress: bar.show}
-	d.Features, err = e.run(c.Context())
-	return err
-}
-
-// writeReport draws the run at its end, with the model in hand. What goes wrong is told
-// and nothing more: the run is saved already.
-func (r *trainSession) writeReport(ctx context.Context) {
-	d, err := logData(r.dir)
-	if err == nil {
-		describeRun(d, r.cfg)
-		d.Metrics = learnedMetrics(r.cfg, r.session.Model().Params())
-		switch {
-		case r.several:
-			d.Notes = append(d.Notes, "One of several runs: trainer report draws its features too.")
-		case r.set != nil:
-			bar := newPhaseBar(r.stderr, r.quiet)
-			e := embedder{cfg: r.cfg, engine: r.engine, model: r.session.Model(), tok: r.tok, set: r.set, split: r.cfg.Eval.Split, points: reportPoints, progress: bar.show}
-			d.Features, err = e.run(ctx)
-			bar.done()
-		}
-	}
-	if err != nil && d != nil { // the curves are there all the same
-		d.Notes = append(d.Notes, "The features could not be drawn: "+strings.TrimSpace(err.Error()))
-		r.progress.Printf("warning: %s has no features: %v", runlog.ReportFile, err)
-		err = nil
-	}
-	if err == nil {
-		_, err = writePage(filepath.Join(r.dir, runlog.ReportFile), *d)
-	}
-	if err != nil {
-		r.progress.Printf("warning: no %s: %v", runlog.ReportFile, err)
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/ablate"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -26,7 +28,7 @@ func TestReport(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.html")
 	for _, colour := range []string{"shape", "objects", "length", "caption:red", "class"} {
 		stdout, _ := must(t, exitDone, "report", dir, "--color", colour, "--points", "8", "--out", out, "--json")
-		var r reported
+		var r run.Reported
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.N != 8 || r.Color != colour || r.Step != 20 {
 			t.Errorf("%s: %v %+v", colour, err, r)
 		}
@@ -50,7 +52,7 @@ func TestReportErrors(t *testing.T) {
 	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is no folder")
 	fails(t, exitUsage, []string{"report", dir}, "is no run folder")
 	matrix := t.TempDir()
-	if err := os.WriteFile(filepath.Join(matrix, tableFile), nil, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(matrix, ablate.TableFile), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, exitUsage, []string{"report", matrix}, "it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -52,22 +53,17 @@ func TestInterruptedRunsEndTheSame(t *testing.T) {
 	}
 }
 
-// binary builds the program once per test.
+// binary returns the path of the program: the test binary, which is the program in
+// the processes that the test starts from now on.
 func binary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "trainer")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return path
+	t.Setenv(mainVariable, "1")
+	return os.Args[0]
 }
 
 // A process that is killed without warning at three random moments ends, when it is
 // started again each time, with the same bits and the same log.
 func TestKilledRunsEndTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	bin := binary(t)
 	logged := func(dir string, more ...string) []string {
 		return tinyArgs(dir, append(more, "--set", "train.log_every_steps=1")...)
@@ -115,9 +111,6 @@ func killed(t *testing.T, bin string, args []string, dir string, step int, wait 
 // the earlier checkpoint, from which it goes on once there is room. A limit on the
 // size of files stands in for the disk.
 func TestFullDiskKeepsEarlierCheckpoints(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	bin := binary(t)
 	dir := t.TempDir()
 	whole, full := filepath.Join(dir, "whole"), filepath.Join(dir, "full")
@@ -260,7 +253,7 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 
 func TestOneProcessPerFolder(t *testing.T) {
 	dir := t.TempDir()
-	unlock, err := lockFolder(dir)
+	unlock, err := run.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +275,7 @@ func TestCancelledCommands(t *testing.T) {
 		{"eval", "--checkpoint", dir}, {"bench", "--config", tiny},
 	} {
 		var out, errOut bytes.Buffer
-		if code := run(ctx, args, &out, &errOut); code != exitInterrupted || out.Len() > 0 {
+		if code := execute(ctx, args, &out, &errOut); code != exitInterrupted || out.Len() > 0 {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, out.String(), errOut.String())
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -22,10 +24,10 @@ const (
 	exitInterrupted = 130
 )
 
-// run executes one command line and returns its exit code. Results go to stdout,
+// execute runs one command line and returns its exit code. Results go to stdout,
 // messages and progress to stderr. A cancelled ctx asks the command to save what
 // it has and to stop.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
 	root := newRoot(&started)
 	root.SetArgs(args)
@@ -100,6 +102,7 @@ func (e usageError) Unwrap() error { return e.err }
 func report(ctx context.Context, err error, stderr io.Writer) int {
 	var problems config.Errors
 	var usage usageError
+	var argument *run.ArgumentError
 	switch {
 	case err == nil:
 		return exitDone
@@ -111,23 +114,15 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 		return exitInterrupted
 	case errors.As(err, &problems):
 		fmt.Fprintln(stderr, problems.Error())
-		fmt.Fprintf(stderr, "trainer: the configuration has %s\n", count(len(problems), "problem"))
+		fmt.Fprintf(stderr, "trainer: the configuration has %s\n", words.Count(len(problems), "problem"))
 		return exitUsage
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &argument):
 		fmt.Fprintf(stderr, "trainer: %v\nTry: trainer --help\n", err)
 		return exitUsage
 	default:
 		fmt.Fprintf(stderr, "trainer: %v\n", err)
 		return exitFailed
 	}
-}
-
-// count writes a number with its noun: 1 problem, 1,000 problems.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return thousands(n) + " " + noun + "s"
 }
 
 // groupCommand is a command that only holds others. Unlike cobra's own, it

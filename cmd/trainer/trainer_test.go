@@ -20,7 +20,7 @@ import (
 func trainer(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code = run(t.Context(), args, &out, &errOut)
+	code = execute(t.Context(), args, &out, &errOut)
 	return code, out.String(), errOut.String()
 }
 

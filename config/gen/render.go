@@ -29,6 +29,9 @@ Two keys stand before all sections:
 | ` + "`base`" + ` | a TOML file, from the folder of this one, that this one changes; it may have a base too. Tables merge, values and lists replace, and a length replaces the one of the base in any unit |
 | ` + "`version`" + ` | version of the configuration, VERSION today, which run folders hold. Keys of earlier versions are translated with a note; a later version is refused |
 
+Keys marked *architecture* cannot change when the model of a checkpoint is used, as by eval, embed and a resumed run, and
+those marked *fixed in a run* when a run goes on. Everything else may.
+
 Written by ` + "`go generate ./config`" + ` from the comments of the structs in package config.
 `
 
@@ -80,6 +83,9 @@ func collect(file *ast.File, structs map[string]*ast.StructType, docs map[string
 	}
 }
 
+// fixedBy says what the tag fixed stands for.
+var fixedBy = map[string]string{"meaning": "architecture", "model": "architecture", "run": "fixed in a run"}
+
 // escape keeps a comment one cell of a table and free of tags.
 var escape = strings.NewReplacer("|", `\|`, "<", "&lt;")
 
@@ -113,6 +119,9 @@ func (r *renderer) section(name, path string) error {
 		text := strings.Join(strings.Fields(f.Comment.Text()), " ")
 		if text == "" {
 			return fmt.Errorf("%s has no comment", full)
+		}
+		if fixed := reflect.StructTag(tag).Get("fixed"); fixed != "" {
+			text += " (*" + fixedBy[fixed] + "*)"
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | `%s` | %s |\n", key, typeName(value), literal(value), escape.Replace(text))
 	}

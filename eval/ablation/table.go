@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// TableFile is the name of the file with the table in the folder of an ablation.
+const TableFile = "table.md"
+
 // note says what is wrong with the trials of a row.
 func (r *Row) note() string {
 	var parts []string

@@ -107,11 +107,23 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// tornSet cannot read its image 11.
+type tornSet struct{ LabelledSet }
+
+func (s tornSet) LoadImage(i int, dst []float32) error {
+	if i == 11 {
+		return errors.New("torn")
+	}
+	return s.LabelledSet.LoadImage(i, dst)
+}
+
 func TestProbeMisuse(t *testing.T) {
 	good := probeOf(t, colours(30, false), colours(30, false))
 	plain := colours(30, false)
 	plain.Classes = nil
 	unknown := colours(3, false, 0, 1, 2)
+	torn := probeOf(t, colours(30, false), colours(30, false))
+	torn.Set = tornSet{torn.Set}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, c := range map[string]struct {
@@ -123,6 +135,7 @@ func TestProbeMisuse(t *testing.T) {
 		"training without classes": {t.Context(), probeOf(t, plain, colours(9, false)), "needs images with classes"},
 		"no known class":           {t.Context(), probeOf(t, unknown, colours(9, false)), "no image has a class"},
 		"no batch":                 {t.Context(), Probe{Samples: 1, Neighbours: 1}, "must be at least 1"},
+		"unreadable":               {t.Context(), torn, "tasks: encoding test images: image 11: torn"},
 		"cancelled":                {cancelled, good, context.Canceled.Error()},
 	} {
 		_, err := c.p.Run(c.ctx)

@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/memory"
+	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/optim"
+)
+
+// Options say how long to measure.
+type Options struct {
+	Steps, Warmup int           // steps that are measured, at least 1, and before that
+	Peak          time.Duration // of each measurement of a matrix product
+	// Progress is told how much of a phase is done; may be nil.
+	Progress func(phase string, done, total int)
+	// Row is told of each row of a cost table; may be nil.
+	Row func(line string)
+}
+
+func (o Options) tell(phase string, done, total int) {
+	if o.Progress != nil {
+		o.Progress(phase, done, total)
+	}
+}
+
+// The matrix product whose speed is the peak.
+const PeakM, PeakN, PeakK = 2048, 1536, 768
+
+// stopwatch is the time that steps spent in each part.
+type stopwatch struct {
+	step, forward, optimizer, queue time.Duration
+}
+
+// bencher measures one configuration.
+type bencher struct {
+	Options
+	cfg       config.Config
+	engine    *compute.Engine
+	work      *workload
+	optimizer *optim.AdamW
+	spent     stopwatch
+	aside     time.Duration // spent on the peak and the first graphs before the first step
+	first     *Startup      // of the first step
+	graphs    *GraphCost    // nil without graphs over the queue
+}
+
+// Measure measures training steps of a configuration on random data.
+func Measure(ctx context.Context, cfg config.Config, o Options) (r Result, err error) {
+	engine, err := run.OpenEngine(cfg)
+	if err != nil {
+		return r, err
+	}
+	defer engine.Close()
+	b := &bencher{Options: o, cfg: cfg, engine: engine}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	// The peak comes first, so that its memory is given back and does not count.
+	begin := time.Now()
+	peak := measurePeak(engine, engine.BF16(), o.Peak)
+	debug.FreeOSMemory()
+	b.aside = time.Since(begin)
+	if err := b.start(ctx); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, b.work.close()) }()
+	b.spent = stopwatch{}
+	b.work.Machine().ResetProfile()
+	times := make([]time.Duration, 0, o.Steps)
+	var before, after, settled runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range o.Steps {
+		begin := time.Now()
+		if err := b.step(ctx, "measuring", o.Warmup+i, o.Warmup+o.Steps); err != nil {
+			return r, err
+		}
+		times = append(times, time.Since(begin))
+	}
+	runtime.ReadMemStats(&after)
+	high := memory.Peak()
+	runtime.GC()
+	runtime.ReadMemStats(&settled)
+	runtime.KeepAlive(b) // or the optimiser's moments would count as freed
+	r = b.report(times)
+	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(o.Steps)
+	r.HeapGrowth = int64(settled.HeapAlloc) - int64(before.HeapAlloc)
+	r.HeapMB, r.PeakMB = mega(int64(settled.HeapAlloc)), mega(high)
+	r.Peak = max(peak, measurePeak(engine, engine.BF16(), o.Peak))
+	r.Share = r.GFLOPS / r.Peak
+	if engine.BF16() {
+		r.PeakFP32 = measurePeak(engine, false, o.Peak)
+	}
+	return r, ctx.Err()
+}
+
+// start builds the model and makes the steps before those that are measured.
+func (b *bencher) start(ctx context.Context) (err error) {
+	if b.work, err = newWorkload(b.cfg, b.engine); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.work.close())
+		}
+	}()
+	if b.optimizer, err = train.NewOptimizer(b.cfg.Optimizer, b.engine, b.work); err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := b.firstGraphs(); err != nil {
+		return err
+	}
+	b.aside += time.Since(begin)
+	for i := range b.Warmup {
+		if err := b.step(ctx, "warm-up", i, b.Warmup); err != nil {
+			return err
+		}
+	}
+	return b.rebuildGraphs()
+}
+
+// step makes one training step.
+func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.tell(phase, i, total)
+	var begin time.Duration
+	if b.first == nil {
+		begin = process.Age()
+	}
+	t0 := time.Now()
+	if err := b.work.forward(i); err != nil {
+		return err
+	}
+	t1 := time.Now()
+	b.update()
+	t2 := time.Now()
+	t3 := t2
+	if b.work.queue != nil {
+		if err := b.work.queue(); err != nil {
+			return err
+		}
+		t3 = time.Now()
+	}
+	s := &b.spent
+	s.step += t3.Sub(t0)
+	s.forward, s.optimizer, s.queue = s.forward+t1.Sub(t0), s.optimizer+t2.Sub(t1), s.queue+t3.Sub(t2)
+	if b.first == nil {
+		b.first = &Startup{Begin: (begin - b.aside).Seconds(), End: (process.Age() - b.aside).Seconds()}
+	}
+	b.tell(phase, i+1, total)
+	return nil
+}
+
+// update is what train.Session does after the gradients.
+func (b *bencher) update() {
+	c := b.cfg
+	norm := b.optimizer.GradNorm(1)
+	if c.Momentum.Enabled {
+		b.optimizer.StepTwins(c.Optimizer.LR, 1, norm, c.Momentum.M)
+	} else {
+		b.optimizer.Step(c.Optimizer.LR, 1, norm)
+	}
+	b.work.ClampTemperature()
+}
+
+// updateName says what update holds.
+func (b *bencher) updateName() string {
+	if b.cfg.Momentum.Enabled {
+		return "optimizer and momentum"
+	}
+	return "optimizer"
+}
+
+// measurePeak is the speed of a large matrix product of numbers that are in its
+// precision already.
+func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64) {
+	r := rand.New(rand.NewPCG(3, 4))
+	operand := func(rows, cols int) kernel.Matrix {
+		x := noise(r, rows*cols)
+		if !bf16 {
+			return kernel.Matrix{F32: x, LD: cols}
+		}
+		halves := make([]uint16, len(x))
+		kernel.ToBF16(halves, x)
+		return kernel.Matrix{BF16: halves, LD: cols}
+	}
+	return kernel.MeasureProduct(e, &kernel.Product{M: PeakM, N: PeakN, K: PeakK, Alpha: 1, BF16: bf16,
+		A: operand(PeakM, PeakK), B: operand(PeakK, PeakN), C: make([]float32, PeakM*PeakN), LDC: PeakN}, d)
+}
+
+// report turns the measurements into rates.
+func (b *bencher) report(times []time.Duration) Result {
+	m, p := b.work.Machine(), b.work.Machine().Profile()
+	step := median(times).Seconds()
+	n, steps := float64(len(times)), b.spent.step.Seconds()
+	total := steps
+	var rebuild time.Duration // the share of all measured steps in it
+	if b.graphs != nil {
+		ms := b.graphs.StepMS()
+		step += ms / 1e3
+		total += n * ms / 1e3
+		rebuild = time.Duration(n * ms * float64(time.Millisecond))
+	}
+	f := b.work.Footprint()
+	r := Result{
+		Config: b.cfg.Run.Name, System: b.cfg.Model.System, Precision: b.cfg.Compute.Precision,
+		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(),
+		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first, Score: b.cfg.Objective.ITC.Score, Graphs: b.graphs,
+		StepMS: 1e3 * step, Samples: float64(b.cfg.Train.BatchSize) / step,
+		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
+		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
+	}
+	s := b.spent
+	kernels := p.Time + s.optimizer + s.queue
+	r.Outside = max(0, 1-kernels.Seconds()/steps)
+	forward, backward := b.work.Passes()
+	add := func(list *[]Time, name string, nodes int, d time.Duration, flops int64) {
+		t := Time{Name: name, Nodes: nodes, MS: 1e3 * d.Seconds() / n, Share: d.Seconds() / total}
+		if flops > 0 && d > 0 {
+			t.GFLOPS = float64(flops) / 1e9 / d.Seconds()
+		}
+		*list = append(*list, t)
+	}
+	add(&r.Phases, "load and read", 0, max(0, s.forward-forward-backward), 0)
+	add(&r.Phases, "forward", 0, forward, 0)
+	add(&r.Phases, "backward", 0, backward, 0)
+	add(&r.Phases, b.updateName(), 0, s.optimizer, 0)
+	if b.work.queue != nil {
+		add(&r.Phases, "queue", 0, s.queue, 0)
+	}
+	if b.graphs != nil {
+		add(&r.Phases, "graph rebuild", 0, rebuild, 0)
+	}
+	for _, k := range p.Kinds {
+		add(&r.Ops, k.Kind, k.Nodes, k.Time, k.FLOPs)
+	}
+	return r
+}
+
+// median returns the middle of times.
+func median(times []time.Duration) time.Duration {
+	s := slices.Sorted(slices.Values(times))
+	return s[len(s)/2]
+}
+
+func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/geoalign/geoalign/run"
+)
+
+// printPlan writes the outcome of a dry run for a person.
+func printPlan(w io.Writer, p run.Plan) {
+	graphs := ""
+	if p.Graphs {
+		graphs = " with graphs"
+	}
+	for _, s := range p.Shapes {
+		fmt.Fprintf(w, "  %-52s %v\n", s...)
+	}
+	fmt.Fprintf(w, "\n%d parameters, %d trained, vocabulary %d\n", p.Parameters, p.Trainable, p.Vocabulary)
+	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and twins, %.1f MB queues%s, ", p.ParametersMB, p.QueueMB, graphs)
+	if p.ConnectorMB > 0 {
+		fmt.Fprintf(w, "%.1f MB connector, ", p.ConnectorMB)
+	}
+	if p.RoundedMB > 0 {
+		fmt.Fprintf(w, "%.1f MB weights in bfloat16, ", p.RoundedMB)
+	}
+	fmt.Fprintf(w, "%.1f MB planned buffers\n", p.BuffersMB)
+	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
+	if p.Steps > 0 {
+		fmt.Fprintf(w, ", about %s for %d steps of %d samples", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), p.Steps, p.Samples)
+	}
+	fmt.Fprintln(w)
+}

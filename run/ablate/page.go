@@ -1,0 +1,139 @@
+package ablate
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/eval/ablation"
+	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// page draws the results of an ablation with the curves of the runs that are done.
+func (a *Ablation) page() ([]byte, error) {
+	r := &a.Results
+	p := pages.Ablation{Title: r.Title}
+	if p.Title == "" {
+		p.Title = filepath.Base(a.Out)
+	}
+	done, all := 0, 0
+	for _, row := range r.Rows {
+		if row.Hidden {
+			continue
+		}
+		drawn := pages.Run{Name: row.Name}
+		for _, t := range row.Trials {
+			all++
+			if t.State != ablation.Done {
+				continue
+			}
+			done++
+			if row.Same != "" {
+				continue // the curves are those of the other run
+			}
+			c, err := run.ReadCurves(t.Folder)
+			if err != nil {
+				return nil, err
+			}
+			if c != nil {
+				drawn.Seeds = append(drawn.Seeds, c)
+			}
+		}
+		if len(drawn.Seeds) > 0 {
+			p.Runs = append(p.Runs, drawn)
+		}
+	}
+	seeds := make([]string, len(r.Seeds))
+	for i, s := range r.Seeds {
+		seeds[i] = fmt.Sprint(s)
+	}
+	p.Facts = []pages.Fact{{Name: "base", Value: filepath.Base(r.Base)}, {Name: "seeds", Value: strings.Join(seeds, ", ")}, {Name: "runs done", Value: fmt.Sprintf("%d of %d", done, all)}}
+	if r.Baseline != "" {
+		p.Facts = append(p.Facts, pages.Fact{Name: "baseline", Value: r.Baseline})
+	}
+	for i, t := range r.Tables {
+		table := a.pageTable(t)
+		if i == len(r.Tables)-1 {
+			table.Note = pageLegend(r)
+		}
+		p.Tables = append(p.Tables, table)
+		for j, c := range r.Columns {
+			p.Bars = append(p.Bars, a.pageBars(t, j, c, p.Runs))
+		}
+	}
+	var b bytes.Buffer
+	err := pages.WriteAblation(&b, p)
+	return b.Bytes(), err
+}
+
+// pageLegend is the legend of the tables with the marks that the page has.
+func pageLegend(r *ablation.Results) string {
+	return strings.NewReplacer("**Bold**", "Bold on green", "*italic*", "italic").Replace(r.Legend())
+}
+
+// pageTable is a table with the texts of table.md.
+func (a *Ablation) pageTable(t ablation.Table) pages.Table {
+	out := pages.Table{Title: t.Group, Head: []string{"run"}}
+	for _, c := range a.Results.Columns {
+		out.Head = append(out.Head, c.Heading())
+	}
+	noted := slices.ContainsFunc(t.Lines, func(l ablation.Line) bool { return l.Note != "" })
+	if noted {
+		out.Head = append(out.Head, "")
+	}
+	for i, l := range t.Lines {
+		line := pages.Texts(l.Name)
+		for j, c := range l.Cells {
+			value, difference := a.Results.Texts(t, i, j)
+			line.Cells = append(line.Cells, pages.Cell{Text: value, Minor: difference, Best: c.Best, Tied: c.Tied})
+		}
+		if noted {
+			line.Cells = append(line.Cells, pages.Cell{Text: l.Note})
+		}
+		out.Rows = append(out.Rows, line)
+	}
+	return out
+}
+
+// pageBars is column j of a table; runs without a value have no bar.
+func (a *Ablation) pageBars(t ablation.Table, j int, c ablation.Column, runs []pages.Run) pages.Bars {
+	b := pages.Bars{Title: c.Heading()}
+	if t.Group != "" {
+		b.Title = t.Group + ": " + b.Title
+	}
+	for _, l := range t.Lines {
+		cell := l.Cells[j]
+		if cell.Mean == nil {
+			continue
+		}
+		bar := pages.Bar{Name: l.Name, Mean: *cell.Mean, Spread: math.NaN(), Best: cell.Best}
+		if cell.SD != nil {
+			bar.Spread = *cell.SD
+		}
+		name := l.Name // or of the run that it is the same as, whose colour it has
+		for _, row := range a.Results.Rows {
+			if row.Name == l.Name && row.Same != "" {
+				name = row.Same
+			}
+		}
+		bar.Run = max(0, slices.IndexFunc(runs, func(r pages.Run) bool { return r.Name == name }))
+		b.Bars = append(b.Bars, bar)
+	}
+	return b
+}
+
+// savePage writes the page. What goes wrong with it is told: table.md has the numbers.
+func (a *Ablation) savePage() {
+	text, err := a.page()
+	if err == nil {
+		err = runlog.WriteFile(filepath.Join(a.Out, runlog.ReportFile), text)
+	}
+	if err != nil && a.note != nil {
+		fmt.Fprintf(a.note, "warning: no %s: %v\n", runlog.ReportFile, err)
+	}
+}

@@ -1,0 +1,26 @@
+// Package run makes and uses whole runs: it places a run in a folder, opens its data,
+// engine and session, trains with checkpoints, evaluations and logs, goes on where an
+// earlier process stopped, and opens what was trained to evaluate, embed and draw it.
+// It prints nothing but on the writer or the Reporter that it is given.
+//
+//	cfg, err := config.Load("configs/quickstart.toml", nil)
+//	...
+//	r, err := run.New(cfg, run.Options{Log: os.Stderr})
+//	...
+//	defer r.Close()
+//	result, err := r.Train(ctx) // result.Path, result.Scores
+//
+// The command trainer is this package with flags and printing.
+//
+// Shape letters: N images, M texts, C channels of the features.
+package run
+
+// ArgumentError marks an error of what was asked for, such as a task that a system has
+// not, as opposed to one of the work.
+type ArgumentError struct{ Err error }
+
+// Error is the text of the error within.
+func (e *ArgumentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error within.
+func (e *ArgumentError) Unwrap() error { return e.Err }

@@ -1,0 +1,87 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// Plan is what a dry run finds out.
+type Plan struct {
+	Parameters   int     `json:"parameters"`
+	Trainable    int     `json:"trainable"`
+	Vocabulary   int     `json:"vocabulary"`
+	Steps        int     `json:"steps"`
+	StepsAnEpoch int     `json:"steps_per_epoch"`
+	Nodes        int     `json:"nodes"`
+	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
+	QueueMB      float64 `json:"queue_mb"`      // with the graphs over it
+	ConnectorMB  float64 `json:"connector_mb,omitempty"`
+	RoundedMB    float64 `json:"rounded_mb,omitempty"` // weights in bfloat16
+	BuffersMB    float64 `json:"buffers_mb"`
+	StepSeconds  float64 `json:"step_seconds"`
+	RunSeconds   float64 `json:"run_seconds,omitempty"`
+	Shapes       [][]any `json:"shapes"`
+
+	Engine  string `json:"-"` // what it ran on
+	Samples int    `json:"-"` // of a step
+	Graphs  bool   `json:"-"` // QueueMB counts graphs
+}
+
+// dryRunSteps is the number of steps that the estimate is the median of.
+const dryRunSteps = 3
+
+// DryRun opens a run, makes some steps in memory and reports shapes, memory and time. It
+// writes nothing.
+func DryRun(ctx context.Context, cfg config.Config, o Options) (Plan, error) {
+	r, err := open(cfg, o, true)
+	if err != nil {
+		return Plan{}, err
+	}
+	defer r.Close()
+	return r.plan(ctx)
+}
+
+func (r *Run) plan(ctx context.Context) (Plan, error) {
+	s := r.session
+	m := r.model
+	p := Plan{
+		Parameters: m.Params().Count(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
+		Nodes: m.Machine().Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
+		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Objective.UsesGraph(),
+	}
+	for _, q := range m.Params().List() {
+		if m.Learnable(q.Name) {
+			p.Trainable += q.Len()
+		}
+		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
+	}
+	need := m.Footprint()
+	p.ParametersMB = mega(need.Parameters + need.Gradients + need.Moments + need.Twins)
+	p.QueueMB, p.ConnectorMB, p.RoundedMB, p.BuffersMB = mega(need.Queue), mega(need.Connector), mega(need.Rounded), mega(need.Buffers)
+	times := make([]time.Duration, 0, dryRunSteps)
+	for i := range 1 + dryRunSteps {
+		begin := time.Now()
+		if _, err := s.Step(ctx, i); err != nil {
+			return p, err
+		}
+		if i > 0 {
+			times = append(times, time.Since(begin))
+		}
+	}
+	step := median(times)
+	p.StepSeconds = step.Seconds()
+	p.RunSeconds = p.StepSeconds * float64(p.Steps)
+	return p, nil
+}
+
+func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// median returns the middle of times.
+func median(times []time.Duration) time.Duration {
+	s := slices.Clone(times)
+	slices.Sort(s)
+	return s[len(s)/2]
+}

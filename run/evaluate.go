@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/model"
+)
+
+// Tasks that a model is evaluated on.
+const (
+	TaskRetrieval = "retrieval"
+	TaskProbe     = "probe"
+)
+
+// evalTasks lists them.
+var evalTasks = []string{TaskRetrieval, TaskProbe}
+
+// CheckTask refuses a task that there is none of; empty is that of the system.
+func CheckTask(task string) error {
+	for _, t := range evalTasks {
+		if task == t || task == "" {
+			return nil
+		}
+	}
+	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s", task, strings.Join(evalTasks, " and "))}
+}
+
+// DefaultTask is the task that a system is evaluated on unless asked otherwise.
+func DefaultTask(cfg config.Config) string {
+	if cfg.Model.ImagesOnly() {
+		return TaskProbe
+	}
+	return TaskRetrieval
+}
+
+// Evaluation is a model with what it is evaluated on.
+type Evaluation struct {
+	Task      string // empty: that of the system
+	Config    config.Config
+	Engine    *compute.Engine
+	Model     *model.Pairs
+	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
+	Set       *Split
+	// Progress is told how much of a phase is done; may be nil.
+	Progress func(phase string, done, total int)
+}
+
+// Evaluate runs a task on a split. It ends early with the error of ctx.
+func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
+	if e.Task == "" {
+		e.Task = DefaultTask(e.Config)
+	}
+	if e.Task == TaskProbe {
+		return e.probe(ctx)
+	}
+	if err := CheckTask(e.Task); err != nil {
+		return nil, err
+	}
+	c := e.Config
+	if c.Model.ImagesOnly() {
+		return nil, &ArgumentError{fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower: use --task %s", c.Model.System, TaskProbe)}
+	}
+	texts, err := e.Set.Texts(textColumns(c, e.Tokenizer))
+	if err != nil {
+		return nil, err
+	}
+	score, err := e.Model.PairScore()
+	if err != nil {
+		return nil, err
+	}
+	s, err := tasks.Retrieval{
+		Image: e.Model.Image(), Text: e.Model.Text(), Matcher: e.Model, Score: score, Engine: e.Engine,
+		Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, BatchSize: c.Eval.BatchSize,
+		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+	}.Run(ctx)
+	return Retrieval{s}, err
+}
+
+// textColumns says how captions become columns, nil for a system without texts.
+func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
+	if tok == nil {
+		return nil
+	}
+	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
+}
+
+// probe runs the linear probe: trained on images of the training data as they are,
+// tested on the split.
+func (e Evaluation) probe(ctx context.Context) (Scores, error) {
+	c := e.Config
+	if e.Set.Eval == nil {
+		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
+	}
+	stream, err := source.Stream(unaugmented(c), source.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s, err := tasks.Probe{
+		Model: e.Model.Image(), Train: stream, Samples: c.Eval.ProbeSamples, Set: e.Set.Eval, Engine: e.Engine, BatchSize: c.Eval.BatchSize,
+		Decay: c.Eval.ProbeDecay, Neighbours: c.Eval.ProbeNeighbours, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+	}.Run(ctx)
+	return Probe{s}, err
+}
+
+// unaugmented is a configuration whose training images are resized and nothing else.
+func unaugmented(cfg config.Config) config.Config {
+	d := &cfg.Data
+	d.CropScaleMin, d.Flip, d.RandAugmentOps = 1, false, 0
+	d.ColorJitter, d.Grayscale, d.Blur, d.Views = 0, 0, 0, 1
+	return cfg
+}

@@ -1,0 +1,29 @@
+package run
+
+import (
+	"strconv"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path
+// for retrieval as ALBEF does: contrast and matching without masked language modelling, and
+// all captions of an image positives of each other. The settings are those of o.File, or
+// where it is empty of the checkpoint, with o.Set over them.
+func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
+	ck, err := checkpoint.Load(path)
+	if err != nil {
+		return config.Config{}, err
+	}
+	defer ck.Close()
+	sets := []string{"objective.mlm.weight=0", "objective.itc.positives=id", "init.checkpoint=" + strconv.Quote(path)}
+	if o.File == "" { // what belongs to the run that the configuration is from
+		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
+	}
+	cfg, err := ConfigOver(ck, o.File, append(sets, o.Set...), Lines(o.Log).Say)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Validate() // of a stored one not everything is
+}

@@ -1,0 +1,150 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// OpenOptions say how a checkpoint is opened.
+type OpenOptions struct {
+	File string    // TOML file with the configuration to use; empty: the checkpoint's own
+	Set  []string  // overrides of it, as in eval.split=test
+	Log  io.Writer // messages; nil: none
+}
+
+// Trained is a checkpoint opened to be used. Configuration and data are there at once,
+// the model from Load on.
+type Trained struct {
+	Checkpoint *checkpoint.Checkpoint
+	Config     config.Config // of the run, with what OpenOptions change
+
+	Engine    *compute.Engine // nil before Load
+	Model     *model.Pairs
+	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
+
+	log io.Writer
+}
+
+// Open opens the checkpoint at path, a step folder or a run folder (its newest), for
+// inference. Settings that change what the parameters compute must be those of the
+// checkpoint. Close the result after use.
+func Open(path string, o OpenOptions) (*Trained, error) {
+	ck, err := checkpoint.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := OpenCheckpoint(ck, o)
+	if err != nil {
+		return nil, errors.Join(err, ck.Close())
+	}
+	return t, nil
+}
+
+// OpenCheckpoint is Open for a checkpoint that is open already. It is closed with the
+// result, and stays the caller's where there is an error.
+func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
+	t := &Trained{Checkpoint: ck, log: o.Log}
+	if ck.Notice != "" {
+		Lines(o.Log).Say("%s", ck.Notice)
+	}
+	var err error
+	if t.Config, err = ConfigOver(ck, o.File, o.Set, Lines(o.Log).Say); err != nil {
+		return nil, err
+	}
+	if err := sameKeys(ck, t.Config, config.FixedModel); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// ConfigOver reads the TOML file, or where it is empty the configuration of a
+// checkpoint, with overrides of the form path=value. say is told what was translated of an
+// earlier version, and may be nil.
+func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(format string, args ...any)) (cfg config.Config, err error) {
+	var notices []string
+	if file != "" {
+		cfg, notices, err = config.LoadNoted(file, sets)
+	} else {
+		cfg, notices, err = train.OpenConfig(ck, sets...)
+	}
+	for _, n := range notices {
+		if say != nil {
+			say("note: %s", n)
+		}
+	}
+	return cfg, err
+}
+
+// Folder returns the run folder of the checkpoint.
+func (t *Trained) Folder() string {
+	dir := filepath.Dir(t.Checkpoint.Path)
+	if filepath.Base(dir) == runlog.CheckpointsDir {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// Load starts the engine and reads tokenizer and model; a second call does nothing.
+func (t *Trained) Load() (err error) {
+	if t.Model != nil {
+		return nil
+	}
+	if t.Engine == nil {
+		if t.Engine, err = OpenEngine(t.Config); err != nil {
+			return err
+		}
+	}
+	if !t.Config.Model.Stored() {
+		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
+			return err
+		}
+	}
+	t.Model, err = train.OpenModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine)
+	return err
+}
+
+// Split opens a split for evaluation, see OpenSplit; empty is eval.split.
+func (t *Trained) Split(split string) (*Split, error) {
+	return OpenSplit(t.Config, t.split(split), t.log)
+}
+
+func (t *Trained) split(split string) string {
+	if split == "" {
+		return t.Config.Eval.Split
+	}
+	return split
+}
+
+// Evaluate runs a task on a split; empty are that of the system and eval.split. progress
+// is told how much of a phase is done and may be nil.
+func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
+	if err := CheckTask(task); err != nil {
+		return nil, err
+	}
+	if err := t.Load(); err != nil {
+		return nil, err
+	}
+	set, err := t.Split(split)
+	if err != nil {
+		return nil, err
+	}
+	return Evaluate(ctx, Evaluation{Task: task, Config: t.Config, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
+}
+
+// Close ends the engine and closes the checkpoint.
+func (t *Trained) Close() error {
+	if t.Engine != nil {
+		t.Engine.Close()
+	}
+	return t.Checkpoint.Close()
+}

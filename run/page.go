@@ -1,0 +1,185 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/words"
+	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// ReadCurves reads the log of a run folder; nil without one.
+func ReadCurves(dir string) (*pages.Curves, error) {
+	in, err := os.Open(filepath.Join(dir, runlog.MetricsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return pages.ReadCurves(in)
+}
+
+// PageData reads what a run folder tells without its model.
+func PageData(dir string) (*pages.Data, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &pages.Data{Title: filepath.Base(abs)}
+	if d.Curves, err = ReadCurves(dir); err != nil {
+		return nil, err
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, runlog.EnvironmentFile)); err == nil {
+		var e runlog.Environment
+		if json.Unmarshal(text, &e) == nil {
+			d.Environment = machine(e)
+		}
+	}
+	return d, nil
+}
+
+// machine lists an environment for the page.
+func machine(e runlog.Environment) (list []pages.Fact) {
+	revision := e.Revision
+	if e.Modified {
+		revision += " with changes"
+	}
+	for _, f := range []pages.Fact{
+		{Name: "program", Value: e.Program}, {Name: "revision", Value: revision}, {Name: "Go", Value: e.GoVersion}, {Name: "platform", Value: e.Platform},
+		{Name: "processor", Value: fmt.Sprintf("%s, %s", e.CPU, words.Count(e.CPUs, "core"))}, {Name: "threads", Value: fmt.Sprint(e.Threads)},
+		{Name: "kernels", Value: e.Kernels}, {Name: "command", Value: strings.Join(e.Args, " ")},
+	} {
+		if f.Value != "" {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Describe fills in what the configuration says.
+func Describe(d *pages.Data, cfg config.Config) {
+	d.Title = cfg.Run.Name
+	if !cfg.Model.ImagesOnly() {
+		d.Batch = cfg.Train.BatchSize
+	}
+	add := func(name, value string) {
+		if value != "" {
+			d.Facts = append(d.Facts, pages.Fact{Name: name, Value: value})
+		}
+	}
+	add("system", cfg.Model.System)
+	what := cfg.Data.Kind
+	if cfg.Data.Root != "" && cfg.Data.Kind != "scenes" {
+		what += ", " + filepath.Base(cfg.Data.Root)
+	}
+	add("data", what)
+	if c := d.Curves; c != nil && c.Rows > 0 {
+		add("steps", words.Thousands(c.Last))
+		add("samples", words.Thousands(c.Last*cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)))
+		add("time", duration(c))
+		add("best evaluation", bestEvaluation(c, DefaultTask(cfg)))
+	}
+	add("seed", fmt.Sprint(cfg.Run.Seed))
+	for _, n := range cfg.NotDefault() {
+		if n.Path != "run.out" {
+			d.Settings = append(d.Settings, pages.Setting{Path: n.Path, Value: config.Show(n.Now), Default: config.Show(n.Was)})
+		}
+	}
+}
+
+// duration is the time between the first and the last row, of which breaks between
+// sessions are a part.
+func duration(c *pages.Curves) string {
+	t := c.Values["time"]
+	if len(t) < 2 {
+		return ""
+	}
+	seconds := t[len(t)-1].Value - t[0].Value
+	if !(seconds >= 0 && seconds < 1e9) {
+		return ""
+	}
+	d := time.Duration(seconds * float64(time.Second))
+	if d < time.Minute {
+		return fmt.Sprintf("%.0f s", seconds)
+	}
+	if d < time.Hour {
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// bestEvaluation names the best value by which checkpoints are kept.
+func bestEvaluation(c *pages.Curves, task string) string {
+	key, name := "eval/retrieval/r_mean", "mean recall"
+	if task == TaskProbe {
+		key, name = "eval/probe/top1", "linear probe"
+	}
+	list := c.Values[key]
+	if len(list) == 0 {
+		return ""
+	}
+	best := list[0]
+	for _, p := range list {
+		if p.Value > best.Value {
+			best = p
+		}
+	}
+	text := fmt.Sprintf("%s %.1f %%", name, best.Value)
+	if len(list) > 1 {
+		text += fmt.Sprintf(" at step %s", words.Thousands(int(best.Step)))
+	}
+	return text
+}
+
+// WritePage draws and writes a page; a page that fails leaves the old one as it is.
+func WritePage(path string, d pages.Data) (int, error) {
+	var b bytes.Buffer
+	if err := pages.Write(&b, d); err != nil {
+		return 0, err
+	}
+	if err := runlog.WriteFile(path, b.Bytes()); err != nil {
+		return 0, fmt.Errorf("%w: choose another file with --out", err)
+	}
+	return b.Len(), nil
+}
+
+// writePage draws the run at its end, with the model in hand. What goes wrong is told
+// and nothing more: the run is saved already.
+func (r *Run) writePage(ctx context.Context) {
+	d, err := PageData(r.dir)
+	if err == nil {
+		Describe(d, r.cfg)
+		d.Metrics = learnedMetrics(r.cfg, r.model)
+		switch {
+		case r.several:
+			d.Notes = append(d.Notes, "One of several runs: trainer report draws its features too.")
+		case r.set != nil:
+			e := embedder{cfg: r.cfg, engine: r.engine, model: r.model, tok: r.tok, set: r.set, split: r.cfg.Eval.Split, points: DefaultPoints, progress: r.report.Phase}
+			d.Features, err = e.run(ctx)
+			r.report.PhasesDone()
+		}
+	}
+	if err != nil && d != nil { // the curves are there all the same
+		d.Notes = append(d.Notes, "The features could not be drawn: "+strings.TrimSpace(err.Error()))
+		r.report.Say("warning: %s has no features: %v", runlog.ReportFile, err)
+		err = nil
+	}
+	if err == nil {
+		_, err = WritePage(filepath.Join(r.dir, runlog.ReportFile), *d)
+	}
+	if err != nil {
+		r.report.Say("warning: no %s: %v", runlog.ReportFile, err)
+	}
+}

@@ -1,0 +1,156 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/scoring"
+	pages "github.com/geoalign/geoalign/report"
+)
+
+// embedder encodes some images of a split with one caption each.
+type embedder struct {
+	cfg      config.Config
+	engine   *kernel.Engine
+	model    *model.Pairs
+	tok      *tokenizer.Tokenizer
+	set      *Split
+	split    string
+	points   int
+	colour   string // attribute; empty: the default of the data
+	progress func(phase string, done, total int)
+}
+
+// run returns the features for the page. Images are taken at even distances from the
+// whole split.
+func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
+	total := e.set.Len()
+	n := min(e.points, total)
+	chosen := make([]int, n)
+	for i := range chosen {
+		chosen[i] = i * total / n
+	}
+	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
+	for _, i := range chosen {
+		f.Captions = append(f.Captions, e.caption(i))
+	}
+	if err := e.attribute(f, chosen); err != nil {
+		return nil, err // before the work of encoding
+	}
+	encoding := tasks.Encoding{BatchSize: e.cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0),
+		Progress: func(phase string, done, total int) {
+			if e.progress != nil {
+				e.progress("report: "+phase, done, total)
+			}
+		}}
+	m, images := e.model, tasks.Some{Gallery: e.set.Images(), Rows: chosen}
+	var err error
+	if e.cfg.Model.ImagesOnly() {
+		f.C = m.Image().Width()
+		f.Images, err = encoding.ClassTokens(ctx, m.Image(), images, "encoding images")
+		return f, err
+	}
+	f.C = m.Dim()
+	if f.Images, err = encoding.Features(ctx, m.Image(), images, "encoding images"); err != nil {
+		return nil, err
+	}
+	texts, err := e.texts(chosen)
+	if err != nil {
+		return nil, err
+	}
+	if f.Texts, err = encoding.Features(ctx, m.Text(), texts, "encoding texts"); err != nil {
+		return nil, err
+	}
+	score, err := m.PairScore()
+	if err == nil && score.String() != string(scoring.Cosine) {
+		f.ScoreName = score.String()
+		f.Score = func(images []float32, n int, texts []float32, t int, dst []float32) error {
+			return score.Rows(e.engine, images, n, texts, t, dst)
+		}
+	}
+	return f, err
+}
+
+// texts are the first texts of the chosen images.
+func (e *embedder) texts(chosen []int) (data.Gallery, error) {
+	all, err := e.set.Texts(textColumns(e.cfg, e.tok))
+	if err != nil {
+		return nil, err
+	}
+	first := map[int]int{}
+	for j := range all.Len() {
+		if i := e.set.TextImage(j); !has(first, i) {
+			first[i] = j
+		}
+	}
+	some := tasks.Some{Gallery: all}
+	for _, i := range chosen {
+		some.Rows = append(some.Rows, first[i])
+	}
+	return some, nil
+}
+
+func has(m map[int]int, k int) bool { _, ok := m[k]; return ok }
+
+// caption is the first caption of image i, or its name.
+func (e *embedder) caption(i int) string {
+	s := e.set.Eval
+	if s == nil {
+		return fmt.Sprintf("row %d", i)
+	}
+	if t := s.ImageTexts(i); len(t) > 0 {
+		return s.Text(t[0])
+	}
+	return s.ImageName(i)
+}
+
+// learnedMetrics returns the learned metric of a model for the page, if it has one.
+func learnedMetrics(cfg config.Config, p *model.Pairs) []pages.Metric {
+	weights, ok, err := p.Metric()
+	if !ok || err != nil {
+		return nil
+	}
+	m := pages.Metric{Name: objectives.MetricName, Form: cfg.Objective.GSSF.Form, C: cfg.Model.Head.Dim, Weights: weights}
+	if m.Form == pages.BlockDiag {
+		m.Blocks = cfg.MetricBlocks()
+	}
+	return []pages.Metric{m}
+}
+
+// DefaultPoints is the number of images that a page embeds unless asked otherwise.
+const DefaultPoints = 500
+
+// FeatureOptions say which features a page shows.
+type FeatureOptions struct {
+	Split  string // empty: eval.split
+	Points int    // images, each with one caption; 0: DefaultPoints
+	Colour string // attribute that colours the points; empty: the default of the data
+	// Progress is told how much of a phase is done; may be nil.
+	Progress func(phase string, done, total int)
+}
+
+// Draw adds what a page shows of the model to d: learned metrics and features. Its scores
+// need the engine: write the page before t is closed.
+func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) error {
+	if err := t.Load(); err != nil {
+		return err
+	}
+	set, err := t.Split(o.Split)
+	if err != nil {
+		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
+	}
+	d.Metrics = learnedMetrics(t.Config, t.Model)
+	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.split(o.Split),
+		points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
+	d.Features, err = e.run(ctx)
+	return err
+}

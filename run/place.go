@@ -1,0 +1,98 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// Ways to begin a run, for Options.Resume. Anything else is the path of a checkpoint.
+const (
+	Auto  = "auto"  // go on with the newest checkpoint of the run folder, if it has one
+	Never = "never" // start anew, in another folder where there is a run already
+)
+
+// place decides on the run folder and the checkpoint to go on from.
+func place(cfg *config.Config, resume string, say func(format string, args ...any)) (dir string, from *checkpoint.Checkpoint, err error) {
+	dir = cfg.Run.Out
+	if dir == "" {
+		dir = filepath.Join("runs", cfg.Run.Name)
+	}
+	wrong := ""
+	switch st, err := os.Stat(dir); {
+	case err == nil && !st.IsDir():
+		wrong = "is a file"
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		wrong = err.Error()
+	}
+	if wrong != "" {
+		return "", nil, config.Errors{{Path: "run.out", Value: dir, Msg: wrong, Hint: "choose another folder with --out"}}
+	}
+	switch resume {
+	case "", Auto:
+		from, err = checkpoint.Load(dir)
+		if errors.Is(err, checkpoint.ErrNone) {
+			from, err = nil, nil
+		}
+	case Never:
+		base := dir
+		for n := 2; HasRun(dir); n++ { // an earlier run is never overwritten
+			dir = fmt.Sprintf("%s-%d", base, n)
+		}
+		if dir != base {
+			say("%s holds an earlier run: this one goes to %s", base, dir)
+		}
+	default:
+		if from, err = checkpoint.Load(resume); err != nil {
+			return "", nil, fmt.Errorf("--resume %s: %w", resume, err)
+		}
+		if HasRun(dir) && !within(dir, from.Path) {
+			from.Close()
+			return "", nil, &ArgumentError{fmt.Errorf("%s holds another run than %s: choose another folder with --out", dir, from.Path)}
+		}
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if from != nil && from.Notice != "" {
+		say("%s", from.Notice)
+	}
+	cfg.Run.Out = dir
+	return dir, from, nil
+}
+
+// HasRun reports whether a folder holds the checkpoints of a run.
+func HasRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, runlog.CheckpointsDir))
+	return err == nil
+}
+
+// within reports whether path lies below dir.
+func within(dir, path string) bool {
+	a, err1 := filepath.Abs(dir)
+	b, err2 := filepath.Abs(path)
+	return err1 == nil && err2 == nil && strings.HasPrefix(b, a+string(filepath.Separator))
+}
+
+// Writable makes the run folder and tries to write there, before the work that a
+// run begins with.
+func Writable(dir string) error {
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".tmp-probe-"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("run.out: %w: make the folder writable or choose another with --out", err)
+	}
+	return nil
+}

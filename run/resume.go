@@ -1,0 +1,56 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// ownConfig returns the configuration that a checkpoint was made with.
+func ownConfig(ck *checkpoint.Checkpoint) (config.Config, error) {
+	old, _, err := train.OpenConfig(ck)
+	if err != nil {
+		return old, fmt.Errorf("the checkpoint's own configuration: %w", err)
+	}
+	return old, nil
+}
+
+// sameKeys returns an error that lists the keys by which cfg cannot use ck.
+func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) error {
+	old, err := ownConfig(ck)
+	if err != nil {
+		return err
+	}
+	return conflicts(old, cfg, use, fmt.Sprintf("the checkpoint %s was made", ck.Path), "use its value, or another checkpoint")
+}
+
+// conflicts returns an error that lists why a checkpoint made with old cannot be used with
+// cfg. Each problem begins with was and ends with hint.
+func conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error {
+	var errs config.Errors
+	for _, c := range config.Conflicts(old, cfg, use) {
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: was + " with " + c.With, Hint: hint})
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}
+
+// checkResume refuses to go on with what a run cannot change and tells what else
+// has changed.
+func checkResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format string, args ...any)) error {
+	old, err := ownConfig(from)
+	if err != nil {
+		return err
+	}
+	for _, d := range config.Differences(old, cfg) {
+		if d.Fixed == config.Free && !d.Silent {
+			say("changed since the checkpoint: %s = %v (was %v)", d.Path, config.Show(d.Now), config.Show(d.Was))
+		}
+	}
+	return conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
+		"go on with that value, choose another folder with --out, or start anew with --resume never")
+}

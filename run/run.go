@@ -1,0 +1,186 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// Options say how a run is made.
+type Options struct {
+	Resume   string    // Auto (also if empty), Never, or the path of a checkpoint to go on from
+	Log      io.Writer // messages; nil: none
+	Reporter Reporter  // shows how the run goes on; nil: Lines(Log)
+	// Several marks one of several runs of a process: its report is drawn without
+	// features, and the time since the start of the process is not told.
+	Several bool
+}
+
+// Run is a training run, opened: its folder, data, engine and session.
+type Run struct {
+	cfg     config.Config
+	dir     string
+	several bool
+	report  Reporter
+
+	engine  *compute.Engine
+	tok     *tokenizer.Tokenizer // nil for a system without texts
+	set     *Split               // nil: nothing to evaluate on
+	model   *model.Pairs
+	session *train.Session
+	store   *checkpoint.Store
+	state   train.State // of the checkpoint that the run goes on from
+	from    string      // its folder; empty for a new run
+
+	scores    Scores // the newest evaluation, or nil
+	scoreStep int
+	bad       uint64 // bad samples told
+	closers   []func() error
+}
+
+// New opens a run: it chooses the folder and the checkpoint to go on from, opens tokenizer
+// and data, keeps other processes from the folder and builds the session. Problems of the
+// configuration are config.Errors. Close the run after use.
+func New(cfg config.Config, o Options) (*Run, error) { return open(cfg, o, false) }
+
+// open is New. A run that is dry writes nothing, and so can be planned alone.
+func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several}
+	if r.report == nil {
+		r.report = Lines(o.Log)
+	}
+	defer func() {
+		if err != nil {
+			r.Close() // what failed first says why
+			r = nil
+		}
+	}()
+	dir, from, err := place(&r.cfg, o.Resume, r.report.Say)
+	if err != nil {
+		return r, err
+	}
+	r.dir = dir
+	if from != nil {
+		r.from = from.Path
+		r.closers = append(r.closers, from.Close)
+		if err := checkResume(from, r.cfg, r.report.Say); err != nil {
+			return r, err
+		}
+	}
+	if r.engine, err = OpenEngine(r.cfg); err != nil {
+		return r, err
+	}
+	r.closers = append(r.closers, func() error { r.engine.Close(); return nil })
+	if r.tok, err = OpenTokenizer(r.cfg, from); err != nil {
+		return r, err
+	}
+	if r.set, err = openFinalSplit(r.cfg, r.report.Say); err != nil {
+		return r, err
+	}
+	stream, err := r.openStream()
+	if err != nil {
+		return r, err
+	}
+	if !dry {
+		if err := Writable(dir); err != nil {
+			return r, err
+		}
+		unlock, err := Lock(dir)
+		if err != nil {
+			return r, err
+		}
+		r.closers = append(r.closers, unlock) // the end of the process does so too
+	}
+	if r.model, err = train.NewModel(r.cfg, r.tok, r.engine); err != nil {
+		return r, err
+	}
+	r.closers = append(r.closers, r.model.Close)
+	if r.session, err = train.NewSession(r.cfg, train.Options{Engine: r.engine, Model: r.model, Stream: stream, Tokenizer: r.tok}); err != nil {
+		return r, err
+	}
+	r.closers = append(r.closers, r.session.Close)
+	return r, r.begin(from)
+}
+
+// openStream opens the training data. The widths of stored features that the configuration
+// leaves open are taken from it.
+func (r *Run) openStream() (data.Stream, error) {
+	o := source.Options{PerCaption: r.cfg.Objective.ITC.Positives == "id", Warn: func(s string) { r.report.Say("%s", s) }}
+	if r.tok != nil {
+		o.Tokenizer = r.tok
+	}
+	stream, err := source.Stream(r.cfg, o)
+	if err == nil && r.cfg.Model.Stored() {
+		model.FitHeads(&r.cfg, stream.Columns())
+	}
+	return stream, err
+}
+
+// begin sets the session to the checkpoint that the run goes on from, or starts from.
+func (r *Run) begin(from *checkpoint.Checkpoint) (err error) {
+	switch {
+	case from != nil:
+		if r.state, err = r.session.Restore(from); err != nil {
+			return fmt.Errorf("%w\n(start anew with --resume never)", err)
+		}
+		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)
+		if len(r.state.Unread) > 0 {
+			r.report.Say("this run has no use for these parts of the checkpoint, and its own checkpoints will not hold them: %s", strings.Join(r.state.Unread, ", "))
+		}
+	case r.cfg.Init.Checkpoint != "":
+		return r.initModel()
+	}
+	return nil
+}
+
+// initModel copies the parameters of init.checkpoint into the fresh model.
+func (r *Run) initModel() error {
+	ck, err := checkpoint.Load(r.cfg.Init.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("init.checkpoint: %w", err)
+	}
+	defer ck.Close()
+	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
+		return err
+	}
+	took, err := train.InitModel(r.model, ck)
+	if err != nil {
+		return err
+	}
+	r.report.Say("parameters from %s: %s", ck.Path, took)
+	return nil
+}
+
+// Config returns the configuration of the run, with its folder as run.out.
+func (r *Run) Config() config.Config { return r.cfg }
+
+// Folder returns the run folder.
+func (r *Run) Folder() string { return r.dir }
+
+// Session returns the model in training with its optimiser and its data.
+func (r *Run) Session() *train.Session { return r.session }
+
+// Close ends what the run opened, the last first, and lets other processes train into its
+// folder.
+func (r *Run) Close() error {
+	var errs []error
+	for _, c := range slices.Backward(r.closers) {
+		errs = append(errs, c())
+	}
+	r.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,254 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// settings is the configuration of testdata into a folder.
+func settings(t *testing.T, dir string, sets ...string) config.Config {
+	t.Helper()
+	cfg, err := config.Load("testdata/scenes.toml", append([]string{"run.out=" + dir}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// recorder keeps what a run tells it.
+type recorder struct {
+	lines  []string
+	begin  [2]int // start and total of the steps
+	steps  []int
+	phases []string
+	ended  int
+	after  func(step int)
+}
+
+func (r *recorder) Say(format string, args ...any) {
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Steps(start, total int, _ time.Duration) train.Hook {
+	r.begin = [2]int{start, total}
+	return train.Hook{Name: "recorder", Stage: train.StageLog, After: func(_ context.Context, e *train.Event) error {
+		r.steps = append(r.steps, e.Step)
+		if r.after != nil {
+			r.after(e.Step)
+		}
+		return nil
+	}}
+}
+
+func (r *recorder) Phase(name string, done, total int) {
+	if done == total {
+		r.phases = append(r.phases, name)
+	}
+}
+
+func (r *recorder) PhasesDone() { r.ended++ }
+
+// trained trains a run to its end.
+func trained(t *testing.T, cfg config.Config, o Options) Result {
+	t.Helper()
+	r, err := New(cfg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Train(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestReporter(t *testing.T) {
+	dir := t.TempDir()
+	var seen recorder
+	result := trained(t, settings(t, dir, "train.max_steps=5"), Options{Reporter: &seen})
+	if seen.begin != [2]int{0, 5} || !slices.Equal(seen.steps, []int{1, 2, 3, 4, 5}) {
+		t.Errorf("steps from %v: %v", seen.begin, seen.steps)
+	}
+	all := strings.Join(seen.lines, "\n")
+	for _, want := range []string{"scenes: ", "run folder " + dir, "start to the end of the first step", "step 4  val: image to text"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in %s", want, all)
+		}
+	}
+	// Evaluations at 4 and 5, each of texts and images, and those of the page.
+	if want := []string{"encoding texts", "encoding images", "encoding texts", "encoding images", "report: encoding images", "report: encoding texts"}; !slices.Equal(seen.phases, want) || seen.ended != 3 {
+		t.Errorf("phases %v, ended %d times", seen.phases, seen.ended)
+	}
+	if result.Folder != dir || result.Split != "val" || result.Scores.Task() != TaskRetrieval || result.Scores.Values()["rsum"] != result.Scores.(Retrieval).First.Map()["rsum"] {
+		t.Errorf("result %+v", result)
+	}
+
+	// The same folder goes on, and tells what has changed.
+	seen = recorder{}
+	trained(t, settings(t, dir, "train.max_steps=7", "optimizer.lr=1e-5"), Options{Reporter: &seen, Several: true})
+	if seen.begin != [2]int{5, 7} || !slices.Equal(seen.steps, []int{6, 7}) {
+		t.Errorf("steps from %v: %v", seen.begin, seen.steps)
+	}
+	all = strings.Join(seen.lines, "\n")
+	for _, want := range []string{"changed since the checkpoint: optimizer.lr = 1e-05", "changed since the checkpoint: train.max_steps = 7 (was 5)", "going on from step 5 of " + dir} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in %s", want, all)
+		}
+	}
+	if strings.Contains(all, "start to the end") || slices.Contains(seen.phases, "report: encoding images") {
+		t.Errorf("one of several runs tells %s and draws %v", all, seen.phases)
+	}
+}
+
+// TestInterrupted stops after a step; the same call goes on and ends with the numbers of a
+// run that was not stopped.
+func TestInterrupted(t *testing.T) {
+	whole := trained(t, settings(t, t.TempDir()), Options{})
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := New(settings(t, dir), Options{Reporter: &recorder{after: func(step int) {
+		if step == 3 {
+			cancel()
+		}
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Train(ctx); !errors.Is(err, train.ErrInterrupted) {
+		t.Fatalf("error %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var seen recorder
+	rest := trained(t, settings(t, dir), Options{Reporter: &seen})
+	if seen.begin[0] != 4 && seen.begin[0] != 3 {
+		t.Errorf("went on from step %d", seen.begin[0])
+	}
+	if a, b := whole.Scores.(Retrieval), rest.Scores.(Retrieval); a.First != b.First {
+		t.Errorf("in pieces %+v, whole %+v", b.First, a.First)
+	}
+}
+
+// TestFolderIsFreed checks that a run holds its folder while it is open, and that one that
+// cannot be opened holds nothing.
+func TestFolderIsFreed(t *testing.T) {
+	dir := t.TempDir()
+	r, err := New(settings(t, dir), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process is training into "+dir) {
+		t.Errorf("error %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil { // a second time does nothing
+		t.Fatal(err)
+	}
+	if _, err := New(settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}); err == nil || !strings.Contains(err.Error(), "init.checkpoint") {
+		t.Errorf("error %v", err)
+	}
+	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	cfg := settings(t, dir)
+	cfg.Train.BatchSize = 0
+	var problems config.Errors
+	if _, err := New(cfg, Options{}); !errors.As(err, &problems) || !strings.Contains(err.Error(), "train.batch_size") {
+		t.Errorf("error %v", err)
+	}
+	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
+	if _, err := New(settings(t, dir, "model.head.dim=4"), Options{}); !errors.As(err, &problems) || problems[0].Path != "model.head.dim" {
+		t.Errorf("error %v", err)
+	}
+	// A run that goes on with another run's checkpoint would overwrite this one.
+	other := t.TempDir()
+	trained(t, settings(t, other, "train.max_steps=1"), Options{})
+	var argument *ArgumentError
+	if _, err := New(settings(t, dir), Options{Resume: other}); !errors.As(err, &argument) || !strings.Contains(err.Error(), "holds another run") {
+		t.Errorf("error %v", err)
+	}
+	if err := CheckTask("naming"); !errors.As(err, &argument) {
+		t.Errorf("error %v", err)
+	}
+	if r, err := New(settings(t, dir), Options{Resume: Never}); err != nil || r.Folder() != dir+"-2" || r.Config().Run.Out != dir+"-2" {
+		t.Errorf("%v, error %v", r, err)
+	} else {
+		r.Close()
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	p, err := DryRun(t.Context(), settings(t, dir), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Steps != 8 || p.StepsAnEpoch != 8 || p.Samples != 8 || p.Parameters == 0 || p.Trainable != p.Parameters || p.StepSeconds <= 0 || p.Graphs || p.QueueMB != 0 {
+		t.Errorf("plan %+v", p)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("a dry run made %s", dir)
+	}
+}
+
+func TestTrained(t *testing.T) {
+	dir := t.TempDir()
+	want := trained(t, settings(t, dir), Options{})
+	var log bytes.Buffer
+	o, err := Open(dir, OpenOptions{Set: []string{"eval.max_images=12"}, Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Folder() != dir || o.Model != nil || o.Config.Train.BatchSize != 8 || o.Config.Eval.MaxImages != 12 {
+		t.Errorf("opened %+v", o)
+	}
+	if s, err := o.Evaluate(t.Context(), "", "", nil); err != nil || s.Size() != "12 images, 12 texts" {
+		t.Errorf("%v, error %v", s, err)
+	}
+	m := o.Model
+	if done, err := o.Embed(t.Context(), "test", filepath.Join(dir, "features"), nil); err != nil || done.Images != 12 || done.Dim != 8 || done.Step != 8 {
+		t.Errorf("%+v, error %v", done, err)
+	}
+	if o.Model != m {
+		t.Error("the model was loaded twice")
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	if o, err = Open(dir, OpenOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil); err != nil || s.(Retrieval).First != want.Scores.(Retrieval).First {
+		t.Errorf("%v, error %v, want %v", s, err, want.Scores)
+	}
+	if _, err := Open(dir, OpenOptions{Set: []string{"model.head.dim=4"}}); err == nil || !strings.Contains(err.Error(), "the checkpoint "+o.Checkpoint.Path+" was made with 8") {
+		t.Errorf("error %v", err)
+	}
+	if i, err := Inspect(dir, "optimizer"); err != nil || i.Step != 8 || len(i.Tensors) == 0 || !strings.Contains(i.ConfigText, "scenes") {
+		t.Errorf("%+v, error %v", i, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, runlog.ReportFile)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"io"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/words"
+)
+
+// Split is a split for evaluation: a gallery for each side.
+type Split struct {
+	data.Galleries
+	Eval *data.Eval // the images and captions behind the galleries; nil of stored features
+}
+
+// Len returns the rows of the gallery of images.
+func (s *Split) Len() int { return s.Images().Len() }
+
+// OpenSplit opens a split for evaluation: train (of data that is finite), val or test.
+// Images without a caption are left out, with a note.
+func OpenSplit(cfg config.Config, split string, note io.Writer) (*Split, error) {
+	return openSplit(cfg, split, Lines(note).Say)
+}
+
+func openSplit(cfg config.Config, split string, say func(format string, args ...any)) (*Split, error) {
+	g, err := source.Galleries(cfg, split)
+	if err != nil {
+		return nil, err
+	}
+	s := &Split{Galleries: g}
+	if e, ok := g.(*data.Eval); ok {
+		s.Eval = e
+		if n := e.Skipped(); n > 0 {
+			say("%s of %s have no caption and are left out", words.Count(n, "image"), split)
+		}
+	}
+	return s, nil
+}
+
+// openFinalSplit opens the split that a training run evaluates on. It is nil where the
+// configuration names no files for it, and where a probe has no classes.
+func openFinalSplit(cfg config.Config, say func(format string, args ...any)) (*Split, error) {
+	if source.Unnamed(cfg, cfg.Eval.Split) {
+		return nil, nil
+	}
+	set, err := openSplit(cfg, cfg.Eval.Split, say)
+	if err != nil || DefaultTask(cfg) != TaskProbe {
+		return set, err
+	}
+	if _, ok := set.Eval.Labels(); !ok {
+		say("the data has no classes: there is no evaluation")
+		return nil, nil
+	}
+	return set, nil
+}

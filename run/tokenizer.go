@@ -1,0 +1,44 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// OpenTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
+// from (nil: it is new) or starts from (init.checkpoint), the file that data.vocab names, or one
+// learned from the training captions. It is nil for a system without texts.
+func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
+	if cfg.Model.Stored() {
+		return nil, nil
+	}
+	if from != nil {
+		return train.OpenTokenizer(from)
+	}
+	if cfg.Init.Checkpoint != "" { // its embeddings are those of its own vocabulary
+		ck, err := checkpoint.Load(cfg.Init.Checkpoint)
+		if err != nil {
+			return nil, fmt.Errorf("init.checkpoint: %w", err)
+		}
+		defer ck.Close()
+		return train.OpenTokenizer(ck)
+	}
+	if cfg.Data.Vocab != "" {
+		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab))
+		if err != nil {
+			return nil, fmt.Errorf("data.vocab: %w", err)
+		}
+		return t, nil
+	}
+	captions, err := source.Captions(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer.Learn(slices.Values(captions), cfg.Data.VocabSize)
+}

@@ -1,0 +1,280 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+	"github.com/geoalign/geoalign/train/schedule"
+)
+
+// Result is what a run found.
+type Result struct {
+	Folder string // of the run
+	Split  string // that was evaluated
+	Scores Scores // at the end; nil where there is nothing to evaluate on
+}
+
+// Train makes the steps that are left, with checkpoints, evaluations and logs, evaluates at
+// the end and draws the page of the run. A run that is finished is only evaluated. When ctx
+// is cancelled the run saves, stops after the step in progress and returns
+// train.ErrInterrupted: New and Train on the same configuration then go on.
+func (r *Run) Train(ctx context.Context) (Result, error) {
+	result := Result{Folder: r.dir, Split: r.cfg.Eval.Split}
+	err := r.train(ctx)
+	if err == nil {
+		err = r.finish(ctx)
+	}
+	result.Scores = r.scores
+	return result, err
+}
+
+// train prepares the folder and makes the steps.
+func (r *Run) train(ctx context.Context) error {
+	span := r.session.Span()
+	if span.Total > 0 && r.state.Step > span.Total {
+		return fmt.Errorf("the checkpoint is at step %d of a run of %d: raise train.max_steps, or start a new run with --resume never", r.state.Step, span.Total)
+	}
+	elapsed := time.Duration(r.state.Elapsed * float64(time.Second))
+	finished := span.Total > 0 && r.state.Step == span.Total || span.Limit > 0 && elapsed >= span.Limit
+	shown := r.report.Steps(r.state.Step, span.Total, span.Limit)
+
+	t := r.cfg.Train
+	var err error
+	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps})
+	if err != nil {
+		return err
+	}
+	if !finished {
+		text, err := r.cfg.Encode()
+		if err != nil {
+			return err
+		}
+		if err := runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), os.Args)); err != nil {
+			return err
+		}
+	}
+	r.announce(finished)
+	return r.steps(ctx, shown, finished, train.Config{Start: r.state.Step, Total: span.Total, Limit: span.Limit, Elapsed: elapsed, OnNaN: t.OnNaN, Rollback: r.rollback})
+}
+
+// steps completes the log of the steps done before and makes those that are left. shown
+// is the hook that shows them.
+func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c train.Config) (err error) {
+	span, t := r.session.Span(), r.cfg.Train
+	due := r.evalEvery() > 0 && (finished || schedule.Due(r.state.Step, r.evalEvery(), span.Total))
+	keep, missing := r.missingRow(due)
+	if finished && missing == nil {
+		return nil
+	}
+	metrics, err := runlog.OpenMetrics(filepath.Join(r.dir, runlog.MetricsFile), keep)
+	if err != nil {
+		return err
+	}
+	events, err := runlog.NewEvents(r.dir, max(keep, 0), time.Now)
+	if err != nil {
+		return errors.Join(err, metrics.Close())
+	}
+	logger := runlog.Multi(metrics, events)
+	defer func() { err = errors.Join(err, logger.Close()) }()
+	if missing != nil {
+		if due {
+			values, err := r.validate(ctx, r.state.Step)
+			if err != nil {
+				return err
+			}
+			maps.Copy(missing, values)
+		}
+		if err := logger.Log(r.state.Step, missing); err != nil {
+			return err
+		}
+	}
+	_, err = train.Run(ctx, c, r.session,
+		train.Metrics(span.PerEpoch),
+		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
+		train.Evaluations(r.evalEvery(), r.validate),
+		train.Logs(t.LogEverySteps, logger),
+		shown, r.startHook(),
+		train.Hook{Name: "bad samples", Stage: train.StageLog, After: r.tellBad})
+	return err
+}
+
+// startHook tells once how long it took from the start of the process to the end of
+// the first step.
+func (r *Run) startHook() train.Hook {
+	told := r.several
+	return train.Hook{Name: "start", Stage: train.StageLog, After: func(context.Context, *train.Event) error {
+		if !told {
+			told = true
+			r.report.Say("start to the end of the first step: %.2f s", process.Age().Seconds())
+		}
+		return nil
+	}}
+}
+
+// evalEvery returns the steps between evaluations: 0 with nothing to evaluate on, a
+// number that no run reaches where only the end is evaluated.
+func (r *Run) evalEvery() int {
+	switch {
+	case r.set == nil:
+		return 0
+	case r.cfg.Train.EvalEverySteps == 0:
+		return math.MaxInt
+	}
+	return r.cfg.Train.EvalEverySteps
+}
+
+// missingRow compares metrics.jsonl with the step that the run goes on from. A
+// process that was killed between saving and logging lacks the step's row, one that
+// was interrupted its evaluation, and one that was interrupted between two rows has
+// a row too many. It returns the last step whose row stays and the numbers of the
+// row to write; evaluated says whether the row has an evaluation.
+func (r *Run) missingRow(evaluated bool) (keep int, row map[string]float64) {
+	step := r.state.Step
+	if step == 0 {
+		return -1, nil
+	}
+	rows, err := runlog.ReadMetrics(filepath.Join(r.dir, runlog.MetricsFile))
+	if err != nil { // there is none, or nothing that can be completed
+		return step, nil
+	}
+	due := evaluated || step == 1 || r.state.Values["skipped"] != 0 || schedule.Due(step, r.cfg.Train.LogEverySteps, r.session.Span().Total)
+	has, hasEval := false, false
+	for _, row := range rows {
+		if row.Step == step {
+			has = true
+			for k := range row.Values {
+				hasEval = hasEval || strings.HasPrefix(k, "eval/")
+			}
+		}
+	}
+	switch {
+	case hasEval, has && due && !evaluated:
+		return step, nil
+	case due:
+		row = maps.Clone(r.state.Values)
+		if row == nil {
+			row = map[string]float64{}
+		}
+		return step - 1, row
+	}
+	return step - 1, nil
+}
+
+// announce prints what the run is before its first step.
+func (r *Run) announce(finished bool) {
+	p := r.model.Params()
+	b := r.cfg.Train.BatchSize
+	r.report.Say("%s: %d parameters, %s, batch %d, run folder %s", r.cfg.Run.Name, p.Count(), r.engine.Describe(), b, r.dir)
+	if finished {
+		r.report.Say("the run is finished at step %d: it is only evaluated; train on with a larger train.max_steps, or anew with --resume never", r.state.Step)
+		return
+	}
+	for _, p := range r.model.Chance() {
+		r.report.Say("chance level of %s: %.3f", p.Name, p.Value)
+	}
+	for _, a := range r.cfg.Advice() {
+		r.report.Say("note: %s", a)
+	}
+}
+
+func (r *Run) save(e *train.Event) error {
+	snap, err := r.session.Snapshot(e)
+	if err != nil {
+		return err
+	}
+	if r.scores != nil && r.scoreStep == e.Step {
+		m := r.scores.Metric()
+		snap.Metric = &m
+	}
+	if err := r.store.Save(e.Step, snap); err != nil {
+		return err
+	}
+	r.prune()
+	return nil
+}
+
+// prune removes old checkpoints. One that cannot be removed is no reason to stop.
+func (r *Run) prune() {
+	if _, err := r.store.Prune(); err != nil {
+		r.report.Say("%v", err)
+	}
+}
+
+// validate evaluates eval.split during training.
+func (r *Run) validate(ctx context.Context, step int) (map[string]float64, error) {
+	if err := r.evaluate(ctx, step); err != nil {
+		return nil, err
+	}
+	r.report.Say("step %d  %s: %s", step, r.cfg.Eval.Split, r.scores.Line())
+	err := r.store.SetMetric(step, r.scores.Metric())
+	switch {
+	case err == nil:
+		r.prune()
+	case !errors.Is(err, fs.ErrNotExist): // no checkpoint was saved at this step
+		return nil, err
+	}
+	return logged(r.scores), nil
+}
+
+func (r *Run) evaluate(ctx context.Context, step int) error {
+	defer r.report.PhasesDone()
+	scores, err := Evaluate(ctx, Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Progress: r.report.Phase})
+	if err == nil {
+		r.scores, r.scoreStep = scores, step
+	}
+	return err
+}
+
+// rollback goes back to the newest checkpoint but keeps the place in the data.
+func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
+	ck, err := checkpoint.Load(r.dir)
+	if errors.Is(err, checkpoint.ErrNone) && r.from != "" {
+		ck, err = checkpoint.Load(r.from)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer ck.Close()
+	state, err := r.session.Rollback(ck)
+	if err != nil {
+		return 0, err
+	}
+	r.report.Say("step %d was not finite: back to step %d (attempt %d)", bad+1, state.Step, attempt)
+	return state.Step, nil
+}
+
+// tellBad reports bad samples as they appear, the first few with their reason.
+func (r *Run) tellBad(_ context.Context, e *train.Event) error {
+	bad, read, examples := r.session.Loader().Bad()
+	for n := r.bad; n < min(bad, uint64(len(examples)), 5); n++ {
+		r.report.Say("bad sample, skipped: %v", examples[n].Err)
+	}
+	r.bad = bad
+	if bad > 0 && (e.Last || e.Interrupted) {
+		r.report.Say("%d of %d samples read were bad and skipped (data.max_bad_share = %g; trainer data check lists what is wrong)", bad, read, r.cfg.Data.MaxBadShare)
+	}
+	return nil
+}
+
+// finish evaluates the trained model, unless that was just done, and draws the page.
+func (r *Run) finish(ctx context.Context) error {
+	if r.set != nil && r.scores == nil { // training ends with an evaluation
+		if err := r.evaluate(ctx, r.state.Step); err != nil {
+			return err
+		}
+	}
+	r.writePage(ctx)
+	return nil
+}
