@@ -45,7 +45,7 @@ func Against(ctx context.Context, cfg, other config.Config, against []string, o 
 		if err := b.start(ctx); err != nil {
 			return d, err
 		}
-		defer func() { err = errors.Join(err, b.work.close()) }()
+		defer func() { err = errors.Join(err, b.work.Close()) }()
 		sides[i] = b
 	}
 	var times [2][]time.Duration

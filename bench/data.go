@@ -8,8 +8,8 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -56,22 +56,24 @@ type LoaderSpeed struct {
 
 // Data measures the training stream of a configuration.
 func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, error) {
-	if o.Steps > 0 {
-		if err := run.CheckSystem(cfg); err != nil {
-			return nil, err
-		}
-	}
 	tok, err := run.OpenTokenizer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	stream, cache, err := source.CachedStream(cfg, cfg.Objective.ITC.Positives == "id")
+	stream, err := run.OpenStream(&cfg, tok, nil)
 	if err != nil {
 		return nil, err
 	}
-	images := 0
+	columns, err := model.Columns(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := batch.Check(columns, stream.Columns()); err != nil {
+		return nil, err
+	}
+	images, cache := 0, (*data.Cache)(nil)
 	if t, ok := stream.(*data.Train); ok {
-		images = t.NumImages()
+		images, cache = t.NumImages(), t.Cache()
 	}
 	if n := max(o.Samples, cfg.Data.OverfitSamples); n > 0 {
 		cfg.Data.OverfitSamples = 0
@@ -87,14 +89,14 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 		Processors: runtime.GOMAXPROCS(0), Cache: cfg.Data.Cache,
 	}
 	duration := time.Duration(o.Seconds * float64(time.Second))
-	if err := r.measureStages(stream, tok, cfg, duration, images); err != nil {
+	if err := r.measureStages(stream, columns, duration, images); err != nil {
 		return nil, err
 	}
 	// Every measurement begins where the last one ended, so that each meets the
 	// cache as a run would.
 	position := uint64(r.Samples + r.Bad)
 	for _, w := range o.workerCounts(cfg) {
-		speed, end, err := loaderAlone(ctx, cfg, stream, tok, w, position, duration)
+		speed, end, err := loaderAlone(ctx, cfg, stream, columns, w, position, duration)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +105,7 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	}
 	r.CacheStats = cache.Stats()
 	if o.Steps > 0 {
-		if r.Step, err = measureStepBeside(ctx, cfg, stream, tok, o.Steps); err != nil {
+		if r.Step, err = measureStepBeside(ctx, cfg, stream, columns, tok, o.Steps); err != nil {
 			return nil, err
 		}
 		r.Step.Processor = r.SampleMS / 1e3 * r.Step.Needed / float64(r.Processors)
@@ -117,12 +119,16 @@ func makeAll(ctx context.Context, cfg config.Config, stream data.Stream, n int) 
 	if cfg.Data.Cache == "none" {
 		return nil
 	}
-	dst := make([]float32, 3*cfg.Model.Image.Size*cfg.Model.Image.Size) // one view: the images are what counts
+	column, ok := batch.Find(stream.Columns(), batch.Images)
+	if !ok {
+		return nil
+	}
+	row := batch.New(1, column).Row(0) // the images are what counts
 	for c := range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, _, _ = stream.Sample(uint64(c), dst)
+		_ = stream.Sample(uint64(c), row)
 	}
 	return nil
 }
@@ -145,9 +151,9 @@ func (o DataOptions) workerCounts(cfg config.Config) []int {
 }
 
 // measureStages fills in what one worker does.
-func (r *DataReport) measureStages(stream data.Stream, tok *tokenizer.Tokenizer, cfg config.Config, atLeast time.Duration, images int) error {
-	data.MeasureStages(stream, tok, cfg.Model.Image.Size, cfg.Data.Views, cfg.Data.Tokens, 0, 0) // page faults of the first sample
-	w, bad := data.MeasureStages(stream, tok, cfg.Model.Image.Size, cfg.Data.Views, cfg.Data.Tokens, 0, atLeast)
+func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, atLeast time.Duration, images int) error {
+	data.MeasureStages(stream, columns, 0, 0) // page faults of the first sample
+	w, bad := data.MeasureStages(stream, columns, 0, atLeast)
 	if w.Samples == 0 {
 		return fmt.Errorf("none of the first %d samples can be made: trainer data check lists what is wrong", bad)
 	}
@@ -166,9 +172,9 @@ func (r *DataReport) measureStages(stream data.Stream, tok *tokenizer.Tokenizer,
 
 // loaderAlone returns how many samples a second the loader makes when nothing else
 // runs, and where it stopped.
-func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, tok *tokenizer.Tokenizer, workers int, from uint64, atLeast time.Duration) (float64, uint64, error) {
-	l, err := data.NewLoader(stream, tok, data.LoaderConfig{
-		BatchSize: cfg.Train.BatchSize, Tokens: cfg.Data.Tokens, ImageSize: cfg.Model.Image.Size, Views: cfg.Data.Views,
+func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, workers int, from uint64, atLeast time.Duration) (float64, uint64, error) {
+	l, err := data.NewLoader(stream, data.LoaderConfig{
+		BatchSize: cfg.Train.BatchSize, Columns: columns,
 		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.Data.DropLast,
 	})
 	if err != nil {

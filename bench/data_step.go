@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/train"
 )
 
 // StepBeside is how a training step and the loader get on.
@@ -55,17 +56,22 @@ func newSwitchable(stream data.Stream, columns []data.Column) (*switchable, erro
 }
 
 // measureStepBeside trains for steps steps on real and as many on free samples.
-func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, tok *tokenizer.Tokenizer, steps int) (*StepBeside, error) {
+func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, tok *tokenizer.Tokenizer, steps int) (*StepBeside, error) {
 	engine, err := run.OpenEngine(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	s, err := newSwitchable(stream, train.Columns(cfg))
+	s, err := newSwitchable(stream, columns)
 	if err != nil {
 		return nil, err
 	}
-	session, err := run.NewSession(cfg, engine, s, tok)
+	m, err := train.NewModel(cfg, tok, engine)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	session, err := train.NewSession(cfg, train.Options{Engine: engine, Model: m, Stream: s, Tokenizer: tok})
 	if err != nil {
 		return nil, err
 	}

@@ -31,14 +31,14 @@ func (g GraphCost) String() string {
 
 // firstGraphs builds the first graphs over the full queue.
 func (b *bencher) firstGraphs() error {
-	if b.work.graphs == nil {
+	if b.work.Graphs() == nil {
 		return nil
 	}
 	g := b.cfg.Objective.Geodesic
 	b.graphs = &GraphCost{Period: g.PeriodSteps, Lag: g.LagSteps}
 	b.tell("first graph", 0, 1)
 	begin := time.Now()
-	if err := b.work.before(b.cfg.Queue.StartSteps); err != nil {
+	if err := b.work.Before(b.cfg.Queue.StartSteps); err != nil {
 		return err
 	}
 	b.graphs.First = time.Since(begin).Seconds()
@@ -49,7 +49,7 @@ func (b *bencher) firstGraphs() error {
 // rebuildGraphs measures later builds, a period apart by the clock that the graphs see,
 // so that none is due in the steps that are measured.
 func (b *bencher) rebuildGraphs() error {
-	if b.work.graphs == nil {
+	if b.work.Graphs() == nil {
 		return nil
 	}
 	var each, inStep []time.Duration
@@ -57,15 +57,15 @@ func (b *bencher) rebuildGraphs() error {
 		b.tell("graph rebuild", i, rebuilds)
 		clock := b.cfg.Queue.StartSteps + (i+1)*b.graphs.Period
 		t0 := time.Now()
-		if err := b.work.before(clock); err != nil { // all of it, or its start
+		if err := b.work.Before(clock); err != nil { // all of it, or its start
 			return err
 		}
 		t1 := time.Now()
-		if err := b.work.graphs.Wait(); err != nil {
+		if err := b.work.Graphs().Wait(); err != nil {
 			return err
 		}
 		t2 := time.Now()
-		if err := b.work.before(clock + b.graphs.Lag); err != nil { // what it ends with
+		if err := b.work.Before(clock + b.graphs.Lag); err != nil { // what it ends with
 			return err
 		}
 		t3 := time.Now()

@@ -75,7 +75,7 @@ func Measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	if err := b.start(ctx); err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, b.work.close()) }()
+	defer func() { err = errors.Join(err, b.work.Close()) }()
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	times := make([]time.Duration, 0, o.Steps)
@@ -113,7 +113,7 @@ func (b *bencher) start(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, b.work.close())
+			err = errors.Join(err, b.work.Close())
 		}
 	}()
 	if b.optimizer, err = train.NewOptimizer(b.cfg.Optimizer, b.engine, b.work); err != nil {
@@ -150,8 +150,8 @@ func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
 	b.update()
 	t2 := time.Now()
 	t3 := t2
-	if b.work.queue != nil {
-		if err := b.work.queue(); err != nil {
+	if b.work.Queue() != nil {
+		if err := b.work.After(); err != nil {
 			return err
 		}
 		t3 = time.Now()
@@ -191,7 +191,8 @@ func (b *bencher) updateName() string {
 func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64) {
 	r := rand.New(rand.NewPCG(3, 4))
 	operand := func(rows, cols int) kernel.Matrix {
-		x := noise(r, rows*cols)
+		x := make([]float32, rows*cols)
+		fill(r, x)
 		if !bf16 {
 			return kernel.Matrix{F32: x, LD: cols}
 		}
@@ -240,7 +241,7 @@ func (b *bencher) report(times []time.Duration) Result {
 	add(&r.Phases, "forward", 0, forward, 0)
 	add(&r.Phases, "backward", 0, backward, 0)
 	add(&r.Phases, b.updateName(), 0, s.optimizer, 0)
-	if b.work.queue != nil {
+	if b.work.Queue() != nil {
 		add(&r.Phases, "queue", 0, s.queue, 0)
 	}
 	if b.graphs != nil {

@@ -339,3 +339,30 @@ func (p *Pairs) Temperature() float64 { return temperature(p.params) }
 // ClampTemperature keeps the temperature in its range. With
 // objective.itc.log_temperature the scale 1/temperature is capped, as CLIP caps it.
 func (p *Pairs) ClampTemperature() { clampTemperature(p.params, p.cfg) }
+
+// Columns returns the columns of a batch that a training step of a configuration reads,
+// without building one.
+func Columns(cfg config.Config) ([]batch.Column, error) {
+	d, err := newDesign(cfg, Options{})
+	if err != nil {
+		return nil, err
+	}
+	all := []batch.Column{{Name: batch.IDs, Type: batch.Int32}}
+	add := func(t encoders.Tower, names map[string]string) {
+		for _, c := range t.Columns() {
+			if other, ok := names[c.Name]; ok {
+				c.Name = other
+			}
+			if _, known := batch.Find(all, c.Name); !known {
+				all = append(all, c)
+			}
+		}
+	}
+	for _, x := range []side{d.image, d.text} {
+		add(x.tower, x.column)
+		if d.teacher {
+			add(x.tower, x.teacher)
+		}
+	}
+	return all, nil
+}

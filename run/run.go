@@ -91,7 +91,7 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if r.set, err = openFinalSplit(r.cfg, r.report.Say); err != nil {
 		return r, err
 	}
-	stream, err := r.openStream()
+	stream, err := OpenStream(&r.cfg, r.tok, func(s string) { r.report.Say("%s", s) })
 	if err != nil {
 		return r, err
 	}
@@ -116,16 +116,17 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	return r, r.begin(from)
 }
 
-// openStream opens the training data. The widths of stored features that the configuration
-// leaves open are taken from it.
-func (r *Run) openStream() (data.Stream, error) {
-	o := source.Options{PerCaption: r.cfg.Objective.ITC.Positives == "id", Warn: func(s string) { r.report.Say("%s", s) }}
-	if r.tok != nil {
-		o.Tokenizer = r.tok
+// OpenStream opens the training data. The widths of stored features that the configuration
+// leaves open are taken from it. tok is nil for a system without texts; warn is told what
+// the cache of images cannot do and may be nil.
+func OpenStream(cfg *config.Config, tok *tokenizer.Tokenizer, warn func(string)) (data.Stream, error) {
+	o := source.Options{PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn}
+	if tok != nil {
+		o.Tokenizer = tok
 	}
-	stream, err := source.Stream(r.cfg, o)
-	if err == nil && r.cfg.Model.Stored() {
-		model.FitHeads(&r.cfg, stream.Columns())
+	stream, err := source.Stream(*cfg, o)
+	if err == nil && cfg.Model.Stored() {
+		model.FitHeads(cfg, stream.Columns())
 	}
 	return stream, err
 }

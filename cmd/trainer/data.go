@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -26,17 +27,14 @@ func newDataCommand() *cobra.Command {
 	)
 }
 
-var (
-	errEmpty   = errors.New("it is empty")
-	splitNames = []string{"train", "val", "test"}
-)
+var errEmpty = errors.New("it is empty")
 
 // checkSplit refuses a split that does not exist.
 func checkSplit(split string) error {
-	if slices.Contains(splitNames, split) {
+	if slices.Contains(source.Splits, split) {
 		return nil
 	}
-	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(splitNames, ", "), split)}
+	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(source.Splits, ", "), split)}
 }
 
 // checkFinite refuses what is no split and the endless one.
@@ -56,14 +54,20 @@ type namedSplit struct {
 	ds   data.Dataset
 }
 
-// openSplits returns the split that is asked for, or, for "all", every split that
-// the configuration has, train first. The endless train stream of the scenes is
-// not a finite data set and is left out.
-func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
-	names := []string{split}
+// finiteSplits names the split that is asked for, or, for "all", every split that the
+// configuration has, train first. The endless train stream of the scenes is not a
+// finite data set and is left out.
+func finiteSplits(cfg config.Config, split string) ([]string, error) {
 	if split == "all" {
-		names = splitsOf(cfg.Data)
-	} else if err := checkFinite(cfg, split); err != nil {
+		return source.Finite(cfg)
+	}
+	return []string{split}, checkFinite(cfg, split)
+}
+
+// openSplits opens the finiteSplits.
+func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
+	names, err := finiteSplits(cfg, split)
+	if err != nil {
 		return nil, err
 	}
 	var list []namedSplit
@@ -77,25 +81,5 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	return list, nil
 }
 
-// splitsOf lists the finite splits that a configuration names.
-func splitsOf(d config.Data) []string {
-	switch d.Kind {
-	case "scenes":
-		return []string{"val", "test"}
-	case "captions":
-		var list []string
-		for i, files := range [][]string{d.TrainFiles, d.ValFiles, d.TestFiles} {
-			if len(files) > 0 {
-				list = append(list, splitNames[i])
-			}
-		}
-		return list
-	case "folder":
-		if list, err := data.FolderSplits(d.Root); err == nil {
-			return list
-		}
-		return splitNames // opening one of them says what is wrong
-	default:
-		return splitNames
-	}
-}
+// warn tells of what is slower than it could be.
+func warn(s string) { fmt.Fprintln(os.Stderr, s) }

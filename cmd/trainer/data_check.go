@@ -24,7 +24,9 @@ func newCheckCommand() *cobra.Command {
 		Short: "Look for missing and damaged images, duplicates, leaks and captions too long",
 		Long: `check opens every image and reads every caption of each split. It reports missing and
 damaged images, images without a caption, duplicates, images that are in two splits, and
-captions that are too long. It exits with 1 when samples are lost or splits overlap.`,
+captions that are too long. Of stored features (data.kind = "pairs") it reads every row: it
+reports rows that are not finite or zero, and image rows that are in two splits. It exits
+with 1 when samples are lost or splits overlap.`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml --split val --examples 20
   trainer data check --config my.toml --captions-only --json`,
@@ -76,11 +78,15 @@ type checkReport struct {
 type splitReport struct {
 	Split    string         `json:"split"`
 	Images   int            `json:"images"`
+	Pairs    int            `json:"pairs,omitempty"` // of stored features, which have no images
 	Findings []data.Finding `json:"findings"`
 }
 
 // checkData checks each split, and each pair of splits for common images.
 func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
+	if cfg.Data.Kind == storedPairs {
+		return checkPairs(ctx, cfg, o, progress)
+	}
 	splits, err := openSplits(cfg, o.split)
 	if err != nil {
 		return nil, err
@@ -117,7 +123,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{s.name, s.ds.Len(), append([]data.Finding{}, found...)})
+		r.Splits = append(r.Splits, splitReport{Split: s.name, Images: s.ds.Len(), Findings: append([]data.Finding{}, found...)})
 	}
 	return r, nil
 }
@@ -125,7 +131,11 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 // print writes the findings for a person.
 func (r *checkReport) print(w io.Writer) {
 	for _, s := range r.Splits {
-		fmt.Fprintf(w, "%s: %s, %s\n", s.Split, words.Count(s.Images, "image"), words.Count(len(s.Findings), "finding"))
+		size := words.Count(s.Images, "image")
+		if s.Pairs > 0 {
+			size = words.Count(s.Pairs, "pair")
+		}
+		fmt.Fprintf(w, "%s: %s, %s\n", s.Split, size, words.Count(len(s.Findings), "finding"))
 		for _, f := range s.Findings {
 			mark := " "
 			if f.Grave() {

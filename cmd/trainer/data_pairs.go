@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // storedPairs is the data.kind of stored features, which have no images and captions to
@@ -90,7 +91,7 @@ func (r *pairsReport) print(w io.Writer) error {
 		fmt.Fprintln(tw)
 	}
 	row(r.Kind, func(s pairsStats) string { return s.Split })
-	row("pairs", func(s pairsStats) string { return thousands(s.Pairs) })
+	row("pairs", func(s pairsStats) string { return words.Thousands(s.Pairs) })
 	for _, side := range []struct {
 		name string
 		of   func(s pairsStats) features.SideStats
@@ -100,8 +101,8 @@ func (r *pairsReport) print(w io.Writer) error {
 			n := side.of(s).Norms
 			return fmt.Sprintf("%.4g / %.4g / %.4g", n.Min, n.Median, n.Max)
 		})
-		row(side.name+" rows that are not finite", func(s pairsStats) string { return thousands(side.of(s).Bad) })
-		row(side.name+" rows of zeros", func(s pairsStats) string { return thousands(side.of(s).Zero) })
+		row(side.name+" rows that are not finite", func(s pairsStats) string { return words.Thousands(side.of(s).Bad) })
+		row(side.name+" rows of zeros", func(s pairsStats) string { return words.Thousands(side.of(s).Zero) })
 	}
 	return tw.Flush()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
@@ -125,28 +126,34 @@ const secondView = "(second view)"
 // its views, and lowers n to the size of the split.
 func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform.Image, string, error), error) {
 	if split == "train" {
-		stream, err := source.Stream(cfg, false)
+		stream, err := source.Stream(cfg, source.Options{Warn: warn})
 		if err != nil {
 			return nil, err
 		}
 		*n = min(*n, stream.EpochSamples())
-		side := cfg.Model.Image.Size
-		row := 3 * side * side
-		planar := make([]float32, max(cfg.Data.Views, 1)*row)
+		var pictures []batch.Column
+		for _, name := range []string{batch.Images, batch.Views}[:max(cfg.Data.Views, 1)] {
+			c, ok := batch.Find(stream.Columns(), name)
+			if !ok {
+				return nil, fmt.Errorf("the training data has no column %q to draw: it has %v", name, stream.Columns())
+			}
+			pictures = append(pictures, c)
+		}
+		row := batch.New(1, pictures...).Row(0)
 		return func(i int) ([]*transform.Image, string, error) {
-			caption, _, err := stream.Sample(uint64(i), planar)
-			if err != nil {
+			if err := stream.Sample(uint64(i), row); err != nil {
 				return nil, "", err
 			}
 			var views []*transform.Image
-			for at := 0; at < len(planar); at += row {
-				img, err := transform.Denormalize(planar[at:at+row], side, side)
+			for _, c := range pictures {
+				img, err := transform.Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
 				if err != nil {
 					return nil, "", err
 				}
 				views = append(views, img)
 			}
-			return views, caption, nil
+			caption, _, err := data.Describe(stream, uint64(i))
+			return views, caption, err
 		}, nil
 	}
 	ds, err := source.Split(cfg, split)

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// numbers are the words for how many objects a scene has.
+var numbers = [MaxObjects + 1]string{"zero", "one", "two", "three", "four"}
+
 // Phrasing is a way to put a scene into words. All name every object with size,
 // colour and shape, in lower case and at most 25 words.
 type Phrasing uint8
@@ -127,15 +130,15 @@ func between(a, b Place) string {
 	vertical, horizontal := "", ""
 	switch {
 	case a.Row() < b.Row():
-		vertical = Above.String()
+		vertical = "above"
 	case a.Row() > b.Row():
-		vertical = Below.String()
+		vertical = "below"
 	}
 	switch {
 	case a.Column() < b.Column():
-		horizontal = LeftOf.String()
+		horizontal = "to the left of"
 	case a.Column() > b.Column():
-		horizontal = RightOf.String()
+		horizontal = "to the right of"
 	}
 	switch {
 	case vertical == "":

@@ -139,9 +139,7 @@ func ExampleWorld() {
 	s := w.Test(4)
 	fmt.Println(s.Caption(nil))
 	fmt.Println(s.CaptionIn(Relations))
-	fmt.Println(s.Questions()[0])
 	// Output:
 	// a small orange cross at the top right and a big yellow triangle in the centre
 	// a small orange cross above and to the right of a big yellow triangle
-	// {how many objects are there? two}
 }

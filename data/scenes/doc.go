@@ -1,7 +1,7 @@
 // Package scenes is a procedural world of pictures and captions: one to four
 // coloured shapes on a light background. It needs no files, never runs out and
-// keeps every fact of a picture, so that retrieval, question answering,
-// statement checking and grounding can all be trained and tested on it.
+// knows every fact of a picture, so that retrieval and classification can be trained
+// and tested on it.
 //
 //	w, err := scenes.New(scenes.Config{Size: 64}, runSeed)
 //	s := w.Train(17)                                // sample 17 of an endless stream

@@ -174,15 +174,12 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 	if j.cfg, err = config.Load(a.Base, all); err != nil {
 		return err
 	}
-	if err := run.CheckSystem(j.cfg); err != nil {
-		return err
-	}
 	if j.start == nil {
 		return nil
 	}
 	var errs config.Errors
-	for _, d := range run.StartDifferences(j.start.cfg, j.cfg) {
-		errs = append(errs, &config.Error{Path: d.Path, Value: d.Now, Msg: fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, run.Show(d.Was)), Hint: "use its value"})
+	for _, c := range config.Conflicts(j.start.cfg, j.cfg, config.FixedMeaning) { // as the run requires
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, c.With), Hint: "use its value"})
 	}
 	if errs != nil {
 		return errs

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
@@ -99,9 +98,6 @@ func (a *Ablation) checkFolders() error {
 	return &run.ArgumentError{Err: fmt.Errorf("%s do not belong to this matrix:\n%s\nRemove them to make these runs anew, go back to the old settings, or choose another folder with --out", words.Count(len(changed), "run folder"), text)}
 }
 
-// operational keys change nothing that a run computes.
-var operational = []string{"run.name", "run.out", "train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps"}
-
 // conflict says why the folder of a job cannot be gone on with; empty: it can.
 func (j *job) conflict() (string, error) {
 	text, err := os.ReadFile(filepath.Join(j.dir, runlog.ConfigFile))
@@ -114,7 +110,7 @@ func (j *job) conflict() (string, error) {
 	if !run.HasRun(j.dir) && !j.settled(false) {
 		return "", nil // nothing was saved: it begins anew
 	}
-	old, err := config.Parse(runlog.ConfigFile, text, nil)
+	old, _, err := config.ParseStored(runlog.ConfigFile, text)
 	if err != nil {
 		return "its " + strings.Join(strings.Fields(err.Error()), " "), nil
 	}
@@ -122,9 +118,9 @@ func (j *job) conflict() (string, error) {
 		j.cfg.Init.Checkpoint = old.Init.Checkpoint
 	}
 	var list []string
-	for _, d := range run.Differences(old, j.cfg) {
-		if !slices.Contains(operational, d.Path) {
-			list = append(list, fmt.Sprintf("%s = %s (was %s)", d.Path, run.Show(d.Now), run.Show(d.Was)))
+	for _, d := range config.Differences(old, j.cfg) {
+		if !d.Harmless {
+			list = append(list, fmt.Sprintf("%s = %s (was %s)", d.Path, config.Show(d.Now), config.Show(d.Was)))
 		}
 	}
 	if list != nil {
@@ -203,9 +199,6 @@ func ended(dir string) (steps int, seconds float64, err error) {
 		return 0, 0, err
 	}
 	defer ck.Close()
-	var s train.State
-	if err := ck.State(&s); err != nil {
-		return 0, 0, err
-	}
-	return s.Step, s.Elapsed, nil
+	s, err := train.ReadState(ck)
+	return s.Step, s.Elapsed, err
 }

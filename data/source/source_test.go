@@ -1,0 +1,177 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// letters is a tokenizer of one token per byte.
+type letters struct{}
+
+func (letters) Encode(s string, n int) []int32 {
+	ids := []int32{2}
+	for i := 0; i < len(s) && len(ids) < n; i++ {
+		ids = append(ids, int32(s[i]))
+	}
+	return ids
+}
+
+// folder writes small data of every kind into one folder.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name string, b []byte) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.png", "classes/train/cat/1.png", "classes/train/dog/1.png", "classes/val/cat/2.png"} {
+		put(name, b.Bytes())
+	}
+	put("list.json", []byte(`[{"image": "a.png", "caption": ["A picture.", "A square."]}]`))
+	put("all.json", []byte(`{"images": [{"filename": "a.png", "split": "train", "sentences": [{"raw": "A picture."}]}, {"filename": "a.png", "split": "val", "sentences": [{"raw": "A square."}]}]}`))
+	rows := func(w int) []byte {
+		var b bytes.Buffer
+		x := make([]float32, 20*w)
+		for i := range x {
+			x[i] = float32(i)
+		}
+		if err := safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{20, w}, Data: x}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	put("image.safetensors", rows(3))
+	put("text.safetensors", rows(5))
+	return dir
+}
+
+// configOf is a configuration of data of a kind in a folder that folder wrote.
+func configOf(kind, root string) config.Config {
+	cfg := config.Default()
+	cfg.Model.Image.Size = 16
+	d := &cfg.Data
+	d.Kind, d.Root = kind, root
+	switch kind {
+	case "captions":
+		d.TrainFiles, d.ValFiles = []string{"list.json"}, []string{"list.json"}
+	case "karpathy":
+		d.File = "all.json"
+	case "folder":
+		d.Root = filepath.Join(root, "classes")
+	case "pairs":
+		d.Pairs.Image, d.Pairs.Text, d.Pairs.ValSamples, d.Pairs.TestSamples = "image.safetensors", "text.safetensors", 4, 0
+	case "scenes":
+		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
+	}
+	return cfg
+}
+
+// Every kind opens: its training stream makes a sample of all its columns, its splits
+// are there as galleries, and its captions where it has some.
+func TestKinds(t *testing.T) {
+	root := folder(t)
+	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]"}
+	for kind := range kinds {
+		cfg := configOf(kind, root)
+		stream, err := Stream(cfg, Options{Tokenizer: letters{}})
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		columns := stream.Columns()
+		if err := stream.Sample(0, batch.New(1, columns...).Row(0)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if _, text := batch.Find(columns, batch.Tokens); text != (kind != "pairs") {
+			t.Errorf("%s: columns %v", kind, columns)
+		}
+		names, err := Finite(cfg)
+		if got, _ := json.Marshal(names); err != nil || strings.NewReplacer(`"`, "", ",", " ").Replace(string(got)) != splits[kind] {
+			t.Errorf("%s: splits %v, want %s", kind, names, splits[kind])
+		}
+		set, err := Galleries(cfg, "val")
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		texts, err := set.Texts(&data.Texts{Tokenizer: letters{}, Tokens: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []data.Gallery{set.Images(), texts} {
+			if err := data.LoadRows(t.Context(), g, 0, g.Len(), batch.New(g.Len(), g.Columns()...), 2); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+		captions, err := Captions(cfg)
+		if (err != nil) != (kind == "pairs") || kind != "pairs" && len(captions) == 0 {
+			t.Errorf("%s: %d captions (%v)", kind, len(captions), err)
+		}
+		// Without a tokenizer there is no text, and no column of it.
+		if stream, err = Stream(cfg, Options{}); err != nil || slices.ContainsFunc(stream.Columns(), func(c data.Column) bool { return c.Name == batch.Tokens }) {
+			t.Errorf("%s: text without a tokenizer (%v)", kind, err)
+		}
+	}
+}
+
+// With PerCaption every caption is a sample.
+func TestPerCaption(t *testing.T) {
+	cfg := configOf("captions", folder(t))
+	for per, want := range map[bool]int{false: 1, true: 2} {
+		if s, err := Stream(cfg, Options{PerCaption: per}); err != nil || s.EpochSamples() != want {
+			t.Errorf("%v: %v samples, %v", per, s, err)
+		}
+	}
+}
+
+func TestSourceRefuses(t *testing.T) {
+	root := folder(t)
+	cfg := configOf("captions", root)
+	if !Unnamed(cfg, "test") || Unnamed(cfg, "val") || Unnamed(configOf("karpathy", root), "test") || !Unnamed(configOf("pairs", root), "test") {
+		t.Error("splits that a configuration may leave out")
+	}
+	_, err := Eval(cfg, "test")
+	if _, ok := errors.AsType[config.Errors](err); !ok || !strings.Contains(err.Error(), "data.test_files: must name at least one file") {
+		t.Errorf("got %v", err)
+	}
+	cfg.Data.TrainFiles = []string{"none.json"}
+	if _, err := Stream(cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
+		t.Errorf("got %v", err)
+	}
+	pairs := configOf("pairs", root)
+	for want, f := range map[string]func() error{
+		"has no images and captions":               func() error { _, err := Eval(pairs, "val"); return err },
+		"no captions to learn a vocabulary from":   func() error { _, err := Captions(pairs); return err },
+		"data.pairs.test_samples":                  func() error { _, err := Galleries(pairs, "test"); return err },
+		"must divide the 4 images of the split":    func() error { c := pairs; c.Eval.Folds = 3; _, err := Galleries(c, "val"); return err },
+		"must divide the 10 images of the split":   func() error { c := configOf("scenes", root); c.Eval.Folds = 3; _, err := Eval(c, "val"); return err },
+		"data.kind: is no kind of data (got \"x\"": func() error { _, err := Stream(configOf("x", root), Options{}); return err },
+		"use one of captions, folder, karpathy":    func() error { _, err := Finite(configOf("x", root)); return err },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
