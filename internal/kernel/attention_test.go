@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // reference computes a case by the definition, in float64, into what run writes.
@@ -213,7 +215,7 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 		c := newAttentionCase(rand.New(rand.NewPCG(1, 2)), 1, 2, 20, 33, 64, true)
 		for _, backward := range []bool{false, true} {
 			a := c.attention(e, backward)
-			if n := testing.AllocsPerRun(10, func() { c.run(a, backward) }); n != 0 {
+			if n := allocs.PerRun(10, func() { c.run(a, backward) }); n != 0 {
 				t.Errorf("%s, backward %v: %v allocations", precision, backward, n)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // halfLibrary returns oneDNN where it is installed and multiplies bfloat16 here.
@@ -117,7 +119,7 @@ func TestHalfProductAllocatesNothing(t *testing.T) {
 	for range 8 {
 		cases = append(cases, newHalfCase(r, 40+r.IntN(40), 70, 50))
 	}
-	if n := testing.AllocsPerRun(20, func() {
+	if n := allocs.PerRun(20, func() {
 		for _, g := range cases {
 			g.run(d)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // sprinkle replaces a few values of x by special ones.
@@ -131,7 +133,7 @@ func TestProductAllocatesNothing(t *testing.T) {
 			large.p.M, large.p.N, large.p.K, large.p.Alpha = 130, 150, 120, 1
 			small.p.M, small.p.N, small.p.K, small.p.Alpha = 20, 21, 22, 1
 			large, small = newProductCase(r, large), newProductCase(r, small)
-			if n := testing.AllocsPerRun(20, func() {
+			if n := allocs.PerRun(20, func() {
 				e.Multiply(&large.p)
 				e.MultiplySerial(&small.p)
 			}); n != 0 {
@@ -213,7 +215,7 @@ func TestProductByLibrary(t *testing.T) {
 			}
 			g := newProductCase(r, productCase{p: Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, bias: true, gelu: true})
 			checkProduct(t, e, g)
-			if n := testing.AllocsPerRun(20, func() { e.Multiply(&g.p) }); n != 0 && name != "fake" {
+			if n := allocs.PerRun(20, func() { e.Multiply(&g.p) }); n != 0 && name != "fake" {
 				t.Errorf("%s: %v allocations, want 0", name, n)
 			}
 		}
