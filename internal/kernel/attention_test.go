@@ -84,8 +84,8 @@ func (c *attentionCase) results() map[string][]float32 {
 // engines calls f with an engine of each kind at each instruction set.
 func engines(t *testing.T, f func(t *testing.T, e *Engine)) {
 	eachLevel(t, func(t *testing.T) {
-		for _, backend := range []string{backendBuiltin, backendPlain} {
-			for _, precision := range []string{precisionFP32, precisionBF16} {
+		for _, backend := range []string{"builtin", "plain"} {
+			for _, precision := range []string{"fp32", "bf16"} {
 				e, err := New(Options{Backend: backend, Threads: 1, Precision: precision})
 				if err != nil {
 					t.Fatal(err)
@@ -170,7 +170,7 @@ func TestAttentionBits(t *testing.T) {
 
 // TestAttentionPanics: slices that are too short are found before memory is touched.
 func TestAttentionPanics(t *testing.T) {
-	e, err := New(Options{Backend: backendBuiltin, Threads: 1})
+	e, err := New(Options{Backend: "builtin", Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +207,8 @@ func TestAttentionPanics(t *testing.T) {
 }
 
 func TestAttentionAllocatesNothing(t *testing.T) {
-	for _, precision := range []string{precisionFP32, precisionBF16} {
-		e, err := New(Options{Backend: backendBuiltin, Threads: 1, Precision: precision})
+	for _, precision := range []string{"fp32", "bf16"} {
+		e, err := New(Options{Backend: "builtin", Threads: 1, Precision: precision})
 		if err != nil {
 			t.Fatal(err)
 		}
