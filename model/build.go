@@ -65,6 +65,7 @@ func (p *Pairs) buildStep() (err error) {
 	}
 	if p.queue != nil {
 		p.step.keys = p.design.keys(b.s)
+		objectives.Need(p.step.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
 	}
 	p.step.loss = arith.WeightedSum(weights, losses...)
 	return b.compile()

@@ -29,9 +29,9 @@ func tinyCLIP(topology string) config.Config {
 	return c
 }
 
-func buildCLIP(t testing.TB, cfg config.Config) *CLIP {
+func buildCLIP(t testing.TB, cfg config.Config) *Pairs {
 	t.Helper()
-	m, err := NewCLIP(cfg, tinyVocab, newEngine(t))
+	m, err := newModel(cfg, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +39,10 @@ func buildCLIP(t testing.TB, cfg config.Config) *CLIP {
 }
 
 // randomPairs is a batch of noise and texts of at least two tokens.
-func randomPairs(m *CLIP, seed uint64) Batch {
+func randomPairs(m *Pairs, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 9))
 	b, l := m.cfg.Train.BatchSize, m.cfg.Data.Tokens
-	x := Batch{Images: make([]float32, b*3*m.ImageSize()*m.ImageSize()), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: iota32(0, b, 1)}
+	x := Batch{Images: make([]float32, b*3*m.cfg.Model.Image.Size*m.cfg.Model.Image.Size), Tokens: make([]int32, b*l), Lengths: make([]int32, b), IDs: iota32(0, b, 1)}
 	for i := range x.Images {
 		x.Images[i] = float32(r.NormFloat64())
 	}
@@ -200,7 +200,7 @@ func TestCLIPEncodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(states) != 5*m.ImageTokens()*m.ImageWidth() || len(image) != 5*m.Dim() {
+	if len(states) != 5*m.Image().Len()*m.Image().Width() || len(image) != 5*m.Dim() {
 		t.Errorf("%d states and %d features", len(states), len(image))
 	}
 	all := slices.Clone(image)
@@ -214,7 +214,7 @@ func TestCLIPEncodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(states) != 5*m.TextTokens()*m.TextWidth() || len(text) != 5*m.Dim() {
+	if len(states) != 5*m.Text().Len()*m.Text().Width() || len(text) != 5*m.Dim() {
 		t.Errorf("%d states and %d features", len(states), len(text))
 	}
 	all = slices.Clone(text)
@@ -243,8 +243,9 @@ func TestCLIPSteadyState(t *testing.T) {
 	cfg.Model.Text.Dropout, cfg.Model.Head.TokenBlocks = 0.1, 1
 	m := buildCLIP(t, cfg)
 	b := randomPairs(m, 5)
+	s := m.feed(b, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := m.Forward(b, Control{Step: 1}); err != nil {
+		if _, err := m.Step(s); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -265,7 +266,7 @@ func TestCLIPRecompute(t *testing.T) {
 	cfg.Compute.Recompute = true
 	again := buildCLIP(t, cfg)
 	b := randomPairs(kept, 7)
-	for _, m := range []*CLIP{kept, again} {
+	for _, m := range []*Pairs{kept, again} {
 		if _, err := m.Forward(b, Control{}); err != nil {
 			t.Fatal(err)
 		}
@@ -289,13 +290,13 @@ func TestCLIPBF16(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	half, err := NewCLIP(cfg, tinyVocab, e)
+	half, err := newModel(cfg, e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := randomPairs(full, 8)
 	var loss [2]float64
-	for i, m := range []*CLIP{full, half} {
+	for i, m := range []*Pairs{full, half} {
 		res, err := m.Forward(b, Control{})
 		if err != nil {
 			t.Fatal(err)
@@ -314,13 +315,12 @@ func TestCLIPBF16(t *testing.T) {
 func TestCLIPErrors(t *testing.T) {
 	engine := newEngine(t)
 	for want, change := range map[string]func(c *config.Config){
-		`model.system must be "clip" (got "albef")`: func(c *config.Config) { c.Model.System = "albef" },
-		"momentum.enabled: must be false":           func(c *config.Config) { c.Momentum.Enabled = true },
-		"model.head.topology: has 3 x 4 = 12":       func(c *config.Config) { c.Model.Head.Topology = "Multi(3,4)" },
+		`there is no model.system "clop"`:    func(c *config.Config) { c.Model.System = "clop" },
+		"model.head.topology has 3 x 4 = 12": func(c *config.Config) { c.Model.Head.Topology = "Multi(3,4)" },
 	} {
 		cfg := tinyCLIP("sphere")
 		change(&cfg)
-		if _, err := NewCLIP(cfg, tinyVocab, engine); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newModel(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -329,10 +329,10 @@ func TestCLIPErrors(t *testing.T) {
 	m := buildCLIP(t, cfg)
 	good := randomPairs(m, 6)
 	for want, change := range map[string]func(b *Batch){
-		"images: got 3839 values, the graph was built for 3840": func(b *Batch) { b.Images = b.Images[1:] },
-		"tokens: got 29 values, the graph was built for 30":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
-		"lengths: got 4 values, the graph was built for 5":      func(b *Batch) { b.Lengths = b.Lengths[1:] },
-		"image ids: got 0 values, the graph was built for 5":    func(b *Batch) { b.IDs = nil },
+		"feed: images: got 3839 values, the step was built for 5 rows of 768": func(b *Batch) { b.Images = b.Images[1:] },
+		"feed: tokens: got 29 values, the step was built for 5 rows of 6":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
+		"feed: lengths: got 4 values, the step was built for 5 rows of 1":     func(b *Batch) { b.Lengths = b.Lengths[1:] },
+		"feed: ids: got 0 values, the step was built for 5 rows of 1":         func(b *Batch) { b.IDs = nil },
 	} {
 		b := good
 		change(&b)

@@ -48,7 +48,7 @@ func TestEveryCombinationOfLosses(t *testing.T) {
 			want = append(want, "mlm")
 		}
 		name := fmt.Sprintf("%v momentum=%t queue=%t distill=%t ids=%t", want, on(4), on(5), on(6), on(7))
-		m, err := NewALBEF(cfg, tinyVocab, e)
+		m, err := newModel(cfg, e)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/geoalign/geoalign/data/batch"
@@ -49,6 +50,9 @@ func (e *Encoder) Dim() int { return e.side.head.Dimension() }
 // kept for every number of rows: call it with few different ones.
 func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error) {
 	n := b.Rows()
+	if n < 1 {
+		return nil, nil, errors.New("model: a batch to encode has no rows")
+	}
 	x := e.nets[n]
 	if x == nil {
 		if x, err = e.build(n); err != nil {
@@ -65,7 +69,7 @@ func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error)
 		if c.Type == batch.Int32 {
 			data, got = b.Ints(c.Name), len(b.Ints(c.Name))
 		}
-		if want := n * c.Len(); n < 1 || got != want {
+		if want := n * c.Len(); got != want {
 			return nil, nil, fmt.Errorf("model: %s: got %d values, want %d rows of %d", c.Name, got, n, c.Len())
 		}
 		if err := x.machine.SetInput(x.in[c.Name], data); err != nil {

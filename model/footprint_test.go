@@ -37,7 +37,7 @@ func TestFootprint(t *testing.T) {
 // TestTooLarge refuses what the machine cannot hold, each time before it is taken.
 func TestTooLarge(t *testing.T) {
 	engine := newEngine(t)
-	m, err := NewALBEF(tinyConfig(), tinyVocab, engine)
+	m, err := newModel(tinyConfig(), engine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestTooLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			limitMemory(t, c.limit)
-			_, err := NewALBEF(tinyConfig(), tinyVocab, engine)
+			_, err := newModel(tinyConfig(), engine)
 			var full *MemoryError
 			if !errors.As(err, &full) || full.Limit != c.limit || full.Need.Total() <= c.limit || full.Need.Buffers > 0 != c.buffers {
 				t.Fatalf("got %v", err)
@@ -63,11 +63,11 @@ func TestTooLarge(t *testing.T) {
 		})
 	}
 	limitMemory(t, f.Total())
-	if _, err := NewALBEF(tinyConfig(), tinyVocab, engine); err != nil {
+	if _, err := newModel(tinyConfig(), engine); err != nil {
 		t.Error(err)
 	}
 	limitMemory(t, 0) // not known
-	if _, err := NewALBEF(tinyConfig(), tinyVocab, engine); err != nil {
+	if _, err := newModel(tinyConfig(), engine); err != nil {
 		t.Error(err)
 	}
 }

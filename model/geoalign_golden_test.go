@@ -70,7 +70,7 @@ func geoalignGeometric(c *config.Config, weight float64, modalities, kernel, sca
 // geoalignStep is a case's model with the golden's weights, twins, queue and graphs, and
 // its batch. What the file of the case does not hold is that of albef.py, base.
 type geoalignStep struct {
-	m *ALBEF
+	m *Pairs
 	b Batch
 	golden
 	base golden
@@ -140,19 +140,17 @@ func (s geoalignStep) setGraphs() {
 // run runs the step with the numbers that the golden drew.
 func (s geoalignStep) run(alpha float64) {
 	s.t.Helper()
-	tg := s.m.train
-	if err := tg.load(s.m, s.b, Control{Alpha: alpha, UseQueue: true}); err != nil {
+	if _, err := s.m.load(s.b, Control{Alpha: alpha, UseQueue: true}); err != nil {
 		s.t.Fatal(err)
 	}
-	s.set(tg.host.noiseI2T, "input/noise_i2t")
-	s.set(tg.host.noiseT2I, "input/noise_t2i")
-	if x := tg.geometric.image.host; x != nil {
-		s.set(x, "image_neighbours")
+	s.set(s.m.floats("noise i2t"), "input/noise_i2t")
+	s.set(s.m.floats("noise t2i"), "input/noise_t2i")
+	for _, side := range []string{"image", "text"} {
+		if x := s.m.floats("noise of " + side + " neighbours"); x != nil {
+			s.set(x, side+"_neighbours")
+		}
 	}
-	if x := tg.geometric.text.host; x != nil {
-		s.set(x, "text_neighbours")
-	}
-	if err := tg.machine.RunAll(); err != nil {
+	if err := s.m.step.machine.RunAll(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -179,8 +177,8 @@ func TestGeoalignGoldenStep(t *testing.T) {
 			for _, f := range []struct {
 				name string
 				node *gorgonia.Node
-			}{{"image_m", s.m.train.imageM}, {"text_m", s.m.train.textM}} {
-				v, err := s.m.train.machine.Value(f.node)
+			}{{"image_m", s.m.step.keys.image}, {"text_m", s.m.step.keys.text}} {
+				v, err := s.m.step.machine.Value(f.node)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,12 +201,12 @@ func TestGeoalignGradientsAgainstFiniteDifferences(t *testing.T) {
 		s.run(alpha)
 		var sum float64
 		weights := map[string]float64{"itc": 1, "itc_in_batch": 0.5, "itm": 1, "mlm": 1, "geometric_image": 50, "geometric_text": 50}
-		for _, p := range s.m.train.parts {
-			v, err := s.m.train.machine.Scalar(p.node)
+		for _, p := range s.m.step.parts {
+			v, err := s.m.step.machine.Scalar(p.Node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum += weights[p.name] * float64(v)
+			sum += weights[p.Name] * float64(v)
 		}
 		return sum
 	}

@@ -11,7 +11,7 @@ import (
 // loadGeomm returns the golden's ALBEF with a contrast by geodesic scores through the
 // graphs of tools/goldens/geomm.py, and its batch. The queue is full and the batch enters
 // it at row 6 of 8.
-func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*ALBEF, Batch, golden, golden) {
+func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Pairs, Batch, golden, golden) {
 	_, b, g := loadGolden(t, mode)
 	f, err := safetensors.Open("testdata/geomm_" + mode + ".safetensors")
 	if err != nil {
@@ -59,12 +59,12 @@ func TestGeodesicGoldenStep(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g, geo := loadGeomm(t, mode, change)
-			tg := m.train
-			if err := tg.load(m, b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+			tg := m.step
+			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 				t.Fatal(err)
 			}
-			copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
-			copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
+			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
+			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
 			if err := tg.machine.RunAll(); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 // geodesicModel returns the golden's model with a contrast by geodesic scores alone: a
 // queue of 12 random rows, of which filled are, whose next batch of 4 is written to rows
 // 10, 11, 0 and 1 once it is full. Where it is full its graphs are built.
-func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*ALBEF, Batch) {
+func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Pairs, Batch) {
 	t.Helper()
 	_, b, g := loadGolden(t, "id")
 	cfg := tinyConfig()
@@ -140,7 +140,7 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 // TestGeodesicStartsAsCosine: before the queue is full, loss and gradients are those of
 // cosines over the same columns, and but for rounding those of ALBEF's columns.
 func TestGeodesicStartsAsCosine(t *testing.T) {
-	run := func(filled int, change func(*config.Config)) (*ALBEF, float64) {
+	run := func(filled int, change func(*config.Config)) (*Pairs, float64) {
 		m, b := geodesicModel(t, filled, change)
 		res, err := m.Forward(b, Control{Alpha: 0.4, UseQueue: true})
 		if err != nil {
@@ -185,17 +185,17 @@ func TestGeodesicLossAgainstDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if own := []int32{10, 11, 0, 1}; !slices.Equal(m.train.host.own, own) {
-			t.Fatalf("labels %v, want %v", m.train.host.own, own)
+		if own := []int32{10, 11, 0, 1}; !slices.Equal(m.ints("own entries"), own) {
+			t.Fatalf("labels %v, want %v", m.ints("own entries"), own)
 		}
-		k, err := m.MomentumFeatures()
+		k, err := m.Features()
 		if err != nil {
 			t.Fatal(err)
 		}
 		image, text := k.Image, k.Text
 		tau, _ := m.params.Get(temperatureName)
 		ids := slices.Clone(m.queue.IDs)
-		for i, j := range m.train.host.own {
+		for i, j := range m.ints("own entries") {
 			ids[j] = b.IDs[i]
 		}
 		var want float64

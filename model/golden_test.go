@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyConfig is the model of tools/goldens/albef.py.
@@ -63,7 +64,7 @@ func (g golden) ints(name string) []int32 {
 }
 
 // loadGolden returns a model with the golden's weights, twins and queue, and its batch.
-func loadGolden(t testing.TB, mode string) (*ALBEF, Batch, golden) {
+func loadGolden(t testing.TB, mode string) (*Pairs, Batch, golden) {
 	f, err := safetensors.Open("testdata/albef_" + mode + ".safetensors")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func loadGolden(t testing.TB, mode string) (*ALBEF, Batch, golden) {
 	g := golden{t, f}
 	cfg := tinyConfig()
 	cfg.Objective.ITC.Positives = mode
-	m, err := NewALBEF(cfg, tinyVocab, newEngine(t))
+	m, err := newModel(cfg, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +92,8 @@ func loadGolden(t testing.TB, mode string) (*ALBEF, Batch, golden) {
 		Masked: g.ints("input/masked"),
 	}
 	// The golden has 8 rows for its 5 masked tokens; the graph may have more.
-	b.MaskPlaces = make([]int32, m.train.maskRows)
-	b.MaskLabels = make([]int32, m.train.maskRows)
+	b.MaskPlaces = make([]int32, m.MaskRows())
+	b.MaskLabels = make([]int32, m.MaskRows())
 	for i := range b.MaskLabels {
 		b.MaskLabels[i] = -100
 	}
@@ -108,12 +109,12 @@ func TestGoldenStep(t *testing.T) {
 	for _, mode := range []string{"pair", "id"} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadGolden(t, mode)
-			tg := m.train
-			if err := tg.load(m, b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+			tg := m.step
+			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 				t.Fatal(err)
 			}
-			copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
-			copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
+			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
+			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
 			if err := tg.machine.RunAll(); err != nil {
 				t.Fatal(err)
 			}
@@ -124,21 +125,21 @@ func TestGoldenStep(t *testing.T) {
 
 // compareStep compares the loss, its parts and all gradients of the step that ran last with
 // those of a golden.
-func compareStep(t *testing.T, m *ALBEF, want golden) {
+func compareStep(t *testing.T, m *Pairs, want golden) {
 	t.Helper()
-	for _, p := range append([]namedNode{{name: "loss", node: m.train.loss}}, m.train.parts...) {
-		if p.name == "itm_accuracy" {
+	for _, p := range append([]objectives.Part{{Name: "loss", Node: m.step.loss}}, m.step.parts...) {
+		if p.Name == "itm_accuracy" {
 			continue
 		}
-		got, err := m.train.machine.Scalar(p.node)
+		got, err := m.step.machine.Scalar(p.Node)
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := want.floats("expect/" + p.name)[0]
+		value := want.floats("expect/" + p.Name)[0]
 		rel := math.Abs(float64(got-value)) / math.Abs(float64(value))
-		t.Logf("%s: relative difference %.1e", p.name, rel)
+		t.Logf("%s: relative difference %.1e", p.Name, rel)
 		if !(rel <= 1e-5) {
-			t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.name, got, value, rel)
+			t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.Name, got, value, rel)
 		}
 	}
 	worst, most := "", 0.0

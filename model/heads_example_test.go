@@ -5,14 +5,16 @@ import (
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 )
 
 // Alignment heads over stored features of two frozen encoders. Here the features are
 // noise, and the text feature of a pair is a rotation of its image feature.
-func ExampleHeads() {
+func ExampleNew_heads() {
 	if err := trainHeads(); err != nil {
 		fmt.Println(err)
 	}
@@ -35,7 +37,7 @@ func trainHeads() error {
 		return err
 	}
 	defer engine.Close()
-	heads, err := model.NewHeads(cfg, engine)
+	heads, err := model.New(cfg, model.Options{Engine: engine})
 	if err != nil {
 		return err
 	}
@@ -44,28 +46,31 @@ func trainHeads() error {
 		return err
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	batch := func() model.Features {
-		f := model.Features{Image: make([]float32, 32*16), Text: make([]float32, 32*16)}
-		for i := range f.Image {
-			f.Image[i] = float32(r.NormFloat64())
-			f.Text[i/16*16+(i+5)%16] = f.Image[i]
+	rows := batch.New(32, heads.Columns()...)
+	draw := func() {
+		images, texts := rows.Floats(batch.ImageFeatures), rows.Floats(batch.TextFeatures)
+		for i := range images {
+			images[i] = float32(r.NormFloat64())
+			texts[i/16*16+(i+5)%16] = images[i]
 		}
-		return f
 	}
 	for step := range 200 {
-		if _, err := heads.Forward(batch(), step); err != nil {
+		draw()
+		if _, err := heads.Step(&feed.Step{Batch: rows, Update: step, Counter: step}); err != nil {
 			return err
 		}
 		optimizer.Step(cfg.Optimizer.LR, 1, optimizer.GradNorm(1))
-		heads.ClampTemperature()
+		if err := heads.After(); err != nil {
+			return err
+		}
 	}
 
-	test := batch()
-	images, err := heads.EncodeImages(test.Image, 32)
+	draw()
+	_, images, err := heads.Image().Encode(rows)
 	if err != nil {
 		return err
 	}
-	texts, err := heads.EncodeTexts(test.Text, 32)
+	_, texts, err := heads.Text().Encode(rows)
 	if err != nil {
 		return err
 	}

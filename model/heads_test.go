@@ -23,9 +23,9 @@ func tinyHeads() config.Config {
 	return c
 }
 
-func buildHeads(t testing.TB, cfg config.Config) *Heads {
+func buildHeads(t testing.TB, cfg config.Config) *Pairs {
 	t.Helper()
-	h, err := NewHeads(cfg, newEngine(t))
+	h, err := newModel(cfg, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func buildHeads(t testing.TB, cfg config.Config) *Heads {
 }
 
 // randomFeatures returns a batch of noise.
-func randomFeatures(cfg config.Config, seed uint64) Features {
+func randomFeatures(cfg config.Config, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 5))
 	b, c := cfg.Train.BatchSize, cfg.Model.Heads
-	f := Features{Image: make([]float32, b*c.InImage), Text: make([]float32, b*c.InText), IDs: iota32(0, b, 1)}
-	for _, x := range [][]float32{f.Image, f.Text} {
+	f := Batch{ImageFeatures: make([]float32, b*c.InImage), TextFeatures: make([]float32, b*c.InText), IDs: iota32(0, b, 1)}
+	for _, x := range [][]float32{f.ImageFeatures, f.TextFeatures} {
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
 		}
@@ -63,8 +63,8 @@ func TestGoldenHeads(t *testing.T) {
 			for _, q := range h.params.List() {
 				copy(h.params.Value(q), g.floats("param/"+q.Name))
 			}
-			f := Features{Image: g.floats("input/image"), Text: g.floats("input/text"), IDs: g.ints("input/ids")}
-			res, err := h.Forward(f, 0)
+			f := Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids")}
+			res, err := h.Forward(f, Control{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,8 +87,8 @@ func TestGoldenHeads(t *testing.T) {
 				}
 			}
 			for name, encode := range map[string]func() ([]float32, error){
-				"image": func() ([]float32, error) { return h.EncodeImages(f.Image, 5) },
-				"text":  func() ([]float32, error) { return h.EncodeTexts(f.Text, 5) },
+				"image": func() ([]float32, error) { return h.EncodeFeatures(h.Image(), f.ImageFeatures, 5) },
+				"text":  func() ([]float32, error) { return h.EncodeFeatures(h.Text(), f.TextFeatures, 5) },
 			} {
 				got, err := encode()
 				if err != nil {
@@ -109,7 +109,7 @@ func TestHeadsDropout(t *testing.T) {
 	cfg.Model.Heads.Dropout = 0.5
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 1)
 	loss := func(step int) float64 {
-		res, err := h.Forward(f, step)
+		res, err := h.Forward(f, Control{Step: step})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,15 +119,15 @@ func TestHeadsDropout(t *testing.T) {
 	if a == b || a != again {
 		t.Errorf("losses of steps 0, 1, 0: %v, %v, %v", a, b, again)
 	}
-	x, err := h.EncodeTexts(f.Text, 5)
+	x, err := h.EncodeFeatures(h.Text(), f.TextFeatures, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := slices.Clone(x)
-	if x, err = h.EncodeTexts(f.Text, 5); err != nil || !slices.Equal(first, x) {
+	if x, err = h.EncodeFeatures(h.Text(), f.TextFeatures, 5); err != nil || !slices.Equal(first, x) {
 		t.Errorf("encoding is not repeatable (%v)", err)
 	}
-	one, err := h.EncodeTexts(f.Text[:4], 1)
+	one, err := h.EncodeFeatures(h.Text(), f.TextFeatures[:4], 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestHeadsLearn(t *testing.T) {
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 2)
 	var losses []float64
 	for step := range 200 {
-		res, err := h.Forward(f, step)
+		res, err := h.Forward(f, Control{Step: step})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,8 +187,9 @@ func TestHeadsAllocate(t *testing.T) {
 	cfg := tinyHeads()
 	cfg.Model.Heads.Dropout = 0.3
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 3)
+	s := h.feed(f, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := h.Forward(f, 1); err != nil {
+		if _, err := h.Step(s); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -200,34 +201,33 @@ func TestHeadsAllocate(t *testing.T) {
 func TestHeadsErrors(t *testing.T) {
 	engine := newEngine(t)
 	for want, change := range map[string]func(c *config.Config){
-		`model.system must be "heads" (got "albef")`: func(c *config.Config) { c.Model.System = "albef" },
-		"model.heads.hidden: must be > 0":            func(c *config.Config) { c.Model.Heads.Hidden = 0 },
-		"objective.itm.weight: must be 0":            func(c *config.Config) { c.Objective.ITM.Weight = 1 },
+		`there is no model.system "head"`: func(c *config.Config) { c.Model.System = "head" },
+		"every objective has weight 0":    func(c *config.Config) { c.Objective.ITC.InBatchWeight = 0 },
 	} {
 		cfg := tinyHeads()
 		change(&cfg)
-		if _, err := NewHeads(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newModel(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	cfg := tinyHeads()
 	cfg.Objective.ITC.Positives = "id"
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 4)
-	for want, change := range map[string]func(f *Features){
-		"image features: got 29 values, the graph was built for 30": func(f *Features) { f.Image = f.Image[1:] },
-		"text features: got 0 values, the graph was built for 20":   func(f *Features) { f.Text = nil },
-		"image ids: got 4 values, the graph was built for 5":        func(f *Features) { f.IDs = f.IDs[1:] },
+	for want, change := range map[string]func(f *Batch){
+		"feed: image features: got 29 values, the step was built for 5 rows of 6": func(f *Batch) { f.ImageFeatures = f.ImageFeatures[1:] },
+		"feed: text features: got 0 values, the step was built for 5 rows of 4":   func(f *Batch) { f.TextFeatures = nil },
+		"feed: ids: got 4 values, the step was built for 5 rows of 1":             func(f *Batch) { f.IDs = f.IDs[1:] },
 	} {
 		bad := f
 		change(&bad)
-		if _, err := h.Forward(bad, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := h.Forward(bad, Control{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if _, err := h.EncodeImages(f.Image, 4); err == nil || !strings.Contains(err.Error(), "features: got 30 values, the graph was built for 24") {
+	if _, err := h.EncodeFeatures(h.Image(), f.ImageFeatures, 4); err == nil || !strings.Contains(err.Error(), "image features: got 30 values, want 4 rows of 6") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := h.EncodeTexts(nil, 0); err == nil {
+	if _, err := h.EncodeFeatures(h.Text(), nil, 0); err == nil {
 		t.Error("no rows: no error")
 	}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // build returns a model on an engine of its own backend and threads.
-func build(t testing.TB, cfg config.Config, backend string, threads int) *ALBEF {
+func build(t testing.TB, cfg config.Config, backend string, threads int) *Pairs {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: backend, Threads: threads})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	m, err := NewALBEF(cfg, tinyVocab, e)
+	m, err := newModel(cfg, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,15 +25,11 @@ func build(t testing.TB, cfg config.Config, backend string, threads int) *ALBEF 
 }
 
 // randomBatch returns a batch of cfg's size: random pixels, captions of 3 tokens and
-// more that start with id 2, two of three with one token masked by id 4, and ids that
-// repeat every 3 rows.
-func randomBatch(m *ALBEF, seed uint64) Batch {
-	return randomBatchOf(m.cfg, m.Vocab(), m.MaskRows(), seed)
-}
-
-// randomBatchOf is randomBatch for any system of a configuration, with rows masked places.
-func randomBatchOf(cfg config.Config, vocab, rows int, seed uint64) Batch {
+// more that start with id 2, two of three with one token masked by id 4, ids that repeat
+// every 3 rows, and random features.
+func randomBatch(m *Pairs, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 0))
+	cfg, rows := m.cfg, m.MaskRows()
 	b, l := cfg.Train.BatchSize, cfg.Data.Tokens
 	size := cfg.Model.Image.Size
 	x := Batch{
@@ -47,7 +43,7 @@ func randomBatchOf(cfg config.Config, vocab, rows int, seed uint64) Batch {
 		x.IDs[i] = int32(i % 3)
 		x.Lengths[i] = int32(3 + r.IntN(l-2))
 		for k := range int(x.Lengths[i]) {
-			x.Tokens[i*l+k] = int32(5 + r.IntN(vocab-5))
+			x.Tokens[i*l+k] = int32(5 + r.IntN(tinyVocab-5))
 		}
 		x.Tokens[i*l] = 2
 	}
@@ -66,11 +62,18 @@ func randomBatchOf(cfg config.Config, vocab, rows int, seed uint64) Batch {
 			n++
 		}
 	}
+	h := cfg.Model.Heads
+	x.ImageFeatures, x.TextFeatures = make([]float32, b*h.InImage), make([]float32, b*h.InText)
+	for _, features := range [][]float32{x.ImageFeatures, x.TextFeatures} {
+		for i := range features {
+			features[i] = float32(r.NormFloat64())
+		}
+	}
 	return x
 }
 
 // step runs a whole training step with plain gradient descent.
-func step(t testing.TB, m *ALBEF, b Batch, c Control) *Result {
+func step(t testing.TB, m *Pairs, b Batch, c Control) *Result {
 	t.Helper()
 	res, err := m.Forward(b, c)
 	if err != nil {
@@ -80,9 +83,8 @@ func step(t testing.TB, m *ALBEF, b Batch, c Control) *Result {
 	for i, v := range grads {
 		m.params.Values()[i] -= 0.05 * v
 	}
-	m.ClampTemperature()
 	m.UpdateMomentum(0.9)
-	if err := m.Enqueue(b.IDs); err != nil {
+	if err := m.After(); err != nil {
 		t.Fatal(err)
 	}
 	return res

@@ -23,7 +23,7 @@ func BenchmarkHosts(b *testing.B) {
 	mafa.Objective.MAFA = config.MAFA{Connector: "somewhere", PositiveAbove: .8, NegativeBelow: .5, Uniform: .1}
 	hosts := []struct {
 		name string
-		m    *ALBEF
+		m    *Pairs
 		best time.Duration
 	}{
 		{name: "albef", m: build(b, base, "", 2)}, {name: "views", m: build(b, views, "", 2)}, {name: "intra", m: build(b, intra, "", 2)},
@@ -53,8 +53,8 @@ func BenchmarkHosts(b *testing.B) {
 	}
 }
 
-func connectedTo(b *testing.B, cfg config.Config, judge *ALBEF) *ALBEF {
-	m, err := NewConnectedALBEF(cfg, tinyVocab, judge.engine, connectorOf(judge))
+func connectedTo(b *testing.B, cfg config.Config, judge *Pairs) *Pairs {
+	m, err := newConnected(cfg, judge.engine, connectorOf(judge))
 	if err != nil {
 		b.Fatal(err)
 	}

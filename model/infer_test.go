@@ -36,7 +36,7 @@ func TestInferenceEqualsTraining(t *testing.T) {
 	if _, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := m.MomentumFeatures()
+	k, err := m.Features()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestInferenceEqualsTraining(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := n * m.ImageTokens() * m.ImageWidth(); len(states) != want {
+			if want := n * m.Image().Len() * m.Image().Width(); len(states) != want {
 				t.Fatalf("%d values of image states, want %d", len(states), want)
 			}
 			closeTo(t, "image features", f, imageM[i*c:][:n*c], 1e-6)
@@ -57,7 +57,7 @@ func TestInferenceEqualsTraining(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := n * m.TextTokens() * m.TextWidth(); len(states) != want {
+			if want := n * m.Text().Len() * m.Text().Width(); len(states) != want {
 				t.Fatalf("%d values of text states, want %d", len(states), want)
 			}
 			closeTo(t, "text features", f, textM[i*c:][:n*c], 1e-6)
@@ -87,10 +87,10 @@ func TestMatchEqualsTraining(t *testing.T) {
 	m := build(t, cfg, "auto", 2)
 	w, _ := m.params.Get("itm_head/weight")
 	bias, _ := m.params.Get("itm_head/bias")
-	clear(m.params.Value(w)[:m.TextWidth()]) // class 0
+	clear(m.params.Value(w)[:m.Text().Width()]) // class 0
 	m.params.Value(bias)[0] = 0
-	for i := range m.TextWidth() { // far from the small values of the start
-		m.params.Value(w)[m.TextWidth()+i] = float32(math.Sin(float64(i)))
+	for i := range m.Text().Width() { // far from the small values of the start
+		m.params.Value(w)[m.Text().Width()+i] = float32(math.Sin(float64(i)))
 	}
 	x := randomBatch(m, 5)
 	res, err := m.Forward(x, Control{})
@@ -171,7 +171,7 @@ func TestQueueSwitch(t *testing.T) {
 	cfg.Queue.Size = 0
 	without := build(t, cfg, "auto", 2)
 	x := randomBatch(with, 1)
-	run := func(m *ALBEF, use bool) float64 {
+	run := func(m *Pairs, use bool) float64 {
 		res, err := m.Forward(x, Control{Alpha: 0.4, UseQueue: use})
 		if err != nil {
 			t.Fatal(err)
@@ -212,18 +212,15 @@ func TestQueueSwitch(t *testing.T) {
 func TestBatchErrors(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	for what, spoil := range map[string]func(b *Batch){
-		"images":      func(b *Batch) { b.Images = b.Images[1:] },
-		"tokens":      func(b *Batch) { b.Tokens = b.Tokens[1:] },
-		"lengths":     func(b *Batch) { b.Lengths = nil },
-		"image ids":   func(b *Batch) { b.IDs = b.IDs[:1] },
-		"masked":      func(b *Batch) { b.Masked = nil },
-		"mask places": func(b *Batch) { b.MaskPlaces = b.MaskPlaces[1:] },
-		"mask labels": func(b *Batch) { b.MaskLabels = nil },
+		"feed: images: got 3071 values, the step was built for 4 rows of 768": func(b *Batch) { b.Images = b.Images[1:] },
+		"feed: tokens: got 23 values, the step was built for 4 rows of 6":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
+		"feed: lengths: got 0 values, the step was built for 4 rows of 1":     func(b *Batch) { b.Lengths = nil },
+		"feed: ids: got 1 values, the step was built for 4 rows of 1":         func(b *Batch) { b.IDs = b.IDs[:1] },
 	} {
 		b := randomBatch(m, 1)
 		spoil(&b)
-		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: error %v", what, err)
+		if _, err := m.Step(m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("want an error with %q, got %v", what, err)
 		}
 	}
 	if _, err := m.Forward(randomBatch(m, 1), Control{}); err != nil {
@@ -245,16 +242,33 @@ func TestModelErrors(t *testing.T) {
 		"multiple of the patch":        func(c *config.Config) { c.Model.Image.Patch = 5 },
 		"heads":                        func(c *config.Config) { c.Model.Text.Heads = 5 },
 		"negatives":                    func(c *config.Config) { c.Train.BatchSize = 1 },
+		"itc: needs the teacher":       func(c *config.Config) { c.Momentum.Enabled, c.Queue.Size = false, 0 },
+		"queue: needs the teacher": func(c *config.Config) {
+			c.Momentum.Enabled, c.Objective.ITC.Weight = false, 0
+		},
+		"geometric: needs the teacher": func(c *config.Config) {
+			c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Geometric.Weight = false, 0, 0, 1
+		},
+		"geometric: needs the queue": func(c *config.Config) { c.Queue.Size, c.Objective.Geometric.Weight = 0, 1 },
+		"geometric: needs a head of one linear layer": func(c *config.Config) {
+			c.Model.System, c.Model.Heads, c.Objective.Geometric.Weight = "heads", config.Heads{InImage: 4, InText: 4, Hidden: 8, Activation: "gelu"}, 1
+			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
+		},
+		"itc_local: needs towers of several tokens": func(c *config.Config) {
+			c.Model.System, c.Model.Heads, c.Objective.TCL.Local = "heads", config.Heads{InImage: 4, InText: 4, Hidden: 8, Activation: "gelu"}, true
+			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
+		},
+		"fusion: this system has no fusion layers": func(c *config.Config) { c.Model.System = "clip" },
 	} {
 		cfg := tinyConfig()
 		change(&cfg)
-		if _, err := NewALBEF(cfg, tinyVocab, e); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newModel(cfg, e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
 	cfg := tinyConfig()
 	cfg.Objective.ITM.Weight = 0
-	m, err := NewALBEF(cfg, tinyVocab, e)
+	m, err := newModel(cfg, e)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,18 +19,14 @@ func mafaConfig() config.Config {
 }
 
 // connectorOf returns a model as a connector.
-func connectorOf(m *ALBEF) *Connector {
-	return &Connector{Model: m.cfg.Model, Vocab: m.Vocab(), Read: func(name string, _ []int, dst []float32) error {
-		q, _ := m.params.Get(name)
-		copy(dst, m.params.Value(q))
-		return nil
-	}}
+func connectorOf(m *Pairs) *Connector {
+	return &Connector{Model: m.cfg.Model, Vocab: m.Vocab(), From: &memorySource{p: m.params}}
 }
 
 // connected builds a model with a connector.
-func connected(t testing.TB, cfg config.Config, c *Connector) *ALBEF {
+func connected(t testing.TB, cfg config.Config, c *Connector) *Pairs {
 	t.Helper()
-	m, err := NewConnectedALBEF(cfg, tinyVocab, newEngine(t), c)
+	m, err := newConnected(cfg, newEngine(t), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +35,12 @@ func connected(t testing.TB, cfg config.Config, c *Connector) *ALBEF {
 
 // otherModel is a connector of other widths and depths, with weights large enough that its
 // opinions differ.
-func otherModel(t testing.TB) *ALBEF {
+func otherModel(t testing.TB) *Pairs {
 	cfg := tinyConfig()
 	cfg.Run.Seed = 5
 	cfg.Model.Image = config.Image{Size: 16, Patch: 4, Depth: 1, Width: 24, Heads: 3}
 	cfg.Model.Text = config.Text{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 6}
-	cfg.Momentum.Enabled, cfg.Queue.Size = false, 0
+	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.ITC.Weight = false, 0, 0
 	m := build(t, cfg, "builtin", 2)
 	r := rand.New(rand.NewPCG(2, 3))
 	for _, q := range m.params.List() {
@@ -66,6 +62,7 @@ func TestRelabellingByInference(t *testing.T) {
 	cfg := mafaConfig()
 	cfg.Train.BatchSize = 6
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.Distill.Alpha = false, 0, 0
+	cfg.Objective.ITC.Weight = 0 // which needs the teacher
 	cfg.Objective.ITC.InBatchWeight, cfg.Objective.ITC.Temperature = 1, .3
 	cfg.Objective.MAFA.Uniform = .5
 	m := connected(t, cfg, connectorOf(judge))
@@ -147,7 +144,7 @@ func TestRelabellingByInference(t *testing.T) {
 }
 
 // matches returns the probability that text i and image j match, (n, n).
-func matches(t testing.TB, m *ALBEF, b Batch, n int) []float64 {
+func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 	t.Helper()
 	images, _, err := m.EncodeImages(b.Images, n)
 	if err != nil {
@@ -184,9 +181,9 @@ func matches(t testing.TB, m *ALBEF, b Batch, n int) []float64 {
 
 // pairsOfClasses is a batch whose image and caption i show class of[i]: one colour and one
 // word, with noise.
-func pairsOfClasses(m *ALBEF, of []int, seed uint64) Batch {
+func pairsOfClasses(m *Pairs, of []int, seed uint64) Batch {
 	r := rand.New(rand.NewPCG(seed, 4))
-	l, size := m.cfg.Data.Tokens, m.ImageSize()
+	l, size := m.cfg.Data.Tokens, m.cfg.Model.Image.Size
 	b := Batch{Masked: make([]int32, len(of)*l), MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: slices.Repeat([]int32{-100}, m.MaskRows())}
 	for i, class := range of {
 		for c := range 3 {
@@ -211,6 +208,7 @@ func TestFindsFalseNegatives(t *testing.T) {
 	cfg.Train.BatchSize = 8
 	cfg.Objective.MLM.Weight = 0
 	cfg.Momentum.Enabled, cfg.Queue.Size, cfg.Objective.Distill.Alpha = false, 0, 0
+	cfg.Objective.ITC.Weight = 0 // which needs the teacher
 	judge := build(t, cfg, "", 2)
 	distinct := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	p := judge.params
@@ -312,6 +310,23 @@ func TestConnectorIsFrozen(t *testing.T) {
 	}
 }
 
+// TestUniformShareBeginsWithTheSecondEpoch: the targets of the contrast are exact before.
+func TestUniformShareBeginsWithTheSecondEpoch(t *testing.T) {
+	cfg := mafaConfig()
+	cfg.Objective.MAFA.Uniform = .5
+	m := connected(t, cfg, connectorOf(otherModel(t)))
+	s := m.feed(randomBatch(m, 1), Control{})
+	for update, want := range []float32{0, 0, 0, .5, .5} {
+		s.Update, s.PerEpoch = update, 3
+		if _, err := m.Step(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.floats("uniform share")[0]; got != want {
+			t.Errorf("update %d of 3 per epoch: a share of %v, want %v", update, got, want)
+		}
+	}
+}
+
 func TestConnectorErrors(t *testing.T) {
 	judge := connectorOf(otherModel(t))
 	with := func(change func(*Connector)) *Connector {
@@ -325,13 +340,13 @@ func TestConnectorErrors(t *testing.T) {
 		"data.tokens = 6 positions (it has 5)":          with(func(c *Connector) { c.Model.Text.Positions = 5 }),
 		"of system albef (this one is of system":        with(func(c *Connector) { c.Model.System = "heads" }),
 	} {
-		_, err := NewConnectedALBEF(mafaConfig(), tinyVocab, newEngine(t), c)
+		_, err := newConnected(mafaConfig(), newEngine(t), c)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), connectorKey) {
 			t.Errorf("got error %v, want %q", err, want)
 		}
 	}
 	// Without its connector a model evaluates, but does not train.
-	m, err := NewALBEF(mafaConfig(), tinyVocab, newEngine(t))
+	m, err := newModel(mafaConfig(), newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +354,7 @@ func TestConnectorErrors(t *testing.T) {
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), connectorKey) {
+	if _, err := m.Step(m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), connectorKey) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func choices[T any](name string, set func(c *config.Config, v T), values ...T) f
 
 // scoreFactor lists scores: single kinds and sums.
 func scoreFactor(queue bool) factor {
-	kinds, sums := []string{"cosine", "inner", "l2", "angle", "gssf"}, []string{"inner gssf", "angle cosine", "inner l2 gssf"}
+	kinds, sums := kinds[:5:5], []string{"inner gssf", "angle cosine", "inner l2 gssf"}
 	if queue {
 		kinds, sums = append(kinds, "geodesic"), append(sums, "gssf geodesic", "l2 geodesic", "inner l2 gssf geodesic")
 	}
@@ -61,34 +62,64 @@ func pairFactors(queue bool) []factor {
 	}
 }
 
-// teacherFactors are those of ALBEF on top.
+// weight makes a factor of a loss that is off or on.
+func weight(name string, at func(c *config.Config) *float64) factor {
+	return choices(name, func(c *config.Config, v float64) { *at(c) = v }, 0, 1)
+}
+
+// kinds are the single scores.
+var kinds = []string{"cosine", "inner", "l2", "angle", "gssf", "geodesic"}
+
+// teacherFactors are those of every system of pairs with a teacher.
 func teacherFactors() []factor {
-	weight := func(name string, at func(c *config.Config) *float64) factor {
-		return choices(name, func(c *config.Config, v float64) { *at(c) = v }, 0, 1)
-	}
-	kinds := []string{"cosine", "inner", "l2", "angle", "gssf", "geodesic"}
 	return []factor{
 		choices("target", func(c *config.Config, v string) { c.Objective.ITC.TargetScore = v }, append([]string{"same"}, kinds...)...),
-		choices("negatives", func(c *config.Config, v string) { c.Objective.ITM.Negatives = v }, append([]string{"score"}, kinds...)...),
 		choices("gradient", func(c *config.Config, v string) { c.Objective.Geodesic.Gradient = v }, "strict", "same_cluster", "straight_through", "same_cluster+straight_through+soft_entry"),
 		choices("geodesic temperature", func(c *config.Config, v float64) { c.Objective.Geodesic.Temperature = v }, 0, 0.1),
 		weight("weigh", func(c *config.Config) *float64 { return &c.Objective.Geodesic.Weigh }),
+		choices("intra", func(c *config.Config, v bool) { c.Objective.TCL.Intra = v }, false, true),
+		weight("itc", func(c *config.Config) *float64 { return &c.Objective.ITC.Weight }),
+		weight("in batch", func(c *config.Config) *float64 { return &c.Objective.ITC.InBatchWeight }),
+		choices("distill", func(c *config.Config, v float64) { c.Objective.Distill.Alpha = v }, 0, 0.4),
+		choices("queue", func(c *config.Config, v int) { c.Queue.Size = min(c.Queue.Size, v) }, 16, 0),
+	}
+}
+
+// towerFactors are those of systems whose towers have tokens and whose heads are linear.
+func towerFactors() []factor {
+	return []factor{
 		weight("geometric", func(c *config.Config) *float64 { return &c.Objective.Geometric.Weight }),
 		choices("modalities", func(c *config.Config, v string) { c.Objective.Geometric.Modalities = v }, "both", "image", "text"),
 		choices("sampling", func(c *config.Config, v string) { c.Objective.Geometric.Sampling = v }, "biased", "uniform", "closest"),
 		choices("search", func(c *config.Config, v string) { c.Objective.Geometric.Search = v }, "exact", "clusters"),
 		choices("kernel", func(c *config.Config, v string) { c.Objective.Geometric.Kernel = v }, "heat", "linear", "squared", "inverse"),
 		choices("scale", func(c *config.Config, v string) { c.Objective.Geometric.Scale = v }, "unit", "relative", "none"),
-		choices("intra", func(c *config.Config, v bool) { c.Objective.TCL.Intra = v }, false, true),
 		choices("local", func(c *config.Config, v bool) { c.Objective.TCL.Local = v }, false, true),
-		weight("itc", func(c *config.Config) *float64 { return &c.Objective.ITC.Weight }),
-		weight("in batch", func(c *config.Config) *float64 { return &c.Objective.ITC.InBatchWeight }),
-		weight("itm", func(c *config.Config) *float64 { return &c.Objective.ITM.Weight }),
-		weight("mlm", func(c *config.Config) *float64 { return &c.Objective.MLM.Weight }),
-		choices("distill", func(c *config.Config, v float64) { c.Objective.Distill.Alpha = v }, 0, 0.4),
-		choices("queue", func(c *config.Config, v int) { c.Queue.Size = min(c.Queue.Size, v) }, 16, 0),
 		choices("recompute", func(c *config.Config, v bool) { c.Compute.Recompute = v }, false, true),
 	}
+}
+
+// fusionFactors are those of a system with fusion layers.
+func fusionFactors() []factor {
+	return []factor{
+		choices("negatives", func(c *config.Config, v string) { c.Objective.ITM.Negatives = v }, append([]string{"score"}, kinds...)...),
+		weight("itm", func(c *config.Config) *float64 { return &c.Objective.ITM.Weight }),
+		weight("mlm", func(c *config.Config) *float64 { return &c.Objective.MLM.Weight }),
+	}
+}
+
+// headsFactors are those of heads over stored features.
+func headsFactors() []factor {
+	var list []factor
+	for _, f := range pairFactors(true) {
+		if f.name != "topology" && f.name != "token_blocks" {
+			list = append(list, f)
+		}
+	}
+	return append(list,
+		choices("activation", func(c *config.Config, v string) { c.Model.Heads.Activation = v }, "gelu", "relu"),
+		choices("dropout", func(c *config.Config, v float64) { c.Model.Heads.Dropout = v }, 0, 0.2),
+		choices("dropout of the teacher", func(c *config.Config, v bool) { c.Momentum.Dropout = v }, true, false))
 }
 
 // combinedConfig is the model that the combinations change.
@@ -107,20 +138,24 @@ func combinedConfig() config.Config {
 // validation accepts together has been seen, and trains each for three steps: nothing may
 // fail, and every number must be finite.
 func TestEveryPairOfSettings(t *testing.T) {
+	base := combinedConfig()
 	for _, x := range []struct {
-		system  string
-		factors []factor
+		name    string
+		base    config.Config
+		factors [][]factor
 		least   int // pairs
 	}{
-		{"albef", append(pairFactors(true), teacherFactors()...), 2500},
-		{"clip", pairFactors(false), 200},
+		{"albef", base, [][]factor{pairFactors(true), teacherFactors(), towerFactors(), fusionFactors()}, 3500},
+		{"clip", dualConfig(base), [][]factor{pairFactors(true), teacherFactors(), towerFactors()}, 2600},
+		{"clip without a teacher", clipConfig(base), [][]factor{pairFactors(false)}, 200},
+		{"heads", headsConfig(base), [][]factor{headsFactors(), teacherFactors()}, 1300},
 	} {
-		t.Run(x.system, func(t *testing.T) {
-			base := combinedConfig()
-			if x.system == "clip" {
-				base = clipConfig(base)
+		t.Run(x.name, func(t *testing.T) {
+			if err := x.base.Validate(); err != nil {
+				t.Fatal(err)
 			}
-			runs, pairs := trainPairs(t, base, x.factors)
+			base, factors := x.base, slices.Concat(x.factors...)
+			runs, pairs := trainPairs(t, base, factors)
 			t.Logf("%d configurations cover %d pairs of settings", runs, pairs)
 			if pairs < x.least {
 				t.Errorf("%d pairs of settings were trained, want %d", pairs, x.least)
@@ -177,47 +212,20 @@ func cover(seen map[[4]int]bool, picked []int) bool {
 	return fresh
 }
 
-// trained is what the systems of images and texts have in common.
-type trained interface {
-	Forward(b Batch, c Control) (*Result, error)
-	Before(step int) error
-	Params() *Params
-	Learnable(name string) bool
-	ClampTemperature()
-	Close() error
-}
-
 // threeSteps trains a configuration for three steps, with the queue full from the first
 // on, so that graphs and neighbourhoods are there.
 func threeSteps(cfg config.Config, e *kernel.Engine) error {
-	var m trained
-	update := func(Batch) error { return nil }
-	rows := 0
-	switch cfg.Model.System {
-	case "clip":
-		c, err := NewCLIP(cfg, tinyVocab, e)
-		if err != nil {
-			return err
-		}
-		m = c
-	default:
-		a, err := NewALBEF(cfg, tinyVocab, e)
-		if err != nil {
-			return err
-		}
-		m, rows = a, a.MaskRows()
-		fillQueue(a.queue)
-		update = func(b Batch) error {
-			a.UpdateMomentum(0.9)
-			return a.Enqueue(b.IDs)
-		}
+	m, err := newModel(cfg, e)
+	if err != nil {
+		return err
 	}
 	defer m.Close()
+	fillQueue(m.queue)
 	for i := range 3 {
 		if err := m.Before(i); err != nil {
 			return err
 		}
-		b := randomBatchOf(cfg, tinyVocab, rows, uint64(i))
+		b := randomBatch(m, uint64(i))
 		res, err := m.Forward(b, Control{Step: i, Alpha: cfg.Objective.Distill.Alpha, UseQueue: true})
 		if err != nil {
 			return err
@@ -234,8 +242,8 @@ func threeSteps(cfg config.Config, e *kernel.Engine) error {
 				p.Value(q)[k] -= 0.01 * g
 			}
 		}
-		m.ClampTemperature()
-		if err := update(b); err != nil {
+		m.UpdateMomentum(0.9)
+		if err := m.After(); err != nil {
 			return err
 		}
 	}
@@ -257,11 +265,26 @@ func fillQueue(q *Queue) {
 	}
 }
 
-// clipConfig makes a dual encoder of a configuration.
-func clipConfig(c config.Config) config.Config {
+// dualConfig makes a dual encoder of a configuration, with teacher and queue.
+func dualConfig(c config.Config) config.Config {
 	c.Model.System, c.Model.Text.FusionLayers = "clip", 0
+	c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
+	c.Eval.RerankTop = 0
+	return c
+}
+
+// headsConfig makes heads over stored features of a configuration, with teacher and queue.
+func headsConfig(c config.Config) config.Config {
+	c = dualConfig(c)
+	c.Model.System, c.Model.Heads = "heads", config.Heads{InImage: 6, InText: 4, Hidden: 10, Activation: "gelu"}
+	return c
+}
+
+// clipConfig makes a dual encoder without a teacher.
+func clipConfig(c config.Config) config.Config {
+	c = dualConfig(c)
 	c.Momentum.Enabled, c.Queue.Size = false, 0
 	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
-	c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Distill = 0, 0, config.Distill{}
+	c.Objective.Distill = config.Distill{}
 	return c
 }

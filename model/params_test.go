@@ -2,18 +2,22 @@ package model
 
 import (
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/train/optim"
 	"gorgonia.org/gorgonia"
 )
 
 // TestTwinsAreEncodersAndProjections pins which parameters the teacher has:
 // everything but the match head and the temperature.
 func TestTwinsAreEncodersAndProjections(t *testing.T) {
-	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
+	m, err := newModel(tinyConfig(), newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +39,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 	cfg := tinyConfig()
 	cfg.Momentum.Enabled, cfg.Queue.Size = false, 0
 	cfg.Objective.Distill.Alpha, cfg.Objective.ITC.Weight = 0, 0
-	if m, err = NewALBEF(cfg, tinyVocab, newEngine(t)); err != nil {
+	if m, err = newModel(cfg, newEngine(t)); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range m.params.List() {
@@ -48,7 +52,7 @@ func TestTwinsAreEncodersAndProjections(t *testing.T) {
 // TestFlatBuffers says that values, gradients and runs of twins lie where List and
 // Offset say, each exactly once, and that twins start as copies.
 func TestFlatBuffers(t *testing.T) {
-	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
+	m, err := newModel(tinyConfig(), newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,19 +102,28 @@ func TestFlatBuffers(t *testing.T) {
 	}
 }
 
-// TestUpdateMomentum by hand: theta = 1, theta_m = 0, m = .995 gives .005;
-// and a loop over random values.
+// TestUpdateMomentum by hand: theta = 1, theta_m = 0, m = .995 gives .005; and a loop over
+// random values. A learning rate of 0 keeps the parameters.
 func TestUpdateMomentum(t *testing.T) {
-	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
+	m, err := newModel(tinyConfig(), newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := m.params
+	o, err := optim.New(m.engine, p.Values(), p.Grads(), []optim.Segment{{Name: "all", Len: p.Count()}}, config.Optimizer{Beta1: .9, Beta2: .98, Eps: 1e-8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var twins []optim.Twin
+	p.Twins(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
+	if err := o.SetTwins(twins); err != nil {
+		t.Fatal(err)
+	}
 	for i := range p.Values() {
 		p.Values()[i] = 1
 	}
 	clear(p.momentum)
-	m.UpdateMomentum(0.995)
+	o.StepTwins(0, 1, 1, 0.995)
 	for i, v := range p.momentum {
 		if math.Abs(float64(v)-0.005) > 1e-9 {
 			t.Fatalf("twin %d is %v, want .005", i, v)
@@ -121,7 +134,7 @@ func TestUpdateMomentum(t *testing.T) {
 	}
 	before := slices.Clone(p.momentum)
 	values := slices.Clone(p.Values())
-	m.UpdateMomentum(0.9)
+	o.StepTwins(0, 1, 1, 0.9)
 	for _, q := range p.List() {
 		if !q.Twin {
 			continue
@@ -138,7 +151,7 @@ func TestUpdateMomentum(t *testing.T) {
 	}
 	least := math.Inf(1) // on a busy machine the runtime allocates where a thread has to wait
 	for range 5 {
-		least = min(least, testing.AllocsPerRun(5, func() { m.UpdateMomentum(0.5) }))
+		least = min(least, testing.AllocsPerRun(5, func() { o.StepTwins(0, 1, 1, 0.5) }))
 	}
 	if least != 0 {
 		t.Errorf("an update makes %v allocations", least)
@@ -147,7 +160,7 @@ func TestUpdateMomentum(t *testing.T) {
 
 // TestClampTemperature uses the range of ALBEF's code, [.001, .5].
 func TestClampTemperature(t *testing.T) {
-	m, err := NewALBEF(tinyConfig(), tinyVocab, newEngine(t))
+	m, err := newModel(tinyConfig(), newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +178,7 @@ func TestClampTemperature(t *testing.T) {
 // normals of ViT, normals of BERT, PyTorch's default of the projections.
 func TestInitialValues(t *testing.T) {
 	cfg := tinyConfig()
-	m, err := NewALBEF(cfg, tinyVocab, newEngine(t))
+	m, err := newModel(cfg, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +228,10 @@ func TestInitialValues(t *testing.T) {
 // TestParameterMisuse: a name with two shapes, a new name after the store was
 // sealed, and a twin of a parameter without one are programmer errors.
 func TestParameterMisuse(t *testing.T) {
-	p := NewParams(1, func(name string) bool { return name == "a" })
+	p := NewParams(1, true)
 	b := p.bind(gorgonia.NewGraph(), false)
-	b.Param("a", encoders.Zeros, 2, 3)
-	b.Param("b", encoders.Zeros, 2)
+	b.Param("a", encoders.Traits{Twin: true}, encoders.Zeros, 2, 3)
+	b.Param("b", encoders.Traits{}, encoders.Zeros, 2)
 	mustPanic := func(what string, f func()) {
 		t.Helper()
 		defer func() {
@@ -228,12 +241,12 @@ func TestParameterMisuse(t *testing.T) {
 		}()
 		f()
 	}
-	mustPanic("another shape", func() { b.Param("a", encoders.Zeros, 3, 2) })
-	mustPanic("another shape in another graph", func() { p.bind(gorgonia.NewGraph(), false).Param("a", encoders.Zeros, 6) })
-	mustPanic("a twin that does not exist", func() { p.bind(gorgonia.NewGraph(), true).Param("b", encoders.Zeros, 2) })
+	mustPanic("another shape", func() { b.Param("a", encoders.Traits{}, encoders.Zeros, 3, 2) })
+	mustPanic("another shape in another graph", func() { p.bind(gorgonia.NewGraph(), false).Param("a", encoders.Traits{}, encoders.Zeros, 6) })
+	mustPanic("a twin that does not exist", func() { p.bind(gorgonia.NewGraph(), true).Param("b", encoders.Traits{}, encoders.Zeros, 2) })
 	p.seal()
-	mustPanic("a name after sealing", func() { b.Param("c", encoders.Zeros, 2) })
-	if n := b.Param("a", encoders.Zeros, 2, 3); n == nil || n.Name() != "a" {
+	mustPanic("a name after sealing", func() { b.Param("c", encoders.Traits{}, encoders.Zeros, 2) })
+	if n := b.Param("a", encoders.Traits{}, encoders.Zeros, 2, 3); n == nil || n.Name() != "a" {
 		t.Error("a known parameter was not handed out again")
 	}
 }
@@ -241,18 +254,18 @@ func TestParameterMisuse(t *testing.T) {
 // TestSeedDecidesParameters: each parameter depends on seed and name alone.
 func TestSeedDecidesParameters(t *testing.T) {
 	e := newEngine(t)
-	small, err := NewALBEF(tinyConfig(), tinyVocab, e)
+	small, err := newModel(tinyConfig(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := tinyConfig()
 	cfg.Model.Image.Depth++
-	deep, err := NewALBEF(cfg, tinyVocab, e)
+	deep, err := newModel(cfg, e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Run.Seed++
-	other, err := NewALBEF(cfg, tinyVocab, e)
+	other, err := newModel(cfg, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +277,38 @@ func TestSeedDecidesParameters(t *testing.T) {
 		}
 		if strings.HasSuffix(q.Name, "qkv/weight") && sameBits(small.params.Value(q), other.params.Value(o)) {
 			t.Errorf("another seed did not change the start of %s", q.Name)
+		}
+	}
+}
+
+// TestGroupsAreThoseOfTheNames: what optimizer.no_decay calls bias, temperature and metric is
+// what was called so by the last part of the name before parameters had groups.
+func TestGroupsAreThoseOfTheNames(t *testing.T) {
+	e := newEngine(t)
+	own := everyIdea()
+	own.Objective.Geodesic.Temperature = 0.1
+	logs := tinyCLIP("Multi(2,4)")
+	for name, cfg := range map[string]config.Config{
+		"albef": allOn(), "every idea": everyIdea(), "temperature of its own": own, "clip": logs, "heads": tinyHeads(),
+		"moco": tinyViews(t, "moco"), "swav": tinyViews(t, "swav"),
+	} {
+		m, err := newModel(cfg, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range m.params.List() {
+			want := ""
+			switch base := path.Base(q.Name); {
+			case base == "bias":
+				want = encoders.GroupBias
+			case base == "temperature" || base == "logit_scale":
+				want = encoders.GroupTemperature
+			case q.Name == objectives.MetricName:
+				want = encoders.GroupMetric
+			}
+			if q.Group != want {
+				t.Errorf("%s: %s is in the group %q, want %q", name, q.Name, q.Group, want)
+			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestBF16(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	half, err := NewALBEF(full.cfg, tinyVocab, e)
+	half, err := newModel(full.cfg, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +26,13 @@ func TestBF16(t *testing.T) {
 	copy(half.queue.Image, full.queue.Image)
 	copy(half.queue.Text, full.queue.Text)
 	half.queue.Filled, half.queue.Pointer = full.queue.Filled, full.queue.Pointer
-	run := func(m *ALBEF) *Result {
-		tg := m.train
-		if err := tg.load(m, b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+	run := func(m *Pairs) *Result {
+		tg := m.step
+		if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 			t.Fatal(err)
 		}
-		copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
-		copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
+		copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
+		copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
 		if err := tg.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -66,10 +66,10 @@ func TestRoundedWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	make := func(keep bool) *ALBEF {
+	make := func(keep bool) *Pairs {
 		defer func(before func(*kernel.Engine) bool) { keepRounded = before }(keepRounded)
 		keepRounded = func(*kernel.Engine) bool { return keep }
-		m, err := NewALBEF(tinyConfig(), tinyVocab, e)
+		m, err := newModel(tinyConfig(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // same gradients but for the metric's own.
 func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 	for _, backend := range []string{"auto", "builtin", "plain"} {
-		run := func(set func(c *config.Config)) (*ALBEF, *Result) {
+		run := func(set func(c *config.Config)) (*Pairs, *Result) {
 			cfg := allOn()
 			set(&cfg)
 			m := build(t, cfg, backend, 2)
@@ -46,7 +46,7 @@ func TestLogTemperature(t *testing.T) {
 	cfg := clipConfig(combinedConfig())
 	cfg.Model.Head.Topology = "Multi(2,4)"
 	cfg.Objective.ITC.LogTemperature, cfg.Objective.ITC.TemperatureMin = true, 0
-	m, err := NewCLIP(cfg, tinyVocab, newEngine(t))
+	m, err := newModel(cfg, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestLogTemperature(t *testing.T) {
 		}
 	}
 	cfg.Objective.ITC.LearnTemperature = false
-	if m, err = NewCLIP(cfg, tinyVocab, newEngine(t)); err != nil {
+	if m, err = newModel(cfg, newEngine(t)); err != nil {
 		t.Fatal(err)
 	}
 	if m.Learnable(logScaleName) {

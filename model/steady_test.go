@@ -33,13 +33,13 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 	count := func(cfg config.Config, depth int) float64 {
 		cfg.Model.Image.Depth, cfg.Model.Text.Layers, cfg.Model.Text.FusionLayers = depth, depth, depth
 		m := build(t, cfg, "builtin", 2)
-		b := randomBatch(m, 1)
-		n := 0
+		s, n := m.feed(randomBatch(m, 1), Control{}), 0
 		step := func() {
-			if _, err := m.Forward(b, Control{Step: n, Alpha: 0.4, UseQueue: true}); err != nil {
+			s.Update, s.Counter = n, n
+			if _, err := m.Step(s); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Enqueue(b.IDs); err != nil {
+			if err := m.After(); err != nil {
 				t.Fatal(err)
 			}
 			n++
@@ -105,14 +105,14 @@ func heapDoesNotGrow(t *testing.T, cfg config.Config) {
 // TestSameSeedSameBits trains two fresh models for three steps with the same seed and
 // the same number of threads.
 func TestSameSeedSameBits(t *testing.T) {
-	train := func(threads int, backend string) *ALBEF {
+	train := func(threads int, backend string) *Pairs {
 		m := build(t, allOn(), backend, threads)
 		for i := range 3 {
 			step(t, m, randomBatch(m, uint64(i)), Control{Step: i, Alpha: 0.2, UseQueue: i > 0})
 		}
 		return m
 	}
-	same := func(a, b *ALBEF) bool {
+	same := func(a, b *Pairs) bool {
 		return sameBits(a.params.values, b.params.values) && sameBits(a.params.momentum, b.params.momentum) &&
 			sameBits(a.params.grads, b.params.grads) && sameBits(a.queue.Image, b.queue.Image) && sameBits(a.queue.Text, b.queue.Text)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // tclConfig is the model of tools/goldens/tcl.py.
@@ -20,14 +21,14 @@ func tclConfig(mode string) config.Config {
 }
 
 // loadTCL returns the golden model and its batch.
-func loadTCL(t testing.TB, mode string) (*ALBEF, Batch, golden) {
+func loadTCL(t testing.TB, mode string) (*Pairs, Batch, golden) {
 	f, err := safetensors.Open("testdata/tcl_" + mode + ".safetensors")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
-	m, err := NewALBEF(tclConfig(mode), tinyVocab, newEngine(t))
+	m, err := newModel(tclConfig(mode), newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func loadTCL(t testing.TB, mode string) (*ALBEF, Batch, golden) {
 	b := Batch{
 		Images: g.floats("input/images"), Views: g.floats("input/views"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"),
 		IDs: g.ints("input/ids"), Masked: g.ints("input/masked"),
-		MaskPlaces: make([]int32, m.train.maskRows), MaskLabels: make([]int32, m.train.maskRows),
+		MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: make([]int32, m.MaskRows()),
 	}
 	for i := range b.MaskLabels {
 		b.MaskLabels[i] = -100
@@ -61,28 +62,28 @@ func TestTCLGoldenStep(t *testing.T) {
 	for _, mode := range []string{"pair", "id"} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadTCL(t, mode)
-			tg := m.train
-			if err := tg.load(m, b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
+			tg := m.step
+			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
 				t.Fatal(err)
 			}
-			copy(tg.host.noiseI2T, g.floats("input/noise_i2t"))
-			copy(tg.host.noiseT2I, g.floats("input/noise_t2i"))
+			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
+			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
 			if err := tg.machine.RunAll(); err != nil {
 				t.Fatal(err)
 			}
 			seen := 0
-			for _, p := range append([]namedNode{{name: "loss", node: tg.loss}}, tg.parts...) {
-				if p.name == "itm_accuracy" {
+			for _, p := range append([]objectives.Part{{Name: "loss", Node: tg.loss}}, tg.parts...) {
+				if p.Name == "itm_accuracy" {
 					continue
 				}
 				seen++
-				got, err := tg.machine.Scalar(p.node)
+				got, err := tg.machine.Scalar(p.Node)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := g.floats("expect/" + p.name)[0]
+				want := g.floats("expect/" + p.Name)[0]
 				if rel := math.Abs(float64(got-want)) / math.Abs(float64(want)); !(rel <= 1e-5) {
-					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.name, got, want, rel)
+					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.Name, got, want, rel)
 				}
 			}
 			if seen != 8 {
@@ -151,7 +152,7 @@ func TestViewsReachTheTeacherAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := m.MomentumFeatures()
+		k, err := m.Features()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,33 +30,15 @@ func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 	return cfg
 }
 
-// viewsSystem is a system of images alone.
-type viewsSystem interface {
-	Forward(Batch, Control) (*Result, error)
-	Before(step int) error
-	Enqueue(ids []int32) error
-	Params() *Params
-	Queue() *Queue
-	Graphs() *Graphs
-	EncodeImages(images []float32, n int) (states, features []float32, err error)
-	MomentumFeatures() (Keys, error)
-	Learnable(name string) bool
-	Close() error
-}
-
-func newViewsSystem(t testing.TB, cfg config.Config) viewsSystem {
+// newViewsSystem builds a system of images alone.
+func newViewsSystem(t testing.TB, cfg config.Config) *Pairs {
 	t.Helper()
 	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	var m viewsSystem
-	if cfg.Model.System == "moco" {
-		m, err = NewMoCo(cfg, e)
-	} else {
-		m, err = NewSwAV(cfg, e)
-	}
+	m, err := New(cfg, Options{Engine: e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +58,7 @@ func viewsBatch(seed uint64) Batch {
 }
 
 // descend makes a training step with plain gradient descent.
-func descend(t testing.TB, m viewsSystem, step int, useQueue bool) *Result {
+func descend(t testing.TB, m *Pairs, step int, useQueue bool) *Result {
 	t.Helper()
 	if err := m.Before(step); err != nil {
 		t.Fatal(err)
@@ -95,7 +77,7 @@ func descend(t testing.TB, m viewsSystem, step int, useQueue bool) *Result {
 			twin[i] += .1 * (p.Values()[offset+i] - twin[i])
 		}
 	})
-	if err := m.Enqueue(b.IDs); err != nil {
+	if err := m.After(); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -185,7 +167,7 @@ func TestViewsQueue(t *testing.T) {
 				if math.IsNaN(r.Loss) || r.Loss <= 0 {
 					t.Fatalf("%s %s: loss %v at step %d", system, score, r.Loss, step)
 				}
-				k, err := m.MomentumFeatures()
+				k, err := m.Features()
 				image := k.Image
 				if err != nil || k.Text != nil || len(image) != 4*6 {
 					t.Fatalf("%d features, %v", len(image), err)
@@ -310,26 +292,12 @@ func TestViewsEncodeImages(t *testing.T) {
 }
 
 func TestViewsMisuse(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if _, err := NewMoCo(tinyViews(t, "swav"), e); err == nil || !strings.Contains(err.Error(), `must be "moco"`) {
-		t.Errorf("another system: %v", err)
-	}
-	if _, err := NewSwAV(tinyViews(t, "moco"), e); err == nil || !strings.Contains(err.Error(), `must be "swav"`) {
-		t.Errorf("another system: %v", err)
-	}
-	cfg := tinyViews(t, "moco")
-	cfg.Data.Views = 1
-	if _, err := NewMoCo(cfg, e); err == nil || !strings.Contains(err.Error(), "data.views: must be 2") {
-		t.Errorf("one view: %v", err)
-	}
-	m := newViewsSystem(t, tinyViews(t, "moco"))
-	b := viewsBatch(1)
-	b.Views = nil
-	if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), "second views: got 0 values") {
-		t.Errorf("no second view: %v", err)
+	for _, system := range []string{"moco", "swav"} {
+		m := newViewsSystem(t, tinyViews(t, system))
+		b := viewsBatch(1)
+		b.Views = nil
+		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), "feed: images/2: got 0 values") {
+			t.Errorf("%s: no second view: %v", system, err)
+		}
 	}
 }

@@ -32,6 +32,7 @@ type Fusing []Fused
 
 // Prepare implements Preparer.
 func (l Fusing) Prepare(s *Step) {
+	Need(s.Fusion != nil, "fusion", "this system has no fusion layers: set objective.itm.weight and objective.mlm.weight = 0")
 	for _, x := range l {
 		x.Prepare(s)
 	}

@@ -39,7 +39,9 @@ type linearHead interface {
 
 // Build implements Loss.
 func (l Geometric) Build(s *Step) (parts []Part) {
+	needTeacher(s, "geometric")
 	banks := s.Banks()
+	Need(banks.Size > 0, "geometric", "needs the queue: set queue.size > 0, or objective.geometric.weight = 0")
 	filled := banks.Filled
 	// One stream for both sides, that of images first.
 	var noise [][]float32
@@ -84,7 +86,8 @@ func (l Geometric) term(s *Step, x *gorgonia.Node, side Side, bank *Bank, ring, 
 			Candidates: min(searched*l.Near, s.Banks().Size),
 		}
 	}
-	head := side.Head.(linearHead)
+	head, ok := side.Head.(linearHead)
+	Need(ok, "geometric", "needs a head of one linear layer: set objective.geometric.weight = 0")
 	m := head.Classes()
 	weight, bias := head.Parameters(side.Scope, x.Shape()[1]/m)
 	groups := max(1, s.Scores.Space.Spheres)

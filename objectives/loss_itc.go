@@ -34,8 +34,14 @@ func (l ITC) Prepare(s *Step) {
 	}
 }
 
+// needTeacher requires a teacher.
+func needTeacher(s *Step, loss string) {
+	Need(s.HasTeacher(), loss, "needs the teacher: set momentum.enabled = true, or use objective.itc.in_batch_weight")
+}
+
 // Build implements Loss.
 func (l ITC) Build(s *Step) []Part {
+	needTeacher(s, "itc")
 	banks := s.Banks()
 	c := MomentumContrast{
 		Image: s.Online.Image.Features, Text: s.Online.Text.Features,
@@ -166,11 +172,18 @@ type rowProjector interface {
 	Rows(s encoders.Scope, x *gorgonia.Node) *gorgonia.Node
 }
 
+// rowsOf projects every token of a side.
+func rowsOf(x Side, tokens *gorgonia.Node) *gorgonia.Node {
+	head, ok := x.Head.(rowProjector)
+	Need(ok && x.Len > 1, "itc_local", "needs towers of several tokens with a linear head: set objective.tcl.local = false")
+	return head.Rows(x.Scope, tokens)
+}
+
 // localImage is the contrast of an image with its grid x grid parts, the means of the
 // teacher's projected patches.
 func (t TCL) localImage(s *Step) *gorgonia.Node {
 	side := s.Teacher.Image
-	patches := side.Head.(rowProjector).Rows(side.Scope, side.Tokens) // (B*T, C)
+	patches := rowsOf(side, side.Tokens) // (B*T, C)
 	return Local{
 		Whole: s.Online.Image.Features,
 		Parts: contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len-1))), t.Grid), // (B*grid*grid, C)
@@ -186,7 +199,7 @@ func (t TCL) localText(s *Step) *gorgonia.Node {
 		states = layout.StridedRows(states, 0, 1, n) // masked captions come after them
 	}
 	return Local{
-		Whole: s.Online.Text.Features, Parts: side.Head.(rowProjector).Rows(side.Scope, states), // (B*L, C)
+		Whole: s.Online.Text.Features, Parts: rowsOf(side, states), // (B*L, C)
 		Lengths: side.Lengths, First: 1, IDs: s.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }

@@ -19,6 +19,7 @@ func (l MoCo) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l MoCo) Build(s *Step) []Part {
+	needTeacher(s, "itc")
 	banks := s.Banks()
 	loss, accuracy := ViewContrast{
 		Query: s.Online.Image.Features, Score: s.Scores.Score(l.Score, false),

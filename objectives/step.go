@@ -1,8 +1,11 @@
 package objectives
 
 import (
+	"fmt"
+
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -117,6 +120,14 @@ type Fusion struct {
 	encoders.BERT
 	Params, Twins     encoders.Scope // of the text tower, which the layers continue
 	TextLen, ImageLen int            // L and T, tokens of a text and of an image
+}
+
+// Need stops the construction of a step that has not what a loss reads, with the
+// *op.BuildError that op.Catch turns into an error.
+func Need(ok bool, loss, format string, args ...any) {
+	if !ok {
+		panic(&op.BuildError{Op: loss, Err: fmt.Errorf(format, args...)})
+	}
 }
 
 // Own are the places 0, 1, ... B-1 of the batch's own pairs.

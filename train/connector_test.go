@@ -62,9 +62,6 @@ func TestRelabellingResumes(t *testing.T) {
 	if relabelled == 0 {
 		t.Error("no negative was relabelled: the test shows nothing")
 	}
-	if a, b := again.uniform(again.span.PerEpoch-1), again.uniform(again.span.PerEpoch); a != 0 || b != .5 {
-		t.Errorf("uniform share %v at the end of the first epoch and %v in the second, want 0 and 0.5", a, b)
-	}
 }
 
 // TestConnectorErrors: what cannot judge is refused with the key that names it.

@@ -49,9 +49,9 @@ func TestGraphsAreRestored(t *testing.T) {
 		for i := range 8 {
 			s.must(t, i)
 		}
-		s.model.Graphs().Image.Paths[1] += 0.25 // as another processor might have it
+		s.pairs().Graphs().Image.Paths[1] += 0.25 // as another processor might have it
 		c := s.save(t, t.TempDir(), 8)
-		saved, figures := graphMemory(s.model.Graphs()), s.model.Graphs().Figures()
+		saved, figures := graphMemory(s.pairs().Graphs()), s.pairs().Graphs().Figures()
 		if (saved["pending"] != nil) != (lag == "2") {
 			t.Fatalf("lag %s: pending %v", lag, saved["pending"])
 		}
@@ -66,21 +66,21 @@ func TestGraphsAreRestored(t *testing.T) {
 		if _, err := other.Restore(c); err != nil {
 			t.Fatal(err)
 		}
-		sameMemory(t, "lag "+lag+", restored", graphMemory(other.model.Graphs()), saved)
-		if got := other.model.Graphs().Figures(); !maps.Equal(got, figures) {
+		sameMemory(t, "lag "+lag+", restored", graphMemory(other.pairs().Graphs()), saved)
+		if got := other.pairs().Graphs().Figures(); !maps.Equal(got, figures) {
 			t.Errorf("lag %s: figures %v, want %v", lag, got, figures)
 		}
 		for i := range 3 {
 			other.must(t, 8+i)
 		}
-		sameMemory(t, "lag "+lag+", gone on", graphMemory(other.model.Graphs()), graphMemory(s.model.Graphs()))
+		sameMemory(t, "lag "+lag+", gone on", graphMemory(other.pairs().Graphs()), graphMemory(s.pairs().Graphs()))
 		sameMemory(t, "lag "+lag+", gone on", other.memory(), s.memory())
 
 		// Back to the checkpoint, out of a rebuild that goes on.
 		if _, err := other.Rollback(c); err != nil {
 			t.Fatal(err)
 		}
-		sameMemory(t, "lag "+lag+", rolled back", graphMemory(other.model.Graphs()), saved)
+		sameMemory(t, "lag "+lag+", rolled back", graphMemory(other.pairs().Graphs()), saved)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestGraphsOfOtherLayersAreLeftAside(t *testing.T) {
 	if _, err := s.Restore(without); err != nil {
 		t.Fatal(err)
 	}
-	if g := s.model.Graphs(); g.Begun != -1 || g.Pending != nil {
+	if g := s.pairs().Graphs(); g.Begun != -1 || g.Pending != nil {
 		t.Errorf("from a run without graphs: those of step %d stay in use", g.Begun)
 	}
 	for _, x := range []struct {
@@ -123,11 +123,11 @@ func TestGraphsOfOtherLayersAreLeftAside(t *testing.T) {
 		if _, err := other.Restore(x.from); err != nil {
 			t.Fatalf("layers %s: %v", x.layers, err)
 		}
-		if g := other.model.Graphs(); g.Begun != -1 || g.Pending != nil {
+		if g := other.pairs().Graphs(); g.Begun != -1 || g.Pending != nil {
 			t.Errorf("layers %s: graphs of step %d are in use", x.layers, g.Begun)
 		}
 		other.must(t, 5)
-		if g := other.model.Graphs(); g.Begun != 5 || g.Image.Used < 2 {
+		if g := other.pairs().Graphs(); g.Begun != 5 || g.Image.Used < 2 {
 			t.Errorf("layers %s: after a step the graphs are those of step %d with %d centres", x.layers, g.Begun, g.Image.Used)
 		}
 	}
@@ -139,7 +139,7 @@ func TestGraphSnapshotRefusesNaN(t *testing.T) {
 	for i := range 4 {
 		s.must(t, i)
 	}
-	g := s.model.Graphs()
+	g := s.pairs().Graphs()
 	g.Image.Paths[1] = float32(math.Inf(1))
 	if _, err := s.Snapshot(&Event{Step: 4}); err != nil {
 		t.Errorf("an infinite path: %v", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
@@ -81,12 +82,25 @@ func sessionOf(t *testing.T, cfg config.Config, from, to uint64, tok *tokenizer.
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSession(cfg, engine, bright{stream, from, to}, tok)
+	m, err := NewModel(cfg, tok, engine)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { m.Close() })
+	s, err := NewSession(cfg, Options{Engine: engine, Model: m, Stream: bright{stream, from, to}, Tokenizer: tok})
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { s.Close() })
 	return s, nil
+}
+
+// pairs is the model under whatever a test has put around it.
+func (s *Session) pairs() *model.Pairs {
+	if a, ok := s.model.(*averaged); ok {
+		return a.System.(*model.Pairs)
+	}
+	return s.model.(*model.Pairs)
 }
 
 func (s *Session) must(t *testing.T, step int) StepResult {
@@ -101,7 +115,7 @@ func (s *Session) must(t *testing.T, step int) StepResult {
 // memory copies everything that a step changes.
 func (s *Session) memory() map[string][]float32 {
 	m, v := s.optimizer.Moments()
-	p, q := s.model.Params(), s.model.Queue()
+	p, q := s.model.Params(), s.pairs().Queue()
 	out := map[string][]float32{"values": slices.Clone(p.Values()), "m": slices.Clone(m), "v": slices.Clone(v)}
 	p.Twins(func(_ int, twin []float32) { out["twins"] = append(out["twins"], twin...) })
 	if q != nil {
@@ -158,7 +172,7 @@ func TestAccumulatedGradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := other.model.Forward(model.Batch{Images: b.Floats(batch.Images), Tokens: b.Ints(batch.Tokens), Lengths: b.Ints(batch.Lengths), IDs: b.Ints(batch.IDs)}, model.Control{})
+		r, err := other.model.Step(&feed.Step{Batch: b.Batch})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +204,7 @@ func TestQueueTakesAllMicroBatches(t *testing.T) {
 	for i := range 6 { // 72 rows into a queue of 64
 		s.must(t, i)
 	}
-	if q := s.model.Queue(); q.Filled != 64 || q.Pointer != 8 || slices.Contains(q.IDs, int32(model.NoID)) {
+	if q := s.pairs().Queue(); q.Filled != 64 || q.Pointer != 8 || slices.Contains(q.IDs, int32(model.NoID)) {
 		t.Errorf("filled %d, pointer %d", q.Filled, q.Pointer)
 	}
 }

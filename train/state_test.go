@@ -111,7 +111,7 @@ func TestCountersAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, graphs := s.memory(), graphMemory(s.model.Graphs())
+	before, graphs := s.memory(), graphMemory(s.pairs().Graphs())
 	for _, x := range []struct{ old, new, want string }{
 		{`"steps": 8`, `"steps": -1`, "optim: -1 updates"},
 		{`"pointer": 16`, `"pointer": 24`, "pointer 24 and fill 24 do not fit 24 entries"},
@@ -135,7 +135,7 @@ func TestCountersAreChecked(t *testing.T) {
 		}
 		bad.Close()
 		sameMemory(t, x.want, s.memory(), before)
-		sameMemory(t, x.want, graphMemory(s.model.Graphs()), graphs)
+		sameMemory(t, x.want, graphMemory(s.pairs().Graphs()), graphs)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestVersion1IsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	cfg, err := OpenConfig(c)
+	cfg, _, err := OpenConfig(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestVersion1IsRestored(t *testing.T) {
 	if err != nil || state.Step != 8 || state.Seed != 7 || state.Elapsed == 0 || state.Values["loss"] == 0 || len(state.Unread) != 0 {
 		t.Fatalf("%v %+v", err, state)
 	}
-	g, q := s.model.Graphs(), s.model.Queue()
+	g, q := s.pairs().Graphs(), s.pairs().Queue()
 	if s.loader.Position() != 68 || s.optimizer.Steps() != 8 || q.Pointer != 16 || q.Filled != 24 || g.Begun != 3 || g.Pending == nil || g.Pending.Begun != 7 || g.Pending.Pointer != 8 || g.Pending.Pushed != 8 {
 		t.Errorf("position %d, %d updates, queue %d %d, graphs of %d, %+v", s.loader.Position(), s.optimizer.Steps(), q.Pointer, q.Filled, g.Begun, g.Pending)
 	}

@@ -49,7 +49,7 @@ func TestViewsResume(t *testing.T) {
 						t.Errorf("%s, lag %s, resumed at %d: %s differs", system, lag, from, name)
 					}
 				}
-				if built := s.model.Graphs().Image.Used > 0; built != (from >= 9) || s.model.Graphs().Text != nil {
+				if built := s.pairs().Graphs().Image.Used > 0; built != (from >= 9) || s.pairs().Graphs().Text != nil {
 					t.Errorf("%s at %d: graph built: %t", system, from, built)
 				}
 				s = small(t, 0, 0, sets...)

@@ -86,7 +86,8 @@ func (in *Inputs) Flat(c batch.Column, rows int) *gorgonia.Node {
 	return n
 }
 
-// Read says that a fill reads columns of the batch that are no inputs themselves.
+// Read says that a fill reads columns of the batch that are no inputs themselves. The fill
+// may rely on a batch to have them, with a value for each of its rows.
 func (in *Inputs) Read(columns ...batch.Column) { in.read = append(in.read, columns...) }
 
 // Columns returns the columns of the batch that are read so far.
@@ -205,16 +206,21 @@ func (in *Inputs) Bind(m Binder) error {
 func (in *Inputs) Fill(m Binder, s *Step) error {
 	for i := range in.columns {
 		c := &in.columns[i]
-		if err := c.check(s.Batch); err != nil {
+		err := check(s.Batch, c.Column, c.rows)
+		if err != nil {
 			return err
 		}
-		var err error
 		if c.Type == batch.Int32 {
 			err = m.SetInput(c.node, s.Batch.Ints(c.Name))
 		} else {
 			err = m.SetInput(c.node, s.Batch.Floats(c.Name))
 		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, c := range in.read {
+		if err := check(s.Batch, c, s.Batch.Rows()); err != nil {
 			return err
 		}
 	}
@@ -227,13 +233,13 @@ func (in *Inputs) Fill(m Binder, s *Step) error {
 }
 
 // check says that a batch does not fit what was compiled.
-func (c *column) check(b *batch.Batch) error {
-	got, want := len(b.Floats(c.Name)), c.rows*c.Len()
+func check(b *batch.Batch, c batch.Column, rows int) error {
+	got, want := len(b.Floats(c.Name)), rows*c.Len()
 	if c.Type == batch.Int32 {
 		got = len(b.Ints(c.Name))
 	}
 	if got != want {
-		return fmt.Errorf("feed: %s: got %d values, the step was built for %d rows of %d", c.Name, got, c.rows, c.Len())
+		return fmt.Errorf("feed: %s: got %d values, the step was built for %d rows of %d", c.Name, got, rows, c.Len())
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"strings"
 	"testing"
 
@@ -51,7 +52,11 @@ func TestAgainstPyTorch(t *testing.T) {
 		for _, d := range g.Shapes[i] {
 			n *= d
 		}
-		decay, err := Decays([]string{"bias", "1d"}, name, g.Shapes[i])
+		group := ""
+		if path.Base(name) == "bias" {
+			group = "bias"
+		}
+		decay, err := Decays([]string{"bias", "1d"}, name, group, g.Shapes[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,27 +228,32 @@ func TestNoAllocations(t *testing.T) {
 func TestDecays(t *testing.T) {
 	groups := []string{"bias", "1d", "temperature", "image/pos*", "cls"}
 	for _, c := range []struct {
-		groups []string
-		name   string
-		shape  []int
-		want   bool
+		groups      []string
+		name, group string
+		shape       []int
+		want        bool
 	}{
-		{groups, "image/blocks/00/mlp/weight", []int{4, 4}, true},
-		{groups, "image/blocks/00/mlp/bias", []int{2, 2}, false},
-		{groups, "image/norm/gamma", []int{4}, false},
-		{groups, "temperature", nil, false},
-		{groups, "image/position", []int{5, 4}, false},
-		{groups, "text/image/position", []int{5, 4}, true},
-		{groups, "image/cls", []int{1, 4}, false},
-		{[]string{"1d", "bias"}, "temperature", nil, true}, // ALBEF's code decays it
-		{[]string{"bias"}, "image/unbias", []int{4}, true},
-		{nil, "a/bias", []int{4}, true},
+		{groups, "image/blocks/00/mlp/weight", "", []int{4, 4}, true},
+		{groups, "image/blocks/00/mlp/bias", "bias", []int{2, 2}, false},
+		{groups, "image/norm/gamma", "", []int{4}, false},
+		{groups, "temperature", "temperature", nil, false},
+		{groups, "logit_scale", "temperature", nil, false},
+		{groups, "image/position", "", []int{5, 4}, false},
+		{groups, "text/image/position", "", []int{5, 4}, true},
+		{groups, "image/cls", "", []int{1, 4}, false},
+		{[]string{"1d", "bias"}, "temperature", "temperature", nil, true}, // ALBEF's code decays it
+		{[]string{"bias"}, "image/unbias", "", []int{4}, true},
+		{[]string{"bias"}, "image/offset", "bias", []int{4}, false}, // a name says nothing
+		{[]string{"bias"}, "image/bias", "", []int{4}, true},
+		{[]string{"metric"}, "gssf/weight", "metric", []int{4, 4}, false},
+		{[]string{"metric"}, "temperature", "temperature", nil, true},
+		{nil, "a/bias", "bias", []int{4}, true},
 	} {
-		if got, err := Decays(c.groups, c.name, c.shape); err != nil || got != c.want {
-			t.Errorf("Decays(%v, %q, %v) = %v, %v, want %v", c.groups, c.name, c.shape, got, err, c.want)
+		if got, err := Decays(c.groups, c.name, c.group, c.shape); err != nil || got != c.want {
+			t.Errorf("Decays(%v, %q, %q, %v) = %v, %v, want %v", c.groups, c.name, c.group, c.shape, got, err, c.want)
 		}
 	}
-	if _, err := Decays([]string{"a["}, "a", nil); err == nil || !strings.Contains(err.Error(), "no_decay") {
+	if _, err := Decays([]string{"a["}, "a", "", nil); err == nil || !strings.Contains(err.Error(), "no_decay") {
 		t.Errorf("malformed pattern: got %v", err)
 	}
 }

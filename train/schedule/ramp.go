@@ -1,15 +1,5 @@
 package schedule
 
-// Alpha returns the weight of the distilled targets at step: it grows linearly
-// from 0 to alpha over ramp steps (ALBEF: min(1, step/ramp) * alpha, with ramp =
-// the steps of epoch 0). ramp <= 0 means alpha from the start.
-func Alpha(step int, alpha float64, ramp int) float64 {
-	if ramp <= 0 || step >= ramp {
-		return alpha
-	}
-	return alpha * float64(step) / float64(ramp)
-}
-
 // Momentum returns the momentum of the EMA twins at step t, with the update
 // twin = m(t)*twin + (1-m(t))*parameter:
 //

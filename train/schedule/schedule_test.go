@@ -107,18 +107,6 @@ func TestNewLRErrors(t *testing.T) {
 	}
 }
 
-// TestAlpha by hand: alpha 0.4 over 1000 steps.
-func TestAlpha(t *testing.T) {
-	for step, want := range map[int]float64{0: 0, 250: 0.1, 1000: 0.4, 5000: 0.4} {
-		if got := Alpha(step, 0.4, 1000); math.Abs(got-want) > 1e-15 {
-			t.Errorf("step %d: got %v, want %v", step, got, want)
-		}
-	}
-	if got := Alpha(0, 0.4, 0); got != 0.4 {
-		t.Errorf("without a ramp: got %v", got)
-	}
-}
-
 // By hand: (1+t)/(10+t); 0.995 is reached at t = (9.95-1)/0.005 = 1790.
 func TestMomentum(t *testing.T) {
 	for step, want := range map[int]float64{0: 0.1, 8: 0.5, 90: 0.91, 1789: 1790. / 1799, 1791: 0.995, 1e6: 0.995} {
