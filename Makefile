@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build quickstart bench tables test lint ci
+.PHONY: help deps build quickstart bench tables test lint generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -39,6 +39,9 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) vet ./...
 	@$(GO) run $(STATICCHECK) -version >/dev/null || { echo "lint: $(STATICCHECK) could not be downloaded or built"; exit 1; }
 	$(GO) run $(STATICCHECK) ./...
+
+generated: ## check that generated files are what their generators make
+	@GO="$(GO)" sh tools/generated.sh
 
 ci: ## what the continuous integration runs
 	.ci/run

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,45 +139,4 @@ func bestEvaluation(c *pages.Curves, task string) string {
 		text += fmt.Sprintf(" at step %s", words.Thousands(int(best.Step)))
 	}
 	return text
-}
-
-// WritePage draws and writes a page; a page that fails leaves the old one as it is.
-func WritePage(path string, d pages.Data) (int, error) {
-	var b bytes.Buffer
-	if err := pages.Write(&b, d); err != nil {
-		return 0, err
-	}
-	if err := runlog.WriteFile(path, b.Bytes()); err != nil {
-		return 0, fmt.Errorf("%w: choose another file with --out", err)
-	}
-	return b.Len(), nil
-}
-
-// writePage draws the run at its end, with the model in hand. What goes wrong is told
-// and nothing more: the run is saved already.
-func (r *Run) writePage(ctx context.Context) {
-	d, err := PageData(r.dir)
-	if err == nil {
-		Describe(d, r.cfg)
-		d.Metrics = learnedMetrics(r.cfg, r.model)
-		switch {
-		case r.several:
-			d.Notes = append(d.Notes, "One of several runs: trainer report draws its features too.")
-		case r.set != nil:
-			e := embedder{cfg: r.cfg, engine: r.engine, model: r.model, tok: r.tok, set: r.set, split: r.cfg.Eval.Split, points: DefaultPoints, progress: r.report.Phase}
-			d.Features, err = e.run(ctx)
-			r.report.PhasesDone()
-		}
-	}
-	if err != nil && d != nil { // the curves are there all the same
-		d.Notes = append(d.Notes, "The features could not be drawn: "+strings.TrimSpace(err.Error()))
-		r.report.Say("warning: %s has no features: %v", runlog.ReportFile, err)
-		err = nil
-	}
-	if err == nil {
-		_, err = WritePage(filepath.Join(r.dir, runlog.ReportFile), *d)
-	}
-	if err != nil {
-		r.report.Say("warning: no %s: %v", runlog.ReportFile, err)
-	}
 }

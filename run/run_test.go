@@ -71,6 +71,9 @@ func trained(t *testing.T, cfg config.Config, o Options) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := r.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "called before") {
+		t.Errorf("Train again: %v", err)
+	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}

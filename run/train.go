@@ -32,6 +32,9 @@ type Result struct {
 // train.ErrInterrupted: New and Train on the same configuration then go on.
 func (r *Run) Train(ctx context.Context) (Result, error) {
 	result := Result{Folder: r.dir, Split: r.cfg.Eval.Split}
+	if r.store != nil {
+		return result, errors.New("run: Train was called before: close the run and open it anew to go on")
+	}
 	err := r.train(ctx)
 	if err == nil {
 		err = r.finish(ctx)

@@ -3,6 +3,8 @@ package scenes
 import (
 	"math"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // one returns a scene with a single black object on the lightest background.
@@ -180,7 +182,7 @@ func TestColoursAreApart(t *testing.T) {
 func TestRenderDoesNotAllocate(t *testing.T) {
 	s := drawn(1)[0]
 	pix := make([]uint8, 64*64*3)
-	if n := testing.AllocsPerRun(20, func() { s.RenderRGB(pix, 64) }); n != 0 {
+	if n := allocs.PerRun(20, func() { s.RenderRGB(pix, 64) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

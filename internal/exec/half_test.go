@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -255,7 +256,7 @@ func TestHalfRecompute(t *testing.T) {
 	if keep.Memory() >= full.Memory()*9/10 {
 		t.Errorf("bfloat16 takes %d bytes, float32 %d", keep.Memory(), full.Memory())
 	}
-	if n := testing.AllocsPerRun(5, func() { run(t, again) }); n != 0 {
+	if n := allocs.PerRun(5, func() { run(t, again) }); n != 0 {
 		t.Errorf("a run allocates %v times", n)
 	}
 }

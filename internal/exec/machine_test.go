@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -91,7 +92,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := testing.AllocsPerRun(20, run); n != 0 {
+	if n := allocs.PerRun(20, run); n != 0 {
 		t.Errorf("a run allocates %v times", n)
 	}
 	set := func() {
@@ -102,7 +103,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		}
 	}
 	// An interface holding a slice is made by the caller for each input.
-	if n := testing.AllocsPerRun(20, set); n > float64(len(f.inputs)) {
+	if n := allocs.PerRun(20, set); n > float64(len(f.inputs)) {
 		t.Errorf("binding %d inputs allocates %v times", len(f.inputs), n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	attentionops "github.com/geoalign/geoalign/ops/attention"
@@ -127,7 +128,7 @@ func TestRecompute(t *testing.T) {
 		sameOutputs(t, f.outputs, again, keep)
 		f.key[0]++
 	}
-	if n := testing.AllocsPerRun(5, func() { run(t, again) }); n != 0 {
+	if n := allocs.PerRun(5, func() { run(t, again) }); n != 0 {
 		t.Errorf("a run allocates %v times", n)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -90,7 +91,7 @@ func TestShadow(t *testing.T) {
 	if err := m.SetShadow(unused, make([]uint16, 6)); err != nil {
 		t.Errorf("an input that nothing depends on: %v", err)
 	}
-	if n := testing.AllocsPerRun(20, func() {
+	if n := allocs.PerRun(20, func() {
 		if err := m.SetShadow(x, a); err != nil {
 			t.Fatal(err)
 		}

@@ -116,11 +116,20 @@ func (s AttentionSizes) Scratch() int {
 	return n*s.scoresSize() + panels + 2*pad(s.Queries, 2)*max(wide, scoreStride(s.Keys))
 }
 
-// NewAttention returns an Attention for the calling engine's precision.
-func (e *Engine) NewAttention(s AttentionSizes) *Attention {
+// AttentionProducts says what an Attention multiplies by.
+type AttentionProducts struct {
+	Plain bool // in Go alone
+	BF16  bool // operands are rounded to bfloat16
+	// Float and Tiles are the built-in products of float32 and of bfloat16, nil for what
+	// the instruction set has, and where it has none.
+	Float, Tiles *tiledGemm
+}
+
+// newAttention returns an Attention.
+func newAttention(s AttentionSizes, p AttentionProducts) *Attention {
 	return &Attention{
 		sizes: s, stride: scoreStride(s.Keys), alpha: float32(1 / math.Sqrt(float64(s.Width))),
-		products: e.attentionProducts(s),
+		products: p.of(s),
 	}
 }
 

@@ -112,7 +112,7 @@ func (c *attentionCase) run(a *Attention, backward bool) {
 		}
 		add := false
 		for i := 0; i < c.rows*c.lq; {
-			n := min(a.sizes.Queries, c.lq-i%c.lq)
+			n := min(c.sizes(backward).Queries, c.lq-i%c.lq)
 			b, g := &c.block, &c.grads
 			*b = AttentionBlock{N: n, Q: x.q[i*c.ldq:], LDQ: c.ldq, LSE: x.lse[i:], Words: c.words, Scale: c.scale, Out: x.out[i*c.ldo:], LDOut: c.ldo}
 			if c.bits != nil {
@@ -144,7 +144,7 @@ func (c *attentionCase) oneByOne(e *Engine, backward bool) {
 // headByOne computes row r of a head.
 func (c *attentionCase) headByOne(e *Engine, x *head, r int, backward bool) {
 	mul := func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, out []float32, ldc int) {
-		e.MultiplySerial(&Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha, Beta: beta, BF16: e.bf16,
+		e.MultiplySerial(&Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha, Beta: beta, BF16: e.BF16(),
 			A: Matrix{F32: a, LD: lda}, B: Matrix{F32: b, LD: ldb}, C: out, LDC: ldc})
 	}
 	alpha := float32(.125)
@@ -203,7 +203,7 @@ func BenchmarkAttention(b *testing.B) {
 		{8, 1, 257, 257, 64, true}, {8, 1, 257, 257, 32, false},
 		{32, 4, 30, 65, 64, true}, {8, 4, 30, 257, 64, true}, {32, 1, 1, 65, 64, true}, {64, 1, 1, 30, 64, true},
 	} {
-		for _, precision := range []string{precisionFP32, precisionBF16} {
+		for _, precision := range []string{"fp32", "bf16"} {
 			e, err := New(Options{Threads: 1, Precision: precision})
 			if err != nil {
 				b.Fatal(err)

@@ -2,6 +2,6 @@
 
 package kernel
 
-func (e *Engine) attentionProducts(s AttentionSizes) attentionProducts {
-	return newPlainAttention(s, e.bf16)
+func (p AttentionProducts) of(s AttentionSizes) attentionProducts {
+	return newPlainAttention(s, p.BF16)
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // reference computes a case by the definition, in float64, into what run writes.
@@ -82,8 +84,8 @@ func (c *attentionCase) results() map[string][]float32 {
 // engines calls f with an engine of each kind at each instruction set.
 func engines(t *testing.T, f func(t *testing.T, e *Engine)) {
 	eachLevel(t, func(t *testing.T) {
-		for _, backend := range []string{backendBuiltin, backendPlain} {
-			for _, precision := range []string{precisionFP32, precisionBF16} {
+		for _, backend := range []string{"builtin", "plain"} {
+			for _, precision := range []string{"fp32", "bf16"} {
 				e, err := New(Options{Backend: backend, Threads: 1, Precision: precision})
 				if err != nil {
 					t.Fatal(err)
@@ -168,7 +170,7 @@ func TestAttentionBits(t *testing.T) {
 
 // TestAttentionPanics: slices that are too short are found before memory is touched.
 func TestAttentionPanics(t *testing.T) {
-	e, err := New(Options{Backend: backendBuiltin, Threads: 1})
+	e, err := New(Options{Backend: "builtin", Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,15 +207,15 @@ func TestAttentionPanics(t *testing.T) {
 }
 
 func TestAttentionAllocatesNothing(t *testing.T) {
-	for _, precision := range []string{precisionFP32, precisionBF16} {
-		e, err := New(Options{Backend: backendBuiltin, Threads: 1, Precision: precision})
+	for _, precision := range []string{"fp32", "bf16"} {
+		e, err := New(Options{Backend: "builtin", Threads: 1, Precision: precision})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := newAttentionCase(rand.New(rand.NewPCG(1, 2)), 1, 2, 20, 33, 64, true)
 		for _, backward := range []bool{false, true} {
 			a := c.attention(e, backward)
-			if n := testing.AllocsPerRun(10, func() { c.run(a, backward) }); n != 0 {
+			if n := allocs.PerRun(10, func() { c.run(a, backward) }); n != 0 {
 				t.Errorf("%s, backward %v: %v allocations", precision, backward, n)
 			}
 		}

@@ -24,21 +24,21 @@ type tiledAttention struct {
 	queue  aheadQueue
 }
 
-// attentionProducts returns the fastest products for the engine's precision.
-func (e *Engine) attentionProducts(s AttentionSizes) attentionProducts {
-	if e.info.Name == backendPlain || !hasAVX2FMA || s.Width > blockN {
-		return newPlainAttention(s, e.bf16)
+// of returns the fastest products.
+func (p AttentionProducts) of(s AttentionSizes) attentionProducts {
+	if p.Plain || !hasAVX2FMA || s.Width > blockN {
+		return newPlainAttention(s, p.BF16)
 	}
-	t := &tiledAttention{width: s.Width, stride: scoreStride(s.Keys), sizes: s, float: e.float}
+	t := &tiledAttention{width: s.Width, stride: scoreStride(s.Keys), sizes: s, float: p.Float}
 	t.queue.lines = (s.Width*wordSize + cacheLine - 1) / cacheLine
 	if t.float == nil {
 		t.float = sharedTiles()
 	}
 	t.tiles = t.float
 	switch {
-	case !e.bf16:
-	case e.tiles != nil:
-		t.tiles = e.tiles
+	case !p.BF16:
+	case p.Tiles != nil:
+		t.tiles = p.Tiles
 	default:
 		t.rounded = true
 	}

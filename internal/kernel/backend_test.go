@@ -44,17 +44,16 @@ func TestAbsentBackendNamesWhatToInstall(t *testing.T) {
 	librarySpecs = []librarySpec{{name: "onednn", env: "GEOALIGN_NONE", files: []string{"libgeoalign-absent.so"}, load: loadOneDNN, install: specs[0].install}}
 	loaded.m = nil
 	defer func() { loaded.m = nil }()
-	_, err := New(Options{Backend: "onednn"})
+	_, _, err := choose("onednn")
 	if err == nil || !strings.Contains(err.Error(), "libdnnl2") || !strings.Contains(err.Error(), "no library found") {
 		t.Errorf("got %v, want an error that names libdnnl2", err)
 	}
-	e, err := New(Options{})
+	l, warnings, err := choose("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	if e.Backend() != backendBuiltin || len(e.Warnings()) != 0 {
-		t.Errorf("without libraries: got %s, want builtin without a warning", e.Describe())
+	if l.info.Name != backendBuiltin || len(warnings) != 0 {
+		t.Errorf("without libraries: got %s and warnings %q, want builtin without one", l.info.Name, warnings)
 	}
 	if info := Probe()[0]; info.Found || !strings.Contains(info.Install, "libdnnl2") {
 		t.Errorf("Probe: %+v", info)

@@ -116,6 +116,11 @@ func (e *Engine) Describe() string {
 	return s
 }
 
+// NewAttention returns attention of one head in the engine's precision.
+func (e *Engine) NewAttention(s AttentionSizes) *Attention {
+	return newAttention(s, AttentionProducts{Plain: e.info.Name == backendPlain, BF16: e.bf16, Float: e.float, Tiles: e.tiles})
+}
+
 // For calls body on contiguous ranges that cover [0, n), on several threads at
 // once, and returns when all are done. The split depends on n, grain (the least
 // number of items worth a thread) and the thread count only. worker is in

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // eachBackend runs f on an engine for each backend that this machine has and
@@ -156,7 +158,7 @@ func TestGemmAllocatesNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, e *Engine) {
 		g := gemmCase{m: 150, n: 130, k: 200, alpha: 1}
 		a, lda, b, ldb, c, ldc := g.operands(1)
-		if n := testing.AllocsPerRun(50, func() {
+		if n := allocs.PerRun(50, func() {
 			e.Gemm(false, false, g.m, g.n, g.k, 1, a, lda, b, ldb, 0, c, ldc)
 			e.GemmSerial(false, true, 20, 20, 20, 1, a, lda, b, ldb, 0, c, ldc)
 		}); n != 0 {

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // TestHalfPasses compares passes that write or read bfloat16 with the float32 pass and
@@ -31,7 +33,7 @@ func TestHalfPasses(t *testing.T) {
 			if !slices.Equal(got, rounded) {
 				t.Errorf("%s of %d values is not that of float32, rounded", name, n)
 			}
-			if a := testing.AllocsPerRun(5, f[1]); a != 0 {
+			if a := allocs.PerRun(5, f[1]); a != 0 {
 				t.Errorf("%s allocates %v times", name, a)
 			}
 		}

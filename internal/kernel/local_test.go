@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // TestLocalDistances compares distances and the gradient with their definitions in float64,
@@ -66,7 +68,7 @@ func TestLocalDistances(t *testing.T) {
 func TestLocalDistancesAllocateNothing(t *testing.T) {
 	x, y, dx := make([]float32, 256), make([]float32, 256), make([]float32, 256)
 	Fill(x, .25)
-	if n := testing.AllocsPerRun(10, func() {
+	if n := allocs.PerRun(10, func() {
 		ProductAngleGrad(dx, 1, x, y, 16, ProductAngle(x, y, 16)+float32(SquaredDistance(x, y)))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -111,10 +111,10 @@ func halfAgrees(h *matmulCache, transA, transB, full bool, m, n, k int) bool {
 	x, y, bias := testValues(ra*lda, 1), testValues(rb*ldb, 2), testValues(n, 4)
 	got, want := testValues(m*ldc, 3), testValues(m*ldc, 3)
 	a, w := make([]uint16, len(x)), make([]uint16, len(y))
-	plainToBF16(a, x)
-	plainToBF16(w, y)
-	plainFromBF16(x, a)
-	plainFromBF16(y, w)
+	ToBF16(a, x)
+	ToBF16(w, y)
+	FromBF16(x, a)
+	FromBF16(y, w)
 	alpha, beta := float32(0.5), float32(0)
 	if full {
 		alpha, beta = 1, 1

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 func newTestEngine(t testing.TB, threads int) *Engine {
@@ -90,7 +92,7 @@ func TestForCoversAfterPauses(t *testing.T) {
 func TestForAllocatesNothing(t *testing.T) {
 	e := newTestEngine(t, 3)
 	body := func(_, lo, hi int) {}
-	if n := testing.AllocsPerRun(100, func() { e.For(300, 1, body) }); n != 0 {
+	if n := allocs.PerRun(100, func() { e.For(300, 1, body) }); n != 0 {
 		t.Errorf("%v allocations a call, want 0", n)
 	}
 }

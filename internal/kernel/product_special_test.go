@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // sprinkle replaces a few values of x by special ones.
@@ -17,7 +19,7 @@ func sprinkle(r *rand.Rand, x Matrix, values []float32) {
 		}
 		i, v := r.IntN(x.length()), values[r.IntN(len(values))]
 		if x.BF16 != nil {
-			x.BF16[i] = plainHalf(v)
+			x.BF16[i] = halfOf(v)
 		} else {
 			x.F32[i] = v
 		}
@@ -41,7 +43,7 @@ func TestProductSpecialValues(t *testing.T) {
 			}
 			sprinkle(r, p.A, values)
 			sprinkle(r, p.B, values)
-			want, size := p.exact()
+			want, size := exact(p)
 			// What a denormal that counts as 0 takes away, at most.
 			lost := 0x1p-126 * 1e15 * float64(p.K)
 			e.Multiply(p)
@@ -131,7 +133,7 @@ func TestProductAllocatesNothing(t *testing.T) {
 			large.p.M, large.p.N, large.p.K, large.p.Alpha = 130, 150, 120, 1
 			small.p.M, small.p.N, small.p.K, small.p.Alpha = 20, 21, 22, 1
 			large, small = newProductCase(r, large), newProductCase(r, small)
-			if n := testing.AllocsPerRun(20, func() {
+			if n := allocs.PerRun(20, func() {
 				e.Multiply(&large.p)
 				e.MultiplySerial(&small.p)
 			}); n != 0 {
@@ -184,12 +186,14 @@ func (fakeHalf) bf16Supported() bool { return true }
 func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
 	f.calls.Add(1)
 	x, y := make([]float32, len(a)), make([]float32, len(b))
-	plainFromBF16(x, a)
-	plainFromBF16(y, b)
+	FromBF16(x, a)
+	FromBF16(y, b)
 	f.sgemm(transA, transB, m, n, k, alpha, x, lda, y, ldb, beta, c, ldc)
 	if bias != nil {
 		for i := range m {
-			plainAdd(c[i*ldc:i*ldc+n], c[i*ldc:i*ldc+n], bias)
+			for j, v := range bias[:n] {
+				c[i*ldc+j] += v
+			}
 		}
 	}
 }
@@ -198,9 +202,10 @@ func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uin
 func TestProductByLibrary(t *testing.T) {
 	var calls atomic.Int32
 	libraries := map[string]halfProduct{"fake": fakeHalf{calls: &calls}}
-	for _, s := range librarySpecs {
-		if l, ok := s.find().backend.(halfProduct); ok && l.bf16Supported() {
-			libraries[s.name] = l
+	for _, name := range []string{backendOneDNN, backendOpenBLAS, backendMKL} {
+		found, _, _ := choose(name)
+		if l, ok := found.backend.(halfProduct); ok && l.bf16Supported() {
+			libraries[name] = l
 		}
 	}
 	for name, l := range libraries {
@@ -213,7 +218,7 @@ func TestProductByLibrary(t *testing.T) {
 			}
 			g := newProductCase(r, productCase{p: Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, bias: true, gelu: true})
 			checkProduct(t, e, g)
-			if n := testing.AllocsPerRun(20, func() { e.Multiply(&g.p) }); n != 0 && name != "fake" {
+			if n := allocs.PerRun(20, func() { e.Multiply(&g.p) }); n != 0 && name != "fake" {
 				t.Errorf("%s: %v allocations, want 0", name, n)
 			}
 		}

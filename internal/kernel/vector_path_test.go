@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // randomOwners returns n owners below k.
@@ -282,7 +284,7 @@ func TestArgMax(t *testing.T) {
 func TestPathAllocatesNothing(t *testing.T) {
 	x, y, owner := make([]float32, 77), make([]float32, 77), make([]int32, 77)
 	eachLevel(t, func(t *testing.T) {
-		if a := testing.AllocsPerRun(10, func() {
+		if a := allocs.PerRun(10, func() {
 			PathCos(y, x[:9], owner, x, 2)
 			PathCosSlope(y, x[:9], owner, x, y, 2)
 			MinPlus(y, x, 1)

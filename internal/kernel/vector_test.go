@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/allocs"
 )
 
 // eachLevel runs a test at every instruction set of this machine.
@@ -395,7 +397,7 @@ func TestVectorAllocatesNothing(t *testing.T) {
 	}
 	bits := make([]int32, 3)
 	eachLevel(t, func(t *testing.T) {
-		if a := testing.AllocsPerRun(10, func() {
+		if a := allocs.PerRun(10, func() {
 			Softmax(s[0], s[1])
 			GELUGrad(s[0], s[1], s[2])
 			LayerNorm(s[0], s[1], s[2], s[3], 1e-5)

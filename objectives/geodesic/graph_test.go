@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -423,11 +424,11 @@ func TestAllocations(t *testing.T) {
 func allocatesNothing(t *testing.T, e *kernel.Engine, g *Graph, x []float32, n, c int, o Options) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
-	if got := testing.AllocsPerRun(3, func() { _, _ = g.Build(e, x, r) }); got > 20 {
+	if got := allocs.PerRun(3, func() { _, _ = g.Build(e, x, r) }); got > 20 {
 		t.Errorf("%+v: %v allocations a build", o, got)
 	}
 	owner, reach, dst := make([]int32, 50), make([]float32, 50), make([]float32, 50*n)
-	if got := testing.AllocsPerRun(3, func() {
+	if got := allocs.PerRun(3, func() {
 		g.Attach(e, x[:50*c], owner, reach)
 		g.Insert(n-20, owner, reach)
 		g.From(e, x[:50*c], dst)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -101,7 +102,7 @@ func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[st
 		values[name] = slices.Clone(a.F32)
 	}
 	if !full {
-		if n := testing.AllocsPerRun(5, func() {
+		if n := allocs.PerRun(5, func() {
 			if err := m.RunAll(); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -219,7 +220,7 @@ func TestNoAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := testing.AllocsPerRun(20, func() { o.Step(1e-3, 1, o.GradNorm(1)) }); n != 0 {
+	if n := allocs.PerRun(20, func() { o.Step(1e-3, 1, o.GradNorm(1)) }); n != 0 {
 		t.Errorf("got %v allocations a step, want 0", n)
 	}
 }

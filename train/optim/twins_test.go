@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -99,7 +100,7 @@ func TestSetTwinsErrors(t *testing.T) {
 			t.Errorf("twin %d: got %v, want %v", i, v, want)
 		}
 	}
-	if n := testing.AllocsPerRun(10, func() { o.StepTwins(1e-3, 1, 1, 0.9) }); n != 0 {
+	if n := allocs.PerRun(10, func() { o.StepTwins(1e-3, 1, 1, 0.9) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

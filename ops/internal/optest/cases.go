@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -72,7 +73,7 @@ func allocations(t *testing.T, cases []Case) {
 	t.Helper()
 	for _, c := range cases {
 		m, _ := c.Compile(t, Engine)
-		n := testing.AllocsPerRun(20, func() {
+		n := allocs.PerRun(20, func() {
 			if err := m.RunAll(); err != nil {
 				t.Fatal(err)
 			}
