@@ -44,6 +44,7 @@ func (g *Geometric) check(k *checker, c *Config) {
 		k.require("objective.geometric.weight", false, "must be 0", c.Model.named()+" keeps no features before the head")
 		return
 	}
+	k.require("objective.geometric.weight", c.Model.traits().linear, "must be 0", c.Model.named()+" has a head of several layers, and the term compares points before and after one linear layer")
 	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"
 	k.require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)

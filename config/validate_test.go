@@ -215,7 +215,7 @@ func TestValidateAcceptsHeads(t *testing.T) {
 		"learned metric": func(c *Config) { c.Objective.ITC.Score = "gssf" },
 		"all that a queue has": func(c *Config) {
 			c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = true, 4096, 0.4
-			c.Objective.ITC.Weight, c.Objective.Geometric.Weight, c.Objective.ITC.Score = 1, 1, "geodesic"
+			c.Objective.ITC.Weight, c.Objective.ITC.Score = 1, "geodesic"
 		},
 	} {
 		c := pairsConfig()
@@ -223,6 +223,11 @@ func TestValidateAcceptsHeads(t *testing.T) {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	c := pairsConfig()
+	c.Momentum.Enabled, c.Queue.Size, c.Objective.Geometric.Weight = true, 4096, 1
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `objective.geometric.weight: must be 0 (got 1); model.system "heads" has a head of several layers`) {
+		t.Errorf("geometric term of an MLP: %v", err)
 	}
 }
 
