@@ -162,8 +162,10 @@ func TestOpenWithoutAParameter(t *testing.T) {
 	b := randomBatch(m, 1)
 	x, _ := opened(t, m)
 	delete(m.params.byName, "text/layers/01/ffn/output/weight")
-	if _, _, err := x.EncodeTexts(b.Tokens, b.Lengths, 4); err == nil || !strings.Contains(err.Error(), "text/layers/01/ffn/output/weight") {
-		t.Errorf("got %v", err)
+	for range 2 { // and it is missing when it is asked for again
+		if _, _, err := x.EncodeTexts(b.Tokens, b.Lengths, 4); err == nil || !strings.Contains(err.Error(), "text/layers/01/ffn/output/weight") {
+			t.Errorf("got %v", err)
+		}
 	}
 	if _, _, err := x.EncodeImages(b.Images, 4); err != nil {
 		t.Errorf("images: %v", err)
