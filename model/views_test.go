@@ -299,5 +299,9 @@ func TestViewsMisuse(t *testing.T) {
 		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), "feed: images/2: got 0 values") {
 			t.Errorf("%s: no second view: %v", system, err)
 		}
+		tower := m.design.image.tower
+		if _, err := New(m.cfg, Options{Engine: m.engine, Image: tower}); err == nil || !strings.Contains(err.Error(), "takes no towers of its own") {
+			t.Errorf("%s: another tower: %v", system, err)
+		}
 	}
 }
