@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -73,7 +74,7 @@ func newALBEF(cfg config.Config, vocab int, engine *kernel.Engine, connector *Co
 			m.queue.graphs = m.graphs
 		}
 	}
-	m.ema.body = func(_, lo, hi int) { kernel.EMA(m.ema.twin[lo:hi], m.ema.value[lo:hi], m.ema.w) }
+	m.ema.body = func(_, lo, hi int) { vector.EMA(m.ema.twin[lo:hi], m.ema.value[lo:hi], m.ema.w) }
 	// Building the training graph registers every parameter.
 	if err := m.buildTrain(); err != nil {
 		return nil, err
@@ -158,8 +159,8 @@ func (b *graph) ints(name string, shape ...int) *gorgonia.Node {
 
 // normalize scales a row to unit length.
 func normalize(row []float32) {
-	s := float32(1 / max(math.Sqrt(kernel.SumSq(row)), 1e-12))
-	kernel.Scale(row, s, row)
+	s := float32(1 / max(math.Sqrt(vector.SumSq(row)), 1e-12))
+	vector.Scale(row, s, row)
 }
 
 // batchError says that a batch does not fit the compiled graph.

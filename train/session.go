@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/optim"
@@ -235,7 +236,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 		if k == 0 {
 			copy(s.sum, grads)
 		} else {
-			kernel.Add(s.sum, s.sum, grads)
+			vector.Add(s.sum, s.sum, grads)
 		}
 	}
 	if s.model.Queue() == nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"gorgonia.org/tensor"
@@ -100,7 +100,7 @@ func checkFinite(groups []checkpoint.Group) error {
 	for _, g := range groups {
 		for _, t := range g.Tensors {
 			x, ok := t.Data.([]float32)
-			if ok && !finite(kernel.SumSq(x)) {
+			if ok && !finite(vector.SumSq(x)) {
 				return fmt.Errorf("train: %s of %s has numbers that are not finite: nothing is saved: lower optimizer.lr or set optimizer.clip_norm, and go on from the last checkpoint", t.Name, g.Name)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/optim"
@@ -179,16 +181,16 @@ func (b *bencher) updateName() string {
 // precision already.
 func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64) {
 	r := rand.New(rand.NewPCG(3, 4))
-	operand := func(rows, cols int) kernel.Matrix {
+	operand := func(rows, cols int) gemm.Matrix {
 		x := noise(r, rows*cols)
 		if !bf16 {
-			return kernel.Matrix{F32: x, LD: cols}
+			return gemm.Matrix{F32: x, LD: cols}
 		}
 		halves := make([]uint16, len(x))
-		kernel.ToBF16(halves, x)
-		return kernel.Matrix{BF16: halves, LD: cols}
+		vector.ToBF16(halves, x)
+		return gemm.Matrix{BF16: halves, LD: cols}
 	}
-	return kernel.MeasureProduct(e, &kernel.Product{M: peakM, N: peakN, K: peakK, Alpha: 1, BF16: bf16,
+	return kernel.MeasureProduct(e, &gemm.Product{M: peakM, N: peakN, K: peakK, Alpha: 1, BF16: bf16,
 		A: operand(peakM, peakK), B: operand(peakK, peakN), C: make([]float32, peakM*peakN), LDC: peakN}, d)
 }
 
