@@ -153,12 +153,12 @@ func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
 	t1 := time.Now()
 	b.update()
 	t2 := time.Now()
-	t3 := t2
-	if b.work.Queue() != nil {
-		if err := b.work.After(); err != nil {
-			return err
-		}
-		t3 = time.Now()
+	if err := b.work.After(); err != nil {
+		return err
+	}
+	t3 := time.Now()
+	if b.work.Queue() == nil { // then it is a part of the update
+		t2 = t3
 	}
 	s := &b.spent
 	s.step += t3.Sub(t0)
@@ -179,7 +179,6 @@ func (b *bencher) update() {
 	} else {
 		b.optimizer.Step(c.Optimizer.LR, 1, norm)
 	}
-	b.work.ClampTemperature()
 }
 
 // updateName says what update holds.

@@ -8,12 +8,14 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run"
 )
 
 // workload is a model with a batch of random data.
 type workload struct {
 	*model.Pairs
-	feed feed.Step
+	feed  feed.Step
+	clock int // update that the model is told to prepare for
 }
 
 // maskID stands for [MASK] in random vocabularies.
@@ -26,6 +28,10 @@ const late = 1 << 40
 // and distillation is at its full weight, as in the middle of a run. Entries of the queue
 // are random rows, which batches overwrite.
 func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	cfg, err := run.Resolve(cfg)
+	if err != nil {
+		return nil, err
+	}
 	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID})
 	if err != nil {
 		return nil, err
@@ -36,11 +42,14 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 		fill(r, q.ImageBackbone)
 		fill(r, q.TextBackbone)
 	}
-	return &workload{m, feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}}, nil
+	return &workload{Pairs: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
 }
 
 // forward computes losses and gradients; step counts the random streams.
 func (w *workload) forward(step int) error {
+	if err := w.Before(w.clock); err != nil { // no rebuild of graphs is due
+		return err
+	}
 	w.feed.Counter = step
 	_, err := w.Step(&w.feed)
 	return err
