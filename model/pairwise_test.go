@@ -59,6 +59,7 @@ func pairFactors(queue bool) []factor {
 		choices("log temperature", func(c *config.Config, v bool) { c.Objective.ITC.LogTemperature = v }, false, true),
 		choices("learned temperature", func(c *config.Config, v bool) { c.Objective.ITC.LearnTemperature = v }, true, false),
 		choices("positives", func(c *config.Config, v string) { c.Objective.ITC.Positives = v }, "pair", "id"),
+		weight("siglip", func(c *config.Config) *float64 { return &c.Objective.SigLIP.Weight }),
 	}
 }
 

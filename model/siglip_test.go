@@ -128,3 +128,28 @@ func TestSigLIPChance(t *testing.T) {
 		t.Errorf("chance %v, want %v", p, want)
 	}
 }
+
+// TestSigLIPGradients: those of both towers and both heads, beside the contrast, are those of
+// finite differences; see TestGradientsAgainstFiniteDifferences.
+func TestSigLIPGradients(t *testing.T) {
+	cfg := tinyCLIP("Multi(2,4)")
+	cfg.Objective.SigLIP = config.SigLIP{Weight: 2, Scale: 3, ScaleMax: 4, Bias: -1}
+	m := buildCLIP(t, cfg)
+	b := randomPairs(m, 5)
+	checkDifferences(t, m, func(float64) float64 {
+		res, err := m.Forward(b, Control{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var contrast, sigmoid float64
+		for _, p := range res.Parts {
+			switch p.Name {
+			case "itc_in_batch":
+				contrast = p.Value
+			case "siglip":
+				sigmoid = p.Value
+			}
+		}
+		return contrast + 2*sigmoid
+	}, []string{"siglip/log_scale", "siglip/bias", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/embeddings/word/weight"})
+}

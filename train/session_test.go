@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
@@ -62,6 +63,12 @@ func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 // captions where none is given.
 func sessionOf(t *testing.T, cfg config.Config, from, to uint64, tok *tokenizer.Tokenizer) (*Session, error) {
 	t.Helper()
+	return sessionIn(t, cfg, nil, tok, func(s data.Stream) data.Stream { return bright{s, from, to} })
+}
+
+// sessionIn is sessionOf for a process of a group, or nil, whose samples are those of wrap.
+func sessionIn(t *testing.T, cfg config.Config, g parallel.Group, tok *tokenizer.Tokenizer, wrap func(data.Stream) data.Stream) (*Session, error) {
+	t.Helper()
 	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -82,12 +89,17 @@ func sessionOf(t *testing.T, cfg config.Config, from, to uint64, tok *tokenizer.
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := NewModel(cfg, tok, engine)
+	var m *model.Pairs
+	if g == nil {
+		m, err = NewModel(cfg, tok, engine)
+	} else {
+		m, err = model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID(), Group: g})
+	}
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { m.Close() })
-	s, err := NewSession(cfg, Options{Engine: engine, Model: m, Stream: bright{stream, from, to}, Tokenizer: tok})
+	s, err := NewSession(cfg, Options{Engine: engine, Model: m, Stream: wrap(stream), Tokenizer: tok, Group: g})
 	if err != nil {
 		return nil, err
 	}

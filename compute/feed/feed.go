@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -43,7 +44,8 @@ func (s *Step) Share(rows int) (lo, hi, all int) {
 func (s *Step) Stream() uint64 { return uint64(s.Counter*max(1, s.Ranks) + s.Rank) }
 
 // Inputs are the inputs of one computation. A name that is asked for again is the same
-// input.
+// input; with another shape or type it is a mistake in the construction of the graph, an
+// *op.BuildError.
 type Inputs struct {
 	g       *gorgonia.ExprGraph
 	nodes   map[string]*gorgonia.Node
@@ -68,20 +70,22 @@ func New(g *gorgonia.ExprGraph) *Inputs {
 
 // Column is a column of the batch, (rows, shape...), read from the batch's own memory.
 func (in *Inputs) Column(c batch.Column, rows int) *gorgonia.Node {
-	if n := in.nodes[c.Name]; n != nil {
+	shape := append([]int{rows}, c.Shape...)
+	if n := in.known(c.Name, c.Type == batch.Int32, shape); n != nil {
 		return n
 	}
-	n := in.node(c.Name, c.Type == batch.Int32, append([]int{rows}, c.Shape...))
+	n := in.node(c.Name, c.Type == batch.Int32, shape)
 	in.columns = append(in.columns, column{c, rows, n})
 	return n
 }
 
 // Flat is Column as one vector, (rows * values of a row).
 func (in *Inputs) Flat(c batch.Column, rows int) *gorgonia.Node {
-	if n := in.nodes[c.Name]; n != nil {
+	shape := []int{rows * c.Len()}
+	if n := in.known(c.Name, c.Type == batch.Int32, shape); n != nil {
 		return n
 	}
-	n := in.node(c.Name, c.Type == batch.Int32, []int{rows * c.Len()})
+	n := in.node(c.Name, c.Type == batch.Int32, shape)
 	in.columns = append(in.columns, column{c, rows, n})
 	return n
 }
@@ -102,7 +106,7 @@ func (in *Inputs) Columns() []batch.Column {
 // Floats is a float32 input with memory of its own, which fill writes for every step. No
 // shape is a scalar.
 func (in *Inputs) Floats(name string, fill func(s *Step, dst []float32) error, shape ...int) *gorgonia.Node {
-	if n := in.nodes[name]; n != nil {
+	if n := in.known(name, false, shape); n != nil {
 		return n
 	}
 	mem := make([]float32, tensor.Shape(shape).TotalSize())
@@ -112,7 +116,7 @@ func (in *Inputs) Floats(name string, fill func(s *Step, dst []float32) error, s
 
 // Ints is Floats for int32.
 func (in *Inputs) Ints(name string, fill func(s *Step, dst []int32) error, shape ...int) *gorgonia.Node {
-	if n := in.nodes[name]; n != nil {
+	if n := in.known(name, true, shape); n != nil {
 		return n
 	}
 	mem := make([]int32, tensor.Shape(shape).TotalSize())
@@ -127,7 +131,7 @@ func (in *Inputs) FixedInts(name string, values []int32) *gorgonia.Node {
 
 // Count returns n integers from start on, step apart, under a name.
 func (in *Inputs) Count(name string, start, n, step int) *gorgonia.Node {
-	if node := in.nodes[name]; node != nil {
+	if node := in.known(name, true, []int{n}); node != nil {
 		return node
 	}
 	values := make([]int32, n)
@@ -148,7 +152,7 @@ func (in *Inputs) SharedInts(name string, mem []int32, shape ...int) *gorgonia.N
 }
 
 func (in *Inputs) shared(name string, ints bool, mem any, shape []int) *gorgonia.Node {
-	if n := in.nodes[name]; n != nil {
+	if n := in.known(name, ints, shape); n != nil {
 		return n
 	}
 	in.memory[name], in.order = mem, append(in.order, name)
@@ -157,7 +161,7 @@ func (in *Inputs) shared(name string, ints bool, mem any, shape []int) *gorgonia
 
 // Unbound is an input that the caller ties to memory before every run.
 func (in *Inputs) Unbound(name string, t batch.Type, shape ...int) *gorgonia.Node {
-	if n := in.nodes[name]; n != nil {
+	if n := in.known(name, t == batch.Int32, shape); n != nil {
 		return n
 	}
 	return in.node(name, t == batch.Int32, shape)
@@ -171,6 +175,18 @@ func (in *Inputs) Node(name string) *gorgonia.Node { return in.nodes[name] }
 
 // Memory returns what the input of a name is bound to, []float32 or []int32, or nil.
 func (in *Inputs) Memory(name string) any { return in.memory[name] }
+
+// known returns the input that has a name already, or nil.
+func (in *Inputs) known(name string, ints bool, shape []int) *gorgonia.Node {
+	n, dtype := in.nodes[name], tensor.Float32
+	if ints {
+		dtype = tensor.Int32
+	}
+	if n != nil && (n.Dtype() != dtype || !slices.Equal(n.Shape(), shape)) {
+		panic(&op.BuildError{Op: "input " + name, Err: fmt.Errorf("is %v %v and is asked for as %v %v", n.Dtype(), n.Shape(), dtype, tensor.Shape(shape))})
+	}
+	return n
+}
 
 func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
 	dtype := tensor.Float32

@@ -1,0 +1,312 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// rank is a process of a group whose processes are goroutines of this one: everything that
+// is exchanged is sent to all ranks, the sender among them.
+type rank struct {
+	own   int
+	wires [][]chan any // from a rank to a rank
+	fail  error        // of the next exchange
+}
+
+var _ parallel.Group = (*rank)(nil)
+
+// newRanks returns a group of n.
+func newRanks(n int) []*rank {
+	wires := make([][]chan any, n)
+	for i := range wires {
+		for range n {
+			wires[i] = append(wires[i], make(chan any, 1))
+		}
+	}
+	ranks := make([]*rank, n)
+	for i := range ranks {
+		ranks[i] = &rank{own: i, wires: wires}
+	}
+	return ranks
+}
+
+// exchange returns what all ranks give, in their order.
+func exchange[T any](r *rank, x T) (all []T, err error) {
+	for _, to := range r.wires[r.own] {
+		to <- x
+	}
+	for from := range r.wires {
+		all = append(all, (<-r.wires[from][r.own]).(T))
+	}
+	err, r.fail = r.fail, nil
+	return all, err
+}
+
+func (r *rank) Rank() int { return r.own }
+func (r *rank) Size() int { return len(r.wires) }
+
+func (r *rank) Sum(x []float32) error {
+	all, err := exchange(r, slices.Clone(x))
+	if err != nil {
+		return err
+	}
+	copy(x, all[0])
+	for _, other := range all[1:] {
+		for i, v := range other {
+			x[i] += v
+		}
+	}
+	return nil
+}
+
+func (r *rank) Gather(dst, x []float32) ([]float32, error) {
+	all, err := exchange(r, slices.Clone(x))
+	return append(dst, slices.Concat(all...)...), err
+}
+
+func (r *rank) GatherInts(dst, x []int32) ([]int32, error) {
+	all, err := exchange(r, slices.Clone(x))
+	return append(dst, slices.Concat(all...)...), err
+}
+
+func (r *rank) All(ok bool) (bool, error) {
+	all, err := exchange(r, ok)
+	return !slices.Contains(all, false), err
+}
+
+// shard gives a rank its share of a stream: of every global batch the rows that are its.
+type shard struct {
+	data.Stream
+	rank, ranks, rows uint64
+}
+
+func (s shard) Sample(c uint64, row batch.Row) error {
+	return s.Stream.Sample((c/s.rows*s.ranks+s.rank)*s.rows+c%s.rows, row)
+}
+
+func (s shard) EpochSamples() int { return s.Stream.EpochSamples() / int(s.ranks) }
+
+// parallelConfig is a small configuration with epochs of 8 steps of two batches of 4.
+func parallelConfig(t *testing.T, sets ...string) config.Config {
+	t.Helper()
+	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append([]string{"train.batch_size=4", "data.scenes.epoch_samples=64", "queue.size=24"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// ranksOf returns a session for each of two ranks, of a stream whose samples from, from+1,
+// ... to-1 of the whole are spoilt.
+func ranksOf(t *testing.T, cfg config.Config, from, to uint64) (sessions []*Session, group []*rank) {
+	t.Helper()
+	group = newRanks(2)
+	for i, g := range group {
+		s, err := sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream {
+			return shard{bright{all, from, to}, uint64(i), 2, uint64(cfg.Train.BatchSize)}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	return sessions, group
+}
+
+// together makes a step on all ranks at once.
+func together(t *testing.T, sessions []*Session, step int) ([]StepResult, []error) {
+	t.Helper()
+	results, errs := make([]StepResult, len(sessions)), make([]error, len(sessions))
+	var wg sync.WaitGroup
+	for i, s := range sessions {
+		wg.Go(func() { results[i], errs[i] = s.Step(t.Context(), step) })
+	}
+	wg.Wait()
+	return results, errs
+}
+
+// withoutMatching leaves out the loss whose negatives are drawn for the whole global batch:
+// micro-batches of one process draw theirs one after the other.
+var withoutMatching = []string{"objective.itm.weight=0", "eval.rerank_top=0"}
+
+// TestTwoRanksAreTwoMicroBatches: a run of two processes has the bits of one process that
+// accumulates over two micro-batches, which hold the same rows in the same order: parameters,
+// twins, moments, queue and graphs, with dropout, masks and teacher. Both ranks have the same.
+func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"cosine":   nil,
+		"id":       {"objective.itc.positives=id"},
+		"geodesic": {"objective.itc.score=geodesic", "objective.geodesic.layers=[2, 6]", "objective.geodesic.entries=4", "objective.geodesic.period_steps=4"},
+		"clip":     {"model.system=clip", "model.text.fusion_layers=0", "objective.mlm.weight=0", "objective.siglip.weight=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets = append(slices.Clone(withoutMatching), sets...)
+			sessions, _ := ranksOf(t, parallelConfig(t, sets...), 0, 0)
+			whole, err := sessionOf(t, parallelConfig(t, append(sets, "train.accumulate_steps=2")...), 0, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if whole.Span() != sessions[0].Span() {
+				t.Fatalf("spans %+v and %+v", whole.Span(), sessions[0].Span())
+			}
+			for step := range 10 { // into the second epoch
+				want := whole.must(t, step)
+				got, errs := together(t, sessions, step)
+				if err := errors.Join(errs...); err != nil {
+					t.Fatal(err)
+				}
+				if loss := .5*got[0].Loss + .5*got[1].Loss; loss != want.Loss || got[0].Loss == got[1].Loss {
+					t.Errorf("step %d: losses %v and %v, of both %v", step, got[0].Loss, got[1].Loss, want.Loss)
+				}
+				for i, r := range got {
+					if r.GradNorm != want.GradNorm || r.LR != want.LR || r.Temperature != want.Temperature {
+						t.Errorf("step %d, rank %d: norm %v, rate %v and temperature %v, want %v, %v and %v", step, i, r.GradNorm, r.LR, r.Temperature, want.GradNorm, want.LR, want.Temperature)
+					}
+				}
+			}
+			for i, s := range sessions {
+				sameMemory(t, fmt.Sprint("rank ", i), s.memory(), whole.memory())
+				if g := s.pairs().Graphs(); g != nil {
+					if g.Begun < 0 {
+						t.Error("no graph was built: the test shows nothing")
+					}
+					sameMemory(t, fmt.Sprint("graphs of rank ", i), graphMemory(g), graphMemory(whole.pairs().Graphs()))
+				}
+			}
+		})
+	}
+}
+
+// TestGradientsAreSummedInTheOrderOfTheRanks: the update of two ranks, matching included, is
+// by the sum of what a single process computes for the batch of each rank.
+func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
+	cfg := parallelConfig(t)
+	sessions, _ := ranksOf(t, cfg, 0, 0)
+	sources, _ := ranksOf(t, cfg, 0, 0) // the same batches
+	alone, err := sessionOf(t, cfg, 0, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []float32
+	losses := make([]float64, 2)
+	for i, s := range sources {
+		b, err := s.loader.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := alone.model.Step(&feed.Step{Batch: b.Batch, PerEpoch: 8, Rank: i, Ranks: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses[i] = r.Loss
+		if i == 0 {
+			want = slices.Clone(alone.model.Params().Grads())
+			continue
+		}
+		for k, g := range alone.model.Params().Grads() {
+			want[k] += g
+		}
+	}
+	got, errs := together(t, sessions, 0)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range sessions {
+		if got[i].Loss != losses[i] {
+			t.Errorf("rank %d: loss %v, alone %v", i, got[i].Loss, losses[i])
+		}
+		if !slices.Equal(s.model.Params().Grads(), want) {
+			t.Errorf("rank %d: other gradients than the sum of both", i)
+		}
+	}
+}
+
+// TestTheQueueTakesTheKeysOfAllRanks: those of rank 0 and then those of rank 1, as a process
+// with the whole batch lets them in, which has the same features but for rounding.
+func TestTheQueueTakesTheKeysOfAllRanks(t *testing.T) {
+	sets := []string{"model.text.dropout=0"}
+	sessions, _ := ranksOf(t, parallelConfig(t, sets...), 0, 0)
+	whole, err := sessionOf(t, parallelConfig(t, append(sets, "train.batch_size=8")...), 0, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.must(t, 0)
+	if _, errs := together(t, sessions, 0); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	want := whole.pairs().Queue()
+	for i, s := range sessions {
+		q := s.pairs().Queue()
+		if q.Filled != 8 || q.Pointer != 8 || !slices.Equal(q.IDs, want.IDs) {
+			t.Errorf("rank %d: %d filled, pointer %d, ids %v, want %v", i, q.Filled, q.Pointer, q.IDs, want.IDs)
+		}
+		for _, ring := range [][2][]float32{{q.Image, want.Image}, {q.Text, want.Text}} {
+			for k, v := range ring[0][:8*16] {
+				if d := v - ring[1][k]; !(d < 1e-5 && d > -1e-5) {
+					t.Fatalf("rank %d: value %d of the queue is %v, want %v", i, k, v, ring[1][k])
+				}
+			}
+		}
+	}
+}
+
+// TestOneRankThatIsNotFinite: all ranks leave out the update together, whoever met the
+// number, and go on with the next.
+func TestOneRankThatIsNotFinite(t *testing.T) {
+	for spoilt, who := range map[uint64]int{17: 0, 22: 1} { // of rows 16 to 23
+		sessions, _ := ranksOf(t, parallelConfig(t), spoilt, spoilt+1)
+		for step := range 2 {
+			if _, errs := together(t, sessions, step); errors.Join(errs...) != nil {
+				t.Fatal(errs)
+			}
+		}
+		before := sessions[0].memory()
+		_, errs := together(t, sessions, 2)
+		for i, err := range errs {
+			var bad *NonFiniteError
+			if !errors.As(err, &bad) || bad.Step != 2 || strings.Contains(err.Error(), "another process") != (i != who) {
+				t.Errorf("sample %d, rank %d: got %v", spoilt, i, err)
+			}
+		}
+		for i, s := range sessions {
+			sameMemory(t, fmt.Sprint("after the step, rank ", i), s.memory(), before)
+			if p := s.loader.Position(); p != 12 {
+				t.Errorf("rank %d is at sample %d, want 12", i, p)
+			}
+		}
+		if _, errs := together(t, sessions, 3); errors.Join(errs...) != nil {
+			t.Fatal(errs)
+		}
+		if slices.Equal(sessions[0].memory()["values"], before["values"]) {
+			t.Error("the next step changed nothing")
+		}
+		sameMemory(t, "after the next step", sessions[1].memory(), sessions[0].memory())
+	}
+}
+
+// TestAnExchangeThatFails is the error of the step, and nothing of it is kept.
+func TestAnExchangeThatFails(t *testing.T) {
+	sessions, group := ranksOf(t, parallelConfig(t), 0, 0)
+	before := sessions[0].memory()
+	lost := errors.New("the line is dead")
+	for _, g := range group {
+		g.fail = lost
+	}
+	_, errs := together(t, sessions, 0)
+	for i, err := range errs {
+		if !errors.Is(err, lost) {
+			t.Errorf("rank %d: got %v", i, err)
+		}
+		sameMemory(t, fmt.Sprint("rank ", i), sessions[i].memory(), before)
+	}
+}
