@@ -10,7 +10,7 @@ var captionLists = lists{
 	load: func(cfg config.Config, split string) (*data.Files, error) {
 		files := captionFiles(cfg)[split]
 		if len(files) == 0 {
-			return nil, config.Errors{{Path: "data." + split + "_files", Msg: "must name at least one file",
+			return nil, config.Errors{{Path: "data.captions." + split + "_files", Msg: "must name at least one file",
 				Hint: "or choose another split"}}
 		}
 		return data.LoadCaptions(cfg.Data.Root, files, options(cfg))
