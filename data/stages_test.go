@@ -102,4 +102,14 @@ func TestTimedSamplesAreTheSame(t *testing.T) {
 	if w.Samples != 20 || w.Pixels == 0 {
 		t.Errorf("%d samples, %d pixels", w.Samples, w.Pixels)
 	}
+	few, err := Overfit(s, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sampleTimed(few, 7, a.Row(0), &w); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sample(1, b.Row(0)); err != nil || !slices.Equal(a.Floats(batch.Images), b.Floats(batch.Images)) {
+		t.Errorf("sample 7 of 3 is not sample 1 (%v)", err)
+	}
 }

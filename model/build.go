@@ -100,10 +100,11 @@ func (p *Pairs) newBuilder() *builder {
 	}
 	b.dropout()
 	if f := p.design.fusion; f != nil {
-		text := p.design.text.tower.(encoders.TextTower)
+		textLen, _ := p.design.text.tower.Shape()
+		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
 			BERT: *f, Params: b.scope(on, "text"), Twins: b.scope(twins, "text"),
-			TextLen: text.Tokens, ImageLen: p.design.image.tower.(encoders.ImageTower).Tokens(),
+			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
 	if p.o.Connector != nil && obj.ITM.Weight > 0 {

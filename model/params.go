@@ -66,7 +66,8 @@ func readParams(source Source) *Params {
 	return &Params{byName: map[string]*Param{}, source: source}
 }
 
-// load reads the parameters that were asked for since the last call.
+// load reads the parameters that were asked for since the last call. Where one cannot be
+// read they are as if they had not been asked for, so that what does not need them works.
 func (p *Params) load() error {
 	for _, q := range p.list {
 		if q.own != nil {
@@ -74,6 +75,12 @@ func (p *Params) load() error {
 		}
 		own := make([]float32, q.Len())
 		if err := p.source.Read(q.Name, q.Shape, own); err != nil {
+			p.list = slices.DeleteFunc(p.list, func(q *Param) bool {
+				if q.own == nil {
+					delete(p.byName, q.Name)
+				}
+				return q.own == nil
+			})
 			return err
 		}
 		q.own = own

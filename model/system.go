@@ -19,6 +19,9 @@ type Options struct {
 	Engine *compute.Engine // stays the caller's
 	Vocab  int             // V, tokens of the vocabulary; 0 for a system without texts
 	MaskID int32           // of masked language modelling
+	// Image and Text take the place of the towers of the configuration's system, under its
+	// heads: a modality of its own, such as regions of an image. nil: those of the system.
+	Image, Text encoders.Tower
 	// Group is the processes that train the model together; nil: this one alone.
 	Group parallel.Group
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
@@ -107,6 +110,12 @@ func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {
 	d, err := newDesign(cfg, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Image != nil {
+		d.image.tower = o.Image
+	}
+	if o.Text != nil {
+		d.text.tower = o.Text
 	}
 	p := &Pairs{cfg: cfg, o: o, design: d, engine: o.Engine, params: params}
 	p.image, p.text = &Encoder{p: p, side: &p.design.image}, &Encoder{p: p, side: &p.design.text}

@@ -122,7 +122,7 @@ func TestEvalRefusesAnotherModel(t *testing.T) {
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--set", "model.image.heads=4"}, "model.image.heads: the checkpoint "+dir, "was made with 2 (got 4)")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--config", write(t, "other.toml", "[train]\nmax_steps = 5\n")}, "model.image.size:", "model.text.width:")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4"}, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 4)")
-	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4", "--set", "objective.itm.weight=1"}, "itm_head", "is missing")
+	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4", "--set", "objective.itm.weight=1"}, "needs a match head, and this model was trained without one: set eval.rerank_top = 0")
 	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--split", "train"}, "val or test")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "vqa"}, "no task \"vqa\": the tasks are retrieval and probe")
 }
@@ -184,5 +184,5 @@ func TestBadEvaluationImage(t *testing.T) {
 	dir, flags := photoData(t)
 	truncatedJPEG(t, filepath.Join(dir, "val", "004.png"))
 	args := append([]string{"train", "--config", tiny, "--max-steps", "2", "--out", t.TempDir()}, flags...)
-	fails(t, exitFailed, args, "evaluation image 4", "val/004.png", "mend it or remove it")
+	fails(t, exitFailed, args, "evaluation row 4", "val/004.png", "mend it or remove it")
 }

@@ -142,18 +142,6 @@ func TestBenchBadInput(t *testing.T) {
 	}
 }
 
-func TestHeadsAreNotTrainedHere(t *testing.T) {
-	for _, command := range []string{"train", "finetune", "eval"} {
-		args := append([]string{command}, tinyHeadsArgs...)
-		if command != "train" {
-			dir := t.TempDir()
-			must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--quiet")...)
-			args = append(args, "--checkpoint", dir)
-		}
-		fails(t, exitUsage, args, "model.system: is trained on stored features", "model/heads_example_test.go")
-	}
-}
-
 // TestPrintComparison looks at a line of a comparison.
 func TestPrintComparison(t *testing.T) {
 	c := bench.Compare("old.json", bench.Result{StepMS: 200, Samples: 40}, bench.Result{StepMS: 100, Samples: 80, Ops: []bench.Time{{Name: "linear gelu", MS: 30}}})

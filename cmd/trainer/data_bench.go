@@ -82,8 +82,11 @@ func checkDataBench(o bench.DataOptions) error {
 
 // printDataReport writes the report for a person.
 func printDataReport(w io.Writer, r *bench.DataReport) error {
-	fmt.Fprintf(w, "%s: %s, %d pixels an image, made into %dx%d; batch %d, cache %s, %s\n\n", r.Config, r.Kind, r.Pixels,
-		r.ImageSize, r.ImageSize, r.BatchSize, r.Cache, words.Count(r.Processors, "processor"))
+	images := ""
+	if r.Pixels > 0 {
+		images = fmt.Sprintf(", %d pixels an image, made into %dx%d", r.Pixels, r.ImageSize, r.ImageSize)
+	}
+	fmt.Fprintf(w, "%s: %s%s; batch %d, cache %s, %s\n\n", r.Config, r.Kind, images, r.BatchSize, r.Cache, words.Count(r.Processors, "processor"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "stage\tms a sample\tshare\t\n")
 	for _, s := range r.Stages {

@@ -142,7 +142,7 @@ func TestTrainFillsTheRunFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	stdout, stderr := must(t, exitDone, tinyArgs(dir, "--seed", "9")...)
 	contains(t, stdout, "retrieval on val: 12 images, 12 texts", "re-ranked", "chance", "run folder: "+dir)
-	contains(t, stderr, "parameters", "run folder "+dir, "ln(8) = 2.079", "step 1/20", "step 20/20", "ETA",
+	contains(t, stderr, "parameters", "run folder "+dir, "chance level of itc_in_batch: 2.079", "step 1/20", "step 20/20", "ETA",
 		"itc ", "itc_in_batch ", "itm ", "mlm ", "lr ", "temp ", "samples/s", "step 12  val: image to text")
 
 	list := names(t, dir)

@@ -18,7 +18,7 @@ import (
 // revision's program made of it in expected.json.
 type oldRun struct {
 	name  string
-	data  bool     // the run reads a folder of images, which classImages makes
+	data  bool     // the run reads a folder of images, which patternImages makes
 	tuned bool     // finetune takes it
 	more  []string // flags of every command
 }
@@ -53,7 +53,7 @@ func TestOldRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.data {
-				r.more = []string{"--set", "data.root=" + classImages(t)}
+				r.more = []string{"--set", "data.root=" + patternImages(t)}
 			}
 			var want oldNumbers
 			text, err := os.ReadFile(filepath.Join(from, "expected.json"))
@@ -152,9 +152,9 @@ func sameNumbers(t *testing.T, where string, got, want map[string]any, tolerance
 	}
 }
 
-// classImages makes a folder of two classes of pictures, stripes and checks in many
+// patternImages makes a folder of two classes of pictures, stripes and checks in many
 // colours: 20 of each class to train on, 10 to validate and 10 to test.
-func classImages(t *testing.T) string {
+func patternImages(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for split, n := range map[string]int{"train": 20, "val": 10, "test": 10} {

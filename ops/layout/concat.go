@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
@@ -41,19 +42,23 @@ func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 	}, a, b)
 }
 
-// Reshape returns the matrix x as one of (rows, cols) with the same elements in the same
-// order. It names x's memory and costs nothing.
+// Reshape returns x, of two axes or more, as a matrix (rows, cols) with the same elements in
+// the same order. It names x's memory and costs nothing.
 func Reshape(x *gorgonia.Node, rows, cols int) *gorgonia.Node {
+	return reshape(x, tensor.Shape{rows, cols})
+}
+
+func reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "reshape", Args: fmt.Sprintf("rows=%d cols=%d", rows, cols), Diff: []bool{true}, Alias: &[2]int{0, -1},
+		Kind: "reshape", Args: fmt.Sprint("shape=", shape), Diff: []bool{true}, Alias: &[2]int{0, -1},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{rows, cols}, op.All(
-				op.Need(len(in[0]) == 2, "want a matrix (got %v)", in[0]),
-				op.Need(rows > 0 && cols > 0 && in[0].TotalSize() == rows*cols, "%v is not as large as (%d, %d)", in[0], rows, cols),
+			return shape.Clone(), op.All(
+				op.Need(len(in[0]) >= 2, "want two axes or more (got %v)", in[0]),
+				op.Need(slices.Min(shape) > 0 && in[0].TotalSize() == shape.TotalSize(), "%v is not as large as %v", in[0], shape),
 			)
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-			return gorgonia.Nodes{Reshape(dy, in[0].Shape()[0], in[0].Shape()[1])}
+			return gorgonia.Nodes{reshape(dy, in[0].Shape().Clone())}
 		},
 	}, x)
 }

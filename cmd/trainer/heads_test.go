@@ -1,0 +1,78 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// rotatedFeatures writes n pairs of features of w channels, where a text is its image
+// rotated by a third of the channels, and returns the arguments that train heads on them.
+func rotatedFeatures(t *testing.T, n, w int) []string {
+	t.Helper()
+	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 2))
+	image, text := make([]float32, n*w), make([]float32, n*w)
+	for i := range image {
+		image[i] = float32(r.NormFloat64())
+		text[i/w*w+(i+w/3)%w] = image[i]
+	}
+	for name, x := range map[string][]float32{"image": image, "text": text} {
+		f, err := os.Create(filepath.Join(dir, name+".safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{n, w}, Data: x}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"--config", "../../configs/heads.toml", "--set", "data.root=" + dir, "--set", "data.pairs.image=image.safetensors",
+		"--set", "data.pairs.text=text.safetensors", "--set", "data.pairs.val_samples=40", "--set", "data.pairs.test_samples=40",
+		"--set", "model.heads.hidden=64", "--set", "model.head.dim=16", "--set", "train.batch_size=40", "--set", "eval.batch_size=20"}
+}
+
+// TestHeadsFromTheCommandLine trains alignment heads on two files of features, goes on,
+// evaluates, embeds and draws them like any other run.
+func TestHeadsFromTheCommandLine(t *testing.T) {
+	data, dir := rotatedFeatures(t, 400, 12), t.TempDir()
+	args := func(steps string) []string {
+		return append(append([]string{"train", "--out", dir, "--max-steps", steps, "--json"}, data...), "--set", "schedule.warmup_steps=10", "--set", "optimizer.lr=2e-3")
+	}
+	must(t, exitDone, args("100")...)
+	stdout, stderr := must(t, exitDone, args("250")...)
+	contains(t, stderr, "going on from step 100")
+	trained := parseJSON(t, stdout)
+	if r1 := trained["first"].(map[string]any)["i2t_r1"].(float64); r1 < 90 {
+		t.Errorf("R@1 %v of rotated features, chance is 2.5: %s", r1, stdout)
+	}
+	stdout, _ = must(t, exitDone, "eval", "--checkpoint", dir, "--json")
+	if again := parseJSON(t, stdout); again["first"].(map[string]any)["rsum"] != trained["first"].(map[string]any)["rsum"] {
+		t.Errorf("eval says %s, training %v", stdout, trained)
+	}
+	stdout, _ = must(t, exitDone, "embed", "--checkpoint", dir, "--json")
+	if m := parseJSON(t, stdout); m["images"] != 40.0 || m["texts"] != 40.0 || m["dim"] != 16.0 {
+		t.Errorf("embed: %s", stdout)
+	}
+	must(t, exitDone, "report", dir, "--quiet")
+	if page, err := os.ReadFile(filepath.Join(dir, "report.html")); err != nil || !strings.Contains(string(page), "row ") {
+		t.Errorf("the report has no rows: %v", err)
+	}
+	if config, err := os.ReadFile(filepath.Join(dir, "config.toml")); err != nil || !strings.Contains(string(config), "in_image = 12") {
+		t.Errorf("the run's configuration does not say how wide the features are: %v", err)
+	}
+}
+
+// TestHeadsNeedFeatures gives heads what they cannot read, and features to what reads images.
+func TestHeadsNeedFeatures(t *testing.T) {
+	data := rotatedFeatures(t, 200, 6)
+	fails(t, exitUsage, append([]string{"train"}, tinyHeadsArgs...), `data.kind: must be "pairs" to train or evaluate model.system "heads"`)
+	fails(t, exitFailed, append(append([]string{"train", "--out", t.TempDir()}, data...), "--set", "model.heads.in_image=7"),
+		"reads the column image features (7) float32", "image features (6) float32", "bring shape and type of the model's input to those of the data")
+	fails(t, exitUsage, append(append([]string{"train"}, data...), "--set", "model.system=clip", "--set", "model.text.fusion_layers=0"), "data.kind:")
+}

@@ -1,0 +1,185 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/objectives"
+)
+
+// opened returns the model of m's parameters for inference.
+func opened(t testing.TB, m *Pairs) (*Pairs, *memorySource) {
+	t.Helper()
+	from := &memorySource{p: m.params}
+	x, err := Open(m.cfg, Options{Engine: m.engine, Vocab: m.Vocab()}, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x, from
+}
+
+// TestOpenReadsWhatIsAskedFor: features of images need no parameter of the text side, those
+// of texts none of the image side or of the fusion layers, and each is read once. There are
+// no gradients, no twins, no queue and no training step.
+func TestOpenReadsWhatIsAskedFor(t *testing.T) {
+	m := build(t, tinyConfig(), "", 2)
+	b := randomBatch(m, 1)
+	x, from := opened(t, m)
+	if len(from.read) > 0 || x.Queue() != nil || x.Graphs() != nil || x.Machine() != nil {
+		t.Errorf("read %v, queue %v before anything is asked for", from.read, x.Queue())
+	}
+	only := func(prefixes ...string) {
+		t.Helper()
+		for i, name := range from.read {
+			if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+				t.Errorf("%s was read", name)
+			}
+			if slices.Contains(from.read[:i], name) {
+				t.Errorf("%s was read twice", name)
+			}
+		}
+	}
+	if _, _, err := x.EncodeImages(b.Images, 4); err != nil {
+		t.Fatal(err)
+	}
+	only("image/", "image_proj/")
+	images := len(from.read)
+	if _, _, err := x.EncodeTexts(b.Tokens, b.Lengths, 4); err != nil {
+		t.Fatal(err)
+	}
+	only("image/", "image_proj/", "text/embeddings/", "text/layers/00/", "text/layers/01/", "text_proj/")
+	if _, _, err := x.EncodeImages(b.Images[:len(b.Images)/4], 1); err != nil { // another computation
+		t.Fatal(err)
+	}
+	only("image/", "image_proj/", "text/embeddings/", "text/layers/00/", "text/layers/01/", "text_proj/")
+	before := len(from.read)
+	if _, err := x.Match(make([]float32, 6*24), []int32{2}, []int32{0}, make([]float32, 5*16), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if images == 0 || !slices.Contains(from.read[before:], "itm_head/weight") || !slices.Contains(from.read[before:], "text/layers/02/crossattention/kv/weight") {
+		t.Errorf("matching read %v", from.read[before:])
+	}
+	for _, name := range from.read {
+		if name == temperatureName || strings.HasPrefix(name, "text/mlm") {
+			t.Errorf("%s was read", name)
+		}
+	}
+	p := x.Params()
+	if len(p.Grads()) > 0 || len(p.momentum) > 0 || len(p.Values()) > 0 {
+		t.Errorf("%d gradients and %d twins in a model for inference", len(p.Grads()), len(p.momentum))
+	}
+}
+
+// TestOpenHasTheBitsOfTheModel that wrote the parameters, for every system.
+func TestOpenHasTheBitsOfTheModel(t *testing.T) {
+	multi := tinyCLIP("Multi(2,4)")
+	multi.Model.Head.TokenBlocks = 1
+	for name, cfg := range map[string]config.Config{
+		"albef": tinyConfig(), "every idea": everyIdea(), "clip": multi, "heads": tinyHeads(), "moco": tinyViews(t, "moco"), "swav": tinyViews(t, "swav"),
+	} {
+		m := build(t, cfg, "builtin", 2)
+		if queue := m.Queue(); queue != nil {
+			fillQueue(queue)
+		}
+		b := randomBatch(m, 1)
+		b.Views = slices.Clone(b.Images)
+		step(t, m, b, Control{})
+		x, _ := opened(t, m)
+		batch := m.feed(b, Control{}).Batch
+		sides := []func(*Pairs) *Encoder{(*Pairs).Image, (*Pairs).Text}
+		if m.design.views {
+			sides = sides[:1]
+		}
+		for i, side := range sides {
+			states, features, err := side(m).Encode(batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, f, err := side(x).Encode(batch)
+			if err != nil || !sameBits(s, states) || !sameBits(f, features) || len(f) == 0 {
+				t.Errorf("%s, side %d: other states or features (%v)", name, i, err)
+			}
+			if side(x).Len() != side(m).Len() || side(x).Width() != side(m).Width() {
+				t.Errorf("%s, side %d: other sizes", name, i)
+			}
+		}
+		want, err := m.PairScore()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := x.PairScore()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range want.Terms {
+			if g := got.Terms[i]; g.Kind != w.Kind || (g.Metric == nil) != (w.Metric == nil) || w.Metric != nil && !sameBits(g.Metric.Weight, w.Metric.Weight) {
+				t.Errorf("%s: score %+v, want %+v", name, g, w)
+			}
+		}
+	}
+}
+
+// TestOpenMatches: the match head of an opened model has the bits of the model's.
+func TestOpenMatches(t *testing.T) {
+	m := build(t, tinyConfig(), "builtin", 2)
+	b := randomBatch(m, 1)
+	x, _ := opened(t, m)
+	if !x.HasMatching() {
+		t.Fatal("no match head")
+	}
+	match := func(m *Pairs) []float32 {
+		images, _, err := m.EncodeImages(b.Images, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts, _, err := m.EncodeTexts(b.Tokens, b.Lengths, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.Match(texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return clone(s)
+	}
+	if !sameBits(match(x), match(m)) {
+		t.Error("other scores of pairs")
+	}
+	cfg := tinyConfig()
+	cfg.Objective.ITM.Weight = 0
+	without, _ := opened(t, build(t, cfg, "builtin", 1))
+	if without.HasMatching() {
+		t.Error("a model without matching has a match head")
+	}
+}
+
+// TestOpenWithoutAParameter: what is missing is named when it is asked for, and what does
+// not need it works.
+func TestOpenWithoutAParameter(t *testing.T) {
+	m := build(t, tinyConfig(), "", 1)
+	b := randomBatch(m, 1)
+	x, _ := opened(t, m)
+	delete(m.params.byName, "text/layers/01/ffn/output/weight")
+	if _, _, err := x.EncodeTexts(b.Tokens, b.Lengths, 4); err == nil || !strings.Contains(err.Error(), "text/layers/01/ffn/output/weight") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := x.EncodeImages(b.Images, 4); err != nil {
+		t.Errorf("images: %v", err)
+	}
+	// A metric that a checkpoint lacks is the cosine: it was trained without.
+	cfg := tinyConfig()
+	cfg.Eval.Score = "gssf"
+	plain, err := Open(cfg, Options{Engine: m.engine, Vocab: tinyVocab}, &memorySource{p: m.params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plain.PairScore()
+	if err != nil || len(s.Terms) != 1 || s.Terms[0].Metric == nil || s.Terms[0].Metric.Form != "cosine" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, ok := plain.params.Get(objectives.MetricName); ok {
+		t.Error("a metric that is not stored is a parameter")
+	}
+}

@@ -1,0 +1,130 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// TestSigLIP compares the loss in every system of pairs with its definition over the
+// features that the model gives, and the gradients of scale and bias with differences of
+// that.
+func TestSigLIP(t *testing.T) {
+	albef := tinyConfig()
+	albef.Model.Text.Dropout = 0
+	for name, cfg := range map[string]config.Config{"albef": albef, "clip": tinyCLIP("sphere"), "oblique": tinyCLIP("Ob(4,2)"), "heads": tinyHeads()} {
+		for _, positives := range []string{"pair", "id"} {
+			t.Run(name+" "+positives, func(t *testing.T) {
+				cfg.Objective.ITC.InBatchWeight, cfg.Objective.ITC.Positives = 0, positives
+				cfg.Objective.SigLIP = config.SigLIP{Weight: 0.5, Scale: 4, ScaleMax: 5, Bias: -3}
+				m := build(t, cfg, "plain", 1)
+				b := randomBatch(m, 3)
+				r, err := m.Forward(b, Control{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := m.feed(b, Control{})
+				_, x, err := m.Image().Encode(s.Batch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, y, err := m.Text().Encode(s.Batch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids := []int32{0, 1, 2, 3, 4}[:cfg.Train.BatchSize]
+				if positives == "id" {
+					ids = b.IDs
+				}
+				want := func(scale, bias float64) float64 { return naiveSigLIP(x, y, ids, scale, bias) }
+				parts := map[string]float64{}
+				for _, p := range r.Parts {
+					parts[p.Name] = p.Value
+				}
+				if loss := want(4, -3); math.Abs(parts["siglip"]-loss) > 1e-5*loss {
+					t.Errorf("loss %v, want %v", parts["siglip"], loss)
+				}
+				if math.Abs(parts["siglip_scale"]-4) > 1e-5 {
+					t.Errorf("scale %v, want 4", parts["siglip_scale"])
+				}
+				const h = 1e-4
+				for _, g := range []struct {
+					name string
+					want float64
+				}{
+					{"siglip/log_scale", (want(4*math.Exp(h), -3) - want(4*math.Exp(-h), -3)) / (2 * h)},
+					{"siglip/bias", (want(4, -3+h) - want(4, -3-h)) / (2 * h)},
+				} {
+					q, ok := m.params.Get(g.name)
+					if !ok || len(q.Shape) != 0 || q.Group != "temperature" {
+						t.Fatalf("%s: %+v", g.name, q)
+					}
+					if got := float64(m.params.Grad(q)[0]); math.Abs(got-0.5*g.want) > 1e-4*math.Max(1, math.Abs(g.want)) {
+						t.Errorf("gradient of %s: %v, want %v", g.name, got, 0.5*g.want)
+					}
+				}
+				for _, q := range m.params.List() {
+					if name == "clip" && strings.Contains(q.Name, "logit_scale") {
+						t.Errorf("%s is a parameter that nothing reads", q.Name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// naiveSigLIP is the definition of Zhai et al. 2023, algorithm 1, over unit rows x and y
+// whose products are the scores.
+func naiveSigLIP(x, y []float32, ids []int32, scale, bias float64) float64 {
+	n := len(ids)
+	c, sum := len(x)/n, 0.
+	for i := range n {
+		for j := range n {
+			s := 0.
+			for k := range c {
+				s += float64(x[i*c+k]) * float64(y[j*c+k])
+			}
+			z := -1.
+			if ids[i] == ids[j] {
+				z = 1
+			}
+			sum += math.Log1p(math.Exp(-z * (scale*s + bias)))
+		}
+	}
+	return sum / float64(n)
+}
+
+// TestSigLIPScaleIsClamped: before an update the scale is at most objective.siglip.scale_max.
+func TestSigLIPScaleIsClamped(t *testing.T) {
+	cfg := tinyCLIP("sphere")
+	cfg.Objective.ITC.InBatchWeight = 0
+	cfg.Objective.SigLIP = config.SigLIP{Weight: 1, Scale: 4, ScaleMax: 5, Bias: -3}
+	m := build(t, cfg, "plain", 1)
+	q, _ := m.params.Get("siglip/log_scale")
+	m.params.Value(q)[0] = 10
+	if err := m.Before(1); err != nil {
+		t.Fatal(err)
+	}
+	if got := math.Exp(float64(m.params.Value(q)[0])); math.Abs(got-5) > 1e-5 {
+		t.Errorf("scale %v, want 5", got)
+	}
+}
+
+// TestSigLIPChance: with features of score 0 the loss is what the log says of chance.
+func TestSigLIPChance(t *testing.T) {
+	cfg := tinyCLIP("sphere")
+	cfg.Objective.ITC.InBatchWeight = 0
+	cfg.Objective.SigLIP = config.SigLIP{Weight: 1, Scale: 4, ScaleMax: 5, Bias: -3}
+	m := build(t, cfg, "plain", 1)
+	n, c := cfg.Train.BatchSize, cfg.Model.Head.Dim
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	want := naiveSigLIP(make([]float32, n*c), make([]float32, n*c), ids, 4, -3)
+	if p := m.Chance(); len(p) != 1 || p[0].Name != "siglip" || math.Abs(p[0].Value-want) > 1e-9 {
+		t.Errorf("chance %v, want %v", p, want)
+	}
+}
