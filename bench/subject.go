@@ -25,8 +25,14 @@ const maskID = 4
 const late = 1 << 40
 
 // newWorkload builds the model of a configuration and a batch for it. The queue is full
-// and distillation is at its full weight, as in the middle of a run. Entries of the queue
-// are random rows, which batches overwrite.
+// and read, distillation is at its full weight and every other ramp of a loss is over, as
+// in the middle of a run. Entries of the queue are random rows, which batches overwrite.
+//
+// Masked language modelling draws masks of its own in every step, as in training, and
+// drawing them is a part of the step. They fill objective.mlm.prob of the places in the
+// mean; the rows of the loss above that (objectives.MaskCapacity) are computed by every
+// matrix product, and counted as GFLOP, but have no label. Results saved before losses drew
+// their own masks are of steps with a label in every row, at the same places in all.
 func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 	cfg, err := run.Resolve(cfg)
 	if err != nil {
