@@ -56,11 +56,15 @@ type LoaderSpeed struct {
 
 // Data measures the training stream of a configuration.
 func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, error) {
+	cfg, err := run.Resolve(cfg)
+	if err != nil {
+		return nil, err
+	}
 	tok, err := run.OpenTokenizer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := run.OpenStream(&cfg, tok, nil)
+	stream, err := run.OpenStream(cfg, tok, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ func (b *bencher) rebuildGraphs() error {
 	for i := range rebuilds {
 		b.tell("graph rebuild", i, rebuilds)
 		clock := b.cfg.Queue.StartSteps + (i+1)*b.graphs.Period
+		b.work.clock = clock
 		t0 := time.Now()
 		if err := b.work.Before(clock); err != nil { // all of it, or its start
 			return err

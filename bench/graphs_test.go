@@ -88,14 +88,14 @@ func TestGraphsAreBuilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := &bencher{cfg: cfg, work: w}
-		if w.Graphs() == nil || w.graphs.Begun >= 0 {
+		if w.Graphs() == nil || w.Graphs().Begun >= 0 {
 			t.Fatalf("%s: graphs %+v before the first is built", system, w.Graphs())
 		}
 		if err := b.firstGraphs(); err != nil {
 			t.Fatal(err)
 		}
-		if w.Graphs().Image.Used == 0 || w.graphs.Begun != cfg.Queue.StartSteps {
-			t.Errorf("%s: %d centres, begun at %d", system, w.Graphs().Image.Used, w.graphs.Begun)
+		if w.Graphs().Image.Used == 0 || w.Graphs().Begun != cfg.Queue.StartSteps {
+			t.Errorf("%s: %d centres, begun at %d", system, w.Graphs().Image.Used, w.Graphs().Begun)
 		}
 		if err := b.rebuildGraphs(); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestGraphsAreBuilt(t *testing.T) {
 		if want := cfg.Queue.StartSteps + rebuilds*20; w.Graphs().Begun != want {
 			t.Errorf("%s: the last rebuild at %d, want %d", system, w.Graphs().Begun, want)
 		}
-		if err := w.close(); err != nil {
+		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,6 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -149,12 +153,12 @@ func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
 	t1 := time.Now()
 	b.update()
 	t2 := time.Now()
-	t3 := t2
-	if b.work.Queue() != nil {
-		if err := b.work.After(); err != nil {
-			return err
-		}
-		t3 = time.Now()
+	if err := b.work.After(); err != nil {
+		return err
+	}
+	t3 := time.Now()
+	if b.work.Queue() == nil { // then it is a part of the update
+		t2 = t3
 	}
 	s := &b.spent
 	s.step += t3.Sub(t0)
@@ -175,7 +179,6 @@ func (b *bencher) update() {
 	} else {
 		b.optimizer.Step(c.Optimizer.LR, 1, norm)
 	}
-	b.work.ClampTemperature()
 }
 
 // updateName says what update holds.
@@ -190,17 +193,17 @@ func (b *bencher) updateName() string {
 // precision already.
 func measurePeak(e *compute.Engine, bf16 bool, d time.Duration) (gflops float64) {
 	r := rand.New(rand.NewPCG(3, 4))
-	operand := func(rows, cols int) kernel.Matrix {
+	operand := func(rows, cols int) gemm.Matrix {
 		x := make([]float32, rows*cols)
 		fill(r, x)
 		if !bf16 {
-			return kernel.Matrix{F32: x, LD: cols}
+			return gemm.Matrix{F32: x, LD: cols}
 		}
 		halves := make([]uint16, len(x))
-		kernel.ToBF16(halves, x)
-		return kernel.Matrix{BF16: halves, LD: cols}
+		vector.ToBF16(halves, x)
+		return gemm.Matrix{BF16: halves, LD: cols}
 	}
-	return kernel.MeasureProduct(e, &kernel.Product{M: PeakM, N: PeakN, K: PeakK, Alpha: 1, BF16: bf16,
+	return kernel.MeasureProduct(e, &gemm.Product{M: PeakM, N: PeakN, K: PeakK, Alpha: 1, BF16: bf16,
 		A: operand(PeakM, PeakK), B: operand(PeakK, PeakN), C: make([]float32, PeakM*PeakN), LDC: PeakN}, d)
 }
 

@@ -8,12 +8,14 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run"
 )
 
 // workload is a model with a batch of random data.
 type workload struct {
 	*model.Pairs
-	feed feed.Step
+	feed  feed.Step
+	clock int // update that the model is told to prepare for
 }
 
 // maskID stands for [MASK] in random vocabularies.
@@ -23,9 +25,19 @@ const maskID = 4
 const late = 1 << 40
 
 // newWorkload builds the model of a configuration and a batch for it. The queue is full
-// and distillation is at its full weight, as in the middle of a run. Entries of the queue
-// are random rows, which batches overwrite.
+// and read, distillation is at its full weight and every other ramp of a loss is over, as
+// in the middle of a run. Entries of the queue are random rows, which batches overwrite.
+//
+// Masked language modelling draws masks of its own in every step, as in training, and
+// drawing them is a part of the step. They fill objective.mlm.prob of the places in the
+// mean; the rows of the loss above that (objectives.MaskCapacity) are computed by every
+// matrix product, and counted as GFLOP, but have no label. Results saved before losses drew
+// their own masks are of steps with a label in every row, at the same places in all.
 func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+	cfg, err := run.Resolve(cfg)
+	if err != nil {
+		return nil, err
+	}
 	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID})
 	if err != nil {
 		return nil, err
@@ -36,11 +48,14 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 		fill(r, q.ImageBackbone)
 		fill(r, q.TextBackbone)
 	}
-	return &workload{m, feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}}, nil
+	return &workload{Pairs: m, feed: feed.Step{Batch: randomBatch(cfg, m.Columns()), Update: late}, clock: cfg.Queue.StartSteps}, nil
 }
 
 // forward computes losses and gradients; step counts the random streams.
 func (w *workload) forward(step int) error {
+	if err := w.Before(w.clock); err != nil { // no rebuild of graphs is due
+		return err
+	}
 	w.feed.Counter = step
 	_, err := w.Step(&w.feed)
 	return err

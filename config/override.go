@@ -61,7 +61,7 @@ func (l *loader) firstKey(section string) string {
 // overrideValue reads the value of an override for a field. It is a TOML value;
 // what is not one is taken as a bare string, which shells make the common case.
 // The field decides where both readings are possible: run.name=2024 is a string,
-// data.train_files=a.json,b.json a list of two.
+// data.captions.train_files=a.json,b.json a list of two.
 func overrideValue(dst reflect.Value, text string) any {
 	value, ok := tomlValue(text)
 	switch dst.Kind() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -307,7 +308,7 @@ func TestCLIPBF16(t *testing.T) {
 		t.Errorf("loss %v, float32 %v", loss[1], loss[0])
 	}
 	x, y := full.params.Grads(), half.params.Grads()
-	if cosine := kernel.Dot(x, y) / float32(math.Sqrt(kernel.SumSq(x)*kernel.SumSq(y))); !(cosine > 0.999) {
+	if cosine := vector.Dot(x, y) / float32(math.Sqrt(vector.SumSq(x)*vector.SumSq(y))); !(cosine > 0.999) {
 		t.Errorf("cosine of the gradients %v", cosine)
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 )
 
@@ -34,7 +35,7 @@ func bindRounded(e *kernel.Engine, b *net, m *exec.Machine) (*rounded, error) {
 	r := &rounded{engine: e}
 	r.body = func(_, lo, hi int) {
 		for _, c := range r.copies[lo:hi] {
-			kernel.ToBF16(c.to, c.from)
+			vector.ToBF16(c.to, c.from)
 		}
 	}
 	var err error

@@ -3,6 +3,8 @@ package model
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
@@ -140,7 +142,7 @@ func (p *Pairs) MaskRows() int { return len(p.ints("mask labels")) }
 // UpdateMomentum moves every twin towards its parameter, as the optimiser does.
 func (p *Pairs) UpdateMomentum(mom float64) {
 	p.params.Twins(func(offset int, twin []float32) {
-		kernel.EMA(twin, p.params.values[offset:][:len(twin)], float32(1-mom))
+		vector.EMA(twin, p.params.values[offset:][:len(twin)], float32(1-mom))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // tinyViews is a small configuration of a system of images alone, with a queue that is
@@ -243,7 +244,7 @@ func TestPrototypes(t *testing.T) {
 		}
 		x := m.Params().Value(q)
 		for i := 0; i < len(x); i += 6 {
-			if s := kernel.SumSq(x[i:][:6]); math.Abs(s-1) > 1e-5 {
+			if s := vector.SumSq(x[i:][:6]); math.Abs(s-1) > 1e-5 {
 				t.Errorf("step %d: prototype of length %v", step, math.Sqrt(s))
 			}
 		}
@@ -277,7 +278,7 @@ func TestViewsEncodeImages(t *testing.T) {
 		t.Fatalf("%d states, %d features, %v", len(states), len(features), err)
 	}
 	third := slices.Clone(features[2*6:][:6])
-	if s := kernel.SumSq(third); math.Abs(s-1) > 1e-5 {
+	if s := vector.SumSq(third); math.Abs(s-1) > 1e-5 {
 		t.Errorf("a feature of length %v", math.Sqrt(s))
 	}
 	_, one, err := m.EncodeImages(b.Images[2*192:][:192], 1)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/similarity"
@@ -26,7 +27,7 @@ func TestBF16(t *testing.T) {
 	const rows, inner, cols = 150, 130, 70
 	x, w := optest.F32s(r, "x", rows, inner), optest.F32s(r, "w", cols, inner)
 	shadow := make([]uint16, cols*inner)
-	kernel.ToBF16(shadow, w.Floats())
+	vector.ToBF16(shadow, w.Floats())
 	for name, build := range map[string]func(ns gorgonia.Nodes) *gorgonia.Node{
 		"linear":     func(ns gorgonia.Nodes) *gorgonia.Node { return nn.Linear(ns[0], ns[1], nil) },
 		"similarity": func(ns gorgonia.Nodes) *gorgonia.Node { return similarity.Similarity(ns[0], ns[1], nil, nil) },

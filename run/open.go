@@ -82,7 +82,10 @@ func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(
 			say("note: %s", n)
 		}
 	}
-	return cfg, err
+	if err != nil {
+		return cfg, err
+	}
+	return Resolve(cfg)
 }
 
 // Folder returns the run folder of the checkpoint.

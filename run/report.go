@@ -130,14 +130,15 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 // describe adds what the configuration of a run says, if there is one, and why the page has
 // no model.
 func (o ReportOptions) describe(dir string, d *pages.Data) error {
-	path := filepath.Join(dir, runlog.ConfigFile)
-	_, err := os.Stat(path)
-	if o.File != "" || !errors.Is(err, fs.ErrNotExist) {
-		cfg, err := config.Load(cmp.Or(o.File, path), o.Set)
-		if err != nil {
-			return err
-		}
+	cfg, notices, err := o.config(filepath.Join(dir, runlog.ConfigFile))
+	for _, n := range notices {
+		Lines(o.Log).Say("note: %s", n)
+	}
+	switch {
+	case err == nil:
 		Describe(d, cfg)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	why := "The run has no checkpoint so far"
 	if o.NoModel {
@@ -145,6 +146,18 @@ func (o ReportOptions) describe(dir string, d *pages.Data) error {
 	}
 	d.Notes = append(d.Notes, why+": there are only the curves.")
 	return nil
+}
+
+// config reads the configuration of a run without a checkpoint, whose own file is at path.
+func (o ReportOptions) config(path string) (config.Config, []string, error) {
+	if o.File != "" {
+		return config.LoadNoted(o.File, o.Set)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	return config.ParseStored(path, text, o.Set...)
 }
 
 // WritePage draws and writes a page; a page that fails leaves the old one as it is.

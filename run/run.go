@@ -63,6 +63,9 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		return nil, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" to train or evaluate model.system "heads"`,
 			Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 	}
+	if cfg, err = Resolve(cfg); err != nil {
+		return nil, err
+	}
 	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several}
 	if r.report == nil {
 		r.report = Lines(o.Log)
@@ -95,7 +98,7 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if r.set, err = openFinalSplit(r.cfg, r.report.Say); err != nil {
 		return r, err
 	}
-	stream, err := OpenStream(&r.cfg, r.tok, func(s string) { r.report.Say("%s", s) })
+	stream, err := OpenStream(r.cfg, r.tok, func(s string) { r.report.Say("%s", s) })
 	if err != nil {
 		return r, err
 	}
@@ -120,19 +123,14 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	return r, r.begin(from)
 }
 
-// OpenStream opens the training data. The widths of stored features that the configuration
-// leaves open are taken from it. tok is nil for a system without texts; warn is told what
-// the cache of images cannot do and may be nil.
-func OpenStream(cfg *config.Config, tok *tokenizer.Tokenizer, warn func(string)) (data.Stream, error) {
+// OpenStream opens the training data. tok is nil for a system without texts; warn is told
+// what the cache of images cannot do and may be nil.
+func OpenStream(cfg config.Config, tok *tokenizer.Tokenizer, warn func(string)) (data.Stream, error) {
 	o := source.Options{PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn}
 	if tok != nil {
 		o.Tokenizer = tok
 	}
-	stream, err := source.Stream(*cfg, o)
-	if err == nil && cfg.Model.Stored() {
-		model.FitHeads(cfg, stream.Columns())
-	}
-	return stream, err
+	return source.Stream(cfg, o)
 }
 
 // begin sets the session to the checkpoint that the run goes on from, or starts from.

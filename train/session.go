@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
@@ -217,7 +219,7 @@ func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) erro
 		if k == 0 {
 			copy(s.sum, grads)
 		} else {
-			kernel.Add(s.sum, s.sum, grads)
+			vector.Add(s.sum, s.sum, grads)
 		}
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -55,7 +57,7 @@ type diagnosis struct {
 	Threads  int       `json:"threads"`
 	Engine   string    `json:"engine"`
 	Backends []backend `json:"backends"`
-	GEMM     gemm      `json:"gemm"`
+	GEMM     gemmSpeed `json:"gemm"`
 	BF16     bf16      `json:"bf16"`
 }
 
@@ -69,8 +71,8 @@ type backend struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// gemm is the measured speed of C (M x N) = A (M x K) B (K x N) in float32.
-type gemm struct {
+// gemmSpeed is the measured speed of C (M x N) = A (M x K) B (K x N) in float32.
+type gemmSpeed struct {
 	M      int     `json:"m"`
 	N      int     `json:"n"`
 	K      int     `json:"k"`
@@ -94,9 +96,9 @@ func examine(options kernel.Options) (diagnosis, error) {
 		System:  runtime.GOOS + "/" + runtime.GOARCH,
 		CPUs:    runtime.NumCPU(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
-		GEMM: gemm{M: 1576, N: 768, K: 768},
+		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 	}
-	for _, b := range kernel.Probe() {
+	for _, b := range library.Probe() {
 		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
 	}
 	e, err := kernel.New(options)
@@ -129,8 +131,8 @@ func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
 	for i := range ones {
 		ones[i] = 0x3f80
 	}
-	p := kernel.Product{M: m, N: n, K: k, TransB: true, Alpha: 1, BF16: true,
-		A: kernel.Matrix{BF16: ones[:m*k], LD: k}, B: kernel.Matrix{BF16: ones[:n*k], LD: k}, C: make([]float32, m*n), LDC: n}
+	p := gemm.Product{M: m, N: n, K: k, TransB: true, Alpha: 1, BF16: true,
+		A: gemm.Matrix{BF16: ones[:m*k], LD: k}, B: gemm.Matrix{BF16: ones[:n*k], LD: k}, C: make([]float32, m*n), LDC: n}
 	e.Multiply(&p)
 	products, start := 0, time.Now()
 	for products == 0 || time.Since(start) < measured {

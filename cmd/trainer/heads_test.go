@@ -47,6 +47,9 @@ func TestHeadsFromTheCommandLine(t *testing.T) {
 	must(t, exitDone, args("100")...)
 	stdout, stderr := must(t, exitDone, args("250")...)
 	contains(t, stderr, "going on from step 100")
+	if strings.Contains(stderr, "model.heads") {
+		t.Errorf("widths that the files tell have changed: %s", stderr)
+	}
 	trained := parseJSON(t, stdout)
 	if r1 := trained["first"].(map[string]any)["i2t_r1"].(float64); r1 < 90 {
 		t.Errorf("R@1 %v of rotated features, chance is 2.5: %s", r1, stdout)
@@ -65,6 +68,32 @@ func TestHeadsFromTheCommandLine(t *testing.T) {
 	}
 	if config, err := os.ReadFile(filepath.Join(dir, "config.toml")); err != nil || !strings.Contains(string(config), "in_image = 12") {
 		t.Errorf("the run's configuration does not say how wide the features are: %v", err)
+	}
+}
+
+// TestHeadsTakeTheirWidths checks that what the files of features tell is known to every
+// command that reads the configuration without it.
+func TestHeadsTakeTheirWidths(t *testing.T) {
+	quickPeak(t)
+	data, dir := rotatedFeatures(t, 200, 12), t.TempDir()
+	must(t, exitDone, append([]string{"train", "--out", dir, "--max-steps", "2", "--quiet"}, data...)...)
+	must(t, exitDone, append([]string{"eval", "--checkpoint", dir, "--quiet"}, data...)...)
+	stdout, _ := must(t, exitDone, append([]string{"bench", "--steps", "1", "--warmup", "0", "--json"}, data...)...)
+	want := 12*64 + 64 + 64*16 + 16 // weights and biases of a head
+	if m := parseJSON(t, stdout); m["parameters"] != float64(2*want+1) {
+		t.Errorf("bench measures %v parameters, want two heads of %d and a temperature", m["parameters"], want)
+	}
+	matrix := "base = \"" + data[1] + "\"\nseeds = [1]\nmetrics = [\"loss\"]\n[[run]]\nname = \"a\"\n"
+	base, err := filepath.Abs(data[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"ablate", "--config", write(t, "matrix.toml", strings.Replace(matrix, data[1], base, 1)), "--out", filepath.Join(dir, "ablation"), "--set", "train.max_steps=2", "--set", "train.max_epochs=0"}, data[2:]...)
+	must(t, exitDone, args...)
+	stdout, stderr := must(t, exitDone, args...) // goes on with what is there
+	contains(t, stdout, "| a ")
+	if strings.Contains(stderr, "=== run") {
+		t.Errorf("trained again: %s", stderr)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // captionLists is data.kind = "captions": lists of images with captions, as JSON.
 var captionLists = lists{
 	load: func(cfg config.Config, split string) (*data.Files, error) {
-		files := captionFiles(cfg)[split]
+		files := cfg.Data.Captions.Split(split)
 		if len(files) == 0 {
 			return nil, config.Errors{{Path: "data.captions." + split + "_files", Msg: "must name at least one file",
 				Hint: "or choose another split"}}
@@ -17,19 +17,12 @@ var captionLists = lists{
 	},
 	splits: func(cfg config.Config) []string {
 		var list []string
-		files := captionFiles(cfg)
 		for _, split := range Splits {
-			if len(files[split]) > 0 {
+			if len(cfg.Data.Captions.Split(split)) > 0 {
 				list = append(list, split)
 			}
 		}
 		return list
 	},
 	mayLack: true,
-}
-
-// captionFiles are the lists of each split.
-func captionFiles(cfg config.Config) map[string][]string {
-	d := cfg.Data.Captions
-	return map[string][]string{"train": d.TrainFiles, "val": d.ValFiles, "test": d.TestFiles}
 }

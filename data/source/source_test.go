@@ -75,9 +75,9 @@ func configOf(kind, root string) config.Config {
 	d.Kind, d.Root = kind, root
 	switch kind {
 	case "captions":
-		d.TrainFiles, d.ValFiles = []string{"list.json"}, []string{"list.json"}
+		d.Captions.TrainFiles, d.Captions.ValFiles = []string{"list.json"}, []string{"list.json"}
 	case "karpathy":
-		d.File = "all.json"
+		d.Karpathy.File = "all.json"
 	case "folder":
 		d.Root = filepath.Join(root, "classes")
 	case "pairs":
@@ -153,10 +153,10 @@ func TestSourceRefuses(t *testing.T) {
 		t.Error("splits that a configuration may leave out")
 	}
 	_, err := Eval(cfg, "test")
-	if _, ok := errors.AsType[config.Errors](err); !ok || !strings.Contains(err.Error(), "data.test_files: must name at least one file") {
+	if _, ok := errors.AsType[config.Errors](err); !ok || !strings.Contains(err.Error(), "data.captions.test_files: must name at least one file") {
 		t.Errorf("got %v", err)
 	}
-	cfg.Data.TrainFiles = []string{"none.json"}
+	cfg.Data.Captions.TrainFiles = []string{"none.json"}
 	if _, err := Stream(cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
 		t.Errorf("got %v", err)
 	}

@@ -1,11 +1,13 @@
 package tasks
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval"
@@ -42,7 +44,7 @@ func TestALBEF(t *testing.T) {
 	cfg.Model.Text = config.Text{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 10, Dropout: 0.1}
 	cfg.Model.Head.Dim = 8
 	cfg.Queue.Size, cfg.Train.BatchSize, cfg.Data.Tokens = 0, 2, 8
-	m, err := model.NewALBEF(cfg, tok.Size(), engine)
+	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,19 +55,30 @@ func TestALBEF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	score, err := m.PairScore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := set.Texts(&data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
 	const top = 3
-	got := mustRun(t, Retrieval{Model: m, Tokenizer: tok, Engine: engine, Set: set, BatchSize: 4, RerankTop: top, Workers: 2})
+	got := mustRun(t, Retrieval{
+		Image: m.Image(), Text: m.Text(), Matcher: m, Score: score, Engine: engine,
+		Images: set.Images(), Texts: texts, TextImage: set.TextImage, BatchSize: 4, RerankTop: top, Workers: 2,
+	})
 
 	one := &single{t: t, m: m, tok: tok, set: set}
-	n, texts := set.NumImages(), set.NumTexts()
-	cosine := make([]float32, n*texts)
-	ids := make([]int, texts)
+	n, all := set.NumImages(), set.NumTexts()
+	cosine := make([]float32, n*all)
+	ids := make([]int, all)
 	for i := range n {
 		_, f := one.image(i)
-		for j := range texts {
+		for j := range all {
 			_, _, g := one.text(j)
 			for d := range f {
-				cosine[i*texts+j] += f[d] * g[d]
+				cosine[i*all+j] += f[d] * g[d]
 			}
 			ids[j] = set.TextImage(j)
 		}
@@ -74,7 +87,7 @@ func TestALBEF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second, err := eval.RankAndRerank(corr, n, top, eval.Matrix(cosine, texts), one)
+	first, second, err := eval.RankAndRerank(corr, n, top, eval.Matrix(cosine, all), one)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,34 +105,35 @@ func TestALBEF(t *testing.T) {
 // single encodes and scores one thing at a time.
 type single struct {
 	t   *testing.T
-	m   *model.ALBEF
+	m   *model.Pairs
 	tok *tokenizer.Tokenizer
 	set *data.Eval
 }
 
 func (s *single) image(i int) (states, features []float32) {
-	size := s.m.ImageSize()
-	pixels := make([]float32, 3*size*size)
-	if err := s.set.LoadImage(i, pixels); err != nil {
+	b := batch.New(1, s.m.Image().Columns()...)
+	if err := s.set.LoadImage(i, b.Floats(batch.Images)); err != nil {
 		s.t.Fatal(err)
 	}
-	a, b, err := s.m.EncodeImages(pixels, 1)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return append([]float32(nil), a...), append([]float32(nil), b...)
+	return s.encode(s.m.Image(), b)
 }
 
 func (s *single) text(j int) (states []float32, lengths []int32, features []float32) {
-	ids, lengths := make([]int32, s.m.TextTokens()), make([]int32, 1)
-	if err := data.TokenBatch(s.tok, []string{s.set.Text(j)}, s.m.TextTokens(), ids, lengths); err != nil {
+	b := batch.New(1, s.m.Text().Columns()...)
+	if err := data.TokenBatch(s.tok, []string{s.set.Text(j)}, s.m.Text().Len(), b.Ints(batch.Tokens), b.Ints(batch.Lengths)); err != nil {
 		s.t.Fatal(err)
 	}
-	a, b, err := s.m.EncodeTexts(ids, lengths, 1)
+	states, features = s.encode(s.m.Text(), b)
+	return states, b.Ints(batch.Lengths), features
+}
+
+// encode returns copies of what the next call overwrites.
+func (s *single) encode(e Encoder, b *batch.Batch) (states, features []float32) {
+	states, features, err := e.Encode(b)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return append([]float32(nil), a...), lengths, append([]float32(nil), b...)
+	return slices.Clone(states), slices.Clone(features)
 }
 
 func (s *single) score(i, j int) float32 {

@@ -90,5 +90,10 @@ type Some struct {
 // Len implements data.Gallery.
 func (s Some) Len() int { return len(s.Rows) }
 
-// Fill implements data.Gallery.
-func (s Some) Fill(i int, row batch.Row) error { return s.Gallery.Fill(s.Rows[i], row) }
+// Fill implements data.Gallery. An error says which row of the whole gallery it is of.
+func (s Some) Fill(i int, row batch.Row) error {
+	if err := s.Gallery.Fill(s.Rows[i], row); err != nil {
+		return fmt.Errorf("row %d of all: %w", s.Rows[i], err)
+	}
+	return nil
+}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -27,8 +27,9 @@ const (
 type fakeModel struct {
 	images, texts     [][]float32 // features by index
 	scores            [][]float32 // match score by image and text
+	owner             []int       // image of each text
 	noHead            bool
-	fail              string // name of the method that fails
+	fail              string // what fails: "images", "texts" or "match"
 	states, features  []float32
 	match             []float32
 	imageRuns, batchN int
@@ -36,18 +37,18 @@ type fakeModel struct {
 
 var errFake = errors.New("fake failure")
 
-var _ Model = (*fakeModel)(nil)
+var (
+	_ Encoder = fakeImages{}
+	_ Encoder = fakeTexts{}
+	_ Matcher = (*fakeModel)(nil)
+)
 
-func (m *fakeModel) PairScore() scoring.Score {
-	return scoring.Score{Space: space.Space{Dim: fakeDim}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}
-}
-func (m *fakeModel) HasMatching() bool { return !m.noHead }
-func (m *fakeModel) ImageSize() int    { return fakeSize }
-func (m *fakeModel) ImageTokens() int  { return fakeTokens }
-func (m *fakeModel) ImageWidth() int   { return fakeWidth }
-func (m *fakeModel) TextTokens() int   { return fakeTokens }
-func (m *fakeModel) TextWidth() int    { return fakeWidth }
-func (m *fakeModel) Dim() int          { return fakeDim }
+// fakeSide is what both sides of the model share.
+type fakeSide struct{ *fakeModel }
+
+func (fakeSide) Len() int   { return fakeTokens }
+func (fakeSide) Width() int { return fakeWidth }
+func (fakeSide) Dim() int   { return fakeDim }
 
 // encode writes n rows of states and features into buffers that are used again.
 func (m *fakeModel) encode(n int, index func(i int) int, features [][]float32) ([]float32, []float32) {
@@ -62,25 +63,37 @@ func (m *fakeModel) encode(n int, index func(i int) int, features [][]float32) (
 	return m.states, m.features
 }
 
-func (m *fakeModel) EncodeImages(images []float32, n int) (states, features []float32, err error) {
-	if m.fail == "EncodeImages" {
+type fakeImages struct{ fakeSide }
+
+func (fakeImages) Columns() []batch.Column {
+	return []batch.Column{{Name: batch.Images, Shape: []int{3, fakeSize, fakeSize}}}
+}
+
+func (m fakeImages) Encode(b *batch.Batch) (states, features []float32, err error) {
+	if m.fail == "images" {
 		return nil, nil, errFake
 	}
-	m.imageRuns, m.batchN = m.imageRuns+1, n
-	states, features = m.encode(n, func(i int) int { return int(images[i*3*fakeSize*fakeSize]) }, m.images)
+	m.imageRuns, m.batchN = m.imageRuns+1, b.Rows()
+	states, features = m.encode(b.Rows(), func(i int) int { return int(b.Row(i).Floats(batch.Images)[0]) }, m.images)
 	return states, features, nil
 }
 
-func (m *fakeModel) EncodeTexts(ids, lengths []int32, n int) (states, features []float32, err error) {
-	if m.fail == "EncodeTexts" {
+type fakeTexts struct{ fakeSide }
+
+func (fakeTexts) Columns() []batch.Column { return captions.Columns() }
+
+func (m fakeTexts) Encode(b *batch.Batch) (states, features []float32, err error) {
+	if m.fail == "texts" {
 		return nil, nil, errFake
 	}
-	states, features = m.encode(n, func(i int) int { return int(ids[i*fakeTokens+1]) }, m.texts)
+	states, features = m.encode(b.Rows(), func(i int) int { return int(b.Row(i).Ints(batch.Tokens)[1]) }, m.texts)
 	return states, features, nil
 }
+
+func (m *fakeModel) HasMatching() bool { return !m.noHead }
 
 func (m *fakeModel) Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
-	if m.fail == "Match" {
+	if m.fail == "match" {
 		return nil, errFake
 	}
 	const size = fakeTokens * fakeWidth
@@ -106,6 +119,9 @@ func (fakeTokenizer) Encode(text string, _ int) []int32 {
 	return []int32{1, int32(j), 9}[:2+j%2]
 }
 
+// captions makes columns of texts.
+var captions = &data.Texts{Tokenizer: fakeTokenizer{}, Tokens: fakeTokens}
+
 // fakeSet is a split whose text j is the number j.
 type fakeSet struct {
 	owner []int // image of each text
@@ -113,23 +129,34 @@ type fakeSet struct {
 	bad   int // image that cannot be read, if > 0
 }
 
-var _ data.EvalSet = fakeSet{}
+// into makes the set that of an evaluation.
+func (s fakeSet) into(r *Retrieval) {
+	r.Images, r.Texts, r.TextImage = imageRows{s}, textRows{s}, func(j int) int { return s.owner[j] }
+}
 
-func (s fakeSet) NumImages() int                      { return s.n }
-func (s fakeSet) NumTexts() int                       { return len(s.owner) }
-func (s fakeSet) Text(j int) string                   { return strconv.Itoa(j) }
-func (s fakeSet) TextImage(j int) int                 { return s.owner[j] }
-func (s fakeSet) ImageTexts(int) []int                { panic("not used") }
-func (s fakeSet) ImageID(i int) int64                 { return int64(i) }
-func (s fakeSet) ImageName(i int) string              { return strconv.Itoa(i) }
-func (s fakeSet) Image(int) (*transform.Image, error) { panic("not used") }
-func (s fakeSet) LoadImage(i int, dst []float32) error {
+type imageRows struct{ fakeSet }
+
+func (s imageRows) Len() int             { return s.n }
+func (imageRows) Columns() []data.Column { return fakeImages{}.Columns() }
+
+func (s imageRows) Fill(i int, row batch.Row) error {
 	if s.bad > 0 && i == s.bad {
 		return errFake
 	}
-	for k := range dst {
-		dst[k] = float32(i)
+	pixels := row.Floats(batch.Images)
+	for k := range pixels {
+		pixels[k] = float32(i)
 	}
+	return nil
+}
+
+type textRows struct{ fakeSet }
+
+func (s textRows) Len() int             { return len(s.owner) }
+func (textRows) Columns() []data.Column { return captions.Columns() }
+
+func (textRows) Fill(j int, row batch.Row) error {
+	captions.Fill(strconv.Itoa(j), row)
 	return nil
 }
 
@@ -146,7 +173,7 @@ var engine = func() *kernel.Engine {
 func fake(t testing.TB, seed uint64, n, texts int) (Retrieval, *fakeModel) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
-	m, set := &fakeModel{}, fakeSet{n: n}
+	m := &fakeModel{}
 	row := func() []float32 {
 		v := make([]float32, fakeDim)
 		for i := range v {
@@ -158,7 +185,7 @@ func fake(t testing.TB, seed uint64, n, texts int) (Retrieval, *fakeModel) {
 		m.images = append(m.images, row())
 	}
 	for k := range n * texts {
-		set.owner = append(set.owner, k%n) // captions of an image are not neighbours
+		m.owner = append(m.owner, k%n) // captions of an image are not neighbours
 		m.texts = append(m.texts, row())
 	}
 	for range n {
@@ -168,5 +195,10 @@ func fake(t testing.TB, seed uint64, n, texts int) (Retrieval, *fakeModel) {
 		}
 		m.scores = append(m.scores, s)
 	}
-	return Retrieval{Model: m, Tokenizer: fakeTokenizer{}, Engine: engine, Set: set, BatchSize: 4, Workers: 2}, m
+	e := Retrieval{
+		Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Matcher: m, Engine: engine, BatchSize: 4, Workers: 2,
+		Score: scoring.Score{Space: space.Space{Dim: fakeDim}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}},
+	}
+	fakeSet{n: n, owner: m.owner}.into(&e)
+	return e, m
 }

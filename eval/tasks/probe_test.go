@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
@@ -15,11 +16,17 @@ import (
 // the features are noise to whoever reads them by mistake.
 type meanModel struct{ runs, batch int }
 
-func (m *meanModel) ImageSize() int   { return 4 }
-func (m *meanModel) ImageTokens() int { return 2 }
-func (m *meanModel) ImageWidth() int  { return 3 }
+var _ Encoder = (*meanModel)(nil)
 
-func (m *meanModel) EncodeImages(images []float32, n int) (states, features []float32, err error) {
+func (m *meanModel) Columns() []batch.Column {
+	return []batch.Column{{Name: batch.Images, Shape: []int{3, 4, 4}}}
+}
+func (m *meanModel) Len() int   { return 2 }
+func (m *meanModel) Width() int { return 3 }
+func (m *meanModel) Dim() int   { return 1 }
+
+func (m *meanModel) Encode(b *batch.Batch) (states, features []float32, err error) {
+	n, images := b.Rows(), b.Floats(batch.Images)
 	m.runs, m.batch = m.runs+1, n
 	states = make([]float32, n*2*3)
 	for i := range n {
@@ -110,11 +117,15 @@ func TestProbe(t *testing.T) {
 // tornSet cannot read its image 11.
 type tornSet struct{ LabelledSet }
 
-func (s tornSet) LoadImage(i int, dst []float32) error {
+func (s tornSet) Images() data.Gallery { return tornImages{s.LabelledSet.Images()} }
+
+type tornImages struct{ data.Gallery }
+
+func (g tornImages) Fill(i int, row batch.Row) error {
 	if i == 11 {
 		return errors.New("torn")
 	}
-	return s.LabelledSet.LoadImage(i, dst)
+	return g.Gallery.Fill(i, row)
 }
 
 func TestProbeMisuse(t *testing.T) {
@@ -122,7 +133,7 @@ func TestProbeMisuse(t *testing.T) {
 	plain := colours(30, false)
 	plain.Classes = nil
 	unknown := colours(3, false, 0, 1, 2)
-	torn := probeOf(t, colours(30, false), colours(30, false))
+	torn := probeOf(t, colours(30, false), colours(30, false, 3))
 	torn.Set = tornSet{torn.Set}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -135,12 +146,15 @@ func TestProbeMisuse(t *testing.T) {
 		"training without classes": {t.Context(), probeOf(t, plain, colours(9, false)), "needs images with classes"},
 		"no known class":           {t.Context(), probeOf(t, unknown, colours(9, false)), "no image has a class"},
 		"no batch":                 {t.Context(), Probe{Samples: 1, Neighbours: 1}, "must be at least 1"},
-		"unreadable":               {t.Context(), torn, "tasks: encoding test images: image 11: torn"},
+		"unreadable":               {t.Context(), torn, "row 11 of all: torn"},
 		"cancelled":                {cancelled, good, context.Canceled.Error()},
 	} {
 		_, err := c.p.Run(c.ctx)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if name == "unreadable" && !strings.HasPrefix(err.Error(), "tasks: encoding test images: ") {
+			t.Errorf("%v", err)
 		}
 		if name == "cancelled" && !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)

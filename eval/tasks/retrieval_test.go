@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -91,22 +93,21 @@ func TestAgainstLoops(t *testing.T) {
 	const n, texts = 12, 2
 	for _, folds := range []int{0, 1, 2, 3} {
 		for _, top := range []int{0, 1, 5, 100} {
-			for _, batch := range []int{1, 5, 12, 1000} {
+			for _, size := range []int{1, 5, 12, 1000} {
 				r, m := fake(t, 7, n, texts)
-				r.Folds, r.RerankTop, r.BatchSize = folds, top, batch
+				r.Folds, r.RerankTop, r.BatchSize = folds, top, size
 				got := mustRun(t, r)
 				parts := max(1, folds)
 				var cosine, second, chance []eval.Metrics
-				owner := r.Set.(fakeSet).owner
 				for f := range parts {
 					lo, hi := f*n/parts, (f+1)*n/parts
-					cosine = append(cosine, naive(m, owner, lo, hi, 0))
-					second = append(second, naive(m, owner, lo, hi, top))
+					cosine = append(cosine, naive(m, m.owner, lo, hi, 0))
+					second = append(second, naive(m, m.owner, lo, hi, top))
 					// R@1 of a random order: 1 of n images.
 					chance = append(chance, eval.Metrics{T2I: eval.Direction{R1: 100 * float64(parts) / n}})
 				}
 				if want := eval.Mean(cosine); got.First != want {
-					t.Errorf("folds %d, top %d, batch %d: cosine %+v, want %+v", folds, top, batch, got.First, want)
+					t.Errorf("folds %d, top %d, batch %d: cosine %+v, want %+v", folds, top, size, got.First, want)
 				}
 				if want := eval.Mean(chance).T2I.R1; math.Abs(got.Chance.T2I.R1-want) > 1e-9 {
 					t.Errorf("folds %d: chance %v, want %v", folds, got.Chance.T2I.R1, want)
@@ -121,7 +122,7 @@ func TestAgainstLoops(t *testing.T) {
 					continue
 				}
 				if want := eval.Mean(second); got.Rerank == nil || *got.Rerank != want || got.Final() != want {
-					t.Errorf("folds %d, top %d, batch %d: re-ranked %+v, want %+v", folds, top, batch, got.Rerank, want)
+					t.Errorf("folds %d, top %d, batch %d: re-ranked %+v, want %+v", folds, top, size, got.Rerank, want)
 				}
 			}
 		}
@@ -213,13 +214,14 @@ func TestErrors(t *testing.T) {
 		"no batch":        {func(r *Retrieval, _ *fakeModel) { r.BatchSize = 0 }, "batch_size must be at least 1"},
 		"negative top":    {func(r *Retrieval, _ *fakeModel) { r.RerankTop = -1 }, "must not be negative"},
 		"no head":         {func(r *Retrieval, m *fakeModel) { m.noHead = true }, "set eval.rerank_top = 0"},
+		"no matcher":      {func(r *Retrieval, _ *fakeModel) { r.Matcher = nil }, "set eval.rerank_top = 0"},
 		"folds":           {func(r *Retrieval, _ *fakeModel) { r.Folds = 5 }, "cannot be cut into 5 equal folds"},
-		"image":           {func(r *Retrieval, _ *fakeModel) { s := r.Set.(fakeSet); s.bad = 5; r.Set = s }, "evaluation image 5"},
-		"empty split":     {func(r *Retrieval, _ *fakeModel) { r.Set = fakeSet{} }, "no images"},
-		"no text":         {func(r *Retrieval, _ *fakeModel) { r.Set = fakeSet{n: 2, owner: []int{0}} }, "has no text"},
-		"encoding images": {func(_ *Retrieval, m *fakeModel) { m.fail = "EncodeImages" }, "fake failure"},
-		"encoding texts":  {func(_ *Retrieval, m *fakeModel) { m.fail = "EncodeTexts" }, "fake failure"},
-		"matching":        {func(_ *Retrieval, m *fakeModel) { m.fail = "Match" }, "fake failure"},
+		"image":           {func(r *Retrieval, m *fakeModel) { fakeSet{n: 6, owner: m.owner, bad: 5}.into(r) }, "evaluation row 5"},
+		"empty split":     {func(r *Retrieval, _ *fakeModel) { fakeSet{}.into(r) }, "no images"},
+		"no text":         {func(r *Retrieval, _ *fakeModel) { fakeSet{n: 2, owner: []int{0}}.into(r) }, "has no text"},
+		"encoding images": {func(_ *Retrieval, m *fakeModel) { m.fail = "images" }, "fake failure"},
+		"encoding texts":  {func(_ *Retrieval, m *fakeModel) { m.fail = "texts" }, "fake failure"},
+		"matching":        {func(_ *Retrieval, m *fakeModel) { m.fail = "match" }, "fake failure"},
 		"NaN image":       {func(_ *Retrieval, m *fakeModel) { m.images[4][1] = nan }, "image 4 and text 0 is NaN"},
 		"NaN text":        {func(_ *Retrieval, m *fakeModel) { m.texts[3][1] = nan }, "text 3 is NaN"},
 		"NaN match": {func(_ *Retrieval, m *fakeModel) {
@@ -267,14 +269,62 @@ func TestCancel(t *testing.T) {
 
 // Encoding without a batch size is refused, where it would never end.
 func TestEncodingNeedsABatchSize(t *testing.T) {
+	r, _ := fake(t, 2, 6, 2)
 	for _, b := range []int{0, -1} {
 		e := Encoding{BatchSize: b}
-		images := e.EncodeImages(t.Context(), nil, nil, nil)
-		texts := e.EncodeTexts(t.Context(), nil, nil, nil, nil)
-		for _, err := range []error{images, texts} {
+		run := e.Run(t.Context(), r.Image, r.Images, "", nil)
+		_, features := e.Features(t.Context(), r.Text, r.Texts, "")
+		_, tokens := e.ClassTokens(t.Context(), r.Image, r.Images, "")
+		for _, err := range []error{run, features, tokens} {
 			if err == nil || !strings.Contains(err.Error(), "eval.batch_size must be at least 1") {
 				t.Errorf("batch size %d: %v", b, err)
 			}
 		}
 	}
+}
+
+// TestEncoding: features and class tokens come in the order of the rows, whatever the size
+// of a batch, of some rows in the order named, and columns that the model does not read
+// reach whoever asked for them.
+func TestEncoding(t *testing.T) {
+	r, m := fake(t, 5, 7, 1)
+	some := Some{Gallery: r.Texts, Rows: []int{6, 0, 3, 3, 1}}
+	for _, size := range []int{1, 3, 7, 100} {
+		e := Encoding{BatchSize: size, Workers: 2}
+		features, err := e.Features(t.Context(), r.Image, r.Images, "")
+		if err != nil || !slices.Equal(features, slices.Concat(m.images...)) {
+			t.Errorf("batches of %d: features %v (%v)", size, features, err)
+		}
+		tokens, err := e.ClassTokens(t.Context(), r.Text, some, "")
+		if err != nil || !slices.Equal(tokens, []float32{6, 6, 0, 0, 3, 3, 3, 3, 1, 1}) {
+			t.Errorf("batches of %d: class tokens %v (%v)", size, tokens, err)
+		}
+		var labels []int32
+		err = e.Run(t.Context(), r.Image, numbered{r.Images}, "", func(x Encoded) {
+			labels = append(labels, x.Batch.Ints(batch.Labels)[:x.Rows]...)
+		}, batch.Column{Name: batch.Labels, Type: batch.Int32})
+		if err != nil || !slices.Equal(labels, []int32{0, 10, 20, 30, 40, 50, 60}) {
+			t.Errorf("batches of %d: labels %v (%v)", size, labels, err)
+		}
+	}
+	bad := Some{Gallery: imageRows{fakeSet{n: 7, bad: 5}}, Rows: []int{2, 5}}
+	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Image, bad, ""); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "row 5 of all") {
+		t.Errorf("a row that cannot be read: %v", err)
+	}
+	// A model that reads what the gallery does not give is refused before it runs.
+	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil || !strings.Contains(err.Error(), "tokens") {
+		t.Errorf("texts of a gallery of images: %v", err)
+	}
+}
+
+// numbered is a gallery with ten times the row as its label.
+type numbered struct{ data.Gallery }
+
+func (g numbered) Columns() []data.Column {
+	return append(g.Gallery.Columns(), data.Column{Name: batch.Labels, Type: batch.Int32})
+}
+
+func (g numbered) Fill(i int, row batch.Row) error {
+	row.Set(batch.Labels, int32(10*i))
+	return g.Gallery.Fill(i, row)
 }

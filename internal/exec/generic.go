@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -28,7 +29,7 @@ func prepare(o gorgonia.Op, c *Call) (Step, error) {
 
 func prepareAdd(c *Call) Step {
 	body := func(_, lo, hi int) {
-		kernel.Add(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
+		vector.Add(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
 	}
 	return func() error {
 		c.Engine.For(c.Out.Len(), addGrain, body)

@@ -1,6 +1,12 @@
-// Package kernel holds the CPU kernels that the ops are made of: matrix products
-// by a library found at run time (oneDNN, OpenBLAS, MKL) or built in, a worker
-// pool with a fixed way of splitting work, and vector kernels.
+// Package kernel is the engine that the ops compute with: matrix products by a library
+// found at run time (oneDNN, OpenBLAS, MKL) or built in, and a worker pool with a fixed way
+// of splitting work. What it is made of lies below it:
+//
+//	library   finds and calls matrix libraries
+//	gemm      the built-in products, packed and tiled
+//	attend    attention of one head
+//	vector    loops over values
+//	cpu       instruction sets
 //
 // Everything is float32, dense and row-major; only the operands of a product may be
 // bfloat16 (Engine.Multiply), with sums in float32. The same inputs, thread count and
@@ -14,8 +20,8 @@
 //	e.For(rows, 16, body)                                // body(worker, lo, hi)
 //
 // Libraries are loaded without cgo. A file that does not load, or whose product
-// fails a self-test, is passed over with a warning that Engine.Describe, Probe
-// and Engine.Warnings show. After ProbeInChild that holds for a library that
+// fails a self-test, is passed over with a warning that Engine.Describe, library.Probe
+// and Engine.Warnings show. After library.ProbeInChild that holds for a library that
 // crashes or hangs as well. These variables help to find or to avoid something:
 //
 //	GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS, GEOALIGN_MKL   the library's file

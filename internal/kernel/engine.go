@@ -4,6 +4,12 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/kernel/freelist"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
 // Options selects how an Engine computes.
@@ -22,21 +28,21 @@ type Options struct {
 // One goroutine at a time may use it.
 type Engine struct {
 	threads  int
-	backend  gemmBackend
-	info     BackendInfo
+	backend  gemm.Backend
+	info     library.Info
 	warnings []string
 	pool     *pool
 
 	bf16       bool
-	float      *tiledGemm // does products of up to floatLimit multiplications
+	float      *gemm.Tiled // does products of up to floatLimit multiplications
 	floatLimit int
 	// floatLayers: float does linear layers of any size, see isLayer.
 	floatLayers bool
-	tiles       *tiledGemm  // of bfloat16; nil where the processor has no instructions for it
-	library     halfProduct // nil where it is not faster
+	tiles       *gemm.Tiled      // of bfloat16; nil where the processor has no instructions for it
+	library     gemm.HalfBackend // nil where it is not faster
 	job         job
 	conversion  conversion
-	scratch     freelist[operandScratch]
+	scratch     freelist.List[operandScratch]
 }
 
 // Names of the precisions, as Options.Precision takes them.
@@ -56,11 +62,11 @@ func New(o Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("kernel: unknown precision %q: choose fp32 or bf16", o.Precision)
 	}
-	l, warnings, err := choose(o.Backend)
+	l, warnings, err := library.Choose(o.Backend)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{threads: o.Threads, backend: l.backend, info: l.info, warnings: warnings, bf16: o.Precision == precisionBF16}
+	e := &Engine{threads: o.Threads, backend: l.Backend, info: l.Info, warnings: warnings, bf16: o.Precision == precisionBF16}
 	if e.threads == 0 {
 		e.threads = runtime.NumCPU()
 	}
@@ -68,7 +74,7 @@ func New(o Options) (*Engine, error) {
 	e.pool = newPool(e.threads)
 	e.setBF16()
 	e.job.part, e.conversion.part = e.multiplyPart, e.convertPart
-	e.scratch.make = func() *operandScratch { return new(operandScratch) }
+	e.scratch.Make = func() *operandScratch { return new(operandScratch) }
 	return e, nil
 }
 
@@ -109,16 +115,16 @@ func (e *Engine) Describe() string {
 	if e.info.File != "" {
 		s += " from " + e.info.File
 	}
-	s += fmt.Sprintf(", %s, %d threads", cpuLevel(), e.threads)
+	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads)
 	if e.bf16 {
 		s += ", " + e.describeBF16()
 	}
 	return s
 }
 
-// NewAttention returns attention of one head in the engine's precision.
-func (e *Engine) NewAttention(s AttentionSizes) *Attention {
-	return newAttention(s, AttentionProducts{Plain: e.info.Name == backendPlain, BF16: e.bf16, Float: e.float, Tiles: e.tiles})
+// New returns attention of one head in the engine's precision.
+func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
+	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float, Tiles: e.tiles})
 }
 
 // For calls body on contiguous ranges that cover [0, n), on several threads at
@@ -146,26 +152,26 @@ func (e *Engine) For(n, grain int, body func(worker, lo, hi int)) {
 // With beta == 0, C is not read. A slice that is too short is a panic. C must not
 // overlap A or B.
 func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	e.Multiply(&Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
-		A: Matrix{F32: a, LD: lda}, B: Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
+	e.Multiply(&gemm.Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
+		A: gemm.Matrix{F32: a, LD: lda}, B: gemm.Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
 }
 
 // GemmSerial is Gemm on the calling thread alone, for use inside For.
 func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	e.MultiplySerial(&Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
-		A: Matrix{F32: a, LD: lda}, B: Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
+	e.MultiplySerial(&gemm.Product{TransA: transA, TransB: transB, M: m, N: n, K: k, Alpha: alpha,
+		A: gemm.Matrix{F32: a, LD: lda}, B: gemm.Matrix{F32: b, LD: ldb}, Beta: beta, C: c, LDC: ldc})
 }
 
 // MeasureGEMM multiplies m x k by k x n matrices of float32 on e, in the precision
 // of e, for about d and returns the billions of floating-point operations a second,
 // 2*m*n*k for each product.
 func MeasureGEMM(e *Engine, m, n, k int, d time.Duration) (gflops float64) {
-	return MeasureProduct(e, &Product{M: m, N: n, K: k, Alpha: 1, BF16: e.bf16, A: Matrix{F32: testValues(m*k, 1), LD: k},
-		B: Matrix{F32: testValues(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
+	return MeasureProduct(e, &gemm.Product{M: m, N: n, K: k, Alpha: 1, BF16: e.bf16, A: gemm.Matrix{F32: library.Values(m*k, 1), LD: k},
+		B: gemm.Matrix{F32: library.Values(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
 }
 
 // MeasureProduct is MeasureGEMM for the product p.
-func MeasureProduct(e *Engine, p *Product, d time.Duration) (gflops float64) {
+func MeasureProduct(e *Engine, p *gemm.Product, d time.Duration) (gflops float64) {
 	e.Multiply(p)
 	count, start := 0, time.Now()
 	for count == 0 || time.Since(start) < d {

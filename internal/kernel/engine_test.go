@@ -8,25 +8,27 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
 // eachBackend runs f on an engine for each backend that this machine has and
 // each level of the built-in kernels, on 1 and 3 threads.
 func eachBackend(t *testing.T, f func(t *testing.T, e *Engine)) {
-	for _, b := range Probe() {
+	for _, b := range library.Probe() {
 		if !b.Found {
 			t.Logf("%s is not on this machine: %s", b.Name, b.Reason)
 			continue
 		}
 		levels := []string{""}
-		if b.Name == backendBuiltin {
-			levels = []string{levelAVX512, levelAVX2, levelPlain}
+		if b.Name == library.Builtin {
+			levels = []string{cpu.AVX512, cpu.AVX2, cpu.Plain}
 		}
 		for _, level := range levels {
 			for _, threads := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s%s/%d", b.Name, level, threads), func(t *testing.T) {
-					setCPULevel(level)
-					defer setCPULevel("")
+					cpu.SetLevel(level)
+					defer cpu.SetLevel("")
 					e, err := New(Options{Backend: b.Name, Threads: threads})
 					if err != nil {
 						t.Fatal(err)
@@ -90,8 +92,8 @@ func (g gemmCase) operands(seed uint32) (a []float32, lda int, b []float32, ldb 
 		}
 		return (rows-1)*ld + columns // the last row needs no padding
 	}
-	return testValues(size(ra, ca, lda), seed), lda, testValues(size(rb, cb, ldb), seed+1), ldb,
-		testValues(size(g.m, g.n, ldc), seed+2), ldc
+	return library.Values(size(ra, ca, lda), seed), lda, library.Values(size(rb, cb, ldb), seed+1), ldb,
+		library.Values(size(g.m, g.n, ldc), seed+2), ldc
 }
 
 func checkGemm(t *testing.T, e *Engine, g gemmCase) {
@@ -173,8 +175,8 @@ func BenchmarkGemm(b *testing.B) {
 		transA, transB bool
 	}{{m: 1576, n: 768, k: 768}, {m: 2080, n: 384, k: 384}, {m: 2080, n: 1536, k: 384}, {m: 2080, n: 384, k: 1536, transB: true},
 		{m: 384, n: 1536, k: 2080, transA: true}, {m: 32, n: 65568, k: 256, transB: true}, {m: 65, n: 65, k: 64, transB: true}, {m: 65, n: 64, k: 65}}
-	for _, info := range Probe() {
-		if !info.Found || info.Name == backendPlain {
+	for _, info := range library.Probe() {
+		if !info.Found || info.Name == library.Plain {
 			continue
 		}
 		for _, s := range shapes {
@@ -203,7 +205,7 @@ func BenchmarkGemm(b *testing.B) {
 
 // BenchmarkGemmOverhead is what a call costs beside the product itself.
 func BenchmarkGemmOverhead(b *testing.B) {
-	for _, info := range Probe() {
+	for _, info := range library.Probe() {
 		if !info.Found {
 			continue
 		}

@@ -5,6 +5,12 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
+	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // guardedPages returns memory of some pages between two that must not be touched.
@@ -46,17 +52,17 @@ func TestProductStaysInside(t *testing.T) {
 		for i := range memory {
 			memory[i] = guardedPages(t, most*(most+4)*4/syscall.Getpagesize()+1)
 		}
-		eachLevel(t, func(t *testing.T) {
-			e, err := New(Options{Backend: backendBuiltin, Threads: 1})
+		kerneltest.EachLevel(t, func(t *testing.T) {
+			e, err := New(Options{Backend: library.Builtin, Threads: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer e.Close()
 			r := rand.New(rand.NewPCG(51, 52))
 			for range 300 {
-				g := randomCase(r, 1+r.IntN(most), 1+r.IntN(most), 1+r.IntN(most))
-				p := &g.p
-				for i, x := range []*Matrix{&p.A, &p.B} {
+				g := gemmtest.RandomCase(r, 1+r.IntN(most), 1+r.IntN(most), 1+r.IntN(most))
+				p := &g.P
+				for i, x := range []*gemm.Matrix{&p.A, &p.B} {
 					x.F32, x.BF16 = place(memory[i], atEnd, x.F32), place(memory[i], atEnd, x.BF16)
 				}
 				p.C, p.Bias, p.GELU = place(memory[2], atEnd, p.C), place(memory[3], atEnd, p.Bias), place(memory[4], atEnd, p.GELU)
@@ -64,9 +70,9 @@ func TestProductStaysInside(t *testing.T) {
 			}
 			for n := range 100 {
 				x, h := place(memory[0], atEnd, make([]float32, n)), place(memory[1], atEnd, make([]uint16, n))
-				ToBF16(h, x)
-				FromBF16(x, h)
-				roundBF16(x, x)
+				vector.ToBF16(h, x)
+				vector.FromBF16(x, h)
+				vector.RoundBF16(x, x)
 			}
 		})
 	}

@@ -3,15 +3,11 @@ package kernel
 import (
 	"math"
 	"slices"
-)
 
-// halfProduct is a backend that multiplies bfloat16: operands bfloat16, C and
-// sums float32, otherwise as sgemm; bias (n) is added to each row unless nil.
-type halfProduct interface {
-	// bf16Supported reports whether it is worth calling; it may test the library.
-	bf16Supported() bool
-	bgemm(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32)
-}
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/library"
+)
 
 // path says which kernel multiplies.
 type path int
@@ -23,7 +19,7 @@ const (
 )
 
 // pathOf returns the path of p.
-func (e *Engine) pathOf(p *Product) path {
+func (e *Engine) pathOf(p *gemm.Product) path {
 	switch {
 	case !p.BF16:
 		return pathFloat
@@ -38,7 +34,7 @@ func (e *Engine) pathOf(p *Product) path {
 // mustConvert reports whether an operand of p has another type than the path
 // takes: float32 for pathFloat (rounded to bfloat16 if p.BF16), bfloat16 for
 // pathLibrary. The built-in product takes both.
-func (w path) mustConvert(p *Product) bool {
+func (w path) mustConvert(p *gemm.Product) bool {
 	switch w {
 	case pathTiles:
 		return false
@@ -51,15 +47,15 @@ func (w path) mustConvert(p *Product) bool {
 // setFloat chooses how products of float32 are computed.
 func (e *Engine) setFloat() {
 	switch e.info.Name {
-	case backendBuiltin:
-		e.float, _ = e.backend.(*tiledGemm)
+	case library.Builtin:
+		e.float, _ = e.backend.(*gemm.Tiled)
 		e.floatLimit = math.MaxInt
-	case backendOneDNN:
-		e.float, e.floatLimit = newTiled(), smallProduct
+	case library.OneDNN:
+		e.float, e.floatLimit = gemm.New(), smallProduct
 		// On Zen 4, the processors with AVX-512 BF16 but without AMX, oneDNN 2.6 did
 		// the linear layers of a training step at 182 GFLOP/s and the built-in product at
 		// 195, which adds the bias in the cache; their gradients were even.
-		e.floatLayers = e.float != nil && hasBF16 && !hasAMX
+		e.floatLayers = e.float != nil && cpu.HasBF16 && !cpu.HasAMX
 	}
 }
 
@@ -71,11 +67,11 @@ func (e *Engine) setFloat() {
 // (65x65x64). The library's 0 to 7 % on large products do not make up for
 // converted copies of the operands and a primitive to compile for each shape.
 func (e *Engine) setBF16() {
-	e.tiles = newTiledBF16()
-	if e.info.Name == backendPlain {
+	e.tiles = gemm.NewBF16()
+	if e.info.Name == library.Plain {
 		e.tiles = nil
 	}
-	if l, ok := e.backend.(halfProduct); ok && e.bf16 && hasAMX && l.bf16Supported() {
+	if l, ok := e.backend.(gemm.HalfBackend); ok && e.bf16 && cpu.HasAMX && l.SupportsBF16() {
 		e.library = l
 	}
 	if e.bf16 && e.tiles == nil && e.library == nil {

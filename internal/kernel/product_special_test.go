@@ -9,17 +9,23 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
+	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // sprinkle replaces a few values of x by special ones.
-func sprinkle(r *rand.Rand, x Matrix, values []float32) {
-	for range 1 + x.length()/40 {
-		if x.length() == 0 {
+func sprinkle(r *rand.Rand, x gemm.Matrix, values []float32) {
+	for range 1 + x.Length()/40 {
+		if x.Length() == 0 {
 			return
 		}
-		i, v := r.IntN(x.length()), values[r.IntN(len(values))]
+		i, v := r.IntN(x.Length()), values[r.IntN(len(values))]
 		if x.BF16 != nil {
-			x.BF16[i] = halfOf(v)
+			x.BF16[i] = gemmtest.Half(v)
 		} else {
 			x.F32[i] = v
 		}
@@ -31,19 +37,19 @@ func sprinkle(r *rand.Rand, x Matrix, values []float32) {
 func TestProductSpecialValues(t *testing.T) {
 	minusZero := float32(math.Copysign(0, -1))
 	// Apart, since a denormal that counts as 0 makes NaN of an infinity.
-	sets := [][]float32{{nan32, inf32, -inf32, 0, minusZero, 1e15}, {0x1p-149, -0x1p-130, 0x1p-126, 0, minusZero, 1e15, -1e15}}
+	sets := [][]float32{{kerneltest.NaN, kerneltest.Inf, -kerneltest.Inf, 0, minusZero, 1e15}, {0x1p-149, -0x1p-130, 0x1p-126, 0, minusZero, 1e15, -1e15}}
 	eachBackend(t, func(t *testing.T, e *Engine) {
 		r := rand.New(rand.NewPCG(41, 42))
 		for i := range 150 {
 			values := sets[i%2]
-			g := randomCase(r, 1+r.IntN(50), 1+r.IntN(50), 1+r.IntN(50))
-			p := &g.p
+			g := gemmtest.RandomCase(r, 1+r.IntN(50), 1+r.IntN(50), 1+r.IntN(50))
+			p := &g.P
 			if p.Alpha == 0 {
 				p.Alpha = 1
 			}
 			sprinkle(r, p.A, values)
 			sprinkle(r, p.B, values)
-			want, size := exact(p)
+			want, size := gemmtest.Exact(p)
 			// What a denormal that counts as 0 takes away, at most.
 			lost := 0x1p-126 * 1e15 * float64(p.K)
 			e.Multiply(p)
@@ -71,8 +77,8 @@ func TestProductSpecialValues(t *testing.T) {
 
 // Every height and width of a tile, with one and several blocks along k.
 func TestProductTiles(t *testing.T) {
-	eachLevel(t, func(t *testing.T) {
-		e, err := New(Options{Backend: backendBuiltin, Threads: 1})
+	kerneltest.EachLevel(t, func(t *testing.T) {
+		e, err := New(Options{Backend: library.Builtin, Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +87,8 @@ func TestProductTiles(t *testing.T) {
 		for m := 1; m <= 15; m++ {
 			for n := 1; n <= 34; n++ {
 				for _, bf16 := range []bool{false, true} {
-					g := productCase{p: Product{M: m, N: n, K: 1 + r.IntN(6), Alpha: 1, Beta: float32(n % 2), BF16: bf16, TransB: r.IntN(2) == 0, TransA: r.IntN(2) == 0}, bias: r.IntN(2) == 0}
-					checkProduct(t, e, newProductCase(r, g))
+					g := gemmtest.Case{P: gemm.Product{M: m, N: n, K: 1 + r.IntN(6), Alpha: 1, Beta: float32(n % 2), BF16: bf16, TransB: r.IntN(2) == 0, TransA: r.IntN(2) == 0}, Bias: r.IntN(2) == 0}
+					checkProduct(t, e, gemmtest.NewCase(r, g))
 				}
 			}
 		}
@@ -91,26 +97,26 @@ func TestProductTiles(t *testing.T) {
 
 // The bits of a product of the built-in kernels do not depend on the threads.
 func TestProductSameBitsOnAnyThreads(t *testing.T) {
-	eachLevel(t, func(t *testing.T) {
+	kerneltest.EachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(45, 46))
 		for _, bf16 := range []bool{false, true} {
 			for trans := range 4 {
-				g := newProductCase(r, productCase{p: Product{TransA: trans&1 != 0, TransB: trans&2 != 0, M: 150, N: 230, K: 700, Alpha: 1, BF16: bf16}, bias: true, gelu: true})
+				g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{TransA: trans&1 != 0, TransB: trans&2 != 0, M: 150, N: 230, K: 700, Alpha: 1, BF16: bf16}, Bias: true, Gelu: true})
 				var want []float32
 				for threads := 1; threads <= 4; threads++ {
-					e, err := New(Options{Backend: backendBuiltin, Threads: threads})
+					e, err := New(Options{Backend: library.Builtin, Threads: threads})
 					if err != nil {
 						t.Fatal(err)
 					}
-					e.Multiply(&g.p)
+					e.Multiply(&g.P)
 					e.Close()
-					got := append(append([]float32(nil), g.p.C...), g.p.GELU...)
+					got := append(append([]float32(nil), g.P.C...), g.P.GELU...)
 					if want == nil {
 						want = got
 						continue
 					}
 					for i := range got {
-						if i%len(g.p.C)%g.p.LDC < g.p.N && math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+						if i%len(g.P.C)%g.P.LDC < g.P.N && math.Float32bits(got[i]) != math.Float32bits(want[i]) {
 							t.Fatalf("%v: %d threads: element %d: got %v, want %v", g, threads, i, got[i], want[i])
 						}
 					}
@@ -123,19 +129,19 @@ func TestProductSameBitsOnAnyThreads(t *testing.T) {
 func TestProductAllocatesNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, e *Engine) {
 		r := rand.New(rand.NewPCG(47, 48))
-		for _, g := range []productCase{
-			{bias: true, gelu: true},
-			{p: Product{BF16: true}, bias: true},
-			{p: Product{BF16: true}, halfA: true, gelu: true},
-			{halfB: true},
+		for _, g := range []gemmtest.Case{
+			{Bias: true, Gelu: true},
+			{P: gemm.Product{BF16: true}, Bias: true},
+			{P: gemm.Product{BF16: true}, HalfA: true, Gelu: true},
+			{HalfB: true},
 		} {
 			large, small := g, g
-			large.p.M, large.p.N, large.p.K, large.p.Alpha = 130, 150, 120, 1
-			small.p.M, small.p.N, small.p.K, small.p.Alpha = 20, 21, 22, 1
-			large, small = newProductCase(r, large), newProductCase(r, small)
+			large.P.M, large.P.N, large.P.K, large.P.Alpha = 130, 150, 120, 1
+			small.P.M, small.P.N, small.P.K, small.P.Alpha = 20, 21, 22, 1
+			large, small = gemmtest.NewCase(r, large), gemmtest.NewCase(r, small)
 			if n := allocs.PerRun(20, func() {
-				e.Multiply(&large.p)
-				e.MultiplySerial(&small.p)
+				e.Multiply(&large.P)
+				e.MultiplySerial(&small.P)
 			}); n != 0 {
 				t.Errorf("%v: %v allocations, want 0", large, n)
 			}
@@ -147,20 +153,20 @@ func TestProductPanics(t *testing.T) {
 	e := newTestEngine(t, 1)
 	f := make([]float32, 12)
 	h := make([]uint16, 12)
-	good := func() Product {
-		return Product{M: 3, N: 4, K: 2, Alpha: 1, A: Matrix{F32: f, LD: 2}, B: Matrix{F32: f, LD: 4}, C: make([]float32, 12), LDC: 4}
+	good := func() gemm.Product {
+		return gemm.Product{M: 3, N: 4, K: 2, Alpha: 1, A: gemm.Matrix{F32: f, LD: 2}, B: gemm.Matrix{F32: f, LD: 4}, C: make([]float32, 12), LDC: 4}
 	}
-	tests := map[string]func(p *Product){
-		"negative size": func(p *Product) { p.K = -1 },
-		"A is 3 x 2":    func(p *Product) { p.A = Matrix{BF16: h[:5], LD: 2} },
-		"B is 2 x 4":    func(p *Product) { p.B.LD = 3 },
-		"C is 3 x 4":    func(p *Product) { p.C = p.C[:11] },
-		"GELU is 3 x 4": func(p *Product) { p.GELU = p.C[:11] },
-		"Bias must":     func(p *Product) { p.Bias = f[:3] },
-		"set one":       func(p *Product) { p.A.BF16 = h },
+	tests := map[string]func(p *gemm.Product){
+		"negative size": func(p *gemm.Product) { p.K = -1 },
+		"A is 3 x 2":    func(p *gemm.Product) { p.A = gemm.Matrix{BF16: h[:5], LD: 2} },
+		"B is 2 x 4":    func(p *gemm.Product) { p.B.LD = 3 },
+		"C is 3 x 4":    func(p *gemm.Product) { p.C = p.C[:11] },
+		"GELU is 3 x 4": func(p *gemm.Product) { p.GELU = p.C[:11] },
+		"Bias must":     func(p *gemm.Product) { p.Bias = f[:3] },
+		"set one":       func(p *gemm.Product) { p.A.BF16 = h },
 	}
 	for want, change := range tests {
-		for _, multiply := range []func(*Product){e.Multiply, e.MultiplySerial} {
+		for _, multiply := range []func(*gemm.Product){e.Multiply, e.MultiplySerial} {
 			p := good()
 			change(&p)
 			func() {
@@ -177,18 +183,18 @@ func TestProductPanics(t *testing.T) {
 
 // fakeHalf is a library that multiplies bfloat16.
 type fakeHalf struct {
-	plainGemm
+	gemm.Plain
 	calls *atomic.Int32
 }
 
-func (fakeHalf) bf16Supported() bool { return true }
+func (fakeHalf) SupportsBF16() bool { return true }
 
-func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
+func (f fakeHalf) BGEMM(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
 	f.calls.Add(1)
 	x, y := make([]float32, len(a)), make([]float32, len(b))
-	FromBF16(x, a)
-	FromBF16(y, b)
-	f.sgemm(transA, transB, m, n, k, alpha, x, lda, y, ldb, beta, c, ldc)
+	vector.FromBF16(x, a)
+	vector.FromBF16(y, b)
+	f.SGEMM(transA, transB, m, n, k, alpha, x, lda, y, ldb, beta, c, ldc)
 	if bias != nil {
 		for i := range m {
 			for j, v := range bias[:n] {
@@ -201,10 +207,10 @@ func (f fakeHalf) bgemm(transA, transB bool, m, n, k int, alpha float32, a []uin
 // Operands of a library are converted first, and nothing is done twice.
 func TestProductByLibrary(t *testing.T) {
 	var calls atomic.Int32
-	libraries := map[string]halfProduct{"fake": fakeHalf{calls: &calls}}
-	for _, name := range []string{backendOneDNN, backendOpenBLAS, backendMKL} {
-		found, _, _ := choose(name)
-		if l, ok := found.backend.(halfProduct); ok && l.bf16Supported() {
+	libraries := map[string]gemm.HalfBackend{"fake": fakeHalf{calls: &calls}}
+	for _, name := range []string{library.OneDNN, library.OpenBLAS, library.MKL} {
+		found, _, _ := library.Choose(name)
+		if l, ok := found.Backend.(gemm.HalfBackend); ok && l.SupportsBF16() {
 			libraries[name] = l
 		}
 	}
@@ -214,11 +220,11 @@ func TestProductByLibrary(t *testing.T) {
 			e.library, e.tiles = l, nil
 			r := rand.New(rand.NewPCG(49, 50))
 			for range 30 {
-				checkProduct(t, e, randomCase(r, 1+r.IntN(60), 1+r.IntN(200), 1+r.IntN(60)))
+				checkProduct(t, e, gemmtest.RandomCase(r, 1+r.IntN(60), 1+r.IntN(200), 1+r.IntN(60)))
 			}
-			g := newProductCase(r, productCase{p: Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, bias: true, gelu: true})
+			g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, Bias: true, Gelu: true})
 			checkProduct(t, e, g)
-			if n := allocs.PerRun(20, func() { e.Multiply(&g.p) }); n != 0 && name != "fake" {
+			if n := allocs.PerRun(20, func() { e.Multiply(&g.P) }); n != 0 && name != "fake" {
 				t.Errorf("%s: %v allocations, want 0", name, n)
 			}
 		}
@@ -233,20 +239,20 @@ func TestPrecision(t *testing.T) {
 		e.Close()
 		t.Errorf("fp16: got %v", err)
 	}
-	defer setCPULevel("")
+	defer cpu.SetLevel("")
 	for _, tt := range []struct {
 		precision, level string
 		bf16, warns      bool
 		describe         string
 	}{
 		{"", "", false, false, ""},
-		{"fp32", levelPlain, false, false, ""},
-		{"bf16", levelAVX2, true, true, "bf16 emulated"},
-		{"bf16", levelPlain, true, true, "bf16 emulated"},
-		{"bf16", "", true, !hasBF16, "bf16"},
+		{"fp32", cpu.Plain, false, false, ""},
+		{"bf16", cpu.AVX2, true, true, "bf16 emulated"},
+		{"bf16", cpu.Plain, true, true, "bf16 emulated"},
+		{"bf16", "", true, !cpu.HasBF16, "bf16"},
 	} {
-		setCPULevel(tt.level)
-		e, err := New(Options{Backend: backendBuiltin, Threads: 1, Precision: tt.precision})
+		cpu.SetLevel(tt.level)
+		e, err := New(Options{Backend: library.Builtin, Threads: 1, Precision: tt.precision})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package geodesic
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // DefaultLimit is the sum of angles at which a path is cut (Mei et al., section 3.5).
@@ -19,11 +19,11 @@ func Score(theta, limit float32) float32 {
 // angles replaces cosines by angles in radians. Cosines are kept 1e-6 off -1 and 1, as
 // where a gradient passes them, so that what is computed here equals
 // what is computed there: the angle of a vector with itself is 0.0014.
-func angles(cos []float32) { kernel.Acos(cos, cos, kernel.AcosLimit) }
+func angles(cos []float32) { vector.Acos(cos, cos, vector.AcosLimit) }
 
 // angle returns the angle of unit vectors.
 func angle(x, y []float32) float32 {
-	c := [1]float32{kernel.Dot(x, y)}
+	c := [1]float32{vector.Dot(x, y)}
 	angles(c[:])
 	return c[0]
 }

@@ -1,6 +1,9 @@
 package geodesic
 
-import "github.com/geoalign/geoalign/internal/kernel"
+import (
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
 
 // tile is the number of intermediate points that Floyd takes at a time. Their rows, 64 KB
 // at the default 256 centres, stay in a core's second-level cache and each other row in its
@@ -72,6 +75,6 @@ func (t *tiles) others(_, lo, hi int) {
 // relax shortens the paths from i to [from, to) by way of k.
 func (t *tiles) relax(i, k, from, to int) {
 	if from < to {
-		kernel.MinPlus(t.d[i*t.stride+from:i*t.stride+to], t.d[k*t.stride+from:k*t.stride+to], t.d[i*t.stride+k])
+		vector.MinPlus(t.d[i*t.stride+from:i*t.stride+to], t.d[k*t.stride+from:k*t.stride+to], t.d[i*t.stride+k])
 	}
 }

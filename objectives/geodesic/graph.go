@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -260,7 +261,7 @@ func (l *Layer) copyFrom(o *Layer) {
 
 // clearPaths sets the (k, k) matrix d to no path but that from each centre to itself.
 func clearPaths(d []float32, k int) {
-	kernel.Fill(d, float32(math.Inf(1)))
+	vector.Fill(d, float32(math.Inf(1)))
 	for i := range k {
 		d[i*k+i] = 0
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // A chunk has so many points that their products with all centres stay in a core's second
@@ -177,12 +178,12 @@ func (k *kmeans) shift() {
 	k.mean, k.half, k.shifted = grow(k.mean, c), grow(k.half, k.used), grow(k.shifted, k.used*c)
 	clear(k.mean)
 	for i := range k.used {
-		kernel.Axpy(k.mean, 1/float32(k.used), k.centre(i))
+		vector.Axpy(k.mean, 1/float32(k.used), k.centre(i))
 	}
 	for i := range k.used {
 		s := k.shifted[i*c : (i+1)*c]
-		kernel.Sub(s, k.centre(i), k.mean)
-		k.half[i] = float32(kernel.SumSq(s) / 2)
+		vector.Sub(s, k.centre(i), k.mean)
+		k.half[i] = float32(vector.SumSq(s) / 2)
 	}
 }
 
@@ -196,7 +197,7 @@ func (k *kmeans) assignPart(worker, lo, hi int) {
 		case k.metric.euclid:
 			centres = k.shifted
 			for j := range n {
-				kernel.Sub(x[j*c:(j+1)*c], k.row(from+j), k.mean)
+				vector.Sub(x[j*c:(j+1)*c], k.row(from+j), k.mean)
 			}
 		case k.rows == nil:
 			x = k.x[from*c : (from+n)*c]
@@ -209,9 +210,9 @@ func (k *kmeans) assignPart(worker, lo, hi int) {
 		for j := range n {
 			y := s.products[j*k.used : (j+1)*k.used]
 			if k.metric.euclid {
-				kernel.Sub(y, y, k.half)
+				vector.Sub(y, y, k.half)
 			}
-			i := kernel.ArgMax(y)
+			i := vector.ArgMax(y)
 			k.owner[from+j], k.best[from+j] = int32(i), y[i]
 			if k.metric.euclid {
 				k.best[from+j] = k.metric.likeness(k.row(from+j), k.centre(i))
@@ -237,7 +238,7 @@ func (k *kmeans) setSame() {
 	}
 	var s float64
 	for j := range k.n {
-		s += kernel.SumSq(k.row(j))
+		s += vector.SumSq(k.row(j))
 	}
 	k.same = float32(-1e-12 * s / float64(k.n))
 }
@@ -327,10 +328,10 @@ func (k *kmeans) sumPart(worker, lo, hi int) {
 			x := k.row(j)[lo:hi]
 			if k.metric.euclid {
 				d := s.row[:hi-lo]
-				kernel.Sub(d, x, k.centres[i+lo:i+hi])
+				vector.Sub(d, x, k.centres[i+lo:i+hi])
 				x = d
 			}
-			kernel.Add(k.partial[i+lo:i+hi], k.partial[i+lo:i+hi], x)
+			vector.Add(k.partial[i+lo:i+hi], k.partial[i+lo:i+hi], x)
 		}
 		for i := 0; i < k.used*k.channels; i += k.channels {
 			part, sum := k.partial[i+lo:i+hi], k.sums[i+lo:i+hi]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // metric is the local metric of a graph: that of the topology of the features (clip-mtob,
@@ -24,9 +24,9 @@ func (m metric) one() bool { return m.spheres == 1 && !m.euclid }
 func (m metric) distance(x, y []float32) float32 {
 	switch {
 	case m.euclid:
-		return float32(math.Sqrt(kernel.SquaredDistance(x, y)))
+		return float32(math.Sqrt(vector.SquaredDistance(x, y)))
 	case m.spheres > 1:
-		return kernel.ProductAngle(x, y, m.spheres)
+		return vector.ProductAngle(x, y, m.spheres)
 	}
 	return angle(x, y)
 }
@@ -35,11 +35,11 @@ func (m metric) distance(x, y []float32) float32 {
 func (m metric) likeness(x, y []float32) float32 {
 	switch {
 	case m.euclid:
-		return float32(-kernel.SquaredDistance(x, y))
+		return float32(-vector.SquaredDistance(x, y))
 	case m.spheres > 1:
-		return kernel.Dot(x, y) / float32(m.spheres)
+		return vector.Dot(x, y) / float32(m.spheres)
 	}
-	return kernel.Dot(x, y)
+	return vector.Dot(x, y)
 }
 
 // tie is the difference of likenesses to x that counts as none beside the likeness best. A
@@ -48,7 +48,7 @@ func (m metric) likeness(x, y []float32) float32 {
 func (m metric) tie(best float32, x []float32) float32 {
 	if m.euclid && !math.IsInf(float64(best), 0) {
 		sq := -float64(best)
-		return float32(tie * (sq + math.Sqrt(sq*kernel.SumSq(x))))
+		return float32(tie * (sq + math.Sqrt(sq*vector.SumSq(x))))
 	}
 	return tie
 }
@@ -60,14 +60,14 @@ func (m metric) fits(x []float32) bool { return m.fault(x) < 0 }
 // Euclidean row that is not finite; -1 without a fault.
 func (m metric) fault(x []float32) int {
 	if m.euclid {
-		if s := kernel.SumSq(x); math.IsNaN(s) || math.IsInf(s, 0) {
+		if s := vector.SumSq(x); math.IsNaN(s) || math.IsInf(s, 0) {
 			return 0
 		}
 		return -1
 	}
 	n := len(x) / m.spheres
 	for k := range m.spheres {
-		if s := kernel.SumSq(x[k*n : (k+1)*n]); !(math.Abs(s-1) <= unitTolerance) {
+		if s := vector.SumSq(x[k*n : (k+1)*n]); !(math.Abs(s-1) <= unitTolerance) {
 			return k
 		}
 	}
@@ -81,7 +81,7 @@ func (m metric) explain(x []float32, j int) error {
 	if m.spheres > 1 {
 		where += fmt.Sprintf(", sphere %d", k)
 	}
-	switch s := kernel.SumSq(x[k*n : (k+1)*n]); {
+	switch s := vector.SumSq(x[k*n : (k+1)*n]); {
 	case math.IsNaN(s) || math.IsInf(s, 0):
 		return fmt.Errorf("%s is not finite: find where the NaN or infinity came from", where)
 	case s == 0:

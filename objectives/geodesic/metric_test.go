@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -42,7 +42,7 @@ func mixtureOn(spheres, n, c, classes int, noise float64, r *rand.Rand) []float3
 			row[i] = mean[k*c+i] + float32(noise*r.NormFloat64())
 		}
 		for u := c / spheres; len(row) > 0; row = row[u:] {
-			kernel.Scale(row[:u], float32(1/math.Sqrt(kernel.SumSq(row[:u]))), row[:u])
+			vector.Scale(row[:u], float32(1/math.Sqrt(vector.SumSq(row[:u]))), row[:u])
 		}
 	}
 	return x
@@ -155,7 +155,7 @@ func checkUnits(t *testing.T, g *Graph) {
 	u := g.channels / g.options.Space.Groups()
 	for i, l := range g.Layers {
 		for k := 0; k < l.Used*g.channels; k += u {
-			if s := kernel.SumSq(l.Centres[k : k+u]); math.Abs(s-1) > 1e-5 {
+			if s := vector.SumSq(l.Centres[k : k+u]); math.Abs(s-1) > 1e-5 {
 				t.Fatalf("layer %d, centre %d, sphere %d: squared length %v", i, k/g.channels, k%g.channels/u, s)
 			}
 		}

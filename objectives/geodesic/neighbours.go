@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // edges are the undirected edges of a layer, which join siblings only, as a list of
@@ -80,7 +81,7 @@ func (k *linker) join(e *kernel.Engine, l *Layer) {
 	if k.g.metric.one() {
 		angles(l.edges.angle)
 	} else {
-		kernel.Scale(l.edges.angle, -1, l.edges.angle)
+		vector.Scale(l.edges.angle, -1, l.edges.angle)
 	}
 	k.paths()
 }
@@ -98,7 +99,7 @@ func (k *linker) nearPart(_, lo, hi int) {
 			x, y := l.Centres[i*c:(i+1)*c], l.Centres[j*c:(j+1)*c]
 			var d float32
 			if k.g.metric.one() {
-				d = kernel.Dot(x, y)
+				d = vector.Dot(x, y)
 			} else {
 				d = -k.g.metric.distance(x, y)
 			}
@@ -185,7 +186,7 @@ func (k *linker) chose(i, j int) bool {
 // paths finds the shortest paths between siblings, each group of them on its own.
 func (k *linker) paths() {
 	l, inf := k.l, float32(math.Inf(1))
-	kernel.Fill(l.dist, inf)
+	vector.Fill(l.dist, inf)
 	for i := range k.k {
 		l.dist[i*k.k+i] = 0
 	}

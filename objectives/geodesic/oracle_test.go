@@ -124,7 +124,7 @@ func dot(x, y []float64) (s float64) {
 	return s
 }
 
-// trivial is the angle with the clamp of kernel.AcosLimit, in float32 as everywhere.
+// trivial is the angle with the clamp of vector.AcosLimit, in float32 as everywhere.
 func trivial(x, y []float64) float64 {
 	const limit = float64(float32(1 - 1e-6))
 	return math.Acos(max(-limit, min(dot(x, y), limit)))

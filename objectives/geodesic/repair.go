@@ -1,10 +1,10 @@
 package geodesic
 
-import "github.com/geoalign/geoalign/internal/kernel"
+import "github.com/geoalign/geoalign/internal/kernel/vector"
 
 // same is the mean cosine from which unit vectors count as one point: nearer ones have the
 // same angle, see angles. For Euclidean rows see setSame.
-const same = kernel.AcosLimit
+const same = vector.AcosLimit
 
 // repair gives every centre without points the point that is farthest from its own centre
 // (of equal ones the first), together with all points that are nearer to that point than

@@ -3,7 +3,7 @@ package geodesic
 import (
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // seeder chooses where a clustering begins.
@@ -41,7 +41,7 @@ func (k *kmeans) start(have, want int, init string, r *rand.Rand) int {
 	}
 	k.draw(min(k.n, max(seedSample*want, seedSampleMin)), r)
 	s.best = grow(s.best, len(s.sample))
-	kernel.Fill(s.best, min(-1, 2*k.same-1))
+	vector.Fill(s.best, min(-1, 2*k.same-1))
 	for s.chosen = 0; s.chosen < want; s.chosen++ {
 		if s.chosen >= have {
 			j := s.next(k, r)

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/compute"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // FoldImages sets dst (n, C) to images x (n, C) whose products with texts are the sum of
@@ -36,7 +36,7 @@ func (s Score) fold(dst, x []float32) {
 	for _, t := range s.Terms {
 		switch t.Kind {
 		case Cosine, Inner:
-			kernel.Axpy(dst, t.Weight, x)
+			vector.Axpy(dst, t.Weight, x)
 		case GSSF:
 			t.Metric.add(dst, t.Weight, x)
 		}
@@ -91,10 +91,10 @@ func (s Score) distances(e *compute.Engine, images []float32, n int, texts []flo
 			e.GemmSerial(false, true, n, m, c, 1, images, c, texts, c, 0, dots, m)
 			for j := range m {
 				y := texts[j*c : (j+1)*c]
-				length := kernel.SumSq(y)
+				length := vector.SumSq(y)
 				for i := range n {
 					x := images[i*c : (i+1)*c]
-					dst[i*stride+j] -= t.Weight * kernel.Distance(kernel.SumSq(x)+length, float64(dots[i*m+j]), x, y)
+					dst[i*stride+j] -= t.Weight * vector.Distance(vector.SumSq(x)+length, float64(dots[i*m+j]), x, y)
 				}
 			}
 		case Angle:
@@ -102,7 +102,7 @@ func (s Score) distances(e *compute.Engine, images []float32, n int, texts []flo
 			for k := range s.Space.Groups() {
 				dots := work[:n*m]
 				e.GemmSerial(false, true, n, m, channels, 1, images[k*channels:], c, texts[k*channels:], c, 0, dots, m)
-				kernel.Acos(dots, dots, kernel.AcosLimit)
+				vector.Acos(dots, dots, vector.AcosLimit)
 				for i, a := range dots {
 					sums[i] += a * a
 				}

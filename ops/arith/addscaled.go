@@ -2,7 +2,7 @@ package arith
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -20,7 +20,7 @@ func AddScaled(x, y, s *gorgonia.Node) *gorgonia.Node {
 		},
 		Prepare: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				kernel.Axpby(c.Out.F32[lo:hi], 1, c.In[0].F32[lo:hi], c.In[2].F32[0], c.In[1].F32[lo:hi])
+				vector.Axpby(c.Out.F32[lo:hi], 1, c.In[0].F32[lo:hi], c.In[2].F32[0], c.In[1].F32[lo:hi])
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), op.ElementGrain, body)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,12 +32,12 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 		body := func(_, lo, hi int) {
 			out := c.Out.F32[lo:hi]
 			if len(weights) == 1 {
-				kernel.Scale(out, weights[0], c.In[0].F32[lo:hi])
+				vector.Scale(out, weights[0], c.In[0].F32[lo:hi])
 				return
 			}
-			kernel.Axpby(out, weights[0], c.In[0].F32[lo:hi], weights[1], c.In[1].F32[lo:hi])
+			vector.Axpby(out, weights[0], c.In[0].F32[lo:hi], weights[1], c.In[1].F32[lo:hi])
 			for k := 2; k < len(weights); k++ {
-				kernel.Axpy(out, weights[k], c.In[k].F32[lo:hi])
+				vector.Axpy(out, weights[k], c.In[k].F32[lo:hi])
 			}
 		}
 		return func() error {
@@ -64,7 +64,7 @@ func Times(a float32, x *gorgonia.Node) *gorgonia.Node {
 		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Prepare: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { kernel.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) }
+			body := func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) }
 			return func() error {
 				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
 				return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,7 +36,7 @@ func reduction(kind string, mean bool) *op.Op {
 			n, f := c.In[0].Len(), factor(c.In[0].Shape)
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
-					c.Scratch[b] = kernel.Sum(c.In[0].F32[b*sumBlock : min((b+1)*sumBlock, n)])
+					c.Scratch[b] = vector.Sum(c.In[0].F32[b*sumBlock : min((b+1)*sumBlock, n)])
 				}
 			}
 			return func() error {
@@ -64,7 +64,7 @@ func spread(shape tensor.Shape, factor float32) *op.Op {
 			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
 		Prepare: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { kernel.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) }
+			body := func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) }
 			return func() error {
 				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
 				return nil

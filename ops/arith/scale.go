@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -61,7 +61,7 @@ func scaling(kind string, factor func(s float32) float32) *op.Op {
 		},
 		Prepare: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				kernel.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
+				vector.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
@@ -89,7 +89,7 @@ func scaledDot(kind string, factor func(s float32) float32) *op.Op {
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					from, to := b*dotBlock, min((b+1)*dotBlock, n)
-					c.Scratch[b] = kernel.Dot(c.In[0].F32[from:to], c.In[1].F32[from:to])
+					c.Scratch[b] = vector.Dot(c.In[0].F32[from:to], c.In[1].F32[from:to])
 				}
 			}
 			return func() error {

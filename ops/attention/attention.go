@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -91,9 +91,9 @@ func (a *attention) dims(in []tensor.Shape) attentionDims {
 	}
 	s.e = s.d / a.heads
 	s.words = nn.MaskWords(a.lk)
-	s.block = kernel.AttentionBlockSize(a.lq, a.lk)
+	s.block = attend.BlockSize(a.lq, a.lk)
 	if a.lq == 1 { // rows that share their keys are worked on together
-		s.block = kernel.AttentionBlockSize(s.rows, a.lk)
+		s.block = attend.BlockSize(s.rows, a.lk)
 	}
 	return s
 }

@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/attend"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
 )
 
 // backward is the gradient op of the attention: operands are the forward's, its
 // output and the output's gradient. The result is dqkv, or dq with dkv as
-// first auxiliary result; kernel.Attention says how they are computed. Work is split
+// first auxiliary result; attend.Head says how they are computed. Work is split
 // over (key sequence, head), so that no two threads add to the same dK and dV, and rows
 // that share a key sequence are added in row order.
 func (a *attention) backward() *op.Op {
@@ -156,7 +156,7 @@ func (w *attentionWork) noGradient(h int, rows []int32) {
 }
 
 // clearUnseen zeroes the gradients of the keys from nk on.
-func (w *attentionWork) clearUnseen(g *kernel.AttentionGrads, nk int) {
+func (w *attentionWork) clearUnseen(g *attend.Grads, nk int) {
 	if nk < w.lk {
 		clearRows(g.DK[nk*w.ldkv:], w.lk-nk, w.e, w.ldkv)
 		clearRows(g.DV[nk*w.ldkv:], w.lk-nk, w.e, w.ldkv)

@@ -2,7 +2,7 @@ package attention
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -97,7 +97,7 @@ func (w *attentionWork) attendRow(t *attentionWorker, r, h int) {
 		t.block.Out, t.block.LDOut = t.gather.out, w.e
 		t.kernel.Forward(&t.block)
 		for i := range n {
-			kernel.ToBF16(half[(first+i)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
+			vector.ToBF16(half[(first+i)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (w *attentionWork) attendGathered(t *attentionWorker, h int, rows []int32) 
 	}
 	if half := w.c.Out.BF16; half != nil {
 		for i, r := range rows {
-			kernel.ToBF16(half[int(r)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
+			vector.ToBF16(half[int(r)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
 		}
 		return
 	}
@@ -122,7 +122,7 @@ func (w *attentionWork) attendGathered(t *attentionWorker, h int, rows []int32) 
 // attendNothing sets the outputs of rows without keys to 0.
 func (w *attentionWork) attendNothing(h int, rows []int32) {
 	for _, r := range rows {
-		kernel.Fill(w.c.Aux[0].F32[(int(r)*w.heads+h)*w.lq:][:w.lq], 0)
+		vector.Fill(w.c.Aux[0].F32[(int(r)*w.heads+h)*w.lq:][:w.lq], 0)
 		at := int(r)*w.lq*w.d + h*w.e
 		if half := w.c.Out.BF16; half != nil {
 			clearRows(half[at:], w.lq, w.e, w.d)

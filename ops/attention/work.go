@@ -2,7 +2,7 @@ package attention
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/attend"
 )
 
 // attentionWork is what the threads of an attention op, forward or backward, share.
@@ -18,16 +18,16 @@ type attentionWork struct {
 
 // attentionWorker is what belongs to one thread.
 type attentionWorker struct {
-	kernel *kernel.Attention
-	block  kernel.AttentionBlock
-	grads  kernel.AttentionGrads
+	kernel *attend.Head
+	block  attend.Block
+	grads  attend.Grads
 	gather gathered
 	row    [1]int32 // the rows of a sequence without an index
 }
 
 // sizes returns what the kernel is for.
-func (a *attention) sizes(s attentionDims, backward bool) kernel.AttentionSizes {
-	return kernel.AttentionSizes{Keys: a.lk, Width: s.e, Queries: s.block, Backward: backward}
+func (a *attention) sizes(s attentionDims, backward bool) attend.Sizes {
+	return attend.Sizes{Keys: a.lk, Width: s.e, Queries: s.block, Backward: backward}
 }
 
 // workerScratch returns the scratch of one thread, whole cache lines.

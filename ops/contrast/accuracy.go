@@ -2,7 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -50,7 +50,7 @@ func hit(row []float32, l int) float32 {
 	if l < 0 || l >= len(row) {
 		return 0
 	}
-	if v := row[l]; kernel.Max(row[:l]) < v && kernel.Max(row[l+1:]) < v {
+	if v := row[l]; vector.Max(row[:l]) < v && vector.Max(row[l+1:]) < v {
 		return 1
 	}
 	return 0

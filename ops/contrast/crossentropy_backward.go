@@ -2,7 +2,7 @@ package contrast
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
@@ -68,12 +68,12 @@ func (x *crossEntropy) partGradient(c *exec.Call, r, b, total, cols int, alpha, 
 	s := c.In[0].F32[r*total+from:][:n]
 	aux := c.InAux[x.operands]
 	if alpha == 0 {
-		kernel.SoftmaxDiff(out, s, aux[ceLogits].F32[r], g)
+		vector.SoftmaxDiff(out, s, aux[ceLogits].F32[r], g)
 		subtract(out, g*uniform/float32(cols))
 		return
 	}
 	t := c.In[x.teacher].F32[r*total+from:][:n]
-	kernel.SoftmaxDiff2(out, s, t, aux[ceLogits].F32[r], g, aux[ceTeacher].F32[r], g*alpha*(1-uniform))
+	vector.SoftmaxDiff2(out, s, t, aux[ceLogits].F32[r], g, aux[ceTeacher].F32[r], g*alpha*(1-uniform))
 	subtract(out, g*uniform/float32(cols))
 }
 

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -113,31 +113,31 @@ func (x *crossEntropy) partial(c *exec.Call, r, b, total, cols, blocks int, alph
 	s := c.In[0].F32[lo:hi]
 	var top float32
 	p[ceShift] = guess(s)
-	if p[ceSum], top = kernel.SumExpMax(s, p[ceShift]); !withinRange(top) {
-		p[ceShift], p[ceSum] = kernel.Max(s), 0
+	if p[ceSum], top = vector.SumExpMax(s, p[ceShift]); !withinRange(top) {
+		p[ceShift], p[ceSum] = vector.Max(s), 0
 		if p[ceShift] != minusInf {
-			p[ceSum] = kernel.SumExp(s, p[ceShift])
+			p[ceSum] = vector.SumExp(s, p[ceShift])
 		}
 	}
 	if uniform != 0 {
-		p[ceTotal] = kernel.Sum(s)
+		p[ceTotal] = vector.Sum(s)
 	}
 	if alpha == 0 {
 		return
 	}
 	t := c.In[x.teacher].F32[lo:hi]
 	p[ceShiftTeacher] = guess(t)
-	if p[ceSumTeacher], p[ceDot], top = kernel.SumExpDotMax(t, s, p[ceShiftTeacher]); !withinRange(top) {
-		p[ceShiftTeacher], p[ceSumTeacher], p[ceDot] = kernel.Max(t), 0, 0
+	if p[ceSumTeacher], p[ceDot], top = vector.SumExpDotMax(t, s, p[ceShiftTeacher]); !withinRange(top) {
+		p[ceShiftTeacher], p[ceSumTeacher], p[ceDot] = vector.Max(t), 0, 0
 		if p[ceShiftTeacher] != minusInf {
-			p[ceSumTeacher], p[ceDot], _ = kernel.SumExpDotMax(t, s, p[ceShiftTeacher])
+			p[ceSumTeacher], p[ceDot], _ = vector.SumExpDotMax(t, s, p[ceShiftTeacher])
 		}
 	}
 }
 
 // guess returns the largest of the first values of x, so that one pass over x is enough
 // if it is near the largest of all.
-func guess(x []float32) float32 { return kernel.Max(x[:min(len(x), 64)]) }
+func guess(x []float32) float32 { return vector.Max(x[:min(len(x), 64)]) }
 
 // withinRange reports whether exponentials of values, the largest of which is top, neither
 // overflow in a sum nor lose digits.

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -159,7 +159,7 @@ func (l localContrast) negatives(c *exec.Call, i, p int, s []float32) float64 {
 	top := minusInf
 	for j := range len(s) / p {
 		if lo, hi := l.parts(c, j, p); lo < hi && l.negative(c, i, j) {
-			top = max(top, kernel.Max(s[lo:hi]))
+			top = max(top, vector.Max(s[lo:hi]))
 		}
 	}
 	if top == minusInf {
@@ -168,7 +168,7 @@ func (l localContrast) negatives(c *exec.Call, i, p int, s []float32) float64 {
 	var sum float64
 	for j := range len(s) / p {
 		if lo, hi := l.parts(c, j, p); lo < hi && l.negative(c, i, j) {
-			sum += float64(kernel.SumExp(s[lo:hi], top))
+			sum += float64(vector.SumExp(s[lo:hi], top))
 		}
 	}
 	return float64(top) + math.Log(sum)
@@ -217,7 +217,7 @@ func (l localContrast) rowGradient(c *exec.Call, i, p int, g float32) {
 				out[k] = -g / (1 + float32(math.Exp(float64(s[k]-lse))))
 			}
 		case l.negative(c, i, j):
-			kernel.SoftmaxDiff(out[lo:hi], s[lo:hi], lse, g*sum)
+			vector.SoftmaxDiff(out[lo:hi], s[lo:hi], lse, g*sum)
 		default:
 			clear(out[lo:hi])
 		}

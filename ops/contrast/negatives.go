@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -80,8 +80,8 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool) *gorgo
 // drawNegative returns the sample of row i. It overwrites w, the row's logits.
 func drawNegative(w, noise []float32, ids []int32, i int) int {
 	// NaN also if the largest logit is infinite.
-	if lse := kernel.Softmax(w, w); lse != lse || math.IsInf(float64(lse), 0) {
-		kernel.Fill(w, 1)
+	if lse := vector.Softmax(w, w); lse != lse || math.IsInf(float64(lse), 0) {
+		vector.Fill(w, 1)
 	}
 	best, at := math.Inf(-1), i
 	for j, p := range w {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -52,9 +52,9 @@ func (p patchPool) forward() *op.Op {
 				clear(y)
 				for i := range cell {
 					from := p.row(r/parts, r%parts, i, 0) * width
-					kernel.SumRows(y, c.In[0].F32[from:from+cell*width])
+					vector.SumRows(y, c.In[0].F32[from:from+cell*width])
 				}
-				kernel.Scale(y, 1/float32(cell*cell), y)
+				vector.Scale(y, 1/float32(cell*cell), y)
 			}
 		}
 		return func() error {
@@ -83,7 +83,7 @@ func (p patchPool) backward(shape tensor.Shape) *op.Op {
 					dy := c.In[0].F32[(n*parts+q)*width:][:width]
 					for i := range cell {
 						for k := range cell {
-							kernel.Scale(c.Out.F32[p.row(n, q, i, k)*width:][:width], 1/float32(cell*cell), dy)
+							vector.Scale(c.Out.F32[p.row(n, q, i, k)*width:][:width], 1/float32(cell*cell), dy)
 						}
 					}
 				}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -172,12 +173,12 @@ func (x *sigmoidContrast) logits(c *exec.Call) logitsOf {
 
 // chunk sets l to the logits of scores s and e to exp(-|l|), which is at most 1.
 func (t logitsOf) chunk(l, e, s []float32) {
-	kernel.Fill(l, t.bias)
-	kernel.Axpy(l, t.scale, s[:len(l)])
+	vector.Fill(l, t.bias)
+	vector.Axpy(l, t.scale, s[:len(l)])
 	for j, v := range l {
 		e[j] = -float32(math.Abs(float64(v)))
 	}
-	kernel.Exp(e, e)
+	vector.Exp(e, e)
 }
 
 // softplus returns sum_j log(1 + exp(l_j)) = sum_j max(l_j, 0) + log(1 + e_j) for a chunk:

@@ -3,8 +3,9 @@ package contrast
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
 )
@@ -47,9 +48,9 @@ func (x *sigmoidContrast) backward() *op.Op {
 					logits.chunk(l[:n], d[:n], s)
 					slopes(l[:n], d[:n])
 					x.positives(c, r, from, n, func(j int) { d[j] = float32(-1 / (1 + math.Exp(float64(l[j])))) })
-					dots[i] += float64(kernel.Dot(d[:n], s))
-					sums[i] += float64(kernel.Sum(d[:n]))
-					kernel.Scale(c.Out.F32[r*total+from:][:n], g*logits.scale, d[:n])
+					dots[i] += float64(vector.Dot(d[:n], s))
+					sums[i] += float64(vector.Sum(d[:n]))
+					vector.Scale(c.Out.F32[r*total+from:][:n], g*logits.scale, d[:n])
 				}
 				clear(c.Out.F32[r*total+stop : r*total+end])
 			}

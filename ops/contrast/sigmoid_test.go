@@ -223,7 +223,7 @@ func TestSigmoidContrastInPlace(t *testing.T) {
 	for i := range want[0] {
 		want[0][i] *= 2
 	}
-	inputs := append(s.inputs(), optest.Input{"two", nil, []float32{2}})
+	inputs := append(s.inputs(), optest.In("two", nil, []float32{2}))
 	inputs[0] = x
 	grads, _ := optest.Gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node {
 		return s.build(append(gorgonia.Nodes{arith.MulScalar(ns[0], ns[5])}, ns[1:5]...))

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -110,21 +110,21 @@ func (s sinkhorn) prepare(c *exec.Call) (exec.Step, error) {
 	start := func(_, lo, hi int) {
 		for n := lo; n < hi; n++ {
 			x, y := scores(n), p[n*k:][:k]
-			top[n] = kernel.Max(x) / s.epsilon
-			kernel.Scale(y, 1/s.epsilon, x)
-			kernel.ExpSum(y, y, top[n])
+			top[n] = vector.Max(x) / s.epsilon
+			vector.Scale(y, 1/s.epsilon, x)
+			vector.ExpSum(y, y, top[n])
 		}
 	}
 	balance := func(_, lo, hi int) {
 		for n := lo; n < hi; n++ {
-			row[n] = 1 / kernel.Dot(p[n*k:][:k], col)
+			row[n] = 1 / vector.Dot(p[n*k:][:k], col)
 		}
 	}
 	codes := func(_, lo, hi int) {
 		for n := lo; n < hi; n++ {
 			// log(N Q_nk) = S_nk/epsilon - top_n + log row_n + log col_k
 			y := c.Out.F32[n*k:][:k]
-			kernel.Axpby(y, 1/s.epsilon, scores(n), 1, sum)
+			vector.Axpby(y, 1/s.epsilon, scores(n), 1, sum)
 			shift := float32(math.Log(float64(row[n]))) - top[n]
 			for j := range y {
 				y[j] += shift
@@ -142,14 +142,14 @@ func (s sinkhorn) prepare(c *exec.Call) (exec.Step, error) {
 		}
 		c.Engine.For(rows, op.RowGrain(8*k), start)
 		// The first scaling of columns knows Q itself, whose rows differ by their tops.
-		highest := kernel.Max(top[:rows])
+		highest := vector.Max(top[:rows])
 		for n := range rows {
 			row[n] = float32(math.Exp(float64(top[n] - highest)))
 		}
 		for range s.iterations {
 			clear(sum)
 			for n := range rows {
-				kernel.Axpy(sum, row[n], p[n*k:][:k])
+				vector.Axpy(sum, row[n], p[n*k:][:k])
 			}
 			for j := range col {
 				col[j] = 1 / max(sum[j], leastShare)

@@ -2,7 +2,7 @@ package geodesic
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
@@ -73,7 +73,7 @@ func (r *geodesicRun) pathGradient(worker, i int) {
 		for lo := 0; lo < g.N; lo += chain.Block {
 			hi := min(lo+chain.Block, g.N)
 			slope := w.block[:hi-lo]
-			kernel.PathCosSlope(slope, e, owner[lo:hi], reach[lo:hi], dy[g.Col+lo:g.Col+hi], r.Limit)
+			vector.PathCosSlope(slope, e, owner[lo:hi], reach[lo:hi], dy[g.Col+lo:g.Col+hi], r.Limit)
 			for ; positive >= 0 && positive < g.Col+hi; positive = r.nextPositive(positive) {
 				if _, ok := r.directPositive(i, positive, w); ok {
 					slope[positive-g.Col-lo] = 0
@@ -101,7 +101,7 @@ func (r *geodesicRun) directGradient(worker, i int) {
 			w.dy[t] = dy[j]
 		}
 		slope := w.slope[:w.n]
-		kernel.PathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
+		vector.PathCosSlope(slope, w.zero, w.none, w.angles[:w.n], w.dy[:w.n], r.Limit)
 		if !r.Space.One() {
 			for t, j := range w.cols[:w.n] {
 				r.local().addGradient(df, slope[t], r.features(i), r.pool.Feature(r.c, r.geodesic.pool, int(j)), w.angles[t])
@@ -109,10 +109,10 @@ func (r *geodesicRun) directGradient(worker, i int) {
 			w.n = 0
 			return
 		}
-		kernel.AcosGrad(slope, w.dots[:w.n], slope, kernel.AcosLimit)
+		vector.AcosGrad(slope, w.dots[:w.n], slope, vector.AcosLimit)
 		for t, j := range w.cols[:w.n] {
 			if slope[t] != 0 {
-				kernel.Axpy(df, slope[t], r.pool.Feature(r.c, r.geodesic.pool, int(j)))
+				vector.Axpy(df, slope[t], r.pool.Feature(r.c, r.geodesic.pool, int(j)))
 			}
 		}
 		w.n = 0

@@ -1,8 +1,6 @@
 package geodesic
 
-import (
-	"github.com/geoalign/geoalign/ops/internal/chain"
-)
+import "github.com/geoalign/geoalign/ops/internal/chain"
 
 // directBlock is the number of columns with a direct angle that are worked on at once.
 const directBlock = 128

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -137,7 +137,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 	nearestFew(index, dots, d.row(r))
 	angles, out := w[:m], c.Out.F32[r*k:(r+1)*k]
 	if e.local.One() {
-		kernel.Acos(angles, dots, kernel.AcosLimit)
+		vector.Acos(angles, dots, vector.AcosLimit)
 	} else {
 		for j, n := range index {
 			dots[j] = d.distance(r, int(n))
@@ -145,7 +145,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 		copy(angles, dots)
 	}
 	paths := c.In[entryPaths].F32
-	kernel.Fill(out[d.count:], float32(math.Inf(1)))
+	vector.Fill(out[d.count:], float32(math.Inf(1)))
 	out = out[:d.count]
 	if m == 1 {
 		for i, p := range paths[int(index[0])*k:][:len(out)] {
@@ -153,7 +153,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 		}
 		return
 	}
-	kernel.Fill(out, float32(math.Inf(1)))
+	vector.Fill(out, float32(math.Inf(1)))
 	for j, n := range index { // the shortest path
 		for i, p := range paths[int(n)*k:][:len(out)] {
 			if v := angles[j] + p; !(v >= out[i]) {
@@ -167,8 +167,8 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 		for i, p := range paths[int(n)*k:][:len(out)] {
 			x[i] = (out[i] - (angles[j] + p)) / e.softness
 		}
-		kernel.Exp(x, x)
-		kernel.Add(sum, sum, x)
+		vector.Exp(x, x)
+		vector.Add(sum, sum, x)
 	}
 	for i, s := range sum {
 		if out[i] <= math.MaxFloat32 {
@@ -181,7 +181,7 @@ func (e entry) row(c *exec.Call, d *centreDots, r int, w []float32) {
 // equal ones the first, and values to these. It overwrites dots.
 func nearestFew(index []int32, values, dots []float32) {
 	for i := range index {
-		k := kernel.ArgMax(dots)
+		k := vector.ArgMax(dots)
 		index[i], values[i] = int32(k), finite(dots[k])
 		dots[k] = float32(math.Inf(-1))
 	}
@@ -223,7 +223,7 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 	dots := c.InAux[entryCount+1][entryDots].F32[r*e.entries:][:m]
 	g, x := w[:m], w[e.entries:][:len(d)]
 	if e.local.One() {
-		kernel.Acos(g, dots, kernel.AcosLimit)
+		vector.Acos(g, dots, vector.AcosLimit)
 	} else {
 		copy(g, dots)
 	}
@@ -236,7 +236,7 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 		for i, p := range paths {
 			x[i] = (d[i] - (angle + p)) / e.softness
 		}
-		kernel.Exp(x, x)
+		vector.Exp(x, x)
 		var sum float64
 		for i, v := range x {
 			if v > 0 || v != v && d[i] != d[i] { // NaN also for a centre without a path
@@ -254,10 +254,10 @@ func (e entry) rowGradient(c *exec.Call, r int, d, dy, w []float32) {
 		}
 		return
 	}
-	kernel.AcosGrad(g, dots, g, kernel.AcosLimit)
+	vector.AcosGrad(g, dots, g, vector.AcosLimit)
 	for j, n := range index {
 		if g[j] != 0 {
-			kernel.Axpy(out, g[j], c.In[entryCentres].F32[int(n)*width:][:width])
+			vector.Axpy(out, g[j], c.In[entryCentres].F32[int(n)*width:][:width])
 		}
 	}
 }

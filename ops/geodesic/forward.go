@@ -2,7 +2,7 @@ package geodesic
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/op"
@@ -83,7 +83,7 @@ func (r *geodesicRun) paths(i, from, to int) {
 			continue
 		}
 		owner, reach := r.graph(g)
-		kernel.PathCos(out[lo:hi], e, owner[lo-g.Col:hi-g.Col], reach[lo-g.Col:hi-g.Col], r.Limit)
+		vector.PathCos(out[lo:hi], e, owner[lo-g.Col:hi-g.Col], reach[lo-g.Col:hi-g.Col], r.Limit)
 	}
 }
 
@@ -93,7 +93,7 @@ func (r *geodesicRun) directScores(worker, i, total int) {
 	out := r.c.Out.F32[i*total : (i+1)*total]
 	flush := func() {
 		r.toAngles(w.angles[:w.n], w.dots[:w.n])
-		kernel.PathCos(w.slope[:w.n], w.zero, w.none, w.angles[:w.n], r.Limit)
+		vector.PathCos(w.slope[:w.n], w.zero, w.none, w.angles[:w.n], r.Limit)
 		for t, j := range w.cols[:w.n] {
 			out[j] = w.slope[t]
 		}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/ops/pool"
 	"github.com/geoalign/geoalign/space"
@@ -219,7 +219,7 @@ func (x *geodesic) scoreProduct(c *exec.Call, left int) *pool.Product {
 func (r *geodesicRun) separation(i, j int) float32 {
 	y := r.pool.Feature(r.c, r.geodesic.pool, j)
 	if r.Space.One() {
-		return finite(kernel.Dot(r.features(i), y))
+		return finite(vector.Dot(r.features(i), y))
 	}
 	return r.local().distance(r.features(i), y)
 }
@@ -227,7 +227,7 @@ func (r *geodesicRun) separation(i, j int) float32 {
 // toAngles turns separations into local distances.
 func (r *geodesicRun) toAngles(angles, separations []float32) {
 	if r.Space.One() {
-		kernel.Acos(angles, separations, kernel.AcosLimit)
+		vector.Acos(angles, separations, vector.AcosLimit)
 		return
 	}
 	copy(angles, separations)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/pool"
 	"github.com/geoalign/geoalign/ops/similarity"
@@ -28,9 +28,9 @@ func (l local) mean() float32 { return 1 / float32(l.Groups()) }
 // distance returns the distance of x and y; NaN where one is not finite.
 func (l local) distance(x, y []float32) float32 {
 	if l.Euclid {
-		return float32(math.Sqrt(kernel.SquaredDistance(x, y)))
+		return float32(math.Sqrt(vector.SquaredDistance(x, y)))
 	}
-	return kernel.ProductAngle(x, y, l.Groups())
+	return vector.ProductAngle(x, y, l.Groups())
 }
 
 // addGradient adds g times the gradient by x of the distance d of x and y to dx. Spheres
@@ -44,7 +44,7 @@ func (l local) addGradient(dx []float32, g float32, x, y []float32, d float32) {
 			dx[i] += s * (v - y[i])
 		}
 	default:
-		kernel.ProductAngleGrad(dx, g, x, y, l.Groups(), d)
+		vector.ProductAngleGrad(dx, g, x, y, l.Groups(), d)
 	}
 }
 

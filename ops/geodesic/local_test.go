@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -236,8 +236,8 @@ func TestLocalDistanceVectors(t *testing.T) {
 		{[]float32{1, 0, 1, 0}, []float32{0, 1, .5, s}, local{space.Space{Spheres: 2}}, math.Pi * math.Sqrt(13) / 6},
 		{[]float32{1, 0, 1, 0}, []float32{0, 1, .5, s}, local{space.Space{Euclid: true}}, math.Sqrt(3)},
 		{[]float32{1, 2}, []float32{4, 6}, local{space.Space{Euclid: true}}, 5},
-		{[]float32{1, 0, 0, 1}, []float32{1, 0, 0, 1}, local{space.Space{Spheres: 2}}, math.Sqrt2 * math.Acos(float64(float32(kernel.AcosLimit)))},
-		{[]float32{1, 0, 0, 1}, []float32{-1, 0, 0, -1}, local{space.Space{Spheres: 2}}, math.Sqrt2 * (math.Pi - math.Acos(float64(float32(kernel.AcosLimit))))},
+		{[]float32{1, 0, 0, 1}, []float32{1, 0, 0, 1}, local{space.Space{Spheres: 2}}, math.Sqrt2 * math.Acos(float64(float32(vector.AcosLimit)))},
+		{[]float32{1, 0, 0, 1}, []float32{-1, 0, 0, -1}, local{space.Space{Spheres: 2}}, math.Sqrt2 * (math.Pi - math.Acos(float64(float32(vector.AcosLimit))))},
 		{[]float32{7, 8}, []float32{7, 8}, local{space.Space{Euclid: true}}, 0},
 	} {
 		_, d := nearestCentres(t, c.x, c.y, len(c.x), 1, c.local)

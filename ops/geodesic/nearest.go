@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -41,7 +42,7 @@ func NearestCentre(x, centres, count *gorgonia.Node, s space.Space) (index, angl
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					row := d.row(r)
-					k := kernel.ArgMax(row)
+					k := vector.ArgMax(row)
 					c.Out.I32[r], c.Aux[0].F32[r] = int32(k), finite(row[k])
 					if !local.One() {
 						c.Aux[0].F32[r] = d.distance(r, k)
@@ -50,7 +51,7 @@ func NearestCentre(x, centres, count *gorgonia.Node, s space.Space) (index, angl
 				if !local.One() {
 					return
 				}
-				kernel.Acos(c.Aux[0].F32[lo:hi], c.Aux[0].F32[lo:hi], kernel.AcosLimit)
+				vector.Acos(c.Aux[0].F32[lo:hi], c.Aux[0].F32[lo:hi], vector.AcosLimit)
 			}
 			return func() error {
 				if err := d.run(c.In[2].I32[0]); err != nil {
@@ -89,7 +90,7 @@ type centreDots struct {
 	c           *exec.Call
 	local       local
 	rows, count int
-	product     *kernel.Product
+	product     *gemm.Product
 
 	mean, half, centres, x []float32 // (C), (K), (K, C) and (R, C), of Euclidean points
 	shiftBody, halfBody    func(worker, lo, hi int)
@@ -99,7 +100,7 @@ func newCentreDots(c *exec.Call, local local) *centreDots {
 	d := &centreDots{c: c, local: local, rows: c.In[0].Dim(0)}
 	// In float32 whatever the engine's precision: rounding must not choose the centre,
 	// and the small angles of near rows are lost in bfloat16.
-	d.product = &kernel.Product{TransB: true, Alpha: 1, M: d.rows, K: c.In[0].Dim(1)}
+	d.product = &gemm.Product{TransB: true, Alpha: 1, M: d.rows, K: c.In[0].Dim(1)}
 	d.shiftBody, d.halfBody = d.shift, d.takeHalf
 	return d
 }
@@ -115,7 +116,7 @@ func (d *centreDots) run(count int32) error {
 	}
 	p := d.product
 	p.N, p.LDC, p.C = d.count, d.count, d.c.Scratch
-	p.A, p.B = kernel.Matrix{F32: d.c.In[0].F32, LD: p.K}, kernel.Matrix{F32: centres.F32, LD: p.K}
+	p.A, p.B = gemm.Matrix{F32: d.c.In[0].F32, LD: p.K}, gemm.Matrix{F32: centres.F32, LD: p.K}
 	if d.local.Euclid {
 		d.fromMean()
 		p.A.F32, p.B.F32 = d.x, d.centres
@@ -136,7 +137,7 @@ func (d *centreDots) fromMean() {
 	d.centres, d.x = s[:k*n], s[k*n:(k+d.rows)*n]
 	clear(d.mean)
 	for i := range d.count {
-		kernel.Axpy(d.mean, 1/float32(d.count), d.c.In[1].F32[i*n:(i+1)*n])
+		vector.Axpy(d.mean, 1/float32(d.count), d.c.In[1].F32[i*n:(i+1)*n])
 	}
 	d.c.Engine.For(d.count+d.rows, op.RowGrain(n), d.shiftBody)
 }
@@ -146,18 +147,18 @@ func (d *centreDots) shift(_, lo, hi int) {
 	n := d.product.K
 	for i := lo; i < hi; i++ {
 		if r := i - d.count; r >= 0 {
-			kernel.Sub(d.x[r*n:(r+1)*n], d.c.In[0].F32[r*n:(r+1)*n], d.mean)
+			vector.Sub(d.x[r*n:(r+1)*n], d.c.In[0].F32[r*n:(r+1)*n], d.mean)
 			continue
 		}
 		c := d.centres[i*n : (i+1)*n]
-		kernel.Sub(c, d.c.In[1].F32[i*n:(i+1)*n], d.mean)
-		d.half[i] = float32(kernel.SumSq(c) / 2)
+		vector.Sub(c, d.c.In[1].F32[i*n:(i+1)*n], d.mean)
+		d.half[i] = float32(vector.SumSq(c) / 2)
 	}
 }
 
 func (d *centreDots) takeHalf(_, lo, hi int) {
 	for r := lo; r < hi; r++ {
-		kernel.Sub(d.row(r), d.row(r), d.half)
+		vector.Sub(d.row(r), d.row(r), d.half)
 	}
 }
 

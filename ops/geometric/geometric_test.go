@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/op"
@@ -99,7 +99,7 @@ func (k geomCase) head(in []optest.Input, x []float32) (y []float32) {
 	}
 	n := k.out * k.tokens / k.groups
 	for g := 0; g < len(y); g += n {
-		norm := max(math.Sqrt(kernel.SumSq(y[g:g+n])), 1e-12)
+		norm := max(math.Sqrt(vector.SumSq(y[g:g+n])), 1e-12)
 		for c := range n {
 			y[g+c] = float32(float64(y[g+c]) / norm)
 		}

@@ -3,7 +3,7 @@ package geometric
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // groupsOf returns how many groups of channels are normalised. Without any, Unit makes
@@ -45,7 +45,7 @@ func (w *neighbourhood) use(r *geometricRun, memory []float32) {
 func (w *neighbourhood) measureRaw(x []float32, n int) {
 	unit := w.Scale == Unit
 	for i := range w.k {
-		s := kernel.SumSq(x[i*n : (i+1)*n])
+		s := vector.SumSq(x[i*n : (i+1)*n])
 		w.scales[i], w.sq[i] = 1, float32(s)
 		if unit {
 			f := 1 / max(math.Sqrt(s), normFloor)
@@ -54,7 +54,7 @@ func (w *neighbourhood) measureRaw(x []float32, n int) {
 	}
 	for i := range w.k {
 		for j := range i {
-			kernel.Axpby(w.diff[:n], w.scales[i], x[i*n:(i+1)*n], -w.scales[j], x[j*n:(j+1)*n])
+			vector.Axpby(w.diff[:n], w.scales[i], x[i*n:(i+1)*n], -w.scales[j], x[j*n:(j+1)*n])
 			w.set(i, j, w.diff[:n])
 		}
 	}
@@ -64,9 +64,9 @@ func (w *neighbourhood) measureRaw(x []float32, n int) {
 // measure computes the squared distances of points x (K, n) as they are.
 func (w *neighbourhood) measure(x []float32, n int) {
 	for i := range w.k {
-		w.sq[i] = float32(kernel.SumSq(x[i*n : (i+1)*n]))
+		w.sq[i] = float32(vector.SumSq(x[i*n : (i+1)*n]))
 		for j := range i {
-			kernel.Sub(w.diff[:n], x[i*n:(i+1)*n], x[j*n:(j+1)*n])
+			vector.Sub(w.diff[:n], x[i*n:(i+1)*n], x[j*n:(j+1)*n])
 			w.set(i, j, w.diff[:n])
 		}
 	}
@@ -75,7 +75,7 @@ func (w *neighbourhood) measure(x []float32, n int) {
 
 // set stores the squared distance of points i and j, whose difference is diff.
 func (w *neighbourhood) set(i, j int, diff []float32) {
-	s := float32(kernel.SumSq(diff))
+	s := float32(vector.SumSq(diff))
 	if s <= coincide*(w.sq[i]+w.sq[j]) {
 		s = 0
 	}
@@ -93,7 +93,7 @@ func (w *neighbourhood) finish() {
 	}
 	var sum float64
 	for i := range w.k {
-		sum += float64(kernel.Sum(w.d2[i*w.k : (i+1)*w.k]))
+		sum += float64(vector.Sum(w.d2[i*w.k : (i+1)*w.k]))
 	}
 	if w.mean = float32(sum / float64(w.k*(w.k-1))); w.mean == 0 {
 		w.mean = 1 // all coincide
@@ -106,23 +106,23 @@ func (w *neighbourhood) weights(dst []float32) {
 		d2, row := w.d2[i*w.k:(i+1)*w.k], dst[i*w.k:(i+1)*w.k]
 		switch w.Kernel {
 		case Heat:
-			kernel.Scale(row, -1/(4*w.Epsilon*w.mean), d2)
-			kernel.Exp(row, row)
+			vector.Scale(row, -1/(4*w.Epsilon*w.mean), d2)
+			vector.Exp(row, row)
 		case Linear:
 			for j, v := range d2 {
 				row[j] = float32(math.Sqrt(float64(v / w.mean)))
 			}
 		case Squared:
-			kernel.Scale(row, 1/w.mean, d2)
+			vector.Scale(row, 1/w.mean, d2)
 		default:
 			for j, v := range d2 {
 				row[j] = 1 / (1 + v/w.mean)
 			}
 		}
-		if w.sums[i] = kernel.Sum(row); w.sums[i] == 0 {
+		if w.sums[i] = vector.Sum(row); w.sums[i] == 0 {
 			continue // stays 0
 		}
-		kernel.Scale(row, 1/w.sums[i], row)
+		vector.Scale(row, 1/w.sums[i], row)
 	}
 }
 
@@ -137,20 +137,20 @@ func (w *neighbourhood) compare(target []float32, scale float32) float32 {
 	for i := range w.k {
 		at, to := i*w.k, (i+1)*w.k
 		row, d2, e := w.w[at:to], w.d2[at:to], w.e[at:to]
-		kernel.Sub(e, row, target[at:to])
-		loss += kernel.SumSq(e)
+		vector.Sub(e, row, target[at:to])
+		loss += vector.SumSq(e)
 		r := w.sums[i]
 		if r == 0 {
 			clear(e)
 			continue
 		}
-		a := kernel.Dot(e, row)
+		a := vector.Dot(e, row)
 		for j, g := range e {
 			e[j] = 2 * scale * (g - a) * w.slope(row[j], r)
 		}
 		e[i] = 0
 		if w.Scale == Relative {
-			along += float64(kernel.Dot(e, d2))
+			along += float64(vector.Dot(e, d2))
 		}
 	}
 	if w.Scale != Relative || w.k < 2 {
@@ -192,9 +192,9 @@ func (w *neighbourhood) spread(dx, x []float32) {
 			if f == 0 || w.d2[i*w.k+j] == 0 {
 				continue
 			}
-			kernel.Sub(w.diff[:n], x[i*n:(i+1)*n], x[j*n:(j+1)*n])
-			kernel.Axpy(dx[i*n:(i+1)*n], f, w.diff[:n])
-			kernel.Axpy(dx[j*n:(j+1)*n], -f, w.diff[:n])
+			vector.Sub(w.diff[:n], x[i*n:(i+1)*n], x[j*n:(j+1)*n])
+			vector.Axpy(dx[i*n:(i+1)*n], f, w.diff[:n])
+			vector.Axpy(dx[j*n:(j+1)*n], -f, w.diff[:n])
 		}
 	}
 }
@@ -216,8 +216,8 @@ func (w *neighbourhood) normalise(z, norms []float32, groups int) {
 	n, length := len(z)/(w.k*groups), w.length(groups)
 	for g := range w.k * groups {
 		x := z[g*n : (g+1)*n]
-		norms[g] = float32(math.Sqrt(kernel.SumSq(x)))
-		kernel.Scale(x, length/max(norms[g], normFloor), x)
+		norms[g] = float32(math.Sqrt(vector.SumSq(x)))
+		vector.Scale(x, length/max(norms[g], normFloor), x)
 	}
 }
 
@@ -231,10 +231,10 @@ func (w *neighbourhood) normaliseGrad(dz, z, norms []float32, groups int) {
 	for g := range w.k * groups {
 		x, dx := z[g*n:(g+1)*n], dz[g*n:(g+1)*n]
 		if norms[g] < normFloor {
-			kernel.Scale(dx, length/normFloor, dx)
+			vector.Scale(dx, length/normFloor, dx)
 			continue
 		}
 		f := length / norms[g]
-		kernel.Axpby(dx, f, dx, -f*kernel.Dot(x, dx)/(length*length), x)
+		vector.Axpby(dx, f, dx, -f*vector.Dot(x, dx)/(length*length), x)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 )
 
@@ -41,7 +42,7 @@ type neighbourRun struct {
 
 // neighbourWork belongs to one thread.
 type neighbourWork struct {
-	product kernel.Product
+	product gemm.Product
 	tile    [neighbourBlock * neighbourBlock]float32 // rows of the queue by anchors
 	keys    []float32                                // (count) of the ranks that are drawn
 	ranks   []int32
@@ -109,7 +110,7 @@ func (r *neighbourRun) queueRow(i int) []float32 {
 // norm computes the inverse norms of rows lo to hi of the queue. A row of zeros has 0.
 func (r *neighbourRun) norm(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		r.inverse[i] = float32(1 / max(math.Sqrt(kernel.SumSq(r.queueRow(i))), normFloor))
+		r.inverse[i] = float32(1 / max(math.Sqrt(vector.SumSq(r.queueRow(i))), normFloor))
 	}
 }
 
@@ -143,10 +144,10 @@ func (r *neighbourRun) score(worker, lo, hi int) {
 // on with anchors of the batch from anchor on.
 func (r *neighbourRun) multiply(w *neighbourWork, row, n, anchor, anchors int) {
 	for k := 0; k < r.width; k += neighbourInner {
-		w.product = kernel.Product{
+		w.product = gemm.Product{
 			TransB: true, Alpha: 1, Beta: float32(min(k, 1)), M: n, N: anchors, K: min(neighbourInner, r.width-k), LDC: anchors,
-			A: kernel.Matrix{F32: r.c.In[nbQueue].F32[row*r.width+k:], LD: r.width},
-			B: kernel.Matrix{F32: r.c.In[nbX].F32[anchor*r.width+k:], LD: r.width}, C: w.tile[:],
+			A: gemm.Matrix{F32: r.c.In[nbQueue].F32[row*r.width+k:], LD: r.width},
+			B: gemm.Matrix{F32: r.c.In[nbX].F32[anchor*r.width+k:], LD: r.width}, C: w.tile[:],
 		}
 		r.c.Engine.MultiplySerial(&w.product)
 	}
@@ -182,7 +183,7 @@ func (r *neighbourRun) compare(worker, lo, hi int) {
 			members = members[:min(len(members), left)]
 			left -= len(members)
 			for _, i := range members {
-				h.push(kernel.Dot(x, r.queueRow(int(i)))*r.inverse[i], i)
+				h.push(vector.Dot(x, r.queueRow(int(i)))*r.inverse[i], i)
 			}
 			if left == 0 {
 				break

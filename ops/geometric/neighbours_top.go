@@ -1,8 +1,6 @@
 package geometric
 
-import (
-	"math"
-)
+import "math"
 
 // nearest keeps the best of the items that it is shown, as a heap whose root is the worst
 // one kept. An item is better with a larger value, of equal values with a lower index: no

@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/tensor"
 )
 
@@ -66,7 +67,7 @@ type geometricRun struct {
 
 	first, n int // anchors of this chunk
 	// products of the threads.
-	products                                   []kernel.Product
+	products                                   []gemm.Product
 	gatherPart, projectPart, losePart, dwTiles func(worker, lo, hi int)
 }
 
@@ -77,7 +78,7 @@ func newGeometricRun(g *geometricOp, c *exec.Call) *geometricRun {
 	}
 	r := &geometricRun{op: g, geometricSizes: g.sizes(shapes, c.Engine.Threads()), c: c}
 	r.work = make([]neighbourhood, r.threads)
-	r.products = make([]kernel.Product, r.threads)
+	r.products = make([]gemm.Product, r.threads)
 	r.gatherPart, r.projectPart, r.losePart, r.dwTiles = r.gather, r.project, r.lose, r.weightGradient
 	return r
 }
@@ -115,7 +116,7 @@ func (r *geometricRun) step() error {
 		e.For(blocks(points*r.tokens, geometricRows), 1, r.projectPart)
 		e.For(r.n, 1, r.losePart)
 		e.For(blocks(r.out, geometricOut)*blocks(r.d, geometricColumns), 1, r.dwTiles)
-		kernel.SumRows(r.c.Aux[1].F32, r.bias[:r.n*r.out])
+		vector.SumRows(r.c.Aux[1].F32, r.bias[:r.n*r.out])
 	}
 	var sum float64
 	for _, v := range r.losses {
@@ -165,9 +166,9 @@ func (r *geometricRun) project(worker, lo, hi int) {
 	p := &r.products[worker]
 	for block := lo; block < hi; block++ {
 		from := block * geometricRows
-		*p = kernel.Product{
+		*p = gemm.Product{
 			TransB: true, Alpha: 1, M: min(geometricRows, r.n*r.k*r.tokens-from), N: r.out, K: r.d, LDC: r.out,
-			A: kernel.Matrix{F32: r.x[from*r.d:], LD: r.d}, B: kernel.Matrix{F32: r.c.In[gmWeight].F32, LD: r.d}, C: r.z[from*r.out:],
+			A: gemm.Matrix{F32: r.x[from*r.d:], LD: r.d}, B: gemm.Matrix{F32: r.c.In[gmWeight].F32, LD: r.d}, C: r.z[from*r.out:],
 		}
 		if r.op.bias {
 			p.Bias = r.c.In[gmBias].F32
@@ -198,7 +199,7 @@ func (r *geometricRun) lose(worker, lo, hi int) {
 		r.losses[r.first+a] = w.compare(r.target[a*r.k*r.k:(a+1)*r.k*r.k], 1/float32(r.b))
 		w.spread(dz, z)
 		w.normaliseGrad(dz, z, norms, groups)
-		kernel.SumRows(bias, dz)
+		vector.SumRows(bias, dz)
 	}
 }
 
@@ -207,10 +208,10 @@ func (r *geometricRun) weightGradient(worker, lo, hi int) {
 	p, across := &r.products[worker], blocks(r.d, geometricColumns)
 	for tile := lo; tile < hi; tile++ {
 		row, col := tile/across*geometricOut, tile%across*geometricColumns
-		*p = kernel.Product{
+		*p = gemm.Product{
 			TransA: true, Alpha: 1, Beta: 1,
 			M: min(geometricOut, r.out-row), N: min(geometricColumns, r.d-col), K: r.n * r.k * r.tokens, LDC: r.d,
-			A: kernel.Matrix{F32: r.dz[row:], LD: r.out}, B: kernel.Matrix{F32: r.x[col:], LD: r.d}, C: r.c.Aux[0].F32[row*r.d+col:],
+			A: gemm.Matrix{F32: r.dz[row:], LD: r.out}, B: gemm.Matrix{F32: r.x[col:], LD: r.d}, C: r.c.Aux[0].F32[row*r.d+col:],
 		}
 		r.c.Engine.MultiplySerial(p)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -80,7 +80,7 @@ func spreadRows(rows, start, stride, count int) *op.Op {
 					dy, out := c.In[0].F32, c.Out.F32
 					for i := lo; i < hi; i++ {
 						row := out[(start+i*stride)*cols:][:cols]
-						kernel.Add(row, row, dy[i*cols:(i+1)*cols])
+						vector.Add(row, row, dy[i*cols:(i+1)*cols])
 					}
 				}
 				return func() error {

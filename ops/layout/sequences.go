@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -111,7 +111,7 @@ func (p sequencePart) backward() *op.Op {
 					for _, r := range runs {
 						from, row := dy[r.part*cols:(r.part+r.n)*cols], out[r.whole*cols:(r.whole+r.n)*cols]
 						if c.Accumulate {
-							kernel.Add(row, row, from)
+							vector.Add(row, row, from)
 						} else {
 							copy(row, from)
 						}

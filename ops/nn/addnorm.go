@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -86,7 +86,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 			if dropout {
 				dropoutAddRows(sum, x, h, c.In[4].I32, lo, hi, cols, 1/a.keep)
 			} else {
-				kernel.Add(sum[lo*cols:hi*cols], x[lo*cols:hi*cols], h[lo*cols:hi*cols])
+				vector.Add(sum[lo*cols:hi*cols], x[lo*cols:hi*cols], h[lo*cols:hi*cols])
 			}
 			for r := lo; r < hi; r++ {
 				mean[r], rstd[r] = layerNormRow(c, worker, norm, r, sum[r*cols:(r+1)*cols], gamma, beta, a.eps)
@@ -174,11 +174,11 @@ func addNormGrad(more bool) *op.Op {
 			sum, gamma, dnorm, dx := c.In[0].F32[at:to], c.In[1].F32, c.In[2].F32[at:to], c.Out.F32[at:to]
 			switch {
 			case more:
-				kernel.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, c.In[3].F32[at:to], mean, rstd)
+				vector.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, c.In[3].F32[at:to], mean, rstd)
 			case c.Accumulate:
-				kernel.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, dx, mean, rstd)
+				vector.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, dx, mean, rstd)
 			default:
-				kernel.LayerNormGrad(dx, dgamma, dbeta, sum, gamma, dnorm, mean, rstd)
+				vector.LayerNormGrad(dx, dgamma, dbeta, sum, gamma, dnorm, mean, rstd)
 			}
 		}), nil
 	}
@@ -198,11 +198,11 @@ func dropoutAddRows(dst, x, y []float32, bits []int32, lo, hi, cols int, scale f
 	words := MaskWords(cols)
 	if cols%32 == 0 { // no gaps between the rows: one long row
 		at, to := lo*cols, hi*cols
-		kernel.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[lo*words:hi*words], scale)
+		vector.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[lo*words:hi*words], scale)
 		return
 	}
 	for r := lo; r < hi; r++ {
 		at, to := r*cols, (r+1)*cols
-		kernel.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[r*words:(r+1)*words], scale)
+		vector.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[r*words:(r+1)*words], scale)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,7 +32,7 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 			body := func(_, lo, hi int) {
 				k := c.In[0].I32
 				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
-				kernel.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(lo), keep)
+				vector.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(lo), keep)
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), 512, body)
@@ -64,14 +64,14 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 			part := func(at, to, word, end int) {
 				x, bits := c.In[0].F32[at:to], c.In[1].I32[word:end]
 				if c.Out.BF16 != nil {
-					kernel.DropoutToBF16(c.Out.BF16[at:to], x, bits, scale)
+					vector.DropoutToBF16(c.Out.BF16[at:to], x, bits, scale)
 					return
 				}
 				out := c.Out.F32[at:to]
 				if c.Accumulate {
-					kernel.DropoutAdd(out, out, x, bits, scale)
+					vector.DropoutAdd(out, out, x, bits, scale)
 				} else {
-					kernel.Dropout(out, x, bits, scale)
+					vector.Dropout(out, x, bits, scale)
 				}
 			}
 			if cols%32 == 0 { // no gaps between the rows: one long row

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -124,7 +124,7 @@ func TestDropoutBits(t *testing.T) {
 	// The stream of a key and a site is fixed: a mask is part of what a resumed run
 	// must repeat. The kernel's own tests pin the words.
 	want := make([]int32, rows*cols/32)
-	kernel.DropoutBits(want, 0xdaa66d2e7ddf7440, 0, 0.5) // 2<<32 + 1 + 3*0x9e3779b97f4a7c15
+	vector.DropoutBits(want, 0xdaa66d2e7ddf7440, 0, 0.5) // 2<<32 + 1 + 3*0x9e3779b97f4a7c15
 	if !slices.Equal(words([]int32{1, 2}, 3, 0.5), want) {
 		t.Error("site 3 does not use the stream key + 3*2^64/phi")
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -93,7 +93,7 @@ func (g *gather) backward(rows int) *op.Op {
 				for r, i := range index {
 					if i := int(i); i >= lo && i < hi {
 						row := out[i*width : (i+1)*width]
-						kernel.Add(row, row, dy[r*width:(r+1)*width])
+						vector.Add(row, row, dy[r*width:(r+1)*width])
 					}
 				}
 			}

@@ -2,7 +2,7 @@ package nn
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -19,7 +19,7 @@ func GELU(x *gorgonia.Node) *gorgonia.Node {
 		Kind: "gelu", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Prepare: func(c *exec.Call) (exec.Step, error) {
-			body := func(_, lo, hi int) { kernel.GELU(c.Out.F32[lo:hi], c.In[0].F32[lo:hi]) }
+			body := func(_, lo, hi int) { vector.GELU(c.Out.F32[lo:hi], c.In[0].F32[lo:hi]) }
 			return func() error {
 				c.Engine.For(c.Out.Len(), geluGrain, body)
 				return nil
@@ -40,7 +40,7 @@ func geluGrad() *op.Op {
 		},
 		Prepare: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				kernel.GELUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
+				vector.GELUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), geluGrain, body)

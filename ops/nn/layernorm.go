@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -61,11 +61,11 @@ func layerNormRows(in []tensor.Shape, threads int) int { return threads * in[0][
 func layerNormRow(c *exec.Call, worker int, out exec.Array, r int, x, gamma, beta []float32, eps float32) (mean, rstd float32) {
 	n := len(x)
 	if out.BF16 == nil {
-		return kernel.LayerNorm(out.F32[r*n:(r+1)*n], x, gamma, beta, eps)
+		return vector.LayerNorm(out.F32[r*n:(r+1)*n], x, gamma, beta, eps)
 	}
 	row := c.Scratch[worker*n : (worker+1)*n]
-	mean, rstd = kernel.LayerNorm(row, x, gamma, beta, eps)
-	kernel.ToBF16(out.BF16[r*n:(r+1)*n], row)
+	mean, rstd = vector.LayerNorm(row, x, gamma, beta, eps)
+	vector.ToBF16(out.BF16[r*n:(r+1)*n], row)
 	return mean, rstd
 }
 
@@ -93,9 +93,9 @@ func layerNormGrad() *op.Op {
 				mean, rstd := c.InAux[0][0].F32[r], c.InAux[0][1].F32[r]
 				x, gamma, dy, dx := c.In[1].F32[at:to], c.In[2].F32, c.In[3].F32[at:to], c.Out.F32[at:to]
 				if c.Accumulate {
-					kernel.LayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, dx, mean, rstd)
+					vector.LayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, dx, mean, rstd)
 				} else {
-					kernel.LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy, mean, rstd)
+					vector.LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy, mean, rstd)
 				}
 			}), nil
 		},
@@ -128,7 +128,7 @@ func layerNormGradStep(c *exec.Call, rows, cols int, row func(r int, dgamma, dbe
 			copy(out, c.Scratch[k*cols+lo:k*cols+hi])
 			for b := 1; b < blocks; b++ {
 				at := (2*b + k) * cols
-				kernel.Add(out, out, c.Scratch[at+lo:at+hi])
+				vector.Add(out, out, c.Scratch[at+lo:at+hi])
 			}
 		}
 	}

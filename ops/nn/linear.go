@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -93,7 +93,7 @@ func (l linear) forward() *op.Op {
 		inner := c.In[0].Dim(1)
 		p := op.Product(c, false, true)
 		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
-		activate := func(_, lo, hi int) { kernel.GELUToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
+		activate := func(_, lo, hi int) { vector.GELUToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
 		return func() error {
 			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
 			if l.bias {
@@ -189,9 +189,9 @@ func geluGradAux() *op.Op {
 			body := func(_, lo, hi int) {
 				x, dy := c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi]
 				if c.Out.BF16 != nil {
-					kernel.GELUGradToBF16(c.Out.BF16[lo:hi], x, dy)
+					vector.GELUGradToBF16(c.Out.BF16[lo:hi], x, dy)
 				} else {
-					kernel.GELUGrad(c.Out.F32[lo:hi], x, dy)
+					vector.GELUGrad(c.Out.F32[lo:hi], x, dy)
 				}
 			}
 			return func() error {
@@ -226,19 +226,19 @@ func columnSums(from, total int) *op.Op {
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
 					sum := c.Scratch[b*cols : (b+1)*cols]
-					kernel.Fill(sum, 0)
+					vector.Fill(sum, 0)
 					at, to := b*columnBlock*cols, min(rows, (b+1)*columnBlock)*cols
 					if x := c.In[0]; x.F32 != nil {
-						kernel.SumRows(sum, x.F32[at:to])
+						vector.SumRows(sum, x.F32[at:to])
 					} else {
-						kernel.SumRowsBF16(sum, x.BF16[at:to])
+						vector.SumRowsBF16(sum, x.BF16[at:to])
 					}
 				}
 			}
 			return func() error {
 				c.Engine.For(blocks, 1, body)
 				clear(c.Out.F32)
-				kernel.SumRows(c.Out.F32[from:from+cols], c.Scratch)
+				vector.SumRows(c.Out.F32[from:from+cols], c.Scratch)
 				return nil
 			}, nil
 		},

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,9 +28,9 @@ func L2Normalize(x *gorgonia.Node, eps float32) *gorgonia.Node {
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					x := c.In[0].F32[r*cols : (r+1)*cols]
-					norm := float32(math.Sqrt(kernel.SumSq(x)))
+					norm := float32(math.Sqrt(vector.SumSq(x)))
 					c.Aux[0].F32[r] = norm
-					kernel.Scale(c.Out.F32[r*cols:(r+1)*cols], 1/max(norm, eps), x)
+					vector.Scale(c.Out.F32[r*cols:(r+1)*cols], 1/max(norm, eps), x)
 				}
 			}
 			return func() error {
@@ -60,11 +60,11 @@ func l2NormalizeGrad(eps float32) *op.Op {
 					dx := c.Out.F32[r*cols : (r+1)*cols]
 					norm := c.InAux[0][0].F32[r]
 					if norm < eps {
-						kernel.Scale(dx, 1/eps, dy)
+						vector.Scale(dx, 1/eps, dy)
 						continue
 					}
-					along := kernel.Dot(y, dy)
-					kernel.Axpby(dx, 1/norm, dy, -along/norm, y)
+					along := vector.Dot(y, dy)
+					vector.Axpby(dx, 1/norm, dy, -along/norm, y)
 				}
 			}
 			return func() error {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,7 +46,7 @@ func addRepeated(c *exec.Call, rows, cols, l int) exec.Step {
 			p := r % l
 			n := min(l-p, hi-r) // to the end of the sequence
 			at, to := r*cols, (r+n)*cols
-			kernel.Add(out[at:to], x[at:to], table[p*cols:(p+n)*cols])
+			vector.Add(out[at:to], x[at:to], table[p*cols:(p+n)*cols])
 			r += n
 		}
 	}
@@ -69,7 +69,7 @@ func positionsGrad(l, n int) *op.Op {
 				dy, out := c.In[0].F32, c.Out.F32[lo:hi]
 				copy(out, dy[lo:hi])
 				for b := 1; b < sequences; b++ {
-					kernel.Add(out, out, dy[b*size+lo:b*size+hi])
+					vector.Add(out, out, dy[b*size+lo:b*size+hi])
 				}
 			}
 			return func() error {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -90,7 +90,7 @@ func sumToken(p int, token tensor.Shape) *op.Op {
 				dy, out := c.In[0].F32, c.Out.F32
 				copy(out, dy[:len(out)])
 				for at := size; at < len(dy); at += size {
-					kernel.Add(out, out, dy[at:at+len(out)])
+					vector.Add(out, out, dy[at:at+len(out)])
 				}
 				return nil
 			}, nil

@@ -2,7 +2,7 @@ package pool
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -88,7 +88,7 @@ type Product struct {
 	total int // N
 	width int // C
 
-	Dot, Sum  *kernel.Product // left pool^T and left pool
+	Dot, Sum  *gemm.Product // left pool^T and left pool
 	clearFrom int
 	clearRows func(worker, lo, hi int)
 }
@@ -107,7 +107,7 @@ func NewProduct(c *exec.Call, at Operands, left int) *Product {
 }
 
 // rows returns the pool's rows in segment g as an operand.
-func (p *Product) rows(g Segment) kernel.Matrix {
+func (p *Product) rows(g Segment) gemm.Matrix {
 	i := p.at.Queue
 	if g.Batch {
 		i = p.at.Keys

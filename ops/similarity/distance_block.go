@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/pool"
 )
 
@@ -73,12 +73,12 @@ func (r *distanceRun) block(w distanceWork, f []float32, i, n int, x []float32, 
 	if r.Kind == "l2" {
 		r.products(w, f, i, n, x, j, m, 0, r.width)
 		for t := range m {
-			w.norms[t] = float32(kernel.SumSq(r.row(x, j+t)))
+			w.norms[t] = float32(vector.SumSq(r.row(x, j+t)))
 		}
 		for k := range n {
-			own := kernel.SumSq(r.row(f, i+k))
+			own := vector.SumSq(r.row(f, i+k))
 			for t, dot := range w.dots[k*m : (k+1)*m] {
-				out[k*total+t] = -kernel.Distance(own+float64(w.norms[t]), float64(dot), r.row(f, i+k), r.row(x, j+t))
+				out[k*total+t] = -vector.Distance(own+float64(w.norms[t]), float64(dot), r.row(f, i+k), r.row(x, j+t))
 			}
 		}
 		return
@@ -89,7 +89,7 @@ func (r *distanceRun) block(w distanceWork, f []float32, i, n int, x []float32, 
 	}
 	for s := range r.Spheres {
 		r.products(w, f, i, n, x, j, m, s*unit, unit)
-		kernel.Acos(w.dots[:n*m], w.dots[:n*m], kernel.AcosLimit)
+		vector.Acos(w.dots[:n*m], w.dots[:n*m], vector.AcosLimit)
 		for k := range n {
 			sum := out[k*total : k*total+m]
 			for t, a := range w.dots[k*m : (k+1)*m] {
@@ -133,7 +133,7 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 			for _, v := range w.coefficients[k*m : (k+1)*m] {
 				sum += float64(v)
 			}
-			kernel.Axpy(r.row(out, i+k), float32(sum), r.row(f, i+k))
+			vector.Axpy(r.row(out, i+k), float32(sum), r.row(f, i+k))
 		}
 		return
 	}
@@ -149,14 +149,14 @@ func (r *distanceRun) gradient(w distanceWork, swapped bool, f []float32, i, n i
 // difference would be lost in sums of products, and sets their coefficients to 0.
 func (r *distanceRun) nearGradients(w distanceWork, swapped bool, f []float32, i, n int, x []float32, j, m, at int) {
 	for t := range m {
-		w.norms[t] = float32(kernel.SumSq(r.row(x, j+t)))
+		w.norms[t] = float32(vector.SumSq(r.row(x, j+t)))
 	}
 	for k := range n {
 		row, out := r.row(f, i+k), r.row(r.c.Out.F32, i+k)
-		own := kernel.SumSq(row)
+		own := vector.SumSq(row)
 		for t := range m {
 			score, c := float64(r.scores[r.place(swapped, i+k, at+t)]), w.coefficients[k*m+t]
-			if c == 0 || !kernel.Near(score*score, own+float64(w.norms[t])) {
+			if c == 0 || !vector.Near(score*score, own+float64(w.norms[t])) {
 				continue
 			}
 			for d, v := range r.row(x, j+t) {
@@ -183,11 +183,11 @@ func (r *distanceRun) place(swapped bool, row, other int) int {
 func (r *distanceRun) slopes(dots, coefficients, angles []float32) {
 	for len(dots) > 0 {
 		n := min(len(dots), len(angles))
-		kernel.Acos(angles[:n], dots[:n], kernel.AcosLimit)
+		vector.Acos(angles[:n], dots[:n], vector.AcosLimit)
 		for t, c := range coefficients[:n] {
 			angles[t] *= c
 		}
-		kernel.AcosGrad(dots[:n], dots[:n], angles[:n], kernel.AcosLimit)
+		vector.AcosGrad(dots[:n], dots[:n], angles[:n], vector.AcosLimit)
 		dots, coefficients = dots[n:], coefficients[n:]
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,7 +35,7 @@ func multiplyColumns(c *exec.Call) (exec.Step, error) {
 	rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 	body := func(_, lo, hi int) {
 		for r := lo; r < hi; r++ {
-			kernel.Mul(c.Out.F32[r*cols:(r+1)*cols], c.In[0].F32[r*cols:(r+1)*cols], c.In[1].F32)
+			vector.Mul(c.Out.F32[r*cols:(r+1)*cols], c.In[0].F32[r*cols:(r+1)*cols], c.In[1].F32)
 		}
 	}
 	return func() error {
@@ -58,8 +59,8 @@ func diagonalWeights() *op.Op {
 				dw, part := c.Out.F32[lo:hi], c.Scratch[lo:hi]
 				clear(dw)
 				for r := range rows {
-					kernel.Mul(part, c.In[0].F32[r*cols+lo:r*cols+hi], c.In[1].F32[r*cols+lo:r*cols+hi])
-					kernel.Add(dw, dw, part)
+					vector.Mul(part, c.In[0].F32[r*cols+lo:r*cols+hi], c.In[1].F32[r*cols+lo:r*cols+hi])
+					vector.Add(dw, dw, part)
 				}
 			}
 			return func() error {
@@ -127,9 +128,9 @@ func multiplyBlocks(transposed bool) func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		n, d := metricBlocks(c.In[1].Shape)
 		if n == 1 {
-			p := &kernel.Product{TransB: !transposed, Alpha: 1, M: rows, N: d, K: d, LDC: cols}
+			p := &gemm.Product{TransB: !transposed, Alpha: 1, M: rows, N: d, K: d, LDC: cols}
 			return func() error {
-				p.A, p.B, p.C = kernel.Matrix{F32: c.In[0].F32, LD: cols}, kernel.Matrix{F32: c.In[1].F32, LD: d}, c.Out.F32
+				p.A, p.B, p.C = gemm.Matrix{F32: c.In[0].F32, LD: cols}, gemm.Matrix{F32: c.In[1].F32, LD: d}, c.Out.F32
 				c.Engine.Multiply(p)
 				return nil
 			}, nil

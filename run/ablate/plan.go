@@ -174,6 +174,9 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 	if j.cfg, err = config.Load(a.Base, all); err != nil {
 		return err
 	}
+	if j.cfg, err = run.Resolve(j.cfg); err != nil {
+		return err
+	}
 	if j.start == nil {
 		return nil
 	}

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/state"
 )
@@ -93,7 +94,7 @@ func checkFinite(part string, t state.Tensor) error {
 		}
 	default:
 		// Squares of float32 numbers cannot overflow the float64 sum.
-		if sum := kernel.SumSq(x); finite(&sum) == nil {
+		if sum := vector.SumSq(x); finite(&sum) == nil {
 			return fmt.Errorf("checkpoint: %s of %s has numbers that are not finite: nothing is saved: lower optimizer.lr or set optimizer.clip_norm, and go on from the last checkpoint", t.Name, part)
 		}
 	}

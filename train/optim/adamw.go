@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // clipEps is added to the norm before dividing by it, as torch's clip_grad_norm_ does.
@@ -25,7 +26,7 @@ type AdamW struct {
 
 	// The closures are made once, since passing a new one to For allocates.
 	sumBody, stepBody, twinBody func(worker, lo, hi int)
-	now                         kernel.AdamWStep // scalars of the update in progress
+	now                         vector.AdamWStep // scalars of the update in progress
 	decay                       float32
 
 	pieces     []piece // the work of StepTwins
@@ -66,7 +67,7 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 	}
 	o.sumBody = func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			o.partial[i] = kernel.SumSq(o.grads[o.work[i].lo:o.work[i].hi])
+			o.partial[i] = vector.SumSq(o.grads[o.work[i].lo:o.work[i].hi])
 		}
 	}
 	o.stepBody = func(_, lo, hi int) {
@@ -75,7 +76,7 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 			if w.decay {
 				s.Decay = o.decay
 			}
-			kernel.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
+			vector.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
 		}
 	}
 	o.twinBody = o.stepPieces
@@ -109,7 +110,7 @@ func (o *AdamW) prepare(lr, scale, norm float64) {
 	if c := o.cfg.ClipNorm; c > 0 {
 		scale *= min(1, c/(norm+clipEps))
 	}
-	o.now = kernel.AdamWStep{
+	o.now = vector.AdamWStep{
 		LR: float32(lr), Beta1: float32(o.cfg.Beta1), Beta2: float32(o.cfg.Beta2), Eps: float32(o.cfg.Eps),
 		Correct1:  float32(1 - math.Pow(o.cfg.Beta1, float64(o.counters.Steps))),
 		Correct2:  float32(1 - math.Pow(o.cfg.Beta2, float64(o.counters.Steps))),

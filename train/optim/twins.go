@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // Twin is a run of parameters that have a moving average.
@@ -67,7 +67,7 @@ func (o *AdamW) SetTwins(twins []Twin) error {
 
 // StepTwins is Step followed by twin = momentum*twin + (1-momentum)*parameter for all
 // twins (Li et al. 2021, section 3.2), in one pass over memory and with the same bits
-// as kernel.EMA after Step. SetTwins must have been called.
+// as vector.EMA after Step. SetTwins must have been called.
 func (o *AdamW) StepTwins(lr, scale, norm, momentum float64) {
 	o.prepare(lr, scale, norm)
 	o.twinWeight = float32(1 - momentum)
@@ -79,7 +79,7 @@ func (o *AdamW) stepPieces(_, lo, hi int) {
 	for _, p := range o.pieces[lo:hi] {
 		values := o.params[p.lo:p.hi]
 		if !p.update {
-			kernel.EMA(p.twin, values, o.twinWeight)
+			vector.EMA(p.twin, values, o.twinWeight)
 			continue
 		}
 		s := o.now
@@ -88,9 +88,9 @@ func (o *AdamW) stepPieces(_, lo, hi int) {
 		}
 		m, v, g := o.m[p.lo:p.hi], o.v[p.lo:p.hi], o.grads[p.lo:p.hi]
 		if p.twin == nil {
-			kernel.AdamW(values, m, v, g, s)
+			vector.AdamW(values, m, v, g, s)
 		} else {
-			kernel.AdamWEMA(values, m, v, g, p.twin, s, o.twinWeight)
+			vector.AdamWEMA(values, m, v, g, p.twin, s, o.twinWeight)
 		}
 	}
 }

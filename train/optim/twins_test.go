@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // twinRuns returns twins that begin and end inside segments, at their ends, in the gap
@@ -50,7 +51,7 @@ func TestStepTwins(t *testing.T) {
 				}
 				o.Step(lr, 0.25, norm)
 				for _, w := range twins[way] {
-					kernel.EMA(w.Values, p[w.Offset:w.Offset+len(w.Values)], float32(1-mom))
+					vector.EMA(w.Values, p[w.Offset:w.Offset+len(w.Values)], float32(1-mom))
 				}
 			}
 			if o.Steps() != 3 {
@@ -124,7 +125,7 @@ func BenchmarkStep(b *testing.B) {
 	if err := o.SetTwins([]Twin{twin}); err != nil {
 		b.Fatal(err)
 	}
-	ema := func(_, lo, hi int) { kernel.EMA(twin.Values[lo:hi], params[lo:hi], 0.005) }
+	ema := func(_, lo, hi int) { vector.EMA(twin.Values[lo:hi], params[lo:hi], 0.005) }
 	best := map[string]time.Duration{}
 	for b.Loop() {
 		for name, f := range map[string]func(){

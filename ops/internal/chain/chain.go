@@ -1,8 +1,6 @@
 package chain
 
-import (
-	"github.com/geoalign/geoalign/internal/kernel"
-)
+import "github.com/geoalign/geoalign/internal/kernel"
 
 // Block is the number of columns that a thread looks at in one go: a row's logits and
 // its teacher's stay in the first-level cache while it does. It is fixed, so that the

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 )
 
@@ -157,7 +158,7 @@ func overwrites(t *testing.T, cases []Case) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				kernel.Fill(a.F32, nan)
+				vector.Fill(a.F32, nan)
 				for j := range a.I32 {
 					a.I32[j] = -1 << 31
 				}

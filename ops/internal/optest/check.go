@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -197,14 +198,14 @@ func Dot(x, w *gorgonia.Node) *gorgonia.Node {
 		Kind: "test dot", Diff: []bool{true, false},
 		Shape: func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil },
 		Prepare: func(c *exec.Call) (exec.Step, error) {
-			return func() error { c.Out.F32[0] = kernel.Dot(c.In[0].F32, c.In[1].F32); return nil }, nil
+			return func() error { c.Out.F32[0] = vector.Dot(c.In[0].F32, c.In[1].F32); return nil }, nil
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(&op.Op{
 				Kind: "test dot dx", Diff: []bool{false, false},
 				Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0], nil },
 				Prepare: func(c *exec.Call) (exec.Step, error) {
-					return func() error { kernel.Scale(c.Out.F32, c.In[1].F32[0], c.In[0].F32); return nil }, nil
+					return func() error { vector.Scale(c.Out.F32, c.In[1].F32[0], c.In[0].F32); return nil }, nil
 				},
 			}, in[1], dy), nil}
 		},
@@ -217,7 +218,7 @@ func scale(x *gorgonia.Node) *gorgonia.Node {
 		Kind: "test scale", Diff: []bool{true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Prepare: func(c *exec.Call) (exec.Step, error) {
-			return func() error { kernel.Scale(c.Out.F32, -1.75, c.In[0].F32); return nil }, nil
+			return func() error { vector.Scale(c.Out.F32, -1.75, c.In[0].F32); return nil }, nil
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{scale(dy)}

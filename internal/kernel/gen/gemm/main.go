@@ -1,12 +1,16 @@
 // Command gemm writes the assembly of the built-in matrix products: for each
 // instruction set and each tile height one function that multiplies a few rows
-// of A by a panel of B, the functions that pack panels, and the conversions
-// between float32 and bfloat16.
+// of A by a panel of B, and the functions that pack panels. With -halves it writes
+// the conversions between float32 and bfloat16 instead.
 //
-// Run it by go generate in internal/kernel.
+// Run it by go generate in internal/kernel/gemm and internal/kernel/vector.
 package main
 
-import . "github.com/mmcloughlin/avo/build"
+import (
+	"flag"
+
+	. "github.com/mmcloughlin/avo/build"
+)
 
 const (
 	rowsAVX512 = 14 // 14 x 2 sums + 2 of B + 1 of A = 31 of 32 registers
@@ -15,7 +19,28 @@ const (
 	floatSize  = 4
 )
 
+var onlyHalves = flag.Bool("halves", false, "write the conversions of bfloat16 alone")
+
 func main() {
+	flag.Parse()
+	if *onlyHalves {
+		halves()
+	} else {
+		products()
+	}
+	Generate()
+}
+
+// halves are the conversions of arrays.
+func halves() {
+	toHalvesAVX512()
+	toHalvesAVX2()
+	fromHalvesAVX512()
+	fromHalvesAVX2()
+}
+
+// products are what products consist of.
+func products() {
 	for _, s := range []set{
 		{name: "AVX512", rows: rowsAVX512, lanes: 16, wide: true},
 		{name: "AVX2", rows: rowsAVX2, lanes: 8},
@@ -35,9 +60,4 @@ func main() {
 		}
 	}
 	convert()
-	toHalvesAVX512()
-	toHalvesAVX2()
-	fromHalvesAVX512()
-	fromHalvesAVX2()
-	Generate()
 }

@@ -21,11 +21,15 @@ type body struct {
 	hoist  map[uint32]reg.VecVirtual
 }
 
+// hasAVX512 is the variable of package cpu as the assembler spells it: a middle dot for
+// each dot, a division slash for each slash.
+const hasAVX512 = "github\u00b7com\u2215geoalign\u2215geoalign\u2215internal\u2215kernel\u2215cpu\u00b7HasAVX512"
+
 // kernel writes a function: write is called once for each instruction set.
 func kernel(name, signature, doc string, write func(b *body)) {
 	declare(name, signature, doc)
 	labels := 0
-	CMPB(NewDataAddr(Symbol{Name: "\u00b7hasAVX512"}, 0), Imm(0))
+	CMPB(NewDataAddr(Symbol{Name: hasAVX512}, 0), Imm(0))
 	JE(LabelRef("narrow"))
 	write(&body{wide: true, lanes: 16, labels: &labels, name: name, hoist: map[uint32]reg.VecVirtual{}})
 	Label("narrow")

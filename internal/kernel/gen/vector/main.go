@@ -1,8 +1,8 @@
 // Command vector writes the assembly of the vector kernels. Each kernel is one
-// function that holds an AVX-512 body and an AVX2 body and branches on hasAVX512;
-// the Go code calls it only where hasAVX2FMA is set.
+// function that holds an AVX-512 body and an AVX2 body and branches on cpu.HasAVX512;
+// the Go code calls it only where cpu.HasAVX2FMA is set.
 //
-// Run it by go generate in internal/kernel.
+// Run it by go generate in internal/kernel/vector.
 package main
 
 import (

@@ -1,0 +1,246 @@
+package attend
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+// Sizes says what a Head is for. Letters: L keys of a sequence, E
+// values of a head.
+type Sizes struct {
+	Keys, Width int // most keys of a sequence, and E
+	Queries     int // most queries of a block, see BlockSize
+	Backward    bool
+}
+
+// Head computes softmax(q k^T / sqrt(E)) v (Vaswani et al. 2017, equation 1) and
+// its gradient, for one head of one sequence of keys and a block of queries at a time,
+// on one thread. Only the scores of a block are in memory, and what is made of the
+// keys is kept from block to block. Nothing is allocated after New. Results
+// depend on the values, the sizes, the instruction set and the precision of the
+// engine alone.
+//
+// Products are of float32 or, on an engine for bf16, of operands rounded to bfloat16
+// with float32 sums, but for blocks of up to fewQueries queries, which are limited by
+// memory: these are float32 always.
+type Head struct {
+	sizes    Sizes
+	stride   int     // of a row of scores
+	alpha    float32 // 1/sqrt(E)
+	keys     int     // of the sequence
+	scores   []float32
+	dropped  []float32 // scores after dropout
+	grads    []float32 // gradients of the scores
+	products products
+}
+
+// products are the products of attention with the keys (or the values) of a
+// sequence. Rows of scores have the stride of Head.
+type products interface {
+	// use hands over memory.
+	use(memory []float32)
+	// ahead queues rows of E values to prefetch during the products that follow.
+	ahead(x []float32, ld, rows int)
+	// begin says how many products follow with the present keys; what is still queued
+	// afterwards is dropped.
+	begin(products int)
+	// setKeys sets the sequence.
+	setKeys(keys sequence)
+	// scores sets s = alpha * x op^T for rows of x.
+	scores(s []float32, x []float32, ldx, rows int, alpha float32, of keyOrValue)
+	// weigh sets y = alpha * s op for rows of s.
+	weigh(y []float32, ldy int, s []float32, rows int, alpha float32, of keyOrValue)
+	// spread sets y = alpha * s^T x for rows of s and x, or adds it to y.
+	spread(y []float32, ldy int, s, x []float32, ldx, rows int, alpha float32, add bool)
+}
+
+// keyOrValue names one of the two matrices of a sequence.
+type keyOrValue int
+
+const (
+	ofKeys keyOrValue = iota
+	ofValues
+)
+
+// sequence is one head of a sequence: n rows of keys and values with stride ld.
+type sequence struct {
+	of    [2][]float32
+	ld, n int
+}
+
+// fewQueries is the size up to which a block is computed straight from the keys as they
+// lie in memory: packing them for a product takes as long as three queries.
+const fewQueries = 2
+
+// blockScores bounds the scores of a block, so that they stay in the level-2 cache with
+// all that is multiplied however long the sequences are.
+const blockScores = 16384
+
+// BlockSize returns the queries of a block for sequences of that many keys:
+// equal parts of queries, which is at least 1.
+func BlockSize(queries, keys int) int {
+	most := max(16, blockScores/scoreStride(keys))
+	blocks := (queries + most - 1) / most
+	return (queries + blocks - 1) / blocks
+}
+
+// panelWidth is the most columns that the products read at a time.
+const panelWidth = 32
+
+// scoreStride returns the floats from one row of n scores to the next: whole cache
+// lines, but not a large power of two of bytes, whose rows would share their place in
+// the level-1 cache.
+func scoreStride(n int) int {
+	stride := pad(n, 16)
+	if stride%256 == 0 {
+		stride += 16
+	}
+	return stride
+}
+
+// pad rounds n up to a multiple of unit.
+func pad(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+// scoresSize returns the floats of one matrix of scores. Products of bfloat16 read an
+// even number of rows.
+func (s Sizes) scoresSize() int { return pad(s.Queries, 2) * scoreStride(s.Keys) }
+
+// Scratch returns the floats of memory that Use wants.
+func (s Sizes) Scratch() int {
+	n := 1
+	if s.Backward {
+		n = 3
+	}
+	wide := pad(s.Width, panelWidth)
+	panels := 2 * pad(s.Keys, panelWidth) * wide // K^T and V of the forward pass
+	if s.Backward {
+		panels = 3 * pad(s.Keys, panelWidth) * wide // K^T, V^T, K
+	}
+	return n*s.scoresSize() + panels + 2*pad(s.Queries, 2)*max(wide, scoreStride(s.Keys))
+}
+
+// Products says what a Head multiplies by.
+type Products struct {
+	Plain bool // in Go alone
+	BF16  bool // operands are rounded to bfloat16
+	// Float and Tiles are the built-in products of float32 and of bfloat16, nil for what
+	// the instruction set has, and where it has none.
+	Float, Tiles *gemm.Tiled
+}
+
+// New returns a Head.
+func New(s Sizes, p Products) *Head {
+	return &Head{
+		sizes: s, stride: scoreStride(s.Keys), alpha: float32(1 / math.Sqrt(float64(s.Width))),
+		products: p.of(s),
+	}
+}
+
+// Use hands over memory of at least Scratch floats. What it holds is undefined before
+// and after; SetKeys must follow.
+func (a *Head) Use(memory []float32) {
+	n := a.sizes.scoresSize()
+	take := func() []float32 {
+		part := memory[:n:n]
+		memory = memory[n:]
+		return part
+	}
+	a.scores = take()
+	if a.sizes.Backward {
+		a.dropped, a.grads = take(), take()
+	}
+	a.products.use(memory)
+}
+
+// SetKeys sets the keys and values of the blocks that follow: n >= 1 rows of E values
+// of each, with stride ld. The slices must not change before the last of these blocks.
+func (a *Head) SetKeys(k, v []float32, ld, n int) {
+	vector.CheckMatrix("keys", n, a.sizes.Width, len(k), ld)
+	vector.CheckMatrix("values", n, a.sizes.Width, len(v), ld)
+	if n < 1 || n > a.sizes.Keys {
+		panic("kernel: attention: more keys than it was made for, or none")
+	}
+	a.products.setKeys(sequence{of: [2][]float32{ofKeys: k, ofValues: v}, ld: ld, n: n})
+	a.keys = n
+}
+
+// Ahead says that rows of E values of x will be read or written soon after the next
+// Forward or Backward, which then asks for them beforehand. Four such hints count.
+func (a *Head) Ahead(x []float32, ld, rows int) { a.products.ahead(x, ld, rows) }
+
+// Block is a block of queries.
+type Block struct {
+	N   int       // rows of Q and Out, at least 1
+	Q   []float32 // rows of E values
+	LDQ int
+	// LSE holds log sum exp of the scores of each query: set by Forward, read by
+	// Backward.
+	LSE []float32
+	// Bits is the dropout mask of the probabilities, Words to a query, or nil: those
+	// whose bit is zero become 0, the others are multiplied by Scale.
+	Bits  []int32
+	Words int
+	Scale float32
+	Out   []float32 // set by Forward: rows of E values
+	LDOut int
+}
+
+// check panics unless the slices hold what they should.
+func (b *Block) check(a *Head) {
+	if b.N < 1 || b.N > a.sizes.Queries {
+		panic("kernel: attention: more queries than it was made for, or none")
+	}
+	vector.CheckMatrix("queries", b.N, a.sizes.Width, len(b.Q), b.LDQ)
+	vector.CheckMatrix("output", b.N, a.sizes.Width, len(b.Out), b.LDOut)
+}
+
+// Forward computes a block.
+func (a *Head) Forward(b *Block) {
+	b.check(a)
+	a.products.begin(2)
+	a.products.scores(a.scores, b.Q, b.LDQ, b.N, a.alpha, ofKeys)
+	vector.SoftmaxRows(a.scores, a.stride, a.keys, b.Bits, b.Words, b.Scale, b.LSE[:b.N])
+	a.products.weigh(b.Out, b.LDOut, a.scores, b.N, 1, ofValues)
+}
+
+// Grads is where the gradients of a block go.
+type Grads struct {
+	DOut   []float32 // gradient of Out
+	LDDOut int
+	DQ     []float32 // rows of E values
+	LDDQ   int
+	DK, DV []float32 // a row for each key
+	LDDKV  int
+	Add    bool // add to DK and DV instead of setting them
+}
+
+// Backward computes the gradients of a block, whose Out is not used:
+//
+//	dV = P^T dO    dP = dO V^T    dS = P * (dP - rowsum(dP * P))
+//	dQ = dS K / sqrt(E)           dK = dS^T Q / sqrt(E)
+//
+// where dropout is applied to the P of dV and to dP. P is made again from the scores
+// and LSE; rowsum(dP * P) is summed over the fresh dP rather than as rowsum(dO * O)
+// (Dao et al. 2022, section B.2), which would read the output from memory.
+func (a *Head) Backward(b *Block, g *Grads) {
+	b.Out, b.LDOut = g.DQ, g.LDDQ // has the same rows
+	b.check(a)
+	vector.CheckMatrix("output gradient", b.N, a.sizes.Width, len(g.DOut), g.LDDOut)
+	vector.CheckMatrix("key gradient", a.keys, a.sizes.Width, len(g.DK), g.LDDKV)
+	vector.CheckMatrix("value gradient", a.keys, a.sizes.Width, len(g.DV), g.LDDKV)
+	dropped := a.scores
+	if b.Bits != nil {
+		dropped = a.dropped
+	}
+	p := a.products
+	p.begin(5)
+	p.scores(a.scores, b.Q, b.LDQ, b.N, a.alpha, ofKeys)
+	vector.ExpRows(a.scores, dropped, a.stride, a.keys, b.LSE[:b.N], b.Bits, b.Words, b.Scale)
+	p.spread(g.DV, g.LDDKV, dropped, g.DOut, g.LDDOut, b.N, 1, g.Add)
+	p.scores(a.grads, g.DOut, g.LDDOut, b.N, 1, ofValues)
+	vector.SoftmaxGradRows(a.grads, a.scores, dropped, a.stride, b.N, a.keys)
+	p.weigh(g.DQ, g.LDDQ, a.grads, b.N, a.alpha, ofKeys)
+	p.spread(g.DK, g.LDDKV, a.grads, b.Q, b.LDQ, b.N, a.alpha, g.Add)
+}

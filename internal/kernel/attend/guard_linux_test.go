@@ -1,0 +1,43 @@
+package attend_test
+
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+// Attention that reads or writes outside its operands crashes this test.
+func TestAttentionStaysInside(t *testing.T) {
+	for _, atEnd := range []bool{true, false} {
+		var slices []func(n int) []float32
+		for range 9 {
+			slices = append(slices, kerneltest.Guarded(t, atEnd))
+		}
+		engines(t, func(t *testing.T, e *kernel.Engine) {
+			for i := range 60 {
+				n, keys, width := 1+i%7, 1+i*i%37, 1+i*7%26
+				s := attend.Sizes{Keys: keys, Width: width, Queries: n, Backward: true}
+				few := attend.Sizes{Keys: keys, Width: width, Queries: n}
+				a, f := e.NewAttention(s), e.NewAttention(few)
+				a.Use(make([]float32, s.Scratch()))
+				f.Use(make([]float32, few.Scratch()))
+				take := func(i, rows int) []float32 {
+					x := slices[i](rows * width)
+					vector.Fill(x, .1)
+					return x
+				}
+				q, k, v, out, do, dq, dk, dv := take(0, n), take(1, keys), take(2, keys), take(3, n), take(4, n), take(5, n), take(6, keys), take(7, keys)
+				lse := slices[8](n)
+				f.SetKeys(k, v, width, keys)
+				f.Ahead(k, width, keys)
+				f.Forward(&attend.Block{N: n, Q: q, LDQ: width, LSE: lse, Out: out, LDOut: width})
+				a.SetKeys(k, v, width, keys)
+				a.Backward(&attend.Block{N: n, Q: q, LDQ: width, LSE: lse},
+					&attend.Grads{DOut: do, LDDOut: width, DQ: dq, LDDQ: width, DK: dk, DV: dv, LDDKV: width, Add: i%2 == 0})
+			}
+		})
+	}
+}

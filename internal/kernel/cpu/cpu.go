@@ -1,0 +1,59 @@
+package cpu
+
+import (
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Instruction sets that the assembly kernels choose between. They are set once,
+// before any engine exists, and tests lower them to exercise every path.
+var (
+	// HasAVX2FMA is true where AVX2 and FMA may be used.
+	HasAVX2FMA bool
+	// HasAVX512 is true where AVX-512 F, BW, DQ and VL may be used (with AVX2 and FMA).
+	HasAVX512 bool
+	// HasBF16 is true where the instructions of AVX-512 BF16 may be used.
+	HasBF16 bool
+	// HasAMX is true where the processor multiplies tiles of bfloat16 (AMX). Our
+	// own kernels do not use it; the libraries do.
+	HasAMX bool
+)
+
+// Levels of the instruction sets, as GEOALIGN_CPU names them.
+const (
+	Plain  = "plain"
+	AVX2   = "avx2"
+	AVX512 = "avx512"
+)
+
+func init() { SetLevel(os.Getenv("GEOALIGN_CPU")) }
+
+// SetLevel sets the instruction set variables to what the processor has, but
+// no higher than level ("plain", "avx2" or "avx512"; anything else sets no limit).
+func SetLevel(level string) {
+	HasAVX2FMA, HasAVX512, HasBF16, HasAMX = false, false, false, false
+	if runtime.GOARCH != "amd64" || level == Plain {
+		return
+	}
+	HasAVX2FMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	if level == AVX2 {
+		return
+	}
+	HasAVX512 = HasAVX2FMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW &&
+		cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
+	HasBF16 = HasAVX512 && cpu.X86.HasAVX512BF16
+	HasAMX = HasBF16 && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16
+}
+
+// Level names the instruction set in use.
+func Level() string {
+	switch {
+	case HasAVX512:
+		return AVX512
+	case HasAVX2FMA:
+		return AVX2
+	}
+	return Plain
+}

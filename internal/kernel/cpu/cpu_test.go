@@ -1,0 +1,24 @@
+package cpu
+
+import "testing"
+
+func TestCPULevelsOnlyLower(t *testing.T) {
+	defer SetLevel("")
+	SetLevel("")
+	avx2, avx512 := HasAVX2FMA, HasAVX512
+	tests := []struct {
+		level        string
+		avx2, avx512 bool
+	}{
+		{Plain, false, false},
+		{AVX2, avx2, false},
+		{AVX512, avx2, avx512},
+		{"unknown", avx2, avx512},
+	}
+	for _, tt := range tests {
+		SetLevel(tt.level)
+		if HasAVX2FMA != tt.avx2 || HasAVX512 != tt.avx512 {
+			t.Errorf("%q: got avx2 %v and avx512 %v, want %v and %v", tt.level, HasAVX2FMA, HasAVX512, tt.avx2, tt.avx512)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package cpu says which instruction sets the kernels may use.
+package cpu

@@ -1,0 +1,2 @@
+// Package freelist lends memory to goroutines.
+package freelist

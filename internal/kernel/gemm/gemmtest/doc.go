@@ -1,0 +1,2 @@
+// Package gemmtest makes random products with their exact values, for tests of what multiplies.
+package gemmtest

@@ -1,0 +1,156 @@
+package gemm
+
+import "unsafe"
+
+// packB packs the block of op(B) into panels. The columns of the last panel that
+// B lacks hold anything; what the tiles make of them is not stored.
+func (t *Tiled) packB(w *TileWork, b *block) {
+	x, width := b.p.B, 2*t.Lanes
+	if !b.p.TransB {
+		t.PackRows(w, w.panel[:], width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
+		return
+	}
+	for q := 0; q < b.nb; q += 8 {
+		panel := w.panel[q/width*width*b.terms+q%width:]
+		t.packTransposed(w, panel, x, (b.j+q)*x.LD+b.k, min(8, b.nb-q), b.kb)
+	}
+}
+
+// packA packs the group of op(A) into w.group, tile after tile: the rows of a tile
+// one after the other, or, where A is transposed, its terms.
+func (t *Tiled) packA(w *TileWork, b *block) {
+	x := b.p.A
+	switch {
+	case b.p.TransA:
+		t.PackRows(w, w.group[:], t.Lanes, b.terms*t.Lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
+	case t.BF16:
+		PackHalves(AsHalves(w.group[:]), x, b.i*x.LD+b.k, b.mb, b.kb)
+	default:
+		for r := range b.mb {
+			copy(w.group[r*b.kb:(r+1)*b.kb], x.F32[(b.i+r)*x.LD+b.k:])
+		}
+	}
+}
+
+// PackHalves sets the rows of dst to n values of the rows of x from value at on. If
+// n is odd, a 0 follows each row.
+func PackHalves(dst []uint16, x Matrix, at, rows, n int) {
+	even := (n + 1) &^ 1
+	if x.BF16 == nil {
+		gemmConvert(&dst[0], 2*even, &x.F32[at], x.LD*WordSize, n, rows)
+	} else {
+		for r := range rows {
+			copy(dst[r*even:r*even+n], x.BF16[at+r*x.LD:])
+		}
+	}
+	if n < even {
+		for r := range rows {
+			dst[r*even+n] = 0
+		}
+	}
+}
+
+// packTransposed packs a few rows of a transposed B, columns of op(B), from value
+// at on: term p of row r becomes word r of row p of the panel.
+func (t *Tiled) packTransposed(w *TileWork, panel []float32, x Matrix, at, rows, kb int) {
+	from, ld, terms, width := x.F32, x.LD, kb, 2*t.Lanes
+	if t.BF16 {
+		terms = (kb + 1) / 2
+		PackHalves(w.rows[:], x, at, rows, kb)
+		from, ld, at = asWords(w.rows[:]), terms, 0
+	}
+	whole := 0
+	if k8 := terms / 8; k8 > 0 && (rows == 8 || t.BF16) {
+		gemmPack8(&panel[0], width*WordSize, &from[at], ld*WordSize, k8)
+		whole = 8 * k8
+	}
+	if whole == terms {
+		return
+	}
+	for r := range rows {
+		row := from[at+r*ld:][:terms]
+		for p := whole; p < terms; p++ {
+			panel[p*width+r] = row[p]
+		}
+	}
+}
+
+// PackRows packs kb rows of x from value at on, n columns in blocks of width, into
+// rows of stride words. Block q begins at dst[q*block].
+func (t *Tiled) PackRows(w *TileWork, dst []float32, stride, block int, x Matrix, at, kb, n, width int) {
+	if !t.Masked {
+		for q := 0; q < n; q += width {
+			copyRows(dst[q/width*block:], x.F32[at+q:], x.LD, kb, min(width, n-q), stride)
+		}
+		return
+	}
+	blocks := (n + width - 1) / width
+	mask, last := uint64(1)<<width-1, uint64(1)<<(n-(blocks-1)*width)-1
+	kind, size, rows := packWords, x.size(), 1
+	switch {
+	case x.BF16 != nil:
+		kind, rows = packFromHalves, 2
+	case t.BF16:
+		kind, rows = packFromWords, 2
+	}
+	pack := packers[kind][stride/t.Lanes-1]
+	if whole := kb / rows; whole > 0 {
+		second := x.first(at)
+		if rows == 2 {
+			second = x.first(at + x.LD)
+		}
+		pack((*byte)(unsafe.Pointer(&dst[0])), block*WordSize, x.first(at), second, rows*x.LD*size, width*size, whole, blocks, mask, last)
+	}
+	if kb%rows != 0 {
+		pack((*byte)(unsafe.Pointer(&dst[kb/rows*stride])), block*WordSize, x.first(at+(kb-1)*x.LD), (*byte)(unsafe.Pointer(&w.zeros[0])),
+			0, width*size, 1, blocks, mask, last)
+	}
+}
+
+// What packRows reads.
+const (
+	packWords      = iota // float32, as they are
+	packFromWords         // float32, to pairs of bfloat16
+	packFromHalves        // bfloat16, to pairs
+)
+
+// packers holds the packing functions by what they read and how many vectors wide
+// their blocks are.
+var packers = [3][2]func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask, last uint64){
+	{gemmWordsCols1, gemmWordsCols2},
+	{gemmPairsF32Cols1, gemmPairsF32Cols2},
+	{gemmPairsBF16Cols1, gemmPairsBF16Cols2},
+}
+
+// copyRows copies kb rows of cols values from src to rows of stride values.
+func copyRows(dst, src []float32, ld, kb, cols, stride int) {
+	for p := range kb {
+		copy(dst[p*stride:p*stride+cols], src[p*ld:])
+	}
+}
+
+// AsHalves returns the memory of x as twice as many bfloat16.
+func AsHalves(x []float32) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(&x[0])), 2*len(x))
+}
+
+// asWords returns the memory of x as half as many words.
+func asWords(x []uint16) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(&x[0])), len(x)/2)
+}
+
+// size returns the bytes of a value.
+func (x Matrix) size() int {
+	if x.BF16 != nil {
+		return 2
+	}
+	return WordSize
+}
+
+// first returns where value i is.
+func (x Matrix) first(i int) *byte {
+	if x.BF16 != nil {
+		return (*byte)(unsafe.Pointer(&x.BF16[i]))
+	}
+	return (*byte)(unsafe.Pointer(&x.F32[i]))
+}

@@ -1,0 +1,52 @@
+package gemm
+
+// Queue holds rows that are needed soon. The heads of a sequence lie in short
+// pieces, a whole row of the matrix apart, which the processor does not foresee: while
+// one head is computed, tiles ask for the next one.
+type Queue struct {
+	of       [4]aheadRows
+	n        int // matrices
+	Lines    int // of a row
+	rows     int // left in all of them
+	Products int // that share them
+	share    int // rows for each tile of this product
+}
+
+// aheadRows is what is left of one matrix.
+type aheadRows struct {
+	x        []float32
+	ld, rows int
+}
+
+// Add queues rows of x, unless there are too many matrices already.
+func (q *Queue) Add(x []float32, ld, rows int) {
+	if q.n < len(q.of) {
+		q.of[q.n] = aheadRows{x, ld, rows}
+		q.n++
+		q.rows += rows
+	}
+}
+
+// product shares what is left over the tiles of this product and those that follow.
+func (q *Queue) product(tiles int) {
+	q.Products = max(q.Products, 1)
+	quota := (q.rows + q.Products - 1) / q.Products
+	q.share = (quota + tiles - 1) / tiles
+	q.Products--
+}
+
+// tile asks for the share of a tile.
+func (q *Queue) tile() {
+	for left := q.share; left > 0 && q.n > 0; {
+		r := &q.of[q.n-1]
+		if r.rows == 0 {
+			q.n--
+			continue
+		}
+		m := min(left, r.rows)
+		gemmPrefetch(Matrix{F32: r.x}.first((r.rows-m)*r.ld), r.ld*WordSize, q.Lines, m)
+		r.rows -= m
+		q.rows -= m
+		left -= m
+	}
+}

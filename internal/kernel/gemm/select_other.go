@@ -1,0 +1,15 @@
+//go:build !amd64
+
+package gemm
+
+// Tiled is the built-in product in assembly, which this processor lacks.
+type Tiled struct{ Plain }
+
+// New returns nil: there is no assembly here.
+func New() *Tiled { return nil }
+
+// NewBF16 returns nil, like New.
+func NewBF16() *Tiled { return nil }
+
+// Multiply is never called.
+func (*Tiled) Multiply(*Product) {}

@@ -1,0 +1,7 @@
+//go:build race
+
+package kerneltest
+
+// Race says whether the race detector is on. The race detector makes sync.Pool, which calls of C functions use,
+// forget at random, so that allocations cannot be counted.
+const Race = true

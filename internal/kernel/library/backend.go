@@ -1,0 +1,272 @@
+package library
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+)
+
+// Names of the backends.
+const (
+	Auto     = "auto"
+	OneDNN   = "onednn"
+	OpenBLAS = "openblas"
+	MKL      = "mkl"
+	Builtin  = "builtin"
+	Plain    = "plain"
+)
+
+// Info says what became of one backend on this machine.
+type Info struct {
+	Name    string // as Options.Backend takes it
+	Found   bool   // can be used
+	Version string // empty where unknown
+	File    string // the library as the loader found it
+	Reason  string // why it cannot be used
+	Install string // what to do to get it
+	// Warnings tell of files that were found but could not be used.
+	Warnings []string
+}
+
+// librarySpec says how to find one library.
+type librarySpec struct {
+	name    string
+	env     string // variable that may name the file
+	files   []string
+	load    func(*library) (gemm.Backend, error)
+	install string
+}
+
+// librarySpecs lists the libraries in the order in which "auto" tries them.
+var librarySpecs = []librarySpec{
+	{OneDNN, "GEOALIGN_ONEDNN", oneDNNNames, loadOneDNN,
+		"install oneDNN (Debian, Ubuntu: apt-get install libdnnl2 or libdnnl3; Fedora: dnf install onednn; conda: conda install onednn) or set GEOALIGN_ONEDNN to the file"},
+	{OpenBLAS, "GEOALIGN_OPENBLAS", openBLASNames, loadOpenBLAS,
+		"install OpenBLAS (Debian, Ubuntu: apt-get install libopenblas0; Fedora: dnf install openblas) or set GEOALIGN_OPENBLAS to the file"},
+	{MKL, "GEOALIGN_MKL", mklNames, loadMKL,
+		"install MKL (Debian: apt-get install libmkl-rt; pip: pip install mkl) or set GEOALIGN_MKL to libmkl_rt"},
+}
+
+// oneThread tells the thread runtimes that the libraries stand on to use one
+// thread a call: the engine splits the work itself. It must run before the
+// libraries are loaded.
+var oneThread = sync.OnceFunc(func() {
+	for _, v := range [][2]string{
+		{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"GOTO_NUM_THREADS", "1"},
+		{"MKL_NUM_THREADS", "1"}, {"MKL_THREADING_LAYER", "SEQUENTIAL"},
+	} {
+		// Without it a library oversubscribes the machine but stays correct.
+		_ = setCEnv(v[0], v[1])
+	}
+})
+
+// loaded keeps each library that was loaded, by name and by the value of its variable.
+var loaded struct {
+	sync.Mutex
+	m map[string]Loaded
+}
+
+type Loaded struct {
+	Backend gemm.Backend
+	Info    Info
+}
+
+// find loads the library of s once and tests it.
+func (s librarySpec) find() Loaded {
+	loaded.Lock()
+	defer loaded.Unlock()
+	key := s.name + "=" + os.Getenv(s.env)
+	if l, ok := loaded.m[key]; ok {
+		return l
+	}
+	oneThread()
+	l := s.search()
+	if loaded.m == nil {
+		loaded.m = map[string]Loaded{}
+	}
+	loaded.m[key] = l
+	return l
+}
+
+// search tries the file that the variable names, then the usual ones.
+func (s librarySpec) search() Loaded {
+	info := Info{Name: s.name, Install: s.install}
+	files := s.files
+	if f := os.Getenv(s.env); f != "" {
+		files = append([]string{f}, files...)
+	}
+	verdicts := map[string]verdict{}
+	if probing.Load() {
+		// Without a child there is no protection, but the library may be sound.
+		tried, _ := s.tried(files)
+		for _, v := range tried {
+			verdicts[v.File] = v
+		}
+	}
+	for _, f := range files {
+		var b gemm.Backend
+		v := verdicts[f]
+		warning := v.Warning
+		if v.Used || len(verdicts) == 0 {
+			b, warning = s.try(f, func(string) {})
+		}
+		if warning != "" {
+			info.Warnings = append(info.Warnings, warning)
+		}
+		if b != nil {
+			info.Found, info.Install = true, ""
+			info.Version, info.File = b.Info()
+			return Loaded{b, info}
+		}
+	}
+	info.Reason = "no library found"
+	if len(info.Warnings) > 0 {
+		info.Reason = info.Warnings[len(info.Warnings)-1]
+	}
+	return Loaded{nil, info}
+}
+
+// try loads and tests a file. A usual name that is absent is not worth a warning; a
+// file that exists but cannot be used is, and so is one that the variable names.
+// begin is told each step before it is taken.
+func (s librarySpec) try(file string, begin func(step string)) (gemm.Backend, string) {
+	begin("loading it")
+	lib, err := dlopen(file)
+	if err != nil {
+		if absent(err) && file != os.Getenv(s.env) {
+			return nil, ""
+		}
+		return nil, fmt.Sprintf("%s cannot be loaded: %v", file, err)
+	}
+	begin("asking it for its version")
+	b, err := s.load(lib)
+	if err == nil {
+		begin("its self-test")
+		err = selfTest(b)
+	}
+	if err != nil {
+		return nil, fmt.Sprintf("%s is not used: %v", file, err)
+	}
+	return b, ""
+}
+
+// absent reports whether the loader's message says that there is no such file.
+func absent(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "cannot open shared object file: No such file") ||
+		strings.Contains(s, "no such file")
+}
+
+// builtin returns the built-in kernels for the instruction set in use.
+func builtin() Loaded {
+	b := gemm.Builtin()
+	info := Info{Name: Builtin, Found: true}
+	info.Version, _ = b.Info()
+	return Loaded{b, info}
+}
+
+// Choose returns the backend called name and what to warn of.
+func Choose(name string) (Loaded, []string, error) {
+	switch name {
+	case Plain:
+		return Loaded{gemm.Plain{}, Info{Name: Plain, Found: true}}, nil, nil
+	case Builtin:
+		return builtin(), nil, nil
+	case "", Auto:
+		var warnings []string
+		for _, s := range librarySpecs {
+			l := s.find()
+			warnings = append(warnings, l.Info.Warnings...)
+			if l.Backend != nil {
+				return l, warnings, nil
+			}
+		}
+		return builtin(), warnings, nil
+	}
+	for _, s := range librarySpecs {
+		if s.name != name {
+			continue
+		}
+		l := s.find()
+		if l.Backend == nil {
+			return l, nil, fmt.Errorf("kernel: backend %q cannot be used (%s): %s", name, l.Info.Reason, s.install)
+		}
+		return l, l.Info.Warnings, nil
+	}
+	return Loaded{}, nil, fmt.Errorf("kernel: unknown backend %q: choose auto, onednn, openblas, mkl, builtin or plain", name)
+}
+
+// Probe looks for every backend and tells what it found, in the order in which
+// "auto" prefers them. The libraries that it finds stay loaded.
+func Probe() []Info {
+	var out []Info
+	for _, s := range librarySpecs {
+		out = append(out, s.find().Info)
+	}
+	return append(out, builtin().Info, Info{Name: Plain, Found: true})
+}
+
+// selfTest compares a backend with the plain product on a few small shapes, so
+// that a library with another interface or a defect is not trusted.
+func selfTest(b gemm.Backend) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("self-test: %v", v)
+		}
+	}()
+	shapes := [][3]int{{1, 1, 1}, {3, 5, 7}, {17, 33, 9}, {40, 70, 50}}
+	for _, s := range shapes {
+		for t := range 4 {
+			if err := selfTestOne(b, t&1 != 0, t&2 != 0, s[0], s[1], s[2]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func selfTestOne(b gemm.Backend, transA, transB bool, m, n, k int) error {
+	lda, ldb, ldc := k+1, n+2, n+3
+	ra, rb := m, k
+	if transA {
+		lda, ra = m+1, k
+	}
+	if transB {
+		ldb, rb = k+2, n
+	}
+	x, y := Values(ra*lda, 1), Values(rb*ldb, 2)
+	for _, beta := range []float32{0, 1} {
+		got, want := Values(m*ldc, 3), Values(m*ldc, 3)
+		if beta == 0 {
+			// Must not be read.
+			for i := range got {
+				if i%ldc < n {
+					got[i] = float32(math.NaN())
+				}
+			}
+		}
+		b.SGEMM(transA, transB, m, n, k, 0.5, x, lda, y, ldb, beta, got, ldc)
+		gemm.Plain{}.SGEMM(transA, transB, m, n, k, 0.5, x, lda, y, ldb, beta, want, ldc)
+		for i := range want {
+			if d := math.Abs(float64(got[i] - want[i])); !(d <= 1e-5*float64(k+1)) {
+				return errors.New("self-test: wrong result")
+			}
+		}
+	}
+	return nil
+}
+
+// Values returns n values in [-1, 1) from a fixed sequence.
+func Values(n int, seed uint32) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		seed = seed*1664525 + 1013904223 // Numerical Recipes, section 7.1
+		out[i] = float32(int32(seed)) / (1 << 31)
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package library
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
+)
+
+// Verdicts are kept in the file libraries.json of the folder geoalign in the
+// user's cache folder. They hold for the files as they were (path, size, time of
+// change), for the places that the loader looks in, for the instruction set in use
+// and for this version of the program. A cache that cannot be read or written is
+// no error: libraries are then tried at each start.
+
+// probeFormat changes when the trial or the file does.
+const probeFormat = 1
+
+// passingTime is how long a verdict holds that may be another one the next time,
+// such as that of a library that took too long on a busy machine.
+const passingTime = time.Hour
+
+// cacheLimit is the number of entries beyond which the file starts anew.
+const cacheLimit = 64
+
+// cachedVerdicts is an entry of the file.
+type cachedVerdicts struct {
+	Verdicts []verdict `json:"verdicts"`
+	// Files are those that the verdicts stand on, as stamp describes them.
+	Files map[string]string `json:"files"`
+	Until *time.Time        `json:"until,omitempty"` // always, if nil
+}
+
+// tried returns the verdicts on files, from the cache or from child processes. An
+// error means that no child could be run.
+func (s librarySpec) tried(files []string) ([]verdict, error) {
+	cache := cacheFile()
+	key := s.cacheKey(files)
+	all := readVerdicts(cache)
+	if c, ok := all[key]; ok && c.holds() {
+		return c.Verdicts, nil
+	}
+	verdicts, err := s.probe(files)
+	if err != nil {
+		return nil, err
+	}
+	c := cachedVerdicts{Verdicts: verdicts, Files: map[string]string{}}
+	for _, v := range verdicts {
+		for _, f := range []string{locate(v.File), v.Path} {
+			if f != "" {
+				c.Files[f] = stamp(f)
+			}
+		}
+		if v.passing {
+			until := time.Now().Add(passingTime)
+			c.Until = &until
+		}
+	}
+	if all == nil || len(all) >= cacheLimit {
+		all = map[string]cachedVerdicts{}
+	}
+	all[key] = c
+	writeVerdicts(cache, all)
+	return verdicts, nil
+}
+
+// holds reports whether the files are as they were.
+func (c cachedVerdicts) holds() bool {
+	if c.Until != nil && time.Now().After(*c.Until) {
+		return false
+	}
+	for f, s := range c.Files {
+		if stamp(f) != s {
+			return false
+		}
+	}
+	return len(c.Verdicts) > 0
+}
+
+// cacheFile returns the path of the cache, empty where there is no place for one.
+func cacheFile() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "geoalign", "libraries.json")
+}
+
+// readVerdicts returns nil for a file that is absent or damaged.
+func readVerdicts(file string) map[string]cachedVerdicts {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var all map[string]cachedVerdicts
+	if json.Unmarshal(text, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// writeVerdicts replaces the file in one step, so that a program that reads it at
+// the same time finds the old or the new one.
+func writeVerdicts(file string, all map[string]cachedVerdicts) {
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil || file == "" || os.MkdirAll(filepath.Dir(file), 0o755) != nil {
+		return
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "libraries-*.tmp")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(text)
+	if f.Close() != nil || err != nil || os.Rename(f.Name(), file) != nil {
+		_ = os.Remove(f.Name())
+	}
+}
+
+// cacheKey depends on everything but the libraries themselves.
+func (s librarySpec) cacheKey(files []string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, probeFormat, buildID(), runtime.GOARCH, cpu.Level(), cpu.HasBF16, s.name, files)
+	for _, place := range append(searchPath(), "/etc/ld.so.cache") {
+		fmt.Fprintln(h, place, stamp(place))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// buildID tells builds of the program apart as far as it knows itself.
+func buildID() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	id := info.GoVersion + " " + info.Main.Version
+	for _, s := range info.Settings {
+		if strings.HasPrefix(s.Key, "vcs.") {
+			id += " " + s.Value
+		}
+	}
+	return id
+}
+
+// stamp describes a file or folder: it changes with the contents.
+func stamp(path string) string {
+	i, err := os.Stat(path)
+	if err != nil {
+		return "absent"
+	}
+	return fmt.Sprint(i.Size(), " ", i.ModTime().UnixNano())
+}
+
+// searchPath returns the folders that the system's loader looks in, the likely
+// ones: ld.so.cache stands for the others.
+func searchPath() []string {
+	var out []string
+	for _, v := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"} {
+		out = append(out, filepath.SplitList(os.Getenv(v))...)
+	}
+	triple := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
+	return append(out, "/lib/"+triple, "/usr/lib/"+triple, "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/opt/homebrew/lib")
+}
+
+// locate returns where the loader probably finds a file, or an empty string.
+func locate(file string) string {
+	if strings.Contains(file, "/") {
+		return file
+	}
+	for _, place := range searchPath() {
+		if path := filepath.Join(place, file); place != "" && stamp(path) != "absent" {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,222 @@
+package library
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/internal/testlib"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(probeVariable) != "" {
+		ProbeInChild()
+	}
+	os.Exit(m.Run())
+}
+
+// probeIn turns the trial in child processes on, with a cache of its own.
+func probeIn(t *testing.T) (cache string) {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the broken libraries are for Linux on amd64")
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	probing.Store(true)
+	t.Cleanup(func() { probing.Store(false) })
+	return cacheFile()
+}
+
+// brokenLibrary writes a library that GEOALIGN_ONEDNN names and returns oneDNN's
+// specification with that file alone.
+func brokenLibrary(t *testing.T, content []byte) (librarySpec, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "libbroken.so")
+	if err := os.WriteFile(file, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GEOALIGN_ONEDNN", file)
+	spec := librarySpecs[0]
+	spec.files = nil
+	return spec, file
+}
+
+var goodVersion = testlib.Func{Name: "dnnl_version", Code: testlib.ReturnsInts(2, 6, 3)}
+
+func sgemmCode(code []byte) testlib.Func { return testlib.Func{Name: "dnnl_sgemm", Code: code} }
+
+func versionCode(code []byte) []testlib.Func {
+	return []testlib.Func{sgemmCode(testlib.ReturnsZero), {Name: "dnnl_version", Code: code}}
+}
+
+func TestBrokenLibrariesAreSurvived(t *testing.T) {
+	probeIn(t)
+	sound := []testlib.Func{goodVersion, sgemmCode(testlib.ReturnsZero)}
+	rows := []struct {
+		name    string
+		content []byte
+		want    []string
+	}{
+		{"empty", nil, []string{"cannot be loaded"}},
+		{"text", []byte("not a library\n"), []string{"cannot be loaded"}},
+		{"half a library", testlib.Build(sound, nil)[:100], []string{"cannot be loaded"}},
+		{"no functions", testlib.Build(nil, nil), []string{"has no function dnnl_sgemm"}},
+		{"no version", testlib.Build([]testlib.Func{sgemmCode(testlib.ReturnsZero)}, nil), []string{"has no function dnnl_version"}},
+		{"null version", testlib.Build(versionCode(testlib.ReturnsZero), nil), []string{"not oneDNN 2 or 3"}},
+		{"too old", testlib.Build(versionCode(testlib.ReturnsInts(1, 8, 0)), nil), []string{"oneDNN 2 or 3"}},
+		{"too new", testlib.Build(versionCode(testlib.ReturnsInts(9, 0, 0)), nil), []string{"oneDNN 2 or 3"}},
+		{"wrong result", testlib.Build(sound, nil), []string{"wrong result"}},
+		{"segfault at load", testlib.Build(sound, testlib.Segfaults), []string{"loading it ended a trial process", "segmentation fault"}},
+		{"exit at load", testlib.Build(sound, testlib.ExitsZero), []string{"loading it ended a trial process (exit status 0)"}},
+		{"abort at load", testlib.Build(sound, testlib.KillsItself), []string{"loading it", "abort"}},
+		{"segfault in version", testlib.Build(versionCode(testlib.Segfaults), nil), []string{"version", "segmentation fault"}},
+		{"segfault in product", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.Segfaults)}, nil), []string{"self-test", "segmentation fault"}},
+		{"illegal instruction", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.Illegal)}, nil), []string{"self-test", "illegal instruction"}},
+		{"exit in product", testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.ExitsZero)}, nil), []string{"its self-test ended a trial process (exit status 0)"}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			spec, file := brokenLibrary(t, r.content)
+			l := spec.search()
+			if l.Backend != nil || l.Info.Found || len(l.Info.Warnings) != 1 {
+				t.Fatalf("got %+v, want one warning", l.Info)
+			}
+			for _, want := range append(r.want, file) {
+				if !strings.Contains(l.Info.Warnings[0], want) {
+					t.Errorf("%q is missing in %q", want, l.Info.Warnings[0])
+				}
+			}
+		})
+	}
+}
+
+// A library that never returns counts as broken, for an hour.
+func TestLibraryThatLoops(t *testing.T) {
+	cache := probeIn(t)
+	defer func(d time.Duration) { probeTimeout = d }(probeTimeout)
+	probeTimeout = 700 * time.Millisecond
+	spec, file := brokenLibrary(t, testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.ReturnsZero)}, testlib.Loops))
+	l := spec.search()
+	if l.Backend != nil || len(l.Info.Warnings) != 1 || !strings.Contains(l.Info.Warnings[0], "gave no answer within 700ms") ||
+		!strings.Contains(l.Info.Warnings[0], file) {
+		t.Fatalf("got %+v", l.Info)
+	}
+	for _, c := range readVerdicts(cache) {
+		if c.Until == nil || time.Until(*c.Until) > passingTime {
+			t.Errorf("the verdict holds until %v, want an hour", c.Until)
+		}
+	}
+}
+
+// After a library that kills the child the next one is tried.
+func TestNextLibraryAfterACrash(t *testing.T) {
+	probeIn(t)
+	spec, file := brokenLibrary(t, testlib.Build(nil, testlib.Segfaults))
+	second := filepath.Join(filepath.Dir(file), "libsecond.so")
+	if err := os.WriteFile(second, testlib.Build(nil, testlib.ExitsZero), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spec.files = []string{second, "libgeoalign-absent.so"}
+	l := spec.search()
+	if len(l.Info.Warnings) != 2 || !strings.Contains(l.Info.Warnings[0], file) || !strings.Contains(l.Info.Warnings[1], second) {
+		t.Errorf("got %+v, want a warning for each of two files", l.Info)
+	}
+	spec.files = librarySpecs[0].files
+	alone := librarySpecs[0].search
+	l = spec.search()
+	t.Setenv("GEOALIGN_ONEDNN", "")
+	if want := alone(); l.Info.Found != want.Info.Found || l.Info.File != want.Info.File {
+		t.Errorf("behind a broken library: got %+v, want %+v", l.Info, want.Info)
+	}
+}
+
+func TestVerdictsAreCached(t *testing.T) {
+	cache := probeIn(t)
+	spec, file := brokenLibrary(t, testlib.Build(nil, testlib.Segfaults))
+	first := spec.search()
+	all := readVerdicts(cache)
+	if len(all) != 1 {
+		t.Fatalf("%d entries in %s, want 1", len(all), cache)
+	}
+	// What the file says is believed while the library is as it was.
+	for key, c := range all {
+		c.Verdicts[0].Warning = "from the cache"
+		all[key] = c
+	}
+	writeVerdicts(cache, all)
+	if l := spec.search(); len(l.Info.Warnings) != 1 || l.Info.Warnings[0] != "from the cache" {
+		t.Errorf("the cache is not used: %+v", l.Info)
+	}
+	// Another library in its place is tried again.
+	if err := os.WriteFile(file, testlib.Build(nil, testlib.ExitsZero), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if l := spec.search(); len(l.Info.Warnings) != 1 || strings.Contains(l.Info.Warnings[0], "cache") || l.Info.Warnings[0] == first.Info.Warnings[0] {
+		t.Errorf("the changed file is not tried: %+v", l.Info)
+	}
+	// And so is everything when the cache is damaged or cannot be written.
+	if err := os.WriteFile(cache, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if l := spec.search(); len(l.Info.Warnings) != 1 {
+		t.Errorf("with a damaged cache: %+v", l.Info)
+	}
+	if got := readVerdicts(cache); len(got) != 1 {
+		t.Errorf("the damaged cache is not replaced: %v", got)
+	}
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(file, "not a folder"))
+	if l := spec.search(); len(l.Info.Warnings) != 1 {
+		t.Errorf("without a cache: %+v", l.Info)
+	}
+}
+
+func TestCachedVerdictsExpire(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lib.so")
+	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Minute)
+	v := []verdict{{File: file}}
+	rows := []struct {
+		c    cachedVerdicts
+		want bool
+	}{
+		{cachedVerdicts{Verdicts: v}, true},
+		{cachedVerdicts{Verdicts: v, Until: &future}, true},
+		{cachedVerdicts{Verdicts: v, Until: &past}, false},
+		{cachedVerdicts{Verdicts: v, Files: map[string]string{file: "absent"}}, true},
+		{cachedVerdicts{Verdicts: v, Files: map[string]string{file: "12 345"}}, false},
+		{cachedVerdicts{}, false},
+	}
+	for i, r := range rows {
+		if got := r.c.holds(); got != r.want {
+			t.Errorf("row %d: got %v, want %v", i, got, r.want)
+		}
+	}
+}
+
+// The child tells each step, so that the parent knows where it died.
+func TestServeProbe(t *testing.T) {
+	t.Setenv("GEOALIGN_ONEDNN", "libgeoalign-named.so")
+	var b strings.Builder
+	if code := serveProbe(OneDNN, []string{"libgeoalign-absent.so", "libgeoalign-named.so"}, &b); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	var got []report
+	for dec := json.NewDecoder(strings.NewReader(b.String())); dec.More(); {
+		var r report
+		if err := dec.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	if len(got) != 4 || got[0].Step != "loading it" || !got[1].Done || got[1].Warning != "" ||
+		!got[3].Done || !strings.Contains(got[3].Warning, "libgeoalign-named.so") {
+		t.Errorf("got %+v", got)
+	}
+}
