@@ -42,7 +42,7 @@ type builder struct {
 func (p *Pairs) buildStep() (err error) {
 	defer op.Catch(&err)
 	b := p.newBuilder()
-	p.step = &trainStep{inputs: b.s.Inputs, built: b.s, losses: newLosses(p.cfg, p.o)}
+	p.step = &trainStep{inputs: b.s.Inputs, built: b.s, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)

@@ -22,6 +22,8 @@ type Options struct {
 	// Image and Text take the place of the towers of the configuration's system, under its
 	// heads: a modality of its own, such as regions of an image. nil: those of the system.
 	Image, Text encoders.Tower
+	// Losses come after those of the configuration, each for one model alone.
+	Losses []objectives.Loss
 	// Group is the processes that train the model together; nil: this one alone.
 	Group parallel.Group
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
