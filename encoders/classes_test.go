@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -240,12 +241,12 @@ func TestTopologies(t *testing.T) {
 		p    Projection
 		want func(item int) []float32
 	}{
-		"sphere":  {Projection{Dim: 4}, func(i int) []float32 { return unit(dense(2*i, 4)) }},
-		"oblique": {Projection{Dim: 4, Spheres: 2}, func(i int) []float32 { y := dense(2*i, 4); return append(unit(y[:2]), unit(y[2:])...) }},
-		"tokens": {Projection{Dim: 4, Spheres: 2, Tokens: true}, func(i int) []float32 {
+		"sphere":  {Projection{Space: space.Space{Dim: 4}}, func(i int) []float32 { return unit(dense(2*i, 4)) }},
+		"oblique": {Projection{Space: space.Space{Dim: 4, Spheres: 2}}, func(i int) []float32 { y := dense(2*i, 4); return append(unit(y[:2]), unit(y[2:])...) }},
+		"tokens": {Projection{Space: space.Space{Dim: 4, Spheres: 2, Tokens: true}}, func(i int) []float32 {
 			return append(unit(dense(2*i, 2)), unit(dense(2*i+1, 2))...)
 		}},
-		"euclid": {Projection{Dim: 4, Euclid: true}, func(i int) (y []float32) {
+		"euclid": {Projection{Space: space.Space{Dim: 4, Euclid: true}}, func(i int) (y []float32) {
 			for _, v := range dense(2*i, 4) {
 				y = append(y, float32(v))
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -36,8 +37,8 @@ func towers(s *store, c *Context, n int, bert BERT) (images, ids, lengths *gorgo
 	y := bert.Text(c, on.In("text"), ids, lengths, tokens, nil)
 	z := bert.Fusion(c, on.In("text"), y, lengths, x, Pairs{}, nil, tokens, tinyViT.Tokens())
 	return images, ids, lengths, gorgonia.Nodes{x, y, z, bert.MLMHead(on.In("text"), z),
-		Projection{Dim: 4}.Forward(on.In("image_proj"), x, tinyViT.Tokens()),
-		Projection{Dim: 4}.Forward(on.In("text_proj"), y, tokens),
+		Projection{Space: space.Space{Dim: 4}}.Forward(on.In("image_proj"), x, tinyViT.Tokens()),
+		Projection{Space: space.Space{Dim: 4}}.Forward(on.In("text_proj"), y, tokens),
 		Classifier{Classes: 2}.Forward(on.In("itm_head"), z, tokens)}
 }
 
@@ -318,7 +319,7 @@ func TestMisuse(t *testing.T) {
 			tinyBERT.Fusion(&Context{}, on, s.floats("x", 10, 16), s.ints("lengths", 2), s.floats("y", 15, 12), Pairs{}, nil, 5, 5)
 		}},
 		{"states are no rows", "want rows (R, D)", func(s *store, on Scope) { tinyBERT.MLMHead(on, s.floats("x", 2, 5, 16)) }},
-		{"sequences do not divide", "multiple of the sequence length", func(s *store, on Scope) { Projection{Dim: 4}.Forward(on, s.floats("x", 10, 16), 3) }},
+		{"sequences do not divide", "multiple of the sequence length", func(s *store, on Scope) { Projection{Space: space.Space{Dim: 4}}.Forward(on, s.floats("x", 10, 16), 3) }},
 		{"empty sequences", "multiple of the sequence length", func(s *store, on Scope) { Classifier{Classes: 2}.Forward(on, s.floats("x", 10, 16), 0) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -29,7 +30,7 @@ func ExampleViT() {
 	vit := encoders.ViT{Size: 224, Patch: 16, Depth: 12, Width: 192, Heads: 3}
 	scope := encoders.NewScope(w)
 	tokens := vit.Forward(scope.In("image"), images)
-	features := encoders.Projection{Dim: 64}.Forward(scope.In("image_proj"), tokens, vit.Tokens())
+	features := encoders.Projection{Space: space.Space{Dim: 64}}.Forward(scope.In("image_proj"), tokens, vit.Tokens())
 
 	fmt.Println(vit.Tokens(), "tokens an image,", tokens.Shape(), "in all")
 	fmt.Println("features", features.Shape())

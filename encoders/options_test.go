@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -25,7 +26,7 @@ func TestDualEncoderOptions(t *testing.T) {
 	}
 	v := ViT{Size: 32, Patch: 8, Depth: 2, Width: 64, Heads: 2, Classes: 4}
 	b := BERT{Vocab: 300, Positions: 60, Layers: 2, Width: 64, Heads: 2, Classes: 4}
-	p := Projection{Dim: 64, Spheres: 4, Tokens: true}
+	p := Projection{Space: space.Space{Dim: 64, Spheres: 4, Tokens: true}}
 	plain := build(v, b, p)
 	v.NoPatchBias, v.PreNorm, v.TorchStart, v.Eps = true, true, true, 1e-5
 	b.NoTokenType, b.FinalNorm, b.TorchStart, b.Eps = true, true, true, 1e-5
@@ -121,7 +122,7 @@ func runText(t *testing.T, b BERT) []float32 {
 
 // TestProjectionParameters: what Parameters returns is what Forward reads.
 func TestProjectionParameters(t *testing.T) {
-	for _, p := range []Projection{{Dim: 8}, {Dim: 8, Spheres: 4}, {Dim: 8, Spheres: 4, Tokens: true}, {Dim: 8, Euclid: true, NoBias: true}} {
+	for _, p := range []Projection{{Space: space.Space{Dim: 8}}, {Space: space.Space{Dim: 8, Spheres: 4}}, {Space: space.Space{Dim: 8, Spheres: 4, Tokens: true}}, {Space: space.Space{Dim: 8, Euclid: true}, NoBias: true}} {
 		s := newStore(0)
 		on := NewScope(s).In("proj")
 		p.Forward(on, s.floats("x", 12, 6), 6)
@@ -163,15 +164,17 @@ func TestClassesMisuse(t *testing.T) {
 			b.Classes = 3
 			b.Text(&Context{}, on, s.ints("ids", 10), s.ints("lengths", 2), 5, nil)
 		}},
-		{"spheres do not divide", "3 spheres divide", func(s *store, on Scope) { Projection{Dim: 8, Spheres: 3}.Forward(on, s.floats("x", 4, 6), 1) }},
+		{"spheres do not divide", "3 spheres divide", func(s *store, on Scope) {
+			Projection{Space: space.Space{Dim: 8, Spheres: 3}}.Forward(on, s.floats("x", 4, 6), 1)
+		}},
 		{"Euclidean spheres", "no spheres in a Euclidean space", func(s *store, on Scope) {
-			Projection{Dim: 8, Spheres: 2, Euclid: true}.Forward(on, s.floats("x", 4, 6), 1)
+			Projection{Space: space.Space{Dim: 8, Spheres: 2, Euclid: true}}.Forward(on, s.floats("x", 4, 6), 1)
 		}},
 		{"too few class tokens", "4 class tokens (got 2 tokens)", func(s *store, on Scope) {
-			Projection{Dim: 8, Spheres: 4, Tokens: true}.Forward(on, s.floats("x", 4, 6), 2)
+			Projection{Space: space.Space{Dim: 8, Spheres: 4, Tokens: true}}.Forward(on, s.floats("x", 4, 6), 2)
 		}},
 		{"rows of class tokens", "one class token of 4", func(s *store, on Scope) {
-			Projection{Dim: 8, Spheres: 4, Tokens: true}.Rows(on, s.floats("x", 4, 6))
+			Projection{Space: space.Space{Dim: 8, Spheres: 4, Tokens: true}}.Rows(on, s.floats("x", 4, 6))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

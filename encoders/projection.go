@@ -5,51 +5,39 @@ import (
 
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
 // normEps is the floor of the norm in L2 normalisation, as in torch's F.normalize.
 const normEps = 1e-12
 
-// Projection maps sequences into the shared space of C channels: a linear layer on their
-// class tokens, then the topology of the space (clip-mtob, section 3.1).
+// Projection maps sequences into a shared space: a linear layer on their class tokens, then
+// what the space asks for (clip-mtob, section 3.1): unit rows on a sphere, m groups of n
+// channels that are unit vectors on several, rows as the linear layer gives them in a
+// Euclidean space. With a class token for each sphere, group k comes from token k.
 //
-//	sphere          Spheres <= 1                 unit rows
-//	oblique Ob(n,m) Spheres = m                  m groups of n = C/m channels, each a unit vector
-//	Multi(n,m)      Spheres = m, Tokens = true   the same, group k from class token k
-//	Euclidean       Euclid = true                as the linear layer gives them
-//
-// The parameters are weight, (C, D) or with Tokens (C/m, D), one for all tokens, and
-// bias.
+// The parameters are weight, (C, D) or with class tokens of their own (C/m, D), one for all
+// tokens, and bias.
 type Projection struct {
-	Dim     int  // C
-	Spheres int  // m, a divisor of C; 0: 1
-	Tokens  bool // each sphere has a class token of its own; otherwise all read the first one
-	Euclid  bool // no normalisation; only without spheres
-	NoBias  bool
+	Space  space.Space
+	NoBias bool
 	// Gaussian starts the weight from N(0, 1/D), as clip-mtob's code does, instead of PyTorch's
 	// default of a linear layer.
 	Gaussian bool
 }
 
-// Classes returns how many class tokens of a sequence the projection reads.
-func (p Projection) Classes() int {
-	if p.Tokens {
-		return p.spheres()
-	}
-	return 1
-}
-
 var _ Head = Projection{}
 
-func (p Projection) spheres() int { return max(1, p.Spheres) }
+// Classes returns how many class tokens of a sequence the projection reads.
+func (p Projection) Classes() int { return p.Space.Classes() }
 
 // Forward projects the sequences x (N*T, D) of t tokens, class tokens first: (N, C).
 // Class tokens alone are sequences of T = Classes() tokens.
 func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
-	m := p.spheres()
-	if p.Dim < 1 || p.Dim%m != 0 || p.Euclid && m > 1 {
-		misuse("projection", x, "want channels that %d spheres divide, and no spheres in a Euclidean space (got %d channels)", m, p.Dim)
+	m, dim := p.Space.Groups(), p.Space.Dim
+	if dim < 1 || p.Space.Check(dim) != nil {
+		misuse("projection", x, "want channels that %d spheres divide, and no spheres in a Euclidean space (got %d channels)", m, dim)
 	}
 	n := sequences("projection", x, t)
 	if t < p.Classes() {
@@ -57,15 +45,15 @@ func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
 	}
 	x = p.linear(s, leading(x, p.Classes(), t)) // (N, C) or (N*m, C/m)
 	switch {
-	case p.Euclid:
+	case p.Space.Euclid:
 		return x
 	case m == 1:
 		return nn.L2Normalize(x, normEps)
 	}
-	if !p.Tokens {
-		x = layout.Reshape(x, n*m, p.Dim/m)
+	if !p.Space.Tokens {
+		x = layout.Reshape(x, n*m, dim/m)
 	}
-	return layout.Reshape(nn.L2Normalize(x, normEps), n, p.Dim)
+	return layout.Reshape(nn.L2Normalize(x, normEps), n, dim)
 }
 
 // Project implements Head: Forward on class tokens (R*m, D) alone.
@@ -74,13 +62,13 @@ func (p Projection) Project(_ *Context, s Scope, classes *gorgonia.Node) *gorgon
 }
 
 // Dimension implements Head.
-func (p Projection) Dimension() int { return p.Dim }
+func (p Projection) Dimension() int { return p.Space.Dim }
 
 // Rows projects every row of x (R, D) as Forward projects first tokens, with the same
-// parameters: (R, C). There is no such thing with Tokens.
+// parameters: (R, C). There is no such thing with class tokens for each sphere.
 func (p Projection) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node {
-	if p.Tokens {
-		misuse("projection", x, "a row is one class token of %d", p.spheres())
+	if p.Space.Tokens {
+		misuse("projection", x, "a row is one class token of %d", p.Space.Groups())
 	}
 	return p.Forward(s, x, 1)
 }
@@ -88,7 +76,7 @@ func (p Projection) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node {
 // Parameters returns the nodes of the parameters s+"weight" and s+"bias" (nil with
 // NoBias) for tokens of width d.
 func (p Projection) Parameters(s Scope, d int) (weight, bias *gorgonia.Node) {
-	out := p.Dim / p.Classes()
+	out := p.Space.Dim / p.Classes()
 	init := LinearDefault(d)
 	if p.Gaussian {
 		weight = s.Param("weight", Normal(1/math.Sqrt(float64(d))), out, d)

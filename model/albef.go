@@ -39,5 +39,5 @@ func towers(cfg config.Config, o Options) (encoders.ViT, encoders.BERT) {
 // newHead is the head of both towers.
 func newHead(cfg config.Config) encoders.Projection {
 	space, _ := cfg.Model.Head.Space()
-	return encoders.Projection{Dim: cfg.Model.Head.Dim, Spheres: space.Spheres, Tokens: space.Tokens, Euclid: space.Euclid}
+	return encoders.Projection{Space: space}
 }

@@ -90,7 +90,7 @@ func (l Geometric) term(s *Step, x *gorgonia.Node, side Side, bank *Bank, ring, 
 	Need(ok, "geometric", "needs a head of one linear layer: set objective.geometric.weight = 0")
 	m := head.Classes()
 	weight, bias := head.Parameters(side.Scope, x.Shape()[1]/m)
-	groups := max(1, s.Scores.Space.Spheres)
+	groups := s.Scores.Space.Groups()
 	if s.Scores.Space.Euclid {
 		groups = 0 // no part of a projected row is normalised
 	}

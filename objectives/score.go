@@ -6,6 +6,7 @@ import (
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/similarity"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -23,7 +24,7 @@ const (
 // their soft targets, against a batch, a queue or a graph over it, and to draw negatives
 // by. Package objectives/scoring computes the same of stored features.
 type Score struct {
-	Spheres     int // unit vectors that a feature consists of; 0 and 1 are one vector
+	Space       space.Space // of the features
 	Terms       []Term
 	Temperature Temperature
 }
@@ -101,7 +102,7 @@ func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.No
 	for _, t := range s.Terms {
 		switch t.Kind {
 		case scoring.L2, scoring.Angle:
-			add(t.Weight, distances(similarity.Distance{Kind: string(t.Kind), Spheres: max(1, s.Spheres)}, f))
+			add(t.Weight, distances(similarity.Distance{Kind: string(t.Kind), Spheres: s.Space.Groups()}, f))
 		case scoring.Geodesic:
 			add(t.Weight, geodesic(t))
 		}

@@ -98,7 +98,7 @@ func (s Scores) Score(terms Terms, teacher bool) Score {
 
 // Bare is Score without a temperature.
 func (s Scores) Bare(terms Terms, teacher bool) Score {
-	x := Score{Spheres: s.Space.Spheres}
+	x := Score{Space: s.Space}
 	for _, t := range terms {
 		term := Term{Kind: t.Kind, Weight: float32(t.Weight)}
 		switch t.Kind {
