@@ -64,15 +64,11 @@ func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error)
 		e.nets[n] = x
 	}
 	for _, c := range e.Columns() {
-		var data any = b.Floats(c.Name)
-		got := len(b.Floats(c.Name))
-		if c.Type == batch.Int32 {
-			data, got = b.Ints(c.Name), len(b.Ints(c.Name))
-		}
-		if want := n * c.Len(); got != want {
+		got := len(b.Floats(c.Name)) + len(b.Ints(c.Name))
+		if want := n * c.Len(); n < 1 || got != want {
 			return nil, nil, fmt.Errorf("model: %s: got %d values, want %d rows of %d", c.Name, got, n, c.Len())
 		}
-		if err := x.machine.SetInput(x.in[c.Name], data); err != nil {
+		if err := x.machine.SetInput(x.in[c.Name], b.Data(c.Name)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -208,3 +208,29 @@ func (p *Pairs) keepBackbone() {
 	}
 	p.queue.ImageBackbone, p.queue.TextBackbone = keep(image), keep(text)
 }
+
+// newQueue makes the queue and the graphs over it.
+func (p *Pairs) newQueue() error {
+	cfg := p.cfg
+	if cfg.Queue.Size == 0 {
+		return nil
+	}
+	if err := (Footprint{Queue: p.queueBytes()}).fits(); err != nil {
+		return err
+	}
+	space, _ := cfg.Model.Head.Space()
+	n, dim, spheres := cfg.Queue.Size, cfg.Model.Head.Dim, space.Spheres
+	var text []float32
+	if !p.design.views {
+		text = make([]float32, n*dim)
+	}
+	p.queue = newQueue(n, dim, spheres, cfg.Run.Seed, text)
+	p.keepBackbone()
+	if !cfg.Objective.UsesGraph() {
+		return nil
+	}
+	var err error
+	p.graphs, err = newGraphs(cfg, p.queue, p.engine)
+	p.queue.graphs = p.graphs
+	return err
+}

@@ -222,16 +222,10 @@ func (in *Inputs) Bind(m Binder) error {
 func (in *Inputs) Fill(m Binder, s *Step) error {
 	for i := range in.columns {
 		c := &in.columns[i]
-		err := check(s.Batch, c.Column, c.rows)
-		if err != nil {
+		if err := check(s.Batch, c.Column, c.rows); err != nil {
 			return err
 		}
-		if c.Type == batch.Int32 {
-			err = m.SetInput(c.node, s.Batch.Ints(c.Name))
-		} else {
-			err = m.SetInput(c.node, s.Batch.Floats(c.Name))
-		}
-		if err != nil {
+		if err := m.SetInput(c.node, s.Batch.Data(c.Name)); err != nil {
 			return err
 		}
 	}

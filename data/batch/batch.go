@@ -77,11 +77,12 @@ type Batch struct {
 	columns []Column
 	floats  map[string][]float32
 	ints    map[string][]int32
+	data    map[string]any // the same, kept so that handing them on allocates nothing
 }
 
 // New returns a batch of zeros. Two columns of one name must be equal and are then one.
 func New(rows int, columns ...Column) *Batch {
-	b := &Batch{rows: rows, floats: map[string][]float32{}, ints: map[string][]int32{}}
+	b := &Batch{rows: rows, floats: map[string][]float32{}, ints: map[string][]int32{}, data: map[string]any{}}
 	for _, c := range columns {
 		switch old, known := b.Column(c.Name); {
 		case known && !old.Equal(c):
@@ -89,9 +90,9 @@ func New(rows int, columns ...Column) *Batch {
 		case known:
 			continue
 		case c.Type == Int32:
-			b.ints[c.Name] = make([]int32, rows*c.Len())
+			b.SetInts(c.Name, make([]int32, rows*c.Len()))
 		default:
-			b.floats[c.Name] = make([]float32, rows*c.Len())
+			b.SetFloats(c.Name, make([]float32, rows*c.Len()))
 		}
 		b.columns = append(b.columns, c)
 	}
@@ -114,10 +115,14 @@ func (b *Batch) Floats(name string) []float32 { return b.floats[name] }
 func (b *Batch) Ints(name string) []int32 { return b.ints[name] }
 
 // SetFloats gives a float32 column other memory of the same length, which the caller keeps.
-func (b *Batch) SetFloats(name string, values []float32) { b.floats[name] = values }
+func (b *Batch) SetFloats(name string, values []float32) { b.floats[name], b.data[name] = values, values }
 
 // SetInts gives an int32 column other memory of the same length, which the caller keeps.
-func (b *Batch) SetInts(name string, values []int32) { b.ints[name] = values }
+func (b *Batch) SetInts(name string, values []int32) { b.ints[name], b.data[name] = values, values }
+
+// Data returns all rows of a column of either type, []float32 or []int32, nil where there
+// is none. It allocates nothing.
+func (b *Batch) Data(name string) any { return b.data[name] }
 
 // Row returns row i.
 func (b *Batch) Row(i int) Row { return Row{b, i} }

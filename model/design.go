@@ -1,0 +1,79 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
+)
+
+// design is what a system is made of.
+type design struct {
+	image, text side
+	teacher     bool           // both sides have momentum twins
+	fusion      *encoders.BERT // layers over pairs, or nil
+	// views: the sides are two views of an image. Only what a loss reads is encoded, the
+	// queue holds one ring, and the batch enters the queue before it is compared.
+	views bool
+	// keys returns what enters the queue with a batch.
+	keys func(s *objectives.Step) keyNodes
+}
+
+// side is one side of a design.
+type side struct {
+	name  string // of the tower's parameters
+	head  encoders.Head
+	proj  string // of the head's parameters
+	tower encoders.Tower
+	// column and teacher rename columns of the tower to those of the batch that the online
+	// side and the teacher's read, where they are others.
+	column, teacher map[string]string
+}
+
+// newDesign is the table of the systems.
+func newDesign(cfg config.Config, o Options) (design, error) {
+	if _, err := cfg.Model.Head.Space(); err != nil {
+		return design{}, fmt.Errorf("model: model.head.topology %w", err)
+	}
+	switch s := cfg.Model.System; s {
+	case "albef":
+		return albef(cfg, o), nil
+	case "clip":
+		return clip(cfg, o), nil
+	case "moco", "swav":
+		return views(cfg), nil
+	case "heads":
+		return heads(cfg), nil
+	default:
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
+	}
+}
+
+// Columns returns the columns of a batch that a training step of a configuration reads,
+// without building one.
+func Columns(cfg config.Config) ([]batch.Column, error) {
+	d, err := newDesign(cfg, Options{})
+	if err != nil {
+		return nil, err
+	}
+	all := []batch.Column{{Name: batch.IDs, Type: batch.Int32}}
+	add := func(t encoders.Tower, names map[string]string) {
+		for _, c := range t.Columns() {
+			if other, ok := names[c.Name]; ok {
+				c.Name = other
+			}
+			if _, known := batch.Find(all, c.Name); !known {
+				all = append(all, c)
+			}
+		}
+	}
+	for _, x := range []side{d.image, d.text} {
+		add(x.tower, x.column)
+		if d.teacher {
+			add(x.tower, x.teacher)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,162 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives"
+)
+
+// Options is what a model needs besides its configuration.
+type Options struct {
+	Engine *compute.Engine // stays the caller's
+	Vocab  int             // V, tokens of the vocabulary; 0 for a system without texts
+	MaskID int32           // of masked language modelling
+	// Image and Text take the place of the towers of the configuration's system, under its
+	// heads: a modality of its own, such as regions of an image. nil: those of the system.
+	Image, Text encoders.Tower
+	// Losses come after those of the configuration, each for one model alone.
+	Losses []objectives.Loss
+	// Group is the processes that train the model together; nil: this one alone.
+	Group parallel.Group
+	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
+	// the one that its configuration names evaluates as well, but does not train.
+	Connector *Connector
+}
+
+// Pairs is a system of pairs: a tower for each side, with or without a momentum teacher, a
+// queue of past features, fusion layers, and losses. What the systems of model.system are
+// made of is a design each (albef.go, clip.go, views.go, heads.go); everything else they
+// share.
+type Pairs struct {
+	cfg    config.Config
+	o      Options
+	design design
+	engine *kernel.Engine
+	params *Params
+	queue  *Queue     // nil without one
+	graphs *Graphs    // over the queue; nil unless an objective reads them
+	step   *trainStep // the compiled training step; nil in a model for inference
+
+	image, text *Encoder
+	pairs       map[[2]int]*pairGraph // of the match head, for inference
+	keys        keys
+}
+
+// New builds a model with freshly initialised parameters and compiles its training step.
+func New(cfg config.Config, o Options) (*Pairs, error) {
+	p, err := newPairs(cfg, o, NewParams(cfg.Run.Seed, cfg.Momentum.Enabled))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.newQueue(); err != nil {
+		return nil, err
+	}
+	if err := p.buildStep(); err != nil {
+		return nil, err
+	}
+	return p, p.Before(0)
+}
+
+// Open returns a model for inference with stored parameters. It reads those that an
+// evaluation asks for, when it does, and compiles no training step.
+func Open(cfg config.Config, o Options, from Source) (*Pairs, error) {
+	return newPairs(cfg, o, readParams(from))
+}
+
+func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {
+	if err := o.Connector.check(cfg, o.Vocab); err != nil {
+		return nil, err
+	}
+	if o.Group == nil {
+		o.Group = parallel.Single{}
+	}
+	d, err := newDesign(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	if d.views && (o.Image != nil || o.Text != nil) {
+		return nil, fmt.Errorf("model: model.system %q takes no towers of its own: its views are those of images", cfg.Model.System)
+	}
+	if o.Image != nil {
+		d.image.tower = o.Image
+	}
+	if o.Text != nil {
+		d.text.tower = o.Text
+	}
+	p := &Pairs{cfg: cfg, o: o, design: d, engine: o.Engine, params: params}
+	p.image, p.text = &Encoder{p: p, side: &p.design.image}, &Encoder{p: p, side: &p.design.text}
+	return p, nil
+}
+
+// Close ends work that goes on beside the steps.
+func (p *Pairs) Close() error {
+	if p.graphs == nil {
+		return nil
+	}
+	return p.graphs.close()
+}
+
+// Params returns the parameters.
+func (p *Pairs) Params() *Params { return p.params }
+
+// Queue returns the queue of features, or nil.
+func (p *Pairs) Queue() *Queue { return p.queue }
+
+// Graphs returns the graphs over the queue, or nil.
+func (p *Pairs) Graphs() *Graphs { return p.graphs }
+
+// Learnable says whether training changes a parameter.
+func (p *Pairs) Learnable(name string) bool { return p.step.learnable[name] }
+
+// Machine returns the compiled training step, for profiles; nil in a model for inference.
+func (p *Pairs) Machine() *compute.Machine {
+	if p.step == nil {
+		return nil
+	}
+	return p.step.machine
+}
+
+// Passes returns how the time of the steps since Machine().ResetProfile was spent: the
+// forward pass up to the loss, and the backward pass, with what it computes again.
+func (p *Pairs) Passes() (forward, backward time.Duration) {
+	return p.step.machine.Passes(p.step.loss)
+}
+
+// Chance returns the parts of the loss whose value without any knowledge is known.
+func (p *Pairs) Chance() []Part {
+	var known []Part
+	for _, x := range p.step.parts {
+		if x.Chance > 0 {
+			known = append(known, Part{Name: x.Name, Value: x.Chance})
+		}
+	}
+	return known
+}
+
+// Image and Text encode one side for inference.
+func (p *Pairs) Image() *Encoder { return p.image }
+
+// Text encodes the other side; see Image.
+func (p *Pairs) Text() *Encoder { return p.text }
+
+// Dim returns C, the channels of the shared space.
+func (p *Pairs) Dim() int { return p.cfg.Model.Head.Dim }
+
+// Vocab returns V, the size of the vocabulary; 0 without texts.
+func (p *Pairs) Vocab() int { return p.o.Vocab }
+
+// Config returns the configuration that the model was built from.
+func (p *Pairs) Config() config.Config { return p.cfg }
+
+// Temperature returns the temperature that scores are divided by.
+func (p *Pairs) Temperature() float64 { return temperature(p.params) }
+
+// ClampTemperature keeps the temperature in its range. With
+// objective.itc.log_temperature the scale 1/temperature is capped, as CLIP caps it.
+func (p *Pairs) ClampTemperature() { clampTemperature(p.params, p.cfg) }

@@ -1,0 +1,137 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/objectives"
+)
+
+// keys are the features of an update's micro-batches, which enter the queue with the
+// update: one that is not made leaves the queue as it was.
+type keys struct {
+	Keys
+	ids   []int32
+	micro int
+}
+
+// Columns are the columns of a batch that a training step reads.
+func (p *Pairs) Columns() []batch.Column {
+	all, err := batch.Union(p.step.inputs.Columns(), []batch.Column{{Name: batch.IDs, Type: batch.Int32}})
+	if err != nil {
+		panic(err) // the step's inputs have one column of a name
+	}
+	return all
+}
+
+// Before prepares what a step reads besides parameters and batch: it rebuilds the graphs
+// over the queue where they are due, and has the losses start. update is the number of
+// updates made before.
+func (p *Pairs) Before(update int) error {
+	for _, l := range p.step.losses {
+		if x, ok := l.(objectives.Starter); ok {
+			x.Start(update)
+		}
+	}
+	if p.graphs == nil || update < p.cfg.Queue.StartSteps {
+		return nil
+	}
+	return p.graphs.before(update)
+}
+
+// Step computes losses and gradients of a micro-batch, the gradients in Params.Grads. It
+// changes no state: what the batch brings enters the queue in After. The result is reused
+// by the next step.
+func (p *Pairs) Step(s *feed.Step) (*Result, error) {
+	if p.step == nil {
+		return nil, errors.New("model: this model was opened for inference: build it with New to train it")
+	}
+	if p.o.Connector == nil && p.cfg.Objective.MAFA.Connector != "" {
+		return nil, fmt.Errorf("model: %s: this model was built without its connector: give it in Options to train it", connectorKey)
+	}
+	if err := p.step.inputs.Fill(p.step.machine, s); err != nil {
+		return nil, err
+	}
+	return p.run(s)
+}
+
+// run is Step with inputs that are filled.
+func (p *Pairs) run(s *feed.Step) (*Result, error) {
+	if err := p.step.run(); err != nil {
+		return nil, err
+	}
+	for _, l := range p.step.losses {
+		if x, ok := l.(objectives.GradientFilter); ok {
+			x.FilterGradients(s.Update)
+		}
+	}
+	r, err := p.step.read()
+	if err != nil {
+		return nil, err
+	}
+	if p.graphs != nil {
+		r.Parts = append(r.Parts, p.graphs.values...)
+	}
+	return r, p.keep(s)
+}
+
+// keep remembers what the batch brings to the queue.
+func (p *Pairs) keep(s *feed.Step) error {
+	if s.Micro == 0 {
+		p.keys.Clear()
+		p.keys.ids, p.keys.micro = p.keys.ids[:0], 0
+	}
+	if p.queue == nil {
+		return nil
+	}
+	k, err := p.Features()
+	if err != nil {
+		return err
+	}
+	return p.keys.add(p.o.Group, k, s.Batch.Ints(batch.IDs))
+}
+
+// add appends what a micro-batch brings, on all processes that of all of them.
+func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
+	for _, part := range []struct {
+		to   *[]float32
+		from []float32
+	}{{&k.Image, x.Image}, {&k.Text, x.Text}, {&k.ImageBackbone, x.ImageBackbone}, {&k.TextBackbone, x.TextBackbone}} {
+		if *part.to, err = g.Gather(*part.to, part.from); err != nil {
+			return err
+		}
+	}
+	k.micro++
+	k.ids, err = g.GatherInts(k.ids, ids)
+	return err
+}
+
+// Features returns what the last step's batch brings to the queue. The next step
+// overwrites it.
+func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.machine) }
+
+// After is called when an update was made: it clamps the temperature and lets the features
+// of all micro-batches into the queue at once, so that each micro-batch saw the same queue.
+//
+// ALBEF's code clamps the temperature at the start of the next forward pass; doing it at
+// the end of the update gives the same numbers and leaves nothing half done when a step
+// fails.
+func (p *Pairs) After() error {
+	p.ClampTemperature()
+	if p.queue == nil || p.keys.micro == 0 {
+		return nil
+	}
+	n := p.keys.micro
+	rows := len(p.keys.ids) / n
+	for k := range n {
+		if err := p.queue.Push(p.keys.Part(k, n), p.keys.ids[k*rows:][:rows]); err != nil {
+			return err
+		}
+	}
+	p.keys.Clear()
+	p.keys.ids, p.keys.micro = p.keys.ids[:0], 0
+	return nil
+}
