@@ -1,7 +1,3 @@
-// Package compute is what graphs and models run on: the matrix library and threads
-// of this machine, and the planned executor for Gorgonia graphs. Programs that use
-// geoalign as a library open an Engine here and pass it to model, train and eval,
-// or compile graphs of their own with it.
 package compute
 
 import (
@@ -48,8 +44,28 @@ type Block = exec.Block
 // later: call it before and after a block is built.
 func NextID(g *gorgonia.ExprGraph) int64 { return exec.NextID(g) }
 
-// Array is the value of a node.
+// Array is the value of a node in the host's memory.
 type Array = exec.Array
+
+// The seam to other devices, see the comment of the package.
+type (
+	Device   = exec.Device
+	Memory   = exec.Memory
+	Buffer   = exec.Buffer
+	Spec     = exec.Spec
+	Type     = exec.Type
+	Operand  = exec.Operand
+	HostCall = exec.Call
+	Call     = exec.DeviceCall
+	Step     = exec.Step
+)
+
+// Types of a buffer's values.
+const (
+	Float32  = exec.Float32
+	Int32    = exec.Int32
+	BFloat16 = exec.BFloat16
+)
 
 // Compile plans the order and the memory of the nodes that c.Outputs depend on.
 func Compile(g *gorgonia.ExprGraph, c Config) (*Machine, error) { return exec.Compile(g, c) }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -67,8 +68,8 @@ func TestRoundedWeights(t *testing.T) {
 	}
 	t.Cleanup(e.Close)
 	make := func(keep bool) *Pairs {
-		defer func(before func(*kernel.Engine) bool) { keepRounded = before }(keepRounded)
-		keepRounded = func(*kernel.Engine) bool { return keep }
+		defer func(before func(exec.Engine) bool) { keepRounded = before }(keepRounded)
+		keepRounded = func(exec.Engine) bool { return keep }
 		m, err := newModel(tinyConfig(), e)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"gorgonia.org/gorgonia"
 )
@@ -12,7 +11,7 @@ import (
 // memory by them; one that rounds its operands while it packs them would gain 1 to 3 %
 // for two bytes a parameter and twin, and does without.
 type rounded struct {
-	engine *kernel.Engine
+	engine exec.Engine
 	copies []weightCopy
 	body   func(worker, lo, hi int)
 }
@@ -27,11 +26,11 @@ type weightCopy struct {
 const copyLen = 1 << 15
 
 // keepRounded says whether an engine wants rounded weights; tests ask for them anywhere.
-var keepRounded = (*kernel.Engine).KeepsRounded
+var keepRounded = exec.Engine.KeepsRounded
 
 // bindRounded gives the weights of b copies in bfloat16: the parameters with two axes,
 // since others are in no product.
-func bindRounded(e *kernel.Engine, b *net, m *exec.Machine) (*rounded, error) {
+func bindRounded(e exec.Engine, b *net, m *exec.Machine) (*rounded, error) {
 	r := &rounded{engine: e}
 	r.body = func(_, lo, hi int) {
 		for _, c := range r.copies[lo:hi] {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/memory"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -13,8 +12,10 @@ import (
 
 // Config says what to compile.
 type Config struct {
-	// Engine runs the kernels.
-	Engine *kernel.Engine
+	// Engine is what steps on the host compute with.
+	Engine Engine
+	// Device keeps the results and runs the ops that have steps for it; nil is the host.
+	Device Device
 	// Outputs are the nodes to compute. Their values are valid after a run.
 	Outputs gorgonia.Nodes
 	// Bind gives memory of the caller's to some of the outputs, which are then
@@ -34,13 +35,13 @@ type Config struct {
 // instruction is one op in the program of a machine.
 type instruction struct {
 	step  Step
-	call  *Call
+	out   Buffer
 	node  *gorgonia.Node
 	place int           // in the plan
 	kind  int           // index into profile.kinds
 	time  time.Duration // of all runs since ResetProfile
 	// exposed are the auxiliary results that other nodes name.
-	exposed []Array
+	exposed []Buffer
 }
 
 // Compile plans the graph and prepares every op.
@@ -59,16 +60,19 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		return nil, &MemoryError{Need: need, Max: cfg.MaxBytes}
 	}
 	m := &Machine{
-		cfg: cfg, plan: p, arena: memory.Floats(p.arena), scratch: memory.Floats(p.scratch),
+		cfg: cfg, plan: p, scratch: memory.Floats(p.scratch), buffers: make([]Buffer, len(p.entries)),
 		inputs: map[int64]*inputSlot{}, views: make([]*inputSlot, len(p.entries)), prof: newProfile(),
 	}
-	b := builder{
-		Machine: m, maker: make([]int, len(p.entries)),
-		arrays: make([]Array, len(p.entries)), auxes: make([][]Array, len(p.entries)),
+	if cfg.Device == nil {
+		m.arena = memory.Floats(p.arena)
 	}
+	if err := m.alloc(); err != nil {
+		return nil, errors.Join(err, m.free())
+	}
+	b := builder{Machine: m, maker: make([]int, len(p.entries)), auxes: make([][]Buffer, len(p.entries))}
 	for i := range p.entries {
 		if err := b.entry(i); err != nil {
-			return nil, err
+			return nil, errors.Join(err, m.free())
 		}
 	}
 	return m, nil
@@ -77,9 +81,8 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 // builder is what Compile keeps in mind of the entries before the one at hand.
 type builder struct {
 	*Machine
-	arrays []Array   // results; without memory for an input
-	auxes  [][]Array // auxiliary results
-	maker  []int     // the instruction that computes an entry
+	auxes [][]Buffer // auxiliary results
+	maker []int      // the instruction that computes an entry
 }
 
 // entry makes what entry i of the plan takes: a slot, the value of a constant, or an
@@ -95,20 +98,24 @@ func (b *builder) entry(i int) error {
 		b.views[i] = b.views[e.source]
 		return nil
 	}
-	b.arrays[i] = b.array(e.out)
+	b.buffers[i] = b.buffer(e.out)
 	for _, a := range e.aux {
-		b.auxes[i] = append(b.auxes[i], b.array(a))
+		b.auxes[i] = append(b.auxes[i], b.buffer(a))
 	}
 	switch {
 	case e.consts != nil:
-		if err := fill(b.arrays[i], e.consts); err != nil {
+		err := fill(b.buffers[i].Host(), e.consts)
+		if err == nil {
+			err = b.buffers[i].Store()
+		}
+		if err != nil {
 			return fmt.Errorf("exec: constant %v: %w", e.node, err)
 		}
 		return nil
 	case e.alias:
 		if e.exposes {
 			in := &b.prog[b.maker[e.source]]
-			in.exposed = append(in.exposed, b.arrays[i])
+			in.exposed = append(in.exposed, b.buffers[i])
 		}
 		return nil
 	}
@@ -119,24 +126,53 @@ func (b *builder) entry(i int) error {
 func (b *builder) instruction(i int) error {
 	e := &b.plan.entries[i]
 	c := &Call{
-		Engine: b.cfg.Engine, Out: b.arrays[i], Aux: b.auxes[i], Accumulate: e.accumulate,
+		Engine: b.cfg.Engine, Out: b.buffers[i].Host(), Aux: views(b.auxes[i]), Accumulate: e.accumulate,
 		Scratch: b.scratch[:e.scratch:e.scratch],
 	}
 	shapes := make([]tensor.Shape, len(e.in))
 	for k, j := range e.in {
 		shapes[k] = b.plan.entries[j].out.shape
-		c.In = append(c.In, b.arrays[j])
-		c.InAux = append(c.InAux, b.auxes[j])
-		if slot := b.views[j]; slot != nil {
-			c.In[k].Shape = shapes[k]
-			slot.uses = append(slot.uses, inputUse{c, k})
+		c.InAux = append(c.InAux, views(b.auxes[j]))
+		if b.views[j] != nil {
+			c.In = append(c.In, Array{Shape: shapes[k]})
+		} else {
+			c.In = append(c.In, b.buffers[j].Host())
 		}
 	}
-	step, err := prepare(e.node.Op(), c)
+	step, err := b.step(i, c)
 	if err != nil {
 		return fmt.Errorf("exec: %v: %w", e.node, err)
 	}
 	b.maker[i] = len(b.prog)
-	b.prog = append(b.prog, instruction{step: step, call: c, node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes)})
+	b.prog = append(b.prog, instruction{step: step, out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes)})
 	return nil
+}
+
+// step prepares the op of entry i: its step for the device if there is one, else that of
+// the host.
+func (b *builder) step(i int, c *Call) (Step, error) {
+	e := &b.plan.entries[i]
+	if b.cfg.Device != nil {
+		if step, err := b.onDevice(i, c); step != nil || err != nil {
+			return step, err
+		}
+	}
+	for k, j := range e.in {
+		if slot := b.views[j]; slot != nil {
+			slot.uses = append(slot.uses, inputUse{c, k})
+		}
+	}
+	step, err := prepare(e.node.Op(), c)
+	if err != nil || b.cfg.Device == nil {
+		return step, err
+	}
+	return b.staged(i, c, step), nil
+}
+
+// views returns the host's views of buffers.
+func views(buffers []Buffer) (out []Array) {
+	for _, b := range buffers {
+		out = append(out, b.Host())
+	}
+	return out
 }

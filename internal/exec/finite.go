@@ -19,18 +19,22 @@ func (e *NonFiniteError) Error() string {
 }
 
 func checkFinite(in *instruction) error {
-	if err := in.finite(in.call.Out); err != nil {
+	if err := in.finite(in.out); err != nil {
 		return err
 	}
-	for _, a := range in.exposed {
-		if err := in.finite(a); err != nil {
+	for _, b := range in.exposed {
+		if err := in.finite(b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (in *instruction) finite(a Array) error {
+func (in *instruction) finite(b Buffer) error {
+	if err := b.Fetch(); err != nil {
+		return err
+	}
+	a := b.Host()
 	for i, v := range a.F32 {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			return &NonFiniteError{Op: in.node.Op().String(), Shape: a.Shape, Index: i, Value: v}

@@ -13,6 +13,13 @@ type inputSlot struct {
 	array Array
 	bound bool // by SetInput, which goes before a value of the node's own
 	uses  []inputUse
+	// On a device: the value there, if a step of the device reads it, in memory of the
+	// slot's own or, if it is resident, of the caller's.
+	buffer     Buffer
+	own        Buffer
+	memory     Memory
+	resident   bool
+	deviceUses []*Operand
 }
 
 type inputUse struct {
@@ -21,7 +28,8 @@ type inputUse struct {
 }
 
 // SetInput binds a graph input to the caller's memory: []float32 or []int32, which
-// is read at every run and never written. It allocates nothing.
+// is read at every run and never written, or a Buffer of the machine's device, such as a
+// parameter that stays there. It allocates nothing.
 func (m *Machine) SetInput(n *gorgonia.Node, data any) error {
 	slot := m.inputs[n.ID()]
 	if slot == nil {
@@ -36,6 +44,14 @@ func (m *Machine) SetInput(n *gorgonia.Node, data any) error {
 
 // set points the slot and all its uses to data, or changes nothing if it does not fit.
 func (s *inputSlot) set(data any) error {
+	b, isBuffer := data.(Buffer)
+	if isBuffer {
+		if view := b.Host(); view.I32 != nil {
+			data = view.I32
+		} else {
+			data = view.F32
+		}
+	}
 	f32, isFloat := data.([]float32)
 	i32, isInt := data.([]int32)
 	wantInt := s.node.Dtype() == tensor.Int32
@@ -46,11 +62,26 @@ func (s *inputSlot) set(data any) error {
 		return fmt.Errorf("exec: input %s has %d elements (got %d)", s.node.Name(), want, got)
 	}
 	s.array.F32, s.array.I32 = f32, i32
+	s.setBuffer(b)
 	for _, u := range s.uses {
 		in := &u.call.In[u.operand]
 		in.F32, in.I32 = f32, i32
 	}
 	return nil
+}
+
+// setBuffer points the device's steps to b or, without one, to the slot's own buffer.
+func (s *inputSlot) setBuffer(b Buffer) {
+	if b == nil && !s.resident {
+		return
+	}
+	s.resident, s.buffer = b != nil, b
+	if b == nil {
+		s.buffer = s.own
+	}
+	for _, u := range s.deviceUses {
+		u.Buffer = s.buffer
+	}
 }
 
 // SetShadow tells the ops that read a graph input of a bfloat16 copy of its values,

@@ -12,7 +12,11 @@ import (
 type Machine struct {
 	cfg     Config
 	plan    *plan
-	arena   []float32
+	arena   []float32      // on the host
+	memory  Memory         // on a device, else nil
+	bound   map[int]Memory // of a device for units in memory of the caller's
+	handed  map[int]Buffer // in it
+	buffers []Buffer       // for each entry that is computed or constant
 	scratch []float32
 	inputs  map[int64]*inputSlot // by node
 	views   []*inputSlot         // for each entry that is an input or an alias of one
@@ -34,6 +38,11 @@ func (m *Machine) RunAll() error {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if m.memory != nil {
+		if err := m.bring(); err != nil {
+			return fmt.Errorf("exec: inputs to %s: %w", m.cfg.Device.Name(), err)
+		}
+	}
 	m.prof.runs++
 	for i := range m.prog {
 		in := &m.prog[i]
@@ -48,7 +57,7 @@ func (m *Machine) RunAll() error {
 			}
 		}
 	}
-	return nil
+	return m.hand()
 }
 
 // Value returns the value of an output or of an input. The memory belongs to the
@@ -63,7 +72,10 @@ func (m *Machine) Value(n *gorgonia.Node) (Array, error) {
 	case !ok || !m.plan.outputs[i]:
 		return Array{}, fmt.Errorf("exec: %v was not compiled as an output", n)
 	}
-	return m.array(m.plan.entries[i].out), nil
+	if err := m.buffers[i].Fetch(); err != nil {
+		return Array{}, fmt.Errorf("exec: value of %v: %w", n, err)
+	}
+	return m.buffers[i].Host(), nil
 }
 
 // Scalar returns the value of a scalar output.
@@ -81,14 +93,21 @@ func (m *Machine) Scalar(n *gorgonia.Node) (float32, error) {
 // Reset does nothing: a run starts from its inputs alone.
 func (m *Machine) Reset() {}
 
-// Close forgets the program. The engine stays open.
+// Close forgets the program and gives memory of a device back. The engine stays open.
 func (m *Machine) Close() error {
+	err := m.free()
 	*m = Machine{}
-	return nil
+	return err
 }
 
-// Memory returns the bytes of intermediate results and scratch that the machine holds.
-func (m *Machine) Memory() int64 { return 4 * int64(len(m.arena)+len(m.scratch)) }
+// Memory returns the bytes of intermediate results and scratch that the machine holds, on
+// a device without its copies for the host's steps.
+func (m *Machine) Memory() int64 {
+	if m.plan == nil { // closed
+		return 0
+	}
+	return m.plan.bytes()
+}
 
 // Nodes returns the number of nodes that run.
 func (m *Machine) Nodes() int { return len(m.prog) }

@@ -11,7 +11,6 @@
 package exec
 
 import (
-	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -51,12 +50,13 @@ func (a Array) Cols() int {
 	return a.Shape[len(a.Shape)-1]
 }
 
-// Call is what a step function works on. The executor fills it once, before
+// Call is what a step on the host works on: see DeviceCall for other devices, whose values
+// it has copies of. The executor fills it once, before
 // Prepare, and may rebind the slices of In between runs: read them through the
 // Call inside the step function, never capture a slice.
 type Call struct {
 	// Engine does matrix products and splits work over threads.
-	Engine *kernel.Engine
+	Engine Engine
 	// In holds the operands in graph order.
 	In []Array
 	// InAux holds, for each operand, the auxiliary results of the node that

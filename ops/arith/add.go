@@ -15,7 +15,7 @@ func Add(x, y *gorgonia.Node) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "want two arrays of one shape")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				vector.Add(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
 			}

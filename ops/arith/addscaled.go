@@ -18,7 +18,7 @@ func AddScaled(x, y, s *gorgonia.Node) *gorgonia.Node {
 				op.Need(in[0].Eq(in[1]), "want two arrays of one shape"),
 				op.Need(len(in[2]) == 0, "want a scalar (got %v)", in[2]))
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				vector.Axpby(c.Out.F32[lo:hi], 1, c.In[0].F32[lo:hi], c.In[2].F32[0], c.In[1].F32[lo:hi])
 			}

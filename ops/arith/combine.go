@@ -28,7 +28,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 		}
 		return in[0].Clone(), nil
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		body := func(_, lo, hi int) {
 			out := c.Out.F32[lo:hi]
 			if len(weights) == 1 {
@@ -63,7 +63,7 @@ func Times(a float32, x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) { vector.Scale(c.Out.F32[lo:hi], a, c.In[0].F32[lo:hi]) }
 			return func() error {
 				c.Engine.For(c.Out.Len(), op.ElementGrain, body)

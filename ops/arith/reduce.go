@@ -32,7 +32,7 @@ func reduction(kind string, mean bool) *op.Op {
 		Kind: kind, Diff: []bool{true},
 		Shape:   func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return blocks(in[0].TotalSize()) },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			n, f := c.In[0].Len(), factor(c.In[0].Shape)
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
@@ -63,7 +63,7 @@ func spread(shape tensor.Shape, factor float32) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) { vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0]) }
 			return func() error {
 				c.Engine.For(c.Out.Len(), op.ElementGrain, body)
@@ -92,7 +92,7 @@ func WeightedSum(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 		}
 		return tensor.ScalarShape(), nil
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		return func() error {
 			var sum float64
 			for i, w := range weights {

@@ -59,7 +59,7 @@ func scaling(kind string, factor func(s float32) float32) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(len(in[1]) == 0, "want a scalar (got %v)", in[1])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				vector.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
 			}
@@ -84,7 +84,7 @@ func scaledDot(kind string, factor func(s float32) float32) *op.Op {
 			return tensor.ScalarShape(), op.Need(in[0].TotalSize() == in[1].TotalSize(), "operands must have the same size")
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return blocks(in[0].TotalSize()) },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Len()
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {

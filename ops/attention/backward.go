@@ -35,7 +35,7 @@ func (a *attention) backward() *op.Op {
 		return threads * a.workerScratch(a.dims(in), true)
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 5 * a.product(in) }
-	o.Prepare = a.prepareBackward
+	o.Host = a.prepareBackward
 	return o
 }
 

@@ -33,7 +33,7 @@ func (a *attention) forward() *op.Op {
 		return threads * a.workerScratch(a.dims(in), false)
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * a.product(in) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		w := a.newWork(c, false)
 		w.order, w.starts = func() []int32 { return c.Aux[1].I32 }, func() []int32 { return c.Aux[2].I32 }
 		run := w.each(false, w.attend)

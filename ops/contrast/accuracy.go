@@ -22,7 +22,7 @@ func Accuracy(logits, labels *gorgonia.Node) *gorgonia.Node {
 			)
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return in[0][0] },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {

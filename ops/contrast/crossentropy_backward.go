@@ -17,7 +17,7 @@ func (x *crossEntropy) backward() *op.Op {
 		o.InPlace = append(o.InPlace, x.teacher)
 	}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
 		cols, alpha, uniform := 0, float32(0), float32(0)
 		body := func(_, lo, hi int) {

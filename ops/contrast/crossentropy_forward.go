@@ -17,7 +17,7 @@ func (x *crossEntropy) forward() *op.Op {
 	o := &op.Op{Kind: "cross entropy", Args: x.args(), Shape: x.shape, Aux: x.aux, Diff: make([]bool, x.operands)}
 	o.Diff[0] = true
 	o.Scratch = func(in []tensor.Shape, _ int) int { return in[0][0] * chain.Blocks(in[0][1]) * cePartials }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
 		cols, blocks, alpha, uniform := 0, 0, float32(0), float32(0)
 		kept := make([]int32, 0, rows)
@@ -233,7 +233,7 @@ func (x *crossEntropy) hardTarget(c *exec.Call, r int, s []float32) (weight, mea
 func keptMean() *op.Op {
 	o := &op.Op{Kind: "mean of kept rows", Diff: []bool{true}}
 	o.Shape = func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		return func() error {
 			var sum float64
 			for _, v := range c.In[0].F32 {
@@ -254,7 +254,7 @@ func keptMeanGrad() *op.Op {
 	return &op.Op{
 		Kind: "mean of kept rows dx", Diff: []bool{false, false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error {
 				weights := c.InAux[0][ceWeight].F32
 				g := c.In[1].F32[0] / float32(max(1, countKept(weights)))

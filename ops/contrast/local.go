@@ -106,7 +106,7 @@ func (l localContrast) forward() *op.Op {
 		return []exec.AuxSpec{rows, rows, rows}
 	}
 	o.Scratch = func(in []tensor.Shape, _ int) int { return in[0][0] }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		body := func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
@@ -178,7 +178,7 @@ func (l localContrast) negatives(c *exec.Call, i, p int, s []float32) float64 {
 func (l localContrast) backward() *op.Op {
 	o := &op.Op{Kind: "local contrast dx", Args: l.args(), Diff: make([]bool, l.operands+2), InPlace: []int{0}}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		g := float32(0)
 		body := func(_, lo, hi int) {

@@ -50,7 +50,7 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool) *gorgo
 		return tensor.Shape{b}, nil
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * in[0][0] }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, m := c.In[0].Dim(0), c.In[0].Dim(1)
 		body := func(worker, lo, hi int) {
 			w := c.Scratch[worker*b : (worker+1)*b]

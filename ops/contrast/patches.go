@@ -44,7 +44,7 @@ func (p patchPool) row(n, q, i, k int) int {
 
 func (p patchPool) forward() *op.Op {
 	o := &op.Op{Kind: "pool patches", Args: p.args(), Diff: []bool{true}, Shape: p.shape}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := c.In[0].Dim(1), p.side/p.grid, p.grid*p.grid
 		body := func(_, lo, hi int) {
 			for r := lo; r < hi; r++ {
@@ -74,7 +74,7 @@ func (p patchPool) backward(shape tensor.Shape) *op.Op {
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		return shape.Clone(), op.Need(len(in[0]) == 2 && in[0][0]*p.t == shape[0]*p.grid*p.grid && in[0][1] == shape[1], "dy does not fit")
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		width, cell, parts := shape[1], p.side/p.grid, p.grid*p.grid
 		body := func(_, lo, hi int) {
 			for n := lo; n < hi; n++ {

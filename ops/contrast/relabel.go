@@ -33,7 +33,7 @@ func HardestNegatives(logits, rowIDs *gorgonia.Node) (first, second *gorgonia.No
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}, Int: true}}
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, m := c.In[0].Dim(0), c.In[0].Dim(1)
 		body := func(_, lo, hi int) {
 			var ids []int32
@@ -115,7 +115,7 @@ func Relabel(first, second, logits *gorgonia.Node, above, below float64) Relabel
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		return []exec.AuxSpec{{Shape: in[0].Clone(), Int: true}, {Shape: in[0].Clone(), Int: true}, {Shape: tensor.ScalarShape()}, {Shape: tensor.ScalarShape()}}
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		return func() error {
 			positives, replaced := float32(0), float32(0)
 			for i, j := range c.In[0].I32 {

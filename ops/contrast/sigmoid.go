@@ -114,7 +114,7 @@ func sigmoidScratch(_ []tensor.Shape, threads int) int { return 2 * sigmoidChunk
 func (x *sigmoidContrast) forward() *op.Op {
 	o := &op.Op{Kind: "sigmoid contrast", Args: x.args(), Shape: x.shape, Scratch: sigmoidScratch, Diff: make([]bool, x.operands)}
 	o.Diff[0], o.Diff[1], o.Diff[2] = true, true, true
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
 		cols, blocks, logits := 0, 0, logitsOf{}
 		sums := make([]float64, rows*sigmoidBlocks(total))

@@ -28,7 +28,7 @@ func (x *sigmoidContrast) backward() *op.Op {
 	o.Aux = func([]tensor.Shape) []exec.AuxSpec {
 		return []exec.AuxSpec{{Shape: tensor.ScalarShape()}, {Shape: tensor.ScalarShape()}}
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, total := c.In[0].Dim(0), c.In[0].Dim(1)
 		cols, blocks, logits, g := 0, sigmoidBlocks(total), logitsOf{}, float32(0)
 		dots, sums := make([]float64, rows*blocks), make([]float64, rows*blocks)

@@ -23,7 +23,7 @@ func (x *geodesic) backward() *op.Op {
 	}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[geoF].Clone()}} }
 	o.Scratch = func(_ []tensor.Shape, threads int) int { return threads * directFloats }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r, cosines := x.newRun(c), x.scoreProduct(c, dy)
 		body := func(worker, lo, hi int) {
 			for i := lo; i < hi; i++ {

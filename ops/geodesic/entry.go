@@ -100,7 +100,7 @@ func (e entry) forward() *op.Op {
 		k := in[entryCentres][0]
 		return in[entryX][0]*k + e.local.floats(in) + threads*(e.entries+2*k)
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		d, total := newCentreDots(c, e.local), c.Out.Dim(1)
 		work := c.Scratch[d.rows*total+e.local.floats([]tensor.Shape{c.In[entryX].Shape, c.In[entryCentres].Shape}):]
 		body := func(worker, lo, hi int) {
@@ -195,7 +195,7 @@ func (e entry) backward() *op.Op {
 		return in[entryX].Clone(), op.Need(in[dy].Eq(in[out]), "dy must have shape %v (got %v)", in[out], in[dy])
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * (e.entries + in[entryCentres][0]) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		k := c.In[out].Dim(1)
 		rows, count := c.In[out].Dim(0), 0
 		body := func(worker, lo, hi int) {

@@ -16,7 +16,7 @@ func (x *geodesic) forward() *op.Op {
 	o := &op.Op{Kind: "geodesic", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.operands)}
 	o.Diff[geoF], o.Diff[geoDistances] = true, !x.StraightThrough
 	o.Scratch = func(_ []tensor.Shape, threads int) int { return threads * directFloats }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r, cosines := x.newRun(c), x.scoreProduct(c, geoF)
 		rows, total := c.Out.Dim(0), c.Out.Dim(1)
 		paths := func(_, lo, hi int) {

@@ -38,7 +38,7 @@ func clusterMembers(a GeodesicArgs) *gorgonia.Node {
 			}
 			return tensor.Shape{clusters + 1 + owner[0]}, op.Need(keys[0] <= owner[0], "a batch of %d rows does not fit into a queue of %d", keys[0], owner[0])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			s := new(pool.State)
 			return func() error {
 				if err := s.Read(c, at); err != nil {
@@ -109,7 +109,7 @@ func idColumns(rowIDs, colIDs, cols *gorgonia.Node) *gorgonia.Node {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: tensor.Shape{2 * chain.TableSize(in[0][0])}, Int: true}}
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, total := c.In[0].Dim(0), c.In[1].Dim(0)
 			m := chain.New(chain.Chains{First: c.Out.I32[:rows], Next: c.Out.I32[rows:], Table: c.Aux[0].I32})
 			return func() error {

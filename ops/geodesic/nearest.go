@@ -37,7 +37,7 @@ func NearestCentre(x, centres, count *gorgonia.Node, s space.Space) (index, angl
 		Aux:     func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}} },
 		Scratch: func(in []tensor.Shape, _ int) int { return in[0][0]*in[1][0] + local.floats(in) },
 		FLOPs:   centreFLOPs,
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			d := newCentreDots(c, local)
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {

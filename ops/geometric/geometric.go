@@ -115,7 +115,7 @@ func (g *geometricOp) forward() *op.Op {
 		points := int64(in[gmAnchors][0]) * int64(in[gmNeighbours][1]+1) * int64(g.tokens)
 		return 2 * 2 * points * int64(in[gmWeight].TotalSize())
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) { return newGeometricRun(g, c).step, nil }
+	o.Host = func(c *exec.Call) (exec.Step, error) { return newGeometricRun(g, c).step, nil }
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := gorgonia.Nodes{nil, nil, nil, arith.MulScalar(op.Take(out, 0, in[gmWeight].Shape()), dy)}
 		if g.bias {

@@ -137,7 +137,7 @@ func (n *neighbours) forward(operands int) *op.Op {
 			}
 			return 2 * int64(in[nbX].TotalSize()) * int64(rows)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) { return newNeighbourRun(n, c).step, nil },
+		Host: func(c *exec.Call) (exec.Step, error) { return newNeighbourRun(n, c).step, nil },
 		Grad: func(in gorgonia.Nodes, _, _ *gorgonia.Node) gorgonia.Nodes {
 			return make(gorgonia.Nodes, len(in))
 		},

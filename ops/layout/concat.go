@@ -21,7 +21,7 @@ func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{a[0] + b[0], a[1]}, nil
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Len()
 			body := func(_, lo, hi int) {
 				out := c.Out.F32[lo:hi]

@@ -30,7 +30,7 @@ func StridedRows(x *gorgonia.Node, start, stride, count int) *gorgonia.Node {
 			last := start + (count-1)*stride
 			return tensor.Shape{count, x[1]}, op.Need(last < x[0], "row %d is the last one asked for, x has %d", last, x[0])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				x, out := c.In[0].F32, c.Out.F32
@@ -62,7 +62,7 @@ func spreadRows(rows, start, stride, count int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[0][1]}, op.Need(in[0][0] == count, "dy must have %d rows", count)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				dy, out := c.In[0].F32, c.Out.F32

@@ -68,7 +68,7 @@ func (p sequencePart) forward() *op.Op {
 			}
 			return tensor.Shape{in[0][0] / p.t * p.kept(), in[0][1]}, op.Need(in[0][0]%p.t == 0, "rows must be a multiple of %d (got %d)", p.t, in[0][0])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			cols, runs := c.In[0].Dim(1), p.runs()
 			whole, part := p.t*cols, p.kept()*cols
 			sequences := c.In[0].Dim(0) / p.t
@@ -98,7 +98,7 @@ func (p sequencePart) backward() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0] / p.kept() * p.t, in[0][1]}, op.Need(in[0][0]%p.kept() == 0, "dy does not fit")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			cols, runs := c.In[0].Dim(1), p.runs()
 			whole, part := p.t*cols, p.kept()*cols
 			sequences := c.In[0].Dim(0) / p.kept()
@@ -144,7 +144,7 @@ func InsertRows(x, y *gorgonia.Node, l, k, at int) *gorgonia.Node {
 			return tensor.Shape{x[0] + y[0], x[1]}, op.Need(x[0]%l == 0 && y[0]%k == 0 && x[0]/l == y[0]/k,
 				"want as many sequences of %d rows in x as of %d in y (got %d and %d rows)", l, k, x[0], y[0])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[0].Dim(1)
 			first, more, own := at*cols, k*cols, l*cols
 			body := func(_, lo, hi int) {

@@ -23,7 +23,7 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 			}
 			return tensor.Shape{in[0][1], in[0][0]}, nil
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) { transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi) }
 			grain := max(1, op.ElementGrain/max(1, rows))

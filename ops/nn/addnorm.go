@@ -74,7 +74,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 		return []exec.AuxSpec{{Shape: in[0].Clone()}, {Shape: row}, {Shape: row}}
 	}
 	o.Scratch = layerNormRows
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		body := func(worker, lo, hi int) {
 			h, x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.In[3].F32
@@ -166,7 +166,7 @@ func addNormGrad(more bool) *op.Op {
 	}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}, {Shape: in[1]}} }
 	o.Scratch = func(in []tensor.Shape, _ int) int { return layerNormScratch(in[0][1]) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		cols := c.In[0].Dim(1)
 		return layerNormGradStep(c, c.In[0].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
 			at, to := r*cols, (r+1)*cols

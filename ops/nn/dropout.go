@@ -28,7 +28,7 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 				CheckKeep(keep),
 			)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				k := c.In[0].I32
 				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
@@ -58,7 +58,7 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 			}
 			return in[0].Clone(), op.All(op.WantVector(in[1], "bits", in[0][0]*MaskWords(in[0][1])), CheckKeep(keep))
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			words, scale := MaskWords(cols), 1/keep
 			part := func(at, to, word, end int) {

@@ -41,7 +41,7 @@ func (g *gather) forward() *op.Op {
 			}
 			return tensor.Shape{index[0] * g.block, x[1]}, op.Need(x[0]%g.block == 0, "rows must be a multiple of %d (got %d)", g.block, x[0])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			n, width := c.In[0].Dim(0)/g.block, g.block*c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				x, index, out := c.In[0].F32, c.In[1].I32, c.Out.F32
@@ -83,7 +83,7 @@ func (g *gather) backward(rows int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[1][1]}, op.Need(in[0][0]*g.block == in[1][0], "index and dy do not fit")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			n, width := rows/g.block, g.block*c.In[1].Dim(1)
 			body := func(_, lo, hi int) {
 				index, dy, out := c.In[0].I32, c.In[1].F32, c.Out.F32

@@ -18,7 +18,7 @@ func GELU(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "gelu", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) { vector.GELU(c.Out.F32[lo:hi], c.In[0].F32[lo:hi]) }
 			return func() error {
 				c.Engine.For(c.Out.Len(), geluGrain, body)
@@ -38,7 +38,7 @@ func geluGrad() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				vector.GELUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
 			}

@@ -30,7 +30,7 @@ func LayerNorm(x, gamma, beta *gorgonia.Node, eps float32) *gorgonia.Node {
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { // mean and 1/sqrt(var+eps)
 			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}, {Shape: tensor.Shape{in[0][0]}}}
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(worker, lo, hi int) {
 				x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32
@@ -86,7 +86,7 @@ func layerNormGrad() *op.Op {
 			return []exec.AuxSpec{{Shape: in[2]}, {Shape: in[2]}}
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return layerNormScratch(in[1][1]) },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[1].Dim(1)
 			return layerNormGradStep(c, c.In[1].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
 				at, to := r*cols, (r+1)*cols

@@ -89,7 +89,7 @@ func (l linear) forward() *op.Op {
 		}
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		inner := c.In[0].Dim(1)
 		p := op.Product(c, false, true)
 		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
@@ -134,7 +134,7 @@ func (l linear) gradX() *op.Op {
 			return tensor.Shape{in[0][0], in[1][1]}, op.Need(in[0][1] == l.rows(in[1]), "dy and w do not fit")
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, false, false)
 			p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
 			p.Beta = op.Beta(c)
@@ -157,7 +157,7 @@ func (l linear) gradW(total int) *op.Op {
 			return tensor.Shape{total, in[1][1]}, op.Need(in[0][0] == in[1][0] && l.from+in[0][1] <= total, "dy and x do not fit")
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, true, false)
 			p.M, p.N, p.K, p.LDC = c.In[0].Dim(1), c.In[1].Dim(1), c.In[0].Dim(0), c.In[1].Dim(1)
 			p.Beta = op.Beta(c)
@@ -185,7 +185,7 @@ func geluGradAux() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				x, dy := c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi]
 				if c.Out.BF16 != nil {
@@ -220,7 +220,7 @@ func columnSums(from, total int) *op.Op {
 		Scratch: func(in []tensor.Shape, _ int) int {
 			return (in[0][0] + columnBlock - 1) / columnBlock * in[0][1]
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			blocks := (rows + columnBlock - 1) / columnBlock
 			body := func(_, lo, hi int) {

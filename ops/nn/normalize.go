@@ -23,7 +23,7 @@ func L2Normalize(x *gorgonia.Node, eps float32) *gorgonia.Node {
 			)
 		},
 		Aux: func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}} }, // |row|
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
@@ -52,7 +52,7 @@ func l2NormalizeGrad(eps float32) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "y and dy must have one shape")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {

@@ -27,7 +27,7 @@ func Patchify(images *gorgonia.Node, patch int) *gorgonia.Node {
 			return tensor.Shape{s[0] * (s[2] / patch) * (s[3] / patch), s[1] * patch * patch},
 				op.Need(s[2]%patch == 0 && s[3]%patch == 0, "height and width must be multiples of %d (got %d, %d)", patch, s[2], s[3])
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, c.In[0].Shape, patch, false), nil
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
@@ -43,7 +43,7 @@ func unpatchify(images tensor.Shape, patch int) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return images.Clone(), op.Need(in[0].TotalSize() == images.TotalSize(), "patches do not fit images %v", images)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return patchCopy(c, images, patch, true), nil
 		},
 	}

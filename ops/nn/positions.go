@@ -28,7 +28,7 @@ func AddPositions(x, table *gorgonia.Node, l int) *gorgonia.Node {
 				op.Need(table[0] >= l, "table must have at least %d rows (got %d)", l, table[0]),
 			)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			return addRepeated(c, rows, cols, l), nil
 		},
@@ -62,7 +62,7 @@ func positionsGrad(l, n int) *op.Op {
 	return &op.Op{
 		Kind: "add positions dtable", Args: fmt.Sprintf("l=%d n=%d", l, n), Diff: []bool{false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{n, in[0][1]}, nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			size := l * c.In[0].Dim(1)
 			sequences := c.In[0].Dim(0) / l
 			body := func(_, lo, hi int) {

@@ -16,7 +16,7 @@ func ReLU(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "relu", Diff: []bool{true}, InPlace: []int{0},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				y := c.Out.F32[lo:hi]
 				for i, v := range c.In[0].F32[lo:hi] {
@@ -42,7 +42,7 @@ func reluGrad() *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "y and dy must have one shape")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				dx, dy := c.Out.F32[lo:hi], c.In[1].F32[lo:hi]
 				for i, v := range c.In[0].F32[lo:hi] {

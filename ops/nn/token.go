@@ -29,7 +29,7 @@ func PrependToken(x, token *gorgonia.Node, p int) *gorgonia.Node {
 				op.Need(token[len(token)-1] == x[1], "token must have %d columns (got %v)", x[1], token),
 			)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := c.In[1].Len(), p*c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				x, token, out := c.In[0].F32, c.In[1].F32, c.Out.F32
@@ -59,7 +59,7 @@ func dropToken(p int, token tensor.Shape) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{in[0][0] / (p + k) * p, cols}, op.Need(in[0][0]%(p+k) == 0 && in[0][1] == cols, "dy does not fit")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			first, rest := k*cols, p*cols
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {
@@ -84,7 +84,7 @@ func sumToken(p int, token tensor.Shape) *op.Op {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return token.Clone(), op.Need(in[0][0]%(p+k) == 0 && in[0][1] == cols, "dy does not fit")
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			size := (p + k) * cols
 			return func() error { // B rows of a few thousand elements: not worth a thread
 				dy, out := c.In[0].F32, c.Out.F32

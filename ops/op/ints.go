@@ -9,7 +9,7 @@ import (
 func IntsOp(kind string, operands int, shape func([]tensor.Shape) (tensor.Shape, error), run func(c *exec.Call) error) *Op {
 	return &Op{
 		Kind: kind, Ints: true, Diff: make([]bool, operands), Shape: shape,
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { return run(c) }, nil
 		},
 	}

@@ -25,8 +25,11 @@ type Op struct {
 	Shape func(in []tensor.Shape) (tensor.Shape, error)
 	// Ints marks an int32 output.
 	Ints bool
-	// Prepare: see exec.Op. nil for an alias.
-	Prepare func(c *exec.Call) (exec.Step, error)
+	// Host makes the step in the host's memory, see exec.Op. nil for an alias.
+	Host func(c *exec.Call) (exec.Step, error)
+	// On makes steps for other devices, by their names, see exec.DeviceOp. On a device that
+	// it does not name the host's step works on copies.
+	On map[string]func(c *exec.DeviceCall) (exec.Step, error)
 	// Grad returns a gradient node for each operand, nil where Diff is false.
 	Grad func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes
 	// Optional parts, see the interfaces of package exec.
@@ -62,6 +65,7 @@ var (
 	_ exec.Coster    = (*applied)(nil)
 	_ exec.InPlacer  = (*applied)(nil)
 	_ exec.Aliaser   = (*applied)(nil)
+	_ exec.DeviceOp  = (*applied)(nil)
 
 	_ exec.Accumulator = (*applied)(nil)
 	_ exec.HalfReader  = (*applied)(nil)
@@ -130,7 +134,16 @@ func (a *applied) SymDiff(in gorgonia.Nodes, out, dy *gorgonia.Node) (grads gorg
 // Do runs the op on its own, as Gorgonia's machines want it.
 func (a *applied) Do(in ...gorgonia.Value) (gorgonia.Value, error) { return exec.Do(a, in...) }
 
-func (a *applied) Prepare(c *exec.Call) (exec.Step, error) { return a.op.Prepare(c) }
+func (a *applied) Prepare(c *exec.Call) (exec.Step, error) { return a.op.Host(c) }
+
+// PrepareOn implements exec.DeviceOp.
+func (a *applied) PrepareOn(device string, c *exec.DeviceCall) (exec.Step, error) {
+	on := a.op.On[device]
+	if on == nil {
+		return nil, nil
+	}
+	return on(c)
+}
 
 func (a *applied) Aux(in []tensor.Shape) []exec.AuxSpec {
 	if a.op.Aux == nil {

@@ -44,7 +44,7 @@ func Zeros() *Op {
 	return &Op{
 		Kind: "zeros", Diff: []bool{false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { clear(c.Out.F32); return nil }, nil
 		},
 	}

@@ -24,7 +24,7 @@ func Columns(x, pointer *gorgonia.Node, n int) *gorgonia.Node {
 			}
 			return tensor.Shape{in[0][0], n}, op.Need(n > 0 && n <= in[0][1], "want between 1 and %d columns (got %d)", in[0][1], n)
 		},
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			total := c.In[0].Dim(1)
 			return func() error {
 				from := int(c.In[1].I32[0])

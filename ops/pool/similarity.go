@@ -23,7 +23,7 @@ func Similarity(f *gorgonia.Node, p Pool) *gorgonia.Node {
 		return tensor.Shape{in[0][0], at.Rows(in)}, at.Check(in, in[0][1])
 	}
 	o.FLOPs = poolFLOPs(at)
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		s, product := new(State), NewProduct(c, at, 0)
 		return func() error {
 			if err := s.Read(c, at); err != nil {
@@ -67,7 +67,7 @@ func Gradient(dy *gorgonia.Node, p Pool) *gorgonia.Node {
 		return tensor.Shape{in[0][0], width}, at.Check(in, width)
 	}
 	o.FLOPs = poolFLOPs(at)
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		s, product := new(State), NewProduct(c, at, 0)
 		return func() error {
 			if err := s.Read(c, at); err != nil {

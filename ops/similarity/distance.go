@@ -147,7 +147,7 @@ func (x *distance) forward(kind string, in gorgonia.Nodes, keys int) *op.Op {
 		o.Diff[keys] = true
 	}
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
 		rows, total := c.Out.Dim(0), c.Out.Dim(1)
 		body := func(worker, lo, hi int) {
@@ -200,7 +200,7 @@ func (x *distance) backward(kind string, operands, of int) *op.Op {
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * x.flops(in[:operands]) }
 	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * x.floats(in[0][1]) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		r := x.newRun(c, c.In[0].Dim(1))
 		r.total = c.In[out].Dim(1)
 		b := c.In[0].Dim(0)

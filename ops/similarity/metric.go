@@ -16,9 +16,9 @@ import (
 // bits of x.
 func Diagonal(x, w *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "diagonal", Diff: []bool{true, true}, InPlace: []int{0}, Shape: diagonalShape, Prepare: multiplyColumns,
+		Kind: "diagonal", Diff: []bool{true, true}, InPlace: []int{0}, Shape: diagonalShape, Host: multiplyColumns,
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-			dx := op.Apply(&op.Op{Kind: "diagonal dx", Diff: []bool{false, false}, InPlace: []int{0}, Shape: diagonalShape, Prepare: multiplyColumns}, dy, in[1])
+			dx := op.Apply(&op.Op{Kind: "diagonal dx", Diff: []bool{false, false}, InPlace: []int{0}, Shape: diagonalShape, Host: multiplyColumns}, dy, in[1])
 			return gorgonia.Nodes{dx, op.Apply(diagonalWeights(), in[0], dy)}
 		},
 	}, x, w)
@@ -52,7 +52,7 @@ func diagonalWeights() *op.Op {
 			return tensor.Shape{in[0][1]}, op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		Scratch: func(in []tensor.Shape, _ int) int { return in[0][1] },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				// Products and sums are rounded one by one: the cut leaves no trace.
@@ -82,11 +82,11 @@ func diagonalWeights() *op.Op {
 func BlockDiagonal(x, w *gorgonia.Node, transposed bool) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "block diagonal", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{true, true}, Shape: blockShape, FLOPs: blockFLOPs,
-		Prepare: multiplyBlocks(transposed),
+		Host: multiplyBlocks(transposed),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			dx := op.Apply(&op.Op{
 				Kind: "block diagonal dx", Args: fmt.Sprintf("transposed=%t", transposed), Diff: []bool{false, false}, Shape: blockShape, FLOPs: blockFLOPs,
-				Prepare: multiplyBlocks(!transposed),
+				Host: multiplyBlocks(!transposed),
 			}, dy, in[1])
 			left, right := dy, in[0] // dW_ij = sum_r dy_ri x_rj
 			if transposed {
@@ -160,7 +160,7 @@ func blockWeights(w tensor.Shape) *op.Op {
 			return w.Clone(), op.Need(in[0].Eq(in[1]) && in[0][1] == n*d, "want two arrays (R, %d)", n*d)
 		},
 		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0].TotalSize()) * int64(d) },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				for b := lo; b < hi; b++ {

@@ -92,7 +92,7 @@ func (s *similarity) forward() *op.Op {
 		}
 		return 2 * int64(out[0]) * int64(out[1]) * int64(in[0][1])
 	}
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, width, n, total := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0), c.Out.Dim(1)
 		p := op.Product(c, false, true)
 		p.M, p.K, p.LDC = b, width, total
@@ -143,7 +143,7 @@ func (s *similarity) gradF() *op.Op {
 		return tensor.Shape{in[0][0], in[1][1]}, s.checkCols(in)
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, total, n, width := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(0), c.In[1].Dim(1)
 		p := op.Product(c, false, false)
 		p.M, p.N, p.LDC = b, width, width
@@ -171,7 +171,7 @@ func (s *similarity) gradKeys(n int) *op.Op {
 		return tensor.Shape{n, in[0][1]}, s.checkCols(in)
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(n) * int64(in[0][1]) }
-	o.Prepare = func(c *exec.Call) (exec.Step, error) {
+	o.Host = func(c *exec.Call) (exec.Step, error) {
 		b, width, total := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
 		p := op.Product(c, true, false)
 		p.N, p.K, p.LDC = width, b, width

@@ -1,6 +1,6 @@
 package chain
 
-import "github.com/geoalign/geoalign/internal/kernel"
+import "github.com/geoalign/geoalign/internal/exec"
 
 // Block is the number of columns that a thread looks at in one go: a row's logits and
 // its teacher's stay in the first-level cache while it does. It is fixed, so that the
@@ -105,7 +105,7 @@ func New(c Chains) *Match {
 }
 
 // Run links the columns.
-func (m *Match) Run(e *kernel.Engine, rowIDs, colIDs []int32) {
+func (m *Match) Run(e exec.Engine, rowIDs, colIDs []int32) {
 	m.colIDs = colIDs
 	m.begin(rowIDs)
 	blocks := Blocks(len(colIDs))

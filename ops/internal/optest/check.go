@@ -197,14 +197,14 @@ func Dot(x, w *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "test dot", Diff: []bool{true, false},
 		Shape: func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { c.Out.F32[0] = vector.Dot(c.In[0].F32, c.In[1].F32); return nil }, nil
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(&op.Op{
 				Kind: "test dot dx", Diff: []bool{false, false},
 				Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0], nil },
-				Prepare: func(c *exec.Call) (exec.Step, error) {
+				Host: func(c *exec.Call) (exec.Step, error) {
 					return func() error { vector.Scale(c.Out.F32, c.In[1].F32[0], c.In[0].F32); return nil }, nil
 				},
 			}, in[1], dy), nil}
@@ -217,7 +217,7 @@ func scale(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "test scale", Diff: []bool{true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Prepare: func(c *exec.Call) (exec.Step, error) {
+		Host: func(c *exec.Call) (exec.Step, error) {
 			return func() error { vector.Scale(c.Out.F32, -1.75, c.In[0].F32); return nil }, nil
 		},
 		Grad: func(_ gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {

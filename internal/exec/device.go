@@ -1,0 +1,325 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Engine is what steps on the host compute with beside the loops of package vector:
+// threads, and products of matrices in a precision. *kernel.Engine is one.
+type Engine interface {
+	Threads() int
+	// For calls body on ranges that cover [0, n), on several threads.
+	For(n, grain int, body func(worker, lo, hi int))
+	// BF16 says that products are in bfloat16.
+	BF16() bool
+	// KeepsRounded says that an operand that is read more than once should be kept rounded.
+	KeepsRounded() bool
+	// Multiply computes p on all threads, MultiplySerial and GemmSerial on the calling one.
+	Multiply(p *gemm.Product)
+	MultiplySerial(p *gemm.Product)
+	GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	NewAttention(s attend.Sizes) *attend.Head
+}
+
+// Device keeps the results of a machine in memory of its own and may run ops there. A
+// machine without one keeps them in the host's memory, where they are used as they lie.
+type Device interface {
+	// Name is what ops name the device by, see DeviceOp.
+	Name() string
+	// Alloc returns memory of so many words of four bytes.
+	Alloc(words int) (Memory, error)
+}
+
+// Memory is memory of a device that buffers lie in.
+type Memory interface {
+	// Buffer returns the value that begins at a word. Buffers of values that do not live
+	// at the same time, or that are one value under several shapes, overlap.
+	Buffer(word int, s Spec) Buffer
+	// Free gives the memory back. Its buffers are not used afterwards.
+	Free() error
+}
+
+// Buffer is a value as a device keeps it. What is behind it only the device and its own
+// steps know; everybody else reads and writes the host's view.
+type Buffer interface {
+	// Host returns the host's view of the value, the same memory at every call. It is a
+	// copy: Fetch brings the view up to date, Store takes it to the device.
+	Host() Array
+	Fetch() error
+	Store() error
+}
+
+// Type is the type of a buffer's values.
+type Type int
+
+// Types of values.
+const (
+	Float32  Type = iota
+	Int32         // four bytes, as float32
+	BFloat16      // two in a word, see HalfWriter
+)
+
+// Spec says what a buffer holds.
+type Spec struct {
+	Shape tensor.Shape
+	Type  Type
+}
+
+// Words returns the words of four bytes that the value takes.
+func (s Spec) Words() int {
+	if s.Type == BFloat16 {
+		return halfSize(s.Shape.TotalSize())
+	}
+	return s.Shape.TotalSize()
+}
+
+// Array returns memory of the host, of at least Words words, as the value.
+func (s Spec) Array(words []float32) Array {
+	n := s.Words()
+	words = words[:n:n]
+	switch s.Type {
+	case Int32:
+		return Array{Shape: s.Shape, I32: unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), n)}
+	case BFloat16:
+		return Array{Shape: s.Shape, BF16: asHalves(words, s.Shape.TotalSize())}
+	}
+	return Array{Shape: s.Shape, F32: words}
+}
+
+// DeviceCall is Call for a step on a device: the same operands and results, as the device
+// keeps them. Buffers of inputs may be exchanged between runs: read In through the call.
+type DeviceCall struct {
+	In         []Operand
+	InAux      [][]Operand
+	Out        Operand
+	Aux        []Operand
+	Accumulate bool
+}
+
+// Operand is a buffer as one op sees it: several may see one under different shapes.
+type Operand struct {
+	Spec
+	Buffer Buffer
+}
+
+// DeviceOp is an op that may have steps for devices, beside that of Op for the host.
+type DeviceOp interface {
+	// PrepareOn returns the step for a device of that name, nil if there is none: then the
+	// step of the host runs on copies.
+	PrepareOn(device string, c *DeviceCall) (Step, error)
+}
+
+// hostBuffer is a value in the host's memory, where there is nothing to copy.
+type hostBuffer struct{ Array }
+
+func (b hostBuffer) Host() Array { return b.Array }
+
+func (hostBuffer) Fetch() error { return nil }
+
+func (hostBuffer) Store() error { return nil }
+
+// spec says what a result holds.
+func (m *Machine) spec(r result) Spec {
+	s := Spec{Shape: r.shape}
+	switch {
+	case r.ints:
+		s.Type = Int32
+	case m.plan.units[r.unit].half:
+		s.Type = BFloat16
+	}
+	return s
+}
+
+// buffer returns a computed result.
+func (m *Machine) buffer(r result) Buffer {
+	u := m.plan.units[r.unit]
+	switch {
+	case m.memory == nil && u.external != nil:
+		return hostBuffer{m.spec(r).Array(u.external)}
+	case m.memory == nil:
+		return hostBuffer{m.spec(r).Array(m.arena[u.offset:])}
+	case u.external != nil:
+		return m.bound[r.unit].Buffer(0, m.spec(r))
+	}
+	return m.memory.Buffer(u.offset, m.spec(r))
+}
+
+// alloc gives the machine memory for its plan: the host's, or the device's, where what
+// lies in memory of the caller's has a place of its own.
+func (m *Machine) alloc() (err error) {
+	d := m.cfg.Device
+	if d == nil {
+		return nil
+	}
+	if m.memory, err = d.Alloc(m.plan.arena); err != nil {
+		return fmt.Errorf("exec: memory of %s: %w", d.Name(), err)
+	}
+	m.bound, m.handed = map[int]Memory{}, map[int]Buffer{}
+	for i, u := range m.plan.units {
+		if u.external == nil || m.bound[i] != nil {
+			continue
+		}
+		if m.bound[i], err = d.Alloc(u.size); err != nil {
+			return fmt.Errorf("exec: memory of %s: %w", d.Name(), err)
+		}
+		m.handed[i] = m.bound[i].Buffer(0, Spec{Shape: tensor.Shape{u.size}})
+	}
+	return nil
+}
+
+// free gives back what alloc and place took.
+func (m *Machine) free() error {
+	var errs []error
+	if m.memory != nil {
+		errs = append(errs, m.memory.Free())
+	}
+	for _, mem := range m.bound {
+		errs = append(errs, mem.Free())
+	}
+	for _, s := range m.inputs {
+		if s.memory != nil {
+			errs = append(errs, s.memory.Free())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// onDevice returns the op's own step for the device, nil where it has none.
+func (b *builder) onDevice(i int, c *Call) (Step, error) {
+	e := &b.plan.entries[i]
+	own, ok := e.node.Op().(DeviceOp)
+	if !ok {
+		return nil, nil
+	}
+	d := &DeviceCall{Out: Operand{b.spec(e.out), b.buffers[i]}, Aux: b.operands(i), Accumulate: c.Accumulate}
+	for _, j := range e.in {
+		x := Operand{Buffer: b.buffers[j]} // nil for an input so far
+		if out := b.plan.entries[j].out; out.unit >= 0 {
+			x.Spec = b.spec(out)
+		} else {
+			x.Spec = inputSpec(b.plan.entries[j].node)
+		}
+		d.In, d.InAux = append(d.In, x), append(d.InAux, b.operands(j))
+	}
+	step, err := own.PrepareOn(b.cfg.Device.Name(), d)
+	if step == nil || err != nil {
+		return nil, err
+	}
+	for k, j := range e.in {
+		if slot := b.views[j]; slot != nil {
+			if err := slot.place(b.cfg.Device); err != nil {
+				return nil, err
+			}
+			slot.deviceUses = append(slot.deviceUses, &d.In[k])
+			d.In[k].Buffer = slot.buffer
+		}
+	}
+	return step, nil
+}
+
+// operands returns the auxiliary results of entry i.
+func (b *builder) operands(i int) (out []Operand) {
+	for k, r := range b.plan.entries[i].aux {
+		out = append(out, Operand{b.spec(r), b.auxes[i][k]})
+	}
+	return out
+}
+
+// staged makes the host's step of entry i work on copies.
+func (b *builder) staged(i int, c *Call, step Step) Step {
+	e := &b.plan.entries[i]
+	var read []Buffer
+	for _, j := range e.in {
+		if b.views[j] == nil {
+			read = append(read, b.buffers[j])
+		}
+		read = append(read, b.auxes[j]...)
+	}
+	if c.Accumulate {
+		read = append(read, b.buffers[i])
+	}
+	written := append([]Buffer{b.buffers[i]}, b.auxes[i]...)
+	return func() error {
+		for _, x := range read {
+			if err := x.Fetch(); err != nil {
+				return err
+			}
+		}
+		if err := step(); err != nil {
+			return err
+		}
+		for _, x := range written {
+			if err := x.Store(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// bring takes the inputs to the device before a run: those that it keeps itself to the
+// host's steps, and the caller's memory to the device's.
+func (m *Machine) bring() error {
+	for _, s := range m.inputs {
+		if s.buffer == nil {
+			continue
+		}
+		if s.resident {
+			if len(s.uses) > 0 {
+				if err := s.buffer.Fetch(); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		view := s.buffer.Host()
+		copy(view.F32, s.array.F32)
+		copy(view.I32, s.array.I32)
+		if err := s.buffer.Store(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hand copies what is bound to memory of the caller's there after a run.
+func (m *Machine) hand() error {
+	for i, b := range m.handed {
+		if err := b.Fetch(); err != nil {
+			return err
+		}
+		copy(m.plan.units[i].external, b.Host().F32)
+	}
+	return nil
+}
+
+// place gives an input that a step on the device reads a buffer there.
+func (s *inputSlot) place(d Device) error {
+	if s.buffer != nil {
+		return nil
+	}
+	spec := inputSpec(s.node)
+	mem, err := d.Alloc(spec.Words())
+	if err != nil {
+		return fmt.Errorf("exec: memory of %s for input %s: %w", d.Name(), s.node.Name(), err)
+	}
+	s.memory, s.own = mem, mem.Buffer(0, spec)
+	s.buffer = s.own
+	return nil
+}
+
+// inputSpec says what an input holds, or an input under another shape.
+func inputSpec(n *gorgonia.Node) Spec {
+	s := Spec{Shape: n.Shape()}
+	if n.Dtype() == tensor.Int32 {
+		s.Type = Int32
+	}
+	return s
+}
