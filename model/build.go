@@ -22,10 +22,11 @@ const teacherSites = 1 << 16
 // trainStep is the compiled training step.
 type trainStep struct {
 	outcome
-	inputs *feed.Inputs
-	losses []objectives.Loss
-	built  *objectives.Step
-	keys   keyNodes
+	inputs  *feed.Inputs
+	losses  []objectives.Loss
+	columns []batch.Column // of a batch that the step reads
+	built   *objectives.Step
+	keys    keyNodes
 }
 
 // builder is a training step under construction.
@@ -229,6 +230,10 @@ func (b *builder) compile() error {
 		if err := j.nodes.bindTo(t.machine); err != nil {
 			return err
 		}
+	}
+	var err error
+	if t.columns, err = batch.Union(b.s.Inputs.Columns(), []batch.Column{{Name: batch.IDs, Type: batch.Int32}}); err != nil {
+		return err
 	}
 	return b.s.Inputs.Bind(t.machine)
 }

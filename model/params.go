@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -238,26 +239,26 @@ var _ encoders.Weights = (*binding)(nil)
 func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shape ...int) *gorgonia.Node {
 	if n := b.nodes[name]; n != nil {
 		if !n.Shape().Eq(tensor.Shape(shape)) && len(shape) > 0 {
-			panic(fmt.Sprintf("model: parameter %s is asked for with shapes %v and %v", name, n.Shape(), shape))
+			panic(misnamed(name, "is asked for with shapes %v and %v: two towers or heads have one name", n.Shape(), shape))
 		}
 		return n
 	}
 	q := b.params.byName[name]
 	switch {
 	case q == nil && b.params.sealed:
-		panic(fmt.Sprintf("model: parameter %s was asked for after the store was sealed", name))
+		panic(misnamed(name, "was asked for after the first step was built, which had none of this name"))
 	case q == nil:
 		t.Twin = t.Twin && b.params.twins
 		q = &Param{Name: name, Shape: slices.Clone(shape), Traits: t, init: init}
 		b.params.byName[name] = q
 		b.params.list = append(b.params.list, q)
 	case !slices.Equal(q.Shape, tensor.Shape(shape)):
-		panic(fmt.Sprintf("model: parameter %s is asked for with shapes %v and %v", name, q.Shape, shape))
+		panic(misnamed(name, "is asked for with shapes %v and %v: two towers or heads have one name", q.Shape, shape))
 	}
 	label := b.prefix + name
 	if b.momentum {
 		if !q.Twin {
-			panic(fmt.Sprintf("model: parameter %s has no momentum twin", name))
+			panic(misnamed(name, "has no momentum twin: its traits say so"))
 		}
 		label = "momentum/" + name
 	}
@@ -269,6 +270,11 @@ func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shap
 	}
 	b.nodes[name] = n
 	return n
+}
+
+// misnamed is what a parameter of a name cannot be, as op.Catch turns it into an error.
+func misnamed(name, format string, args ...any) *op.BuildError {
+	return &op.BuildError{Op: "parameter " + name, Err: fmt.Errorf(format, args...)}
 }
 
 // each calls f with every node handed out and the memory to bind it to, in the

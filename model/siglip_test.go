@@ -51,14 +51,14 @@ func TestSigLIP(t *testing.T) {
 				}
 				const h = 1e-4
 				for _, g := range []struct {
-					name string
-					want float64
+					name, group string
+					want        float64
 				}{
-					{"siglip/log_scale", (want(4*math.Exp(h), -3) - want(4*math.Exp(-h), -3)) / (2 * h)},
-					{"siglip/bias", (want(4, -3+h) - want(4, -3-h)) / (2 * h)},
+					{"siglip/log_scale", "temperature", (want(4*math.Exp(h), -3) - want(4*math.Exp(-h), -3)) / (2 * h)},
+					{"siglip/bias", "bias", (want(4, -3+h) - want(4, -3-h)) / (2 * h)},
 				} {
 					q, ok := m.params.Get(g.name)
-					if !ok || len(q.Shape) != 0 || q.Group != "temperature" {
+					if !ok || len(q.Shape) != 0 || q.Group != g.group {
 						t.Fatalf("%s: %+v", g.name, q)
 					}
 					if got := float64(m.params.Grad(q)[0]); math.Abs(got-0.5*g.want) > 1e-4*math.Max(1, math.Abs(g.want)) {

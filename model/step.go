@@ -20,11 +20,7 @@ type keys struct {
 
 // Columns are the columns of a batch that a training step reads.
 func (p *Pairs) Columns() []batch.Column {
-	all, err := batch.Union(p.step.inputs.Columns(), []batch.Column{{Name: batch.IDs, Type: batch.Int32}})
-	if err != nil {
-		panic(err) // the step's inputs have one column of a name
-	}
-	return all
+	return p.step.columns
 }
 
 // Before prepares what a step reads besides parameters and batch: it rebuilds the graphs

@@ -44,11 +44,11 @@ func (l *SigLIP) Prepare(s *Step) {
 // Build implements Loss.
 func (l *SigLIP) Build(s *Step) []Part {
 	score := s.Scores.Bare(s.PairTerms, false)
-	p := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature})
+	scale, bias := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature}), s.Params.As(encoders.Traits{Group: encoders.GroupBias})
 	a := contrast.SigmoidArgs{
 		Scores:   score.Pairs(s.Online.Image.Features, s.Online.Text.Features), // (B, B)
-		LogScale: p.Param(sigmoidScale, encoders.Const(float32(math.Log(l.Scale)))),
-		Bias:     p.Param(sigmoidBias, encoders.Const(float32(l.Bias))),
+		LogScale: scale.Param(sigmoidScale, encoders.Const(float32(math.Log(l.Scale)))),
+		Bias:     bias.Param(sigmoidBias, encoders.Const(float32(l.Bias))),
 	}
 	if s.IDs != nil {
 		a.RowIDs, a.ColIDs = s.IDs, s.IDs

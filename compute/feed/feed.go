@@ -32,9 +32,9 @@ type Step struct {
 	Rank, Ranks int
 }
 
-// Share returns the rows [lo, hi) that this process has of n rows of the global batch: a
-// random stream is drawn for the whole of it, so that a sample's numbers do not depend on
-// how many processes there are.
+// Share returns the rows [lo, hi) that this process has of the rows of the global batch, all
+// in number, where every process has as many as this one. A random stream that is drawn for
+// the whole of it gives each process numbers of its own.
 func (s *Step) Share(rows int) (lo, hi, all int) {
 	ranks := max(1, s.Ranks)
 	return s.Rank * rows, (s.Rank + 1) * rows, ranks * rows
