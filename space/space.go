@@ -75,7 +75,7 @@ func (s Space) Check(dim int) error {
 	case s.Spheres < 0:
 		return fmt.Errorf("spheres must not be below 0 (got %d)", s.Spheres)
 	case s.Euclid && s.Spheres > 1:
-		return fmt.Errorf("Euclidean features have no spheres (got %d)", s.Spheres)
+		return fmt.Errorf("features of a Euclidean space have no spheres (got %d)", s.Spheres)
 	case dim%s.Groups() != 0:
 		return fmt.Errorf("%d channels do not divide into %d spheres", dim, s.Spheres)
 	}

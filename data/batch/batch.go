@@ -115,7 +115,9 @@ func (b *Batch) Floats(name string) []float32 { return b.floats[name] }
 func (b *Batch) Ints(name string) []int32 { return b.ints[name] }
 
 // SetFloats gives a float32 column other memory of the same length, which the caller keeps.
-func (b *Batch) SetFloats(name string, values []float32) { b.floats[name], b.data[name] = values, values }
+func (b *Batch) SetFloats(name string, values []float32) {
+	b.floats[name], b.data[name] = values, values
+}
 
 // SetInts gives an int32 column other memory of the same length, which the caller keeps.
 func (b *Batch) SetInts(name string, values []int32) { b.ints[name], b.data[name] = values, values }

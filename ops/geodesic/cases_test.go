@@ -61,12 +61,6 @@ func geodesicCases() []optest.Case {
 	)
 }
 
-// withInputs returns k once it knows where its inputs are.
-func (k *geoCase) withInputs() *geoCase {
-	k.inputs()
-	return k
-}
-
 // givenDistances is the op between two matrix products, whose bits may depend on the threads:
 // with every distance given, the scores and their gradient must not.
 func givenDistances(r *rand.Rand, k geoCase, name string, l local, straight bool) optest.Case {

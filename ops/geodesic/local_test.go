@@ -306,7 +306,7 @@ func TestGeodesicLocalErrors(t *testing.T) {
 	for want, l := range map[string]space.Space{
 		"spheres must not be below 0 (got -3)":       {Spheres: -3},
 		"6 channels do not divide into 4 spheres":    {Spheres: 4},
-		"Euclidean features have no spheres (got 2)": {Spheres: 2, Euclid: true},
+		"features of a Euclidean space have no spheres (got 2)": {Spheres: 2, Euclid: true},
 	} {
 		optest.BuildError(t, want, want, func() { NearestCentre(ns[0], ns[1], ns[3], l) })
 		optest.BuildError(t, want, want, func() {

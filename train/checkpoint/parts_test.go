@@ -28,7 +28,6 @@ type gauge struct {
 	calls    []string
 	infinite bool
 	refuse   error // of CheckCounters
-	optional bool
 }
 
 func newGauge() *gauge {
