@@ -318,7 +318,7 @@ func TestTopologyErrors(t *testing.T) {
 	for want, o := range map[string]Options{
 		"spheres must not be below 0 (got -3)":                         {Space: space.Space{Spheres: -3}},
 		"12 channels do not divide into 5 spheres":                     {Space: space.Space{Spheres: 5}},
-		"features of a Euclidean space have no spheres (got 2)":                   {Space: space.Space{Spheres: 2, Euclid: true}, Limit: 1},
+		"features of a Euclidean space have no spheres (got 2)":        {Space: space.Space{Spheres: 2, Euclid: true}, Limit: 1},
 		"limit must be above 0 (got 0): Euclidean distances need one":  {Space: space.Space{Euclid: true}},
 		"limit must be above 0 (got -1): Euclidean distances need one": {Space: space.Space{Euclid: true}, Limit: -1},
 	} {

@@ -304,8 +304,8 @@ func TestGeodesicLocalErrors(t *testing.T) {
 	in := []optest.Input{optest.F32s(r, "x", 2, 6), optest.F32s(r, "centres", 4, 6), optest.F32s(r, "paths", 4, 4), optest.I32s("count", []int32{4})}
 	_, ns := optest.Nodes(in)
 	for want, l := range map[string]space.Space{
-		"spheres must not be below 0 (got -3)":       {Spheres: -3},
-		"6 channels do not divide into 4 spheres":    {Spheres: 4},
+		"spheres must not be below 0 (got -3)":                  {Spheres: -3},
+		"6 channels do not divide into 4 spheres":               {Spheres: 4},
 		"features of a Euclidean space have no spheres (got 2)": {Spheres: 2, Euclid: true},
 	} {
 		optest.BuildError(t, want, want, func() { NearestCentre(ns[0], ns[1], ns[3], l) })
