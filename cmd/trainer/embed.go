@@ -47,6 +47,7 @@ The features of a whole split stand in memory, 4 x (N+M) x C bytes, and folded i
 		},
 	}
 	f.config.add(c)
+	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&split, "split", "", "train, val or test; default: eval.split")
