@@ -150,13 +150,22 @@ func (r *Run) begin(from *checkpoint.Checkpoint) (err error) {
 	return nil
 }
 
+// openInit opens a checkpoint to start from. All who ask for a part of it check the same
+// files, so that they take the same checkpoint where the newest is damaged.
+func openInit(path string) (*checkpoint.Checkpoint, error) {
+	return checkpoint.Open(path, "model", "momentum")
+}
+
 // initModel copies the parameters of init.checkpoint into the fresh model.
 func (r *Run) initModel() error {
-	ck, err := checkpoint.Load(r.cfg.Init.Checkpoint)
+	ck, err := openInit(r.cfg.Init.Checkpoint)
 	if err != nil {
 		return fmt.Errorf("init.checkpoint: %w", err)
 	}
 	defer ck.Close()
+	if ck.Notice != "" {
+		r.report.Say("%s", ck.Notice)
+	}
 	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
 		return err
 	}
