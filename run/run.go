@@ -76,6 +76,14 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 			r = nil
 		}
 	}()
+	// Before a look at the checkpoints, which a process that trains there replaces.
+	locked := false
+	if dir := folder(r.cfg); !dry && o.Resume != Never && isFolder(dir) {
+		if err := r.lock(dir); err != nil {
+			return r, err
+		}
+		locked = true
+	}
 	dir, from, err := place(&r.cfg, o.Resume, r.report.Say)
 	if err != nil {
 		return r, err
@@ -106,11 +114,14 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		if err := Writable(dir); err != nil {
 			return r, err
 		}
-		unlock, err := Lock(dir)
-		if err != nil {
+	}
+	if !dry && !locked { // a folder that was not there before
+		if err := r.lock(dir); err != nil {
 			return r, err
 		}
-		r.closers = append(r.closers, unlock) // the end of the process does so too
+		if HasRun(dir) {
+			return r, fmt.Errorf("run.out: another process began to train into %s meanwhile: start again, or choose another folder with --out", dir)
+		}
 	}
 	if r.model, err = train.NewModel(r.cfg, r.tok, r.engine); err != nil {
 		return r, err
@@ -121,6 +132,15 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	}
 	r.closers = append(r.closers, r.session.Close)
 	return r, r.begin(from)
+}
+
+// lock keeps other processes from dir until the run is closed or the process ends.
+func (r *Run) lock(dir string) error {
+	unlock, err := Lock(dir)
+	if err == nil {
+		r.closers = append(r.closers, unlock)
+	}
+	return err
 }
 
 // OpenStream opens the training data. tok is nil for a system without texts; warn is told

@@ -1,13 +1,18 @@
 package checkpoint
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
@@ -250,6 +255,82 @@ func TestVersion2(t *testing.T) {
 	if err := c.ReadFloat32("model", "temperature", nil, make([]float32, 1)); err != nil {
 		t.Error(err)
 	}
+}
+
+// unsynced is a file that is not waited for, to save more often.
+type unsynced struct{ *os.File }
+
+func (unsynced) Sync() error { return nil }
+
+// While one process saves, replaces and prunes as fast as it can, readers always get a whole
+// checkpoint, without a notice, and what they opened stays readable.
+func TestReadersBesideAWriter(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, Retention{Last: 1})
+	s.create = func(path string) (file, error) { f, err := os.Create(path); return unsynced{f}, err }
+	save(t, s, 1)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	reader := func(read func() error) {
+		all.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := read(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 2 {
+		reader(func() error {
+			c, err := Load(dir)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if c.Notice != "" {
+				return errors.New(c.Notice)
+			}
+			time.Sleep(3 * time.Millisecond) // it is pruned meanwhile
+			got := make([]float32, 30000)
+			if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil {
+				return err
+			}
+			if !slices.Equal(got, weights(c.Step)) {
+				return fmt.Errorf("the weights of step %d are of another", c.Step)
+			}
+			_, err = c.File("vocab.txt")
+			return err
+		})
+	}
+	reader(func() error {
+		list, err := Verify(dir)
+		for _, v := range list {
+			if v.Problem != "" {
+				return errors.New(v.Problem)
+			}
+		}
+		return err
+	})
+	for step := 2; step < 80; step++ {
+		save(t, s, step)
+		if step%3 == 0 {
+			save(t, s, step) // replaced
+		}
+		if err := s.SetMetric(step, float64(step)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Prune(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(done)
+	all.Wait()
 }
 
 // BenchmarkSave writes 256 MB with and without checksums.

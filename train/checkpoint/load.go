@@ -52,6 +52,11 @@ func Open(path string, groups ...string) (*Checkpoint, error) {
 func everyFile(string) bool { return true }
 func noFile(string) bool    { return false }
 
+// tries is how often files that are missing are looked for. A run in progress takes folders
+// away between the reading of latest and the opening of what it names, and has none of a
+// step for the moment in which that is replaced.
+const tries = 10
+
 // openAt opens the checkpoint at path and checks the files that use names.
 func openAt(path string, use func(name string) bool) (*Checkpoint, error) {
 	st, err := os.Stat(path)
@@ -71,9 +76,6 @@ func openAt(path string, use func(name string) bool) (*Checkpoint, error) {
 	if sub := filepath.Join(path, "checkpoints"); exists(sub) {
 		path = sub
 	}
-	// A run in progress takes folders away between the reading of latest and the opening of
-	// what it names, and has none of a step for the moment in which that is replaced.
-	const tries = 8
 	for try := 1; ; try++ {
 		c, moved, err := newest(path, use)
 		if !moved || try == tries {

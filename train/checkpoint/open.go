@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
@@ -107,32 +108,38 @@ type Verified struct {
 // or a run folder of all that are there, by ascending step. Damage is part of the result
 // and no error.
 func Verify(path string) ([]Verified, error) {
-	steps := []string{path}
-	if !exists(filepath.Join(path, manifestName)) {
-		if sub := filepath.Join(path, "checkpoints"); exists(sub) {
-			path = sub
-		}
-		list, err := stepFolders(path)
+	_, isStep := parseFolderName(filepath.Base(path))
+	if isStep || exists(filepath.Join(path, manifestName)) {
+		v, _ := verifyStep(path)
+		return []Verified{v}, nil
+	}
+	if sub := filepath.Join(path, "checkpoints"); exists(sub) {
+		path = sub
+	}
+	for {
+		steps, err := stepFolders(path)
 		if err != nil {
 			return nil, err
 		}
-		if len(list) == 0 {
+		if len(steps) == 0 {
 			return nil, fmt.Errorf("checkpoint: %w in %s: no step folder there", ErrNone, path)
 		}
-		steps = steps[:0]
-		for _, step := range list {
-			steps = append(steps, filepath.Join(path, folderName(step)))
+		var out []Verified
+		for _, step := range steps {
+			dir := filepath.Join(path, folderName(step))
+			v, err := verifyStep(dir)
+			for try := 1; errors.Is(err, fs.ErrNotExist) && exists(dir) && try < tries; try++ { // it may have been replaced
+				time.Sleep(time.Duration(try) * time.Millisecond)
+				v, err = verifyStep(dir)
+			}
+			if err == nil || exists(dir) {
+				out = append(out, v)
+			}
+		}
+		if out != nil { // else a run in progress has removed them all: there are others now
+			return out, nil
 		}
 	}
-	var out []Verified
-	for _, dir := range steps {
-		v, err := verifyStep(dir)
-		if errors.Is(err, fs.ErrNotExist) && len(steps) > 1 && !exists(dir) {
-			continue // removed by a run in progress
-		}
-		out = append(out, v)
-	}
-	return out, nil
 }
 
 // verifyStep checks one step folder; err is what Problem says.
