@@ -52,6 +52,9 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 		if errors.Is(err, checkpoint.ErrNone) {
 			from, err = nil, nil
 		}
+		if err != nil {
+			err = fmt.Errorf("%w\n(start anew with --resume never)", err)
+		}
 	case Never:
 		base := dir
 		for n := 2; HasRun(dir); n++ { // an earlier run is never overwritten

@@ -131,7 +131,11 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		return r, err
 	}
 	r.closers = append(r.closers, r.session.Close)
-	return r, r.begin(from)
+	err = r.begin(from)
+	if from != nil { // or the space of its files is not free when it is pruned
+		err = errors.Join(err, from.Close())
+	}
+	return r, err
 }
 
 // lock keeps other processes from dir until the run is closed or the process ends.

@@ -114,6 +114,7 @@ func newest(path string, use func(name string) bool) (c *Checkpoint, moved bool,
 		}
 		return cmp.Compare(b, a)
 	})
+	said := named
 	for _, step := range steps {
 		if named && step == latest {
 			continue
@@ -128,11 +129,14 @@ func newest(path string, use func(name string) bool) (c *Checkpoint, moved bool,
 			return nil, false, err
 		}
 		moved = moved || errors.Is(err, fs.ErrNotExist)
+		if !said { // the damage says more than that latest is missing
+			why, said = err, true
+		}
 	}
 	if len(steps) == 0 {
 		return nil, moved, fmt.Errorf("checkpoint: %w in %s: no complete step folder there", ErrNone, path)
 	}
-	return nil, moved, fmt.Errorf("no checkpoint of %s can be used: %w: put back a copy, or choose another run or folder", path, why)
+	return nil, moved, fmt.Errorf("%w: no other checkpoint in %s can be used: put back a copy, or choose another run or folder", why, path)
 }
 
 // stepFolders lists the steps of the folders of checkpoints in dir, ascending.
