@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 // FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path
@@ -12,7 +11,7 @@ import (
 // all captions of an image positives of each other. The settings are those of o.File, or
 // where it is empty of the checkpoint, with o.Set over them.
 func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
-	ck, err := checkpoint.Load(path)
+	ck, err := openInit(path)
 	if err != nil {
 		return config.Config{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // Inspection is what a checkpoint holds.
@@ -45,30 +46,24 @@ type TensorInfo struct {
 }
 
 // Inspect reads the description of the checkpoint at path, with the tensors of one of its
-// files, such as model; no tensor is loaded.
+// files, such as model; no tensor is loaded, and of the tensors' files only the sizes are
+// checked (checkpoint.Verify checks all).
 func Inspect(path, group string) (*Inspection, error) {
-	ckpt, err := checkpoint.Load(path)
+	ckpt, err := checkpoint.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer ckpt.Close()
 	r := &Inspection{Path: ckpt.Path, Step: ckpt.Step, Metric: ckpt.Metric, Notice: ckpt.Notice, Group: group, Tensors: []TensorInfo{}}
 
-	files, err := filepath.Glob(filepath.Join(escapeGlob(ckpt.Path), "*.safetensors"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), ".safetensors"))
-	}
+	names := ckpt.Groups()
 	for _, name := range names {
-		f, err := ckpt.Group(name)
+		list, err := ckpt.Tensors(name)
 		if err != nil {
 			return nil, err
 		}
 		g := GroupInfo{Name: name}
-		for _, t := range f.Tensors() {
+		for _, t := range list {
 			g.Tensors++
 			g.Numbers += t.Len()
 			g.Bytes += t.Bytes()
@@ -85,31 +80,28 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, fmt.Errorf("%s has no group %q: it has %s", ckpt.Path, group, strings.Join(names, ", "))
 	}
 	slices.SortFunc(r.Tensors, func(a, b TensorInfo) int { return strings.Compare(a.Name, b.Name) })
-	return r, r.readConfig(ckpt.Path)
+	return r, r.readConfig(ckpt)
 }
 
-// escapeGlob quotes the characters of a path that mean something to Glob.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`[`, `\[`, `*`, `\*`, `?`, `\?`).Replace(path)
-}
-
-// readConfig reads config.toml of the step folder or of the run folder two levels
+// readConfig reads config.toml of the checkpoint or of the run folder two levels
 // above it, if there is one.
-func (r *Inspection) readConfig(stepFolder string) error {
-	for _, dir := range []string{stepFolder, filepath.Join(stepFolder, "..", "..")} {
-		file := filepath.Join(dir, "config.toml")
-		text, err := os.ReadFile(file)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
+func (r *Inspection) readConfig(ck *checkpoint.Checkpoint) (err error) {
+	var text []byte
+	file := filepath.Join(ck.Path, runlog.ConfigFile)
+	if ck.HasFile(runlog.ConfigFile) {
+		text, err = ck.File(runlog.ConfigFile)
+	} else {
+		file = filepath.Join(ck.Path, "..", "..", runlog.ConfigFile)
+		if text, err = os.ReadFile(file); errors.Is(err, os.ErrNotExist) {
+			return nil
 		}
-		if err != nil {
-			return err
-		}
-		r.ConfigText = string(text)
-		if err := toml.Unmarshal(text, &r.Config); err != nil {
-			return fmt.Errorf("%s is damaged: %w", file, err)
-		}
-		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.ConfigText = string(text)
+	if err := toml.Unmarshal(text, &r.Config); err != nil {
+		return fmt.Errorf("%s is damaged: %w", file, err)
 	}
 	return nil
 }

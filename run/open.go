@@ -39,7 +39,7 @@ type Trained struct {
 // inference. Settings that change what the parameters compute must be those of the
 // checkpoint. Close the result after use.
 func Open(path string, o OpenOptions) (*Trained, error) {
-	ck, err := checkpoint.Load(path)
+	ck, err := checkpoint.Open(path, "model")
 	if err != nil {
 		return nil, err
 	}

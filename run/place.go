@@ -19,12 +19,23 @@ const (
 	Never = "never" // start anew, in another folder where there is a run already
 )
 
+// folder returns the run folder that a configuration names.
+func folder(cfg config.Config) string {
+	if cfg.Run.Out != "" {
+		return cfg.Run.Out
+	}
+	return filepath.Join("runs", cfg.Run.Name)
+}
+
+// isFolder reports whether path is a folder.
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
 // place decides on the run folder and the checkpoint to go on from.
 func place(cfg *config.Config, resume string, say func(format string, args ...any)) (dir string, from *checkpoint.Checkpoint, err error) {
-	dir = cfg.Run.Out
-	if dir == "" {
-		dir = filepath.Join("runs", cfg.Run.Name)
-	}
+	dir = folder(*cfg)
 	wrong := ""
 	switch st, err := os.Stat(dir); {
 	case err == nil && !st.IsDir():
@@ -40,6 +51,9 @@ func place(cfg *config.Config, resume string, say func(format string, args ...an
 		from, err = checkpoint.Load(dir)
 		if errors.Is(err, checkpoint.ErrNone) {
 			from, err = nil, nil
+		}
+		if err != nil {
+			err = fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
 	case Never:
 		base := dir

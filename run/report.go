@@ -92,7 +92,7 @@ func (o ReportOptions) checkpoint(dir string) (ck *checkpoint.Checkpoint, none, 
 	if o.NoModel {
 		return nil, nil, nil
 	}
-	ck, err = checkpoint.Load(cmp.Or(o.Checkpoint, dir))
+	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), "model")
 	switch {
 	case err == nil:
 		return ck, nil, nil

@@ -75,6 +75,14 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 			r = nil
 		}
 	}()
+	// Before a look at the checkpoints, which a process that trains there replaces.
+	locked := false
+	if dir := folder(r.cfg); !dry && o.Resume != Never && isFolder(dir) {
+		if err := r.lock(dir); err != nil {
+			return r, err
+		}
+		locked = true
+	}
 	dir, from, err := place(&r.cfg, o.Resume, r.report.Say)
 	if err != nil {
 		return r, err
@@ -105,11 +113,14 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		if err := Writable(dir); err != nil {
 			return r, err
 		}
-		unlock, err := Lock(dir)
-		if err != nil {
+	}
+	if !dry && !locked { // a folder that was not there before
+		if err := r.lock(dir); err != nil {
 			return r, err
 		}
-		r.closers = append(r.closers, unlock) // the end of the process does so too
+		if HasRun(dir) {
+			return r, fmt.Errorf("run.out: another process began to train into %s meanwhile: start again, or choose another folder with --out", dir)
+		}
 	}
 	if r.model, err = train.NewModel(r.cfg, r.tok, r.engine); err != nil {
 		return r, err
@@ -119,7 +130,20 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		return r, err
 	}
 	r.closers = append(r.closers, r.session.Close)
-	return r, r.begin(from)
+	err = r.begin(from)
+	if from != nil { // or the space of its files is not free when it is pruned
+		err = errors.Join(err, from.Close())
+	}
+	return r, err
+}
+
+// lock keeps other processes from dir until the run is closed or the process ends.
+func (r *Run) lock(dir string) error {
+	unlock, err := Lock(dir)
+	if err == nil {
+		r.closers = append(r.closers, unlock)
+	}
+	return err
 }
 
 // OpenStream opens the training data. tok is nil for a system without texts; warn is told
@@ -149,13 +173,22 @@ func (r *Run) begin(from *checkpoint.Checkpoint) (err error) {
 	return nil
 }
 
+// openInit opens a checkpoint to start from. All who ask for a part of it check the same
+// files, so that they take the same checkpoint where the newest is damaged.
+func openInit(path string) (*checkpoint.Checkpoint, error) {
+	return checkpoint.Open(path, "model", "momentum")
+}
+
 // initModel copies the parameters of init.checkpoint into the fresh model.
 func (r *Run) initModel() error {
-	ck, err := checkpoint.Load(r.cfg.Init.Checkpoint)
+	ck, err := openInit(r.cfg.Init.Checkpoint)
 	if err != nil {
 		return fmt.Errorf("init.checkpoint: %w", err)
 	}
 	defer ck.Close()
+	if ck.Notice != "" {
+		r.report.Say("%s", ck.Notice)
+	}
 	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
 		return err
 	}

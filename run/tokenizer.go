@@ -22,7 +22,7 @@ func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 		return train.OpenTokenizer(from)
 	}
 	if cfg.Init.Checkpoint != "" { // its embeddings are those of its own vocabulary
-		ck, err := checkpoint.Load(cfg.Init.Checkpoint)
+		ck, err := openInit(cfg.Init.Checkpoint)
 		if err != nil {
 			return nil, fmt.Errorf("init.checkpoint: %w", err)
 		}

@@ -250,6 +250,9 @@ func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 		return 0, err
 	}
 	defer ck.Close()
+	if ck.Notice != "" {
+		r.report.Say("%s", ck.Notice)
+	}
 	state, err := r.session.Rollback(ck)
 	if err != nil {
 		return 0, err

@@ -25,7 +25,7 @@ func connect(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (don
 	if cfg.Objective.ITM.Weight == 0 {
 		return nil, connectorError(path, fmt.Sprintf("works with the matching of model.system albef alone (this run has %s)", cfg.Model.System), `set it to ""`)
 	}
-	ck, err := checkpoint.Load(path)
+	ck, err := checkpoint.Open(path, "model")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", connectorKey, err)
 	}

@@ -83,7 +83,7 @@ func TestConnectorErrors(t *testing.T) {
 		other:     "another vocabulary",
 		headless:  "no match head",
 		large:     "images of model.image.size = 16 (it takes 32)",
-		damaged:   "no complete step folder",
+		damaged:   "is damaged: model.safetensors has 40 bytes",
 	} {
 		_, err := trySmall(t, 0, 0, mafaSets(dir)...)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), connectorKey) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
 // means is a new kind of state, such as the running means of a normalisation: all that a
@@ -126,6 +127,7 @@ func TestCountersAreChecked(t *testing.T) {
 		if err := os.WriteFile(path, bytes.Replace(text, []byte(x.old), []byte(x.new), 1), 0o666); err != nil {
 			t.Fatal(err)
 		}
+		checkpointtest.Reseal(t, c.Path)
 		bad, err := checkpoint.Load(c.Path)
 		if err != nil {
 			t.Fatal(err)

@@ -12,20 +12,28 @@ import (
 
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 func newInspectCommand() *cobra.Command {
 	var out outputFlags
 	var path, group string
-	var printConfig bool
+	var printConfig, verify bool
 	c := &cobra.Command{
 		Use:   "inspect [PATH]",
 		Short: "Show what a checkpoint holds: step, files, parameters, configuration",
 		Long: `inspect shows what a checkpoint holds. PATH is a run folder (its latest checkpoint is
-taken) or the folder of one step.`,
+taken) or the folder of one step.
+
+--verify reads every byte instead and compares it with the checksums that the checkpoint was
+saved with: of a run folder all checkpoints, of a step folder that one. It exits with 1 where
+one is damaged. Folders that were written before there were checksums are compared by their
+sizes. train, eval, embed, report and finetune check the files that they read themselves, and
+take the checkpoint before a damaged one, with a notice.`,
 		Example: `  trainer inspect runs/quickstart
   trainer inspect runs/quickstart/checkpoints/step-00000100 --group momentum
   trainer inspect --checkpoint runs/quickstart --print-config
+  trainer inspect runs/quickstart --verify
   trainer inspect runs/quickstart --json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if path != "" {
@@ -38,6 +46,9 @@ taken) or the folder of one step.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if verify {
+				return verifyCheckpoints(c.OutOrStdout(), path, out.json)
+			}
 			r, err := run.Inspect(path, group)
 			if err != nil {
 				return err
@@ -59,7 +70,58 @@ taken) or the folder of one step.`,
 	c.Flags().StringVar(&path, "checkpoint", "", "same as `PATH`")
 	c.Flags().StringVar(&group, "group", "model", "file whose tensors are listed: model, momentum, optimizer, queue or graph")
 	c.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration of the run as TOML")
+	c.Flags().BoolVar(&verify, "verify", false, "compare every byte with the checksums of the checkpoints")
 	return c
+}
+
+// verifyCheckpoints prints what a check of all checkpoints at path found, and returns an error
+// if one is damaged.
+func verifyCheckpoints(w io.Writer, path string, asJSON bool) error {
+	list, err := checkpoint.Verify(path)
+	if err != nil {
+		return err
+	}
+	var damaged []string
+	for _, v := range list {
+		if v.Problem != "" {
+			damaged = append(damaged, v.Problem)
+		}
+	}
+	if asJSON {
+		err = printJSON(w, map[string]any{"checkpoints": list, "damaged": len(damaged)})
+	} else {
+		err = printVerified(w, list)
+	}
+	if err == nil && damaged != nil {
+		err = fmt.Errorf("%d of %s damaged: %s", len(damaged), words.Count(len(list), "checkpoint"), strings.Join(damaged, "; "))
+	}
+	return err
+}
+
+// printVerified writes for a person what Verify found.
+func printVerified(w io.Writer, list []checkpoint.Verified) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, v := range list {
+		if i > 0 {
+			fmt.Fprintln(tw)
+		}
+		state := "whole"
+		if v.Problem != "" {
+			state = "damaged"
+		}
+		fmt.Fprintf(tw, "checkpoint\t%s\t%s\nfile\tbytes\tcrc32c\n", v.Path, state)
+		for _, f := range v.Files {
+			sum := f.Sum
+			if sum == "" {
+				sum = "-"
+			}
+			if f.Problem != "" {
+				sum += "  damaged: " + f.Problem
+			}
+			fmt.Fprintf(tw, "%s\t%d\t%s\n", f.Name, f.Bytes, sum)
+		}
+	}
+	return tw.Flush()
 }
 
 // printInspection writes what a checkpoint holds for a person.

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
 // oldRun is a run folder of an earlier revision in testdata/oldruns, with what that
@@ -216,14 +218,7 @@ func storedRun(t *testing.T, change func(text string) string) string {
 		if folder == dir {
 			continue
 		}
-		state, err := os.ReadFile(filepath.Join(step, "state.json")) // which knows the sizes of its files
-		if err == nil {
-			state = bytes.Replace(state, fmt.Appendf(nil, `"config.toml": %d`, len(text)), fmt.Appendf(nil, `"config.toml": %d`, len(edited)), 1)
-			err = os.WriteFile(filepath.Join(step, "state.json"), state, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkpointtest.Reseal(t, step)
 	}
 	return dir
 }

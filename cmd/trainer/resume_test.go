@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
 // A run that is interrupted at several steps, also in the middle of an epoch, ends
@@ -243,6 +244,7 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 	if err := os.WriteFile(path, elapsed.ReplaceAll(text, []byte(`"elapsed_seconds": 1.199`)), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	checkpointtest.Reseal(t, c.Path)
 	must(t, exitDone, args...)
 	if n := lastRow(dir) - c.Step; n < 1 || n > 3 {
 		t.Errorf("%d steps in the last millisecond of the run", n)

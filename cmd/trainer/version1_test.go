@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
 const version1 = "../../train/checkpoint/testdata/version1"
@@ -39,12 +41,13 @@ func TestRunOfANewerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"version": 2`, `"version": 3`, 1)), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"version": 3`, `"version": 4`, 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	checkpointtest.Reseal(t, step)
 	before := names(t, filepath.Join(dir, "checkpoints"))
-	fails(t, exitFailed, tinyArgs(dir), "step-00000008: state.json has version 3, this program reads version 2", "use the geoalign that wrote it or a newer one")
-	fails(t, exitFailed, []string{"eval", "--checkpoint", dir}, "state.json has version 3, this program reads version 2")
+	fails(t, exitFailed, tinyArgs(dir), "step-00000008: state.json has version 4, this program reads version 3", "use the geoalign that wrote it or a newer one")
+	fails(t, exitFailed, []string{"eval", "--checkpoint", dir}, "state.json has version 4, this program reads version 3")
 	if got := names(t, filepath.Join(dir, "checkpoints")); strings.Join(got, " ") != strings.Join(before, " ") {
 		t.Errorf("left %v of %v", got, before)
 	}

@@ -194,7 +194,7 @@ func stepMS(rows []runlog.Row, samples int) float64 {
 
 // ended reads the steps and the time of the newest checkpoint.
 func ended(dir string) (steps int, seconds float64, err error) {
-	ck, err := checkpoint.Load(dir)
+	ck, err := checkpoint.Open(dir)
 	if err != nil {
 		return 0, 0, err
 	}

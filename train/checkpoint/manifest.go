@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
 )
 
 const (
-	version      = 2 // of state.json, see version1.go for the one before
+	version      = 3 // of state.json, see older.go for the ones before
 	manifestName = "state.json"
 	latestName   = "latest"
 	stepPrefix   = "step-"
@@ -22,13 +23,21 @@ const (
 
 // manifest is the content of state.json.
 type manifest struct {
-	Version int                  `json:"version"`
-	Step    int                  `json:"step"`
-	Metric  *float64             `json:"metric,omitempty"` // of the evaluation at this step; higher is better
-	Files   map[string]int64     `json:"files"`            // sizes of the other files
-	Parts   map[string]partState `json:"parts"`
+	Version  int                  `json:"version"`
+	Checksum string               `json:"checksum"` // of this text, see seal; before the names that a run chooses
+	Step     int                  `json:"step"`
+	Metric   *float64             `json:"metric,omitempty"` // of the evaluation at this step; higher is better
+	Files    map[string]fileInfo  `json:"files"`            // the other files
+	Parts    map[string]partState `json:"parts"`
 
-	old bool // translated: counters that were added later are missing
+	read int  // version of the text, which may be an older one
+	old  bool // translated: counters that were added later are missing
+}
+
+// fileInfo is what state.json says of a file.
+type fileInfo struct {
+	Bytes int64  `json:"bytes"`
+	Sum   string `json:"crc32c"` // empty in folders of versions 1 and 2
 }
 
 // partState is what state.json says of a part.
@@ -74,44 +83,96 @@ func parseFolderName(name string) (step int, ok bool) {
 // readManifest reads state.json of the step folder dir and checks that the files
 // it names are there in full length.
 func readManifest(dir string) (manifest, error) {
-	var m manifest
-	raw, err := os.ReadFile(filepath.Join(dir, manifestName))
+	c, err := openStep(dir, noFile)
 	if err != nil {
-		return m, fmt.Errorf("checkpoint: %w", err)
+		return manifest{}, err
 	}
-	if m, err = parseManifest(dir, raw); err != nil {
-		return m, err
-	}
-	for name, size := range m.Files {
-		st, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			return m, fmt.Errorf("checkpoint: %s is not complete: %w", dir, err)
-		}
-		if st.Size() != size {
-			return m, fmt.Errorf("checkpoint: %s is damaged: %s has %d bytes, want %d", dir, name, st.Size(), size)
-		}
-	}
-	return m, nil
+	return c.manifest, c.Close()
 }
 
 // parseManifest reads the text of the state.json in dir, of this version or of an older one.
-func parseManifest(dir string, raw []byte) (m manifest, err error) {
-	var head struct{ Version, Format int }
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return m, fmt.Errorf("checkpoint: %s is damaged: %w", filepath.Join(dir, manifestName), err)
+func parseManifest(dir string, raw []byte) (manifest, error) {
+	m, err := parseText(dir, raw)
+	if err == nil {
+		err = m.check(dir)
 	}
-	switch got := max(head.Version, head.Format); got { // version 1 calls it format
+	var unknown *VersionError
+	if err != nil && !errors.As(err, &unknown) {
+		err = fmt.Errorf("checkpoint: %s is damaged: %w", filepath.Join(dir, manifestName), err)
+	}
+	return m, err
+}
+
+// parseText is parseManifest without what all versions have in common.
+func parseText(dir string, raw []byte) (m manifest, err error) {
+	var head struct{ Version, Format *int } // version 1 calls it format
+	if err := decodeJSON(raw, &struct {
+		Version **int `json:"version"`
+		Format  **int `json:"format"`
+	}{&head.Version, &head.Format}); err != nil {
+		return m, err
+	}
+	got := 0
+	switch {
+	case head.Version != nil:
+		got = *head.Version
+	case head.Format != nil:
+		got = *head.Format
+	default:
+		return m, errors.New("version is missing")
+	}
+	if got > 2 {
+		if err := checkSeal(raw); err != nil {
+			return m, err
+		}
+	}
+	switch got {
 	case version:
-		err = json.Unmarshal(raw, &m)
+		err = decodeJSON(raw, &m)
+	case 2:
+		m, err = parseVersion2(raw)
 	case 1:
 		m, err = parseVersion1(raw)
 	default:
 		return m, &VersionError{Path: dir, Got: got, Reads: version}
 	}
-	if err != nil {
-		return m, fmt.Errorf("checkpoint: %s is damaged: %w", filepath.Join(dir, manifestName), err)
+	m.read = got
+	return m, err
+}
+
+// decodeJSON decodes text into the struct at v, with errors in words of the format.
+func decodeJSON(text []byte, v any) error {
+	if err := checkJSON(text, reflect.TypeOf(v).Elem()); err != nil {
+		return err
 	}
-	return m, nil
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("it is no JSON: %w", err)
+	}
+	return nil
+}
+
+// check says what is missing or cannot be.
+func (m manifest) check(dir string) error {
+	named, ok := parseFolderName(filepath.Base(dir))
+	switch {
+	case m.Step < 0:
+		return fmt.Errorf("step is %d, want 0 or more", m.Step)
+	case ok && named != m.Step: // a copy under another name is fine
+		return fmt.Errorf("step is %d, want %d as the folder says", m.Step, named)
+	case m.Files == nil:
+		return errors.New("files are missing")
+	case m.Parts == nil:
+		return errors.New("parts are missing")
+	}
+	for name, f := range m.Files {
+		if name != filepath.Base(name) || name == manifestName || f.Bytes < 0 {
+			return fmt.Errorf("file %q of %d bytes: the name is not that of another file in the folder, or the size is below 0", name, f.Bytes)
+		}
+		if m.read == version && len(f.Sum) != len(sealZero) {
+			return fmt.Errorf("file %q has no checksum", name)
+		}
+	}
+	return nil
 }
 
 // Entry is one checkpoint of a folder.

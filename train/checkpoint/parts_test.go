@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/state"
+	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
 // gauge is a part with everything that a part may have.
@@ -81,6 +82,19 @@ func saved(t *testing.T, parts ...state.Part) *Checkpoint {
 	return load(t, dir)
 }
 
+// edit changes the text of a state.json and its checksum with it.
+func edit(t *testing.T, path, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	checkpointtest.Reseal(t, filepath.Dir(path))
+}
+
 // rewrite changes the text of the state.json of c and loads it again.
 func rewrite(t *testing.T, c *Checkpoint, old, new string) *Checkpoint {
 	t.Helper()
@@ -92,9 +106,7 @@ func rewrite(t *testing.T, c *Checkpoint, old, new string) *Checkpoint {
 	if !strings.Contains(string(text), old) {
 		t.Fatalf("no %q in %s", old, text)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, path, old, new)
 	return load(t, c.Path)
 }
 
@@ -135,9 +147,9 @@ func TestRestoreRefuses(t *testing.T) {
 		"wrong type":      {from: func(t *testing.T) *Checkpoint { return saved(t, other(), floats(newGauge())) }, want: "owner in gauge.safetensors of PATH holds F32, want a []int32"},
 		"refused numbers": {change: func(g *gauge) { g.refuse = errors.New("too many") }, want: "too many (read from PATH)"},
 		"both":            {change: func(g *gauge) { g.refuse, g.mean = errors.New("too many"), nil }, want: "has shape [2], want [0]"},
-		"unknown counter": {from: func(t *testing.T) *Checkpoint { return rewrite(t, whole(t), `"seen"`, `"odd"`) }, want: `counters of gauge in state.json of PATH: json: unknown field "odd"`},
+		"unknown counter": {from: func(t *testing.T) *Checkpoint { return rewrite(t, whole(t), `"seen"`, `"odd"`) }, want: `counters of gauge in state.json of PATH: unknown field "odd"`},
 		"missing counter": {from: func(t *testing.T) *Checkpoint { return rewrite(t, whole(t), `"seen": 7,`, ``) }, want: `counters of gauge in state.json of PATH: "seen" is missing`},
-		"another type":    {from: func(t *testing.T) *Checkpoint { return rewrite(t, whole(t), `"seen": 7`, `"seen": "7"`) }, want: "cannot unmarshal string"},
+		"another type":    {from: func(t *testing.T) *Checkpoint { return rewrite(t, whole(t), `"seen": 7`, `"seen": "7"`) }, want: `seen is the text "7", want a whole number`},
 		"no counters": {from: func(t *testing.T) *Checkpoint {
 			return saved(t, other(), state.Values{Name: "gauge", Memory: newGauge().Tensors()})
 		}, want: "counters of gauge in state.json of PATH: there are none"},
@@ -237,19 +249,13 @@ func TestAnotherVersion(t *testing.T) {
 	s := newStore(t, dir, Retention{Last: 1})
 	save(t, s, 10, 20)
 	newer := filepath.Join(dir, "step-00000020")
-	text, err := os.ReadFile(filepath.Join(newer, manifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(newer, manifestName), []byte(strings.Replace(string(text), `"version": 2`, `"version": 7`, 1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, filepath.Join(newer, manifestName), `"version": 3`, `"version": 7`)
 	before := names(t, dir)
 	for _, latest := range []bool{true, false} {
 		for _, path := range []string{dir, newer} {
 			_, err := Load(path)
 			var v *VersionError
-			want := "checkpoint: " + newer + ": state.json has version 7, this program reads version 2: use the geoalign that wrote it or a newer one, or another checkpoint; nothing was changed there"
+			want := "checkpoint: " + newer + ": state.json has version 7, this program reads version 3: use the geoalign that wrote it or a newer one, or another checkpoint; nothing was changed there"
 			if !errors.As(err, &v) || errors.Is(err, ErrNone) || err.Error() != want {
 				t.Errorf("latest %t: got %v, want %s", latest, err, want)
 			}

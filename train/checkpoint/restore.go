@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/state"
@@ -122,10 +123,13 @@ func (c *Checkpoint) decode(part string, t reflect.Type) (reflect.Value, error) 
 		return fail(errors.New("there are none"))
 	}
 	v := reflect.New(t.Elem())
+	if err := checkJSON(raw, t.Elem()); err != nil {
+		return fail(err)
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v.Interface()); err != nil {
-		return fail(err)
+		return fail(errors.New(strings.TrimPrefix(err.Error(), "json: ")))
 	}
 	text, err := json.Marshal(v.Interface())
 	if err != nil {
@@ -150,7 +154,7 @@ func (c *Checkpoint) Counters(part string, v any) error {
 	if !ok || p.Counters == nil {
 		return fmt.Errorf("checkpoint: %s holds no counters of %q", c.Path, part)
 	}
-	if err := json.Unmarshal(p.Counters, v); err != nil {
+	if err := decodeJSON(p.Counters, v); err != nil {
 		return fmt.Errorf("checkpoint: counters of %s in %s: %w", part, c.Path, err)
 	}
 	return nil

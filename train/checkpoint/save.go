@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"os"
@@ -20,6 +21,7 @@ type Store struct {
 	dir    string
 	keep   Retention
 	create func(path string) (file, error) // replaced by tests to make writes fail
+	noSums bool                            // for the benchmark of what checksums cost; such checkpoints cannot be loaded
 }
 
 // file is what Save needs of an *os.File.
@@ -107,13 +109,13 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
 	}
-	m := manifest{Version: version, Step: step, Metric: finite(snap.Metric), Files: map[string]int64{}, Parts: snap.parts}
+	m := manifest{Version: version, Step: step, Metric: finite(snap.Metric), Files: map[string]fileInfo{}, Parts: snap.parts}
 	add := func(name string, fill func(w io.Writer) error) error {
 		if _, dup := m.Files[name]; dup || name == manifestName || name != filepath.Base(name) {
 			return fmt.Errorf("file name %q is reserved, used twice or not a plain name", name)
 		}
-		n, err := s.writeFile(filepath.Join(temp, name), fill)
-		m.Files[name] = n
+		info, err := s.writeFile(filepath.Join(temp, name), fill)
+		m.Files[name] = info
 		return err
 	}
 	for _, f := range snap.tensors {
@@ -134,20 +136,32 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 	return syncDir(temp)
 }
 
-func (s *Store) writeManifest(path string, m any) error {
-	raw, err := json.MarshalIndent(m, "", "  ")
+// writeManifest writes a state.json: a manifest, sealed, or the fields of an older version.
+func (s *Store) writeManifest(path string, fields any) error {
+	m, sealed := fields.(manifest)
+	if sealed {
+		m.Checksum = sealZero
+		fields = m
+	}
+	raw, err := json.MarshalIndent(fields, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = s.writeFile(path, func(w io.Writer) error { _, err := w.Write(append(raw, '\n')); return err })
+	raw = append(raw, '\n')
+	if sealed {
+		if err := seal(raw); err != nil {
+			return err
+		}
+	}
+	_, err = s.writeFile(path, func(w io.Writer) error { _, err := w.Write(raw); return err })
 	return err
 }
 
-// writeFile creates, fills and syncs one file and returns its size.
-func (s *Store) writeFile(path string, fill func(w io.Writer) error) (size int64, err error) {
+// writeFile creates, fills and syncs one file and returns its size and checksum.
+func (s *Store) writeFile(path string, fill func(w io.Writer) error) (info fileInfo, err error) {
 	f, err := s.create(path)
 	if err != nil {
-		return 0, err
+		return info, err
 	}
 	defer func() {
 		if e := f.Close(); err == nil {
@@ -157,26 +171,32 @@ func (s *Store) writeFile(path string, fill func(w io.Writer) error) (size int64
 			err = fmt.Errorf("write %s: %w", filepath.Base(path), err)
 		}
 	}()
-	c := &counter{w: f}
+	c := &counter{w: f, plain: s.noSums}
 	b := bufio.NewWriterSize(c, 64<<10)
 	if err := fill(b); err != nil {
-		return c.n, err
+		return info, err
 	}
 	if err := b.Flush(); err != nil {
-		return c.n, err
+		return info, err
 	}
-	return c.n, f.Sync()
+	return fileInfo{Bytes: c.n, Sum: sumText(c.sum)}, f.Sync()
 }
 
-// counter counts the bytes that pass.
+// counter counts the bytes that pass and computes their checksum.
 type counter struct {
-	w io.Writer
-	n int64
+	w   io.Writer
+	n   int64
+	sum uint32
+
+	plain bool // without the checksum
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
+	if !c.plain {
+		c.sum = crc32.Update(c.sum, castagnoli, p[:n])
+	}
 	return n, err
 }
 
@@ -229,7 +249,7 @@ func (s *Store) SetMetric(step int, metric float64) error {
 	m.Metric = finite(&metric)
 	temp := filepath.Join(dir, tempPrefix+manifestName)
 	var text any = m
-	if m.old { // a folder stays of the version that it is of
+	if m.read != version { // a folder stays of the version that it is of
 		if text, err = withMetric(filepath.Join(dir, manifestName), m.Metric); err != nil {
 			return err
 		}

@@ -27,15 +27,15 @@ var version1Fields = []struct{ part, counter, field string }{
 // run and data.
 func parseVersion1(raw []byte) (manifest, error) {
 	var old struct {
-		Step   int
-		Metric *float64
-		Files  map[string]int64
-		State  map[string]json.RawMessage
+		Step   int                        `json:"step"`
+		Metric *float64                   `json:"metric"`
+		Files  map[string]int64           `json:"files"`
+		State  map[string]json.RawMessage `json:"state"`
 	}
-	if err := json.Unmarshal(raw, &old); err != nil {
+	if err := decodeJSON(raw, &old); err != nil {
 		return manifest{}, err
 	}
-	m := manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: old.Files, Parts: map[string]partState{}, old: true}
+	m := manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: map[string]partState{}, old: true}
 	counters := map[string]map[string]json.RawMessage{}
 	for file := range old.Files {
 		if part, ok := strings.CutSuffix(file, extension); ok {
@@ -74,7 +74,31 @@ func parseVersion1(raw []byte) (manifest, error) {
 	return m, nil
 }
 
-// withMetric returns the state.json at path, of any version, with another metric.
+// parseVersion2 translates a state.json of version 2: that of version 3 without checksums.
+func parseVersion2(raw []byte) (manifest, error) {
+	var old struct {
+		Step   int                  `json:"step"`
+		Metric *float64             `json:"metric"`
+		Files  map[string]int64     `json:"files"`
+		Parts  map[string]partState `json:"parts"`
+	}
+	err := decodeJSON(raw, &old)
+	return manifest{Version: version, Step: old.Step, Metric: old.Metric, Files: sizes(old.Files), Parts: old.Parts}, err
+}
+
+// sizes are files of which no more is known; nil stays nil.
+func sizes(files map[string]int64) map[string]fileInfo {
+	if files == nil {
+		return nil
+	}
+	out := map[string]fileInfo{}
+	for name, n := range files {
+		out[name] = fileInfo{Bytes: n}
+	}
+	return out
+}
+
+// withMetric returns the state.json at path, of version 1 or 2, with another metric.
 func withMetric(path string, metric *float64) (map[string]any, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -1,0 +1,51 @@
+// Package checkpointtest helps tests to change what a checkpoint holds.
+package checkpointtest
+
+import (
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	checksum   = regexp.MustCompile(`"checksum": "[0-9a-f]{8}"`)
+)
+
+// Reseal makes the sizes and checksums in the state.json of the step folder dir those of
+// its files and of itself, as if the run had saved what a test has changed.
+func Reseal(t testing.TB, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "state.json")
+	text := read(t, path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b := read(t, filepath.Join(dir, e.Name()))
+		entry := regexp.MustCompile(`"` + regexp.QuoteMeta(e.Name()) + `": \{\s*"bytes": \d+,\s*"crc32c": "[0-9a-f]{8}"\s*\}`)
+		size := regexp.MustCompile(`"` + regexp.QuoteMeta(e.Name()) + `": \d+`) // of versions 1 and 2
+		text = size.ReplaceAll(text, fmt.Appendf(nil, `"%s": %d`, e.Name(), len(b)))
+		text = entry.ReplaceAll(text, fmt.Appendf(nil, `"%s": {"bytes": %d, "crc32c": "%08x"}`, e.Name(), len(b), crc32.Checksum(b, castagnoli)))
+	}
+	if at := checksum.FindIndex(text); at != nil {
+		copy(text[at[0]:at[1]], `"checksum": "00000000"`)
+		copy(text[at[0]:at[1]], fmt.Sprintf(`"checksum": "%08x"`, crc32.Checksum(text, castagnoli)))
+	}
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
