@@ -102,6 +102,9 @@ func (p *Pairs) Close() error {
 	return p.graphs.close()
 }
 
+// Group returns the processes that train the model together.
+func (p *Pairs) Group() parallel.Group { return p.o.Group }
+
 // Params returns the parameters.
 func (p *Pairs) Params() *Params { return p.params }
 

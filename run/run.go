@@ -112,7 +112,7 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		}
 		r.closers = append(r.closers, unlock) // the end of the process does so too
 	}
-	if r.model, err = train.NewModel(r.cfg, r.tok, r.engine); err != nil {
+	if r.model, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}); err != nil {
 		return r, err
 	}
 	r.closers = append(r.closers, r.model.Close)
