@@ -56,11 +56,6 @@ func (t Temperature) Divide(x *gorgonia.Node) *gorgonia.Node {
 	return arith.DivScalar(x, t.Node)
 }
 
-// CosineScore is the cosine, or on several spheres the sum of their cosines.
-func CosineScore(t Temperature) Score {
-	return Score{Terms: []Term{{Kind: scoring.Cosine, Weight: 1}}, Temperature: t}
-}
-
 // Has says whether the score has a term of a kind.
 func (s Score) Has(kind scoring.Kind) bool {
 	return slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Kind == kind })
