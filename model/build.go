@@ -82,7 +82,7 @@ func (p *Pairs) newBuilder() *builder {
 	}
 	s := &objectives.Step{
 		Inputs: n.inputs, Rows: cfg.Train.BatchSize, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
-		Scores:        newScores(cfg, on, twins),
+		Scores:        newScores(cfg, p.design.space, on, twins),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: terms(obj.NegativeTerms()), PairTerms: terms(cfg.PairTerms()),

@@ -34,12 +34,8 @@ type Graphs struct {
 	state  graphsState
 }
 
-// newGraphs returns the graphs of a queue, none of them built.
-func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
-	space, err := cfg.Model.Head.Space()
-	if err != nil {
-		return nil, fmt.Errorf("model: model.head.topology %w", err)
-	}
+// newGraphs returns the graphs of a queue of features of a space, none of them built.
+func newGraphs(cfg config.Config, space space.Space, q *Queue, e *kernel.Engine) (_ *Graphs, err error) {
 	g := &Graphs{Begun: -1, queue: q, engine: e, cfg: cfg.Objective.Geodesic, space: space, seed: cfg.Run.Seed}
 	if g.Image, err = g.empty(); err != nil {
 		return nil, err
