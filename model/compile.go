@@ -19,7 +19,7 @@ type outcome struct {
 	rounded   *rounded // nil unless it pays, see kernel.Engine.KeepsRounded
 }
 
-// compile differentiates the loss and compiles the graph with the further outputs,
+// compile differentiates the loss and compiles the step with the further outputs,
 // writing gradients to their place in the store, and binds the parameters. It is the
 // first compilation that fixes the set of parameters. queue is the bytes of a queue, which
 // count when the machine is too small.

@@ -54,7 +54,7 @@ type judge struct {
 	nodes  *binding
 }
 
-// newJudge starts a connector in a step. Its parameters are inputs of the graph like those
+// newJudge starts a connector in a step. Its parameters are inputs of the step like those
 // of the student, and no gradient reaches them.
 func newJudge(c *Connector, g *gorgonia.ExprGraph) *judge {
 	j := &judge{Connector: c, params: readParams(c.From)}

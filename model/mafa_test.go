@@ -158,7 +158,7 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.pairGraph(n, n)
+		g, err := m.matching(n, n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ type Pairs struct {
 	step   *trainStep // the compiled training step; nil in a model for inference
 
 	image, text *Encoder
-	pairs       map[[2]int]*pairGraph // of the match head, for inference
+	matchings   map[[2]int]*matching // by numbers of pairs and images
 	keys        keys
 }
 

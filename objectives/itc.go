@@ -61,7 +61,7 @@ type Contrast struct {
 	T2I  *gorgonia.Node
 }
 
-// Build adds the loss to the graph.
+// Build adds the loss to the step.
 func (c MomentumContrast) Build() Contrast {
 	i2t := c.direction(c.Image, c.ImageM, Image, c.TextBank)
 	t2i := c.direction(c.Text, c.TextM, Text, c.ImageBank)

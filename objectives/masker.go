@@ -13,7 +13,7 @@ type Masker struct {
 	Prob     float64
 	Vocab    int   // size of the vocabulary
 	MaskID   int32 // id of [MASK]
-	Capacity int   // most tokens predicted per batch, as the graph was built for
+	Capacity int   // most tokens predicted per batch, as the step was built for
 }
 
 // IgnoreLabel is the label of an entry that predicts nothing.

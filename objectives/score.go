@@ -20,7 +20,7 @@ const (
 )
 
 // Score compares features of images and texts: a weighted sum of terms, divided by a
-// temperature. It is the one way in which pairs are scored in a graph: by contrasts and
+// temperature. It is the one way in which pairs are scored in a step: by contrasts and
 // their soft targets, against a batch, a queue or a graph over it, and to draw negatives
 // by. Package objectives/scoring computes the same of stored features.
 type Score struct {

@@ -12,7 +12,7 @@ import (
 // Loss is one objective of a step. It is built once, and owns what it needs besides the
 // towers: parameters, inputs with the schedules that fill them, random numbers.
 type Loss interface {
-	// Build adds the loss to the graph and returns its parts.
+	// Build adds the loss to the step and returns its parts.
 	Build(s *Step) []Part
 }
 

@@ -44,7 +44,7 @@ func (s *Step) Share(rows int) (lo, hi, all int) {
 func (s *Step) Stream() uint64 { return uint64(s.Counter*max(1, s.Ranks) + s.Rank) }
 
 // Inputs are the inputs of one computation. A name that is asked for again is the same
-// input; with another shape or type it is a mistake in the construction of the graph, an
+// input; with another shape or type it is a mistake in the construction, an
 // *op.BuildError.
 type Inputs struct {
 	g       *gorgonia.ExprGraph
@@ -203,7 +203,7 @@ func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
 	return n
 }
 
-// Binder ties inputs to memory; a compiled graph is one.
+// Binder ties inputs to memory; a compiled computation is one.
 type Binder interface {
 	SetInput(n *gorgonia.Node, data any) error
 }
