@@ -50,15 +50,15 @@ func (p *Pairs) buildStep() (err error) {
 		}
 	}
 	b.encode()
+	for _, l := range p.step.losses {
+		b.s.Add(l)
+	}
+	p.step.parts = b.s.Parts()
 	var losses gorgonia.Nodes
 	var weights []float32
-	for _, l := range p.step.losses {
-		parts := l.Build(b.s)
-		for _, x := range append(b.s.Measures(), parts...) {
-			p.step.parts = append(p.step.parts, x)
-			if !x.Measure {
-				losses, weights = append(losses, x.Node), append(weights, float32(x.Weight))
-			}
+	for _, x := range p.step.parts {
+		if !x.Measure {
+			losses, weights = append(losses, x.Node), append(weights, float32(x.Weight))
 		}
 	}
 	if len(losses) == 0 {

@@ -7,9 +7,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Fused is a loss over pairs that pass the fusion layers.
+// Fused is a loss over pairs that pass the fusion layers. Its methods are called once each,
+// in this order, so that it may keep what one of them makes for the next.
 type Fused interface {
-	Prepare(s *Step)
+	Prepare(s *Step) // as of Preparer
 	// Pairs says which pairs the loss reads, and where; first pairs go before them in the
 	// pass.
 	Pairs(s *Step, first int) FusedPairs
@@ -23,6 +24,11 @@ type FusedPairs struct {
 	Texts, Images gorgonia.Nodes // int32 indices of texts and images, R in all; none: row r is text r and image r
 	Places        encoders.Places
 }
+
+var (
+	_ Loss     = Fusing(nil)
+	_ Preparer = Fusing(nil)
+)
 
 // Fusing runs the fusion layers once over the pairs of all its losses. The rows are those
 // of the first loss, then those of the next. Rows share the keys of an image through an
