@@ -154,25 +154,8 @@ func (b *builder) encode() {
 // captions makes the inputs of a text tower, unless a loss has made them.
 func (b *builder) captions() {
 	if t, ok := b.design.text.tower.(encoders.TextTower); ok && b.s.Captions.Clean == nil {
-		b.s.Captions.Clean = b.columns(t, nil)
+		b.s.Captions.Clean = b.net.towerInputs(t, b.s.Rows, nil)
 	}
-}
-
-// columns are the inputs of a tower from the batch.
-func (b *builder) columns(t encoders.Tower, names map[string]string) encoders.Inputs {
-	in := encoders.Inputs{}
-	for _, c := range t.Columns() {
-		name := c.Name
-		if other, ok := names[name]; ok {
-			c.Name = other
-		}
-		if len(c.Shape) == 1 && c.Type == batch.Int32 { // ids of a sequence
-			in[name] = b.s.Flat(c, b.s.Rows)
-		} else {
-			in[name] = b.s.Column(c, b.s.Rows)
-		}
-	}
-	return in
 }
 
 // side runs a tower and its head as far as losses read them.
@@ -182,7 +165,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	in := b.s.Captions.Clean
 	if _, texts := x.tower.(encoders.TextTower); !texts {
-		in = b.columns(x.tower, names)
+		in = b.net.towerInputs(x.tower, b.s.Rows, names)
 	}
 	out := b.tower(x.tower, b.scope(p, x.name), c, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)

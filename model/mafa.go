@@ -27,7 +27,7 @@ func (c *Connector) check(cfg config.Config, vocab int) error {
 	}
 	bad := func(format string, args ...any) error {
 		return config.Errors{{
-			Path: connectorKey, Value: cfg.Objective.MAFA.Connector, Msg: fmt.Sprintf(format, args...),
+			Path: ConnectorKey, Value: cfg.Objective.MAFA.Connector, Msg: fmt.Sprintf(format, args...),
 			Hint: "choose a checkpoint that was trained on the same data settings",
 		}}
 	}
@@ -44,8 +44,8 @@ func (c *Connector) check(cfg config.Config, vocab int) error {
 	return nil
 }
 
-// connectorKey is where the configuration names the connector.
-const connectorKey = "objective.mafa.connector"
+// ConnectorKey is where the configuration names the connector.
+const ConnectorKey = "objective.mafa.connector"
 
 // judge is a connector within a training step under construction.
 type judge struct {
@@ -80,13 +80,13 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 	}
 	pairs := encoders.Pairs{Texts: texts, Images: images}
 	fused := bert.Fusion(plain, p.In("text"), states, clean[batch.Lengths], tokens, pairs, first, l, vit.Tokens()) // (R, D)
-	return encoders.Classifier{Classes: 2}.Forward(p.In("itm_head"), fused, 1)
+	return objectives.MatchLogits(p, fused)
 }
 
 // load reads the parameters.
 func (j *judge) load() error {
 	if err := j.params.load(); err != nil {
-		return fmt.Errorf("%s: %w", connectorKey, err)
+		return fmt.Errorf("%s: %w", ConnectorKey, err)
 	}
 	return nil
 }

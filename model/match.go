@@ -6,6 +6,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
@@ -16,18 +17,15 @@ type matching struct {
 	states, lengths, images, index, logits *gorgonia.Node
 }
 
-// matchWeight is the parameter that says whether there is a match head.
-const matchWeight = "itm_head/weight"
-
 // HasMatching says whether the model has the fusion encoder's match head.
 func (p *Pairs) HasMatching() bool {
 	if p.design.fusion == nil {
 		return false
 	}
 	if p.params.source != nil {
-		return p.params.source.Has(matchWeight)
+		return p.params.source.Has(objectives.MatchWeight)
 	}
-	_, ok := p.params.Get(matchWeight)
+	_, ok := p.params.Get(objectives.MatchWeight)
 	return ok
 }
 
@@ -85,7 +83,7 @@ func (p *Pairs) matching(n, k int) (x *matching, err error) {
 	first := &encoders.Places{Rows: in.Count("first tokens", 0, n, l), Sequences: in.Count("pairs", 0, n, 1)}
 	fused := p.design.fusion.Fusion(&encoders.Context{}, on.In("text"), x.states, x.lengths, x.images,
 		encoders.Pairs{Images: x.index}, first, l, t) // (n, D)
-	x.logits = encoders.Classifier{Classes: 2}.Forward(encoders.NewScope(b.params).In("itm_head"), fused, 1)
+	x.logits = objectives.MatchLogits(encoders.NewScope(b.params), fused)
 	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.logits); err != nil {
 		return nil, err
 	}

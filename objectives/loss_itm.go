@@ -64,7 +64,7 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 
 // Loss implements Fused.
 func (l *ITM) Loss(s *Step, states *gorgonia.Node) []Part {
-	logits := encoders.Classifier{Classes: 2}.Forward(s.Params.In("itm_head"), states, 1) // (3B, 2)
+	logits := MatchLogits(s.Params, states) // (3B, 2)
 	return []Part{
 		s.Part("itm", l.Weight, Matching(logits, l.labels)),
 		{Name: "itm_accuracy", Node: contrast.Accuracy(logits, l.labels), Measure: true},

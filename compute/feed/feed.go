@@ -242,14 +242,14 @@ func (in *Inputs) Fill(m Binder, s *Step) error {
 	return nil
 }
 
-// check says that a batch does not fit what was compiled.
+// check returns an error where a batch has not so many rows of a column.
 func check(b *batch.Batch, c batch.Column, rows int) error {
 	got, want := len(b.Floats(c.Name)), rows*c.Len()
 	if c.Type == batch.Int32 {
 		got = len(b.Ints(c.Name))
 	}
 	if got != want {
-		return fmt.Errorf("feed: %s: got %d values, the step was built for %d rows of %d", c.Name, got, rows, c.Len())
+		return fmt.Errorf("feed: %s: got %d values, want %d rows of %d: give batches with all its columns and as many rows as it was built for", c.Name, got, rows, c.Len())
 	}
 	return nil
 }

@@ -214,11 +214,11 @@ func TestABatchThatDoesNotFit(t *testing.T) {
 		t.Errorf("columns %v", c)
 	}
 	for want, change := range map[string]func(b *batch.Batch){
-		"feed: images: got 36 values, the step was built for 4 rows of 12": func(b *batch.Batch) { b.SetFloats("images", make([]float32, 36)) },
-		"feed: images: got 0 values, the step was built for 4 rows of 12":  func(b *batch.Batch) { b.SetFloats("images", nil) },
-		"feed: tokens: got 21 values, the step was built for 4 rows of 5":  func(b *batch.Batch) { b.SetInts("tokens", make([]int32, 21)) },
-		"feed: lengths: got 3 values, the step was built for 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", make([]int32, 3)) },
-		"feed: lengths: got 0 values, the step was built for 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", nil) },
+		"feed: images: got 36 values, want 4 rows of 12": func(b *batch.Batch) { b.SetFloats("images", make([]float32, 36)) },
+		"feed: images: got 0 values, want 4 rows of 12":  func(b *batch.Batch) { b.SetFloats("images", nil) },
+		"feed: tokens: got 21 values, want 4 rows of 5":  func(b *batch.Batch) { b.SetInts("tokens", make([]int32, 21)) },
+		"feed: lengths: got 3 values, want 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", make([]int32, 3)) },
+		"feed: lengths: got 0 values, want 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", nil) },
 	} {
 		b := batch.New(4, images, tokens, lengths)
 		change(b)
