@@ -25,7 +25,6 @@ type trainStep struct {
 	inputs  *feed.Inputs
 	losses  []objectives.Loss
 	columns []batch.Column // of a batch that the step reads
-	built   *objectives.Step
 	keys    keyNodes
 }
 
@@ -43,7 +42,7 @@ type builder struct {
 func (p *Pairs) buildStep() (err error) {
 	defer op.Catch(&err)
 	b := p.newBuilder()
-	p.step = &trainStep{inputs: b.s.Inputs, built: b.s, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
+	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)
@@ -200,10 +199,12 @@ func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	c.Outputs = t.keys.nodes()
-	if j := b.judge; j != nil {
-		b.params.connector = j.params.bytes()
+	need := b.params.footprint()
+	need.Queue = b.queueBytes()
+	if b.judge != nil {
+		need.Connector = b.judge.params.bytes()
 	}
-	if err := t.outcome.compile(b.net, b.queueBytes(), c); err != nil {
+	if err := t.outcome.compile(b.net, need, c); err != nil {
 		return err
 	}
 	if j := b.judge; j != nil {

@@ -42,8 +42,6 @@ type Params struct {
 	source Source // of stored values, for inference; nil: for training
 
 	values, grads, momentum []float32
-
-	connector int64 // bytes of the parameters of a frozen model beside this one
 }
 
 // NewParams returns an empty store for training. With twins, parameters whose traits say
