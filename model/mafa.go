@@ -78,8 +78,10 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 		Rows:      s.Count("first tokens of judged pairs", 0, r, l),
 		Sequences: s.Count("judged pairs", 0, r, 1),
 	}
-	pairs := encoders.Pairs{Texts: texts, Images: images}
-	fused := bert.Fusion(plain, p.In("text"), states, clean[batch.Lengths], tokens, pairs, first, l, vit.Tokens()) // (R, D)
+	fused := bert.Fusion(plain, p.In("text"), encoders.FusionArgs{
+		Texts: states, Lengths: clean[batch.Lengths], Images: tokens, Pairs: encoders.Pairs{Texts: texts, Images: images}, At: first,
+		TextLen: l, ImageLen: vit.Tokens(),
+	}) // (R, D)
 	return objectives.MatchLogits(p, fused)
 }
 

@@ -62,8 +62,10 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 	}
 	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...)}
 	states, lengths := s.Online.Text.states(s)
-	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, states, lengths, s.Online.Image.Tokens, pairs, read,
-		s.Fusion.TextLen, s.Fusion.ImageLen) // (M, D)
+	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, encoders.FusionArgs{
+		Texts: states, Lengths: lengths, Images: s.Online.Image.Tokens, Pairs: pairs, At: read,
+		TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
+	}) // (M, D)
 	for i, x := range l {
 		n := rows[i].Shape()[0]
 		parts = append(parts, x.Loss(s, layout.StridedRows(fused, at[i], 1, n))...)
