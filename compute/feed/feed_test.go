@@ -222,7 +222,7 @@ func TestABatchThatDoesNotFit(t *testing.T) {
 	} {
 		b := batch.New(4, images, tokens, lengths)
 		change(b)
-		if err := in.Fill(newMachine(), &Step{Batch: b}); err == nil || err.Error() != want || filled {
+		if err := in.Fill(newMachine(), &Step{Batch: b}); err == nil || err.Error() != want+": give batches with all its columns and as many rows as it was built for" || filled {
 			t.Errorf("got %v (filled: %t), want %q", err, filled, want)
 		}
 	}
