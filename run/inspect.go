@@ -11,6 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // Inspection is what a checkpoint holds.
@@ -97,7 +98,7 @@ func escapeGlob(path string) string {
 // above it, if there is one.
 func (r *Inspection) readConfig(stepFolder string) error {
 	for _, dir := range []string{stepFolder, filepath.Join(stepFolder, "..", "..")} {
-		file := filepath.Join(dir, "config.toml")
+		file := filepath.Join(dir, runlog.ConfigFile)
 		text, err := os.ReadFile(file)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
