@@ -5,5 +5,6 @@
 //
 // Shape letters: B batch, L tokens of a text, T image tokens (class token first),
 // D width, C channels of the shared space, Q queue entries, V vocabulary,
-// M rows of the language-modelling loss.
+// M rows of the language-modelling loss, D' width of the class tokens of a sample before the
+// head.
 package model

@@ -51,7 +51,7 @@ func gigabytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 }
 
-// Footprint returns the memory of training this model; it must not be one for inference.
+// Footprint returns the memory of training this model.
 func (p *Pairs) Footprint() Footprint { return p.step.footprint }
 
 // queueBytes returns the memory of a queue: rings of features, one for each modality, and

@@ -33,6 +33,9 @@ type Options struct {
 // queue of past features, fusion layers, and losses. What the systems of model.system are
 // made of is a design each (albef.go, clip.go, views.go, heads.go); everything else they
 // share.
+//
+// A model of Open has no training step, queue and graphs: Columns, Learnable, Before, After,
+// Features, Chance, Passes and Footprint are of models of New alone, and Step says so.
 type Pairs struct {
 	cfg    config.Config
 	o      Options
@@ -131,7 +134,8 @@ func (p *Pairs) Passes() (forward, backward time.Duration) {
 	return p.step.machine.Passes(p.step.loss)
 }
 
-// Chance returns the parts of the loss whose value without any knowledge is known.
+// Chance returns the parts of the loss whose value without any knowledge is known, with that
+// value, in nats.
 func (p *Pairs) Chance() []Part {
 	var known []Part
 	for _, x := range p.step.parts {

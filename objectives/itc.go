@@ -107,7 +107,7 @@ func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.No
 }
 
 // InBatchContrast is the symmetric contrast within a batch with gradient to both
-// sides (Radford et al. 2021), which lets a model without pretrained encoders start:
+// sides (Radford et al. 2021, figure 3), which lets a model without pretrained encoders start:
 //
 //	s = score(f_I, f_T) / tau,  L = (CE(s) + CE(s^T)) / 2
 //

@@ -6,7 +6,7 @@ import (
 )
 
 // Masker chooses the tokens that masked language modelling predicts, by the rule of
-// BERT (Devlin et al. 2019): each token of a text but [CLS] with probability Prob; of those, 80%
+// BERT (Devlin et al. 2019, section 3.1): each token of a text but [CLS] with probability Prob; of those, 80%
 // become [MASK], 10% a random id of the whole vocabulary (special tokens
 // possible), 10% stay.
 type Masker struct {

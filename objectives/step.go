@@ -36,7 +36,8 @@ type Part struct {
 	Node    *gorgonia.Node
 	Weight  float64
 	Measure bool // no part of the loss, such as an accuracy
-	// Chance is what a model that knows nothing has, 0 where that is not known.
+	// Chance is the value of a loss for a model that knows nothing, one whose scores are all 0;
+	// 0 where that is not known.
 	Chance float64
 }
 

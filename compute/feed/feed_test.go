@@ -121,7 +121,7 @@ func TestOneNameHasOneShape(t *testing.T) {
 			defer op.Catch(&err)
 			ask()
 		}()
-		if err == nil || err.Error() != want {
+		if err == nil || err.Error() != want+": give one of the two another name" {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
