@@ -45,4 +45,8 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
+	cfg.Data.Kind = "pairs"
+	if got := report("read", 0.5, "none").verdict(cfg); strings.Contains(got, "data.cache") || !strings.Contains(got, "fast disk") {
+		t.Errorf("got %q of stored features, which data.cache does not serve", got)
+	}
 }

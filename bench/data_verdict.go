@@ -55,6 +55,8 @@ func (r *DataReport) advice(cfg config.Config, stage string, bestWorkers int) st
 	switch {
 	case workers < bestWorkers:
 		return fmt.Sprintf("set data.workers = %d", bestWorkers)
+	case cfg.Data.Kind == "pairs": // mapped files, which no cache serves
+		return "keep the files on a fast disk or in free memory, or store them as float16 (<f2, F16)"
 	case stage == "read" || stage == "decode" || stage == "colour":
 		if r.Cache != "none" {
 			return "the cache is not filled yet, or too small: see data.cache_max_gb, and --samples for a filled one"

@@ -13,7 +13,7 @@ func TestTags(t *testing.T) {
 		"fixed meaning": "[model.system model.image.heads model.text.heads model.heads.activation]",
 		"fixed model": "[model.image.size model.image.patch model.image.depth model.image.width model.image.mlp model.text.layers " +
 			"model.text.fusion_layers model.text.width model.text.mlp model.text.positions model.head.dim model.head.topology " +
-			"model.head.token_blocks model.heads.hidden model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
+			"model.head.token_blocks model.heads.in_image model.heads.in_text model.heads.hidden model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
 		"fixed run":       "[run.seed momentum.enabled queue.size init.checkpoint]",
 		"change silent":   "[run.name run.out]",
 		"change harmless": "[train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_every_steps]",

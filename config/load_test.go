@@ -307,6 +307,23 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestAdviceFitsTheSystem gives no note about what a system does not read.
+func TestAdviceFitsTheSystem(t *testing.T) {
+	c := Default()
+	c.Objective.ITC.Weight = 0
+	if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, "nothing reads the queue") {
+		t.Errorf("no note about a queue that nothing reads: %s", got)
+	}
+	c.Objective.Geometric.Weight = 1
+	if got := strings.Join(c.Advice(), "\n"); strings.Contains(got, "nothing reads the queue") {
+		t.Errorf("the geometric term reads the queue: %s", got)
+	}
+	c.Model.System = "heads"
+	if got := strings.Join(c.Advice(), "\n"); strings.Contains(got, "images are augmented") {
+		t.Errorf("heads read no images: %s", got)
+	}
+}
+
 // TestUnreadSections: a part that is set up but not switched on is worth a note.
 func TestUnreadSections(t *testing.T) {
 	for section, on := range map[string]func(c *Config){

@@ -3,8 +3,8 @@ package config
 // Heads is the pair of MLPs of model.system = "heads", each from the features of its
 // modality through one hidden layer to model.head.dim.
 type Heads struct {
-	InImage    int     `toml:"in_image"`                   // width of the image features; 0: that of data.pairs.image
-	InText     int     `toml:"in_text"`                    // width of the text features; 0: that of data.pairs.text
+	InImage    int     `toml:"in_image" fixed:"model"`     // width of the image features; 0: that of data.pairs.image
+	InText     int     `toml:"in_text" fixed:"model"`      // width of the text features; 0: that of data.pairs.text
 	Hidden     int     `toml:"hidden" fixed:"model"`       // width of the hidden layer
 	Dropout    float64 `toml:"dropout"`                    // of the hidden layer
 	Activation string  `toml:"activation" fixed:"meaning"` // gelu | relu
@@ -19,7 +19,7 @@ func (h *Heads) check(k *checker, c *Config) {
 	k.belowOne("model.heads.dropout")
 	k.oneOf("model.heads.activation", "gelu", "relu")
 	if c.Model.Stored() && c.Data.Kind != "pairs" {
-		const hint = "no file of data.kind \"pairs\" tells it"
+		const hint = "set data.kind = \"pairs\", whose files tell it; trainer bench, which needs no files, takes a width"
 		k.require("model.heads.in_image", h.InImage > 0, "must be > 0", hint)
 		k.require("model.heads.in_text", h.InText > 0, "must be > 0", hint)
 	}

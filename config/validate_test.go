@@ -64,7 +64,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
 		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, moco, swav, heads (got "blip")`},
-		{func(c *Config) { *c = headsConfig(); c.Model.Heads.InImage = 0 }, `model.heads.in_image: must be > 0 (got 0); no file of data.kind "pairs" tells it`},
+		{func(c *Config) { *c = headsConfig(); c.Model.Heads.InImage = 0 }, `model.heads.in_image: must be > 0 (got 0); set data.kind = "pairs", whose files tell it; trainer bench, which needs no files, takes a width`},
 		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Heads.Hidden = 0 }, "model.heads.hidden: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Heads.Dropout = 1 }, "model.heads.dropout: must be at least 0 and below 1 (got 1)"},

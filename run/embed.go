@@ -70,9 +70,10 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) ([]safetensors.Tensor, error) {
 	cfg, m := t.Config, t.Model
 	ids := make([]int64, set.Len())
+	names, named := set.Galleries.(namedImages)
 	for i := range ids {
-		if ids[i] = int64(i); set.Eval != nil {
-			ids[i] = set.Eval.ImageID(i)
+		if ids[i] = int64(i); named {
+			ids[i] = names.ImageID(i)
 		}
 	}
 	rows := func(name string, x []float32) safetensors.Tensor {
@@ -117,6 +118,13 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	return append(tensors, rows("image", folded), rows("image_features", images)), nil
 }
 
+// namedImages are galleries that say what their images are: files and scenes, or the rows
+// of stored features.
+type namedImages interface {
+	ImageName(i int) string
+	ImageID(i int) int64
+}
+
 // writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all.
 func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) error {
 	lines := func(n int, row func(i int) any) func(w io.Writer) error {
@@ -141,13 +149,13 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		Image   int    `json:"image"` // its row
 		Caption string `json:"caption"`
 	}
-	if e := set.Eval; e != nil { // rows of stored features have no names
+	if e, ok := set.Galleries.(namedImages); ok {
 		err := runlog.WriteFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), e.ImageID(i)} }))
 		if err != nil {
 			return err
 		}
 	}
-	if e := set.Eval; e != nil && done.Texts > 0 {
+	if e := set.Eval; e != nil && done.Texts > 0 { // stored features have no captions
 		err := runlog.WriteFrom(filepath.Join(done.Path, TextsFile), lines(done.Texts, func(j int) any { return text{j, e.TextImage(j), e.Text(j)} }))
 		if err != nil {
 			return err

@@ -25,5 +25,8 @@ func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
+	if err := sameSplits(ck, cfg); err != nil {
+		return cfg, err
+	}
 	return cfg, cfg.Validate() // of a stored one not everything is
 }

@@ -64,6 +64,12 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 	if err := sameKeys(ck, t.Config, config.FixedModel); err != nil {
 		return nil, err
 	}
+	if err := needsPairs(t.Config); err != nil {
+		return nil, err
+	}
+	if err := sameSplits(ck, t.Config); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 

@@ -74,6 +74,8 @@ func (e *embedder) attribute(f *pages.Features, chosen []int) error {
 			f.Labels = append(f.Labels, label)
 		}
 		return nil
+	case len(all) == 0:
+		return &ArgumentError{fmt.Errorf("--color %q: data.kind %q has no attributes to colour by: leave --color out", e.colour, e.cfg.Data.Kind)}
 	case !slices.Contains(all, name) || isWord || name == "caption:WORD":
 		return &ArgumentError{fmt.Errorf("--color %q: the attributes of this run are %s", e.colour, strings.Join(all, ", "))}
 	case name == "length":

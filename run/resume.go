@@ -27,11 +27,15 @@ func sameKeys(ck *checkpoint.Checkpoint, cfg config.Config, use config.Fixed) er
 }
 
 // conflicts returns an error that lists why a checkpoint made with old cannot be used with
-// cfg. Each problem begins with was and ends with hint.
+// cfg. Each problem begins with was and ends with hint. Of another system only that is said.
 func conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error {
 	var errs config.Errors
 	for _, c := range config.Conflicts(old, cfg, use) {
-		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: was + " with " + c.With, Hint: hint})
+		e := &config.Error{Path: c.Path, Value: c.Now, Msg: was + " with " + c.With, Hint: hint}
+		if c.Path == "model.system" {
+			return config.Errors{e}
+		}
+		errs = append(errs, e)
 	}
 	if errs != nil {
 		return errs
@@ -46,11 +50,18 @@ func checkResume(from *checkpoint.Checkpoint, cfg config.Config, say func(format
 	if err != nil {
 		return err
 	}
+	err = conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
+		"go on with that value, choose another folder with --out, or start anew with --resume never")
+	if err != nil {
+		return err
+	}
+	if err := sameSplits(from, cfg); err != nil {
+		return err
+	}
 	for _, d := range config.Differences(old, cfg) {
 		if d.Fixed == config.Free && !d.Silent {
 			say("changed since the checkpoint: %s = %v (was %v)", d.Path, config.Show(d.Now), config.Show(d.Was))
 		}
 	}
-	return conflicts(old, cfg, config.FixedRun, fmt.Sprintf("the run in %s was started", from.Path),
-		"go on with that value, choose another folder with --out, or start anew with --resume never")
+	return nil
 }

@@ -59,9 +59,8 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Model.Stored() && cfg.Data.Kind != "pairs" {
-		return nil, config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" to train or evaluate model.system "heads"`,
-			Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
+	if err := needsPairs(cfg); err != nil {
+		return nil, err
 	}
 	if cfg, err = Resolve(cfg); err != nil {
 		return nil, err

@@ -3,7 +3,7 @@ import math
 import sys
 import tomllib
 
-# The keys that matter here, with the defaults of config/defaults.go.
+# The keys that matter here, with the defaults of package config.
 DEFAULTS = {
     "data": {"tokens": 30, "vocab_size": 30522},
     "model": {

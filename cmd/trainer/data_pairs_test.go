@@ -71,9 +71,6 @@ func TestDataOfPairs(t *testing.T) {
 	}{
 		{append([]string{"data", "check"}, featureFiles(t, 50, 49, -1)...), "text.npy has 49"},
 		{append([]string{"data", "stats", "--split", "test"}, clean...), "the test split is empty"},
-		{append([]string{"data", "preview"}, clean...), `no column "images"`},
-		{append([]string{"data", "preview", "--split", "val"}, clean...), "has no images and captions"},
-		{append(append([]string{"data", "bench"}, clean...), "--set", "model.heads.in_image=7"), "image features"},
 		{append(append([]string{"data", "check"}, clean...), "--set", "data.pairs.text=none.npy"), "relative paths start from data.root"},
 	} {
 		code, _, stderr := trainer(t, r.args...)
@@ -81,4 +78,7 @@ func TestDataOfPairs(t *testing.T) {
 			t.Errorf("%q: code %d, stderr %q, want %q", r.args[:2], code, stderr, r.want)
 		}
 	}
+	fails(t, exitUsage, append([]string{"data", "preview"}, clean...), `data.kind "pairs" has no images to draw`)
+	fails(t, exitUsage, append([]string{"data", "preview", "--split", "val"}, clean...), `data.kind "pairs" has no images to draw`)
+	fails(t, exitUsage, append(append([]string{"data", "bench"}, clean...), "--set", "model.heads.in_image=7"), "model.heads.in_image: must be 6, the width of ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -125,6 +126,9 @@ const secondView = "(second view)"
 // samples returns a function that gives sample i of a split, in training with all of
 // its views, and lowers n to the size of the split.
 func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform.Image, string, error), error) {
+	if cfg.Data.Kind == "pairs" {
+		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
+	}
 	if split == "train" {
 		stream, err := source.Stream(cfg, source.Options{Warn: warn})
 		if err != nil {

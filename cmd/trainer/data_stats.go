@@ -21,8 +21,8 @@ func newStatsCommand() *cobra.Command {
 		Use:   "stats",
 		Short: "Count images, captions, words and tokens of each split",
 		Long: `stats counts the images, captions, words and tokens of each split. The token lengths show
-what data.tokens should be: captions with more tokens lose their end. No image is opened. Of stored features (data.kind
-= "pairs") it reads every row and gives widths and norms.`,
+what data.tokens should be: captions with more tokens lose their end. No image is opened.
+Of stored features (data.kind = "pairs") it reads every row and gives widths and norms.`,
 		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data stats --config my.toml --split train --json`,
 		Args: noArgs,

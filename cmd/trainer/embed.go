@@ -21,8 +21,10 @@ func newEmbedCommand() *cobra.Command {
 
   features.safetensors   image (N, C), text (M, C), text_image (M): the row of the image
                          that a caption belongs to, image_id (N)
-  images.jsonl           a line per row of image: its name and id
-  texts.jsonl            a line per row of text: the caption and the row of its image
+  images.jsonl           a line per row of image: its name and id; of stored features
+                         (data.kind = "pairs") the id is the row in the files
+  texts.jsonl            a line per row of text: the caption and the row of its image;
+                         not of stored features, which have no captions
 
 The product of a row of image and a row of text is the score by which the model compares
 pairs (eval.score; by default that of training without its geodesic): nothing has to be
@@ -45,6 +47,7 @@ The features of a whole split stand in memory, 4 x (N+M) x C bytes, and folded i
 		},
 	}
 	f.config.add(c)
+	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&split, "split", "", "train, val or test; default: eval.split")

@@ -44,10 +44,11 @@ override it.`,
 		},
 	}
 	f.config.add(c)
+	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval or probe; default: probe for systems of images alone, else retrieval")
-	c.Flags().StringVar(&split, "split", "", "val or test; default: eval.split")
+	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	return c
 }
 

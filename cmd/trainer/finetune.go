@@ -36,6 +36,7 @@ always the checkpoint's.`,
 		},
 	}
 	f.add(c)
+	overCheckpoint(c)
 	c.Flags().StringVar(&from, "checkpoint", "", "run or step `folder` to start from")
 	return c
 }

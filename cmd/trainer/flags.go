@@ -22,9 +22,19 @@ type configFlags struct {
 
 // add declares the flags on c.
 func (f *configFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.file, "config", "", "TOML `file` that describes the run; without it the defaults hold")
+	c.Flags().StringVar(&f.file, "config", "", fileUsage("the defaults hold"))
 	c.Flags().StringArrayVar(&f.sets, "set", nil, "override one key, as in train.batch_size=64 (repeatable; `path=value`)")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the run; same as --set run.seed=`N`")
+}
+
+// overCheckpoint says what holds without --config in a command that starts from a checkpoint.
+func overCheckpoint(c *cobra.Command) {
+	c.Flags().Lookup("config").Usage = fileUsage("the checkpoint's own holds")
+}
+
+// fileUsage describes --config: otherwise says what holds without it.
+func fileUsage(otherwise string) string {
+	return "TOML `file` that describes the run; without it " + otherwise
 }
 
 // addOut declares --out as the run folder.

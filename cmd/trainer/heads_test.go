@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -101,7 +102,81 @@ func TestHeadsTakeTheirWidths(t *testing.T) {
 func TestHeadsNeedFeatures(t *testing.T) {
 	data := rotatedFeatures(t, 200, 6)
 	fails(t, exitUsage, append([]string{"train"}, tinyHeadsArgs...), `data.kind: must be "pairs" to train or evaluate model.system "heads"`)
-	fails(t, exitFailed, append(append([]string{"train", "--out", t.TempDir()}, data...), "--set", "model.heads.in_image=7"),
-		"reads the column image features (7) float32", "image features (6) float32", "bring shape and type of the model's input to those of the data")
+	fails(t, exitUsage, append(append([]string{"train", "--out", t.TempDir()}, data...), "--set", "model.heads.in_image=7"),
+		"model.heads.in_image: must be 6, the width of ", "image.safetensors (got 7)")
 	fails(t, exitUsage, append(append([]string{"train"}, data...), "--set", "model.system=clip", "--set", "model.text.fusion_layers=0"), "data.kind:")
+}
+
+// TestHeadsOnOtherData gives a trained model of heads data that is not its own.
+func TestHeadsOnOtherData(t *testing.T) {
+	data, wide, run := rotatedFeatures(t, 200, 6), rotatedFeatures(t, 200, 9), t.TempDir()
+	train := append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)
+	must(t, exitDone, train...)
+	fails(t, exitUsage, []string{"eval", "--checkpoint", run, "--set", wide[3]}, "model.heads.in_image: must be 9", "(got 6)", "model.heads.in_text: must be 9")
+	fails(t, exitUsage, append([]string{"train", "--max-steps", "4", "--out", run}, wide...), "model.heads.in_image: the run in ", "was started with 6 (got 9)")
+	for _, command := range [][]string{{"eval", "--checkpoint", run}, {"embed", "--checkpoint", run}, {"report", run}} {
+		fails(t, exitUsage, append(command, "--set", "data.kind=scenes"), `data.kind: must be "pairs" to train or evaluate model.system "heads" (got "scenes")`)
+	}
+	fails(t, exitUsage, []string{"report", run, "--color", "shape"}, `--color "shape": data.kind "pairs" has no attributes`)
+	fails(t, exitUsage, append([]string{"data", "preview"}, data...), `data.kind "pairs" has no images to draw`)
+	_, stderr := must(t, exitUsage, "train", "--config", "../../configs/quickstart.toml", "--out", run)
+	contains(t, stderr, `model.system: the run in `, `was started with "heads" (got "albef")`, "1 problem")
+	if strings.Contains(stderr, "changed since") {
+		t.Errorf("a run that is refused has no changes: %s", stderr)
+	}
+}
+
+// TestHeadsKeepTheirSplits: rows that were trained on are never evaluated.
+func TestHeadsKeepTheirSplits(t *testing.T) {
+	data, run := rotatedFeatures(t, 200, 6), t.TempDir()
+	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
+	for _, command := range []string{"eval", "embed", "finetune"} {
+		fails(t, exitUsage, []string{command, "--checkpoint", run, "--seed", "1"}, "run.seed: ", "was made with 42", "(got 1)")
+	}
+	fails(t, exitUsage, []string{"eval", "--checkpoint", run, "--set", "data.pairs.test_samples=60"}, "data.pairs.test_samples: ", "held 80 rows back", "(got 60)")
+	fails(t, exitUsage, append(append([]string{"train", "--max-steps", "4", "--out", run}, data...), "--set", "data.pairs.val_samples=50"), "held 80 rows back")
+	must(t, exitDone, "eval", "--checkpoint", run, "--set", "data.pairs.test_samples=20", "--quiet")
+	other := rotatedFeatures(t, 100, 6)
+	for _, name := range []string{"image", "text"} { // another set of features, which the run has not seen
+		dir := strings.TrimPrefix(other[3], "data.root=")
+		if err := os.Rename(filepath.Join(dir, name+".safetensors"), filepath.Join(dir, "other-"+name+".safetensors")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet", "--set", other[3], "--set", "data.pairs.image=other-image.safetensors",
+		"--set", "data.pairs.text=other-text.safetensors", "--set", "data.pairs.test_samples=90", "--set", "data.pairs.val_samples=0")
+}
+
+// TestHeadsEmbedTheirRows finds the rows of the files behind the rows of embeddings.
+func TestHeadsEmbedTheirRows(t *testing.T) {
+	data, run := rotatedFeatures(t, 200, 6), t.TempDir()
+	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
+	stdout, _ := must(t, exitDone, "embed", "--checkpoint", run, "--json")
+	dir := parseJSON(t, stdout)["path"].(string)
+	f, err := safetensors.Open(filepath.Join(dir, "features.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ids, err := f.Int64("image_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "images.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(lines)), "\n")
+	if len(ids) != 40 || len(rows) != 40 {
+		t.Fatalf("%d ids and %d lines of 40 rows", len(ids), len(rows))
+	}
+	for i, id := range ids {
+		contains(t, rows[i], fmt.Sprintf(`"row":%d,`, i), fmt.Sprintf(`image.safetensors row %d",`, id), fmt.Sprintf(`"image_id":%d}`, id))
+	}
+	if ids[39] < 50 { // 40 of 200 rows, drawn
+		t.Errorf("ids %v count the rows of the split, not of the files", ids)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "texts.jsonl")); err == nil {
+		t.Error("features have captions")
+	}
 }

@@ -57,7 +57,7 @@ taken) or the folder of one step.`,
 	}
 	out.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "same as `PATH`")
-	c.Flags().StringVar(&group, "group", "model", "file whose tensors are listed: model, momentum, optimizer or queue")
+	c.Flags().StringVar(&group, "group", "model", "file whose tensors are listed: model, momentum, optimizer, queue or graph")
 	c.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration of the run as TOML")
 	return c
 }

@@ -67,6 +67,7 @@ docs/report.md says how to read each picture.`,
 		RunE: func(c *cobra.Command, _ []string) error { return reportRun(c, &f) },
 	}
 	f.config.add(c)
+	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&f.run, "run", "", "run `folder`; same as RUN")
 	c.Flags().StringVar(&f.out, "out", "", "`file` to write (default RUN/"+runlog.ReportFile+")")

@@ -185,3 +185,15 @@ func TestSecondSignalAborts(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 }
+
+// TestHelpSaysWhatHolds: what is read without --config depends on the command.
+func TestHelpSaysWhatHolds(t *testing.T) {
+	for _, command := range []string{"train", "validate", "bench"} {
+		stdout, _ := must(t, exitDone, command, "--help")
+		contains(t, stdout, "without it the defaults hold")
+	}
+	for _, command := range []string{"eval", "embed", "report", "finetune"} {
+		stdout, _ := must(t, exitDone, command, "--help")
+		contains(t, stdout, "without it the checkpoint's own holds")
+	}
+}

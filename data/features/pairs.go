@@ -55,7 +55,7 @@ func (p *Pairs) divide(c PairsConfig) error {
 	}
 	held := c.ValSamples + c.TestSamples
 	if held >= n {
-		return fmt.Errorf("features: no row is left for training: %s has %d, and val_samples = %d and test_samples = %d take %d: lower them", p.images.Path(), n, c.ValSamples, c.TestSamples, held)
+		return fmt.Errorf("features: no row is left for training: %s has %d, and data.pairs.val_samples = %d and data.pairs.test_samples = %d take %d: lower them", p.images.Path(), n, c.ValSamples, c.TestSamples, held)
 	}
 	order := make([]int32, n)
 	for i := range order {

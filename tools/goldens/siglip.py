@@ -1,4 +1,4 @@
-"""Values for ops/sigmoid_contrast_test.go: the sigmoid loss of SigLIP.
+"""Values for ops/contrast/sigmoid_test.go: the sigmoid loss of SigLIP.
 
 Run with a Python that has torch, from the root of the repository:
 

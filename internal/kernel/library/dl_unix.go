@@ -4,6 +4,7 @@ package library
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"unsafe"
 
@@ -18,7 +19,12 @@ type library struct {
 }
 
 // dlopen loads a library by file name or path.
+//
+// The loader keeps the reason of a failure for the thread that asked, and the goroutine may
+// be moved to another one before it asks for the reason: it stays on its thread.
 func dlopen(file string) (*library, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	h, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,72 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// widths compares the widths of the heads with those of the files.
+func widths(h config.Heads, p *features.Pairs) error {
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", h.InImage, p.Images()}, {"text", h.InText, p.Texts()}} {
+		if have := side.m.Width(); side.want != have {
+			errs = append(errs, &config.Error{Path: "model.heads.in_" + side.key, Value: side.want,
+				Msg:  fmt.Sprintf("must be %d, the width of %s", have, side.m.Path()),
+				Hint: fmt.Sprintf("name features of the other width in data.pairs.%s, or leave this key out to train on these", side.key)})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}
+
+// needsPairs refuses the configuration of alignment heads without stored features. bench
+// makes features up and does not ask.
+func needsPairs(cfg config.Config) error {
+	if !cfg.Model.Stored() || cfg.Data.Kind == "pairs" {
+		return nil
+	}
+	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" to train or evaluate model.system "heads"`,
+		Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
+}
+
+// sameSplits refuses to draw the splits of stored features anew for a checkpoint that was
+// trained on a part of their rows: its training rows would stand in the splits that it is
+// evaluated on. Other files have rows of their own.
+func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
+	if cfg.Data.Kind != "pairs" {
+		return nil
+	}
+	old, err := ownConfig(ck)
+	if err != nil {
+		return err
+	}
+	was, now := old.Data.Pairs, cfg.Data.Pairs
+	if old.Data.Kind != "pairs" || was.Image != now.Image || was.Text != now.Text {
+		return nil
+	}
+	const hint = "rows that it was trained on would be evaluated: use its value"
+	var errs config.Errors
+	if held := was.ValSamples + was.TestSamples; now.ValSamples+now.TestSamples > held {
+		errs = append(errs, &config.Error{Path: "data.pairs.test_samples", Value: now.TestSamples,
+			Msg:  fmt.Sprintf("%s held %d rows back, for data.pairs.val_samples and this together", ck.Path, held),
+			Hint: hint})
+	}
+	if was := old.Run.Seed; was != cfg.Run.Seed && now.ValSamples+now.TestSamples > 0 {
+		errs = append(errs, &config.Error{Path: "run.seed", Value: cfg.Run.Seed,
+			Msg:  fmt.Sprintf("%s was made with %d, by which the splits of data.kind \"pairs\" are drawn", ck.Path, was),
+			Hint: hint})
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}
