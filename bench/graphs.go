@@ -21,6 +21,7 @@ type GraphCost struct {
 // StepMS is the share of a step in the cost of rebuilds, in milliseconds.
 func (g GraphCost) StepMS() float64 { return 1e3 * g.InStep / float64(g.Period) }
 
+// String is the cost for people.
 func (g GraphCost) String() string {
 	s := fmt.Sprintf("%10.3f s each (the first %.3f s), every %d steps", g.Each, g.First, g.Period)
 	if g.Lag > 0 {

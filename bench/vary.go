@@ -100,6 +100,7 @@ type Table struct {
 	Rows []Row  `json:"rows"`
 }
 
+// Row is one value of a Table.
 type Row struct {
 	Value  string  `json:"value"`
 	Error  string  `json:"error,omitempty"` // why there is no result: too large for the machine

@@ -6,28 +6,16 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 )
 
-// EvalSet is a split for evaluation: a gallery of images and one of texts, each
-// text belonging to one image. Order and content never change. Methods may be
-// called from several goroutines.
-type EvalSet interface {
-	ImageGallery
-	NumTexts() int
-	Text(j int) string                     // cleaned text j
-	TextImage(j int) int                   // index of the image of text j
-	ImageTexts(i int) []int                // indices of the texts of image i, at least one
-	ImageID(i int) int64                   // id of image i as in the source
-	ImageName(i int) string                // for messages and result files
-	Image(i int) (*transform.Image, error) // image i as it is in the source
-}
-
-// EvalConfig says how a data set becomes an EvalSet.
+// EvalConfig says how a data set becomes an Eval.
 type EvalConfig struct {
 	ImageSize int // side of an image, S
 	MaxWords  int // words kept of a caption; 0: all
 	MaxImages int // the first images only; 0: all
 }
 
-// Eval is the EvalSet of a Dataset.
+// Eval is a split of a Dataset for evaluation: a gallery of images and one of texts, each
+// text belonging to one image. Order and content never change. Methods may be called from
+// several goroutines.
 type Eval struct {
 	ds      Dataset
 	size    int
@@ -38,10 +26,7 @@ type Eval struct {
 	skipped int
 }
 
-var (
-	_ EvalSet   = (*Eval)(nil)
-	_ Galleries = (*Eval)(nil)
-)
+var _ Galleries = (*Eval)(nil)
 
 // NewEval returns the evaluation set of ds: its images in order, each with all
 // its captions. Images without a caption are left out and counted (Skipped).

@@ -1,9 +1,7 @@
 package data
 
 import (
-	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/scenes"
@@ -30,28 +28,6 @@ func TestEval(t *testing.T) {
 	}
 	if e.ImageID(2) != 4 || e.ImageName(2) != "image 4" {
 		t.Errorf("image 2 is %s", e.ImageName(2))
-	}
-	one, all := make([]float32, 48), make([]float32, 96)
-	if err := e.LoadImage(2, one); err != nil {
-		t.Fatal(err)
-	}
-	if err := LoadImages(context.Background(), e, 1, 2, all, 3); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(one, all[48:]) {
-		t.Error("LoadImages differs from LoadImage")
-	}
-	ds.Images[4] = nil
-	if err := LoadImages(context.Background(), e, 1, 2, all, 2); err == nil || !strings.Contains(err.Error(), "image 2") {
-		t.Errorf("missing image: %v", err)
-	}
-	if err := LoadImages(context.Background(), e, 2, 2, all, 1); err == nil {
-		t.Error("images out of range must fail")
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := LoadImages(ctx, e, 0, 2, all, 2); err != context.Canceled {
-		t.Errorf("cancelled: %v", err)
 	}
 	if e, err = NewEval(memory(5, "x"), EvalConfig{ImageSize: 4, MaxImages: 2}); err != nil || e.NumImages() != 2 || e.NumTexts() != 2 {
 		t.Errorf("at most 2 images: %v", err)

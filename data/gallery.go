@@ -123,25 +123,3 @@ func (g evalTexts) Fill(j int, row batch.Row) error {
 	g.t.Fill(g.e.Text(j), row)
 	return nil
 }
-
-// ImageGallery is the images of a set.
-type ImageGallery interface {
-	NumImages() int
-	LoadImage(i int, dst []float32) error // image i, normalised, planar (3, S, S)
-}
-
-// LoadImages writes images first, first+1, ... to dst, which holds n of them,
-// (n, 3, S, S), with several goroutines. It returns the error of the lowest
-// index that failed, if any.
-func LoadImages(ctx context.Context, set ImageGallery, first, n int, dst []float32, workers int) error {
-	if n <= 0 || len(dst)%n != 0 || first < 0 || first+n > set.NumImages() {
-		return fmt.Errorf("data: images %d to %d of %d do not fit a buffer of %d values", first, first+n, set.NumImages(), len(dst))
-	}
-	row := len(dst) / n
-	return each(ctx, n, workers, func(i int) error {
-		if err := set.LoadImage(first+i, dst[i*row:(i+1)*row]); err != nil {
-			return fmt.Errorf("data: evaluation image %d (mend it or remove it from the split): %w", first+i, err)
-		}
-		return nil
-	})
-}

@@ -172,15 +172,25 @@ type Pairs struct {
 	Texts, Images *gorgonia.Node
 }
 
-// Fusion runs the fusion layers over pairs of text states x (N*L, D) with lengths (N)
-// and image tokens (K*T, Dimage). The result is (R*L, D), or with at the states at M
-// places of these rows, (M, D).
+// FusionArgs are N texts, K images and which of them are paired.
+type FusionArgs struct {
+	Texts             *gorgonia.Node // (N*L, D) states of the text layers
+	Lengths           *gorgonia.Node // (N) int32, tokens of each text that are no padding
+	Images            *gorgonia.Node // (K*T, Dimage) tokens of the images
+	Pairs             Pairs
+	At                *Places // whose states are computed; nil: all
+	TextLen, ImageLen int     // L and T
+}
+
+// Fusion runs the fusion layers (Li et al. 2021, section 3.1) over R pairs of texts and
+// images. The result is (R*L, D), or with At the states at M places of these rows, (M, D).
 //
 // What rows share is computed once: an image is projected to keys and values once,
 // and a text attends to itself in the first layer once, however many pairs they are
 // in. With dropout, the pairs of a text therefore share the masks of that attention,
 // as they share those of the text layers.
-func (b BERT) Fusion(c *Context, s Scope, x, lengths, images *gorgonia.Node, p Pairs, at *Places, l, t int) *gorgonia.Node {
+func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
+	x, lengths, images, p, at, l, t := a.Texts, a.Lengths, a.Images, a.Pairs, a.At, a.TextLen, a.ImageLen
 	if b.FusionLayers < 1 {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
 	}

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Context is what encoders need to know about the graph under construction.
+// Context is what encoders need to know about the computation under construction.
 type Context struct {
 	// DropoutKey is the int32 input (2) that seeds this step's dropout masks;
 	// nil switches dropout off.

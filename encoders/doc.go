@@ -1,10 +1,10 @@
-// Package encoders builds the towers of a model as Gorgonia graphs: the vision
+// Package encoders builds the towers of a model as Gorgonia expressions: the vision
 // transformer, the BERT text and fusion layers, the language-modelling head and
 // the projections into the shared space.
 //
-// An encoder is a plain struct of sizes. Its methods take the graph nodes of
+// An encoder is a plain struct of sizes. Its methods take the nodes of
 // their input and a Scope that hands out parameters by name, so the same code
-// builds the online tower, its momentum twin and the evaluation graph.
+// builds the online tower, its momentum twin and the computation of inference.
 //
 // A tower may have several class tokens, which a projection maps onto as many spheres.
 // What reads the tokens of an item, such as the fusion layers, sees the first class token

@@ -35,7 +35,7 @@ func towers(s *store, c *Context, n int, bert BERT) (images, ids, lengths *gorgo
 	images, ids, lengths = s.floats("images", n, 3, 8, 8), s.ints("ids", n*tokens), s.ints("lengths", n)
 	x := tinyViT.Forward(on.In("image"), images)
 	y := bert.Text(c, on.In("text"), ids, lengths, tokens, nil)
-	z := bert.Fusion(c, on.In("text"), y, lengths, x, Pairs{}, nil, tokens, tinyViT.Tokens())
+	z := bert.Fusion(c, on.In("text"), FusionArgs{Texts: y, Lengths: lengths, Images: x, TextLen: tokens, ImageLen: tinyViT.Tokens()})
 	return images, ids, lengths, gorgonia.Nodes{x, y, z, bert.MLMHead(on.In("text"), z),
 		Projection{Space: space.Space{Dim: 4}}.Forward(on.In("image_proj"), x, tinyViT.Tokens()),
 		Projection{Space: space.Space{Dim: 4}}.Forward(on.In("text_proj"), y, tokens),
@@ -189,7 +189,7 @@ func TestFusionByIndex(t *testing.T) {
 	im, id, le, ix := s.floats("images", 3, 3, 8, 8), s.ints("ids", 15), s.ints("lengths", 3), s.ints("index", 3)
 	x := tinyViT.Forward(on.In("image"), im)
 	y := tinyBERT.Text(&Context{}, on.In("text"), id, le, tokens, nil)
-	z := tinyBERT.Fusion(&Context{}, on.In("text"), y, le, x, Pairs{Images: ix}, nil, tokens, tinyViT.Tokens())
+	z := tinyBERT.Fusion(&Context{}, on.In("text"), FusionArgs{Texts: y, Lengths: le, Images: x, Pairs: Pairs{Images: ix}, TextLen: tokens, ImageLen: tinyViT.Tokens()})
 	got := s.run(t, z, map[*gorgonia.Node]any{im: images, id: ids, le: lengths, ix: index})
 	size := len(images) / 3
 	var copies []float32
@@ -313,10 +313,10 @@ func TestMisuse(t *testing.T) {
 			tinyBERT.Text(&Context{}, on, s.ints("ids", 10), s.ints("lengths", 3), 5, nil)
 		}},
 		{"no length of a text", "multiple of the sequence length", func(s *store, on Scope) {
-			tinyBERT.Fusion(&Context{}, on, s.floats("x", 10, 16), s.ints("lengths", 2), s.floats("y", 10, 12), Pairs{}, nil, 0, 5)
+			tinyBERT.Fusion(&Context{}, on, FusionArgs{Texts: s.floats("x", 10, 16), Lengths: s.ints("lengths", 2), Images: s.floats("y", 10, 12), ImageLen: 5})
 		}},
 		{"another batch of images", "as many key sequences as rows", func(s *store, on Scope) {
-			tinyBERT.Fusion(&Context{}, on, s.floats("x", 10, 16), s.ints("lengths", 2), s.floats("y", 15, 12), Pairs{}, nil, 5, 5)
+			tinyBERT.Fusion(&Context{}, on, FusionArgs{Texts: s.floats("x", 10, 16), Lengths: s.ints("lengths", 2), Images: s.floats("y", 15, 12), TextLen: 5, ImageLen: 5})
 		}},
 		{"states are no rows", "want rows (R, D)", func(s *store, on Scope) { tinyBERT.MLMHead(on, s.floats("x", 2, 5, 16)) }},
 		{"sequences do not divide", "multiple of the sequence length", func(s *store, on Scope) { Projection{Space: space.Space{Dim: 4}}.Forward(on, s.floats("x", 10, 16), 3) }},

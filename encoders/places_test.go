@@ -37,7 +37,7 @@ func TestPlaces(t *testing.T) {
 		x := tinyViT.Forward(on.In("image"), im)
 		y := bert.Text(c, on.In("text"), id, le, tokens, nil)
 		fuse := func(p Pairs, at *Places) *gorgonia.Node {
-			return bert.Fusion(c, on.In("text"), y, le, x, p, at, tokens, tinyViT.Tokens())
+			return bert.Fusion(c, on.In("text"), FusionArgs{Texts: y, Lengths: le, Images: x, Pairs: p, At: at, TextLen: tokens, ImageLen: tinyViT.Tokens()})
 		}
 		for name, pair := range map[string][2]*gorgonia.Node{
 			"class tokens": {layout.StridedRows(x, 0, tinyViT.Tokens(), 3), tinyViT.Class(on.In("image"), im)},
@@ -70,7 +70,7 @@ func TestPlacesNeedLayers(t *testing.T) {
 	}
 	for name, build := range map[string]func(){
 		"fusion": func() {
-			bert.Fusion(c, on, s.floats("x", 10, 16), s.ints("lengths", 2), s.floats("y", 10, 12), Pairs{}, at, 5, 5)
+			bert.Fusion(c, on, FusionArgs{Texts: s.floats("x", 10, 16), Lengths: s.ints("lengths", 2), Images: s.floats("y", 10, 12), At: at, TextLen: 5, ImageLen: 5})
 		},
 		"vit": func() { ViT{Size: 8, Patch: 4, Width: 12, Heads: 3}.Class(on, s.floats("z", 2, 3, 8, 8)) },
 	} {

@@ -8,7 +8,7 @@ import (
 
 // Tower encodes the rows of one modality. What it reads it says by Columns; what a caller
 // reads of the result it says by Want, and nothing else is computed. The same tower builds
-// the online side, its momentum twin and the graph of inference.
+// the online side, its momentum twin and the computation of inference.
 type Tower interface {
 	// Columns are the columns of a batch that Encode reads.
 	Columns() []batch.Column
@@ -16,7 +16,7 @@ type Tower interface {
 	Classes() int
 	// Shape returns Len and Width of the sequences.
 	Shape() (length, width int)
-	// Encode adds the tower to the graph for R rows of its columns.
+	// Encode adds the tower to the computation for R rows of its columns.
 	Encode(c *Context, s Scope, in Inputs, want Want) Sequence
 }
 

@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Weights hands out parameters as nodes of the graph under construction.
+// Weights hands out parameters as nodes of the computation under construction.
 type Weights interface {
 	// Param returns the node of the parameter with this full name. The first
 	// request fixes its shape, its traits and how it is initialised; a later request with

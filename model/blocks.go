@@ -5,7 +5,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// blocks collects the transformer blocks of a graph under construction, whose results
+// blocks collects the transformer blocks of a step under construction, whose results
 // the backward pass computes again where memory is short (compute.recompute).
 type blocks struct {
 	list []exec.Block

@@ -25,7 +25,6 @@ type trainStep struct {
 	inputs  *feed.Inputs
 	losses  []objectives.Loss
 	columns []batch.Column // of a batch that the step reads
-	built   *objectives.Step
 	keys    keyNodes
 }
 
@@ -43,22 +42,22 @@ type builder struct {
 func (p *Pairs) buildStep() (err error) {
 	defer op.Catch(&err)
 	b := p.newBuilder()
-	p.step = &trainStep{inputs: b.s.Inputs, built: b.s, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
+	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)
 		}
 	}
 	b.encode()
+	for _, l := range p.step.losses {
+		b.s.Add(l)
+	}
+	p.step.parts = b.s.Parts()
 	var losses gorgonia.Nodes
 	var weights []float32
-	for _, l := range p.step.losses {
-		parts := l.Build(b.s)
-		for _, x := range append(b.s.Measures(), parts...) {
-			p.step.parts = append(p.step.parts, x)
-			if !x.Measure {
-				losses, weights = append(losses, x.Node), append(weights, float32(x.Weight))
-			}
+	for _, x := range p.step.parts {
+		if !x.Measure {
+			losses, weights = append(losses, x.Node), append(weights, float32(x.Weight))
 		}
 	}
 	if len(losses) == 0 {
@@ -82,7 +81,7 @@ func (p *Pairs) newBuilder() *builder {
 	}
 	s := &objectives.Step{
 		Inputs: n.inputs, Rows: cfg.Train.BatchSize, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
-		Scores:        newScores(cfg, on, twins),
+		Scores:        newScores(cfg, p.design.space, on, twins),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: terms(obj.NegativeTerms()), PairTerms: terms(cfg.PairTerms()),
@@ -154,25 +153,8 @@ func (b *builder) encode() {
 // captions makes the inputs of a text tower, unless a loss has made them.
 func (b *builder) captions() {
 	if t, ok := b.design.text.tower.(encoders.TextTower); ok && b.s.Captions.Clean == nil {
-		b.s.Captions.Clean = b.columns(t, nil)
+		b.s.Captions.Clean = b.net.towerInputs(t, b.s.Rows, nil)
 	}
-}
-
-// columns are the inputs of a tower from the batch.
-func (b *builder) columns(t encoders.Tower, names map[string]string) encoders.Inputs {
-	in := encoders.Inputs{}
-	for _, c := range t.Columns() {
-		name := c.Name
-		if other, ok := names[name]; ok {
-			c.Name = other
-		}
-		if len(c.Shape) == 1 && c.Type == batch.Int32 { // ids of a sequence
-			in[name] = b.s.Flat(c, b.s.Rows)
-		} else {
-			in[name] = b.s.Column(c, b.s.Rows)
-		}
-	}
-	return in
 }
 
 // side runs a tower and its head as far as losses read them.
@@ -182,7 +164,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	in := b.s.Captions.Clean
 	if _, texts := x.tower.(encoders.TextTower); !texts {
-		in = b.columns(x.tower, names)
+		in = b.net.towerInputs(x.tower, b.s.Rows, names)
 	}
 	out := b.tower(x.tower, b.scope(p, x.name), c, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
@@ -217,10 +199,12 @@ func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	c.Outputs = t.keys.nodes()
-	if j := b.judge; j != nil {
-		b.params.connector = j.params.bytes()
+	need := b.params.footprint()
+	need.Queue = b.queueBytes()
+	if b.judge != nil {
+		need.Connector = b.judge.params.bytes()
 	}
-	if err := t.outcome.compile(b.net, b.queueBytes(), c); err != nil {
+	if err := t.outcome.compile(b.net, need, c); err != nil {
 		return err
 	}
 	if j := b.judge; j != nil {

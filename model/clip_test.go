@@ -330,10 +330,10 @@ func TestCLIPErrors(t *testing.T) {
 	m := buildCLIP(t, cfg)
 	good := randomPairs(m, 6)
 	for want, change := range map[string]func(b *Batch){
-		"feed: images: got 3839 values, the step was built for 5 rows of 768": func(b *Batch) { b.Images = b.Images[1:] },
-		"feed: tokens: got 29 values, the step was built for 5 rows of 6":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
-		"feed: lengths: got 4 values, the step was built for 5 rows of 1":     func(b *Batch) { b.Lengths = b.Lengths[1:] },
-		"feed: ids: got 0 values, the step was built for 5 rows of 1":         func(b *Batch) { b.IDs = nil },
+		"feed: images: got 3839 values, want 5 rows of 768": func(b *Batch) { b.Images = b.Images[1:] },
+		"feed: tokens: got 29 values, want 5 rows of 6":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
+		"feed: lengths: got 4 values, want 5 rows of 1":     func(b *Batch) { b.Lengths = b.Lengths[1:] },
+		"feed: ids: got 0 values, want 5 rows of 1":         func(b *Batch) { b.IDs = nil },
 	} {
 		b := good
 		change(&b)

@@ -9,23 +9,23 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// outcome is what a compiled training step of any system reports.
+// outcome is a compiled training step: what it computes and reports.
 type outcome struct {
 	machine   *exec.Machine
 	loss      *gorgonia.Node
 	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
-	rounded   *rounded // nil unless it pays, see kernel.Engine.KeepsRounded
+	rounded   *rounded  // nil unless it pays, see kernel.Engine.KeepsRounded
+	footprint Footprint // of training by it
 }
 
-// compile differentiates the loss and compiles the graph with the further outputs,
+// compile differentiates the loss and compiles the step with the further outputs,
 // writing gradients to their place in the store, and binds the parameters. It is the
-// first compilation that fixes the set of parameters. queue is the bytes of a queue, which
-// count when the machine is too small.
-func (o *outcome) compile(b *net, queue int64, c exec.Config) error {
+// first compilation that fixes the set of parameters. need is the memory of training so far,
+// which counts when the machine is too small.
+func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	store := b.params.params
-	need := store.footprint(queue)
 	if err := need.fits(); err != nil {
 		return err
 	}
@@ -68,7 +68,10 @@ func (o *outcome) compile(b *net, queue int64, c exec.Config) error {
 		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
 			return err
 		}
+		need.Rounded = o.rounded.bytes()
 	}
+	need.Buffers = o.machine.Memory()
+	o.footprint = need
 	return b.bindParams(o.machine)
 }
 

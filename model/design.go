@@ -7,10 +7,12 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/space"
 )
 
 // design is what a system is made of.
 type design struct {
+	space       space.Space // of the features
 	image, text side
 	teacher     bool           // both sides have momentum twins
 	fusion      *encoders.BERT // layers over pairs, or nil
@@ -34,21 +36,25 @@ type side struct {
 
 // newDesign is the table of the systems.
 func newDesign(cfg config.Config, o Options) (design, error) {
-	if _, err := cfg.Model.Head.Space(); err != nil {
-		return design{}, fmt.Errorf("model: model.head.topology %w", err)
+	space, err := cfg.Model.Head.Space()
+	if err != nil {
+		return design{}, fmt.Errorf("model: model.head.topology %w (got %q)", err, cfg.Model.Head.Topology)
 	}
+	var d design
 	switch s := cfg.Model.System; s {
 	case "albef":
-		return albef(cfg, o), nil
+		d = albef(cfg, o, space)
 	case "clip":
-		return clip(cfg, o), nil
+		d = clip(cfg, o, space)
 	case "moco", "swav":
-		return views(cfg), nil
+		d = views(cfg)
 	case "heads":
-		return heads(cfg), nil
+		d = heads(cfg)
 	default:
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
 	}
+	d.space = space
+	return d, nil
 }
 
 // Columns returns the columns of a batch that a training step of a configuration reads,

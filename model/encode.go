@@ -2,8 +2,8 @@ package model
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -21,7 +21,7 @@ type Encoder struct {
 // encoding is a compiled computation of a number of rows.
 type encoding struct {
 	machine  *exec.Machine
-	in       encoders.Inputs
+	inputs   *feed.Inputs
 	states   *gorgonia.Node // (n*Len, D)
 	features *gorgonia.Node // (n, C)
 }
@@ -63,14 +63,8 @@ func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error)
 		}
 		e.nets[n] = x
 	}
-	for _, c := range e.Columns() {
-		got := len(b.Floats(c.Name)) + len(b.Ints(c.Name))
-		if want := n * c.Len(); n < 1 || got != want {
-			return nil, nil, fmt.Errorf("model: %s: got %d values, want %d rows of %d", c.Name, got, n, c.Len())
-		}
-		if err := x.machine.SetInput(x.in[c.Name], b.Data(c.Name)); err != nil {
-			return nil, nil, err
-		}
+	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
+		return nil, nil, err
 	}
 	if err := x.machine.RunAll(); err != nil {
 		return nil, nil, err
@@ -88,15 +82,8 @@ func (e *Encoder) build(n int) (x *encoding, err error) {
 	defer op.Catch(&err)
 	t, b := e.side.tower, newNet(e.p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: e.p.design.teacher})
-	x = &encoding{in: encoders.Inputs{}}
-	for _, c := range t.Columns() {
-		if len(c.Shape) == 1 && c.Type == batch.Int32 {
-			x.in[c.Name] = b.inputs.Flat(c, n)
-		} else {
-			x.in[c.Name] = b.inputs.Column(c, n)
-		}
-	}
-	q := t.Encode(&encoders.Context{}, on.In(e.side.name), x.in, encoders.Want{Tokens: true, Classes: true})
+	x = &encoding{inputs: b.inputs}
+	q := t.Encode(&encoders.Context{}, on.In(e.side.name), b.towerInputs(t, n, nil), encoders.Want{Tokens: true, Classes: true})
 	x.states = q.Tokens
 	x.features = e.side.head.Project(&encoders.Context{}, on.In(e.side.proj), q.Classes)
 	x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.states, x.features)

@@ -52,17 +52,7 @@ func gigabytes(n int64) string {
 }
 
 // Footprint returns the memory of training this model.
-func (p *Pairs) Footprint() Footprint {
-	return p.params.footprint(p.queueBytes()).with(&p.step.outcome)
-}
-
-func (f Footprint) with(o *outcome) Footprint {
-	f.Buffers = o.machine.Memory()
-	if o.rounded != nil {
-		f.Rounded = o.rounded.bytes()
-	}
-	return f
-}
+func (p *Pairs) Footprint() Footprint { return p.step.footprint }
 
 // queueBytes returns the memory of a queue: rings of features, one for each modality, and
 // the ids; with the graphs over them, their centres, paths, owners and reaches, and once
@@ -78,7 +68,7 @@ func (p *Pairs) queueBytes() int64 {
 	bytes += 4 * n * int64(image+text)
 	if g := c.Objective.Geodesic; n > 0 && c.Objective.UsesGraph() {
 		k := int64(g.Layers[len(g.Layers)-1])
-		graph := 4 * (k*dim + k*k + 2*n)
+		graph := 4 * (k*dim + k*k + 2*n) // of the bottom layer; those above are small
 		bytes += rings * graph
 		if g.LagSteps > 0 {
 			bytes += rings * (graph + 4*n*dim)
@@ -103,10 +93,8 @@ func (p *Pairs) backboneWidths() (image, text int) {
 	return image, text
 }
 
-// footprint returns the memory of the parameters asked for so far, allocated or not,
-// and of a queue.
-func (p *Params) footprint(queue int64) Footprint {
-	f := Footprint{Queue: queue, Connector: p.connector}
+// footprint returns the memory of the parameters asked for so far, allocated or not.
+func (p *Params) footprint() (f Footprint) {
 	for _, q := range p.list {
 		f.Parameters += 4 * int64(q.Len())
 		if q.Twin {

@@ -34,12 +34,8 @@ type Graphs struct {
 	state  graphsState
 }
 
-// newGraphs returns the graphs of a queue, none of them built.
-func newGraphs(cfg config.Config, q *Queue, e *kernel.Engine) (*Graphs, error) {
-	space, err := cfg.Model.Head.Space()
-	if err != nil {
-		return nil, fmt.Errorf("model: model.head.topology %w", err)
-	}
+// newGraphs returns the graphs of a queue of features of a space, none of them built.
+func newGraphs(cfg config.Config, space space.Space, q *Queue, e *kernel.Engine) (_ *Graphs, err error) {
 	g := &Graphs{Begun: -1, queue: q, engine: e, cfg: cfg.Objective.Geodesic, space: space, seed: cfg.Run.Seed}
 	if g.Image, err = g.empty(); err != nil {
 		return nil, err
@@ -80,7 +76,7 @@ func (g *Graphs) before(step int) error {
 	case g.Begun >= 0 && g.cfg.LagSteps > 0:
 		return g.begin(step)
 	}
-	if err := g.build(g.engine, g.Image, g.Text, g.queue.Image, g.queue.Text, step); err != nil {
+	if err := g.build(g.engine, &Pending{Image: g.Image, Text: g.Text, Begun: step, imageRows: g.queue.Image, textRows: g.queue.Text}); err != nil {
 		return err
 	}
 	g.Begun = step
@@ -88,16 +84,16 @@ func (g *Graphs) before(step int) error {
 	return nil
 }
 
-// build builds both graphs over the rows given.
-func (g *Graphs) build(e *kernel.Engine, image, text *geodesic.Graph, imageRows, textRows []float32, step int) error {
-	r := rng.New(g.seed, rng.KMeans, uint64(step))
-	if _, err := image.Build(e, imageRows, r); err != nil {
+// build builds both graphs of p over their rows.
+func (g *Graphs) build(e *kernel.Engine, p *Pending) error {
+	r := rng.New(g.seed, rng.KMeans, uint64(p.Begun))
+	if _, err := p.Image.Build(e, p.imageRows, r); err != nil {
 		return fmt.Errorf("model: graph over the image queue: %w", err)
 	}
-	if text == nil {
+	if p.Text == nil {
 		return nil
 	}
-	if _, err := text.Build(e, textRows, r); err != nil {
+	if _, err := p.Text.Build(e, p.textRows, r); err != nil {
 		return fmt.Errorf("model: graph over the text queue: %w", err)
 	}
 	return nil

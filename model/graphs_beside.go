@@ -5,14 +5,14 @@ import (
 	"github.com/geoalign/geoalign/objectives/geodesic"
 )
 
-// Pending is a pair of graphs under construction beside the steps.
+// Pending is a pair of graphs under construction, mostly beside the steps.
 type Pending struct {
 	Image, Text *geodesic.Graph
 	Begun       int // step of the copy of the queue
 	Pointer     int // of the queue at that step
 	Pushed      int // entries written since then
 
-	imageRows, textRows []float32 // the copy
+	imageRows, textRows []float32 // what they are over: beside the steps a copy of the rings
 	done                chan error
 }
 
@@ -46,7 +46,7 @@ func (g *Graphs) begin(step int) (err error) {
 		p.Text.CopyFrom(g.Text)
 	}
 	go func() {
-		p.done <- g.build(g.beside, p.Image, p.Text, p.imageRows, p.textRows, step)
+		p.done <- g.build(g.beside, p)
 	}()
 	return nil
 }

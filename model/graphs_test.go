@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/space"
 )
 
 // newTestGraphs returns graphs over a queue of 12 rows of 4 channels.
@@ -15,8 +16,8 @@ func newTestGraphs(t testing.TB, period, lag int) (*Graphs, *Queue) {
 	cfg := config.Default()
 	cfg.Objective.Geodesic.Layers = []int{2, 5}
 	cfg.Objective.Geodesic.PeriodSteps, cfg.Objective.Geodesic.LagSteps = period, lag
-	q := NewQueue(12, 4, 3)
-	g, err := newGraphs(cfg, q, newEngine(t))
+	q := newQueue(queueArgs{size: 12, dim: 4, spheres: 1, seed: 3})
+	g, err := newGraphs(cfg, space.Space{Spheres: 1}, q, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +171,8 @@ func TestTruncatedFollowsTheLimit(t *testing.T) {
 	for _, limit := range []float64{0.01, 1000} {
 		cfg := config.Default()
 		cfg.Objective.Geodesic.Layers, cfg.Objective.Geodesic.LimitPi = []int{5}, limit
-		q := NewQueue(12, 4, 3)
-		g, err := newGraphs(cfg, q, newEngine(t))
+		q := newQueue(queueArgs{size: 12, dim: 4, spheres: 1, seed: 3})
+		g, err := newGraphs(cfg, space.Space{Spheres: 1}, q, newEngine(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -214,9 +214,9 @@ func TestHeadsErrors(t *testing.T) {
 	cfg.Objective.ITC.Positives = "id"
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 4)
 	for want, change := range map[string]func(f *Batch){
-		"feed: image features: got 29 values, the step was built for 5 rows of 6": func(f *Batch) { f.ImageFeatures = f.ImageFeatures[1:] },
-		"feed: text features: got 0 values, the step was built for 5 rows of 4":   func(f *Batch) { f.TextFeatures = nil },
-		"feed: ids: got 4 values, the step was built for 5 rows of 1":             func(f *Batch) { f.IDs = f.IDs[1:] },
+		"feed: image features: got 29 values, want 5 rows of 6": func(f *Batch) { f.ImageFeatures = f.ImageFeatures[1:] },
+		"feed: text features: got 0 values, want 5 rows of 4":   func(f *Batch) { f.TextFeatures = nil },
+		"feed: ids: got 4 values, want 5 rows of 1":             func(f *Batch) { f.IDs = f.IDs[1:] },
 	} {
 		bad := f
 		change(&bad)

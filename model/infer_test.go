@@ -212,10 +212,10 @@ func TestQueueSwitch(t *testing.T) {
 func TestBatchErrors(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)
 	for what, spoil := range map[string]func(b *Batch){
-		"feed: images: got 3071 values, the step was built for 4 rows of 768": func(b *Batch) { b.Images = b.Images[1:] },
-		"feed: tokens: got 23 values, the step was built for 4 rows of 6":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
-		"feed: lengths: got 0 values, the step was built for 4 rows of 1":     func(b *Batch) { b.Lengths = nil },
-		"feed: ids: got 1 values, the step was built for 4 rows of 1":         func(b *Batch) { b.IDs = b.IDs[:1] },
+		"feed: images: got 3071 values, want 4 rows of 768": func(b *Batch) { b.Images = b.Images[1:] },
+		"feed: tokens: got 23 values, want 4 rows of 6":     func(b *Batch) { b.Tokens = b.Tokens[1:] },
+		"feed: lengths: got 0 values, want 4 rows of 1":     func(b *Batch) { b.Lengths = nil },
+		"feed: ids: got 1 values, want 4 rows of 1":         func(b *Batch) { b.IDs = b.IDs[:1] },
 	} {
 		b := randomBatch(m, 1)
 		spoil(&b)

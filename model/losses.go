@@ -7,7 +7,8 @@ import (
 )
 
 // newLosses is the list of the losses of a configuration, in the order in which they are
-// built and added up. A loss of weight 0 is not in it.
+// built and added up. A loss of weight 0 is not in it. Contrasts stand before what draws
+// negatives by their logits: those of the first contrast are Step.Similarities.
 func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	var list []objectives.Loss
 	obj := cfg.Objective

@@ -27,7 +27,7 @@ func (c *Connector) check(cfg config.Config, vocab int) error {
 	}
 	bad := func(format string, args ...any) error {
 		return config.Errors{{
-			Path: connectorKey, Value: cfg.Objective.MAFA.Connector, Msg: fmt.Sprintf(format, args...),
+			Path: ConnectorKey, Value: cfg.Objective.MAFA.Connector, Msg: fmt.Sprintf(format, args...),
 			Hint: "choose a checkpoint that was trained on the same data settings",
 		}}
 	}
@@ -44,8 +44,8 @@ func (c *Connector) check(cfg config.Config, vocab int) error {
 	return nil
 }
 
-// connectorKey is where the configuration names the connector.
-const connectorKey = "objective.mafa.connector"
+// ConnectorKey is where the configuration names the connector.
+const ConnectorKey = "objective.mafa.connector"
 
 // judge is a connector within a training step under construction.
 type judge struct {
@@ -54,7 +54,7 @@ type judge struct {
 	nodes  *binding
 }
 
-// newJudge starts a connector in a step. Its parameters are inputs of the graph like those
+// newJudge starts a connector in a step. Its parameters are inputs of the step like those
 // of the student, and no gradient reaches them.
 func newJudge(c *Connector, g *gorgonia.ExprGraph) *judge {
 	j := &judge{Connector: c, params: readParams(c.From)}
@@ -78,15 +78,17 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 		Rows:      s.Count("first tokens of judged pairs", 0, r, l),
 		Sequences: s.Count("judged pairs", 0, r, 1),
 	}
-	pairs := encoders.Pairs{Texts: texts, Images: images}
-	fused := bert.Fusion(plain, p.In("text"), states, clean[batch.Lengths], tokens, pairs, first, l, vit.Tokens()) // (R, D)
-	return encoders.Classifier{Classes: 2}.Forward(p.In("itm_head"), fused, 1)
+	fused := bert.Fusion(plain, p.In("text"), encoders.FusionArgs{
+		Texts: states, Lengths: clean[batch.Lengths], Images: tokens, Pairs: encoders.Pairs{Texts: texts, Images: images}, At: first,
+		TextLen: l, ImageLen: vit.Tokens(),
+	}) // (R, D)
+	return objectives.MatchLogits(p, fused)
 }
 
 // load reads the parameters.
 func (j *judge) load() error {
 	if err := j.params.load(); err != nil {
-		return fmt.Errorf("%s: %w", connectorKey, err)
+		return fmt.Errorf("%s: %w", ConnectorKey, err)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.pairGraph(n, n)
+		g, err := m.matching(n, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +341,7 @@ func TestConnectorErrors(t *testing.T) {
 		"of system albef (this one is of system":        with(func(c *Connector) { c.Model.System = "heads" }),
 	} {
 		_, err := newConnected(mafaConfig(), newEngine(t), c)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), connectorKey) {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ConnectorKey) {
 			t.Errorf("got error %v, want %q", err, want)
 		}
 	}
@@ -354,7 +354,7 @@ func TestConnectorErrors(t *testing.T) {
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Step(m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), connectorKey) {
+	if _, err := m.Step(m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), ConnectorKey) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -6,18 +6,16 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
-// pairGraph is the compiled match head over pairs.
-type pairGraph struct {
+// matching is the compiled computation of the match head over a number of pairs and images.
+type matching struct {
 	machine                                *exec.Machine
 	states, lengths, images, index, logits *gorgonia.Node
 }
-
-// matchWeight is the parameter that says whether there is a match head.
-const matchWeight = "itm_head/weight"
 
 // HasMatching says whether the model has the fusion encoder's match head.
 func (p *Pairs) HasMatching() bool {
@@ -25,9 +23,9 @@ func (p *Pairs) HasMatching() bool {
 		return false
 	}
 	if p.params.source != nil {
-		return p.params.source.Has(matchWeight)
+		return p.params.source.Has(objectives.MatchWeight)
 	}
-	_, ok := p.params.Get(matchWeight)
+	_, ok := p.params.Get(objectives.MatchWeight)
 	return ok
 }
 
@@ -36,22 +34,22 @@ func (p *Pairs) HasMatching() bool {
 // (k*T, D). The score is the raw logit of class match. The result is
 // overwritten by the next call.
 func (p *Pairs) Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
-	g, err := p.pairGraph(n, k)
+	x, err := p.matching(n, k)
 	if err != nil {
 		return nil, err
 	}
 	for _, in := range []struct {
 		n *gorgonia.Node
 		v any
-	}{{g.states, states}, {g.lengths, lengths}, {g.index, index}, {g.images, images}} {
-		if err := g.machine.SetInput(in.n, in.v); err != nil {
+	}{{x.states, states}, {x.lengths, lengths}, {x.index, index}, {x.images, images}} {
+		if err := x.machine.SetInput(in.n, in.v); err != nil {
 			return nil, err
 		}
 	}
-	if err := g.machine.RunAll(); err != nil {
+	if err := x.machine.RunAll(); err != nil {
 		return nil, err
 	}
-	a, err := g.machine.Value(g.logits)
+	a, err := x.machine.Value(x.logits)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +59,11 @@ func (p *Pairs) Match(states []float32, lengths, index []int32, images []float32
 	return a.F32[:n], nil
 }
 
-func (p *Pairs) pairGraph(n, k int) (g *pairGraph, err error) {
-	if g := p.pairs[[2]int{n, k}]; g != nil {
-		return g, nil
+// matching returns the computation of n pairs among k images, built when it is first asked
+// for.
+func (p *Pairs) matching(n, k int) (x *matching, err error) {
+	if x := p.matchings[[2]int{n, k}]; x != nil {
+		return x, nil
 	}
 	if p.design.fusion == nil {
 		return nil, errors.New("model: this system has no fusion layers and no match head: set eval.rerank_top = 0")
@@ -76,20 +76,21 @@ func (p *Pairs) pairGraph(n, k int) (g *pairGraph, err error) {
 	b := newNet(p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: p.design.teacher})
 	in := b.inputs
-	g = &pairGraph{
+	x = &matching{
 		states: in.Unbound("text states", batch.Float32, n*l, p.text.Width()), lengths: in.Unbound("lengths", batch.Int32, n),
 		images: in.Unbound("image states", batch.Float32, k*t, p.image.Width()), index: in.Unbound("image of pair", batch.Int32, n),
 	}
 	first := &encoders.Places{Rows: in.Count("first tokens", 0, n, l), Sequences: in.Count("pairs", 0, n, 1)}
-	fused := p.design.fusion.Fusion(&encoders.Context{}, on.In("text"), g.states, g.lengths, g.images,
-		encoders.Pairs{Images: g.index}, first, l, t) // (n, D)
-	g.logits = encoders.Classifier{Classes: 2}.Forward(encoders.NewScope(b.params).In("itm_head"), fused, 1)
-	if g.machine, err = b.compileEval(exec.Config{Engine: p.engine}, g.logits); err != nil {
+	fused := p.design.fusion.Fusion(&encoders.Context{}, on.In("text"), encoders.FusionArgs{
+		Texts: x.states, Lengths: x.lengths, Images: x.images, Pairs: encoders.Pairs{Images: x.index}, At: first, TextLen: l, ImageLen: t,
+	}) // (n, D)
+	x.logits = objectives.MatchLogits(encoders.NewScope(b.params), fused)
+	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.logits); err != nil {
 		return nil, err
 	}
-	if p.pairs == nil {
-		p.pairs = map[[2]int]*pairGraph{}
+	if p.matchings == nil {
+		p.matchings = map[[2]int]*matching{}
 	}
-	p.pairs[[2]int{n, k}] = g
-	return g, nil
+	p.matchings[[2]int{n, k}] = x
+	return x, nil
 }

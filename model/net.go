@@ -2,6 +2,8 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 )
@@ -18,6 +20,24 @@ type net struct {
 func newNet(p *Params) *net {
 	g := gorgonia.NewGraph()
 	return &net{g: g, inputs: feed.New(g), params: p.bind(g, false), twins: p.bind(g, true)}
+}
+
+// towerInputs are the inputs of a tower from rows of a batch, whose columns names renames to
+// others of the batch where it has them. Ids of a sequence come flat.
+func (n *net) towerInputs(t encoders.Tower, rows int, names map[string]string) encoders.Inputs {
+	in := encoders.Inputs{}
+	for _, c := range t.Columns() {
+		name := c.Name
+		if other, ok := names[name]; ok {
+			c.Name = other
+		}
+		if len(c.Shape) == 1 && c.Type == batch.Int32 {
+			in[name] = n.inputs.Flat(c, rows)
+		} else {
+			in[name] = n.inputs.Column(c, rows)
+		}
+	}
+	return in
 }
 
 // compileEval compiles a computation for inference and binds parameters and inputs.

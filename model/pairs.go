@@ -33,6 +33,9 @@ type Options struct {
 // queue of past features, fusion layers, and losses. What the systems of model.system are
 // made of is a design each (albef.go, clip.go, views.go, heads.go); everything else they
 // share.
+//
+// A model of Open has no training step, queue and graphs: Columns, Learnable, Before, After,
+// Features, Chance, Passes and Footprint are of models of New alone, and Step says so.
 type Pairs struct {
 	cfg    config.Config
 	o      Options
@@ -44,7 +47,7 @@ type Pairs struct {
 	step   *trainStep // the compiled training step; nil in a model for inference
 
 	image, text *Encoder
-	pairs       map[[2]int]*pairGraph // of the match head, for inference
+	matchings   map[[2]int]*matching // by numbers of pairs and images
 	keys        keys
 }
 
@@ -102,6 +105,9 @@ func (p *Pairs) Close() error {
 	return p.graphs.close()
 }
 
+// Group returns the processes that train the model together.
+func (p *Pairs) Group() parallel.Group { return p.o.Group }
+
 // Params returns the parameters.
 func (p *Pairs) Params() *Params { return p.params }
 
@@ -128,7 +134,8 @@ func (p *Pairs) Passes() (forward, backward time.Duration) {
 	return p.step.machine.Passes(p.step.loss)
 }
 
-// Chance returns the parts of the loss whose value without any knowledge is known.
+// Chance returns the parts of the loss whose value without any knowledge is known, with that
+// value, in nats.
 func (p *Pairs) Chance() []Part {
 	var known []Part
 	for _, x := range p.step.parts {

@@ -42,8 +42,6 @@ type Params struct {
 	source Source // of stored values, for inference; nil: for training
 
 	values, grads, momentum []float32
-
-	connector int64 // bytes of the parameters of a frozen model beside this one
 }
 
 // NewParams returns an empty store for training. With twins, parameters whose traits say
@@ -62,7 +60,7 @@ type Source interface {
 }
 
 // readParams returns an empty store for inference: it takes the memory of the parameters
-// that a graph asks for, and reads them. There are no gradients and no twins.
+// that a computation asks for, and reads them. There are no gradients and no twins.
 func readParams(source Source) *Params {
 	return &Params{byName: map[string]*Param{}, source: source}
 }
@@ -89,7 +87,7 @@ func (p *Params) load() error {
 	return nil
 }
 
-// stored returns a parameter of a store that no graph needs to have asked for; false where
+// stored returns a parameter of a store that no computation needs to have asked for; false where
 // there is none of this name.
 func (p *Params) stored(name string, shape ...int) (*Param, bool, error) {
 	if q, ok := p.byName[name]; ok || p.source == nil || !p.source.Has(name) {
@@ -218,7 +216,7 @@ func (p *Params) Twins(f func(offset int, twin []float32)) {
 	}
 }
 
-// binding is the parameters of one graph under construction.
+// binding is the parameters of one computation under construction.
 type binding struct {
 	params   *Params
 	graph    *gorgonia.ExprGraph

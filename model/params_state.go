@@ -14,9 +14,6 @@ func (p *Params) State() []state.Part {
 	return parts
 }
 
-// Part returns the part "model" alone: what a checkpoint holds of the trained model.
-func (p *Params) Part() state.Part { return paramsPart{p} }
-
 // paramsPart is every parameter under its name. Another set of names or shapes is another
 // architecture.
 type paramsPart struct{ p *Params }

@@ -47,24 +47,35 @@ type Queue struct {
 	saved     queueCounters
 }
 
-// NewQueue returns a queue of random unit rows, none of them filled.
-func NewQueue(size, dim int, seed uint64) *Queue {
-	return newQueue(size, dim, 1, seed, make([]float32, size*dim))
+// queueArgs says what a queue holds.
+type queueArgs struct {
+	size    int // Q
+	dim     int // C
+	spheres int // equal groups of channels whose rows are unit vectors
+	// image and text are the widths D' of the features before the head, 0: they are not kept.
+	image, text int
+	imagesOnly  bool   // there is no ring of texts
+	seed        uint64 // of the rows to begin with
 }
 
-// NewImageQueue returns a queue like NewQueue's, for a system of images alone.
-func NewImageQueue(size, dim int, seed uint64) *Queue { return newQueue(size, dim, 1, seed, nil) }
-
-// newQueue returns a queue whose rows are unit vectors in each of so many equal groups of
-// channels.
-func newQueue(size, dim, groups int, seed uint64, text []float32) *Queue {
-	q := &Queue{Image: make([]float32, size*dim), Text: text, IDs: make([]int32, size), size: size, dim: dim}
-	r := rng.New(seed, rng.Queue, 0)
+// newQueue returns a queue of random rows, none of them filled.
+func newQueue(a queueArgs) *Queue {
+	ring := func(width int) []float32 {
+		if width == 0 {
+			return nil
+		}
+		return make([]float32, a.size*width)
+	}
+	q := &Queue{Image: ring(a.dim), IDs: make([]int32, a.size), size: a.size, dim: a.dim, ImageBackbone: ring(a.image), TextBackbone: ring(a.text)}
+	if !a.imagesOnly {
+		q.Text = ring(a.dim)
+	}
+	r := rng.New(a.seed, rng.Queue, 0)
 	for _, ring := range [][]float32{q.Image, q.Text} {
 		for i := range ring {
 			ring[i] = float32(r.NormFloat64())
 		}
-		for unit := dim / groups; len(ring) > 0; ring = ring[unit:] {
+		for unit := a.dim / a.spheres; len(ring) > 0; ring = ring[unit:] {
 			scoring.Normalize(ring[:unit])
 		}
 	}
@@ -116,4 +127,25 @@ func (q *Queue) Push(k Keys, ids []int32) error {
 		q.Filled = min(q.size, q.Filled+count)
 	}
 	return nil
+}
+
+// newQueue makes the queue of the configuration and the graphs over it, if there is one.
+func (p *Pairs) newQueue() error {
+	cfg := p.cfg
+	if cfg.Queue.Size == 0 {
+		return nil
+	}
+	if err := (Footprint{Queue: p.queueBytes()}).fits(); err != nil {
+		return err
+	}
+	a := queueArgs{size: cfg.Queue.Size, dim: cfg.Model.Head.Dim, spheres: p.design.space.Spheres, imagesOnly: p.design.views, seed: cfg.Run.Seed}
+	a.image, a.text = p.backboneWidths()
+	p.queue = newQueue(a)
+	if !cfg.Objective.UsesGraph() {
+		return nil
+	}
+	var err error
+	p.graphs, err = newGraphs(cfg, p.design.space, p.queue, p.engine)
+	p.queue.graphs = p.graphs
+	return err
 }

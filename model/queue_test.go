@@ -4,7 +4,7 @@ import "testing"
 
 func TestQueueWrapsAnyBatch(t *testing.T) {
 	const size, dim = 7, 2
-	q := NewQueue(size, dim, 1)
+	q := newQueue(queueArgs{size: size, dim: dim, spheres: 1, seed: 1})
 	next := int32(0)
 	var history []int32
 	for _, n := range []int{3, 3, 3, 5, 7, 1} {
@@ -37,7 +37,7 @@ func TestQueueWrapsAnyBatch(t *testing.T) {
 }
 
 func TestQueueStartsUnfilledWithUnitRows(t *testing.T) {
-	q := NewQueue(5, 3, 1)
+	q := newQueue(queueArgs{size: 5, dim: 3, spheres: 1, seed: 1})
 	if q.Filled != 0 || q.IDs[4] != NoID {
 		t.Fatalf("filled %d, id %d", q.Filled, q.IDs[4])
 	}

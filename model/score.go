@@ -7,32 +7,36 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
 )
 
-// newScores are the scores of a configuration with parameters of scopes.
-func newScores(cfg config.Config, on, twins encoders.Scope) objectives.Scores {
-	obj := cfg.Objective
-	space, _ := cfg.Model.Head.Space()
-	g := obj.Geodesic
+// newScores are the scores of a configuration over features of a space, with parameters of
+// the scopes on and, of the teacher, twins.
+func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) objectives.Scores {
+	obj, g := cfg.Objective, cfg.Objective.Geodesic
 	return objectives.Scores{
 		Params: on, Twins: twins, Space: space,
 		Temperature: obj.ITC.Temperature, Log: obj.ITC.LogTemperature, Learn: obj.ITC.LearnTemperature, GeodesicTemperature: g.Temperature,
-		Metric: objectives.MetricForm{Form: obj.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim},
+		Metric: metricForm(cfg),
 		Paths:  objectives.ParsePaths(g.Gradient, g.Entries, g.Softness, geodesicLimit(g, space), g.DirectPositives),
 	}
 }
 
+// metricForm is the form of the learned metric of objective.gssf.
+func metricForm(cfg config.Config) objectives.MetricForm {
+	return objectives.MetricForm{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim}
+}
+
 // PairScore is the score by which stored features of images and texts are compared, that
 // of eval.score with the parameters as they are now.
-func (m *Pairs) PairScore() (scoring.Score, error) {
-	cfg := m.cfg
-	space, _ := cfg.Model.Head.Space()
-	x := scoring.Score{Space: space}
+func (p *Pairs) PairScore() (scoring.Score, error) {
+	cfg := p.cfg
+	x := scoring.Score{Space: p.design.space}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
 			term.Metric = &scoring.Metric{Form: "cosine"}
-			weight, ok, err := m.Metric()
+			weight, ok, err := p.Metric()
 			if err != nil {
 				return x, err
 			}
@@ -46,16 +50,16 @@ func (m *Pairs) PairScore() (scoring.Score, error) {
 }
 
 // Metric returns the weights of the learned metric of objective.gssf, false without one.
-func (m *Pairs) Metric() ([]float32, bool, error) {
-	shape := newScores(m.cfg, encoders.Scope{}, encoders.Scope{}).Metric.Shape()
+func (p *Pairs) Metric() ([]float32, bool, error) {
+	shape := metricForm(p.cfg).Shape()
 	if shape == nil {
 		return nil, false, nil
 	}
-	q, ok, err := m.params.stored(objectives.MetricName, shape...)
+	q, ok, err := p.params.stored(objectives.MetricName, shape...)
 	if !ok || err != nil {
 		return nil, false, err
 	}
-	return m.params.Value(q), true, nil
+	return p.params.Value(q), true, nil
 }
 
 // temperature returns the value of the contrast's temperature, 0 where the model has none.

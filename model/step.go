@@ -46,7 +46,7 @@ func (p *Pairs) Step(s *feed.Step) (*Result, error) {
 		return nil, errors.New("model: this model was opened for inference: build it with New to train it")
 	}
 	if p.o.Connector == nil && p.cfg.Objective.MAFA.Connector != "" {
-		return nil, fmt.Errorf("model: %s: this model was built without its connector: give it in Options to train it", connectorKey)
+		return nil, fmt.Errorf("model: %s: this model was built without its connector: give it in Options to train it", ConnectorKey)
 	}
 	if err := p.step.inputs.Fill(p.step.machine, s); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ type Contrast struct {
 	T2I  *gorgonia.Node
 }
 
-// Build adds the loss to the graph.
+// Build adds the loss to the step.
 func (c MomentumContrast) Build() Contrast {
 	i2t := c.direction(c.Image, c.ImageM, Image, c.TextBank)
 	t2i := c.direction(c.Text, c.TextM, Text, c.ImageBank)
@@ -107,7 +107,7 @@ func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.No
 }
 
 // InBatchContrast is the symmetric contrast within a batch with gradient to both
-// sides (Radford et al. 2021), which lets a model without pretrained encoders start:
+// sides (Radford et al. 2021, figure 3), which lets a model without pretrained encoders start:
 //
 //	s = score(f_I, f_T) / tau,  L = (CE(s) + CE(s^T)) / 2
 //

@@ -35,7 +35,7 @@ func (k *contrastCase) run(t testing.TB) (float64, [][]float32) {
 	m := MomentumContrast{
 		Image: n.floats("image", k.image, k.b, k.c), Text: n.floats("text", k.text, k.b, k.c),
 		ImageM: n.floats("image m", k.imageM, k.b, k.c), TextM: n.floats("text m", k.textM, k.b, k.c),
-		Score: CosineScore(Temperature{Node: tau}), Target: CosineScore(Temperature{Node: tau}),
+		Score: cosineScore(Temperature{Node: tau}), Target: cosineScore(Temperature{Node: tau}),
 	}
 	m.ImageBank, m.TextBank = &Bank{Keys: m.ImageM}, &Bank{Keys: m.TextM}
 	if k.q > 0 {
@@ -177,7 +177,7 @@ func TestInBatchContrastAgainstOracle(t *testing.T) {
 		at := func(tau float64) float64 {
 			return (softLoss(scores(k.image, k.text, 5, tau), hard, nil, 0) + softLoss(scores(k.text, k.image, 5, tau), hard, nil, 0)) / 2
 		}
-		loss, grads := n.lossAndGrads(InBatchContrast(image, text, CosineScore(Temperature{Node: tau}), p).Loss, image, text, tau)
+		loss, grads := n.lossAndGrads(InBatchContrast(image, text, cosineScore(Temperature{Node: tau}), p).Loss, image, text, tau)
 		near(t, "loss", loss, at(k.tau), 1e-6)
 		f := func() float64 { return at(k.tau) }
 		nearAll(t, "gradient of image", grads[0], fdGrad(k.image, f), 1e-4)
@@ -204,7 +204,7 @@ func TestDistilledRow(t *testing.T) {
 		}
 	}
 	n := newBench(t)
-	im, tm, score := n.floats("image m", imageM, 3, 6), n.floats("text m", textM, 3, 6), CosineScore(Temperature{Node: n.floats("tau", []float32{1})})
+	im, tm, score := n.floats("image m", imageM, 3, 6), n.floats("text m", textM, 3, 6), cosineScore(Temperature{Node: n.floats("tau", []float32{1})})
 	c := MomentumContrast{
 		Image: n.floats("image", image, 3, 6), ImageM: im, Text: n.floats("text", text, 3, 6), TextM: tm,
 		ImageBank: &Bank{Keys: im}, TextBank: &Bank{Keys: tm}, Score: score, Target: score, Alpha: n.floats("alpha", []float32{.4}),
@@ -246,7 +246,7 @@ func TestIDTargets(t *testing.T) {
 	c := MomentumContrast{
 		Image: image, Text: text, ImageM: imageM, TextM: textM,
 		ImageBank: &Bank{Keys: imageM, Queue: imageQ}, TextBank: &Bank{Keys: textM, Queue: textQ},
-		Score:     CosineScore(Temperature{Node: n.floats("tau", []float32{1})}),
+		Score:     cosineScore(Temperature{Node: n.floats("tau", []float32{1})}),
 		Positives: Positives{RowIDs: n.ints("row ids", 7, 3, 7), ColIDs: n.ints("col ids", 7, 3, 7, -100, 3, 7, 7)},
 	}.Build()
 	_, grads := n.lossAndGrads(c.Loss, image, text)

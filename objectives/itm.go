@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -22,6 +23,19 @@ func HardNegatives(c Contrast, noiseI2T, noiseT2I, ids *gorgonia.Node) (texts, i
 // where there was no negative. ones is (B) int32 of value 1.
 func MatchingLabels(ones, negImages, negTexts *gorgonia.Node) *gorgonia.Node {
 	return layout.ConcatInts(ones, contrast.NegativeLabels(negImages), contrast.NegativeLabels(negTexts))
+}
+
+// MatchHead is the scope of the parameters of the match head, and MatchWeight the name of its
+// weight, which says that a model has one.
+const (
+	MatchHead   = "itm_head"
+	MatchWeight = MatchHead + "/weight"
+)
+
+// MatchLogits returns the logits (R, 2) of the match head, class 1 meaning match, for the
+// fused states (R, D) of the first tokens of pairs (Li et al. 2021, section 3.2).
+func MatchLogits(s encoders.Scope, states *gorgonia.Node) *gorgonia.Node {
+	return encoders.Classifier{Classes: 2}.Forward(s.In(MatchHead), states, 1)
 }
 
 // Matching is the image-text matching loss: the mean cross-entropy of logits (3B, 2)

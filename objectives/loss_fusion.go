@@ -7,9 +7,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Fused is a loss over pairs that pass the fusion layers.
+// Fused is a loss over pairs that pass the fusion layers. Its methods are called once each,
+// in this order, so that it may keep what one of them makes for the next.
 type Fused interface {
-	Prepare(s *Step)
+	Prepare(s *Step) // as of Preparer
 	// Pairs says which pairs the loss reads, and where; first pairs go before them in the
 	// pass.
 	Pairs(s *Step, first int) FusedPairs
@@ -23,6 +24,11 @@ type FusedPairs struct {
 	Texts, Images gorgonia.Nodes // int32 indices of texts and images, R in all; none: row r is text r and image r
 	Places        encoders.Places
 }
+
+var (
+	_ Loss     = Fusing(nil)
+	_ Preparer = Fusing(nil)
+)
 
 // Fusing runs the fusion layers once over the pairs of all its losses. The rows are those
 // of the first loss, then those of the next. Rows share the keys of an image through an
@@ -56,8 +62,10 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 	}
 	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...)}
 	states, lengths := s.Online.Text.states(s)
-	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, states, lengths, s.Online.Image.Tokens, pairs, read,
-		s.Fusion.TextLen, s.Fusion.ImageLen) // (M, D)
+	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, encoders.FusionArgs{
+		Texts: states, Lengths: lengths, Images: s.Online.Image.Tokens, Pairs: pairs, At: read,
+		TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
+	}) // (M, D)
 	for i, x := range l {
 		n := rows[i].Shape()[0]
 		parts = append(parts, x.Loss(s, layout.StridedRows(fused, at[i], 1, n))...)

@@ -1,13 +1,10 @@
 package objectives
 
 import (
-	"math/rand/v2"
-
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/geometric"
-	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -42,73 +39,64 @@ func (l Geometric) Build(s *Step) (parts []Part) {
 	needTeacher(s, "geometric")
 	banks := s.Banks()
 	Need(banks.Size > 0, "geometric", "needs the queue: set queue.size > 0, or objective.geometric.weight = 0")
-	filled := banks.Filled
 	// One stream for both sides, that of images first.
 	var noise [][]float32
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Neighbours, uint64(f.Counter))
 		for _, x := range noise {
-			uniform(r, f, x, s.Rows)
+			fillNoise(x, s.Rows, r, f, uniform)
 		}
 		return nil
 	})
-	add := func(name string, side, online Side, bank *Bank, ring *gorgonia.Node) {
-		x := s.Backbone(side)
+	add := func(name string, x regularised) {
 		mem := make([]float32, s.Rows*l.Near)
 		noise = append(noise, mem)
-		node := s.SharedFloats("noise of "+name+" neighbours", mem, s.Rows, l.Near)
-		parts = append(parts, s.Part("geometric_"+name, l.Weight, l.term(s, x, online, bank, ring, filled, node)))
+		x.noise = s.SharedFloats("noise of "+name+" neighbours", mem, s.Rows, l.Near)
+		parts = append(parts, s.Part("geometric_"+name, l.Weight, l.term(s, x)))
 	}
 	if l.Image {
-		add("image", s.Teacher.Image, s.Online.Image, banks.Image, banks.ImageBackbone)
+		add("image", regularised{online: s.Online.Image, points: s.Backbone(s.Teacher.Image), past: banks.ImageBackbone, bank: banks.Image})
 	}
 	if l.Text {
-		add("text", s.Teacher.Text, s.Online.Text, banks.Text, banks.TextBackbone)
+		add("text", regularised{online: s.Online.Text, points: s.Backbone(s.Teacher.Text), past: banks.TextBackbone, bank: banks.Text})
 	}
 	return parts
 }
 
-// Backbone returns the class tokens (B*m, D) of each sample of a side as one row, (B, m*D).
-func (s *Step) Backbone(x Side) *gorgonia.Node {
-	return layout.Reshape(x.Classes, s.Rows, x.Classes.Shape().TotalSize()/s.Rows)
+// regularised is a side with the term.
+type regularised struct {
+	online Side           // whose head the points pass
+	points *gorgonia.Node // (B, D') the anchors, before the teacher's head
+	past   *gorgonia.Node // (Q, D') those of past batches
+	bank   *Bank          // the features of past batches, whose graph has the clusters
+	noise  *gorgonia.Node // (B, M) that neighbours are sampled by
 }
 
-// term is the term of a side, whose anchors are the rows of x.
-func (l Geometric) term(s *Step, x *gorgonia.Node, side Side, bank *Bank, ring, filled, noise *gorgonia.Node) *gorgonia.Node {
+// term is the term of a side.
+func (l Geometric) term(s *Step, x regularised) *gorgonia.Node {
+	banks := s.Banks()
 	args := geometric.NeighbourArgs{
-		X: x, Queue: ring, Filled: filled, Noise: noise,
+		X: x.points, Queue: x.past, Filled: banks.Filled, Noise: x.noise,
 		Near: l.Near, Count: l.Neighbours - 1, Sampling: l.Sampling,
 	}
-	if l.Clusters {
-		owner, _ := bank.Attach()
+	if g := x.bank.Graph; l.Clusters {
+		Need(g != nil, "geometric", "needs the graph over the queue to search its clusters: set objective.geometric.search = \"exact\"")
+		owner, _ := x.bank.Attach()
 		args.Clusters = &geometric.NeighbourClusters{
-			Owner: bank.Graph.Owner, Own: owner, Paths: bank.Graph.Paths, Used: bank.Graph.Count,
-			Candidates: min(searched*l.Near, s.Banks().Size),
+			Owner: g.Owner, Own: owner, Paths: g.Paths, Used: g.Count,
+			Candidates: min(searched*l.Near, banks.Size),
 		}
 	}
-	head, ok := side.Head.(linearHead)
+	head, ok := x.online.Head.(linearHead)
 	Need(ok, "geometric", "needs a head of one linear layer: set objective.geometric.weight = 0")
 	m := head.Classes()
-	weight, bias := head.Parameters(side.Scope, x.Shape()[1]/m)
+	weight, bias := head.Parameters(x.online.Scope, x.points.Shape()[1]/m)
 	groups := s.Scores.Space.Groups()
 	if s.Scores.Space.Euclid {
 		groups = 0 // no part of a projected row is normalised
 	}
 	return geometric.Geometric(geometric.GeometricArgs{
-		Anchors: x, Queue: ring, Neighbours: geometric.Neighbours(args), Weight: weight, Bias: bias,
+		Anchors: x.points, Queue: x.past, Neighbours: geometric.Neighbours(args), Weight: weight, Bias: bias,
 		Tokens: m, Groups: groups, Kernel: l.Kernel, Epsilon: float32(l.Epsilon), Scale: l.Scale,
 	})
-}
-
-// uniform fills rows of dst with numbers in (0, 1), this process's share of those of the
-// global batch.
-func uniform(r *rand.Rand, f *feed.Step, dst []float32, rows int) {
-	lo, hi, all := f.Share(rows)
-	width := len(dst) / rows
-	for i := range all * width {
-		v := (float32(r.Uint32()>>9) + 0.5) / (1 << 23)
-		if i >= lo*width && i < hi*width {
-			dst[i-lo*width] = v
-		}
-	}
 }

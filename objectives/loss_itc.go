@@ -10,6 +10,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
+var (
+	_ Preparer = ITC{}
+	_ Preparer = InBatch{}
+)
+
 // ITC is the contrast of both sides against the teacher's features and the queue
 // (MomentumContrast) as a loss.
 type ITC struct {
@@ -32,11 +37,6 @@ func (l ITC) Prepare(s *Step) {
 	if l.TCL.Local {
 		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Tokens = true, true
 	}
-}
-
-// needTeacher requires a teacher.
-func needTeacher(s *Step, loss string) {
-	Need(s.HasTeacher(), loss, "needs the teacher: set momentum.enabled = true, or use objective.itc.in_batch_weight")
 }
 
 // Build implements Loss.
@@ -67,8 +67,9 @@ func (l ITC) Build(s *Step) []Part {
 	for _, p := range parts {
 		c.Terms = append(c.Terms, p.Node)
 	}
-	s.similarities = c.Build()
-	return append(parts, s.Part("itc", l.Weight, s.similarities.Loss))
+	built := c.Build()
+	s.offer(built)
+	return append(parts, s.Part("itc", l.Weight, built.Loss))
 }
 
 // InBatch is the contrast within the batch with gradient to both sides (InBatchContrast)
@@ -85,70 +86,6 @@ func (l InBatch) Build(s *Step) []Part {
 	p := s.Part("itc_in_batch", l.Weight, s.within().Loss)
 	p.Chance = math.Log(float64(s.Rows))
 	return []Part{p}
-}
-
-// within is the contrast within the batch. Its similarities are those that negatives are
-// drawn by where no contrast was built before.
-func (s *Step) within() Contrast {
-	own := Positives{Labels: s.Own()}
-	if s.IDs != nil {
-		own = Positives{RowIDs: s.IDs, ColIDs: s.IDs}
-	}
-	image, text := s.Online.Image.Features, s.Online.Text.Features
-	c := InBatchContrast(image, text, s.Scores.Score(s.PairTerms, false), s.targets(own, nil))
-	if s.similarities.I2T == nil {
-		s.similarities = c
-		if s.NegativeTerms != nil {
-			s.similarities.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(image, text)
-			s.similarities.T2I = layout.Transpose(s.similarities.I2T)
-		}
-	}
-	return c
-}
-
-// targets adds to the positives of a contrast what all of them share: a share of the
-// uniform distribution, and the hardest negatives that the judge takes for matches.
-// columns (B) int32 is where the batch is among the columns, nil for 0, 1, ... B-1.
-func (s *Step) targets(p Positives, columns *gorgonia.Node) Positives {
-	if share := s.Uniform; share > 0 {
-		p.Uniform = s.Floats("uniform share", func(f *feed.Step, dst []float32) error {
-			if dst[0] = float32(share); f.Update < f.PerEpoch { // from the second epoch on
-				dst[0] = 0
-			}
-			return nil
-		})
-	}
-	if s.Judge != nil {
-		p.Further = func(i2t, t2i *gorgonia.Node) (texts, images *gorgonia.Node) {
-			r := s.relabel(i2t, t2i)
-			if columns == nil {
-				return r.Texts.Positive, r.Images.Positive
-			}
-			return contrast.LookUpColumns(columns, r.Texts.Positive), contrast.LookUpColumns(columns, r.Images.Positive)
-		}
-	}
-	return p
-}
-
-// relabel judges the hardest negatives by the logits of the first contrast that asks.
-func (s *Step) relabel(i2t, t2i *gorgonia.Node) *Relabelled {
-	if s.relabelled == nil {
-		r := s.Relabelling
-		r.IDs = s.IDs
-		r.Judge = func(texts, images *gorgonia.Node) *gorgonia.Node { return s.Judge(s, texts, images) }
-		x := r.Build(i2t, t2i, s.Count("batch", 0, s.Rows, 1))
-		s.relabelled = &x
-		s.measures = append(s.measures, Part{Name: "mafa_positives", Node: x.Positives(), Measure: true},
-			Part{Name: "mafa_replaced", Node: x.Replaced(), Measure: true})
-	}
-	return s.relabelled
-}
-
-// Measures returns the parts of what losses share that were built since the last call.
-func (s *Step) Measures() []Part {
-	m := s.measures
-	s.measures = nil
-	return m
 }
 
 // parts returns the terms that triple contrastive learning adds to a contrast. They are

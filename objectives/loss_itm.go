@@ -1,8 +1,6 @@
 package objectives
 
 import (
-	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
@@ -55,8 +53,8 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 	forI2T, forT2I := make([]float32, b*b), make([]float32, b*b)
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Negatives, uint64(f.Counter))
-		gumbel(r, f, forI2T, b)
-		gumbel(r, f, forT2I, b)
+		fillNoise(forI2T, b, r, f, gumbel)
+		fillNoise(forT2I, b, r, f, gumbel)
 		return nil
 	})
 	texts, images = HardNegatives(c, s.SharedFloats("noise i2t", forI2T, b, b), s.SharedFloats("noise t2i", forT2I, b, b), s.IDs)
@@ -64,22 +62,9 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 	return texts, images
 }
 
-// gumbel fills rows of dst with standard Gumbel noise, this process's share of those of
-// the global batch.
-func gumbel(r *rand.Rand, f *feed.Step, dst []float32, rows int) {
-	lo, hi, all := f.Share(rows)
-	width := len(dst) / rows
-	for i := range all * width {
-		v := float32(-math.Log(r.ExpFloat64() + 1e-30))
-		if i >= lo*width && i < hi*width {
-			dst[i-lo*width] = v
-		}
-	}
-}
-
 // Loss implements Fused.
 func (l *ITM) Loss(s *Step, states *gorgonia.Node) []Part {
-	logits := encoders.Classifier{Classes: 2}.Forward(s.Params.In("itm_head"), states, 1) // (3B, 2)
+	logits := MatchLogits(s.Params, states) // (3B, 2)
 	return []Part{
 		s.Part("itm", l.Weight, Matching(logits, l.labels)),
 		{Name: "itm_accuracy", Node: contrast.Accuracy(logits, l.labels), Measure: true},

@@ -11,7 +11,7 @@ import (
 // MLM is masked language modelling (MaskedLM) as a loss over fused pairs: B masked
 // captions with their own image, read at the masked places. It masks the captions itself.
 //
-// The number of masked tokens varies, a graph's shapes do not: M = MaskCapacity rows, of
+// The number of masked tokens varies, the shapes of a compiled step do not: M = MaskCapacity rows, of
 // which those that are not used have a label that is ignored.
 type MLM struct {
 	Weight float64
@@ -100,8 +100,10 @@ func (l *MLM) Loss(s *Step, states *gorgonia.Node) []Part {
 	alpha := s.Alpha()
 	if alpha != nil {
 		at := l.mentor.input(s, "teacher mask")
-		x := bert.Fusion(s.Mentor, s.Fusion.Twins, s.Teacher.Text.Masked, s.Captions.Masked[batch.Lengths], s.Teacher.Image.Tokens,
-			encoders.Pairs{}, &at, s.Fusion.TextLen, s.Fusion.ImageLen) // (M, D)
+		x := bert.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
+			Texts: s.Teacher.Text.Masked, Lengths: s.Captions.Masked[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &at,
+			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
+		}) // (M, D)
 		teacher = bert.MLMHead(s.Fusion.Twins, x) // (M, V)
 	}
 	return []Part{s.Part("mlm", l.Weight, MaskedLM(logits, teacher, labels, alpha))}

@@ -6,14 +6,14 @@ import (
 )
 
 // Masker chooses the tokens that masked language modelling predicts, by the rule of
-// BERT (Devlin et al. 2019): each token of a text but [CLS] with probability Prob; of those, 80%
+// BERT (Devlin et al. 2019, section 3.1): each token of a text but [CLS] with probability Prob; of those, 80%
 // become [MASK], 10% a random id of the whole vocabulary (special tokens
 // possible), 10% stay.
 type Masker struct {
 	Prob     float64
 	Vocab    int   // size of the vocabulary
 	MaskID   int32 // id of [MASK]
-	Capacity int   // most tokens predicted per batch, as the graph was built for
+	Capacity int   // most tokens predicted per batch, as the step was built for
 }
 
 // IgnoreLabel is the label of an entry that predicts nothing.

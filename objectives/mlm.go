@@ -19,7 +19,7 @@ func MaskedLM(logits, teacher, labels, alpha *gorgonia.Node) *gorgonia.Node {
 
 // MaskCapacity returns M, the rows of the loss for b captions of l tokens, of which
 // all but the first are selected with probability prob. The number selected varies,
-// a graph's shapes do not: M is its mean plus six standard deviations, which is too
+// the shapes of a compiled step do not: M is its mean plus six standard deviations, which is too
 // small about once in 1e9 batches, rounded up to a multiple of 8, at most all b*(l-1).
 func MaskCapacity(b, l int, prob float64) int {
 	n := float64(b) * float64(l-1)

@@ -21,7 +21,7 @@ type ViewContrast struct {
 	Positives Positives // Labels: the column of each row's own key
 }
 
-// Build adds the loss to the graph, a scalar, and the share of rows whose own key scores
+// Build adds the loss to the step, a scalar, and the share of rows whose own key scores
 // highest; columns that do not exist count as scores of 0 there.
 func (c ViewContrast) Build() (loss, accuracy *gorgonia.Node) {
 	logits := c.Score.Logits(c.Bank, c.Query, Image, c.Positives)

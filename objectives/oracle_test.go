@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -121,6 +122,11 @@ func unitRows(r *rand.Rand, n, c int) []float32 {
 }
 
 // The oracle in float64, loop by loop as in eq. 1, 2 and 6 of ALBEF (Li et al. 2021).
+
+// cosineScore is the cosine, or on several spheres the sum of their cosines.
+func cosineScore(t Temperature) Score {
+	return Score{Terms: []Term{{Kind: scoring.Cosine, Weight: 1}}, Temperature: t}
+}
 
 // scores returns [f keys^T | f queue^T]/tau of rows f, for the columns given.
 func scores(f, bank []float32, c int, tau float64) [][]float64 {

@@ -20,7 +20,7 @@ const (
 )
 
 // Score compares features of images and texts: a weighted sum of terms, divided by a
-// temperature. It is the one way in which pairs are scored in a graph: by contrasts and
+// temperature. It is the one way in which pairs are scored in a step: by contrasts and
 // their soft targets, against a batch, a queue or a graph over it, and to draw negatives
 // by. Package objectives/scoring computes the same of stored features.
 type Score struct {
@@ -54,11 +54,6 @@ func (t Temperature) Divide(x *gorgonia.Node) *gorgonia.Node {
 		return arith.MulExp(x, t.Node)
 	}
 	return arith.DivScalar(x, t.Node)
-}
-
-// CosineScore is the cosine, or on several spheres the sum of their cosines.
-func CosineScore(t Temperature) Score {
-	return Score{Terms: []Term{{Kind: scoring.Cosine, Weight: 1}}, Temperature: t}
 }
 
 // Has says whether the score has a term of a kind.

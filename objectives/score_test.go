@@ -31,7 +31,7 @@ type measure struct {
 
 // score is m with a temperature.
 func (m measure) score(tau *gorgonia.Node) Score {
-	s := CosineScore(Temperature{Node: tau})
+	s := cosineScore(Temperature{Node: tau})
 	if !m.Geodesic {
 		return s
 	}

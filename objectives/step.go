@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
@@ -12,7 +13,7 @@ import (
 // Loss is one objective of a step. It is built once, and owns what it needs besides the
 // towers: parameters, inputs with the schedules that fill them, random numbers.
 type Loss interface {
-	// Build adds the loss to the graph and returns its parts.
+	// Build adds the loss to the step and returns its parts.
 	Build(s *Step) []Part
 }
 
@@ -35,7 +36,8 @@ type Part struct {
 	Node    *gorgonia.Node
 	Weight  float64
 	Measure bool // no part of the loss, such as an accuracy
-	// Chance is what a model that knows nothing has, 0 where that is not known.
+	// Chance is the value of a loss for a model that knows nothing, one whose scores are all 0;
+	// 0 where that is not known.
 	Chance float64
 }
 
@@ -66,9 +68,9 @@ type Step struct {
 	PairTerms       Terms       // of the score of pairs without a queue
 	Values          func(name string) Values
 	banks           *Banks
-	similarities    Contrast    // of the contrasts built so far
+	similarities    Contrast    // of the first contrast that was built
 	relabelled      *Relabelled // by Judge, once it was asked
-	measures        []Part      // of what losses share, logged before the next loss
+	parts           []Part      // of the losses built so far
 	alpha           *gorgonia.Node
 }
 
@@ -130,6 +132,16 @@ func Need(ok bool, loss, format string, args ...any) {
 	}
 }
 
+// Add builds a loss and adds its parts to those of the step.
+func (s *Step) Add(l Loss) {
+	parts := l.Build(s)
+	s.parts = append(s.parts, parts...)
+}
+
+// Parts returns the parts of the losses added so far, in the order of the log: before those of
+// a loss stand measures of what it was the first of several losses to make.
+func (s *Step) Parts() []Part { return s.parts }
+
 // Own are the places 0, 1, ... B-1 of the batch's own pairs.
 func (s *Step) Own() *gorgonia.Node { return s.Count("own columns", 0, s.Rows, 1) }
 
@@ -156,19 +168,20 @@ func (s *Step) Alpha() *gorgonia.Node {
 // HasTeacher says whether there are momentum twins.
 func (s *Step) HasTeacher() bool { return s.Mentor != nil }
 
+// needTeacher requires a teacher.
+func needTeacher(s *Step, loss string) {
+	Need(s.HasTeacher(), loss, "needs the teacher: set momentum.enabled = true, or use objective.itc.in_batch_weight")
+}
+
+// Backbone returns the class tokens (B*m, D) of each sample of a side as one row, (B, m*D).
+func (s *Step) Backbone(x Side) *gorgonia.Node {
+	return layout.Reshape(x.Classes, s.Rows, x.Classes.Shape().TotalSize()/s.Rows)
+}
+
 // Banks are the momentum features that a contrast compares with; nil without any.
 func (s *Step) Banks() *Banks {
 	if s.banks == nil && s.Memory != nil {
 		s.banks = s.Memory.Banks(s)
 	}
 	return s.banks
-}
-
-// Similarities are the logits of both directions by which negatives are drawn: of the
-// first contrast that was built, or else of the pairs within the batch.
-func (s *Step) Similarities() Contrast {
-	if s.similarities.I2T == nil {
-		s.within()
-	}
-	return s.similarities
 }

@@ -47,7 +47,7 @@ type SwappedConstants struct {
 	Zeros *gorgonia.Node // (B) int32 0
 }
 
-// Build adds the loss to the graph, a scalar.
+// Build adds the loss to the step, a scalar.
 func (p SwappedPrediction) Build() *gorgonia.Node {
 	var past *gorgonia.Node // (Q, K)
 	if p.Queue != nil {

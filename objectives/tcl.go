@@ -28,7 +28,7 @@ type Local struct {
 	Temperature Temperature
 }
 
-// Build adds the loss to the graph.
+// Build adds the loss to the step.
 func (l Local) Build() *gorgonia.Node {
 	s := l.Temperature.Divide(similarity.Similarity(l.Whole, op.Detach(l.Parts), nil, nil)) // (B, B*P)
 	return contrast.LocalContrast(contrast.LocalArgs{Logits: s, Lengths: l.Lengths, IDs: l.IDs, First: l.First})

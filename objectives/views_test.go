@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// cosineScore compares by cosine at temperature tau.
-func cosineScore(n *bench, tau float32) Score {
-	return CosineScore(Temperature{Node: n.floats("tau", []float32{tau})})
+// cosineAt compares by cosine at temperature tau.
+func cosineAt(n *bench, tau float32) Score {
+	return cosineScore(Temperature{Node: n.floats("tau", []float32{tau})})
 }
 
 // TestViewContrastAgainstOracle: the pool is the queue with the batch at the pointer,
@@ -40,7 +40,7 @@ func TestViewContrastAgainstOracle(t *testing.T) {
 		n := newBench(t)
 		f := n.floats("query", query, b, c)
 		loss, accuracy := ViewContrast{
-			Query: f, Score: cosineScore(n, tau), Positives: Positives{Labels: n.ints("own", own...)},
+			Query: f, Score: cosineAt(n, tau), Positives: Positives{Labels: n.ints("own", own...)},
 			Bank: &Bank{Keys: n.floats("keys", keys, b, c), Queue: n.floats("queue", queue, q, c),
 				Cols: n.scalarInt("cols", at.cols), Pointer: n.scalarInt("pointer", at.pointer)},
 		}.Build()
@@ -181,7 +181,7 @@ func TestSwappedPredictionAgainstOracle(t *testing.T) {
 		}
 		straight := trial%2 == 0
 		n := newBench(t)
-		score := cosineScore(n, float32(s.tau))
+		score := cosineAt(n, float32(s.tau))
 		if geodesic {
 			score.Terms = []Term{{Kind: scoring.Geodesic, Weight: 1, Paths: Paths{Entries: 1, StraightThrough: straight, Limit: 4 * math.Pi}}}
 		}

@@ -10,11 +10,8 @@ import (
 	"runtime"
 	"strconv"
 
-	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/safetensors"
-	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -62,15 +59,16 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	ck := t.Checkpoint
 	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len()}
 	encoding := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: progress}
-	tensors, err := embedSplit(ctx, cfg, t.Model, t.Tokenizer, set, encoding, &done)
+	tensors, err := t.embed(ctx, set, encoding, &done)
 	if err != nil {
 		return done, err
 	}
 	return done, writeEmbeddings(set, tensors, done)
 }
 
-// embedSplit encodes set and completes what is said of it.
-func embedSplit(ctx context.Context, cfg config.Config, m *model.Pairs, tok *tokenizer.Tokenizer, set *Split, e tasks.Encoding, done *Embedded) ([]safetensors.Tensor, error) {
+// embed encodes set and completes what is said of it.
+func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) ([]safetensors.Tensor, error) {
+	cfg, m := t.Config, t.Model
 	ids := make([]int64, set.Len())
 	names, named := set.Galleries.(namedImages)
 	for i := range ids {
@@ -91,7 +89,7 @@ func embedSplit(ctx context.Context, cfg config.Config, m *model.Pairs, tok *tok
 	if err != nil {
 		return nil, err
 	}
-	gallery, err := set.Texts(textColumns(cfg, tok))
+	gallery, err := set.Texts(textColumns(cfg, t.Tokenizer))
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 			return r, fmt.Errorf("run.out: another process began to train into %s meanwhile: start again, or choose another folder with --out", dir)
 		}
 	}
-	if r.model, err = train.NewModel(r.cfg, r.tok, r.engine); err != nil {
+	if r.model, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}); err != nil {
 		return r, err
 	}
 	r.closers = append(r.closers, r.model.Close)

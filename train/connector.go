@@ -9,11 +9,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
-
-// connectorKey is where the configuration names the connector.
-const connectorKey = "objective.mafa.connector"
 
 // connect gives a model the frozen model of objective.mafa, if there is one. done closes
 // its checkpoint once the model is built.
@@ -23,11 +21,11 @@ func connect(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (don
 		return func() {}, nil
 	}
 	if cfg.Objective.ITM.Weight == 0 {
-		return nil, connectorError(path, fmt.Sprintf("works with the matching of model.system albef alone (this run has %s)", cfg.Model.System), `set it to ""`)
+		return nil, connectorError(path, "needs objective.itm.weight > 0", `it relabels the negatives of matching: set it to ""`)
 	}
 	ck, err := checkpoint.Open(path, "model")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", connectorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
 	if o.Connector, err = readConnector(ck, path, tok); err != nil {
 		ck.Close()
@@ -41,17 +39,17 @@ func connect(o *model.Options, cfg config.Config, tok *tokenizer.Tokenizer) (don
 func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokenizer) (*model.Connector, error) {
 	text, err := ck.File(configFile)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", connectorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
 	cfg, _, err := config.ParseStored(filepath.Join(ck.Path, configFile), text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", connectorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
 	f, err := ck.Group("model")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", connectorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
-	if _, ok := f.Lookup("itm_head/weight"); !ok {
+	if _, ok := f.Lookup(objectives.MatchWeight); !ok {
 		return nil, connectorError(path, "has no match head", "choose a run that was trained with objective.itm.weight > 0")
 	}
 	own, err := tok.JSON()
@@ -60,7 +58,7 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	}
 	its, err := OpenTokenizer(ck)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", connectorKey, err)
+		return nil, fmt.Errorf("%s: %w", model.ConnectorKey, err)
 	}
 	theirs, err := its.JSON()
 	if err != nil {
@@ -102,5 +100,5 @@ func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Toke
 }
 
 func connectorError(path, msg, hint string) error {
-	return config.Errors{{Path: connectorKey, Value: path, Msg: msg, Hint: hint}}
+	return config.Errors{{Path: model.ConnectorKey, Value: path, Msg: msg, Hint: hint}}
 }

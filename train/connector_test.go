@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/model"
 )
 
 // connectorRun trains a small model for a few steps and returns the run folder, whose
@@ -86,8 +88,8 @@ func TestConnectorErrors(t *testing.T) {
 		damaged:   "is damaged: model.safetensors has 40 bytes",
 	} {
 		_, err := trySmall(t, 0, 0, mafaSets(dir)...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), connectorKey) {
-			t.Errorf("got error %v, want %q under %s", err, want, connectorKey)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.ConnectorKey) {
+			t.Errorf("got error %v, want %q under %s", err, want, model.ConnectorKey)
 		}
 	}
 	if _, err := trySmall(t, 0, 0, mafaSets(plain)...); err != nil {

@@ -310,3 +310,24 @@ func TestAnExchangeThatFails(t *testing.T) {
 		sameMemory(t, fmt.Sprint("rank ", i), sessions[i].memory(), before)
 	}
 }
+
+// TestASessionIsOfTheGroupOfItsModel: sums go to the processes that share the queue, also
+// where something stands around the model. A model alone is a group of one.
+func TestASessionIsOfTheGroupOfItsModel(t *testing.T) {
+	sessions, group := ranksOf(t, parallelConfig(t), 0, 0)
+	for i, s := range sessions {
+		if g := s.pairs().Group(); g != parallel.Group(group[i]) || s.group != g || s.feed.Rank != i || s.feed.Ranks != 2 {
+			t.Errorf("rank %d: a session of %v, rank %d of %d, around a model of %v", i, s.group, s.feed.Rank, s.feed.Ranks, g)
+		}
+		if g := (&averaged{System: s.model}).Group(); g != parallel.Group(group[i]) {
+			t.Errorf("rank %d: a system around the model is of %v", i, g)
+		}
+	}
+	alone, err := sessionOf(t, parallelConfig(t), 0, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alone.group != (parallel.Single{}) || alone.feed.Ranks != 1 {
+		t.Errorf("alone a session is of %v, one of %d", alone.group, alone.feed.Ranks)
+	}
+}

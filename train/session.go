@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/geoalign/geoalign/internal/kernel/vector"
-
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
@@ -16,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/optim"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -29,7 +28,7 @@ type Session struct {
 	optimizer *optim.AdamW
 	loader    *data.Loader
 	tokenizer *tokenizer.Tokenizer // nil for a system without texts
-	group     parallel.Group
+	group     parallel.Group       // of the model
 
 	span  schedule.Span
 	lr    schedule.LR
@@ -48,15 +47,12 @@ type Options struct {
 	Model     System
 	Stream    data.Stream
 	Tokenizer *tokenizer.Tokenizer // saved with checkpoints; nil for a system without texts
-	Group     parallel.Group       // processes that train together; nil: this one alone
 }
 
-// NewSession wires a session. The stream must give the columns that the model reads.
+// NewSession wires a session of the processes that the model is trained by. The stream gives
+// this process's share of the samples, with the columns that the model reads.
 func NewSession(cfg config.Config, o Options) (*Session, error) {
-	s := &Session{cfg: cfg, model: o.Model, tokenizer: o.Tokenizer, group: o.Group}
-	if s.group == nil {
-		s.group = parallel.Single{}
-	}
+	s := &Session{cfg: cfg, model: o.Model, tokenizer: o.Tokenizer, group: o.Model.Group()}
 	var err error
 	epoch := o.Stream.EpochSamples()
 	if n := cfg.Data.OverfitSamples; n > 0 {

@@ -89,17 +89,12 @@ func sessionIn(t *testing.T, cfg config.Config, g parallel.Group, tok *tokenizer
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m *model.Pairs
-	if g == nil {
-		m, err = NewModel(cfg, tok, engine)
-	} else {
-		m, err = model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID(), Group: g})
-	}
+	m, err := NewModel(cfg, ModelOptions{Engine: engine, Tokenizer: tok, Group: g})
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { m.Close() })
-	s, err := NewSession(cfg, Options{Engine: engine, Model: m, Stream: wrap(stream), Tokenizer: tok, Group: g})
+	s, err := NewSession(cfg, Options{Engine: engine, Model: m, Stream: wrap(stream), Tokenizer: tok})
 	if err != nil {
 		return nil, err
 	}

@@ -76,17 +76,6 @@ func (s *Session) restore(c *checkpoint.Checkpoint, parts []state.Part) (State, 
 	return out, nil
 }
 
-// LoadModel reads the parameters of a checkpoint of the same architecture. Twins become
-// copies.
-func LoadModel(m Trainable, c *checkpoint.Checkpoint) error {
-	p := m.Params()
-	if _, err := c.Restore([]state.Part{p.Part()}); err != nil {
-		return err
-	}
-	p.CopyToMomentum()
-	return nil
-}
-
 // OpenConfig returns the configuration that a checkpoint was trained with, overridden by
 // sets, and what config.ParseStored tells of it.
 func OpenConfig(c *checkpoint.Checkpoint, sets ...string) (config.Config, []string, error) {

@@ -3,6 +3,7 @@ package train
 import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -20,6 +21,8 @@ type Trainable interface {
 // one method below.
 type System interface {
 	Trainable
+	// Group is the processes that train the system together, this one among them.
+	Group() parallel.Group
 	// Columns are the columns of a batch that Step reads.
 	Columns() []batch.Column
 	// Step computes losses and gradients of a micro-batch and changes nothing that a later
@@ -48,12 +51,19 @@ var (
 	_ closer   = (*model.Pairs)(nil)
 )
 
+// ModelOptions is what a model for training needs besides its configuration.
+type ModelOptions struct {
+	Engine    *compute.Engine      // stays the caller's
+	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
+	Group     parallel.Group       // processes that train the model together; nil: this one alone
+}
+
 // NewModel builds the model of a configuration for training, with freshly initialised
-// parameters and the frozen model of objective.mafa. tok is nil for a system without texts.
-// The engine stays the caller's.
-func NewModel(cfg config.Config, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
-	o := modelOptions(tok, engine)
-	done, err := connect(&o, cfg, tok)
+// parameters and the frozen model of objective.mafa. Close it after use.
+func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
+	o := modelOptions(with.Tokenizer, with.Engine)
+	o.Group = with.Group
+	done, err := connect(&o, cfg, with.Tokenizer)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +71,7 @@ func NewModel(cfg config.Config, tok *tokenizer.Tokenizer, engine *compute.Engin
 	return model.New(cfg, o)
 }
 
-// modelOptions are those of a tokenizer, or nil.
+// modelOptions are those of a tokenizer, which may be nil, and an engine.
 func modelOptions(tok *tokenizer.Tokenizer, engine *compute.Engine) model.Options {
 	o := model.Options{Engine: engine}
 	if tok != nil {

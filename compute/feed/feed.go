@@ -44,7 +44,7 @@ func (s *Step) Share(rows int) (lo, hi, all int) {
 func (s *Step) Stream() uint64 { return uint64(s.Counter*max(1, s.Ranks) + s.Rank) }
 
 // Inputs are the inputs of one computation. A name that is asked for again is the same
-// input; with another shape or type it is a mistake in the construction of the graph, an
+// input; with another shape or type it is a mistake in the construction, an
 // *op.BuildError.
 type Inputs struct {
 	g       *gorgonia.ExprGraph
@@ -70,22 +70,21 @@ func New(g *gorgonia.ExprGraph) *Inputs {
 
 // Column is a column of the batch, (rows, shape...), read from the batch's own memory.
 func (in *Inputs) Column(c batch.Column, rows int) *gorgonia.Node {
-	shape := append([]int{rows}, c.Shape...)
-	if n := in.known(c.Name, c.Type == batch.Int32, shape); n != nil {
-		return n
-	}
-	n := in.node(c.Name, c.Type == batch.Int32, shape)
-	in.columns = append(in.columns, column{c, rows, n})
-	return n
+	return in.batched(c, rows, append([]int{rows}, c.Shape...))
 }
 
 // Flat is Column as one vector, (rows * values of a row).
 func (in *Inputs) Flat(c batch.Column, rows int) *gorgonia.Node {
-	shape := []int{rows * c.Len()}
-	if n := in.known(c.Name, c.Type == batch.Int32, shape); n != nil {
+	return in.batched(c, rows, []int{rows * c.Len()})
+}
+
+// batched is a column of the batch in a shape.
+func (in *Inputs) batched(c batch.Column, rows int, shape []int) *gorgonia.Node {
+	ints := c.Type == batch.Int32
+	if n := in.known(c.Name, ints, shape); n != nil {
 		return n
 	}
-	n := in.node(c.Name, c.Type == batch.Int32, shape)
+	n := in.node(c.Name, ints, shape)
 	in.columns = append(in.columns, column{c, rows, n})
 	return n
 }
@@ -178,22 +177,25 @@ func (in *Inputs) Memory(name string) any { return in.memory[name] }
 
 // known returns the input that has a name already, or nil.
 func (in *Inputs) known(name string, ints bool, shape []int) *gorgonia.Node {
-	n, dtype := in.nodes[name], tensor.Float32
-	if ints {
-		dtype = tensor.Int32
-	}
+	n, dtype := in.nodes[name], dtypeOf(ints)
 	if n != nil && (n.Dtype() != dtype || !slices.Equal(n.Shape(), shape)) {
-		panic(&op.BuildError{Op: "input " + name, Err: fmt.Errorf("is %v %v and is asked for as %v %v", n.Dtype(), n.Shape(), dtype, tensor.Shape(shape))})
+		panic(&op.BuildError{Op: "input " + name, Err: fmt.Errorf("is %v %v and is asked for as %v %v: give one of the two another name", n.Dtype(), n.Shape(), dtype, tensor.Shape(shape))})
 	}
 	return n
 }
 
-func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
-	dtype := tensor.Float32
+// dtypeOf is the type of an input's values.
+func dtypeOf(ints bool) tensor.Dtype {
 	if ints {
-		dtype = tensor.Int32
+		return tensor.Int32
 	}
+	return tensor.Float32
+}
+
+// node makes the input of a name.
+func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
 	var n *gorgonia.Node
+	dtype := dtypeOf(ints)
 	if len(shape) == 0 {
 		n = gorgonia.NewScalar(in.g, dtype, gorgonia.WithName(name))
 	} else {
@@ -203,7 +205,7 @@ func (in *Inputs) node(name string, ints bool, shape []int) *gorgonia.Node {
 	return n
 }
 
-// Binder ties inputs to memory; a compiled graph is one.
+// Binder ties inputs to memory; a compiled computation is one.
 type Binder interface {
 	SetInput(n *gorgonia.Node, data any) error
 }
@@ -242,14 +244,14 @@ func (in *Inputs) Fill(m Binder, s *Step) error {
 	return nil
 }
 
-// check says that a batch does not fit what was compiled.
+// check returns an error where a batch has not so many rows of a column.
 func check(b *batch.Batch, c batch.Column, rows int) error {
 	got, want := len(b.Floats(c.Name)), rows*c.Len()
 	if c.Type == batch.Int32 {
 		got = len(b.Ints(c.Name))
 	}
 	if got != want {
-		return fmt.Errorf("feed: %s: got %d values, the step was built for %d rows of %d", c.Name, got, rows, c.Len())
+		return fmt.Errorf("feed: %s: got %d values, want %d rows of %d: give batches with all its columns and as many rows as it was built for", c.Name, got, rows, c.Len())
 	}
 	return nil
 }

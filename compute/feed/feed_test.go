@@ -121,7 +121,7 @@ func TestOneNameHasOneShape(t *testing.T) {
 			defer op.Catch(&err)
 			ask()
 		}()
-		if err == nil || err.Error() != want {
+		if err == nil || err.Error() != want+": give one of the two another name" {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -214,15 +214,15 @@ func TestABatchThatDoesNotFit(t *testing.T) {
 		t.Errorf("columns %v", c)
 	}
 	for want, change := range map[string]func(b *batch.Batch){
-		"feed: images: got 36 values, the step was built for 4 rows of 12": func(b *batch.Batch) { b.SetFloats("images", make([]float32, 36)) },
-		"feed: images: got 0 values, the step was built for 4 rows of 12":  func(b *batch.Batch) { b.SetFloats("images", nil) },
-		"feed: tokens: got 21 values, the step was built for 4 rows of 5":  func(b *batch.Batch) { b.SetInts("tokens", make([]int32, 21)) },
-		"feed: lengths: got 3 values, the step was built for 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", make([]int32, 3)) },
-		"feed: lengths: got 0 values, the step was built for 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", nil) },
+		"feed: images: got 36 values, want 4 rows of 12": func(b *batch.Batch) { b.SetFloats("images", make([]float32, 36)) },
+		"feed: images: got 0 values, want 4 rows of 12":  func(b *batch.Batch) { b.SetFloats("images", nil) },
+		"feed: tokens: got 21 values, want 4 rows of 5":  func(b *batch.Batch) { b.SetInts("tokens", make([]int32, 21)) },
+		"feed: lengths: got 3 values, want 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", make([]int32, 3)) },
+		"feed: lengths: got 0 values, want 4 rows of 1":  func(b *batch.Batch) { b.SetInts("lengths", nil) },
 	} {
 		b := batch.New(4, images, tokens, lengths)
 		change(b)
-		if err := in.Fill(newMachine(), &Step{Batch: b}); err == nil || err.Error() != want || filled {
+		if err := in.Fill(newMachine(), &Step{Batch: b}); err == nil || err.Error() != want+": give batches with all its columns and as many rows as it was built for" || filled {
 			t.Errorf("got %v (filled: %t), want %q", err, filled, want)
 		}
 	}

@@ -120,9 +120,8 @@ func (s *single) image(i int) (states, features []float32) {
 
 func (s *single) text(j int) (states []float32, lengths []int32, features []float32) {
 	b := batch.New(1, s.m.Text().Columns()...)
-	if err := data.TokenBatch(s.tok, []string{s.set.Text(j)}, s.m.Text().Len(), b.Ints(batch.Tokens), b.Ints(batch.Lengths)); err != nil {
-		s.t.Fatal(err)
-	}
+	ids := s.tok.Encode(s.set.Text(j), s.m.Text().Len())
+	b.Ints(batch.Lengths)[0] = int32(copy(b.Ints(batch.Tokens), ids))
 	states, features = s.encode(s.m.Text(), b)
 	return states, b.Ints(batch.Lengths), features
 }

@@ -38,13 +38,13 @@ type Encoded struct {
 
 // Run encodes all rows of a gallery and hands them to take, some at a time. A short last
 // batch is filled up with what the batch before left behind. It ends early with the error
-// of ctx. further names columns that take reads and m does not.
-func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded), further ...batch.Column) error {
+// of ctx.
+func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded)) error {
 	if e.BatchSize < 1 {
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}
 	n := g.Len()
-	b := batch.New(min(e.BatchSize, n), append(m.Columns(), further...)...)
+	b := batch.New(min(e.BatchSize, n), m.Columns()...)
 	for first := 0; first < n; first += b.Rows() {
 		k := min(b.Rows(), n-first)
 		if err := data.LoadRows(ctx, g, first, k, b, max(1, e.Workers)); err != nil {

@@ -5,14 +5,12 @@ import (
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // gallery is an encoded split.
 type gallery struct {
 	r                       *Retrieval
 	ctx                     context.Context
-	score                   scoring.Score
 	images, texts           []float32 // features (n, C)
 	imageStates, textStates []float32 // (N*T, D), (M*L, E), with re-ranking
 	lengths                 []int32
@@ -23,7 +21,7 @@ type gallery struct {
 	pairLengths, index []int32
 }
 
-// rank returns the ranks of a fold by the model's pair score and, with re-ranking, by the match head.
+// rank returns the ranks of a fold by the pair score and, with re-ranking, by the match head.
 func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
 	chunk := min(g.r.BatchSize, f.Images)
 	source := f.Source(g.scores, g.r.Texts.Len())
@@ -43,7 +41,7 @@ func (g *gallery) scores(row, n int, dst []float32) error {
 		return err
 	}
 	c := g.r.Image.Dim()
-	return g.score.Rows(g.r.Engine, g.images[row*c:(row+n)*c], n, g.texts, len(g.texts)/c, dst)
+	return g.r.Score.Rows(g.r.Engine, g.images[row*c:(row+n)*c], n, g.texts, len(g.texts)/c, dst)
 }
 
 // encode runs both towers over the split.
@@ -73,10 +71,4 @@ func (g *gallery) encode() error {
 			g.imageStates = append(g.imageStates, x.States...)
 		}
 	})
-}
-
-func (r *Retrieval) progress(phase string, done, total int) {
-	if r.Progress != nil {
-		r.Progress(phase, done, total)
-	}
 }

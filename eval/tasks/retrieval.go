@@ -1,5 +1,3 @@
-// Package tasks evaluates models on data: it encodes a split, scores it and hands
-// the scores to the metrics of package eval.
 package tasks
 
 import (
@@ -96,6 +94,13 @@ func (r *Retrieval) correspondence() (*eval.Correspondence, error) {
 	return eval.NewCorrespondence(imageIDs, textIDs)
 }
 
+// progress tells how much of a phase is done.
+func (r *Retrieval) progress(phase string, done, total int) {
+	if r.Progress != nil {
+		r.Progress(phase, done, total)
+	}
+}
+
 // Run encodes, scores and ranks. It ends early with the error of ctx.
 func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 	if err := r.check(); err != nil {
@@ -109,7 +114,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return Scores{}, err
 	}
-	g := &gallery{r: &r, ctx: ctx, score: r.Score}
+	g := &gallery{r: &r, ctx: ctx}
 	if err := g.encode(); err != nil {
 		return Scores{}, err
 	}
@@ -127,7 +132,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 			rerank = append(rerank, second.Metrics())
 		}
 	}
-	s := Scores{Score: g.score.String(), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	s := Scores{Score: r.Score.String(), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
 	if rerank != nil {
 		m := eval.Mean(rerank)
 		s.Rerank = &m

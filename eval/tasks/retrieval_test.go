@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -299,13 +297,6 @@ func TestEncoding(t *testing.T) {
 		if err != nil || !slices.Equal(tokens, []float32{6, 6, 0, 0, 3, 3, 3, 3, 1, 1}) {
 			t.Errorf("batches of %d: class tokens %v (%v)", size, tokens, err)
 		}
-		var labels []int32
-		err = e.Run(t.Context(), r.Image, numbered{r.Images}, "", func(x Encoded) {
-			labels = append(labels, x.Batch.Ints(batch.Labels)[:x.Rows]...)
-		}, batch.Column{Name: batch.Labels, Type: batch.Int32})
-		if err != nil || !slices.Equal(labels, []int32{0, 10, 20, 30, 40, 50, 60}) {
-			t.Errorf("batches of %d: labels %v (%v)", size, labels, err)
-		}
 	}
 	bad := Some{Gallery: imageRows{fakeSet{n: 7, bad: 5}}, Rows: []int{2, 5}}
 	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Image, bad, ""); !errors.Is(err, errFake) || !strings.Contains(err.Error(), "row 5 of all") {
@@ -315,16 +306,4 @@ func TestEncoding(t *testing.T) {
 	if _, err := (Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil || !strings.Contains(err.Error(), "tokens") {
 		t.Errorf("texts of a gallery of images: %v", err)
 	}
-}
-
-// numbered is a gallery with ten times the row as its label.
-type numbered struct{ data.Gallery }
-
-func (g numbered) Columns() []data.Column {
-	return append(g.Gallery.Columns(), data.Column{Name: batch.Labels, Type: batch.Int32})
-}
-
-func (g numbered) Fill(i int, row batch.Row) error {
-	row.Set(batch.Labels, int32(10*i))
-	return g.Gallery.Fill(i, row)
 }

@@ -97,6 +97,7 @@ func Dropout(x, bits *gorgonia.Node, keep float32) *gorgonia.Node {
 	}, x, bits)
 }
 
+// CheckKeep refuses a share of values kept outside (0, 1].
 func CheckKeep(keep float32) error {
 	return op.Need(keep > 0 && keep <= 1, "keep must be in (0, 1] (got %g)", keep)
 }

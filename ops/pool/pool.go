@@ -36,6 +36,7 @@ func (p Pool) Operands(in gorgonia.Nodes) (Operands, gorgonia.Nodes) {
 	return at, in
 }
 
+// Args is the identity of an op over the pool, for op.Op.Args.
 func (p Operands) Args() string {
 	return fmt.Sprintf("keys=%d queue=%d pointer=%d cols=%d", p.Keys, p.Queue, p.Pointer, p.Cols)
 }

@@ -93,6 +93,8 @@ type Product struct {
 	clearRows func(worker, lo, hi int)
 }
 
+// NewProduct returns the product of operand left (B, C), or (B, N) for Backward, of the op c
+// with the pool at.
 func NewProduct(c *exec.Call, at Operands, left int) *Product {
 	p := &Product{c: c, at: at, left: left, total: c.In[at.Queue].Dim(0), width: c.In[at.Queue].Dim(1)}
 	p.Dot, p.Sum = op.Product(c, false, true), op.Product(c, false, false)

@@ -71,6 +71,7 @@ var loaded struct {
 	m map[string]Loaded
 }
 
+// Loaded is a library in use.
 type Loaded struct {
 	Backend gemm.Backend
 	Info    Info

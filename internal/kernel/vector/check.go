@@ -5,6 +5,7 @@ import (
 	"unsafe"
 )
 
+// CheckMatrix panics unless length values hold rows of so many columns, ld apart.
 func CheckMatrix(name string, rows, columns, length, ld int) {
 	if rows == 0 || columns == 0 {
 		return

@@ -94,6 +94,7 @@ type Match struct {
 	body   func(worker, lo, hi int)
 }
 
+// New returns what links the columns of c, with memory of its own.
 func New(c Chains) *Match {
 	m := &Match{Chains: c, found: make([]bool, Blocks(len(c.Next)))}
 	m.body = func(_, lo, hi int) {

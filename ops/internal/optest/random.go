@@ -37,6 +37,7 @@ func UnitRows(r *rand.Rand, n, width int) []float32 {
 	return x
 }
 
+// Normalise brings x to unit length.
 func Normalise(x []float32) {
 	var s float64
 	for _, v := range x {

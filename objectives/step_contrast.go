@@ -1,0 +1,84 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
+	"gorgonia.org/gorgonia"
+)
+
+// What contrasts and matching share within a step: the logits that negatives are drawn by,
+// the targets, and what the judge says of the hardest negatives.
+
+// Similarities are the logits of both directions that negatives are drawn by: those of the
+// first contrast that was built, or of the contrast within the batch where none was.
+func (s *Step) Similarities() Contrast {
+	if s.similarities.I2T == nil {
+		s.within()
+	}
+	return s.similarities
+}
+
+// offer keeps the logits of a contrast as the Similarities unless one was built before.
+func (s *Step) offer(c Contrast) {
+	if s.similarities.I2T == nil {
+		s.similarities = c
+	}
+}
+
+// within is the contrast within the batch. By NegativeTerms it offers other logits than its
+// own to draw negatives by.
+func (s *Step) within() Contrast {
+	own := Positives{Labels: s.Own()}
+	if s.IDs != nil {
+		own = Positives{RowIDs: s.IDs, ColIDs: s.IDs}
+	}
+	image, text := s.Online.Image.Features, s.Online.Text.Features
+	c := InBatchContrast(image, text, s.Scores.Score(s.PairTerms, false), s.targets(own, nil))
+	by := c
+	if s.similarities.I2T == nil && s.NegativeTerms != nil {
+		by.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(image, text)
+		by.T2I = layout.Transpose(by.I2T)
+	}
+	s.offer(by)
+	return c
+}
+
+// targets adds to the positives of a contrast what all of them share: a share of the
+// uniform distribution, and the hardest negatives that the judge takes for matches.
+// columns (B) int32 is where the batch is among the columns, nil for 0, 1, ... B-1.
+func (s *Step) targets(p Positives, columns *gorgonia.Node) Positives {
+	if share := s.Uniform; share > 0 {
+		p.Uniform = s.Floats("uniform share", func(f *feed.Step, dst []float32) error {
+			if dst[0] = float32(share); f.Update < f.PerEpoch { // from the second epoch on
+				dst[0] = 0
+			}
+			return nil
+		})
+	}
+	if s.Judge != nil {
+		p.Further = func(i2t, t2i *gorgonia.Node) (texts, images *gorgonia.Node) {
+			r := s.relabel(i2t, t2i)
+			if columns == nil {
+				return r.Texts.Positive, r.Images.Positive
+			}
+			return contrast.LookUpColumns(columns, r.Texts.Positive), contrast.LookUpColumns(columns, r.Images.Positive)
+		}
+	}
+	return p
+}
+
+// relabel judges the hardest negatives, once: by the logits that the first caller gives. Its
+// measures go before the parts of the loss that is being built.
+func (s *Step) relabel(i2t, t2i *gorgonia.Node) *Relabelled {
+	if s.relabelled == nil {
+		r := s.Relabelling
+		r.IDs = s.IDs
+		r.Judge = func(texts, images *gorgonia.Node) *gorgonia.Node { return s.Judge(s, texts, images) }
+		x := r.Build(i2t, t2i, s.Count("batch", 0, s.Rows, 1))
+		s.relabelled = &x
+		s.parts = append(s.parts, Part{Name: "mafa_positives", Node: x.Positives(), Measure: true},
+			Part{Name: "mafa_replaced", Node: x.Replaced(), Measure: true})
+	}
+	return s.relabelled
+}
