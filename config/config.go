@@ -1,6 +1,6 @@
 // Package config holds the configuration of a run as plain structs: what a TOML
 // file can say, the defaults, the overrides of the command line and the checks.
-// It imports nothing of the project.
+// It imports little of the project, and nothing that runs.
 //
 // Load reads a file, applies overrides and reports every problem at once:
 //

@@ -4,7 +4,7 @@ package config
 type Image struct {
 	Size  int `toml:"size" fixed:"model" max:"8192"`    // side of the square input image in pixels, a multiple of patch
 	Patch int `toml:"patch" fixed:"model" max:"8192"`   // side of a square patch in pixels
-	Depth int `toml:"depth" fixed:"model" max:"256"`    // transformer blocks
+	Depth int `toml:"depth" fixed:"model" max:"128"`    // transformer blocks
 	Width int `toml:"width" fixed:"model" max:"65536"`  // width of a token, a multiple of heads
 	Heads int `toml:"heads" fixed:"meaning" max:"1024"` // attention heads
 	MLP   int `toml:"mlp" fixed:"model" max:"262144"`   // hidden width of a block's MLP; 0: 4 x width

@@ -59,10 +59,10 @@ func TestEstimateOfTheLargest(t *testing.T) {
 	limitMemory(t, 1<<40)
 	for name, change := range map[string]func(*config.Config){
 		"tower": func(c *config.Config) {
-			c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP = 256, 1<<16, 1<<18
+			c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP = 128, 1<<16, 1<<18
 		},
 		"text": func(c *config.Config) {
-			c.Model.Text.Layers, c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP = 256, 256, 1<<16, 1<<18
+			c.Model.Text.Layers, c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP = 128, 128, 1<<16, 1<<18
 		},
 		"batch": func(c *config.Config) {
 			c.Train.BatchSize, c.Queue.Size = 1<<16, 1<<24

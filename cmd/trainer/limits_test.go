@@ -58,6 +58,17 @@ func TestAcceptedSettings(t *testing.T) {
 	}
 }
 
+// validate notes what this machine has no memory for, which is no problem of the
+// configuration; a run is refused before it opens its data.
+func TestTooLargeForThisMachine(t *testing.T) {
+	args := []string{"--config", tiny, "--out", t.TempDir(), "--set", "model.image.mlp=262144", "--set", "model.image.width=65536", "--set", "model.image.depth=12"}
+	stdout, stderr := must(t, exitDone, append([]string{"validate"}, args...)...)
+	contains(t, stdout, "ok")
+	contains(t, stderr, "note: model: training takes at least", "this machine has")
+	none := append(args, "--set", "data.kind=captions", "--set", `data.captions.train_files=["/none.json"]`, "--set", `data.captions.val_files=["/none.json"]`)
+	fails(t, exitFailed, append([]string{"train"}, none...), "model: training takes at least", "lower")
+}
+
 // slow says whether a model is one that this machine can train, but not in no time.
 func slow(t *testing.T, args []string) bool {
 	t.Helper()
