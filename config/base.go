@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // A file may begin with base = "other.toml": it then says only what is different from the
@@ -39,7 +40,7 @@ func (l *loader) base(value any, line int) bool {
 	if slices.ContainsFunc(l.chain, func(f string) bool { return filepath.Clean(f) == path || sameFile(f, path) }) {
 		return fail("leads back to a file that it is the base of: "+chain, "take one of these out")
 	}
-	text, err := readRegular(path)
+	text, err := files.Read(path, files.MaxConfig)
 	if err != nil {
 		hint := "the path starts from the folder of the file that names it"
 		if len(l.chain) > 1 {
@@ -57,18 +58,6 @@ func (l *loader) base(value any, line int) bool {
 		return false // nothing of the base was read: what this file says of it would only confuse
 	}
 	return true
-}
-
-// readRegular reads a file that ends, and no device.
-func readRegular(path string) ([]byte, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
-	}
-	return os.ReadFile(path)
 }
 
 // sameFile says whether two paths lead to one file.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// files writes files below a temporary folder, which it returns.
-func files(t *testing.T, list map[string]string) string {
+// folder writes files below a temporary folder, which it returns.
+func folder(t *testing.T, list map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range list {
@@ -26,7 +26,7 @@ func files(t *testing.T, list map[string]string) string {
 // Tables merge along the chain, values and lists replace, and units replace each other
 // as between a file and the command line.
 func TestBase(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := folder(t, map[string]string{
 		"root.toml":   "[run]\nname = \"root\"\n[train]\nmax_steps = 9\nbatch_size = 8\n[optimizer]\nno_decay = [\"bias\", \"1d\"]\nlr = 1e-3\n",
 		"a/mid.toml":  "base = \"../root.toml\"\n[train]\nmax_epochs = 2\n[optimizer]\nno_decay = [\"1d\"]\n",
 		"a/b/it.toml": "base = \"../mid.toml\"\nversion = 2\n[run]\nname = \"it\"\n",
@@ -48,7 +48,7 @@ func TestBase(t *testing.T) {
 }
 
 func TestBaseProblems(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := folder(t, map[string]string{
 		"root.toml":   "[train]\nbatch_size = 1\n\n[optimizer]\nlr = -1\nlrr = 2\n",
 		"child.toml":  "base = \"root.toml\"\n[optimizer]\nlr = 1e-3\nbeta1 = \"x\"\n",
 		"none.toml":   "\nbase = \"missing.toml\"\n",
@@ -74,7 +74,7 @@ func TestBaseProblems(t *testing.T) {
 		{"ring1.toml", `DIR/ring2.toml:1: base: leads back to a file that it is the base of: DIR/ring1.toml -> DIR/ring2.toml -> DIR/ring1.toml (got "./ring1.toml"); take one of these out`},
 		{"number.toml", `DIR/number.toml:1: base: must be the name of a TOML file (got 5); write base = "other.toml"`},
 		{"onto.toml", `DIR/broken.toml:2: expected '.' or ']'`},
-		{"folder.toml", `DIR/folder.toml:1: base: DIR is not a file (got "."); the path starts from`},
+		{"folder.toml", `DIR/folder.toml:1: base: DIR is a folder: give a file (got "."); the path starts from`},
 		{"matrix.toml", `DIR/matrix.toml: base: is a key of a matrix of runs, and this must be the configuration of one`},
 		{"old.toml", `DIR/newer.toml:1: version: made by a newer version of geoalign (configuration version 9, this one reads up to 2); update geoalign`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Validate checks every value and the combinations that cannot work. The error
@@ -17,11 +18,19 @@ func (c Config) problems() Errors {
 		if f.value.Kind() == reflect.Float64 {
 			k.require(f.path, !math.IsNaN(f.value.Float()) && !math.IsInf(f.value.Float(), 0), "must be a finite number")
 		}
+		switch v := f.value.Interface().(type) { // a file can hold no other text
+		case string:
+			k.require(f.path, utf8.ValidString(v), "must be UTF-8 text")
+		case []string:
+			k.require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
+		}
 	}
 	for _, s := range sections(&c) {
 		s.check(k, &c)
 	}
+	k.limits(&c)
 	k.units()
+	k.products(&c)
 	return k.errs
 }
 

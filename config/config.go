@@ -1,6 +1,6 @@
 // Package config holds the configuration of a run as plain structs: what a TOML
 // file can say, the defaults, the overrides of the command line and the checks.
-// It imports nothing of the project.
+// It imports little of the project, and nothing that runs.
 //
 // Load reads a file, applies overrides and reports every problem at once:
 //
@@ -15,6 +15,7 @@
 //	fixed:"run"       cannot change within a run
 //	change:"harmless" changes nothing that a run computes
 //	change:"silent"   harmless, and not worth a word when a run goes on with another value
+//	max:"65536"       the largest value, or of a list the largest item; every integer has one
 //
 // To add a section, write its file and name its struct in the one above it.
 package config

@@ -8,12 +8,12 @@ import (
 // Pairs names the stored features of data.kind = "pairs": row i of one file belongs to row i
 // of the other. Paths start from data.root.
 type Pairs struct {
-	Image       string `toml:"image"`        // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
-	Text        string `toml:"text"`         // file of the text features, of as many rows
-	ImageTensor string `toml:"image_tensor"` // name of the tensor in a .safetensors file of image features; empty: its only one
-	TextTensor  string `toml:"text_tensor"`  // name of the tensor in a .safetensors file of text features; empty: its only one
-	ValSamples  int    `toml:"val_samples"`  // rows of the validation split, chosen by run.seed
-	TestSamples int    `toml:"test_samples"` // rows of the test split, chosen by run.seed
+	Image       string `toml:"image"`                         // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
+	Text        string `toml:"text"`                          // file of the text features, of as many rows
+	ImageTensor string `toml:"image_tensor"`                  // name of the tensor in a .safetensors file of image features; empty: its only one
+	TextTensor  string `toml:"text_tensor"`                   // name of the tensor in a .safetensors file of text features; empty: its only one
+	ValSamples  int    `toml:"val_samples" max:"1000000000"`  // rows of the validation split, chosen by run.seed
+	TestSamples int    `toml:"test_samples" max:"1000000000"` // rows of the test split, chosen by run.seed
 }
 
 func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000} }

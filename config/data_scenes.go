@@ -2,11 +2,11 @@ package config
 
 // Scenes is the built-in procedural world (data.kind = "scenes").
 type Scenes struct {
-	MinObjects   int `toml:"min_objects"`   // least number of objects of a scene
-	MaxObjects   int `toml:"max_objects"`   // largest number of objects of a scene, at most 4
-	EpochSamples int `toml:"epoch_samples"` // samples that count as one epoch of the infinite train stream
-	ValSamples   int `toml:"val_samples"`   // scenes of the fixed validation split
-	TestSamples  int `toml:"test_samples"`  // scenes of the fixed test split
+	MinObjects   int `toml:"min_objects" max:"4"`            // least number of objects of a scene
+	MaxObjects   int `toml:"max_objects" max:"4"`            // largest number of objects of a scene, at most 4
+	EpochSamples int `toml:"epoch_samples" max:"1000000000"` // samples that count as one epoch of the infinite train stream
+	ValSamples   int `toml:"val_samples" max:"20000"`        // scenes of the fixed validation split
+	TestSamples  int `toml:"test_samples" max:"20000"`       // scenes of the fixed test split
 }
 
 func (s *Scenes) defaults() {

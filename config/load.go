@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Load returns the defaults, overridden by the TOML file at path (none if path
@@ -26,7 +27,7 @@ func LoadNoted(path string, sets []string) (Config, []string, error) {
 	if path == "" {
 		return parse("", nil, sets)
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, files.MaxConfig)
 	if err != nil {
 		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
 	}

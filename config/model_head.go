@@ -4,9 +4,9 @@ import "fmt"
 
 // Head projects both towers into the shared space.
 type Head struct {
-	Dim         int    `toml:"dim" fixed:"model"`          // width of the shared space
-	Topology    string `toml:"topology" fixed:"model"`     // sphere (unit vectors) | Ob(n,m) (the vector is cut into m unit vectors of n channels, n x m = dim) | Multi(n,m) (m class tokens through one projection to n channels each, n x m = dim) | euclid (vectors as they come)
-	TokenBlocks int    `toml:"token_blocks" fixed:"model"` // with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
+	Dim         int    `toml:"dim" fixed:"model" max:"65536"`        // width of the shared space
+	Topology    string `toml:"topology" fixed:"model"`               // sphere (unit vectors) | Ob(n,m) (the vector is cut into m unit vectors of n channels, n x m = dim) | Multi(n,m) (m class tokens through one projection to n channels each, n x m = dim) | euclid (vectors as they come)
+	TokenBlocks int    `toml:"token_blocks" fixed:"model" max:"128"` // with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
 }
 
 func (h *Head) defaults() { *h = Head{Dim: 256, Topology: "sphere"} }

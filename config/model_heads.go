@@ -3,11 +3,11 @@ package config
 // Heads is the pair of MLPs of model.system = "heads", each from the features of its
 // modality through one hidden layer to model.head.dim.
 type Heads struct {
-	InImage    int     `toml:"in_image" fixed:"model"`     // width of the image features; 0: that of data.pairs.image
-	InText     int     `toml:"in_text" fixed:"model"`      // width of the text features; 0: that of data.pairs.text
-	Hidden     int     `toml:"hidden" fixed:"model"`       // width of the hidden layer
-	Dropout    float64 `toml:"dropout"`                    // of the hidden layer
-	Activation string  `toml:"activation" fixed:"meaning"` // gelu | relu
+	InImage    int     `toml:"in_image" fixed:"model" max:"1048576"` // width of the image features; 0: that of data.pairs.image
+	InText     int     `toml:"in_text" fixed:"model" max:"1048576"`  // width of the text features; 0: that of data.pairs.text
+	Hidden     int     `toml:"hidden" fixed:"model" max:"1048576"`   // width of the hidden layer
+	Dropout    float64 `toml:"dropout"`                              // of the hidden layer
+	Activation string  `toml:"activation" fixed:"meaning"`           // gelu | relu
 }
 
 // defaults are the best values of GeRA's table 1.

@@ -2,12 +2,12 @@ package config
 
 // Image is the vision transformer.
 type Image struct {
-	Size  int `toml:"size" fixed:"model"`    // side of the square input image in pixels, a multiple of patch
-	Patch int `toml:"patch" fixed:"model"`   // side of a square patch in pixels
-	Depth int `toml:"depth" fixed:"model"`   // transformer blocks
-	Width int `toml:"width" fixed:"model"`   // width of a token, a multiple of heads
-	Heads int `toml:"heads" fixed:"meaning"` // attention heads
-	MLP   int `toml:"mlp" fixed:"model"`     // hidden width of a block's MLP; 0: 4 x width
+	Size  int `toml:"size" fixed:"model" max:"8192"`    // side of the square input image in pixels, a multiple of patch
+	Patch int `toml:"patch" fixed:"model" max:"8192"`   // side of a square patch in pixels
+	Depth int `toml:"depth" fixed:"model" max:"128"`    // transformer blocks
+	Width int `toml:"width" fixed:"model" max:"65536"`  // width of a token, a multiple of heads
+	Heads int `toml:"heads" fixed:"meaning" max:"1024"` // attention heads
+	MLP   int `toml:"mlp" fixed:"model" max:"262144"`   // hidden width of a block's MLP; 0: 4 x width
 }
 
 func (i *Image) defaults() { *i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12} }

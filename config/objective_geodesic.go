@@ -1,26 +1,29 @@
 package config
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Geodesic is the distance of GeoMM: the angle along the shortest path through a graph
 // over the queue of each modality.
 type Geodesic struct {
-	Layers          []int   `toml:"layers"`           // clusters of each layer, top first; the last number is K, the bottom centres: [256] is flat
-	Construction    string  `toml:"construction"`     // group (k-means of the queue into K, whose centres are grouped upwards) | split (the clusters of the top layer are split downwards)
-	Neighbours      int     `toml:"neighbours"`       // nearest centres that a centre has an edge to
-	Iterations      int     `toml:"iterations"`       // Lloyd iterations of k-means
-	KMeansInit      string  `toml:"kmeans_init"`      // plusplus | rows (random entries of the queue)
-	WarmStart       bool    `toml:"warm_start"`       // k-means starts from the centres of the last graph
-	PeriodSteps     int     `toml:"period_steps"`     // T0, steps between two rebuilds; the first is made when the queue is full, until then a geodesic is the cosine
-	LagSteps        int     `toml:"lag_steps"`        // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
-	Gradient        string  `toml:"gradient"`         // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
-	Entries         int     `toml:"entries"`          // centres that soft_entry may enter the graph by, all of them where there are fewer
-	Softness        float64 `toml:"softness"`         // temperature of soft_entry's minimum, in radians
-	DirectPositives bool    `toml:"direct_positives"` // a positive is never farther than its own angle
-	LimitPi         float64 `toml:"limit_pi"`         // paths are cut at this many pi, which becomes the score -1; 4 in the paper
-	Temperature     float64 `toml:"temperature"`      // initial value of a temperature of its own; 0: that of objective.itc
-	Mix             float64 `toml:"mix"`              // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
-	Weigh           float64 `toml:"weigh"`            // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
+	Layers          []int   `toml:"layers" max:"65536"`            // clusters of each layer, top first; the last number is K, the bottom centres: [256] is flat
+	Construction    string  `toml:"construction"`                  // group (k-means of the queue into K, whose centres are grouped upwards) | split (the clusters of the top layer are split downwards)
+	Neighbours      int     `toml:"neighbours" max:"65536"`        // nearest centres that a centre has an edge to
+	Iterations      int     `toml:"iterations" max:"1000"`         // Lloyd iterations of k-means
+	KMeansInit      string  `toml:"kmeans_init"`                   // plusplus | rows (random entries of the queue)
+	WarmStart       bool    `toml:"warm_start"`                    // k-means starts from the centres of the last graph
+	PeriodSteps     int     `toml:"period_steps" max:"1000000000"` // T0, steps between two rebuilds; the first is made when the queue is full, until then a geodesic is the cosine
+	LagSteps        int     `toml:"lag_steps" max:"1000000000"`    // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
+	Gradient        string  `toml:"gradient"`                      // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
+	Entries         int     `toml:"entries" max:"65536"`           // centres that soft_entry may enter the graph by, all of them where there are fewer
+	Softness        float64 `toml:"softness"`                      // temperature of soft_entry's minimum, in radians
+	DirectPositives bool    `toml:"direct_positives"`              // a positive is never farther than its own angle
+	LimitPi         float64 `toml:"limit_pi"`                      // paths are cut at this many pi, which becomes the score -1; 4 in the paper
+	Temperature     float64 `toml:"temperature"`                   // initial value of a temperature of its own; 0: that of objective.itc
+	Mix             float64 `toml:"mix"`                           // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
+	Weigh           float64 `toml:"weigh"`                         // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
 }
 
 // gradients are the ways in which a gradient passes the geodesic score.
@@ -82,9 +85,13 @@ func (g *Geodesic) check(k *checker, c *Config) {
 	k.require("objective.itc.weight", c.Objective.ITC.Weight > 0, "must be > 0", "the graph is read by the contrast with the queue")
 }
 
+// mostLayers is the largest number of layers of a graph.
+const mostLayers = 16
+
 func (g *Geodesic) checkLayers(k *checker) {
 	layers := g.Layers
 	k.require("objective.geodesic.layers", len(layers) > 0, "must name at least the number of bottom centres", "such as [256]")
+	k.require("objective.geodesic.layers", len(layers) <= mostLayers, fmt.Sprintf("must name at most %d layers", mostLayers), "such as [16, 256]")
 	k.require("objective.geodesic.layers", !slices.ContainsFunc(layers, func(n int) bool { return n < 1 }), "must hold numbers > 0")
 	for i := 1; i < len(layers); i++ {
 		k.require("objective.geodesic.layers", layers[i] > layers[i-1], "must grow from the top layer to the bottom one", "such as [16, 256]")

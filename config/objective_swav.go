@@ -4,10 +4,10 @@ package config
 // prototypes it belongs to, is predicted from the other. Its weight is objective.itc.weight,
 // its temperature and score (cosine or geodesic) are those of objective.itc too.
 type SwAV struct {
-	Prototypes  int     `toml:"prototypes" fixed:"model"` // number of prototypes
-	Epsilon     float64 `toml:"epsilon"`                  // temperature of the codes: smaller ones choose fewer prototypes
-	Iterations  int     `toml:"iterations"`               // of Sinkhorn and Knopp, which balance the prototypes
-	FreezeSteps int     `toml:"freeze_steps"`             // first steps in which the prototypes stay as they are
+	Prototypes  int     `toml:"prototypes" fixed:"model" max:"1048576"` // number of prototypes
+	Epsilon     float64 `toml:"epsilon" max:"1000000"`                  // temperature of the codes: smaller ones choose fewer prototypes
+	Iterations  int     `toml:"iterations" max:"1000"`                  // of Sinkhorn and Knopp, which balance the prototypes
+	FreezeSteps int     `toml:"freeze_steps" max:"1000000000"`          // first steps in which the prototypes stay as they are
 }
 
 func (w *SwAV) defaults() { *w = SwAV{Prototypes: 3000, Epsilon: 0.05, Iterations: 3} }

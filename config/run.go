@@ -1,15 +1,12 @@
 package config
 
-import (
-	"math"
-	"strings"
-)
+import "strings"
 
 // Run names a run and seeds it.
 type Run struct {
-	Name string `toml:"name" change:"silent"` // name of the run, used for the default output folder
-	Out  string `toml:"out" change:"silent"`  // run folder; empty: runs/<name>
-	Seed uint64 `toml:"seed" fixed:"run"`     // seed of every random number of the run
+	Name string `toml:"name" change:"silent"`                       // name of the run, used for the default output folder
+	Out  string `toml:"out" change:"silent"`                        // run folder; empty: runs/<name>
+	Seed uint64 `toml:"seed" fixed:"run" max:"9223372036854775807"` // seed of every random number of the run
 }
 
 func (r *Run) defaults() { *r = Run{Name: "run", Seed: 42} }
@@ -17,5 +14,4 @@ func (r *Run) defaults() { *r = Run{Name: "run", Seed: 42} }
 func (r *Run) check(k *checker, _ *Config) {
 	k.require("run.name", r.Name != "" || r.Out != "", "must not be empty", "name the run or set run.out")
 	k.require("run.name", !strings.ContainsAny(r.Name, `/\`) && r.Name != "." && r.Name != "..", "must not be a path", "use run.out for the folder")
-	k.require("run.seed", r.Seed <= math.MaxInt64, "must be at most 9223372036854775807")
 }

@@ -2,12 +2,12 @@ package config
 
 // Schedule is the learning rate over the steps. At most one warmup length may be set.
 type Schedule struct {
-	Kind          string  `toml:"kind"`           // cosine (per step) | staircase (as ALBEF's code: warm-up ticks, cosine per epoch) | constant
-	WarmupSteps   int     `toml:"warmup_steps"`   // length of the warm-up in steps
-	WarmupEpochs  float64 `toml:"warmup_epochs"`  // length of the warm-up in epochs
-	WarmupPercent float64 `toml:"warmup_percent"` // length of the warm-up in percent of the run
-	WarmupLR      float64 `toml:"warmup_lr"`      // learning rate at the start of the warm-up
-	MinLR         float64 `toml:"min_lr"`         // learning rate at the end of the run
+	Kind          string  `toml:"kind"`                           // cosine (per step) | staircase (as ALBEF's code: warm-up ticks, cosine per epoch) | constant
+	WarmupSteps   int     `toml:"warmup_steps" max:"1000000000"`  // length of the warm-up in steps
+	WarmupEpochs  float64 `toml:"warmup_epochs" max:"1000000000"` // length of the warm-up in epochs
+	WarmupPercent float64 `toml:"warmup_percent"`                 // length of the warm-up in percent of the run
+	WarmupLR      float64 `toml:"warmup_lr"`                      // learning rate at the start of the warm-up
+	MinLR         float64 `toml:"min_lr"`                         // learning rate at the end of the run
 }
 
 func (s *Schedule) defaults() {

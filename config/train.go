@@ -2,20 +2,20 @@ package config
 
 // Train is the loop. Exactly one of the max_* durations must be set.
 type Train struct {
-	BatchSize        int     `toml:"batch_size"`                           // pairs of a micro-batch
-	AccumulateSteps  int     `toml:"accumulate_steps"`                     // micro-batches per update
-	MaxSteps         int     `toml:"max_steps"`                            // length of the run in updates
-	MaxEpochs        float64 `toml:"max_epochs"`                           // length of the run in passes over the training data
-	MaxSamples       int     `toml:"max_samples"`                          // length of the run in pairs
-	MaxMinutes       float64 `toml:"max_minutes"`                          // length of the run in minutes of training
-	LogEverySteps    int     `toml:"log_every_steps"`                      // steps between two lines of metrics.jsonl
-	EvalEverySteps   int     `toml:"eval_every_steps"`                     // steps between two evaluations; 0: at the end only
-	SaveEverySteps   int     `toml:"save_every_steps" change:"harmless"`   // steps between two checkpoints; 0: by minutes and at the end only
-	SaveEveryMinutes float64 `toml:"save_every_minutes" change:"harmless"` // minutes between two checkpoints; 0: by steps and at the end only
-	KeepLast         int     `toml:"keep_last" change:"harmless"`          // newest checkpoints kept; 0: all
-	KeepBest         int     `toml:"keep_best" change:"harmless"`          // best checkpoints kept, by r_mean of the evaluations, or by the accuracy of the probe
-	KeepEverySteps   int     `toml:"keep_every_steps" change:"harmless"`   // checkpoints at multiples of this step are kept for ever; 0: none
-	OnNaN            string  `toml:"on_nan"`                               // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
+	BatchSize        int     `toml:"batch_size" max:"65536"`                                // pairs of a micro-batch
+	AccumulateSteps  int     `toml:"accumulate_steps" max:"65536"`                          // micro-batches per update
+	MaxSteps         int     `toml:"max_steps" max:"1000000000"`                            // length of the run in updates
+	MaxEpochs        float64 `toml:"max_epochs" max:"1000000000"`                           // length of the run in passes over the training data
+	MaxSamples       int     `toml:"max_samples" max:"1000000000000000"`                    // length of the run in pairs
+	MaxMinutes       float64 `toml:"max_minutes" max:"1000000000"`                          // length of the run in minutes of training
+	LogEverySteps    int     `toml:"log_every_steps" max:"1000000000"`                      // steps between two lines of metrics.jsonl
+	EvalEverySteps   int     `toml:"eval_every_steps" max:"1000000000"`                     // steps between two evaluations; 0: at the end only
+	SaveEverySteps   int     `toml:"save_every_steps" change:"harmless" max:"1000000000"`   // steps between two checkpoints; 0: by minutes and at the end only
+	SaveEveryMinutes float64 `toml:"save_every_minutes" change:"harmless" max:"1000000000"` // minutes between two checkpoints; 0: by steps and at the end only
+	KeepLast         int     `toml:"keep_last" change:"harmless" max:"1000000000"`          // newest checkpoints kept; 0: all
+	KeepBest         int     `toml:"keep_best" change:"harmless" max:"1000000000"`          // best checkpoints kept, by r_mean of the evaluations, or by the accuracy of the probe
+	KeepEverySteps   int     `toml:"keep_every_steps" change:"harmless" max:"1000000000"`   // checkpoints at multiples of this step are kept for ever; 0: none
+	OnNaN            string  `toml:"on_nan"`                                                // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
 }
 
 func (t *Train) defaults() {

@@ -23,7 +23,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Run.Name = "" }, `run.name: must not be empty (got ""); name the run or set run.out`},
 		{func(c *Config) { c.Run.Name = "a/b" }, `run.name: must not be a path (got "a/b"); use run.out for the folder`},
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
-		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808)"},
+		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808); lower it: docs/config.md lists the limit of every key"},
 
 		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy, folder, pairs (got "coco")`},
 		{func(c *Config) { c.Data.Kind = "captions" }, `data.captions.train_files: must name at least one file for data.kind "captions" (got [])`},

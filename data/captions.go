@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // RecordError is an entry of a data file that cannot be used.
@@ -35,14 +36,14 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // Entries with the same image become one image with all their captions. Where
 // every entry has a whole number as image_id, these are the ids; else ids number
 // the distinct texts (and, without image_id, the distinct paths) from 0.
-func LoadCaptions(root string, files []string, opt Options) (*Files, error) {
-	if len(files) == 0 {
+func LoadCaptions(root string, lists []string, opt Options) (*Files, error) {
+	if len(lists) == 0 {
 		return nil, fmt.Errorf("data: no caption file given: set data.captions.train_files, val_files or test_files")
 	}
 	var all []record
-	for _, name := range files {
+	for _, name := range lists {
 		path := under(root, name)
-		b, err := os.ReadFile(path)
+		b, err := files.Read(path, files.MaxList)
 		if err != nil {
 			return nil, fmt.Errorf("data: caption file: %w", err)
 		}

@@ -1,17 +1,19 @@
 package data
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"image"
 	_ "image/jpeg" // decoder
 	_ "image/png"  // decoder
-	"os"
+	"io"
 
 	_ "golang.org/x/image/webp" // decoder
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // DefaultMaxPixels is the pixel limit where none is given: about 50 megapixels.
@@ -30,9 +32,6 @@ func Decode(b []byte, maxPixels int) (m *transform.Image, err error) {
 }
 
 func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err error) {
-	if maxPixels <= 0 {
-		maxPixels = DefaultMaxPixels
-	}
 	// Decoders of foreign formats have panicked on hostile input before; such a
 	// file is a bad sample, not the end of a run.
 	defer func() {
@@ -40,18 +39,9 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 			m, err = nil, fmt.Errorf("data: image decoder failed on damaged input (%v)", p)
 		}
 	}()
-	cfg, format, err := image.DecodeConfig(bytes.NewReader(b))
+	cfg, format, err := header(bytes.NewReader(b), int64(len(b)), maxPixels)
 	if err != nil {
-		if errors.Is(err, image.ErrFormat) {
-			return nil, fmt.Errorf("data: not a JPEG, PNG or WebP image (%d bytes)", len(b))
-		}
-		return nil, fmt.Errorf("data: header of the image is damaged: %w", err)
-	}
-	if cfg.Width <= 0 || cfg.Height <= 0 {
-		return nil, fmt.Errorf("data: %s image without pixels (%dx%d)", format, cfg.Width, cfg.Height)
-	}
-	if int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels) {
-		return nil, fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", format, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
+		return nil, err
 	}
 	img, _, err := image.Decode(bytes.NewReader(b))
 	if err != nil {
@@ -66,16 +56,76 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 	return m, nil
 }
 
-// DecodeFile is Decode of a file; its errors name the file.
+// header reads the header of an image of size bytes and tests its pixels against the limit.
+func header(r io.Reader, size int64, maxPixels int) (cfg image.Config, format string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("data: image decoder failed on a damaged header (%v)", p)
+		}
+	}()
+	cfg, format, err = image.DecodeConfig(r)
+	switch maxPixels = pixelLimit(maxPixels); {
+	case errors.Is(err, image.ErrFormat):
+		err = fmt.Errorf("data: not a JPEG, PNG or WebP image (%d bytes)", size)
+	case err != nil:
+		err = fmt.Errorf("data: header of the image is damaged: %w", err)
+	case cfg.Width <= 0 || cfg.Height <= 0:
+		err = fmt.Errorf("data: %s image without pixels (%dx%d)", format, cfg.Width, cfg.Height)
+	case int64(cfg.Width)*int64(cfg.Height) > int64(maxPixels):
+		err = fmt.Errorf("data: %s image of %dx%d: %w (%d): shrink it or raise data.max_pixels", format, cfg.Width, cfg.Height, ErrTooLarge, maxPixels)
+	}
+	return cfg, format, err
+}
+
+// pixelLimit is a limit of pixels, or the default for 0.
+func pixelLimit(maxPixels int) int {
+	if maxPixels <= 0 {
+		return DefaultMaxPixels
+	}
+	return maxPixels
+}
+
+// maxBytes is the largest size of an image file: 8 bytes for each pixel, as many as
+// any of the formats has without compression, and some for what is not pixels.
+func maxBytes(maxPixels int) int64 { return 8*int64(pixelLimit(maxPixels)) + 16<<20 }
+
+// headerFirst is the size in bytes above which the header of a file is read before the
+// rest of it.
+const headerFirst = 1 << 20
+
+// readImage reads an image file, of a large one the header first.
+func readImage(path string, maxPixels int) ([]byte, error) {
+	f, size, err := files.Open(path, maxBytes(maxPixels))
+	if err != nil {
+		return nil, fmt.Errorf("data: image: %w", err)
+	}
+	defer f.Close()
+	if size > headerFirst {
+		if _, _, err := header(bufio.NewReader(f), size, maxPixels); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("data: image: %w", err)
+		}
+	}
+	b, err := files.Rest(f, size, maxBytes(maxPixels))
+	if err != nil {
+		return nil, fmt.Errorf("data: image: %w", err)
+	}
+	return b, nil
+}
+
+// DecodeFile is Decode of a regular file, of at most 8 bytes for each pixel of maxPixels
+// and 16 MiB; its errors name the file. Of a large file the header is read first.
 func DecodeFile(path string, maxPixels int) (*transform.Image, error) {
 	return decodeFile(path, maxPixels, nil)
 }
 
 func decodeFile(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
-	b, err := os.ReadFile(path)
+	b, err := readImage(path, maxPixels)
 	w.lap(StageRead)
 	if err != nil {
-		return nil, fmt.Errorf("data: image: %w", err)
+		return nil, err
 	}
 	m, err := decode(b, maxPixels, w)
 	if err != nil {

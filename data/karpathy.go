@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // LoadKarpathy reads one split ("train", "val" or "test") of a dataset_*.json of
@@ -14,7 +15,7 @@ import (
 // filepath where given. The split "restval" (COCO) counts as train. The id of an
 // image is its imgid; without imgid, its place in the list.
 func LoadKarpathy(file, imageRoot, split string, opt Options) (*Files, error) {
-	b, err := os.ReadFile(file)
+	b, err := files.Read(file, files.MaxList)
 	if err != nil {
 		return nil, fmt.Errorf("data: Karpathy file: %w", err)
 	}

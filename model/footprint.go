@@ -9,8 +9,7 @@ import (
 	"github.com/geoalign/geoalign/internal/memory"
 )
 
-// Footprint is the memory that training takes, in bytes, by what it is for. The batches
-// that are prepared ahead come on top of it.
+// Footprint is the memory that training takes, in bytes, by what it is for.
 type Footprint struct {
 	Parameters int64
 	Gradients  int64
@@ -20,11 +19,12 @@ type Footprint struct {
 	Connector  int64 // parameters of the frozen model of objective.mafa
 	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
 	Buffers    int64 // planned for the results of a step
+	Batches    int64 // prepared ahead; of an Estimate, and 0 in the footprint of a model, which has no loader
 }
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Buffers
+	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Buffers + f.Batches
 }
 
 // String lists the parts that are not empty.
@@ -35,7 +35,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"results of a step", f.Buffers},
+		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
@@ -117,6 +117,9 @@ func (e *MemoryError) Error() string {
 	hint := "lower queue.size or the width and depth of the model"
 	if e.Need.Buffers > 0 {
 		hint = "lower train.batch_size or the width and depth of the model, or, with towers, the image size, or set compute.recompute = true"
+	}
+	if e.Need.Batches > e.Limit/2 {
+		hint = "lower data.prefetch, data.workers, train.batch_size or the image size"
 	}
 	return fmt.Sprintf("model: training takes at least %s of memory (%s) and this machine has %s: %s",
 		gigabytes(e.Need.Total()), e.Need, gigabytes(e.Limit), hint)

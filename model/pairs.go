@@ -57,6 +57,13 @@ func New(cfg config.Config, o Options) (*Pairs, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Image == nil && o.Text == nil { // whose sizes the configuration says
+		f := p.estimate()
+		f.Batches = 0 // the caller knows
+		if err := f.fitsByPart(); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.newQueue(); err != nil {
 		return nil, err
 	}

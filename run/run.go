@@ -65,6 +65,9 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if cfg, err = Resolve(cfg); err != nil {
 		return nil, err
 	}
+	if err = model.Fits(cfg); err != nil { // before the data takes what there is
+		return nil, err
+	}
 	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several}
 	if r.report == nil {
 		r.report = Lines(o.Log)

@@ -106,10 +106,10 @@ func TestBenchVary(t *testing.T) {
 // TestBenchTooLarge refuses what no machine holds, alone and as a row of a table.
 func TestBenchTooLarge(t *testing.T) {
 	quickPeak(t)
-	large := "model.heads.hidden=2000000000"
-	fails(t, exitFailed, append(append([]string{"bench"}, tinyHeadsArgs...), "--set", large), "this machine has", "parameters")
-	stdout, _ := must(t, exitDone, append([]string{"bench", "--steps", "1", "--warmup", "0", "--vary", "hidden=16,2000000000"}, tinyHeadsArgs...)...)
-	contains(t, stdout, "too large", "hidden=2000000000: model: training takes at least")
+	large := []string{"--set", "model.heads.hidden=1048576", "--set", "model.head.dim=65536"}
+	fails(t, exitFailed, append(append([]string{"bench"}, tinyHeadsArgs...), large...), "this machine has", "parameters")
+	stdout, _ := must(t, exitDone, append([]string{"bench", "--steps", "1", "--warmup", "0", "--vary", "hidden=16,1048576"}, append(tinyHeadsArgs, "--set", "model.head.dim=65536")...)...)
+	contains(t, stdout, "too large", "hidden=1048576: model: training takes at least")
 }
 
 func TestBenchBadInput(t *testing.T) {

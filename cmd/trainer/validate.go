@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/model"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -38,7 +39,7 @@ its place, its key and what to do. It exits with 0 when there is none and with 2
 				_, err = c.OutOrStdout().Write(text)
 				return err
 			}
-			for _, a := range cfg.Advice() {
+			for _, a := range advice(cfg) {
 				fmt.Fprintf(out.note(c), "note: %s\n", a)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: ok\n", cmp.Or(flags.file, "defaults"))
@@ -50,6 +51,16 @@ its place, its key and what to do. It exits with 0 when there is none and with 2
 	out.add(c)
 	c.Flags().BoolVar(&printConfig, "print", false, "print the resolved configuration as TOML")
 	return c
+}
+
+// advice is that of a configuration, and whether this machine has the memory to train it,
+// which another one may have.
+func advice(cfg config.Config) []string {
+	list := cfg.Advice()
+	if full := (*model.MemoryError)(nil); errors.As(model.Fits(cfg), &full) {
+		list = append(list, full.Error())
+	}
+	return list
 }
 
 // problem is a config.Error in JSON.
@@ -81,7 +92,7 @@ func validateJSON(c *cobra.Command, cfg config.Config, failed error) error {
 		if result.Config, err = configMap(cfg); err != nil {
 			return err
 		}
-		result.Advice = append(result.Advice, cfg.Advice()...)
+		result.Advice = append(result.Advice, advice(cfg)...)
 	}
 	if err := printJSON(c.OutOrStdout(), result); err != nil {
 		return err

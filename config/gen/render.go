@@ -30,7 +30,9 @@ Two keys stand before all sections:
 | ` + "`version`" + ` | version of the configuration, VERSION today, which run folders hold. Keys of earlier versions are translated with a note; a later version is refused |
 
 Keys marked *architecture* cannot change when the model of a checkpoint is used, as by eval, embed and a resumed run, and
-those marked *fixed in a run* when a run goes on. Everything else may.
+those marked *fixed in a run* when a run goes on. Everything else may. *At most* is the largest value that is accepted:
+beyond it a number is a mistake, and within it what the keys make together is still held against the memory of the machine
+before any of it is taken.
 
 Written by ` + "`go generate ./config`" + ` from the comments of the structs in package config.
 `
@@ -122,6 +124,9 @@ func (r *renderer) section(name, path string) error {
 		}
 		if fixed := reflect.StructTag(tag).Get("fixed"); fixed != "" {
 			text += " (*" + fixedBy[fixed] + "*)"
+		}
+		if most := reflect.StructTag(tag).Get("max"); most != "" {
+			text += " (at most " + most + ")"
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s | `%s` | %s |\n", key, typeName(value), literal(value), escape.Replace(text))
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -68,7 +69,7 @@ func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Mat
 
 // openNPY reads the header of a .npy file.
 func (m *Matrix) openNPY() (err error) {
-	if m.file, err = os.Open(m.path); err != nil {
+	if m.file, _, err = files.Open(m.path, 0); err != nil {
 		return err
 	}
 	h, err := readNPYHeader(m.file)
@@ -115,7 +116,7 @@ func (m *Matrix) openSafetensors(name string) error {
 	if err := m.setShape(info.Shape); err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
-	m.file, err = os.Open(m.path)
+	m.file, _, err = files.Open(m.path, 0)
 	return err
 }
 

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Load reads a BERT vocab.txt (one token a line, the line number is the id;
 // Default options) or a Hugging Face tokenizer.json of a WordPiece model.
 func Load(path string) (*Tokenizer, error) {
-	b, err := os.ReadFile(path)
+	b, err := files.Read(path, files.MaxVocabulary)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: vocabulary: %w", err)
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // bufLen is the size of the conversion buffer; a multiple of every element size.
@@ -24,16 +25,11 @@ type File struct {
 
 // Open opens the file at path and checks its header. Close it after use.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, size, err := files.Open(path, 0)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("safetensors: %w", err)
-	}
-	s, err := NewReader(f, st.Size())
+	s, err := NewReader(f, size)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -56,7 +57,7 @@ func Open(file string, o Options) (*Ablation, error) {
 
 // read reads the matrix file and resolves the configuration of every run.
 func read(file string, o Options) (*Ablation, error) {
-	text, err := os.ReadFile(file)
+	text, err := files.Read(file, files.MaxConfig)
 	if err != nil {
 		return nil, config.Errors{{Msg: err.Error(), Hint: "give an existing matrix file with --config"}}
 	}

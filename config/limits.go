@@ -1,0 +1,153 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// limitHint is the cure for a value above a limit.
+const limitHint = "lower it: docs/config.md lists the limit of every key"
+
+// limit returns the largest value that the tag max of a key allows, and how the tag
+// writes it; without a tag it is empty.
+func (f field) limit() (most float64, text string) {
+	text = f.tag.Get("max")
+	if text == "" {
+		return 0, ""
+	}
+	most, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("config: " + f.path + ": the tag max is no number: " + text)
+	}
+	return most, text
+}
+
+// above says whether a number, or one of a list, is larger than most.
+func above(v reflect.Value, most float64) bool {
+	switch {
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			if above(v.Index(i), most) {
+				return true
+			}
+		}
+		return false
+	case v.CanUint():
+		return float64(v.Uint()) > most || v.Uint() > 1<<63-1
+	case v.CanInt():
+		return float64(v.Int()) > most
+	}
+	return v.Float() > most
+}
+
+// limits checks every key against its tag max.
+func (k *checker) limits(c *Config) {
+	for _, f := range leaves(c) {
+		if most, text := f.limit(); text != "" {
+			k.require(f.path, !above(f.value, most), "must be at most "+text, limitHint)
+		}
+	}
+}
+
+// product is a number that several keys make together, each of them within its own limit.
+type product struct {
+	path string // key that a problem is told of
+	what string
+	most float64
+	cure string // empty: to lower one of them
+	n    func(c *Config) float64
+}
+
+// Limits of products. They are those of no machine, whose memory the model asks for when
+// it is built: they keep sizes where they can be counted and tables where they can be made.
+const (
+	mostPatches = 1 << 16 // as text positions
+	mostValues  = 1 << 34 // of one array: 64 GiB
+	mostWeights = 1 << 40 // of a tower
+)
+
+// products lists what is limited.
+var products = []product{
+	{"model.image.size", "patches of an image, (model.image.size / model.image.patch)^2", mostPatches, "lower it or raise model.image.patch", patches},
+	{"train.batch_size", "pixel values of a batch, train.batch_size x 3 x model.image.size^2", mostValues, "",
+		func(c *Config) float64 { return pixels(c, c.Train.BatchSize) }},
+	{"data.prefetch", "pixel values that are prepared ahead, of data.prefetch batches and data.workers samples", mostValues, "",
+		func(c *Config) float64 {
+			return pixels(c, (max(c.Data.Prefetch, 2)+3)*c.Train.BatchSize+2*c.Data.Workers)
+		}},
+	{"eval.batch_size", "pixel values of a batch, eval.batch_size x 3 x model.image.size^2", mostValues, "",
+		func(c *Config) float64 { return pixels(c, c.Eval.BatchSize) }},
+	{"train.batch_size", "values of a layer, train.batch_size x patches of an image x model.image.width", mostValues, "",
+		func(c *Config) float64 {
+			return unlessStored(c, float64(c.Train.BatchSize)*patches(c)*float64(c.Model.Image.Width))
+		}},
+	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
+		func(c *Config) float64 {
+			return ifWords(c, float64(c.Train.BatchSize)*float64(c.Data.Tokens)*float64(c.Model.Text.Width))
+		}},
+	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.hidden", mostValues, "",
+		func(c *Config) float64 {
+			return ifStored(c, float64(c.Train.BatchSize)*float64(c.Model.Heads.Hidden))
+		}},
+	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
+		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
+	{"train.batch_size", "scores of a batch, train.batch_size x (train.batch_size + queue.size)", mostValues, "",
+		func(c *Config) float64 {
+			return float64(c.Train.BatchSize) * (float64(c.Train.BatchSize) + float64(c.Queue.Size))
+		}},
+	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
+		func(c *Config) float64 {
+			return unlessStored(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
+		}},
+	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
+		func(c *Config) float64 {
+			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
+		}},
+	{"model.heads.hidden", "weights of a head, its input x model.heads.hidden", mostWeights, "",
+		func(c *Config) float64 {
+			return ifStored(c, float64(max(c.Model.Heads.InImage, c.Model.Heads.InText, c.Model.Head.Dim))*float64(c.Model.Heads.Hidden))
+		}},
+}
+
+// products checks them where every key is within its own limits.
+func (k *checker) products(c *Config) {
+	if len(k.errs) > 0 {
+		return
+	}
+	for _, p := range products {
+		n := p.n(c)
+		k.require(p.path, n <= p.most, fmt.Sprintf("makes %.0f %s, of which there must be at most %.0f", n, p.what, p.most), cmp.Or(p.cure, "lower one of these"))
+	}
+}
+
+// patches returns the patches of an image, 0 where none are read.
+func patches(c *Config) float64 {
+	side := float64(c.Model.Image.Size / c.Model.Image.Patch)
+	return unlessStored(c, side*side)
+}
+
+// pixels returns the values of so many images.
+func pixels(c *Config, images int) float64 {
+	return unlessStored(c, 3*float64(images)*float64(c.Data.Views)*float64(c.Model.Image.Size)*float64(c.Model.Image.Size))
+}
+
+// blocksWeights returns the matrices of n transformer blocks.
+func blocksWeights(n, width, mlp int) float64 {
+	if mlp == 0 {
+		mlp = 4 * width
+	}
+	return float64(n) * float64(width) * (4*float64(width) + 2*float64(mlp))
+}
+
+func unlessStored(c *Config, n float64) float64 { return pick(!c.Model.Stored(), n) }
+func ifStored(c *Config, n float64) float64     { return pick(c.Model.Stored(), n) }
+func ifWords(c *Config, n float64) float64      { return pick(c.Model.traits().words, n) }
+
+func pick(read bool, n float64) float64 {
+	if read {
+		return n
+	}
+	return 0
+}

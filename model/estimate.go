@@ -1,0 +1,104 @@
+package model
+
+import "github.com/geoalign/geoalign/config"
+
+// Estimate returns the least memory that training a configuration takes, from its sizes
+// alone: nothing is built. The rows that are prepared ahead and the queue are as they will
+// be; of parameters and of what a step keeps for its backward pass only the large parts
+// are counted, so that what does not fit by the estimate does not fit.
+func Estimate(cfg config.Config) (Footprint, error) {
+	p, err := newPairs(cfg, Options{}, nil)
+	if err != nil {
+		return Footprint{}, err
+	}
+	return p.estimate(), nil
+}
+
+// Fits returns a *MemoryError for a configuration that this machine cannot train by its
+// Estimate, and takes no memory itself. New does so too, and is exact where this says nil.
+func Fits(cfg config.Config) error {
+	f, err := Estimate(cfg)
+	if err != nil {
+		return err
+	}
+	return f.fitsByPart()
+}
+
+// fitsByPart names in its error no more than what is already too large.
+func (f Footprint) fitsByPart() error {
+	for _, part := range []Footprint{
+		{Parameters: f.Parameters, Gradients: f.Gradients, Moments: f.Moments, Twins: f.Twins, Queue: f.Queue},
+		f,
+	} {
+		if err := part.fits(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// estimate is Estimate of a model with the towers of its configuration.
+func (p *Pairs) estimate() Footprint {
+	f := Footprint{Queue: p.queueBytes(), Batches: p.batchBytes()}
+	weights, kept := p.sizes()
+	f.Parameters = 4 * weights
+	f.Gradients, f.Moments = f.Parameters, 2*f.Parameters
+	if p.cfg.Momentum.Enabled && p.design.teacher {
+		f.Twins = f.Parameters
+	}
+	f.Buffers = 4 * int64(p.cfg.Train.BatchSize) * kept
+	return f
+}
+
+// batchBytes returns the memory of the batches and rows that a loader has under way.
+func (p *Pairs) batchBytes() int64 {
+	columns, err := Columns(p.cfg)
+	if err != nil {
+		return 0
+	}
+	row := int64(0)
+	for _, c := range columns {
+		n := int64(4)
+		for _, axis := range c.Shape {
+			n *= int64(axis)
+		}
+		row += n
+	}
+	d := p.cfg.Data
+	batches := 1 + int64(d.Prefetch)
+	if d.Prefetch == 0 {
+		batches = 1 + 2
+	}
+	return row * (batches*int64(p.cfg.Train.BatchSize) + 2*int64(d.Workers))
+}
+
+// sizes counts the weights of the matrices and the values of a sample that pass from block
+// to block, which the backward pass reads.
+func (p *Pairs) sizes() (weights, kept int64) {
+	m := p.cfg.Model
+	if m.Stored() {
+		h := m.Heads
+		return int64(h.InImage+h.InText+2*m.Head.Dim) * int64(h.Hidden), 2 * int64(h.Hidden)
+	}
+	x, t := m.Image, m.Text
+	side := int64(x.Size / x.Patch)
+	weights = block(x.Width, x.MLP)*int64(x.Depth) + 3*int64(x.Patch)*int64(x.Patch)*int64(x.Width) + side*side*int64(x.Width)
+	kept = side * side * int64(x.Width) * int64(x.Depth-1)
+	if m.ImagesOnly() {
+		return weights, kept
+	}
+	weights += block(t.Width, t.MLP)*int64(t.Layers) + int64(t.Positions)*int64(t.Width) + int64(m.Head.Dim)*int64(x.Width+t.Width)
+	kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
+	if p.design.fusion != nil {
+		weights += (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
+	}
+	return weights, kept
+}
+
+// block returns the weights of a transformer block without cross-attention.
+func block(width, hidden int) int64 {
+	if hidden == 0 {
+		hidden = 4 * width
+	}
+	return int64(width) * (4*int64(width) + 2*int64(hidden))
+}

@@ -1,0 +1,97 @@
+package model
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// The estimate is at most what a model takes, in each of its parts, and no small part of
+// its parameters.
+func TestEstimate(t *testing.T) {
+	for name, change := range map[string]func(*config.Config){
+		"albef":     func(*config.Config) {},
+		"recompute": func(c *config.Config) { c.Compute.Recompute = true },
+		"deep":      func(c *config.Config) { c.Model.Image.Depth, c.Model.Text.Layers, c.Compute.Recompute = 6, 5, true },
+		"no teacher": func(c *config.Config) {
+			c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = false, 0, 0
+			c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
+		},
+		"bf16":       func(c *config.Config) { c.Compute.Precision = "bf16" },
+		"clip":       func(c *config.Config) { *c = tinyCLIP("sphere") },
+		"multi":      func(c *config.Config) { *c = tinyCLIP("Multi(4,2)") },
+		"moco":       func(c *config.Config) { *c = tinyViews(t, "moco") },
+		"swav":       func(c *config.Config) { *c = tinyViews(t, "swav") },
+		"every idea": func(c *config.Config) { *c = everyIdea() },
+		"heads":      func(c *config.Config) { *c = tinyHeads() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := tinyConfig()
+			change(&cfg)
+			least, err := Estimate(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := newModel(cfg, newEngine(t))
+			if name == "heads" {
+				m = buildHeads(t, cfg)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			f := m.Footprint()
+			if least.Queue != f.Queue || least.Parameters > f.Parameters || least.Gradients > f.Gradients || least.Moments > f.Moments || least.Twins > f.Twins ||
+				least.Buffers > f.Buffers {
+				t.Errorf("estimated %+v of %+v", least, f)
+			}
+			if least.Parameters < f.Parameters/2 || least.Buffers == 0 || least.Batches == 0 {
+				t.Errorf("estimated only %+v of %+v", least, f)
+			}
+		})
+	}
+}
+
+// What configurations at their limits need can be counted, and is refused before anything
+// is built.
+func TestEstimateOfTheLargest(t *testing.T) {
+	limitMemory(t, 1<<40)
+	for name, change := range map[string]func(*config.Config){
+		"tower": func(c *config.Config) {
+			c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP = 128, 1<<16, 1<<18
+		},
+		"text": func(c *config.Config) {
+			c.Model.Text.Layers, c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP = 128, 128, 1<<16, 1<<18
+		},
+		"batch": func(c *config.Config) {
+			c.Train.BatchSize, c.Queue.Size = 1<<16, 1<<24
+			c.Model.Image.Size, c.Model.Image.Patch = 1<<13, 32
+		},
+		"queue": func(c *config.Config) { c.Queue.Size, c.Model.Head.Dim = 1<<24, 1<<16 },
+		"prefetch": func(c *config.Config) {
+			c.Data.Prefetch, c.Data.Workers, c.Model.Image.Size = 1<<10, 1<<10, 1<<13
+			c.Train.BatchSize = 1 << 12
+		},
+		"hidden": func(c *config.Config) { *c = tinyHeads(); c.Model.Heads.InImage, c.Model.Heads.Hidden = 1<<20, 1<<20 },
+	} {
+		cfg := tinyConfig()
+		change(&cfg)
+		f, err := Estimate(cfg)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, n := range []int64{f.Parameters, f.Twins, f.Queue, f.Buffers, f.Batches, f.Total()} {
+			if n < 0 || n > math.MaxInt64/4 {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		full := (*MemoryError)(nil)
+		if err := Fits(cfg); !errors.As(err, &full) {
+			t.Errorf("%s: fits: %v, %+v", name, err, f)
+		} else if name == "prefetch" && !strings.HasSuffix(err.Error(), "lower data.prefetch, data.workers, train.batch_size or the image size") {
+			t.Error(err)
+		}
+	}
+}
