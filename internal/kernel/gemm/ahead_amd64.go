@@ -10,6 +10,7 @@ type ahead struct {
 }
 
 const (
+	// CacheLine is the bytes of a cache line, the unit of prefetching.
 	CacheLine = 64
 	// aheadBytes is what the level-2 cache has room for beside the panels.
 	aheadBytes = 384 << 10

@@ -12,6 +12,7 @@ func Builtin() Backend {
 	return Plain{}
 }
 
+// Info implements gemm.Backend: it has no version and comes from no file.
 func (Plain) Info() (version, file string) { return "", "" }
 
 // SGEMM implements gemm.Backend. Every element of C sums its products in the

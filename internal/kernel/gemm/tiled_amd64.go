@@ -65,6 +65,7 @@ type TileWork struct {
 	zeros [BlockN]float32 // the missing row of an odd k
 }
 
+// Info implements gemm.Backend: the version is the instruction set in use.
 func (t *Tiled) Info() (version, file string) { return t.level, "" }
 
 // SGEMM implements gemm.Backend.

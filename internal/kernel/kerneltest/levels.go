@@ -21,6 +21,7 @@ func EachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
+// What products must carry on.
 var (
 	NaN = float32(math.NaN())
 	Inf = float32(math.Inf(1))

@@ -232,15 +232,7 @@ func selfTest(b gemm.Backend) (err error) {
 }
 
 func selfTestOne(b gemm.Backend, transA, transB bool, m, n, k int) error {
-	lda, ldb, ldc := k+1, n+2, n+3
-	ra, rb := m, k
-	if transA {
-		lda, ra = m+1, k
-	}
-	if transB {
-		ldb, rb = k+2, n
-	}
-	x, y := Values(ra*lda, 1), Values(rb*ldb, 2)
+	lda, ldb, ldc, x, y := operands(transA, transB, m, n, k)
 	for _, beta := range []float32{0, 1} {
 		got, want := Values(m*ldc, 3), Values(m*ldc, 3)
 		if beta == 0 {
@@ -260,6 +252,20 @@ func selfTestOne(b gemm.Backend, transA, transB bool, m, n, k int) error {
 		}
 	}
 	return nil
+}
+
+// operands returns the values of A and B of a self-test and leading dimensions above the
+// widths of the rows.
+func operands(transA, transB bool, m, n, k int) (lda, ldb, ldc int, a, b []float32) {
+	lda, ldb, ldc = k+1, n+2, n+3
+	ra, rb := m, k
+	if transA {
+		lda, ra = m+1, k
+	}
+	if transB {
+		ldb, rb = k+2, n
+	}
+	return lda, ldb, ldc, Values(ra*lda, 1), Values(rb*ldb, 2)
 }
 
 // Values returns n values in [-1, 1) from a fixed sequence.

@@ -104,15 +104,8 @@ func selfTestHalf(h *matmulCache) (err error) {
 // halfAgrees compares one product with that of the plain kernel on the same
 // operands, with a bias and the sum, or with neither.
 func halfAgrees(h *matmulCache, transA, transB, full bool, m, n, k int) bool {
-	lda, ldb, ldc := k+1, n+2, n+3
-	ra, rb := m, k
-	if transA {
-		lda, ra = m+1, k
-	}
-	if transB {
-		ldb, rb = k+2, n
-	}
-	x, y, bias := Values(ra*lda, 1), Values(rb*ldb, 2), Values(n, 4)
+	lda, ldb, ldc, x, y := operands(transA, transB, m, n, k)
+	bias := Values(n, 4)
 	got, want := Values(m*ldc, 3), Values(m*ldc, 3)
 	a, w := make([]uint16, len(x)), make([]uint16, len(y))
 	vector.ToBF16(a, x)

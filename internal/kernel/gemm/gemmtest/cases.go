@@ -43,6 +43,7 @@ type Case struct {
 	Bias, Gelu bool
 }
 
+// String names the case by its form and sizes.
 func (g Case) String() string {
 	p := g.P
 	return fmt.Sprintf("transA %v transB %v %dx%dx%d alpha %v beta %v lda %d ldb %d ldc %d bf16 %v given as bf16 %v %v bias %v gelu %v",
