@@ -58,15 +58,15 @@ type Step struct {
 	Captions        Captions          // inputs of the text tower, where there is one
 	IDs             *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
 	Scores          Scores
-	Fusion          *Fusion     // layers over pairs, nil without
-	Distill         *Ramp       // of the weight of the teacher's soft targets, nil without a teacher
-	Memory          Memory      // past features, nil without a queue and without a teacher
-	Judge           Judge       // of hard negatives, or nil
-	Relabelling     Relabelling // what becomes of negatives that Judge takes for matches
-	Uniform         float64     // share of the uniform distribution in the targets of the contrast, from the second epoch on
-	NegativeTerms   Terms       // of the score that negatives of matching are drawn by; nil: that of the contrast
-	PairTerms       Terms       // of the score of pairs without a queue
-	Values          func(name string) Values
+	Fusion          *Fusion                  // layers over pairs, nil without
+	Distill         *Ramp                    // of the weight of the teacher's soft targets, nil without a teacher
+	Memory          Memory                   // past features, nil without a queue and without a teacher
+	Judge           Judge                    // of hard negatives, or nil
+	Relabelling     Relabelling              // what becomes of negatives that Judge takes for matches
+	Uniform         float64                  // share of the uniform distribution in the targets of the contrast, from the second epoch on
+	NegativeTerms   Terms                    // of the score that negatives of matching are drawn by; nil: that of the contrast
+	PairTerms       Terms                    // of the score of pairs without a queue
+	Values          func(name string) Values // memory of a parameter by name
 	banks           *Banks
 	similarities    Contrast    // of the first contrast that was built
 	relabelled      *Relabelled // by Judge, once it was asked
