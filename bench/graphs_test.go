@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 )
 
@@ -74,19 +73,7 @@ func TestGraphsAreBuilt(t *testing.T) {
 		if system == "moco" {
 			sets = append(sets, "objective.itm.weight=0", "objective.mlm.weight=0", "objective.itc.in_batch_weight=0", "objective.distill.alpha=0", "data.views=2", "eval.rerank_top=0")
 		}
-		cfg, err := config.Load(tiny, sets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := compute.New(compute.Options{Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		w, err := newWorkload(cfg, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg, w := configured(t, sets...)
 		b := &bencher{cfg: cfg, work: w}
 		if w.Graphs() == nil || w.Graphs().Begun >= 0 {
 			t.Fatalf("%s: graphs %+v before the first is built", system, w.Graphs())

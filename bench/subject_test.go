@@ -26,6 +26,13 @@ var systems = map[string][]string{
 // workloadOf is the workload of tiny with overrides.
 func workloadOf(t *testing.T, sets ...string) *workload {
 	t.Helper()
+	_, w := configured(t, sets...)
+	return w
+}
+
+// configured is the configuration of tiny with overrides and its workload.
+func configured(t *testing.T, sets ...string) (config.Config, *workload) {
+	t.Helper()
 	cfg, err := config.Load(tiny, sets)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +46,7 @@ func workloadOf(t *testing.T, sets ...string) *workload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return cfg, w
 }
 
 // firstStep returns the parts of the loss in the first step.

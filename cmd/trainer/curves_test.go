@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"image"
-	"image/png"
 	"io/fs"
 	"maps"
 	"math"
@@ -245,14 +244,7 @@ func addImage(t *testing.T, dir string, m image.Image) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%02d.png", len(names(t, dir)))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := png.Encode(f, m); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
+	if err := writePNG(filepath.Join(dir, fmt.Sprintf("%02d.png", len(names(t, dir)))), m); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
-	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,14 +47,7 @@ func photos(t *testing.T, dir, split string, n int) []entry {
 			}
 		}
 		name := fmt.Sprintf("%s/%03d.png", split, i)
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := png.Encode(f, m); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
+		if err := writePNG(filepath.Join(dir, name), m); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, entry{name, []string{
