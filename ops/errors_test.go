@@ -1,9 +1,7 @@
 package ops_test
 
 import (
-	"errors"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/arith"
@@ -75,14 +73,6 @@ func TestBuildErrors(t *testing.T) {
 		{"want a scalar (got (4))", func() { arith.MulScalar(m, v) }},
 		{"operand 1 is nil", func() { arith.MulScalar(m, nil) }},
 	} {
-		var err error
-		func() {
-			defer op.Catch(&err)
-			c.build()
-		}()
-		var be *op.BuildError
-		if !errors.As(err, &be) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want a BuildError with %q", err, c.want)
-		}
+		optest.BuildError(t, c.want, c.want, c.build)
 	}
 }

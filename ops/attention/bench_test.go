@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -78,7 +79,12 @@ func (c attentionSizes) run(b *testing.B, precision string) {
 		keep = .9
 		add("bits", c.rows*heads*c.lq*nn.MaskWords(c.lk), func(int) int32 { return int32(r.Uint32() | r.Uint32() | r.Uint32()) })
 	}
-	optest.Benchmark(b, precision, func(ns gorgonia.Nodes) *gorgonia.Node {
+	engine, err := kernel.New(kernel.Options{Precision: precision})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer engine.Close()
+	optest.Benchmark(b, engine, optest.Case{Inputs: in, WRT: wrt, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 		get := func(name string) *gorgonia.Node {
 			if i, ok := at[name]; ok {
 				return ns[i]
@@ -89,5 +95,5 @@ func (c attentionSizes) run(b *testing.B, precision string) {
 			return SelfAttention(ns[0], get("lengths"), get("bits"), c.lq, heads, keep)
 		}
 		return CrossAttention(ns[0], ns[1], get("index"), get("lengths"), get("bits"), c.lq, c.lk, heads, keep)
-	}, wrt, in...)
+	}})
 }

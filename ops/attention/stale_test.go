@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TestStale: see checkStale.
+// TestStale: see optest.CheckStale.
 func TestStale(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 1))
 	qkv, q, kv := optest.F32s(r, "qkv", 6, 12), optest.F32s(r, "q", 6, 4), optest.F32s(r, "kv", 6, 8)

@@ -32,7 +32,7 @@ func BenchmarkCrossEntropy(b *testing.B) {
 					l.colID = append(l.colID, int32(r.IntN(1000)))
 				}
 			}
-			optest.Benchmark(b, "fp32", l.build, []int{0}, l.inputs()...)
+			optest.Benchmark(b, optest.Engine, optest.Case{Inputs: l.inputs(), WRT: []int{0}, Build: l.build})
 		})
 	}
 }

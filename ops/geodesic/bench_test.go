@@ -3,7 +3,6 @@ package geodesic
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -12,8 +11,8 @@ import (
 )
 
 // BenchmarkGeodesic times the scores of 32 rows and a queue of 65,536 in a graph of 256
-// centres, 256 channels, with their gradients, beside plain cosines. The metrics are
-// microseconds of each kind of op.
+// centres, 256 channels, with their gradients, beside plain cosines. See optest.Benchmark
+// for the metrics.
 func BenchmarkGeodesic(b *testing.B) {
 	r := rand.New(rand.NewPCG(26, 1))
 	const rows, n, clusters, width = 32, 65536, 256, 256
@@ -42,22 +41,7 @@ func BenchmarkGeodesic(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			k := k
 			c.set(&k)
-			m, _ := optest.Case{Inputs: k.inputs(), WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return c.build(&k, ns) }}.Compile(b, optest.Engine)
-			if err := m.RunAll(); err != nil {
-				b.Fatal(err)
-			}
-			m.ResetProfile()
-			for b.Loop() {
-				if err := m.RunAll(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			p := m.Profile()
-			for _, kind := range p.Kinds {
-				if !strings.HasPrefix(kind.Kind, "test") {
-					b.ReportMetric(float64(kind.Time.Microseconds())/float64(p.Runs), strings.ReplaceAll(kind.Kind, " ", "-")+"-us")
-				}
-			}
+			optest.Benchmark(b, optest.Engine, optest.Case{Inputs: k.inputs(), WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return c.build(&k, ns) }})
 		})
 	}
 }

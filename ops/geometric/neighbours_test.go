@@ -2,16 +2,13 @@ package geometric
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/internal/optest"
-	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -217,26 +214,13 @@ func TestNeighboursErrors(t *testing.T) {
 	} {
 		k, in := k, k.inputs(rand.New(rand.NewPCG(53, 1)))
 		c.set(&k, in)
-		err := func() (err error) {
-			defer op.Catch(&err)
-			_, ns := optest.Nodes(in)
-			k.build(ns)
-			return nil
-		}()
-		var b *op.BuildError
-		if !errors.As(err, &b) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
-		}
+		_, ns := optest.Nodes(in)
+		optest.BuildError(t, c.name, c.want, func() { k.build(ns) })
 	}
-	err := func() (err error) {
-		defer op.Catch(&err)
-		_, ns := optest.Nodes(k.inputs(rand.New(rand.NewPCG(53, 1))))
+	_, ns := optest.Nodes(k.inputs(rand.New(rand.NewPCG(53, 1))))
+	optest.BuildError(t, "without noise", "Noise is missing", func() {
 		Neighbours(NeighbourArgs{X: ns[0], Queue: ns[1], Filled: ns[2], Near: 5, Count: 2, Sampling: Uniform})
-		return nil
-	}()
-	if err == nil || !strings.Contains(err.Error(), "Noise is missing") {
-		t.Errorf("without noise: got %v", err)
-	}
+	})
 	for _, c := range []struct {
 		at, i int
 		v     int32

@@ -159,13 +159,6 @@ func TestSequenceErrors(t *testing.T) {
 		"repeat a matrix":           func() { RepeatFirst(m, 5, 1) },
 		"add to a matrix":           func() { AddInt(m, 1) },
 	} {
-		err := func() (err error) {
-			defer op.Catch(&err)
-			build()
-			return nil
-		}()
-		if _, ok := err.(*op.BuildError); !ok {
-			t.Errorf("%s: got %v, want a build error", name, err)
-		}
+		optest.BuildError(t, name, "", build)
 	}
 }

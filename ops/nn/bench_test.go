@@ -2,7 +2,6 @@ package nn
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/arith"
@@ -11,8 +10,7 @@ import (
 )
 
 // BenchmarkElements times ops with their gradients through the executor at the
-// shapes of a training step of a small model. The metrics
-// are microseconds of each kind of op.
+// shapes of a training step of a small model. See optest.Benchmark for the metrics.
 func BenchmarkElements(b *testing.B) {
 	r := rand.New(rand.NewPCG(17, 18))
 	key := optest.I32s("key", []int32{3, 4}, 2)
@@ -45,21 +43,6 @@ func BenchmarkElements(b *testing.B) {
 		{Name: "prepend token", Inputs: []optest.Input{x, gamma}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return PrependToken(ns[0], ns[1], 65) }},
 		{Name: "l2 normalize", Inputs: []optest.Input{text}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return L2Normalize(ns[0], 1e-12) }},
 	} {
-		b.Run(c.Name, func(b *testing.B) {
-			m, _ := c.Compile(b, optest.Engine)
-			if err := m.RunAll(); err != nil {
-				b.Fatal(err)
-			}
-			m.ResetProfile()
-			for b.Loop() {
-				if err := m.RunAll(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			p := m.Profile()
-			for _, k := range p.Kinds {
-				b.ReportMetric(float64(k.Time.Microseconds())/float64(p.Runs), strings.ReplaceAll(k.Kind, " ", "-")+"-us")
-			}
-		})
+		b.Run(c.Name, func(b *testing.B) { optest.Benchmark(b, optest.Engine, c) })
 	}
 }

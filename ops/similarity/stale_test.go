@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TestStale: see checkStale.
+// TestStale: see optest.CheckStale.
 func TestStale(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 1))
 	f := optest.F32s(r, "f", 2, 4)

@@ -1,41 +1,18 @@
 package optest
 
 import (
-	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
-// Benchmark runs forward and backward of build's output and reports the rate of
-// the matrix products.
-func Benchmark(b *testing.B, precision string, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt []int, inputs ...Input) {
-	g, ns := Nodes(inputs)
-	out := build(ns)
-	cost := out
-	if len(out.Shape()) > 0 {
-		w := F32s(rand.New(rand.NewPCG(7, 7)), "test weights", out.Shape()...)
-		inputs = append(inputs, w)
-		ns = append(ns, gorgonia.NewTensor(g, tensor.Float32, len(w.Shape), gorgonia.WithShape(w.Shape...), gorgonia.WithName(w.Name)))
-		cost = Dot(out, ns[len(ns)-1])
-	}
-	var params gorgonia.Nodes
-	for _, i := range wrt {
-		params = append(params, ns[i])
-	}
-	grads, err := gorgonia.Grad(cost, params...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	engine, err := kernel.New(kernel.Options{Precision: precision})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer engine.Close()
-	m := MachineOn(b, engine, g, ns, inputs, append(gorgonia.Nodes{cost}, grads...)...)
+// Benchmark times runs of c with its gradients on e, the first one apart, and reports the
+// microseconds of a run of every kind of op that matters and the rate of its matrix products.
+func Benchmark(b *testing.B, e *kernel.Engine, c Case) {
+	b.Helper()
+	m, _ := c.Compile(b, e)
 	if err := m.RunAll(); err != nil {
 		b.Fatal(err)
 	}
@@ -48,34 +25,15 @@ func Benchmark(b *testing.B, precision string, build func(ns gorgonia.Nodes) *go
 	report(b, m.Profile())
 }
 
-// MachineOn is machine with an engine of its own.
-func MachineOn(b *testing.B, engine *kernel.Engine, g *gorgonia.ExprGraph, ns gorgonia.Nodes, inputs []Input, outputs ...*gorgonia.Node) *exec.Machine {
-	b.Helper()
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: outputs})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i, in := range inputs {
-		if err := m.SetInput(ns[i], in.Data); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return m
-}
-
-// report names the time of every kind of op that matters.
+// report names the time of every kind of op that takes 5 % of the whole or more, those of
+// this package left out.
 func report(b *testing.B, p exec.Profile) {
+	b.Helper()
 	for _, k := range p.Kinds {
-		if k.Time*20 < p.Time {
+		if k.Time*20 < p.Time || strings.HasPrefix(k.Kind, "test ") {
 			continue
 		}
-		name := ""
-		for _, r := range k.Kind {
-			if r == ' ' {
-				r = '-'
-			}
-			name += string(r)
-		}
+		name := strings.ReplaceAll(k.Kind, " ", "-")
 		b.ReportMetric(k.Time.Seconds()*1e6/float64(p.Runs), "us/"+name)
 		if k.FLOPs > 0 {
 			b.ReportMetric(float64(k.FLOPs)/k.Time.Seconds()/1e9, "GFLOPs/"+name)
