@@ -61,11 +61,18 @@ func (b BERT) starts() starts {
 	return sameStarts(bertInit)
 }
 
-// Text encodes token ids (R*L) of texts with lengths (R) into (R*L, D), or with at
-// into the states at M places alone, (M, D). Tokens beyond a text's length are not
-// attended to; their rows mean nothing. Texts have one class token each, whatever
-// Classes says, and the same positions as in TextClasses.
-func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, at *Places) *gorgonia.Node {
+// TextArgs are R texts of L places.
+type TextArgs struct {
+	IDs     *gorgonia.Node // (R*L) int32, token ids
+	Lengths *gorgonia.Node // (R) int32, tokens of each text that are no padding
+	Len     int            // L
+}
+
+// Text encodes texts into (R*L, D), or with at into the states at M places alone, (M, D).
+// Tokens beyond a text's length are not attended to; their rows mean nothing. Texts have
+// one class token each, whatever Classes says, and the same positions as in TextClasses.
+func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
+	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	b.check(ids)
 	x := b.embed(c, s, ids, l, b.classes()-1)
 	if at != nil && b.Layers == 0 {
@@ -88,7 +95,8 @@ func (b BERT) Text(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, at *
 // TextClasses encodes the texts of Text with m class tokens: classes (R*m, D), and with
 // all also states (R*L, D), the first class token and the words of each text. Without
 // all, states is nil and the last layer computes no queries but those of class tokens.
-func (b BERT) TextClasses(c *Context, s Scope, ids, lengths *gorgonia.Node, l int, all bool) (states, classes *gorgonia.Node) {
+func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, classes *gorgonia.Node) {
+	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	b.check(ids)
 	m, t, seen := b.classes(), l, lengths
 	var late *gorgonia.Node // (R*(m-1), D) class tokens that are not in x yet
@@ -225,7 +233,7 @@ func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l in
 	rows := sequences("attention", x, l)
 	qkv := linear(s, "qkv", b.starts().qkv, x, 3*b.Width)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
-	h := attention.SelfAttention(qkv, lengths, bits, l, b.Heads, keep(b.Dropout))
+	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, x)
 }
 
@@ -237,7 +245,7 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l 
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (M, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
 	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
-	h := attention.CrossAttention(q, kv, at.Sequences, at.each(lengths), bits, 1, l, b.Heads, keep(b.Dropout))
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths), Bits: bits, QueryLen: 1, KeyLen: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -249,7 +257,7 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths *gorgonia.Nod
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (R*m, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
 	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
-	h := attention.CrossAttention(q, kv, nil, lengths, bits, m, t, b.Heads, keep(b.Dropout))
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: lengths, Bits: bits, QueryLen: m, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -259,7 +267,7 @@ func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Nod
 	q := linear(s, "query", from(bertInit), x, b.Width)      // (R*L, D)
 	kv := linear(s, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
-	h := attention.CrossAttention(q, kv, index, nil, bits, l, t, b.Heads, keep(b.Dropout))
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: index, Bits: bits, QueryLen: l, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, x)
 }
 

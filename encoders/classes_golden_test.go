@@ -49,8 +49,8 @@ func goldenClasses(t *testing.T, file string, blocks int) {
 	images, ids, lengths := s.floats("images", 3, 3, 8, 8), s.ints("ids", 3*tokens), s.ints("lengths", 3)
 	parts := map[string]*gorgonia.Node{}
 	parts["tokens"], parts["classes"] = v.Encode(on.In("image"), images)
-	parts["states"], parts["text_classes"] = b.TextClasses(c, on.In("text"), ids, lengths, tokens, true)
-	parts["text"] = b.Text(c, on.In("text"), ids, lengths, tokens, nil)
+	parts["states"], parts["text_classes"] = b.TextClasses(c, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, true)
+	parts["text"] = b.Text(c, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, nil)
 	names := []string{"tokens", "classes", "states", "text_classes", "text"}
 	var sums, outputs gorgonia.Nodes
 	for _, name := range names {

@@ -29,15 +29,15 @@ func TestClassesShapes(t *testing.T) {
 		on := NewScope(s)
 		x, ids, lengths := s.floats("x", n, 3, 8, 8), s.ints("ids", n*tokens), s.ints("lengths", n)
 		images, imageClasses := v.Encode(on.In("image"), x)
-		texts, textClasses := b.TextClasses(&Context{}, on.In("text"), ids, lengths, tokens, true)
-		_, fewer := b.TextClasses(&Context{}, on.In("text"), ids, lengths, tokens, false)
+		texts, textClasses := b.TextClasses(&Context{}, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, true)
+		_, fewer := b.TextClasses(&Context{}, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, false)
 		for i, c := range []struct {
 			node *gorgonia.Node
 			want string
 		}{
 			{images, "(10, 12)"}, {imageClasses, "(6, 12)"}, {v.Class(on.In("image"), x), "(6, 12)"}, {v.Forward(on.In("image"), x), "(10, 12)"},
 			{texts, "(10, 16)"}, {textClasses, "(6, 16)"}, {fewer, "(6, 16)"},
-			{b.Text(&Context{}, on.In("text"), ids, lengths, tokens, nil), "(10, 16)"},
+			{b.Text(&Context{}, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, nil), "(10, 16)"},
 		} {
 			if got := fmt.Sprint(c.node.Shape()); got != c.want {
 				t.Errorf("%d blocks: result %d has shape %s, want %s", blocks, i, got, c.want)
@@ -46,7 +46,7 @@ func TestClassesShapes(t *testing.T) {
 		v.Classes, b.Classes, v.TokenBlocks, b.TokenBlocks = 0, 0, 0, 0
 		on = NewScope(one)
 		v.Encode(on.In("image"), one.floats("x", n, 3, 8, 8))
-		b.Text(&Context{}, on.In("text"), one.ints("ids", n*tokens), one.ints("lengths", n), tokens, nil)
+		b.Text(&Context{}, on.In("text"), TextArgs{IDs: one.ints("ids", n*tokens), Lengths: one.ints("lengths", n), Len: tokens}, nil)
 		var other []string
 		for _, line := range s.list() {
 			if !slices.Contains(one.list(), line) {
@@ -80,7 +80,7 @@ func runClasses(t *testing.T, blocks int, dropout float64) results {
 	}
 	text := func(all bool, part int) []float32 {
 		return one(func(c *Context, on Scope, _, ids, lengths *gorgonia.Node) *gorgonia.Node {
-			states, classes := b.TextClasses(c, on.In("text"), ids, lengths, tokens, all)
+			states, classes := b.TextClasses(c, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, all)
 			return []*gorgonia.Node{states, classes}[part]
 		})
 	}
@@ -93,7 +93,7 @@ func runClasses(t *testing.T, blocks int, dropout float64) results {
 		class:  one(func(_ *Context, on Scope, x, _, _ *gorgonia.Node) *gorgonia.Node { return v.Class(on, x) }),
 		states: text(true, 0), textClasses: text(true, 1), fewer: text(false, 1),
 		text: one(func(c *Context, on Scope, _, ids, lengths *gorgonia.Node) *gorgonia.Node {
-			return b.Text(c, on.In("text"), ids, lengths, tokens, nil)
+			return b.Text(c, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, nil)
 		}),
 	}
 }
@@ -142,7 +142,7 @@ func TestRepeatedTokens(t *testing.T) {
 	b.Classes = 0
 	s := newStore(.2)
 	id, le := s.ints("ids", len(long)), s.ints("lengths", 3)
-	want := s.run(t, b.Text(&Context{}, NewScope(s).In("text"), id, le, wide, nil), map[*gorgonia.Node]any{id: long, le: more})
+	want := s.run(t, b.Text(&Context{}, NewScope(s).In("text"), TextArgs{IDs: id, Lengths: le, Len: wide}, nil), map[*gorgonia.Node]any{id: long, le: more})
 	got := runClasses(t, 0, 0)
 	for i := range 3 {
 		row := want[i*wide*16:][:wide*16]
@@ -163,10 +163,10 @@ func TestRepeatedTokens(t *testing.T) {
 		return s.run(t, build(NewScope(s), id, le), map[*gorgonia.Node]any{id: ids, le: lengths})
 	}
 	one := both(func(on Scope, id, le *gorgonia.Node) *gorgonia.Node {
-		return b.Text(&Context{}, on, id, le, tokens, nil)
+		return b.Text(&Context{}, on, TextArgs{IDs: id, Lengths: le, Len: tokens}, nil)
 	})
 	all := both(func(on Scope, id, le *gorgonia.Node) *gorgonia.Node {
-		states, _ := b.TextClasses(&Context{}, on, id, le, tokens, true)
+		states, _ := b.TextClasses(&Context{}, on, TextArgs{IDs: id, Lengths: le, Len: tokens}, true)
 		return states
 	})
 	if !slices.Equal(one, all) {
@@ -194,9 +194,9 @@ func TestOneClass(t *testing.T) {
 		s := newStore(.2)
 		on := NewScope(s)
 		x, id, le := s.floats("x", 3, 3, 8, 8), s.ints("ids", 3*tokens), s.ints("lengths", 3)
-		states, textClasses := b.TextClasses(&Context{}, on.In("text"), id, le, tokens, true)
-		_, fewer := b.TextClasses(&Context{}, on.In("text"), id, le, tokens, false)
-		plain := b.Text(&Context{}, on.In("text"), id, le, tokens, nil)
+		states, textClasses := b.TextClasses(&Context{}, on.In("text"), TextArgs{IDs: id, Lengths: le, Len: tokens}, true)
+		_, fewer := b.TextClasses(&Context{}, on.In("text"), TextArgs{IDs: id, Lengths: le, Len: tokens}, false)
+		plain := b.Text(&Context{}, on.In("text"), TextArgs{IDs: id, Lengths: le, Len: tokens}, nil)
 		if states != plain {
 			t.Error("one class token is another graph")
 		}

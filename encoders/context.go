@@ -106,7 +106,7 @@ func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 func addNorm(s Scope, name string, h, x, bits *gorgonia.Node, keep, eps float32) (sum, normed *gorgonia.Node) {
 	d := columns(name, x)
 	s = s.In(name)
-	return nn.AddNorm(h, x, bits, s.Param("weight", Const(1), d), s.bias(Zeros, d), keep, eps)
+	return nn.AddNorm(nn.AddNormArgs{H: h, X: x, Bits: bits, Gamma: s.Param("weight", Const(1), d), Beta: s.bias(Zeros, d), Keep: keep, Eps: eps})
 }
 
 // defaultTo returns v, or the default if v is 0.

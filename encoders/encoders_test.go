@@ -34,7 +34,7 @@ func towers(s *store, c *Context, n int, bert BERT) (images, ids, lengths *gorgo
 	on := NewScope(s)
 	images, ids, lengths = s.floats("images", n, 3, 8, 8), s.ints("ids", n*tokens), s.ints("lengths", n)
 	x := tinyViT.Forward(on.In("image"), images)
-	y := bert.Text(c, on.In("text"), ids, lengths, tokens, nil)
+	y := bert.Text(c, on.In("text"), TextArgs{IDs: ids, Lengths: lengths, Len: tokens}, nil)
 	z := bert.Fusion(c, on.In("text"), FusionArgs{Texts: y, Lengths: lengths, Images: x, TextLen: tokens, ImageLen: tinyViT.Tokens()})
 	return images, ids, lengths, gorgonia.Nodes{x, y, z, bert.MLMHead(on.In("text"), z),
 		Projection{Space: space.Space{Dim: 4}}.Forward(on.In("image_proj"), x, tinyViT.Tokens()),
@@ -188,7 +188,7 @@ func TestFusionByIndex(t *testing.T) {
 	on := NewScope(s)
 	im, id, le, ix := s.floats("images", 3, 3, 8, 8), s.ints("ids", 15), s.ints("lengths", 3), s.ints("index", 3)
 	x := tinyViT.Forward(on.In("image"), im)
-	y := tinyBERT.Text(&Context{}, on.In("text"), id, le, tokens, nil)
+	y := tinyBERT.Text(&Context{}, on.In("text"), TextArgs{IDs: id, Lengths: le, Len: tokens}, nil)
 	z := tinyBERT.Fusion(&Context{}, on.In("text"), FusionArgs{Texts: y, Lengths: le, Images: x, Pairs: Pairs{Images: ix}, TextLen: tokens, ImageLen: tinyViT.Tokens()})
 	got := s.run(t, z, map[*gorgonia.Node]any{im: images, id: ids, le: lengths, ix: index})
 	size := len(images) / 3
@@ -304,13 +304,13 @@ func TestMisuse(t *testing.T) {
 			v.Forward(on, s.floats("x", 2, 3, 8, 8))
 		}},
 		{"more tokens than positions", "at least 7 rows", func(s *store, on Scope) {
-			tinyBERT.Text(&Context{}, on, s.ints("ids", 14), s.ints("lengths", 2), 7, nil)
+			tinyBERT.Text(&Context{}, on, TextArgs{IDs: s.ints("ids", 14), Lengths: s.ints("lengths", 2), Len: 7}, nil)
 		}},
 		{"ids are no whole texts", "multiple of 5", func(s *store, on Scope) {
-			tinyBERT.Text(&Context{}, on, s.ints("ids", 14), s.ints("lengths", 2), 5, nil)
+			tinyBERT.Text(&Context{}, on, TextArgs{IDs: s.ints("ids", 14), Lengths: s.ints("lengths", 2), Len: 5}, nil)
 		}},
 		{"lengths of another batch", "shape (2)", func(s *store, on Scope) {
-			tinyBERT.Text(&Context{}, on, s.ints("ids", 10), s.ints("lengths", 3), 5, nil)
+			tinyBERT.Text(&Context{}, on, TextArgs{IDs: s.ints("ids", 10), Lengths: s.ints("lengths", 3), Len: 5}, nil)
 		}},
 		{"no length of a text", "multiple of the sequence length", func(s *store, on Scope) {
 			tinyBERT.Fusion(&Context{}, on, FusionArgs{Texts: s.floats("x", 10, 16), Lengths: s.ints("lengths", 2), Images: s.floats("y", 10, 12), ImageLen: 5})

@@ -20,7 +20,7 @@ func TestDualEncoderOptions(t *testing.T) {
 		s := newStore(0)
 		on := NewScope(s)
 		p.Forward(on.In("image_proj"), v.Class(on.In("image"), s.floats("x", 2, 3, 32, 32)), p.Classes())
-		_, y := b.TextClasses(&Context{}, on.In("text"), s.ints("ids", 2*tokens), s.ints("lengths", 2), tokens, false)
+		_, y := b.TextClasses(&Context{}, on.In("text"), TextArgs{IDs: s.ints("ids", 2*tokens), Lengths: s.ints("lengths", 2), Len: tokens}, false)
 		p.Forward(on.In("text_proj"), y, p.Classes())
 		return s
 	}
@@ -116,7 +116,7 @@ func runText(t *testing.T, b BERT) []float32 {
 	_, ids, lengths := testBatch()
 	s := newStore(.2)
 	id, le := s.ints("ids", len(ids)), s.ints("lengths", 3)
-	_, classes := b.TextClasses(&Context{}, NewScope(s), id, le, tokens, false)
+	_, classes := b.TextClasses(&Context{}, NewScope(s), TextArgs{IDs: id, Lengths: le, Len: tokens}, false)
 	return s.run(t, classes, map[*gorgonia.Node]any{id: ids, le: lengths})
 }
 
@@ -152,17 +152,17 @@ func TestClassesMisuse(t *testing.T) {
 		{"more layers than there are", "layers at most 2", func(s *store, on Scope) {
 			b := tinyBERT
 			b.Classes, b.TokenBlocks = 2, 3
-			b.Text(&Context{}, on, s.ints("ids", 10), s.ints("lengths", 2), 5, nil)
+			b.Text(&Context{}, on, TextArgs{IDs: s.ints("ids", 10), Lengths: s.ints("lengths", 2), Len: 5}, nil)
 		}},
 		{"positions for one class token", "at least 7 rows", func(s *store, on Scope) {
 			b := tinyBERT
 			b.Classes = 3
-			b.TextClasses(&Context{}, on, s.ints("ids", 10), s.ints("lengths", 2), 5, true)
+			b.TextClasses(&Context{}, on, TextArgs{IDs: s.ints("ids", 10), Lengths: s.ints("lengths", 2), Len: 5}, true)
 		}},
 		{"positions beside one class token", "at least 5 rows", func(s *store, on Scope) {
 			b := tinyBERT
 			b.Classes = 3
-			b.Text(&Context{}, on, s.ints("ids", 10), s.ints("lengths", 2), 5, nil)
+			b.Text(&Context{}, on, TextArgs{IDs: s.ints("ids", 10), Lengths: s.ints("lengths", 2), Len: 5}, nil)
 		}},
 		{"spheres do not divide", "3 spheres divide", func(s *store, on Scope) {
 			Projection{Space: space.Space{Dim: 8, Spheres: 3}}.Forward(on, s.floats("x", 4, 6), 1)

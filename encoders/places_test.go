@@ -35,13 +35,13 @@ func TestPlaces(t *testing.T) {
 		p := Pairs{Texts: ints("texts", pairTexts), Images: ints("pair images", pairImages)}
 
 		x := tinyViT.Forward(on.In("image"), im)
-		y := bert.Text(c, on.In("text"), id, le, tokens, nil)
+		y := bert.Text(c, on.In("text"), TextArgs{IDs: id, Lengths: le, Len: tokens}, nil)
 		fuse := func(p Pairs, at *Places) *gorgonia.Node {
 			return bert.Fusion(c, on.In("text"), FusionArgs{Texts: y, Lengths: le, Images: x, Pairs: p, At: at, TextLen: tokens, ImageLen: tinyViT.Tokens()})
 		}
 		for name, pair := range map[string][2]*gorgonia.Node{
 			"class tokens": {layout.StridedRows(x, 0, tinyViT.Tokens(), 3), tinyViT.Class(on.In("image"), im)},
-			"text":         {textAt.of(y), bert.Text(c, on.In("text"), id, le, tokens, textAt)},
+			"text":         {textAt.of(y), bert.Text(c, on.In("text"), TextArgs{IDs: id, Lengths: le, Len: tokens}, textAt)},
 			"pairs":        {pairAt.of(fuse(p, nil)), fuse(p, pairAt)},
 			"own pairs":    {textAt.of(fuse(Pairs{}, nil)), fuse(Pairs{}, textAt)},
 		} {
@@ -65,7 +65,7 @@ func TestPlacesNeedLayers(t *testing.T) {
 	at := &Places{s.ints("rows", 2), s.ints("sequences", 2)}
 	bert := tinyBERT
 	bert.Layers, bert.FusionLayers = 0, 0
-	if got := bert.Text(c, on, s.ints("ids", 10), s.ints("lengths", 2), 5, at).Shape()[0]; got != 2 {
+	if got := bert.Text(c, on, TextArgs{IDs: s.ints("ids", 10), Lengths: s.ints("lengths", 2), Len: 5}, at).Shape()[0]; got != 2 {
 		t.Errorf("a text tower without layers gives %d states, want 2", got)
 	}
 	for name, build := range map[string]func(){

@@ -29,9 +29,9 @@ func (t TextTower) Shape() (length, width int) { return t.Tokens, t.BERT.Width }
 func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	ids, q := in[batch.Tokens], Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Width}
 	if want.Classes {
-		q.Tokens, q.Classes = t.TextClasses(c, s, ids, q.Lengths, t.Tokens, want.Tokens)
+		q.Tokens, q.Classes = t.TextClasses(c, s, TextArgs{IDs: ids, Lengths: q.Lengths, Len: t.Tokens}, want.Tokens)
 	} else {
-		q.Tokens = t.Text(c, s, ids, q.Lengths, t.Tokens, nil)
+		q.Tokens = t.Text(c, s, TextArgs{IDs: ids, Lengths: q.Lengths, Len: t.Tokens}, nil)
 	}
 	return q
 }

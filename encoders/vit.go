@@ -179,11 +179,11 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		m := v.classes()
 		q := linearPart(b, "attn/qkv", start.qkv, leading(y, m, t), 0, v.Width, 3*v.Width) // (B*m, D)
 		kv := linearPart(b, "attn/qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width)       // (B*t, 2D)
-		h = attention.CrossAttention(q, kv, nil, nil, nil, m, t, v.Heads, 1)
+		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: m, KeyLen: t, Heads: v.Heads, Keep: 1})
 		x = leading(x, m, t)
 	} else {
 		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
-		h = attention.SelfAttention(qkv, nil, nil, t, v.Heads, 1)
+		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Len: t, Heads: v.Heads, Keep: 1})
 	}
 	h = linear(b, "attn/proj", start.output, h, v.Width)
 	x, y = addNorm(b, "norm2", h, x, nil, 1, v.eps())

@@ -72,8 +72,8 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 		Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP}
 	p, plain, l := encoders.NewScope(j.nodes), &encoders.Context{}, s.Fusion.TextLen
 	clean := s.Captions.Clean
-	tokens := vit.Forward(p.In("image"), s.Node(batch.Images))                                  // (B*T, Dimage)
-	states := bert.Text(plain, p.In("text"), clean[batch.Tokens], clean[batch.Lengths], l, nil) // (B*L, D)
+	tokens := vit.Forward(p.In("image"), s.Node(batch.Images))                                                                        // (B*T, Dimage)
+	states := bert.Text(plain, p.In("text"), encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)
 	first := &encoders.Places{
 		Rows:      s.Count("first tokens of judged pairs", 0, r, l),
 		Sequences: s.Count("judged pairs", 0, r, 1),

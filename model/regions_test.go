@@ -47,7 +47,7 @@ func (r regionTower) Encode(_ *encoders.Context, s encoders.Scope, in encoders.I
 	x := r.linear(s, "embed", layout.Reshape(in[regions], n*r.Regions, r.In), d)  // (n*R, d)
 	x = nn.PrependToken(x, s.Param("class", encoders.Normal(0.02), d), r.Regions) // (n*L, d)
 	q := encoders.Sequence{Lengths: layout.AddInt(in[regionLengths], 1), Len: l, Width: d}
-	h := attention.SelfAttention(r.linear(s, "qkv", x, 3*d), q.Lengths, nil, l, r.Heads, 1)
+	h := attention.SelfAttention(attention.SelfArgs{QKV: r.linear(s, "qkv", x, 3*d), Lengths: q.Lengths, Len: l, Heads: r.Heads, Keep: 1})
 	q.Tokens = arith.Add(x, r.linear(s, "out", h, d)) // (n*L, d)
 	if want.Classes {
 		q.Classes = q.First(n)

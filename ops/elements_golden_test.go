@@ -45,11 +45,11 @@ func TestElementsGolden(t *testing.T) {
 		"div scalar": func(g get) *gorgonia.Node { return arith.DivScalar(g("x"), g("s")) },
 		"mul scalar": func(g get) *gorgonia.Node { return arith.MulScalar(g("x"), g("s")) },
 		"add norm": func(g get) *gorgonia.Node {
-			_, norm := nn.AddNorm(g("h"), g("x"), g("bits"), g("gamma"), g("beta"), 0.75, 1e-5)
+			_, norm := nn.AddNorm(nn.AddNormArgs{H: g("h"), X: g("x"), Bits: g("bits"), Gamma: g("gamma"), Beta: g("beta"), Keep: 0.75, Eps: 1e-5})
 			return norm
 		},
 		"add norm, both read": func(g get) *gorgonia.Node {
-			sum, norm := nn.AddNorm(g("h"), g("x"), g("bits"), g("gamma"), g("beta"), 0.75, 1e-5)
+			sum, norm := nn.AddNorm(nn.AddNormArgs{H: g("h"), X: g("x"), Bits: g("bits"), Gamma: g("gamma"), Beta: g("beta"), Keep: 0.75, Eps: 1e-5})
 			return arith.Add(norm, nn.GELU(sum))
 		},
 		"similarity":                          similarity,

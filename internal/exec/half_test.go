@@ -280,7 +280,7 @@ func newHalfTransformer(t testing.TB, depth int) *transformer {
 		from := exec.NextID(m.g)
 		h := nn.LinearGELU(y, p("w1", 4*d, d), p("b1", 4*d))
 		h = nn.Linear(h, p("w2", d, 4*d), p("b2", d))
-		x, y = nn.AddNorm(h, x, nn.DropoutBits(m.keyIn, uint64(i), rows, d, keep), p("gamma", d), p("beta", d), keep, 1e-5)
+		x, y = nn.AddNorm(nn.AddNormArgs{H: h, X: x, Bits: nn.DropoutBits(m.keyIn, uint64(i), rows, d, keep), Gamma: p("gamma", d), Beta: p("beta", d), Keep: keep, Eps: 1e-5})
 		m.blocks = append(m.blocks, exec.Block{From: from, To: exec.NextID(m.g)})
 	}
 	loss := arith.Mean(nn.GELU(arith.Add(x, y)))

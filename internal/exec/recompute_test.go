@@ -51,7 +51,7 @@ func newTransformer(t testing.TB, depth int) *transformer {
 		from := exec.NextID(m.g)
 		h := nn.LayerNorm(x, p("gamma", d), p("beta", d), 1e-5)
 		h = nn.Linear(h, p("wqkv", 3*d, d), p("bqkv", 3*d))
-		h = attentionops.SelfAttention(h, nil, bits(batch*heads*tokens, tokens), tokens, heads, keep)
+		h = attentionops.SelfAttention(attentionops.SelfArgs{QKV: h, Bits: bits(batch*heads*tokens, tokens), Len: tokens, Heads: heads, Keep: keep})
 		h = nn.Linear(h, p("wo", d, d), p("bo", d))
 		x = arith.Add(x, nn.Dropout(h, bits(rows, d), keep))
 		h = nn.LayerNorm(x, p("gamma2", d), p("beta2", d), 1e-5)

@@ -201,7 +201,7 @@ func (g *Graph) Build(e *kernel.Engine, x []float32, r *rand.Rand) (Stats, error
 	}
 	g.Used = g.bottom().Used
 	g.Relink(e)
-	g.cluster.nearest(e, x, g.points, g.Centres, g.Used, g.Owner, g.Reach)
+	g.cluster.nearest(e, clustering{x: x, n: g.points, centres: g.Centres, used: g.Used, owner: g.Owner, best: g.Reach})
 	g.objective = append(g.objective, g.cluster.cost())
 	g.cluster.reaches()
 	g.seconds = time.Since(start).Seconds()

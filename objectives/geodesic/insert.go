@@ -12,7 +12,7 @@ func (g *Graph) Attach(e *kernel.Engine, x []float32, owner []int32, reach []flo
 		clear(reach[:n])
 		return
 	}
-	g.cluster.nearest(e, x, n, g.Centres, g.Used, owner[:n], reach[:n])
+	g.cluster.nearest(e, clustering{x: x, n: n, centres: g.Centres, used: g.Used, owner: owner[:n], best: reach[:n]})
 	g.cluster.reaches()
 }
 

@@ -36,13 +36,7 @@ type kmeans struct {
 	metric   metric
 	same     float32 // likeness from which points count as one
 	e        *kernel.Engine
-	x        []float32 // the rows
-	rows     []int32   // which rows of x are clustered; nil: the first n
-	n        int
-	centres  []float32 // (used, C)
-	used     int
-	owner    []int32   // (n)
-	best     []float32 // (n) likeness to the own centre
+	clustering
 
 	chunk   int
 	scratch []chunkScratch
@@ -62,6 +56,17 @@ type kmeans struct {
 	half    []float32 // (K) half the squared length of these
 
 	assignBody, sumBody, checkBody, stealBody, reachBody func(worker, lo, hi int)
+}
+
+// clustering is points and the centres that they belong to.
+type clustering struct {
+	x       []float32 // the rows
+	rows    []int32   // which rows of x are clustered; nil: the first n
+	n       int
+	centres []float32 // (used, C)
+	used    int
+	owner   []int32   // (n)
+	best    []float32 // (n) likeness to the own centre
 }
 
 // chunkScratch is the memory of one thread.
@@ -129,15 +134,15 @@ func (k *kmeans) checkPart(worker, lo, hi int) {
 	}
 }
 
-// run clusters the n rows of x that rows names (nil: the first n) into at most clusters
-// centres: have of them are in centres to begin with, further ones are seeded. It returns
-// how many there are after the last update; owner and best are of the centres before it.
-// objective receives the mean of 1 - dot product after each assignment.
-func (k *kmeans) run(e *kernel.Engine, x []float32, rows []int32, n int, centres []float32, have, clusters int, o Options, r *rand.Rand, owner []int32, best []float32, objective []float64) (int, []float64) {
+// run clusters the points of c into at most most centres: the used ones of c are there to
+// begin with, further ones are seeded. It returns how many there are after the last update;
+// owner and best are of the centres before it. objective receives the mean of
+// 1 - dot product after each assignment.
+func (k *kmeans) run(e *kernel.Engine, c clustering, most int, o Options, r *rand.Rand, objective []float64) (int, []float64) {
 	k.prepare(e)
-	k.x, k.rows, k.n, k.centres, k.owner, k.best = x, rows, n, centres, owner, best
+	k.clustering = c
 	k.setSame()
-	k.used = k.start(have, min(clusters, n), o.Init, r)
+	k.used = k.start(c.used, min(most, c.n), o.Init, r)
 	for range o.Iterations {
 		k.assign()
 		objective = append(objective, k.cost())
@@ -147,11 +152,11 @@ func (k *kmeans) run(e *kernel.Engine, x []float32, rows []int32, n int, centres
 	return k.used, objective
 }
 
-// nearest finds the centre of largest dot product for n rows of x, and that product. Of
-// equal ones the first centre wins.
-func (k *kmeans) nearest(e *kernel.Engine, x []float32, n int, centres []float32, used int, owner []int32, best []float32) {
+// nearest finds the centre of largest dot product for the points of c, and that product.
+// Of equal ones the first centre wins.
+func (k *kmeans) nearest(e *kernel.Engine, c clustering) {
 	k.prepare(e)
-	k.x, k.rows, k.n, k.centres, k.used, k.owner, k.best = x, nil, n, centres, used, owner, best
+	k.clustering = c
 	k.assign()
 }
 

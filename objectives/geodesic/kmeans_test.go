@@ -63,7 +63,7 @@ func TestLloyd(t *testing.T) {
 		}
 		owner, best := make([]int32, len(points)), make([]float32, len(points))
 		lloyd(points, want, 4)
-		used, objective := m.run(e, x, rows, len(points), centres, k, k, Options{Iterations: 4}, nil, owner, best, nil)
+		used, objective := m.run(e, clustering{x: x, rows: rows, n: len(points), centres: centres, used: k, owner: owner, best: best}, k, Options{Iterations: 4}, nil, nil)
 		if used != k || len(objective) != 4 {
 			t.Fatalf("%d centres, objectives %v", used, objective)
 		}

@@ -11,12 +11,14 @@ import (
 func (g *Graph) group(e *kernel.Engine, x []float32, r *rand.Rand) {
 	g.objective = g.objective[:0]
 	b := g.bottom()
-	b.Used, g.objective = g.cluster.run(e, x, nil, g.points, b.Centres, g.warm(b), len(b.Parent), g.options, r, g.Owner, g.Reach, g.objective)
+	all := clustering{x: x, n: g.points, centres: b.Centres, used: g.warm(b), owner: g.Owner, best: g.Reach}
+	b.Used, g.objective = g.cluster.run(e, all, len(b.Parent), g.options, r, g.objective)
 	clear(b.Centres[b.Used*g.channels:])
 	for i := len(g.Layers) - 2; i >= 0; i-- {
 		l, below := g.Layers[i], g.Layers[i+1]
 		// climb is free until the graph is linked.
-		g.cluster.run(e, below.Centres, nil, below.Used, l.Centres, g.warm(l), len(l.Parent), g.options, r, below.Parent, l.climb, nil)
+		centres := clustering{x: below.Centres, n: below.Used, centres: l.Centres, used: g.warm(l), owner: below.Parent, best: l.climb}
+		g.cluster.run(e, centres, len(l.Parent), g.options, r, nil)
 		l.Used = g.cluster.finish()
 		clear(l.Centres[l.Used*g.channels:])
 	}
@@ -131,11 +133,12 @@ func (g *Graph) divideOne(e *kernel.Engine, x []float32, r *rand.Rand, i, p, lo,
 		have = min(to-from, share, hi-lo)
 		copy(centres, s.old[from*c:(from+have)*c])
 	}
-	points, objective := rows, g.split.objective[:0]
+	points := clustering{x: x, rows: rows, n: hi - lo, centres: centres, used: have, owner: label, best: g.Reach[lo:hi]}
+	objective := g.split.objective[:0]
 	if i == 0 {
-		points, objective = nil, g.objective // all, in their own order
+		points.rows, objective = nil, g.objective // all, in their own order
 	}
-	_, objective = g.cluster.run(e, x, points, hi-lo, centres, have, share, g.options, r, label, g.Reach[lo:hi], objective)
+	_, objective = g.cluster.run(e, points, share, g.options, r, objective)
 	used := g.cluster.finish()
 	if i == 0 {
 		g.objective = objective

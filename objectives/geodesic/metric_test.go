@@ -186,7 +186,7 @@ func TestEuclideanLloyd(t *testing.T) {
 			want = append(want, wide(centres[i*c:(i+1)*c]))
 		}
 		owner, best := make([]int32, n), make([]float32, n)
-		_, objective := m.run(e, x, nil, n, centres, k, k, Options{Iterations: iterations}, nil, owner, best, nil)
+		_, objective := m.run(e, clustering{x: x, n: n, centres: centres, used: k, owner: owner, best: best}, k, Options{Iterations: iterations}, nil, nil)
 		var costs []float64
 		for range iterations {
 			costs = append(costs, euclideanLloyd(points, want))

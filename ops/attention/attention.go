@@ -14,32 +14,47 @@ import (
 // Letters of the attention files: R rows (sequences of queries), N sequences of
 // keys, Lq and Lk tokens of a query and of a key sequence, H heads, E = D/H.
 
-// SelfAttention returns softmax(q k^T / sqrt(D/H)) v of every sequence and head
-// (Vaswani et al. 2017, equation 1): (R*L, D) for qkv (R*L, 3D) with rows
-// [q | k | v], the H heads of width D/H side by side inside each.
-//
-// lengths (R) int32 holds the number of keys that exist in each sequence, the
-// first ones; nil stands for all L. A key beyond it gets probability exactly 0
-// and gradient 0, not a logit lowered by 10000 as in BERT's code: results
-// differ from that by less than rounding. Queries beyond it are computed like
-// any other. A sequence of length 0 gives zeros.
-//
-// bits is the dropout mask of the probabilities, or nil: nn.DropoutBits for R*H*L rows
-// of L elements. A probability whose bit is zero becomes 0, the others are divided
-// by keep.
-func SelfAttention(qkv, lengths, bits *gorgonia.Node, l, heads int, keep float32) *gorgonia.Node {
-	a := &attention{self: true, lq: l, lk: l, heads: heads, keep: keep}
-	return a.apply([]*gorgonia.Node{qkv}, nil, lengths, bits)
+// SelfArgs are R sequences of L tokens that attend to themselves.
+type SelfArgs struct {
+	QKV     *gorgonia.Node // (R*L, 3D) with rows [q | k | v], the H heads of width D/H side by side inside each
+	Lengths *gorgonia.Node // (R) int32, the keys that exist in each sequence, the first ones; nil: all L
+	Bits    *gorgonia.Node // dropout mask of the probabilities, nn.DropoutBits for R*H*L rows of L elements; nil: none
+	Len     int            // L
+	Heads   int            // H
+	Keep    float32        // share of the probabilities that dropout keeps, in (0, 1]
 }
 
-// CrossAttention is SelfAttention with queries q (R*Lq, D) and keys and values of
-// other sequences, kv (N*Lk, 2D) with rows [k | v]: (R*Lq, D). index (R) int32
-// names the key sequence that row r attends to, so that one sequence serves many
-// rows without a copy; nil means r itself, and then N is R. lengths (R) counts
-// the keys that row r sees; bits has R*H*Lq rows of ceil(Lk/32) words.
-func CrossAttention(q, kv, index, lengths, bits *gorgonia.Node, lq, lk, heads int, keep float32) *gorgonia.Node {
-	a := &attention{lq: lq, lk: lk, heads: heads, keep: keep}
-	return a.apply([]*gorgonia.Node{q, kv}, index, lengths, bits)
+// SelfAttention returns softmax(q k^T / sqrt(D/H)) v of every sequence and head
+// (Vaswani et al. 2017, equation 1): (R*L, D).
+//
+// A key beyond the length of its sequence gets probability exactly 0 and gradient 0, not
+// a logit lowered by 10000 as in BERT's code: results differ from that by less than
+// rounding. Queries beyond it are computed like any other. A sequence of length 0 gives
+// zeros. A probability whose bit of dropout is zero becomes 0, the others are divided by
+// Keep.
+func SelfAttention(args SelfArgs) *gorgonia.Node {
+	a := &attention{self: true, lq: args.Len, lk: args.Len, heads: args.Heads, keep: args.Keep}
+	return a.apply([]*gorgonia.Node{args.QKV}, nil, args.Lengths, args.Bits)
+}
+
+// CrossArgs are R sequences of Lq queries that attend to N sequences of Lk keys.
+type CrossArgs struct {
+	Q  *gorgonia.Node // (R*Lq, D)
+	KV *gorgonia.Node // (N*Lk, 2D) with rows [k | v]
+	// Index (R) int32 names the key sequence that row r attends to, so that one sequence
+	// serves many rows without a copy; nil means r itself, and then N is R.
+	Index            *gorgonia.Node
+	Lengths          *gorgonia.Node // (R) int32, the keys that row r sees, the first ones; nil: all Lk
+	Bits             *gorgonia.Node // dropout mask of the probabilities, nn.DropoutBits for R*H*Lq rows of Lk elements; nil: none
+	QueryLen, KeyLen int            // Lq and Lk
+	Heads            int            // H
+	Keep             float32        // share of the probabilities that dropout keeps, in (0, 1]
+}
+
+// CrossAttention is SelfAttention with keys and values of other sequences: (R*Lq, D).
+func CrossAttention(args CrossArgs) *gorgonia.Node {
+	a := &attention{lq: args.QueryLen, lk: args.KeyLen, heads: args.Heads, keep: args.Keep}
+	return a.apply([]*gorgonia.Node{args.Q, args.KV}, args.Index, args.Lengths, args.Bits)
 }
 
 // attention describes an attention op. index, lengths and bits are the positions

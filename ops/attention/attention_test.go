@@ -90,9 +90,9 @@ func (a *attentionCase) build(ns gorgonia.Nodes) *gorgonia.Node {
 		return ns[i]
 	}
 	if a.self {
-		return SelfAttention(ns[0], get(a.lenAt), get(a.bitAt), a.lq, a.heads, a.keep)
+		return SelfAttention(SelfArgs{QKV: ns[0], Lengths: get(a.lenAt), Bits: get(a.bitAt), Len: a.lq, Heads: a.heads, Keep: a.keep})
 	}
-	return CrossAttention(ns[0], ns[1], get(a.indexAt), get(a.lenAt), get(a.bitAt), a.lq, a.lk, a.heads, a.keep)
+	return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: get(a.indexAt), Lengths: get(a.lenAt), Bits: get(a.bitAt), QueryLen: a.lq, KeyLen: a.lk, Heads: a.heads, Keep: a.keep})
 }
 
 // naive computes the attention by its definition, one number at a time.
@@ -216,7 +216,9 @@ func TestAttentionOneQuery(t *testing.T) {
 func TestAttentionMask(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 6))
 	qkv, lengths := optest.F32s(r, "qkv", 6, 12), optest.I32s("lengths", []int32{2, 0}, 2)
-	build := func(ns gorgonia.Nodes) *gorgonia.Node { return SelfAttention(ns[0], ns[1], nil, 3, 2, 1) }
+	build := func(ns gorgonia.Nodes) *gorgonia.Node {
+		return SelfAttention(SelfArgs{QKV: ns[0], Lengths: ns[1], Len: 3, Heads: 2, Keep: 1})
+	}
 	before := optest.Eval(t, build, qkv, lengths)
 	x := qkv.Data.([]float32)
 	for c := 4; c < 12; c++ {
@@ -247,16 +249,26 @@ func TestAttentionErrors(t *testing.T) {
 		want  string
 		build func(ns gorgonia.Nodes)
 	}{
-		{"rows", "multiple of 4 rows", func(ns gorgonia.Nodes) { SelfAttention(ns[0], nil, nil, 4, 2, 1) }},
-		{"heads", "multiple of 3 heads", func(ns gorgonia.Nodes) { SelfAttention(ns[0], nil, nil, 3, 3, 1) }},
-		{"keep", "keep must be", func(ns gorgonia.Nodes) { SelfAttention(ns[0], nil, nil, 3, 2, 0) }},
-		{"lengths", "lengths must have shape (2)", func(ns gorgonia.Nodes) { SelfAttention(ns[0], ns[3], nil, 3, 2, 1) }},
-		{"bits", "12 words", func(ns gorgonia.Nodes) { SelfAttention(ns[0], nil, ns[3], 3, 2, 1) }},
-		{"no tokens", "at least one token", func(ns gorgonia.Nodes) { SelfAttention(ns[0], nil, nil, 0, 2, 1) }},
-		{"columns", "twice the columns", func(ns gorgonia.Nodes) { CrossAttention(ns[0], ns[2], nil, nil, nil, 3, 5, 2, 1) }},
-		{"key rows", "multiple of 3 rows", func(ns gorgonia.Nodes) { CrossAttention(ns[1], ns[2], nil, nil, nil, 3, 3, 2, 1) }},
-		{"sequences", "as many key sequences", func(ns gorgonia.Nodes) { CrossAttention(ns[1], ns[2], nil, nil, nil, 2, 5, 2, 1) }},
-		{"index", "index must have shape (2)", func(ns gorgonia.Nodes) { CrossAttention(ns[1], ns[2], ns[3], nil, nil, 3, 5, 2, 1) }},
+		{"rows", "multiple of 4 rows", func(ns gorgonia.Nodes) { SelfAttention(SelfArgs{QKV: ns[0], Len: 4, Heads: 2, Keep: 1}) }},
+		{"heads", "multiple of 3 heads", func(ns gorgonia.Nodes) { SelfAttention(SelfArgs{QKV: ns[0], Len: 3, Heads: 3, Keep: 1}) }},
+		{"keep", "keep must be", func(ns gorgonia.Nodes) { SelfAttention(SelfArgs{QKV: ns[0], Len: 3, Heads: 2, Keep: 0}) }},
+		{"lengths", "lengths must have shape (2)", func(ns gorgonia.Nodes) {
+			SelfAttention(SelfArgs{QKV: ns[0], Lengths: ns[3], Len: 3, Heads: 2, Keep: 1})
+		}},
+		{"bits", "12 words", func(ns gorgonia.Nodes) { SelfAttention(SelfArgs{QKV: ns[0], Bits: ns[3], Len: 3, Heads: 2, Keep: 1}) }},
+		{"no tokens", "at least one token", func(ns gorgonia.Nodes) { SelfAttention(SelfArgs{QKV: ns[0], Len: 0, Heads: 2, Keep: 1}) }},
+		{"columns", "twice the columns", func(ns gorgonia.Nodes) {
+			CrossAttention(CrossArgs{Q: ns[0], KV: ns[2], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
+		}},
+		{"key rows", "multiple of 3 rows", func(ns gorgonia.Nodes) {
+			CrossAttention(CrossArgs{Q: ns[1], KV: ns[2], QueryLen: 3, KeyLen: 3, Heads: 2, Keep: 1})
+		}},
+		{"sequences", "as many key sequences", func(ns gorgonia.Nodes) {
+			CrossAttention(CrossArgs{Q: ns[1], KV: ns[2], QueryLen: 2, KeyLen: 5, Heads: 2, Keep: 1})
+		}},
+		{"index", "index must have shape (2)", func(ns gorgonia.Nodes) {
+			CrossAttention(CrossArgs{Q: ns[1], KV: ns[2], Index: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
+		}},
 	} {
 		_, ns := optest.Nodes([]optest.Input{qkv, q, kv, ints})
 		optest.BuildError(t, c.name, c.want, func() { c.build(ns) })
@@ -272,7 +284,7 @@ func TestAttentionErrors(t *testing.T) {
 	} {
 		in := []optest.Input{q, kv, optest.I32s("index", c.index, 2), optest.I32s("lengths", c.lengths, 2)}
 		g, ns := optest.Nodes(in)
-		m := optest.Machine(t, g, ns, in, CrossAttention(ns[0], ns[1], ns[2], ns[3], nil, 3, 5, 2, 1))
+		m := optest.Machine(t, g, ns, in, CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1}))
 		if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want one with %q", err, c.want)
 		}

@@ -92,8 +92,8 @@ func (c attentionSizes) run(b *testing.B, precision string) {
 			return nil
 		}
 		if c.self {
-			return SelfAttention(ns[0], get("lengths"), get("bits"), c.lq, heads, keep)
+			return SelfAttention(SelfArgs{QKV: ns[0], Lengths: get("lengths"), Bits: get("bits"), Len: c.lq, Heads: heads, Keep: keep})
 		}
-		return CrossAttention(ns[0], ns[1], get("index"), get("lengths"), get("bits"), c.lq, c.lk, heads, keep)
+		return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: get("index"), Lengths: get("lengths"), Bits: get("bits"), QueryLen: c.lq, KeyLen: c.lk, Heads: heads, Keep: keep})
 	}})
 }

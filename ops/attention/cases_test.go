@@ -17,18 +17,20 @@ func attentionCases() []optest.Case {
 	bits := optest.I32s("bits", optest.RandomInts(r, rows*heads*l, 1<<l), rows*heads*l)
 	return []optest.Case{
 		{Name: "self attention", Inputs: []optest.Input{qkv, lengths, bits}, WRT: []int{0},
-			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SelfAttention(ns[0], ns[1], ns[2], l, heads, .5) }},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return SelfAttention(SelfArgs{QKV: ns[0], Lengths: ns[1], Bits: ns[2], Len: l, Heads: heads, Keep: .5})
+			}},
 		{Name: "self attention with dropout", Inputs: []optest.Input{qkv, optest.I32s("key", []int32{3, 4}, 2)}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-				return SelfAttention(ns[0], nil, nn.DropoutBits(ns[1], 1, rows*heads*l, l, .5), l, heads, .5)
+				return SelfAttention(SelfArgs{QKV: ns[0], Bits: nn.DropoutBits(ns[1], 1, rows*heads*l, l, .5), Len: l, Heads: heads, Keep: .5})
 			}},
 		{Name: "cross attention", Inputs: []optest.Input{q, kv, index, lengths, bits}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], l, l, heads, .5)
+				return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], Bits: ns[4], QueryLen: l, KeyLen: l, Heads: heads, Keep: .5})
 			}},
 		{Name: "cross attention of one query", Inputs: []optest.Input{optest.F32s(r, "q", 20, d), kv, optest.I32s("index", optest.RandomInts(r, 20, 3), 20), optest.I32s("lengths", optest.RandomInts(r, 20, 3), 20), optest.I32s("bits", optest.RandomInts(r, 20*heads, 1<<l), 20*heads)}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-				return CrossAttention(ns[0], ns[1], ns[2], ns[3], ns[4], 1, l, heads, .5)
+				return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], Bits: ns[4], QueryLen: 1, KeyLen: l, Heads: heads, Keep: .5})
 			}},
 	}
 }

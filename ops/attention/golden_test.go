@@ -16,12 +16,12 @@ func TestAttentionGolden(t *testing.T) {
 			}
 			if _, ok := c["qkv"]; ok {
 				c.Check(t, 1e-6, func(get func(string) *gorgonia.Node) *gorgonia.Node {
-					return SelfAttention(get("qkv"), get("lengths"), get("bits"), 5, 2, keep)
+					return SelfAttention(SelfArgs{QKV: get("qkv"), Lengths: get("lengths"), Bits: get("bits"), Len: 5, Heads: 2, Keep: keep})
 				}, map[string]string{"qkv": "dqkv"})
 				return
 			}
 			c.Check(t, 1e-6, func(get func(string) *gorgonia.Node) *gorgonia.Node {
-				return CrossAttention(get("q"), get("kv"), get("index"), get("lengths"), get("bits"), 3, 34, 2, keep)
+				return CrossAttention(CrossArgs{Q: get("q"), KV: get("kv"), Index: get("index"), Lengths: get("lengths"), Bits: get("bits"), QueryLen: 3, KeyLen: 34, Heads: 2, Keep: keep})
 			}, map[string]string{"q": "dq", "kv": "dkv"})
 		})
 	}

@@ -26,7 +26,7 @@ func TestAttentionHalf(t *testing.T) {
 	in := []optest.Input{optest.F32s(r, "qkv", rows*l, 3*d), optest.F32s(r, "w", 20, d), optest.I32s("lengths", []int32{37, 0, 20, 1, 37}, rows), optest.F32s(r, "dy", rows*l, 20)}
 	run := func(full bool) (values [][]float32, memory int64) {
 		g, ns := optest.Nodes(in)
-		h := SelfAttention(ns[0], ns[2], nil, l, heads, 1)
+		h := SelfAttention(SelfArgs{QKV: ns[0], Lengths: ns[2], Len: l, Heads: heads, Keep: 1})
 		out := nn.Linear(h, ns[1], nil)
 		grads, err := gorgonia.Grad(optest.Dot(out, ns[3]), ns[0], ns[1])
 		if err != nil {

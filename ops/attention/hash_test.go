@@ -18,18 +18,36 @@ func TestIdentity(t *testing.T) {
 	})
 	qkv, q, kv, four, other, bits := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5]
 	optest.CheckIdentity(t, g, []func() *gorgonia.Node{
-		func() *gorgonia.Node { return SelfAttention(qkv, nil, nil, 3, 2, 1) },
-		func() *gorgonia.Node { return SelfAttention(qkv, nil, nil, 4, 2, 1) },
-		func() *gorgonia.Node { return SelfAttention(qkv, nil, nil, 3, 3, 1) },
-		func() *gorgonia.Node { return SelfAttention(qkv, nil, nil, 3, 2, .5) },
-		func() *gorgonia.Node { return SelfAttention(qkv, four, nil, 3, 2, .5) },
-		func() *gorgonia.Node { return SelfAttention(qkv, other, nil, 3, 2, .5) },
-		func() *gorgonia.Node { return SelfAttention(qkv, nil, bits, 3, 2, .5) },
-		func() *gorgonia.Node { return SelfAttention(qkv, nil, bits, 3, 2, .25) },
-		func() *gorgonia.Node { return CrossAttention(q, kv, nil, nil, nil, 3, 3, 2, 1) },
-		func() *gorgonia.Node { return CrossAttention(q, kv, four, nil, nil, 3, 3, 2, 1) },
-		func() *gorgonia.Node { return CrossAttention(q, kv, nil, four, nil, 3, 3, 2, 1) },
-		func() *gorgonia.Node { return CrossAttention(q, kv, four, nil, nil, 3, 4, 2, 1) },
-		func() *gorgonia.Node { return CrossAttention(q, kv, four, nil, nil, 3, 3, 3, 1) },
+		func() *gorgonia.Node { return SelfAttention(SelfArgs{QKV: qkv, Len: 3, Heads: 2, Keep: 1}) },
+		func() *gorgonia.Node { return SelfAttention(SelfArgs{QKV: qkv, Len: 4, Heads: 2, Keep: 1}) },
+		func() *gorgonia.Node { return SelfAttention(SelfArgs{QKV: qkv, Len: 3, Heads: 3, Keep: 1}) },
+		func() *gorgonia.Node { return SelfAttention(SelfArgs{QKV: qkv, Len: 3, Heads: 2, Keep: .5}) },
+		func() *gorgonia.Node {
+			return SelfAttention(SelfArgs{QKV: qkv, Lengths: four, Len: 3, Heads: 2, Keep: .5})
+		},
+		func() *gorgonia.Node {
+			return SelfAttention(SelfArgs{QKV: qkv, Lengths: other, Len: 3, Heads: 2, Keep: .5})
+		},
+		func() *gorgonia.Node {
+			return SelfAttention(SelfArgs{QKV: qkv, Bits: bits, Len: 3, Heads: 2, Keep: .5})
+		},
+		func() *gorgonia.Node {
+			return SelfAttention(SelfArgs{QKV: qkv, Bits: bits, Len: 3, Heads: 2, Keep: .25})
+		},
+		func() *gorgonia.Node {
+			return CrossAttention(CrossArgs{Q: q, KV: kv, QueryLen: 3, KeyLen: 3, Heads: 2, Keep: 1})
+		},
+		func() *gorgonia.Node {
+			return CrossAttention(CrossArgs{Q: q, KV: kv, Index: four, QueryLen: 3, KeyLen: 3, Heads: 2, Keep: 1})
+		},
+		func() *gorgonia.Node {
+			return CrossAttention(CrossArgs{Q: q, KV: kv, Lengths: four, QueryLen: 3, KeyLen: 3, Heads: 2, Keep: 1})
+		},
+		func() *gorgonia.Node {
+			return CrossAttention(CrossArgs{Q: q, KV: kv, Index: four, QueryLen: 3, KeyLen: 4, Heads: 2, Keep: 1})
+		},
+		func() *gorgonia.Node {
+			return CrossAttention(CrossArgs{Q: q, KV: kv, Index: four, QueryLen: 3, KeyLen: 3, Heads: 3, Keep: 1})
+		},
 	})
 }

@@ -19,7 +19,7 @@ func TestTapeMachine(t *testing.T) {
 		optest.I32s("labels", []int32{0, 1, 2, -1, 3, 0, 0, 1, 2, 3, 1, 0}, 12),
 	}
 	build := func(ns gorgonia.Nodes) *gorgonia.Node {
-		return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: CrossAttention(ns[0], ns[1], ns[2], nil, nil, 3, 5, 2, 1), Labels: ns[3]})
+		return contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1}), Labels: ns[3]})
 	}
 	want, _ := optest.Gradients(t, build, []int{0, 1}, in...)
 	g, ns := optest.Nodes(in)

@@ -26,7 +26,7 @@ func TestGradientsAccumulate(t *testing.T) {
 		},
 		"dropout": func(x *gorgonia.Node, ns gorgonia.Nodes) *gorgonia.Node { return Dropout(x, ns[4], keep) },
 		"add norm": func(x *gorgonia.Node, ns gorgonia.Nodes) *gorgonia.Node {
-			_, norm := AddNorm(ns[1], x, ns[4], ns[2], ns[3], keep, 1e-3)
+			_, norm := AddNorm(AddNormArgs{H: ns[1], X: x, Bits: ns[4], Gamma: ns[2], Beta: ns[3], Keep: keep, Eps: 1e-3})
 			return norm
 		},
 	} {

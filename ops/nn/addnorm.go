@@ -10,29 +10,36 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// AddNormArgs are the operands of AddNorm.
+type AddNormArgs struct {
+	H, X        *gorgonia.Node // (R, D)
+	Gamma, Beta *gorgonia.Node // (D)
+	Bits        *gorgonia.Node // DropoutBits for R rows of D elements; nil: none, and Keep is not looked at
+	Keep        float32        // share of H that dropout keeps, in (0, 1]
+	Eps         float32        // of the layer norm
+}
+
 // AddNorm is the seam between two blocks of a transformer:
 //
-//	sum  = x + Dropout(h, bits, keep)
-//	norm = LayerNorm(sum, gamma, beta, eps)
+//	sum  = X + Dropout(H, Bits, Keep)
+//	norm = LayerNorm(sum, Gamma, Beta, Eps)
 //
-// for h and x (R, D), gamma and beta (D). bits are DropoutBits for R rows of D
-// elements; with nil bits sum is x + h, and keep is not looked at. Either result may
-// be left unused: post-norm blocks (BERT) read norm alone, pre-norm ones (ViT) carry
-// sum on.
+// Either result may be left unused: post-norm blocks (BERT) read norm alone, pre-norm ones
+// (ViT) carry sum on.
 //
 // The backward pass is one op too, but for Dropout's (two results written a row at a
 // time are slower than two passes). Gorgonia adds up the gradients that reach sum, one
 // of which is the layer norm's; the op looks through these additions and makes the
 // total itself.
-func AddNorm(h, x, bits, gamma, beta *gorgonia.Node, keep, eps float32) (sum, norm *gorgonia.Node) {
-	a := addNorm{eps: eps}
-	in := []*gorgonia.Node{h, x, gamma, beta}
-	if bits != nil {
-		a.keep = keep
-		in = append(in, bits)
+func AddNorm(args AddNormArgs) (sum, norm *gorgonia.Node) {
+	a := addNorm{eps: args.Eps}
+	in := []*gorgonia.Node{args.H, args.X, args.Gamma, args.Beta}
+	if args.Bits != nil {
+		a.keep = args.Keep
+		in = append(in, args.Bits)
 	}
-	sum = op.Apply(a.forward(bits != nil), in...)
-	return sum, op.Apply(a.output(), sum, gamma)
+	sum = op.Apply(a.forward(args.Bits != nil), in...)
+	return sum, op.Apply(a.output(), sum, args.Gamma)
 }
 
 // addNorm describes the op; keep is 0 without dropout.

@@ -45,7 +45,7 @@ func newAddNormCase(r *rand.Rand, rows, cols int, dropout bool) addNormCase {
 			optest.I32s("key", []int32{9, -4}, 2),
 		},
 		fused: func(ns gorgonia.Nodes) (sum, norm *gorgonia.Node) {
-			return AddNorm(ns[0], ns[1], bits(ns), ns[2], ns[3], keep, eps)
+			return AddNorm(AddNormArgs{H: ns[0], X: ns[1], Bits: bits(ns), Gamma: ns[2], Beta: ns[3], Keep: keep, Eps: eps})
 		},
 		plain: func(ns gorgonia.Nodes) (sum, norm *gorgonia.Node) {
 			h := ns[0]
@@ -155,14 +155,14 @@ func TestAddNormErrors(t *testing.T) {
 		want  string
 		build func()
 	}{
-		{"want h and x (R, D) of one shape", func() { AddNorm(m, other, nil, v, v, 1, 1) }},
-		{"want h and x (R, D) of one shape", func() { AddNorm(v, v, nil, v, v, 1, 1) }},
-		{"gamma must have shape (4)", func() { AddNorm(m, m, nil, w, v, 1, 1) }},
-		{"beta must have shape (4)", func() { AddNorm(m, m, nil, v, w, 1, 1) }},
-		{"eps must not be negative", func() { AddNorm(m, m, nil, v, v, 1, -1) }},
-		{"bits must have shape (6)", func() { AddNorm(m, m, few, v, v, 1, 1) }},
-		{"keep must be in (0, 1] (got 0)", func() { AddNorm(m, m, bits, v, v, 0, 1) }},
-		{"operand 0 is nil", func() { AddNorm(nil, m, nil, v, v, 1, 1) }},
+		{"want h and x (R, D) of one shape", func() { AddNorm(AddNormArgs{H: m, X: other, Gamma: v, Beta: v, Keep: 1, Eps: 1}) }},
+		{"want h and x (R, D) of one shape", func() { AddNorm(AddNormArgs{H: v, X: v, Gamma: v, Beta: v, Keep: 1, Eps: 1}) }},
+		{"gamma must have shape (4)", func() { AddNorm(AddNormArgs{H: m, X: m, Gamma: w, Beta: v, Keep: 1, Eps: 1}) }},
+		{"beta must have shape (4)", func() { AddNorm(AddNormArgs{H: m, X: m, Gamma: v, Beta: w, Keep: 1, Eps: 1}) }},
+		{"eps must not be negative", func() { AddNorm(AddNormArgs{H: m, X: m, Gamma: v, Beta: v, Keep: 1, Eps: -1}) }},
+		{"bits must have shape (6)", func() { AddNorm(AddNormArgs{H: m, X: m, Bits: few, Gamma: v, Beta: v, Keep: 1, Eps: 1}) }},
+		{"keep must be in (0, 1] (got 0)", func() { AddNorm(AddNormArgs{H: m, X: m, Bits: bits, Gamma: v, Beta: v, Keep: 0, Eps: 1}) }},
+		{"operand 0 is nil", func() { AddNorm(AddNormArgs{X: m, Gamma: v, Beta: v, Keep: 1, Eps: 1}) }},
 	} {
 		optest.BuildError(t, c.want, c.want, c.build)
 	}

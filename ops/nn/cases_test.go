@@ -37,12 +37,12 @@ func nnCases() []optest.Case {
 			}},
 		{Name: "add norm", Inputs: []optest.Input{x, y, vector, other, key}, WRT: []int{0, 1, 2, 3},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-				sum, norm := AddNorm(ns[0], ns[1], DropoutBits(ns[4], 1, rows, d, 0.9), ns[2], ns[3], 0.9, 1e-5)
+				sum, norm := AddNorm(AddNormArgs{H: ns[0], X: ns[1], Bits: DropoutBits(ns[4], 1, rows, d, 0.9), Gamma: ns[2], Beta: ns[3], Keep: 0.9, Eps: 1e-5})
 				return arith.Add(sum, GELU(norm))
 			}},
 		{Name: "add norm without dropout", Inputs: []optest.Input{x, y, vector, other}, WRT: []int{0, 1, 2, 3},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-				_, norm := AddNorm(ns[0], ns[1], nil, ns[2], ns[3], 1, 1e-5)
+				_, norm := AddNorm(AddNormArgs{H: ns[0], X: ns[1], Gamma: ns[2], Beta: ns[3], Keep: 1, Eps: 1e-5})
 				return norm
 			}},
 		{Name: "embed", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Embed(ns[0], ns[1]) }},

@@ -52,7 +52,7 @@ func newHalfBlock(rows, d int) halfBlock {
 			y := LayerNorm(ns[halfX], ns[halfGamma], ns[halfBeta], 1e-5)
 			h := Linear(LinearGELU(y, ns[halfW1], ns[halfB1]), ns[halfW2], ns[halfB2])
 			bits := DropoutBits(ns[halfKey], 1, rows, d, 0.9)
-			_, norm := AddNorm(h, ns[halfR], bits, ns[halfGamma2], ns[halfBeta2], 0.9, 1e-5)
+			_, norm := AddNorm(AddNormArgs{H: h, X: ns[halfR], Bits: bits, Gamma: ns[halfGamma2], Beta: ns[halfBeta2], Keep: 0.9, Eps: 1e-5})
 			return Linear(norm, ns[halfW3], nil)
 		},
 	}

@@ -30,11 +30,26 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Dropout(m, bits, 0.6) },
 		},
 		"add norm": {
-			func() *gorgonia.Node { n, _ := AddNorm(m, m, nil, v, v, 1, 1e-5); return n },
-			func() *gorgonia.Node { n, _ := AddNorm(m, m, nil, v, v, 1, 1e-6); return n },
-			func() *gorgonia.Node { n, _ := AddNorm(m, m, bits, v, v, 0.5, 1e-5); return n },
-			func() *gorgonia.Node { n, _ := AddNorm(m, m, bits, v, v, 0.6, 1e-5); return n },
-			func() *gorgonia.Node { _, n := AddNorm(m, m, nil, v, v, 1, 1e-5); return n },
+			func() *gorgonia.Node {
+				n, _ := AddNorm(AddNormArgs{H: m, X: m, Gamma: v, Beta: v, Keep: 1, Eps: 1e-5})
+				return n
+			},
+			func() *gorgonia.Node {
+				n, _ := AddNorm(AddNormArgs{H: m, X: m, Gamma: v, Beta: v, Keep: 1, Eps: 1e-6})
+				return n
+			},
+			func() *gorgonia.Node {
+				n, _ := AddNorm(AddNormArgs{H: m, X: m, Bits: bits, Gamma: v, Beta: v, Keep: 0.5, Eps: 1e-5})
+				return n
+			},
+			func() *gorgonia.Node {
+				n, _ := AddNorm(AddNormArgs{H: m, X: m, Bits: bits, Gamma: v, Beta: v, Keep: 0.6, Eps: 1e-5})
+				return n
+			},
+			func() *gorgonia.Node {
+				_, n := AddNorm(AddNormArgs{H: m, X: m, Gamma: v, Beta: v, Keep: 1, Eps: 1e-5})
+				return n
+			},
 		},
 		"add norm dx": {optest.Variant(addNormGrad(false), m, v, m), optest.Variant(addNormGrad(true), m, v, m, m)},
 		"gather rows": {
