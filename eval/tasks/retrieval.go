@@ -33,9 +33,10 @@ type Retrieval struct {
 	Score         scoring.Score // by which features of images and texts are compared
 	Engine        *kernel.Engine
 	Images, Texts data.Gallery
-	TextImage     func(j int) int // row of the image of text j
-	BatchSize     int             // images or texts encoded at a time, at least 1
-	RerankTop     int             // candidates re-scored per query; 0: none
+	TextImage     func(j int) int   // row of the image of text j
+	ImageID       func(i int) int64 // images of one id are right answers for each other's texts
+	BatchSize     int               // images or texts encoded at a time, at least 1
+	RerankTop     int               // candidates re-scored per query; 0: none
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds   int
@@ -82,16 +83,16 @@ func (r *Retrieval) check() error {
 	return nil
 }
 
-// correspondence says which text belongs to which image of the split.
+// correspondence says which texts and images of the split are right answers.
 func (r *Retrieval) correspondence() (*eval.Correspondence, error) {
-	imageIDs, textIDs := make([]int, r.Images.Len()), make([]int, r.Texts.Len())
+	imageIDs, textImage := make([]int64, r.Images.Len()), make([]int, r.Texts.Len())
 	for i := range imageIDs {
-		imageIDs[i] = i
+		imageIDs[i] = r.ImageID(i)
 	}
-	for j := range textIDs {
-		textIDs[j] = r.TextImage(j)
+	for j := range textImage {
+		textImage[j] = r.TextImage(j)
 	}
-	return eval.NewCorrespondence(imageIDs, textIDs)
+	return eval.NewCorrespondence(imageIDs, textImage)
 }
 
 // progress tells how much of a phase is done.
