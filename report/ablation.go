@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Ablation is the comparison of several runs that a page shows.
@@ -81,7 +83,7 @@ func (a Ablation) curves(id, title, prefix string) section {
 			}
 		}
 	}
-	slices.SortFunc(names, compareNatural)
+	slices.SortFunc(names, words.Natural)
 	for _, name := range names {
 		ch := chart{title: strings.TrimPrefix(strings.TrimPrefix(name, "loss/"), "eval/"), last: last}
 		if name == "loss" {

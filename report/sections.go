@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // smoothing is the standard deviation of the smoothed lines as a share of the run.
@@ -179,7 +181,7 @@ func evalSection(d Data) section {
 	slices.SortStableFunc(order, func(a, b string) int { return evalRank(a) - evalRank(b) })
 	for _, g := range order {
 		names := groups[g]
-		slices.SortFunc(names, compareNatural)
+		slices.SortFunc(names, words.Natural)
 		ch := chart{title: g, last: d.Curves.Last}
 		if strings.Contains(g, "recall") && g != "sum of recalls" || strings.Contains(g, "accuracy") {
 			ch.unit = "%"
@@ -267,14 +269,6 @@ func evalLabel(name string) string {
 		return "median"
 	}
 	return strings.ReplaceAll(last, "_", " ")
-}
-
-// compareNatural sorts r1, r5, r10 by number.
-func compareNatural(a, b string) int {
-	if len(a) != len(b) && strings.TrimRight(a, "0123456789") == strings.TrimRight(b, "0123456789") {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }
 
 // lastEvaluation is a table of the last value of every number.

@@ -82,7 +82,7 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
 		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
-	return Retrieval{s}, err
+	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
 }
 
 // textColumns says how captions become columns, nil for a system without texts.

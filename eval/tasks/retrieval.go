@@ -55,7 +55,7 @@ type Scores struct {
 	Texts  int
 }
 
-// Final returns the metrics to report: the re-ranked ones if there are any.
+// Final returns the metrics of the last ranking: the re-ranked ones if there are any.
 func (s Scores) Final() eval.Metrics {
 	if s.Rerank != nil {
 		return *s.Rerank
@@ -63,14 +63,20 @@ func (s Scores) Final() eval.Metrics {
 	return s.First
 }
 
-// Table formats the scores for people.
-func (s Scores) Table() string {
+// RerankedName is the column of the re-ranked metrics for people.
+const RerankedName = "re-ranked"
+
+// Columns returns the metrics of every ranking with its name for people.
+func (s Scores) Columns() []eval.Result {
 	results := []eval.Result{{Name: s.Score, Metrics: s.First}}
 	if s.Rerank != nil {
-		results = append(results, eval.Result{Name: "re-ranked", Metrics: *s.Rerank})
+		results = append(results, eval.Result{Name: RerankedName, Metrics: *s.Rerank})
 	}
-	return eval.Table(results, s.Chance)
+	return results
 }
+
+// Table formats the scores for people.
+func (s Scores) Table() string { return eval.Table(s.Columns(), s.Chance) }
 
 // check says what is wrong with r.
 func (r *Retrieval) check() error {
