@@ -58,7 +58,7 @@ func WriteAblation(w io.Writer, a Ablation) error {
 	if len(bars.Panels) == 0 {
 		bars.Missing = "No run has a metric so far."
 	}
-	p.Sections = []section{tables, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/")}
+	p.show(tables, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/"))
 	return p.write(w)
 }
 
