@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -73,7 +74,14 @@ func (a Ablation) curves(id, title, prefix string) section {
 	for _, r := range a.Runs {
 		runs = append(runs, r.Name)
 		for _, c := range r.Seeds {
-			for _, n := range c.Names(prefix) {
+			listed := c.Names(prefix)
+			if prefix == "eval/" {
+				listed = evalNames(c)
+			}
+			for _, n := range listed {
+				if ranking, _ := splitRanking(n); ranking == eval.Random {
+					continue // it does not change with the steps
+				}
 				if !slices.Contains(names, n) {
 					names = append(names, n)
 				}
@@ -86,6 +94,9 @@ func (a Ablation) curves(id, title, prefix string) section {
 	slices.SortFunc(names, words.Natural)
 	for _, name := range names {
 		ch := chart{title: strings.TrimPrefix(strings.TrimPrefix(name, "loss/"), "eval/"), last: last}
+		if ranking, metric := splitRanking(name); ranking != "" {
+			ch.title = metricName(metric) + ", " + rankingNames[ranking]
+		}
 		if name == "loss" {
 			ch.title = "total"
 		}

@@ -268,3 +268,22 @@ func TestOtherPairs(t *testing.T) {
 		}
 	}
 }
+
+// The page of a comparison draws every ranking under its name, and neither chance nor the
+// names that repeat a ranking.
+func TestAblationEvaluations(t *testing.T) {
+	c := &Curves{Values: map[string][]Point{}, Last: 2}
+	for _, n := range []string{"i2t_r1", "first/i2t_r1", "rerank/i2t_r1", "chance/i2t_r1"} {
+		c.Values["eval/retrieval/"+n] = []Point{{1, 10}, {2, 20}}
+	}
+	var b bytes.Buffer
+	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{"x", []*Curves{c}}}}); err != nil {
+		t.Fatal(err)
+	}
+	checkPage(t, b.String())
+	for text, want := range map[string]int{">image to text, R@1, pair score<": 1, ">image to text, R@1, re-ranked<": 1, ">retrieval/i2t_r1<": 0, "chance": 0, "<section": 1} {
+		if n := strings.Count(b.String(), text); n != want {
+			t.Errorf("%q is there %d times, want %d", text, n, want)
+		}
+	}
+}
