@@ -16,7 +16,7 @@ func TestTags(t *testing.T) {
 			"model.head.token_blocks model.heads.in_image model.heads.in_text model.heads.hidden model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
 		"fixed run":       "[run.seed momentum.enabled queue.size init.checkpoint]",
 		"change silent":   "[run.name run.out]",
-		"change harmless": "[train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_every_steps]",
+		"change harmless": "[train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_best_by train.keep_every_steps]",
 	}
 	got := map[string][]string{}
 	var c Config

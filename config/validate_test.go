@@ -165,6 +165,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Train.MaxMinutes = -1 }, "train.max_minutes: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Train.KeepLast = -1 }, "train.keep_last: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Train.OnNaN = "ignore" }, `train.on_nan: must be one of stop, skip, rollback (got "ignore")`},
+		{func(c *Config) { c.Train.KeepBestBy = "worst" }, `train.keep_best_by: must be one of better, first, rerank (got "worst")`},
 
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},

@@ -21,13 +21,14 @@ type Gallery interface {
 }
 
 // Galleries is a split for retrieval: a gallery of images and one of texts, each text
-// belonging to one image.
+// belonging to one image. Images of one id are right answers for each other's texts.
 type Galleries interface {
 	Images() Gallery
 	// Texts is the gallery of texts. t says how those that are written words become
 	// columns; data without words does not need it.
 	Texts(t *Texts) (Gallery, error)
 	TextImage(j int) int // row of the image of text j
+	ImageID(i int) int64 // id of image i
 }
 
 // LoadRows writes the rows first, first+1, ... of a gallery to the rows 0 to n-1 of b,

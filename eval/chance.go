@@ -3,21 +3,24 @@ package eval
 import "sort"
 
 // Chance returns the expected metrics of a model that ranks at random without
-// ties. Text to image: R@k = k/N. Image to text, for an image with m texts:
-// R@k = 1 - C(T-m, k)/C(T, k), the chance that not all of the first k are
-// wrong, averaged over the images. The rank counted here is that of the first
-// positive, as everywhere in the package; the median is the smallest rank that
+// ties. For a query with m positives among n candidates R@k = 1 - C(n-m, k)/C(n, k),
+// the chance that not all of the first k are wrong, which is k/n for one
+// positive; it is averaged over the queries. The rank counted here is that of the
+// first positive, as everywhere in the package; the median is the smallest rank that
 // at least half of the queries reach on average.
 func (c *Correspondence) Chance() Metrics {
 	n, t := c.NumImages(), c.NumTexts()
-	share := map[int]float64{} // number of texts -> share of images
-	for _, texts := range c.textsOf {
-		share[len(texts)] += 1 / float64(n)
+	images, texts := map[int]float64{}, map[int]float64{} // number of positives -> share of the queries
+	for i := range n {
+		images[len(c.texts(i))] += 1 / float64(n)
 	}
-	return Metrics{
-		I2T: chance(t, share),
-		T2I: chance(n, map[int]float64{1: 1}),
+	for j := range t {
+		texts[c.images(j)]++
 	}
+	for m := range texts {
+		texts[m] /= float64(t)
+	}
+	return Metrics{I2T: chance(t, images), T2I: chance(n, texts)}
 }
 
 // chance handles queries that have m positives among n candidates; share gives

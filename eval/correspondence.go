@@ -2,39 +2,51 @@ package eval
 
 import "fmt"
 
-// Correspondence says which texts belong to which image, in a gallery of N
-// images and T texts. Every text has one image, every image at least one text.
+// Correspondence says which texts and images are right answers for each other, in a
+// gallery of N images and T texts. Every text describes one image, every image has at
+// least one text, and images of one id share their texts: an image and a text are a
+// positive pair where the text's image has the id of the image.
 type Correspondence struct {
-	imageOf []int   // text -> image
-	textsOf [][]int // image -> its texts, ascending
+	imageOf  []int   // text -> the image that it describes
+	imageID  []int   // image -> number of its id, from 0
+	textID   []int   // text -> number of the id of its image
+	textsOf  [][]int // id -> its texts, ascending
+	imagesOf []int   // id -> how many images have it
 }
 
-// NewCorrespondence matches images and texts by id: imageIDs[i] is the id of
-// image i, textIDs[j] the id of the image that text j describes. Images may
-// have different numbers of texts, in any order. It fails when an image id
-// occurs twice, a text's image is missing, or an image has no text.
-func NewCorrespondence[ID comparable](imageIDs, textIDs []ID) (*Correspondence, error) {
-	if len(imageIDs) == 0 {
+// NewCorrespondence takes the id of every image, and for every text the index of the image
+// that it describes. Images may have different numbers of texts, in any order. It fails
+// when there is no image, a text's image is not among them, or an image has no text.
+func NewCorrespondence[ID comparable](imageIDs []ID, textImage []int) (*Correspondence, error) {
+	n := len(imageIDs)
+	if n == 0 {
 		return nil, fmt.Errorf("eval: no images to retrieve: give a split with at least one sample")
 	}
-	at := make(map[ID]int, len(imageIDs))
+	c := &Correspondence{imageOf: textImage, imageID: make([]int, n), textID: make([]int, len(textImage))}
+	number := make(map[ID]int, n)
 	for i, id := range imageIDs {
-		if j, ok := at[id]; ok {
-			return nil, fmt.Errorf("eval: images %d and %d have the same id (%v): list each image once", j, i, id)
+		k, known := number[id]
+		if !known {
+			k = len(number)
+			number[id] = k
+			c.imagesOf = append(c.imagesOf, 0)
 		}
-		at[id] = i
+		c.imageID[i] = k
+		c.imagesOf[k]++
 	}
-	c := &Correspondence{imageOf: make([]int, len(textIDs)), textsOf: make([][]int, len(imageIDs))}
-	for j, id := range textIDs {
-		i, ok := at[id]
+	c.textsOf = make([][]int, len(number))
+	described := make([]bool, n)
+	for j, i := range textImage {
+		if i < 0 || i >= n {
+			return nil, fmt.Errorf("eval: text %d describes image %d, which is not among the %d images: drop the text or add the image", j, i, n)
+		}
+		described[i] = true
+		k := c.imageID[i]
+		c.textID[j] = k
+		c.textsOf[k] = append(c.textsOf[k], j)
+	}
+	for i, ok := range described {
 		if !ok {
-			return nil, fmt.Errorf("eval: text %d describes image id %v, which is not among the images: drop the text or add the image", j, id)
-		}
-		c.imageOf[j] = i
-		c.textsOf[i] = append(c.textsOf[i], j)
-	}
-	for i, texts := range c.textsOf {
-		if len(texts) == 0 {
 			return nil, fmt.Errorf("eval: image %d (id %v) has no text: drop it from the gallery", i, imageIDs[i])
 		}
 	}
@@ -42,7 +54,16 @@ func NewCorrespondence[ID comparable](imageIDs, textIDs []ID) (*Correspondence, 
 }
 
 // NumImages returns N.
-func (c *Correspondence) NumImages() int { return len(c.textsOf) }
+func (c *Correspondence) NumImages() int { return len(c.imageID) }
 
 // NumTexts returns T.
-func (c *Correspondence) NumTexts() int { return len(c.imageOf) }
+func (c *Correspondence) NumTexts() int { return len(c.textID) }
+
+// right reports whether an image and a text are right answers for each other.
+func (c *Correspondence) right(image, text int) bool { return c.imageID[image] == c.textID[text] }
+
+// texts returns the right texts of an image, ascending.
+func (c *Correspondence) texts(image int) []int { return c.textsOf[c.imageID[image]] }
+
+// images returns the number of right images of a text.
+func (c *Correspondence) images(text int) int { return c.imagesOf[c.textID[text]] }

@@ -4,24 +4,29 @@
 //
 // Letters: N images, T texts, k candidates.
 //
-//	corr, err := eval.NewCorrespondence(imageIDs, textIDs)
+//	corr, err := eval.NewCorrespondence(imageIDs, textImage)
 //	ranks, err := eval.Rank(corr, 256, func(row, n int, dst []float32) error {
 //		// dst is n x T: scores of images row..row+n-1 against all texts
 //	})
 //	m := ranks.Metrics()
 //	fmt.Print(eval.Table([]eval.Result{{Name: "cosine", Metrics: m}}, corr.Chance()))
 //
+// # Right answers
+//
+// Images of one id are right answers for each other's texts: the positives of a
+// query are all candidates whose image has its id. With an id for every image
+// they are an image's own texts and a text's own image.
+//
 // # Ranks and ties
 //
-// Ranks inside the package count from 0. The rank of a text query is the number
-// of images before its own; the rank of an image query is the number of texts
-// of other images before the best of its own texts (as
-// ALBEF and VSE++ count: the best rank over an image's captions).
+// Ranks inside the package count from 0. The rank of a query is the number of wrong
+// candidates before the best of its positives (as ALBEF and VSE++ count the
+// captions of an image: the best rank over them).
 //
 // A candidate whose score equals that of the positive counts as before it. A
 // model that gives every pair the same score therefore has R@1 = 0 wherever
 // there is a wrong candidate at all; sorting and searching for the positive
-// would report whatever the sort does with ties. An image's own texts never
+// would report whatever the sort does with ties. Positives never
 // stand before each other. NaN is an error that names the cell; infinities are
 // ordinary scores.
 //
@@ -36,6 +41,6 @@
 //
 // The N x T matrix is never held: [Ranker] reads it in two passes of row
 // blocks, in any order and of any height. The first pass remembers the score of
-// each text with its own image, the second counts. Both passes must deliver the
-// same bits, which is checked at the positives.
+// each text with its best right image, the second counts. Both passes must deliver
+// the same bits, which is checked at the positives.
 package eval

@@ -9,8 +9,8 @@ type Fold struct {
 	Corr          *Correspondence // of the fold's own indices
 }
 
-// Folds cuts a gallery into n folds of consecutive images with their texts.
-// The number of images must be a multiple of n.
+// Folds cuts a gallery into n folds of consecutive images with their texts. Right answers
+// in other folds do not count. The number of images must be a multiple of n.
 func (c *Correspondence) Folds(n int) ([]Fold, error) {
 	if n < 1 || c.NumImages()%n != 0 {
 		return nil, fmt.Errorf("eval: %d images cannot be cut into %d equal folds: choose a divisor", c.NumImages(), n)
@@ -18,14 +18,20 @@ func (c *Correspondence) Folds(n int) ([]Fold, error) {
 	size := c.NumImages() / n
 	folds := make([]Fold, n)
 	for f := range folds {
-		folds[f] = Fold{First: f * size, Images: size, Corr: &Correspondence{textsOf: make([][]int, size)}}
+		folds[f] = Fold{First: f * size, Images: size}
 	}
+	owners := make([][]int, n) // of each fold's texts, as indices of the fold
 	for j, i := range c.imageOf {
-		f := &folds[i/size]
-		own := i % size
-		f.Corr.textsOf[own] = append(f.Corr.textsOf[own], len(f.Texts))
-		f.Corr.imageOf = append(f.Corr.imageOf, own)
-		f.Texts = append(f.Texts, j)
+		f := i / size
+		folds[f].Texts = append(folds[f].Texts, j)
+		owners[f] = append(owners[f], i%size)
+	}
+	for i := range folds {
+		f := &folds[i]
+		var err error
+		if f.Corr, err = NewCorrespondence(c.imageID[f.First:f.First+size], owners[i]); err != nil {
+			return nil, err
+		}
 	}
 	return folds, nil
 }

@@ -3,12 +3,13 @@ package eval
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Ranks holds the 0-based rank of every query under the package's tie rule.
 type Ranks struct {
-	I2T []int // per image: texts of other images before the best own text
-	T2I []int // per text: images before its own
+	I2T []int // per image: wrong texts before the best right one
+	T2I []int // per text: wrong images before the best right one
 }
 
 // Source writes the scores of images row to row+n-1 against all T texts into
@@ -63,7 +64,8 @@ func runRanker(c *Correspondence, chunk, topK int, source Source) (*Ranker, erro
 // Positives, then every row once to Count, then call Ranks.
 type Ranker struct {
 	corr      *Correspondence
-	positive  []float32 // per text: its score with its own image
+	positive  []float32 // per text: its score with its best right image
+	best      []int     // per text: that image, -1 before one was seen
 	seen      []bool    // per image: fed to Positives
 	counted   []bool    // per image: fed to Count
 	numSeen   int
@@ -79,6 +81,7 @@ func NewRanker(c *Correspondence, topK int) *Ranker {
 	r := &Ranker{
 		corr:     c,
 		positive: make([]float32, t),
+		best:     slices.Repeat([]int{-1}, t),
 		seen:     make([]bool, n),
 		counted:  make([]bool, n),
 		ranks:    Ranks{I2T: make([]int, n), T2I: make([]int, t)},
@@ -99,8 +102,10 @@ func (r *Ranker) Positives(row int, block []float32) error {
 	t := r.corr.NumTexts()
 	for b := 0; b < len(block); b += t {
 		i := row + b/t
-		for _, j := range r.corr.textsOf[i] {
-			r.positive[j] = block[b+j]
+		for _, j := range r.corr.texts(i) {
+			if s := block[b+j]; r.best[j] < 0 || s > r.positive[j] {
+				r.positive[j], r.best[j] = s, i
+			}
 		}
 		r.seen[i] = true
 		r.numSeen++
@@ -109,7 +114,7 @@ func (r *Ranker) Positives(row int, block []float32) error {
 }
 
 // Count is the second pass over the same blocks, cut in any way. It fails on
-// NaN, and when a positive differs from what the first pass saw.
+// NaN, and when the best positive of a text differs from what the first pass saw.
 func (r *Ranker) Count(row int, block []float32) error {
 	if r.numSeen < len(r.seen) {
 		return fmt.Errorf("eval: Count called when Positives had seen %d of %d images: finish the first pass before the second", r.numSeen, len(r.seen))
@@ -130,11 +135,11 @@ func (r *Ranker) Count(row int, block []float32) error {
 
 // countRow adds image i's scores to its own rank and to those of all texts.
 func (r *Ranker) countRow(i int, scores []float32) error {
-	own := r.corr.textsOf[i]
+	right := r.corr.texts(i)
 	best := float32(math.Inf(-1))
-	for _, j := range own {
-		if s := scores[j]; s == s && math.Float32bits(s) != math.Float32bits(r.positive[j]) {
-			return fmt.Errorf("eval: score of image %d and text %d was %g in the first pass and is %g in the second: the source must repeat its numbers exactly", i, j, r.positive[j], s)
+	for _, j := range right {
+		if err := r.repeated(i, j, scores[j]); err != nil {
+			return err
 		}
 		best = max(best, scores[j])
 	}
@@ -144,27 +149,45 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 			return fmt.Errorf("eval: score of image %d and text %d is NaN: look for the first NaN in the embeddings", i, j)
 		}
 		if s >= best {
-			before++ // own texts are taken out below
+			before++ // right texts are taken out below
 		}
 		if s >= r.positive[j] {
-			r.ranks.T2I[j]++ // the own image is taken out below
+			r.ranks.T2I[j]++ // right images are taken out below
 		}
 	}
-	for _, j := range own {
+	for _, j := range right {
 		if scores[j] >= best {
 			before--
 		}
-		r.ranks.T2I[j]--
+		if scores[j] >= r.positive[j] {
+			r.ranks.T2I[j]--
+		}
 	}
 	r.ranks.I2T[i] = before
 	if r.topTexts != nil {
 		for j, s := range scores {
-			mine := r.corr.imageOf[j] == i
-			r.topTexts[i].add(candidate{int32(j), s, mine})
-			r.topImages[j].add(candidate{int32(i), s, mine})
+			right := r.corr.right(i, j)
+			r.topTexts[i].add(candidate{int32(j), s, right})
+			r.topImages[j].add(candidate{int32(i), s, right})
 		}
 	}
 	return nil
+}
+
+// repeated compares s, the score of image i and its right text j, with what the first pass
+// kept of text j. NaN is told by whoever reads the whole row.
+func (r *Ranker) repeated(i, j int, s float32) error {
+	first, was := r.positive[j], ""
+	switch {
+	case r.best[j] != i:
+		if !(s > first) {
+			return nil
+		}
+		was = "at most "
+	case s != s || math.Float32bits(s) == math.Float32bits(first):
+		return nil
+	}
+	return fmt.Errorf("eval: score of image %d and text %d was %s%g in the first pass and is %g in the second: the source must repeat its numbers exactly", i, j, was, first, s)
 }
 
 // check reports a block that does not fit or repeats a row of done.

@@ -5,61 +5,78 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
+// gallery has images of the ids images; texts names for every text the id of its image. The
+// texts of an id belong to its images in turn.
 func gallery(t testing.TB, images, texts []int) *Correspondence {
 	t.Helper()
-	c, err := NewCorrespondence(images, texts)
+	owner, of := make([]int, len(texts)), map[int][]int{}
+	for i, id := range images {
+		of[id] = append(of[id], i)
+	}
+	for j, id := range texts {
+		owner[j] = of[id][0]
+		of[id] = append(of[id][1:], owner[j])
+	}
+	c, err := NewCorrespondence(images, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// randomGallery has images with 1 to 4 texts in shuffled order and scores with
-// many ties: integers below levels.
-func randomGallery(t testing.TB, r *rand.Rand, n, levels int) (*Correspondence, []float32) {
-	t.Helper()
-	images := r.Perm(n)
-	var texts []int
-	for _, id := range images {
-		for range 1 + r.IntN(4) {
-			texts = append(texts, id)
-		}
-	}
-	r.Shuffle(len(texts), func(a, b int) { texts[a], texts[b] = texts[b], texts[a] })
-	scores := make([]float32, n*len(texts))
-	for i := range scores {
-		scores[i] = float32(r.IntN(levels))
-	}
-	return gallery(t, images, texts), scores
+// random is a gallery with what it was made from.
+type random struct {
+	*Correspondence
+	ids    []int // of the images
+	owner  []int // image of each text
+	scores []float32
 }
 
-// naiveRanks applies the rule word by word to the full matrix.
-func naiveRanks(c *Correspondence, s []float32) *Ranks {
-	n, t := c.NumImages(), c.NumTexts()
-	out := &Ranks{I2T: make([]int, n), T2I: make([]int, t)}
+// right is the rule of right answers, word by word.
+func (g random) right(image, text int) bool { return g.ids[image] == g.ids[g.owner[text]] }
+
+// randomGallery has n images of as many ids, or for classes > 0 of at most that many, with 1
+// to 4 texts each in shuffled order, and scores with many ties: integers below levels.
+func randomGallery(t testing.TB, r *rand.Rand, n, classes, levels int) random {
+	t.Helper()
+	g := random{ids: r.Perm(n)}
 	for i := range n {
-		out.I2T[i] = t
-		for _, own := range c.textsOf[i] {
-			rank := 0
-			for j := range t {
-				if c.imageOf[j] != i && s[i*t+j] >= s[i*t+own] {
-					rank++
-				}
-			}
-			out.I2T[i] = min(out.I2T[i], rank)
+		if classes > 0 {
+			g.ids[i] = r.IntN(classes)
+		}
+		for range 1 + r.IntN(4) {
+			g.owner = append(g.owner, i)
 		}
 	}
+	r.Shuffle(len(g.owner), func(a, b int) { g.owner[a], g.owner[b] = g.owner[b], g.owner[a] })
+	g.scores = make([]float32, n*len(g.owner))
+	for i := range g.scores {
+		g.scores[i] = float32(r.IntN(levels))
+	}
+	var err error
+	if g.Correspondence, err = NewCorrespondence(g.ids, g.owner); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// naiveRanks sorts all candidates of every query by the scores s and looks for the first
+// right one.
+func (g random) naiveRanks(s []float32) *Ranks {
+	n, t := len(g.ids), len(g.owner)
+	out := &Ranks{I2T: make([]int, n), T2I: make([]int, t)}
+	for i := range n {
+		list := sortedList(t, t, func(j int) (float32, bool) { return s[i*t+j], g.right(i, j) })
+		out.I2T[i] = slices.IndexFunc(list, func(j int) bool { return g.right(i, j) })
+	}
 	for j := range t {
-		own := c.imageOf[j]
-		for i := range n {
-			if i != own && s[i*t+j] >= s[own*t+j] {
-				out.T2I[j]++
-			}
-		}
+		list := sortedList(n, n, func(i int) (float32, bool) { return s[i*t+j], g.right(i, j) })
+		out.T2I[j] = slices.IndexFunc(list, func(i int) bool { return g.right(i, j) })
 	}
 	return out
 }
@@ -97,6 +114,13 @@ func TestHandMade(t *testing.T) {
 		{"constant, uneven texts", []int{7, 8}, []int{7, 7, 7, 8},
 			[]float32{1, 1, 1, 1, 1, 1, 1, 1},
 			[]int{1, 3}, []int{1, 1, 1, 1}},
+		// Images 0 and 2 are of one id, so texts 0 and 2 are right for both.
+		{"two images of an id", []int{7, 8, 7}, []int{7, 8, 7},
+			[]float32{1, 9, 5, 3, 6, 5, 7, 2, 4},
+			[]int{1, 0, 0}, []int{0, 1, 1}},
+		{"two images of an id, constant", []int{7, 8, 7}, []int{7, 8, 7},
+			[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1},
+			[]int{1, 2, 1}, []int{1, 2, 1}},
 		{"infinities", []int{1, 2}, []int{1, 2},
 			[]float32{inf, -inf, inf, -inf},
 			[]int{0, 1}, []int{1, 1}},
@@ -120,11 +144,11 @@ func TestChunksAgainstOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for trial := range 200 {
 		n := 1 + r.IntN(20)
-		c, scores := randomGallery(t, r, n, 1+r.IntN(12))
-		texts := c.NumTexts()
-		want := naiveRanks(c, scores)
+		g := randomGallery(t, r, n, trial%4, 1+r.IntN(12))
+		texts, scores := g.NumTexts(), g.scores
+		want := g.naiveRanks(scores)
 
-		k := NewRanker(c, r.IntN(2)*3)
+		k := NewRanker(g.Correspondence, r.IntN(2)*3)
 		for _, pass := range []func(int, []float32) error{k.Positives, k.Count} {
 			type block struct{ row, n int }
 			var blocks []block
@@ -152,8 +176,8 @@ func TestChunksAgainstOracle(t *testing.T) {
 
 func TestConstantScoresGiveNoRecall(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	c, scores := randomGallery(t, r, 40, 1)
-	ranks, err := Rank(c, 7, Matrix(scores, c.NumTexts()))
+	c := randomGallery(t, r, 40, 0, 1)
+	ranks, err := Rank(c.Correspondence, 7, Matrix(c.scores, c.NumTexts()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +218,30 @@ func TestRankErrors(t *testing.T) {
 	}
 }
 
+// Of texts with several right images the second pass compares the best score with the first
+// pass, and no other may be above it.
+func TestUnsteadyPositives(t *testing.T) {
+	c := gallery(t, []int{7, 7, 8}, []int{7, 7, 8})
+	first := []float32{1, 2, 0, 3, 2, 0, 0, 0, 5}
+	for want, change := range map[string]func(s []float32){
+		"image 1 and text 0 was 3 in the first pass and is 2 in":         func(s []float32) { s[3] = 2 },
+		"image 0 and text 0 was at most 3 in the first pass and is 4 in": func(s []float32) { s[0] = 4 },
+		"": func(s []float32) { s[0] = 0 }, // any order of the worse ones gives the same ranks
+	} {
+		pass := 0
+		source := func(_, _ int, dst []float32) error {
+			copy(dst, first)
+			if pass++; pass == 2 {
+				change(dst)
+			}
+			return nil
+		}
+		if _, err := Rank(c, 3, source); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestRankerProtocol(t *testing.T) {
 	c := gallery(t, []int{1, 2}, []int{1, 2})
 	row := []float32{1, 2}
@@ -226,13 +274,15 @@ func TestRankerProtocol(t *testing.T) {
 
 func TestCorrespondenceErrors(t *testing.T) {
 	for _, tc := range []struct {
-		images, texts []string
-		want          string
+		images []string
+		texts  []int
+		want   string
 	}{
 		{nil, nil, "no images"},
-		{[]string{"a", "b", "a"}, []string{"a", "b"}, "images 0 and 2 have the same id (a)"},
-		{[]string{"a"}, []string{"a", "z"}, "text 1 describes image id z"},
-		{[]string{"a", "b"}, []string{"a", "a"}, "image 1 (id b) has no text"},
+		{[]string{"a"}, []int{0, 1}, "text 1 describes image 1, which is not among the 1 images"},
+		{[]string{"a"}, []int{-1}, "text 0 describes image -1"},
+		{[]string{"a", "b"}, []int{0, 0}, "image 1 (id b) has no text"},
+		{[]string{"a", "a"}, []int{0, 0}, "image 1 (id a) has no text"},
 	} {
 		if _, err := NewCorrespondence(tc.images, tc.texts); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v %v: error %v, want %q", tc.images, tc.texts, err, tc.want)

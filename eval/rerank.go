@@ -57,7 +57,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 		if k := firstNaN(scores); k >= 0 {
 			return nil, fmt.Errorf("eval: second score of image %d and text %d is NaN: look for the first NaN in the fused features", i, texts[k])
 		}
-		rank, ok := rankInList(scores, func(k int) bool { return c.imageOf[texts[k]] == i })
+		rank, ok := rankInList(scores, func(k int) bool { return c.right(i, texts[k]) })
 		if !ok {
 			rank = first.I2T[i]
 		}
@@ -71,7 +71,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 		if k := firstNaN(scores); k >= 0 {
 			return nil, fmt.Errorf("eval: second score of image %d and text %d is NaN: look for the first NaN in the fused features", images[k], j)
 		}
-		rank, ok := rankInList(scores, func(k int) bool { return images[k] == c.imageOf[j] })
+		rank, ok := rankInList(scores, func(k int) bool { return c.right(images[k], j) })
 		if !ok {
 			rank = first.T2I[j]
 		}
@@ -99,10 +99,10 @@ func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer Pai
 
 // rankInList counts the wrong candidates at or above the best positive. It
 // reports false when the list has no positive.
-func rankInList(scores []float32, own func(k int) bool) (int, bool) {
+func rankInList(scores []float32, right func(k int) bool) (int, bool) {
 	best := -1
 	for k := range scores {
-		if own(k) && (best < 0 || scores[k] > scores[best]) {
+		if right(k) && (best < 0 || scores[k] > scores[best]) {
 			best = k
 		}
 	}
@@ -111,7 +111,7 @@ func rankInList(scores []float32, own func(k int) bool) (int, bool) {
 	}
 	rank := 0
 	for k, s := range scores {
-		if s >= scores[best] && !own(k) {
+		if s >= scores[best] && !right(k) {
 			rank++
 		}
 	}

@@ -42,8 +42,8 @@ func TestRerankAgainstDense(t *testing.T) {
 	inside, outside := 0, 0
 	for trial := range 200 {
 		n := 2 + r.IntN(15)
-		c, first := randomGallery(t, r, n, 1+r.IntN(40))
-		texts := c.NumTexts()
+		g := randomGallery(t, r, n, trial%5, 1+r.IntN(40))
+		texts, first := g.NumTexts(), g.scores
 		topK := 1 + r.IntN(8)
 		s := &tableScorer{texts: texts, i2t: make([]float32, len(first)), t2i: make([]float32, len(first))}
 		dense1, dense2 := make([]float32, len(first)), make([]float32, len(first))
@@ -53,22 +53,22 @@ func TestRerankAgainstDense(t *testing.T) {
 		}
 		// Lists by full sorts, with the documented order.
 		for i := range n {
-			list := sortedList(texts, topK, func(j int) (float32, bool) { return first[i*texts+j], c.imageOf[j] == i })
+			list := sortedList(texts, topK, func(j int) (float32, bool) { return first[i*texts+j], g.right(i, j) })
 			for _, j := range list {
 				dense1[i*texts+j] = s.i2t[i*texts+j]
 			}
 		}
 		for j := range texts {
-			list := sortedList(n, topK, func(i int) (float32, bool) { return first[i*texts+j], c.imageOf[j] == i })
+			list := sortedList(n, topK, func(i int) (float32, bool) { return first[i*texts+j], g.right(i, j) })
 			for _, i := range list {
 				dense2[i*texts+j] = s.t2i[i*texts+j]
 			}
 		}
-		before, got, err := RankAndRerank(c, 1+r.IntN(5), topK, Matrix(first, texts), s)
+		before, got, err := RankAndRerank(g.Correspondence, 1+r.IntN(5), topK, Matrix(first, texts), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := naiveRanks(c, first); !reflect.DeepEqual(before, want) {
+		if want := g.naiveRanks(first); !reflect.DeepEqual(before, want) {
 			t.Fatalf("trial %d: first ranks %v, want %v", trial, before, want)
 		}
 		if want := n*min(topK, texts) + texts*min(topK, n); s.numScored != want {
@@ -88,27 +88,27 @@ func TestRerankAgainstDense(t *testing.T) {
 				}
 			}
 		}
-		compare("i2t", before.I2T, got.I2T, naiveRanks(c, dense1).I2T)
-		compare("t2i", before.T2I, got.T2I, naiveRanks(c, dense2).T2I)
+		compare("i2t", before.I2T, got.I2T, g.naiveRanks(dense1).I2T)
+		compare("t2i", before.T2I, got.T2I, g.naiveRanks(dense2).T2I)
 	}
 	if inside < 500 || outside < 500 {
 		t.Errorf("%d queries inside the list, %d outside: too few to show anything", inside, outside)
 	}
 }
 
-// sortedList sorts all candidates by score, wrong before own, lower index.
+// sortedList sorts all candidates by score, wrong before right, lower index.
 func sortedList(n, k int, at func(int) (float32, bool)) []int {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i
 	}
 	sort.SliceStable(list, func(a, b int) bool {
-		x, xOwn := at(list[a])
-		y, yOwn := at(list[b])
+		x, xRight := at(list[a])
+		y, yRight := at(list[b])
 		if x != y {
 			return x > y
 		}
-		return !xOwn && yOwn
+		return !xRight && yRight
 	})
 	return list[:min(k, n)]
 }

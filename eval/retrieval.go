@@ -24,22 +24,8 @@ func (m Metrics) RSum() float64 {
 }
 
 // RMean is the mean of the recalls of both directions, by which checkpoints are
-// chosen on the validation split.
+// compared.
 func (m Metrics) RMean() float64 { return (m.I2T.RecallMean() + m.T2I.RecallMean()) / 2 }
-
-// Map returns the metrics under the names of metrics.jsonl, without prefix.
-func (m Metrics) Map() map[string]float64 {
-	return map[string]float64{
-		"i2t_r1": m.I2T.R1, "i2t_r5": m.I2T.R5, "i2t_r10": m.I2T.R10,
-		"i2t_mean_rank": m.I2T.MeanRank, "i2t_median_rank": m.I2T.MedianRank,
-		"t2i_r1": m.T2I.R1, "t2i_r5": m.T2I.R5, "t2i_r10": m.T2I.R10,
-		"t2i_mean_rank": m.T2I.MeanRank, "t2i_median_rank": m.T2I.MedianRank,
-		"rsum":       m.RSum(),
-		"txt_r_mean": m.I2T.RecallMean(),
-		"img_r_mean": m.T2I.RecallMean(),
-		"r_mean":     m.RMean(),
-	}
-}
 
 // Metrics returns the metrics of the ranks.
 func (r *Ranks) Metrics() Metrics {

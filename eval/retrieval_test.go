@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,6 +57,24 @@ func TestChanceByHand(t *testing.T) {
 	if w := (Direction{R1: 50, R5: 100, R10: 100, MeanRank: 1.5, MedianRank: 1}); !sameDirection(m.T2I, w) {
 		t.Errorf("uneven t2i: %+v, want %+v", m.T2I, w)
 	}
+	// Four classes of 5, 10, 20 and 25 images with a text each: a query of m positives finds
+	// one by m/60, so R@1 is the sum of the squared shares of the classes.
+	var classes []int
+	for k, m := range []int{5, 10, 20, 25} {
+		classes = append(classes, slices.Repeat([]int{k}, m)...)
+	}
+	each := make([]int, 60)
+	for i := range each {
+		each[i] = i
+	}
+	c, err := NewCorrespondence(classes, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = c.Chance()
+	if w := 100 * float64(25+100+400+625) / 3600; !near(m.I2T.R1, w) || !near(m.T2I.R1, w) || m.I2T.MedianRank != 2 {
+		t.Errorf("classes: %+v, want R@1 %g and median rank 2", m, w)
+	}
 	// Flickr30K test: 1 - C(4995,k)/C(5000,k), computed with exact integers.
 	images, texts := make([]int, 1000), make([]int, 5000)
 	for i := range texts {
@@ -80,29 +99,31 @@ func sameDirection(a, b Direction) bool {
 	return near(a.R1, b.R1) && near(a.R5, b.R5) && near(a.R10, b.R10) && near(a.MeanRank, b.MeanRank) && a.MedianRank == b.MedianRank
 }
 
-// Random scores must land at the chance level.
+// Random scores must land at the chance level, with an id for every image and with few.
 func TestChanceBySimulation(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	c, scores := randomGallery(t, r, 12, 1)
-	const trials = 3000
-	all := make([]Metrics, trials)
-	for i := range all {
-		for k := range scores {
-			scores[k] = r.Float32()
+	for _, classes := range []int{0, 3} {
+		r := rand.New(rand.NewPCG(5, 6))
+		c := randomGallery(t, r, 12, classes, 1)
+		const trials = 3000
+		all := make([]Metrics, trials)
+		for i := range all {
+			for k := range c.scores {
+				c.scores[k] = r.Float32()
+			}
+			ranks, err := Rank(c.Correspondence, 12, Matrix(c.scores, c.NumTexts()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = ranks.Metrics()
 		}
-		ranks, err := Rank(c, 12, Matrix(scores, c.NumTexts()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[i] = ranks.Metrics()
-	}
-	got, want := Mean(all).Map(), c.Chance().Map()
-	for k, v := range want {
-		if strings.HasSuffix(k, "median_rank") {
-			continue // the mean of medians is not the median of the mixture
-		}
-		if math.Abs(got[k]-v) > 0.02*(1+v) {
-			t.Errorf("%s: simulated %.3f, chance %.3f", k, got[k], v)
+		got, want := Mean(all).Map(), c.Chance().Map()
+		for k, v := range want {
+			if strings.HasSuffix(k, "median_rank") {
+				continue // the mean of medians is not the median of the mixture
+			}
+			if math.Abs(got[k]-v) > 0.02*(1+v) {
+				t.Errorf("%d classes, %s: simulated %.3f, chance %.3f", classes, k, got[k], v)
+			}
 		}
 	}
 }
@@ -128,30 +149,28 @@ func foldMetrics(c *Correspondence, n, chunk int, source Source) (Metrics, []Met
 // Each fold must equal the evaluation of the gallery cut down to it by ids.
 func TestFoldsAgainstCutGalleries(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 30 {
+	for trial := range 60 {
 		const folds, size = 5, 4
-		c, scores := randomGallery(t, r, folds*size, 15)
-		texts := c.NumTexts()
-		avg, each, err := foldMetrics(c, folds, 3, Matrix(scores, texts))
+		g := randomGallery(t, r, folds*size, trial%4, 15)
+		texts, scores := g.NumTexts(), g.scores
+		avg, each, err := foldMetrics(g.Correspondence, folds, 3, Matrix(scores, texts))
 		if err != nil {
 			t.Fatal(err)
 		}
 		rsum := 0.0
 		for f := range folds {
-			var images, ids []int
-			var cut []float32
-			for i := f * size; i < (f+1)*size; i++ {
-				images = append(images, i)
-				for j := range texts {
-					if c.imageOf[j]/size == f {
-						cut = append(cut, scores[i*texts+j])
-						if i == f*size {
-							ids = append(ids, c.imageOf[j])
+			cut := random{ids: g.ids[f*size:][:size]}
+			for i := range size {
+				for j, owner := range g.owner {
+					if owner/size == f {
+						cut.scores = append(cut.scores, scores[(f*size+i)*texts+j])
+						if i == 0 {
+							cut.owner = append(cut.owner, owner%size)
 						}
 					}
 				}
 			}
-			want := naiveRanks(gallery(t, images, ids), cut).Metrics()
+			want := cut.naiveRanks(cut.scores).Metrics()
 			if each[f] != want {
 				t.Fatalf("fold %d: %+v, want %+v", f, each[f], want)
 			}
@@ -179,18 +198,18 @@ func TestFoldErrors(t *testing.T) {
 
 // A single fold is the whole gallery.
 func TestOneFold(t *testing.T) {
-	c, scores := randomGallery(t, rand.New(rand.NewPCG(1, 9)), 9, 30)
-	avg, _, err := foldMetrics(c, 1, 4, Matrix(scores, c.NumTexts()))
+	g := randomGallery(t, rand.New(rand.NewPCG(1, 9)), 9, 4, 30)
+	avg, _, err := foldMetrics(g.Correspondence, 1, 4, Matrix(g.scores, g.NumTexts()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := naiveRanks(c, scores).Metrics(); !reflect.DeepEqual(avg, want) {
+	if want := g.naiveRanks(g.scores).Metrics(); !reflect.DeepEqual(avg, want) {
 		t.Errorf("%+v, want %+v", avg, want)
 	}
 }
 
 func ExampleTable() {
-	c, err := NewCorrespondence([]int{1, 2, 3}, []int{1, 2, 3})
+	c, err := NewCorrespondence([]int{1, 2, 3}, []int{0, 1, 2})
 	if err != nil {
 		fmt.Println(err)
 		return

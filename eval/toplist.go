@@ -6,7 +6,7 @@ import "sort"
 type candidate struct {
 	index int32
 	score float32
-	own   bool // a positive of the query
+	right bool // a positive of the query
 }
 
 // before is the total order of candidates: higher scores first; among equal
@@ -16,8 +16,8 @@ func (a candidate) before(b candidate) bool {
 	switch {
 	case a.score != b.score:
 		return a.score > b.score
-	case a.own != b.own:
-		return b.own
+	case a.right != b.right:
+		return b.right
 	}
 	return a.index < b.index
 }

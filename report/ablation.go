@@ -8,6 +8,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Ablation is the comparison of several runs that a page shows.
@@ -56,7 +59,7 @@ func WriteAblation(w io.Writer, a Ablation) error {
 	if len(bars.Panels) == 0 {
 		bars.Missing = "No run has a metric so far."
 	}
-	p.Sections = []section{tables, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/")}
+	p.show(tables, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/"))
 	return p.write(w)
 }
 
@@ -71,7 +74,14 @@ func (a Ablation) curves(id, title, prefix string) section {
 	for _, r := range a.Runs {
 		runs = append(runs, r.Name)
 		for _, c := range r.Seeds {
-			for _, n := range c.Names(prefix) {
+			listed := c.Names(prefix)
+			if prefix == "eval/" {
+				listed = evalNames(c)
+			}
+			for _, n := range listed {
+				if ranking, _ := splitRanking(n); ranking == eval.Random {
+					continue // it does not change with the steps
+				}
 				if !slices.Contains(names, n) {
 					names = append(names, n)
 				}
@@ -81,9 +91,12 @@ func (a Ablation) curves(id, title, prefix string) section {
 			}
 		}
 	}
-	slices.SortFunc(names, compareNatural)
+	slices.SortFunc(names, words.Natural)
 	for _, name := range names {
 		ch := chart{title: strings.TrimPrefix(strings.TrimPrefix(name, "loss/"), "eval/"), last: last}
+		if ranking, metric := splitRanking(name); ranking != "" {
+			ch.title = metricName(metric) + ", " + rankingNames[ranking]
+		}
 		if name == "loss" {
 			ch.title = "total"
 		}

@@ -62,6 +62,7 @@ type Features struct {
 	Images   []float32 // (N, C)
 	Texts    []float32 // (N, C), row i of the caption of image i; nil: a model of images alone
 	Captions []string  // N, shown at the points; may be nil
+	IDs      []int64   // N, equal where an image is a right answer for the caption of another; may be nil
 	Split    string    // that they are from
 
 	// Score is the model's own score of pairs; nil where it is the cosine. ScoreName says
@@ -108,5 +109,5 @@ type section struct {
 	Panels    []panel
 	Tables    []Table
 	Legend    template.HTML
-	Missing   string // in place of the rest
+	Missing   string // why there is nothing else
 }

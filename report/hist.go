@@ -14,8 +14,8 @@ const bins = 60
 // pairScores are the scores of pairs that belong together and of those that do not.
 type pairScores struct{ own, other []float64 }
 
-// score evaluates all N x N pairs of f. Pairs whose captions are the same text count as
-// neither unless they are own pairs.
+// score evaluates all N x N pairs of f. Pairs whose captions are the same text, or whose
+// images have the same id, count as neither unless they are own pairs.
 func score(f *Features, s Scorer) (pairScores, error) {
 	n := f.N
 	all := make([]float32, n*n)
@@ -30,7 +30,7 @@ func score(f *Features, s Scorer) (pairScores, error) {
 			case math.IsNaN(x) || math.IsInf(x, 0):
 			case i == j:
 				p.own = append(p.own, x)
-			case len(f.Captions) == n && f.Captions[i] == f.Captions[j]:
+			case len(f.Captions) == n && f.Captions[i] == f.Captions[j], len(f.IDs) == n && f.IDs[i] == f.IDs[j]:
 			default:
 				p.other = append(p.other, x)
 			}

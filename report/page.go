@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 )
 
 //go:embed page.html
@@ -44,8 +45,24 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return err
 	}
-	p.Sections = []section{lossSection(d), stepSection(d), evalSection(d), graphSection(d), pairs, metricSection(d), scatter}
+	p.show(lossSection(d), stepSection(d), evalSection(d), graphSection(d), pairs, metricSection(d), scatter)
 	return p.write(w)
+}
+
+// show adds the sections that have something to show; a note says why the others have not.
+func (p *page) show(sections ...section) {
+	var missing []string
+	for _, s := range sections {
+		switch {
+		case len(s.Panels)+len(s.Tables) > 0:
+			p.Sections = append(p.Sections, s)
+		case s.Missing != "":
+			missing = append(missing, s.Missing)
+		}
+	}
+	if missing != nil {
+		p.Notes = append(p.Notes[:len(p.Notes):len(p.Notes)], "Left out: "+strings.Join(missing, " "))
+	}
 }
 
 func (p page) write(w io.Writer) error {

@@ -101,8 +101,13 @@ func TestPage(t *testing.T) {
 func TestPageWithoutData(t *testing.T) {
 	text := render(t, Data{Title: "empty"})
 	checkPage(t, text)
-	if n := strings.Count(text, `class="missing"`); n != 7 {
-		t.Errorf("%d sections say what is missing, want all 7", n)
+	if strings.Contains(text, "<section") || strings.Contains(text, "<a ") {
+		t.Error("a page of nothing has sections")
+	}
+	for _, want := range []string{"Left out: ", "has no loss", "was not evaluated", "no graph", "no learned metric", "no features"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 	d := sample(9, 3)
 	d.Features.Texts, d.Metrics = nil, nil
@@ -195,6 +200,90 @@ func TestTicks(t *testing.T) {
 		got := strings.Join(tickTexts(axis{lo: x.lo, hi: x.hi, pixels: 1}.ticks(4), false), " ")
 		if got != x.want {
 			t.Errorf("%g to %g: %s, want %s", x.lo, x.hi, got, x.want)
+		}
+	}
+}
+
+// The last evaluation is a table with a column per ranking in the order of the metrics, and
+// the charts say which ranking they are of; names without a ranking repeat one of them. Logs
+// of earlier versions have these alone.
+func TestEvaluations(t *testing.T) {
+	page := func(lines ...string) string {
+		t.Helper()
+		c, err := ReadCurves(strings.NewReader(strings.Join(lines, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := render(t, Data{Title: "x", Curves: c})
+		checkPage(t, text)
+		return text
+	}
+	line := func(step int, format string, r ...any) string {
+		return fmt.Sprintf(`{"step":%d,`+format+`}`, append([]any{step}, r...)...)
+	}
+	const ranked = `"eval/retrieval/i2t_r10":%[4]d,"eval/retrieval/first/i2t_r1":%[2]d,"eval/retrieval/first/i2t_r5":%[3]d,"eval/retrieval/first/i2t_r10":%[3]d,` +
+		`"eval/retrieval/rerank/i2t_r10":%[4]d,"eval/retrieval/chance/i2t_r1":2,"eval/retrieval/chance/i2t_r10":2,"eval/retrieval/first/r_mean":%[2]d`
+	text := page(line(5, ranked, 10, 20, 30), line(9, ranked, 11, 21, 31))
+	for _, want := range []string{
+		"Last evaluation of retrieval, step 9", "<th>pair score</th><th>re-ranked</th><th>chance</th>",
+		"<tr><td>image to text, R@10</td><td>21</td><td>31</td><td>2</td></tr>", "<tr><td>image to text, R@1</td><td>11</td><td></td><td>2</td></tr>",
+		"<tr><td>mean of recalls, both</td><td>11</td>", "image to text: recall, pair score", "image to text: recall, re-ranked",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, wrong := range []string{"recall, chance", ">image to text: recall<", "<h3>Last evaluation</h3>"} {
+		if strings.Contains(text, wrong) {
+			t.Errorf("the page has %q", wrong)
+		}
+	}
+	if a, b := strings.Index(text, "R@5</td>"), strings.Index(text, "R@10</td>"); a < 0 || a > b {
+		t.Error("R@10 stands before R@5")
+	}
+	text = page(line(5, `"eval/retrieval/i2t_r1":10`), line(9, `"eval/retrieval/i2t_r1":12`))
+	for _, want := range []string{"<h3>Last evaluation</h3>", "<td>retrieval/i2t_r1</td><td>12</td><td>9</td>", ">image to text: recall<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of an old log lacks %q", want)
+		}
+	}
+	// A run that an earlier version began and this one went on with keeps its first evaluations.
+	text = page(line(5, ranked, 10, 20, 30), line(7, `"eval/retrieval/i2t_r10":12`), line(9, ranked, 11, 21, 31))
+	if !strings.Contains(text, ">image to text: recall<") || !strings.Contains(text, "recall, pair score") {
+		t.Error("evaluations of an earlier version are not drawn")
+	}
+}
+
+// Pairs that are right answers besides the own ones are not drawn as others.
+func TestOtherPairs(t *testing.T) {
+	f := sample(4, 3).Features
+	for _, c := range []struct {
+		captions []string
+		ids      []int64
+		other    int
+	}{{nil, nil, 12}, {[]string{"a", "b", "a", "c"}, nil, 10}, {nil, []int64{1, 1, 2, 2}, 8}, {[]string{"a", "b", "a", "c"}, []int64{1, 1, 2, 2}, 6}} {
+		f.Captions, f.IDs = c.captions, c.ids
+		if p, err := score(f, cosines(f.C)); err != nil || len(p.own) != 4 || len(p.other) != c.other {
+			t.Errorf("%v: %d own and %d other pairs (%v), want 4 and %d", c, len(p.own), len(p.other), err, c.other)
+		}
+	}
+}
+
+// The page of a comparison draws every ranking under its name, and neither chance nor the
+// names that repeat a ranking.
+func TestAblationEvaluations(t *testing.T) {
+	c := &Curves{Values: map[string][]Point{}, Last: 2}
+	for _, n := range []string{"i2t_r1", "first/i2t_r1", "rerank/i2t_r1", "chance/i2t_r1"} {
+		c.Values["eval/retrieval/"+n] = []Point{{1, 10}, {2, 20}}
+	}
+	var b bytes.Buffer
+	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{"x", []*Curves{c}}}}); err != nil {
+		t.Fatal(err)
+	}
+	checkPage(t, b.String())
+	for text, want := range map[string]int{">image to text, R@1, pair score<": 1, ">image to text, R@1, re-ranked<": 1, ">retrieval/i2t_r1<": 0, "chance": 0, "<section": 1} {
+		if n := strings.Count(b.String(), text); n != want {
+			t.Errorf("%q is there %d times, want %d", text, n, want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // MostPoints is the largest number of points of the scatter, images and texts together.
@@ -157,7 +159,7 @@ func (f *Features) colouring() colouring {
 		}
 		names = names[:colours]
 	}
-	slices.SortFunc(names, compareNatural)
+	slices.SortFunc(names, words.Natural)
 	for i, l := range f.Labels {
 		at := slices.Index(names, l)
 		switch {

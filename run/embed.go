@@ -70,11 +70,8 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) ([]safetensors.Tensor, error) {
 	cfg, m := t.Config, t.Model
 	ids := make([]int64, set.Len())
-	names, named := set.Galleries.(namedImages)
 	for i := range ids {
-		if ids[i] = int64(i); named {
-			ids[i] = names.ImageID(i)
-		}
+		ids[i] = set.ImageID(i)
 	}
 	rows := func(name string, x []float32) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{len(x) / done.Dim, done.Dim}, Data: x}
@@ -120,10 +117,7 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 
 // namedImages are galleries that say what their images are: files and scenes, or the rows
 // of stored features.
-type namedImages interface {
-	ImageName(i int) string
-	ImageID(i int) int64
-}
+type namedImages interface{ ImageName(i int) string }
 
 // writeEmbeddings writes the folder done.Path; each file is there as a whole or not at all.
 func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) error {
@@ -150,7 +144,7 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		Caption string `json:"caption"`
 	}
 	if e, ok := set.Galleries.(namedImages); ok {
-		err := runlog.WriteFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), e.ImageID(i)} }))
+		err := runlog.WriteFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), set.ImageID(i)} }))
 		if err != nil {
 			return err
 		}

@@ -79,10 +79,10 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	}
 	s, err := tasks.Retrieval{
 		Image: e.Model.Image(), Text: e.Model.Text(), Matcher: e.Model, Score: score, Engine: e.Engine,
-		Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, BatchSize: c.Eval.BatchSize,
+		Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
 		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
-	return Retrieval{s}, err
+	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
 }
 
 // textColumns says how captions become columns, nil for a system without texts.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -18,7 +19,8 @@ import (
 type Inspection struct {
 	Path    string         `json:"path"`
 	Step    int            `json:"step"`
-	Metric  *float64       `json:"metric,omitempty"` // of the evaluation at this step
+	Metric  *float64       `json:"metric,omitempty"`      // of the evaluation at this step
+	Measure string         `json:"metric_name,omitempty"` // what Metric is, as metrics.jsonl names it
 	Notice  string         `json:"notice,omitempty"`
 	Groups  []GroupInfo    `json:"groups"`
 	Group   string         `json:"group"` // the one that Tensors lists
@@ -54,8 +56,11 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	defer ckpt.Close()
-	r := &Inspection{Path: ckpt.Path, Step: ckpt.Step, Metric: ckpt.Metric, Notice: ckpt.Notice, Group: group, Tensors: []TensorInfo{}}
+	r := &Inspection{Path: ckpt.Path, Step: ckpt.Step, Notice: ckpt.Notice, Group: group, Tensors: []TensorInfo{}}
 
+	if m := ckpt.Metric; m != nil {
+		r.Metric, r.Measure = &m.Value, m.Name
+	}
 	names := ckpt.Groups()
 	for _, name := range names {
 		list, err := ckpt.Tensors(name)
@@ -80,7 +85,24 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, fmt.Errorf("%s has no group %q: it has %s", ckpt.Path, group, strings.Join(names, ", "))
 	}
 	slices.SortFunc(r.Tensors, func(a, b TensorInfo) int { return strings.Compare(a.Name, b.Name) })
-	return r, r.readConfig(ckpt)
+	if err := r.readConfig(ckpt); err != nil {
+		return nil, err
+	}
+	r.nameMetric()
+	return r, nil
+}
+
+// nameMetric names the metric of a checkpoint of an earlier version, which has the value alone.
+func (r *Inspection) nameMetric() {
+	m, _ := r.Config["model"].(map[string]any)
+	system, known := m["system"].(string)
+	switch {
+	case r.Metric == nil || r.Measure != "" || !known:
+	case config.Model{System: system}.ImagesOnly():
+		r.Measure = probeMetric
+	default:
+		r.Measure = retrievalMetric("")
+	}
 }
 
 // readConfig reads config.toml of the checkpoint or of the run folder two levels

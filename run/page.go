@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -87,7 +88,7 @@ func Describe(d *pages.Data, cfg config.Config) {
 		add("steps", words.Thousands(c.Last))
 		add("samples", words.Thousands(c.Last*cfg.Train.BatchSize*max(1, cfg.Train.AccumulateSteps)))
 		add("time", duration(c))
-		add("best evaluation", bestEvaluation(c, DefaultTask(cfg)))
+		add("best evaluation", bestEvaluation(c, cfg))
 	}
 	add("seed", fmt.Sprint(cfg.Run.Seed))
 	for _, n := range cfg.NotDefault() {
@@ -119,24 +120,40 @@ func duration(c *pages.Curves) string {
 }
 
 // bestEvaluation names the best value by which checkpoints are kept.
-func bestEvaluation(c *pages.Curves, task string) string {
-	key, name := "eval/retrieval/r_mean", "mean recall"
-	if task == TaskProbe {
-		key, name = "eval/probe/top1", "linear probe"
-	}
-	list := c.Values[key]
-	if len(list) == 0 {
-		return ""
-	}
-	best := list[0]
-	for _, p := range list {
-		if p.Value > best.Value {
-			best = p
+func bestEvaluation(c *pages.Curves, cfg config.Config) string {
+	var best pages.Point
+	name := ""
+	for _, m := range keptMetrics(c, cfg) {
+		for _, p := range c.Values[m.key] {
+			if name == "" || p.Value > best.Value {
+				best, name = p, m.name
+			}
 		}
 	}
-	text := fmt.Sprintf("%s %.1f %%", name, best.Value)
-	if len(list) > 1 {
-		text += fmt.Sprintf(" at step %s", words.Thousands(int(best.Step)))
+	if name == "" {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("%s %.1f %% at step %s", name, best.Value, words.Thousands(int(best.Step)))
+}
+
+// keptMetric is a curve by which checkpoints are kept, with its name for people.
+type keptMetric struct{ key, name string }
+
+// keptMetrics lists the curves by which checkpoints of a run are kept. Logs of earlier
+// versions have one, of the last ranking.
+func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
+	if DefaultTask(cfg) == TaskProbe {
+		return []keptMetric{{probeMetric, "linear probe"}}
+	}
+	first := keptMetric{retrievalMetric(eval.First), "mean recall by the pair score"}
+	reranked := keptMetric{retrievalMetric(eval.Reranked), "mean recall, re-ranked"}
+	switch {
+	case c.Values[first.key] == nil:
+		return []keptMetric{{retrievalMetric(""), "mean recall"}}
+	case c.Values[reranked.key] == nil || cfg.Train.KeepBestBy == config.KeepByFirst:
+		return []keptMetric{first}
+	case cfg.Train.KeepBestBy == config.KeepByRerank:
+		return []keptMetric{reranked}
+	}
+	return []keptMetric{first, reranked}
 }

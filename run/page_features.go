@@ -41,7 +41,7 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 	}
 	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
 	for _, i := range chosen {
-		f.Captions = append(f.Captions, e.caption(i))
+		f.Captions, f.IDs = append(f.Captions, e.caption(i)), append(f.IDs, e.set.ImageID(i))
 	}
 	if err := e.attribute(f, chosen); err != nil {
 		return nil, err // before the work of encoding

@@ -17,8 +17,9 @@ func newEvalCommand() *cobra.Command {
 		Short: "Evaluate a checkpoint",
 		Long: `eval measures image-text retrieval of a checkpoint in both directions: recall at 1, 5
 and 10, mean and median rank. With eval.rerank_top = k the matching head re-scores the k
-best candidates of every query. A wrong candidate that ties with a right one counts as
-ranked before it, so a model that gives every pair the same score gets 0.
+best candidates of every query. Images of one id, such as those of a class folder, are
+right answers for each other's texts. A wrong candidate that ties with a right one counts
+as ranked before it, so a model that gives every pair the same score gets 0.
 
 With --task probe it measures instead what the frozen image features tell about classes:
 the accuracy of a linear classifier on them, fitted to training images without

@@ -129,7 +129,7 @@ func printInspection(w io.Writer, r *run.Inspection) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "checkpoint\t%s\nstep\t%d\n", r.Path, r.Step)
 	if r.Metric != nil {
-		fmt.Fprintf(tw, "metric\t%.2f\n", *r.Metric)
+		fmt.Fprintf(tw, "metric\t%.2f %s\n", *r.Metric, r.Measure)
 	}
 	for _, key := range []string{"run.name", "run.seed", "model.system"} {
 		section, name, _ := strings.Cut(key, ".")

@@ -18,7 +18,6 @@ func saveRun(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metric := 51.25
 	snapshot, err := checkpoint.Take([]state.Part{
 		state.Values{Name: "model", Memory: []state.Tensor{
 			{Name: "text/w", Shape: []int{40, 30}, Data: make([]float32, 1200)},
@@ -30,7 +29,7 @@ func saveRun(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot.Metric = &metric
+	snapshot.Metric = &checkpoint.Metric{Name: "eval/retrieval/first/r_mean", Value: 51.25}
 	if err := store.Save(100, snapshot); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func TestInspect(t *testing.T) {
 	for line := range strings.SplitSeq(stdout, "\n") {
 		fields[strings.Join(strings.Fields(line), " ")] = true
 	}
-	for _, want := range []string{"step 100", "metric 51.25", "run.name quick", "run.seed 7",
+	for _, want := range []string{"step 100", "metric 51.25 eval/retrieval/first/r_mean", "run.name quick", "run.seed 7",
 		"model 3 1,207 0.0", "queue 1 4 0.0",
 		"image/w 2 x 3 6", "text/w 40 x 30 1,200", "temperature - 1",
 		"image 6", "text 1,200", "total 1,207"} {
@@ -64,7 +63,7 @@ func TestInspectJSON(t *testing.T) {
 	code, stdout, stderr := trainer(t, "inspect", "--checkpoint", filepath.Join(run, "checkpoints", "step-00000100"), "--group", "queue", "--json")
 	m := parseJSON(t, stdout)
 	tensor := m["tensors"].([]any)[0].(map[string]any)
-	if code != exitDone || stderr != "" || m["step"] != 100.0 || m["numbers"] != 4.0 || tensor["name"] != "ids" || tensor["type"] != "I64" ||
+	if code != exitDone || stderr != "" || m["step"] != 100.0 || m["numbers"] != 4.0 || m["metric"] != 51.25 || m["metric_name"] != "eval/retrieval/first/r_mean" || tensor["name"] != "ids" || tensor["type"] != "I64" ||
 		m["config"].(map[string]any)["run"].(map[string]any)["name"] != "quick" {
 		t.Errorf("code %d, stderr %q, stdout %s", code, stderr, stdout)
 	}

@@ -51,6 +51,8 @@ func TestParseErrors(t *testing.T) {
 		"base = \"a\"\nmetrics = [\"loss\", \"loss\"]\n" + run: {"metrics: is there twice"},
 		"base = \"a\"\nmetrics = [\"eval/retrieval/i2t_r2\"]\n" + run: {
 			`metrics: unknown metric (got "eval/retrieval/i2t_r2"); did you mean eval/retrieval/i2t_r1?`},
+		"base = \"a\"\nmetrics = [\"eval/retrieval/frist/i2t_r10\"]\n" + run:    {"did you mean eval/retrieval/first/i2t_r10?"},
+		"base = \"a\"\nmetrics = [\"eval/retrieval/first/loss\"]\n" + run:       {"unknown metric"},
 		"base = \"a\"\nmetrics = [\"rsum\"]\n" + run:                            {"unknown metric"},
 		head + "[[sweep]]\nvalues = [1]\n":                                      {"sweep[1].key: must name a key"},
 		head + "[[sweep]]\nkey = \"a.b\"\n":                                     {"sweep[1].values: every axis needs a key and at least one value"},
@@ -156,7 +158,7 @@ name = "alone"
 
 func TestDirections(t *testing.T) {
 	m := parse(t, `base = "a"
-metrics = ["eval/retrieval/rsum", "eval/retrieval/i2t_mean_rank", "loss/itc", "seconds", "graph/image/entropy", "lr", "itm_accuracy"]
+metrics = ["eval/retrieval/rsum", "eval/retrieval/first/i2t_mean_rank", "eval/retrieval/rerank/i2t_r1", "eval/retrieval/i2t_mean_rank", "loss/itc", "seconds", "graph/image/entropy", "lr", "itm_accuracy"]
 better = {lr = "lower"}
 [[run]]
 name = "a"
@@ -165,7 +167,8 @@ name = "a"
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Column{{"eval/retrieval/rsum", "rsum", "higher"}, {"eval/retrieval/i2t_mean_rank", "i2t_mean_rank", "lower"},
+	want := []Column{{"eval/retrieval/rsum", "rsum", "higher"}, {"eval/retrieval/first/i2t_mean_rank", "i2t_mean_rank (pair score)", "lower"},
+		{"eval/retrieval/rerank/i2t_r1", "i2t_r1 (re-ranked)", "higher"}, {"eval/retrieval/i2t_mean_rank", "i2t_mean_rank", "lower"},
 		{"loss/itc", "loss/itc", "lower"}, {"seconds", "seconds", "lower"}, {"graph/image/entropy", "graph/image/entropy", "none"}, {"lr", "lr", "lower"}, {"itm_accuracy", "itm_accuracy", "higher"}}
 	if !slices.Equal(list, want) {
 		t.Errorf("got %v", list)

@@ -33,6 +33,34 @@ var plain = map[string]string{
 // retrieval is where a run logs image-text retrieval.
 const retrieval = "eval/retrieval/"
 
+// rankings are what stands in the label of a column for the ranking that its metric names.
+var rankings = map[string]string{eval.First: "pair score", eval.Reranked: "re-ranked", eval.Random: "chance"}
+
+// splitRetrieval returns the ranking and the metric of eval/retrieval/<ranking>/<metric>; an
+// empty ranking is the last one of the run. ok is false for other names.
+func splitRetrieval(name string) (ranking, metric string, ok bool) {
+	rest, ok := strings.CutPrefix(name, retrieval)
+	if !ok {
+		return "", "", false
+	}
+	if ranking, metric, ok := strings.Cut(rest, "/"); ok && rankings[ranking] != "" {
+		return ranking, metric, true
+	}
+	return "", rest, true
+}
+
+// columnLabel is the head of the column of a metric.
+func columnLabel(name string) string {
+	ranking, metric, ok := splitRetrieval(name)
+	switch {
+	case !ok:
+		return name
+	case ranking != "":
+		return metric + " (" + rankings[ranking] + ")"
+	}
+	return metric
+}
+
 // Columns returns the columns of the table. The error lists every metric that no run
 // can have.
 func (m *Matrix) Columns() ([]Column, config.Errors) {
@@ -61,7 +89,7 @@ func (m *Matrix) Columns() ([]Column, config.Errors) {
 		if b := m.Better[name]; b != "" {
 			better = b
 		}
-		list = append(list, Column{name, strings.TrimPrefix(name, retrieval), better})
+		list = append(list, Column{name, columnLabel(name), better})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Better)) {
 		if !slices.Contains([]string{"higher", "lower", "none"}, m.Better[name]) {
@@ -81,9 +109,9 @@ func direction(name string) (better string, known bool) {
 		return b, true
 	}
 	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/")
-	switch rest, ok := strings.CutPrefix(name, retrieval); {
+	switch _, metric, ok := splitRetrieval(name); {
 	case ok:
-		if _, known = (eval.Metrics{}).Map()[rest]; !known {
+		if _, known = (eval.Metrics{}).Map()[metric]; !known {
 			return "", false
 		}
 	case strings.HasSuffix(name, "_accuracy"): // of a matching head
@@ -103,8 +131,10 @@ func direction(name string) (better string, known bool) {
 // knownMetrics lists the names that can be known beforehand.
 func knownMetrics() []string {
 	list := slices.Sorted(maps.Keys(plain))
-	for _, k := range slices.Sorted(maps.Keys((eval.Metrics{}).Map())) {
-		list = append(list, retrieval+k)
+	for _, ranking := range []string{"", eval.First + "/", eval.Reranked + "/", eval.Random + "/"} {
+		for _, v := range (eval.Metrics{}).Values() {
+			list = append(list, retrieval+ranking+v.Name)
+		}
 	}
 	return append(list, "loss/itc", "loss/itc_in_batch", "loss/itm", "loss/mlm")
 }

@@ -1,6 +1,12 @@
 package ablation
 
-import "slices"
+import (
+	"maps"
+	"slices"
+
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/words"
+)
 
 // States of a trial.
 const (
@@ -30,17 +36,30 @@ type Row struct {
 	Same   string   `json:"same_as,omitempty"` // run with the same configuration, whose trials these are
 	Set    []string `json:"set,omitempty"`     // overrides after those of all runs
 	Hidden bool     `json:"hidden,omitempty"`
+	Rerank bool     `json:"rerank,omitempty"` // the run re-ranks, so its last ranking is that of the matching head
 	Trials []Trial  `json:"trials"`
 }
 
 // Trial is a run with one seed.
 type Trial struct {
-	Seed   int64              `json:"seed"`
-	State  string             `json:"state"`
-	Error  string             `json:"error,omitempty"`
-	Folder string             `json:"folder,omitempty"`
-	Steps  int                `json:"steps,omitempty"`
-	Values map[string]float64 `json:"values,omitempty"` // by metric; finite
+	Seed   int64  `json:"seed"`
+	State  string `json:"state"`
+	Error  string `json:"error,omitempty"`
+	Folder string `json:"folder,omitempty"`
+	Steps  int    `json:"steps,omitempty"`
+	Values Values `json:"values,omitempty"` // finite
+}
+
+// Values are numbers by metric.
+type Values map[string]float64
+
+// MarshalJSON writes the metrics sorted, those of one kind by number: r1, r5, r10.
+func (v Values) MarshalJSON() ([]byte, error) {
+	var list eval.Values
+	for _, name := range slices.SortedFunc(maps.Keys(v), words.Natural) {
+		list = append(list, eval.Value{Name: name, Value: v[name]})
+	}
+	return list.MarshalJSON()
 }
 
 // Table is the comparison of the runs of a group.

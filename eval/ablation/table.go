@@ -236,6 +236,7 @@ func (r *Results) legend() string {
 			fmt.Fprintf(&b, " In parentheses: difference to %q.", r.Baseline)
 		}
 	}
+	b.WriteString(r.lastRanking())
 	if slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.whole() }) {
 		b.WriteString(" A run that failed with a seed is not marked.")
 	}
@@ -243,6 +244,36 @@ func (r *Results) legend() string {
 		b.WriteString(" Not all runs are done.")
 	}
 	return b.String() + "\n"
+}
+
+// lastRanking says of the columns that name no ranking of retrieval which one the runs of the
+// tables compare in them.
+func (r *Results) lastRanking() string {
+	var columns, reranked []string
+	for _, c := range r.Columns {
+		if ranking, metric, ok := splitRetrieval(c.Metric); ok && ranking == "" {
+			columns = append(columns, metric)
+		}
+	}
+	rows := 0
+	for _, row := range r.Rows {
+		if row.Hidden {
+			continue
+		}
+		if rows++; row.Rerank {
+			reranked = append(reranked, strconv.Quote(row.Name))
+		}
+	}
+	switch what := strings.Join(columns, ", "); {
+	case columns == nil:
+		return ""
+	case reranked == nil:
+		return " By the pair score: " + what + "."
+	case len(reranked) == rows:
+		return " Re-ranked by the matching head: " + what + "."
+	default:
+		return fmt.Sprintf(" Re-ranked by the matching head in %s, by the pair score in the others: %s.", strings.Join(reranked, ", "), what)
+	}
 }
 
 // CSV writes a line per run of each table: group, run, note, and of each metric its

@@ -3,6 +3,7 @@ package ablation
 import (
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,40 @@ func example() *Results {
 	return r
 }
 
+// The legend says which ranking the columns that name none compare.
+func TestLastRanking(t *testing.T) {
+	r := example()
+	for i := range r.Rows {
+		r.Rows[i].Rerank = r.Rows[i].Name == "plain" || r.Rows[i].Hidden
+	}
+	if want := ` Re-ranked by the matching head in "plain", by the pair score in the others: rsum.`; !strings.Contains(r.Legend(), want) {
+		t.Errorf("%q is not in %q", want, r.Legend())
+	}
+	for i := range r.Rows {
+		r.Rows[i].Rerank = true
+	}
+	if want := " Re-ranked by the matching head: rsum."; !strings.Contains(r.Legend(), want) {
+		t.Errorf("%q is not in %q", want, r.Legend())
+	}
+	r.Columns = []Column{{"eval/retrieval/first/rsum", "rsum (pair score)", "higher"}, {"loss", "loss", "lower"}}
+	if s := r.Legend(); strings.Contains(s, "matching head") || strings.Contains(s, "pair score") {
+		t.Errorf("columns that name their ranking are explained: %q", s)
+	}
+}
+
+// The values of a trial are in the order of the numbers in their names, and read back.
+func TestValuesJSON(t *testing.T) {
+	want := Values{"eval/retrieval/i2t_r10": 3, "eval/retrieval/i2t_r5": 2, "eval/retrieval/i2t_r1": 1, "loss": 0.5}
+	text, err := json.Marshal(want)
+	if err != nil || string(text) != `{"eval/retrieval/i2t_r1":1,"eval/retrieval/i2t_r5":2,"eval/retrieval/i2t_r10":3,"loss":0.5}` {
+		t.Errorf("%s (%v)", text, err)
+	}
+	var got Values
+	if err := json.Unmarshal(text, &got); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v (%v)", got, err)
+	}
+}
+
 // By hand: plain has mean 110 and deviation 10; better differs from it by 11, 10, 10,
 // mean 31/3 with a standard error of 1/3, t = 31, so p = 1 - 31/sqrt(963) = 0.00104.
 // alike differs by 5, 8, 21: t = 2.308, p = 1 - t/sqrt(2+t^2) = 0.147, and in its loss by
@@ -58,7 +93,7 @@ func TestMarkdown(t *testing.T) {
 		"## k",
 		"| later | - | - | not run |",
 		"seeds 1, 2, 3.", `difference to "plain"`, "Not all runs are done.",
-		"Failed: explodes, seed 2: loss is NaN",
+		"By the pair score: rsum. A run that failed", "Failed: explodes, seed 2: loss is NaN",
 	} {
 		if !strings.Contains(squeeze(got), w) {
 			t.Errorf("%q is not in\n%s", w, got)

@@ -66,13 +66,13 @@ func TestALBEF(t *testing.T) {
 	const top = 3
 	got := mustRun(t, Retrieval{
 		Image: m.Image(), Text: m.Text(), Matcher: m, Score: score, Engine: engine,
-		Images: set.Images(), Texts: texts, TextImage: set.TextImage, BatchSize: 4, RerankTop: top, Workers: 2,
+		Images: set.Images(), Texts: texts, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 4, RerankTop: top, Workers: 2,
 	})
 
 	one := &single{t: t, m: m, tok: tok, set: set}
 	n, all := set.NumImages(), set.NumTexts()
 	cosine := make([]float32, n*all)
-	ids := make([]int, all)
+	owner := make([]int, all)
 	for i := range n {
 		_, f := one.image(i)
 		for j := range all {
@@ -80,10 +80,10 @@ func TestALBEF(t *testing.T) {
 			for d := range f {
 				cosine[i*all+j] += f[d] * g[d]
 			}
-			ids[j] = set.TextImage(j)
+			owner[j] = set.TextImage(j)
 		}
 	}
-	corr, err := eval.NewCorrespondence([]int{0, 1, 2, 3, 4, 5, 6}, ids)
+	corr, err := eval.NewCorrespondence([]int{0, 1, 2, 3, 4, 5, 6}, owner)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,8 @@ var captions = &data.Texts{Tokenizer: fakeTokenizer{}, Tokens: fakeTokens}
 
 // fakeSet is a split whose text j is the number j.
 type fakeSet struct {
-	owner []int // image of each text
+	owner []int   // image of each text
+	ids   []int64 // of the images; nil: their numbers
 	n     int
 	bad   int // image that cannot be read, if > 0
 }
@@ -132,6 +133,12 @@ type fakeSet struct {
 // into makes the set that of an evaluation.
 func (s fakeSet) into(r *Retrieval) {
 	r.Images, r.Texts, r.TextImage = imageRows{s}, textRows{s}, func(j int) int { return s.owner[j] }
+	r.ImageID = func(i int) int64 {
+		if s.ids == nil {
+			return int64(i)
+		}
+		return s.ids[i]
+	}
 }
 
 type imageRows struct{ fakeSet }

@@ -33,9 +33,10 @@ type Retrieval struct {
 	Score         scoring.Score // by which features of images and texts are compared
 	Engine        *kernel.Engine
 	Images, Texts data.Gallery
-	TextImage     func(j int) int // row of the image of text j
-	BatchSize     int             // images or texts encoded at a time, at least 1
-	RerankTop     int             // candidates re-scored per query; 0: none
+	TextImage     func(j int) int   // row of the image of text j
+	ImageID       func(i int) int64 // images of one id are right answers for each other's texts
+	BatchSize     int               // images or texts encoded at a time, at least 1
+	RerankTop     int               // candidates re-scored per query; 0: none
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds   int
@@ -54,7 +55,7 @@ type Scores struct {
 	Texts  int
 }
 
-// Final returns the metrics to report: the re-ranked ones if there are any.
+// Final returns the metrics of the last ranking: the re-ranked ones if there are any.
 func (s Scores) Final() eval.Metrics {
 	if s.Rerank != nil {
 		return *s.Rerank
@@ -62,14 +63,20 @@ func (s Scores) Final() eval.Metrics {
 	return s.First
 }
 
-// Table formats the scores for people.
-func (s Scores) Table() string {
+// RerankedName is the column of the re-ranked metrics for people.
+const RerankedName = "re-ranked"
+
+// Columns returns the metrics of every ranking with its name for people.
+func (s Scores) Columns() []eval.Result {
 	results := []eval.Result{{Name: s.Score, Metrics: s.First}}
 	if s.Rerank != nil {
-		results = append(results, eval.Result{Name: "re-ranked", Metrics: *s.Rerank})
+		results = append(results, eval.Result{Name: RerankedName, Metrics: *s.Rerank})
 	}
-	return eval.Table(results, s.Chance)
+	return results
 }
+
+// Table formats the scores for people.
+func (s Scores) Table() string { return eval.Table(s.Columns(), s.Chance) }
 
 // check says what is wrong with r.
 func (r *Retrieval) check() error {
@@ -82,16 +89,16 @@ func (r *Retrieval) check() error {
 	return nil
 }
 
-// correspondence says which text belongs to which image of the split.
+// correspondence says which texts and images of the split are right answers.
 func (r *Retrieval) correspondence() (*eval.Correspondence, error) {
-	imageIDs, textIDs := make([]int, r.Images.Len()), make([]int, r.Texts.Len())
+	imageIDs, textImage := make([]int64, r.Images.Len()), make([]int, r.Texts.Len())
 	for i := range imageIDs {
-		imageIDs[i] = i
+		imageIDs[i] = r.ImageID(i)
 	}
-	for j := range textIDs {
-		textIDs[j] = r.TextImage(j)
+	for j := range textImage {
+		textImage[j] = r.TextImage(j)
 	}
-	return eval.NewCorrespondence(imageIDs, textIDs)
+	return eval.NewCorrespondence(imageIDs, textImage)
 }
 
 // progress tells how much of a phase is done.

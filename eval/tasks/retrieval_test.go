@@ -12,8 +12,10 @@ import (
 )
 
 // naive ranks the images lo to hi-1 with their texts by loops over all pairs: the
-// cosine and, for top > 0, the match scores of the top candidates by cosine.
-func naive(m *fakeModel, owner []int, lo, hi, top int) eval.Metrics {
+// cosine and, for top > 0, the match scores of the top candidates by cosine. Images of one
+// id are right answers for each other's texts.
+func naive(m *fakeModel, id func(i int) int64, lo, hi, top int) eval.Metrics {
+	owner := m.owner
 	cosine := func(i, j int) float32 {
 		var s float32
 		for d := range fakeDim {
@@ -67,11 +69,11 @@ func naive(m *fakeModel, owner []int, lo, hi, top int) eval.Metrics {
 	var ranks eval.Ranks
 	for _, i := range images {
 		ranks.I2T = append(ranks.I2T, rank(texts, func(j int) float32 { return cosine(i, j) },
-			func(j int) float32 { return m.scores[i][j] }, func(j int) bool { return owner[j] == i }))
+			func(j int) float32 { return m.scores[i][j] }, func(j int) bool { return id(owner[j]) == id(i) }))
 	}
 	for _, j := range texts {
 		ranks.T2I = append(ranks.T2I, rank(images, func(i int) float32 { return cosine(i, j) },
-			func(i int) float32 { return m.scores[i][j] }, func(i int) bool { return owner[j] == i }))
+			func(i int) float32 { return m.scores[i][j] }, func(i int) bool { return id(owner[j]) == id(i) }))
 	}
 	return ranks.Metrics()
 }
@@ -86,23 +88,28 @@ func mustRun(t *testing.T, r Retrieval) Scores {
 }
 
 // TestAgainstLoops covers cosine, re-ranking, folds, both, and batches that leave a
-// short last one.
+// short last one, with an id for every image and with images that share theirs.
 func TestAgainstLoops(t *testing.T) {
+	againstLoops(t, nil)
+	againstLoops(t, []int64{5, 7, 5, 9, 9, 5, 7, 7, 3, 5, 5, 9})
+}
+
+func againstLoops(t *testing.T, ids []int64) {
 	const n, texts = 12, 2
 	for _, folds := range []int{0, 1, 2, 3} {
 		for _, top := range []int{0, 1, 5, 100} {
 			for _, size := range []int{1, 5, 12, 1000} {
 				r, m := fake(t, 7, n, texts)
+				fakeSet{n: n, owner: m.owner, ids: ids}.into(&r)
 				r.Folds, r.RerankTop, r.BatchSize = folds, top, size
 				got := mustRun(t, r)
 				parts := max(1, folds)
 				var cosine, second, chance []eval.Metrics
 				for f := range parts {
 					lo, hi := f*n/parts, (f+1)*n/parts
-					cosine = append(cosine, naive(m, m.owner, lo, hi, 0))
-					second = append(second, naive(m, m.owner, lo, hi, top))
-					// R@1 of a random order: 1 of n images.
-					chance = append(chance, eval.Metrics{T2I: eval.Direction{R1: 100 * float64(parts) / n}})
+					cosine = append(cosine, naive(m, r.ImageID, lo, hi, 0))
+					second = append(second, naive(m, r.ImageID, lo, hi, top))
+					chance = append(chance, eval.Metrics{T2I: eval.Direction{R1: rightShare(r.ImageID, lo, hi)}})
 				}
 				if want := eval.Mean(cosine); got.First != want {
 					t.Errorf("folds %d, top %d, batch %d: cosine %+v, want %+v", folds, top, size, got.First, want)
@@ -125,6 +132,20 @@ func TestAgainstLoops(t *testing.T) {
 			}
 		}
 	}
+}
+
+// rightShare is R@1 of a random order of the images lo to hi-1 for their texts, as many for
+// each: the percentage of right ones among all pairs of two of these images.
+func rightShare(id func(i int) int64, lo, hi int) float64 {
+	right := 0
+	for i := lo; i < hi; i++ {
+		for k := lo; k < hi; k++ {
+			if id(i) == id(k) {
+				right++
+			}
+		}
+	}
+	return 100 * float64(right) / float64((hi-lo)*(hi-lo))
 }
 
 // TestByHand is small enough to follow: three images, a text each. By cosine text 0 is

@@ -177,6 +177,7 @@ func (a *Ablation) tabulate() error {
 		for _, seed := range a.Matrix.Seeds {
 			at := slices.IndexFunc(a.jobs, func(j *job) bool { return j.Run.Name == x.Name && j.Seed == seed })
 			j := a.jobs[at]
+			row.Rerank = j.cfg.Eval.RerankTop > 0
 			if j.same != nil {
 				j, row.Same = j.same, j.same.Run.Name
 			}

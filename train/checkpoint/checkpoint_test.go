@@ -227,6 +227,38 @@ func TestAnotherArchitecture(t *testing.T) {
 	}
 }
 
+// A checkpoint says of which evaluation its metric is, from the save on or later.
+func TestMetricName(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, Retention{})
+	save(t, s, 10)
+	for _, want := range []Metric{{"eval/retrieval/first/r_mean", 93.25}, {"eval/probe/top1", 0}} {
+		if err := s.SetMetric(10, want); err != nil {
+			t.Fatal(err)
+		}
+		if c := load(t, dir); c.Metric == nil || *c.Metric != want {
+			t.Errorf("got %v, want %v", c.Metric, want)
+		}
+	}
+	if err := s.SetMetric(10, Metric{"m", math.Inf(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if c := load(t, dir); c.Metric != nil {
+		t.Errorf("got %v of a number that is not finite", c.Metric)
+	}
+	snap, err := Take(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap.Metric = &Metric{"m", 3}
+	if err := s.Save(20, snap); err != nil {
+		t.Fatal(err)
+	}
+	if c := load(t, dir); c.Metric == nil || *c.Metric != *snap.Metric {
+		t.Errorf("got %v", c.Metric)
+	}
+}
+
 func TestRetention(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -244,7 +276,7 @@ func TestRetention(t *testing.T) {
 		save(t, s, 10, 20, 30, 40, 50)
 		// 40 and 50 have no usable metric; 10 ties with 30.
 		for step, metric := range map[int]float64{10: 7, 20: 1, 30: 7, 40: math.NaN()} {
-			if err := s.SetMetric(step, metric); err != nil {
+			if err := s.SetMetric(step, Metric{Value: metric}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -245,11 +245,11 @@ func TestVersion2(t *testing.T) {
 	change(t, filepath.Join(step, manifestName), func([]byte) []byte {
 		return []byte(strings.Replace(text, "SIZE", strconv.FormatInt(st.Size(), 10), 1))
 	})
-	if err := s.SetMetric(10, 2.5); err != nil {
+	if err := s.SetMetric(10, Metric{"m", 2.5}); err != nil {
 		t.Fatal(err)
 	}
 	c := load(t, dir)
-	if c.Metric == nil || *c.Metric != 2.5 || c.manifest.read != 2 || c.manifest.Files["model.safetensors"].Sum != "" {
+	if c.Metric == nil || c.Metric.Value != 2.5 || c.manifest.read != 2 || c.manifest.Files["model.safetensors"].Sum != "" {
 		t.Errorf("got %+v", c.manifest)
 	}
 	if err := c.ReadFloat32("model", "temperature", nil, make([]float32, 1)); err != nil {
@@ -322,7 +322,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		if step%3 == 0 {
 			save(t, s, step) // replaced
 		}
-		if err := s.SetMetric(step, float64(step)); err != nil {
+		if err := s.SetMetric(step, Metric{Value: float64(step)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Prune(); err != nil {

@@ -22,8 +22,8 @@ var ErrNone = errors.New("no checkpoint")
 type Checkpoint struct {
 	Path   string // the step folder
 	Step   int
-	Metric *float64
-	Notice string // what the user should know about how it was found; may be empty
+	Metric *Metric // nil where no evaluation was recorded
+	Notice string  // what the user should know about how it was found; may be empty
 
 	manifest manifest
 	files    map[string]*os.File // all that state.json names

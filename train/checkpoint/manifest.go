@@ -26,12 +26,29 @@ type manifest struct {
 	Version  int                  `json:"version"`
 	Checksum string               `json:"checksum"` // of this text, see seal; before the names that a run chooses
 	Step     int                  `json:"step"`
-	Metric   *float64             `json:"metric,omitempty"` // of the evaluation at this step; higher is better
-	Files    map[string]fileInfo  `json:"files"`            // the other files
+	Metric   *float64             `json:"metric,omitempty"`      // of the evaluation at this step; higher is better
+	Measured string               `json:"metric_name,omitempty"` // what Metric is, by its name in the log
+	Files    map[string]fileInfo  `json:"files"`                 // the other files
 	Parts    map[string]partState `json:"parts"`
 
 	read int  // version of the text, which may be an older one
 	old  bool // translated: counters that were added later are missing
+}
+
+// setMetric records a metric; a number that is not finite is none.
+func (m *manifest) setMetric(x *Metric) {
+	m.Metric, m.Measured = nil, ""
+	if x != nil && finite(&x.Value) != nil {
+		m.Metric, m.Measured = &x.Value, x.Name
+	}
+}
+
+// metric is the inverse of setMetric.
+func (m *manifest) metric() *Metric {
+	if m.Metric == nil {
+		return nil
+	}
+	return &Metric{m.Measured, *m.Metric}
 }
 
 // fileInfo is what state.json says of a file.

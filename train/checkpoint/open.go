@@ -31,7 +31,7 @@ func openStep(dir string, use func(name string) bool) (c *Checkpoint, err error)
 	if err != nil {
 		return nil, err
 	}
-	c = &Checkpoint{Path: dir, Step: m.Step, Metric: m.Metric, manifest: m, files: map[string]*os.File{}, checked: map[string]bool{}, open: map[string]*safetensors.File{}}
+	c = &Checkpoint{Path: dir, Step: m.Step, Metric: m.metric(), manifest: m, files: map[string]*os.File{}, checked: map[string]bool{}, open: map[string]*safetensors.File{}}
 	defer func() {
 		if err != nil {
 			c.Close()

@@ -340,14 +340,14 @@ func TestMetricOfVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStore(t, dir, Retention{})
-	if err := s.SetMetric(8, 12.5); err != nil {
+	if err := s.SetMetric(8, Metric{"eval/retrieval/r_mean", 12.5}); err != nil {
 		t.Fatal(err)
 	}
 	c, old := load(t, step), load(t, "testdata/version1")
-	if c.Metric == nil || *c.Metric != 12.5 || !c.manifest.old || !sameCounters(c, old) {
+	if c.Metric == nil || *c.Metric != (Metric{"", 12.5}) || !c.manifest.old || !sameCounters(c, old) {
 		t.Errorf("metric %v, %+v", c.Metric, c.manifest)
 	}
-	if err := s.SetMetric(8, math.NaN()); err != nil {
+	if err := s.SetMetric(8, Metric{Value: math.NaN()}); err != nil {
 		t.Fatal(err)
 	}
 	if c := load(t, step); c.Metric != nil || !sameCounters(c, old) {

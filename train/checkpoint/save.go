@@ -109,7 +109,8 @@ func (s *Store) write(temp string, step int, snap Snapshot) error {
 	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
 	}
-	m := manifest{Version: version, Step: step, Metric: finite(snap.Metric), Files: map[string]fileInfo{}, Parts: snap.parts}
+	m := manifest{Version: version, Step: step, Files: map[string]fileInfo{}, Parts: snap.parts}
+	m.setMetric(snap.Metric)
 	add := func(name string, fill func(w io.Writer) error) error {
 		if _, dup := m.Files[name]; dup || name == manifestName || name != filepath.Base(name) {
 			return fmt.Errorf("file name %q is reserved, used twice or not a plain name", name)
@@ -239,14 +240,15 @@ func (s *Store) writeLatest(name string) error {
 }
 
 // SetMetric records the result of an evaluation of the saved step, which
-// retention compares; higher is better. A number that is not finite is not recorded.
-func (s *Store) SetMetric(step int, metric float64) error {
+// retention compares; higher is better. A folder of an earlier version gets the value without
+// its name. A number that is not finite is not recorded.
+func (s *Store) SetMetric(step int, metric Metric) error {
 	dir := filepath.Join(s.dir, folderName(step))
 	m, err := readManifest(dir)
 	if err != nil {
 		return err
 	}
-	m.Metric = finite(&metric)
+	m.setMetric(&metric)
 	temp := filepath.Join(dir, tempPrefix+manifestName)
 	var text any = m
 	if m.read != version { // a folder stays of the version that it is of

@@ -18,10 +18,16 @@ const extension = ".safetensors"
 // fileOf returns the file of a part's tensors.
 func fileOf(part string) string { return part + extension }
 
+// Metric is the result of an evaluation by which checkpoints are compared; higher is better.
+type Metric struct {
+	Name  string // in the log of the run; empty in checkpoints of earlier versions
+	Value float64
+}
+
 // Snapshot is what a checkpoint holds. Take makes one.
 type Snapshot struct {
 	Files  map[string][]byte // further files by name, such as a vocabulary
-	Metric *float64          // of an evaluation at this step, if there was one already
+	Metric *Metric           // of an evaluation at this step, if there was one already
 
 	parts   map[string]partState
 	tensors []partTensors

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Logger takes the numbers of a step.
@@ -81,7 +83,7 @@ func Keys(values map[string]float64) []string {
 		if a, b := rank(keys[i]), rank(keys[j]); a != b {
 			return a < b
 		}
-		return keys[i] < keys[j]
+		return words.Natural(keys[i], keys[j]) < 0
 	})
 	return keys
 }

@@ -38,12 +38,12 @@ func TestMetricsLine(t *testing.T) {
 	m, err := OpenMetrics(path, -1)
 	must(t, err)
 	must(t, m.Log(7, map[string]float64{
-		"eval/retrieval/i2t_r1": 12.5, "samples_per_second": 1e21, "loss/itm": math.NaN(), "loss": 0.1, "lr": 1e-5,
+		"eval/retrieval/i2t_r10": 50, "eval/retrieval/i2t_r5": 25, "eval/retrieval/i2t_r1": 12.5, "samples_per_second": 1e21, "loss/itm": math.NaN(), "loss": 0.1, "lr": 1e-5,
 		"loss/itc": math.Inf(1), "time": 1700000000.25, "epoch": 2, "temperature": 0.07, "grad_norm": 3, "data_wait": 0.5,
 	}))
 	must(t, m.Close())
 	want := `{"step":7,"epoch":2,"time":1700000000.25,"loss":0.1,"loss/itc":null,"loss/itm":null,"lr":0.00001,` +
-		`"temperature":0.07,"grad_norm":3,"samples_per_second":1e+21,"data_wait":0.5,"eval/retrieval/i2t_r1":12.5}` + "\n"
+		`"temperature":0.07,"grad_norm":3,"samples_per_second":1e+21,"data_wait":0.5,"eval/retrieval/i2t_r1":12.5,"eval/retrieval/i2t_r5":25,"eval/retrieval/i2t_r10":50}` + "\n"
 	if got := read(t, path); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -1,0 +1,18 @@
+package words
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNatural(t *testing.T) {
+	want := []string{"a", "r1", "r5", "r10", "r100", "s2/r9", "s10/r1"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, Natural)
+	// Only a number at the end counts as one.
+	want[5], want[6] = want[6], want[5]
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

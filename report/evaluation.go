@@ -1,0 +1,208 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/words"
+)
+
+// evalSection draws the evaluations over steps and the final table.
+func evalSection(d Data) section {
+	s := section{ID: "evaluation", Title: "Evaluation"}
+	groups := map[string][]string{}
+	var order []string
+	names := evalNames(d.Curves)
+	for _, name := range names {
+		if ranking, _ := splitRanking(name); ranking == eval.Random {
+			continue // it does not change with the steps
+		}
+		g := evalGroup(name)
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], name)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return evalRank(a) - evalRank(b) })
+	for _, g := range order {
+		names := groups[g]
+		slices.SortFunc(names, words.Natural)
+		ch := chart{title: g, last: d.Curves.Last}
+		if strings.Contains(g, "recall") && !strings.HasPrefix(g, "sum of recalls") || strings.Contains(g, "accuracy") {
+			ch.unit = "%"
+		}
+		var labels []string
+		most := 0
+		for i, name := range names {
+			p := d.Curves.get(name)
+			most = max(most, len(p))
+			label := evalLabel(name)
+			labels = append(labels, label)
+			ch.curves = append(ch.curves, curve{name: label, points: p, colour: i, dots: true})
+		}
+		if most < 2 { // one evaluation is no curve: the table has it
+			continue
+		}
+		ch.keys = len(labels) > 1 || strings.Contains(g, ": recall") || strings.Contains(g, ": rank")
+		s.add(ch, "")
+	}
+	if d.Scores != nil {
+		s.Tables = append(s.Tables, *d.Scores)
+	} else {
+		s.Tables = lastEvaluation(d.Curves, names)
+	}
+	if len(s.Panels) == 0 && len(s.Tables) == 0 {
+		s.Missing = "The run was not evaluated."
+	}
+	return s
+}
+
+// evalGroup is the chart that a number of an evaluation stands in.
+func evalGroup(name string) string {
+	if ranking, metric := splitRanking(name); ranking != "" {
+		return evalGroup(retrieval+metric) + ", " + rankingNames[ranking]
+	}
+	parts := strings.Split(strings.TrimPrefix(name, "eval/"), "/")
+	last := parts[len(parts)-1]
+	direction := ""
+	switch {
+	case strings.HasPrefix(last, "i2t_"):
+		direction = "image to text"
+	case strings.HasPrefix(last, "t2i_"):
+		direction = "text to image"
+	}
+	switch {
+	case direction != "" && strings.HasSuffix(last, "_rank"):
+		return direction + ": rank"
+	case direction != "":
+		return direction + ": recall"
+	case last == "rsum":
+		return "sum of recalls"
+	case strings.HasSuffix(last, "r_mean"):
+		return "means of recalls"
+	case parts[0] == "probe":
+		return "linear probe: accuracy"
+	}
+	return strings.Join(parts[:len(parts)-1], " ")
+}
+
+func evalRank(group string) int {
+	for i, p := range []string{"image to text: recall", "text to image: recall", "linear", "means", "sum", "image to text: rank", "text to image: rank"} {
+		if strings.HasPrefix(group, p) {
+			return i
+		}
+	}
+	return 100
+}
+
+// evalLabel names a line of such a chart.
+func evalLabel(name string) string {
+	last := name[strings.LastIndexByte(name, '/')+1:]
+	for _, p := range []string{"i2t_", "t2i_"} {
+		last = strings.TrimPrefix(last, p)
+	}
+	if n, ok := strings.CutPrefix(last, "r"); ok && n != "" && strings.Trim(n, "0123456789") == "" {
+		return "R@" + n
+	}
+	switch last {
+	case "img_r_mean":
+		return "images"
+	case "txt_r_mean":
+		return "texts"
+	case "r_mean":
+		return "both"
+	case "mean_rank":
+		return "mean"
+	case "median_rank":
+		return "median"
+	}
+	return strings.ReplaceAll(last, "_", " ")
+}
+
+// retrieval stands before what a log tells of image-text retrieval.
+const retrieval = "eval/retrieval/"
+
+// rankingNames are the columns of an evaluation of retrieval for people.
+var rankingNames = map[string]string{eval.First: "pair score", eval.Reranked: "re-ranked", eval.Random: "chance"}
+
+// splitRanking returns the ranking and the metric of eval/retrieval/<ranking>/<metric>, an
+// empty ranking of any other name.
+func splitRanking(name string) (ranking, metric string) {
+	if rest, ok := strings.CutPrefix(name, retrieval); ok {
+		if ranking, metric, ok := strings.Cut(rest, "/"); ok && rankingNames[ranking] != "" {
+			return ranking, metric
+		}
+	}
+	return "", ""
+}
+
+// evalNames lists the curves of evaluations, without those of the last ranking where the log
+// has them by ranking too, which logs of earlier versions have not.
+func evalNames(c *Curves) []string {
+	return slices.DeleteFunc(c.Names("eval/"), func(name string) bool {
+		metric, of := strings.CutPrefix(name, retrieval)
+		return of && len(c.get(name)) <= len(c.get(retrieval+eval.First+"/"+metric))
+	})
+}
+
+// lastEvaluation are tables of the last value of every number: of retrieval a column per
+// ranking, of others one with the values.
+func lastEvaluation(c *Curves, names []string) (tables []Table) {
+	ranked := Table{Title: "Last evaluation of retrieval"}
+	other := Table{Title: "Last evaluation", Head: []string{"", "value", "step"}}
+	for _, n := range names {
+		if ranking, _ := splitRanking(n); ranking != "" {
+			continue
+		}
+		p := c.get(n)
+		last := p[len(p)-1]
+		other.Rows = append(other.Rows, Texts(strings.TrimPrefix(n, "eval/"), short(last.Value), fmt.Sprintf("%.0f", last.Step)))
+	}
+	var columns []string
+	for _, r := range []string{eval.First, eval.Reranked, eval.Random} {
+		if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, retrieval+r+"/") }) {
+			columns = append(columns, r)
+			ranked.Head = append(ranked.Head, rankingNames[r])
+		}
+	}
+	for _, m := range (eval.Metrics{}).Values() {
+		row := []string{metricName(m.Name)}
+		for _, r := range columns {
+			cell := ""
+			if p := c.get(retrieval + r + "/" + m.Name); len(p) > 0 {
+				cell = short(p[len(p)-1].Value)
+			}
+			row = append(row, cell)
+		}
+		ranked.Rows = append(ranked.Rows, Texts(row...))
+	}
+	if columns != nil {
+		p := c.get(retrieval + columns[0] + "/" + eval.RMeanName)
+		ranked.Head = append([]string{""}, ranked.Head...)
+		if len(p) > 0 {
+			ranked.Title += fmt.Sprintf(", step %.0f", p[len(p)-1].Step)
+		}
+		tables = append(tables, ranked)
+	}
+	if other.Rows != nil {
+		tables = append(tables, other)
+	}
+	return tables
+}
+
+// metricName writes a metric of retrieval for people, such as image to text R@1.
+func metricName(metric string) string {
+	group, _, named := strings.Cut(evalGroup(retrieval+metric), ":")
+	label := evalLabel(metric)
+	switch {
+	case !named && strings.HasPrefix(group, "means"):
+		return "mean of recalls, " + label
+	case !named:
+		return group
+	case strings.HasSuffix(metric, "_rank"):
+		return group + ", " + label + " rank"
+	}
+	return group + ", " + label
+}
