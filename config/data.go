@@ -14,7 +14,7 @@ type Data struct {
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
 	MaxWords       int     `toml:"max_words" read:"words" max:"65536"`             // words kept of a caption
 	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] included
-	Vocab          string  `toml:"vocab" read:"words"`                             // vocab.txt or tokenizer.json; empty: learned from the training captions
+	Vocab          string  `toml:"vocab" read:"pixels"`                            // vocab.txt or tokenizer.json; empty: learned from the training captions
 	VocabSize      int     `toml:"vocab_size" read:"own vocabulary" max:"1048576"` // largest size of a learned vocabulary
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2

@@ -8,7 +8,7 @@ type Geometric struct {
 	Weight     float64 `toml:"weight" max:"1000000"`                    // alpha of GeRA, for each modality; 0: off
 	Modalities string  `toml:"modalities" read:"geometric"`             // both | image | text
 	Neighbours int     `toml:"neighbours" read:"geometric" max:"65536"` // K, points of a neighbourhood, the anchor among them
-	Pool       int     `toml:"pool" read:"pool" max:"65536"`            // neighbours are sampled among the pool x K nearest entries of the queue
+	Pool       int     `toml:"pool" read:"geometric" max:"65536"`       // neighbours are sampled among the pool x K nearest entries of the queue
 	Sampling   string  `toml:"sampling" read:"geometric"`               // biased (nearer ones are likelier) | uniform | closest
 	Search     string  `toml:"search" read:"geometric"`                 // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
 	Kernel     string  `toml:"kernel" read:"geometric"`                 // of two points: heat | linear | squared | inverse

@@ -198,3 +198,33 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestCosines: the last histogram is of the cosines of whole rows, whatever their lengths.
+func TestCosines(t *testing.T) {
+	d := sample(12, 5)
+	f := d.Features
+	var p pairScores
+	for i := range f.N {
+		for j := range f.N {
+			var dot, x, y float64
+			for k := range f.C {
+				a, b := float64(f.Images[i*f.C+k]), float64(f.Texts[j*f.C+k])
+				dot, x, y = dot+a*b, x+a*a, y+b*b
+			}
+			cosine := dot / math.Sqrt(x*y)
+			if i == j {
+				p.own = append(p.own, cosine)
+			} else {
+				p.other = append(p.other, cosine)
+			}
+		}
+	}
+	s, err := pairSection(d)
+	if err != nil || len(s.Panels) != 1 {
+		t.Fatalf("%d panels, %v", len(s.Panels), err)
+	}
+	want := fmt.Sprintf("with a probability of %.4f. Median of own pairs %s, of the others %s.", p.above(), short(median(p.own)), short(median(p.other)))
+	if got := s.Panels[0].Caption; !strings.HasSuffix(string(got), want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
