@@ -1,9 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"reflect"
-)
+import "fmt"
 
 // Advice returns what is legal but probably not wanted, one sentence each.
 func (c Config) Advice() []string {
@@ -31,30 +28,9 @@ func (c Config) Advice() []string {
 	if c.Queue.Size > 0 && o.ITC.Weight == 0 && !o.UsesGeometric() {
 		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
 	}
-	list = append(list, c.unread()...)
+	list = append(list, c.notRead()...)
 	if c.Data.Kind == "captions" && len(c.Data.Captions.Split(c.Eval.Split)) == 0 {
 		list = append(list, "data.captions."+c.Eval.Split+"_files is empty: there is nothing to evaluate on")
-	}
-	return list
-}
-
-// unread lists the sections that are set and that nothing reads.
-func (c Config) unread() (list []string) {
-	o, standard := c.Objective, Default().Objective
-	for _, s := range []struct {
-		name     string
-		set, std any
-		read     bool
-		cure     string
-	}{
-		{"siglip", o.SigLIP, standard.SigLIP, o.SigLIP.Weight > 0, "objective.siglip.weight > 0"},
-		{"gssf", o.GSSF, standard.GSSF, c.UsesMetric(), `objective.itc.score = "gssf"`},
-		{"geodesic", o.Geodesic, standard.Geodesic, o.UsesGraph() || hasKind(o.ScoreTerms(), ScoreGeodesic), `objective.itc.score = "geodesic"`},
-		{"geometric", o.Geometric, standard.Geometric, o.UsesGeometric(), "objective.geometric.weight > 0"},
-	} {
-		if !s.read && !reflect.DeepEqual(s.set, s.std) {
-			list = append(list, fmt.Sprintf("objective.%s is set but nothing reads it; %s turns it on", s.name, s.cure))
-		}
 	}
 	return list
 }

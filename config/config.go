@@ -15,6 +15,7 @@
 //	fixed:"run"       cannot change within a run
 //	change:"harmless" changes nothing that a run computes
 //	change:"silent"   harmless, and not worth a word when a run goes on with another value
+//	read:"metric"     read under a condition of read.go alone, of a section all its keys
 //	max:"65536"       the largest value, or of a list the largest item; every integer has one
 //
 // To add a section, write its file and name its struct in the one above it.

@@ -2,36 +2,36 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"` // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads)
-	Root string `toml:"root"` // folder that relative paths start from
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads)
+	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
-	Captions Captions `toml:"captions"`
-	Karpathy Karpathy `toml:"karpathy"`
-	Scenes   Scenes   `toml:"scenes"`
-	Pairs    Pairs    `toml:"pairs"`
+	Captions Captions `toml:"captions" read:"caption lists"`
+	Karpathy Karpathy `toml:"karpathy" read:"karpathy"`
+	Scenes   Scenes   `toml:"scenes" read:"scenes"`
+	Pairs    Pairs    `toml:"pairs" read:"pair files"`
 
-	MaxPixels      int     `toml:"max_pixels" max:"1000000000"`      // images with more pixels than this are bad samples
-	MaxBadShare    float64 `toml:"max_bad_share"`                    // stop when more than this share of the samples read is bad
-	MaxWords       int     `toml:"max_words" max:"65536"`            // words kept of a caption
-	Tokens         int     `toml:"tokens" max:"65536"`               // token positions per caption, [CLS] included
-	Vocab          string  `toml:"vocab"`                            // vocab.txt or tokenizer.json; empty: learned from the training captions
-	VocabSize      int     `toml:"vocab_size" max:"1048576"`         // largest size of a learned vocabulary
-	Workers        int     `toml:"workers" max:"1024"`               // goroutines that read and transform samples; 0: as many as threads
-	Prefetch       int     `toml:"prefetch" max:"1024"`              // batches prepared ahead; 0: 2
-	Cache          string  `toml:"cache"`                            // none | memory | disk: keep decoded training images there; evaluation always reads the files
-	CacheDir       string  `toml:"cache_dir"`                        // folder of the disk cache, made if it is not there; runs and machines with the same paths may share it
-	CacheMaxGB     float64 `toml:"cache_max_gb" max:"1000000"`       // the cache holds at most this many GB (10^9 bytes) and then stays as it is
-	CacheSize      int     `toml:"cache_size" max:"16384"`           // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
-	CropScaleMin   float64 `toml:"crop_scale_min"`                   // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
-	Flip           bool    `toml:"flip"`                             // random horizontal flip
-	RandAugmentOps int     `toml:"randaugment_ops" max:"64"`         // N of RandAugment; 0 switches it off
-	RandAugmentLvl int     `toml:"randaugment_level" max:"10"`       // M of RandAugment, 0..10
-	Views          int     `toml:"views" max:"2"`                    // independent augmentations of an image: 1, or 2 (the second is seen by the momentum encoder), as in TCL and MoCo
-	ColorJitter    float64 `toml:"color_jitter"`                     // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
-	Grayscale      float64 `toml:"grayscale"`                        // probability of dropping the colours
-	Blur           float64 `toml:"blur"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
-	OverfitSamples int     `toml:"overfit_samples" max:"1000000000"` // train on the first N samples only (sanity check); 0: all
-	DropLast       bool    `toml:"drop_last"`                        // drop a short last batch of an epoch instead of padding it
+	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
+	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
+	MaxWords       int     `toml:"max_words" read:"words" max:"65536"`             // words kept of a caption
+	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] included
+	Vocab          string  `toml:"vocab" read:"pixels"`                            // vocab.txt or tokenizer.json; empty: learned from the training captions
+	VocabSize      int     `toml:"vocab_size" read:"own vocabulary" max:"1048576"` // largest size of a learned vocabulary
+	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
+	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
+	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
+	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, made if it is not there; runs and machines with the same paths may share it
+	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache" max:"1000000"`        // the cache holds at most this many GB (10^9 bytes) and then stays as it is
+	CacheSize      int     `toml:"cache_size" read:"cache" max:"16384"`            // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
+	CropScaleMin   float64 `toml:"crop_scale_min" read:"pixels"`                   // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
+	Flip           bool    `toml:"flip" read:"pixels"`                             // random horizontal flip
+	RandAugmentOps int     `toml:"randaugment_ops" read:"pixels" max:"64"`         // N of RandAugment; 0 switches it off
+	RandAugmentLvl int     `toml:"randaugment_level" read:"randaugment" max:"10"`  // M of RandAugment, 0..10
+	Views          int     `toml:"views" read:"second view" max:"2"`               // independent augmentations of an image: 1, or 2 (the second is seen by the momentum encoder), as in TCL and MoCo
+	ColorJitter    float64 `toml:"color_jitter" read:"pixels"`                     // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
+	Grayscale      float64 `toml:"grayscale" read:"pixels"`                        // probability of dropping the colours
+	Blur           float64 `toml:"blur" read:"pixels"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
+	OverfitSamples int     `toml:"overfit_samples" max:"1000000000"`               // train on the first N samples only (sanity check); 0: all
+	DropLast       bool    `toml:"drop_last"`                                      // drop a short last batch of an epoch instead of padding it
 }
 
 func (d *Data) defaults() {

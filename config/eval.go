@@ -2,16 +2,16 @@ package config
 
 // Eval is retrieval evaluation and, for systems of images alone, the linear probe.
 type Eval struct {
-	Split     string `toml:"split"`                       // val | test
-	BatchSize int    `toml:"batch_size" max:"65536"`      // images or captions encoded at once
-	Score     string `toml:"score"`                       // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
-	RerankTop int    `toml:"rerank_top" max:"65536"`      // candidates re-scored by ITM; 0: cosine only
-	MaxImages int    `toml:"max_images" max:"1000000000"` // size of the gallery; 0: all images of the split
-	Folds     int    `toml:"folds" max:"1000"`            // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
+	Split     string `toml:"split"`                         // val | test
+	BatchSize int    `toml:"batch_size" max:"65536"`        // images or captions encoded at once
+	Score     string `toml:"score" read:"pairs"`            // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
+	RerankTop int    `toml:"rerank_top" max:"65536"`        // candidates re-scored by ITM; 0: cosine only
+	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery; 0: all images of the split
+	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
 
-	ProbeSamples    int     `toml:"probe_samples" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
-	ProbeDecay      float64 `toml:"probe_decay" max:"1000000"`      // weight decay of the probe, whose loss has decay/2 times the squared weights
-	ProbeNeighbours int     `toml:"probe_neighbours" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
+	ProbeSamples    int     `toml:"probe_samples" read:"pixels" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
+	ProbeDecay      float64 `toml:"probe_decay" read:"pixels" max:"1000000"`      // weight decay of the probe, whose loss has decay/2 times the squared weights
+	ProbeNeighbours int     `toml:"probe_neighbours" read:"pixels" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
 }
 
 func (e *Eval) defaults() {

@@ -251,8 +251,12 @@ func TestShippedConfigs(t *testing.T) {
 			if filepath.Base(filepath.Dir(f)) == "ablation" { // matrices of runs, which trainer ablate reads
 				continue
 			}
-			if _, err := Load(f, nil); err != nil {
+			c, err := Load(f, nil)
+			if err != nil {
 				t.Error(err)
+			}
+			for _, u := range c.Unread() {
+				t.Errorf("%s: nothing reads %s, which is read with %s", f, u.Path, u.With)
 			}
 		}
 	}
@@ -321,27 +325,5 @@ func TestAdviceFitsTheSystem(t *testing.T) {
 	c.Model.System = "heads"
 	if got := strings.Join(c.Advice(), "\n"); strings.Contains(got, "images are augmented") {
 		t.Errorf("heads read no images: %s", got)
-	}
-}
-
-// TestUnreadSections: a part that is set up but not switched on is worth a note.
-func TestUnreadSections(t *testing.T) {
-	for section, on := range map[string]func(c *Config){
-		"gssf":      func(c *Config) { c.Objective.ITC.Score = "gssf" },
-		"geodesic":  func(c *Config) { c.Objective.ITC.Score = "geodesic" },
-		"geometric": func(c *Config) { c.Objective.Geometric.Weight = 1 },
-		"siglip":    func(c *Config) { c.Objective.SigLIP.Weight = 1 },
-	} {
-		c := Default()
-		c.Objective.SigLIP.Bias = -5
-		c.Objective.GSSF.Blocks, c.Objective.Geodesic.Neighbours, c.Objective.Geometric.Neighbours = 4, 3, 5
-		note := "objective." + section + " is set but nothing reads it"
-		if got := strings.Join(c.Advice(), "\n"); !strings.Contains(got, note) {
-			t.Errorf("%q is missing in %s", note, got)
-		}
-		on(&c)
-		if got := strings.Join(c.Advice(), "\n"); strings.Contains(got, note) {
-			t.Errorf("%s is read: %s", section, got)
-		}
 	}
 }

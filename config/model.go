@@ -8,11 +8,11 @@ import (
 // Model is the architecture.
 type Model struct {
 	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features)
-	Image  Image  `toml:"image"`
-	Text   Text   `toml:"text"`
+	Image  Image  `toml:"image" read:"pixels"`
+	Text   Text   `toml:"text" read:"words"`
 	Head   Head   `toml:"head"`
-	Heads  Heads  `toml:"heads"`
-	Views  Views  `toml:"views"`
+	Heads  Heads  `toml:"heads" read:"stored"`
+	Views  Views  `toml:"views" read:"views"`
 }
 
 func (m *Model) defaults() { *m = Model{System: "albef"} }
@@ -28,21 +28,22 @@ func (m *Model) check(k *checker, _ *Config) {
 // traits are what a system offers. The parts of a configuration ask for them and not for
 // a system by its name.
 type traits struct {
-	name     string
-	captions bool // pairs of an image and a caption, else images alone
-	words    bool // a text tower that reads tokens
-	fusion   bool // layers in which text and image meet
-	teacher  bool // it can have a momentum twin, which fills the queue; else it fills the queue itself
-	tokens   bool // an encoding has parts: patches of an image, tokens of a text, class tokens
-	stored   bool // it reads stored features and no pixels
-	linear   bool // the head is one linear layer
+	name       string
+	captions   bool // pairs of an image and a caption, else images alone
+	words      bool // a text tower that reads tokens
+	fusion     bool // layers in which text and image meet
+	teacher    bool // it can have a momentum twin, which fills the queue; else it fills the queue itself
+	tokens     bool // an encoding has parts: patches of an image, tokens of a text, class tokens
+	stored     bool // it reads stored features and no pixels
+	linear     bool // the head is one linear layer
+	prototypes bool // views are compared with learned prototypes
 }
 
 var systems = []traits{
 	{name: "albef", captions: true, words: true, fusion: true, teacher: true, tokens: true, linear: true},
 	{name: "clip", captions: true, words: true, teacher: true, tokens: true, linear: true},
 	{name: "moco", teacher: true},
-	{name: "swav"},
+	{name: "swav", prototypes: true},
 	{name: "heads", captions: true, teacher: true, stored: true},
 }
 

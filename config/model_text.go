@@ -2,13 +2,13 @@ package config
 
 // Text is the BERT text tower and the fusion layers above it.
 type Text struct {
-	Layers       int     `toml:"layers" fixed:"model" max:"128"`        // text layers
-	FusionLayers int     `toml:"fusion_layers" fixed:"model" max:"128"` // layers with cross-attention to the image
-	Width        int     `toml:"width" fixed:"model" max:"65536"`       // width of a token, a multiple of heads
-	Heads        int     `toml:"heads" fixed:"meaning" max:"1024"`      // attention heads
-	MLP          int     `toml:"mlp" fixed:"model" max:"262144"`        // hidden width of a layer's MLP; 0: 4 x width
-	Positions    int     `toml:"positions" fixed:"model" max:"65536"`   // size of the position table, at least data.tokens
-	Dropout      float64 `toml:"dropout"`                               // of hidden states and attention probabilities
+	Layers       int     `toml:"layers" fixed:"model" max:"128"`                      // text layers
+	FusionLayers int     `toml:"fusion_layers" read:"fusion" fixed:"model" max:"128"` // layers with cross-attention to the image
+	Width        int     `toml:"width" fixed:"model" max:"65536"`                     // width of a token, a multiple of heads
+	Heads        int     `toml:"heads" fixed:"meaning" max:"1024"`                    // attention heads
+	MLP          int     `toml:"mlp" fixed:"model" max:"262144"`                      // hidden width of a layer's MLP; 0: 4 x width
+	Positions    int     `toml:"positions" fixed:"model" max:"65536"`                 // size of the position table, at least data.tokens
+	Dropout      float64 `toml:"dropout"`                                             // of hidden states and attention probabilities
 }
 
 func (t *Text) defaults() {

@@ -2,10 +2,10 @@ package config
 
 // Momentum is the EMA teacher.
 type Momentum struct {
-	Enabled   bool    `toml:"enabled" fixed:"run"`         // keep momentum (EMA) twins of both towers
-	M         float64 `toml:"m"`                           // theta_m = m*theta_m + (1-m)*theta, once a step
-	RampSteps int     `toml:"ramp_steps" max:"1000000000"` // m(t) = min(m, (1+t)/(ramp_steps+t)) at step t, so that a young teacher follows closely; 0: constant m
-	Dropout   bool    `toml:"dropout"`                     // dropout active in the teacher, as in ALBEF's code
+	Enabled   bool    `toml:"enabled" fixed:"run"`                         // keep momentum (EMA) twins of both towers
+	M         float64 `toml:"m" read:"momentum"`                           // theta_m = m*theta_m + (1-m)*theta, once a step
+	RampSteps int     `toml:"ramp_steps" read:"momentum" max:"1000000000"` // m(t) = min(m, (1+t)/(ramp_steps+t)) at step t, so that a young teacher follows closely; 0: constant m
+	Dropout   bool    `toml:"dropout" read:"teacher dropout"`              // dropout active in the teacher, as in ALBEF's code
 }
 
 func (m *Momentum) defaults() { *m = Momentum{Enabled: true, M: 0.995, Dropout: true} }

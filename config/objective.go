@@ -5,12 +5,12 @@ type Objective struct {
 	Distill   Distill   `toml:"distill"`
 	ITC       ITC       `toml:"itc"`
 	SigLIP    SigLIP    `toml:"siglip"`
-	GSSF      GSSF      `toml:"gssf"`
-	Geodesic  Geodesic  `toml:"geodesic"`
+	GSSF      GSSF      `toml:"gssf" read:"metric"`
+	Geodesic  Geodesic  `toml:"geodesic" read:"graph"`
 	Geometric Geometric `toml:"geometric"`
 	TCL       TCL       `toml:"tcl"`
 	MAFA      MAFA      `toml:"mafa"`
-	SwAV      SwAV      `toml:"swav"`
+	SwAV      SwAV      `toml:"swav" read:"prototypes"`
 	ITM       ITM       `toml:"itm"`
 	MLM       MLM       `toml:"mlm"`
 }

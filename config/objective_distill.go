@@ -2,9 +2,9 @@ package config
 
 // Distill is momentum distillation, shared by ITC and MLM.
 type Distill struct {
-	Alpha      float64 `toml:"alpha"`                        // weight of the teacher's soft targets
-	RampSteps  int     `toml:"ramp_steps" max:"1000000000"`  // alpha grows linearly from 0 over this many steps; 0 with ramp_epochs 0: no ramp
-	RampEpochs float64 `toml:"ramp_epochs" max:"1000000000"` // the same ramp in epochs; at most one of the two
+	Alpha      float64 `toml:"alpha" read:"soft targets"`                   // weight of the teacher's soft targets
+	RampSteps  int     `toml:"ramp_steps" read:"distill" max:"1000000000"`  // alpha grows linearly from 0 over this many steps; 0 with ramp_epochs 0: no ramp
+	RampEpochs float64 `toml:"ramp_epochs" read:"distill" max:"1000000000"` // the same ramp in epochs; at most one of the two
 }
 
 func (d *Distill) defaults() { *d = Distill{Alpha: 0.4, RampEpochs: 1} }

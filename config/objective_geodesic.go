@@ -8,22 +8,22 @@ import (
 // Geodesic is the distance of GeoMM: the angle along the shortest path through a graph
 // over the queue of each modality.
 type Geodesic struct {
-	Layers          []int   `toml:"layers" max:"65536"`            // clusters of each layer, top first; the last number is K, the bottom centres: [256] is flat
-	Construction    string  `toml:"construction"`                  // group (k-means of the queue into K, whose centres are grouped upwards) | split (the clusters of the top layer are split downwards)
-	Neighbours      int     `toml:"neighbours" max:"65536"`        // nearest centres that a centre has an edge to
-	Iterations      int     `toml:"iterations" max:"1000"`         // Lloyd iterations of k-means
-	KMeansInit      string  `toml:"kmeans_init"`                   // plusplus | rows (random entries of the queue)
-	WarmStart       bool    `toml:"warm_start"`                    // k-means starts from the centres of the last graph
-	PeriodSteps     int     `toml:"period_steps" max:"1000000000"` // T0, steps between two rebuilds; the first is made when the queue is full, until then a geodesic is the cosine
-	LagSteps        int     `toml:"lag_steps" max:"1000000000"`    // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
-	Gradient        string  `toml:"gradient"`                      // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
-	Entries         int     `toml:"entries" max:"65536"`           // centres that soft_entry may enter the graph by, all of them where there are fewer
-	Softness        float64 `toml:"softness"`                      // temperature of soft_entry's minimum, in radians
-	DirectPositives bool    `toml:"direct_positives"`              // a positive is never farther than its own angle
-	LimitPi         float64 `toml:"limit_pi"`                      // paths are cut at this many pi, which becomes the score -1; 4 in the paper
-	Temperature     float64 `toml:"temperature"`                   // initial value of a temperature of its own; 0: that of objective.itc
-	Mix             float64 `toml:"mix"`                           // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
-	Weigh           float64 `toml:"weigh"`                         // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
+	Layers          []int   `toml:"layers" max:"65536"`                    // clusters of each layer, top first; the last number is K, the bottom centres: [256] is flat
+	Construction    string  `toml:"construction" read:"layers"`            // group (k-means of the queue into K, whose centres are grouped upwards) | split (the clusters of the top layer are split downwards)
+	Neighbours      int     `toml:"neighbours" max:"65536"`                // nearest centres that a centre has an edge to
+	Iterations      int     `toml:"iterations" max:"1000"`                 // Lloyd iterations of k-means
+	KMeansInit      string  `toml:"kmeans_init"`                           // plusplus | rows (random entries of the queue)
+	WarmStart       bool    `toml:"warm_start"`                            // k-means starts from the centres of the last graph
+	PeriodSteps     int     `toml:"period_steps" max:"1000000000"`         // T0, steps between two rebuilds; the first is made when the queue is full, until then a geodesic is the cosine
+	LagSteps        int     `toml:"lag_steps" max:"1000000000"`            // 0: a rebuild is part of its step; n: it runs beside the next n steps and is then switched in
+	Gradient        string  `toml:"gradient"`                              // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
+	Entries         int     `toml:"entries" read:"soft entry" max:"65536"` // centres that soft_entry may enter the graph by, all of them where there are fewer
+	Softness        float64 `toml:"softness" read:"soft entry"`            // temperature of soft_entry's minimum, in radians
+	DirectPositives bool    `toml:"direct_positives" read:"direct"`        // a positive is never farther than its own angle
+	LimitPi         float64 `toml:"limit_pi"`                              // paths are cut at this many pi, which becomes the score -1; 4 in the paper
+	Temperature     float64 `toml:"temperature" read:"geodesic"`           // initial value of a temperature of its own; 0: that of objective.itc
+	Mix             float64 `toml:"mix" read:"mix"`                        // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
+	Weigh           float64 `toml:"weigh" read:"contrast"`                 // of a cosine score: the logit of each entry is lowered by this times the teacher's geodesic score, so that negatives nearby on the manifold count less; 0: off
 }
 
 // gradients are the ways in which a gradient passes the geodesic score.

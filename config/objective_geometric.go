@@ -5,15 +5,15 @@ import "fmt"
 // Geometric is the regularisation of GeRA: the head keeps the geometry that the features
 // of a tower have before it. The queue then keeps those too.
 type Geometric struct {
-	Weight     float64 `toml:"weight" max:"1000000"`   // alpha of GeRA, for each modality; 0: off
-	Modalities string  `toml:"modalities"`             // both | image | text
-	Neighbours int     `toml:"neighbours" max:"65536"` // K, points of a neighbourhood, the anchor among them
-	Pool       int     `toml:"pool" max:"65536"`       // neighbours are sampled among the pool x K nearest entries of the queue
-	Sampling   string  `toml:"sampling"`               // biased (nearer ones are likelier) | uniform | closest
-	Search     string  `toml:"search"`                 // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
-	Kernel     string  `toml:"kernel"`                 // of two points: heat | linear | squared | inverse
-	Epsilon    float64 `toml:"epsilon"`                // width of the heat kernel, exp(-d^2/(4 epsilon))
-	Scale      string  `toml:"scale"`                  // of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
+	Weight     float64 `toml:"weight" max:"1000000"`                    // alpha of GeRA, for each modality; 0: off
+	Modalities string  `toml:"modalities" read:"geometric"`             // both | image | text
+	Neighbours int     `toml:"neighbours" read:"geometric" max:"65536"` // K, points of a neighbourhood, the anchor among them
+	Pool       int     `toml:"pool" read:"geometric" max:"65536"`       // neighbours are sampled among the pool x K nearest entries of the queue
+	Sampling   string  `toml:"sampling" read:"geometric"`               // biased (nearer ones are likelier) | uniform | closest
+	Search     string  `toml:"search" read:"geometric"`                 // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
+	Kernel     string  `toml:"kernel" read:"geometric"`                 // of two points: heat | linear | squared | inverse
+	Epsilon    float64 `toml:"epsilon" read:"heat"`                     // width of the heat kernel, exp(-d^2/(4 epsilon))
+	Scale      string  `toml:"scale" read:"geometric"`                  // of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
 }
 
 // UsesGeometric says whether the objective regularises the geometry of a modality.

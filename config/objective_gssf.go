@@ -5,8 +5,8 @@ import "fmt"
 // GSSF is the learned metric of GSSF: x^T (W o U) y for an image x and a text y, where W
 // starts as the identity, which is the inner product.
 type GSSF struct {
-	Form   string `toml:"form" fixed:"model"`               // cosine (W is fixed) | diag (one weight for each channel) | block_diag (weights within blocks of channels) | dense
-	Blocks int    `toml:"blocks" fixed:"model" max:"65536"` // of block_diag, a divisor of model.head.dim; 0: one for each sphere of the head, or of 16 channels on one sphere
+	Form   string `toml:"form" fixed:"model"`                                 // cosine (W is fixed) | diag (one weight for each channel) | block_diag (weights within blocks of channels) | dense
+	Blocks int    `toml:"blocks" read:"block_diag" fixed:"model" max:"65536"` // of block_diag, a divisor of model.head.dim; 0: one for each sphere of the head, or of 16 channels on one sphere
 }
 
 func (g *GSSF) defaults() { *g = GSSF{Form: "block_diag"} }

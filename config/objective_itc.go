@@ -2,17 +2,17 @@ package config
 
 // ITC is image-text contrast.
 type ITC struct {
-	Weight           float64     `toml:"weight" max:"1000000"`          // of the contrast against momentum features and the queue
-	Score            string      `toml:"score"`                         // how an image and a text are compared: cosine (on Ob and Multi the sum of the cosines of their spheres) | inner (product) | l2 (minus the distance) | angle (minus the oblique geodesic distance, on a sphere the angle) | gssf (the learned metric of objective.gssf) | geodesic (through the graph of objective.geodesic, in the contrast with the queue alone)
-	Scores           []ScoreTerm `toml:"scores"`                        // a weighted sum in the place of score, such as [{kind = "geodesic", weight = 0.5}, {kind = "gssf", weight = 0.5}]; kinds are those of score
-	TargetScore      string      `toml:"target_score"`                  // behind the teacher's soft targets: same (as score) or one of its kinds
-	InBatchWeight    float64     `toml:"in_batch_weight" max:"1000000"` // of the in-batch contrast with gradient to both sides; a model from random weights needs it
-	Positives        string      `toml:"positives"`                     // pair (only the own pair) | id (all with the same image id)
-	Temperature      float64     `toml:"temperature"`                   // initial value, by which scores are divided
-	TemperatureMin   float64     `toml:"temperature_min" max:"1000000"` // the temperature is clamped to at least this; 0, with log_temperature: 0.01 x spheres of the head, CLIP's cap of the scale, 100/m
-	TemperatureMax   float64     `toml:"temperature_max" max:"1000000"` // the temperature is clamped to at most this
-	LearnTemperature bool        `toml:"learn_temperature"`             // train the temperature with the other parameters
-	LogTemperature   bool        `toml:"log_temperature" fixed:"model"` // the parameter is the logarithm of the scale 1/temperature, as in CLIP, and not the temperature, as in ALBEF
+	Weight           float64     `toml:"weight" max:"1000000"`                             // of the contrast against momentum features and the queue
+	Score            string      `toml:"score" read:"score"`                               // how an image and a text are compared: cosine (on Ob and Multi the sum of the cosines of their spheres) | inner (product) | l2 (minus the distance) | angle (minus the oblique geodesic distance, on a sphere the angle) | gssf (the learned metric of objective.gssf) | geodesic (through the graph of objective.geodesic, in the contrast with the queue alone)
+	Scores           []ScoreTerm `toml:"scores" read:"score"`                              // a weighted sum in the place of score, such as [{kind = "geodesic", weight = 0.5}, {kind = "gssf", weight = 0.5}]; kinds are those of score
+	TargetScore      string      `toml:"target_score" read:"soft contrast"`                // behind the teacher's soft targets: same (as score) or one of its kinds
+	InBatchWeight    float64     `toml:"in_batch_weight" max:"1000000"`                    // of the in-batch contrast with gradient to both sides; a model from random weights needs it
+	Positives        string      `toml:"positives" read:"pairs"`                           // pair (only the own pair) | id (all with the same image id)
+	Temperature      float64     `toml:"temperature" read:"temperature"`                   // initial value, by which scores are divided
+	TemperatureMin   float64     `toml:"temperature_min" read:"temperature" max:"1000000"` // the temperature is clamped to at least this; 0, with log_temperature: 0.01 x spheres of the head, CLIP's cap of the scale, 100/m
+	TemperatureMax   float64     `toml:"temperature_max" read:"temperature" max:"1000000"` // the temperature is clamped to at most this
+	LearnTemperature bool        `toml:"learn_temperature" read:"contrasts"`               // train the temperature with the other parameters
+	LogTemperature   bool        `toml:"log_temperature" read:"temperature" fixed:"model"` // the parameter is the logarithm of the scale 1/temperature, as in CLIP, and not the temperature, as in ALBEF
 }
 
 // ScoreTerm is one term of objective.itc.scores.

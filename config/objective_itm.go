@@ -3,7 +3,7 @@ package config
 // ITM is image-text matching with hard negatives.
 type ITM struct {
 	Weight    float64 `toml:"weight" max:"1000000"` // of the loss in the total
-	Negatives string  `toml:"negatives"`            // drawn by: score (of the contrast), or one of the kinds of objective.itc.score; geodesic is that of the teacher
+	Negatives string  `toml:"negatives" read:"itm"` // drawn by: score (of the contrast), or one of the kinds of objective.itc.score; geodesic is that of the teacher
 }
 
 func (m *ITM) defaults() { *m = ITM{Weight: 1, Negatives: "score"} }

@@ -3,7 +3,7 @@ package config
 // MLM is masked language modelling.
 type MLM struct {
 	Weight float64 `toml:"weight" max:"1000000"` // of the loss in the total
-	Prob   float64 `toml:"prob"`                 // probability that a token is chosen for prediction
+	Prob   float64 `toml:"prob" read:"mlm"`      // probability that a token is chosen for prediction
 }
 
 func (m *MLM) defaults() { *m = MLM{Weight: 1, Prob: 0.15} }

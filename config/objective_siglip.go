@@ -5,10 +5,10 @@ package config
 // own, is this a pair, with the logit scale x score + bias. The score is that of
 // objective.itc without the geodesic. Scale and bias are learned, the scale by its logarithm.
 type SigLIP struct {
-	Weight   float64 `toml:"weight" max:"1000000"` // of the loss in the total; 0: off
-	Scale    float64 `toml:"scale"`                // initial scale of the scores; the paper's t = exp(t') with t' = log 10
-	ScaleMax float64 `toml:"scale_max"`            // the scale is clamped to at most this
-	Bias     float64 `toml:"bias"`                 // initial value of what is added to the logits: far below 0, since most pairs are none
+	Weight   float64 `toml:"weight" max:"1000000"`    // of the loss in the total; 0: off
+	Scale    float64 `toml:"scale" read:"siglip"`     // initial scale of the scores; the paper's t = exp(t') with t' = log 10
+	ScaleMax float64 `toml:"scale_max" read:"siglip"` // the scale is clamped to at most this
+	Bias     float64 `toml:"bias" read:"siglip"`      // initial value of what is added to the logits: far below 0, since most pairs are none
 }
 
 func (s *SigLIP) defaults() { *s = SigLIP{Scale: 10, ScaleMax: 100, Bias: -10} }

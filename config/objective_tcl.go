@@ -3,9 +3,9 @@ package config
 // TCL adds the terms of triple contrastive learning to the contrast, whose loss is then
 // the mean of all terms.
 type TCL struct {
-	Intra bool `toml:"intra"`           // image against image and text against text, in both cases against momentum features and the queue
-	Local bool `toml:"local"`           // parts of an image, and tokens of a text, against the whole
-	Grid  int  `toml:"grid" max:"1024"` // an image has grid x grid parts, each the mean of its patches
+	Intra bool `toml:"intra"`                        // image against image and text against text, in both cases against momentum features and the queue
+	Local bool `toml:"local"`                        // parts of an image, and tokens of a text, against the whole
+	Grid  int  `toml:"grid" read:"local" max:"1024"` // an image has grid x grid parts, each the mean of its patches
 }
 
 func (t *TCL) defaults() { *t = TCL{Grid: 4} }

@@ -8,13 +8,13 @@ import (
 
 // Optimizer is AdamW.
 type Optimizer struct {
-	LR       float64  `toml:"lr"`        // learning rate after warm-up
-	Beta1    float64  `toml:"beta1"`     // decay of the first moment
-	Beta2    float64  `toml:"beta2"`     // decay of the second moment
-	Eps      float64  `toml:"eps"`       // added to the root of the second moment
-	Decay    float64  `toml:"decay"`     // decoupled weight decay
-	NoDecay  []string `toml:"no_decay"`  // groups without decay: "bias", "1d" (tensors of one axis), "temperature", "metric" (the weights of objective.gssf), or a glob on parameter names
-	ClipNorm float64  `toml:"clip_norm"` // global gradient norm; 0: no clipping
+	LR       float64  `toml:"lr"`                    // learning rate after warm-up
+	Beta1    float64  `toml:"beta1"`                 // decay of the first moment
+	Beta2    float64  `toml:"beta2"`                 // decay of the second moment
+	Eps      float64  `toml:"eps"`                   // added to the root of the second moment
+	Decay    float64  `toml:"decay"`                 // decoupled weight decay
+	NoDecay  []string `toml:"no_decay" read:"decay"` // groups without decay: "bias", "1d" (tensors of one axis), "temperature", "metric" (the weights of objective.gssf), or a glob on parameter names
+	ClipNorm float64  `toml:"clip_norm"`             // global gradient norm; 0: no clipping
 }
 
 // noDecayGroups are the groups of parameters that optimizer.no_decay knows by name.

@@ -6,8 +6,8 @@ type Schedule struct {
 	WarmupSteps   int     `toml:"warmup_steps" max:"1000000000"`  // length of the warm-up in steps
 	WarmupEpochs  float64 `toml:"warmup_epochs" max:"1000000000"` // length of the warm-up in epochs
 	WarmupPercent float64 `toml:"warmup_percent"`                 // length of the warm-up in percent of the run
-	WarmupLR      float64 `toml:"warmup_lr"`                      // learning rate at the start of the warm-up
-	MinLR         float64 `toml:"min_lr"`                         // learning rate at the end of the run
+	WarmupLR      float64 `toml:"warmup_lr" read:"warmup"`        // learning rate at the start of the warm-up
+	MinLR         float64 `toml:"min_lr" read:"falling rate"`     // learning rate at the end of the run
 }
 
 func (s *Schedule) defaults() {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/space"
 )
@@ -14,17 +13,13 @@ func albef(cfg config.Config, o Options, space space.Space) design {
 	vit, bert := towers(cfg, o, space)
 	head := encoders.Projection{Space: space}
 	bert.FusionLayers = cfg.Model.Text.FusionLayers
-	d := design{
+	return design{
 		image:   side{name: "image", tower: encoders.ImageTower{ViT: vit}, proj: "image_proj", head: head},
 		text:    side{name: "text", tower: encoders.TextTower{BERT: bert, Tokens: cfg.Data.Tokens}, proj: "text_proj", head: head},
 		teacher: cfg.Momentum.Enabled,
 		fusion:  &bert,
 		keys:    teacherKeys(cfg),
 	}
-	if cfg.Data.Views > 1 {
-		d.image.teacher = map[string]string{batch.Images: batch.Views}
-	}
-	return d
 }
 
 // towers are the encoders of images and texts of a configuration, without fusion layers,

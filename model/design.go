@@ -53,6 +53,10 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	default:
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
 	}
+	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
+	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
+		d.image.teacher = map[string]string{batch.Images: batch.Views}
+	}
 	d.space = space
 	return d, nil
 }

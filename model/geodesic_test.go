@@ -286,3 +286,34 @@ func TestGeodesicSteps(t *testing.T) {
 		})
 	}
 }
+
+// TestWeighLowersLogits: logits are lowered by weigh times the teacher's score, once there
+// is a graph to have one.
+func TestWeighLowersLogits(t *testing.T) {
+	for filled, want := range map[int]float32{12: -2, 8: 0} {
+		m, b := geodesicModel(t, filled, func(c *config.Config) { c.Objective.ITC.Score, c.Objective.Geodesic.Weigh = "cosine", 2 })
+		if _, err := m.Forward(b, Control{UseQueue: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.floats("weight of the teacher's scores"); len(got) != 1 || got[0] != want {
+			t.Errorf("%d filled: scores of the teacher are added %v times, want %v", filled, got, want)
+		}
+	}
+}
+
+// TestGeodesicTemperatureIsClamped: it has the range of the other one.
+func TestGeodesicTemperatureIsClamped(t *testing.T) {
+	m, _ := geodesicModel(t, 12, func(c *config.Config) {
+		c.Objective.Geodesic.Temperature, c.Objective.ITC.TemperatureMin, c.Objective.ITC.TemperatureMax = 0.2, 0.1, 0.4
+	})
+	q, ok := m.params.Get(geodesicTemperatureName)
+	if !ok {
+		t.Fatal("there is no temperature of the geodesic's own")
+	}
+	for _, x := range []struct{ at, want float32 }{{0.05, 0.1}, {0.3, 0.3}, {0.7, 0.4}} {
+		m.params.Value(q)[0] = x.at
+		if m.ClampTemperature(); m.params.Value(q)[0] != x.want {
+			t.Errorf("%v is clamped to %v, want %v", x.at, m.params.Value(q)[0], x.want)
+		}
+	}
+}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"gorgonia.org/gorgonia"
 )
 
 // localOracle is the local term for parts (b*p, c), loop by loop.
@@ -75,4 +78,29 @@ func TestMean(t *testing.T) {
 	x, y, z := n.floats("x", []float32{1}), n.floats("y", []float32{2}), n.floats("z", []float32{6})
 	near(t, "mean", float64(n.run(Mean(x, y, z))[0].F32[0]), 3, 1e-6)
 	near(t, "of one", float64(n.run(Mean(z))[0].F32[0]), 6, 0)
+}
+
+// TestIntraAgainstOracle: the contrast within a modality is by the student's score, and the
+// teacher's has no part in it.
+func TestIntraAgainstOracle(t *testing.T) {
+	const b, q, c, tau = 3, 4, 5, .2
+	r := rand.New(rand.NewPCG(8, 10))
+	n := newBench(t)
+	m := MomentumContrast{
+		Score:     cosineAt(n, tau),
+		Target:    cosineScore(Temperature{Node: n.floats("tau of the teacher", []float32{.9})}),
+		Positives: Positives{Labels: n.ints("own", 0, 1, 2)},
+	}
+	var want []float64
+	side := func(name string) (*gorgonia.Node, *Bank) {
+		x, keys, queue := unitRows(r, b, c), unitRows(r, b, c), unitRows(r, q, c)
+		want = append(want, softLoss(scores(x, append(slices.Clone(keys), queue...), c, tau), diagonal(b, b+q), nil, 0))
+		return n.floats(name, x, b, c), &Bank{Keys: n.floats(name+" keys", keys, b, c), Queue: n.floats(name+" queue", queue, q, c)}
+	}
+	m.Image, m.ImageBank = side("image")
+	m.Text, m.TextBank = side("text")
+	i2i, t2t := m.Intra()
+	got := n.run(i2i, t2t)
+	near(t, "image against image", float64(got[0].F32[0]), want[0], 1e-5)
+	near(t, "text against text", float64(got[1].F32[0]), want[1], 1e-5)
 }

@@ -32,7 +32,8 @@ Two keys stand before all sections:
 Keys marked *architecture* cannot change when the model of a checkpoint is used, as by eval, embed and a resumed run, and
 those marked *fixed in a run* when a run goes on. Everything else may. *At most* is the largest value that is accepted:
 beyond it a number is a mistake, and within it what the keys make together is still held against the memory of the machine
-before any of it is taken.
+before any of it is taken. *Read with* says when something reads a key, or all keys of a section that have no such words of
+their own; else the key does nothing, and validate and train note it when it is set to another value than its default.
 
 Written by ` + "`go generate ./config`" + ` from the comments of the structs in package config.
 `
@@ -128,12 +129,19 @@ func (r *renderer) section(name, path string) error {
 		if most := reflect.StructTag(tag).Get("max"); most != "" {
 			text += " (at most " + most + ")"
 		}
+		if with := config.ReadWith(full); with != "" {
+			text += " (read with " + with + ")"
+		}
 		fmt.Fprintf(&rows, "| `%s` | %s | `%s` | %s |\n", key, typeName(value), literal(value), escape.Replace(text))
 	}
 	if path != "" {
 		_, doc, _ := strings.Cut(r.docs[name], " ")
 		doc = strings.TrimPrefix(doc, "is ")
-		fmt.Fprintf(r, "\n## [%s]\n\n%s\n", path, strings.ToUpper(doc[:1])+doc[1:])
+		doc = strings.ToUpper(doc[:1]) + doc[1:]
+		if with := config.ReadWith(path); with != "" && !strings.Contains(doc, with) {
+			doc += " Read with " + with + "."
+		}
+		fmt.Fprintf(r, "\n## [%s]\n\n%s\n", path, doc)
 	}
 	if rows.Len() > 0 {
 		fmt.Fprintf(r, "\n| key | type | default | meaning |\n|---|---|---|---|\n%s", rows.Bytes())

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// condition says when something reads a key or a section; the tag read names it.
+type condition struct {
+	with  string // in words that follow "read with"
+	holds func(c *Config) bool
+}
+
+// conditions are those of the tag. A key without one has that of the innermost section
+// around it that has one, and is read always where none has. What a check refuses needs no
+// condition besides, such as the weight of a loss that a system has not.
+var conditions = map[string]condition{
+	// Systems.
+	"pixels":     {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"words":      {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"pairs":      {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
+	"stored":     {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
+	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
+		func(c *Config) bool {
+			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
+		}},
+
+	// Data.
+	"scenes":        {`data.kind = "scenes"`, ofKind("scenes")},
+	"caption lists": {`data.kind = "captions"`, ofKind("captions")},
+	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
+	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
+	"image files":   {`data.kind = "captions", "karpathy" or "folder"`, ofKind("captions", "karpathy", "folder")},
+	"files":         {`a data.kind other than "scenes"`, ofKind("captions", "karpathy", "folder", "pairs")},
+	"root": {`a data.kind other than "scenes", or data.vocab`,
+		func(c *Config) bool { return c.Data.Kind != "scenes" || c.Data.Vocab != "" }},
+	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
+		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
+	"cache":      {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
+	"disk cache": {`data.cache = "disk"`, func(c *Config) bool { return c.Data.Cache == "disk" }},
+	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
+		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},
+	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
+		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
+
+	// Teacher and queue.
+	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
+	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
+		func(c *Config) bool { return c.Momentum.Enabled && c.Objective.readsTeacher() && c.hasDropout() }},
+	"queue": {"queue.size > 0 and objective.itc.weight > 0",
+		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
+
+	// Losses.
+	"soft targets": {"objective.itc.weight or objective.mlm.weight > 0",
+		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
+	"distill": {"objective.distill.alpha > 0, and objective.itc.weight or objective.mlm.weight > 0",
+		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
+	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
+		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
+	"score": {`a contrast, matching whose objective.itm.negatives = "score", or eval.score = "train"`, (*Config).readsScore},
+	"temperature": {"objective.itc.weight, objective.itc.in_batch_weight or objective.itm.weight > 0",
+		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
+	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
+	"siglip":    {"objective.siglip.weight > 0", func(c *Config) bool { return c.Objective.SigLIP.Weight > 0 }},
+	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
+	"block_diag": {`objective.itc.score = "gssf" and objective.gssf.form = "block_diag"`,
+		func(c *Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form == "block_diag" }},
+	"graph":    {`objective.itc.score = "geodesic"`, func(c *Config) bool { return c.Objective.UsesGraph() }},
+	"geodesic": {`objective.itc.score = "geodesic"`, func(c *Config) bool { return c.Objective.UsesGeodesic() }},
+	"mix":      {`objective.itc.score = "geodesic"`, func(c *Config) bool { return c.Objective.readsMix() }},
+	"layers": {"a geodesic whose objective.geodesic.layers are more than one",
+		func(c *Config) bool { return c.Objective.UsesGraph() && len(c.Objective.Geodesic.Layers) > 1 }},
+	"soft entry": {"a geodesic whose objective.geodesic.gradient has soft_entry",
+		func(c *Config) bool {
+			return c.Objective.UsesGraph() && strings.Contains(c.Objective.Geodesic.Gradient, "soft_entry")
+		}},
+	"direct": {"a geodesic between samples, which prototypes are not",
+		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
+	"contrast":  {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
+	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
+		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
+	"local":     {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
+	"connector": {"objective.mafa.connector", func(c *Config) bool { return c.Objective.MAFA.Connector != "" }},
+	"targets": {"objective.itc.in_batch_weight > 0 or, of pairs, objective.itc.weight > 0",
+		func(c *Config) bool {
+			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
+		}},
+	"itm": {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
+	"mlm": {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+
+	// Training.
+	"decay": {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
+	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",
+		func(c *Config) bool {
+			s := c.Schedule
+			return s.WarmupSteps > 0 || s.WarmupEpochs > 0 || s.WarmupPercent > 0
+		}},
+	"falling rate": {`schedule.kind = "cosine" or "staircase"`, func(c *Config) bool { return c.Schedule.Kind != "constant" }},
+}
+
+func ofKind(kinds ...string) func(c *Config) bool {
+	return func(c *Config) bool { return slices.Contains(kinds, c.Data.Kind) }
+}
+
+// condition returns that of the tag read, and whether there is one.
+func (f field) condition() (condition, bool) {
+	name := f.tag.Get("read")
+	x, known := conditions[name]
+	if name != "" && !known {
+		panic("config: " + f.path + ": the tag read names no condition: " + name)
+	}
+	return x, known
+}
+
+// ReadWith says in words with what a key or section is read that has a condition of its own,
+// else it is empty.
+func ReadWith(path string) string {
+	var c Config
+	for _, f := range fields(&c) {
+		if f.path == path {
+			x, _ := f.condition()
+			return x.with
+		}
+	}
+	return ""
+}
+
+// Unread is a key that has not its default and that nothing reads in this configuration.
+type Unread struct {
+	Path string
+	With string // in words, with what it is read
+}
+
+// Unread lists the keys that were set and that nothing reads, in the order of the
+// documentation.
+func (c Config) Unread() (list []Unread) {
+	of := map[string]condition{} // by section and key, those around it included
+	set := map[string]bool{}
+	for _, d := range c.NotDefault() {
+		set[d.Path] = true
+	}
+	for _, f := range fields(&c) {
+		x, own := f.condition()
+		if !own {
+			x = of[around(f.path)]
+		}
+		of[f.path] = x
+		if set[f.path] && x.holds != nil && !x.holds(&c) {
+			list = append(list, Unread{f.path, x.with})
+		}
+	}
+	return list
+}
+
+// notRead is a line for each group of keys that lack the same.
+func (c Config) notRead() (lines []string) {
+	list := c.Unread()
+	for i := 0; i < len(list); {
+		u, names := list[i], []string{list[i].Path}
+		for i++; i < len(list) && list[i].With == u.With && around(list[i].Path) == around(u.Path); i++ {
+			names = append(names, list[i].Path[len(around(u.Path))+1:])
+		}
+		if n := len(names) - 1; n == 0 {
+			lines = append(lines, fmt.Sprintf("%s is set but nothing reads it: it is read with %s", u.Path, u.With))
+		} else {
+			lines = append(lines, fmt.Sprintf("%s and %s are set but nothing reads them: they are read with %s", strings.Join(names[:n], ", "), names[n], u.With))
+		}
+	}
+	return lines
+}
+
+// around returns the path of the section that a key or section is in.
+func around(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
+
+// ReadsSecondView says whether a training step reads the second view of data.views.
+func (c Config) ReadsSecondView() bool {
+	g := c.Objective.Geometric
+	return c.Model.ImagesOnly() || c.Momentum.Enabled && (c.Objective.distils() || g.Weight > 0 && g.Modalities != "text")
+}
+
+// hasDropout says whether a tower of the system drops anything.
+func (c Config) hasDropout() bool {
+	t := c.Model.traits()
+	return t.words && c.Model.Text.Dropout > 0 || t.stored && c.Model.Heads.Dropout > 0
+}
+
+// readsScore says whether something compares images and texts by the score of objective.itc.
+func (c *Config) readsScore() bool {
+	o := c.Objective
+	return o.contrasts() || o.SigLIP.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
+		c.Model.traits().captions && c.Eval.Score == "train"
+}
+
+func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
+func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 0 }
+
+// distils says whether a loss has soft targets where objective.distill.alpha is above 0.
+func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
+
+// readsTeacher says whether a loss reads features of the teacher.
+func (o Objective) readsTeacher() bool { return o.distils() || o.UsesGeometric() }
+
+// readsMix says whether a score that is computed is named by the geodesic alone.
+func (o Objective) readsMix() bool {
+	const kind = ScoreGeodesic
+	return len(o.ITC.Scores) == 0 && o.ITC.Score == kind || o.ITM.Weight > 0 && o.ITM.Negatives == kind ||
+		o.ITC.TargetScore == kind && o.ITC.Weight > 0 && o.Distill.Alpha > 0
+}

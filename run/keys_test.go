@@ -1,0 +1,250 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/train"
+)
+
+// dual switches what only fusion layers serve off.
+var dual = []string{"model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"}
+
+// keysRuns are configurations over testdata/keys.toml in which every part is on somewhere
+// and off somewhere.
+func keysRuns(features string) map[string][]string {
+	cosine := []string{"objective.itc.scores=[]", "objective.siglip.weight=0", "objective.geometric.weight=0", "objective.tcl.intra=false", "objective.tcl.local=false"}
+	untaught := []string{"momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0", "data.views=1"}
+	views := slices.Concat(dual, cosine, []string{"objective.distill.alpha=0", "objective.itc.positives=pair", "model.head.topology=sphere", "objective.itc.in_batch_weight=0"})
+	heads := slices.Concat(dual, cosine, []string{"model.system=heads", "data.kind=pairs", "data.root=" + features, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors",
+		"data.pairs.val_samples=21", "data.pairs.test_samples=20", "data.views=1", "model.heads.hidden=12", "model.head.topology=sphere"})
+	return map[string][]string{
+		"all of albef": nil,
+		"masked words": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "eval.rerank_top=0", "queue.size=0", "eval.score=inner",
+			"schedule.kind=constant", "schedule.warmup_steps=0"}),
+		"matching":        slices.Concat(cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.mlm.weight=0", "data.randaugment_ops=0", "optimizer.decay=0"}),
+		"clip":            slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
+		"clip, sigmoid":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
+		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
+		"clip, idle twin": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "queue.size=0"}),
+		"clip, regularised": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "objective.geometric.weight=1", "objective.geometric.search=exact",
+			"objective.geometric.sampling=closest", "objective.geometric.kernel=linear"}),
+		"heads":         slices.Concat(heads, untaught),
+		"heads, taught": slices.Concat(heads, []string{"objective.itc.score=angle"}),
+		"moco":          slices.Concat(views, []string{"model.system=moco"}),
+		"moco, geodesic": slices.Concat(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster",
+			"objective.itc.in_batch_weight=1"}),
+		"swav":           slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
+		"swav, geodesic": slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6", "objective.itc.score=geodesic"}),
+	}
+}
+
+// others are values of keys that differ from those of keysRuns where no rule tells one.
+var others = map[string]string{
+	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
+	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
+	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
+	"data.pairs.image": "elsewhere.npy", "data.pairs.text": "elsewhere.npy", "data.pairs.image_tensor": "elsewhere", "data.pairs.text_tensor": "elsewhere",
+	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
+	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
+	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",
+	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
+	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",
+	"objective.itc.score": "l2", "objective.itc.scores": `[{kind = "l2", weight = 1.0}]`, "objective.itc.target_score": "cosine", "objective.itc.positives": "pair", "objective.itc.temperature_max": "0.06", "objective.itc.temperature_min": "0.08",
+	"objective.gssf.form": "diag", "objective.gssf.blocks": "4",
+	"objective.geodesic.layers": "[3, 4]", "objective.geodesic.construction": "split", "objective.geodesic.neighbours": "1", "objective.geodesic.iterations": "1", "objective.geodesic.kmeans_init": "plusplus",
+	"objective.geodesic.gradient": "strict", "objective.geodesic.limit_pi": "0.3", "objective.geodesic.entries": "2", "objective.geodesic.temperature": "0.2", "objective.geodesic.weigh": "3", "objective.geodesic.lag_steps": "1",
+	"objective.geometric.modalities": "text", "objective.geometric.sampling": "uniform", "objective.geometric.search": "exact|clusters", "momentum.ramp_steps": "50", "objective.geometric.kernel": "inverse", "objective.geometric.scale": "relative", "objective.geometric.pool": "4",
+	"objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
+	"optimizer.no_decay": "[]", "optimizer.eps": "0.01", "optimizer.clip_norm": "0.01",
+	"schedule.kind": "staircase", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
+	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "compute.precision": "bf16",
+}
+
+// unseen are keys that are read and that these numbers do not show: they say where and
+// when, how fast, what becomes of bad luck, and what images with several captions are.
+var unseen = []string{
+	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_max_gb", "objective.itc.positives", "train.log_every_steps",
+	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan",
+	"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps",
+}
+
+// numbers makes all numbers of a run of some steps, in pieces: those of each step, the
+// parameters, and those of every evaluation. It ends early where piece returns false.
+func numbers(ctx context.Context, cfg config.Config, piece func(text string) bool) error {
+	r, err := open(cfg, Options{}, true)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for i := range 6 {
+		x, err := r.session.Step(ctx, i)
+		if err != nil {
+			return err
+		}
+		parts := slices.DeleteFunc(x.Parts, func(v train.Value) bool { return strings.HasSuffix(v.Name, "/seconds") })
+		if !piece(fmt.Sprint(x.LR, parts)) {
+			return nil
+		}
+	}
+	h := sha256.New()
+	add := func(v any) { _ = binary.Write(h, binary.LittleEndian, v) }
+	p := r.model.Params()
+	for _, q := range p.List() {
+		add([]byte(q.Name))
+	}
+	add(p.Values())
+	p.Twins(func(_ int, twin []float32) { add(twin) })
+	if !piece(fmt.Sprintf("%x", h.Sum(nil))) {
+		return nil
+	}
+	tasks := []string{DefaultTask(cfg)}
+	if !cfg.Model.Stored() && tasks[0] != TaskProbe {
+		tasks = append(tasks, TaskProbe)
+	}
+	for _, task := range tasks {
+		s, err := Evaluate(ctx, Evaluation{Task: task, Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set})
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprint(s.Values())
+		if x, ok := s.(Retrieval); ok {
+			text += x.Score // which on one sphere may rank as another one does
+		}
+		if !piece(text) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// same says whether a configuration makes the numbers that another one made.
+func same(ctx context.Context, cfg config.Config, want []string) (bool, error) {
+	i, equal := 0, true
+	err := numbers(ctx, cfg, func(text string) bool {
+		equal = i < len(want) && text == want[i]
+		i++
+		return equal
+	})
+	return equal && i == len(want), err
+}
+
+// override sets a key to another value than it has in c.
+func override(c config.Config, path string) string {
+	v, _ := c.Get(path)
+	for other := range strings.SplitSeq(others[path], "|") {
+		if other != "" && other != fmt.Sprint(v) {
+			return path + "=" + other
+		}
+	}
+	switch x := v.(type) {
+	case bool:
+		v = !x
+	case int:
+		v = max(1, 2*x)
+	case uint64:
+		v = x + 1
+	case float64:
+		if v = x / 2; x == 0 {
+			v = 0.25
+		}
+	}
+	return fmt.Sprintf("%s=%v", path, v)
+}
+
+// noted says whether c notes that a key does nothing.
+func noted(c config.Config, path string) bool {
+	return slices.ContainsFunc(c.Unread(), func(u config.Unread) bool { return u.Path == path }) ||
+		slices.ContainsFunc(c.Advice(), func(line string) bool { return strings.HasPrefix(line, path+" is") })
+}
+
+// TestKeys changes every key in every kind of run. A key is refused, or it changes the
+// numbers, or Unread lists it, and then it changes none.
+func TestKeys(t *testing.T) {
+	base, err := os.ReadFile("testdata/keys.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for side, width := range map[string]int{"image": 6, "text": 4} {
+		writeFeatures(t, filepath.Join(dir, side+".safetensors"), 80, width)
+	}
+	for name, sets := range keysRuns(dir) {
+		if testing.Short() && !strings.HasPrefix(name, "swav") {
+			continue
+		}
+		sets = append([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, sets...)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			with := func(more ...string) (config.Config, error) {
+				return config.Parse("keys.toml", base, slices.Concat(sets, more))
+			}
+			cfg, err := with()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			if err := numbers(t.Context(), cfg, func(text string) bool { want = append(want, text); return true }); err != nil {
+				t.Fatal(err)
+			}
+			var idle []string
+			for _, path := range config.Paths() {
+				if slices.Contains(unseen, path) {
+					continue
+				}
+				set := override(cfg, path)
+				c, err := with(set)
+				switch {
+				case err != nil: // refused
+				case noted(c, path):
+					if _, err := with(append(idle, set)...); err == nil { // else another unit of one that is there
+						idle = append(idle, set)
+					}
+				case !noted(cfg, path): // what the run has and does without
+					if equal, err := same(t.Context(), c, want); err == nil && equal {
+						t.Errorf("%s changes nothing and is not noted", set)
+					}
+				}
+			}
+			c, err := with(idle...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if equal, err := same(t.Context(), c, want); err != nil || !equal {
+				t.Errorf("something reads one of these, which are said to be read by nothing (%v): %s", err, strings.Join(idle, " "))
+			}
+		})
+	}
+}
+
+// writeFeatures writes n rows of features of a width.
+func writeFeatures(t *testing.T, path string, n, width int) {
+	t.Helper()
+	x := make([]float32, n*width)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(7 * i)))
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{n, width}, Data: x}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
