@@ -204,7 +204,9 @@ func (r *Run) save(e *train.Event) error {
 	if err := r.store.Save(e.Step, snap); err != nil {
 		return err
 	}
-	r.prune()
+	if e.Err == nil { // else an older one may be what the user wants to go back to
+		r.prune()
+	}
 	return nil
 }
 
