@@ -147,7 +147,7 @@ func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
 		begin = process.Age()
 	}
 	t0 := time.Now()
-	if err := b.work.forward(i); err != nil {
+	if err := b.work.forward(ctx, i); err != nil {
 		return err
 	}
 	t1 := time.Now()

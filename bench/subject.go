@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/compute"
@@ -52,12 +53,12 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 }
 
 // forward computes losses and gradients; step counts the random streams.
-func (w *workload) forward(step int) error {
+func (w *workload) forward(ctx context.Context, step int) error {
 	if err := w.Before(w.clock); err != nil { // no rebuild of graphs is due
 		return err
 	}
 	w.feed.Counter = step
-	_, err := w.Step(&w.feed)
+	_, err := w.Step(ctx, &w.feed)
 	return err
 }
 

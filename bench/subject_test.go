@@ -52,7 +52,7 @@ func configured(t *testing.T, sets ...string) (config.Config, *workload) {
 // firstStep returns the parts of the loss in the first step.
 func firstStep(t *testing.T, w *workload) []model.Part {
 	t.Helper()
-	r, err := w.Step(&w.feed)
+	r, err := w.Step(t.Context(), &w.feed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestWorkloadBatches(t *testing.T) {
 		if q := w.Queue(); q != nil && (q.Filled != q.Size() || slices.Contains(q.Image, 0)) {
 			t.Errorf("%s: %d of %d entries in the queue", system, q.Filled, q.Size())
 		}
-		if err := w.forward(0); err != nil {
+		if err := w.forward(t.Context(), 0); err != nil {
 			t.Errorf("%s: %v", system, err)
 		}
 		if err := w.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/memory"
+	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -146,6 +147,9 @@ func Tables(ctx context.Context, list []Axis, load func(sets ...string) (config.
 					tables = append(tables, t)
 				}
 				return tables, err
+			}
+			if len(tables)+len(t.Rows) == 0 { // rows are printed, whatever the next one waits for
+				defer process.Hold()()
 			}
 			t.Rows = append(t.Rows, row)
 			if row.Result != nil {

@@ -50,7 +50,8 @@ func LoadRows(ctx context.Context, g Gallery, first, n int, b *batch.Batch, work
 }
 
 // each calls f for 0 to n-1 on several goroutines and returns the error of the lowest
-// number that failed.
+// number that failed. When ctx ends it does not wait for calls in progress, which may hang
+// on a file.
 func each(ctx context.Context, n, workers int, f func(i int) error) error {
 	errs := make([]error, n)
 	next := make(chan int)
@@ -62,11 +63,23 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 			}
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		next <- i
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer wg.Wait()
+		defer close(next)
+		for i := range n {
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	select {
+	case <-ctx.Done():
+	case <-done:
 	}
-	close(next)
-	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

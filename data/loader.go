@@ -81,7 +81,7 @@ var ErrClosed = errors.New("data: loader is closed")
 // their order depend on the stream and the position alone, not on the number of
 // workers: a bad sample is left out, and the next good one takes its row.
 //
-// Start, Next, Position and Close are for one goroutine; Recycle for any.
+// Start, Rewind, Next, Position and Close are for one goroutine; Recycle for any.
 type Loader struct {
 	stream Stream
 	cfg    LoaderConfig
@@ -90,6 +90,7 @@ type Loader struct {
 	run    *prefetch
 	pos    uint64
 	saved  loaderCounters
+	back   bool // pos was set by Rewind: what was made ahead is of another place
 	closed bool
 	failed error
 
@@ -140,11 +141,15 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 // Position for a resumed one.
 func (l *Loader) Start(position uint64) {
 	l.stop()
-	l.pos, l.failed = position, nil
+	l.pos, l.back, l.failed = position, false, nil
 	if !l.closed {
 		l.run = l.startPrefetch(position)
 	}
 }
+
+// Rewind goes back to an earlier Position. Unlike Start it reads nothing, and so does not
+// wait for a sample in progress, before the next call of Next.
+func (l *Loader) Rewind(position uint64) { l.pos, l.back, l.failed = position, true, nil }
 
 // Position is the counter of the next sample to be consumed: what a checkpoint
 // keeps. It does not count what is only prefetched.
@@ -164,7 +169,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	if l.failed != nil {
 		return nil, l.failed
 	}
-	if l.run == nil {
+	if l.run == nil || l.back {
 		l.Start(l.pos)
 	}
 	if err := ctx.Err(); err != nil {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -14,8 +15,8 @@ const neighbourTemperature = 0.07
 // NearestNeighbours classifies each of m features y (m, D) by its k nearest among n
 // features x (n, D) with their classes: by cosine, each vote with the weight
 // exp(cosine/0.07) (Wu et al. 2018, section 3.4). k is at most n; equal votes go to the
-// lower class.
-func NearestNeighbours(e *compute.Engine, x []float32, labels []int32, classes int, y []float32, m, k int) ([]int32, error) {
+// lower class. It ends early with the error of ctx.
+func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labels []int32, classes int, y []float32, m, k int) ([]int32, error) {
 	if err := checkRows("nearest neighbours", x, labels, classes); err != nil {
 		return nil, err
 	}
@@ -31,6 +32,9 @@ func NearestNeighbours(e *compute.Engine, x []float32, labels []int32, classes i
 	out := make([]int32, m)
 	votes, order := make([]float64, classes), make([]int32, n)
 	for first := 0; first < m; first += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		rows := min(chunk, m-first)
 		e.Gemm(false, true, rows, n, d, 1, y[first*d:], d, x, d, 0, scores, n)
 		for i := range rows {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -28,8 +29,9 @@ type Probe struct {
 
 // FitProbe fits a probe to n features x (n, D) with their classes, full-batch by L-BFGS
 // (Liu and Nocedal 1989) from zero. It is a convex problem, so that there is nothing to
-// tune and no seed. A feature that never varies takes no part.
-func FitProbe(e *compute.Engine, x []float32, labels []int32, o ProbeOptions) (*Probe, error) {
+// tune and no seed. A feature that never varies takes no part. It ends early with the error
+// of ctx.
+func FitProbe(ctx context.Context, e *compute.Engine, x []float32, labels []int32, o ProbeOptions) (*Probe, error) {
 	n := len(labels)
 	switch {
 	case o.Classes < 2:
@@ -55,10 +57,19 @@ func FitProbe(e *compute.Engine, x []float32, labels []int32, o ProbeOptions) (*
 	result, err := optimize.Minimize(optimize.Problem{
 		Func: func(w []float64) float64 { fit.compute(w); return fit.loss },
 		Grad: func(grad, w []float64) { fit.compute(w); copy(grad, fit.grad) },
+		Status: func() (optimize.Status, error) {
+			if err := ctx.Err(); err != nil {
+				return optimize.Failure, err
+			}
+			return optimize.NotTerminated, nil
+		},
 	}, make([]float64, len(fit.at)), &optimize.Settings{
 		MajorIterations: o.Iterations, GradientThreshold: 1e-5,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-7, Relative: 1e-6, Iterations: 10},
 	}, &optimize.LBFGS{})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	// The loss is computed in float32: a line search that finds no more progress below
 	// its rounding is at the end, not in error.
 	if result == nil || math.IsNaN(result.F) || result.F > math.Log(float64(o.Classes)) {

@@ -46,7 +46,7 @@ func TestProbeSeparable(t *testing.T) {
 	e, r := probeEngine(t), rand.New(rand.NewPCG(6, 1))
 	x, labels := blobs(r, 90, 8, 3, .3)
 	y, want := blobs(r, 60, 8, 3, .3)
-	p, err := FitProbe(e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3})
+	p, err := FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,14 +63,14 @@ func TestProbeSeparable(t *testing.T) {
 	for i := range y {
 		y[i] -= 40
 	}
-	if got, err = NearestNeighbours(e, x, labels, 3, y, 60, 20); err != nil {
+	if got, err = NearestNeighbours(t.Context(), e, x, labels, 3, y, 60, 20); err != nil {
 		t.Fatal(err)
 	}
 	if a := Accuracy(got, want); a < 95 {
 		t.Errorf("accuracy %v of neighbours", a)
 	}
 	r.Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
-	if p, err = FitProbe(e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3}); err != nil {
+	if p, err = FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = p.Predict(y, 60); err != nil {
@@ -92,7 +92,7 @@ func TestProbeIsTheMinimum(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(r.IntN(k))
 	}
-	p, err := FitProbe(e, x, labels, ProbeOptions{Classes: k, Decay: decay})
+	p, err := FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: k, Decay: decay})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +150,13 @@ func TestNearestNeighboursByHand(t *testing.T) {
 		k    int
 		want []int32
 	}{{1, []int32{1, 2}}, {3, []int32{1, 2}}, {20, []int32{1, 2}}} {
-		got, err := NearestNeighbours(e, x, labels, 3, at(0, 170), 2, c.k)
+		got, err := NearestNeighbours(t.Context(), e, x, labels, 3, at(0, 170), 2, c.k)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("k = %d: %v %v, want %v", c.k, got, err, c.want)
 		}
 	}
 	// At 12, 13 and 14 degrees the two together outweigh the one.
-	got, err := NearestNeighbours(e, at(12, 13, 14), []int32{1, 0, 0}, 2, at(0), 1, 3)
+	got, err := NearestNeighbours(t.Context(), e, at(12, 13, 14), []int32{1, 0, 0}, 2, at(0), 1, 3)
 	if err != nil || got[0] != 0 {
 		t.Errorf("got %v %v, want the class of two", got, err)
 	}
@@ -180,25 +180,25 @@ func TestProbeMisuse(t *testing.T) {
 		{"not finite", []float32{1, 2, float32(math.NaN()), 4}, []int32{0, 1}, ProbeOptions{Classes: 2}, "feature 0 of row 1"},
 		{"negative decay", x, []int32{0, 1}, ProbeOptions{Classes: 2, Decay: -1}, "must be >= 0"},
 	} {
-		if _, err := FitProbe(e, c.x, c.labels, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := FitProbe(t.Context(), e, c.x, c.labels, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	p, err := FitProbe(e, x, []int32{0, 1}, ProbeOptions{Classes: 2})
+	p, err := FitProbe(t.Context(), e, x, []int32{0, 1}, ProbeOptions{Classes: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Predict(x, 3); err == nil {
 		t.Error("features of another width pass")
 	}
-	if _, err := NearestNeighbours(e, x, []int32{0, 1}, 2, x, 2, 0); err == nil {
+	if _, err := NearestNeighbours(t.Context(), e, x, []int32{0, 1}, 2, x, 2, 0); err == nil {
 		t.Error("0 neighbours pass")
 	}
 }
 
 // TestProbeOfConstantFeatures has nothing to go by but the frequencies.
 func TestProbeOfConstantFeatures(t *testing.T) {
-	p, err := FitProbe(probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0}, ProbeOptions{Classes: 2})
+	p, err := FitProbe(t.Context(), probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0}, ProbeOptions{Classes: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

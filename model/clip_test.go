@@ -230,7 +230,7 @@ func TestCLIPEncodes(t *testing.T) {
 	if m.HasMatching() {
 		t.Error("a dual encoder has no match head")
 	}
-	if _, err := m.Match(nil, nil, nil, nil, 1, 1); err == nil {
+	if _, err := m.Match(t.Context(), nil, nil, nil, nil, 1, 1); err == nil {
 		t.Error("matching gives no error")
 	}
 	if m.Queue() != nil || m.Graphs() != nil || m.Before(3) != nil || m.Close() != nil {
@@ -246,7 +246,7 @@ func TestCLIPSteadyState(t *testing.T) {
 	b := randomPairs(m, 5)
 	s := m.feed(b, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := m.Step(s); err != nil {
+		if _, err := m.Step(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -75,12 +76,12 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	return b.bindParams(o.machine)
 }
 
-// run computes loss and gradients.
-func (o *outcome) run() error {
+// run computes loss and gradients. It ends early with the error of ctx.
+func (o *outcome) run(ctx context.Context) error {
 	if o.rounded != nil {
 		o.rounded.update()
 	}
-	return o.machine.RunAll()
+	return o.machine.Run(ctx)
 }
 
 // read returns the loss and its parts after a run.

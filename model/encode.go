@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"errors"
 
 	"github.com/geoalign/geoalign/compute/feed"
@@ -47,8 +48,9 @@ func (e *Encoder) Dim() int { return e.side.head.Dimension() }
 // Encode runs the tower and the head over the rows of b without dropout. It returns the
 // token states (n*Len, D), the first class token and the patches or words of each row,
 // and features (n, C). The next call with as many rows overwrites both. A computation is
-// kept for every number of rows: call it with few different ones.
-func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error) {
+// kept for every number of rows: call it with few different ones. It ends early with the
+// error of ctx.
+func (e *Encoder) Encode(ctx context.Context, b *batch.Batch) (states, features []float32, err error) {
 	n := b.Rows()
 	if n < 1 {
 		return nil, nil, errors.New("model: a batch to encode has no rows")
@@ -66,7 +68,7 @@ func (e *Encoder) Encode(b *batch.Batch) (states, features []float32, err error)
 	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
 		return nil, nil, err
 	}
-	if err := x.machine.RunAll(); err != nil {
+	if err := x.machine.Run(ctx); err != nil {
 		return nil, nil, err
 	}
 	s, err := x.machine.Value(x.states)

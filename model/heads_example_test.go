@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -56,7 +57,7 @@ func trainHeads() error {
 	}
 	for step := range 200 {
 		draw()
-		if _, err := heads.Step(&feed.Step{Batch: rows, Update: step, Counter: step}); err != nil {
+		if _, err := heads.Step(context.Background(), &feed.Step{Batch: rows, Update: step, Counter: step}); err != nil {
 			return err
 		}
 		optimizer.Step(cfg.Optimizer.LR, 1, optimizer.GradNorm(1))
@@ -66,11 +67,11 @@ func trainHeads() error {
 	}
 
 	draw()
-	_, images, err := heads.Image().Encode(rows)
+	_, images, err := heads.Image().Encode(context.Background(), rows)
 	if err != nil {
 		return err
 	}
-	_, texts, err := heads.Text().Encode(rows)
+	_, texts, err := heads.Text().Encode(context.Background(), rows)
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func TestHeadsAllocate(t *testing.T) {
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 3)
 	s := h.feed(f, Control{Step: 1})
 	n := testing.AllocsPerRun(20, func() {
-		if _, err := h.Step(s); err != nil {
+		if _, err := h.Step(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -113,12 +113,12 @@ func TestMatchEqualsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	states := clone(ts)
-	r, err := m.Match(states, x.Lengths, []int32{0, 1}, images, 2, 2)
+	r, err := m.Match(t.Context(), states, x.Lengths, []int32{0, 1}, images, 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pairs := clone(r)
-	if r, err = m.Match(states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
+	if r, err = m.Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	others := clone(r)
@@ -133,11 +133,11 @@ func TestMatchEqualsTraining(t *testing.T) {
 	// One text against both images, and both texts against one image.
 	one := clone(states[:len(states)/2])
 	both := append(clone(one), one...)
-	if r, err = m.Match(both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
+	if r, err = m.Match(t.Context(), both, []int32{x.Lengths[0], x.Lengths[0]}, []int32{1, 0}, images, 2, 2); err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "one text, two images", r, []float32{others[0], pairs[0]}, 1e-5)
-	if r, err = m.Match(states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
+	if r, err = m.Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "two texts, one image", r, []float32{pairs[0], others[1]}, 1e-5)
@@ -219,7 +219,7 @@ func TestBatchErrors(t *testing.T) {
 	} {
 		b := randomBatch(m, 1)
 		spoil(&b)
-		if _, err := m.Step(m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), what) {
+		if _, err := m.Step(t.Context(), m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("want an error with %q, got %v", what, err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestModelErrors(t *testing.T) {
 	if m.HasMatching() {
 		t.Error("a model without matching has a match head")
 	}
-	if _, err := m.Match(nil, nil, nil, nil, 1, 1); err == nil || !strings.Contains(err.Error(), "objective.itm.weight") {
+	if _, err := m.Match(t.Context(), nil, nil, nil, nil, 1, 1); err == nil || !strings.Contains(err.Error(), "objective.itm.weight") {
 		t.Errorf("matching without a head: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func TestStepMasksItsCaptions(t *testing.T) {
 		seen := map[int]bool{}
 		for _, rank := range []int{0, 1} {
 			s.Rank, s.Ranks = rank, 2
-			if _, err := m.Step(s); err != nil {
+			if _, err := m.Step(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			k := objectives.Masker{Prob: 0.4, Vocab: tinyVocab, MaskID: 4, Capacity: m.MaskRows()}
@@ -63,7 +63,7 @@ func TestStepFollowsItsSchedules(t *testing.T) {
 	s.PerEpoch = 4
 	for update := range 12 {
 		s.Update, s.Counter = update, update
-		if _, err := m.Step(s); err != nil {
+		if _, err := m.Step(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		if want := 0.4 * min(float64(update)/8, 1); math.Abs(float64(m.floats("alpha")[0])-want) > 1e-7 {
@@ -100,7 +100,7 @@ func TestStepDrawsItsShareOfTheNoise(t *testing.T) {
 	draw := func(rank, ranks int) (all [][]float32) {
 		s := m.feed(randomBatch(m, 1), Control{Step: 5})
 		s.Rank, s.Ranks = rank, ranks
-		if _, err := m.Step(s); err != nil {
+		if _, err := m.Step(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range noise {

@@ -115,7 +115,7 @@ func TestALossOfItsOwn(t *testing.T) {
 			if err := m.Before(step); err != nil {
 				t.Fatal(err)
 			}
-			res, err := m.Step(&feed.Step{Batch: b, Update: step, Counter: step})
+			res, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: step, Counter: step})
 			if err != nil {
 				t.Fatal(err)
 			}

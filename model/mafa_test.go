@@ -162,7 +162,7 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Match(texts, b.Lengths, index, images, n, n); err != nil {
+		if _, err := m.Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
 			t.Fatal(err)
 		}
 		a, err := g.machine.Value(g.logits)
@@ -318,7 +318,7 @@ func TestUniformShareBeginsWithTheSecondEpoch(t *testing.T) {
 	s := m.feed(randomBatch(m, 1), Control{})
 	for update, want := range []float32{0, 0, 0, .5, .5} {
 		s.Update, s.PerEpoch = update, 3
-		if _, err := m.Step(s); err != nil {
+		if _, err := m.Step(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.floats("uniform share")[0]; got != want {
@@ -354,7 +354,7 @@ func TestConnectorErrors(t *testing.T) {
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Step(m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), ConnectorKey) {
+	if _, err := m.Step(t.Context(), m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), ConnectorKey) {
 		t.Errorf("got error %v", err)
 	}
 }

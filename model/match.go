@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"errors"
 
 	"github.com/geoalign/geoalign/data/batch"
@@ -32,8 +33,8 @@ func (p *Pairs) HasMatching() bool {
 // Match scores n pairs with the fusion encoder: text states (n*L, D) with lengths
 // (n), and for each the index of its image among the token states of k images
 // (k*T, D). The score is the raw logit of class match. The result is
-// overwritten by the next call.
-func (p *Pairs) Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
+// overwritten by the next call. It ends early with the error of ctx.
+func (p *Pairs) Match(ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
 	x, err := p.matching(n, k)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (p *Pairs) Match(states []float32, lengths, index []int32, images []float32
 			return nil, err
 		}
 	}
-	if err := x.machine.RunAll(); err != nil {
+	if err := x.machine.Run(ctx); err != nil {
 		return nil, err
 	}
 	a, err := x.machine.Value(x.logits)

@@ -55,7 +55,7 @@ func TestOpenReadsWhatIsAskedFor(t *testing.T) {
 	}
 	only("image/", "image_proj/", "text/embeddings/", "text/layers/00/", "text/layers/01/", "text_proj/")
 	before := len(from.read)
-	if _, err := x.Match(make([]float32, 6*24), []int32{2}, []int32{0}, make([]float32, 5*16), 1, 1); err != nil {
+	if _, err := x.Match(t.Context(), make([]float32, 6*24), []int32{2}, []int32{0}, make([]float32, 5*16), 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	if images == 0 || !slices.Contains(from.read[before:], "itm_head/weight") || !slices.Contains(from.read[before:], "text/layers/02/crossattention/kv/weight") {
@@ -93,11 +93,11 @@ func TestOpenHasTheBitsOfTheModel(t *testing.T) {
 			sides = sides[:1]
 		}
 		for i, side := range sides {
-			states, features, err := side(m).Encode(batch)
+			states, features, err := side(m).Encode(t.Context(), batch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, f, err := side(x).Encode(batch)
+			s, f, err := side(x).Encode(t.Context(), batch)
 			if err != nil || !sameBits(s, states) || !sameBits(f, features) || len(f) == 0 {
 				t.Errorf("%s, side %d: other states or features (%v)", name, i, err)
 			}
@@ -138,7 +138,7 @@ func TestOpenMatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := m.Match(texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
+		s, err := m.Match(t.Context(), texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestBF16(t *testing.T) {
 		}
 		copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
 		copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-		if err := tg.run(); err != nil {
+		if err := tg.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := tg.read()

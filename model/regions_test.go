@@ -136,7 +136,7 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 				if err := m.Before(step); err != nil {
 					t.Fatal(err)
 				}
-				res, err := m.Step(&feed.Step{Batch: b, Update: step, Counter: step})
+				res, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: step, Counter: step})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -164,7 +164,7 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 // the batch, and a column that is missing is named.
 func regionEncoding(t *testing.T, m *model.Pairs, b *batch.Batch, r *rand.Rand) {
 	t.Helper()
-	states, features, err := m.Image().Encode(b)
+	states, features, err := m.Image().Encode(t.Context(), b)
 	if err != nil || len(states) != regionBatch*5*12 || len(features) != regionBatch*8 {
 		t.Fatalf("%d states, %d features, %v", len(states), len(features), err)
 	}
@@ -175,12 +175,12 @@ func regionEncoding(t *testing.T, m *model.Pairs, b *batch.Batch, r *rand.Rand) 
 			row.Floats(regions)[k] = float32(r.NormFloat64())
 		}
 	}
-	if _, features, err = m.Image().Encode(b); err != nil || !slices.Equal(features, want) {
+	if _, features, err = m.Image().Encode(t.Context(), b); err != nil || !slices.Equal(features, want) {
 		t.Errorf("padding changes features (%v)", err)
 	}
 	one := batch.New(1, m.Image().Columns()...)
 	one.Row(0).Copy(b.Row(2))
-	if _, features, err = m.Image().Encode(one); err != nil {
+	if _, features, err = m.Image().Encode(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range features {
@@ -188,7 +188,7 @@ func regionEncoding(t *testing.T, m *model.Pairs, b *batch.Batch, r *rand.Rand) 
 			t.Errorf("channel %d is %v alone and %v in a batch", i, v, want[2*8+i])
 		}
 	}
-	if _, _, err := m.Image().Encode(batch.New(2, batch.Column{Name: regions, Shape: []int{4, 5}})); err == nil || !strings.Contains(err.Error(), "regions/lengths: got 0 values") {
+	if _, _, err := m.Image().Encode(t.Context(), batch.New(2, batch.Column{Name: regions, Shape: []int{4, 5}})); err == nil || !strings.Contains(err.Error(), "regions/lengths: got 0 values") {
 		t.Errorf("without lengths: %v", err)
 	}
 }

@@ -26,11 +26,11 @@ func TestSigLIP(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := m.feed(b, Control{})
-				_, x, err := m.Image().Encode(s.Batch)
+				_, x, err := m.Image().Encode(t.Context(), s.Batch)
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, y, err := m.Text().Encode(s.Batch)
+				_, y, err := m.Text().Encode(t.Context(), s.Batch)
 				if err != nil {
 					t.Fatal(err)
 				}

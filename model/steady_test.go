@@ -36,7 +36,7 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 		s, n := m.feed(randomBatch(m, 1), Control{}), 0
 		step := func() {
 			s.Update, s.Counter = n, n
-			if _, err := m.Step(s); err != nil {
+			if _, err := m.Step(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.After(); err != nil {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -38,10 +39,20 @@ func (p *Pairs) Before(update int) error {
 	return p.graphs.before(update)
 }
 
+// Undo takes back what Before did to the parameters, so that Before can be called for the
+// same update again. Graphs that Before rebuilt stay: it does not rebuild them twice.
+func (p *Pairs) Undo() {
+	for _, l := range p.step.losses {
+		if x, ok := l.(objectives.Undoer); ok {
+			x.Undo()
+		}
+	}
+}
+
 // Step computes losses and gradients of a micro-batch, the gradients in Params.Grads. It
 // changes no state: what the batch brings enters the queue in After. The result is reused
-// by the next step.
-func (p *Pairs) Step(s *feed.Step) (*Result, error) {
+// by the next step. It ends early with the error of ctx.
+func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	if p.step == nil {
 		return nil, errors.New("model: this model was opened for inference: build it with New to train it")
 	}
@@ -51,12 +62,12 @@ func (p *Pairs) Step(s *feed.Step) (*Result, error) {
 	if err := p.step.inputs.Fill(p.step.machine, s); err != nil {
 		return nil, err
 	}
-	return p.run(s)
+	return p.run(ctx, s)
 }
 
 // run is Step with inputs that are filled.
-func (p *Pairs) run(s *feed.Step) (*Result, error) {
-	if err := p.step.run(); err != nil {
+func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
+	if err := p.step.run(ctx); err != nil {
 		return nil, err
 	}
 	for _, l := range p.step.losses {

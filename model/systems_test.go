@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"math"
 
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -133,7 +134,7 @@ func (p *Pairs) Forward(b Batch, c Control) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.run(s)
+	return p.run(context.Background(), s)
 }
 
 // MaskRows returns M, the rows of the language-modelling loss; 0 without one.
@@ -159,7 +160,7 @@ func (p *Pairs) Enqueue(ids []int32) error {
 func (p *Pairs) EncodeImages(images []float32, n int) (states, features []float32, err error) {
 	b := batch.New(n)
 	b.SetFloats(batch.Images, images)
-	return p.Image().Encode(b)
+	return p.Image().Encode(context.Background(), b)
 }
 
 // EncodeTexts encodes n texts (n, L) of lengths (n).
@@ -167,14 +168,14 @@ func (p *Pairs) EncodeTexts(tokens, lengths []int32, n int) (states, features []
 	b := batch.New(n)
 	b.SetInts(batch.Tokens, tokens)
 	b.SetInts(batch.Lengths, lengths)
-	return p.Text().Encode(b)
+	return p.Text().Encode(context.Background(), b)
 }
 
 // EncodeFeatures passes n feature rows (n, D) of images or texts through their head.
 func (p *Pairs) EncodeFeatures(e *Encoder, rows []float32, n int) ([]float32, error) {
 	b := batch.New(n)
 	b.SetFloats(e.Columns()[0].Name, rows)
-	_, features, err := e.Encode(b)
+	_, features, err := e.Encode(context.Background(), b)
 	return features, err
 }
 

@@ -41,12 +41,14 @@ type SwAV struct {
 	FreezeSteps int     // first updates in which the prototypes stay as they are
 
 	prototypes Values
+	before     []float32 // the prototypes when Start was called
 	dim        int
 }
 
 var (
 	_ Preparer       = (*SwAV)(nil)
 	_ Starter        = (*SwAV)(nil)
+	_ Undoer         = (*SwAV)(nil)
 	_ GradientFilter = (*SwAV)(nil)
 )
 
@@ -82,10 +84,14 @@ func (l *SwAV) Build(s *Step) []Part {
 // Start implements Starter: it brings the prototypes back to the unit sphere, where the
 // last update left them at other lengths.
 func (l *SwAV) Start(int) {
+	l.before = append(l.before[:0], l.prototypes.Value()...)
 	for x := l.prototypes.Value(); len(x) > 0; x = x[l.dim:] {
 		scoring.Normalize(x[:l.dim])
 	}
 }
+
+// Undo implements Undoer: to bring a vector to the unit sphere twice may change its last bits.
+func (l *SwAV) Undo() { copy(l.prototypes.Value(), l.before) }
 
 // FilterGradients implements GradientFilter: the gradient of frozen prototypes is 0; weight
 // decay then changes their length alone, which Start restores.

@@ -26,6 +26,10 @@ type Preparer interface{ Prepare(s *Step) }
 // back to where they belong. update is the number of updates made before.
 type Starter interface{ Start(update int) }
 
+// Undoer is a Starter that takes back what Start changed, when the step that it was for is
+// not made. One whose Start changes nothing when it is called again needs no Undo.
+type Undoer interface{ Undo() }
+
 // GradientFilter is a loss that changes gradients before they are used.
 type GradientFilter interface{ FilterGradients(update int) }
 

@@ -6,7 +6,7 @@
 //
 //	cfg, err := config.Load("configs/quickstart.toml", nil)
 //	...
-//	r, err := run.New(cfg, run.Options{Log: os.Stderr})
+//	r, err := run.New(ctx, cfg, run.Options{Log: os.Stderr})
 //	...
 //	defer r.Close()
 //	result, err := r.Train(ctx) // result.Path, result.Scores

@@ -19,7 +19,7 @@ func Example() {
 	cfg.Run.Out, _ = os.MkdirTemp("", "scenes")
 	defer os.RemoveAll(cfg.Run.Out)
 
-	r, err := run.New(cfg, run.Options{Resume: run.Auto})
+	r, err := run.New(context.Background(), cfg, run.Options{Resume: run.Auto})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func train(dir string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := run.New(cfg, run.Options{})
+	r, err := run.New(context.Background(), cfg, run.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -76,13 +76,13 @@ var others = map[string]string{
 var unseen = []string{
 	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_max_gb", "objective.itc.positives", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan",
-	"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps",
+	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
 
 // numbers makes all numbers of a run of some steps, in pieces: those of each step, the
 // parameters, and those of every evaluation. It ends early where piece returns false.
 func numbers(ctx context.Context, cfg config.Config, piece func(text string) bool) error {
-	r, err := open(cfg, Options{}, true)
+	r, err := open(ctx, cfg, Options{}, true)
 	if err != nil {
 		return err
 	}

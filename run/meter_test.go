@@ -14,6 +14,8 @@ type stepper struct{ now time.Time }
 
 func (s *stepper) clock() time.Time { return s.now }
 
+func (s *stepper) Undo() bool { return false }
+
 func (s *stepper) Step(_ context.Context, step int) (train.StepResult, error) {
 	s.now = s.now.Add(time.Second)
 	return train.StepResult{Loss: 10 - float64(step), Parts: []train.Value{{Name: "itc", Value: 3}, {Name: "itm", Value: 4}, {Name: "graph/image/seconds", Value: 1, Measure: true}},

@@ -173,8 +173,8 @@ func WritePage(path string, d pages.Data) (int, error) {
 }
 
 // writePage draws the run at its end, with the model in hand. What goes wrong is told
-// and nothing more: the run is saved already.
-func (r *Run) writePage(ctx context.Context) {
+// and nothing more: the run is saved already. The error is that of ctx.
+func (r *Run) writePage(ctx context.Context) error {
 	d, err := PageData(r.dir)
 	if err == nil {
 		Describe(d, r.cfg)
@@ -188,6 +188,9 @@ func (r *Run) writePage(ctx context.Context) {
 			r.report.PhasesDone()
 		}
 	}
+	if err := ctx.Err(); err != nil { // an interrupted run gets no page
+		return err
+	}
 	if err != nil && d != nil { // the curves are there all the same
 		d.Notes = append(d.Notes, "The features could not be drawn: "+strings.TrimSpace(err.Error()))
 		r.report.Say("warning: %s has no features: %v", runlog.ReportFile, err)
@@ -199,4 +202,5 @@ func (r *Run) writePage(ctx context.Context) {
 	if err != nil {
 		r.report.Say("warning: no %s: %v", runlog.ReportFile, err)
 	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,16 +47,20 @@ type Run struct {
 	scores    Scores // the newest evaluation, or nil
 	scoreStep int
 	bad       uint64 // bad samples told
+	release   func() // ends the hold on the process for steps that are not saved
 	closers   []func() error
 }
 
 // New opens a run: it chooses the folder and the checkpoint to go on from, opens tokenizer
 // and data, keeps other processes from the folder and builds the session. Problems of the
-// configuration are config.Errors. Close the run after use.
-func New(cfg config.Config, o Options) (*Run, error) { return open(cfg, o, false) }
+// configuration are config.Errors. Between two of these it ends early with the error of
+// ctx. Close the run after use.
+func New(ctx context.Context, cfg config.Config, o Options) (*Run, error) {
+	return open(ctx, cfg, o, false)
+}
 
 // open is New. A run that is dry writes nothing, and so can be planned alone.
-func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
+func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -68,7 +73,7 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if err = model.Fits(cfg); err != nil { // before the data takes what there is
 		return nil, err
 	}
-	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several}
+	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several, release: func() {}}
 	if r.report == nil {
 		r.report = Lines(o.Log)
 	}
@@ -86,6 +91,9 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		}
 		locked = true
 	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	dir, from, err := place(&r.cfg, o.Resume, r.report.Say)
 	if err != nil {
 		return r, err
@@ -98,6 +106,9 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 			return r, err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	if r.engine, err = OpenEngine(r.cfg); err != nil {
 		return r, err
 	}
@@ -105,7 +116,10 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if r.tok, err = OpenTokenizer(r.cfg, from); err != nil {
 		return r, err
 	}
-	if r.set, err = openFinalSplit(r.cfg, r.report.Say); err != nil {
+	if r.set, err = openFinalSplit(ctx, r.cfg, r.report); err != nil {
+		return r, err
+	}
+	if err := ctx.Err(); err != nil {
 		return r, err
 	}
 	stream, err := OpenStream(r.cfg, r.tok, func(s string) { r.report.Say("%s", s) })
@@ -125,14 +139,23 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 			return r, fmt.Errorf("run.out: another process began to train into %s meanwhile: start again, or choose another folder with --out", dir)
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	if r.model, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}); err != nil {
 		return r, err
 	}
 	r.closers = append(r.closers, r.model.Close)
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	if r.session, err = train.NewSession(r.cfg, train.Options{Engine: r.engine, Model: r.model, Stream: stream, Tokenizer: r.tok}); err != nil {
 		return r, err
 	}
 	r.closers = append(r.closers, r.session.Close)
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	err = r.begin(from)
 	if from != nil { // or the space of its files is not free when it is pruned
 		err = errors.Join(err, from.Close())

@@ -63,7 +63,7 @@ func (r *recorder) PhasesDone() { r.ended++ }
 // trained trains a run to its end.
 func trained(t *testing.T, cfg config.Config, o Options) Result {
 	t.Helper()
-	r, err := New(cfg, o)
+	r, err := New(t.Context(), cfg, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestInterrupted(t *testing.T) {
 	whole := trained(t, settings(t, t.TempDir()), Options{})
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := New(settings(t, dir), Options{Reporter: &recorder{after: func(step int) {
+	r, err := New(t.Context(), settings(t, dir), Options{Reporter: &recorder{after: func(step int) {
 		if step == 3 {
 			cancel()
 		}
@@ -152,11 +152,11 @@ func TestInterrupted(t *testing.T) {
 // cannot be opened holds nothing.
 func TestFolderIsFreed(t *testing.T) {
 	dir := t.TempDir()
-	r, err := New(settings(t, dir), Options{})
+	r, err := New(t.Context(), settings(t, dir), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process is training into "+dir) {
+	if _, err := New(t.Context(), settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process is training into "+dir) {
 		t.Errorf("error %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -165,7 +165,7 @@ func TestFolderIsFreed(t *testing.T) {
 	if err := r.Close(); err != nil { // a second time does nothing
 		t.Fatal(err)
 	}
-	if _, err := New(settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}); err == nil || !strings.Contains(err.Error(), "init.checkpoint") {
+	if _, err := New(t.Context(), settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}); err == nil || !strings.Contains(err.Error(), "init.checkpoint") {
 		t.Errorf("error %v", err)
 	}
 	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
@@ -176,24 +176,24 @@ func TestRefused(t *testing.T) {
 	cfg := settings(t, dir)
 	cfg.Train.BatchSize = 0
 	var problems config.Errors
-	if _, err := New(cfg, Options{}); !errors.As(err, &problems) || !strings.Contains(err.Error(), "train.batch_size") {
+	if _, err := New(t.Context(), cfg, Options{}); !errors.As(err, &problems) || !strings.Contains(err.Error(), "train.batch_size") {
 		t.Errorf("error %v", err)
 	}
 	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
-	if _, err := New(settings(t, dir, "model.head.dim=4"), Options{}); !errors.As(err, &problems) || problems[0].Path != "model.head.dim" {
+	if _, err := New(t.Context(), settings(t, dir, "model.head.dim=4"), Options{}); !errors.As(err, &problems) || problems[0].Path != "model.head.dim" {
 		t.Errorf("error %v", err)
 	}
 	// A run that goes on with another run's checkpoint would overwrite this one.
 	other := t.TempDir()
 	trained(t, settings(t, other, "train.max_steps=1"), Options{})
 	var argument *ArgumentError
-	if _, err := New(settings(t, dir), Options{Resume: other}); !errors.As(err, &argument) || !strings.Contains(err.Error(), "holds another run") {
+	if _, err := New(t.Context(), settings(t, dir), Options{Resume: other}); !errors.As(err, &argument) || !strings.Contains(err.Error(), "holds another run") {
 		t.Errorf("error %v", err)
 	}
 	if err := CheckTask("naming"); !errors.As(err, &argument) {
 		t.Errorf("error %v", err)
 	}
-	if r, err := New(settings(t, dir), Options{Resume: Never}); err != nil || r.Folder() != dir+"-2" || r.Config().Run.Out != dir+"-2" {
+	if r, err := New(t.Context(), settings(t, dir), Options{Resume: Never}); err != nil || r.Folder() != dir+"-2" || r.Config().Run.Out != dir+"-2" {
 		t.Errorf("%v, error %v", r, err)
 	} else {
 		r.Close()

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"fmt"
 	"io"
 
 	"github.com/geoalign/geoalign/config"
@@ -39,19 +41,40 @@ func openSplit(cfg config.Config, split string, say func(format string, args ...
 	return s, nil
 }
 
-// openFinalSplit opens the split that a training run evaluates on. It is nil where the
-// configuration names no files for it, and where a probe has no classes.
-func openFinalSplit(cfg config.Config, say func(format string, args ...any)) (*Split, error) {
+// openFinalSplit opens the split that a training run evaluates on and looks for its files,
+// so that none is found missing after hours of training. It is nil where the configuration
+// names no files for it, and where a probe has no classes.
+func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*Split, error) {
 	if source.Unnamed(cfg, cfg.Eval.Split) {
 		return nil, nil
 	}
-	set, err := openSplit(cfg, cfg.Eval.Split, say)
-	if err != nil || DefaultTask(cfg) != TaskProbe {
+	set, err := openSplit(cfg, cfg.Eval.Split, report.Say)
+	if err != nil || set.Eval == nil { // stored features are mapped as a whole
 		return set, err
 	}
-	if _, ok := set.Eval.Labels(); !ok {
-		say("the data has no classes: there is no evaluation")
+	if _, ok := set.Eval.Labels(); !ok && DefaultTask(cfg) == TaskProbe {
+		report.Say("the data has no classes: there is no evaluation")
 		return nil, nil
+	}
+	shown := false
+	err = set.Eval.FindFiles(ctx, findWorkers, func(done, of int) {
+		if of >= findShown && (done%findShown == 0 || done == of) {
+			shown = true
+			report.Phase("looking for the files of "+cfg.Eval.Split, done, of)
+		}
+	})
+	if shown {
+		report.PhasesDone()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}
 	return set, nil
 }
+
+// How files are looked for: at a network file system several at a time, and on a terminal
+// each thousandth is shown.
+const (
+	findWorkers = 16
+	findShown   = 1000
+)

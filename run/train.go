@@ -69,6 +69,7 @@ func (r *Run) train(ctx context.Context) error {
 		}
 	}
 	r.announce(finished)
+	defer func() { r.release() }() // what could not be saved cannot be kept either
 	return r.steps(ctx, shown, finished, train.Config{Start: r.state.Step, Total: span.Total, Limit: span.Limit, Elapsed: elapsed, OnNaN: t.OnNaN, Rollback: r.rollback})
 }
 
@@ -104,6 +105,7 @@ func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c trai
 		}
 	}
 	_, err = train.Run(ctx, c, r.session,
+		train.Hook{Name: "hold", Stage: train.StageMetrics, After: r.hold},
 		train.Metrics(span.PerEpoch),
 		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
 		train.Evaluations(r.evalEvery(), r.validate),
@@ -192,6 +194,13 @@ func (r *Run) announce(finished bool) {
 	}
 }
 
+// hold keeps the process from ending at a first signal until the step is saved.
+func (r *Run) hold(context.Context, *train.Event) error {
+	r.release()
+	r.release = process.Hold()
+	return nil
+}
+
 func (r *Run) save(e *train.Event) error {
 	snap, err := r.session.Snapshot(e)
 	if err != nil {
@@ -204,7 +213,10 @@ func (r *Run) save(e *train.Event) error {
 	if err := r.store.Save(e.Step, snap); err != nil {
 		return err
 	}
-	r.prune()
+	r.release()
+	if e.Err == nil { // else an older one may be what the user wants to go back to
+		r.prune()
+	}
 	return nil
 }
 
@@ -281,6 +293,5 @@ func (r *Run) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	r.writePage(ctx)
-	return nil
+	return r.writePage(ctx)
 }

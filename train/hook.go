@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -21,12 +22,19 @@ const (
 type Hook struct {
 	Name  string // for errors
 	Stage Stage
-	// After is called after every step. It decides itself whether it is due.
+	// After is called after every step. It decides itself whether it is due. Of the stages
+	// StageCheckpoint and StageLog it is called again for the newest step where the run
+	// ends before its last one.
 	After func(ctx context.Context, e *Event) error
 	// Rewind is called after the run went back to step. May be nil.
 	Rewind func(step int) error
 	// End is called when the run ends, however it does. May be nil.
 	End func() error
+}
+
+// failed is the error of a hook after a step.
+func (h *Hook) failed(e *Event, err error) error {
+	return fmt.Errorf("train: %s after step %d: %w", h.Name, e.Step, err)
 }
 
 // Event is what hooks see of a step. It is valid during the call only.
@@ -38,7 +46,8 @@ type Event struct {
 	Skipped     bool               // the update was left out, because a number was not finite
 	Evaluated   bool               // Values hold an evaluation
 	Last        bool               // the run ends with this step
-	Interrupted bool               // the user asked to stop: save, and leave out what takes long
+	Interrupted bool               // the run ends here, before its last step: save, and leave out what takes long
+	Err         error              // that ends the run; nil for one that was asked to stop
 	Now         time.Time
 	Elapsed     time.Duration // of the run, earlier sessions included
 	StepTime    time.Duration // of the step alone

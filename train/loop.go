@@ -41,8 +41,9 @@ type Outcome struct {
 }
 
 // Run makes steps from c.Start until c.Total or c.Limit and calls the hooks after
-// each. When ctx is cancelled it finishes the step in progress, has the hooks
-// save and log, and returns ErrInterrupted.
+// each. When ctx is cancelled the step in progress is given up, unless its update has
+// begun, the hooks save and log the newest step, and Run returns ErrInterrupted. They also
+// do so before Run returns any other error that leaves the stepper as it was.
 func Run(ctx context.Context, c Config, s Stepper, hooks ...Hook) (out Outcome, err error) {
 	l, err := newLoop(c, s, hooks)
 	if err != nil {
@@ -61,7 +62,7 @@ func Run(ctx context.Context, c Config, s Stepper, hooks ...Hook) (out Outcome, 
 	}()
 	for !l.done() {
 		if ctx.Err() != nil {
-			return l.out, ErrInterrupted // nothing since the last save or start
+			return l.out, l.end(ctx, ErrInterrupted, nil)
 		}
 		if err := l.step(ctx); err != nil {
 			return l.out, err
@@ -79,6 +80,7 @@ type loop struct {
 	begin       time.Time
 	skipsInARow int
 	values      map[string]float64
+	last        *Event // of the newest step of the session; nil where there is nothing to save
 }
 
 func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
@@ -116,7 +118,7 @@ func (l *loop) done() bool {
 // step makes one step and calls the hooks.
 func (l *loop) step(ctx context.Context) error {
 	start := l.Now()
-	res, err := l.stepper.Step(context.WithoutCancel(ctx), l.out.Step)
+	res, err := l.stepper.Step(ctx, l.out.Step)
 	now := l.Now()
 	l.out.Elapsed = l.Elapsed + now.Sub(l.begin)
 
@@ -128,7 +130,7 @@ func (l *loop) step(ctx context.Context) error {
 			return err
 		}
 	case err != nil:
-		return fmt.Errorf("train: step %d: %w", l.out.Step, err)
+		return l.notMade(ctx, fmt.Errorf("train: step %d: %w", l.out.Step, err))
 	case math.IsNaN(res.Loss) || math.IsInf(res.Loss, 0):
 		return fmt.Errorf("train: step %d: the loss is %v after an update that should not have been made: nothing is saved", l.out.Step, res.Loss)
 	default:
@@ -136,42 +138,79 @@ func (l *loop) step(ctx context.Context) error {
 	}
 	l.out.Step++
 	clear(l.values)
+	res.Parts = slices.Clone(res.Parts) // for hooks that are called again when the next step is not made
 	e := &Event{
 		Step: l.out.Step, Total: l.Total, Result: res, Values: l.values, Skipped: skipped,
 		Last: l.done(), Interrupted: ctx.Err() != nil, Now: now, Elapsed: l.out.Elapsed, StepTime: now.Sub(start),
 	}
+	l.last = e
 	return l.after(ctx, e)
 }
 
-// after calls the hooks. An interruption during a long one (an evaluation) has
-// the checkpoint and log hooks called once more, so that the step is saved.
-func (l *loop) after(ctx context.Context, e *Event) error {
-	err := l.call(ctx, e, func(Hook) bool { return true })
-	if ctx.Err() == nil {
-		return err
+// notMade ends the run after a step that failed with err.
+func (l *loop) notMade(ctx context.Context, err error) error {
+	switch {
+	case !l.stepper.Undo():
+		return fmt.Errorf("%w (nothing is saved: the update had begun)", err)
+	case interrupted(ctx, err):
+		return l.end(ctx, ErrInterrupted, nil)
 	}
-	if err != nil && !errors.Is(err, ctx.Err()) {
-		return err
-	}
-	if !e.Interrupted {
-		e.Interrupted = true
-		if err := l.call(ctx, e, func(h Hook) bool { return h.Stage == StageCheckpoint || h.Stage == StageLog }); err != nil {
-			return err
-		}
-	}
-	return ErrInterrupted
+	return l.end(ctx, err, nil)
 }
 
-func (l *loop) call(ctx context.Context, e *Event, which func(Hook) bool) error {
-	for _, h := range l.hooks {
-		if h.After == nil || !which(h) {
+// interrupted says whether err is that of ctx.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
+
+// after calls the hooks. Where one fails or the run is interrupted meanwhile, it ends.
+func (l *loop) after(ctx context.Context, e *Event) error {
+	for i := range l.hooks {
+		h := &l.hooks[i]
+		if h.After == nil {
 			continue
 		}
 		if err := h.After(ctx, e); err != nil {
-			return fmt.Errorf("train: %s after step %d: %w", h.Name, e.Step, err)
+			if interrupted(ctx, err) {
+				return l.end(ctx, ErrInterrupted, nil)
+			}
+			return l.end(ctx, h.failed(e, err), h)
 		}
 	}
+	if ctx.Err() != nil {
+		return l.end(ctx, ErrInterrupted, nil)
+	}
 	return nil
+}
+
+// end has the checkpoint and log hooks save the newest step before the run ends with why,
+// unless they were called for the end already. The hook that failed is left out.
+func (l *loop) end(ctx context.Context, why error, failed *Hook) error {
+	e := l.last
+	if e == nil || e.Interrupted {
+		return why
+	}
+	e.Interrupted = true
+	if why != ErrInterrupted {
+		e.Err = why
+	}
+	var errs []error
+	for i := range l.hooks {
+		h := &l.hooks[i]
+		if h.After == nil || h == failed || h.Stage != StageCheckpoint && h.Stage != StageLog {
+			continue
+		}
+		if err := h.After(ctx, e); err != nil {
+			errs = append(errs, h.failed(e, err))
+		}
+	}
+	switch {
+	case errs == nil:
+		return why
+	case why == ErrInterrupted: // but nothing may be saved
+		return errors.Join(errs...)
+	}
+	return errors.Join(append([]error{why}, errs...)...)
 }
 
 // nonFinite applies the policy to a step that was not made. It reports whether
@@ -181,13 +220,13 @@ func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (s
 	case "skip":
 		l.skipsInARow++
 		if l.skipsInARow > l.MaxSkips {
-			return false, fmt.Errorf("train: %d steps in a row were not finite, which skipping cannot mend: %w", l.skipsInARow, err)
+			return false, l.notMade(ctx, fmt.Errorf("train: %d steps in a row were not finite, which skipping cannot mend: %w", l.skipsInARow, err))
 		}
 		l.out.Skipped++
 		return true, nil
 	case "rollback":
 		if l.out.Rollbacks >= l.MaxRollbacks {
-			return false, fmt.Errorf("train: not finite again after %d rollbacks: %w", l.out.Rollbacks, err)
+			return false, l.notMade(ctx, fmt.Errorf("train: not finite again after %d rollbacks: %w", l.out.Rollbacks, err))
 		}
 		l.out.Rollbacks++
 		step, rerr := l.Rollback(ctx, bad.Step, l.out.Rollbacks)
@@ -197,7 +236,7 @@ func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (s
 		if step > l.out.Step {
 			return false, fmt.Errorf("train: rollback to step %d from the earlier step %d", step, l.out.Step)
 		}
-		l.out.Step = step
+		l.out.Step, l.last = step, nil
 		for _, h := range l.hooks {
 			if h.Rewind == nil {
 				continue
@@ -208,5 +247,5 @@ func (l *loop) nonFinite(ctx context.Context, bad *NonFiniteError, err error) (s
 		}
 		return false, nil
 	}
-	return false, err
+	return false, l.notMade(ctx, err)
 }

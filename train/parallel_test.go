@@ -204,7 +204,7 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := alone.model.Step(&feed.Step{Batch: b.Batch, PerEpoch: 8, Rank: i, Ranks: 2})
+		r, err := alone.model.Step(t.Context(), &feed.Step{Batch: b.Batch, PerEpoch: 8, Rank: i, Ranks: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

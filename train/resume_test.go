@@ -52,6 +52,8 @@ func (y *toy) Step(_ context.Context, step int) (StepResult, error) {
 	return StepResult{Loss: loss, GradNorm: norm, Samples: 1}, nil
 }
 
+func (y *toy) Undo() bool { return false }
+
 // State lists what a checkpoint holds of the toy.
 func (y *toy) State() []state.Part {
 	return []state.Part{

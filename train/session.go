@@ -36,6 +36,8 @@ type Session struct {
 	parts []Value
 	feed  feed.Step
 	run   runPart // of the newest checkpoint
+	begun uint64  // place in the data before the newest step
+	whole bool    // it was not made, and has changed nothing that Undo does not take back
 }
 
 var _ Stepper = (*Session)(nil)
@@ -118,6 +120,10 @@ func (s *Session) Close() error { return s.loader.Close() }
 // ALBEF's code moves the twins at the start of the next forward pass; doing it at the end
 // of the update gives the same numbers and leaves nothing half done when a step fails.
 func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
+	if s.group.Size() > 1 { // the others would wait for this process
+		ctx = context.WithoutCancel(ctx)
+	}
+	s.whole = false
 	micro := max(1, s.cfg.Train.AccumulateSteps)
 	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
 	if m, ok := s.model.(starter); ok {
@@ -125,6 +131,7 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 			return out, err
 		}
 	}
+	s.begun, s.whole = s.loader.Position(), true
 	var bad error
 	for k := range micro {
 		begin := time.Now()
@@ -134,7 +141,7 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		}
 		out.DataWait += time.Since(begin)
 		if bad == nil {
-			bad = s.micro(b, step, k, micro, &out)
+			bad = s.micro(ctx, b, step, k, micro, &out)
 		}
 		s.loader.Recycle(b)
 		var notFinite *NonFiniteError
@@ -158,6 +165,7 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if !finite(out.GradNorm) { // the same on every rank
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
 	}
+	s.whole = false
 	if s.cfg.Momentum.Enabled {
 		s.optimizer.StepTwins(out.LR, scale, out.GradNorm, schedule.Momentum(step+1, s.cfg.Momentum.M, s.cfg.Momentum.RampSteps))
 	} else {
@@ -174,6 +182,19 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	return out, nil
 }
 
+// Undo implements Stepper. Gradients of micro-batches are dropped: when the step is made
+// again, on the same data and random numbers, it computes the same ones.
+func (s *Session) Undo() bool {
+	if !s.whole {
+		return false
+	}
+	s.loader.Rewind(s.begun)
+	if m, ok := s.model.(undoer); ok {
+		m.Undo()
+	}
+	return true
+}
+
 // agree returns bad, or an error where another process met a number that is not finite: all
 // leave out the update together.
 func (s *Session) agree(step int, bad error) error {
@@ -188,9 +209,9 @@ func (s *Session) agree(step int, bad error) error {
 }
 
 // micro runs one micro-batch and adds its numbers to out.
-func (s *Session) micro(b *data.Batch, step, k, micro int, out *StepResult) error {
+func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, out *StepResult) error {
 	s.feed.Batch, s.feed.Update, s.feed.Micro, s.feed.Counter = b.Batch, step, k, step*micro+k
-	res, err := s.model.Step(&s.feed)
+	res, err := s.model.Step(ctx, &s.feed)
 	var op *exec.NonFiniteError // with compute.check_nan
 	if errors.As(err, &op) {
 		return &NonFiniteError{Step: step, What: op.Error()}

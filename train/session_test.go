@@ -179,7 +179,7 @@ func TestAccumulatedGradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := other.model.Step(&feed.Step{Batch: b.Batch})
+		r, err := other.model.Step(t.Context(), &feed.Step{Batch: b.Batch})
 		if err != nil {
 			t.Fatal(err)
 		}

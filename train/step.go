@@ -11,9 +11,13 @@ type Stepper interface {
 	// Step makes the update that follows step earlier ones. Before it changes
 	// anything it tests loss and gradient norm, and returns a *NonFiniteError with
 	// parameters, moments, queues and twins as they were; its position in the data
-	// does move on. ctx is not cancelled by an interruption of the run, which waits
-	// for the step in progress.
+	// does move on. A cancelled ctx ends the step with its error as soon as what was
+	// begun can still be taken back; an update in progress is finished.
 	Step(ctx context.Context, step int) (StepResult, error)
+	// Undo goes back to where the last call of Step, which failed, began, position in
+	// the data included: the same step made again gives the same numbers. It returns
+	// false, and changes nothing, where the update had begun and may be half made.
+	Undo() bool
 }
 
 // Value is a named number.

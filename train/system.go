@@ -1,6 +1,8 @@
 package train
 
 import (
+	"context"
+
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
@@ -26,13 +28,16 @@ type System interface {
 	// Columns are the columns of a batch that Step reads.
 	Columns() []batch.Column
 	// Step computes losses and gradients of a micro-batch and changes nothing that a later
-	// step reads.
-	Step(s *feed.Step) (*model.Result, error)
+	// step reads. It ends early with the error of ctx.
+	Step(ctx context.Context, s *feed.Step) (*model.Result, error)
 }
 
 // starter prepares what a step reads besides parameters and batch; update is the number of
 // updates made before.
 type starter interface{ Before(update int) error }
+
+// undoer takes back what Before did for an update that is not made.
+type undoer interface{ Undo() }
 
 // finisher is told that an update was made.
 type finisher interface{ After() error }
@@ -46,6 +51,7 @@ type closer interface{ Close() error }
 var (
 	_ System   = (*model.Pairs)(nil)
 	_ starter  = (*model.Pairs)(nil)
+	_ undoer   = (*model.Pairs)(nil)
 	_ finisher = (*model.Pairs)(nil)
 	_ tempered = (*model.Pairs)(nil)
 	_ closer   = (*model.Pairs)(nil)

@@ -118,7 +118,7 @@ func (c curveRun) train(t *testing.T, out string) curve {
 	for _, s := range c.set {
 		args = append(args, "--set", s)
 	}
-	code, stdout, stderr := process(t, []string{"GEOALIGN_CPU=plain"}, args...)
+	code, stdout, stderr := spawn(t, []string{"GEOALIGN_CPU=plain"}, args...)
 	if code != exitDone {
 		t.Fatalf("%q: code %d\n%s", args, code, stderr)
 	}

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process runs the program in a process of its own with further variables.
-func process(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+// spawn runs the program in a process of its own with further variables.
+func spawn(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(append(os.Environ(), mainVariable+"=1", "XDG_CACHE_HOME="+t.TempDir()), env...)
@@ -53,7 +53,7 @@ func TestDoctorSurvivesACrashingLibrary(t *testing.T) {
 		{Name: "dnnl_version", Code: testlib.ReturnsInts(3, 4, 0)}, {Name: "dnnl_sgemm", Code: testlib.Illegal}}, nil)
 	blas := crashing(t, "libopenblas.so.0", nil, testlib.ExitsZero)
 	env := []string{"GEOALIGN_ONEDNN=" + dnnl, "GEOALIGN_OPENBLAS=" + blas}
-	code, stdout, stderr := process(t, env, "doctor", "--threads", "1")
+	code, stdout, stderr := spawn(t, env, "doctor", "--threads", "1")
 	if code != exitDone || stderr != "" {
 		t.Fatalf("code %d, stderr %s\nstdout %s", code, stderr, stdout)
 	}
@@ -64,7 +64,7 @@ func TestDoctorSurvivesACrashingLibrary(t *testing.T) {
 func TestTrainSurvivesACrashingLibrary(t *testing.T) {
 	file := crashing(t, "libdnnl.so.3", nil, testlib.Segfaults)
 	dir := filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := process(t, []string{"GEOALIGN_ONEDNN=" + file}, tinyArgs(dir)...)
+	code, stdout, stderr := spawn(t, []string{"GEOALIGN_ONEDNN=" + file}, tinyArgs(dir)...)
 	if code != exitDone {
 		t.Fatalf("code %d\nstdout %s\nstderr %s", code, stdout, stderr)
 	}
@@ -74,7 +74,7 @@ func TestTrainSurvivesACrashingLibrary(t *testing.T) {
 
 // A backend that is asked for by name is never replaced by another.
 func TestForcedBackendThatIsAbsent(t *testing.T) {
-	if code, stdout, _ := process(t, nil, "doctor", "--json", "--backend", "mkl"); code == exitDone {
+	if code, stdout, _ := spawn(t, nil, "doctor", "--json", "--backend", "mkl"); code == exitDone {
 		t.Skipf("MKL is on this machine: %s", stdout)
 	}
 	file := crashing(t, "libmkl_rt.so.2", nil, testlib.Segfaults)
@@ -89,7 +89,7 @@ func TestForcedBackendThatIsAbsent(t *testing.T) {
 		{"crashes", []string{"GEOALIGN_MKL=" + file}, []string{`backend "mkl" cannot be used`, file, "segmentation fault"}},
 	}
 	for _, r := range rows {
-		code, _, stderr := process(t, r.env, tinyArgs(dir, "--set", "compute.backend=mkl")...)
+		code, _, stderr := spawn(t, r.env, tinyArgs(dir, "--set", "compute.backend=mkl")...)
 		if code != exitFailed || strings.Contains(stderr, "goroutine") {
 			t.Errorf("%s: code %d, stderr %s", r.name, code, stderr)
 		}
@@ -100,7 +100,7 @@ func TestForcedBackendThatIsAbsent(t *testing.T) {
 // A processor without AVX2 trains with plain Go.
 func TestTrainWithoutVectorInstructions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	code, _, stderr := process(t, []string{"GEOALIGN_CPU=plain"}, tinyArgs(dir, "--set", "compute.backend=builtin", "--max-steps", "6")...)
+	code, _, stderr := spawn(t, []string{"GEOALIGN_CPU=plain"}, tinyArgs(dir, "--set", "compute.backend=builtin", "--max-steps", "6")...)
 	if code != exitDone {
 		t.Fatalf("code %d, stderr %s", code, stderr)
 	}

@@ -6,31 +6,14 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
 func main() {
 	library.ProbeInChild()
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go watch(signals, stop, os.Exit)
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// watch asks the command to save and stop at the first signal, and leaves at once
-// at the second.
-func watch(signals <-chan os.Signal, stop context.CancelFunc, exit func(int)) {
-	if _, ok := <-signals; !ok {
-		return
-	}
-	stop()
-	if _, ok := <-signals; !ok {
-		return
-	}
-	exit(exitInterrupted)
+	ctx, stop := context.WithCancelCause(context.Background())
+	go watcher{stop: func() { stop(nil) }, exit: os.Exit, out: os.Stderr, grace: grace}.watch(signals())
+	broken := func() { stop(errUnread) }
+	os.Exit(execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken)))
 }

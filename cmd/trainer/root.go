@@ -20,13 +20,13 @@ import (
 const (
 	exitDone        = 0
 	exitFailed      = 1
-	exitUsage       = 2 // bad usage or configuration
-	exitInterrupted = 130
+	exitUsage       = 2   // bad usage or configuration
+	exitInterrupted = 130 // by a signal; what was made is saved
 )
 
 // execute runs one command line and returns its exit code. Results go to stdout,
 // messages and progress to stderr. A cancelled ctx asks the command to save what
-// it has and to stop.
+// it has and to stop; with the cause errUnread that is a failure.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
 	root := newRoot(&started)
@@ -47,7 +47,10 @@ func newRoot(started *bool) *cobra.Command {
 		Use:   "trainer",
 		Short: "Train and evaluate models that align images and text",
 		Long: `trainer trains, evaluates and inspects models that align images and text.
-A TOML file describes a run; every key of it can be overridden with --set.`,
+A TOML file describes a run; every key of it can be overridden with --set.
+
+Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted by Ctrl-C,
+SIGTERM or the end of the terminal.`,
 		Example: `  trainer doctor                                      which libraries and how fast
   trainer validate --config configs/quickstart.toml   every problem of a config
   trainer data preview --config configs/quickstart.toml --out sheet.png`,
@@ -103,7 +106,14 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	var problems config.Errors
 	var usage usageError
 	var argument *run.ArgumentError
+	unread := errors.Is(context.Cause(ctx), errUnread)
 	switch {
+	case unread && errors.Is(err, train.ErrInterrupted):
+		fmt.Fprintf(stderr, "trainer: %v: the run is saved, and the same command goes on from here\n", errUnread)
+		return exitFailed
+	case unread && (err == nil || errors.Is(err, context.Canceled)):
+		fmt.Fprintf(stderr, "trainer: %v\n", errUnread)
+		return exitFailed
 	case err == nil:
 		return exitDone
 	case errors.Is(err, train.ErrInterrupted):

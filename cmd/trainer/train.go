@@ -15,9 +15,12 @@ func newTrainCommand() *cobra.Command {
 		Use:   "train",
 		Short: "Train a model, with checkpoints and exact resume",
 		Long: `train runs the configuration: it prepares the run folder, trains with a progress bar,
-saves checkpoints, and ends with an evaluation. Ctrl-C saves and stops; the same command
-again goes on where it stopped, with the same numbers as if it had never stopped. A
-second Ctrl-C stops at once.
+saves checkpoints, and ends with an evaluation. Ctrl-C, SIGTERM or the end of the terminal
+gives up the step in progress, saves the steps before it and stops with exit code 130; the
+same command again goes on where it stopped, with the same numbers as if it had never
+stopped. A second Ctrl-C stops at once. A run that fails, because a file of the data or of
+an evaluation cannot be read or the disk of the log is full, saves as well and stops with
+exit code 1.
 
 A run may go on with changed settings, which are listed: a longer --max-steps (the
 learning rate then follows the longer schedule), another batch size, learning rate or
@@ -54,7 +57,7 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		printPlan(w, p)
 		return nil
 	}
-	r, err := run.New(cfg, o)
+	r, err := run.New(c.Context(), cfg, o)
 	if err != nil {
 		return err
 	}

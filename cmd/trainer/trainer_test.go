@@ -168,24 +168,6 @@ func TestReportInterrupted(t *testing.T) {
 	}
 }
 
-func TestSecondSignalAborts(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	signals := make(chan os.Signal)
-	exited := make(chan int, 1)
-	go watch(signals, cancel, func(code int) { exited <- code })
-	signals <- os.Interrupt
-	<-ctx.Done()
-	select {
-	case code := <-exited:
-		t.Fatalf("exit %d after the first signal", code)
-	default:
-	}
-	signals <- os.Interrupt
-	if code := <-exited; code != exitInterrupted {
-		t.Errorf("exit %d", code)
-	}
-}
-
 // TestHelpSaysWhatHolds: what is read without --config depends on the command.
 func TestHelpSaysWhatHolds(t *testing.T) {
 	for _, command := range []string{"train", "validate", "bench"} {

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func (s *single) text(j int) (states []float32, lengths []int32, features []floa
 
 // encode returns copies of what the next call overwrites.
 func (s *single) encode(e Encoder, b *batch.Batch) (states, features []float32) {
-	states, features, err := e.Encode(b)
+	states, features, err := e.Encode(context.Background(), b)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (s *single) encode(e Encoder, b *batch.Batch) (states, features []float32) 
 func (s *single) score(i, j int) float32 {
 	image, _ := s.image(i)
 	text, lengths, _ := s.text(j)
-	r, err := s.m.Match(text, lengths, []int32{0}, image, 1, 1)
+	r, err := s.m.Match(context.Background(), text, lengths, []int32{0}, image, 1, 1)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ type Encoder interface {
 	// Columns are the columns of a batch that Encode reads.
 	Columns() []batch.Column
 	// Encode returns the token states (n*Len, Width) and the features (n, Dim) of the n
-	// rows of b. Both are overwritten by the next call.
-	Encode(b *batch.Batch) (states, features []float32, err error)
+	// rows of b. Both are overwritten by the next call. It ends early with the error of ctx.
+	Encode(ctx context.Context, b *batch.Batch) (states, features []float32, err error)
 	Len() int   // tokens of a row
 	Width() int // channels of a token
 	Dim() int   // channels of the shared space
@@ -50,7 +50,7 @@ func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase stri
 		if err := data.LoadRows(ctx, g, first, k, b, max(1, e.Workers)); err != nil {
 			return err
 		}
-		states, features, err := m.Encode(b)
+		states, features, err := m.Encode(ctx, b)
 		if err != nil {
 			return err
 		}

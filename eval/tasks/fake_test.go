@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"strconv"
@@ -69,7 +70,7 @@ func (fakeImages) Columns() []batch.Column {
 	return []batch.Column{{Name: batch.Images, Shape: []int{3, fakeSize, fakeSize}}}
 }
 
-func (m fakeImages) Encode(b *batch.Batch) (states, features []float32, err error) {
+func (m fakeImages) Encode(_ context.Context, b *batch.Batch) (states, features []float32, err error) {
 	if m.fail == "images" {
 		return nil, nil, errFake
 	}
@@ -82,7 +83,7 @@ type fakeTexts struct{ fakeSide }
 
 func (fakeTexts) Columns() []batch.Column { return captions.Columns() }
 
-func (m fakeTexts) Encode(b *batch.Batch) (states, features []float32, err error) {
+func (m fakeTexts) Encode(_ context.Context, b *batch.Batch) (states, features []float32, err error) {
 	if m.fail == "texts" {
 		return nil, nil, errFake
 	}
@@ -92,7 +93,7 @@ func (m fakeTexts) Encode(b *batch.Batch) (states, features []float32, err error
 
 func (m *fakeModel) HasMatching() bool { return !m.noHead }
 
-func (m *fakeModel) Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
+func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
 	if m.fail == "match" {
 		return nil, errFake
 	}

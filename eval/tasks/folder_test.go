@@ -70,7 +70,7 @@ func (painter) Len() int                  { return 1 }
 func (painter) Width() int                { return 1 }
 func (painter) Dim() int                  { return len(paints) }
 
-func (p painter) Encode(b *batch.Batch) (states, features []float32, err error) {
+func (p painter) Encode(_ context.Context, b *batch.Batch) (states, features []float32, err error) {
 	features = make([]float32, b.Rows()*len(paints))
 	for i := range b.Rows() {
 		features[i*len(paints)+p.encode(b.Row(i))] = 1

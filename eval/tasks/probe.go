@@ -88,12 +88,12 @@ func (p Probe) Run(ctx context.Context) (ProbeScores, error) {
 		return s, err
 	}
 	s.Train, s.Test, s.Classes = len(train.labels), len(test.labels), len(names)
-	return s, p.classify(&s, train, test)
+	return s, p.classify(ctx, &s, train, test)
 }
 
 // classify fills in the accuracies.
-func (p Probe) classify(s *ProbeScores, train, test labelled) error {
-	linear, err := eval.FitProbe(p.Engine, train.features, train.labels, eval.ProbeOptions{Classes: s.Classes, Decay: p.Decay})
+func (p Probe) classify(ctx context.Context, s *ProbeScores, train, test labelled) error {
+	linear, err := eval.FitProbe(ctx, p.Engine, train.features, train.labels, eval.ProbeOptions{Classes: s.Classes, Decay: p.Decay})
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (p Probe) classify(s *ProbeScores, train, test labelled) error {
 		return err
 	}
 	s.Top1 = eval.Accuracy(predicted, test.labels)
-	predicted, err = eval.NearestNeighbours(p.Engine, train.features, train.labels, s.Classes, test.features, s.Test, p.Neighbours)
+	predicted, err = eval.NearestNeighbours(ctx, p.Engine, train.features, train.labels, s.Classes, test.features, s.Test, p.Neighbours)
 	if err != nil {
 		return err
 	}

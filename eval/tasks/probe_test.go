@@ -25,7 +25,7 @@ func (m *meanModel) Len() int   { return 2 }
 func (m *meanModel) Width() int { return 3 }
 func (m *meanModel) Dim() int   { return 1 }
 
-func (m *meanModel) Encode(b *batch.Batch) (states, features []float32, err error) {
+func (m *meanModel) Encode(_ context.Context, b *batch.Batch) (states, features []float32, err error) {
 	n, images := b.Rows(), b.Floats(batch.Images)
 	m.runs, m.batch = m.runs+1, n
 	states = make([]float32, n*2*3)

@@ -15,7 +15,7 @@ type Matcher interface {
 	HasMatching() bool
 	// Match scores n pairs: text states (n*L, E) with lengths (n), and for each the index
 	// of its image among the states of k images (k*T, D).
-	Match(states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
+	Match(ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
 }
 
 // Retrieval evaluates image-text retrieval in both directions: the pair score of the

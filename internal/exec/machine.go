@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"time"
@@ -26,9 +27,13 @@ type Machine struct {
 
 var _ gorgonia.VM = (*Machine)(nil)
 
-// RunAll computes the outputs. Inputs without a bound value are taken from the
-// values that gorgonia.Let gave their nodes.
-func (m *Machine) RunAll() error {
+// RunAll implements gorgonia.VM: it is Run to the end.
+func (m *Machine) RunAll() error { return m.Run(context.Background()) }
+
+// Run computes the outputs. Inputs without a bound value are taken from the
+// values that gorgonia.Let gave their nodes. When ctx is done the run ends with its error
+// before the next op: the inputs are as they were, the outputs are not of one run.
+func (m *Machine) Run(ctx context.Context) error {
 	for _, s := range m.views {
 		if s != nil && !s.bound {
 			if err := s.let(); err != nil {
@@ -45,6 +50,9 @@ func (m *Machine) RunAll() error {
 	}
 	m.prof.runs++
 	for i := range m.prog {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		in := &m.prog[i]
 		start := time.Now()
 		if err := in.step(); err != nil {

@@ -1,4 +1,4 @@
-// Package process knows how old this process is.
+// Package process knows how old this process is, and whether it may end.
 package process
 
 import (

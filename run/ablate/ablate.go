@@ -122,7 +122,7 @@ func (a *Ablation) make(ctx context.Context, j *job) error {
 
 // train makes one job, which goes on with what its folder holds.
 func (a *Ablation) train(ctx context.Context, j *job) error {
-	r, err := run.New(j.cfg, run.Options{Reporter: a.o.Reporter(), Several: true})
+	r, err := run.New(ctx, j.cfg, run.Options{Reporter: a.o.Reporter(), Several: true})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/geoalign/geoalign/internal/process"
 )
 
 // Names inside a run folder.
@@ -53,6 +55,7 @@ func writeAtomic(path string, fill func(w io.Writer) error) (err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a device would be replaced
 		return errors.New("there is something that is no file")
 	}
+	defer process.Hold()()
 	temp := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
 	f, err := os.Create(temp)
 	if err != nil {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/geoalign/geoalign/internal/process"
+)
+
+// grace is how long a command that has nothing to save may take to end.
+const grace = time.Second
+
+// signals returns the signals that ask to stop: Ctrl-C, SIGTERM, and the end of the terminal
+// unless nohup or the like has it ignored. A write to a closed pipe becomes an error, see
+// outlet.
+func signals() <-chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(c, syscall.SIGHUP)
+	}
+	return c
+}
+
+// watcher answers signals.
+type watcher struct {
+	stop  func()    // asks the command to save and to end
+	exit  func(int) // ends the process
+	out   io.Writer // is told what happens
+	grace time.Duration
+}
+
+// watch asks the command to save and stop at the first signal and leaves at once at the
+// second. A command that has had nothing to save for the grace, whatever it is doing or
+// waiting for, is left as well.
+func (w watcher) watch(signals <-chan os.Signal) {
+	if _, ok := <-signals; !ok {
+		return
+	}
+	w.stop()
+	w.tell("stopping; what is not saved yet is saved first; a second signal stops at once")
+	tick := time.NewTicker(w.grace / 10)
+	defer tick.Stop()
+	idle := time.Now()
+	for {
+		select {
+		case _, ok := <-signals:
+			if ok {
+				w.exit(exitInterrupted)
+			}
+			return
+		case now := <-tick.C:
+			if process.Held() {
+				idle = now
+			} else if now.Sub(idle) >= w.grace {
+				w.tell("interrupted; nothing was left to save")
+				w.exit(exitInterrupted)
+				return
+			}
+		}
+	}
+}
+
+// tell writes a line, on a terminal below the bar. Nobody waits for it: what reads it may
+// hang.
+func (w watcher) tell(line string) {
+	text := "trainer: " + line + "\n"
+	if isTerminal(w.out) {
+		text = "\n" + text
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.WriteString(w.out, text) // one that cannot be written to is no reason to stay
+	}()
+	select {
+	case <-done:
+	case <-time.After(w.grace / 10):
+	}
+}

@@ -1,0 +1,83 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// MissingError says that files of images are not there, or are no files.
+type MissingError struct {
+	Count, Of int
+	Examples  []error // the first ones, at most maxMissing
+}
+
+// maxMissing is the number of files that a MissingError names.
+const maxMissing = 5
+
+// Error counts the files and names the first.
+func (e *MissingError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "data: %d of %d image files cannot be read: correct their paths or data.root, or remove the entries", e.Count, e.Of)
+	for _, x := range e.Examples {
+		fmt.Fprintf(&b, "\n  %v", x)
+	}
+	return b.String()
+}
+
+// Unwrap gives the reasons.
+func (e *MissingError) Unwrap() []error { return e.Examples }
+
+// FindFiles looks for the file of every image and returns a *MissingError where some are not
+// there. Nothing is opened, and a data set without files has nothing to look for. progress is
+// told how far it is, from one goroutine at a time, and may be nil. It ends early with the
+// error of ctx.
+func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, of int)) error {
+	f, ok := e.ds.(*Files)
+	if !ok {
+		return nil
+	}
+	var mu sync.Mutex
+	done, errs := 0, make([]error, len(e.images))
+	err := each(ctx, len(e.images), workers, func(i int) error {
+		errs[i] = isFile(f.items[e.images[i]].Path)
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; progress != nil && ctx.Err() == nil {
+			progress(done, len(e.images))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	missing := &MissingError{Of: len(errs)}
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if missing.Count++; len(missing.Examples) < maxMissing {
+			missing.Examples = append(missing.Examples, err)
+		}
+	}
+	if missing.Count > 0 {
+		return missing
+	}
+	return nil
+}
+
+// isFile returns an error unless there is a regular file at path.
+func isFile(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return &files.KindError{Path: path, Mode: st.Mode()}
+	}
+	return nil
+}
