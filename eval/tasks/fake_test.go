@@ -78,6 +78,8 @@ func (m fakeImages) Encode(b *batch.Batch) (states, features []float32, err erro
 	return states, features, nil
 }
 
+func (m fakeImages) EncodeClasses(b *batch.Batch) ([]float32, error) { return firstTokens(m, b) }
+
 type fakeTexts struct{ fakeSide }
 
 func (fakeTexts) Columns() []batch.Column { return captions.Columns() }
@@ -88,6 +90,17 @@ func (m fakeTexts) Encode(b *batch.Batch) (states, features []float32, err error
 	}
 	states, features = m.encode(b.Rows(), func(i int) int { return int(b.Row(i).Ints(batch.Tokens)[1]) }, m.texts)
 	return states, features, nil
+}
+
+func (m fakeTexts) EncodeClasses(b *batch.Batch) ([]float32, error) { return firstTokens(m, b) }
+
+// firstTokens are the class tokens of a model with one.
+func firstTokens(m Encoder, b *batch.Batch) (classes []float32, err error) {
+	states, _, err := m.Encode(b)
+	for ; len(states) > 0; states = states[m.Len()*m.Width():] {
+		classes = append(classes, states[:m.Width()]...)
+	}
+	return classes, err
 }
 
 func (m *fakeModel) HasMatching() bool { return !m.noHead }
