@@ -9,7 +9,7 @@ type ITC struct {
 	InBatchWeight    float64     `toml:"in_batch_weight" max:"1000000"`                    // of the in-batch contrast with gradient to both sides; a model from random weights needs it
 	Positives        string      `toml:"positives" read:"pairs"`                           // pair (only the own pair) | id (all with the same image id)
 	Temperature      float64     `toml:"temperature" read:"temperature"`                   // initial value, by which scores are divided
-	TemperatureMin   float64     `toml:"temperature_min" read:"temperature" max:"1000000"` // the temperature is clamped to at least this; 0, with log_temperature: 0.01 x spheres of the head, CLIP's cap of the scale, 100/m
+	TemperatureMin   float64     `toml:"temperature_min" read:"temperature" max:"1000000"` // the temperature is clamped to at least this; 0, with log_temperature: 0.01 x spheres of the head, CLIP's cap of the scale, 100/m: an initial temperature below that needs a least one of its own
 	TemperatureMax   float64     `toml:"temperature_max" read:"temperature" max:"1000000"` // the temperature is clamped to at most this
 	LearnTemperature bool        `toml:"learn_temperature" read:"contrasts"`               // train the temperature with the other parameters
 	LogTemperature   bool        `toml:"log_temperature" read:"temperature" fixed:"model"` // the parameter is the logarithm of the scale 1/temperature, as in CLIP, and not the temperature, as in ALBEF

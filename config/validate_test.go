@@ -109,6 +109,8 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Objective.Distill.Alpha = 1.1 }, "objective.distill.alpha: must be between 0 and 1 (got 1.1)"},
 		{func(c *Config) { c.Objective.Distill.RampEpochs = -1 }, "objective.distill.ramp_epochs: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.Distill.RampSteps = 5 }, "objective.distill.ramp_epochs: must not be set together with objective.distill.ramp_steps (got 1); set one of objective.distill.ramp_steps, objective.distill.ramp_epochs"},
+		{func(c *Config) { c.Objective.ITM.NegativeFloor = -1 }, "objective.itm.negative_floor: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.ITM.NegativeFloor = 1.5 }, "objective.itm.negative_floor: must be at most 1 (got 1.5); lower it: docs/config.md lists the limit of every key"},
 		{func(c *Config) { c.Objective.ITM.Weight = -1 }, "objective.itm.weight: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.ITM.Weight, c.Objective.ITC.Weight, c.Objective.MLM.Weight = 0, 0, 0 },
 			"objective.itc.weight: at least one objective must have a weight > 0 (got 0)"},

@@ -40,6 +40,15 @@ var upgrades = map[int]func(*Config){
 	},
 }
 
+// complete sets keys that the file of a run lacks, since the program that wrote it did not have
+// them, to what that program did, where today's default is another and something reads the key.
+// The file of a run names every key of its time.
+func (l *loader) complete(c *Config) {
+	if itm := &c.Objective.ITM; itm.Weight > 0 && l.where["objective.itm.negative_floor"] == "" {
+		itm.NegativeFloor = 1e-4
+	}
+}
+
 // upgrade brings c, which the files filled, to this version.
 func (l *loader) upgrade(c *Config) {
 	for v := l.version; v < Version; v++ {
@@ -120,6 +129,7 @@ func ParseStored(name string, text []byte, sets ...string) (Config, []string, er
 		return c, nil, l.errs.orNil()
 	}
 	l.upgrade(&c)
+	l.complete(&c)
 	known := map[string]string{} // problems that the file has by itself
 	for _, e := range c.problems() {
 		known[e.Path] = e.Msg

@@ -116,7 +116,7 @@ func TestParseStored(t *testing.T) {
 // A default that changed with a version is what it was in a file of an earlier one, where
 // something reads it.
 func TestUpgrades(t *testing.T) {
-	old := "[model.heads]\nin_image = 768\nin_text = 768\n"
+	old := "objective.itm.negative_floor = 0.0\n[model.heads]\nin_image = 768\nin_text = 768\n"
 	c, _, err := ParseStored("x", []byte(old))
 	if err != nil || Differences(Default(), c) != nil {
 		t.Errorf("%v: %+v", err, Differences(Default(), c))
@@ -124,5 +124,25 @@ func TestUpgrades(t *testing.T) {
 	c, _, err = ParseStored("x", []byte(old+"[model]\nsystem = \"heads\"\n"))
 	if c.Model.Heads.InImage != 768 {
 		t.Errorf("%+v, %v", c.Model.Heads, err)
+	}
+}
+
+// Negatives had a floor before there was a key for it: the file of a run that lacks the key
+// has it, where matching is trained; a user's file has today's default.
+func TestKeysThatARunLacks(t *testing.T) {
+	for text, want := range map[string]float64{
+		"":                                    1e-4,
+		"objective.itm.weight = 0":            0,
+		"[objective.itm]\nweight = 2":         1e-4,
+		"objective.itm.negative_floor = 0.0":  0,
+		"objective.itm.negative_floor = 0.25": 0.25,
+	} {
+		c, notices, err := ParseStored("x", []byte(text))
+		if c.Objective.ITM.NegativeFloor != want || err != nil && !strings.Contains(text, "weight") || notices != nil {
+			t.Errorf("%q: floor %v, %v, %v, want %v", text, c.Objective.ITM.NegativeFloor, notices, err, want)
+		}
+	}
+	if c, err := Parse("x", []byte("[train]\nmax_steps = 3"), nil); err != nil || c.Objective.ITM.NegativeFloor != 0 {
+		t.Errorf("a user's file: floor %v, %v", c.Objective.ITM.NegativeFloor, err)
 	}
 }

@@ -41,6 +41,10 @@ type BERT struct {
 	TorchStart bool
 }
 
+// padID is the id of [PAD], whose embedding moves by no text: masked language modelling may
+// draw it as a random word (BERT's padding_idx).
+const padID = 0
+
 // bertInit is BERT's init, which ALBEF keeps for everything that no checkpoint gives.
 var bertInit = Normal(.02)
 
@@ -154,7 +158,7 @@ func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgo
 	if b.TorchStart {
 		position = Normal(.01)
 	}
-	x := nn.Embed(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids) // (R*t, D)
+	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, padID) // (R*t, D)
 	if !b.NoTokenType {
 		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
 	}

@@ -107,8 +107,8 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	if v.classes() > 1 {
 		class = []int{v.Classes, v.Width}
 	}
-	x = nn.PrependToken(x, s.As(Traits{Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
-	x = nn.AddPositions(x, s.As(Traits{Classes: v.classes()}).Param("pos_embed", v.tokenInit(), t, v.Width), t)                                                 // (B*t, D)
+	x = nn.PrependToken(x, s.As(Traits{Axes: 2, Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
+	x = nn.AddPositions(x, s.As(Traits{Classes: v.classes()}).Param("pos_embed", v.tokenInit(), t, v.Width), t)                                                          // (B*t, D)
 	if v.PreNorm {
 		x = norm(s, "norm_pre", x, v.eps())
 	}

@@ -20,6 +20,9 @@ type Traits struct {
 	Twin   bool   // has a momentum twin
 	Frozen bool   // is not trained
 	Group  string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
+	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
+	// of length 1; 0: those of the shape.
+	Axes int
 	// Classes is the number of class rows of a position table over a square grid, whose
 	// other rows may be resampled to another image size; 0: the parameter is no such table.
 	Classes int
@@ -33,6 +36,9 @@ func (t Traits) over(o Traits) Traits {
 	t.Twin, t.Frozen = t.Twin || o.Twin, t.Frozen || o.Frozen
 	if o.Group != "" {
 		t.Group = o.Group
+	}
+	if o.Axes != 0 {
+		t.Axes = o.Axes
 	}
 	if o.Classes != 0 {
 		t.Classes = o.Classes

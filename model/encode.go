@@ -16,14 +16,21 @@ import (
 type Encoder struct {
 	p    *Pairs
 	side *side
-	nets map[int]*encoding // by the number of rows
+	nets map[shape]*encoding
 }
 
-// encoding is a compiled computation of a number of rows.
+// shape is what a computation is compiled for.
+type shape struct {
+	rows    int
+	classes bool // class tokens alone, before the head
+}
+
+// encoding is a compiled computation. What it was not compiled for is nil.
 type encoding struct {
 	machine  *exec.Machine
 	inputs   *feed.Inputs
 	states   *gorgonia.Node // (n*Len, D)
+	classes  *gorgonia.Node // (n*m, D)
 	features *gorgonia.Node // (n, C)
 }
 
@@ -51,24 +58,8 @@ func (e *Encoder) Dim() int { return e.side.head.Dimension() }
 // kept for every number of rows: call it with few different ones. It ends early with the
 // error of ctx.
 func (e *Encoder) Encode(ctx context.Context, b *batch.Batch) (states, features []float32, err error) {
-	n := b.Rows()
-	if n < 1 {
-		return nil, nil, errors.New("model: a batch to encode has no rows")
-	}
-	x := e.nets[n]
-	if x == nil {
-		if x, err = e.build(n); err != nil {
-			return nil, nil, err
-		}
-		if e.nets == nil {
-			e.nets = map[int]*encoding{}
-		}
-		e.nets[n] = x
-	}
-	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
-		return nil, nil, err
-	}
-	if err := x.machine.Run(ctx); err != nil {
+	x, err := e.run(ctx, b, false)
+	if err != nil {
 		return nil, nil, err
 	}
 	s, err := x.machine.Value(x.states)
@@ -79,13 +70,50 @@ func (e *Encoder) Encode(ctx context.Context, b *batch.Batch) (states, features 
 	return s.F32, f.F32, err
 }
 
-// build compiles the computation of n rows.
-func (e *Encoder) build(n int) (x *encoding, err error) {
+// EncodeClasses runs the tower alone: all m class tokens of each row of b one after the
+// other, (n, m*D). The same holds for it as for Encode.
+func (e *Encoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	x, err := e.run(ctx, b, true)
+	if err != nil {
+		return nil, err
+	}
+	c, err := x.machine.Value(x.classes)
+	return c.F32, err
+}
+
+// run runs the computation of a batch, which it compiles for the first one of its size.
+func (e *Encoder) run(ctx context.Context, b *batch.Batch, classes bool) (x *encoding, err error) {
+	of := shape{b.Rows(), classes}
+	if of.rows < 1 {
+		return nil, errors.New("model: a batch to encode has no rows")
+	}
+	if x = e.nets[of]; x == nil {
+		if x, err = e.build(of); err != nil {
+			return nil, err
+		}
+		if e.nets == nil {
+			e.nets = map[shape]*encoding{}
+		}
+		e.nets[of] = x
+	}
+	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
+		return nil, err
+	}
+	return x, x.machine.Run(ctx)
+}
+
+// build compiles a computation.
+func (e *Encoder) build(of shape) (x *encoding, err error) {
 	defer op.Catch(&err)
 	t, b := e.side.tower, newNet(e.p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: e.p.design.teacher})
 	x = &encoding{inputs: b.inputs}
-	q := t.Encode(&encoders.Context{}, on.In(e.side.name), b.towerInputs(t, n, nil), encoders.Want{Tokens: true, Classes: true})
+	q := t.Encode(&encoders.Context{}, on.In(e.side.name), b.towerInputs(t, of.rows, nil), encoders.Want{Tokens: !of.classes, Classes: true})
+	if of.classes {
+		x.classes = q.Classes
+		x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.classes)
+		return x, err
+	}
 	x.states = q.Tokens
 	x.features = e.side.head.Project(&encoders.Context{}, on.In(e.side.proj), q.Classes)
 	x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.states, x.features)

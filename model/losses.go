@@ -56,8 +56,8 @@ func newContrast(cfg config.Config) objectives.Loss {
 
 // newFused are the losses over fused pairs.
 func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
-	if w := cfg.Objective.ITM.Weight; w > 0 {
-		list = append(list, &objectives.ITM{Weight: w})
+	if c := cfg.Objective.ITM; c.Weight > 0 {
+		list = append(list, &objectives.ITM{Weight: c.Weight, Floor: c.NegativeFloor})
 	}
 	if c := cfg.Objective.MLM; c.Weight > 0 {
 		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID}})

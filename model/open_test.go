@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // opened returns the model of m's parameters for inference.
@@ -183,5 +184,49 @@ func TestOpenWithoutAParameter(t *testing.T) {
 	}
 	if _, ok := plain.params.Get(objectives.MetricName); ok {
 		t.Error("a metric that is not stored is a parameter")
+	}
+}
+
+// TestEncodeClasses: class tokens are all of a row one after the other, the first as among the
+// states; the head makes the features of them, group k of token k.
+func TestEncodeClasses(t *testing.T) {
+	cfg := tinyConfig()
+	cfg.Model.Head.Topology, cfg.Model.Text.Positions = "Multi(2,4)", 20
+	m := build(t, cfg, "builtin", 2)
+	b := m.feed(randomBatch(m, 4), Control{}).Batch
+	const classes, group = 4, 2
+	for _, side := range []struct {
+		e    *Encoder
+		head string
+	}{{m.Image(), "image_proj"}, {m.Text(), "text_proj"}} {
+		states, features, err := side.e.Encode(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := side.e.EncodeClasses(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, d := b.Rows(), side.e.Width()
+		if len(got) != n*classes*d {
+			t.Fatalf("%s: %d values, want %d", side.head, len(got), n*classes*d)
+		}
+		weight, _ := m.params.Get(side.head + "/weight") // (group, d)
+		bias, _ := m.params.Get(side.head + "/bias")
+		for i := range n {
+			closeTo(t, "first class token", got[i*classes*d:][:d], states[i*side.e.Len()*d:][:d], 1e-5)
+			for k := range classes {
+				x := got[(i*classes+k)*d:][:d]
+				y := make([]float32, group)
+				for c := range y {
+					y[c] = m.params.Value(bias)[c]
+					for j, v := range x {
+						y[c] += v * m.params.Value(weight)[c*d+j]
+					}
+				}
+				scoring.Normalize(y)
+				closeTo(t, "features of a class token", y, features[(i*classes+k)*group:][:group], 1e-5)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -247,6 +248,45 @@ func TestTCLInThePool(t *testing.T) {
 			want = got
 		} else if len(got) != 6 || !slices.Equal(got, want) {
 			t.Errorf("in a pool: %v, beside the queue %v", got, want)
+		}
+	}
+}
+
+// TestLocalTermsAreCosines: features of any length have the local terms of their directions.
+func TestLocalTermsAreCosines(t *testing.T) {
+	cfg := tclConfig("id")
+	cfg.Data.Views, cfg.Model.Head.Topology = 1, "euclid"
+	cfg.Objective.ITC.Score, cfg.Objective.ITC.TargetScore = "l2", "l2"
+	m := build(t, cfg, "auto", 2)
+	x := randomBatch(m, 9)
+	local := func() (values []float64) {
+		res, err := m.Forward(x, Control{Alpha: 0.4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range res.Parts {
+			if strings.HasPrefix(p.Name, "itc_local") {
+				values = append(values, p.Value)
+			}
+		}
+		return values
+	}
+	before := local()
+	for _, q := range m.params.List() {
+		if strings.HasPrefix(q.Name, "image_proj/") || strings.HasPrefix(q.Name, "text_proj/") {
+			for i := range m.params.Value(q) {
+				m.params.Value(q)[i] *= 3
+				m.params.MomentumValue(q)[i] *= 5
+			}
+		}
+	}
+	after := local()
+	if len(before) != 2 || len(after) != 2 {
+		t.Fatalf("local terms %v and %v, want 2", before, after)
+	}
+	for i := range before {
+		if math.Abs(after[i]-before[i]) > 1e-5*before[i] {
+			t.Errorf("local term %d is %v, with longer features %v", i, before[i], after[i])
 		}
 	}
 }

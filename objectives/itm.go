@@ -13,9 +13,10 @@ import (
 // that the batch has no negative for it.
 //
 // noiseI2T and noiseT2I are (B, B) standard Gumbel noise; ids (B) int32 are the
-// image ids, or nil if only the own pair is a positive.
-func HardNegatives(c Contrast, noiseI2T, noiseT2I, ids *gorgonia.Node) (texts, images *gorgonia.Node) {
-	return contrast.SampleNegatives(c.I2T, noiseI2T, ids, false), contrast.SampleNegatives(c.T2I, noiseT2I, ids, false)
+// image ids, or nil if only the own pair is a positive; floor is added to each probability,
+// 0 is the reference's law.
+func HardNegatives(c Contrast, noiseI2T, noiseT2I, ids *gorgonia.Node, floor float64) (texts, images *gorgonia.Node) {
+	return contrast.SampleNegatives(c.I2T, noiseI2T, ids, false, floor), contrast.SampleNegatives(c.T2I, noiseT2I, ids, false, floor)
 }
 
 // MatchingLabels returns the labels (3B) of image-text matching for the rows

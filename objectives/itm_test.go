@@ -10,7 +10,7 @@ import (
 )
 
 // draw runs HardNegatives on given similarities and noise.
-func draw(t testing.TB, logits []float32, b int, noise []float32, ids []int32) (texts, images []int32) {
+func draw(t testing.TB, logits []float32, b int, noise []float32, ids []int32, floor float64) (texts, images []int32) {
 	t.Helper()
 	n := newBench(t)
 	// Both directions see one matrix; wider logits hold queue columns behind it.
@@ -20,7 +20,7 @@ func draw(t testing.TB, logits []float32, b int, noise []float32, ids []int32) (
 	if ids != nil {
 		id = n.ints("ids", ids...)
 	}
-	x, y := HardNegatives(Contrast{I2T: s, T2I: s}, g, g, id)
+	x, y := HardNegatives(Contrast{I2T: s, T2I: s}, g, g, id, floor)
 	out := n.run(x, y)
 	return out[0].I32, out[1].I32
 }
@@ -35,7 +35,7 @@ func gumbels(r *rand.Rand, n int) []float32 {
 }
 
 // TestSamplingProbabilities by hand: logits [3,2,1] of row 0 give [0, .731059,
-// .268941], but for the floor of 1e-4 on each probability. 20,000 draws: five standard
+// .268941]. 20,000 draws: five standard
 // errors are .016.
 func TestSamplingProbabilities(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 4))
@@ -43,7 +43,7 @@ func TestSamplingProbabilities(t *testing.T) {
 	noise := make([]float32, 9)
 	s := n.floats("logits", []float32{3, 2, 1, 0, 9, 0, 0, 0, 9}, 3, 3)
 	g := n.floats("noise", noise, 3, 3)
-	x, _ := HardNegatives(Contrast{I2T: s, T2I: s}, g, g, nil)
+	x, _ := HardNegatives(Contrast{I2T: s, T2I: s}, g, g, nil, 0)
 	m := n.compile(x)
 	const draws = 20000
 	var count [3]int
@@ -82,7 +82,8 @@ func TestHardNegativesAgainstOracle(t *testing.T) {
 				ids = append(ids, int32(r.IntN(3)))
 			}
 		}
-		texts, images := draw(t, logits, b, noise, ids)
+		floor := []float64{0, 1e-4}[trial/2%2]
+		texts, images := draw(t, logits, b, noise, ids, floor)
 		if !slices.Equal(texts, images) {
 			t.Fatal("one matrix and one noise give two samples")
 		}
@@ -97,7 +98,7 @@ func TestHardNegativesAgainstOracle(t *testing.T) {
 				if j == i || ids != nil && ids[j] == ids[i] {
 					continue
 				}
-				if v := math.Log(p[j]+1e-4) + float64(noise[i*b+j]); v > best {
+				if v := math.Log(p[j]+floor) + float64(noise[i*b+j]); v > best {
 					want, best = j, v
 				}
 			}
@@ -108,8 +109,8 @@ func TestHardNegativesAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestNegativesUnderUnderflow: logits of +-1e4, where the off-diagonal softmax is 0.
-// The floor makes all negatives equally likely.
+// TestNegativesUnderUnderflow: logits of +-1e4, where the off-diagonal softmax is 0. Equal
+// logits are equally likely, with a floor and without.
 func TestNegativesUnderUnderflow(t *testing.T) {
 	const b = 4
 	logits := make([]float32, b*b)
@@ -121,8 +122,8 @@ func TestNegativesUnderUnderflow(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(2, 2))
 	var count [b]int
-	for range 300 {
-		texts, _ := draw(t, logits, b, gumbels(r, b*b), nil)
+	for n := range 300 {
+		texts, _ := draw(t, logits, b, gumbels(r, b*b), nil, []float64{0, 1e-4}[n%2])
 		for i, j := range texts {
 			if int(j) == i {
 				t.Fatalf("row %d drew itself", i)
@@ -140,7 +141,7 @@ func TestNegativesUnderUnderflow(t *testing.T) {
 // TestBatchOfTwo: each is the other's negative, whatever the logits.
 func TestBatchOfTwo(t *testing.T) {
 	for _, logits := range [][]float32{{1, 2, 3, 4}, {1e4, -1e4, -1e4, 1e4}, {0, 0, 0, 0}} {
-		texts, images := draw(t, logits, 2, []float32{.3, -3, 2, 5}, nil)
+		texts, images := draw(t, logits, 2, []float32{.3, -3, 2, 5}, nil, 0)
 		if !slices.Equal(texts, []int32{1, 0}) || !slices.Equal(images, []int32{1, 0}) {
 			t.Errorf("logits %v: texts %v, images %v", logits, texts, images)
 		}
@@ -162,7 +163,7 @@ func TestMatchingWithoutNegatives(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 3))
 		s := n.floats("logits", []float32{3, 2, 1, 2, 3, 1, 1, 2, 3}, b, b)
 		g := n.floats("noise", gumbels(r, b*b), b, b)
-		texts, images := HardNegatives(Contrast{I2T: s, T2I: s}, g, g, n.ints("ids", c.ids...))
+		texts, images := HardNegatives(Contrast{I2T: s, T2I: s}, g, g, n.ints("ids", c.ids...), 0)
 		labels := MatchingLabels(n.ints("ones", 1, 1, 1), images, texts)
 		values := make([]float32, 3*b*2)
 		for i := range values {

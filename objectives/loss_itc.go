@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -116,13 +117,22 @@ func rowsOf(x Side, tokens *gorgonia.Node) *gorgonia.Node {
 	return head.Rows(x.Scope, tokens)
 }
 
+// directions returns rows (R, C) as the local terms compare them, by their cosine: those of a
+// Euclidean space have any length, and all others are unit vectors already.
+func directions(s *Step, rows *gorgonia.Node) *gorgonia.Node {
+	if s.Scores.Space.Euclid {
+		return nn.L2Normalize(rows, 1e-12)
+	}
+	return rows
+}
+
 // localImage is the contrast of an image with its grid x grid parts, the means of the
 // teacher's projected patches.
 func (t TCL) localImage(s *Step) *gorgonia.Node {
 	side := s.Teacher.Image
-	patches := rowsOf(side, side.Tokens) // (B*T, C)
+	patches := directions(s, rowsOf(side, side.Tokens)) // (B*T, C)
 	return Local{
-		Whole: s.Online.Image.Features,
+		Whole: directions(s, s.Online.Image.Features),
 		Parts: contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len-1))), t.Grid), // (B*grid*grid, C)
 		IDs:   s.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
@@ -136,7 +146,7 @@ func (t TCL) localText(s *Step) *gorgonia.Node {
 		states = layout.StridedRows(states, 0, 1, n) // masked captions come after them
 	}
 	return Local{
-		Whole: s.Online.Text.Features, Parts: rowsOf(side, states), // (B*L, C)
+		Whole: directions(s, s.Online.Text.Features), Parts: directions(s, rowsOf(side, states)), // (B*L, C)
 		Lengths: side.Lengths, First: 1, IDs: s.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }

@@ -15,6 +15,7 @@ import (
 // of each.
 type ITM struct {
 	Weight float64
+	Floor  float64 // added to the probability of every negative before the draw
 
 	labels *gorgonia.Node // (3B) int32
 }
@@ -57,7 +58,7 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 		fillNoise(forT2I, b, r, f, gumbel)
 		return nil
 	})
-	texts, images = HardNegatives(c, s.SharedFloats("noise i2t", forI2T, b, b), s.SharedFloats("noise t2i", forT2I, b, b), s.IDs)
+	texts, images = HardNegatives(c, s.SharedFloats("noise i2t", forI2T, b, b), s.SharedFloats("noise t2i", forT2I, b, b), s.IDs, l.Floor)
 	l.labels = MatchingLabels(match, images, texts)
 	return texts, images
 }

@@ -18,7 +18,8 @@ import (
 // where parts are momentum features and a gradient flows to the whole and to tau only. As
 // in TCL's code the mean over the tokens of a text comes before the mean over texts,
 // parts are unit vectors before they are averaged but not after it, and the score is the
-// cosine: there is no queue of parts that a graph could span.
+// cosine whatever that of the contrast is, also in a Euclidean space: there is no queue of
+// parts that a graph could span.
 type Local struct {
 	Whole       *gorgonia.Node // (B, C) unit rows
 	Parts       *gorgonia.Node // (B*P, C) parts of sample i in rows [i*P, (i+1)*P)

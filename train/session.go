@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {
-		decay, err := optim.Decays(c.NoDecay, q.Name, q.Group, q.Shape)
+		decay, err := optim.Decays(c.NoDecay, q.Name, q.Group, cmp.Or(q.Axes, len(q.Shape)))
 		if err != nil {
 			return nil, err
 		}

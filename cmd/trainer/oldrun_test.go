@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,15 +24,20 @@ type oldRun struct {
 	data  bool     // the run reads a folder of images, which patternImages makes
 	tuned bool     // finetune takes it
 	more  []string // flags of every command
+	law   []string // flags that name what the run did before there were keys for it
 }
 
 var oldRuns = []oldRun{
-	{name: "quickstart-v0", tuned: true},
-	{name: "geoalign-v0", tuned: true},
+	{name: "quickstart-v0", tuned: true, law: oldNegatives},
+	{name: "geoalign-v0", tuned: true, law: oldNegatives},
 	{name: "clip-v0", tuned: true},
 	{name: "geomm-moco-v0", data: true},
 	{name: "geomm-swav-v0", data: true},
 }
+
+// oldNegatives is how hard negatives were drawn before objective.itm.negative_floor. A user's
+// file that lacks the key has today's default; the file of a run has this.
+var oldNegatives = []string{"--set", "objective.itm.negative_floor=1e-4"}
 
 // oldNumbers is the content of expected.json.
 type oldNumbers struct {
@@ -115,7 +121,7 @@ func (r oldRun) resume(t *testing.T, dir string, want oldNumbers) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stderr := must(t, exitDone, append([]string{"train", "--config", config, "--out", dir, "--max-steps", "620"}, r.more...)...)
+	_, stderr := must(t, exitDone, append([]string{"train", "--config", config, "--out", dir, "--max-steps", "620"}, slices.Concat(r.law, r.more)...)...)
 	contains(t, stderr, "going on from step 600")
 	for line := range strings.Lines(stderr) {
 		if key, ok := strings.CutPrefix(line, "changed since the checkpoint: "); ok && !strings.HasPrefix(key, "train.max_steps = ") && !strings.HasPrefix(key, "data.root = ") {

@@ -20,6 +20,16 @@ type Encoder interface {
 	Dim() int   // channels of the shared space
 }
 
+// ClassEncoder tells the class tokens of one side of a model; *model.Encoder is one.
+type ClassEncoder interface {
+	// Columns are the columns of a batch that EncodeClasses reads.
+	Columns() []batch.Column
+	// EncodeClasses returns the m class tokens of each of the n rows of b, one after the
+	// other: (n, m*Width). They are overwritten by the next call. It ends early with the
+	// error of ctx.
+	EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error)
+}
+
 // Encoding says how a split is encoded.
 type Encoding struct {
 	BatchSize int // rows at a time, at least 1
@@ -40,21 +50,30 @@ type Encoded struct {
 // batch is filled up with what the batch before left behind. It ends early with the error
 // of ctx.
 func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded)) error {
+	return e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
+		states, features, err := m.Encode(ctx, b)
+		if err == nil {
+			take(Encoded{k, b, states[:len(states)/b.Rows()*k], features[:len(features)/b.Rows()*k]})
+		}
+		return err
+	})
+}
+
+// batches reads the rows of a gallery and hands them to encode, of which the first k are new.
+func (e Encoding) batches(ctx context.Context, columns []batch.Column, g data.Gallery, phase string, encode func(b *batch.Batch, k int) error) error {
 	if e.BatchSize < 1 {
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}
 	n := g.Len()
-	b := batch.New(min(e.BatchSize, n), m.Columns()...)
+	b := batch.New(min(e.BatchSize, n), columns...)
 	for first := 0; first < n; first += b.Rows() {
 		k := min(b.Rows(), n-first)
 		if err := data.LoadRows(ctx, g, first, k, b, max(1, e.Workers)); err != nil {
 			return err
 		}
-		states, features, err := m.Encode(ctx, b)
-		if err != nil {
+		if err := encode(b, k); err != nil {
 			return err
 		}
-		take(Encoded{k, b, states[:len(states)/b.Rows()*k], features[:len(features)/b.Rows()*k]})
 		if e.Progress != nil {
 			e.Progress(phase, first+k, n)
 		}
@@ -69,14 +88,14 @@ func (e Encoding) Features(ctx context.Context, m Encoder, g data.Gallery, phase
 	return all, err
 }
 
-// ClassTokens returns the first class token of every row, before any head: (n, Width).
-func (e Encoding) ClassTokens(ctx context.Context, m Encoder, g data.Gallery, phase string) ([]float32, error) {
-	d := m.Width()
-	all := make([]float32, 0, g.Len()*d)
-	err := e.Run(ctx, m, g, phase, func(x Encoded) {
-		for i := range x.Rows {
-			all = append(all, x.States[i*m.Len()*d:][:d]...)
+// ClassTokens returns the m class tokens of every row, before any head: (n, m*Width).
+func (e Encoding) ClassTokens(ctx context.Context, m ClassEncoder, g data.Gallery, phase string) (all []float32, err error) {
+	err = e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
+		classes, err := m.EncodeClasses(ctx, b)
+		if err == nil {
+			all = append(all, classes[:len(classes)/b.Rows()*k]...)
 		}
+		return err
 	})
 	return all, err
 }

@@ -79,6 +79,10 @@ func (m fakeImages) Encode(_ context.Context, b *batch.Batch) (states, features 
 	return states, features, nil
 }
 
+func (m fakeImages) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	return firstTokens(ctx, m, b)
+}
+
 type fakeTexts struct{ fakeSide }
 
 func (fakeTexts) Columns() []batch.Column { return captions.Columns() }
@@ -89,6 +93,19 @@ func (m fakeTexts) Encode(_ context.Context, b *batch.Batch) (states, features [
 	}
 	states, features = m.encode(b.Rows(), func(i int) int { return int(b.Row(i).Ints(batch.Tokens)[1]) }, m.texts)
 	return states, features, nil
+}
+
+func (m fakeTexts) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	return firstTokens(ctx, m, b)
+}
+
+// firstTokens are the class tokens of a model with one.
+func firstTokens(ctx context.Context, m Encoder, b *batch.Batch) (classes []float32, err error) {
+	states, _, err := m.Encode(ctx, b)
+	for ; len(states) > 0; states = states[m.Len()*m.Width():] {
+		classes = append(classes, states[:m.Width()]...)
+	}
+	return classes, err
 }
 
 func (m *fakeModel) HasMatching() bool { return !m.noHead }

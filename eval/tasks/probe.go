@@ -19,11 +19,13 @@ type LabelledSet interface {
 
 // Probe measures what frozen features of images tell about their classes: the accuracy of
 // a linear classifier on them, and of the vote of nearest neighbours. Features are the
-// first class token of the vision tower, before any head (He et al. 2020, section 4.1).
+// class token of the vision tower, before any head (He et al. 2020, section 4.1), or all of
+// them one after the other (clip-mtob, section 4).
 //
-// With n training images, m test images and width D it keeps 4 bytes x (n+m)*D.
+// With n training images, n' test images and m class tokens of width D it keeps
+// 4 bytes x (n+n')*m*D.
 type Probe struct {
-	Model Encoder
+	Model ClassEncoder
 	// Train gives the training images, which are not augmented; the first Samples are
 	// used, and of a finite stream no image twice. It must be a data.LabelledStream.
 	Train      data.Stream

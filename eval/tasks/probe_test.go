@@ -12,32 +12,28 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
-// meanModel tells the mean of each colour plane as the class token; the other tokens and
-// the features are noise to whoever reads them by mistake.
+// meanModel tells the mean of red as its first class token, those of green and blue as its
+// second: only both tell the classes of colours.
 type meanModel struct{ runs, batch int }
 
-var _ Encoder = (*meanModel)(nil)
+var _ ClassEncoder = (*meanModel)(nil)
 
 func (m *meanModel) Columns() []batch.Column {
 	return []batch.Column{{Name: batch.Images, Shape: []int{3, 4, 4}}}
 }
-func (m *meanModel) Len() int   { return 2 }
-func (m *meanModel) Width() int { return 3 }
-func (m *meanModel) Dim() int   { return 1 }
 
-func (m *meanModel) Encode(_ context.Context, b *batch.Batch) (states, features []float32, err error) {
+func (m *meanModel) EncodeClasses(_ context.Context, b *batch.Batch) ([]float32, error) {
 	n, images := b.Rows(), b.Floats(batch.Images)
 	m.runs, m.batch = m.runs+1, n
-	states = make([]float32, n*2*3)
+	classes := make([]float32, n*2*2)
 	for i := range n {
 		for c := range 3 {
 			for _, v := range images[(i*3+c)*16:][:16] {
-				states[i*6+c] += v / 16
+				classes[i*4+(c+1)%4] += v / 16 // (0, red), (green, blue)
 			}
-			states[i*6+3+c] = float32(i*7%5) - 2
 		}
 	}
-	return states, make([]float32, n), nil
+	return classes, nil
 }
 
 // colours is n plain images of three classes by colour, of which those in unknown have
@@ -80,7 +76,7 @@ func probeOf(t *testing.T, train, test *data.Memory) Probe {
 	return Probe{Model: &meanModel{}, Train: stream, Samples: 1000, Set: set, Engine: e, BatchSize: 8, Decay: 1e-3, Neighbours: 5, Workers: 2}
 }
 
-// TestProbe: classes that the class token tells are told apart without an error, over a
+// TestProbe: classes that all class tokens tell are told apart without an error, over a
 // short last batch and images without a class.
 func TestProbe(t *testing.T) {
 	p := probeOf(t, colours(61, false, 4, 5), colours(31, false, 0))

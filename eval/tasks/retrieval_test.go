@@ -293,7 +293,7 @@ func TestEncodingNeedsABatchSize(t *testing.T) {
 		e := Encoding{BatchSize: b}
 		run := e.Run(t.Context(), r.Image, r.Images, "", nil)
 		_, features := e.Features(t.Context(), r.Text, r.Texts, "")
-		_, tokens := e.ClassTokens(t.Context(), r.Image, r.Images, "")
+		_, tokens := e.ClassTokens(t.Context(), r.Image.(ClassEncoder), r.Images, "")
 		for _, err := range []error{run, features, tokens} {
 			if err == nil || !strings.Contains(err.Error(), "eval.batch_size must be at least 1") {
 				t.Errorf("batch size %d: %v", b, err)
@@ -314,7 +314,7 @@ func TestEncoding(t *testing.T) {
 		if err != nil || !slices.Equal(features, slices.Concat(m.images...)) {
 			t.Errorf("batches of %d: features %v (%v)", size, features, err)
 		}
-		tokens, err := e.ClassTokens(t.Context(), r.Text, some, "")
+		tokens, err := e.ClassTokens(t.Context(), r.Text.(ClassEncoder), some, "")
 		if err != nil || !slices.Equal(tokens, []float32{6, 6, 0, 0, 3, 3, 3, 3, 1, 1}) {
 			t.Errorf("batches of %d: class tokens %v (%v)", size, tokens, err)
 		}

@@ -28,7 +28,7 @@ func lossCases() []optest.Case {
 		{Name: "accuracy", Inputs: []optest.Input{logits, labels}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Accuracy(ns[0], ns[1]) }},
 		{Name: "negatives", Inputs: []optest.Input{square, noise, ids},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
-				idx := SampleNegatives(ns[0], ns[1], ns[2], true)
+				idx := SampleNegatives(ns[0], ns[1], ns[2], true, 1e-4)
 				return layout.ConcatInts(idx, NegativeLabels(idx), layout.GatherInts(idx, idx))
 			}},
 		{Name: "negative labels", Inputs: []optest.Input{ids}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return NegativeLabels(ns[0]) }},

@@ -32,9 +32,10 @@ func TestIdentity(t *testing.T) {
 		ce(CrossEntropyArgs{RowIDs: other, ColIDs: four}),
 		ce(CrossEntropyArgs{RowIDs: other, ColIDs: four, Teacher: noise, Alpha: alpha}),
 		func() *gorgonia.Node { return Accuracy(square, four) },
-		func() *gorgonia.Node { return SampleNegatives(square, noise, nil, false) },
-		func() *gorgonia.Node { return SampleNegatives(square, noise, nil, true) },
-		func() *gorgonia.Node { return SampleNegatives(square, noise, four, true) },
+		func() *gorgonia.Node { return SampleNegatives(square, noise, nil, false, 0) },
+		func() *gorgonia.Node { return SampleNegatives(square, noise, nil, true, 0) },
+		func() *gorgonia.Node { return SampleNegatives(square, noise, nil, true, 1e-4) },
+		func() *gorgonia.Node { return SampleNegatives(square, noise, four, true, 0) },
 		func() *gorgonia.Node { return NegativeLabels(four) },
 	})
 }

@@ -3,6 +3,7 @@ package contrast
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -11,28 +12,25 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// negativeFloor is added to every probability before sampling, so that a row
-// whose softmax underflows everywhere but at its positive still has negatives.
-const negativeFloor = 1e-4
-
 // SampleNegatives draws for each of B rows another row of the batch, more often a
 // similar one (ALBEF, section 3.2): (B) int32. With logits (B, M), M >= B,
 //
-//	w_ij = softmax(logits[i, :B])_j + 1e-4, 0 if j is i or has the id of i
+//	w_ij = softmax(logits[i, :B])_j + floor, 0 if j is i or has the id of i
 //
 // and j is drawn with probability w_ij / sum_j w_ij as the argmax of
 // log w_ij + noise_ij for noise (B, B) of independent standard Gumbel values
-// (Gumbel 1954). rowIDs (B) int32 holds the ids, or is nil. byColumn reads the
+// (Gumbel 1954). Without a floor, 0, log w_ij is the logit but for a constant of the row, so
+// that no weight underflows. rowIDs (B) int32 holds the ids, or is nil. byColumn reads the
 // transpose: logits[:, i] instead of logits[i, :B].
 //
-// A row whose logits hold a NaN or +Inf is drawn from evenly. A row with no negative
-// at all gets its own index, which the caller must ignore, see NegativeLabels.
-func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool) *gorgonia.Node {
+// A row whose logits hold a NaN or +Inf, or of whose negatives each has -Inf, is drawn from
+// evenly. A row with no negative at all gets its own index, which the caller must ignore, see NegativeLabels.
+func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool, floor float64) *gorgonia.Node {
 	in := []*gorgonia.Node{logits, noise}
 	if rowIDs != nil {
 		in = append(in, rowIDs)
 	}
-	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t", byColumn), Ints: true, Diff: make([]bool, len(in))}
+	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g", byColumn, floor), Ints: true, Diff: make([]bool, len(in))}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		if err := op.Need(len(in[0]) == 2 && in[0][1] >= in[0][0], "want logits (B, M) with M >= B"); err != nil {
 			return nil, err
@@ -66,7 +64,7 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool) *gorgo
 				} else {
 					copy(w, c.In[0].F32[i*m:])
 				}
-				c.Out.I32[i] = int32(drawNegative(w, c.In[1].F32[i*b:(i+1)*b], ids, i))
+				c.Out.I32[i] = int32(drawNegative(w, c.In[1].F32[i*b:(i+1)*b], ids, i, floor))
 			}
 		}
 		return func() error {
@@ -78,21 +76,37 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool) *gorgo
 }
 
 // drawNegative returns the sample of row i. It overwrites w, the row's logits.
-func drawNegative(w, noise []float32, ids []int32, i int) int {
-	// NaN also if the largest logit is infinite.
-	if lse := vector.Softmax(w, w); lse != lse || math.IsInf(float64(lse), 0) {
-		vector.Fill(w, 1)
+func drawNegative(w, noise []float32, ids []int32, i int, floor float64) int {
+	if floor > 0 {
+		vector.Softmax(w, w)
 	}
-	best, at := math.Inf(-1), i
-	for j, p := range w {
+	if !slices.ContainsFunc(w, func(x float32) bool { return x != x || math.IsInf(float64(x), 1) }) {
+		if at, best := likeliest(w, noise, ids, i, floor); !math.IsInf(best, -1) {
+			return at
+		}
+	}
+	vector.Fill(w, 1)
+	at, _ := likeliest(w, noise, ids, i, floor)
+	return at
+}
+
+// likeliest returns the negative of row i with the largest sum of log weight and noise, and
+// the sum. w holds probabilities, or without a floor logits.
+func likeliest(w, noise []float32, ids []int32, i int, floor float64) (at int, best float64) {
+	at, best = i, math.Inf(-1)
+	for j, x := range w {
 		if j == i || ids != nil && ids[j] == ids[i] {
 			continue
 		}
-		if v := math.Log(float64(p)+negativeFloor) + float64(noise[j]); v > best || at == i {
+		l := float64(x)
+		if floor > 0 {
+			l = math.Log(l + floor)
+		}
+		if v := l + float64(noise[j]); v > best || at == i {
 			best, at = v, j
 		}
 	}
-	return at
+	return at, best
 }
 
 // NegativeLabels returns the labels of the pairs that SampleNegatives drew as idx

@@ -14,10 +14,14 @@ import (
 // tools/goldens/negatives.py.
 func TestNegativesGolden(t *testing.T) {
 	cases := optest.TorchCases(t, "negatives.json")
-	for name, byColumn := range map[string]bool{
-		"image to text": false, "text to image": true, "image to text with ids": false, "text to image with ids": true,
+	for name, c := range map[string]struct {
+		byColumn bool
+		floor    float64
+	}{
+		"image to text": {false, 1e-4}, "text to image": {true, 1e-4}, "image to text with ids": {false, 1e-4}, "text to image with ids": {true, 1e-4},
+		"image to text, no floor": {false, 0}, "text to image with ids, no floor": {true, 0},
 	} {
-		t.Run(name, func(t *testing.T) { goldenNegatives(t, cases[name], byColumn) })
+		t.Run(name, func(t *testing.T) { goldenNegatives(t, cases[name], c.byColumn, c.floor) })
 		delete(cases, name)
 	}
 	for name, c := range map[string]struct {
@@ -49,7 +53,7 @@ func TestNegativesGolden(t *testing.T) {
 // goldenNegatives checks the draws for the case's noise, and every weight: noise
 // that makes up for all the weights of a row leaves a tie, which 1e-4 more for one
 // column must decide, so that the weights are right to 1e-4.
-func goldenNegatives(t *testing.T, c optest.TorchCase, byColumn bool) {
+func goldenNegatives(t *testing.T, c optest.TorchCase, byColumn bool, floor float64) {
 	in := []optest.Input{c.Input("logits"), c.Input("noise")}
 	if _, ok := c["rowIDs"]; ok {
 		in = append(in, c.Input("rowIDs"))
@@ -59,7 +63,7 @@ func goldenNegatives(t *testing.T, c optest.TorchCase, byColumn bool) {
 	if len(ns) == 3 {
 		ids = ns[2]
 	}
-	out := SampleNegatives(ns[0], ns[1], ids, byColumn)
+	out := SampleNegatives(ns[0], ns[1], ids, byColumn, floor)
 	m := optest.Machine(t, g, ns, in, out)
 	run := func() []int32 {
 		t.Helper()

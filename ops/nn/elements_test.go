@@ -170,6 +170,13 @@ func TestEmbedAndGather(t *testing.T) {
 			embed := func(ns gorgonia.Nodes) *gorgonia.Node { return Embed(ns[0], ns[1]) }
 			optest.Near(t, "embed", optest.Eval(t, embed, x, index).F32, want, 0)
 			optest.CheckGrad(t, embed, []int{0}, 1e-2, 1e-3, x, index)
+			pad := n / 2
+			padded := func(ns gorgonia.Nodes) *gorgonia.Node { return EmbedPadded(ns[0], ns[1], pad) }
+			optest.Near(t, "padded", optest.Eval(t, padded, x, index).F32, want, 0)
+			all, _ := optest.Gradients(t, embed, []int{0}, x, index)
+			clear(all[0][pad*cols:][:cols])
+			but, _ := optest.Gradients(t, padded, []int{0}, x, index)
+			optest.Near(t, "gradient but that of the padding", but[0], all[0], 0)
 		}
 	}
 }

@@ -13,24 +13,31 @@ import (
 // Embed returns the rows of table (V, D) that ids (R) int32 name: (R, D). An id
 // outside [0, V) fails the run. The gradient of the table is dense.
 func Embed(table, ids *gorgonia.Node) *gorgonia.Node {
-	return op.Apply((&gather{kind: "embed", block: 1}).forward(), table, ids)
+	return op.Apply((&gather{kind: "embed", block: 1, still: -1}).forward(), table, ids)
+}
+
+// EmbedPadded is Embed with a row of the table, pad, that no gradient flows to, as that of
+// padding_idx in PyTorch.
+func EmbedPadded(table, ids *gorgonia.Node, pad int) *gorgonia.Node {
+	return op.Apply((&gather{kind: "embed", block: 1, still: pad}).forward(), table, ids)
 }
 
 // GatherRows returns, one after the other, the blocks of block rows of x (N*block, D)
 // that index (R) int32 names: (R*block, D). An index outside [0, N) fails the run.
 func GatherRows(x, index *gorgonia.Node, block int) *gorgonia.Node {
-	return op.Apply((&gather{kind: "gather rows", block: block}).forward(), x, index)
+	return op.Apply((&gather{kind: "gather rows", block: block, still: -1}).forward(), x, index)
 }
 
 // gather describes an op that copies blocks of rows by index.
 type gather struct {
 	kind  string
 	block int
+	still int // block without a gradient; -1: none
 }
 
 func (g *gather) forward() *op.Op {
 	return &op.Op{
-		Kind: g.kind, Args: fmt.Sprintf("block=%d", g.block), Diff: []bool{true, false},
+		Kind: g.kind, Args: fmt.Sprintf("block=%d still=%d", g.block, g.still), Diff: []bool{true, false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, index := in[0], in[1]
 			if err := op.All(
@@ -79,7 +86,7 @@ func (g *gather) check(index []int32, n int) error {
 // one place, and the sums do not depend on their number.
 func (g *gather) backward(rows int) *op.Op {
 	return &op.Op{
-		Kind: g.kind + " dx", Args: fmt.Sprintf("block=%d rows=%d", g.block, rows), Diff: []bool{false, false}, Accumulates: true,
+		Kind: g.kind + " dx", Args: fmt.Sprintf("block=%d still=%d rows=%d", g.block, g.still, rows), Diff: []bool{false, false}, Accumulates: true,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{rows, in[1][1]}, op.Need(in[0][0]*g.block == in[1][0], "index and dy do not fit")
 		},
@@ -91,7 +98,7 @@ func (g *gather) backward(rows int) *op.Op {
 					clear(out[lo*width : hi*width])
 				}
 				for r, i := range index {
-					if i := int(i); i >= lo && i < hi {
+					if i := int(i); i >= lo && i < hi && i != g.still {
 						row := out[i*width : (i+1)*width]
 						vector.Add(row, row, dy[r*width:(r+1)*width])
 					}

@@ -54,12 +54,15 @@ func TestHash(t *testing.T) {
 		"add norm dx": {optest.Variant(addNormGrad(false), m, v, m), optest.Variant(addNormGrad(true), m, v, m, m)},
 		"gather rows": {
 			func() *gorgonia.Node { return Embed(m, key) },
+			func() *gorgonia.Node { return EmbedPadded(m, key, 0) },
+			func() *gorgonia.Node { return EmbedPadded(m, key, 1) },
 			func() *gorgonia.Node { return GatherRows(m, key, 1) },
 			func() *gorgonia.Node { return GatherRows(m, key, 2) },
 		},
 		"gather rows dx": {
-			optest.Variant((&gather{kind: "gather rows", block: 1}).backward(12), bits, m),
-			optest.Variant((&gather{kind: "gather rows", block: 1}).backward(24), bits, m),
+			optest.Variant((&gather{kind: "gather rows", block: 1, still: -1}).backward(12), bits, m),
+			optest.Variant((&gather{kind: "gather rows", block: 1, still: -1}).backward(24), bits, m),
+			optest.Variant((&gather{kind: "embed", block: 1, still: -1}).backward(12), bits, m),
 			optest.Variant((&gather{kind: "embed", block: 1}).backward(12), bits, m),
 		},
 		"add positions": {

@@ -153,7 +153,7 @@ def soft_ce(logits, target):
 
 
 def sample(logits, noise, ids):
-    w = logits[:, :B].softmax(-1) + 1e-4
+    w = logits[:, :B].softmax(-1)
     same = torch.eye(B, dtype=torch.bool) if ids is None else ids[:, None] == ids[None, :]
     w = w.masked_fill(same, 0)
     return (w.log() + noise).argmax(-1)

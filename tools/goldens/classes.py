@@ -95,7 +95,7 @@ def text_tower(p, ids, lengths, late):
     position = torch.tensor([0] + list(range(M, M + L - 1)))
 
     def embed(ids, position):
-        x = p[e + "word/weight"][ids] + p[e + "token_type/weight"][0] + p[e + "position/weight"][position]
+        x = F.embedding(ids, p[e + "word/weight"], padding_idx=0) + p[e + "token_type/weight"][0] + p[e + "position/weight"][position]
         return norm(p, e + "norm", x, 1e-12)
 
     x, mask = embed(ids, position), torch.arange(L)[None] < lengths[:, None]

@@ -5,8 +5,8 @@ Run with a Python that has torch, from the root of the repository:
     python tools/goldens/negatives.py
 
 It writes ops/contrast/testdata/negatives.json. The weights of the hard negatives are those of
-ALBEF's ITM loss, softmax(sim, dim=1) + 1e-4 with zeros for the positives, in float64
-on inputs that are exact in float32. Last run with torch 2.15.
+ALBEF's ITM loss, softmax(sim, dim=1) with zeros for the positives, or with a floor of 1e-4
+added as later code does, in float64 on inputs that are exact in float32. Last run with torch 2.15.
 """
 
 import json
@@ -30,12 +30,12 @@ def array(x):
     return {"shape": list(x.shape), "data": values}
 
 
-def negatives(by_column, ids):
+def negatives(by_column, ids, floor=1e-4):
     b = 5
     sim = 3 * rand(b, b + 3)  # the last columns are a queue's
     sim[1, 1] += 30  # row 1 (or column 1) underflows everywhere but at its positive
     batch = sim[:, :b].T if by_column else sim[:, :b]
-    weights = F.softmax(batch, dim=1) + 1e-4
+    weights = F.softmax(batch, dim=1) + floor
     if ids is None:
         weights.fill_diagonal_(0)
     else:
@@ -67,6 +67,9 @@ labels[::2] = logits.argmax(1)[::2]  # about half are right
 labels[[3, 4]] = -100
 kept = labels >= 0
 cases["accuracy"] = {"logits": logits, "labels": labels, "out": (logits.argmax(1) == labels)[kept].double().mean()}
+
+cases["image to text, no floor"] = negatives(False, None, 0)
+cases["text to image with ids, no floor"] = negatives(True, ids, 0)
 
 data = {name: {k: array(v) for k, v in case.items()} for name, case in cases.items()}
 out = pathlib.Path("ops/contrast/testdata/negatives.json")

@@ -16,7 +16,7 @@ type Segment struct {
 }
 
 // Decays reports whether weight decay applies to the parameter name with the given group
-// and shape, under the no-decay groups of a configuration:
+// and number of axes, under the no-decay groups of a configuration:
 //
 //   - "bias", "temperature", "metric": the group that the parameter was made with. Decay
 //     would pull the weights of a learned metric to 0 and not to the identity that they
@@ -26,7 +26,7 @@ type Segment struct {
 //     against the last part of the name, any other against the whole name
 //
 // An error means a malformed pattern.
-func Decays(groups []string, name, group string, shape []int) (bool, error) {
+func Decays(groups []string, name, group string, axes int) (bool, error) {
 	base := path.Base(name)
 	for _, g := range groups {
 		var hit bool
@@ -34,7 +34,7 @@ func Decays(groups []string, name, group string, shape []int) (bool, error) {
 		case "bias", "temperature", "metric":
 			hit = group == g
 		case "1d":
-			hit = len(shape) == 1
+			hit = axes == 1
 		default:
 			target := name
 			if path.Base(g) == g {

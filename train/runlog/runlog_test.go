@@ -115,7 +115,7 @@ func writeEvents(t *testing.T, dir string) string {
 }
 
 // testdata/events.golden was read by the tensorboard package with
-// tools/interop/tensorboard_read.py: loss 2.5 at step 1 and 2.25 at step 2, the
+// interop/tensorboard_read.py: loss 2.5 at step 1 and 2.25 at step 2, the
 // point of step 300 purged.
 func TestEventsGolden(t *testing.T) {
 	got := read(t, writeEvents(t, t.TempDir()))

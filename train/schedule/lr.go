@@ -103,17 +103,19 @@ func (s LR) At(step int) float64 {
 	return cosine(s.peak, s.min, done)
 }
 
-// staircase is that of ALBEF's code: in epoch 0 the rate climbs once per 100 steps over the warm-up and then
-// stays at the peak; from epoch e = 1 on it is the cosine of e over all epochs.
-// As there, a warm-up longer than epoch 0 is cut off by epoch 1.
+// staircase is that of ALBEF's code: in epoch 0 the rate climbs once per tick over the warm-up and then
+// stays at the peak; from epoch e = 1 on it is the cosine of e over all epochs. The code
+// climbs after the update at which a tick begins, so that update t+1 is the first at the
+// rate of step t, and sets the rate of an epoch before its first update.
+// As there, a warm-up longer than epoch 0 is cut off by epoch 1. Its length is rounded up to ticks.
 func (s LR) staircase(step int) float64 {
 	epoch := step / s.perEpoch
 	if epoch == 0 {
-		if step >= s.warmupSteps {
+		ticks, done := (s.warmupSteps+tick-1)/tick, max(step-1, 0)/tick
+		if done >= ticks {
 			return s.peak
 		}
-		ticks := (s.warmupSteps + tick - 1) / tick
-		return s.warmup + float64(step/tick)*(s.peak-s.warmup)/float64(ticks)
+		return s.warmup + float64(done)*(s.peak-s.warmup)/float64(ticks)
 	}
 	epochs := (s.total + s.perEpoch - 1) / s.perEpoch
 	return cosine(s.peak, s.min, float64(min(epoch, epochs))/float64(epochs))

@@ -30,11 +30,44 @@ func TestStaircasePretraining(t *testing.T) {
 		epoch, i int
 		want     float64
 	}{
-		{0, 0, 1e-5}, {0, 99, 1e-5}, {0, 100, 1.45e-5}, {0, 1000, 5.5e-5}, {0, 1999, 9.55e-5},
-		{0, 2000, 1e-4}, {0, 6999, 1e-4}, {1, 0, 9.9753e-5}, {1, 6999, 9.9753e-5}, {15, 3, 5.5e-5}, {29, 0, 1.0247e-5},
+		{0, 0, 1e-5}, {0, 99, 1e-5}, {0, 100, 1e-5}, {0, 101, 1.45e-5}, {0, 1001, 5.5e-5}, {0, 2000, 9.55e-5},
+		{0, 2001, 1e-4}, {0, 6999, 1e-4}, {1, 0, 9.9753e-5}, {1, 6999, 9.9753e-5}, {15, 3, 5.5e-5}, {29, 0, 1.0247e-5},
 	} {
 		if got := lr.At(c.epoch*perEpoch + c.i); !near(got, c.want) {
 			t.Errorf("epoch %d, step %d: got %.5g, want %.5g", c.epoch, c.i, got, c.want)
+		}
+	}
+}
+
+// TestStaircaseIsTheLoop plays ALBEF's training loop with a variable for the optimiser's rate:
+// it starts where the warm-up does, is set before an epoch but the first, and in the first
+// after the update of every hundredth iteration up to the end of the warm-up.
+func TestStaircaseIsTheLoop(t *testing.T) {
+	const peak, start, least = 1e-4, 1e-5, 2e-6
+	for _, c := range []struct{ epochs, perEpoch, ticks int }{{3, 450, 2}, {2, 201, 2}, {2, 200, 2}, {4, 150, 3}, {2, 101, 1}, {3, 120, 0}} {
+		lr := newLR(t, peak, config.Schedule{Kind: "staircase", WarmupSteps: 100 * c.ticks, WarmupLR: start, MinLR: least}, Span{Total: c.epochs * c.perEpoch, PerEpoch: c.perEpoch})
+		rate := start
+		set := func(at int) {
+			if rate = start + float64(at)*(peak-start)/float64(c.ticks); at >= c.ticks {
+				rate = least + (peak-least)/2*(1+math.Cos(math.Pi*float64(at-c.ticks)/float64(c.epochs)))
+			}
+		}
+		if c.ticks == 0 {
+			rate = peak
+		}
+		update := 0
+		for epoch := range c.epochs {
+			if epoch > 0 {
+				set(epoch + c.ticks)
+			}
+			for i := range c.perEpoch {
+				if got := lr.At(update); math.Abs(got-rate) > 1e-12*peak {
+					t.Errorf("%+v: update %d has the rate %g, want %g", c, update, got, rate)
+				}
+				if update++; epoch == 0 && i%100 == 0 && i <= 100*c.ticks {
+					set(i / 100)
+				}
+			}
 		}
 	}
 }

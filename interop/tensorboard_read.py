@@ -1,6 +1,6 @@
 """Reads an event file with the tensorboard package and prints its scalars.
 
-Usage: python tools/interop/tensorboard_read.py FOLDER_OR_FILE
+Usage: python interop/tensorboard_read.py FOLDER_OR_FILE
 With the golden file of train/runlog copied to a name that holds "tfevents" it
 must print loss at steps 1 and 2 and no point at step 300, which was purged.
 """

@@ -1,0 +1,4 @@
+// Package interop compares this module with programs of others. It has tests alone, which read
+// small files that Python scripts beside them wrote: Python makes new ones and is never needed
+// to build, run or test.
+package interop
