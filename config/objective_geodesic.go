@@ -19,7 +19,7 @@ type Geodesic struct {
 	Gradient        string  `toml:"gradient"`                              // strict (eq. 3 literally) or some of same_cluster, straight_through, soft_entry, joined by +
 	Entries         int     `toml:"entries" read:"soft entry" max:"65536"` // centres that soft_entry may enter the graph by, all of them where there are fewer
 	Softness        float64 `toml:"softness" read:"soft entry"`            // temperature of soft_entry's minimum, in radians
-	DirectPositives bool    `toml:"direct_positives" read:"direct"`        // a positive is never farther than its own angle; not for swav, where no prototype is a feature's own
+	DirectPositives bool    `toml:"direct_positives" read:"direct"`        // a positive is never farther than its own angle
 	LimitPi         float64 `toml:"limit_pi"`                              // paths are cut at this many pi, which becomes the score -1; 4 in the paper
 	Temperature     float64 `toml:"temperature" read:"geodesic"`           // initial value of a temperature of its own; 0: that of objective.itc
 	Mix             float64 `toml:"mix" read:"mix"`                        // with objective.itc.score = "geodesic" the score is mix*geodesic + (1-mix)*cosine
@@ -75,7 +75,6 @@ func (g *Geodesic) check(k *checker, c *Config) {
 	if !c.Objective.UsesGraph() {
 		return
 	}
-	k.require("objective.geodesic.direct_positives", !g.DirectPositives || c.Model.System != "swav", "must be false", "no prototype is a feature's own in "+c.Model.named())
 	const hint = "the geodesic needs the queue that its graph spans: or leave it out of the scores"
 	k.require("momentum.enabled", !c.lacksTeacher(), "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)
