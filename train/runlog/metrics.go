@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // Metrics appends to a metrics.jsonl, one JSON object a line.
@@ -124,6 +125,11 @@ func (m *Metrics) Close() error {
 		return fmt.Errorf("runlog: %w", err)
 	}
 	return nil
+}
+
+// Timed reports whether a number of a row says what a clock said: no two runs have the same.
+func Timed(key string) bool {
+	return key == "time" || key == "samples_per_second" || key == "data_wait" || strings.HasSuffix(key, "/seconds")
 }
 
 // Row is one line of a metrics.jsonl; null reads as NaN.

@@ -1,0 +1,3 @@
+package main
+
+func (c *campaign) soak() error { return nil }
