@@ -41,7 +41,7 @@ func (c *campaign) disk() error {
 			first, room = append(run, "--set", "train.save_every_steps=0"), 4096*(1+c.rand.Int64N(40))
 		}
 		if err := mount(dir, "", room); err != nil {
-			return fmt.Errorf("%w\n(run it as root, or within: unshare --map-root-user --mount)", err)
+			return fmt.Errorf("%w: run it as root, or within unshare --map-root-user --mount", err)
 		}
 		met, err := c.fill(dir, whole, first, run, writers[i/2%len(writers)])
 		if err != nil {
@@ -103,11 +103,14 @@ func (c *campaign) meets(dir string, args []string) (full bool, err error) {
 	return true, nil
 }
 
+// errMount is wrapped by the error of mount.
+var errMount = errors.New("mount")
+
 // mount mounts a file system in memory of room bytes at dir; how begins its options.
 func mount(dir, how string, room int64) error {
 	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("%ssize=%d", how, room), "campaign", dir).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("mount: %w: %s", err, out)
+		return fmt.Errorf("%w: %w: %s", errMount, err, out)
 	}
 	return nil
 }

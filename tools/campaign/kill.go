@@ -29,7 +29,7 @@ func (c *campaign) kill() error {
 		return err
 	}
 	begin := time.Now()
-	if _, err := c.done(whole, c.train("--quiet")...); err != nil {
+	if _, err := c.done(whole, c.killable("--quiet")...); err != nil {
 		return err
 	}
 	c.say("a run that is left alone takes %.1f s", time.Since(begin).Seconds())
@@ -42,6 +42,11 @@ func (c *campaign) kill() error {
 			k.kills, k.runs, k.early, k.saving, k.lost, k.wrong.n)
 	}
 	return k.wrong.err()
+}
+
+// killable is the command line of the run.
+func (c *campaign) killable(more ...string) []string {
+	return c.train(append(more, "--max-steps", strconv.Itoa(c.steps))...)
 }
 
 // killing counts what a kill campaign does.
@@ -70,7 +75,7 @@ func (k *killing) oneRun() error {
 			ended, out, err = k.session(dir)
 		} else {
 			ended = true
-			out, err = k.done(dir, k.train()...)
+			out, err = k.done(dir, k.killable()...)
 		}
 		if err != nil {
 			k.wrong.add("run %d: %v", k.runs, err)
@@ -93,7 +98,7 @@ func (k *killing) oneRun() error {
 
 // session starts the run and kills it. It reports whether the run came to its end before.
 func (k *killing) session(dir string) (ended bool, out string, err error) {
-	cmd, b := k.command(context.Background(), dir, k.train()...)
+	cmd, b := k.command(context.Background(), dir, k.killable()...)
 	if err := cmd.Start(); err != nil {
 		return false, "", err
 	}

@@ -26,6 +26,7 @@ import (
 // campaign is what all campaigns share.
 type campaign struct {
 	n      int
+	steps  int           // of a run that is killed
 	length time.Duration // of a soak
 	config string
 	bin    string // the program; empty: it is built
@@ -45,6 +46,7 @@ func main() {
 	c := campaign{log: os.Stdout}
 	flags := flag.NewFlagSet("campaign", flag.ExitOnError)
 	flags.IntVar(&c.n, "n", 50, "kills, damages or full disks")
+	flags.IntVar(&c.steps, "steps", 240, "steps of a run that is killed")
 	flags.DurationVar(&c.length, "for", 2*time.Minute, "time of a soak")
 	flags.StringVar(&c.config, "config", "tools/campaign/run.toml", "configuration of the run")
 	flags.StringVar(&c.bin, "bin", "", "trainer to run; it is built without")
@@ -58,7 +60,7 @@ func main() {
 		os.Exit(2)
 	}
 	flags.Parse(os.Args[2:]) // exits where it fails
-	if flags.NArg() > 0 || c.n < 1 || c.length <= 0 {
+	if flags.NArg() > 0 || c.n < 1 || c.steps < 1 || c.length <= 0 {
 		flags.Usage()
 		os.Exit(2)
 	}

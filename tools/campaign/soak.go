@@ -16,9 +16,13 @@ import (
 	"github.com/geoalign/geoalign/train"
 )
 
-// growth is what the heap of a run may grow by in an hour, in bytes, on top of what the
-// samples leave open: a hundredth of what a run of this size holds.
-const growth = 1 << 20
+// growth is what the heap may grow by in a soak, in bytes, on top of what the samples leave open:
+// a hundredth of what a run of this size holds. The Go runtime itself keeps some 400 bytes for
+// each goroutine of the moment with the most of them, and that moment may come late.
+const growth = 128 << 10
+
+// samples is how often the memory is looked at, at most.
+const samples = 240
 
 // soak trains in this process for the time asked for, with all saves, evaluations and rebuilds
 // of the configuration, and fits a line to the heap after a collection.
@@ -30,7 +34,10 @@ func (c *campaign) soak() error {
 	if err != nil {
 		return err
 	}
-	w := watch{Reporter: run.Lines(nil), every: max(c.length/240, 50*time.Millisecond), from: c.length / 5}
+	w := watch{Reporter: run.Lines(nil), every: max(c.length/samples, 50*time.Millisecond), from: c.length / 5}
+	for _, s := range []*[]float64{&w.hours, &w.heap, &w.resident} {
+		*s = make([]float64, 0, samples) // or the watch would be seen to grow
+	}
 	r, err := run.New(cfg, run.Options{Reporter: &w, Several: true})
 	if err != nil {
 		return err
@@ -47,8 +54,8 @@ func (c *campaign) soak() error {
 	if len(w.hours) < 10 {
 		return fmt.Errorf("%d samples are too few: give it more time with -for", len(w.hours))
 	}
-	if heap-3*herr > growth {
-		return fmt.Errorf("the heap grows")
+	if grown := (heap - 3*herr) * (last(w.hours) - w.hours[0]); grown > growth {
+		return fmt.Errorf("the heap grew by at least %.0f KiB", grown/(1<<10))
 	}
 	return nil
 }
