@@ -107,7 +107,7 @@ func slow(t *testing.T, args []string) bool {
 			sets = append(sets, args[i+1])
 		}
 	}
-	cfg, err := config.Load(args[1], sets)
+	cfg, err := config.Load(args[1], append(sets, "run.out=run"))
 	if err != nil {
 		t.Fatal(err)
 	}
