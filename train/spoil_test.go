@@ -15,7 +15,7 @@ import (
 )
 
 // spoils is how many ops are spoilt for each policy.
-var spoils = flag.Int("spoils", 12, "random ops that TestSpoiltOps spoils for each policy")
+var spoils = flag.Int("spoils", 6, "random ops that TestSpoiltOps spoils for each policy")
 
 // onlyFinite fails if a number that a step changes is not finite.
 func (s *Session) onlyFinite(t *testing.T, when string) {
