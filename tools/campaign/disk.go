@@ -18,7 +18,8 @@ var writers = [][]string{
 
 // disk has runs and commands meet a full disk at random places: a file system in memory of a
 // size between nothing and what a run takes. Each must end with an error that says so and
-// leave earlier checkpoints whole; with more room the run must end as one that had it from the start.
+// leave earlier checkpoints whole, and where nothing may be written say that; with more room the
+// run must end as one that had it from the start.
 func (c *campaign) disk() error {
 	run := c.train("--max-steps", "20")
 	if _, err := c.done(c.dir, run...); err != nil {
@@ -43,7 +44,7 @@ func (c *campaign) disk() error {
 		if err := mount(dir, "", room); err != nil {
 			return fmt.Errorf("%w: run it as root, or within unshare --map-root-user --mount", err)
 		}
-		met, err := c.fill(dir, whole, first, run, writers[i/2%len(writers)])
+		met, err := c.fill(dir, whole, room, first, run, writers[i/2%len(writers)])
 		if err != nil {
 			wrong.add("with room for %d bytes: %v", room, err)
 		}
@@ -56,9 +57,13 @@ func (c *campaign) disk() error {
 	return wrong.err()
 }
 
-// fill makes the first attempt at a run on the file system at dir, completes it with more room and
-// has writer find little. It counts how often the disk was full.
-func (c *campaign) fill(dir, whole string, first, run, writer []string) (full int, err error) {
+// fill makes the first attempt at a run on the file system at dir, which has room bytes and is
+// read-only to begin with, completes it with more room and has writer find little. It counts how
+// often the disk was full.
+func (c *campaign) fill(dir, whole string, room int64, first, run, writer []string) (full int, err error) {
+	if err := c.refused(dir, room, first); err != nil {
+		return 0, err
+	}
 	met, err := c.meets(dir, first)
 	if err != nil {
 		return 0, err
@@ -89,6 +94,19 @@ func (c *campaign) fill(dir, whole string, first, run, writer []string) (full in
 		full++
 	}
 	return full, err
+}
+
+// refused runs a command where nothing may be written: it must say so, and what to do, at once.
+func (c *campaign) refused(dir string, room int64, args []string) error {
+	if err := mount(dir, "remount,ro,", room); err != nil {
+		return err
+	}
+	code, out, err := c.trainer(dir, args...)
+	err = errors.Join(err, mount(dir, "remount,rw,", room))
+	if err == nil && (code != 1 || !strings.Contains(out, "read-only file system") || !strings.Contains(out, "choose another")) {
+		err = fmt.Errorf("%q where nothing may be written ended with %d:\n%s", args, code, tail(out))
+	}
+	return err
 }
 
 // meets runs a command and reports whether it met a full disk: it must say so and what to do.
