@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build quickstart bench tables test lint generated ci
+.PHONY: help deps build quickstart bench tables test race fuzz campaign lint generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,6 +33,20 @@ tables: deps build ## measure what a step costs as batch, tokens, depth, queue, 
 
 test: deps ## run all tests
 	CGO_ENABLED=0 $(GO) test -timeout 15m ./...
+
+race: ## look for data races in everything but the kernels, cmd and tools; needs cgo and a C compiler
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 60m $$($(GO) list ./... | grep -v -e /internal/kernel -e /cmd/ -e /tools/)
+
+FUZZTIME ?= 30s
+fuzz: ## fuzz every parser for FUZZTIME=30s each
+	GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
+
+campaign: build ## 1000 kills, damaged checkpoints, full disks and an hour of training, in some hours; docs/reliability.md
+	$(GO) run ./tools/campaign kill -n 1000 -bin bin/trainer
+	$(GO) run ./tools/campaign damage -n 1000 -bin bin/trainer
+	CGO_ENABLED=0 $(GO) test ./cmd/trainer -run RandomSettings -settings 10000 -v -timeout 2h
+	$(GO) run ./tools/campaign disk -n 100 -bin bin/trainer
+	$(GO) run ./tools/campaign soak -for 1h
 
 lint: ## gofmt, go vet and staticcheck
 	@files=$$(gofmt -l .) && { [ -z "$$files" ] || { echo "gofmt -w these files:"; echo "$$files"; exit 1; }; }

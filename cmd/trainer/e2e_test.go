@@ -86,12 +86,7 @@ func rows(t *testing.T, dir string) []runlog.Row {
 		t.Fatal(err)
 	}
 	for _, r := range list {
-		for _, k := range []string{"time", "samples_per_second", "data_wait"} {
-			delete(r.Values, k)
-		}
-		maps.DeleteFunc(r.Values, func(k string, _ float64) bool {
-			return strings.HasPrefix(k, "graph/") && strings.HasSuffix(k, "/seconds")
-		})
+		maps.DeleteFunc(r.Values, func(k string, _ float64) bool { return runlog.Timed(k) })
 	}
 	return list
 }

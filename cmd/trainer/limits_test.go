@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,46 +19,72 @@ import (
 	"github.com/geoalign/geoalign/model"
 )
 
-// limitsFor is how long settings are tried: more of the same ones in a longer time.
-var limitsFor = flag.Duration("limits", 3*time.Second, "time that TestAcceptedSettings tries settings")
+// settings is how many configurations TestRandomSettings tries: by default as many as fit into
+// three seconds.
+var settings = flag.Int("settings", 0, "random configurations that TestRandomSettings tries; 0: for three seconds")
 
-// What validate accepts neither panics nor hangs: a dry run with it, asked to stop soon
-// after it begins, ends within ten seconds, whatever it ends with.
-func TestAcceptedSettings(t *testing.T) {
+// Whatever the keys are set to, validate ends with 0 or 2. What it accepts neither panics nor
+// hangs: a dry run with it, asked to stop soon after it begins, ends within ten seconds,
+// whatever it ends with.
+func TestRandomSettings(t *testing.T) {
+	start, err := filepath.Abs(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir()) // relative paths among the settings end there
 	r := rand.New(rand.NewPCG(7, 7))
-	tried, end := 0, time.Now().Add(*limitsFor)
-	for time.Now().Before(end) {
-		args := append([]string{"--config", tiny, "--quiet", "--out", t.TempDir()}, strangeSettings(r)...)
-		if code, _, _ := trainer(t, append([]string{"validate"}, args...)...); code != exitDone || slow(t, args) {
+	tried, accepted, trained, longest := 0, 0, 0, time.Duration(0)
+	for end := time.Now().Add(3 * time.Second); tried < *settings || *settings == 0 && time.Now().Before(end); tried++ {
+		args := append([]string{"--config", start, "--quiet"}, strangeSettings(r)...)
+		args = append(args, "--out", "run")
+		begin := time.Now()
+		code, _, stderr := trainer(t, append([]string{"validate"}, args...)...)
+		if code != exitDone && code != exitUsage || strings.TrimSpace(stderr) == "" && code != exitDone {
+			t.Errorf("%q: code %d: %s", args[3:], code, stderr)
+		}
+		if d := time.Since(begin); d > 10*time.Second {
+			t.Errorf("%q takes validate %v", args[3:], d)
+		}
+		if code != exitDone {
 			continue
 		}
-		tried++
-		ctx, cancel := context.WithCancel(t.Context())
-		stop := time.AfterFunc(200*time.Millisecond, cancel) // as a signal does
-		done := make(chan int, 1)
-		var stderr bytes.Buffer
-		begin := time.Now()
-		go func() {
-			done <- execute(ctx, append([]string{"train", "--dry-run"}, args...), &bytes.Buffer{}, &stderr)
-		}()
-		select {
-		case code := <-done:
-			if !slices.Contains([]int{exitDone, exitFailed, exitUsage, exitInterrupted}, code) {
-				t.Errorf("%q: code %d: %s", args[5:], code, stderr.String())
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%q does not end", args[5:])
+		if accepted++; slow(t, args) {
+			continue
 		}
-		if d := time.Since(begin); d > time.Second {
-			t.Logf("%.1f s: %q: %.200s", d.Seconds(), args[5:], stderr.String())
-		}
-		stop.Stop()
-		cancel()
+		trained++
+		longest = max(longest, dryRun(t, args))
 	}
-	t.Logf("%d settings", tried)
-	if tried == 0 {
+	t.Logf("%d settings, %d accepted, %d of them tried with a dry run, the longest of %v", tried, accepted, trained, longest)
+	if trained == 0 {
 		t.Error("no settings were accepted")
 	}
+}
+
+// dryRun begins a dry run, asks it to stop as a signal does, and returns how long it took.
+func dryRun(t *testing.T, args []string) time.Duration {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	defer time.AfterFunc(200*time.Millisecond, cancel).Stop()
+	done := make(chan int, 1)
+	var stderr bytes.Buffer
+	begin := time.Now()
+	go func() {
+		done <- execute(ctx, append([]string{"train", "--dry-run"}, args...), &bytes.Buffer{}, &stderr)
+	}()
+	select {
+	case code := <-done:
+		if !slices.Contains([]int{exitDone, exitFailed, exitUsage, exitInterrupted}, code) {
+			t.Errorf("%q: code %d: %s", args[3:], code, stderr.String())
+		}
+	case <-time.After(30 * time.Second): // ten, and what other processes take
+		t.Fatalf("%q does not end", args[3:])
+	}
+	d := time.Since(begin)
+	if d > 10*time.Second {
+		t.Logf("%.1f s: %q: %.200s", d.Seconds(), args[3:], stderr.String())
+	}
+	return d
 }
 
 // validate notes what this machine has no memory for, which is no problem of the
@@ -78,7 +107,7 @@ func slow(t *testing.T, args []string) bool {
 			sets = append(sets, args[i+1])
 		}
 	}
-	cfg, err := config.Load(tiny, sets)
+	cfg, err := config.Load(args[1], append(sets, "run.out=run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,37 +119,61 @@ func slow(t *testing.T, args []string) bool {
 	return (f.Total() > 256<<20 || side > 32) && model.Fits(cfg) == nil // attention grows with the square of the patches
 }
 
-// strangeSettings sets one to three numbers.
+// strangeSettings sets one to three keys, mostly to values of their type.
 func strangeSettings(r *rand.Rand) (args []string) {
 	paths := config.Paths()
-	for n := 1 + r.IntN(3); n > 0; {
+	for n := 1 + r.IntN(3); n > 0; n-- {
 		path := paths[r.IntN(len(paths))]
 		v, _ := config.Default().Get(path)
+		kind := reflect.TypeOf(v).Kind()
+		if r.IntN(12) == 0 {
+			kind = []reflect.Kind{reflect.Int, reflect.Float64, reflect.Bool, reflect.String, reflect.Slice, reflect.Struct}[r.IntN(6)]
+		}
 		var text string
-		switch reflect.TypeOf(v).Kind() {
+		switch kind {
 		case reflect.Int, reflect.Uint64:
 			text = fmt.Sprint(strangeNumber(r))
 		case reflect.Float64:
-			text = []string{"0", "1", "1e-300", "1e-9", "0.5", "10", "1e6", "1e9", "1e300"}[r.IntN(9)]
+			text = []string{"0", "1", "-1", "-0.0", "1e-300", "5e-324", "1e-9", "0.5", "0.999999999", "10", "1e6", "1e9", "1e39", "1e300", "nan", "inf", "-inf", "1e999"}[r.IntN(18)]
 		case reflect.Bool:
 			text = fmt.Sprint(r.IntN(2) == 0)
-		case reflect.Slice:
-			if path != "objective.geodesic.layers" {
-				continue
+		case reflect.String:
+			text = strconv.Quote(strangeWord(r))
+			if r.IntN(2) == 0 {
+				text = strangeWord(r)
 			}
-			text = fmt.Sprintf("[%d]", strangeNumber(r))
+		case reflect.Slice:
+			text = []string{
+				"[]", fmt.Sprintf("[%d]", strangeNumber(r)), fmt.Sprintf("[%d, %d]", strangeNumber(r), strangeNumber(r)), "[[1], [2]]",
+				fmt.Sprintf("[%q]", strangeWord(r)), fmt.Sprintf("[%q, 1]", strangeWord(r)), `[{kind = "gssf", weight = 1.0}]`, `[{}, {kind = 3}]`, "[", "[nan]",
+			}[r.IntN(10)]
 		default:
-			continue
+			text = []string{"{}", "{a = 1}", "", "1979-05-27", "0x10", "1_000", "''", "[x]\ny=1"}[r.IntN(8)]
 		}
 		args = append(args, "--set", path+"="+text)
-		n--
 	}
 	return args
 }
 
-// strangeNumber is small, at a limit or beyond all.
+// strangeWord is one of the words that some key knows, a path, or no word at all.
+func strangeWord(r *rand.Rand) string {
+	words := []string{
+		"albef", "clip", "moco", "swav", "heads", "scenes", "captions", "karpathy", "folder", "pairs", "none", "memory", "disk", "auto", "builtin", "plain",
+		"fp32", "bf16", "val", "test", "train", "cosine", "inner", "l2", "angle", "gssf", "geodesic", "same", "score", "pair", "id", "constant", "staircase",
+		"stop", "skip", "rollback", "sphere", "euclid", "Ob(4,4)", "Multi(8,2)", "Multi(-1,2)", "Ob(1e9,1)", "group", "split", "plusplus", "rows", "strict",
+		"same_cluster+soft_entry", "both", "biased", "closest", "exact", "clusters", "heat", "relative", "diag", "block_diag", "dense", "relu", "bias", "1d", "[",
+		"", " ", "x", "/", ".", "..", "/dev/zero", "/dev/null", "/proc/self/mem", "missing.json", "a\x00b", "\xff", "\u4e00\u0301", "%s%n", strings.Repeat("long", 2000),
+	}
+	return words[r.IntN(len(words))]
+}
+
+// strangeNumber is small, at a limit, beyond all or below 0.
 func strangeNumber(r *rand.Rand) int {
-	switch r.IntN(8) {
+	switch r.IntN(10) {
+	case 8:
+		return -1 - r.IntN(3)
+	case 9:
+		return math.MinInt
 	case 0:
 		return r.IntN(10)
 	case 1:

@@ -159,15 +159,32 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readLatest returns the step that latest in dir names.
+// readLatest returns the step that latest in dir names, or the one that it was about to name
+// when a save was killed.
 func readLatest(dir string) (int, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, latestName))
+	if step, published := readNext(dir); published {
+		return step, nil
+	}
+	return readName(filepath.Join(dir, latestName))
+}
+
+// readNext returns the step of a save that has all but moved latest: the folder has its name,
+// and the one that it was written under is gone.
+func readNext(dir string) (step int, published bool) {
+	step, err := readName(filepath.Join(dir, nextName))
+	name := folderName(step)
+	return step, err == nil && !exists(filepath.Join(dir, tempPrefix+name)) && exists(filepath.Join(dir, name))
+}
+
+// readName reads a file with the name of a step folder.
+func readName(path string) (step int, err error) {
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("checkpoint: %w", err)
 	}
 	step, ok := parseFolderName(strings.TrimSpace(string(raw)))
 	if !ok {
-		return 0, fmt.Errorf("checkpoint: %s is damaged (got %.40q)", filepath.Join(dir, latestName), raw)
+		return 0, fmt.Errorf("checkpoint: %s is damaged (got %.40q)", path, raw)
 	}
 	return step, nil
 }

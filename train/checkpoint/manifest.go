@@ -19,6 +19,7 @@ const (
 	stepPrefix   = "step-"
 	tempPrefix   = ".tmp-" // being written or being removed
 	oldPrefix    = ".old-" // replaced by a save of the same step
+	nextName     = tempPrefix + latestName
 )
 
 // manifest is the content of state.json.

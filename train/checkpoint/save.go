@@ -44,12 +44,19 @@ func NewStore(dir string, keep Retention) (*Store, error) {
 func (s *Store) Dir() string { return s.dir }
 
 // clean removes unfinished folders. A folder that was set aside for a save of
-// the same step which never finished is put back.
+// the same step which never finished is put back, and latest is moved where that is all that
+// a save lacks.
 func (s *Store) clean() error {
+	if _, published := readNext(s.dir); published {
+		if err := os.Rename(filepath.Join(s.dir, nextName), filepath.Join(s.dir, latestName)); err != nil {
+			return fmt.Errorf("checkpoint: finish an interrupted save: %w", err)
+		}
+	}
 	names, err := os.ReadDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
+	// By name, so that .old- comes before .tmp- and the next latest before the folder that it names.
 	for _, e := range names {
 		path := filepath.Join(s.dir, e.Name())
 		if step, ok := strings.CutPrefix(e.Name(), oldPrefix); ok {
@@ -73,19 +80,24 @@ func (s *Store) clean() error {
 // Save writes the checkpoint of step and then points latest at it. When it
 // fails, nothing of the new checkpoint stays and all earlier ones are as before.
 // A checkpoint of the same step is replaced.
+//
+// Two renames make it the newest: of its folder, and of the next latest, which is written
+// before. A process that is killed between them has saved: see readLatest.
 func (s *Store) Save(step int, snap Snapshot) error {
 	name := folderName(step)
 	temp, final := filepath.Join(s.dir, tempPrefix+name), filepath.Join(s.dir, name)
+	next := filepath.Join(s.dir, nextName)
 	err := s.write(temp, step, snap)
+	if err == nil {
+		_, err = s.writeFile(next, func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err })
+	}
 	if err == nil {
 		err = s.publish(temp, final)
 	}
 	if err != nil {
+		os.Remove(next) // before temp, or it would say that temp was published
 		os.RemoveAll(temp)
 		return fmt.Errorf("checkpoint: save step %d in %s: %w%s", step, s.dir, err, hint(err))
-	}
-	if err := s.writeLatest(name); err != nil {
-		return fmt.Errorf("checkpoint: step %d is saved in %s, but %s could not be updated: %w%s", step, final, latestName, err, hint(err))
 	}
 	return nil
 }
@@ -201,8 +213,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// publish gives the finished folder temp its name. An older folder of that name
-// steps aside first and comes back if that fails.
+// publish gives the finished folder temp its name and moves latest. An older folder of that
+// name steps aside first and comes back if that fails.
 func (s *Store) publish(temp, final string) error {
 	old := filepath.Join(s.dir, oldPrefix+filepath.Base(final))
 	err := os.Rename(final, old)
@@ -210,9 +222,15 @@ func (s *Store) publish(temp, final string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(temp, final); err != nil {
+	err = os.Rename(temp, final)
+	if err == nil {
+		if err = os.Rename(filepath.Join(s.dir, nextName), filepath.Join(s.dir, latestName)); err != nil {
+			err = errors.Join(err, os.Rename(final, temp))
+		}
+	}
+	if err != nil {
 		if replaced {
-			return errors.Join(err, os.Rename(old, final))
+			err = errors.Join(err, os.Rename(old, final))
 		}
 		return err
 	}
@@ -223,20 +241,6 @@ func (s *Store) publish(temp, final string) error {
 		return os.RemoveAll(old)
 	}
 	return nil
-}
-
-// writeLatest replaces the file latest atomically.
-func (s *Store) writeLatest(name string) error {
-	temp := filepath.Join(s.dir, tempPrefix+latestName)
-	if _, err := s.writeFile(temp, func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err }); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	if err := os.Rename(temp, filepath.Join(s.dir, latestName)); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	return syncDir(s.dir)
 }
 
 // SetMetric records the result of an evaluation of the saved step, which

@@ -31,10 +31,14 @@ func Prepare(dir string, configTOML []byte, env Environment) error {
 	if err != nil {
 		return fmt.Errorf("runlog: environment: %w", err)
 	}
-	if err := WriteFile(filepath.Join(dir, EnvironmentFile), append(raw, '\n')); err != nil {
-		return err
+	err = WriteFile(filepath.Join(dir, EnvironmentFile), append(raw, '\n'))
+	if err == nil {
+		err = WriteFile(filepath.Join(dir, ConfigFile), configTOML)
 	}
-	return WriteFile(filepath.Join(dir, ConfigFile), configTOML)
+	if err != nil {
+		err = fmt.Errorf("%w: free space there or choose another folder with --out", err)
+	}
+	return err
 }
 
 // WriteFile writes the file at path atomically: a reader, or a run that resumes

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // Metrics appends to a metrics.jsonl, one JSON object a line.
@@ -47,7 +48,7 @@ func (m *Metrics) Rewind(step int) error {
 	return nil
 }
 
-// keepLines rewrites the file at path with the whole lines of steps up to last.
+// keepLines rewrites the file at path with the lines that are rows of steps up to last.
 func keepLines(path string, last int) error {
 	in, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -61,8 +62,7 @@ func keepLines(path string, last int) error {
 		r := bufio.NewReader(in)
 		for {
 			line, err := r.ReadBytes('\n')
-			var row struct{ Step *int }
-			if json.Unmarshal(line, &row) == nil && row.Step != nil && *row.Step <= last {
+			if row, perr := parseRow(line); perr == nil && row.Step <= last {
 				if line[len(line)-1] != '\n' {
 					line = append(line, '\n')
 				}
@@ -126,6 +126,11 @@ func (m *Metrics) Close() error {
 	return nil
 }
 
+// Timed reports whether a number of a row says what a clock said: no two runs have the same.
+func Timed(key string) bool {
+	return key == "time" || key == "samples_per_second" || key == "data_wait" || strings.HasSuffix(key, "/seconds")
+}
+
 // Row is one line of a metrics.jsonl; null reads as NaN.
 type Row struct {
 	Step   int
@@ -169,7 +174,7 @@ func parseRow(line []byte) (Row, error) {
 		return Row{}, err
 	}
 	step := values["step"]
-	if step == nil {
+	if step == nil || *step != math.Trunc(*step) || math.Abs(*step) > 1<<53 {
 		return Row{}, errors.New("no step")
 	}
 	row := Row{Step: int(*step), Values: make(map[string]float64, len(values))}

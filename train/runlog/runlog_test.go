@@ -207,4 +207,11 @@ func TestPrepare(t *testing.T) {
 	if err := Prepare(blocked, nil, env); err == nil || !strings.Contains(err.Error(), "--out") {
 		t.Errorf("a file in the way: %v", err)
 	}
+	for _, name := range []string{ConfigFile, EnvironmentFile} { // what cannot be written is told with a cure
+		dir := t.TempDir()
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o777))
+		if err := Prepare(dir, nil, env); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "choose another folder with --out") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

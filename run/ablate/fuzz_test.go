@@ -1,0 +1,30 @@
+package ablate
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// FuzzRecord reads any file as what a run folder keeps of an ablation.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"state": "done", "ended": "x", "steps": 3, "seconds": 1.5}`))
+	f.Add([]byte(`{"state": 1}`))
+	f.Add([]byte("null"))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, recordFile), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := readRecord(dir)
+		if err != nil {
+			if err.Error() == "" {
+				t.Error("an error without words")
+			}
+			return
+		}
+		j := job{record: r}
+		j.settled(true)
+		j.settled(false)
+	})
+}
