@@ -108,7 +108,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
 		o.Peak /= 4
-		if !isTerminal(c.ErrOrStderr()) { // where there is no bar
+		if terminalOf(c.ErrOrStderr()) == nil { // where there is no bar
 			o.Row = func(line string) { fmt.Fprintln(f.output.note(c), line) }
 		}
 		tables, err := bench.Tables(c.Context(), list, load, o)

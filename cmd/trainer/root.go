@@ -25,19 +25,21 @@ const (
 )
 
 // execute runs one command line and returns its exit code. Results go to stdout,
-// messages and progress to stderr. A cancelled ctx asks the command to save what
+// messages and progress to stderr. A result that cannot be written is a failure, messages
+// that cannot are none. A cancelled ctx asks the command to save what
 // it has and to stop.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
+	result, messages := &output{file: stdout}, &output{file: stderr}
 	root := newRoot(&started)
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(result)
+	root.SetErr(messages)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		err = usageError{err} // cobra refused the flags, the arguments or the command
 	}
-	return report(ctx, err, stderr)
+	return report(ctx, result.finish(err), messages)
 }
 
 // newRoot builds the command tree. started is set when a command line was
