@@ -3,7 +3,9 @@ package data
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -69,6 +71,9 @@ type record struct {
 func parseCaptions(file string, b []byte) ([]record, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &raw); err != nil {
+		if isLines(b) {
+			return nil, &RecordError{file, -1, errors.New("these are JSON lines, one entry a line, and not a JSON list: write [ before the first entry, a comma after each but the last and ] at the end (jq -s . does it)")}
+		}
 		return nil, &RecordError{file, -1, fmt.Errorf("not a JSON list of entries with image and caption: %w", jsonError(err))}
 	}
 	if len(raw) == 0 {
@@ -84,6 +89,24 @@ func parseCaptions(file string, b []byte) ([]record, error) {
 		recs[i] = rec
 	}
 	return recs, nil
+}
+
+// isLines reports whether b begins with a JSON object and goes on with another one or ends,
+// which is how JSON lines look.
+func isLines(b []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))))
+	for range 2 {
+		var entry struct {
+			Image json.RawMessage `json:"image"`
+		}
+		switch err := dec.Decode(&entry); {
+		case err == io.EOF:
+			return true
+		case err != nil || entry.Image == nil:
+			return false
+		}
+	}
+	return true
 }
 
 func parseRecord(b []byte) (record, error) {

@@ -68,6 +68,9 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 	if err = model.Fits(cfg); err != nil { // before the data takes what there is
 		return nil, err
 	}
+	if err := checkTraining(cfg); err != nil {
+		return nil, err
+	}
 	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several}
 	if r.report == nil {
 		r.report = Lines(o.Log)
@@ -91,7 +94,11 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		return r, err
 	}
 	r.dir = dir
-	if from != nil {
+	if from == nil {
+		if err := source.CheckInputs(startInputs(r.cfg)); err != nil {
+			return r, err
+		}
+	} else {
 		r.from = from.Path
 		r.closers = append(r.closers, from.Close)
 		if err := checkResume(from, r.cfg, r.report.Say); err != nil {
@@ -197,7 +204,7 @@ func (r *Run) initModel() error {
 	}
 	took, err := train.InitModel(r.model, ck)
 	if err != nil {
-		return err
+		return shapeKeys(ck, r.cfg, err)
 	}
 	r.report.Say("parameters from %s: %s", ck.Path, took)
 	return nil
