@@ -42,7 +42,7 @@ func TestBadConfig(t *testing.T) {
 			[]string{"eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 4)"}},
 		{"folds that do not divide", []string{"--config", tiny, "--set", "eval.folds=5", "--set", "eval.rerank_top=0"},
 			[]string{"eval.folds: must divide the 12 images of the split (got 5)"}},
-		{"negative steps", []string{"--config", tiny, "--max-steps", "-1"}, []string{"train.max_steps: must be >= 0 (got -1)"}},
+		{"negative steps", []string{"--config", tiny, "--max-steps", "-1"}, []string{`invalid argument "-1" for "--max-steps" flag: must be a whole number > 0`}},
 		{"image size", []string{"--config", tiny, "--set", "model.image.size=20"}, []string{"model.image.size", "multiple of model.image.patch"}},
 	}
 	for _, r := range rows {

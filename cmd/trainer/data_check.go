@@ -32,6 +32,9 @@ with 1 when samples are lost or splits overlap.`,
   trainer data check --config my.toml --captions-only --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.examples < 1 {
+				return usageError{fmt.Errorf("--examples must be > 0 (got %d)", o.examples)}
+			}
 			cfg, err := flags.load(c)
 			if err != nil {
 				return err

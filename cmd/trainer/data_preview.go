@@ -43,8 +43,8 @@ those beyond eval.max_images are left out.`,
   trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if images < 1 {
-				return usageError{fmt.Errorf("--images must be > 0 (got %d)", images)}
+			if images < 1 || columns < 1 {
+				return usageError{fmt.Errorf("--images and --columns must be > 0 (got %d and %d)", images, columns)}
 			}
 			if err := checkSplit(split); err != nil {
 				return err

@@ -128,7 +128,7 @@ func TestPreviewFailures(t *testing.T) {
 		want string
 	}{
 		{[]string{"--split", "dev"}, exitUsage, `--split must be one of train, val, test (got "dev")`},
-		{[]string{"--images", "0"}, exitUsage, "--images must be > 0 (got 0)"},
+		{[]string{"--images", "0"}, exitUsage, "--images and --columns must be > 0 (got 0 and 6)"},
 		{[]string{"--out", "sheet.gif"}, exitUsage, `--out must end in .png or .jpg (got "sheet.gif")`},
 		{[]string{"--out", "sheet"}, exitUsage, `--out must end in .png or .jpg (got "sheet")`},
 		{append([]string{"--split", "test"}, set...), exitUsage, "data.captions.test_files: must name at least one file"},

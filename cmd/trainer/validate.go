@@ -27,6 +27,9 @@ there. It exits with 0 when there is no problem and with 2 otherwise.`,
   trainer validate --config my.toml --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := apart(c, "print", "json"); err != nil {
+				return err
+			}
 			cfg, err := flags.load(c)
 			if err == nil {
 				err = run.CheckInputs(cfg)
