@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // RecordError is an entry of a data file that cannot be used.
@@ -118,6 +119,9 @@ func parseRecord(b []byte) (record, error) {
 	var r record
 	if err := json.Unmarshal(b, &e); err != nil {
 		return r, jsonError(err)
+	}
+	if err := strictjson.Check(b); err != nil {
+		return r, err
 	}
 	switch {
 	case e.Image == nil:

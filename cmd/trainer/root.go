@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
@@ -53,10 +54,16 @@ A TOML file describes a run; every key of it can be overridden with --set.`,
 		Example: `  trainer doctor                                      which libraries and how fast
   trainer validate --config configs/quickstart.toml   every problem of a config
   trainer data preview --config configs/quickstart.toml --out sheet.png`,
-		Version:          version(),
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := cpu.CheckEnvironment(); err != nil {
+				return usageError{err} // of any command, as pixels are computed without an engine too
+			}
+			*started = true
+			return nil
+		},
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
