@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
@@ -13,7 +12,6 @@ import (
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // OpenOptions say how a checkpoint is opened.
@@ -99,13 +97,7 @@ func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(
 }
 
 // Folder returns the run folder of the checkpoint.
-func (t *Trained) Folder() string {
-	dir := filepath.Dir(t.Checkpoint.Path)
-	if filepath.Base(dir) == runlog.CheckpointsDir {
-		return filepath.Dir(dir)
-	}
-	return dir
-}
+func (t *Trained) Folder() string { return folderOf(t.Checkpoint) }
 
 // Load starts the engine and reads tokenizer and model; a second call does nothing.
 func (t *Trained) Load() (err error) {

@@ -109,6 +109,9 @@ func open(cfg config.Config, o Options, dry bool) (r *Run, err error) {
 		return r, err
 	}
 	r.closers = append(r.closers, func() error { r.engine.Close(); return nil })
+	if from != nil {
+		r.tellKernels(from)
+	}
 	if r.tok, err = OpenTokenizer(r.cfg, from); err != nil {
 		return r, err
 	}

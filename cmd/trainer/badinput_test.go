@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -116,9 +117,21 @@ func TestResumeWithAnotherConfig(t *testing.T) {
 	_, stderr := must(t, exitDone, tinyArgs(dir, "--max-steps", "4", "--set", "train.batch_size=4", "--set", "optimizer.lr=2e-3", "--set", "model.image.mlp=128")...)
 	contains(t, stderr, "changed since the checkpoint: train.max_steps = 4 (was 2)", "changed since the checkpoint: train.batch_size = 4 (was 8)",
 		"changed since the checkpoint: optimizer.lr = 0.002 (was 0.001)", "going on from step 2")
-	if strings.Contains(stderr, "model.image.mlp") { // 4 x width, as 0 says
+	if strings.Contains(stderr, "model.image.mlp") || strings.Contains(stderr, "kernels") { // 4 x width, as 0 says; the same as before
 		t.Errorf("%s", stderr)
 	}
+	// Other kernels are told, with a setting or without.
+	environment := filepath.Join(dir, "environment.json")
+	text, err = os.ReadFile(environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`"kernels": ".*"`).ReplaceAll(text, []byte(`"kernels": "openblas, avx2, 3 threads"`))
+	if err := os.WriteFile(environment, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr = must(t, exitDone, tinyArgs(dir, "--max-steps", "5", "--set", "train.batch_size=4", "--set", "optimizer.lr=2e-3")...)
+	contains(t, stderr, "changed since the checkpoint: kernels = ", `(was "openblas, avx2, 3 threads")`, "bit by bit")
 }
 
 func TestEvalRefusesAnotherModel(t *testing.T) {

@@ -40,7 +40,13 @@ with 1 when samples are lost or splits overlap.`,
 				return err
 			}
 			bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
-			r, err := checkData(c.Context(), cfg, o, bar.show)
+			r, err := untilCancelled(c.Context(), func() (*checkReport, error) {
+				return checkData(c.Context(), cfg, o, func(phase string, done, of int) {
+					if c.Context().Err() == nil { // else nobody waits for the rest
+						bar.show(phase, done, of)
+					}
+				})
+			})
 			bar.done()
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -58,7 +59,7 @@ those beyond eval.max_images are left out.`,
 				return err
 			}
 			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
-			s, err := previewSheet(c.Context(), cfg, split, images, columns, warn)
+			s, err := untilCancelled(c.Context(), func() (*sheet, error) { return previewSheet(c.Context(), cfg, split, images, columns, warn) })
 			if err != nil {
 				return err
 			}
@@ -107,6 +108,9 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 			return nil, err
 		}
 		views, caption, err := next(i)
+		if files.Exhausted(err) {
+			return nil, err
+		}
 		if err != nil {
 			s.bad = append(s.bad, err)
 			continue

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/geoalign/geoalign/run"
@@ -94,6 +95,7 @@ func (t *terminal) PhasesDone() {
 // phaseBar shows the phases of an evaluation on a terminal.
 type phaseBar struct {
 	out   io.Writer // nil: nothing is shown
+	mu    sync.Mutex
 	phase string
 	bar   *bar
 }
@@ -109,14 +111,22 @@ func (b *phaseBar) show(phase string, done, total int) {
 	if b.out == nil {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if phase != b.phase || b.bar == nil {
-		b.done()
+		b.clear()
 		b.phase, b.bar = phase, newBar(b.out, total)
 	}
 	b.bar.show(done, phase)
 }
 
 func (b *phaseBar) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+}
+
+func (b *phaseBar) clear() {
 	if b.bar != nil {
 		b.bar.clear()
 		b.bar = nil
