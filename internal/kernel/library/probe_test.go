@@ -202,6 +202,9 @@ func TestCachedVerdictsExpire(t *testing.T) {
 
 // The child tells each step, so that the parent knows where it died.
 func TestServeProbe(t *testing.T) {
+	if Static {
+		t.Skip("the static build loads no libraries")
+	}
 	t.Setenv("GEOALIGN_ONEDNN", "libgeoalign-named.so")
 	var b strings.Builder
 	if code := serveProbe(OneDNN, []string{"libgeoalign-absent.so", "libgeoalign-named.so"}, &b); code != 0 {
