@@ -1,3 +1,5 @@
+//go:build !static
+
 package library
 
 import (
@@ -202,9 +204,6 @@ func TestCachedVerdictsExpire(t *testing.T) {
 
 // The child tells each step, so that the parent knows where it died.
 func TestServeProbe(t *testing.T) {
-	if Static {
-		t.Skip("the static build loads no libraries")
-	}
 	t.Setenv("GEOALIGN_ONEDNN", "libgeoalign-named.so")
 	var b strings.Builder
 	if code := serveProbe(OneDNN, []string{"libgeoalign-absent.so", "libgeoalign-named.so"}, &b); code != 0 {
