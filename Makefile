@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build quickstart bench tables test race fuzz campaign lint generated ci
+.PHONY: help deps build static quickstart bench tables test race fuzz campaign lint generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -14,6 +14,9 @@ deps: ## install the oneDNN run-time library if it is missing and that is possib
 
 build: ## build bin/trainer
 	CGO_ENABLED=0 $(GO) build -o bin/trainer ./cmd/trainer
+
+static: ## build bin/trainer-static, which needs no C library and has the built-in kernels alone
+	CGO_ENABLED=0 $(GO) build -tags static -o bin/trainer-static ./cmd/trainer
 
 quickstart: deps build ## train and evaluate the shipped model on built-in data, in minutes
 	bin/trainer train --config configs/quickstart.toml --resume never

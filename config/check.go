@@ -50,6 +50,15 @@ func (k *checker) require(path string, ok bool, msg string, hint ...string) {
 	k.errs = append(k.errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg, Hint: strings.Join(hint, " ")})
 }
 
+// training is require of what training alone reads.
+func (k *checker) training(path string, ok bool, msg string, hint ...string) {
+	n := len(k.errs)
+	k.require(path, ok, msg, hint...)
+	for _, e := range k.errs[n:] {
+		e.Training = true
+	}
+}
+
 // number returns the value at path as a float64.
 func (k *checker) number(path string) float64 {
 	switch v := k.fields[path]; v.Kind() {

@@ -21,11 +21,11 @@ func (f *Captions) check(k *checker, c *Config) {
 	if c.Data.Kind != "captions" {
 		return
 	}
-	k.require("data.captions.train_files", len(f.TrainFiles) > 0, `must name at least one file for data.kind "captions"`)
+	k.training("data.captions.train_files", len(f.TrainFiles) > 0, `must name at least one file for data.kind "captions"`)
 	if c.Train.EvalEverySteps <= 0 || c.Eval.Split != "val" && c.Eval.Split != "test" {
 		return
 	}
-	k.require("data.captions."+c.Eval.Split+"_files", len(f.Split(c.Eval.Split)) > 0, "must name at least one file",
+	k.training("data.captions."+c.Eval.Split+"_files", len(f.Split(c.Eval.Split)) > 0, "must name at least one file",
 		"or set eval.split or train.eval_every_steps = 0")
 }
 

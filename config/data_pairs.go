@@ -33,6 +33,6 @@ func (p *Pairs) check(k *checker, c *Config) {
 	}
 	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
 		path := "data.pairs." + c.Eval.Split + "_samples"
-		k.require(path, k.number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
+		k.training(path, k.number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
 	}
 }

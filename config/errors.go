@@ -14,6 +14,8 @@ type Error struct {
 	Msg   string // what is wrong
 	Hint  string // what to do about it; may be empty
 	Where string // place that set the value: file:line or the override; may be empty
+
+	Training bool // the problem is one of training alone: what uses a checkpoint does not read the key
 }
 
 // Error prints the problem as "path: msg (got value)", with the place before it
@@ -46,6 +48,12 @@ func (es Errors) Error() string {
 		lines[i] = e.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Using returns the problems that a use of a checkpoint has too, as an error, nil if there
+// are none.
+func (es Errors) Using() error {
+	return slices.DeleteFunc(slices.Clone(es), func(e *Error) bool { return e.Training }).orNil()
 }
 
 // Unwrap gives errors.As access to the single problems.

@@ -336,7 +336,9 @@ func assignTable(dst reflect.Value, v any) (msg, hint string) {
 }
 
 func quotesHint(v any) string {
-	if _, ok := v.(string); ok {
+	if s, ok := v.(string); ok && s == "" {
+		return "give it a value"
+	} else if ok {
 		return "leave out the quotes"
 	}
 	return ""

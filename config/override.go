@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -21,8 +22,18 @@ func (l *loader) overrides(sets []string) {
 		path, text, ok := strings.Cut(s, "=")
 		path, text = strings.TrimSpace(path), strings.TrimSpace(text)
 		where := setPlace + s
+		if strings.TrimSpace(s) == "" {
+			where = setPlace + strconv.Quote(s)
+		}
 		if !ok || path == "" {
-			l.fail(&Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64", Where: where})
+			e := &Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64", Where: where}
+			switch _, known := l.fields[path]; {
+			case path == "" && ok:
+				e.Msg += ", and names no key"
+			case known:
+				e.Msg, e.Hint = e.Msg+", and gives no value", fmt.Sprintf("for example --set %s=VALUE", path)
+			}
+			l.fail(e)
 			continue
 		}
 		dst, known := l.fields[path]

@@ -3,12 +3,15 @@ package data
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // RecordError is an entry of a data file that cannot be used.
@@ -69,6 +72,9 @@ type record struct {
 func parseCaptions(file string, b []byte) ([]record, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &raw); err != nil {
+		if isLines(b) {
+			return nil, &RecordError{file, -1, errors.New("these are JSON lines, one entry a line, and not a JSON list: write [ before the first entry, a comma after each but the last and ] at the end (jq -s . does it)")}
+		}
 		return nil, &RecordError{file, -1, fmt.Errorf("not a JSON list of entries with image and caption: %w", jsonError(err))}
 	}
 	if len(raw) == 0 {
@@ -86,6 +92,24 @@ func parseCaptions(file string, b []byte) ([]record, error) {
 	return recs, nil
 }
 
+// isLines reports whether b begins with a JSON object and goes on with another one or ends,
+// which is how JSON lines look.
+func isLines(b []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))))
+	for range 2 {
+		var entry struct {
+			Image json.RawMessage `json:"image"`
+		}
+		switch err := dec.Decode(&entry); {
+		case err == io.EOF:
+			return true
+		case err != nil || entry.Image == nil:
+			return false
+		}
+	}
+	return true
+}
+
 func parseRecord(b []byte) (record, error) {
 	var e struct {
 		Image   *string         `json:"image"`
@@ -95,6 +119,9 @@ func parseRecord(b []byte) (record, error) {
 	var r record
 	if err := json.Unmarshal(b, &e); err != nil {
 		return r, jsonError(err)
+	}
+	if err := strictjson.Check(b); err != nil {
+		return r, err
 	}
 	switch {
 	case e.Image == nil:

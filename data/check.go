@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Kinds of findings, from grave to harmless.
@@ -192,6 +194,8 @@ func (c *checker) images(ctx context.Context, ds Dataset) error {
 	first := map[digest]int{}
 	for i, err := range errs {
 		switch {
+		case files.Exhausted(err):
+			return exhausted(err)
 		case errors.Is(err, fs.ErrNotExist):
 			c.add(MissingImage, 1, ds.Name(i))
 		case errors.Is(err, ErrTooLarge):

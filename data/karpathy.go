@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // LoadKarpathy reads one split ("train", "val" or "test") of a dataset_*.json of
@@ -52,6 +53,9 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 		}
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return nil, &RecordError{file, i, jsonError(err)}
+		}
+		if err := strictjson.Check(raw); err != nil {
+			return nil, &RecordError{file, i, err}
 		}
 		switch {
 		case e.Filename == "":

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/batch"
@@ -278,6 +280,40 @@ func (p panicky) Sample(c uint64, row batch.Row) error {
 		panic("foreign code")
 	}
 	return p.numbered.Sample(c, row)
+}
+
+// starved is a stream whose machine runs out of something at sample 5.
+type starved struct {
+	numbered
+	err error
+}
+
+func (s starved) Sample(c uint64, row batch.Row) error {
+	if c == 5 {
+		return fmt.Errorf("data: image: %w", &fs.PathError{Op: "open", Path: "a.jpg", Err: s.err})
+	}
+	return s.numbered.Sample(c, row)
+}
+
+// TestLoaderStopsWhereTheMachineIsAtItsLimit: what has run out is no bad sample, whatever share
+// of them is allowed. A file that the disk cannot read is one.
+func TestLoaderStopsWhereTheMachineIsAtItsLimit(t *testing.T) {
+	for _, limit := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO} {
+		l := newLoader(t, starved{numbered{epoch: 20}, limit}, LoaderConfig{BatchSize: 2, Workers: 3, MaxBadShare: 1})
+		var err error
+		for range 6 {
+			if _, err = l.Next(context.Background()); err != nil {
+				break
+			}
+		}
+		bad, _, _ := l.Bad()
+		switch {
+		case limit == syscall.EIO && (err != nil || bad != 1):
+			t.Errorf("%v: %v, %d bad samples, want one", limit, err, bad)
+		case limit != syscall.EIO && (!errors.Is(err, limit) || bad != 0 || !strings.Contains(err.Error(), "ulimit -n")):
+			t.Errorf("%v: got %v, %d bad samples", limit, err, bad)
+		}
+	}
 }
 
 func TestLoaderSurvivesPanics(t *testing.T) {

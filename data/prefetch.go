@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // prefetch is one run of the loader's goroutines from a position on.
@@ -113,6 +114,12 @@ func (p *prefetch) sample(s *slot) {
 	s.err = p.l.stream.Sample(s.counter, s.row)
 }
 
+// exhausted is the error of a machine that has run out of files or memory, which is no fault
+// of the sample.
+func exhausted(err error) error {
+	return fmt.Errorf("data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open files) or lower data.workers", err)
+}
+
 func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 	defer p.wg.Done()
 	l := p.l
@@ -147,6 +154,10 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 		read++
 		if l.cfg.DropLast && row > 0 && s.counter%epoch == 0 {
 			row = 0 // the rest of the epoch does not fill a batch
+		}
+		if files.Exhausted(s.err) {
+			send(result{err: exhausted(s.err)})
+			return
 		}
 		if s.err != nil {
 			bad++

@@ -26,6 +26,7 @@ type Ablation struct {
 type Run struct {
 	Name  string
 	Seeds []*Curves
+	Also  []string // further names of it
 }
 
 // Bars is a metric of every run.
@@ -72,7 +73,7 @@ func (a Ablation) curves(id, title, prefix string) section {
 	var names, runs []string
 	last := 0
 	for _, r := range a.Runs {
-		runs = append(runs, r.Name)
+		runs = append(runs, strings.Join(append([]string{r.Name}, r.Also...), ", "))
 		for _, c := range r.Seeds {
 			listed := c.Names(prefix)
 			if prefix == "eval/" {
@@ -112,8 +113,9 @@ func (a Ablation) curves(id, title, prefix string) section {
 		}
 		s.add(ch, "")
 	}
-	s.Legend = legend(runs)
-	if len(s.Panels) == 0 {
+	if len(s.Panels) > 0 {
+		s.Legend = legend(runs)
+	} else {
 		s.Missing = "No run has logged more than one value of it: the table and the bars have those."
 	}
 	return s

@@ -173,7 +173,7 @@ func TestAblationPage(t *testing.T) {
 		}
 		return c
 	}
-	a := Ablation{Title: "ab", Runs: []Run{{"x", []*Curves{curves(1, 2), curves(3, 6)}}, {"y", nil}},
+	a := Ablation{Title: "ab", Runs: []Run{{"x", []*Curves{curves(1, 2), curves(3, 6)}, []string{"also x"}}, {"y", nil, nil}},
 		Tables: []Table{{Head: []string{"run", "v"}, Rows: []Line{{[]Cell{{Text: "x"}, {Text: "1.0", Best: true}}}}}},
 		Bars:   []Bars{{"v", []Bar{{"x", 2, 0.5, 0, true}, {"y", -1, math.NaN(), 1, false}}}}}
 	k := a.Runs[0].over("loss", false)
@@ -185,10 +185,21 @@ func TestAblationPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPage(t, b.String())
-	for _, want := range []string{`class="best"`, "band c0", `class="err"`, "\u2605"} {
+	for _, want := range []string{`class="best"`, "band c0", `class="err"`, "\u2605", "</svg>x, also x</li>"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// A section without curves has no legend of lines.
+func TestAblationPageWithoutCurves(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), `class="legend"`) {
+		t.Error("a legend of nothing")
 	}
 }
 
@@ -277,7 +288,7 @@ func TestAblationEvaluations(t *testing.T) {
 		c.Values["eval/retrieval/"+n] = []Point{{1, 10}, {2, 20}}
 	}
 	var b bytes.Buffer
-	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{"x", []*Curves{c}}}}); err != nil {
+	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x", Seeds: []*Curves{c}}}}); err != nil {
 		t.Fatal(err)
 	}
 	checkPage(t, b.String())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // OpenEngine starts the kernels that a configuration asks for, and warns on standard
@@ -19,7 +20,7 @@ func OpenEngine(cfg config.Config) (*compute.Engine, error) {
 	}
 	for _, w := range e.Warnings() {
 		if _, again := warned.LoadOrStore(w, true); !again {
-			fmt.Fprintln(os.Stderr, "warning:", w)
+			fmt.Fprintln(os.Stderr, "warning:", words.Visible(w))
 		}
 	}
 	return e, nil

@@ -24,6 +24,10 @@ func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
+	if cfg.Init.Checkpoint != path {
+		return cfg, config.Errors{{Path: "init.checkpoint", Value: cfg.Init.Checkpoint, Msg: "is what is fine-tuned, " + strconv.Quote(path),
+			Hint: "leave it out, or name the other checkpoint with --checkpoint"}}
+	}
 	if err := sameSplits(ck, cfg); err != nil {
 		return cfg, err
 	}

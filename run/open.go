@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // OpenOptions say how a checkpoint is opened.
@@ -75,7 +74,7 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 
 // ConfigOver reads the TOML file, or where it is empty the configuration of a
 // checkpoint, with overrides of the form path=value. say is told what was translated of an
-// earlier version, and may be nil.
+// earlier version, and may be nil. What only training asks of a configuration is not asked.
 func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(format string, args ...any)) (cfg config.Config, err error) {
 	var notices []string
 	if file != "" {
@@ -88,6 +87,9 @@ func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(
 			say("note: %s", n)
 		}
 	}
+	if problems := (config.Errors)(nil); errors.As(err, &problems) {
+		err = problems.Using()
+	}
 	if err != nil {
 		return cfg, err
 	}
@@ -95,13 +97,7 @@ func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(
 }
 
 // Folder returns the run folder of the checkpoint.
-func (t *Trained) Folder() string {
-	dir := filepath.Dir(t.Checkpoint.Path)
-	if filepath.Base(dir) == runlog.CheckpointsDir {
-		return filepath.Dir(dir)
-	}
-	return dir
-}
+func (t *Trained) Folder() string { return folderOf(t.Checkpoint) }
 
 // Load starts the engine and reads tokenizer and model; a second call does nothing.
 func (t *Trained) Load() (err error) {
@@ -139,6 +135,9 @@ func (t *Trained) split(split string) string {
 func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err
+	}
+	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
+		return nil, &ArgumentError{err}
 	}
 	if err := t.Load(); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,11 +39,8 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Curves, err = ReadCurves(dir); err != nil {
 		return nil, err
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, runlog.EnvironmentFile)); err == nil {
-		var e runlog.Environment
-		if json.Unmarshal(text, &e) == nil {
-			d.Environment = machine(e)
-		}
+	if e, ok := readEnvironment(dir); ok {
+		d.Environment = machine(e)
 	}
 	return d, nil
 }

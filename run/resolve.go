@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
@@ -18,7 +20,7 @@ func Resolve(cfg config.Config) (config.Config, error) {
 		return cfg, nil // nothing is open; who reads the files says what is wrong with them
 	}
 	if err != nil {
-		return cfg, err
+		return cfg, cmp.Or(checkTraining(cfg), err)
 	}
 	model.FitHeads(&cfg, p.Stream().Columns())
 	if err := widths(cfg.Model.Heads, p); err != nil {

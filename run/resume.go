@@ -1,7 +1,10 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/train"
@@ -41,6 +44,42 @@ func conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error
 		return errs
 	}
 	return nil
+}
+
+// shapeKeys is err, or where a parameter has another shape than in ck the keys that cfg changes
+// of those that give it its shape: the ones that the error names, else those of its part of the
+// model, else all of the model.
+func shapeKeys(ck *checkpoint.Checkpoint, cfg config.Config, err error) error {
+	var shape *train.ShapeError
+	if !errors.As(err, &shape) {
+		return err
+	}
+	old, failed := ownConfig(ck)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	part, _, _ := strings.Cut(shape.Param, "/")
+	var found [3]config.Errors
+	for _, d := range config.Differences(old, cfg) {
+		was, _ := old.Get(d.Path)
+		now, _ := cfg.Get(d.Path)
+		if reflect.DeepEqual(was, now) { // 0, which stands for another value now
+			continue
+		}
+		e := &config.Error{Path: d.Path, Value: now, Hint: "use its value, or another checkpoint",
+			Msg: fmt.Sprintf("the checkpoint %s was made with %s, and %s has the shape %v there and %v here", ck.Path, config.Show(was), shape.Param, shape.Was, shape.Now)}
+		for i, its := range []bool{strings.Contains(shape.Settings, d.Path), strings.HasPrefix(d.Path, "model."+part+"."), strings.HasPrefix(d.Path, "model.")} {
+			if its {
+				found[i] = append(found[i], e)
+			}
+		}
+	}
+	for _, errs := range found {
+		if errs != nil {
+			return errs
+		}
+	}
+	return err
 }
 
 // checkResume refuses to go on with what a run cannot change and tells what else

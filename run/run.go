@@ -73,6 +73,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err = model.Fits(cfg); err != nil { // before the data takes what there is
 		return nil, err
 	}
+	if err := checkTraining(cfg); err != nil {
+		return nil, err
+	}
 	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several, release: func() {}}
 	if r.report == nil {
 		r.report = Lines(o.Log)
@@ -99,7 +102,11 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 		return r, err
 	}
 	r.dir = dir
-	if from != nil {
+	if from == nil {
+		if err := source.CheckInputs(startInputs(r.cfg)); err != nil {
+			return r, err
+		}
+	} else {
 		r.from = from.Path
 		r.closers = append(r.closers, from.Close)
 		if err := checkResume(from, r.cfg, r.report.Say); err != nil {
@@ -113,6 +120,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 		return r, err
 	}
 	r.closers = append(r.closers, func() error { r.engine.Close(); return nil })
+	if from != nil {
+		r.tellKernels(from)
+	}
 	if r.tok, err = OpenTokenizer(r.cfg, from); err != nil {
 		return r, err
 	}
@@ -220,7 +230,7 @@ func (r *Run) initModel() error {
 	}
 	took, err := train.InitModel(r.model, ck)
 	if err != nil {
-		return err
+		return shapeKeys(ck, r.cfg, err)
 	}
 	r.report.Say("parameters from %s: %s", ck.Path, took)
 	return nil

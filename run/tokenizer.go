@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -40,5 +41,10 @@ func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 	if err != nil {
 		return nil, err
 	}
-	return tokenizer.Learn(slices.Values(captions), cfg.Data.VocabSize)
+	t, err := tokenizer.Learn(slices.Values(captions), cfg.Data.VocabSize)
+	if err != nil {
+		return nil, fmt.Errorf("data.vocab: is empty, so the vocabulary is learned from the %s of the train split: %w: give its entries captions, or name a vocabulary",
+			words.Count(len(captions), "caption"), err)
+	}
+	return t, nil
 }

@@ -89,6 +89,20 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
 	return r, nil
 }
 
+// ShapeError is a parameter that a checkpoint has in another shape than the model.
+type ShapeError struct {
+	Param    string
+	Path     string // of the checkpoint
+	Was      []int  // shape in the checkpoint
+	Now      []int  // and in the model
+	Settings string // the settings that give it its shape, in words that follow "set"
+}
+
+// Error names the parameter, both shapes and the settings.
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("train: %s has shape %v in %s and %v in this model: set %s of the checkpoint (trainer inspect shows them)", e.Param, e.Was, e.Path, e.Now, e.Settings)
+}
+
 // How take found a parameter.
 const (
 	absent = iota
@@ -110,7 +124,7 @@ func take(f *safetensors.File, path string, q *model.Param, dst []float32) (int,
 		if settings == "" || info.Shape[len(info.Shape)-1] != q.Shape[len(q.Shape)-1] && q.Group == "" {
 			settings = "[model] to the sizes"
 		}
-		return 0, fmt.Errorf("train: %s has shape %v in %s and %v in this model: set %s of the checkpoint (trainer inspect shows them)", q.Name, info.Shape, path, q.Shape, settings)
+		return 0, &ShapeError{q.Name, path, info.Shape, q.Shape, settings}
 	}
 	table, err := f.Float32(q.Name)
 	if err != nil {

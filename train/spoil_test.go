@@ -68,7 +68,7 @@ func TestSpoiltOps(t *testing.T) {
 func (s *Session) survives(t *testing.T, start *checkpoint.Checkpoint, policy, op string, undo func(), named bool) (refused int) {
 	t.Helper()
 	before, calls := s.memory(), 0
-	stepper := stepOf(func(ctx context.Context, step int) (StepResult, error) {
+	stepper := watched{s, func(ctx context.Context, step int) (StepResult, error) {
 		res, err := s.Step(ctx, step)
 		if calls++; calls == 1 {
 			undo()
@@ -92,7 +92,7 @@ func (s *Session) survives(t *testing.T, start *checkpoint.Checkpoint, policy, o
 			s.onlyFinite(t, op+" spoilt")
 		}
 		return res, err
-	})
+	}}
 	out, err := Run(t.Context(), Config{Start: 4, Total: 7, OnNaN: policy, Rollback: func(context.Context, int, int) (int, error) {
 		state, err := s.Rollback(start)
 		return state.Step, err
@@ -118,7 +118,10 @@ func (s *Session) survives(t *testing.T, start *checkpoint.Checkpoint, policy, o
 	return refused
 }
 
-// stepOf is a Stepper from a function.
-type stepOf func(ctx context.Context, step int) (StepResult, error)
+// watched is a session whose steps go through a function.
+type watched struct {
+	*Session
+	step func(ctx context.Context, step int) (StepResult, error)
+}
 
-func (f stepOf) Step(ctx context.Context, step int) (StepResult, error) { return f(ctx, step) }
+func (w watched) Step(ctx context.Context, step int) (StepResult, error) { return w.step(ctx, step) }

@@ -77,6 +77,11 @@ func TestAblate(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"ablate", "--config", matrix(t, three), "--out", out}
 	stdout, stderr := must(t, exitDone, args...)
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(page), "<dt>runs done</dt><dd>6 of 6</dd>", "In small type: difference to", "Bold on green")
 	contains(t, stderr, "=== run 1 of 6: warm, seed 1", "=== run 6 of 6: no distillation, seed 2 (about", "parameters from "+filepath.Join(out, "warm", "seed-2", "checkpoints"), "results.json and report.html are in "+out)
 	r := readResults(t, out)
 	if !r.Complete || len(r.Tables) != 1 || len(r.Tables[0].Lines) != 2 || len(r.Rows) != 3 {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,10 @@ func TestBadConfig(t *testing.T) {
 		{"broken TOML", []string{"--config", file("[train\nbatch_size = 8\n")}, []string{"bad.toml:2: expected"}},
 		{"no such file", []string{"--config", "nowhere/run.toml"}, []string{"nowhere/run.toml"}},
 		{"no value", []string{"--config", tiny, "--set", "train.batch_size"}, []string{"must have the form dotted.path=value"}},
+		{"nothing to set", []string{"--config", tiny, "--set", ""}, []string{`--set "": must have the form dotted.path=value; for example`}},
+		{"no key", []string{"--config", tiny, "--set", "=b"}, []string{"--set =b: must have the form dotted.path=value, and names no key; for example"}},
+		{"a key alone", []string{"--config", tiny, "--set", "run.name"}, []string{"--set run.name: must have the form dotted.path=value, and gives no value; for example --set run.name=VALUE"}},
+		{"an empty number", []string{"--config", tiny, "--set", "train.batch_size="}, []string{`train.batch_size: must be an integer (got ""); give it a value`}},
 		{"queue below the batch", []string{"--config", tiny, "--set", "queue.size=4"},
 			[]string{"queue.size: must be 0 or at least train.batch_size (got 4)", "raise queue.size"}},
 		{"two lengths", []string{"--config", tiny, "--set", "train.max_steps=3", "--set", "train.max_epochs=1"},
@@ -38,7 +43,7 @@ func TestBadConfig(t *testing.T) {
 			[]string{"eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 4)"}},
 		{"folds that do not divide", []string{"--config", tiny, "--set", "eval.folds=5", "--set", "eval.rerank_top=0"},
 			[]string{"eval.folds: must divide the 12 images of the split (got 5)"}},
-		{"negative steps", []string{"--config", tiny, "--max-steps", "-1"}, []string{"train.max_steps: must be >= 0 (got -1)"}},
+		{"negative steps", []string{"--config", tiny, "--max-steps", "-1"}, []string{`invalid argument "-1" for "--max-steps" flag: must be a whole number > 0`}},
 		{"image size", []string{"--config", tiny, "--set", "model.image.size=20"}, []string{"model.image.size", "multiple of model.image.patch"}},
 	}
 	for _, r := range rows {
@@ -68,8 +73,9 @@ func TestBadPlaces(t *testing.T) {
 	}
 	vocab := write(t, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\na\nred\n")
 	fails(t, exitFailed, tinyArgs(t.TempDir(), "--set", "data.vocab="+vocab), "data.vocab:", "vocab.txt", "[MASK]")
-	fails(t, exitFailed, tinyArgs(t.TempDir(), "--set", "data.vocab=/nowhere/vocab.txt"), "data.vocab:", "/nowhere/vocab.txt")
-	fails(t, exitFailed, tinyArgs(t.TempDir(), "--set", "init.checkpoint=/nowhere"), "init.checkpoint:", "no checkpoint at /nowhere")
+	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", "data.vocab=/nowhere/vocab.txt"), "data.vocab: there is no such file: /nowhere/vocab.txt")
+	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", "init.checkpoint=/nowhere"), `init.checkpoint: there is no such folder (got "/nowhere")`)
+	fails(t, exitFailed, tinyArgs(t.TempDir(), "--set", "init.checkpoint="+t.TempDir()), "init.checkpoint:", "no checkpoint in")
 	fails(t, exitUsage, []string{"finetune", "--config", tiny}, "finetune needs --checkpoint")
 	fails(t, exitUsage, []string{"train", tiny}, "trainer train takes flags only", "did you mean --config "+tiny)
 	fails(t, exitUsage, []string{"train", "train.max_steps=3"}, "did you mean --set train.max_steps=3?")
@@ -111,9 +117,21 @@ func TestResumeWithAnotherConfig(t *testing.T) {
 	_, stderr := must(t, exitDone, tinyArgs(dir, "--max-steps", "4", "--set", "train.batch_size=4", "--set", "optimizer.lr=2e-3", "--set", "model.image.mlp=128")...)
 	contains(t, stderr, "changed since the checkpoint: train.max_steps = 4 (was 2)", "changed since the checkpoint: train.batch_size = 4 (was 8)",
 		"changed since the checkpoint: optimizer.lr = 0.002 (was 0.001)", "going on from step 2")
-	if strings.Contains(stderr, "model.image.mlp") { // 4 x width, as 0 says
+	if strings.Contains(stderr, "model.image.mlp") || strings.Contains(stderr, "kernels") { // 4 x width, as 0 says; the same as before
 		t.Errorf("%s", stderr)
 	}
+	// Other kernels are told, with a setting or without.
+	environment := filepath.Join(dir, "environment.json")
+	text, err = os.ReadFile(environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`"kernels": ".*"`).ReplaceAll(text, []byte(`"kernels": "openblas, avx2, 3 threads"`))
+	if err := os.WriteFile(environment, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr = must(t, exitDone, tinyArgs(dir, "--max-steps", "5", "--set", "train.batch_size=4", "--set", "optimizer.lr=2e-3")...)
+	contains(t, stderr, "changed since the checkpoint: kernels = ", `(was "openblas, avx2, 3 threads")`, "bit by bit")
 }
 
 func TestEvalRefusesAnotherModel(t *testing.T) {
@@ -123,7 +141,8 @@ func TestEvalRefusesAnotherModel(t *testing.T) {
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--config", write(t, "other.toml", "[train]\nmax_steps = 5\n")}, "model.image.size:", "model.text.width:")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4"}, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 4)")
 	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--set", "eval.rerank_top=4", "--set", "objective.itm.weight=1"}, "needs a match head, and this model was trained without one: set eval.rerank_top = 0")
-	fails(t, exitFailed, []string{"eval", "--checkpoint", dir, "--split", "train"}, "val or test")
+	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--split", "train"}, `there is no split "train" to read: data of kind "scenes" has val, test, as its train split has no end`)
+	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--split", "foo"}, `there is no split "foo" to read: data of kind "scenes" has val, test`)
 	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--task", "vqa"}, "no task \"vqa\": the tasks are retrieval and probe")
 }
 
@@ -153,13 +172,13 @@ func TestMissingSplits(t *testing.T) {
 	dir, flags := photoData(t)
 	args := append([]string{"train", "--config", tiny, "--max-steps", "2"}, flags...)
 	out := t.TempDir()
-	stderr := fails(t, exitFailed, append(args, "--out", out, "--set", "data.captions.val_files=none.json"), "caption file", "none.json", "no such file", "set it with --set data.root=FOLDER")
+	stderr := fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.val_files=none.json"), "data.captions.val_files:", "none.json", "no such file", "set it with --set data.root=FOLDER")
 	if strings.Contains(stderr, "step 1") {
 		t.Errorf("found after training: %s", stderr)
 	}
 	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.val_files=[]"), "data.captions.val_files: must name at least one file")
 	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.train_files=[]"), "data.captions.train_files: must name at least one file")
-	fails(t, exitFailed, append(args, "--out", out, "--set", "data.captions.train_files=none.json"), "caption file", "none.json")
+	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.train_files=none.json"), "data.captions.train_files:", "none.json")
 	broken := filepath.Join(dir, "broken.json")
 	if err := os.WriteFile(broken, []byte("[{\"image\": \"a.png\"}]"), 0o666); err != nil {
 		t.Fatal(err)

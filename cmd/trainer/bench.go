@@ -31,7 +31,8 @@ func newBenchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a training step: samples per second, GFLOP/s, memory, time per phase and op",
-		Long: `bench trains on random data for some steps and says where the time goes: samples per
+		Long: `bench trains on random data for some steps (captions of data.vocab_size different tokens, of
+which a run may learn fewer) and says where the time goes: samples per
 second, floating-point operations in matrix products per second, their share of the
 speed of a large matrix product in the same precision measured before and after (the
 peak), memory, and the time of every phase and kind of op. The queue is full and
@@ -108,7 +109,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
 		o.Peak /= 4
-		if !isTerminal(c.ErrOrStderr()) { // where there is no bar
+		if terminalOf(c.ErrOrStderr()) == nil { // where there is no bar
 			o.Row = func(line string) { fmt.Fprintln(f.output.note(c), line) }
 		}
 		tables, err := bench.Tables(c.Context(), list, load, o)

@@ -73,8 +73,8 @@ func TestCombinedRunsRefuseOtherParts(t *testing.T) {
 	must(t, exitDone, combinedArgs(all, "--quiet", "--max-steps", "6", "--set", "objective.geometric.weight=0")...)
 	fails(t, exitUsage, []string{"eval", "--checkpoint", all, "--set", no, "--set", "objective.geometric.search=exact"}, "objective.itc.scores: the checkpoint ", "was made with", "learned metric, which no score reads now")
 	other := filepath.Join(dir, "other")
-	fails(t, exitFailed, combinedArgs(other, "--max-steps", "1", "--set", "init.checkpoint="+all, "--set", "objective.gssf.form=cosine", "--set", "model.head.topology=sphere"), "set model.head.topology to one with the class tokens of the checkpoint")
-	fails(t, exitFailed, combinedArgs(other, "--max-steps", "1", "--set", "init.checkpoint="+all, "--set", "objective.gssf.form=diag"), "set model.head.topology, objective.gssf.form and objective.gssf.blocks to those of the checkpoint")
+	fails(t, exitUsage, combinedArgs(other, "--max-steps", "1", "--set", "init.checkpoint="+all, "--set", "objective.gssf.form=cosine", "--set", "model.head.topology=sphere"), `model.head.topology: the checkpoint `, `was made with "Multi(4,2)", and image/cls_token has the shape`)
+	fails(t, exitUsage, combinedArgs(other, "--max-steps", "1", "--set", "init.checkpoint="+all, "--set", "objective.gssf.form=diag"), "objective.gssf.form: the checkpoint ")
 }
 
 // The log has every part, the metric leaves the identity, and evaluation compares by the

@@ -244,7 +244,5 @@ func addImage(t *testing.T, dir string, m image.Image) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := writePNG(filepath.Join(dir, fmt.Sprintf("%02d.png", len(names(t, dir)))), m); err != nil {
-		t.Fatal(err)
-	}
+	writeImage(t, filepath.Join(dir, fmt.Sprintf("%02d.png", len(names(t, dir)))), m)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -80,6 +79,3 @@ func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
 	}
 	return list, nil
 }
-
-// warn tells of what is slower than it could be.
-func warn(s string) { fmt.Fprintln(os.Stderr, s) }

@@ -48,7 +48,7 @@ again and again and shows the speed of the passes after.`,
 			if err != nil {
 				return err
 			}
-			r, err := bench.Data(c.Context(), cfg, o)
+			r, err := untilCancelled(c.Context(), func() (*bench.DataReport, error) { return bench.Data(c.Context(), cfg, o) })
 			if err != nil {
 				return err
 			}

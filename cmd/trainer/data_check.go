@@ -32,12 +32,21 @@ with 1 when samples are lost or splits overlap.`,
   trainer data check --config my.toml --captions-only --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.examples < 1 {
+				return usageError{fmt.Errorf("--examples must be > 0 (got %d)", o.examples)}
+			}
 			cfg, err := flags.load(c)
 			if err != nil {
 				return err
 			}
 			bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
-			r, err := checkData(c.Context(), cfg, o, bar.show)
+			r, err := untilCancelled(c.Context(), func() (*checkReport, error) {
+				return checkData(c.Context(), cfg, o, func(phase string, done, of int) {
+					if c.Context().Err() == nil { // else nobody waits for the rest
+						bar.show(phase, done, of)
+					}
+				})
+			})
 			bar.done()
 			if err != nil {
 				return err

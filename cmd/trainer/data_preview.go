@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/jpeg"
 	"image/png"
-	"os"
+	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,9 @@ import (
 	"github.com/geoalign/geoalign/data/preview"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -29,30 +33,37 @@ func newPreviewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "preview",
 		Short: "Draw a contact sheet of images with their captions",
-		Long: `preview draws a contact sheet of images with their captions, as a PNG file. The train
-split is shown as training sees it: cropped, flipped, augmented, one drawn caption each;
-with data.views = 2 the second view stands to the right of the first.
-The others are shown as they are in the source, with their first caption.`,
+		Long: `preview draws a contact sheet of images with their captions, as a PNG or JPEG file. The
+train split is shown as training sees it: cropped, flipped, augmented, one drawn caption
+each; with data.views = 2 the second view stands to the right of the first.
+The others are shown as an evaluation sees them: the whole image resized to the side
+model.image.size, whatever its shape, with its first caption; images without a caption and
+those beyond eval.max_images are left out.`,
 		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
   trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
   trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if images < 1 {
-				return usageError{fmt.Errorf("--images must be > 0 (got %d)", images)}
+			if images < 1 || columns < 1 {
+				return usageError{fmt.Errorf("--images and --columns must be > 0 (got %d and %d)", images, columns)}
 			}
 			if err := checkSplit(split); err != nil {
+				return err
+			}
+			encode, err := encoderOf(file)
+			if err != nil {
 				return err
 			}
 			cfg, err := flags.load(c)
 			if err != nil {
 				return err
 			}
-			s, err := previewSheet(c.Context(), cfg, split, images, columns)
+			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
+			s, err := untilCancelled(c.Context(), func() (*sheet, error) { return previewSheet(c.Context(), cfg, split, images, columns, warn) })
 			if err != nil {
 				return err
 			}
-			if err := writePNG(file, s.sheet); err != nil {
+			if err := runlog.WriteFrom(file, func(w io.Writer) error { return encode(w, s.sheet) }); err != nil {
 				return err
 			}
 			for _, b := range s.bad {
@@ -69,7 +80,7 @@ The others are shown as they are in the source, with their first caption.`,
 	}
 	flags.add(c)
 	out.add(c)
-	c.Flags().StringVar(&file, "out", "preview.png", "PNG `file` to write")
+	c.Flags().StringVar(&file, "out", "preview.png", "`file` to write, .png or .jpg")
 	c.Flags().StringVar(&split, "split", "train", "train, val or test")
 	c.Flags().IntVar(&images, "images", 24, "number of images")
 	c.Flags().IntVar(&columns, "columns", 6, "images in a row")
@@ -84,8 +95,8 @@ type sheet struct {
 }
 
 // previewSheet draws up to n images of a split. Bad samples are left out.
-func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int) (*sheet, error) {
-	next, err := samples(cfg, split, &n)
+func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int, warn func(string)) (*sheet, error) {
+	next, err := samples(cfg, split, &n, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +108,9 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 			return nil, err
 		}
 		views, caption, err := next(i)
+		if files.Exhausted(err) {
+			return nil, err
+		}
 		if err != nil {
 			s.bad = append(s.bad, err)
 			continue
@@ -125,7 +139,7 @@ const secondView = "(second view)"
 
 // samples returns a function that gives sample i of a split, in training with all of
 // its views, and lowers n to the size of the split.
-func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform.Image, string, error), error) {
+func samples(cfg config.Config, split string, n *int, warn func(string)) (func(i int) ([]*transform.Image, string, error), error) {
 	if cfg.Data.Kind == "pairs" {
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
 	}
@@ -160,22 +174,21 @@ func samples(cfg config.Config, split string, n *int) (func(i int) ([]*transform
 			return views, caption, err
 		}, nil
 	}
-	ds, err := source.Split(cfg, split)
+	cfg.Eval.Folds = 0 // whatever the number of images
+	set, err := source.Eval(cfg, split)
 	if err != nil {
 		return nil, err
 	}
-	*n = min(*n, ds.Len())
-	return func(i int) ([]*transform.Image, string, error) { return first(ds, i) }, nil
-}
-
-// first returns image i of a data set with its first caption.
-func first(ds data.Dataset, i int) ([]*transform.Image, string, error) {
-	img, err := ds.Image(i)
-	caption := ""
-	if c := ds.Captions(i); len(c) > 0 {
-		caption = c[0]
-	}
-	return []*transform.Image{img}, caption, err
+	*n = min(*n, set.NumImages())
+	side := cfg.Model.Image.Size
+	pixels := make([]float32, 3*side*side)
+	return func(i int) ([]*transform.Image, string, error) {
+		if err := set.LoadImage(i, pixels); err != nil {
+			return nil, "", err
+		}
+		img, err := transform.Denormalize(pixels, side, side)
+		return []*transform.Image{img}, set.Text(set.ImageTexts(i)[0]), err
+	}, nil
 }
 
 // rgb returns m as an image of the standard library.
@@ -188,22 +201,14 @@ func rgb(m *transform.Image) image.Image {
 	return out
 }
 
-// writePNG writes an image so that a failure leaves no half file behind.
-func writePNG(path string, img image.Image) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".preview-*")
-	if err != nil {
-		return err
+// encoderOf returns what writes an image in the format that the name of its file asks for.
+func encoderOf(file string) (func(io.Writer, image.Image) error, error) {
+	switch ext := strings.ToLower(filepath.Ext(file)); ext {
+	case ".png":
+		return png.Encode, nil
+	case ".jpg", ".jpeg":
+		return func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, &jpeg.Options{Quality: 90}) }, nil
+	default:
+		return nil, usageError{fmt.Errorf("--out must end in .png or .jpg (got %q)", file)}
 	}
-	defer os.Remove(f.Name())
-	err = png.Encode(f, img)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

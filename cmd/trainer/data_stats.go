@@ -32,7 +32,7 @@ Of stored features (data.kind = "pairs") it reads every row and gives widths and
 				return err
 			}
 			if cfg.Data.Kind == storedPairs {
-				r, err := statisticsOfPairs(c.Context(), cfg, split)
+				r, err := untilCancelled(c.Context(), func() (*pairsReport, error) { return statisticsOfPairs(c.Context(), cfg, split) })
 				if err != nil {
 					return err
 				}
@@ -41,7 +41,7 @@ Of stored features (data.kind = "pairs") it reads every row and gives widths and
 				}
 				return r.print(c.OutOrStdout())
 			}
-			r, err := statistics(cfg, split)
+			r, err := untilCancelled(c.Context(), func() (*statsReport, error) { return statistics(cfg, split) })
 			if err != nil {
 				return err
 			}

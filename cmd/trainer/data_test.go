@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"image"
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/transform"
 )
 
 // twoCaptions writes a captions data set with one good and one missing image and
@@ -59,6 +66,60 @@ func TestPreviewLeavesOutBadImages(t *testing.T) {
 	}
 }
 
+// TestPreviewShowsEvaluation: what is not trained on is drawn as an evaluation sees it,
+// whatever the shape of the file, with its first cleaned caption.
+func TestPreviewShowsEvaluation(t *testing.T) {
+	set := twoCaptions(t) // a.png is no square
+	cfg, err := config.Load("", append(overridesOf(set), "eval.folds=3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 5
+	next, err := samples(cfg, "val", &n, nil)
+	if err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	views, caption, err := next(0)
+	if err != nil || len(views) != 1 || caption != "a sheet" {
+		t.Fatal(len(views), caption, err)
+	}
+	cfg.Eval.Folds = 0
+	seen, err := source.Eval(cfg, "val")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := make([]float32, 3*32*32), make([]float32, 3*32*32)
+	transform.Normalize(views[0], got)
+	if err := seen.LoadImage(0, want); err != nil || views[0].W != 32 || views[0].H != 32 || !slices.Equal(got, want) {
+		t.Errorf("%v: an image of %dx%d that evaluation does not see", err, views[0].W, views[0].H)
+	}
+}
+
+// overridesOf returns the values of --set in a command line.
+func overridesOf(args []string) (list []string) {
+	for i, a := range args {
+		if a == "--set" {
+			list = append(list, args[i+1])
+		}
+	}
+	return list
+}
+
+// TestPreviewFormats: the name of the file says which format it gets.
+func TestPreviewFormats(t *testing.T) {
+	for name, format := range map[string]string{"a.png": "png", "a.jpg": "jpeg", "a.JPEG": "jpeg"} {
+		file := filepath.Join(t.TempDir(), name)
+		must(t, exitDone, "data", "preview", "--set", "model.image.size=32", "--images", "1", "--out", file)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := image.DecodeConfig(bytes.NewReader(b)); err != nil || got != format {
+			t.Errorf("%s is a %s, want %s (%v)", name, got, format, err)
+		}
+	}
+}
+
 func TestPreviewFailures(t *testing.T) {
 	set := twoCaptions(t)
 	rows := []struct {
@@ -67,7 +128,9 @@ func TestPreviewFailures(t *testing.T) {
 		want string
 	}{
 		{[]string{"--split", "dev"}, exitUsage, `--split must be one of train, val, test (got "dev")`},
-		{[]string{"--images", "0"}, exitUsage, "--images must be > 0 (got 0)"},
+		{[]string{"--images", "0"}, exitUsage, "--images and --columns must be > 0 (got 0 and 6)"},
+		{[]string{"--out", "sheet.gif"}, exitUsage, `--out must end in .png or .jpg (got "sheet.gif")`},
+		{[]string{"--out", "sheet"}, exitUsage, `--out must end in .png or .jpg (got "sheet")`},
 		{append([]string{"--split", "test"}, set...), exitUsage, "data.captions.test_files: must name at least one file"},
 		{append([]string{"--set", "data.captions.train_files=none.json"}, set[:4]...), exitFailed, "none.json"},
 		{[]string{"--set", "model.image.size=32", "--images", "1", "--out", "/nowhere/at/all.png"}, exitFailed, "/nowhere/at"},

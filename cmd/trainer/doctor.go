@@ -53,6 +53,7 @@ hangs is named here and passed over.`,
 type diagnosis struct {
 	Version  string    `json:"version"`
 	System   string    `json:"system"`
+	Static   bool      `json:"static"` // built with the tag static: no libraries
 	CPUs     int       `json:"cpus"`
 	Threads  int       `json:"threads"`
 	Engine   string    `json:"engine"`
@@ -94,6 +95,7 @@ func examine(options kernel.Options) (diagnosis, error) {
 	d := diagnosis{
 		Version: version(),
 		System:  runtime.GOOS + "/" + runtime.GOARCH,
+		Static:  library.Static,
 		CPUs:    runtime.NumCPU(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
@@ -146,6 +148,9 @@ func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
 // print writes the diagnosis for a person.
 func (d diagnosis) print(w io.Writer) {
 	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s\n", d.Version, d.System, words.Count(d.CPUs, "processor"))
+	if d.Static {
+		fmt.Fprintln(w, "build      static: runs without a C library, with the built-in kernels alone")
+	}
 	for _, b := range d.Backends {
 		if b.Found {
 			fmt.Fprintf(w, "%-10s found %s %s\n", b.Name, b.Version, b.File)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,15 +49,25 @@ func photos(t *testing.T, dir, split string, n int) []entry {
 			}
 		}
 		name := fmt.Sprintf("%s/%03d.png", split, i)
-		if err := writePNG(filepath.Join(dir, name), m); err != nil {
-			t.Fatal(err)
-		}
+		writeImage(t, filepath.Join(dir, name), m)
 		list = append(list, entry{name, []string{
 			fmt.Sprintf("%s on the left and %s on the right", left.name, right.name),
 			fmt.Sprintf("a %s half beside a %s half, number %d", left.name, right.name, i),
 		}, fmt.Sprint(split, i)})
 	}
 	return list
+}
+
+// writeImage writes an image as a PNG file.
+func writeImage(t *testing.T, path string, m image.Image) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // writeList writes a list of entries.

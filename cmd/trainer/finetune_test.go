@@ -45,7 +45,11 @@ func TestFinetune(t *testing.T) {
 	contains(t, stderr, "the run is finished at step 4")
 	args[2] = large
 	fails(t, exitUsage, append(args, "--out", tuned, "--set", "model.image.size=16"), "init.checkpoint: the run in "+tuned, "was started with")
-	fails(t, exitFailed, []string{"finetune", "--checkpoint", base, "--out", filepath.Join(dir, "x"), "--set", "model.image.width=64"}, "in this model", "[model]")
+	stderr = fails(t, exitUsage, []string{"finetune", "--checkpoint", base, "--out", filepath.Join(dir, "x"), "--set", "model.image.width=64"},
+		"model.image.width: the checkpoint ", "was made with 32, and image/blocks/00/attn/proj/bias has the shape [32] there and [64] here (got 64); use its value, or another checkpoint")
+	if strings.Contains(stderr, "model.image.mlp") { // which follows the width
+		t.Errorf("names a key that nobody set: %s", stderr)
+	}
 	fails(t, exitUsage, []string{"finetune", "--checkpoint", base, "--out", filepath.Join(dir, "x"), "--set", "model.text.heads=4"}, "model.text.heads:", "was made with 2 (got 4)")
 
 	// Evaluation of the splits, with folds and as JSON.

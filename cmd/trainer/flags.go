@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
@@ -15,16 +18,32 @@ import (
 // configFlags are the flags of every command that reads a configuration.
 type configFlags struct {
 	file string
-	sets []string
-	out  string
-	seed uint64
+	sets []string // of --set and of the flags that stand for keys, in their order
 }
 
 // add declares the flags on c.
 func (f *configFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.file, "config", "", fileUsage("the defaults hold"))
-	c.Flags().StringArrayVar(&f.sets, "set", nil, "override one key, as in train.batch_size=64 (repeatable; `path=value`)")
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the run; same as --set run.seed=`N`")
+	f.key(c, "set", "override one key, as in train.batch_size=64 (repeatable, the last one of a key wins; `path=value`)", func(value string) ([]string, error) {
+		return []string{value}, nil
+	})
+	f.key(c, "seed", "seed of the run; same as --set run.seed=`N`", func(value string) ([]string, error) {
+		if _, err := strconv.ParseUint(value, 10, 64); err != nil {
+			return nil, errors.New("must be a whole number >= 0")
+		}
+		return []string{"run.seed=" + value}, nil
+	})
+}
+
+// key declares a flag that stands for keys of the configuration: it does what --set does with
+// the overrides that as returns, at its place among the other flags, so that the last one of
+// a key wins.
+func (f *configFlags) key(c *cobra.Command, name, usage string, as func(value string) ([]string, error)) {
+	c.Flags().Func(name, usage, func(value string) error {
+		sets, err := as(value)
+		f.sets = append(f.sets, sets...)
+		return err
+	})
 }
 
 // overCheckpoint says what holds without --config in a command that starts from a checkpoint.
@@ -39,16 +58,34 @@ func fileUsage(otherwise string) string {
 
 // addOut declares --out as the run folder.
 func (f *configFlags) addOut(c *cobra.Command) {
-	c.Flags().StringVar(&f.out, "out", "", "run `folder`; same as --set run.out=DIR")
+	f.key(c, "out", "run `folder`; same as --set run.out=DIR", func(value string) ([]string, error) {
+		if value == "" {
+			return nil, errors.New("must name a folder")
+		}
+		return []string{"run.out=" + value}, nil
+	})
 }
 
 // load reads and checks the configuration. extra overrides come last.
 func (f *configFlags) load(c *cobra.Command, extra ...string) (config.Config, error) {
-	cfg, notices, err := config.LoadNoted(f.file, f.overrides(c, extra...))
+	cfg, notices, err := config.LoadNoted(f.file, slices.Concat(f.sets, extra))
 	if quiet, _ := c.Flags().GetBool("quiet"); !quiet {
 		tell(c.ErrOrStderr(), notices)
 	}
 	return cfg, err
+}
+
+// apart refuses --flag together with one of others, which it would silence.
+func apart(c *cobra.Command, flag string, others ...string) error {
+	if !c.Flags().Changed(flag) {
+		return nil
+	}
+	for _, other := range others {
+		if c.Flags().Changed(other) {
+			return usageError{fmt.Errorf("--%s and --%s do not go together: leave one out", flag, other)}
+		}
+	}
+	return nil
 }
 
 // tell prints notices of a configuration.
@@ -56,18 +93,6 @@ func tell(note io.Writer, notices []string) {
 	for _, n := range notices {
 		fmt.Fprintf(note, "note: %s\n", n)
 	}
-}
-
-// overrides returns what the flags say as dotted.path=value. extra come last.
-func (f *configFlags) overrides(c *cobra.Command, extra ...string) []string {
-	sets := append([]string{}, f.sets...)
-	if c.Flags().Changed("seed") {
-		sets = append(sets, fmt.Sprintf("run.seed=%d", f.seed))
-	}
-	if f.out != "" {
-		sets = append(sets, "run.out="+f.out)
-	}
-	return append(sets, extra...)
 }
 
 // outputFlags are the flags that say how a command reports.
@@ -91,11 +116,10 @@ func (f *outputFlags) note(c *cobra.Command) io.Writer {
 
 // runFlags are the flags of a training run.
 type runFlags struct {
-	config   configFlags
-	output   outputFlags
-	resume   string
-	maxSteps int
-	dryRun   bool
+	config configFlags
+	output outputFlags
+	resume string
+	dryRun bool
 }
 
 func (f *runFlags) add(c *cobra.Command) {
@@ -103,26 +127,18 @@ func (f *runFlags) add(c *cobra.Command) {
 	f.config.addOut(c)
 	f.output.add(c)
 	c.Flags().StringVar(&f.resume, "resume", "auto", "auto: go on with the run folder's latest checkpoint if it has one; never: start anew; `PATH`: go on from that checkpoint")
-	c.Flags().IntVar(&f.maxSteps, "max-steps", 0, "length of the run in steps, instead of what the configuration says")
+	f.config.key(c, "max-steps", "length of the run in `steps`, instead of what the configuration says; same as --set train.max_steps=N with train.max_epochs, max_samples and max_minutes 0", func(value string) ([]string, error) {
+		if n, err := strconv.Atoi(value); err != nil || n < 1 {
+			return nil, errors.New("must be a whole number > 0")
+		}
+		return []string{"train.max_steps=" + value, "train.max_epochs=0", "train.max_samples=0", "train.max_minutes=0"}, nil
+	})
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "build the model, print shapes, parameters, memory and the time of a step, and exit")
-}
-
-// extra returns the overrides that the flags of a run stand for.
-func (f *runFlags) extra() []string {
-	if f.maxSteps == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("train.max_steps=%d", f.maxSteps), "train.max_epochs=0", "train.max_samples=0", "train.max_minutes=0"}
-}
-
-// load reads --config with the flags' overrides.
-func (f *runFlags) load(c *cobra.Command) (config.Config, error) {
-	return f.config.load(c, f.extra()...)
 }
 
 // opening says how the command line opens a checkpoint.
 func (f *runFlags) opening(c *cobra.Command) run.OpenOptions {
-	return run.OpenOptions{File: f.config.file, Set: f.config.overrides(c, f.extra()...), Log: f.output.note(c)}
+	return run.OpenOptions{File: f.config.file, Set: f.config.sets, Log: f.output.note(c)}
 }
 
 // printJSON writes v as indented JSON.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -46,6 +47,9 @@ take the checkpoint before a damaged one, with a notice.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := cmp.Or(apart(c, "verify", "print-config", "group"), apart(c, "print-config", "group", "json")); err != nil {
+				return err
+			}
 			if verify {
 				return verifyCheckpoints(c.OutOrStdout(), path, out.json)
 			}

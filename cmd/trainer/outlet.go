@@ -19,7 +19,7 @@ type pipe struct {
 // outlet returns a stream of the process that calls broken when nobody reads it any more, as
 // of a pipe whose other end is closed. A terminal is returned as it is: its end is a signal.
 func outlet(f *os.File, broken func()) io.Writer {
-	if isTerminal(f) {
+	if terminalOf(f) != nil {
 		return f
 	}
 	return pipe{f, broken}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
@@ -17,11 +14,11 @@ import (
 
 // newReporter returns what shows a run on out: a bar on a terminal, else lines.
 func newReporter(out io.Writer, quiet bool) run.Reporter {
-	switch {
-	case quiet:
+	if quiet {
 		return run.Lines(nil)
-	case isTerminal(out):
-		return &terminal{out: out}
+	}
+	if f := terminalOf(out); f != nil {
+		return &terminal{out: out, draw: f}
 	}
 	return run.Lines(out)
 }
@@ -29,24 +26,22 @@ func newReporter(out io.Writer, quiet bool) run.Reporter {
 // terminal shows a run on a terminal: a bar that is redrawn, with the numbers of the step
 // behind it, of which the last are left out where the terminal is narrow.
 type terminal struct {
-	out    io.Writer
-	bar    *progressbar.ProgressBar // nil before the steps
+	out    io.Writer // of lines
+	draw   io.Writer // of bars
+	bar    *bar      // nil before the steps
 	meter  run.Meter
 	steps  int       // of this session
 	drawn  time.Time // the bar
 	phases *phaseBar // nil before the first phase
 }
 
-// barWidth is the length of the bar proper; redraw the least time between two states of it.
-const (
-	barWidth = 12
-	redraw   = 100 * time.Millisecond
-)
+// redraw is the least time between two states of the bar.
+const redraw = 100 * time.Millisecond
 
 // Say writes a line of its own, above the bar if there is one.
 func (t *terminal) Say(format string, args ...any) {
 	if t.bar != nil {
-		t.bar.Clear() // a terminal that cannot be written to is no reason to stop
+		t.bar.clear()
 	}
 	fmt.Fprintf(t.out, strings.TrimSuffix(format, "\n")+"\n", args...)
 }
@@ -54,16 +49,7 @@ func (t *terminal) Say(format string, args ...any) {
 // Steps implements run.Reporter.
 func (t *terminal) Steps(_, total int, limit time.Duration) train.Hook {
 	t.meter = run.Meter{Limit: limit}
-	if total == 0 {
-		total = -1 // the bar turns into a spinner
-	}
-	// The bar's own estimate counts the steps of earlier sessions as made in no
-	// time, so the description holds ours.
-	t.bar = progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(t.out), progressbar.OptionShowCount(), progressbar.OptionSetWidth(barWidth),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionUseANSICodes(true),
-		progressbar.OptionShowDescriptionAtLineEnd())
+	t.bar = newBar(t.draw, total)
 	return train.Hook{
 		Name: "progress", Stage: train.StageLog,
 		After:  func(_ context.Context, e *train.Event) error { t.show(e); return nil },
@@ -77,8 +63,7 @@ func (t *terminal) show(e *train.Event) {
 	t.meter.See(e)
 	if e.Last || e.Interrupted || e.Now.Sub(t.drawn) >= redraw {
 		t.drawn = e.Now
-		t.bar.Describe(fit(t.meter.Fields(e), t.room(e)))
-		t.bar.Set(e.Step)
+		t.bar.show(e.Step, t.meter.Fields(e)...)
 	}
 }
 
@@ -91,41 +76,10 @@ func (t *terminal) end() error {
 	return err
 }
 
-// room returns the columns that the bar leaves in its line, 0 if the width of
-// the terminal is not known.
-func (t *terminal) room(e *train.Event) int {
-	f, ok := t.out.(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	// " 12% |bar| (step/total) " and a free column, so that the line never wraps.
-	used := 5 + 2 + barWidth + 2 + len(fmt.Sprintf("(%d/%d)", e.Step, e.Total)) + 2
-	return max(width-used, 1)
-}
-
-// fit joins as many fields as have room in so many columns; 0 is no limit.
-func fit(fields []string, room int) string {
-	line := ""
-	for i, f := range fields {
-		if i > 0 {
-			f = " " + f
-		}
-		if room > 0 && len(line)+len(f) > room {
-			break
-		}
-		line += f
-	}
-	return line
-}
-
 // Phase implements run.Reporter.
 func (t *terminal) Phase(name string, done, total int) {
 	if t.phases == nil {
-		t.phases = &phaseBar{out: t.out}
+		t.phases = &phaseBar{out: t.draw}
 	}
 	t.phases.show(name, done, total)
 }
@@ -140,40 +94,41 @@ func (t *terminal) PhasesDone() {
 
 // phaseBar shows the phases of an evaluation on a terminal.
 type phaseBar struct {
-	out   io.Writer
+	out   io.Writer // nil: nothing is shown
+	mu    sync.Mutex
 	phase string
-	bar   *progressbar.ProgressBar
+	bar   *bar
 }
 
 func newPhaseBar(out io.Writer, quiet bool) *phaseBar {
-	if quiet || !isTerminal(out) {
-		return &phaseBar{}
+	if f := terminalOf(out); f != nil && !quiet {
+		return &phaseBar{out: f}
 	}
-	return &phaseBar{out: out}
+	return &phaseBar{}
 }
 
 func (b *phaseBar) show(phase string, done, total int) {
 	if b.out == nil {
 		return
 	}
-	if phase != b.phase {
-		b.done()
-		b.phase = phase
-		b.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(phase),
-			progressbar.OptionSetWidth(24), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if phase != b.phase || b.bar == nil {
+		b.clear()
+		b.phase, b.bar = phase, newBar(b.out, total)
 	}
-	b.bar.Set(done)
+	b.bar.show(done, phase)
 }
 
 func (b *phaseBar) done() {
-	if b.bar != nil {
-		b.bar.Finish()
-		b.bar = nil
-	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
 }
 
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+func (b *phaseBar) clear() {
+	if b.bar != nil {
+		b.bar.clear()
+		b.bar = nil
+	}
 }

@@ -24,7 +24,7 @@ func (s *stepper) Step(_ context.Context, step int) (train.StepResult, error) {
 
 func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
-	shown, s := &terminal{out: &b}, &stepper{}
+	shown, s := &terminal{out: &b, draw: &b}, &stepper{}
 	shown.Say("%s", "a note\n")
 	if _, err := train.Run(t.Context(), train.Config{Total: 12, Now: s.clock}, s, train.Metrics(0), shown.Steps(0, 12, 0)); err != nil {
 		t.Fatal(err)
@@ -40,15 +40,6 @@ func TestTerminal(t *testing.T) {
 	for _, want := range []string{"a note\n", "\r", "12/12", "itm 4.000", "lr 1.0e-03", "temp 0.0700", "samples/s", "ETA ", "encoding texts"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
-		}
-	}
-}
-
-func TestFit(t *testing.T) {
-	fields := []string{"ETA 3s", "loss 1", "lr 2"}
-	for room, want := range map[int]string{0: "ETA 3s loss 1 lr 2", 18: "ETA 3s loss 1 lr 2", 17: "ETA 3s loss 1", 6: "ETA 3s", 5: ""} {
-		if got := fit(fields, room); got != want {
-			t.Errorf("%d columns: got %q, want %q", room, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -85,12 +84,13 @@ func reportRun(c *cobra.Command, f *reportFlags) error {
 		return usageError{fmt.Errorf("--points must be between 2 and %d (got %d)", mostReportPoints, f.points)}
 	case f.split != "" && f.split != "val" && f.split != "test":
 		return usageError{fmt.Errorf("--split must be val or test (got %q)", f.split)}
-	case f.noModel && f.checkpoint != "":
-		return usageError{errors.New("--no-model and --checkpoint contradict each other: leave one out")}
+	}
+	if err := apart(c, "no-model", "checkpoint", "color", "points", "split", "config", "set", "seed"); err != nil {
+		return err
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	done, err := run.Report(c.Context(), f.run, run.ReportOptions{
-		Out: f.out, Checkpoint: f.checkpoint, NoModel: f.noModel, File: f.config.file, Set: f.config.overrides(c), Log: f.output.note(c),
+		Out: f.out, Checkpoint: f.checkpoint, NoModel: f.noModel, File: f.config.file, Set: f.config.sets, Log: f.output.note(c),
 		FeatureOptions: run.FeatureOptions{Split: f.split, Points: f.points, Colour: f.colour, Progress: bar.show},
 	})
 	bar.done()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
@@ -25,19 +26,21 @@ const (
 )
 
 // execute runs one command line and returns its exit code. Results go to stdout,
-// messages and progress to stderr. A cancelled ctx asks the command to save what
-// it has and to stop; with the cause errUnread that is a failure.
+// messages and progress to stderr. A result that cannot be written is a failure, messages
+// that cannot are none. A cancelled ctx asks the command to save what it has and to stop;
+// with the cause errUnread that is a failure.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
+	result, messages := &output{file: stdout}, &output{file: stderr}
 	root := newRoot(&started)
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(result)
+	root.SetErr(messages)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		err = usageError{err} // cobra refused the flags, the arguments or the command
 	}
-	return report(ctx, err, stderr)
+	return report(ctx, result.finish(err), messages)
 }
 
 // newRoot builds the command tree. started is set when a command line was
@@ -54,10 +57,16 @@ SIGTERM or the end of the terminal.`,
 		Example: `  trainer doctor                                      which libraries and how fast
   trainer validate --config configs/quickstart.toml   every problem of a config
   trainer data preview --config configs/quickstart.toml --out sheet.png`,
-		Version:          version(),
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := cpu.CheckEnvironment(); err != nil {
+				return usageError{err} // of any command, as pixels are computed without an engine too
+			}
+			*started = true
+			return nil
+		},
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -69,7 +69,7 @@ func (w watcher) watch(signals <-chan os.Signal) {
 // hang.
 func (w watcher) tell(line string) {
 	text := "trainer: " + line + "\n"
-	if isTerminal(w.out) {
+	if terminalOf(w.out) != nil {
 		text = "\n" + text
 	}
 	done := make(chan struct{})

@@ -31,7 +31,7 @@ run that has reached its end is only evaluated.`,
   trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := f.load(c)
+			cfg, err := f.config.load(c)
 			if err != nil {
 				return err
 			}

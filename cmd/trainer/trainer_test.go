@@ -69,6 +69,13 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+func TestUnknownInstructionSet(t *testing.T) {
+	t.Setenv("GEOALIGN_CPU", "sse4")
+	for _, args := range [][]string{{"validate"}, {"data", "stats"}, {"doctor"}} {
+		fails(t, exitUsage, args, `trainer: GEOALIGN_CPU: must be plain, avx2 or avx512 (got "sse4")`)
+	}
+}
+
 // Every command explains itself with an example that starts with its own name.
 func TestHelpTeaches(t *testing.T) {
 	var visit func(c *cobra.Command)

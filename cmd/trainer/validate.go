@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -19,13 +20,20 @@ func newValidateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check a configuration and list every problem of it",
 		Long: `validate reads a configuration as train would and lists every problem of it, each with
-its place, its key and what to do. It exits with 0 when there is none and with 2 otherwise.`,
+its place, its key and what to do. The files and folders of data that it names must be
+there. It exits with 0 when there is no problem and with 2 otherwise.`,
 		Example: `  trainer validate --config configs/quickstart.toml
   trainer validate --config configs/quickstart.toml --set train.batch_size=64 --print
   trainer validate --config my.toml --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := apart(c, "print", "json"); err != nil {
+				return err
+			}
 			cfg, err := flags.load(c)
+			if err == nil {
+				err = run.CheckInputs(cfg)
+			}
 			switch {
 			case out.json:
 				return validateJSON(c, cfg, err)

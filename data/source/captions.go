@@ -24,5 +24,11 @@ var captionLists = lists{
 		}
 		return list
 	},
+	inputs: func(cfg config.Config, split string) (list []Input) {
+		for _, name := range cfg.Data.Captions.Split(split) {
+			list = append(list, below(cfg, "data.captions."+split+"_files", name, false)...)
+		}
+		return append(list, root(cfg)) // of the images
+	},
 	mayLack: true,
 }

@@ -13,6 +13,7 @@ import (
 type lists struct {
 	load    func(cfg config.Config, split string) (*data.Files, error)
 	splits  func(cfg config.Config) []string
+	inputs  func(cfg config.Config, split string) []Input
 	mayLack bool
 }
 
@@ -25,6 +26,7 @@ func imageFiles(l lists) Kind {
 	return Kind{
 		Splits:  l.splits,
 		MayLack: l.mayLack,
+		Inputs:  l.inputs,
 		Stream: func(cfg config.Config, o Options) (data.Stream, error) {
 			ds, err := load(cfg, "train")
 			if err != nil {

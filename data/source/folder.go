@@ -10,6 +10,7 @@ var classFolders = lists{
 	load: func(cfg config.Config, split string) (*data.Files, error) {
 		return data.LoadFolder(cfg.Data.Root, split, options(cfg))
 	},
+	inputs: func(cfg config.Config, _ string) []Input { return []Input{root(cfg)} },
 	splits: func(cfg config.Config) []string {
 		if list, err := data.FolderSplits(cfg.Data.Root); err == nil {
 			return list

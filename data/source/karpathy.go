@@ -11,5 +11,9 @@ var karpathy = lists{
 		d := cfg.Data
 		return data.LoadKarpathy(Below(d.Root, d.Karpathy.File), Below(d.Root, d.Karpathy.ImageRoot), split, options(cfg))
 	},
+	inputs: func(cfg config.Config, _ string) []Input {
+		d := cfg.Data
+		return append(below(cfg, "data.karpathy.file", d.Karpathy.File, false), below(cfg, "data.karpathy.image_root", d.Karpathy.ImageRoot, true)...)
+	},
 	splits: func(config.Config) []string { return Splits },
 }

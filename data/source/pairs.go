@@ -20,6 +20,10 @@ var storedPairs = Kind{
 		return list
 	},
 	MayLack: true,
+	Inputs: func(cfg config.Config, _ string) []Input {
+		p := cfg.Data.Pairs
+		return append(below(cfg, "data.pairs.image", p.Image, false), below(cfg, "data.pairs.text", p.Text, false)...)
+	},
 	Stream: func(cfg config.Config, _ Options) (data.Stream, error) {
 		p, err := Pairs(cfg)
 		if err != nil {

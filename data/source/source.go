@@ -40,6 +40,9 @@ type Kind struct {
 	Split func(cfg config.Config, split string) (data.Dataset, error)
 	// Galleries opens a finite split for retrieval; nil: that of Split.
 	Galleries func(cfg config.Config, split string) (data.Galleries, error)
+	// Inputs lists the files and folders that a split is read from, as the configuration
+	// names them.
+	Inputs func(cfg config.Config, split string) []Input
 	// Captions returns what a vocabulary is learned from, cleaned.
 	Captions func(cfg config.Config) ([]string, error)
 }
@@ -145,6 +148,23 @@ func Finite(cfg config.Config) ([]string, error) {
 		return nil, err
 	}
 	return k.Splits(cfg), nil
+}
+
+// CheckSplit says which splits there are where data has none of that name. A split that
+// only lacks its files is found out by opening it.
+func CheckSplit(cfg config.Config, split string) error {
+	list, err := Finite(cfg)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(list, split), slices.Contains(Splits, split) && kinds[cfg.Data.Kind].MayLack:
+		return nil
+	}
+	why := ""
+	if slices.Contains(Splits, split) && cfg.Data.Kind == "scenes" {
+		why = ", as its train split has no end"
+	}
+	return fmt.Errorf("there is no split %q to read: data of kind %q has %s%s", split, cfg.Data.Kind, strings.Join(list, ", "), why)
 }
 
 // Unnamed says that a configuration leaves a split out, which its kind allows.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // Load reads a BERT vocab.txt (one token a line, the line number is the id;
@@ -123,6 +124,9 @@ type model struct {
 func parseJSON(b []byte) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("tokenizer: tokenizer.json: %w", err)
+	}
+	if err := strictjson.Check(b); err != nil {
 		return nil, fmt.Errorf("tokenizer: tokenizer.json: %w", err)
 	}
 	switch {

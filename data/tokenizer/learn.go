@@ -37,7 +37,7 @@ func Learn(texts iter.Seq[string], size int) (*Tokenizer, error) {
 		}
 	}
 	if len(counts) == 0 {
-		return nil, fmt.Errorf("tokenizer: no word to learn a vocabulary from: are the captions empty?")
+		return nil, fmt.Errorf("tokenizer: no word to learn a vocabulary from")
 	}
 	l := newLearner(counts, size, opt)
 	l.merge(size)

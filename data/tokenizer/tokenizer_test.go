@@ -153,6 +153,7 @@ func TestParseRefuses(t *testing.T) {
 		{"{}", "no model.vocab"},
 		{`{"model": {"type": "BPE", "vocab": {"a": 0}}}`, "BPE"},
 		{`{"model": {"vocab": {"a": "x"}}}`, "tokenizer.json"},
+		{`{"model": {"vocab": {"a": 1, "a": 2}}}`, `tokenizer.json: key "a" is there twice`},
 		{model(`{"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[MASK]": 9}`), "without gaps"},
 		{model(`{"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[MASK]": 2}`), "id 2 belongs to"},
 		{model(`{"[PAD]": 0, "[UNK]": -1}`), "without gaps"},

@@ -1,6 +1,7 @@
 package ablation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -109,6 +110,36 @@ func (r *Row) is(o *Row) bool {
 // whatever the others reach.
 func (r *Row) whole() bool {
 	return !slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.State == Failed })
+}
+
+// open reports whether a trial has neither ended nor failed.
+func (r Row) open() bool {
+	return slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.State != Done && t.State != Failed })
+}
+
+// Progress says how many trials are done of how many, and how many have failed. A run that is
+// the same as another one is not counted again; those that are hidden from the table are.
+func (r *Results) Progress() string {
+	done, failed, all := 0, 0, 0
+	for _, row := range r.Rows {
+		if row.Same != "" {
+			continue
+		}
+		for _, t := range row.Trials {
+			all++
+			switch t.State {
+			case Done:
+				done++
+			case Failed:
+				failed++
+			}
+		}
+	}
+	text := fmt.Sprintf("%d of %d", done, all)
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
+	}
+	return text
 }
 
 // Tabulate fills Tables and Complete from the trials: a table per group in the order of

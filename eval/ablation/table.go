@@ -240,7 +240,7 @@ func (r *Results) legend() string {
 	if slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.whole() }) {
 		b.WriteString(" A run that failed with a seed is not marked.")
 	}
-	if !r.Complete {
+	if slices.ContainsFunc(r.Rows, Row.open) {
 		b.WriteString(" Not all runs are done.")
 	}
 	return b.String() + "\n"

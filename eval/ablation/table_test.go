@@ -74,6 +74,23 @@ func TestValuesJSON(t *testing.T) {
 	}
 }
 
+// A run that is the same as another one is counted once, a hidden one too. Only what is still to
+// be made is a run that is not done.
+func TestProgress(t *testing.T) {
+	r := example()
+	same := row("again", "", [2]float64{100, 2}, [2]float64{110, 2.5}, [2]float64{120, 3})
+	same.Same = "plain"
+	r.Rows = append(r.Rows, same)
+	if got := r.Progress(); got != "14 of 18, 1 failed" { // 3 of 3, 3, 3, 3, 2 and one failed, none of 3
+		t.Errorf("got %s", got)
+	}
+	r.Rows = r.Rows[:len(r.Rows)-2] // without the one that waits
+	r.Tabulate()
+	if got := r.Legend(); strings.Contains(got, "Not all runs are done") || !strings.Contains(got, "A run that failed with a seed is not marked") {
+		t.Errorf("a failed run counts as one to be made: %s", got)
+	}
+}
+
 // By hand: plain has mean 110 and deviation 10; better differs from it by 11, 10, 10,
 // mean 31/3 with a standard error of 1/3, t = 31, so p = 1 - 31/sqrt(963) = 0.00104.
 // alike differs by 5, 8, 21: t = 2.308, p = 1 - t/sqrt(2+t^2) = 0.147, and in its loss by

@@ -62,6 +62,9 @@ func New(o Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("kernel: unknown precision %q: choose fp32 or bf16", o.Precision)
 	}
+	if err := cpu.CheckEnvironment(); err != nil {
+		return nil, err
+	}
 	l, warnings, err := library.Choose(o.Backend)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package words writes numbers for people.
+// Package words writes numbers and text of others for people.
 package words
 
 import "fmt"

@@ -21,20 +21,14 @@ func (a *Ablation) page() ([]byte, error) {
 	if p.Title == "" {
 		p.Title = filepath.Base(a.Out)
 	}
-	done, all := 0, 0
 	for _, row := range r.Rows {
 		if row.Hidden {
 			continue
 		}
 		drawn := pages.Run{Name: row.Name}
 		for _, t := range row.Trials {
-			all++
-			if t.State != ablation.Done {
+			if t.State != ablation.Done || row.Same != "" { // whose curves are those of the other run
 				continue
-			}
-			done++
-			if row.Same != "" {
-				continue // the curves are those of the other run
 			}
 			c, err := run.ReadCurves(t.Folder)
 			if err != nil {
@@ -48,11 +42,16 @@ func (a *Ablation) page() ([]byte, error) {
 			p.Runs = append(p.Runs, drawn)
 		}
 	}
+	for _, row := range r.Rows { // told by the legend, as they have the line of the other run
+		if i := slices.IndexFunc(p.Runs, func(d pages.Run) bool { return d.Name == row.Same }); i >= 0 && !row.Hidden {
+			p.Runs[i].Also = append(p.Runs[i].Also, row.Name)
+		}
+	}
 	seeds := make([]string, len(r.Seeds))
 	for i, s := range r.Seeds {
 		seeds[i] = fmt.Sprint(s)
 	}
-	p.Facts = []pages.Fact{{Name: "base", Value: filepath.Base(r.Base)}, {Name: "seeds", Value: strings.Join(seeds, ", ")}, {Name: "runs done", Value: fmt.Sprintf("%d of %d", done, all)}}
+	p.Facts = []pages.Fact{{Name: "base", Value: filepath.Base(r.Base)}, {Name: "seeds", Value: strings.Join(seeds, ", ")}, {Name: "runs done", Value: r.Progress()}}
 	if r.Baseline != "" {
 		p.Facts = append(p.Facts, pages.Fact{Name: "baseline", Value: r.Baseline})
 	}
@@ -71,9 +70,10 @@ func (a *Ablation) page() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// pageLegend is the legend of the tables with the marks that the page has.
+// pageLegend is the legend of the tables with the marks that the page has: a difference stands
+// in small type there, not in parentheses.
 func pageLegend(r *ablation.Results) string {
-	return strings.NewReplacer("**Bold**", "Bold on green", "*italic*", "italic").Replace(r.Legend())
+	return strings.NewReplacer("**Bold**", "Bold on green", "*italic*", "italic", "In parentheses:", "In small type:").Replace(r.Legend())
 }
 
 // pageTable is a table with the texts of table.md.

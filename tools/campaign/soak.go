@@ -38,12 +38,13 @@ func (c *campaign) soak() error {
 	for _, s := range []*[]float64{&w.hours, &w.heap, &w.resident} {
 		*s = make([]float64, 0, samples) // or the watch would be seen to grow
 	}
-	r, err := run.New(cfg, run.Options{Reporter: &w, Several: true})
+	ctx := context.Background()
+	r, err := run.New(ctx, cfg, run.Options{Reporter: &w, Several: true})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if _, err := r.Train(context.Background()); err != nil {
+	if _, err := r.Train(ctx); err != nil {
 		return err
 	}
 	heap, herr := w.slope(w.heap)

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 
@@ -28,7 +29,20 @@ const (
 	AVX512 = "avx512"
 )
 
-func init() { SetLevel(os.Getenv("GEOALIGN_CPU")) }
+// variable is the environment variable that lowers the level.
+const variable = "GEOALIGN_CPU"
+
+func init() { SetLevel(os.Getenv(variable)) }
+
+// CheckEnvironment returns an error where GEOALIGN_CPU is set to what is no level.
+func CheckEnvironment() error {
+	switch level := os.Getenv(variable); level {
+	case "", Plain, AVX2, AVX512:
+		return nil
+	default:
+		return fmt.Errorf("%s: must be %s, %s or %s (got %q): unset it for all that the processor has", variable, Plain, AVX2, AVX512, level)
+	}
+}
 
 // SetLevel sets the instruction set variables to what the processor has, but
 // no higher than level ("plain", "avx2" or "avx512"; anything else sets no limit).

@@ -1,6 +1,9 @@
 package cpu
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestCPULevelsOnlyLower(t *testing.T) {
 	defer SetLevel("")
@@ -19,6 +22,17 @@ func TestCPULevelsOnlyLower(t *testing.T) {
 		SetLevel(tt.level)
 		if HasAVX2FMA != tt.avx2 || HasAVX512 != tt.avx512 {
 			t.Errorf("%q: got avx2 %v and avx512 %v, want %v and %v", tt.level, HasAVX2FMA, HasAVX512, tt.avx2, tt.avx512)
+		}
+	}
+}
+
+func TestCheckEnvironment(t *testing.T) {
+	for level, want := range map[string]string{"": "", Plain: "", AVX2: "", AVX512: "",
+		"sse": `GEOALIGN_CPU: must be plain, avx2 or avx512 (got "sse"): unset it for all that the processor has`} {
+		t.Setenv(variable, level)
+		err := CheckEnvironment()
+		if got := fmt.Sprint(err); (want == "") != (err == nil) || want != "" && got != want {
+			t.Errorf("%q: got %v", level, err)
 		}
 	}
 }

@@ -94,9 +94,19 @@ func (s librarySpec) find() Loaded {
 	return l
 }
 
+// errStatic says why a static program has no libraries.
+var errStatic = errors.New("this is the static build, which loads no libraries")
+
+// ordinaryBuild says what to do where a static program is asked for a library.
+const ordinaryBuild = "use builtin or auto, or the trainer of make build on a system with the C library glibc"
+
 // search tries the file that the variable names, then the usual ones.
 func (s librarySpec) search() Loaded {
 	info := Info{Name: s.name, Install: s.install}
+	if Static {
+		info.Install, info.Reason = ordinaryBuild, errStatic.Error()
+		return Loaded{nil, info}
+	}
 	files := s.files
 	if f := os.Getenv(s.env); f != "" {
 		files = append([]string{f}, files...)
@@ -195,7 +205,7 @@ func Choose(name string) (Loaded, []string, error) {
 		}
 		l := s.find()
 		if l.Backend == nil {
-			return l, nil, fmt.Errorf("kernel: backend %q cannot be used (%s): %s", name, l.Info.Reason, s.install)
+			return l, nil, fmt.Errorf("kernel: backend %q cannot be used (%s): %s", name, l.Info.Reason, l.Info.Install)
 		}
 		return l, l.Info.Warnings, nil
 	}

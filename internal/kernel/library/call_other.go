@@ -1,4 +1,4 @@
-//go:build !(amd64 && (linux || darwin)) && !(arm64 && (linux || darwin))
+//go:build !((linux || darwin) && (amd64 || arm64)) || static
 
 package library
 

@@ -1,4 +1,4 @@
-//go:build !((linux || darwin) && (amd64 || arm64))
+//go:build !((linux || darwin) && (amd64 || arm64)) || static
 
 package library
 
@@ -8,10 +8,13 @@ import (
 	"unsafe"
 )
 
-// library cannot be loaded on this system; the built-in kernels are used.
+// library cannot be loaded by this program; the built-in kernels are used.
 type library struct{ file string }
 
 func dlopen(string) (*library, error) {
+	if Static {
+		return nil, errStatic
+	}
 	return nil, errors.New("libraries are not loaded at run time on " + runtime.GOOS + "/" + runtime.GOARCH)
 }
 

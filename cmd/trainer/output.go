@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"github.com/geoalign/geoalign/internal/words"
+)
+
+// output is what a command writes to: standard output or standard error. Text passes it in
+// the form in which a terminal only shows it (words.Visible), whoever it is from. The first
+// error of a write is kept for the end of the command, so that nobody has to look at each.
+type output struct {
+	file io.Writer
+
+	mu   sync.Mutex
+	rest []byte // beginning of a character that a write was cut in
+	err  error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	text := append(o.rest, p...)
+	whole := len(text) - cut(text)
+	o.rest = append([]byte(nil), text[whole:]...)
+	if _, o.err = io.WriteString(o.file, words.Visible(string(text[:whole]))); o.err != nil {
+		return 0, o.err
+	}
+	return len(p), nil
+}
+
+// cut returns how many bytes at the end of text begin a character that goes on.
+func cut(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRune(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// finish ends the writes of a command that gave err: it adds that its result could not be
+// written, if that is so.
+func (o *output) finish(err error) error {
+	rest := o.rest
+	o.rest = nil
+	if len(rest) > 0 && o.err == nil {
+		_, o.err = io.WriteString(o.file, words.Visible(string(rest)))
+	}
+	if o.err == nil {
+		return err
+	}
+	failed := fmt.Errorf("the result could not be written: %w", o.err)
+	if err == nil || errors.Is(err, o.err) {
+		return failed
+	}
+	return errors.Join(err, failed)
+}
+
+// terminalOf returns the terminal behind w, on which a bar can be drawn, or nil.
+func terminalOf(w io.Writer) *os.File {
+	if o, ok := w.(*output); ok {
+		w = o.file
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}

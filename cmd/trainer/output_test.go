@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// full is a file on a device that has room for so many bytes.
+type full struct{ room int }
+
+var errFull = errors.New("no space left on device")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return max(0, len(p)+f.room), errFull
+	}
+	return len(p), nil
+}
+
+// TestResultThatCannotBeWritten: every command fails with a message where its result does not
+// arrive, whatever it has done.
+func TestResultThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "run")
+	must(t, exitDone, tinyArgs(out, "--max-steps", "2", "--quiet")...)
+	quickPeak(t)
+	file := matrix(t, three)
+	data := []string{"--set", "model.image.size=32", "--set", "data.scenes.val_samples=4", "--set", "data.scenes.test_samples=4", "--set", "data.vocab_size=64"}
+	rows := [][]string{
+		{"--help"},
+		{"--version"},
+		{"train", "--help"},
+		tinyArgs(out, "--max-steps", "2", "--quiet"), // only evaluates
+		tinyArgs(out, "--dry-run", "--resume", "never", "--quiet"),
+		{"finetune", "--checkpoint", out, "--dry-run", "--quiet"},
+		{"eval", "--checkpoint", out},
+		{"embed", "--checkpoint", out, "--out", filepath.Join(dir, "e")},
+		{"report", out, "--no-model"},
+		{"inspect", out},
+		{"inspect", out, "--verify"},
+		{"inspect", out, "--print-config"},
+		{"validate", "--quiet"},
+		{"validate", "--print", "--quiet"},
+		{"validate", "--json"},
+		{"bench", "--config", tiny, "--steps", "1", "--warmup", "0"},
+		{"doctor", "--backend", "builtin"},
+		{"ablate", "--config", file, "--out", filepath.Join(dir, "ablation"), "--dry-run"},
+		append([]string{"data", "stats"}, data...),
+		append([]string{"data", "check", "--captions-only"}, data...),
+		append([]string{"data", "preview", "--images", "1", "--out", filepath.Join(dir, "p.png")}, data...),
+		append([]string{"data", "bench", "--seconds", "0.01", "--workers", "1"}, data...),
+	}
+	for _, args := range rows {
+		var stderr bytes.Buffer
+		code := execute(t.Context(), args, &full{}, &stderr)
+		if code != exitFailed || !strings.Contains(stderr.String(), "trainer: the result could not be written: no space left on device\n") {
+			t.Errorf("%q: code %d, stderr %q", args, code, stderr.String())
+		}
+	}
+	var stderr bytes.Buffer
+	if code := execute(t.Context(), []string{"--help"}, &full{room: 100}, &stderr); code != exitFailed {
+		t.Errorf("a result of which a part was written: code %d", code)
+	}
+}
+
+// A message that cannot be written is no reason to fail.
+func TestMessageThatCannotBeWritten(t *testing.T) {
+	var stdout bytes.Buffer
+	if code := execute(t.Context(), []string{"validate"}, &stdout, &full{}); code != exitDone || stdout.String() != "defaults: ok\n" {
+		t.Errorf("code %d, stdout %q", code, stdout.String())
+	}
+}
+
+// TestOutputShowsControls: a terminal gets no character of others that it obeys, however the
+// writes are cut.
+func TestOutputShowsControls(t *testing.T) {
+	const text = "a\x1b[2Jb\u009bc \u202e\xff é 日本\tz\n\x9b"
+	const want = `a\u001b[2Jb\u009bc \u202e\xff é 日本` + "\tz\n" + `\x9b`
+	for size := 1; size <= len(text); size++ {
+		var b bytes.Buffer
+		o := &output{file: &b}
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			if m, err := io.WriteString(o, rest[:n]); m != n || err != nil {
+				t.Fatal(m, err)
+			}
+			rest = rest[n:]
+		}
+		if err := o.finish(nil); err != nil || b.String() != want {
+			t.Errorf("writes of %d bytes: %v, got %q, want %q", size, err, b.String(), want)
+		}
+	}
+}
+
+// Names of files, values and captions reach the terminal in that form.
+func TestForeignTextIsShown(t *testing.T) {
+	const red = "\x1b[31m"
+	for _, args := range [][]string{
+		{"validate", "--config", red + ".toml"},
+		{"validate", "--set", "data.kind=" + red},
+		{"validate", "--set", red + "=1"},
+		{red},
+		{"inspect", red},
+		{"validate", "--json", "--set", "run.name=" + red},
+		{"validate", "--print", "--set", "run.name=" + red},
+	} {
+		_, stdout, stderr := trainer(t, args...)
+		if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stdout+stderr, "[31m") {
+			t.Errorf("%q: stdout %q, stderr %q", args, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package data
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"slices"
+	"testing"
+)
+
+// tiff is the TIFF structure of a file with the tag Orientation, after one other tag.
+func tiff(order binary.AppendByteOrder, value uint16) []byte {
+	b := []byte("II*\x00")
+	if order.String() == "BigEndian" {
+		b = []byte("MM\x00*")
+	}
+	b = order.AppendUint32(b, 8)
+	b = order.AppendUint16(b, 2)                                                                          // entries
+	b = order.AppendUint32(order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x10f), 2), 2), 0) // maker
+	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x112), 3), 1)
+	return append(order.AppendUint16(b, value), 0, 0)
+}
+
+// withExif puts segments of EXIF behind the first two bytes of a JPEG file.
+func withExif(file, tiff []byte) []byte {
+	app1 := append([]byte("Exif\x00\x00"), tiff...)
+	head := binary.BigEndian.AppendUint16([]byte{0xff, 0xd8, 0xff, 0xe0, 0, 4, 'x', 'x', 0xff, 0xff, 0xe1}, uint16(2+len(app1)))
+	return slices.Concat(head, app1, file[2:])
+}
+
+// quadrants is a JPEG of 48 x 32 pixels with a colour in each quarter: A top left, B top right,
+// C bottom right, D bottom left.
+func quadrants(t testing.TB) []byte {
+	m := image.NewRGBA(image.Rect(0, 0, 48, 32))
+	for y := range 32 {
+		for x := range 48 {
+			c := map[[2]bool]color.RGBA{{false, false}: {220, 20, 20, 255}, {true, false}: {20, 200, 20, 255}, {true, true}: {20, 20, 220, 255}, {false, true}: {230, 230, 230, 255}}[[2]bool{x >= 24, y >= 16}]
+			m.SetRGBA(x, y, c)
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestOrientation: where the quarters are seen, from the top left clockwise, follows from where
+// EXIF 2.32 (4.6.4.A, Orientation) says that row 0 and column 0 of the file are.
+func TestOrientation(t *testing.T) {
+	file := quadrants(t)
+	for value, want := range map[uint16]string{
+		1: "ABCD",            // row 0 at the top, column 0 on the left
+		2: "BADC",            // top, right
+		3: "CDAB",            // bottom, right
+		4: "DCBA",            // bottom, left
+		5: "ADCB",            // row 0 on the left, column 0 at the top
+		6: "DABC",            // right, top
+		7: "CBAD",            // right, bottom
+		8: "BCDA",            // left, bottom
+		0: "ABCD", 9: "ABCD", // no such orientation
+	} {
+		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+			m, err := Decode(withExif(file, tiff(order, value)), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, h := 48, 32
+			if value >= 5 && value <= 8 {
+				w, h = h, w
+			}
+			if m.W != w || m.H != h {
+				t.Errorf("%d: %dx%d, want %dx%d", value, m.W, m.H, w, h)
+				continue
+			}
+			got := ""
+			for _, p := range [][2]int{{4, 4}, {w - 5, 4}, {w - 5, h - 5}, {4, h - 5}} {
+				c := m.Pix[3*(w*p[1]+p[0]):][:3]
+				got += map[[3]bool]string{{true, false, false}: "A", {false, true, false}: "B", {false, false, true}: "C", {true, true, true}: "D"}[[3]bool{c[0] > 128, c[1] > 128, c[2] > 128}]
+			}
+			if got != want {
+				t.Errorf("%d, %v: quarters %s, want %s", value, order, got, want)
+			}
+		}
+	}
+}
+
+// Tags that are damaged or not there leave the image as it is stored.
+func TestOrientationOfDamagedTags(t *testing.T) {
+	whole := tiff(binary.LittleEndian, 6)
+	file := quadrants(t)
+	if got := orientation(withExif(file, whole)); got != 6 {
+		t.Fatalf("got %d, want 6", got)
+	}
+	for n := range len(whole) - 2 {
+		if got := orientation(withExif(file, whole[:n])); got != 1 {
+			t.Errorf("cut to %d bytes: got %d", n, got)
+		}
+	}
+	for name, change := range map[string]func(b []byte){
+		"directory beyond the end": func(b []byte) { binary.LittleEndian.PutUint32(b[4:], 1<<31) },
+		"no entries":               func(b []byte) { b[8] = 0 },
+		"of another type":          func(b []byte) { b[len(b)-10] = 2 },
+		"two values":               func(b []byte) { b[len(b)-8] = 2 },
+		"no byte order":            func(b []byte) { b[0] = 'X' },
+	} {
+		b := slices.Clone(whole)
+		change(b)
+		if got := orientation(withExif(file, b)); got != 1 {
+			t.Errorf("%s: got %d", name, got)
+		}
+	}
+	if got := orientation(file); got != 1 {
+		t.Errorf("without EXIF: got %d", got)
+	}
+}
+
+func FuzzOrientation(f *testing.F) {
+	f.Add(withExif(quadrants(f), tiff(binary.BigEndian, 3)))
+	f.Add([]byte("\xff\xd8\xff\xe1\x00\x02\xff\xd9"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if o := orientation(b); o < 1 || o > 8 {
+			t.Errorf("orientation %d", o)
+		}
+	})
+}

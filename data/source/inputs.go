@@ -1,0 +1,101 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// Input is a file or a folder that a configuration names.
+type Input struct {
+	Key    string // that names it
+	Value  string // of the key, or the item of its list
+	Path   string
+	Folder bool // it must be a folder; else a regular file
+}
+
+// Inputs lists what some splits of a configuration are read from, a folder before what is
+// below it.
+func Inputs(cfg config.Config, splits ...string) []Input {
+	k, err := kindOf(cfg)
+	if err != nil || k.Inputs == nil {
+		return nil
+	}
+	var list []Input
+	for _, split := range splits {
+		list = append(list, k.Inputs(cfg, split)...)
+	}
+	return list
+}
+
+// CheckInputs returns config.Errors of the inputs that are not there or of the wrong kind. Of
+// relative paths below a data.root that is missing only the root is told.
+func CheckInputs(list []Input) error {
+	var errs config.Errors
+	noRoot := false
+	told := map[Input]bool{}
+	for _, in := range list {
+		msg, below := in.wrong(), in.Path != in.Value
+		if msg == "" || told[in] || noRoot && below {
+			continue
+		}
+		told[in] = true
+		hint := ""
+		switch {
+		case in.Key == rootKey:
+			hint, noRoot = "name the folder of the data with --set data.root=FOLDER", true
+		case below:
+			hint = "relative paths start from data.root: set it with --set data.root=FOLDER"
+		}
+		errs = append(errs, &config.Error{Path: in.Key, Value: in.Value, Msg: msg, Hint: hint})
+	}
+	if errs == nil {
+		return nil
+	}
+	return errs
+}
+
+// rootKey is the key of the folder that relative paths start from.
+const rootKey = "data.root"
+
+// root is that folder.
+func root(cfg config.Config) Input { return Input{rootKey, cfg.Data.Root, cfg.Data.Root, true} }
+
+// below is the file or folder that a key names, and data.root before it where it is relative.
+func below(cfg config.Config, key, value string, folder bool) []Input {
+	in := Input{key, value, Below(cfg.Data.Root, value), folder}
+	if filepath.IsAbs(value) {
+		return []Input{in}
+	}
+	return []Input{root(cfg), in}
+}
+
+// Vocabulary is the input of data.vocab, nothing where it is empty.
+func Vocabulary(cfg config.Config) []Input {
+	if cfg.Data.Vocab == "" || cfg.Model.Stored() {
+		return nil
+	}
+	return below(cfg, "data.vocab", cfg.Data.Vocab, false)
+}
+
+// wrong says what is wrong with an input, "" if nothing is.
+func (in Input) wrong() string {
+	st, err := os.Stat(in.Path)
+	var reason *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && in.Folder:
+		return "there is no such folder"
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file: " + in.Path
+	case errors.As(err, &reason):
+		return reason.Err.Error() + ": " + in.Path
+	case in.Folder && !st.IsDir():
+		return "must be a folder and is a file"
+	case !in.Folder && !st.Mode().IsRegular():
+		return "must be a regular file: " + in.Path
+	}
+	return ""
+}

@@ -1,0 +1,37 @@
+package run
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// readEnvironment returns what the newest session of a run folder ran on, and whether that is
+// known.
+func readEnvironment(dir string) (e runlog.Environment, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, runlog.EnvironmentFile))
+	if err != nil || json.Unmarshal(text, &e) != nil {
+		return runlog.Environment{}, false
+	}
+	return e, true
+}
+
+// folderOf returns the run folder of a checkpoint, its own folder where it lies in none.
+func folderOf(ck *checkpoint.Checkpoint) string {
+	dir := filepath.Dir(ck.Path)
+	if filepath.Base(dir) == runlog.CheckpointsDir {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// tellKernels says where a run goes on with other kernels or threads than before, whoever has
+// chosen them: a setting, a library that was found or not, or the processor.
+func (r *Run) tellKernels(from *checkpoint.Checkpoint) {
+	if was, ok := readEnvironment(folderOf(from)); ok && was.Kernels != "" && was.Kernels != r.engine.Describe() {
+		r.report.Say("changed since the checkpoint: kernels = %q (was %q), so the numbers are not those of a run in one piece bit by bit", r.engine.Describe(), was.Kernels)
+	}
+}

@@ -1,0 +1,27 @@
+package run
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
+)
+
+// CheckInputs looks for every file and folder that a configuration names: its lists, images,
+// features and vocabulary, and the checkpoint it starts from. Those that are missing or of
+// the wrong kind are config.Errors with their key.
+func CheckInputs(cfg config.Config) error {
+	return source.CheckInputs(append(source.Inputs(cfg, source.Splits...), startInputs(cfg)...))
+}
+
+// checkTraining is CheckInputs of the data that a training run reads.
+func checkTraining(cfg config.Config) error {
+	return source.CheckInputs(source.Inputs(cfg, "train", cfg.Eval.Split))
+}
+
+// startInputs is what only a new run reads.
+func startInputs(cfg config.Config) []source.Input {
+	path := cfg.Init.Checkpoint
+	if path == "" {
+		return source.Vocabulary(cfg)
+	}
+	return []source.Input{{Key: "init.checkpoint", Value: path, Path: path, Folder: true}} // which has a vocabulary of its own
+}
