@@ -27,6 +27,7 @@ type Moments struct {
 	Cov   [2]*mat.SymDense // (D, D) and (E, E), means of products of prepared rows
 	Cross *mat.Dense       // (D, E), the same between the sides
 
+	few     [2][]float32 // prepared rows (N, D) where there are fewer than columns
 	spectra [2]*spectrum
 }
 
@@ -36,12 +37,20 @@ func Measure(e *compute.Engine, p Pairs, prepare Prepare) (*Moments, error) {
 		return nil, err
 	}
 	m := &Moments{Prepare: prepare, Count: p.Len()}
+	return m, m.measure(e, p)
+}
+
+// measure sets the moments of the sides that p has.
+func (m *Moments) measure(e *compute.Engine, p Pairs) error {
 	for s := range m.Mean {
+		if p.Of(Side(s)) == nil {
+			continue
+		}
 		if err := m.means(e, Side(s), p.Of(Side(s))); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return m, m.products(e, p)
+	return m.products(e, p)
 }
 
 // means sets the mean of a side.
@@ -68,27 +77,47 @@ func (m *Moments) means(e *compute.Engine, s Side, r Rows) error {
 
 // products sets the covariances.
 func (m *Moments) products(e *compute.Engine, p Pairs) error {
-	d, t := p.Image.Width(), p.Text.Width()
-	x, y := make([]float32, blockRows*d), make([]float32, blockRows*t)
-	images, texts, cross := newSums(d, d), newSums(t, t), newSums(d, t)
+	var own [2]*sums
+	var blocks [2][]float32
+	for s := range own {
+		if r := p.Of(Side(s)); r != nil {
+			own[s], blocks[s] = newSums(r.Width(), r.Width()), make([]float32, blockRows*r.Width())
+		}
+	}
+	var cross *sums
+	if own[Image] != nil && own[Text] != nil {
+		cross = newSums(own[Image].r, own[Text].r)
+	}
 	for first := 0; first < m.Count; first += blockRows {
 		n := min(blockRows, m.Count-first)
-		for s, rows := range [][]float32{x, y} {
+		for s, rows := range blocks {
+			if rows == nil {
+				continue
+			}
+			d := own[s].r
+			rows = rows[:n*d]
 			if err := readBlock(e, Side(s), p.Of(Side(s)), first, n, rows); err != nil {
 				return err
 			}
-			m.prepareRows(e, Side(s), rows[:n*p.Of(Side(s)).Width()])
+			if m.prepareRows(e, Side(s), rows); m.Count < d {
+				m.few[s] = append(m.few[s], rows...)
+			}
+			own[s].add(e, rows, rows, n)
 		}
-		images.add(e, x, x, n)
-		texts.add(e, y, y, n)
-		cross.add(e, x, y, n)
+		if cross != nil {
+			cross.add(e, blocks[Image], blocks[Text], n)
+		}
 	}
-	m.Cov[Image], m.Cov[Text] = images.symmetric(m.Count), texts.symmetric(m.Count)
-	m.Cross = mat.NewDense(d, t, cross.mean(m.Count))
-	for s, c := range m.Cov {
-		if mat.Trace(c) == 0 {
+	for s, c := range own {
+		if c == nil {
+			continue
+		}
+		if m.Cov[s] = mat.NewSymDense(c.r, c.mean(m.Count)); mat.Trace(m.Cov[s]) == 0 {
 			return fmt.Errorf("align: the %d rows of the %ss are all the same: a fit needs rows that differ", m.Count, Side(s))
 		}
+	}
+	if cross != nil {
+		m.Cross = mat.NewDense(cross.r, cross.c, cross.mean(m.Count))
 	}
 	return nil
 }
@@ -148,6 +177,3 @@ func (s *sums) mean(n int) []float64 {
 	}
 	return s.total
 }
-
-// symmetric is mean of a product with itself.
-func (s *sums) symmetric(n int) *mat.SymDense { return mat.NewSymDense(s.r, s.mean(n)) }

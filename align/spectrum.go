@@ -26,11 +26,15 @@ var errSVD = errors.New("align: the singular values do not converge: look for ro
 // spectrum returns the decomposition of a side's covariance, which is kept.
 func (m *Moments) spectrum(s Side) (*spectrum, error) {
 	if m.spectra[s] == nil {
-		x, err := decompose(m.Cov[s])
+		var err error
+		if few := m.few[s]; few != nil {
+			m.spectra[s], err = decomposeFew(few, m.Count)
+		} else {
+			m.spectra[s], err = decompose(m.Cov[s])
+		}
 		if err != nil {
 			return nil, err
 		}
-		m.spectra[s] = x
 	}
 	return m.spectra[s], nil
 }
@@ -55,6 +59,29 @@ func decompose(cov *mat.SymDense) (*spectrum, error) {
 		s.vectors.SetCol(k, mat.Col(nil, d-1-k, &vectors))
 	}
 	return s, nil
+}
+
+// decomposeFew is decompose for the covariance of n rows X (n, D), n < D, from the smaller
+// X X^T: with X X^T/n = U S U^T the vectors are X^T U (n S)^-1/2.
+func decomposeFew(rows []float32, n int) (*spectrum, error) {
+	d := len(rows) / n
+	x := mat.NewDense(n, d, nil)
+	for i, v := range rows {
+		x.Set(i/d, i%d, float64(v))
+	}
+	var gram mat.SymDense
+	gram.SymOuterK(1/float64(n), x)
+	s, err := decompose(&gram)
+	if err != nil {
+		return nil, err
+	}
+	var vectors mat.Dense
+	vectors.Mul(x.T(), s.vectors)
+	for k, v := range s.values {
+		column := vectors.Slice(0, d, k, k+1).(*mat.Dense)
+		column.Scale(1/math.Sqrt(float64(n)*v), column)
+	}
+	return &spectrum{values: s.values, vectors: &vectors, mean: s.mean * float64(n) / float64(d)}, nil
 }
 
 // scaled returns the eigenvectors with column k times (value_k + shrinkage)^power, (D, R):
