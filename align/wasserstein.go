@@ -23,8 +23,8 @@ import (
 //
 // It works where one set is nearly a rotation of the other: copies of one space, versions of one
 // encoder, embeddings of one kind of text in two languages. Features of unlike encoders are
-// not: for these it finds a map that fits its own matching and is at chance. Matching.Agreement
-// warns of that.
+// not: for these it finds a map that fits its own matching and is at chance, which Matching
+// shows.
 type Wasserstein struct {
 	Prepare
 	Components int // principal components of each side; 0: 64, or fewer where there are fewer
@@ -35,9 +35,11 @@ type Wasserstein struct {
 
 // Matching says how a fit without pairs went.
 type Matching struct {
-	Objective float64 // mean cosine of matched rows, at most 1
-	// Agreement is the share of the starts whose objective is within 1 % of the best. A good
-	// map is found from several starts; where each finds another one, distrust all.
+	// Objective is the mean cosine of matched rows, at most 1. Rows of unlike spaces reach 0.6.
+	Objective float64
+	// Agreement is the share of images that the other starts match as the best one does, mean
+	// over these starts. A good map is found again. Where each start finds another one and the
+	// objective is far from 1, distrust all. 0 without restarts.
 	Agreement float64
 	Texts     []int32 // per matched image the text with the largest mass
 	Images    []int32 // rows that were matched, of both sides
@@ -45,7 +47,7 @@ type Matching struct {
 }
 
 // Noise of starts, as a share of the spread of the first similarities.
-const startNoise = .5
+const startNoise = .2
 
 // wassersteinStream names the random numbers of the starts.
 const wassersteinStream = "align/wasserstein"
@@ -84,20 +86,24 @@ func (o Wasserstein) FitUnpaired(e *compute.Engine, images, texts Rows) (*Linear
 	random := rng.New(o.Seed, wassersteinStream, 0)
 	var best *mat.Dense
 	found := &Matching{Objective: math.Inf(-1), Images: x.index, TextRows: y.index}
-	var objectives []float64
+	var matches [][]int32
+	bestStart := 0
 	for start := range 1 + max(0, o.Restarts) {
 		rotation, objective, nearest, err := o.alternate(e, x, y, noisy(first, start, random))
 		if err != nil {
 			return nil, nil, err
 		}
-		objectives = append(objectives, objective)
+		matches = append(matches, nearest)
 		if objective > found.Objective {
+			bestStart = start
 			best, found.Objective, found.Texts = rotation, objective, nearest
 		}
 	}
-	for _, v := range objectives {
-		if v >= found.Objective-.01*math.Abs(found.Objective) {
-			found.Agreement += 1 / float64(len(objectives))
+	for start, other := range matches {
+		for i, j := range other {
+			if start != bestStart && j == found.Texts[i] {
+				found.Agreement += 1 / float64(len(other)*(len(matches)-1))
+			}
 		}
 	}
 	var image mat.Dense
