@@ -105,3 +105,16 @@ func TestLeaveOneOut(t *testing.T) {
 		t.Fatal("the best penalty lies at an end of the list: it proves little")
 	}
 }
+
+// TestChooseLeavesOut scores pairs that share nothing at chance: a method that has seen the
+// pairs that it ranks would know them.
+func TestChooseLeavesOut(t *testing.T) {
+	e := engine(t)
+	_, scores, err := Choose(e, Pairs{gauss(1, 80, 6), gauss(2, 80, 6)}, []Method{ASIF{K: 3}}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scores[0] > .2 { // the harmonic mean rank among 40 is 1/0.107
+		t.Errorf("score %v", scores[0])
+	}
+}

@@ -185,7 +185,7 @@ func TestRankDeficient(t *testing.T) {
 // TestZeroRow maps what the map knows nothing of to zeros.
 func TestZeroRow(t *testing.T) {
 	e := engine(t)
-	for name, method := range map[string]Method{"cca": CCA{Prepare: Prepare{KeepMean: true}}, "asif": ASIF{}} {
+	for name, method := range map[string]Method{"cca": CCA{Prepare: Prepare{KeepMean: true}}, "csa": CSA{Prepare: Prepare{KeepMean: true}}, "asif": ASIF{}} {
 		m, err := method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)})
 		if err != nil {
 			t.Fatal(err)
@@ -307,4 +307,26 @@ func TestApplyErrors(t *testing.T) {
 	}
 	_, err := new(Linear).Apply(e, Image, nil)
 	wantError(t, err, "not fitted")
+}
+
+// TestNoise leaves out directions in which pairs differ by rounding alone: rows that do differ
+// there are mapped as if they did not.
+func TestNoise(t *testing.T) {
+	e := engine(t)
+	x := gauss(1, 40, 3)
+	spread := mat.NewDense(3, 7, widen(gauss(2, 3, 7).Data))
+	var svd mat.SVD
+	svd.Factorize(spread, mat.SVDFull)
+	var v mat.Dense
+	svd.VTo(&v) // the last four columns lie outside of the rows' span
+	images, texts := times(x, spread, 0), gauss(3, 40, 4)
+	m, err := Ridge{Direction: ImageToText, Lambda: 1e-12}.Fit(e, Pairs{images, texts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := Table{append([]float32(nil), images.Data...), 7}
+	for i := range beside.Data {
+		beside.Data[i] += 5 * float32(v.At(i%7, 5))
+	}
+	near(t, "scores", scores(t, e, m, beside.Data, texts.Data), scores(t, e, m, images.Data, texts.Data), 1e-4)
 }
