@@ -74,11 +74,10 @@ func (o CCA) canonical(m *Moments) (*canonical, error) {
 	}
 	var white [2]*mat.Dense // (D, R) and (E, R)
 	for s := range white {
-		spectrum, err := m.spectrum(Side(s))
-		if err != nil {
+		var err error
+		if white[s], err = m.white(Side(s), lambda*m.scale(Side(s))); err != nil {
 			return nil, err
 		}
-		white[s] = spectrum.scaled(lambda*spectrum.mean, -.5)
 	}
 	var half, between mat.Dense
 	half.Mul(white[Image].T(), m.Cross)

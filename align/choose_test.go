@@ -63,14 +63,10 @@ func TestLeaveOneOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spectrum, err := m.spectrum(Text)
-	if err != nil {
-		t.Fatal(err)
-	}
 	images, texts := p.Image.(Table), p.Text.(Table)
 	best, least := 0., -1.
 	for _, lambda := range Lambdas {
-		lambda *= spectrum.mean
+		lambda *= m.scale(Text)
 		var sum float64
 		for out := range int32(24) {
 			var rest []int32
@@ -101,7 +97,7 @@ func TestLeaveOneOut(t *testing.T) {
 		}
 	}
 	near(t, "penalty", []float64{got}, []float64{best}, 1e-12)
-	if best == Lambdas[0]*spectrum.mean || best == Lambdas[len(Lambdas)-1]*spectrum.mean {
+	if best == Lambdas[0]*m.scale(Text) || best == Lambdas[len(Lambdas)-1]*m.scale(Text) {
 		t.Fatal("the best penalty lies at an end of the list: it proves little")
 	}
 }

@@ -41,7 +41,7 @@ func leaveOneOut(e *compute.Engine, p Pairs, m *Moments, s Side) (float64, error
 	best, least := 0., math.Inf(1)
 	scaled, predicted, errors := make([]float32, r*t), make([]float32, n*t), make([]float64, n)
 	for _, lambda := range Lambdas {
-		lambda *= spectrum.mean
+		lambda *= m.scale(s)
 		for k, v := range spectrum.values {
 			vector.Scale(scaled[k*t:][:t], float32(1/(v+lambda)), target[k*t:][:t])
 		}

@@ -76,21 +76,22 @@ func checkPenalty(name string, lambda float64) error {
 
 // from fits the map from a side to the other.
 func (r Ridge) from(e *compute.Engine, p Pairs, m *Moments, s Side) (*Linear, error) {
-	spectrum, err := m.spectrum(s)
-	if err != nil {
-		return nil, err
-	}
-	lambda := r.Lambda * spectrum.mean
+	lambda := r.Lambda * m.scale(s)
 	switch {
 	case r.Lambda == 0:
+		var err error
 		if lambda, err = leaveOneOut(e, p, m, s); err != nil {
 			return nil, err
 		}
 	case r.Absolute:
 		lambda = r.Lambda / float64(m.Count)
 	}
+	w, err := m.regression(s, lambda)
+	if err != nil {
+		return nil, err
+	}
 	var maps [2]mat.Matrix
-	maps[s] = spectrum.ridgeInverse(lambda, m.cross(s))
+	maps[s] = w
 	maps[s.Other()] = identity(len(m.Mean[s.Other()]))
 	return newLinear(m, maps[Image], maps[Text]), nil
 }
