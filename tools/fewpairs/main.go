@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +43,7 @@ func run(args []string, w, note io.Writer) (err error) {
 	last := flags.Int("last", 300, "without -pairs: rows at the end that are held out")
 	budgets := flags.String("budgets", "50,100,200,350,500,700", "numbers of pairs; 0: all")
 	draws := flags.Int("draws", 10, "draws of the pairs of a budget")
-	only := flags.String("methods", "", "words that a method's name has one of, with commas between")
+	only := flags.String("methods", "", "regular expression of the names of methods")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -71,18 +73,11 @@ func run(args []string, w, note io.Writer) (err error) {
 		return err
 	}
 	defer engine.Close()
-	list := methods
-	if *only != "" {
-		list = nil
-		for _, m := range methods {
-			for word := range strings.SplitSeq(*only, ",") {
-				if strings.Contains(m.name, word) {
-					list = append(list, m)
-					break
-				}
-			}
-		}
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-methods: %w", err)
 	}
+	list := slices.DeleteFunc(slices.Clone(methods), func(m method) bool { return !names.MatchString(m.name) })
 	for field := range strings.SplitSeq(*budgets, ",") {
 		budget, err := strconv.Atoi(field)
 		if err != nil || budget < 0 || budget > len(set.train) {
