@@ -21,7 +21,7 @@ var order = [][]string{
 	{"report", "eval/ablation"},
 	{"train"},
 	{"eval/tasks"},
-	{"model", "eval"},
+	{"model", "eval", "align"},
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
 	{"encoders"},

@@ -1,0 +1,79 @@
+package align
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+// failing is rows of a disk that fails at row 5.
+type failing struct{ Table }
+
+func (f failing) Row(i int, dst []float32) error {
+	if i == 5 {
+		return errors.New("the disk fails")
+	}
+	return f.Table.Row(i, dst)
+}
+
+// TestFitErrors names what is wrong and the cure.
+func TestFitErrors(t *testing.T) {
+	e := engine(t)
+	good, nan, same := gauss(1, 30, 5), gauss(2, 30, 4), gauss(2, 30, 4)
+	nan.Data[4*17+2] = float32(math.NaN())
+	for i := range same.Data {
+		same.Data[i] = 1
+	}
+	for _, method := range []Method{Ridge{}, Procrustes{}, CCA{}, CSA{}, ASIF{}} {
+		_, err := method.Fit(e, Pairs{good, nan})
+		wantError(t, err, "row 17 of the texts", "column 2", "leave the pair out")
+		_, err = method.Fit(e, Pairs{good, gauss(1, 29, 4)})
+		wantError(t, err, "30 image rows and 29 text rows", "one pair")
+		_, err = method.Fit(e, Pairs{good, failing{gauss(1, 30, 4)}})
+		wantError(t, err, "texts: the disk fails")
+		_, err = method.Fit(e, Pairs{Image: good})
+		wantError(t, err, "both sides")
+	}
+	for _, method := range []Method{Ridge{}, Procrustes{}, CCA{}, CSA{}} {
+		_, err := method.Fit(e, Pairs{gauss(1, 1, 5), gauss(2, 1, 4)})
+		wantError(t, err, "at least 2 pairs (got 1)", "add pairs")
+		_, err = method.Fit(e, Pairs{good, same})
+		wantError(t, err, "30 rows of the texts are all the same")
+	}
+	p := Pairs{good, gauss(2, 30, 4)}
+	for _, c := range []struct {
+		method Method
+		words  []string
+	}{
+		{Ridge{Lambda: -1}, []string{"Ridge.Lambda", ">= 0", "-1"}},
+		{Ridge{Lambda: math.NaN()}, []string{"Ridge.Lambda", "NaN"}},
+		{Ridge{Direction: 3}, []string{"Ridge.Direction", "choose"}},
+		{CCA{Lambda: -1}, []string{"CCA.Lambda"}},
+		{CCA{Power: -1}, []string{"CCA.Power"}},
+		{CCA{Power: 2, Unweighted: true}, []string{"exclude each other"}},
+		{CSA{Components: 5}, []string{"at most 4", "got 5", "lower it"}},
+		{ASIF{K: 31}, []string{"at most the number of anchors, 30 (got 31)", "lower it"}},
+		{ASIF{P: -1}, []string{"ASIF.P"}},
+		{ASIF{Chunk: -1}, []string{"ASIF.Chunk"}},
+	} {
+		_, err := c.method.Fit(e, p)
+		wantError(t, err, c.words...)
+	}
+}
+
+// TestApplyErrors does the same for rows that are mapped.
+func TestApplyErrors(t *testing.T) {
+	e := engine(t)
+	for _, method := range []Method{CCA{}, CSA{}, ASIF{}} {
+		m, err := method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Apply(e, Image, make([]float32, 12))
+		wantError(t, err, "no rows of 5 numbers (got 12", "encoder")
+		_, err = m.Apply(e, Text, []float32{1, 2, 3, 4, 5, 6, float32(math.Inf(1)), 8})
+		wantError(t, err, "row 1 of the texts", "column 2")
+	}
+	_, err := new(Linear).Apply(e, Image, nil)
+	wantError(t, err, "not fitted")
+}

@@ -1,0 +1,65 @@
+package align
+
+import (
+	"math"
+	"testing"
+)
+
+// TestForecast is at its top for a rotated copy, at its null level for unlike rows.
+func TestForecast(t *testing.T) {
+	e := engine(t)
+	x := gauss(1, 200, 6)
+	same, err := Forecast(e, Pairs{x, times(x, rotation(2, 6), 1)}, ForecastOptions{Permutations: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(same.Mutual.Value > .999) || math.Abs(same.CKA.Value-1) > 1e-4 || !(same.Agreement.Value > .97) {
+		t.Errorf("a copy: %+v", same)
+	}
+	for name, l := range map[string]Level{"mutual": same.Mutual, "cka": same.CKA, "agreement": same.Agreement} {
+		if l.P != 1./51 || l.Value < l.Null+10*l.Deviation {
+			t.Errorf("a copy: %s %+v", name, l)
+		}
+	}
+	near(t, "null levels", []float64{same.Mutual.Null, same.CKA.Null, same.Agreement.Null}, []float64{10. / 199, 0, .5}, .01)
+
+	unlike, err := Forecast(e, Pairs{x, gauss(3, 200, 5)}, ForecastOptions{Permutations: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]Level{"mutual": unlike.Mutual, "cka": unlike.CKA, "agreement": unlike.Agreement} {
+		if math.Abs(l.Value-l.Null) > 5*l.Deviation {
+			t.Errorf("unlike rows: %s %+v", name, l)
+		}
+	}
+}
+
+// TestForecastRows looks at evenly spaced pairs alone.
+func TestForecastRows(t *testing.T) {
+	e := engine(t)
+	p := Pairs{gauss(1, 100, 6), gauss(2, 100, 5)}
+	few, err := Forecast(e, p, ForecastOptions{Rows: 20, K: 3, Permutations: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Forecast(e, p.Select(spread(100, 20)), ForecastOptions{K: 3, Permutations: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *few != *want || few.Pairs != 20 {
+		t.Errorf("got %+v, want %+v", few, want)
+	}
+}
+
+func TestForecastErrors(t *testing.T) {
+	e := engine(t)
+	p := Pairs{gauss(1, 9, 6), gauss(2, 9, 5)}
+	_, err := Forecast(e, p, ForecastOptions{K: 8})
+	wantError(t, err, "at most 7, for 9 pairs (got 8)")
+	_, err = Forecast(e, p, ForecastOptions{K: -1})
+	wantError(t, err, ">= 0", "-1")
+	_, err = Forecast(e, Pairs{gauss(1, 3, 2), gauss(2, 3, 2)}, ForecastOptions{})
+	wantError(t, err, "at least 4 pairs (got 3)")
+	_, err = Forecast(e, Pairs{Table{make([]float32, 54), 6}, gauss(2, 9, 5)}, ForecastOptions{})
+	wantError(t, err, "9 rows of the images", "rows that differ")
+}

@@ -1,0 +1,74 @@
+package align
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/geoalign/geoalign/state"
+)
+
+// TestState restores maps by what a checkpoint keeps of them.
+func TestState(t *testing.T) {
+	e := engine(t)
+	p := Pairs{gauss(1, 30, 5), gauss(2, 30, 4)}
+	rows, texts := gauss(3, 3, 5).Data, gauss(4, 3, 4).Data
+	for _, c := range []struct {
+		method Method
+		empty  Map
+	}{{Ridge{}, &Linear{}}, {CCA{}, &Linear{}}, {CSA{}, &CSAMap{}}, {ASIF{K: 7}, &ASIFMap{}}} {
+		m, err := c.method.Fit(e, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(m.Counters())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, c.empty.Counters()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.empty.(state.Checker).CheckCounters(); err != nil {
+			t.Fatal(err)
+		}
+		saved, into := m.Tensors(), c.empty.Tensors()
+		for i, x := range into {
+			if x.Name != saved[i].Name || !reflect.DeepEqual(x.Shape, saved[i].Shape) {
+				t.Fatalf("%T: tensor %s %v, want %s %v", m, x.Name, x.Shape, saved[i].Name, saved[i].Shape)
+			}
+			n := 1
+			for _, d := range x.Shape {
+				n *= d
+			}
+			if got := copy(x.Data.([]float32), saved[i].Data.([]float32)); got != n {
+				t.Fatalf("%T: tensor %s has %d numbers, want %d", m, x.Name, got, n)
+			}
+		}
+		if m.StateName() != "alignment" || m.StateVersion() != 1 {
+			t.Fatalf("%T is saved as %s, version %d", m, m.StateName(), m.StateVersion())
+		}
+		near(t, "restored", scores(t, e, c.empty, rows, texts), scores(t, e, m, rows, texts), 0)
+	}
+}
+
+// TestStateErrors refuses counters that no fit writes.
+func TestStateErrors(t *testing.T) {
+	for _, c := range []struct {
+		m        Map
+		counters string
+		words    []string
+	}{
+		{&Linear{}, `{}`, []string{"rows of width [0 0]"}},
+		{&Linear{}, `{"widths":[3,2],"parts":[-1],"weights":[1]}`, []string{"a part of -1 channels"}},
+		{&Linear{}, `{"widths":[3,2],"parts":[2,2],"weights":[1]}`, []string{"1 weights", "a weight for each part"}},
+		{&Linear{}, `{"widths":[3,2000000],"parts":[2],"weights":[1]}`, []string{"2000000"}},
+		{&CSAMap{}, `{"widths":[3,2],"parts":[2,2],"weights":[1,1]}`, []string{"one part (got 2)"}},
+		{&ASIFMap{}, `{"widths":[3,2],"anchors":4,"k":5,"p":8}`, []string{"K = 5 of 4 anchors"}},
+		{&ASIFMap{}, `{"widths":[3,0],"anchors":4,"k":4,"p":8}`, []string{"rows of width [3 0]"}},
+	} {
+		if err := json.Unmarshal([]byte(c.counters), c.m.Counters()); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, c.m.(state.Checker).CheckCounters(), c.words...)
+	}
+}
