@@ -88,7 +88,7 @@ func TestReporter(t *testing.T) {
 		t.Errorf("steps from %v: %v", seen.begin, seen.steps)
 	}
 	all := strings.Join(seen.lines, "\n")
-	for _, want := range []string{"scenes: ", "run folder " + dir, "start to the end of the first step", "step 4  val: cosine R@1"} {
+	for _, want := range []string{"scenes: ", "run folder " + dir, "start to the end of the first step", "step 4  val: image to text / text to image: cosine R@1"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not in %s", want, all)
 		}

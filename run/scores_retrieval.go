@@ -63,7 +63,7 @@ func (r Retrieval) Values() map[string]float64 {
 // Size implements Scores.
 func (r Retrieval) Size() string { return fmt.Sprintf("%d images, %d texts", r.Images, r.Texts) }
 
-// Line implements Scores: recalls as image to text / text to image.
+// Line implements Scores.
 func (r Retrieval) Line() string {
 	var parts []string
 	for _, c := range r.Columns() {
@@ -74,7 +74,7 @@ func (r Retrieval) Line() string {
 		_, name, _ := r.kept()
 		parts = append(parts, "checkpoints compared by "+name)
 	}
-	return strings.Join(parts, ", ")
+	return "image to text / text to image: " + strings.Join(parts, ", ")
 }
 
 // Table implements Scores.

@@ -71,7 +71,7 @@ func TestRetrievalScores(t *testing.T) {
 	if v := logged(one); len(values) != 4*14 || len(v) != 3*14 || v["eval/retrieval/i2t_r1"] != 82 || v["eval/retrieval/first/i2t_r1"] != 82 {
 		t.Errorf("%d and %d values", len(values), len(v))
 	}
-	if want := "cosine R@1 82.0 / 82.0 R@10 82.0 / 82.0 mean 82.0, re-ranked R@1 72.0 / 72.0 R@10 72.0 / 72.0 mean 72.0, checkpoints compared by cosine"; both.Line() != want {
+	if want := "image to text / text to image: cosine R@1 82.0 / 82.0 R@10 82.0 / 82.0 mean 82.0, re-ranked R@1 72.0 / 72.0 R@10 72.0 / 72.0 mean 72.0, checkpoints compared by cosine"; both.Line() != want {
 		t.Errorf("line %q", both.Line())
 	}
 	text, err := json.Marshal(both.JSON("val", "runs/x"))

@@ -138,7 +138,7 @@ func TestTrainFillsTheRunFolder(t *testing.T) {
 	stdout, stderr := must(t, exitDone, tinyArgs(dir, "--seed", "9")...)
 	contains(t, stdout, "retrieval on val: 12 images, 12 texts", "re-ranked", "chance", "run folder: "+dir)
 	contains(t, stderr, "parameters", "run folder "+dir, "chance level of itc_in_batch: 2.079", "step 1/20", "step 20/20", "ETA",
-		"itc ", "itc_in_batch ", "itm ", "mlm ", "lr ", "temp ", "samples/s", "step 12  val: image to text")
+		"itc ", "itc_in_batch ", "itm ", "mlm ", "lr ", "temp ", "samples/s", "step 12  val: image to text / text to image: cosine R@1", "re-ranked R@1", "checkpoints compared by")
 
 	list := names(t, dir)
 	events := slices.IndexFunc(list, func(n string) bool { return strings.HasPrefix(n, "events.out.tfevents.") })
