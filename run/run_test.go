@@ -255,3 +255,16 @@ func TestTrained(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A cancelled context ends the opening of a run, which leaves nothing behind.
+func TestOpeningIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if r, err := New(ctx, settings(t, dir), Options{}); !errors.Is(err, context.Canceled) || r != nil {
+		t.Errorf("got %v, %v", r, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("there is a run folder")
+	}
+}
