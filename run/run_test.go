@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -253,5 +255,28 @@ func TestTrained(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, runlog.ReportFile)); err != nil {
 		t.Error(err)
+	}
+}
+
+// A cancelled context ends the opening of a run, which leaves nothing behind.
+func TestOpeningIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if r, err := New(ctx, settings(t, dir), Options{}); !errors.Is(err, context.Canceled) || r != nil {
+		t.Errorf("got %v, %v", r, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("there is a run folder")
+	}
+}
+
+// Steps that are not saved keep the process from ending at a signal.
+func TestUnsavedStepsAreHeld(t *testing.T) {
+	held := map[int]bool{}
+	trained(t, settings(t, t.TempDir(), "train.max_steps=4", "train.save_every_steps=2", "train.eval_every_steps=0"), Options{Several: true,
+		Reporter: &recorder{after: func(step int) { held[step] = process.Held() }}})
+	if want := map[int]bool{1: true, 2: false, 3: true, 4: false}; !maps.Equal(held, want) || process.Held() {
+		t.Errorf("held after steps %v, at the end %t", held, process.Held())
 	}
 }

@@ -45,12 +45,12 @@ func TestStepTakenBack(t *testing.T) {
 		sets []string
 		from int // steps before the one that is given up
 	}{
-		"two micro-batches":     {[]string{"train.batch_size=4", "train.accumulate_steps=2"}, 2},
-		"graphs in the step":    {geodesic, 7},
-		"graphs beside":         {append(slices.Clone(geodesic), "objective.geodesic.lag_steps=2"), 7},
-		"graphs switched in":    {append(slices.Clone(geodesic), "objective.geodesic.lag_steps=2"), 9},
-		"prototypes":            {viewsSets("swav"), 2},
-		"prototypes and a clip": {viewsSets("swav", "train.accumulate_steps=3", "train.batch_size=4"), 3},
+		"two micro-batches":       {[]string{"train.batch_size=4", "train.accumulate_steps=2"}, 2},
+		"graphs in the step":      {geodesic, 7},
+		"graphs beside":           {append(slices.Clone(geodesic), "objective.geodesic.lag_steps=2"), 7},
+		"graphs switched in":      {append(slices.Clone(geodesic), "objective.geodesic.lag_steps=2"), 9},
+		"prototypes":              {viewsSets("swav"), 2},
+		"prototypes, three parts": {viewsSets("swav", "train.accumulate_steps=3", "train.batch_size=4"), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole, s := small(t, 0, 0, c.sets...), small(t, 0, 0, c.sets...)
