@@ -228,3 +228,54 @@ func TestCosines(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestCells: cells of one shade in a row are one piece of a path, and those of 0 none.
+func TestCells(t *testing.T) {
+	x := [][]float64{{1, 1, 0}, {0, -1, 1}, {0, 0, 0}}
+	c := newCanvas(10, 10, "")
+	cellsAt(c, 0, 0, 3, 3, func(i, j int) float64 { return x[i][j] })
+	got := string(c.done())
+	for _, want := range []string{
+		`<path fill="` + shade(1) + `" d="M0,0h2v1h-2zM2,1h1v1h-1z"/>`,
+		`<path fill="` + shade(-1) + `" d="M1,1h1v1h-1z"/>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in %s", want, got)
+		}
+	}
+	if n := strings.Count(got, "<path"); n != 2 {
+		t.Errorf("%d paths, want one for each of two shades: %s", n, got)
+	}
+}
+
+// TestThin: where there are too many points, every so many are drawn, each with what belongs
+// to it.
+func TestThin(t *testing.T) {
+	const n, c = MostPoints, 3 // with as many texts
+	d := sample(n, c)
+	f := d.Features.thin()
+	if f.N != n/2 || len(f.Images) != f.N*c || len(f.Texts) != f.N*c || len(f.Labels) != f.N || len(f.Captions) != f.N {
+		t.Fatalf("%d points with %d, %d, %d, %d values", f.N, len(f.Images), len(f.Texts), len(f.Labels), len(f.Captions))
+	}
+	for _, k := range []int{0, 1, 7, f.N - 1} {
+		i := 2 * k
+		if f.Captions[k] != d.Features.Captions[i] || f.Labels[k] != d.Features.Labels[i] || f.Images[k*c] != d.Features.Images[i*c] || f.Texts[k*c] != d.Features.Texts[i*c] {
+			t.Errorf("point %d is not point %d of all", k, i)
+		}
+	}
+}
+
+// TestTitlesOfPictures: metrics and figures of graphs are drawn under their names.
+func TestTitlesOfPictures(t *testing.T) {
+	d := sample(9, 3)
+	var err error
+	if d.Curves, err = ReadCurves(strings.NewReader(`{"step":1,"graph/image/centres":3,"graph/lonely":1}` + "\n" + `{"step":2,"graph/image/centres":4,"graph/lonely":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	text := render(t, d)
+	for _, title := range []string{"lonely", "centres", "w", "b", "d"} {
+		if !strings.Contains(text, `<text class="title" x="4" y="15">`+title) {
+			t.Errorf("no picture is titled %s", title)
+		}
+	}
+}
