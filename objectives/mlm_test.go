@@ -3,6 +3,7 @@ package objectives
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -92,5 +93,18 @@ func TestMaskCapacity(t *testing.T) {
 		if got := MaskCapacity(c.b, c.l, c.p); got != c.want {
 			t.Errorf("%d texts of %d, %g: %d, want %d", c.b, c.l, c.p, got, c.want)
 		}
+	}
+}
+
+// TestPlacesOfFusedTexts: places count within the batch, and the fused texts stand behind
+// those of other losses.
+func TestPlacesOfFusedTexts(t *testing.T) {
+	m := newPlaces(3)
+	m.set([]int32{0, 3, 9}, 2, 4) // in texts 0, 0 and 2 of four tokens each
+	if want := []int32{8, 11, 17}; !slices.Equal(m.rows, want) {
+		t.Errorf("rows %v, want %v", m.rows, want)
+	}
+	if want := []int32{2, 2, 4}; !slices.Equal(m.texts, want) {
+		t.Errorf("texts %v, want %v", m.texts, want)
 	}
 }
