@@ -21,11 +21,11 @@ func Rank(e *compute.Engine, m Map, p Pairs) (*eval.Ranks, error) {
 		}
 	}
 	n, c := p.Len(), m.Width()
-	ids := make([]int64, n)
-	for i := range ids {
-		ids[i] = int64(i)
+	own := make([]int, n) // row i of one side belongs to row i of the other
+	for i := range own {
+		own[i] = i
 	}
-	pairs, err := eval.NewCorrespondence(ids, ids)
+	pairs, err := eval.NewCorrespondence(own, own)
 	if err != nil {
 		return nil, err
 	}
