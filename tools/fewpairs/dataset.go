@@ -15,7 +15,7 @@ type dataset struct {
 	images, texts align.Rows
 	train         [][2]int32 // rows of image and text
 	gallery       [2][]int32 // rows of the held-out images, each once, and texts
-	owner         []int32    // per held-out text: the row of its image
+	owner         []int      // place of the image of each held-out text
 }
 
 // holdOut takes the last rows for the galleries.
@@ -31,7 +31,7 @@ func (d *dataset) holdOut(last int) error {
 		}
 		d.gallery[align.Image] = append(d.gallery[align.Image], i)
 		d.gallery[align.Text] = append(d.gallery[align.Text], i)
-		d.owner = append(d.owner, i)
+		d.owner = append(d.owner, len(d.owner))
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (d *dataset) readTable(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	seen := map[int32]bool{}
+	seen := map[int32]int{} // image row -> its place in the gallery
 	for i, line := range lines[1:] {
 		var rows [2]int32
 		for k, field := range line[1:] {
@@ -63,12 +63,14 @@ func (d *dataset) readTable(path string) error {
 		case "train":
 			d.train = append(d.train, rows)
 		case "test":
-			if !seen[rows[0]] {
-				seen[rows[0]] = true
+			i, known := seen[rows[0]]
+			if !known {
+				i = len(seen)
+				seen[rows[0]] = i
 				d.gallery[align.Image] = append(d.gallery[align.Image], rows[0])
 			}
 			d.gallery[align.Text] = append(d.gallery[align.Text], rows[1])
-			d.owner = append(d.owner, rows[0])
+			d.owner = append(d.owner, i)
 		}
 	}
 	return nil
