@@ -1,0 +1,165 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+// Pool is the N rows of D numbers that are searched. A *features.Matrix is one, what Memory
+// returns another. Many goroutines call Row at once.
+type Pool interface {
+	Rows() int  // N
+	Width() int // D
+	// Row reads row i into dst (D). It fails where it cannot be read.
+	Row(i int, dst []float32) error
+}
+
+// memory is a pool in memory.
+type memory struct {
+	x     []float32
+	width int
+}
+
+// Memory returns the rows of x (N, width) as a pool. It reads x in place.
+func Memory(x []float32, width int) (Pool, error) {
+	if width < 1 || len(x)%width != 0 {
+		return nil, fmt.Errorf("search: %d numbers are no rows of width %d: give whole rows", len(x), width)
+	}
+	return &memory{x, width}, nil
+}
+
+func (m *memory) Rows() int  { return len(m.x) / m.width }
+func (m *memory) Width() int { return m.width }
+
+func (m *memory) Row(i int, dst []float32) error {
+	copy(dst, m.x[i*m.width:(i+1)*m.width])
+	return nil
+}
+
+// checkPool refuses a pool that cannot be searched.
+func checkPool(p Pool) error {
+	switch n, d := p.Rows(), p.Width(); {
+	case d < 1:
+		return fmt.Errorf("search: the pool's rows have width %d: want at least 1", d)
+	case d > maxWidth:
+		return fmt.Errorf("search: the pool's rows have width %d: at most %d can be searched", d, maxWidth)
+	case n < 1:
+		return fmt.Errorf("search: the pool is empty: give at least one row")
+	case n > math.MaxInt32:
+		return fmt.Errorf("search: the pool has %d rows: at most %d can be searched", n, math.MaxInt32)
+	}
+	return nil
+}
+
+// maxWidth bounds the width of rows: products of codes must have digits to spare.
+const maxWidth = 1 << 16
+
+// points reads rows of a pool as points, whose products rank them:
+//
+//	cosine  x / |x|     by  x . y
+//	inner   x           by  x . y
+//	l2      x - shift   by  x . y - |x|^2 / 2
+//
+// The shift is the mean of some rows. Beside the lengths of rows that all lie far from the
+// origin, the differences of their distances would be lost.
+type points struct {
+	pool   Pool
+	metric Metric
+	shift  []float32 // (D) of l2, else nil
+}
+
+// shiftRows is how many rows the shift is the mean of.
+const shiftRows = 256
+
+// newPoints checks pool and metric and finds the shift.
+func newPoints(pool Pool, metric Metric) (points, error) {
+	p := points{pool: pool, metric: metric}
+	if err := metric.check(); err != nil {
+		return p, err
+	}
+	if err := checkPool(pool); err != nil || metric != L2 {
+		return p, err
+	}
+	n, d := pool.Rows(), pool.Width()
+	row, sum := make([]float32, d), make([]float64, d)
+	count := min(n, shiftRows)
+	for i := range count {
+		j := spread(i, count, n)
+		if _, err := p.raw(j, row); err != nil {
+			return p, err
+		}
+		for c, v := range row {
+			sum[c] += float64(v)
+		}
+	}
+	p.shift = make([]float32, d)
+	for c, v := range sum {
+		p.shift[c] = float32(v / float64(count))
+	}
+	return p, nil
+}
+
+// spread returns sample i of count that are spread evenly over n rows, the first and the last
+// among them.
+func spread(i, count, n int) int {
+	if count < 2 {
+		return 0
+	}
+	return int(int64(i) * int64(n-1) / int64(count-1))
+}
+
+// raw reads row i of the pool as it is and returns its squared length.
+func (p *points) raw(i int, dst []float32) (float64, error) {
+	if err := p.pool.Row(i, dst); err != nil {
+		return 0, err
+	}
+	return p.metric.checkRow("row "+strconv.Itoa(i)+" of the pool", dst)
+}
+
+// read sets dst (n, D) to the points of n rows of the pool from first on, and half (n), unless
+// it is nil, to half their squared lengths.
+func (p *points) read(first, n int, dst, half []float32) error {
+	d := p.pool.Width()
+	for i := range n {
+		row := dst[i*d : (i+1)*d]
+		sq, err := p.raw(first+i, row)
+		if err != nil {
+			return err
+		}
+		p.place(row, sq)
+		if half != nil {
+			half[i] = float32(vector.SumSq(row) / 2)
+		}
+	}
+	return nil
+}
+
+// place makes a point of a row of squared length sq.
+func (p *points) place(row []float32, sq float64) {
+	switch p.metric {
+	case Cosine:
+		vector.Scale(row, float32(1/math.Sqrt(sq)), row)
+	case L2:
+		vector.Sub(row, row, p.shift)
+	}
+}
+
+// queries checks the rows of x (Q, D) and returns their points and squared lengths.
+func (p *points) queries(x []float32) (at []float32, lengths []float64, err error) {
+	d := p.pool.Width()
+	if len(x) == 0 || len(x)%d != 0 {
+		return nil, nil, fmt.Errorf("search: %d numbers are no queries of the width %d of the pool: give whole rows of one encoder's features", len(x), d)
+	}
+	at, lengths = append([]float32(nil), x...), make([]float64, len(x)/d)
+	for i := range lengths {
+		row := at[i*d : (i+1)*d]
+		if lengths[i], err = p.metric.checkRow("query "+strconv.Itoa(i), row); err != nil {
+			return nil, nil, err
+		}
+		p.place(row, lengths[i])
+	}
+	return at, lengths, nil
+}
