@@ -11,9 +11,8 @@ import (
 const (
 	blockValues  = 1 << 18 // numbers of a block of the pool: 1 MB, a core's second-level cache
 	chunkQueries = 512     // queries that a pass over the pool serves
-	stepBlocks   = 8       // blocks of a thread between two looks at the context
 	fewQueries   = 4       // below it products are read from memory one query at a time
-	slack        = 16      // hits kept beyond K, see rescorer
+	slack        = 16      // hits kept beyond K, see rescore
 )
 
 // Exact returns the K rows of pool that are nearest to each of queries (Q, D), by comparing all.
@@ -45,11 +44,11 @@ func Exact(ctx context.Context, e *compute.Engine, pool Pool, queries []float32,
 		to := min(from+chunkQueries, q)
 		s.queries, s.q = at[from*d:to*d], to-from
 		s.skip = func(i int) int32 { return o.skip(from + i) }
-		progress := func(done int) { o.progress(c*s.blocks+done, chunks*s.blocks) }
+		progress := func(done, _ int) { o.progress(c*s.blocks+done, chunks*s.blocks) }
 		if err := s.pass(ctx, progress); err != nil {
 			return nil, err
 		}
-		if err := s.finish(queries[from*d:to*d], lengths[from:to], hits, from); err != nil {
+		if err := s.finish(ctx, queries[from*d:to*d], lengths[from:to], hits, from); err != nil {
 			return nil, err
 		}
 	}
@@ -69,8 +68,6 @@ type exact struct {
 	q       int
 	skip    func(i int) int32
 	workers []exactWorker
-	first   int // first block of the step in progress
-	step    func(worker, lo, hi int)
 }
 
 // exactWorker is the memory of a thread.
@@ -79,8 +76,7 @@ type exactWorker struct {
 	half   []float32 // (rows) of l2
 	scores []float32 // (q, rows)
 	tops   []top     // (q)
-	rescorer
-	err error
+	row    []float32 // (D)
 }
 
 func newExact(e *compute.Engine, p points, q, keep int) *exact {
@@ -90,45 +86,24 @@ func newExact(e *compute.Engine, p points, q, keep int) *exact {
 	s.workers = make([]exactWorker, e.Threads())
 	for i := range s.workers {
 		w := &s.workers[i]
-		w.block, w.scores = make([]float32, s.rows*d), make([]float32, q*s.rows)
+		w.block, w.scores, w.row = make([]float32, s.rows*d), make([]float32, q*s.rows), make([]float32, d)
 		if p.metric == L2 {
 			w.half = make([]float32, s.rows)
 		}
 	}
-	s.step = s.stepPart
 	return s
 }
 
 // pass compares all rows with the queries.
-func (s *exact) pass(ctx context.Context, progress func(done int)) error {
+func (s *exact) pass(ctx context.Context, progress func(done, of int)) error {
 	for i := range s.workers {
 		s.workers[i].tops = newTops(s.q, s.keep)
 	}
-	for s.first = 0; s.first < s.blocks; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(stepBlocks*s.e.Threads(), s.blocks-s.first)
-		s.e.For(n, 1, s.step)
-		for i := range s.workers {
-			if err := s.workers[i].err; err != nil {
-				return err
-			}
-		}
-		s.first += n
-		progress(s.first)
-	}
-	return nil
-}
-
-func (s *exact) stepPart(worker, lo, hi int) {
-	w := &s.workers[worker]
-	for b := s.first + lo; b < s.first+hi; b++ {
-		first := b * s.rows
+	return each(ctx, s.e, s.blocks, progress, func(worker, b int) error {
+		w, first := &s.workers[worker], b*s.rows
 		n := min(s.rows, s.p.pool.Rows()-first)
 		if err := s.p.read(first, n, w.block, w.half); err != nil {
-			w.err = err
-			return
+			return err
 		}
 		s.products(w)
 		for i := range s.q {
@@ -138,7 +113,8 @@ func (s *exact) stepPart(worker, lo, hi int) {
 			}
 			w.tops[i].addRows(first, scores, s.skip(i))
 		}
-	}
+		return nil
+	})
 }
 
 // products multiplies the queries with the block.
@@ -154,26 +130,19 @@ func (s *exact) products(w *exactWorker) {
 }
 
 // finish sets the hits of the queries from first on, whose rows are raw.
-func (s *exact) finish(raw []float32, lengths []float64, hits *Hits, first int) error {
+func (s *exact) finish(ctx context.Context, raw []float32, lengths []float64, hits *Hits, first int) error {
 	d := s.p.pool.Width()
-	s.e.For(s.q, 1, func(worker, lo, hi int) {
-		w := &s.workers[worker]
-		for i := lo; i < hi && w.err == nil; i++ {
-			best := &s.workers[0].tops[i]
-			for _, other := range s.workers[1:] {
-				for _, h := range other.tops[i].items {
-					best.add(h)
-				}
-			}
-			if w.err = w.rescore(&s.p, raw[i*d:(i+1)*d], lengths[i], best); w.err == nil {
-				hits.set(first+i, best.sorted())
+	return each(ctx, s.e, s.q, nil, func(worker, i int) error {
+		best := &s.workers[0].tops[i]
+		for _, other := range s.workers[1:] {
+			for _, h := range other.tops[i].items {
+				best.add(h)
 			}
 		}
-	})
-	for i := range s.workers {
-		if err := s.workers[i].err; err != nil {
+		if err := s.p.rescore(raw[i*d:(i+1)*d], lengths[i], best, s.workers[worker].row); err != nil {
 			return err
 		}
-	}
-	return nil
+		hits.set(first+i, best.sorted())
+		return nil
+	})
 }

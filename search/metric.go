@@ -27,6 +27,14 @@ func (m Metric) check() error {
 	return fmt.Errorf("search: no metric %q: choose cosine, inner or l2", string(m))
 }
 
+// checkMetric refuses another metric than the index's.
+func (x *Index) checkMetric(m Metric) error {
+	if m != "" && m != x.metric {
+		return fmt.Errorf("search: the index was built for the metric %s (got %q): leave it out, or build another index", x.metric, string(m))
+	}
+	return nil
+}
+
 // score returns the score of two rows, summed in float64. lengthX and lengthY are their squared
 // lengths, which the cosine reads.
 func (m Metric) score(x, y []float32, lengthX, lengthY float64) float32 {
