@@ -79,6 +79,7 @@ def main():
     p.add_argument("--make", type=int, default=0, metavar="ROWS", help="write the files first")
     p.add_argument("--queries", type=int, default=1000)
     p.add_argument("--peers", default="", help="of flat, ivf, ivfsq (codes of 8 bits), hnsw")
+    p.add_argument("--rows", type=int, default=None, help="the first rows of the pool alone")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--cpu", action="store_true", help="time of the processor, which other work on the machine adds less to; with --threads 1")
     p.add_argument("--cells", type=int, default=2048)
@@ -95,6 +96,7 @@ def main():
 
     faiss.omp_set_num_threads(a.threads)
     pool, queries = (np.ascontiguousarray(np.load(os.path.join(a.data, f + ".npy"))) for f in ("pool", "queries"))
+    pool = pool[:a.rows]
     flat = faiss.IndexFlatIP(WIDTH)
     flat.add(pool)
     want = flat.search(queries, K)[1]
@@ -109,6 +111,7 @@ def main():
                 index = faiss.IndexIVFFlat(quantizer, WIDTH, a.cells, faiss.METRIC_INNER_PRODUCT)
             else:
                 index = faiss.IndexIVFScalarQuantizer(quantizer, WIDTH, a.cells, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
+            index.cp.max_points_per_centroid = 64  # as geoalign takes
             index.train(pool)
             index.add(pool)
             built = clock() - begin
