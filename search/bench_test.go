@@ -33,16 +33,7 @@ func benchData(b *testing.B) (Pool, []float32) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { m.Close() })
-	x := make([]float32, m.Rows()*m.Width())
-	if os.Getenv(dataVariable+"_MAPPED") != "" {
-		return m, readAll(b, filepath.Join(folder, "queries.npy"))
-	}
-	for i := range m.Rows() {
-		if err := m.Row(i, x[i*m.Width():(i+1)*m.Width()]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return pool(b, x, m.Width()), readAll(b, filepath.Join(folder, "queries.npy"))
+	return m, readAll(b, filepath.Join(folder, "queries.npy"))
 }
 
 func readAll(b *testing.B, path string) []float32 {

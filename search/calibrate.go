@@ -77,7 +77,7 @@ func (b *builder) sample() (*sample, error) {
 		s.o.Skip = draw(rng.New(b.o.Seed, rng.Neighbours, 0), min(sampleQueries, b.header.Rows), b.header.Rows)
 		s.queries = make([]float32, len(s.o.Skip)*d)
 		for i, row := range s.o.Skip {
-			if _, err := b.raw(int(row), s.queries[i*d:(i+1)*d]); err != nil {
+			if err := b.pool.Row(int(row), s.queries[i*d:(i+1)*d]); err != nil {
 				return nil, err
 			}
 		}

@@ -177,9 +177,9 @@ func TestExactErrors(t *testing.T) {
 		{"few skips", good, good, Options{Metric: L2, K: 1, Skip: []int32{0}}, "1 rows to skip for 3 queries"},
 		{"a far skip", good, good, Options{Metric: L2, K: 1, Skip: []int32{0, 3, 0}}, "query 1 skips row 3 of a pool of 3"},
 		{"NaN in the pool", []float32{1, 2, 3, nan}, good, Options{Metric: Inner, K: 1}, "row 1 of the pool is not finite (got NaN in column 1)"},
-		{"infinity in a query", good, []float32{1, 2, inf, 1}, Options{Metric: L2, K: 1}, "query 1 is not finite (got +Inf in column 0)"},
+		{"infinity in a query", good, []float32{1, 2, inf, 1}, Options{Metric: L2, K: 1}, "row 1 of the queries is not finite (got +Inf in column 0)"},
 		{"a zero row", []float32{1, 2, 0, 0}, good, Options{Metric: Cosine, K: 1}, "row 1 of the pool is zero"},
-		{"a zero query", good, []float32{0, 0}, Options{Metric: Cosine, K: 1}, "query 0 is zero"},
+		{"a zero query", good, []float32{0, 0}, Options{Metric: Cosine, K: 1}, "row 0 of the queries is zero"},
 		{"a long row", []float32{1, 2, 1e25, 0}, good, Options{Metric: Inner, K: 1}, "row 1 of the pool has length 1e+25"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -210,8 +210,8 @@ func TestIndexErrors(t *testing.T) {
 		want string
 	}{
 		{search(x[:7], Options{K: 1}), "7 numbers are no queries of the width 8"},
-		{search(make([]float32, 8), Options{K: 1}), "query 0 is zero"},
-		{search(nan[8*123:8*124], Options{K: 1}), "query 0 is not finite (got NaN in column 4)"},
+		{search(make([]float32, 8), Options{K: 1}), "row 0 of the queries is zero"},
+		{search(nan[8*123:8*124], Options{K: 1}), "row 0 of the queries is not finite (got NaN in column 4)"},
 		{search(x[:8], Options{K: 301}), "k = 301 neighbours among 300 rows: ask for at most 300"},
 		{search(x[:8], Options{K: 1, Metric: L2}), "the index was built for the metric cosine (got \"l2\")"},
 		{build(nil, BuildOptions{}), "the pool is empty"},
@@ -269,11 +269,13 @@ func TestScoresAreThoseOfScoring(t *testing.T) {
 		if m == Cosine { // which scoring takes of unit rows
 			p := points{metric: Cosine}
 			for i := range n {
-				sq, _ := m.checkRow("", a[i*d:(i+1)*d])
-				p.place(a[i*d:(i+1)*d], sq)
+				if _, err := p.place(ofPool, i, a[i*d:(i+1)*d]); err != nil {
+					t.Fatal(err)
+				}
 			}
-			sq, _ := m.checkRow("", b)
-			p.place(b, sq)
+			if _, err := p.place(ofQueries, 0, b); err != nil {
+				t.Fatal(err)
+			}
 		}
 		want := make([]float32, n)
 		s := scoring.Score{Space: space.Space{Dim: d, Euclid: m != Cosine}, Terms: []scoring.Term{{Kind: scoring.Kind(m), Weight: 1}}}

@@ -35,14 +35,14 @@ func (x *Index) checkMetric(m Metric) error {
 	return nil
 }
 
-// score returns the score of two rows, summed in float64. lengthX and lengthY are their squared
-// lengths, which the cosine reads.
-func (m Metric) score(x, y []float32, lengthX, lengthY float64) float32 {
+// score returns the score of two rows, summed in float64. lengthX is the squared length of x,
+// which the cosine reads.
+func (m Metric) score(x, y []float32, lengthX float64) float32 {
 	switch m {
 	case L2:
 		return -float32(math.Sqrt(vector.SquaredDistance(x, y)))
 	case Cosine:
-		return float32(max(-1, min(1, float64(vector.Dot(x, y))/math.Sqrt(lengthX*lengthY))))
+		return float32(max(-1, min(1, float64(vector.Dot(x, y))/math.Sqrt(lengthX*vector.SumSq(y)))))
 	}
 	return vector.Dot(x, y)
 }
@@ -51,22 +51,20 @@ func (m Metric) score(x, y []float32, lengthX, lengthY float64) float32 {
 // float32.
 const maxLength = 1e37
 
-// checkRow returns the squared length of a row, or an error that says what is wrong with it
-// and begins with name.
-func (m Metric) checkRow(name string, row []float32) (float64, error) {
+// checkRow returns the squared length of row i of what, the pool or the queries, as a point, or
+// an error that says what is wrong with it.
+func (m Metric) checkRow(what string, i int, row []float32) (float64, error) {
 	sq := vector.SumSq(row)
-	switch {
-	case sq-sq != 0:
-		for i, v := range row {
-			if v-v != 0 {
-				return 0, fmt.Errorf("search: %s is not finite (got %v in column %d): compute it again or leave it out", name, v, i)
-			}
-		}
-		fallthrough
-	case sq > maxLength:
-		return 0, fmt.Errorf("search: %s has length %.3g, more than products in float32 can hold: scale the rows down", name, math.Sqrt(sq))
-	case sq == 0 && m == Cosine:
-		return 0, fmt.Errorf("search: %s is zero and has no direction: leave it out, or search by inner or l2", name)
+	if sq <= maxLength && (sq > 0 || m != Cosine) {
+		return sq, nil
 	}
-	return sq, nil
+	for c, v := range row {
+		if v-v != 0 {
+			return 0, fmt.Errorf("search: row %d of the %s is not finite (got %v in column %d): compute it again or leave it out", i, what, v, c)
+		}
+	}
+	if sq == 0 {
+		return 0, fmt.Errorf("search: row %d of the %s is zero and has no direction: leave it out, or search by inner or l2", i, what)
+	}
+	return 0, fmt.Errorf("search: row %d of the %s has length %.3g, more than products in float32 can hold: scale the rows down", i, what, math.Sqrt(sq))
 }

@@ -3,7 +3,6 @@ package search
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
@@ -88,7 +87,10 @@ func newPoints(pool Pool, metric Metric) (points, error) {
 	count := min(n, shiftRows)
 	for i := range count {
 		j := spread(i, count, n)
-		if _, err := p.raw(j, row); err != nil {
+		if err := pool.Row(j, row); err != nil {
+			return p, err
+		}
+		if _, err := metric.checkRow(ofPool, j, row); err != nil {
 			return p, err
 		}
 		for c, v := range row {
@@ -111,13 +113,11 @@ func spread(i, count, n int) int {
 	return int(int64(i) * int64(n-1) / int64(count-1))
 }
 
-// raw reads row i of the pool as it is and returns its squared length.
-func (p *points) raw(i int, dst []float32) (float64, error) {
-	if err := p.pool.Row(i, dst); err != nil {
-		return 0, err
-	}
-	return p.metric.checkRow("row "+strconv.Itoa(i)+" of the pool", dst)
-}
+// What rows are of, in errors.
+const (
+	ofPool    = "pool"
+	ofQueries = "queries"
+)
 
 // read sets dst (n, D) to the points of n rows of the pool from first on, and half (n), unless
 // it is nil, to half their squared lengths.
@@ -125,29 +125,34 @@ func (p *points) read(first, n int, dst, half []float32) error {
 	d := p.pool.Width()
 	for i := range n {
 		row := dst[i*d : (i+1)*d]
-		sq, err := p.raw(first+i, row)
+		if err := p.pool.Row(first+i, row); err != nil {
+			return err
+		}
+		sq, err := p.place(ofPool, first+i, row)
 		if err != nil {
 			return err
 		}
-		p.place(row, sq)
 		if half != nil {
-			half[i] = float32(vector.SumSq(row) / 2)
+			half[i] = float32(sq / 2)
 		}
 	}
 	return nil
 }
 
-// place makes a point of a row of squared length sq.
-func (p *points) place(row []float32, sq float64) {
-	switch p.metric {
-	case Cosine:
-		vector.Scale(row, float32(1/math.Sqrt(sq)), row)
-	case L2:
+// place makes a point of row i of what. It returns the squared length of the point, with the
+// cosine that of the row.
+func (p *points) place(what string, i int, row []float32) (float64, error) {
+	if p.metric == L2 {
 		vector.Sub(row, row, p.shift)
 	}
+	sq, err := p.metric.checkRow(what, i, row)
+	if p.metric == Cosine && err == nil {
+		vector.Scale(row, float32(1/math.Sqrt(sq)), row)
+	}
+	return sq, err
 }
 
-// queries checks the rows of x (Q, D) and returns their points and squared lengths.
+// queries checks the rows of x (Q, D) and returns their points and what place returns of them.
 func (p *points) queries(x []float32) (at []float32, lengths []float64, err error) {
 	d := p.pool.Width()
 	if len(x) == 0 || len(x)%d != 0 {
@@ -155,11 +160,9 @@ func (p *points) queries(x []float32) (at []float32, lengths []float64, err erro
 	}
 	at, lengths = append([]float32(nil), x...), make([]float64, len(x)/d)
 	for i := range lengths {
-		row := at[i*d : (i+1)*d]
-		if lengths[i], err = p.metric.checkRow("query "+strconv.Itoa(i), row); err != nil {
+		if lengths[i], err = p.place(ofQueries, i, at[i*d:(i+1)*d]); err != nil {
 			return nil, nil, err
 		}
-		p.place(row, lengths[i])
 	}
 	return at, lengths, nil
 }

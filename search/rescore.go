@@ -10,11 +10,10 @@ package search
 func (p *points) rescore(x []float32, lengthX float64, t *top, row []float32) error {
 	for i := range t.items {
 		h := &t.items[i]
-		length, err := p.raw(int(h.row), row)
-		if err != nil {
+		if err := p.pool.Row(int(h.row), row); err != nil {
 			return err
 		}
-		h.score = p.metric.score(x, row, lengthX, length)
+		h.score = p.metric.score(x, row, lengthX)
 	}
 	return nil
 }

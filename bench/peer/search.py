@@ -4,8 +4,8 @@
   GEOALIGN_SEARCH_DATA=/tmp/search go test ./search -run '^$' -bench Data -benchtime 1x
   python bench/peer/search.py --data /tmp/search --peers flat,ivf,ivfsq,hnsw
 
-The pool is a mixture: each centre has a plane of few directions of its own, and there is
-noise in all. Rows are unit vectors. Prints one line for each peer and effort: build time, size,
+The pool is a smooth image of clusters in 24 dimensions, with noise in all 256: clusters touch, as
+those of real features do. Rows are unit vectors. Prints one line for each peer and effort: build time, size,
 recall of the 10 nearest, time of one query alone on one thread and in batches on all.
 """
 import argparse
@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-WIDTH, CENTRES, DIRECTIONS, NOISE, K = 256, 3000, 16, 0.35, 10
+WIDTH, CENTRES, LATENT, SPREAD, NOISE, K = 256, 3000, 24, 0.7, 0.1, 10
 
 
 def unit(x):
@@ -22,22 +22,20 @@ def unit(x):
 
 
 def make(folder, n, queries):
-    """Centres are themselves in groups, as subjects and their kinds are."""
+    """A random network of two layers over points of few dimensions, which lie about centres."""
     os.makedirs(folder, exist_ok=True)
     r = np.random.default_rng(1)
-    groups = r.standard_normal((CENTRES // 30, WIDTH), dtype=np.float32)
-    centre = groups[r.integers(len(groups), size=CENTRES)] + 0.8 * r.standard_normal((CENTRES, WIDTH), dtype=np.float32)
-    basis = r.standard_normal((CENTRES, DIRECTIONS, WIDTH), dtype=np.float32) / np.sqrt(DIRECTIONS)
+    centre = r.standard_normal((CENTRES, LATENT), dtype=np.float32)
     share = r.dirichlet(np.full(CENTRES, 2.0))  # some subjects are frequent
+    inner = r.standard_normal((LATENT, 2 * WIDTH), dtype=np.float32) / np.sqrt(LATENT)
+    outer = r.standard_normal((2 * WIDTH, WIDTH), dtype=np.float32) / np.sqrt(2 * WIDTH)
     for name, count in ("pool", n), ("queries", queries):
-        owner = r.choice(CENTRES, size=count, p=share)
         out = np.lib.format.open_memmap(os.path.join(folder, name + ".npy"), "w+", np.float32, (count, WIDTH))
-        for c in range(CENTRES):
-            rows = np.flatnonzero(owner == c)
-            if len(rows):
-                z = r.standard_normal((len(rows), DIRECTIONS), dtype=np.float32)
-                noise = NOISE * r.standard_normal((len(rows), WIDTH), dtype=np.float32)
-                out[rows] = unit(centre[c] + z @ basis[c] + noise)
+        for at in range(0, count, 50_000):
+            rows = min(50_000, count - at)
+            z = centre[r.choice(CENTRES, size=rows, p=share)] + SPREAD * r.standard_normal((rows, LATENT), dtype=np.float32)
+            x = np.tanh(z @ inner) @ outer
+            out[at:at + rows] = unit(x + NOISE * r.standard_normal((rows, WIDTH), dtype=np.float32))
         out.flush()
 
 
