@@ -16,7 +16,10 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-var _ Pool = (*features.Matrix)(nil)
+var (
+	_ Pool       = (*features.Matrix)(nil)
+	_ rowsReader = (*features.Matrix)(nil)
+)
 
 // built returns an index of a mixture and its rows.
 func built(t testing.TB, m Metric, n, d int, o BuildOptions) (*Index, []float32) {

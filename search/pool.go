@@ -16,6 +16,12 @@ type Pool interface {
 	Row(i int, dst []float32) error
 }
 
+// rowsReader is a pool that reads many rows faster than one by one. Numbers that are not finite
+// are no errors of it.
+type rowsReader interface {
+	ReadRows(first int, dst []float32) error
+}
+
 // memory is a pool in memory.
 type memory struct {
 	x     []float32
@@ -32,6 +38,11 @@ func Memory(x []float32, width int) (Pool, error) {
 
 func (m *memory) Rows() int  { return len(m.x) / m.width }
 func (m *memory) Width() int { return m.width }
+
+func (m *memory) ReadRows(first int, dst []float32) error {
+	copy(dst, m.x[first*m.width:])
+	return nil
+}
 
 func (m *memory) Row(i int, dst []float32) error {
 	copy(dst, m.x[i*m.width:(i+1)*m.width])
@@ -123,10 +134,18 @@ const (
 // it is nil, to half their squared lengths.
 func (p *points) read(first, n int, dst, half []float32) error {
 	d := p.pool.Width()
+	many, ok := p.pool.(rowsReader)
+	if ok {
+		if err := many.ReadRows(first, dst[:n*d]); err != nil {
+			return err
+		}
+	}
 	for i := range n {
 		row := dst[i*d : (i+1)*d]
-		if err := p.pool.Row(first+i, row); err != nil {
-			return err
+		if !ok {
+			if err := p.pool.Row(first+i, row); err != nil {
+				return err
+			}
 		}
 		sq, err := p.place(ofPool, first+i, row)
 		if err != nil {
