@@ -117,7 +117,7 @@ func BenchmarkDataIndex(b *testing.B) {
 	ctx := context.Background()
 	x := benchIndex(b, e, p)
 	s := x.Stats()
-	b.Logf("%.0f MB; looks at %d of %d cells for recall %.4f", float64(s.Bytes)/1e6, s.Looked, s.Cells, s.Recall)
+	b.Logf("%.0f MB; looks at %d of %d cells for recall %.4f", float64(s.Bytes)/1e6, s.Probes, s.Cells, s.Recall)
 	d := p.Width()
 	exact, err := Exact(ctx, e, p, queries, Options{Metric: Cosine, K: 10})
 	if err != nil {
@@ -127,20 +127,20 @@ func BenchmarkDataIndex(b *testing.B) {
 		if point.Recall < .8 {
 			continue
 		}
-		got, err := x.find(ctx, e, queries, Options{K: 10}, point.Cells)
+		got, err := x.find(ctx, e, queries, Options{K: 10}, point.Probes)
 		if err != nil {
 			b.Fatal(err)
 		}
 		ones := min(200, len(queries)/d)
 		alone := kerneltest.Best(func() {
 			for i := range ones {
-				if _, err := x.find(ctx, nil, queries[i*d:(i+1)*d], Options{K: 10}, point.Cells); err != nil {
+				if _, err := x.find(ctx, nil, queries[i*d:(i+1)*d], Options{K: 10}, point.Probes); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		batch := kerneltest.Best(func() {
-			if _, err := x.find(ctx, e, queries, Options{K: 10}, point.Cells); err != nil {
+			if _, err := x.find(ctx, e, queries, Options{K: 10}, point.Probes); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -150,7 +150,7 @@ func BenchmarkDataIndex(b *testing.B) {
 				found++
 			}
 		}
-		b.Logf("%4d cells: recall %.4f of the build, %.4f of the queries; alone %.3f ms, batch %.4f ms a query", point.Cells, point.Recall, float64(found)/float64(len(got.Scores)), 1e3*alone/float64(ones), 1e3*batch/float64(len(queries)/d))
+		b.Logf("%4d probes: recall %.4f of the build, %.4f of the queries; alone %.3f ms, batch %.4f ms a query", point.Probes, point.Recall, float64(found)/float64(len(got.Scores)), 1e3*alone/float64(ones), 1e3*batch/float64(len(queries)/d))
 	}
 	b.ReportMetric(0, "ns/op")
 }

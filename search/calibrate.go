@@ -24,35 +24,35 @@ func (b *builder) calibrate() error {
 	// Twice the cells until nearly all rows are found, then halving between the last effort
 	// that falls short of the target and the first that does not.
 	var curve []Point
-	measure := func(cells int) (Point, error) {
-		recall, err := b.recall(s, cells)
-		return Point{cells, recall}, err
+	measure := func(probes int) (Point, error) {
+		recall, err := b.recall(s, probes)
+		return Point{probes, recall}, err
 	}
 	reached := -1 // index of the first point at the target
-	for cells := 1; ; cells = min(2*cells, h.Cells) {
-		p, err := measure(cells)
+	for probes := 1; ; probes = min(2*probes, h.Cells) {
+		p, err := measure(probes)
 		if err != nil {
 			return err
 		}
 		if curve = append(curve, p); reached < 0 && p.Recall >= b.o.Recall {
 			reached = len(curve) - 1
 		}
-		b.o.Progress("recall", cells, h.Cells)
-		if cells == h.Cells || reached >= 0 && p.Recall >= enough {
+		b.o.Progress("recall", probes, h.Cells)
+		if probes == h.Cells || reached >= 0 && p.Recall >= enough {
 			break
 		}
 	}
 	if reached > 0 {
-		low, high := curve[reached-1].Cells, curve[reached]
-		for high.Cells-low > max(1, low/16) {
-			p, err := measure((low + high.Cells) / 2)
+		low, high := curve[reached-1].Probes, curve[reached]
+		for high.Probes-low > max(1, low/16) {
+			p, err := measure((low + high.Probes) / 2)
 			if err != nil {
 				return err
 			}
 			if p.Recall >= b.o.Recall {
 				high = p
 			} else {
-				low = p.Cells
+				low = p.Probes
 			}
 		}
 		if high != curve[reached] {
@@ -62,7 +62,7 @@ func (b *builder) calibrate() error {
 	if reached < 0 {
 		reached = len(curve) - 1
 	}
-	h.Curve, h.Looked = curve, curve[reached].Cells
+	h.Curve, h.Probes = curve, curve[reached].Probes
 	return nil
 }
 
@@ -93,8 +93,8 @@ func (b *builder) sample() (*sample, error) {
 
 // recall returns the share of the sample's neighbours that a search of some cells finds. A row
 // as near as the last of the exact ones counts as one of them.
-func (b *builder) recall(s *sample, cells int) (float64, error) {
-	got, err := b.find(b.ctx, b.e, s.queries, s.o, cells)
+func (b *builder) recall(s *sample, probes int) (float64, error) {
+	got, err := b.find(b.ctx, b.e, s.queries, s.o, probes)
 	if err != nil {
 		return 0, err
 	}

@@ -142,7 +142,6 @@ func (s *exact) finish(ctx context.Context, raw []float32, lengths []float64, hi
 		if err := s.p.rescore(raw[i*d:(i+1)*d], lengths[i], best, s.workers[worker].row); err != nil {
 			return err
 		}
-		hits.set(first+i, best.sorted())
-		return nil
+		return hits.set(first+i, best.sorted())
 	})
 }

@@ -202,7 +202,7 @@ func TestHostileFile(t *testing.T) {
 		"a recall above 1":        {set("curve", []Point{{1, 1.5}}), "recall 1.5 of 1 cells"},
 		"a falling curve":         {set("curve", []Point{{2, .5}, {1, .6}}), "recall 0.6 of 1 cells"},
 		"cells that are not":      {set("curve", []Point{{1000, .5}}), "recall 0.5 of 1000 cells"},
-		"an effort not measured":  {set("looked", 11), "11 cells to look at"},
+		"an effort not measured":  {set("probes", 11), "11 cells to look at"},
 		"starts that fall":        {ints("starts", 1, 41), "cell 2 begins at row "},
 		"starts below 0":          {ints("starts", 0, -1), "cell 0 begins at row -1"},
 		"starts that end early":   {ints("starts", 12, 39), "cell 12 begins at row 39"},
@@ -229,6 +229,37 @@ func TestHostileFile(t *testing.T) {
 	// The same way to write gives a file that is taken.
 	if err := (&Index{}).open("x.search", rewrite(t, index, set("seed", 5)), p); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHostileValues: values that are finite and whose products are not make a search fail, not
+// the program.
+func TestHostileValues(t *testing.T) {
+	index, x := built(t, L2, 40, 5, BuildOptions{})
+	for _, name := range []string{"centres", "scales", "half", "shift"} {
+		b := rewrite(t, index, func(_ map[string]any, tensors []safetensors.Tensor) []safetensors.Tensor {
+			for _, t := range tensors {
+				if v, ok := t.Data.([]float32); ok && t.Name == name {
+					for i := range v {
+						v[i] = 9e36 * float32(1-i%2*2)
+					}
+				}
+			}
+			return tensors
+		})
+		var got Index
+		if err := got.open("x.search", b, pool(t, x, 5)); err != nil {
+			t.Fatal(err)
+		}
+		large := slices.Clone(x)
+		for i := range large {
+			large[i] *= 1e17
+		}
+		for _, q := range [][]float32{x, large} {
+			if _, err := got.Search(context.Background(), nil, q, Options{K: 40}); err != nil {
+				t.Logf("%s: %v", name, err)
+			}
+		}
 	}
 }
 
@@ -305,7 +336,7 @@ func TestFileThatShrinks(t *testing.T) {
 
 // FuzzParseHeader: any text is read or refused, and what is read is written the same.
 func FuzzParseHeader(f *testing.F) {
-	f.Add(`{"version":1,"rows":9,"width":2,"metric":"l2","cells":3,"looked":2,"k":1,"queries":5,"curve":[{"cells":2,"recall":1}],"seed":18446744073709551615,"fingerprint":"00c0ffee"}`)
+	f.Add(`{"version":1,"rows":9,"width":2,"metric":"l2","cells":3,"probes":2,"k":1,"queries":5,"curve":[{"probes":2,"recall":1}],"seed":18446744073709551615,"fingerprint":"00c0ffee"}`)
 	f.Add(`{"version":2}`)
 	f.Add(`{"version":1,"rows":1e99}`)
 	f.Add(`[]`)

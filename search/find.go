@@ -26,15 +26,15 @@ func (x *Index) Search(ctx context.Context, e *compute.Engine, queries []float32
 	if err := x.checkMetric(o.Metric); err != nil {
 		return nil, err
 	}
-	looked, err := x.looked(o.Recall)
+	probes, err := x.probes(o.Recall)
 	if err != nil {
 		return nil, err
 	}
-	return x.find(ctx, e, queries, o, looked)
+	return x.find(ctx, e, queries, o, probes)
 }
 
 // find is Search with a number of cells to look at.
-func (x *Index) find(ctx context.Context, e *compute.Engine, queries []float32, o Options, looked int) (*Hits, error) {
+func (x *Index) find(ctx context.Context, e *compute.Engine, queries []float32, o Options, probes int) (*Hits, error) {
 	at, lengths, err := x.queries(queries)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (x *Index) find(ctx context.Context, e *compute.Engine, queries []float32, 
 	hits := newHits(len(lengths), o.K)
 	for from := 0; from < len(lengths); from += batchQueries {
 		to, d := min(from+batchQueries, len(lengths)), x.header.Width
-		b := &batch{x: x, o: o, looked: looked, first: from, raw: queries[from*d : to*d], at: at[from*d : to*d], lengths: lengths[from:to]}
+		b := &batch{x: x, o: o, probes: probes, first: from, raw: queries[from*d : to*d], at: at[from*d : to*d], lengths: lengths[from:to]}
 		if err := b.run(ctx, e, hits); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (x *Index) find(ctx context.Context, e *compute.Engine, queries []float32, 
 type batch struct {
 	x       *Index
 	o       Options
-	looked  int
+	probes  int
 	first   int       // of the queries
 	raw, at []float32 // (q, D) queries and their points
 	lengths []float64 // (q)
@@ -115,8 +115,8 @@ func (b *batch) run(ctx context.Context, e *compute.Engine, hits *Hits) error {
 	}
 	// Queries of one cell lie together, so that its rows are in the cache for all of them.
 	slices.SortFunc(order, func(i, j int32) int {
-		if c := b.cells[i][0] - b.cells[j][0]; c != 0 {
-			return int(c)
+		if c := slices.Compare(b.cells[i], b.cells[j]); c != 0 {
+			return c
 		}
 		return int(i - j)
 	})
@@ -134,8 +134,8 @@ func (b *batch) choose(f *finder, i int) {
 	b.scales[i] = codeQuery(words, b.at[i*d:(i+1)*d])
 	dots := f.dots[:x.header.Cells]
 	vector.DotCodes(dots, x.coarse.codes, words)
-	for looked := b.looked; ; looked = min(2*looked, x.header.Cells) {
-		t := newTops(1, looked)[0]
+	for probes := b.probes; ; probes = min(2*probes, x.header.Cells) {
+		t := newTops(1, probes)[0]
 		least := t.least()
 		for c, dot := range dots {
 			if s := x.coarse.scales[c]*b.scales[i]*float32(dot) - x.coarse.half[c]; s >= least {
@@ -143,12 +143,13 @@ func (b *batch) choose(f *finder, i int) {
 				least = t.least()
 			}
 		}
-		cells, rows := make([]int32, looked), 0
-		for j, h := range t.sorted() {
+		b.cells[i] = make([]int32, 0, probes)
+		rows := 0
+		for _, h := range t.sorted() {
 			lo, hi := x.cell(h.row)
-			cells[j], rows = h.row, rows+hi-lo
+			b.cells[i], rows = append(b.cells[i], h.row), rows+hi-lo
 		}
-		if b.cells[i] = cells; rows > b.o.K || looked == x.header.Cells { // one row may be skipped
+		if rows > b.o.K || probes == x.header.Cells { // one row may be skipped
 			return
 		}
 	}
@@ -182,7 +183,9 @@ func (b *batch) group(f *finder, queries []int32, hits *Hits) error {
 		if err := x.rescore(b.raw[int(i)*d:][:d], b.lengths[i], t, f.row); err != nil {
 			return err
 		}
-		hits.set(b.first+int(i), t.sorted())
+		if err := hits.set(b.first+int(i), t.sorted()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ type header struct {
 	Width       int     `json:"width"`
 	Metric      Metric  `json:"metric"`
 	Cells       int     `json:"cells"`
-	Looked      int     `json:"looked"`  // cells that a search looks at
+	Probes      int     `json:"probes"`  // cells that a search looks at
 	K           int     `json:"k"`       // neighbours that recall was measured with
 	Queries     int     `json:"queries"` // that it was measured with
-	Curve       []Point `json:"curve"`   // by rising cells; Looked is among them
+	Curve       []Point `json:"curve"`   // by rising probes; Probes is among them
 	Seed        uint64  `json:"seed"`
 	Fingerprint string  `json:"fingerprint"` // of the pool
 }
@@ -63,13 +63,13 @@ func (h *header) check() error {
 	}
 	found := false
 	for i, p := range h.Curve {
-		if p.Cells < 1 || p.Cells > h.Cells || i > 0 && p.Cells <= h.Curve[i-1].Cells || !(p.Recall >= 0 && p.Recall <= 1) {
-			return bad("recall %v of %d cells", p.Recall, p.Cells)
+		if p.Probes < 1 || p.Probes > h.Cells || i > 0 && p.Probes <= h.Curve[i-1].Probes || !(p.Recall >= 0 && p.Recall <= 1) {
+			return bad("recall %v of %d cells", p.Recall, p.Probes)
 		}
-		found = found || p.Cells == h.Looked
+		found = found || p.Probes == h.Probes
 	}
 	if !found {
-		return bad("%d cells to look at, of which no recall was measured", h.Looked)
+		return bad("%d cells to look at, of which no recall was measured", h.Probes)
 	}
 	return nil
 }

@@ -37,12 +37,17 @@ func (h *Hits) Of(q int) (rows []int32, scores []float32) {
 	return h.Rows[q*h.K : (q+1)*h.K], h.Scores[q*h.K : (q+1)*h.K]
 }
 
-// set fills in the hits of query q.
-func (h *Hits) set(q int, hits []hit) {
+// set fills in the hits of query q. It fails where they are too few, as products do that are not
+// finite, of an index whose values somebody made up.
+func (h *Hits) set(q int, hits []hit) error {
+	if len(hits) < h.K {
+		return fmt.Errorf("search: query %d has %d comparable rows, not %d: %w: build it again", q, len(hits), h.K, ErrFormat)
+	}
 	rows, scores := h.Of(q)
 	for i, x := range hits[:h.K] {
 		rows[i], scores[i] = x.row, x.score
 	}
+	return nil
 }
 
 // check refuses what cannot be searched for by q queries among n rows.

@@ -42,7 +42,7 @@ type coarse struct {
 
 // Point is what a search of an index finds at an effort.
 type Point struct {
-	Cells  int     `json:"cells"`  // that are looked at
+	Probes int     `json:"probes"` // cells that are looked at
 	Recall float64 `json:"recall"` // share of the nearest rows that are found
 }
 
@@ -51,7 +51,7 @@ type Stats struct {
 	Rows, Width int
 	Metric      Metric
 	Cells       int
-	Looked      int     // cells that a search looks at, unless Options.Recall says otherwise
+	Probes      int     // cells that a search looks at, unless Options.Recall says otherwise
 	Recall      float64 // that was measured then
 	K, Queries  int     // of the measurement: neighbours of so many queries
 	Bytes       int64   // in memory or in its file
@@ -62,7 +62,7 @@ type Stats struct {
 func (x *Index) Stats() Stats {
 	h := &x.header
 	return Stats{
-		Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Looked: h.Looked, Recall: x.Recall(), K: h.K, Queries: h.Queries,
+		Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes, Recall: x.Recall(), K: h.K, Queries: h.Queries,
 		Bytes: int64(len(x.codes)) + 4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+len(x.half)),
 		Curve: slices.Clone(h.Curve),
 	}
@@ -72,24 +72,24 @@ func (x *Index) Stats() Stats {
 // Exact when the index was built. It holds for queries like those of the measurement.
 func (x *Index) Recall() float64 {
 	for _, p := range x.header.Curve {
-		if p.Cells == x.header.Looked {
+		if p.Probes == x.header.Probes {
 			return p.Recall
 		}
 	}
 	return 0
 }
 
-// looked returns the cells that a search for a recall looks at.
-func (x *Index) looked(recall float64) (int, error) {
+// probes returns the cells that a search for a recall looks at.
+func (x *Index) probes(recall float64) (int, error) {
 	switch curve := x.header.Curve; {
 	case recall == 0:
-		return x.header.Looked, nil
+		return x.header.Probes, nil
 	case !(recall > 0 && recall <= 1):
 		return 0, fmt.Errorf("search: recall must be above 0 and at most 1 (got %v)", recall)
 	default:
 		for _, p := range curve {
 			if p.Recall >= recall {
-				return p.Cells, nil
+				return p.Probes, nil
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func TestIndexRecall(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := index.Stats()
-			if s.Recall < want || s.K != k || s.Queries != sampleQueries || s.Cells != 126 || s.Looked >= s.Cells {
+			if s.Recall < want || s.K != k || s.Queries != sampleQueries || s.Cells != 126 || s.Probes >= s.Cells {
 				t.Errorf("%s: %+v", m, s)
 			}
 			exact, err := Exact(context.Background(), e, p, queries, Options{Metric: m, K: k})
@@ -178,15 +178,15 @@ func TestIndexOfOddPools(t *testing.T) {
 // TestRecallOfASearch: a search may ask for more than the index was built for.
 func TestRecallOfASearch(t *testing.T) {
 	index, x := built(t, Cosine, 3000, 24, BuildOptions{Recall: .5})
-	low, err := index.looked(0)
+	low, err := index.probes(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	high, err := index.looked(.999)
-	if err != nil || high <= low || low != index.Stats().Looked {
+	high, err := index.probes(.999)
+	if err != nil || high <= low || low != index.Stats().Probes {
 		t.Errorf("looks at %d and %d cells: %v", low, high, err)
 	}
-	if all, err := index.looked(1); err != nil || all < high {
+	if all, err := index.probes(1); err != nil || all < high {
 		t.Errorf("looks at %d cells for all: %v", all, err)
 	}
 	if _, err := index.Search(context.Background(), nil, x[:24], Options{K: 1, Recall: 1.5}); err == nil || !strings.Contains(err.Error(), "recall must be above 0 and at most 1 (got 1.5)") {
