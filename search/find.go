@@ -73,7 +73,6 @@ type finder struct {
 	dots  []int32
 	row   []float32
 	pairs []pair
-	tops  []top
 }
 
 // pair is a cell for a query of a group.
