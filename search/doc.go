@@ -1,5 +1,5 @@
 // Package search finds the rows of a pool of features that are nearest to queries: exactly, by
-// comparing all, or by an index that finds most of them in a hundredth of the time and says how
+// comparing all, or by an index that finds most of them in a small part of the time and says how
 // many that are.
 //
 //	pool, err := features.OpenMatrix("image.npy", "")
