@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -36,7 +37,7 @@ func TestMatrixForms(t *testing.T) {
 		{"one.safetensors", "", "F64", 6e-8}, {"one.safetensors", "only", "F64", 6e-8},
 		{"two.safetensors", "image", "F32", 6e-8}, {"two.safetensors", "text", "F16", half},
 	} {
-		for _, mapping := range []func(*os.File, int64) []byte{mapFile, unmapped} {
+		for _, mapping := range []func(*os.File, int64) []byte{files.Map, unmapped} {
 			m, err := openMatrix(filepath.Join("testdata", c.file), c.tensor, mapping)
 			if err != nil {
 				t.Fatal(err)
@@ -170,7 +171,7 @@ func TestMatrixFileShrinks(t *testing.T) {
 		rows[i] = []float32{1, 2, 3, 4}
 	}
 	path := write(t, "a.npy", npy(rows))
-	for _, mapping := range []func(*os.File, int64) []byte{mapFile, unmapped} {
+	for _, mapping := range []func(*os.File, int64) []byte{files.Map, unmapped} {
 		if err := os.WriteFile(path, npy(rows), 0o644); err != nil {
 			t.Fatal(err)
 		}

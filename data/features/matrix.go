@@ -31,7 +31,7 @@ type Matrix struct {
 // OpenMatrix opens the matrix of a .npy file or the tensor of a .safetensors file; an
 // empty tensor is its only one. It reads the header alone and fails where that is not
 // a matrix of floats, or the file has not as many bytes as it says. Close it after use.
-func OpenMatrix(path, tensor string) (*Matrix, error) { return openMatrix(path, tensor, mapFile) }
+func OpenMatrix(path, tensor string) (*Matrix, error) { return openMatrix(path, tensor, files.Map) }
 
 func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Matrix, error) {
 	m := &Matrix{path: path}
@@ -225,7 +225,7 @@ func (m *Matrix) recoverFault(err *error, before bool) {
 func (m *Matrix) Close() error {
 	var err error
 	if m.mapped != nil {
-		err = unmap(m.mapped)
+		err = files.Unmap(m.mapped)
 		m.mapped = nil
 	}
 	return errors.Join(err, m.file.Close())

@@ -31,6 +31,7 @@ var order = [][]string{
 	{"config"},
 	{"compute/feed"},
 	{"ops"},
+	{"search"},
 	{"compute"},
 	{"internal/exec"},
 	{"internal/kernel"},

@@ -231,3 +231,8 @@ func adamwEMAVec(p *float32, m *float32, v *float32, grad *float32, twin *float3
 //
 //go:noescape
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)
+
+// dotCodesVec sets dst to the products of rows of x with y; n is a multiple of 16.
+//
+//go:noescape
+func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int)

@@ -9003,3 +9003,105 @@ loop3:
 end4:
 	VZEROUPPER
 	RET
+
+// func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int)
+// Requires: AVX, AVX2
+TEXT ·dotCodesVec(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ n+32(FP), SI
+
+rows1:
+	CMPQ   BX, $0x04
+	JL     end2
+	LEAQ   (CX)(SI*1), DI
+	LEAQ   (DI)(SI*1), R8
+	LEAQ   (R8)(SI*1), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	XORQ   R10, R10
+
+column3:
+	VMOVUPS      (DX)(R10*2), Y4
+	VPMOVSXBW    (CX)(R10*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y0, Y0
+	VPMOVSXBW    (DI)(R10*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y1, Y1
+	VPMOVSXBW    (R8)(R10*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMOVSXBW    (R9)(R10*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         $0x10, R10
+	CMPQ         R10, SI
+	JL           column3
+	VEXTRACTF128 $0x01, Y0, X4
+	VPADDD       X4, X0, X0
+	VPERMILPS    $0x0e, X0, X4
+	VPADDD       X4, X0, X0
+	VPERMILPS    $0x01, X0, X4
+	VPADDD       X4, X0, X0
+	VMOVD        X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VPADDD       X0, X1, X1
+	VPERMILPS    $0x0e, X1, X0
+	VPADDD       X0, X1, X1
+	VPERMILPS    $0x01, X1, X0
+	VPADDD       X0, X1, X1
+	VMOVD        X1, 4(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VPADDD       X0, X2, X2
+	VPERMILPS    $0x0e, X2, X0
+	VPADDD       X0, X2, X2
+	VPERMILPS    $0x01, X2, X0
+	VPADDD       X0, X2, X2
+	VMOVD        X2, 8(AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VPADDD       X0, X3, X3
+	VPERMILPS    $0x0e, X3, X0
+	VPADDD       X0, X3, X3
+	VPERMILPS    $0x01, X3, X0
+	VPADDD       X0, X3, X3
+	VMOVD        X3, 12(AX)
+	LEAQ         (R9)(SI*1), CX
+	ADDQ         $0x10, AX
+	SUBQ         $0x04, BX
+	JMP          rows1
+
+end2:
+rows4:
+	CMPQ   BX, $0x01
+	JL     end5
+	VXORPS Y0, Y0, Y0
+	XORQ   DI, DI
+
+column6:
+	VMOVUPS      (DX)(DI*2), Y1
+	VPMOVSXBW    (CX)(DI*1), Y2
+	VPMADDWD     Y1, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	ADDQ         $0x10, DI
+	CMPQ         DI, SI
+	JL           column6
+	VEXTRACTF128 $0x01, Y0, X1
+	VPADDD       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VPADDD       X1, X0, X0
+	VPERMILPS    $0x01, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVD        X0, (AX)
+	LEAQ         (CX)(SI*1), CX
+	ADDQ         $0x04, AX
+	SUBQ         $0x01, BX
+	JMP          rows4
+
+end5:
+	VZEROUPPER
+	RET

@@ -112,3 +112,5 @@ func adamwVec(p, m, v, grad *float32, n int, scalars *float32) { panic(noVectors
 func adamwEMAVec(p, m, v, grad, twin *float32, n int, scalars *float32, w float32) { panic(noVectors) }
 
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVectors) }
+
+func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int) { panic(noVectors) }

@@ -25,6 +25,7 @@ func main() {
 	attention()
 	adamW()
 	randomBits()
+	codes()
 	Generate() // parses the flags
 	if err := writeOther(); err != nil {
 		log.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build aix || darwin || dragonfly || freebsd || linux || netbsd || openbsd || solaris
 
-package features
+package files
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps the first size bytes of a file for reading. A file that cannot be mapped,
-// as on some file systems, gives nil: it is then read piece by piece.
-func mapFile(f *os.File, size int64) []byte {
+// Map maps the first size bytes of a file into memory for reading. A file that cannot be mapped,
+// as on some file systems, gives nil: it is then to be read.
+func Map(f *os.File, size int64) []byte {
 	if size <= 0 || int64(int(size)) != size {
 		return nil
 	}
@@ -21,5 +21,5 @@ func mapFile(f *os.File, size int64) []byte {
 	return b
 }
 
-// unmap gives back what mapFile returned.
-func unmap(b []byte) error { return unix.Munmap(b) }
+// Unmap gives back what Map returned.
+func Unmap(b []byte) error { return unix.Munmap(b) }

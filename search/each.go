@@ -1,0 +1,61 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/geoalign/geoalign/compute"
+)
+
+// stepParts is how many parts a thread does between two looks at the context.
+const stepParts = 8
+
+// each calls body for the parts 0 to n-1 on the threads of e, or on this goroutine where e is nil.
+// It ends early with the error of a part or of ctx. progress may be nil.
+func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of int), body func(worker, part int) error) error {
+	threads := 1
+	if e != nil {
+		threads = e.Threads()
+	}
+	first, errs := 0, make([]error, threads)
+	step := func(worker, lo, hi int) {
+		defer guard(&errs[worker], debug.SetPanicOnFault(true))
+		for part := first + lo; part < first+hi && errs[worker] == nil; part++ {
+			errs[worker] = body(worker, part)
+		}
+	}
+	for first < n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		count := min(stepParts*threads, n-first)
+		if e == nil {
+			step(0, 0, count)
+		} else {
+			e.For(count, 1, step)
+		}
+		for _, err := range errs {
+			if err != nil {
+				return err
+			}
+		}
+		if first += count; progress != nil {
+			progress(first, n)
+		}
+	}
+	return nil
+}
+
+// guard makes an error of what happens when a file in memory got shorter or its disk fails, and
+// sets the goroutine back. It is deferred with the result of debug.SetPanicOnFault(true).
+func guard(err *error, before bool) {
+	debug.SetPanicOnFault(before)
+	switch p := recover().(type) {
+	case nil:
+	case interface{ Addr() uintptr }: // a memory fault
+		*err = fmt.Errorf("search: the file of the index can no longer be read: it was changed or its disk fails: build it again")
+	default:
+		panic(p)
+	}
+}

@@ -1,0 +1,178 @@
+package search
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"runtime/debug"
+	"slices"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// ErrFormat is wrapped by errors about what is in an index's file.
+var ErrFormat = errors.New("no index that can be used")
+
+// Open opens the index of a pool that Save wrote. The file is mapped into memory where the system
+// can do that, and read once to compare it with its checksum. Close the index after use; the pool
+// stays open as long.
+//
+// It fails with a *StaleError where the index is of other rows than the pool's, and with
+// ErrFormat where the file is cut, damaged or none of an index: build it again then.
+func Open(path string, pool Pool) (*Index, error) {
+	f, size, err := files.Open(path, 0)
+	if err != nil {
+		return nil, fmt.Errorf("search: open the index: %w", err)
+	}
+	defer f.Close()
+	b := files.Map(f, size)
+	x := &Index{close: func() error { return nil }}
+	if b != nil {
+		x.close = func() error { return files.Unmap(b) }
+	} else if b, err = files.Rest(f, size, 0); err != nil {
+		return nil, fmt.Errorf("search: open the index: %w", err)
+	}
+	if err := x.open(path, b, pool); err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	return x, nil
+}
+
+// open takes the index from the bytes of its file.
+func (x *Index) open(path string, b []byte, pool Pool) (err error) {
+	defer guard(&err, debug.SetPanicOnFault(true))
+	if err := x.parse(b); err != nil {
+		return fmt.Errorf("search: %s: %w: %w: build it again", path, ErrFormat, err)
+	}
+	h := &x.header
+	if err := checkPool(pool); err != nil {
+		return err
+	}
+	if pool.Rows() != h.Rows || pool.Width() != h.Width {
+		return &StaleError{path, fmt.Sprintf("it has %d rows of width %d, the pool has %d of width %d", h.Rows, h.Width, pool.Rows(), pool.Width())}
+	}
+	sum, err := fingerprintOf(pool)
+	if err != nil {
+		return err
+	}
+	if sum != h.Fingerprint {
+		return &StaleError{path, fmt.Sprintf("their fingerprint is %s, that of the pool %s", h.Fingerprint, sum)}
+	}
+	x.pool, x.metric = pool, h.Metric
+	x.setCoarse()
+	return nil
+}
+
+// parse reads and checks the bytes of a file. The slices of x point into them.
+func (x *Index) parse(b []byte) error {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return errors.New("this processor stores the highest byte first, which indexes are not written for")
+	}
+	f, err := safetensors.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return err
+	}
+	text, ok := f.Metadata()[headerKey]
+	if !ok {
+		return errors.New("it is a safetensors file without the description of an index")
+	}
+	if x.header, err = parseHeader(text); err != nil {
+		return err
+	}
+	if err := checkSum(b, f.Metadata()[sumKey]); err != nil {
+		return err
+	}
+	x.width = codeWidth(x.header.Width)
+	if err := x.view(b, f); err != nil {
+		return err
+	}
+	return x.checkValues()
+}
+
+// checkSum compares the bytes of a file with its checksum.
+func checkSum(b []byte, want string) error {
+	start := 8 + int(binary.LittleEndian.Uint64(b)) // which the reader has checked
+	key := []byte(`"` + sumKey + `":"`)
+	at := bytes.Index(b[:start], key)
+	if at < 0 || len(want) != len(sumZero) || at+len(key)+len(sumZero) > start {
+		return errors.New("it has no checksum")
+	}
+	at += len(key)
+	sum := crc32.Update(0, castagnoli, b[:at])
+	sum = crc32.Update(sum, castagnoli, []byte(sumZero))
+	sum = crc32.Update(sum, castagnoli, b[at+len(sumZero):])
+	if got := fmt.Sprintf("%08x", sum); got != want {
+		return fmt.Errorf("it was damaged: its checksum is %s, and %s is written in it", got, want)
+	}
+	return nil
+}
+
+// view points the slices at their tensors, of which each must be there in its shape.
+func (x *Index) view(b []byte, f *safetensors.File) error {
+	types := map[string]safetensors.DType{"codes": safetensors.U8, "rows": safetensors.I32, "starts": safetensors.I32}
+	wanted := x.tensors()
+	data := map[string][]byte{}
+	for _, t := range wanted {
+		info, ok := f.Lookup(t.Name)
+		want := types[t.Name]
+		if want == "" {
+			want = safetensors.F32
+		}
+		if !ok || info.DType != want || !slices.Equal(info.Shape, t.Shape) {
+			return fmt.Errorf("its tensor %q is %s %v, not %s %v", t.Name, info.DType, info.Shape, want, t.Shape)
+		}
+		start, length, _ := f.Span(t.Name)
+		data[t.Name] = b[start : start+length]
+		if uintptr(unsafe.Pointer(unsafe.SliceData(data[t.Name])))%uintptr(want.Size()) != 0 {
+			return fmt.Errorf("its tensor %q does not begin at a multiple of %d bytes", t.Name, want.Size())
+		}
+	}
+	if n := len(f.Tensors()); n != len(wanted) {
+		return fmt.Errorf("it has %d tensors, not %d", n, len(wanted))
+	}
+	x.centres, x.scales = cast[float32](data["centres"]), cast[float32](data["scales"])
+	x.starts, x.rows = cast[int32](data["starts"]), cast[int32](data["rows"])
+	x.half, x.shift = cast[float32](data["half"]), cast[float32](data["shift"])
+	x.codes = cast[int8](data["codes"])
+	return nil
+}
+
+// cast returns bytes as values in the processor's order, nil for none.
+func cast[T float32 | int32 | int8](b []byte) []T {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(T(0))))
+}
+
+// checkValues refuses values that a search would fail by: a checksum is no proof against
+// somebody who writes one.
+func (x *Index) checkValues() error {
+	at := int32(0)
+	for c, s := range x.starts {
+		if s < at || c == 0 && s != 0 || c == x.header.Cells && int(s) != x.header.Rows {
+			return fmt.Errorf("cell %d begins at row %d after one that begins at %d", c, s, at)
+		}
+		at = s
+	}
+	seen := make([]bool, x.header.Rows)
+	for i, r := range x.rows {
+		if r < 0 || int(r) >= len(seen) || seen[r] {
+			return fmt.Errorf("row %d of the pool is in it twice or not there, at place %d", r, i)
+		}
+		seen[r] = true
+	}
+	for name, values := range map[string][]float32{"centres": x.centres, "scales": x.scales, "half": x.half, "shift": x.shift} {
+		for i, v := range values {
+			if v-v != 0 || math.Abs(float64(v)) > maxLength {
+				return fmt.Errorf("value %d of its tensor %q is %v", i, name, v)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package search
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// An index's file is a safetensors file, which other programs can read: the tensors of Index and
+// two strings in the metadata, the header and the checksum of the whole file with zeros in place
+// of the checksum's digits.
+const (
+	headerKey = "geoalign.search"
+	sumKey    = "crc32c"
+	sumZero   = "00000000"
+)
+
+// Beside returns the file of the index of a file of features: it has the same name with .search
+// behind.
+func Beside(features string) string { return features + ".search" }
+
+// tensors lists what is in the file.
+func (x *Index) tensors() []safetensors.Tensor {
+	h := &x.header
+	t := []safetensors.Tensor{
+		{Name: "centres", Shape: []int{h.Cells, h.Width}, Data: x.centres},
+		{Name: "starts", Shape: []int{h.Cells + 1}, Data: x.starts},
+		{Name: "rows", Shape: []int{h.Rows}, Data: x.rows},
+		{Name: "scales", Shape: []int{h.Rows}, Data: x.scales},
+	}
+	if h.Metric == L2 {
+		t = append(t, safetensors.Tensor{Name: "half", Shape: []int{h.Rows}, Data: x.half},
+			safetensors.Tensor{Name: "shift", Shape: []int{h.Width}, Data: x.shift})
+	}
+	codes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(x.codes))), len(x.codes)) // two's complement
+	return append(t, safetensors.Tensor{Name: "codes", Shape: []int{h.Rows, x.width}, Data: codes})
+}
+
+// Save writes the index to a file, which replaces an older one only when it is complete.
+func (x *Index) Save(path string) error {
+	if err := x.save(path); err != nil {
+		return fmt.Errorf("search: save the index: %w", err)
+	}
+	return nil
+}
+
+func (x *Index) save(path string) (err error) {
+	text, err := json.Marshal(x.header)
+	if err != nil {
+		return err
+	}
+	meta := map[string]string{headerKey: string(text), sumKey: sumZero}
+	sum := crc32.New(castagnoli)
+	if err := safetensors.Write(sum, x.tensors(), maps.Clone(meta)); err != nil {
+		return err
+	}
+	meta[sumKey] = fmt.Sprintf("%08x", sum.Sum32())
+	return replaceFile(path, func(w io.Writer) error { return safetensors.Write(w, x.tensors(), meta) })
+}
+
+// replaceFile writes a file under another name in its folder, and gives it its name when all of
+// it is on the disk.
+func replaceFile(path string, fill func(w io.Writer) error) (err error) {
+	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file: choose another name", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-"+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	b := bufio.NewWriterSize(f, 1<<20)
+	for _, do := range []func() error{func() error { return fill(b) }, b.Flush, func() error { return f.Chmod(0o644) }, f.Sync} {
+		if err := do(); err != nil {
+			f.Close() // what failed first says why
+			return err
+		}
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
