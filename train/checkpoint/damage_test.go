@@ -30,6 +30,32 @@ func change(t *testing.T, path string, f func(b []byte) []byte) {
 	}
 }
 
+// A changed bit of latest may name another checkpoint that is whole: it is not taken.
+func TestDamagedLatest(t *testing.T) {
+	dir := t.TempDir()
+	save(t, newStore(t, dir, Retention{}), 10, 11, 12, 14, 18)
+	path := filepath.Join(dir, latestName)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len("step-00000018\n") {
+		change(t, path, func([]byte) []byte {
+			b := slices.Clone(whole)
+			b[i/8] ^= 1 << (i % 8)
+			return b
+		})
+		c := load(t, dir)
+		if c.Step != 18 || c.Notice == "" {
+			t.Fatalf("bit %d: step %d with the notice %q", i, c.Step, c.Notice)
+		}
+	}
+	change(t, path, func([]byte) []byte { return []byte("step-00000012\n") }) // of an earlier version
+	if c := load(t, dir); c.Step != 12 || c.Notice != "" {
+		t.Errorf("without a checksum: step %d with the notice %q", c.Step, c.Notice)
+	}
+}
+
 // Whatever happens to a file of the newest checkpoint, the one before is taken with a
 // notice, and the newest refused where it is named.
 func TestDamageIsFound(t *testing.T) {

@@ -176,14 +176,19 @@ func readNext(dir string) (step int, published bool) {
 	return step, err == nil && !exists(filepath.Join(dir, tempPrefix+name)) && exists(filepath.Join(dir, name))
 }
 
-// readName reads a file with the name of a step folder.
+// readName reads a file with the name of a step folder and its checksum, which earlier
+// versions did not write.
 func readName(path string) (step int, err error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("checkpoint: %w", err)
 	}
-	step, ok := parseFolderName(strings.TrimSpace(string(raw)))
-	if !ok {
+	name, sum, summed := strings.Cut(strings.TrimSuffix(string(raw), "\n"), "\n")
+	if !summed {
+		name = strings.TrimSpace(name)
+	}
+	step, ok := parseFolderName(name)
+	if !ok || summed && sum != nameSum(name) {
 		return 0, fmt.Errorf("checkpoint: %s is damaged (got %.40q)", path, raw)
 	}
 	return step, nil

@@ -89,7 +89,7 @@ func (s *Store) Save(step int, snap Snapshot) error {
 	next := filepath.Join(s.dir, nextName)
 	err := s.write(temp, step, snap)
 	if err == nil {
-		_, err = s.writeFile(next, func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"); return err })
+		_, err = s.writeFile(next, func(w io.Writer) error { _, err := io.WriteString(w, name+"\n"+nameSum(name)+"\n"); return err })
 	}
 	if err == nil {
 		err = s.publish(temp, final)

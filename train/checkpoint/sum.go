@@ -24,6 +24,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sumText is a checksum as state.json writes it.
 func sumText(sum uint32) string { return fmt.Sprintf("%08x", sum) }
 
+// nameSum is the checksum of the name of a folder as latest writes it, on a line after it: a
+// changed digit would else name another checkpoint that is whole.
+func nameSum(name string) string {
+	return "crc32c " + sumText(crc32.Checksum([]byte(name), castagnoli))
+}
+
 // sumFile returns the checksum of an open file.
 func sumFile(f *os.File, size int64) (string, error) {
 	sum := crc32.New(castagnoli)
