@@ -30,13 +30,10 @@ func (m *Matrix) ReadRows(first int, dst []float32) (err error) {
 	b := m.mapped[m.start+int64(first)*int64(m.width*size):][:len(dst)*size]
 	// The file's byte order is the processor's, and values lie at multiples of their size, nearly
 	// everywhere.
-	switch plain := binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && len(b) > 0 && uintptr(unsafe.Pointer(&b[0]))%uintptr(size) == 0; {
-	case plain && m.dtype == safetensors.F32:
-		copy(dst, unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(dst)))
-	case plain && m.dtype == safetensors.BF16:
+	if m.dtype == safetensors.BF16 && binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && len(b) > 0 && uintptr(unsafe.Pointer(&b[0]))%uintptr(size) == 0 {
 		vector.FromBF16(dst, unsafe.Slice((*uint16)(unsafe.Pointer(&b[0])), len(dst)))
-	default:
-		m.convert(dst, b)
+		return nil
 	}
+	m.convert(dst, b)
 	return nil
 }

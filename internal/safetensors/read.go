@@ -100,6 +100,9 @@ func (f *File) ReadFloat32(name string, dst []float32) error {
 	if err != nil {
 		return err
 	}
+	if inOrder && info.DType == F32 && len(dst) > 0 {
+		return f.readAt(info, info.begin, memory(dst))
+	}
 	get, err := floatDecoder(info)
 	if err != nil {
 		return err
@@ -162,14 +165,22 @@ func (f *File) each(info Info, fn func(i int, b []byte)) error {
 	i := 0
 	for off := info.begin; off < info.end; {
 		b := buf[:min(int64(len(buf)), info.end-off)]
-		if n, err := f.r.ReadAt(b, f.start+off); n < len(b) {
-			return fmt.Errorf("safetensors: read tensor %q: %w", info.Name, err)
+		if err := f.readAt(info, off, b); err != nil {
+			return err
 		}
 		off += int64(len(b))
 		for ; len(b) > 0; b = b[size:] {
 			fn(i, b)
 			i++
 		}
+	}
+	return nil
+}
+
+// readAt fills b with the data from off on.
+func (f *File) readAt(info Info, off int64, b []byte) error {
+	if n, err := f.r.ReadAt(b, f.start+off); n < len(b) {
+		return fmt.Errorf("safetensors: read tensor %q: %w", info.Name, err)
 	}
 	return nil
 }

@@ -30,6 +30,10 @@ func Floats(d DType) (func(dst []float32, b []byte), error) {
 		}, nil
 	case F32:
 		return func(dst []float32, b []byte) {
+			if inOrder && len(dst) > 0 {
+				copy(memory(dst), b[:4*len(dst)])
+				return
+			}
 			for i := range dst {
 				dst[i] = math.Float32frombits(le.Uint32(b[4*i:]))
 			}

@@ -130,6 +130,9 @@ func writeData(w io.Writer, data any, buf []byte) error {
 	le := binary.LittleEndian
 	switch v := data.(type) {
 	case []float32:
+		if inOrder && len(v) > 0 {
+			return writePieces(w, memory(v))
+		}
 		return stream(w, v, buf, func(b []byte, x float32) []byte { return le.AppendUint32(b, math.Float32bits(x)) })
 	case []int64:
 		return stream(w, v, buf, func(b []byte, x int64) []byte { return le.AppendUint64(b, uint64(x)) })
@@ -141,6 +144,22 @@ func writeData(w io.Writer, data any, buf []byte) error {
 	}
 	return fmt.Errorf("safetensors: cannot write a %T", data)
 }
+
+// writePieces writes b some at a time, so that a writer which reads it again, for a checksum,
+// finds it in the processor's cache.
+func writePieces(w io.Writer, b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), pieceLen)
+		if _, err := w.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// pieceLen is the most bytes that are written at a time.
+const pieceLen = 256 << 10
 
 func stream[T any](w io.Writer, v []T, buf []byte, put func([]byte, T) []byte) error {
 	for _, x := range v {
