@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // Files of a folder of embeddings.
@@ -144,18 +144,18 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		Caption string `json:"caption"`
 	}
 	if e, ok := set.Galleries.(namedImages); ok {
-		err := runlog.WriteFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), set.ImageID(i)} }))
+		err := files.ReplaceFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), set.ImageID(i)} }))
 		if err != nil {
 			return err
 		}
 	}
 	if e := set.Eval; e != nil && done.Texts > 0 { // stored features have no captions
-		err := runlog.WriteFrom(filepath.Join(done.Path, TextsFile), lines(done.Texts, func(j int) any { return text{j, e.TextImage(j), e.Text(j)} }))
+		err := files.ReplaceFrom(filepath.Join(done.Path, TextsFile), lines(done.Texts, func(j int) any { return text{j, e.TextImage(j), e.Text(j)} }))
 		if err != nil {
 			return err
 		}
 	}
 	meta := map[string]string{"model": done.Model, "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space}
-	return runlog.WriteFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
+	return files.ReplaceFrom(filepath.Join(done.Path, FeaturesFile), func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -166,7 +167,7 @@ func WritePage(path string, d pages.Data) (int, error) {
 	if err := pages.Write(&b, d); err != nil {
 		return 0, err
 	}
-	if err := runlog.WriteFile(path, b.Bytes()); err != nil {
+	if err := files.Replace(path, b.Bytes()); err != nil {
 		return 0, fmt.Errorf("%w: choose another file with --out", err)
 	}
 	return b.Len(), nil

@@ -1,16 +1,14 @@
 package search
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -63,33 +61,5 @@ func (x *Index) save(path string) (err error) {
 		return err
 	}
 	meta[sumKey] = fmt.Sprintf("%08x", sum.Sum32())
-	return replaceFile(path, func(w io.Writer) error { return safetensors.Write(w, x.tensors(), meta) })
-}
-
-// replaceFile writes a file under another name in its folder, and gives it its name when all of
-// it is on the disk.
-func replaceFile(path string, fill func(w io.Writer) error) (err error) {
-	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file: choose another name", path)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-"+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	b := bufio.NewWriterSize(f, 1<<20)
-	for _, do := range []func() error{func() error { return fill(b) }, b.Flush, func() error { return f.Chmod(0o644) }, f.Sync} {
-		if err := do(); err != nil {
-			f.Close() // what failed first says why
-			return err
-		}
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return files.ReplaceFrom(path, func(w io.Writer) error { return safetensors.Write(w, x.tensors(), meta) })
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/bench"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/train/runlog"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // benchFlags are the flags of bench.
@@ -219,5 +219,5 @@ func (f *benchFlags) keep(result any) error {
 	if err := printJSON(&text, result); err != nil {
 		return err
 	}
-	return runlog.WriteFile(f.save, text.Bytes())
+	return files.Replace(f.save, text.Bytes())
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -63,7 +62,7 @@ those beyond eval.max_images are left out.`,
 			if err != nil {
 				return err
 			}
-			if err := runlog.WriteFrom(file, func(w io.Writer) error { return encode(w, s.sheet) }); err != nil {
+			if err := files.ReplaceFrom(file, func(w io.Writer) error { return encode(w, s.sheet) }); err != nil {
 				return err
 			}
 			for _, b := range s.bad {

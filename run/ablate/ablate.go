@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
@@ -209,7 +210,7 @@ func (a *Ablation) save() error {
 		return err
 	}
 	for name, content := range map[string][]byte{TableFile: []byte(a.Results.Markdown()), CSVFile: []byte(a.Results.CSV()), ResultsFile: text} {
-		if err := runlog.WriteFile(filepath.Join(a.Out, name), content); err != nil {
+		if err := files.Replace(filepath.Join(a.Out, name), content); err != nil {
 			return err
 		}
 	}

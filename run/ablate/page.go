@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/files"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -131,7 +132,7 @@ func (a *Ablation) pageBars(t ablation.Table, j int, c ablation.Column, runs []p
 func (a *Ablation) savePage() {
 	text, err := a.page()
 	if err == nil {
-		err = runlog.WriteFile(filepath.Join(a.Out, runlog.ReportFile), text)
+		err = files.Replace(filepath.Join(a.Out, runlog.ReportFile), text)
 	}
 	if err != nil && a.note != nil {
 		fmt.Fprintf(a.note, "warning: no %s: %v\n", runlog.ReportFile, err)

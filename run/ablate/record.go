@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train"
@@ -58,7 +59,7 @@ func (r record) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return runlog.WriteFile(filepath.Join(dir, recordFile), append(text, '\n'))
+	return files.Replace(filepath.Join(dir, recordFile), append(text, '\n'))
 }
 
 // settled reports whether a run needs no training.

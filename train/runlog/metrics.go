@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Metrics appends to a metrics.jsonl, one JSON object a line.
@@ -58,7 +60,7 @@ func keepLines(path string, last int) error {
 		return err
 	}
 	defer in.Close()
-	return writeAtomic(path, func(w io.Writer) error {
+	return files.ReplaceFrom(path, func(w io.Writer) error {
 		r := bufio.NewReader(in)
 		for {
 			line, err := r.ReadBytes('\n')
