@@ -60,9 +60,9 @@ func TestReportErrors(t *testing.T) {
 	fails(t, exitUsage, []string{"report", dir, "--split", "train"}, "--split must be val or test")
 	run := filepath.Join(dir, "run")
 	must(t, exitDone, tinyArgs(run)...)
-	fails(t, exitFailed, []string{"report", run, "--no-model", "--out", dir}, "there is something that is no file: choose another file with --out")
+	fails(t, exitFailed, []string{"report", run, "--no-model", "--out", dir}, "there is something that is no regular file: choose another file with --out")
 	if _, err := os.Stat("/dev/full"); err == nil {
-		fails(t, exitFailed, []string{"report", run, "--no-model", "--out", "/dev/full"}, "there is something that is no file")
+		fails(t, exitFailed, []string{"report", run, "--no-model", "--out", "/dev/full"}, "there is something that is no regular file")
 	}
 	fails(t, exitUsage, []string{"report", run, "--color", "taste"}, "the attributes of this run are colour, shape, objects, size, place", "caption:WORD")
 }

@@ -33,7 +33,7 @@ const replaceBytes = 256 << 10
 // is on the disk.
 func replace(path string, fill func(w io.Writer) error) (err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a device would be replaced
-		return errors.New("there is something that is no regular file: choose another name")
+		return errors.New("there is something that is no regular file")
 	}
 	defer process.Hold()()
 	temp := filepath.Join(filepath.Dir(path), ".tmp-"+filepath.Base(path))
