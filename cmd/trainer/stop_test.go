@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -103,6 +104,10 @@ func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
 	}
+	// Under nohup the processes that this one starts would ignore SIGHUP, unless it has a handler.
+	handler := make(chan os.Signal, 1)
+	signal.Notify(handler, syscall.SIGHUP)
+	defer signal.Stop(handler)
 	bin := binary(t)
 	long := append([]string{"--max-steps", "100000", "--set", "train.eval_every_steps=5"}, rarely...) // each evaluation is told
 	for _, c := range []struct {
