@@ -120,20 +120,20 @@ func (m *ASIFMap) Codes(e *compute.Engine, s Side, rows []float32) ([]Code, erro
 	for ; len(rows) > 0; rows = rows[min(queries*d, len(rows)):] {
 		block := append([]float32(nil), rows[:min(queries*d, len(rows))]...)
 		unitRows(block, d)
-		best := make([]largest, len(block)/d)
+		best := newLargest(len(block)/d, m.shape.K)
 		for first := 0; first < m.shape.Anchors; first += chunk {
 			c := min(chunk, m.shape.Anchors-first)
 			e.Gemm(false, true, len(best), c, d, 1, block, d, m.anchors[s][first*d:], d, 0, products, c)
 			e.For(len(best), 1, func(_, lo, hi int) {
 				for i := lo; i < hi; i++ {
 					for j, v := range products[i*c:][:c] {
-						best[i].offer(m.shape.K, int32(first+j), v)
+						best[i].offer(int32(first+j), v)
 					}
 				}
 			})
 		}
-		for _, b := range best {
-			out = append(out, b.code(m.shape.P))
+		for i := range best {
+			out = append(out, best[i].code(m.shape.P))
 		}
 	}
 	return out, nil

@@ -1,65 +1,57 @@
 package align
 
 import (
-	"container/heap"
 	"math"
-	"sort"
+	"slices"
+
+	"github.com/geoalign/geoalign/internal/topk"
 )
 
-// largest keeps the largest values above 0 that it is offered, of equal ones the first. It is
-// a heap with the least of them on top.
-type largest []item
-
+// item is a value of an anchor.
 type item struct {
 	index int32
 	value float32
 }
 
-func (l largest) Len() int      { return len(l) }
-func (l largest) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-func (l largest) Less(i, j int) bool {
-	if l[i].value != l[j].value {
-		return l[i].value < l[j].value
+// Before puts larger values first, of equal ones the first.
+func (a item) Before(b item) bool {
+	return a.value > b.value || a.value == b.value && a.index < b.index
+}
+
+// largest keeps the largest values above 0 that it is offered.
+type largest struct{ topk.List[item] }
+
+// newLargest returns n empty lists of k values.
+func newLargest(n, k int) []largest {
+	out := make([]largest, n)
+	for i, l := range topk.NewLists[item](n, k) {
+		out[i].List = l
 	}
-	return l[i].index > l[j].index
+	return out
 }
 
-// Push implements heap.Interface.
-func (l *largest) Push(x any) { *l = append(*l, x.(item)) }
-
-// Pop implements heap.Interface.
-func (l *largest) Pop() any {
-	last := (*l)[len(*l)-1]
-	*l = (*l)[:len(*l)-1]
-	return last
-}
-
-// offer adds a value if it is among the k largest. Indices rise from call to call.
-func (l *largest) offer(k int, index int32, value float32) {
-	switch {
-	case !(value > 0):
-	case len(*l) < k:
-		heap.Push(l, item{index, value})
-	case value > (*l)[0].value:
-		(*l)[0] = item{index, value}
-		heap.Fix(l, 0)
+// offer adds a value if it is among the largest.
+func (l *largest) offer(index int32, value float32) {
+	if value > 0 && !(l.Full() && value <= l.Worst().value) { // indices rise: of equal ones the first stays
+		l.Add(item{index, value})
 	}
 }
 
 // code raises the values to the power p and scales them to unit length.
-func (l largest) code(p float64) Code {
-	sort.Slice(l, func(i, j int) bool { return l[i].index < l[j].index })
+func (l *largest) code(p float64) Code {
+	items := l.Items()
+	slices.SortFunc(items, func(a, b item) int { return int(a.index - b.index) })
 	var top, sum float64
-	for _, v := range l {
+	for _, v := range items {
 		top = max(top, float64(v.value))
 	}
-	powers := make([]float64, len(l)) // of shares of the largest, so that none underflows for all
-	for i, v := range l {
+	powers := make([]float64, len(items)) // of shares of the largest, so that none underflows for all
+	for i, v := range items {
 		powers[i] = math.Pow(float64(v.value)/top, p)
 		sum += powers[i] * powers[i]
 	}
-	c := Code{Anchors: make([]int32, len(l)), Values: make([]float32, len(l))}
-	for i, v := range l {
+	c := Code{Anchors: make([]int32, len(items)), Values: make([]float32, len(items))}
+	for i, v := range items {
 		c.Anchors[i], c.Values[i] = v.index, float32(powers[i]/math.Sqrt(sum))
 	}
 	return c

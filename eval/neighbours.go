@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/topk"
 )
 
 // neighbourTemperature weighs the votes of neighbours (Wu et al. 2018, eq. 12).
@@ -30,7 +31,7 @@ func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labe
 	const chunk = 256
 	scores := make([]float32, chunk*n)
 	out := make([]int32, m)
-	votes, order := make([]float64, classes), make([]int32, n)
+	votes := make([]float64, classes)
 	for first := 0; first < m; first += chunk {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -40,8 +41,8 @@ func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labe
 		for i := range rows {
 			row := scores[i*n:][:n]
 			clear(votes)
-			for _, j := range nearest(row, order, k) {
-				votes[labels[j]] += math.Exp(float64(row[j]) / neighbourTemperature)
+			for _, c := range nearest(row, k) {
+				votes[labels[c.index]] += math.Exp(float64(c.score) / neighbourTemperature)
 			}
 			out[first+i] = int32(slices.Index(votes, slices.Max(votes)))
 		}
@@ -49,22 +50,13 @@ func NearestNeighbours(ctx context.Context, e *compute.Engine, x []float32, labe
 	return out, nil
 }
 
-// nearest returns the indices of the k largest scores, of equal ones the lower first.
-// order is room for all.
-func nearest(scores []float32, order []int32, k int) []int32 {
-	for j := range order {
-		order[j] = int32(j)
+// nearest returns the k largest scores, of equal ones the lower indices first.
+func nearest(scores []float32, k int) []candidate {
+	l := topk.New[candidate](k)
+	for j, s := range scores {
+		l.Add(candidate{index: int32(j), score: s})
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		switch {
-		case scores[a] > scores[b]:
-			return -1
-		case scores[a] < scores[b]:
-			return 1
-		}
-		return int(a - b)
-	})
-	return order[:k]
+	return l.Sorted()
 }
 
 // unitRows returns rows of width d scaled to length 1; a row of zeros stays.

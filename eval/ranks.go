@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/geoalign/geoalign/internal/topk"
 )
 
 // Ranks holds the 0-based rank of every query under the package's tie rule.
@@ -70,8 +72,8 @@ type Ranker struct {
 	counted   []bool    // per image: fed to Count
 	numSeen   int
 	ranks     Ranks
-	topTexts  []topList // per image, when candidates are kept
-	topImages []topList // per text
+	topTexts  []candidates // per image, when candidates are kept
+	topImages []candidates // per text
 }
 
 // NewRanker returns a ranker for the gallery of c. With topK > 0 it also keeps
@@ -87,8 +89,8 @@ func NewRanker(c *Correspondence, topK int) *Ranker {
 		ranks:    Ranks{I2T: make([]int, n), T2I: make([]int, t)},
 	}
 	if topK > 0 {
-		r.topTexts = newTopLists(n, min(topK, t))
-		r.topImages = newTopLists(t, min(topK, n))
+		r.topTexts = topk.NewLists[candidate](n, min(topK, t))
+		r.topImages = topk.NewLists[candidate](t, min(topK, n))
 	}
 	return r
 }
@@ -167,8 +169,8 @@ func (r *Ranker) countRow(i int, scores []float32) error {
 	if r.topTexts != nil {
 		for j, s := range scores {
 			right := r.corr.right(i, j)
-			r.topTexts[i].add(candidate{int32(j), s, right})
-			r.topImages[j].add(candidate{int32(i), s, right})
+			r.topTexts[i].Add(candidate{int32(j), s, right})
+			r.topImages[j].Add(candidate{int32(i), s, right})
 		}
 	}
 	return nil

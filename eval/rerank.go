@@ -19,10 +19,10 @@ func (r *Ranker) Candidates() *Candidates {
 	}
 	c := &Candidates{Texts: make([][]int, len(r.topTexts)), Images: make([][]int, len(r.topImages))}
 	for i := range r.topTexts {
-		c.Texts[i] = r.topTexts[i].sorted()
+		c.Texts[i] = indices(r.topTexts[i].Sorted())
 	}
 	for j := range r.topImages {
-		c.Images[j] = r.topImages[j].sorted()
+		c.Images[j] = indices(r.topImages[j].Sorted())
 	}
 	return c
 }

@@ -2,10 +2,11 @@ package search
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime/debug"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/files"
 )
 
 // stepParts is how many parts a thread does between two looks at the context.
@@ -20,7 +21,7 @@ func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of 
 	}
 	first, errs := 0, make([]error, threads)
 	step := func(worker, lo, hi int) {
-		defer guard(&errs[worker], debug.SetPanicOnFault(true))
+		defer files.RecoverFault(&errs[worker], errGone, debug.SetPanicOnFault(true))
 		for part := first + lo; part < first+hi && errs[worker] == nil; part++ {
 			errs[worker] = body(worker, part)
 		}
@@ -47,15 +48,5 @@ func each(ctx context.Context, e *compute.Engine, n int, progress func(done, of 
 	return nil
 }
 
-// guard makes an error of what happens when a file in memory got shorter or its disk fails, and
-// sets the goroutine back. It is deferred with the result of debug.SetPanicOnFault(true).
-func guard(err *error, before bool) {
-	debug.SetPanicOnFault(before)
-	switch p := recover().(type) {
-	case nil:
-	case interface{ Addr() uintptr }: // a memory fault
-		*err = fmt.Errorf("search: the file of the index can no longer be read: it was changed or its disk fails: build it again")
-	default:
-		panic(p)
-	}
-}
+// errGone says that a mapped index cannot be read any more.
+var errGone = errors.New("search: the file of the index can no longer be read: it was changed or its disk fails: build it again")

@@ -135,13 +135,13 @@ func (s *exact) finish(ctx context.Context, raw []float32, lengths []float64, hi
 	return each(ctx, s.e, s.q, nil, func(worker, i int) error {
 		best := &s.workers[0].tops[i]
 		for _, other := range s.workers[1:] {
-			for _, h := range other.tops[i].items {
-				best.add(h)
+			for _, h := range other.tops[i].Items() {
+				best.Add(h)
 			}
 		}
 		if err := s.p.rescore(raw[i*d:(i+1)*d], lengths[i], best, s.workers[worker].row); err != nil {
 			return err
 		}
-		return hits.set(first+i, best.sorted())
+		return hits.set(first+i, best.Sorted())
 	})
 }

@@ -138,13 +138,13 @@ func (b *batch) choose(f *finder, i int) {
 		least := t.least()
 		for c, dot := range dots {
 			if s := x.coarse.scales[c]*b.scales[i]*float32(dot) - x.coarse.half[c]; s >= least {
-				t.add(hit{s, int32(c)})
+				t.Add(hit{s, int32(c)})
 				least = t.least()
 			}
 		}
 		b.cells[i] = make([]int32, 0, probes)
 		rows := 0
-		for _, h := range t.sorted() {
+		for _, h := range t.Sorted() {
 			lo, hi := x.cell(h.row)
 			b.cells[i], rows = append(b.cells[i], h.row), rows+hi-lo
 		}
@@ -182,7 +182,7 @@ func (b *batch) group(f *finder, queries []int32, hits *Hits) error {
 		if err := x.rescore(b.raw[int(i)*d:][:d], b.lengths[i], t, f.row); err != nil {
 			return err
 		}
-		if err := hits.set(b.first+int(i), t.sorted()); err != nil {
+		if err := hits.set(b.first+int(i), t.Sorted()); err != nil {
 			return err
 		}
 	}
@@ -209,7 +209,7 @@ func (x *Index) scan(dots []int32, t *top, cell int32, base float32, words []int
 			s -= x.half[lo+i]
 		}
 		if s >= least && rows[i] != skip {
-			t.add(hit{s, rows[i]})
+			t.Add(hit{s, rows[i]})
 			least = t.least()
 		}
 	}

@@ -45,7 +45,7 @@ func Open(path string, pool Pool) (*Index, error) {
 
 // open takes the index from the bytes of its file.
 func (x *Index) open(path string, b []byte, pool Pool) (err error) {
-	defer guard(&err, debug.SetPanicOnFault(true))
+	defer files.RecoverFault(&err, errGone, debug.SetPanicOnFault(true))
 	if err := x.parse(b); err != nil {
 		return fmt.Errorf("search: %s: %w: %w: build it again", path, ErrFormat, err)
 	}

@@ -8,8 +8,9 @@ package search
 // first. So scores depend on the two rows alone, and neither on the backend nor on what else is
 // searched for.
 func (p *points) rescore(x []float32, lengthX float64, t *top, row []float32) error {
-	for i := range t.items {
-		h := &t.items[i]
+	hits := t.Items()
+	for i := range hits {
+		h := &hits[i]
 		if err := p.pool.Row(int(h.row), row); err != nil {
 			return err
 		}

@@ -2,9 +2,9 @@ package search
 
 import (
 	"math"
-	"slices"
 
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/internal/topk"
 )
 
 // hit is a row and its score.
@@ -13,65 +13,29 @@ type hit struct {
 	row   int32
 }
 
-// before is the order of hits: higher scores first, among equal ones the lower row.
-func (a hit) before(b hit) bool {
+// Before is the order of hits: higher scores first, among equal ones the lower row.
+func (a hit) Before(b hit) bool {
 	return a.score > b.score || a.score == b.score && a.row < b.row
 }
 
-// top keeps the first cap(items) hits of those added, in any order, as a heap with the last of
-// them in front.
-type top struct{ items []hit }
+// top keeps the first hits of those added.
+type top struct{ topk.List[hit] }
 
-// newTops returns n empty lists of k hits, in one piece of memory.
+// newTops returns n empty lists of k hits.
 func newTops(n, k int) []top {
-	all, out := make([]hit, n*k), make([]top, n)
-	for i := range out {
-		out[i].items = all[i*k : i*k : (i+1)*k]
+	out := make([]top, n)
+	for i, l := range topk.NewLists[hit](n, k) {
+		out[i].List = l
 	}
 	return out
 }
 
 // least returns the score below which nothing enters.
 func (t *top) least() float32 {
-	if len(t.items) < cap(t.items) {
+	if !t.Full() {
 		return float32(math.Inf(-1))
 	}
-	return t.items[0].score
-}
-
-// add offers a hit.
-func (t *top) add(x hit) {
-	h := t.items
-	if len(h) < cap(h) {
-		h = append(h, x)
-		for i := len(h) - 1; i > 0; {
-			parent := (i - 1) / 2
-			if !h[parent].before(h[i]) {
-				break
-			}
-			h[parent], h[i] = h[i], h[parent]
-			i = parent
-		}
-		t.items = h
-		return
-	}
-	if !x.before(h[0]) {
-		return
-	}
-	h[0] = x
-	for i := 0; ; {
-		last := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h[last].before(h[child]) {
-				last = child
-			}
-		}
-		if last == i {
-			return
-		}
-		h[i], h[last] = h[last], h[i]
-		i = last
-	}
+	return t.Worst().score
 }
 
 // run is how many scores addRows looks at as one.
@@ -88,20 +52,9 @@ func (t *top) addRows(first int, scores []float32, skip int32) {
 		}
 		for i, s := range part {
 			if row := int32(first + from + i); s >= least && row != skip {
-				t.add(hit{s, row})
+				t.Add(hit{s, row})
 				least = t.least()
 			}
 		}
 	}
-}
-
-// sorted orders the hits, the nearest first. Nothing may be added afterwards.
-func (t *top) sorted() []hit {
-	slices.SortFunc(t.items, func(a, b hit) int {
-		if a.before(b) {
-			return -1
-		}
-		return 1
-	})
-	return t.items
 }

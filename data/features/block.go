@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
@@ -25,7 +26,7 @@ func (m *Matrix) ReadRows(first int, dst []float32) (err error) {
 		}
 		return nil
 	}
-	defer m.recoverFault(&err, debug.SetPanicOnFault(true))
+	defer files.RecoverFault(&err, m.gone, debug.SetPanicOnFault(true))
 	size := m.dtype.Size()
 	b := m.mapped[m.start+int64(first)*int64(m.width*size):][:len(dst)*size]
 	// The file's byte order is the processor's, and values lie at multiples of their size, nearly

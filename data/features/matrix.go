@@ -25,6 +25,7 @@ type Matrix struct {
 
 	file   *os.File
 	mapped []byte // the file in memory; nil: rows are read from it
+	gone   error  // says that mapped cannot be read any more
 	bytes  sync.Pool
 }
 
@@ -63,6 +64,7 @@ func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Mat
 		return nil, fmt.Errorf("features: %s: %w", path, err)
 	}
 	m.mapped = mapping(m.file, size)
+	m.gone = fmt.Errorf("features: %s can no longer be read: it was changed or its disk fails", path)
 	m.bytes.New = func() any { b := make([]byte, m.width*m.dtype.Size()); return &b }
 	return m, nil
 }
@@ -195,7 +197,7 @@ func (m *Matrix) read(i int, dst []float32) (err error) {
 	n := m.width * m.dtype.Size()
 	at := m.start + int64(i)*int64(n)
 	if m.mapped != nil {
-		defer m.recoverFault(&err, debug.SetPanicOnFault(true))
+		defer files.RecoverFault(&err, m.gone, debug.SetPanicOnFault(true))
 		m.convert(dst, m.mapped[at:at+int64(n)])
 		return nil
 	}
@@ -206,19 +208,6 @@ func (m *Matrix) read(i int, dst []float32) (err error) {
 	}
 	m.convert(dst, *b)
 	return nil
-}
-
-// recoverFault makes an error of what happens when a mapped file got shorter or its disk
-// fails, and sets the goroutine back.
-func (m *Matrix) recoverFault(err *error, before bool) {
-	debug.SetPanicOnFault(before)
-	switch p := recover().(type) {
-	case nil:
-	case interface{ Addr() uintptr }: // a memory fault
-		*err = fmt.Errorf("features: %s can no longer be read: it was changed or its disk fails", m.path)
-	default:
-		panic(p)
-	}
 }
 
 // Close gives the file back. No row may be read any more.
