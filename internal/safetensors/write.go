@@ -145,8 +145,8 @@ func writeData(w io.Writer, data any, buf []byte) error {
 	return fmt.Errorf("safetensors: cannot write a %T", data)
 }
 
-// writePieces writes b some at a time, so that a writer which reads it again, for a checksum,
-// finds it in the processor's cache.
+// writePieces writes b some at a time, so that a writer which reads it twice, for a checksum beside
+// the write, finds it in the processor's cache.
 func writePieces(w io.Writer, b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), pieceLen)
@@ -159,7 +159,7 @@ func writePieces(w io.Writer, b []byte) error {
 }
 
 // pieceLen is the most bytes that are written at a time.
-const pieceLen = 256 << 10
+const pieceLen = 1 << 20
 
 func stream[T any](w io.Writer, v []T, buf []byte, put func([]byte, T) []byte) error {
 	for _, x := range v {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -204,12 +205,22 @@ type counter struct {
 	plain bool // without the checksum
 }
 
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	if !c.plain {
-		c.sum = crc32.Update(c.sum, castagnoli, p[:n])
+// besideBytes is from how many bytes on a checksum is computed beside the write: a goroutine
+// costs some microseconds, the checksum of 64 KB three.
+const besideBytes = 64 << 10
+
+func (c *counter) Write(p []byte) (n int, err error) {
+	var beside sync.WaitGroup
+	switch sum := func() { c.sum = crc32.Update(c.sum, castagnoli, p) }; {
+	case c.plain:
+	case len(p) < besideBytes:
+		sum()
+	default:
+		beside.Go(sum)
 	}
+	n, err = c.w.Write(p) // with an error the file is given up, so that its checksum does not matter
+	beside.Wait()
+	c.n += int64(n)
 	return n, err
 }
 
