@@ -29,7 +29,12 @@ const (
 // Run makes the runs that are left, one after another, and writes the table after each.
 // Other processes are kept from the folder meanwhile. A cancelled ctx saves the run in
 // progress and ends with train.ErrInterrupted; runs that fail are marked, see Verdict.
+//
+// It begins with CheckInputs.
 func (a *Ablation) Run(ctx context.Context) error {
+	if err := a.CheckInputs(); err != nil {
+		return err
+	}
 	if err := run.Writable(a.Out); err != nil {
 		return err
 	}
