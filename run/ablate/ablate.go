@@ -177,9 +177,10 @@ func (a *Ablation) tabulate() error {
 	if errs != nil {
 		return errs
 	}
-	r := ablation.Results{Title: a.Matrix.Title, Base: a.Base, Seeds: a.Matrix.Seeds, Baseline: a.Matrix.Baseline, Columns: columns}
+	r := ablation.Results{Title: a.Matrix.Title, Base: a.Base, Seeds: a.Matrix.Seeds, Baseline: a.Matrix.Baseline,
+		Correct: a.Matrix.Correct, Across: a.Matrix.Across.Key, Columns: columns}
 	for _, x := range a.Matrix.Runs {
-		row := ablation.Row{Name: x.Name, Group: x.Group, Start: x.Start, Set: x.Set, Hidden: x.Hidden}
+		row := ablation.Row{Name: x.Name, Group: x.Group, Start: x.Start, Set: x.Set, Hidden: x.Hidden, Method: x.Method, At: x.At}
 		for _, seed := range a.Matrix.Seeds {
 			at := slices.IndexFunc(a.jobs, func(j *job) bool { return j.Run.Name == x.Name && j.Seed == seed })
 			j := a.jobs[at]
