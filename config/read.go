@@ -17,12 +17,13 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"pixels":     {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
-	"words":      {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
-	"pairs":      {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
-	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
-	"stored":     {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
-	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"pixels":        {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"words":         {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"pairs":         {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"views":         {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
+	"stored":        {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
+	"hidden layers": {`model.system = "heads" and model.heads.layers > 0`, func(c *Config) bool { return c.Model.Stored() && c.Model.Heads.Layers > 0 }},
+	"prototypes":    {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())

@@ -49,7 +49,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "moco", "swav":
 		d = views(cfg)
 	case "heads":
-		d = heads(cfg)
+		d = heads(cfg, space)
 	default:
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
 	}

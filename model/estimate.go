@@ -78,7 +78,11 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	m := p.cfg.Model
 	if m.Stored() {
 		h := m.Heads
-		return int64(h.InImage+h.InText+2*m.Head.Dim) * int64(h.Hidden), 2 * int64(h.Hidden)
+		if h.Layers == 0 {
+			return int64(h.InImage+h.InText) * int64(m.Head.Dim), 0
+		}
+		between := 2 * int64(h.Layers-1) * int64(h.Hidden) // rows of the matrices from one hidden layer to the next
+		return (int64(h.InImage+h.InText+2*m.Head.Dim) + between) * int64(h.Hidden), 2 * int64(h.Layers) * int64(h.Hidden)
 	}
 	x, t := m.Image, m.Text
 	side := int64(x.Size / x.Patch)
