@@ -50,7 +50,7 @@ var conditions = map[string]condition{
 	// Teacher and queue.
 	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
 	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
-		func(c *Config) bool { return c.Momentum.Enabled && c.Objective.readsTeacher() && c.hasDropout() }},
+		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
 	"queue": {"queue.size > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
 
@@ -80,7 +80,11 @@ var conditions = map[string]condition{
 		}},
 	"direct": {"a geodesic between samples, which prototypes are not",
 		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
-	"contrast":  {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"contrast": {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"geometric queue": {"objective.geometric.weight > 0 and a model.system with towers",
+		func(c *Config) bool { return c.GeometricQueue() }},
+	"geometric pool": {`objective.geometric.weight > 0 and model.system = "heads"`,
+		func(c *Config) bool { return c.GeometricPool() }},
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
@@ -203,7 +207,7 @@ func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 
 func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
 
 // readsTeacher says whether a loss reads features of the teacher.
-func (o Objective) readsTeacher() bool { return o.distils() || o.UsesGeometric() }
+func (c *Config) readsTeacher() bool { return c.Objective.distils() || c.GeometricQueue() }
 
 // readsMix says whether a score that is computed is named by the geodesic alone.
 func (o Objective) readsMix() bool {

@@ -85,5 +85,14 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 			add(x.tower, x.teacher)
 		}
 	}
+	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
+		near := func(name string, read bool) {
+			if read {
+				all = append(all, batch.Column{Name: name, Shape: []int{g.Neighbours}, Type: batch.Int32})
+			}
+		}
+		near(batch.ImageNeighbours, g.Images())
+		near(batch.TextNeighbours, g.Texts())
+	}
 	return all, nil
 }
