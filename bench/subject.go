@@ -39,7 +39,11 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID})
+	o := model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}
+	if cfg.GeometricPool() {
+		o.ImagePool, o.TextPool = newPool(cfg.Model.Heads.InImage), newPool(cfg.Model.Heads.InText)
+	}
+	m, err := model.New(cfg, o)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +88,8 @@ func randomBatch(cfg config.Config, columns []batch.Column) *batch.Batch {
 				x[i] = r.Int32N(int32(cfg.Data.VocabSize))
 			case batch.Lengths:
 				x[i] = int32(cfg.Data.Tokens)
+			case batch.ImageNeighbours, batch.TextNeighbours:
+				x[i] = r.Int32N(poolRows)
 			}
 		}
 	}

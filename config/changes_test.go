@@ -10,10 +10,10 @@ import (
 // without its tag would let a run go on as another one.
 func TestTags(t *testing.T) {
 	want := map[string]string{
-		"fixed meaning": "[model.system model.image.heads model.text.heads model.heads.activation]",
+		"fixed meaning": "[model.system model.image.heads model.text.heads model.heads.activation model.heads.residual]",
 		"fixed model": "[model.image.size model.image.patch model.image.depth model.image.width model.image.mlp model.text.layers " +
 			"model.text.fusion_layers model.text.width model.text.mlp model.text.positions model.head.dim model.head.topology " +
-			"model.head.token_blocks model.heads.in_image model.heads.in_text model.heads.hidden model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
+			"model.head.token_blocks model.heads.in_image model.heads.in_text model.heads.layers model.heads.hidden model.heads.layer_norm model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
 		"fixed run":       "[run.seed momentum.enabled queue.size init.checkpoint]",
 		"change silent":   "[run.name run.out]",
 		"change harmless": "[train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_best_by train.keep_every_steps]",

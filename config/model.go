@@ -35,13 +35,12 @@ type traits struct {
 	teacher    bool // it can have a momentum twin, which fills the queue; else it fills the queue itself
 	tokens     bool // an encoding has parts: patches of an image, tokens of a text, class tokens
 	stored     bool // it reads stored features and no pixels
-	linear     bool // the head is one linear layer
 	prototypes bool // views are compared with learned prototypes
 }
 
 var systems = []traits{
-	{name: "albef", captions: true, words: true, fusion: true, teacher: true, tokens: true, linear: true},
-	{name: "clip", captions: true, words: true, teacher: true, tokens: true, linear: true},
+	{name: "albef", captions: true, words: true, fusion: true, teacher: true, tokens: true},
+	{name: "clip", captions: true, words: true, teacher: true, tokens: true},
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
 	{name: "heads", captions: true, teacher: true, stored: true},

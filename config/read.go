@@ -17,12 +17,13 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"pixels":     {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
-	"words":      {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
-	"pairs":      {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
-	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
-	"stored":     {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
-	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"pixels":        {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"words":         {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"pairs":         {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"views":         {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
+	"stored":        {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
+	"hidden layers": {`model.system = "heads" and model.heads.layers > 0`, func(c *Config) bool { return c.Model.Stored() && c.Model.Heads.Layers > 0 }},
+	"prototypes":    {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
@@ -49,7 +50,7 @@ var conditions = map[string]condition{
 	// Teacher and queue.
 	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
 	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
-		func(c *Config) bool { return c.Momentum.Enabled && c.Objective.readsTeacher() && c.hasDropout() }},
+		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
 	"queue": {"queue.size > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
 
@@ -79,7 +80,11 @@ var conditions = map[string]condition{
 		}},
 	"direct": {"a geodesic between samples, which prototypes are not",
 		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
-	"contrast":  {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"contrast": {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"geometric queue": {"objective.geometric.weight > 0 and a model.system with towers",
+		func(c *Config) bool { return c.GeometricQueue() }},
+	"geometric pool": {`objective.geometric.weight > 0 and model.system = "heads"`,
+		func(c *Config) bool { return c.GeometricPool() }},
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
@@ -202,7 +207,7 @@ func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 
 func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
 
 // readsTeacher says whether a loss reads features of the teacher.
-func (o Objective) readsTeacher() bool { return o.distils() || o.UsesGeometric() }
+func (c *Config) readsTeacher() bool { return c.Objective.distils() || c.GeometricQueue() }
 
 // readsMix says whether a score that is computed is named by the geodesic alone.
 func (o Objective) readsMix() bool {

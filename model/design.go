@@ -49,7 +49,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "moco", "swav":
 		d = views(cfg)
 	case "heads":
-		d = heads(cfg)
+		d = heads(cfg, space)
 	default:
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
 	}
@@ -84,6 +84,15 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 		if d.teacher {
 			add(x.tower, x.teacher)
 		}
+	}
+	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
+		near := func(name string, read bool) {
+			if read {
+				all = append(all, batch.Column{Name: name, Shape: []int{g.Neighbours}, Type: batch.Int32})
+			}
+		}
+		near(batch.ImageNeighbours, g.Images())
+		near(batch.TextNeighbours, g.Texts())
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
@@ -24,6 +25,9 @@ type Options struct {
 	Losses []objectives.Loss
 	// Group is the processes that train the model together; nil: this one alone.
 	Group parallel.Group
+	// ImagePool and TextPool hold the points of the geometric term over stored features, by
+	// the rows that the columns batch.ImageNeighbours and TextNeighbours name. nil without it.
+	ImagePool, TextPool batch.Pool
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector

@@ -152,7 +152,11 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	if r.model, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}); err != nil {
+	with := train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}
+	if p, ok := stream.(data.Pooled); ok {
+		with.ImagePool, with.TextPool = p.Pools()
+	}
+	if r.model, err = train.NewModel(r.cfg, with); err != nil {
 		return r, err
 	}
 	r.closers = append(r.closers, r.model.Close)

@@ -25,6 +25,9 @@ const (
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
+
+	ImageNeighbours = "image_neighbours" // (K) int32, rows of the pool of images near this one
+	TextNeighbours  = "text_neighbours"  // (K) int32, rows of the pool of texts near this one
 )
 
 // Type is the type of a column's values.
