@@ -25,8 +25,10 @@ func (c Config) problems() Errors {
 			k.require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
 		}
 	}
-	for _, s := range sections(&c) {
-		s.check(k, &c)
+	for _, f := range fields(&c) {
+		if f.section() && !c.idle(f.path) {
+			f.value.Addr().Interface().(section).check(k, &c)
+		}
 	}
 	k.limits(&c)
 	k.units()

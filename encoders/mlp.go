@@ -7,8 +7,9 @@ import (
 
 // MLP is an alignment head over the features of a frozen encoder: one hidden layer
 // with dropout after its activation, then L2 normalisation (GeRA's network; its paper
-// leaves the activation open).
+// leaves the activation open). A linear one has no hidden layer.
 type MLP struct {
+	Linear     bool   // fc1 maps to C, and what the other fields but Out say is not read
 	Hidden     int    // H, width of the hidden layer
 	Out        int    // C
 	Activation string // gelu or relu; empty: gelu
@@ -17,6 +18,9 @@ type MLP struct {
 
 // Forward maps features x (N, D) to unit rows (N, C).
 func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if m.Linear && m.Out > 0 {
+		return nn.L2Normalize(linear(s, "fc1", torchLinear, x, m.Out), normEps) // (N, C)
+	}
 	if m.Hidden < 1 || m.Out < 1 {
 		misuse("mlp", x, "want a hidden layer and an output of at least 1 (got %d and %d)", m.Hidden, m.Out)
 	}

@@ -11,7 +11,7 @@ import (
 // and dropout are those of model.heads.
 func heads(cfg config.Config) design {
 	c := cfg.Model.Heads
-	mlp := encoders.MLP{Hidden: c.Hidden, Out: cfg.Model.Head.Dim, Activation: c.Activation, Dropout: c.Dropout}
+	mlp := encoders.MLP{Linear: c.Layers == 0, Hidden: c.Hidden, Out: cfg.Model.Head.Dim, Activation: c.Activation, Dropout: c.Dropout}
 	return design{
 		image:   side{name: "image", tower: encoders.FeatureTower{Column: batch.ImageFeatures, Dim: c.InImage}, proj: "image_head", head: mlp},
 		text:    side{name: "text", tower: encoders.FeatureTower{Column: batch.TextFeatures, Dim: c.InText}, proj: "text_head", head: mlp},

@@ -15,7 +15,7 @@ import (
 func tinyHeads() config.Config {
 	c := config.Default()
 	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "heads", false, 0, 0
-	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Hidden: 10, Activation: "gelu"}
+	c.Model.Heads = config.Heads{Layers: 1, InImage: 6, InText: 4, Hidden: 10, Activation: "gelu"}
 	c.Model.Head.Dim = 3
 	c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
 	c.Objective.ITC.InBatchWeight, c.Objective.ITC.Temperature = 2, 0.3

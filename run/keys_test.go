@@ -99,7 +99,7 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 	}
 	h := sha256.New()
 	add := func(v any) { _ = binary.Write(h, binary.LittleEndian, v) }
-	p := r.model.Params()
+	p := r.pairs.Params()
 	for _, q := range p.List() {
 		add([]byte(q.Name))
 	}

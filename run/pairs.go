@@ -28,13 +28,13 @@ func widths(h config.Heads, p *features.Pairs) error {
 	return nil
 }
 
-// needsPairs refuses the configuration of alignment heads without stored features. bench
+// needsPairs refuses the configuration of alignment heads or of a closed form without stored features. bench
 // makes features up and does not ask.
 func needsPairs(cfg config.Config) error {
 	if !cfg.Model.Stored() || cfg.Data.Kind == "pairs" {
 		return nil
 	}
-	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" to train or evaluate model.system "heads"`,
+	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf(`must be "pairs" to train or evaluate model.system %q`, cfg.Model.System),
 		Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 }
 
