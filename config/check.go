@@ -25,10 +25,8 @@ func (c Config) problems() Errors {
 			k.require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
 		}
 	}
-	for _, f := range fields(&c) {
-		if f.section() && !c.idle(f.path) {
-			f.value.Addr().Interface().(section).check(k, &c)
-		}
+	for _, s := range readSections(&c) {
+		s.check(k, &c)
 	}
 	k.limits(&c)
 	k.units()

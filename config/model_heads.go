@@ -18,6 +18,14 @@ var startMethods = []string{AlignByCCA, AlignByRidge, AlignByProcrustes}
 // defaults are the best values of GeRA's table 1.
 func (h *Heads) defaults() { *h = Heads{Layers: 1, Hidden: 8000, Dropout: 0.3, Activation: "gelu"} }
 
+// HeadsStart returns model.heads.start of a system that has such heads, else nothing.
+func (c Config) HeadsStart() string {
+	if !c.hasHeads() {
+		return ""
+	}
+	return c.Model.Heads.Start
+}
+
 func (h *Heads) check(k *checker, c *Config) {
 	k.notNegative("model.heads.in_image", "model.heads.in_text")
 	k.positive("model.heads.hidden")

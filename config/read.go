@@ -139,17 +139,20 @@ func fits(method string) condition {
 // hasHeads says whether the system is that of model.heads.
 func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() }
 
-// idle says whether nothing reads the section at path because the system has no steps.
-func (c *Config) idle(path string) bool {
-	if !c.Model.Fitted() {
-		return false
-	}
+// readSections lists the sections of c in the order of the documentation, each before those
+// in it, without those of training in steps where the system has none.
+func readSections(c *Config) (list []section) {
+	idle := "" // section that is left out with all in it
 	for _, f := range fields(c) {
-		if f.section() && f.tag.Get("read") == "steps" && (f.path == path || strings.HasPrefix(path, f.path+".")) {
-			return true
+		switch {
+		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
+		case c.Model.Fitted() && f.tag.Get("read") == "steps":
+			idle = f.path + "."
+		default:
+			list = append(list, f.value.Addr().Interface().(section))
 		}
 	}
-	return false
+	return list
 }
 
 // condition returns that of the tag read, and whether there is one.

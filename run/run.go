@@ -257,7 +257,7 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 		}
 	case r.cfg.Init.Checkpoint != "":
 		return r.initModel()
-	case r.cfg.Model.Heads.Start != "" && r.pairs != nil:
+	case r.cfg.HeadsStart() != "":
 		return r.startHeads(ctx)
 	}
 	return nil
