@@ -65,22 +65,24 @@ func (a *Aligned) Fit(ctx context.Context, p align.Pairs) (measures []Part, err 
 			measures, err = nil, ctx.Err()
 		}
 	}()
+	var m align.Map
 	if w, ok := a.method.(align.Wasserstein); ok {
-		m, found, err := w.FitUnpaired(a.engine, p.Image, p.Text)
-		if err != nil {
-			return nil, err
+		var found *align.Matching
+		if m, found, err = w.FitUnpaired(a.engine, p.Image, p.Text); err == nil {
+			measures = append(measures, measure("objective", found.Objective), measure("agreement", found.Agreement))
 		}
-		a.fitted = m
-		measures = append(measures, measure("objective", found.Objective), measure("agreement", found.Agreement))
 	} else {
-		m, err := a.method.Fit(a.engine, p)
-		if err != nil {
-			return nil, err
-		}
-		a.fitted = m
+		m, err = a.method.Fit(a.engine, p)
 	}
-	paired, shuffled, err := align.MeanCosines(a.engine, a.fitted, p, 1000)
-	return append(measures, measure("cosine", paired), measure("cosine_shuffled", shuffled)), err
+	if err != nil {
+		return nil, err
+	}
+	paired, shuffled, err := align.MeanCosines(a.engine, m, p, 1000)
+	if err != nil {
+		return nil, err
+	}
+	a.fitted = m
+	return append(measures, measure("cosine", paired), measure("cosine_shuffled", shuffled)), nil
 }
 
 // measure is a number of a fit as the log names it.

@@ -114,6 +114,9 @@ func (t *Trained) Load() (err error) {
 		}
 	}
 	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine)
+	if err == nil && t.Config.Model.Fitted() {
+		err = fitsFiles(m, t.Config)
+	}
 	if err == nil {
 		t.Model = m
 	}

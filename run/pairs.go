@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -20,6 +21,31 @@ func widths(h config.Heads, p *features.Pairs) error {
 			errs = append(errs, &config.Error{Path: "model.heads.in_" + side.key, Value: side.want,
 				Msg:  fmt.Sprintf("must be %d, the width of %s", have, side.m.Path()),
 				Hint: fmt.Sprintf("name features of the other width in data.pairs.%s, or leave this key out to train on these", side.key)})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}
+
+// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
+func fitsFiles(m Model, cfg config.Config) error {
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
+		if have := side.m.Width(); have != side.want {
+			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
+				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
+				Hint: "name features of the encoder that it was fitted to"})
 		}
 	}
 	if errs != nil {
