@@ -2,7 +2,7 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads and align)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
 	Captions Captions `toml:"captions" read:"caption lists"`
@@ -30,8 +30,8 @@ type Data struct {
 	ColorJitter    float64 `toml:"color_jitter" read:"pixels"`                     // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
 	Grayscale      float64 `toml:"grayscale" read:"pixels"`                        // probability of dropping the colours
 	Blur           float64 `toml:"blur" read:"pixels"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
-	OverfitSamples int     `toml:"overfit_samples" max:"1000000000"`               // train on the first N samples only (sanity check); 0: all
-	DropLast       bool    `toml:"drop_last"`                                      // drop a short last batch of an epoch instead of padding it
+	OverfitSamples int     `toml:"overfit_samples" read:"steps" max:"1000000000"`  // train on the first N samples only (sanity check); 0: all
+	DropLast       bool    `toml:"drop_last" read:"steps"`                         // drop a short last batch of an epoch instead of padding it
 }
 
 func (d *Data) defaults() {

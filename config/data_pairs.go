@@ -23,7 +23,7 @@ func (p *Pairs) check(k *checker, c *Config) {
 	if c.Data.Kind != "pairs" {
 		return
 	}
-	k.require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\"")
+	k.require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\" and \"align\"")
 	for _, side := range []struct{ name, file, tensor string }{{"image", p.Image, p.ImageTensor}, {"text", p.Text, p.TextTensor}} {
 		path := "data.pairs." + side.name
 		ext := strings.ToLower(filepath.Ext(side.file))

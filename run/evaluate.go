@@ -12,7 +12,6 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
-	"github.com/geoalign/geoalign/model"
 )
 
 // Tasks that a model is evaluated on.
@@ -47,7 +46,7 @@ type Evaluation struct {
 	Task      string // empty: that of the system
 	Config    config.Config
 	Engine    *compute.Engine
-	Model     *model.Pairs
+	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split
 	// Progress is told how much of a phase is done; may be nil.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -28,13 +29,38 @@ func widths(h config.Heads, p *features.Pairs) error {
 	return nil
 }
 
-// needsPairs refuses the configuration of alignment heads without stored features. bench
+// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
+func fitsFiles(m Model, cfg config.Config) error {
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
+		if have := side.m.Width(); have != side.want {
+			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
+				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
+				Hint: "name features of the encoder that it was fitted to"})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}
+
+// needsPairs refuses the configuration of alignment heads or of a closed form without stored features. bench
 // makes features up and does not ask.
 func needsPairs(cfg config.Config) error {
 	if !cfg.Model.Stored() || cfg.Data.Kind == "pairs" {
 		return nil
 	}
-	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" to train or evaluate model.system "heads"`,
+	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf(`must be "pairs" to train or evaluate model.system %q`, cfg.Model.System),
 		Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 }
 

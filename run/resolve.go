@@ -12,7 +12,7 @@ import (
 // Widths that are not those of the files are config.Errors. What is made of a configuration
 // is made of the resolved one, and a run folder holds it.
 func Resolve(cfg config.Config) (config.Config, error) {
-	if !cfg.Model.Stored() || cfg.Data.Kind != "pairs" {
+	if !cfg.Model.Stored() || cfg.Model.Fitted() || cfg.Data.Kind != "pairs" {
 		return cfg, nil
 	}
 	p, err := source.Pairs(cfg)
