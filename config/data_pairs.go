@@ -8,18 +8,22 @@ import (
 // Pairs names the stored features of data.kind = "pairs": row i of one file belongs to row i
 // of the other. Paths start from data.root.
 type Pairs struct {
-	Image       string `toml:"image"`                         // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
-	Text        string `toml:"text"`                          // file of the text features, of as many rows
-	ImageTensor string `toml:"image_tensor"`                  // name of the tensor in a .safetensors file of image features; empty: its only one
-	TextTensor  string `toml:"text_tensor"`                   // name of the tensor in a .safetensors file of text features; empty: its only one
-	ValSamples  int    `toml:"val_samples" max:"1000000000"`  // rows of the validation split, chosen by run.seed
-	TestSamples int    `toml:"test_samples" max:"1000000000"` // rows of the test split, chosen by run.seed
+	Image       string `toml:"image"`                          // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
+	Text        string `toml:"text"`                           // file of the text features, of as many rows
+	ImageTensor string `toml:"image_tensor"`                   // name of the tensor in a .safetensors file of image features; empty: its only one
+	TextTensor  string `toml:"text_tensor"`                    // name of the tensor in a .safetensors file of text features; empty: its only one
+	ValSamples  int    `toml:"val_samples" max:"1000000000"`   // rows of the validation split
+	TestSamples int    `toml:"test_samples" max:"1000000000"`  // rows of the test split
+	Hold        string `toml:"hold"`                           // rows of these splits: random (drawn by seed) | last (those at the end of the file: test the last, val before them)
+	Seed        uint64 `toml:"seed" max:"9223372036854775807"` // draws the splits with hold = "random"; 0: run.seed
+	Paired      int    `toml:"paired" max:"1000000000"`        // training pairs that may be used as pairs, drawn by run.seed; the other rows of training are unpaired; 0: all
 }
 
-func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000} }
+func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000, Hold: "random"} }
 
 func (p *Pairs) check(k *checker, c *Config) {
-	k.notNegative("data.pairs.val_samples", "data.pairs.test_samples")
+	k.notNegative("data.pairs.val_samples", "data.pairs.test_samples", "data.pairs.paired")
+	k.oneOf("data.pairs.hold", "random", "last")
 	if c.Data.Kind != "pairs" {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,7 +132,7 @@ func TestHeadsKeepTheirSplits(t *testing.T) {
 	data, run := rotatedFeatures(t, 200, 6), t.TempDir()
 	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
 	for _, command := range []string{"eval", "embed", "finetune"} {
-		fails(t, exitUsage, []string{command, "--checkpoint", run, "--seed", "1"}, "run.seed: ", "was made with 42", "(got 1)")
+		fails(t, exitUsage, []string{command, "--checkpoint", run, "--seed", "1"}, "run.seed: ", "was made with run.seed = 42", "(got 1)")
 	}
 	fails(t, exitUsage, []string{"eval", "--checkpoint", run, "--set", "data.pairs.test_samples=60"}, "data.pairs.test_samples: ", "held 80 rows back", "(got 60)")
 	fails(t, exitUsage, append(append([]string{"train", "--max-steps", "4", "--out", run}, data...), "--set", "data.pairs.val_samples=50"), "held 80 rows back")
@@ -145,6 +146,24 @@ func TestHeadsKeepTheirSplits(t *testing.T) {
 	}
 	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet", "--set", other[3], "--set", "data.pairs.image=other-image.safetensors",
 		"--set", "data.pairs.text=other-text.safetensors", "--set", "data.pairs.test_samples=90", "--set", "data.pairs.val_samples=0")
+}
+
+// TestHeadsOfABudget: with a seed of the splits another seed of the run draws other training
+// pairs from the same rows, and is no reason to refuse an evaluation.
+func TestHeadsOfABudget(t *testing.T) {
+	run := t.TempDir()
+	data := append(rotatedFeatures(t, 200, 6), "--set", "data.pairs.seed=7", "--set", "data.pairs.paired=45")
+	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
+	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet")
+	for set, want := range map[string]string{
+		"data.pairs.seed=8":    "data.pairs.seed: RUN was made with data.pairs.seed = 7, by which the splits",
+		"data.pairs.seed=0":    "run.seed: RUN was made with data.pairs.seed = 7, by which the splits",
+		"data.pairs.hold=last": `data.pairs.hold: RUN was made with "random"`,
+	} {
+		_, stderr := must(t, exitUsage, "eval", "--checkpoint", run, "--set", set)
+		contains(t, regexp.MustCompile(regexp.QuoteMeta(run)+`[^ ]*`).ReplaceAllString(stderr, "RUN"), want)
+	}
+	fails(t, exitFailed, append([]string{"train", "--out", t.TempDir()}, append(data, "--set", "data.pairs.paired=121")...), "data.pairs.paired = 121 is more than the 120 pairs")
 }
 
 // TestHeadsEmbedTheirRows finds the rows of the files behind the rows of embeddings.

@@ -4,33 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/geoalign/geoalign/internal/rng"
 )
 
-// PairsConfig names the two files and divides their rows.
+// PairsConfig names the files of both sides, says which rows are pairs, and divides these.
 type PairsConfig struct {
-	Image, Text             string // files: .npy or .safetensors
-	ImageTensor, TextTensor string // tensors of .safetensors files; empty: the only one
-	ValSamples, TestSamples int    // rows of these splits, chosen by the seed; training has the others
+	Image, Text             string // files, see OpenMatrix
+	ImageTensor, TextTensor string // tensors in them; empty: the only one
+	Division
 }
 
-// Pairs is two matrices in step: row i of one belongs to row i of the other.
+// Pair is a row of the image features and the row of the text features that belongs to it.
+type Pair struct{ Image, Text int32 }
+
+// Pairs is two matrices and the pairs of their rows. The id of a pair is the row of its image.
 type Pairs struct {
 	images, texts *Matrix
 	seed          uint64
-	splits        map[string][]int32 // rows, rising
+	splits        map[string][]Pair // by rising image row, as far as the budget lets them be used
 }
 
-// splitStream names the random numbers that divide the rows.
-const splitStream = "pairs/split"
-
-// Open opens both files and divides the rows: the first TestSamples of a permutation
-// that depends on the seed and the number of rows are the test split, the next ValSamples
-// the validation split, the others are for training. Close it after use.
+// Open opens both files and divides the pairs by the seed of the run, see Division. Close it after use.
 func Open(c PairsConfig, seed uint64) (*Pairs, error) {
-	if c.ValSamples < 0 || c.TestSamples < 0 {
-		return nil, fmt.Errorf("features: val_samples and test_samples must be >= 0 (got %d and %d)", c.ValSamples, c.TestSamples)
+	if err := c.Division.check(); err != nil {
+		return nil, err
 	}
 	images, err := OpenMatrix(c.Image, c.ImageTensor)
 	if err != nil {
@@ -47,32 +43,30 @@ func Open(c PairsConfig, seed uint64) (*Pairs, error) {
 	return p, nil
 }
 
-// divide makes the splits.
-func (p *Pairs) divide(c PairsConfig) error {
+// divide finds the pairs and makes the splits.
+func (p *Pairs) divide(c PairsConfig) (err error) {
+	list, err := p.inStep()
+	if err != nil {
+		return err
+	}
+	if p.splits, err = c.Division.divide(list, p.images.Path(), p.seed); err != nil {
+		return err
+	}
+	p.splits["train"], err = c.Division.budget(p.splits["train"], p.seed)
+	return err
+}
+
+// inStep pairs row i with row i.
+func (p *Pairs) inStep() ([]Pair, error) {
 	n := p.images.Rows()
 	if m := p.texts.Rows(); n != m {
-		return fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list", p.images.Path(), n, p.texts.Path(), m)
+		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list", p.images.Path(), n, p.texts.Path(), m)
 	}
-	held := c.ValSamples + c.TestSamples
-	if held >= n {
-		return fmt.Errorf("features: no row is left for training: %s has %d, and data.pairs.val_samples = %d and data.pairs.test_samples = %d take %d: lower them", p.images.Path(), n, c.ValSamples, c.TestSamples, held)
+	list := make([]Pair, n)
+	for i := range list {
+		list[i] = Pair{int32(i), int32(i)}
 	}
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	if held > 0 {
-		rng.New(p.seed, splitStream, 0).Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
-	}
-	p.splits = map[string][]int32{
-		"test":  order[:c.TestSamples:c.TestSamples],
-		"val":   order[c.TestSamples:held:held],
-		"train": order[held:],
-	}
-	for _, rows := range p.splits {
-		slices.Sort(rows) // in the order of the files
-	}
-	return nil
+	return list, nil
 }
 
 // Images returns the matrix of the images (N, D).
@@ -81,17 +75,37 @@ func (p *Pairs) Images() *Matrix { return p.images }
 // Texts returns the matrix of the texts (N, E).
 func (p *Pairs) Texts() *Matrix { return p.texts }
 
-// Rows returns the rows of a split (train, val or test), rising. It fails for an empty one.
-func (p *Pairs) Rows(split string) ([]int32, error) {
-	rows, ok := p.splits[split]
+// Split returns the pairs of a split (train, val or test), by rising image row. Those of
+// training are the ones that the budget allows. It fails for an empty split.
+func (p *Pairs) Split(split string) ([]Pair, error) {
+	list, ok := p.splits[split]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("features: there is no split %q: use train, val or test", split)
-	case len(rows) == 0:
+	case len(list) == 0:
 		return nil, fmt.Errorf("features: the %s split is empty: set data.pairs.%s_samples, or choose another split", split, split)
 	}
-	return rows, nil
+	return list, nil
 }
 
-// Close closes both files. Streams and sets of them must not be used any more.
+// Close closes all files. Streams, sets and pools of them must not be used any more.
 func (p *Pairs) Close() error { return errors.Join(p.images.Close(), p.texts.Close()) }
+
+// imageRows returns the rows of the images of pairs, each once, rising.
+func imageRows(pairs []Pair) []int32 {
+	rows := make([]int32, len(pairs))
+	for i, q := range pairs {
+		rows[i] = q.Image
+	}
+	return slices.Compact(rows)
+}
+
+// textRows returns the rows of the texts of pairs, rising.
+func textRows(pairs []Pair) []int32 {
+	rows := make([]int32, len(pairs))
+	for i, q := range pairs {
+		rows[i] = q.Text
+	}
+	slices.Sort(rows)
+	return rows
+}

@@ -52,8 +52,13 @@ func Pairs(cfg config.Config) (*features.Pairs, error) {
 		Text:        Below(d.Root, d.Pairs.Text),
 		ImageTensor: d.Pairs.ImageTensor,
 		TextTensor:  d.Pairs.TextTensor,
-		ValSamples:  d.Pairs.ValSamples,
-		TestSamples: d.Pairs.TestSamples,
+		Division: features.Division{
+			ValSamples:  d.Pairs.ValSamples,
+			TestSamples: d.Pairs.TestSamples,
+			Hold:        features.Hold(d.Pairs.Hold),
+			Seed:        d.Pairs.Seed,
+			Paired:      d.Pairs.Paired,
+		},
 	}, cfg.Run.Seed)
 	return p, rootHint(err, d.Root)
 }
