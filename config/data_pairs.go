@@ -2,19 +2,21 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Pairs names the stored features of data.kind = "pairs": row i of one file belongs to row i
-// of the other. Paths start from data.root.
+// Pairs names the stored features of data.kind = "pairs" and says which rows belong together.
+// Paths start from data.root.
 type Pairs struct {
-	Image       string `toml:"image"`                          // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
-	Text        string `toml:"text"`                           // file of the text features, of as many rows
+	Image       string `toml:"image"`                          // file of the image features, .npy or .safetensors: a matrix with a row per image
+	Text        string `toml:"text"`                           // file of the text features, a row per text
 	ImageTensor string `toml:"image_tensor"`                   // name of the tensor in a .safetensors file of image features; empty: its only one
 	TextTensor  string `toml:"text_tensor"`                    // name of the tensor in a .safetensors file of text features; empty: its only one
-	ValSamples  int    `toml:"val_samples" max:"1000000000"`   // rows of the validation split
-	TestSamples int    `toml:"test_samples" max:"1000000000"`  // rows of the test split
-	Hold        string `toml:"hold"`                           // rows of these splits: random (drawn by seed) | last (those at the end of the file: test the last, val before them)
+	Index       string `toml:"index"`                          // table of the pairs: .tsv or .csv with the columns image_row, text_row and, if wanted, split, or .npy of <i4 or <i8 (pairs, 2); empty: row i of one file belongs to row i of the other
+	ValSamples  int    `toml:"val_samples" max:"1000000000"`   // images of the validation split, unless data.pairs.index names the splits
+	TestSamples int    `toml:"test_samples" max:"1000000000"`  // images of the test split, likewise
+	Hold        string `toml:"hold"`                           // images of these splits: random (drawn by seed) | last (those in the last rows: test the end, val before them)
 	Seed        uint64 `toml:"seed" max:"9223372036854775807"` // draws the splits with hold = "random"; 0: run.seed
 	Paired      int    `toml:"paired" max:"1000000000"`        // training pairs that may be used as pairs, drawn by run.seed; the other rows of training are unpaired; 0: all
 }
@@ -35,7 +37,10 @@ func (p *Pairs) check(k *checker, c *Config) {
 		k.require(path, ext == ".npy" || ext == ".safetensors", "must end in .npy or .safetensors")
 		k.require(path+"_tensor", side.tensor == "" || ext != ".npy", "must be empty for a .npy file", "which holds one array")
 	}
-	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
+	ext := strings.ToLower(filepath.Ext(p.Index))
+	k.require("data.pairs.index", p.Index == "" || slices.Contains([]string{".tsv", ".csv", ".npy"}, ext), "must end in .tsv, .csv or .npy")
+	mayName := p.Index != "" && ext != ".npy" // the splits
+	if !mayName && c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
 		path := "data.pairs." + c.Eval.Split + "_samples"
 		k.training(path, k.number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -59,6 +60,13 @@ func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 		errs = append(errs, &config.Error{Path: path, Value: value, Msg: ck.Path + " " + fmt.Sprintf(format, args...), Hint: hint})
 	}
 	held := was.ValSamples + was.TestSamples
+	if was.Index != now.Index {
+		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
+		return errs
+	}
+	if !source.DrawsSplits(cfg) {
+		return nil
+	}
 	held, holds := was.ValSamples+was.TestSamples, now.ValSamples+now.TestSamples
 	if holds > held {
 		bad("data.pairs.test_samples", now.TestSamples, "held %d rows back, for data.pairs.val_samples and this together", held)

@@ -166,6 +166,33 @@ func TestHeadsOfABudget(t *testing.T) {
 	fails(t, exitFailed, append([]string{"train", "--out", t.TempDir()}, append(data, "--set", "data.pairs.paired=121")...), "data.pairs.paired = 121 is more than the 120 pairs")
 }
 
+// TestHeadsOfAnIndex trains and evaluates on a table of pairs with two texts of each image.
+func TestHeadsOfAnIndex(t *testing.T) {
+	data, run := rotatedFeatures(t, 200, 6), t.TempDir()
+	table := "split\timage_row\ttext_row\n"
+	for i := range 200 {
+		split := "train"
+		if i >= 160 {
+			split = "val"
+		}
+		table += fmt.Sprintf("%s\t%d\t%d\n", split, i/2, i)
+	}
+	dir := strings.TrimPrefix(data[3], "data.root=")
+	if err := os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data = append(data, "--set", "data.pairs.index=pairs.tsv", "--set", "eval.split=val")
+	stdout, _ := must(t, exitDone, append([]string{"train", "--max-steps", "2", "--json", "--out", run}, data...)...)
+	if m := parseJSON(t, stdout); m["images"] != 20.0 || m["texts"] != 40.0 {
+		t.Errorf("evaluated %s", stdout)
+	}
+	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet") // the table says what is held out
+	must(t, exitDone, "report", run, "--quiet")
+	fails(t, exitUsage, []string{"eval", "--checkpoint", run, "--set", "data.pairs.index="}, "data.pairs.index: ", `was made with "pairs.tsv"`)
+	fails(t, exitFailed, []string{"eval", "--checkpoint", run, "--split", "test"}, "the test split is empty")
+	fails(t, exitUsage, append(append([]string{"train", "--out", t.TempDir()}, data...), "--set", "data.pairs.index=none.tsv"), "data.pairs.index: there is no such file")
+}
+
 // TestHeadsEmbedTheirRows finds the rows of the files behind the rows of embeddings.
 func TestHeadsEmbedTheirRows(t *testing.T) {
 	data, run := rotatedFeatures(t, 200, 6), t.TempDir()

@@ -46,13 +46,13 @@ func (d Division) check() error {
 // divide makes the splits of pairs, which are sorted by image. Images are taken in a
 // permutation that depends on the seed and their number, or from the last: the first
 // TestSamples are the test split, the next ValSamples the validation split, the others are for
-// training. path is the file of the images, for errors.
+// training. path is the file that lists them, for errors.
 func (d Division) divide(list []Pair, path string, seed uint64) (map[string][]Pair, error) {
 	starts := imageStarts(list)
 	n := len(starts) - 1
 	held := d.ValSamples + d.TestSamples
 	if held >= n {
-		return nil, fmt.Errorf("features: no row is left for training: %s has %d, and data.pairs.val_samples = %d and data.pairs.test_samples = %d take %d: lower them", path, n, d.ValSamples, d.TestSamples, held)
+		return nil, fmt.Errorf("features: no image is left for training: %s has %d, and data.pairs.val_samples = %d and data.pairs.test_samples = %d take %d: lower them", path, n, d.ValSamples, d.TestSamples, held)
 	}
 	order := make([]int32, n)
 	for i := range order {

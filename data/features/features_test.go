@@ -327,7 +327,7 @@ func TestOpenRefuses(t *testing.T) {
 		"must be >= 0 (got -1, 0 and 0)":             func(c *PairsConfig) { c.ValSamples = -1 },
 		`hold must be "random" or "last" (got "x")`:  func(c *PairsConfig) { c.Hold = "x" },
 		"data.pairs.paired = 8 is more than the 7":   func(c *PairsConfig) { c.ValSamples, c.Paired = 3, 8 },
-		"no row is left for training":                func(c *PairsConfig) { c.ValSamples, c.TestSamples = 6, 4 },
+		"no image is left for training":              func(c *PairsConfig) { c.ValSamples, c.TestSamples = 6, 4 },
 		"has 10 and":                                 func(c *PairsConfig) { c.Text = write(t, "short.npy", npy(stored)) },
 		"short.npy has 3: row i of both must be one": func(c *PairsConfig) { c.Text = write(t, "short.npy", npy(stored)) },
 		"no such file":                               func(c *PairsConfig) { c.Text = "nowhere.npy" },
@@ -362,7 +362,7 @@ func TestStream(t *testing.T) {
 			broken++
 		}
 	}
-	s := p.Stream()
+	s := p.Stream(StreamConfig{})
 	l, err := data.NewLoader(s, data.LoaderConfig{BatchSize: 1, Columns: s.Columns(), MaxBadShare: 0.5, Workers: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -10,13 +10,15 @@ import (
 type PairsConfig struct {
 	Image, Text             string // files, see OpenMatrix
 	ImageTensor, TextTensor string // tensors in them; empty: the only one
-	Division
+	Index                   string // table of the pairs; empty: row i of one file belongs to row i of the other
+	Division                       // without a table that says the split of each pair
 }
 
 // Pair is a row of the image features and the row of the text features that belongs to it.
 type Pair struct{ Image, Text int32 }
 
-// Pairs is two matrices and the pairs of their rows. The id of a pair is the row of its image.
+// Pairs is two matrices and the pairs of their rows. An image may have several texts; a text
+// belongs to one image. The id of a pair is the row of its image.
 type Pairs struct {
 	images, texts *Matrix
 	seed          uint64
@@ -45,28 +47,44 @@ func Open(c PairsConfig, seed uint64) (*Pairs, error) {
 
 // divide finds the pairs and makes the splits.
 func (p *Pairs) divide(c PairsConfig) (err error) {
-	list, err := p.inStep()
-	if err != nil {
-		return err
+	if c.Index == "" {
+		p.splits, err = p.inStep(c.Division)
+	} else {
+		p.splits, err = p.indexed(c.Index, c.Division)
 	}
-	if p.splits, err = c.Division.divide(list, p.images.Path(), p.seed); err != nil {
+	if err != nil {
 		return err
 	}
 	p.splits["train"], err = c.Division.budget(p.splits["train"], p.seed)
 	return err
 }
 
-// inStep pairs row i with row i.
-func (p *Pairs) inStep() ([]Pair, error) {
+// inStep pairs row i with row i and divides these.
+func (p *Pairs) inStep(d Division) (map[string][]Pair, error) {
 	n := p.images.Rows()
 	if m := p.texts.Rows(); n != m {
-		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list", p.images.Path(), n, p.texts.Path(), m)
+		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list, or name a table of the pairs in data.pairs.index", p.images.Path(), n, p.texts.Path(), m)
 	}
 	list := make([]Pair, n)
 	for i := range list {
 		list[i] = Pair{int32(i), int32(i)}
 	}
-	return list, nil
+	return d.divide(list, p.images.Path(), p.seed)
+}
+
+// indexed reads the pairs of a table and takes its splits, or divides them.
+func (p *Pairs) indexed(path string, d Division) (map[string][]Pair, error) {
+	x, err := readIndex(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.check(p.images, p.texts); err != nil {
+		return nil, err
+	}
+	if x.hasSplits() {
+		return x.divide()
+	}
+	return d.divide(x.pairs(func(entry) bool { return true }), path, p.seed)
 }
 
 // Images returns the matrix of the images (N, D).
