@@ -10,6 +10,7 @@ import (
 type PairsConfig struct {
 	Image, Text             string // files, see OpenMatrix
 	ImageTensor, TextTensor string // tensors in them; empty: the only one
+	ImagePool, TextPool     string // files of further rows of a side, which are in no pair; empty: none
 	Index                   string // table of the pairs; empty: row i of one file belongs to row i of the other
 	Division                       // without a table that says the split of each pair
 }
@@ -21,7 +22,9 @@ type Pair struct{ Image, Text int32 }
 // belongs to one image. The id of a pair is the row of its image.
 type Pairs struct {
 	images, texts *Matrix
+	more          [2]*Matrix // further rows of images and texts, nil for none
 	seed          uint64
+	index         string            // file of the index; empty: rows are in step
 	splits        map[string][]Pair // by rising image row, as far as the budget lets them be used
 }
 
@@ -38,11 +41,22 @@ func Open(c PairsConfig, seed uint64) (*Pairs, error) {
 	if err != nil {
 		return nil, errors.Join(err, images.Close())
 	}
-	p := &Pairs{images: images, texts: texts, seed: seed}
-	if err := p.divide(c); err != nil {
+	p := &Pairs{images: images, texts: texts, seed: seed, index: c.Index}
+	if err := p.open(c); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// open opens the pools and divides the pairs.
+func (p *Pairs) open(c PairsConfig) (err error) {
+	if p.more[0], err = openMore(c.ImagePool, c.ImageTensor, p.images); err != nil {
+		return err
+	}
+	if p.more[1], err = openMore(c.TextPool, c.TextTensor, p.texts); err != nil {
+		return err
+	}
+	return p.divide(c)
 }
 
 // divide finds the pairs and makes the splits.
@@ -100,6 +114,8 @@ func (p *Pairs) Split(split string) ([]Pair, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("features: there is no split %q: use train, val or test", split)
+	case len(list) == 0 && p.index != "":
+		return nil, fmt.Errorf("features: the %s split is empty: %s names no pair of it and data.pairs.%s_samples is 0, so choose another split", split, p.index, split)
 	case len(list) == 0:
 		return nil, fmt.Errorf("features: the %s split is empty: set data.pairs.%s_samples, or choose another split", split, split)
 	}
@@ -107,7 +123,32 @@ func (p *Pairs) Split(split string) ([]Pair, error) {
 }
 
 // Close closes all files. Streams, sets and pools of them must not be used any more.
-func (p *Pairs) Close() error { return errors.Join(p.images.Close(), p.texts.Close()) }
+func (p *Pairs) Close() error {
+	err := errors.Join(p.images.Close(), p.texts.Close())
+	for _, m := range p.more {
+		if m != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}
+	return err
+}
+
+// ImagePool returns the images that training may see, paired and not.
+func (p *Pairs) ImagePool() (*Pool, error) {
+	return newPool(p.images, p.more[0], imageRows(p.held()))
+}
+
+// TextPool returns the texts that training may see, paired and not.
+func (p *Pairs) TextPool() (*Pool, error) {
+	return newPool(p.texts, p.more[1], textRows(p.held()))
+}
+
+// held returns the pairs of the validation and the test split.
+func (p *Pairs) held() []Pair {
+	held := slices.Concat(p.splits["val"], p.splits["test"])
+	slices.SortFunc(held, Pair.compare)
+	return held
+}
 
 // imageRows returns the rows of the images of pairs, each once, rising.
 func imageRows(pairs []Pair) []int32 {

@@ -26,7 +26,7 @@ var storedPairs = Kind{
 	Inputs: func(cfg config.Config, _ string) []Input {
 		p := cfg.Data.Pairs
 		var list []Input
-		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"index", p.Index}} {
+		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
 			if x.file != "" {
 				list = append(list, below(cfg, "data.pairs."+x.key, x.file, false)...)
 			}
@@ -73,12 +73,16 @@ func DrawsSplits(cfg config.Config) bool {
 // Pairs opens the stored features of a configuration. Close them after use.
 func Pairs(cfg config.Config) (*features.Pairs, error) {
 	d := cfg.Data
-	index := d.Pairs.Index
-	if index != "" {
-		index = Below(d.Root, index)
+	given := func(path string) string {
+		if path == "" {
+			return ""
+		}
+		return Below(d.Root, path)
 	}
 	p, err := features.Open(features.PairsConfig{
-		Index:       index,
+		ImagePool:   given(d.Pairs.ImagePool),
+		TextPool:    given(d.Pairs.TextPool),
+		Index:       given(d.Pairs.Index),
 		Image:       Below(d.Root, d.Pairs.Image),
 		Text:        Below(d.Root, d.Pairs.Text),
 		ImageTensor: d.Pairs.ImageTensor,
