@@ -62,7 +62,7 @@ var others = map[string]string{
 	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
 	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
-	"data.pairs.image": "elsewhere.npy", "data.pairs.text": "elsewhere.npy", "data.pairs.image_tensor": "elsewhere", "data.pairs.text_tensor": "elsewhere",
+	"data.pairs.image": "elsewhere.npy", "data.pairs.text": "elsewhere.npy", "data.pairs.image_tensor": "elsewhere", "data.pairs.text_tensor": "elsewhere", "data.pairs.hold": "last", "data.pairs.image_pool": "elsewhere.npy", "data.pairs.text_pool": "elsewhere.npy", "data.pairs.index": "elsewhere.tsv", "data.pairs.paired": "20",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
 	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",

@@ -81,18 +81,38 @@ func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	}
 	const hint = "rows that it was trained on would be evaluated: use its value"
 	var errs config.Errors
-	if held := was.ValSamples + was.TestSamples; now.ValSamples+now.TestSamples > held {
-		errs = append(errs, &config.Error{Path: "data.pairs.test_samples", Value: now.TestSamples,
-			Msg:  fmt.Sprintf("%s held %d rows back, for data.pairs.val_samples and this together", ck.Path, held),
-			Hint: hint})
+	bad := func(path string, value any, format string, args ...any) {
+		errs = append(errs, &config.Error{Path: path, Value: value, Msg: ck.Path + " " + fmt.Sprintf(format, args...), Hint: hint})
 	}
-	if was := old.Run.Seed; was != cfg.Run.Seed && now.ValSamples+now.TestSamples > 0 {
-		errs = append(errs, &config.Error{Path: "run.seed", Value: cfg.Run.Seed,
-			Msg:  fmt.Sprintf("%s was made with %d, by which the splits of data.kind \"pairs\" are drawn", ck.Path, was),
-			Hint: hint})
+	held := was.ValSamples + was.TestSamples
+	if was.Index != now.Index {
+		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
+		return errs
+	}
+	if !source.DrawsSplits(cfg) {
+		return nil
+	}
+	held, holds := was.ValSamples+was.TestSamples, now.ValSamples+now.TestSamples
+	if holds > held {
+		bad("data.pairs.test_samples", now.TestSamples, "held %d rows back, for data.pairs.val_samples and this together", held)
+	}
+	if holds > 0 && was.Hold != now.Hold {
+		bad("data.pairs.hold", now.Hold, "was made with %q", was.Hold)
+	}
+	key, seed := splitSeed(old)
+	if nowKey, nowSeed := splitSeed(cfg); holds > 0 && now.Hold == "random" && seed != nowSeed {
+		bad(nowKey, nowSeed, "was made with %s = %d, by which the splits of data.kind \"pairs\" are drawn", key, seed)
 	}
 	if errs != nil {
 		return errs
 	}
 	return nil
+}
+
+// splitSeed returns the seed that the splits of stored features are drawn by, and its key.
+func splitSeed(cfg config.Config) (key string, seed uint64) {
+	if s := cfg.Data.Pairs.Seed; s != 0 {
+		return "data.pairs.seed", s
+	}
+	return "run.seed", cfg.Run.Seed
 }

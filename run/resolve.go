@@ -22,7 +22,7 @@ func Resolve(cfg config.Config) (config.Config, error) {
 	if err != nil {
 		return cfg, cmp.Or(checkTraining(cfg), err)
 	}
-	model.FitHeads(&cfg, p.Stream().Columns())
+	model.FitHeads(&cfg, p.Columns())
 	if err := widths(cfg.Model.Heads, p); err != nil {
 		p.Close() // what failed first says why
 		return cfg, err

@@ -190,10 +190,10 @@ func (r *Run) openData() (build func(ctx context.Context) error, err error) {
 			return nil, err
 		}
 		r.closers = append(r.closers, p.Close)
-		rows, err := p.Rows("train")
+		pairs, err := trainingPairs(p)
 		return func(context.Context) error {
 			a := model.NewAligned(r.cfg, r.engine)
-			r.model, r.session = fitted{a}, train.NewFitting(r.cfg, a, alignPairs(p).Select(rows))
+			r.model, r.session = fitted{a}, train.NewFitting(r.cfg, a, pairs)
 			return nil
 		}, err
 	}
@@ -201,9 +201,14 @@ func (r *Run) openData() (build func(ctx context.Context) error, err error) {
 	return func(ctx context.Context) error { return r.buildSession(ctx, stream) }, err
 }
 
-// alignPairs are stored features as package align reads them.
-func alignPairs(p *features.Pairs) align.Pairs {
-	return align.Pairs{Image: p.Images(), Text: p.Texts()}
+// trainingPairs are the pairs of the training split as package align reads them.
+func trainingPairs(p *features.Pairs) (align.Pairs, error) {
+	list, err := p.Split("train")
+	images, texts := make([]int32, len(list)), make([]int32, len(list))
+	for i, q := range list {
+		images[i], texts[i] = q.Image, q.Text
+	}
+	return align.Pairs{Image: align.Select(p.Images(), images), Text: align.Select(p.Texts(), texts)}, err
 }
 
 // buildSession makes a model that is trained in steps, and its session.

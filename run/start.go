@@ -14,11 +14,11 @@ func (r *Run) startHeads(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	rows, err := p.Rows("train")
+	pairs, err := trainingPairs(p)
 	if err != nil {
 		return err
 	}
-	took, err := model.StartHeads(ctx, r.pairs, alignPairs(p).Select(rows))
+	took, err := model.StartHeads(ctx, r.pairs, pairs)
 	if err == nil {
 		r.report.Say("linear heads start from %s", took)
 	}

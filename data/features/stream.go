@@ -3,10 +3,11 @@ package features
 import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/rng"
 )
 
-// columns of a pair.
-func (p *Pairs) columns() []data.Column {
+// Columns returns what a pair has: the features of both sides and the id.
+func (p *Pairs) Columns() []data.Column {
 	return []data.Column{p.imageColumn(), p.textColumn(), {Name: batch.IDs, Type: batch.Int32}}
 }
 
@@ -18,33 +19,63 @@ func (p *Pairs) textColumn() data.Column {
 	return data.Column{Name: batch.TextFeatures, Shape: []int{p.texts.Width()}}
 }
 
-// Stream returns the training stream: the rows of the train split, in another order every
-// epoch. The id of a pair is the number of its row.
-func (p *Pairs) Stream() data.Stream {
-	rows := p.splits["train"]
-	return &stream{p: p, rows: rows, order: data.NewOrder(p.seed, len(rows))}
+// StreamConfig says how training pairs become samples.
+type StreamConfig struct {
+	// PerCaption makes every pair a sample; else every image is one, with one of its texts drawn
+	// at each access.
+	PerCaption bool
 }
 
-type stream struct {
-	p     *Pairs
-	rows  []int32
-	order *data.Order
+// Stream returns the training stream: the train split, in another order every epoch. The id of a
+// pair is the row of its image.
+func (p *Pairs) Stream(c StreamConfig) *Stream {
+	s := &Stream{p: p, pairs: p.splits["train"]}
+	n := len(s.pairs)
+	if starts := imageStarts(s.pairs); !c.PerCaption && len(starts)-1 < n {
+		s.starts, n = starts, len(starts)-1
+	}
+	s.samples, s.order = n, data.NewOrder(p.seed, n)
+	return s
 }
+
+// Stream is training pairs as samples.
+type Stream struct {
+	p       *Pairs
+	pairs   []Pair
+	starts  []int32 // of the images in pairs; nil: every pair is a sample
+	samples int
+	order   *data.Order
+}
+
+var _ data.Stream = (*Stream)(nil)
 
 // Columns are the features of both sides and the id.
-func (s *stream) Columns() []data.Column { return s.p.columns() }
+func (s *Stream) Columns() []data.Column { return s.p.Columns() }
 
-// EpochSamples is the number of training rows.
-func (s *stream) EpochSamples() int { return len(s.rows) }
+// EpochSamples is the number of training pairs, or of their images.
+func (s *Stream) EpochSamples() int { return s.samples }
 
-// Sample reads pair c of the order of the epochs. A row that is not finite is a bad sample.
-func (s *stream) Sample(c uint64, row batch.Row) error {
-	i := s.rows[s.order.At(c)]
-	row.Set(batch.IDs, i)
-	if err := fill(s.p.images, i, row.Floats(batch.ImageFeatures)); err != nil {
+// pair returns the pair of sample c.
+func (s *Stream) pair(c uint64) Pair {
+	i := s.order.At(c)
+	if s.starts == nil {
+		return s.pairs[i]
+	}
+	texts := s.pairs[s.starts[i]:s.starts[i+1]]
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return texts[rng.New(s.p.seed, rng.Caption, c).IntN(len(texts))]
+}
+
+// Sample reads sample c of the order of the epochs. A row that is not finite is a bad sample.
+func (s *Stream) Sample(c uint64, row batch.Row) error {
+	q := s.pair(c)
+	row.Set(batch.IDs, q.Image)
+	if err := fill(s.p.images, q.Image, row.Floats(batch.ImageFeatures)); err != nil {
 		return err
 	}
-	return fill(s.p.texts, i, row.Floats(batch.TextFeatures))
+	return fill(s.p.texts, q.Text, row.Floats(batch.TextFeatures))
 }
 
 // fill reads a row of m if anybody asked for it.

@@ -10,6 +10,9 @@ import (
 // stay open to the end of the process, as the streams and galleries of them do.
 var storedPairs = Kind{
 	Splits: func(cfg config.Config) []string {
+		if names, ok := indexSplits(cfg); ok {
+			return names
+		}
 		list := []string{"train"}
 		if cfg.Data.Pairs.ValSamples > 0 {
 			list = append(list, "val")
@@ -22,14 +25,20 @@ var storedPairs = Kind{
 	MayLack: true,
 	Inputs: func(cfg config.Config, _ string) []Input {
 		p := cfg.Data.Pairs
-		return append(below(cfg, "data.pairs.image", p.Image, false), below(cfg, "data.pairs.text", p.Text, false)...)
+		var list []Input
+		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
+			if x.file != "" {
+				list = append(list, below(cfg, "data.pairs."+x.key, x.file, false)...)
+			}
+		}
+		return list
 	},
-	Stream: func(cfg config.Config, _ Options) (data.Stream, error) {
+	Stream: func(cfg config.Config, o Options) (data.Stream, error) {
 		p, err := Pairs(cfg)
 		if err != nil {
 			return nil, err
 		}
-		return p.Stream(), nil
+		return p.Stream(features.StreamConfig{PerCaption: o.PerCaption}), nil
 	},
 	Galleries: func(cfg config.Config, split string) (data.Galleries, error) {
 		p, err := Pairs(cfg)
@@ -44,16 +53,47 @@ var storedPairs = Kind{
 	},
 }
 
+// indexSplits returns the splits that the table of the pairs names, and whether it does. Of a
+// table that cannot be read who opens it says what is wrong.
+func indexSplits(cfg config.Config) ([]string, bool) {
+	if cfg.Data.Pairs.Index == "" {
+		return nil, false
+	}
+	names, ok, err := features.IndexSplits(Below(cfg.Data.Root, cfg.Data.Pairs.Index))
+	return names, ok && err == nil
+}
+
+// DrawsSplits says whether the splits of stored features are drawn: no table of their pairs names
+// them.
+func DrawsSplits(cfg config.Config) bool {
+	_, named := indexSplits(cfg)
+	return !named
+}
+
 // Pairs opens the stored features of a configuration. Close them after use.
 func Pairs(cfg config.Config) (*features.Pairs, error) {
 	d := cfg.Data
+	given := func(path string) string {
+		if path == "" {
+			return ""
+		}
+		return Below(d.Root, path)
+	}
 	p, err := features.Open(features.PairsConfig{
+		ImagePool:   given(d.Pairs.ImagePool),
+		TextPool:    given(d.Pairs.TextPool),
+		Index:       given(d.Pairs.Index),
 		Image:       Below(d.Root, d.Pairs.Image),
 		Text:        Below(d.Root, d.Pairs.Text),
 		ImageTensor: d.Pairs.ImageTensor,
 		TextTensor:  d.Pairs.TextTensor,
-		ValSamples:  d.Pairs.ValSamples,
-		TestSamples: d.Pairs.TestSamples,
+		Division: features.Division{
+			ValSamples:  d.Pairs.ValSamples,
+			TestSamples: d.Pairs.TestSamples,
+			Hold:        features.Hold(d.Pairs.Hold),
+			Seed:        d.Pairs.Seed,
+			Paired:      d.Pairs.Paired,
+		},
 	}, cfg.Run.Seed)
 	return p, rootHint(err, d.Root)
 }
