@@ -19,7 +19,7 @@ type Data struct {
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
 	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
-	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, made if it is not there; runs and machines with the same paths may share it
+	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, and of what is made of stored features; made if it is not there; runs and machines with the same paths may share it
 	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache" max:"1000000"`        // the cache holds at most this many GB (10^9 bytes) and then stays as it is
 	CacheSize      int     `toml:"cache_size" read:"cache" max:"16384"`            // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
 	CropScaleMin   float64 `toml:"crop_scale_min" read:"pixels"`                   // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize

@@ -149,7 +149,8 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	build, err := r.openData()
+	build, err := r.openData(ctx)
+	r.report.PhasesDone()
 	if err != nil {
 		return r, err
 	}
@@ -183,7 +184,7 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 }
 
 // openData opens the training data. build makes model and session over it.
-func (r *Run) openData() (build func(ctx context.Context) error, err error) {
+func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) error, err error) {
 	if r.cfg.Model.Fitted() {
 		p, err := source.Pairs(r.cfg)
 		if err != nil {
@@ -197,7 +198,7 @@ func (r *Run) openData() (build func(ctx context.Context) error, err error) {
 			return nil
 		}, err
 	}
-	stream, err := OpenStream(r.cfg, r.tok, func(s string) { r.report.Say("%s", s) })
+	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: r.report.Phase, Warn: func(s string) { r.report.Say("%s", s) }})
 	return func(ctx context.Context) error { return r.buildSession(ctx, stream) }, err
 }
 
@@ -243,14 +244,14 @@ func (r *Run) lock(dir string) error {
 	return err
 }
 
-// OpenStream opens the training data. tok is nil for a system without texts; warn is told
-// what the cache of images cannot do and may be nil.
-func OpenStream(cfg config.Config, tok *tokenizer.Tokenizer, warn func(string)) (data.Stream, error) {
-	o := source.Options{PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn}
+// OpenStream opens the training data. tok is nil for a system without texts; of o the tokenizer and
+// what a sample is are set here.
+func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer, o source.Options) (data.Stream, error) {
+	o.PerCaption = cfg.Objective.ITC.Positives == "id"
 	if tok != nil {
 		o.Tokenizer = tok
 	}
-	return source.Stream(cfg, o)
+	return source.Stream(ctx, cfg, o)
 }
 
 // begin sets the session to the checkpoint that the run goes on from, or starts from.

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/geoalign/geoalign/search"
 )
 
 // Pool is the rows of one side that training may see, as one range of N rows of D numbers: first
@@ -18,8 +16,6 @@ type Pool struct {
 	rows []int32 // of main
 	more *Matrix // nil: none
 }
-
-var _ search.Pool = (*Pool)(nil)
 
 // newPool leaves the rows out that are held back, which rise.
 func newPool(main, more *Matrix, held []int32) (*Pool, error) {

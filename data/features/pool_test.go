@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/geoalign/geoalign/search"
 )
 
 // pooled are 30 pairs with 3 of validation, 4 of the test, 10 used as pairs and 5 further images.
@@ -77,10 +75,6 @@ func TestPool(t *testing.T) {
 	}
 	if a, b := images.Name(0), images.Name(27); !strings.HasSuffix(a, fmt.Sprintf("image.npy row %d", images.rows[0])) || !strings.HasSuffix(b, "more.npy row 4") {
 		t.Errorf("rows are called %q and %q", a, b)
-	}
-	hits, err := search.Exact(t.Context(), engine(t), images, []float32{104, 1}, search.Options{Metric: search.L2, K: 1})
-	if err != nil || hits.Rows[0] != 27 {
-		t.Errorf("the nearest row is %v, %v", hits, err)
 	}
 }
 

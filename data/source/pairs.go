@@ -1,9 +1,12 @@
 package source
 
 import (
+	"context"
+	"errors"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/neighbours"
 )
 
 // storedPairs is data.kind = "pairs": files of stored features, rows in step. The files
@@ -33,12 +36,16 @@ var storedPairs = Kind{
 		}
 		return list
 	},
-	Stream: func(cfg config.Config, o Options) (data.Stream, error) {
+	Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
 		p, err := Pairs(cfg)
 		if err != nil {
 			return nil, err
 		}
-		return p.Stream(features.StreamConfig{PerCaption: o.PerCaption}), nil
+		c := features.StreamConfig{PerCaption: o.PerCaption}
+		if err := addNeighbours(ctx, &c, p, cfg, o); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		return p.Stream(c), nil
 	},
 	Galleries: func(cfg config.Config, split string) (data.Galleries, error) {
 		p, err := Pairs(cfg)
@@ -96,4 +103,29 @@ func Pairs(cfg config.Config) (*features.Pairs, error) {
 		},
 	}, cfg.Run.Seed)
 	return p, rootHint(err, d.Root)
+}
+
+// addNeighbours finds what the geometric term of alignment heads compares with.
+func addNeighbours(ctx context.Context, c *features.StreamConfig, p *features.Pairs, cfg config.Config, o Options) error {
+	g := cfg.Objective.Geometric
+	if !cfg.Model.Stored() || !cfg.Objective.UsesGeometric() {
+		return nil
+	}
+	k := neighbours.Config{K: g.Neighbours, Near: g.Near(), Sampling: g.Sampling, Anchor: g.Anchor}
+	how := neighbours.Options{Engine: o.Engine, Seed: cfg.Run.Seed, Cache: cfg.Data.CacheDir, Progress: o.Progress, Note: o.Warn}
+	if g.Modalities != "text" {
+		lists, err := neighbours.Images(ctx, p, k, how)
+		if err != nil {
+			return err
+		}
+		c.ImageNeighbours = lists
+	}
+	if g.Modalities != "image" {
+		lists, err := neighbours.Texts(ctx, p, k, how)
+		if err != nil {
+			return err
+		}
+		c.TextNeighbours = lists
+	}
+	return nil
 }
