@@ -32,7 +32,7 @@ func (p memoryPool) Row(i int, dst []float32) error {
 // geraHeads is tinyHeads with the geometric term of both sides, neighbourhoods of 4 points.
 func geraHeads() config.Config {
 	c := tinyHeads()
-	c.Objective.Geometric = config.Geometric{Weight: 0.5, Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+	c.Objective.Geometric = config.Geometric{Weight: 0.5, Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
 	return c
 }
 
@@ -333,5 +333,36 @@ func TestGeometricPoolErrors(t *testing.T) {
 	columns, err := Columns(cfg)
 	if err != nil || len(columns) != len(h.Columns()) {
 		t.Errorf("columns %v and %v (%v)", columns, h.Columns(), err)
+	}
+}
+
+// TestGeometricPoolMasks: the points of images and those of texts have masks of their own.
+func TestGeometricPoolMasks(t *testing.T) {
+	cfg := geraHeads()
+	cfg.Model.Heads.InText, cfg.Model.Heads.Dropout = cfg.Model.Heads.InImage, 0.5
+	image, _, near := poolsOf(cfg)
+	h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range h.params.List() {
+		if name, ok := strings.CutPrefix(q.Name, "text_head/"); ok {
+			twin, _ := h.params.Get("image_head/" + name)
+			copy(h.params.Value(q), h.params.Value(twin))
+		}
+	}
+	f := randomFeatures(cfg, 6)
+	f.ImageNeighbours = near()
+	f.TextNeighbours = f.ImageNeighbours
+	r, err := h.Forward(f, Control{Step: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := map[string]float64{}
+	for _, p := range r.Parts {
+		value[p.Name] = p.Value
+	}
+	if a, b := value["geometric_image"], value["geometric_text"]; a == b || a == 0 {
+		t.Errorf("one head over one pool gives %v and %v", a, b)
 	}
 }
