@@ -84,6 +84,10 @@ func evalGroup(name string) string {
 		return "means of recalls"
 	case parts[0] == "probe":
 		return "linear probe: accuracy"
+	case parts[0] == "zeroshot":
+		return "zero-shot classes: accuracy"
+	case parts[0] == "neighbours":
+		return "nearest stored neighbours: rank"
 	}
 	return strings.Join(parts[:len(parts)-1], " ")
 }

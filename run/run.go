@@ -48,7 +48,8 @@ type Run struct {
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
 
-	scores    Scores // the newest evaluation, or nil
+	scores    Scores   // the newest evaluation, or nil
+	beside    []Scores // of the same step, on other tasks
 	scoreStep int
 	bad       uint64 // bad samples told
 	release   func() // ends the hold on the process for steps that are not saved

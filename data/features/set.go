@@ -49,6 +49,15 @@ func (s *Set) ImageID(i int) int64 { return int64(s.rows[i]) }
 // ImageName says which row pair i is.
 func (s *Set) ImageName(i int) string { return fmt.Sprintf("%s row %d", s.p.images.Path(), s.rows[i]) }
 
+// Gallery is all rows of a matrix as a gallery of the column of that name.
+func Gallery(m *Matrix, column string) data.Gallery {
+	rows := make([]int32, m.Rows())
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return gallery{rows, m, data.Column{Name: column, Shape: []int{m.Width()}}}
+}
+
 // gallery is one side of a set.
 type gallery struct {
 	rows   []int32
