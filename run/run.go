@@ -194,7 +194,7 @@ func (r *Run) openData() (build func(ctx context.Context) error, err error) {
 		rows, err := p.Rows("train")
 		return func(context.Context) error {
 			a := model.NewAligned(r.cfg, r.engine)
-			r.model, r.session = fitted{a}, train.NewFitting(r.cfg, a, alignPairs(p).Select(rows))
+			r.model, r.session = fitted{a}, newFit(r.cfg, a, alignPairs(p).Select(rows), r.report)
 			return nil
 		}, err
 	}
