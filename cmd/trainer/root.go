@@ -72,6 +72,7 @@ SIGTERM or the end of the terminal.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newAblateCommand(),
+		newAlignForecastCommand(),
 		newBenchCommand(),
 		newDataCommand(),
 		newDoctorCommand(),

@@ -23,16 +23,27 @@ type gallery struct {
 
 // rank returns the ranks of a fold by the pair score and, with re-ranking, by the match head.
 func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
-	chunk := min(g.r.BatchSize, f.Images)
-	source := f.Source(g.scores, g.r.Texts.Len())
-	if f.Images == g.r.Images.Len() {
-		source = g.scores
-	}
+	chunk, source := g.source(f)
 	if g.r.RerankTop > 0 {
 		return eval.RankAndRerank(f.Corr, chunk, g.r.RerankTop, source, &reranker{g, f})
 	}
 	first, err = eval.Rank(f.Corr, chunk, source)
 	return first, nil, err
+}
+
+// precision returns the precision of a fold by the pair score.
+func (g *gallery) precision(f eval.Fold) (eval.Precision, error) {
+	chunk, source := g.source(f)
+	return eval.MeasurePrecision(f.Corr, chunk, source)
+}
+
+// source are the pair scores of a fold, of chunk images at a time.
+func (g *gallery) source(f eval.Fold) (chunk int, source eval.Source) {
+	chunk = min(g.r.BatchSize, f.Images)
+	if f.Images == g.r.Images.Len() {
+		return chunk, g.scores
+	}
+	return chunk, f.Source(g.scores, g.r.Texts.Len())
 }
 
 // scores is the eval.Source of the gallery: rows of images against all texts.
