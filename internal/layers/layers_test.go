@@ -31,7 +31,7 @@ var order = [][]string{
 	{"config"},
 	{"compute/feed"},
 	{"ops"},
-	{"search"},
+	{"search", "internal/transport"},
 	{"compute"},
 	{"internal/exec"},
 	{"internal/kernel"},
