@@ -31,7 +31,7 @@ var order = [][]string{
 	{"config"},
 	{"compute/feed"},
 	{"ops"},
-	{"search", "internal/transport"},
+	{"search"},
 	{"compute"},
 	{"internal/exec"},
 	{"internal/kernel"},

@@ -3,9 +3,12 @@ package transport
 import (
 	"fmt"
 	"math"
-
-	"github.com/geoalign/geoalign/compute"
 )
+
+// Engine shares work among threads, as *compute.Engine does.
+type Engine interface {
+	For(n, grain int, body func(worker, lo, hi int))
+}
 
 // Options are the settings of a transport plan.
 type Options struct {
@@ -45,7 +48,7 @@ type Plan struct {
 	F, G    []float64 // (n) and (m), of the last Solve
 	Off     float64   // largest relative error of a row sum at its end
 
-	e      *compute.Engine
+	e      Engine
 	p, t   []float64 // the plan without the scales (n, m), and transposed (m, n)
 	u, v   []float64 // the scales (n) and (m)
 	before []float64 // (n)
@@ -59,7 +62,7 @@ type Plan struct {
 
 // New makes the memory of a plan of n x m items, 24 bytes for each pair. Solve allocates
 // nothing.
-func New(e *compute.Engine, n, m int) (*Plan, error) {
+func New(e Engine, n, m int) (*Plan, error) {
 	if n < 1 || m < 1 {
 		return nil, fmt.Errorf("transport: a plan needs items on both sides (got %d and %d)", n, m)
 	}
