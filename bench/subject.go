@@ -4,11 +4,13 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -39,7 +41,11 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID})
+	o := model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}
+	if cfg.Objective.KLOT.Weight > 0 {
+		o.Reference, o.Pools = randomReference(cfg)
+	}
+	m, err := model.New(cfg, o)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +66,23 @@ func (w *workload) forward(ctx context.Context, step int) error {
 	w.feed.Counter = step
 	_, err := w.Step(ctx, &w.feed)
 	return err
+}
+
+// randomReference is an alignment of noise with pools of noise, as wide as one that is fitted.
+func randomReference(cfg config.Config) (*objectives.Reference, objectives.Pools) {
+	r, h := rand.New(rand.NewPCG(5, 6)), cfg.Model.Heads
+	k := min(h.InImage, h.InText)
+	if cfg.Objective.KLOT.Reference == "procrustes" {
+		k = max(h.InImage, h.InText)
+	}
+	noise := func(n int) []float32 {
+		x := make([]float32, n)
+		fill(r, x)
+		return x
+	}
+	layer := func(d int) objectives.Layer { return objectives.Layer{Weight: noise(k * d), Bias: noise(k)} }
+	pool := func(d int) objectives.Pool { return align.Table{Data: noise(64 * d), D: d} }
+	return &objectives.Reference{Image: layer(h.InImage), Text: layer(h.InText)}, objectives.Pools{Image: pool(h.InImage), Text: pool(h.InText)}
 }
 
 // fill draws from N(0, 1).

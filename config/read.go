@@ -65,6 +65,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
 	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
 	"siglip":    {"objective.siglip.weight > 0", func(c *Config) bool { return c.Objective.SigLIP.Weight > 0 }},
+	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
+	"structure": {"objective.structure.weight > 0", func(c *Config) bool { return c.Objective.Structure.Weight > 0 }},
 	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
 	"block_diag": {`objective.itc.score = "gssf" and objective.gssf.form = "block_diag"`,
 		func(c *Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form == "block_diag" }},
@@ -191,7 +193,7 @@ func (c Config) hasDropout() bool {
 // readsScore says whether something compares images and texts by the score of objective.itc.
 func (c *Config) readsScore() bool {
 	o := c.Objective
-	return o.contrasts() || o.SigLIP.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
+	return o.contrasts() || o.SigLIP.Weight > 0 || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
 		c.Model.traits().captions && c.Eval.Score == "train"
 }
 

@@ -27,6 +27,11 @@ type Options struct {
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
+	// Reference is the alignment of stored features that objective.klot keeps to, fitted
+	// before training, and Pools the rows that objective.klot.rows are drawn from. A model
+	// whose objective reads neither needs none.
+	Reference *objectives.Reference
+	Pools     objectives.Pools
 }
 
 // Pairs is a system of pairs: a tower for each side, with or without a momentum teacher, a
