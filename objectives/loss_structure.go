@@ -11,7 +11,7 @@ import (
 // Structure is the regulariser of STRUCTURE (NeurIPS 2025): a random walk among the rows of the
 // batch on a side, with steps by the softmax of their cosines, shall end where it ends before
 // the head. The loss of a side is the mean Jensen-Shannon divergence of walks of 1 to L steps.
-// The gradient reaches the features, never what is before the head.
+// What is before the head is a constant to it: the gradient passes the features alone.
 type Structure struct {
 	Weight                         float64 // for each side
 	Image, Text                    bool    // sides with the term
