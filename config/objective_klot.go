@@ -12,7 +12,7 @@ type KLOT struct {
 	Rows          int     `toml:"rows" read:"klot" max:"65536"`        // R, unpaired rows of each side that every step draws from the training rows besides its batch; 0: none
 }
 
-func (o *KLOT) defaults() { *o = KLOT{Reference: "cca", Epsilon: 0.05, Iterations: 100} }
+func (o *KLOT) defaults() { *o = KLOT{Reference: "cca", Epsilon: 0.3, Iterations: 100} }
 
 // Target returns the eps of the alignment's plan.
 func (o KLOT) Target() float64 {
@@ -27,7 +27,7 @@ func (o *KLOT) check(k *checker, c *Config) {
 	k.require("objective.klot.weight", o.Weight == 0 || c.Model.traits().stored, "must be 0",
 		c.Model.named()+` trains its towers, and the alignment is fitted to features that stay: use model.system "heads" over stored features`)
 	k.oneOf("objective.klot.reference", "cca", "procrustes")
-	const hint = "0.05 keeps a row to its nearest few"
+	const hint = "0.3 did well for cosines"
 	k.require("objective.klot.epsilon", o.Epsilon >= 1e-3 && o.Epsilon <= 1e3, "must be between 0.001 and 1000", hint)
 	k.require("objective.klot.target_epsilon", o.TargetEpsilon == 0 || o.TargetEpsilon >= 1e-3 && o.TargetEpsilon <= 1e3, "must be 0, or between 0.001 and 1000", hint)
 	k.positive("objective.klot.iterations")

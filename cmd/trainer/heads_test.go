@@ -13,9 +13,9 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// rotatedFeatures writes n pairs of features of w channels, where a text is its image
-// rotated by a third of the channels, and returns the arguments that train heads on them.
-func rotatedFeatures(t *testing.T, n, w int) []string {
+// featuresFolder writes n pairs of features of w channels, where a text is its image rotated by a
+// third of the channels, into a folder.
+func featuresFolder(t *testing.T, n, w int) string {
 	t.Helper()
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	image, text := make([]float32, n*w), make([]float32, n*w)
@@ -35,7 +35,13 @@ func rotatedFeatures(t *testing.T, n, w int) []string {
 			t.Fatal(err)
 		}
 	}
-	return []string{"--config", "../../configs/heads.toml", "--set", "data.root=" + dir, "--set", "data.pairs.image=image.safetensors",
+	return dir
+}
+
+// rotatedFeatures returns the arguments that train heads on those of featuresFolder.
+func rotatedFeatures(t *testing.T, n, w int) []string {
+	t.Helper()
+	return []string{"--config", "../../configs/heads.toml", "--set", "data.root=" + featuresFolder(t, n, w), "--set", "data.pairs.image=image.safetensors",
 		"--set", "data.pairs.text=text.safetensors", "--set", "data.pairs.val_samples=40", "--set", "data.pairs.test_samples=40",
 		"--set", "model.heads.hidden=64", "--set", "model.head.dim=16", "--set", "train.batch_size=40", "--set", "eval.batch_size=20"}
 }
