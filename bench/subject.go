@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
@@ -42,8 +41,12 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 		return nil, err
 	}
 	o := model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}
-	if cfg.Objective.KLOT.Weight > 0 {
-		o.Reference, o.Pools = randomReference(cfg)
+	k := cfg.Objective.KLOT
+	if k.Weight > 0 {
+		o.Reference = randomReference(cfg)
+	}
+	if cfg.GeometricPool() || k.Weight > 0 && k.Rows > 0 {
+		o.ImagePool, o.TextPool = newPool(cfg.Model.Heads.InImage), newPool(cfg.Model.Heads.InText)
 	}
 	m, err := model.New(cfg, o)
 	if err != nil {
@@ -68,21 +71,19 @@ func (w *workload) forward(ctx context.Context, step int) error {
 	return err
 }
 
-// randomReference is an alignment of noise with pools of noise, as wide as one that is fitted.
-func randomReference(cfg config.Config) (*objectives.Reference, objectives.Pools) {
+// randomReference is an alignment of noise, as wide as one that is fitted.
+func randomReference(cfg config.Config) *objectives.Reference {
 	r, h := rand.New(rand.NewPCG(5, 6)), cfg.Model.Heads
 	k := min(h.InImage, h.InText)
-	if cfg.Objective.KLOT.Reference == "procrustes" {
+	if cfg.Objective.KLOT.Reference == config.AlignByProcrustes {
 		k = max(h.InImage, h.InText)
 	}
-	noise := func(n int) []float32 {
-		x := make([]float32, n)
-		fill(r, x)
-		return x
+	layer := func(d int) objectives.Layer {
+		l := objectives.Layer{Weight: make([]float32, k*d), Bias: make([]float32, k)}
+		fill(r, l.Weight)
+		return l
 	}
-	layer := func(d int) objectives.Layer { return objectives.Layer{Weight: noise(k * d), Bias: noise(k)} }
-	pool := func(d int) objectives.Pool { return align.Table{Data: noise(64 * d), D: d} }
-	return &objectives.Reference{Image: layer(h.InImage), Text: layer(h.InText)}, objectives.Pools{Image: pool(h.InImage), Text: pool(h.InText)}
+	return &objectives.Reference{Image: layer(h.InImage), Text: layer(h.InText)}
 }
 
 // fill draws from N(0, 1).
@@ -107,6 +108,8 @@ func randomBatch(cfg config.Config, columns []batch.Column) *batch.Batch {
 				x[i] = r.Int32N(int32(cfg.Data.VocabSize))
 			case batch.Lengths:
 				x[i] = int32(cfg.Data.Tokens)
+			case batch.ImageNeighbours, batch.TextNeighbours:
+				x[i] = r.Int32N(poolRows)
 			}
 		}
 	}

@@ -4,6 +4,9 @@ import "fmt"
 
 // Advice returns what is legal but probably not wanted, one sentence each.
 func (c Config) Advice() []string {
+	if c.Model.Fitted() {
+		return c.notRead()
+	}
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0
@@ -25,7 +28,7 @@ func (c Config) Advice() []string {
 	if o.ITC.Weight == 0 && hasKind(o.ScoreTerms(), ScoreGeodesic) {
 		list = append(list, "objective.itc.weight is 0: the geodesic of the score is left out, as the contrast within the batch has no queue; set objective.itc.weight > 0 or take it out of the scores")
 	}
-	if c.Queue.Size > 0 && o.ITC.Weight == 0 && !o.UsesGeometric() {
+	if c.Queue.Size > 0 && o.ITC.Weight == 0 && !c.GeometricQueue() {
 		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
 	}
 	list = append(list, c.notRead()...)

@@ -143,7 +143,7 @@ func scoreFields(c Config) (list []field) {
 func queueConflicts(old, now Config) []Conflict {
 	lacks := func(other string) bool {
 		has := func(c Config) bool {
-			return c.Objective.UsesGeometric() && c.Objective.Geometric.Modalities != other
+			return c.GeometricQueue() && c.Objective.Geometric.Modalities != other
 		}
 		return has(now) && !has(old)
 	}
@@ -151,7 +151,7 @@ func queueConflicts(old, now Config) []Conflict {
 		return nil
 	}
 	path := "objective.geometric.weight"
-	if old.Objective.UsesGeometric() {
+	if old.GeometricQueue() {
 		path = "objective.geometric.modalities"
 	}
 	value, _ := now.Get(path)

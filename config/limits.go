@@ -87,9 +87,9 @@ var products = []product{
 		func(c *Config) float64 {
 			return ifWords(c, float64(c.Train.BatchSize)*float64(c.Data.Tokens)*float64(c.Model.Text.Width))
 		}},
-	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.hidden", mostValues, "",
+	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.layers x model.heads.hidden", mostValues, "",
 		func(c *Config) float64 {
-			return ifStored(c, float64(c.Train.BatchSize)*float64(c.Model.Heads.Hidden))
+			return ifStored(c, float64(c.Train.BatchSize)*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
 		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
@@ -105,9 +105,10 @@ var products = []product{
 		func(c *Config) float64 {
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},
-	{"model.heads.hidden", "weights of a head, its input x model.heads.hidden", mostWeights, "",
+	{"model.heads.hidden", "weights of a head, its input and model.heads.layers x model.heads.hidden, x model.heads.hidden", mostWeights, "",
 		func(c *Config) float64 {
-			return ifStored(c, float64(max(c.Model.Heads.InImage, c.Model.Heads.InText, c.Model.Head.Dim))*float64(c.Model.Heads.Hidden))
+			h := c.Model.Heads
+			return ifStored(c, float64(max(h.InImage, h.InText, c.Model.Head.Dim)+h.Layers*h.Hidden)*float64(h.Hidden))
 		}},
 }
 

@@ -20,7 +20,12 @@ func (h *Head) check(k *checker, c *Config) {
 		k.require("model.head.topology", h.Dim < 1, err.Error(), "n x m must be model.head.dim: change one of the two")
 		return
 	}
-	k.require("model.head.topology", c.Model.traits().tokens || h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
+	switch t := c.Model.traits(); {
+	case t.stored:
+		k.require("model.head.topology", !space.Tokens, "must be sphere, Ob(n,m) or euclid", c.Model.named()+" has one class token for each feature, and Multi(n,m) needs m")
+	case !t.tokens:
+		k.require("model.head.topology", h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
+	}
 	k.require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
 	if !space.Tokens {
 		return

@@ -3,27 +3,43 @@ package config
 import "fmt"
 
 // Geometric is the regularisation of GeRA: the head keeps the geometry that the features
-// of a tower have before it. The queue then keeps those too.
+// of a tower have before it. Of stored features the neighbours are rows of a pool, found
+// once; else they are sought in the queue, which then keeps the features before the head too.
 type Geometric struct {
-	Weight     float64 `toml:"weight" max:"1000000"`                    // alpha of GeRA, for each modality; 0: off
-	Modalities string  `toml:"modalities" read:"geometric"`             // both | image | text
-	Neighbours int     `toml:"neighbours" read:"geometric" max:"65536"` // K, points of a neighbourhood, the anchor among them
-	Pool       int     `toml:"pool" read:"geometric" max:"65536"`       // neighbours are sampled among the pool x K nearest entries of the queue
-	Sampling   string  `toml:"sampling" read:"geometric"`               // biased (nearer ones are likelier) | uniform | closest
-	Search     string  `toml:"search" read:"geometric"`                 // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
-	Kernel     string  `toml:"kernel" read:"geometric"`                 // of two points: heat | linear | squared | inverse
-	Epsilon    float64 `toml:"epsilon" read:"heat"`                     // width of the heat kernel, exp(-d^2/(4 epsilon))
-	Scale      string  `toml:"scale" read:"geometric"`                  // of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
+	Weight     float64 `toml:"weight" max:"1000000"`                       // alpha of GeRA, for each modality; 0: off
+	Modalities string  `toml:"modalities" read:"geometric"`                // both | image | text
+	Neighbours int     `toml:"neighbours" read:"geometric" max:"65536"`    // K, points of a neighbourhood, the anchor among them
+	Pool       int     `toml:"pool" read:"geometric" max:"65536"`          // neighbours are sampled among the pool x K nearest entries of the queue, or rows of the pool of stored features
+	Sampling   string  `toml:"sampling" read:"geometric"`                  // biased (nearer ones are likelier) | uniform | closest
+	Anchor     bool    `toml:"anchor" read:"geometric pool"`               // the anchor is the first of the K points
+	Search     string  `toml:"search" read:"geometric queue"`              // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
+	Kernel     string  `toml:"kernel" read:"geometric"`                    // of two points: heat | linear | squared | inverse
+	Epsilon    float64 `toml:"epsilon" read:"heat"`                        // width of the heat kernel, exp(-d^2/(4 epsilon))
+	Scale      string  `toml:"scale" read:"geometric"`                     // of distances: unit (vectors are scaled to unit length) | relative (to the mean of the neighbourhood) | none
+	Chunk      int     `toml:"chunk" read:"geometric pool" max:"16777216"` // rows of the pool that pass a head at a time, at least those of one anchor: fewer take less memory; 0: about 4096
 }
 
 // UsesGeometric says whether the objective regularises the geometry of a modality.
 func (o Objective) UsesGeometric() bool { return o.Geometric.Weight > 0 }
 
-// Near returns M, the nearest entries of the queue that neighbours are sampled among.
+// GeometricQueue says whether the term compares points that are found in the queue.
+func (c Config) GeometricQueue() bool { return c.Objective.UsesGeometric() && !c.Model.Stored() }
+
+// GeometricPool says whether the term compares points that samples name, rows of the pools
+// of stored features.
+func (c Config) GeometricPool() bool { return c.Objective.UsesGeometric() && c.Model.Stored() }
+
+// Images says whether images have the term where it is on.
+func (g Geometric) Images() bool { return g.Modalities != "text" }
+
+// Texts says whether texts have the term where it is on.
+func (g Geometric) Texts() bool { return g.Modalities != "image" }
+
+// Near returns M, the nearest points that neighbours are sampled among.
 func (g Geometric) Near() int { return g.Pool * g.Neighbours }
 
 func (g *Geometric) defaults() {
-	*g = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+	*g = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Anchor: true, Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
 }
 
 // check includes what the term needs of the rest, only where it is on.
@@ -37,14 +53,14 @@ func (g *Geometric) check(k *checker, c *Config) {
 	k.require("objective.geometric.neighbours", g.Neighbours >= 2, "must be >= 2", "the anchor is one of them")
 	k.positive("objective.geometric.pool")
 	k.require("objective.geometric.epsilon", g.Epsilon >= 1e-4 && g.Epsilon <= 1e4, "must be between 0.0001 and 10000", "0.8 in the paper")
-	if !c.Objective.UsesGeometric() {
+	k.notNegative("objective.geometric.chunk")
+	if !c.GeometricQueue() {
 		return
 	}
 	if !c.Model.traits().captions { // whose queue and teacher are no remedy
 		k.require("objective.geometric.weight", false, "must be 0", c.Model.named()+" keeps no features before the head")
 		return
 	}
-	k.require("objective.geometric.weight", c.Model.traits().linear, "must be 0", c.Model.named()+" has a head of several layers, and the term compares points before and after one linear layer")
 	const hint = "neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0"
 	k.require("momentum.enabled", c.Momentum.Enabled, "must be true", hint)
 	k.require("queue.size", c.Queue.Size > 0, "must be > 0", hint)

@@ -17,16 +17,34 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"pixels":     {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
-	"words":      {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
-	"pairs":      {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"pixels": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"pairs":  {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"scored": {"a model.system of pairs that is trained in steps",
+		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Fitted() }},
 	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
-	"stored":     {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
+	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
+
+	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
+
+	// Closed forms.
+	"align": {`model.system = "align"`, func(c *Config) bool { return c.Model.Fitted() }},
+	"align moments": {`model.system = "align" with a model.align.method other than "asif", model.heads.start or objective.klot.weight > 0`,
+		func(c *Config) bool {
+			return c.Model.Fitted() && c.Model.Align.Method != AlignByASIF || c.HeadsStart() != "" || c.klotReference() != ""
+		}},
+	"align cca":         fits(AlignByCCA),
+	"align ridge":       fits(AlignByRidge),
+	"align procrustes":  fits(AlignByProcrustes),
+	"align csa":         fits(AlignByCSA),
+	"align asif":        fits(AlignByASIF),
+	"align wasserstein": fits(AlignByWasserstein),
 
 	// Data.
 	"scenes":        {`data.kind = "scenes"`, ofKind("scenes")},
@@ -34,13 +52,15 @@ var conditions = map[string]condition{
 	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
 	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
 	"image files":   {`data.kind = "captions", "karpathy" or "folder"`, ofKind("captions", "karpathy", "folder")},
-	"files":         {`a data.kind other than "scenes"`, ofKind("captions", "karpathy", "folder", "pairs")},
 	"root": {`a data.kind other than "scenes", or data.vocab`,
 		func(c *Config) bool { return c.Data.Kind != "scenes" || c.Data.Vocab != "" }},
 	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
-	"cache":      {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
-	"disk cache": {`data.cache = "disk"`, func(c *Config) bool { return c.Data.Cache == "disk" }},
+	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,
+		func(c *Config) bool { return c.Data.Kind != "scenes" && !c.Model.Fitted() }},
+	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
+	"disk cache": {`data.cache = "disk" or data.kind = "pairs"`,
+		func(c *Config) bool { return c.Data.Cache == "disk" || c.Data.Kind == "pairs" }},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
 		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
@@ -49,7 +69,7 @@ var conditions = map[string]condition{
 	// Teacher and queue.
 	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
 	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
-		func(c *Config) bool { return c.Momentum.Enabled && c.Objective.readsTeacher() && c.hasDropout() }},
+		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
 	"queue": {"queue.size > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
 
@@ -81,7 +101,11 @@ var conditions = map[string]condition{
 		}},
 	"direct": {"a geodesic between samples, which prototypes are not",
 		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
-	"contrast":  {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"contrast": {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"geometric queue": {"objective.geometric.weight > 0 and a model.system with towers",
+		func(c *Config) bool { return c.GeometricQueue() }},
+	"geometric pool": {`objective.geometric.weight > 0 and model.system = "heads"`,
+		func(c *Config) bool { return c.GeometricPool() }},
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
@@ -106,6 +130,39 @@ var conditions = map[string]condition{
 
 func ofKind(kinds ...string) func(c *Config) bool {
 	return func(c *Config) bool { return slices.Contains(kinds, c.Data.Kind) }
+}
+
+// fits is the condition of a method in closed form.
+func fits(method string) condition {
+	with := fmt.Sprintf("model.system = \"align\" and model.align.method = %q", method)
+	if slices.Contains(startMethods, method) {
+		with += fmt.Sprintf(", model.heads.start = %q", method)
+	}
+	if slices.Contains(references, method) {
+		with += fmt.Sprintf(", or objective.klot.reference = %q with a weight > 0", method)
+	}
+	return condition{with, func(c *Config) bool {
+		return c.Model.Fitted() && c.Model.Align.Method == method || c.HeadsStart() == method || c.klotReference() == method
+	}}
+}
+
+// hasHeads says whether the system is that of model.heads.
+func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() }
+
+// readSections lists the sections of c in the order of the documentation, each before those
+// in it, without those of training in steps where the system has none.
+func readSections(c *Config) (list []section) {
+	idle := "" // section that is left out with all in it
+	for _, f := range fields(c) {
+		switch {
+		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
+		case c.Model.Fitted() && f.tag.Get("read") == "steps":
+			idle = f.path + "."
+		default:
+			list = append(list, f.value.Addr().Interface().(section))
+		}
+	}
+	return list
 }
 
 // condition returns that of the tag read, and whether there is one.
@@ -147,8 +204,8 @@ func (c Config) Unread() (list []Unread) {
 	}
 	for _, f := range fields(&c) {
 		x, own := f.condition()
-		if !own {
-			x = of[around(f.path)]
+		if outer := of[around(f.path)]; !own || outer.holds != nil && !outer.holds(&c) {
+			x = outer
 		}
 		of[f.path] = x
 		if set[f.path] && x.holds != nil && !x.holds(&c) {
@@ -185,9 +242,9 @@ func (c Config) ReadsSecondView() bool {
 }
 
 // hasDropout says whether a tower of the system drops anything.
-func (c Config) hasDropout() bool {
+func (c *Config) hasDropout() bool {
 	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || t.stored && c.Model.Heads.Dropout > 0
+	return t.words && c.Model.Text.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0
 }
 
 // readsScore says whether something compares images and texts by the score of objective.itc.
@@ -204,7 +261,7 @@ func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 
 func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
 
 // readsTeacher says whether a loss reads features of the teacher.
-func (o Objective) readsTeacher() bool { return o.distils() || o.UsesGeometric() }
+func (c *Config) readsTeacher() bool { return c.Objective.distils() || c.GeometricQueue() }
 
 // readsMix says whether a score that is computed is named by the geodesic alone.
 func (o Objective) readsMix() bool {

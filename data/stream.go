@@ -25,6 +25,13 @@ type Stream interface {
 // Column says what a batch holds under a name.
 type Column = batch.Column
 
+// Pooled is implemented by streams whose samples name rows of pools, in the columns
+// batch.ImageNeighbours and batch.TextNeighbours.
+type Pooled interface {
+	// Pools returns the pools of both sides, nil where no column names rows of one.
+	Pools() (image, text batch.Pool)
+}
+
 // Described is implemented by streams whose samples can be told to people.
 type Described interface {
 	// Describe returns the caption of sample c, cleaned, and the id of its image as in

@@ -1,39 +1,94 @@
 package encoders
 
 import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
-// MLP is an alignment head over the features of a frozen encoder: one hidden layer
-// with dropout after its activation, then L2 normalisation (GeRA's network; its paper
-// leaves the activation open).
+// MLP is an alignment head over the features of a frozen encoder: hidden layers of one
+// width, a linear layer, then what the space asks for. With one hidden layer it is GeRA's
+// network, whose paper leaves the activation open. Hidden layer i is
+//
+//	h_i = dropout(act(norm_i(fc_i(h_i-1)))) [+ h_i-1]
+//
+// The skip connection is there where both sides have one width: around the first hidden
+// layer only for features as wide as it is, never around the last linear layer.
+//
+// Parameters are fc1/weight, fc1/bias, fc2/weight and so on, with LayerNorm norm1/weight,
+// norm1/bias and so on.
 type MLP struct {
-	Hidden     int    // H, width of the hidden layer
-	Out        int    // C
-	Activation string // gelu or relu; empty: gelu
+	Space      space.Space
+	Layers     int    // hidden layers; 0: one linear layer is all
+	Hidden     int    // H, width of the hidden layers
+	Activation string // gelu, relu or silu; empty: gelu
 	Dropout    float64
+	Residual   bool // skip connections around hidden layers of equal width
+	LayerNorm  bool // of each hidden layer, before its activation
 }
 
-// Forward maps features x (N, D) to unit rows (N, C).
+// mlpNormEps is PyTorch's default of a layer norm.
+const mlpNormEps = 1e-5
+
+// Forward maps features x (N, D) to rows (N, C).
 func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
-	if m.Hidden < 1 || m.Out < 1 {
-		misuse("mlp", x, "want a hidden layer and an output of at least 1 (got %d and %d)", m.Hidden, m.Out)
+	m.check(x)
+	n := x.Shape()[0]
+	for i := range m.Layers {
+		y := m.hidden(c, s, i+1, x) // (N, H)
+		if m.Residual && x.Shape().Eq(y.Shape()) {
+			y = arith.Add(x, y)
+		}
+		x = y
 	}
-	var h *gorgonia.Node // (N, H)
-	switch {
-	case m.Activation == "relu":
-		h = nn.ReLU(linear(s, "fc1", torchLinear, x, m.Hidden))
-	case m.Activation != "" && m.Activation != "gelu":
-		misuse("mlp", x, "activation must be gelu or relu (got %q)", m.Activation)
-	case m.Dropout == 0:
-		h = linearGELU(s, "fc1", torchLinear, x, m.Hidden)
-	default: // apart, so that dropout takes over the memory of the activation
-		h = nn.GELU(linear(s, "fc1", torchLinear, x, m.Hidden))
-	}
-	h = c.dropout(h, m.Dropout)
-	return nn.L2Normalize(linear(s, "fc2", torchLinear, h, m.Out), normEps) // (N, C)
+	return normalizeIn(m.Space, linear(s, fmt.Sprintf("fc%d", m.Layers+1), torchLinear, x, m.Space.Dim), n) // (N, C)
 }
+
+// check refuses what no head can be made of.
+func (m MLP) check(x *gorgonia.Node) {
+	columns("mlp", x)
+	switch {
+	case m.Layers < 0:
+		misuse("mlp", x, "want no hidden layers or some (got %d)", m.Layers)
+	case m.Layers > 0 && m.Hidden < 1 || m.Space.Dim < 1:
+		misuse("mlp", x, "want hidden layers and an output of at least 1 (got %d and %d)", m.Hidden, m.Space.Dim)
+	case m.Space.Tokens:
+		misuse("mlp", x, "a feature is one class token of %d: use another space", m.Space.Groups())
+	}
+	if err := m.Space.Check(m.Space.Dim); err != nil {
+		misuse("mlp", x, "%v", err)
+	}
+}
+
+// hidden is hidden layer i, without its skip connection.
+func (m MLP) hidden(c *Context, s Scope, i int, x *gorgonia.Node) *gorgonia.Node {
+	name := fmt.Sprintf("fc%d", i)
+	// Apart from its linear layer where dropout follows, which takes over the memory of the
+	// activation.
+	if m.gelu() && m.Dropout == 0 && !m.LayerNorm {
+		return linearGELU(s, name, torchLinear, x, m.Hidden)
+	}
+	h := linear(s, name, torchLinear, x, m.Hidden)
+	if m.LayerNorm {
+		h = norm(s, fmt.Sprintf("norm%d", i), h, mlpNormEps)
+	}
+	switch {
+	case m.gelu():
+		h = nn.GELU(h)
+	case m.Activation == "relu":
+		h = nn.ReLU(h)
+	case m.Activation == "silu":
+		h = nn.SiLU(h)
+	default:
+		misuse("mlp", x, "activation must be gelu, relu or silu (got %q)", m.Activation)
+	}
+	return c.dropout(h, m.Dropout)
+}
+
+func (m MLP) gelu() bool { return m.Activation == "" || m.Activation == "gelu" }
 
 var _ Head = MLP{}
 
@@ -46,4 +101,4 @@ func (m MLP) Project(c *Context, s Scope, classes *gorgonia.Node) *gorgonia.Node
 }
 
 // Dimension implements Head.
-func (m MLP) Dimension() int { return m.Out }
+func (m MLP) Dimension() int { return m.Space.Dim }

@@ -43,17 +43,23 @@ func (p Projection) Forward(s Scope, x *gorgonia.Node, t int) *gorgonia.Node {
 	if t < p.Classes() {
 		misuse("projection", x, "want sequences with %d class tokens (got %d tokens)", p.Classes(), t)
 	}
-	x = p.linear(s, leading(x, p.Classes(), t)) // (N, C) or (N*m, C/m)
+	return normalizeIn(p.Space, p.linear(s, leading(x, p.Classes(), t)), n)
+}
+
+// normalizeIn gives the output x (n, C) of a linear layer, (n*m, C/m) with class tokens of
+// their own, the norms of a space: (n, C).
+func normalizeIn(sp space.Space, x *gorgonia.Node, n int) *gorgonia.Node {
+	m := sp.Groups()
 	switch {
-	case p.Space.Euclid:
+	case sp.Euclid:
 		return x
 	case m == 1:
 		return nn.L2Normalize(x, normEps)
 	}
-	if !p.Space.Tokens {
-		x = layout.Reshape(x, n*m, dim/m)
+	if !sp.Tokens {
+		x = layout.Reshape(x, n*m, sp.SphereDim())
 	}
-	return layout.Reshape(nn.L2Normalize(x, normEps), n, dim)
+	return layout.Reshape(nn.L2Normalize(x, normEps), n, sp.Dim)
 }
 
 // Project implements Head: Forward on class tokens (R*m, D) alone.

@@ -49,8 +49,11 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "moco", "swav":
 		d = views(cfg)
 	case "heads":
-		d = heads(cfg)
+		d = heads(cfg, space)
 	default:
+		if cfg.Model.Fitted() {
+			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
+		}
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
@@ -84,6 +87,15 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 		if d.teacher {
 			add(x.tower, x.teacher)
 		}
+	}
+	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
+		near := func(name string, read bool) {
+			if read {
+				all = append(all, batch.Column{Name: name, Shape: []int{g.Neighbours}, Type: batch.Int32})
+			}
+		}
+		near(batch.ImageNeighbours, g.Images())
+		near(batch.TextNeighbours, g.Texts())
 	}
 	return all, nil
 }

@@ -1,6 +1,9 @@
 package model
 
-import "github.com/geoalign/geoalign/config"
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/ops/geometric"
+)
 
 // Estimate returns the least memory that training a configuration takes, from its sizes
 // alone: nothing is built. The rows that are prepared ahead and the queue are as they will
@@ -46,8 +49,27 @@ func (p *Pairs) estimate() Footprint {
 	if p.cfg.Momentum.Enabled && p.design.teacher {
 		f.Twins = f.Parameters
 	}
-	f.Buffers = 4 * int64(p.cfg.Train.BatchSize) * kept
+	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues())
 	return f
+}
+
+// chunkValues counts the values of the points that pass a head at a time in the geometric
+// term over pools, and the gradients that are added up there.
+func (p *Pairs) chunkValues() int64 {
+	if !p.cfg.GeometricPool() {
+		return 0
+	}
+	g, h := p.cfg.Objective.Geometric, p.cfg.Model.Heads
+	width, sides := 0, int64(0)
+	if g.Images() {
+		width, sides = h.InImage, sides+1
+	}
+	if g.Texts() {
+		width, sides = max(width, h.InText), sides+1
+	}
+	rows := geometric.Anchors(p.cfg.Train.BatchSize, g.Neighbours, g.Chunk) * g.Neighbours
+	weights, kept := p.sizes()
+	return int64(rows)*(int64(width)+kept/2) + weights*sides/2
 }
 
 // batchBytes returns the memory of the batches and rows that a loader has under way.
@@ -78,7 +100,12 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	m := p.cfg.Model
 	if m.Stored() {
 		h := m.Heads
-		return int64(h.InImage+h.InText+2*m.Head.Dim) * int64(h.Hidden), 2 * int64(h.Hidden)
+		if h.Layers == 0 {
+			return int64(h.InImage+h.InText) * int64(m.Head.Dim), 0
+		}
+		kept = 2 * int64(h.Layers) * int64(h.Hidden)
+		between := 2 * int64(h.Layers-1) * int64(h.Hidden) // rows of the matrices from one hidden layer to the next
+		return (int64(h.InImage+h.InText+2*m.Head.Dim) + between) * int64(h.Hidden), kept
 	}
 	x, t := m.Image, m.Text
 	side := int64(x.Size / x.Patch)

@@ -81,13 +81,13 @@ func (p *Pairs) queueBytes() int64 {
 // before the heads of images and of texts.
 func (p *Pairs) backboneWidths() (image, text int) {
 	g := p.cfg.Objective.Geometric
-	if g.Weight == 0 {
+	if !p.cfg.GeometricQueue() {
 		return 0, 0
 	}
-	if g.Modalities != "text" {
+	if g.Images() {
 		image = p.design.image.tower.Classes() * p.image.Width()
 	}
-	if g.Modalities != "image" {
+	if g.Texts() {
 		text = p.design.text.tower.Classes() * p.text.Width()
 	}
 	return image, text

@@ -4,14 +4,16 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/space"
 )
 
 // heads aligns the features of two frozen encoders: an identity tower and an MLP for each
-// side. Trained by contrast within the batch it is the contrastive baseline of GeRA; sizes
-// and dropout are those of model.heads.
-func heads(cfg config.Config) design {
+// side. Trained by contrast within the batch it is the contrastive baseline of GeRA; layers,
+// sizes and dropout are those of model.heads.
+func heads(cfg config.Config, sp space.Space) design {
 	c := cfg.Model.Heads
-	mlp := encoders.MLP{Hidden: c.Hidden, Out: cfg.Model.Head.Dim, Activation: c.Activation, Dropout: c.Dropout}
+	mlp := encoders.MLP{Space: sp, Layers: c.Layers, Hidden: c.Hidden, Activation: c.Activation,
+		Dropout: c.Dropout, Residual: c.Residual, LayerNorm: c.LayerNorm}
 	return design{
 		image:   side{name: "image", tower: encoders.FeatureTower{Column: batch.ImageFeatures, Dim: c.InImage}, proj: "image_head", head: mlp},
 		text:    side{name: "text", tower: encoders.FeatureTower{Column: batch.TextFeatures, Dim: c.InText}, proj: "text_head", head: mlp},

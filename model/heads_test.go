@@ -15,7 +15,7 @@ import (
 func tinyHeads() config.Config {
 	c := config.Default()
 	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = "heads", false, 0, 0
-	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Hidden: 10, Activation: "gelu"}
+	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Layers: 1, Hidden: 10, Activation: "gelu"}
 	c.Model.Head.Dim = 3
 	c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
 	c.Objective.ITC.InBatchWeight, c.Objective.ITC.Temperature = 2, 0.3
@@ -49,7 +49,12 @@ func randomFeatures(cfg config.Config, seed uint64) Batch {
 // implementation: the loss to 1e-5, every gradient by name to 1e-4 of its largest
 // element, and the features.
 func TestGoldenHeads(t *testing.T) {
-	for mode, activation := range map[string]string{"pair": "gelu", "id": "relu"} {
+	deep := config.Heads{InImage: 6, InText: 4, Layers: 3, Hidden: 6, Activation: "silu", Residual: true, LayerNorm: true}
+	for mode, change := range map[string]func(c *config.Config){
+		"pair": func(*config.Config) {},
+		"id":   func(c *config.Config) { c.Objective.ITC.Positives, c.Model.Heads.Activation = "id", "relu" },
+		"deep": func(c *config.Config) { c.Model.Heads, c.Model.Head = deep, config.Head{Dim: 6, Topology: "Ob(3,2)"} },
+	} {
 		t.Run(mode, func(t *testing.T) {
 			file, err := safetensors.Open("testdata/heads_" + mode + ".safetensors")
 			if err != nil {
@@ -58,7 +63,7 @@ func TestGoldenHeads(t *testing.T) {
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
 			cfg := tinyHeads()
-			cfg.Objective.ITC.Positives, cfg.Model.Heads.Activation = mode, activation
+			change(&cfg)
 			h := buildHeads(t, cfg)
 			for _, q := range h.params.List() {
 				copy(h.params.Value(q), g.floats("param/"+q.Name))
@@ -77,8 +82,8 @@ func TestGoldenHeads(t *testing.T) {
 					t.Errorf("%s: got %v, PyTorch %v", name, got, want)
 				}
 			}
-			if n := len(h.params.List()); n != 9 {
-				t.Errorf("%d parameters, want 9", n)
+			if n, want := len(h.params.List()), map[string]int{"pair": 9, "id": 9, "deep": 29}[mode]; n != want {
+				t.Errorf("%d parameters, want %d", n, want)
 			}
 			for _, q := range h.params.List() {
 				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))

@@ -57,7 +57,7 @@ func klotOptions(cfg config.Config, k, n int) Options {
 		Reference: &objectives.Reference{
 			Image: objectives.Layer{Weight: noise(k * h.InImage), Bias: noise(k)}, Text: objectives.Layer{Weight: noise(k * h.InText), Bias: noise(k)},
 		},
-		Pools: objectives.Pools{Image: pool(h.InImage), Text: pool(h.InText)},
+		ImagePool: pool(h.InImage), TextPool: pool(h.InText),
 	}
 }
 
@@ -140,8 +140,8 @@ func TestKLOT(t *testing.T) {
 		}
 		images, texts := b.ImageFeatures, b.TextFeatures
 		if further > 0 {
-			images = slices.Concat(images, o.Pools.Image.(*recorded).last(further))
-			texts = slices.Concat(texts, o.Pools.Text.(*recorded).last(further))
+			images = slices.Concat(images, o.ImagePool.(*recorded).last(further))
+			texts = slices.Concat(texts, o.TextPool.(*recorded).last(further))
 		}
 		n := cfg.Train.BatchSize + further
 		encode := func(e *Encoder, rows []float32) []float64 {
@@ -195,7 +195,7 @@ func TestKLOTDraws(t *testing.T) {
 		if _, err := m.Forward(randomFeatures(cfg, 3), Control{Step: step}); err != nil {
 			t.Fatal(err)
 		}
-		return o.Pools.Image.(*recorded).read, o.Pools.Text.(*recorded).read
+		return o.ImagePool.(*recorded).read, o.TextPool.(*recorded).read
 	}
 	images, texts := draw(1, 5)
 	if again, _ := draw(1, 5); !slices.Equal(images, again) || len(images) != 3 {
@@ -212,7 +212,7 @@ func TestKLOTErrors(t *testing.T) {
 	cfg := tinyKLOT()
 	for want, change := range map[string]func(o *Options){
 		"model.Options.Reference":              func(o *Options) { o.Reference = nil },
-		"model.Options.Pools":                  func(o *Options) { o.Pools.Text = nil },
+		"model.Options.ImagePool":              func(o *Options) { o.TextPool = nil },
 		"weight (K, 6) and a bias (K) (got 20": func(o *Options) { o.Reference.Image.Weight = o.Reference.Image.Weight[:20] },
 	} {
 		o := klotOptions(cfg, 4, 7)
@@ -224,7 +224,7 @@ func TestKLOTErrors(t *testing.T) {
 	}
 	o := klotOptions(cfg, 4, 7)
 	m := buildKLOT(t, cfg, o)
-	o.Pools.Text.(*recorded).fail = errors.New("bad row")
+	o.TextPool.(*recorded).fail = errors.New("bad row")
 	if _, err := m.Forward(randomFeatures(cfg, 3), Control{}); err == nil || !strings.Contains(err.Error(), "unpaired texts: row") {
 		t.Errorf("error %v", err)
 	}

@@ -23,7 +23,7 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
-			Iterations: c.Iterations, Rows: c.Rows, Pools: o.Pools})
+			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})
 	}
 	if c := obj.Structure; c.Weight > 0 {
 		list = append(list, objectives.Structure{Weight: c.Weight, Image: c.Modalities != "text", Text: c.Modalities != "image",
@@ -32,14 +32,31 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if fused := newFused(cfg, o); len(fused) > 0 {
 		list = append(list, fused)
 	}
-	if g := obj.Geometric; g.Weight > 0 {
+	switch g := obj.Geometric; {
+	case cfg.GeometricPool():
+		list = append(list, newGeometricPool(g, o))
+	case cfg.GeometricQueue():
 		list = append(list, objectives.Geometric{
-			Weight: g.Weight, Image: g.Modalities != "text", Text: g.Modalities != "image",
+			Weight: g.Weight, Image: g.Images(), Text: g.Texts(),
 			Near: g.Near(), Neighbours: g.Neighbours, Sampling: g.Sampling, Clusters: g.Search == "clusters",
 			Kernel: g.Kernel, Epsilon: g.Epsilon, Scale: g.Scale,
 		})
 	}
 	return list
+}
+
+// newGeometricPool is the geometric term over the pools of stored features.
+func newGeometricPool(g config.Geometric, o Options) objectives.Loss {
+	l := objectives.GeometricPool{Weight: g.Weight, Neighbours: g.Neighbours, Kernel: g.Kernel, Epsilon: g.Epsilon, Scale: g.Scale, Chunk: g.Chunk}
+	if g.Images() {
+		objectives.Need(o.ImagePool != nil, "geometric", "needs the pool of image features: give it in Options.ImagePool")
+		l.Image = o.ImagePool
+	}
+	if g.Texts() {
+		objectives.Need(o.TextPool != nil, "geometric", "needs the pool of text features: give it in Options.TextPool")
+		l.Text = o.TextPool
+	}
+	return l
 }
 
 // newContrast is the loss of objective.itc.weight, which each family of systems reads in

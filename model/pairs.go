@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
@@ -24,14 +25,16 @@ type Options struct {
 	Losses []objectives.Loss
 	// Group is the processes that train the model together; nil: this one alone.
 	Group parallel.Group
+	// ImagePool and TextPool hold the points of the geometric term over stored features, by
+	// the rows that the columns batch.ImageNeighbours and TextNeighbours name, and the rows
+	// that objective.klot.rows are drawn from. nil without either.
+	ImagePool, TextPool batch.Pool
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
 	// Reference is the alignment of stored features that objective.klot keeps to, fitted
-	// before training, and Pools the rows that objective.klot.rows are drawn from. A model
-	// whose objective reads neither needs none.
+	// before training; nil without it.
 	Reference *objectives.Reference
-	Pools     objectives.Pools
 }
 
 // Pairs is a system of pairs: a tower for each side, with or without a momentum teacher, a

@@ -5,6 +5,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/space"
 )
 
 // views are the systems of images alone, MoCo and SwAV: a vision transformer whose class
@@ -24,7 +25,7 @@ func views(cfg config.Config) design {
 	first := side{
 		name: "image", proj: "image_proj",
 		tower: encoders.ImageTower{ViT: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP}},
-		head:  encoders.MLP{Hidden: hidden, Out: cfg.Model.Head.Dim, Activation: "relu"},
+		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
 	}
 	second := first
 	second.column = map[string]string{batch.Images: batch.Views}

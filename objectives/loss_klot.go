@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/ops/relation"
 	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
@@ -18,10 +19,10 @@ import (
 type KLOT struct {
 	Weight                 float64
 	Reference              *Reference
-	Epsilon, TargetEpsilon float64 // of P and of P*
-	Iterations             int     // of Sinkhorn at most
-	Rows                   int     // R, unpaired rows that each step draws of each side; 0: the batch alone
-	Pools                  Pools   // that they are drawn from
+	Epsilon, TargetEpsilon float64    // of P and of P*
+	Iterations             int        // of Sinkhorn at most
+	Rows                   int        // R, rows that each step draws of each side besides; 0: the batch alone
+	ImagePool, TextPool    batch.Pool // that they are drawn from
 }
 
 // Build implements Loss.
@@ -29,8 +30,8 @@ func (l KLOT) Build(s *Step) []Part {
 	Need(l.Reference != nil, "klot", "needs the alignment that it keeps to: give it in model.Options.Reference, or set objective.klot.weight = 0")
 	var image, text *gorgonia.Node
 	if l.Rows > 0 {
-		Need(l.Pools.Image != nil && l.Pools.Text != nil, "klot", "needs rows to draw from: give them in model.Options.Pools, or set objective.klot.rows = 0")
-		image, text = s.Draw("unpaired images", l.Pools.Image, l.Rows), s.Draw("unpaired texts", l.Pools.Text, l.Rows)
+		Need(l.ImagePool != nil && l.TextPool != nil, "klot", "needs rows to draw from: give them in model.Options.ImagePool and TextPool, or set objective.klot.rows = 0")
+		image, text = s.Draw("unpaired images", l.ImagePool, l.Rows), s.Draw("unpaired texts", l.TextPool, l.Rows)
 	}
 	x, y := s.withFurther(s.Online.Image, s.Student, image), s.withFurther(s.Online.Text, s.Student, text)
 	loss, off := relation.PlanDivergence(relation.PlanArgs{

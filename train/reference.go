@@ -1,22 +1,20 @@
 package train
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
-	"github.com/geoalign/geoalign/objectives"
 )
 
-// references are the values of objective.klot.reference.
-var references = map[string]align.Method{"cca": align.CCA{}, "procrustes": align.Procrustes{}}
-
 // refer gives a model what objective.klot reads: the alignment, fitted to the training pairs,
-// and the training rows of both sides to draw unpaired ones from. A run that goes on fits it
-// again, to the same rows. The files stay open to the end of the process, as those of streams
-// do.
+// and the pools of both sides to draw further rows from, where it has none. A run that goes on
+// fits it again, to the same rows. The files stay open to the end of the process, as those of
+// streams do.
 func refer(o *model.Options, cfg config.Config) error {
 	c := cfg.Objective.KLOT
 	if c.Weight == 0 {
@@ -26,21 +24,32 @@ func refer(o *model.Options, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	rows, err := p.Rows("train")
+	pairs, err := TrainingPairs(p)
 	if err != nil {
 		return err
 	}
-	pairs := align.Pairs{Image: p.Images(), Text: p.Texts()}.Select(rows)
-	m, err := references[c.Reference].Fit(o.Engine, pairs)
-	if err != nil {
+	if o.Reference, err = model.FitReference(context.Background(), cfg, o.Engine, pairs); err != nil {
 		return fmt.Errorf("objective.klot.reference: %w", err)
 	}
-	l := m.(*align.Linear) // as those of references are
-	layer := func(s align.Side) (x objectives.Layer) {
-		x.Weight, x.Bias = l.Layer(s)
-		return x
+	if c.Rows > 0 && o.ImagePool == nil {
+		if o.ImagePool, err = p.ImagePool(); err != nil {
+			return err
+		}
 	}
-	o.Reference = &objectives.Reference{Image: layer(align.Image), Text: layer(align.Text)}
-	o.Pools = objectives.Pools{Image: pairs.Image, Text: pairs.Text}
+	if c.Rows > 0 && o.TextPool == nil {
+		if o.TextPool, err = p.TextPool(); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// TrainingPairs are the pairs of the training split as package align reads them.
+func TrainingPairs(p *features.Pairs) (align.Pairs, error) {
+	list, err := p.Split("train")
+	images, texts := make([]int32, len(list)), make([]int32, len(list))
+	for i, q := range list {
+		images[i], texts[i] = q.Image, q.Text
+	}
+	return align.Pairs{Image: align.Select(p.Images(), images), Text: align.Select(p.Texts(), texts)}, err
 }

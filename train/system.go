@@ -62,6 +62,8 @@ type ModelOptions struct {
 	Engine    *compute.Engine      // stays the caller's
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Group     parallel.Group       // processes that train the model together; nil: this one alone
+	// ImagePool and TextPool are those of the stream, for the geometric term over stored features.
+	ImagePool, TextPool batch.Pool
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
@@ -69,7 +71,7 @@ type ModelOptions struct {
 // after use.
 func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	o := modelOptions(with.Tokenizer, with.Engine)
-	o.Group = with.Group
+	o.Group, o.ImagePool, o.TextPool = with.Group, with.ImagePool, with.TextPool
 	done, err := connect(&o, cfg, with.Tokenizer)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ const (
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
+
+	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
+	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )
 
 // Type is the type of a column's values.

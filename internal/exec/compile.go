@@ -42,6 +42,7 @@ type instruction struct {
 	time  time.Duration // of all runs since ResetProfile
 	// exposed are the auxiliary results that other nodes name.
 	exposed []Buffer
+	inner   *Inner // of an op with a computation of its own
 }
 
 // Compile plans the graph and prepares every op.
@@ -59,23 +60,38 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 	if need := p.bytes(); cfg.MaxBytes > 0 && need > cfg.MaxBytes {
 		return nil, &MemoryError{Need: need, Max: cfg.MaxBytes}
 	}
-	m := &Machine{
-		cfg: cfg, plan: p, scratch: memory.Floats(p.scratch), buffers: make([]Buffer, len(p.entries)),
-		inputs: map[int64]*inputSlot{}, views: make([]*inputSlot, len(p.entries)), prof: newProfile(),
-	}
+	m := newMachine(cfg, p)
+	m.scratch = memory.Floats(p.scratch)
 	if cfg.Device == nil {
 		m.arena = memory.Floats(p.arena)
 	}
 	if err := m.alloc(); err != nil {
 		return nil, errors.Join(err, m.free())
 	}
-	b := builder{Machine: m, maker: make([]int, len(p.entries)), auxes: make([][]Buffer, len(p.entries))}
-	for i := range p.entries {
-		if err := b.entry(i); err != nil {
-			return nil, errors.Join(err, m.free())
-		}
+	if err := m.build(); err != nil {
+		return nil, errors.Join(err, m.free())
 	}
 	return m, nil
+}
+
+// newMachine returns a machine for a plan, without memory and program.
+func newMachine(cfg Config, p *plan) *Machine {
+	return &Machine{
+		cfg: cfg, plan: p, buffers: make([]Buffer, len(p.entries)),
+		inputs: map[int64]*inputSlot{}, views: make([]*inputSlot, len(p.entries)), prof: newProfile(),
+	}
+}
+
+// build makes the program.
+func (m *Machine) build() error {
+	n := len(m.plan.entries)
+	b := builder{Machine: m, maker: make([]int, n), auxes: make([][]Buffer, n)}
+	for i := range n {
+		if err := b.entry(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // builder is what Compile keeps in mind of the entries before the one at hand.
@@ -111,6 +127,9 @@ func (b *builder) entry(i int) error {
 		if err != nil {
 			return fmt.Errorf("exec: constant %v: %w", e.node, err)
 		}
+		if b.lent {
+			b.keep(b.buffers[i].Host())
+		}
 		return nil
 	case e.alias:
 		if e.exposes {
@@ -129,6 +148,13 @@ func (b *builder) instruction(i int) error {
 		Engine: b.cfg.Engine, Out: b.buffers[i].Host(), Aux: views(b.auxes[i]), Accumulate: e.accumulate,
 		Scratch: b.scratch[:e.scratch:e.scratch],
 	}
+	if e.inner != nil {
+		c.Scratch = b.scratch[:e.own:e.own]
+		var err error
+		if c.Inner, err = b.inner(e); err != nil {
+			return err
+		}
+	}
 	shapes := make([]tensor.Shape, len(e.in))
 	for k, j := range e.in {
 		shapes[k] = b.plan.entries[j].out.shape
@@ -144,7 +170,7 @@ func (b *builder) instruction(i int) error {
 		return fmt.Errorf("exec: %v: %w", e.node, err)
 	}
 	b.maker[i] = len(b.prog)
-	b.prog = append(b.prog, instruction{step: step, out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes)})
+	b.prog = append(b.prog, instruction{step: step, out: b.buffers[i], node: e.node, place: i, kind: b.prof.add(e.node.Op(), shapes), inner: c.Inner})
 	return nil
 }
 

@@ -140,6 +140,9 @@ func Do(o Op, in ...gorgonia.Value) (gorgonia.Value, error) {
 	if s, ok := o.(Scratcher); ok {
 		c.Scratch = make([]float32, s.Scratch(shapes, c.Engine.Threads()))
 	}
+	if c.Inner, err = doInner(o, engine); err != nil {
+		return nil, err
+	}
 	step, err := o.Prepare(c)
 	if err != nil {
 		return nil, err

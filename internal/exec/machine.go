@@ -23,6 +23,11 @@ type Machine struct {
 	views   []*inputSlot         // for each entry that is an input or an alias of one
 	prog    []instruction
 	prof    profile
+	// ctx is that of the run, which computations within ops end with.
+	ctx context.Context
+	// lent: the memory is the scratch of an op. Constants are written at every run then.
+	lent      bool
+	constants []constant
 }
 
 var _ gorgonia.VM = (*Machine)(nil)
@@ -49,6 +54,8 @@ func (m *Machine) Run(ctx context.Context) error {
 		}
 	}
 	m.prof.runs++
+	m.ctx = ctx
+	m.restore()
 	for i := range m.prog {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -73,6 +73,8 @@ type Call struct {
 	// Scratch is uninitialised memory that lives for one step of this op, as
 	// asked for by Scratcher.
 	Scratch []float32
+	// Inner is the computation of a Nester.
+	Inner *Inner
 }
 
 // Step runs an op once on the buffers of the Call it was prepared with.

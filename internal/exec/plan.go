@@ -37,8 +37,12 @@ type entry struct {
 	// accumulate: the op adds to what its memory holds.
 	accumulate bool
 	scratch    int // elements
-	input      bool
-	consts     gorgonia.Value
+	// Of an op with a computation of its own: the plan of that, and the part of the
+	// scratch that is the op's.
+	inner  *plan
+	own    int
+	input  bool
+	consts gorgonia.Value
 }
 
 // plan orders the nodes that outputs depend on and lays out their memory.
@@ -71,7 +75,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	}
 	p := &plan{index: make(map[int64]int, len(items)), outputs: make(map[int]bool, len(cfg.Outputs))}
 	for pos, it := range items {
-		e, err := p.entry(it, pos, cfg.Engine.Threads())
+		e, err := p.entry(it, pos, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +105,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 }
 
 // entry makes the results of the item at pos.
-func (p *plan) entry(it item, pos, threads int) (entry, error) {
+func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 	n := it.node
 	e := entry{node: n, in: it.in, out: result{unit: -1, shape: n.Shape(), ints: n.Dtype() == tensor.Int32}}
 	if dt := n.Dtype(); dt != tensor.Float32 && dt != tensor.Int32 {
@@ -146,9 +150,9 @@ func (p *plan) entry(it item, pos, threads int) (entry, error) {
 		}
 	}
 	if s, ok := n.Op().(Scratcher); ok {
-		e.scratch = s.Scratch(shapes, threads)
+		e.scratch = s.Scratch(shapes, cfg.Engine.Threads())
 	}
-	return e, nil
+	return e, p.nested(&e, cfg)
 }
 
 // bytes returns the memory that the machine will hold.

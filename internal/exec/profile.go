@@ -55,20 +55,41 @@ func (p *profile) add(o gorgonia.Op, in []tensor.Shape) int {
 	return i
 }
 
-// Profile returns the costs so far.
+// Profile returns the costs so far. What an op computes by ops of its own is theirs.
 func (m *Machine) Profile() Profile {
 	out := Profile{Runs: m.prof.runs, Kinds: slices.Clone(m.prof.kinds)}
-	for i := range m.prog {
-		in := &m.prog[i]
-		out.Kinds[in.kind].Time += in.time
-		out.Time += in.time
-	}
 	for i := range out.Kinds {
 		out.Kinds[i].FLOPs *= int64(m.prof.runs)
-		out.FLOPs += out.Kinds[i].FLOPs
+	}
+	for i := range m.prog {
+		in := &m.prog[i]
+		out.Time += in.time
+		if in.inner == nil {
+			out.Kinds[in.kind].Time += in.time
+			continue
+		}
+		p := in.inner.Profile()
+		out.Kinds[in.kind].Time += in.time - p.Time
+		for _, k := range p.Kinds {
+			out.add(k)
+		}
+	}
+	for _, k := range out.Kinds {
+		out.FLOPs += k.FLOPs
 	}
 	sort.SliceStable(out.Kinds, func(i, j int) bool { return out.Kinds[i].Time > out.Kinds[j].Time })
 	return out
+}
+
+// add counts k with what there is of its kind.
+func (p *Profile) add(k KindStats) {
+	for i := range p.Kinds {
+		if at := &p.Kinds[i]; at.Kind == k.Kind {
+			at.Nodes, at.Time, at.FLOPs = at.Nodes+k.Nodes, at.Time+k.Time, at.FLOPs+k.FLOPs
+			return
+		}
+	}
+	p.Kinds = append(p.Kinds, k)
 }
 
 // ResetProfile starts the profile anew.
@@ -76,6 +97,9 @@ func (m *Machine) ResetProfile() {
 	m.prof.runs = 0
 	for i := range m.prog {
 		m.prog[i].time = 0
+		if inner := m.prog[i].inner; inner != nil {
+			inner.ResetProfile()
+		}
 	}
 }
 
@@ -101,6 +125,11 @@ func (m *Machine) FLOPs() int64 {
 	var n int64
 	for _, k := range m.prof.kinds {
 		n += k.FLOPs
+	}
+	for i := range m.prog {
+		if inner := m.prog[i].inner; inner != nil {
+			n += int64(inner.runs) * inner.FLOPs()
+		}
 	}
 	return n
 }

@@ -42,6 +42,16 @@ func geometricCases() []optest.Case {
 			cases = append(cases, optest.Case{Name: "geometric, " + n.name + " " + kernel, Inputs: k.inputs(r), WRT: wrt, Build: k.build})
 		}
 	}
+	for _, n := range []struct {
+		name string
+		k    pooledCase
+	}{
+		{"pool", pooledCase{b: 20, q: 60, k: 8, d: 50, hidden: 70, out: 30, unit: true}},
+		{"pool in chunks with dropout", pooledCase{b: 20, q: 60, k: 8, d: 50, hidden: 70, out: 30, unit: true, drop: .3, chunk: 24}},
+	} {
+		n.k.o = Options{Kernel: Heat, Epsilon: .3, Scale: Unit}
+		cases = append(cases, optest.Case{Name: "geometric, " + n.name, Inputs: n.k.inputs(r), WRT: []int{1, 2, 3, 4}, Build: n.k.build, GEMM: true})
+	}
 	return cases
 }
 

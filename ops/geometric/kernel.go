@@ -6,13 +6,13 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// groupsOf returns how many groups of channels are normalised. Without any, Unit makes
-// the whole row one.
-func (s geometricSizes) groupsOf(scale string) int {
-	if s.groups == 0 && scale == Unit {
+// groupsOf returns how many groups of channels are normalised where the head asks for so
+// many. Without any, Unit makes the whole row one.
+func (o Options) groupsOf(groups int) int {
+	if groups == 0 && o.Scale == Unit {
 		return 1
 	}
-	return s.groups
+	return groups
 }
 
 // neighbourhood works on the K points of one anchor. It belongs to one thread.
@@ -29,13 +29,17 @@ type neighbourhood struct {
 	mean     float32   // of d2 over pairs of different points, where Relative divides by it, else 1
 }
 
-// use gives it memory for r.
-func (w *neighbourhood) use(r *geometricRun, memory []float32) {
-	w.Options, w.k = r.op.Options, r.k
+// working returns the float32 values that a neighbourhood of k points works with, where no
+// point has more than width values.
+func working(k, width int) int { return 3*k*k + 3*k + width }
+
+// use makes it one of k points of at most width values, with memory of working(k, width).
+func (w *neighbourhood) use(o Options, k, width int, memory []float32) {
+	w.Options, w.k = o, k
 	for _, s := range []struct {
 		at *[]float32
 		n  int
-	}{{&w.d2, w.k * w.k}, {&w.w, w.k * w.k}, {&w.e, w.k * w.k}, {&w.sums, w.k}, {&w.sq, w.k}, {&w.scales, w.k}, {&w.diff, max(r.width, r.channels)}} {
+	}{{&w.d2, w.k * w.k}, {&w.w, w.k * w.k}, {&w.e, w.k * w.k}, {&w.sums, w.k}, {&w.sq, w.k}, {&w.scales, w.k}, {&w.diff, width}} {
 		*s.at, memory = memory[:s.n:s.n], memory[s.n:]
 	}
 }

@@ -44,7 +44,7 @@ func (g *geometricOp) sizes(in []tensor.Shape, threads int) geometricSizes {
 func (s geometricSizes) rows() int { return s.chunk * s.k }
 
 // own returns what one thread needs: see neighbourhood.
-func (s geometricSizes) own() int { return 3*s.k*s.k + 3*s.k + max(s.width, s.channels) }
+func (s geometricSizes) own() int { return working(s.k, max(s.width, s.channels)) }
 
 // total returns the float32 values of scratch.
 func (s geometricSizes) total() int {
@@ -96,7 +96,7 @@ func (r *geometricRun) bind() {
 	r.norms, r.target = cut(rows*max(1, r.groups)), cut(r.chunk*r.k*r.k)
 	r.bias, r.losses = cut(r.chunk*r.out), cut(r.b)
 	for i := range r.work {
-		r.work[i].use(r, cut(r.own()))
+		r.work[i].use(r.op.Options, r.k, max(r.width, r.channels), cut(r.own()))
 	}
 }
 
@@ -191,7 +191,7 @@ func (r *geometricRun) lose(worker, lo, hi int) {
 			continue
 		}
 		z := r.z[a*r.k*r.channels : (a+1)*r.k*r.channels]
-		groups := r.groupsOf(r.op.Scale)
+		groups := r.op.groupsOf(r.groups)
 		norms := r.norms[a*r.k*max(1, groups):]
 		w.normalise(z, norms, groups)
 		w.measure(z, r.channels)

@@ -16,14 +16,15 @@ import (
 // last element hold is of no consequence.
 //
 // key (2) int32 is drawn anew for every step; site tells the dropout places of a
-// graph apart. Bits are a function of key, site and position alone.
+// graph apart. Bits are a function of key, site and position alone. A third value of the key
+// says that the rows are a part of more, from that row on.
 func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "dropout bits", Args: fmt.Sprintf("site=%d n=%d cols=%d keep=%g", site, n, cols, keep),
 		Diff: []bool{false}, Ints: true,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.Shape{n * MaskWords(cols)}, op.All(
-				op.WantVector(in[0], "key", 2),
+				op.Need(len(in[0]) == 1 && (in[0][0] == 2 || in[0][0] == 3), "key must have shape (2), or (3) with the number of the first row (got %v)", in[0]),
 				op.Need(n > 0 && cols > 0, "want at least one row and column (got %d, %d)", n, cols),
 				CheckKeep(keep),
 			)
@@ -31,8 +32,11 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
 				k := c.In[0].I32
-				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
-				vector.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(lo), keep)
+				stream, first := uint64(uint32(k[0]))|uint64(uint32(k[1]))<<32, 0
+				if len(k) == 3 {
+					first = int(k[2]) * MaskWords(cols)
+				}
+				vector.DropoutBits(c.Out.I32[lo:hi], stream+site*siteStep, uint64(first+lo), keep)
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), 512, body)

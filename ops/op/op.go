@@ -42,6 +42,8 @@ type Op struct {
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
 	// the step writes as bfloat16 where it finds them so: auxiliary ones, or Output.
 	ReadsHalf, WritesHalf []int
+	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
+	Nested *exec.Nested
 	// Alias: the output is operand Alias[0] (Alias[1] < 0) or its auxiliary result
 	// Alias[1], under another shape.
 	Alias *[2]int
@@ -68,6 +70,7 @@ var (
 	_ exec.DeviceOp  = (*applied)(nil)
 
 	_ exec.Accumulator = (*applied)(nil)
+	_ exec.Nester      = (*applied)(nil)
 	_ exec.HalfReader  = (*applied)(nil)
 	_ exec.HalfWriter  = (*applied)(nil)
 )
@@ -169,6 +172,9 @@ func (a *applied) FLOPs(in []tensor.Shape) int64 {
 func (a *applied) InPlace() []int { return a.op.InPlace }
 
 func (a *applied) Accumulates() bool { return a.op.Accumulates }
+
+// Nested implements exec.Nester.
+func (a *applied) Nested() *exec.Nested { return a.op.Nested }
 
 // ReadsHalf implements exec.HalfReader.
 func (a *applied) ReadsHalf(operand int) bool { return slices.Contains(a.op.ReadsHalf, operand) }

@@ -1,33 +1,63 @@
 """Golden training step of tiny alignment heads for model/heads_test.go.
 
 An independent PyTorch implementation: two MLPs over features, L2 normalisation,
-symmetric contrast within the batch. It knows nothing of the Go code but the names
-of parameters and inputs.
+symmetric contrast within the batch. Mode deep has three hidden layers with layer norms and
+skip connections, SiLU, and features on two spheres; the images are as wide as its hidden
+layers. It knows nothing of the Go code but the names of parameters and inputs.
 
 Run from the repository root:  python tools/goldens/heads.py
-Writes model/testdata/heads_{pair,id}.safetensors.
+Writes model/testdata/heads_{pair,id,deep}.safetensors.
 """
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from safetensors.torch import save_file
 
-B, D_IMAGE, D_TEXT, HIDDEN, C = 5, 6, 4, 10, 3
+B, D_IMAGE, D_TEXT = 5, 6, 4
 TAU, WEIGHT = 0.3, 2.0
+
+
+class Deep(nn.Module):
+    """Hidden layers with norms before the activation and skips where widths are equal."""
+
+    def __init__(self, d, hidden, layers, out, spheres):
+        super().__init__()
+        self.spheres = spheres
+        self.fc = nn.ModuleList(nn.Linear(hidden if i else d, hidden) for i in range(layers))
+        self.fc.append(nn.Linear(hidden, out))
+        self.norm = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(layers))
+
+    def forward(self, x):
+        for fc, norm in zip(self.fc, self.norm):
+            y = F.silu(norm(fc(x)))
+            x = x + y if x.shape == y.shape else y
+        y = self.fc[-1](x)
+        return F.normalize(y.view(len(y), self.spheres, -1), dim=-1).flatten(1)
+
+    def named(self):
+        for i, fc in enumerate(self.fc):
+            yield f"fc{i + 1}", fc
+        for i, norm in enumerate(self.norm):
+            yield f"norm{i + 1}", norm
 
 
 def main(mode):
     torch.manual_seed(7)
-    act = nn.GELU() if mode == "pair" else nn.ReLU()
-    heads = {n: nn.Sequential(nn.Linear(d, HIDDEN), act, nn.Linear(HIDDEN, C))
-             for n, d in (("image_head", D_IMAGE), ("text_head", D_TEXT))}
+    if mode == "deep":
+        heads = {"image_head": Deep(D_IMAGE, 6, 3, 6, 2), "text_head": Deep(D_TEXT, 6, 3, 6, 2)}
+        layers = lambda h: h.named()
+    else:
+        act = nn.GELU() if mode == "pair" else nn.ReLU()
+        heads = {n: nn.Sequential(nn.Linear(d, 10), act, nn.Linear(10, 3))
+                 for n, d in (("image_head", D_IMAGE), ("text_head", D_TEXT))}
+        layers = lambda h: (("fc1", h[0]), ("fc2", h[2]))
     for h in heads.values():
         for p in h.parameters():
             nn.init.normal_(p, std=0.5)
     tau = nn.Parameter(torch.tensor(TAU))
     image, text, ids = torch.randn(B, D_IMAGE), torch.randn(B, D_TEXT), torch.tensor([3, 1, 3, 2, 1])
-    fi = F.normalize(heads["image_head"](image), dim=-1)
-    ft = F.normalize(heads["text_head"](text), dim=-1)
+    unit = (lambda x: x) if mode == "deep" else lambda x: F.normalize(x, dim=-1)
+    fi, ft = unit(heads["image_head"](image)), unit(heads["text_head"](text))
     logits = fi @ ft.T / tau
     target = torch.eye(B)
     if mode == "id":
@@ -42,7 +72,7 @@ def main(mode):
            "expect/itc_in_batch": contrast, "expect/image": fi, "expect/text": ft,
            "param/temperature": tau, "grad/temperature": tau.grad}
     for name, h in heads.items():
-        for layer, fc in (("fc1", h[0]), ("fc2", h[2])):
+        for layer, fc in layers(h):
             for kind in ("weight", "bias"):
                 p = getattr(fc, kind)
                 out[f"param/{name}/{layer}/{kind}"], out[f"grad/{name}/{layer}/{kind}"] = p, p.grad
@@ -53,3 +83,4 @@ def main(mode):
 if __name__ == "__main__":
     main("pair")
     main("id")
+    main("deep")

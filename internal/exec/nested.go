@@ -1,0 +1,109 @@
+package exec
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Nester is an op with a computation of its own, which it runs as often as a step needs it,
+// such as once for each chunk of its operands: a step that is larger than memory.
+//
+// The machine around it plans the computation too, in the op's scratch, so that its memory
+// is counted and lent to other ops. It runs on the engine of the machine around, looks for
+// numbers that are not finite where that does, and stops with it; its ops are in the profile.
+type Nester interface {
+	// Nested returns the computation, nil for an op without one after all.
+	Nested() *Nested
+}
+
+// Nested describes the computation within an op.
+type Nested struct {
+	Graph   *gorgonia.ExprGraph
+	Outputs gorgonia.Nodes
+	Runs    int // in one step
+}
+
+// Inner is the compiled computation of a Nester. It is bound when the op is prepared;
+// its memory holds between two runs what the op puts there, and nothing between two steps.
+type Inner struct {
+	*Machine
+	runs   int
+	around *Machine // nil for an op that runs on its own
+}
+
+// Run computes the outputs. It ends with the run of the machine around.
+func (n *Inner) Run() error {
+	if n.around == nil {
+		return n.RunAll()
+	}
+	return n.Machine.Run(n.around.ctx)
+}
+
+// nestedOf returns the computation within an op, or nil.
+func nestedOf(o gorgonia.Op) *Nested {
+	if n, ok := o.(Nester); ok {
+		return n.Nested()
+	}
+	return nil
+}
+
+// nested plans the computation within e's op and adds its memory to the scratch.
+func (p *plan) nested(e *entry, cfg Config) error {
+	n := nestedOf(e.node.Op())
+	if n == nil {
+		return nil
+	}
+	inner, err := newPlan(n.Graph, Config{Engine: cfg.Engine, Outputs: n.Outputs})
+	if err != nil {
+		return fmt.Errorf("exec: within %v: %w", e.node, err)
+	}
+	e.inner, e.own = inner, e.scratch
+	e.scratch = aligned(e.own) + aligned(inner.arena) + inner.scratch
+	return nil
+}
+
+// aligned rounds a number of elements up to the granularity of the arena.
+func aligned(n int) int { return (n + align - 1) / align * align }
+
+// inner makes the machine within entry e in the scratch of its op.
+func (b *builder) inner(e *entry) (*Inner, error) {
+	rest := b.scratch[aligned(e.own):e.scratch]
+	m := newMachine(Config{Engine: b.cfg.Engine, CheckNaN: b.cfg.CheckNaN}, e.inner)
+	m.arena, m.scratch = rest[:e.inner.arena], rest[aligned(e.inner.arena):]
+	m.lent = true
+	n := &Inner{Machine: m, runs: nestedOf(e.node.Op()).Runs, around: b.Machine}
+	if err := m.build(); err != nil {
+		return nil, fmt.Errorf("exec: within %v: %w", e.node, err)
+	}
+	return n, nil
+}
+
+// doInner is the computation within an op that runs on its own, see Do.
+func doInner(o gorgonia.Op, e Engine) (*Inner, error) {
+	n := nestedOf(o)
+	if n == nil {
+		return nil, nil
+	}
+	m, err := Compile(n.Graph, Config{Engine: e, Outputs: n.Outputs})
+	return &Inner{Machine: m, runs: n.Runs}, err
+}
+
+// constant is the value of a constant in memory that others use between two runs.
+type constant struct{ at, value Array }
+
+// keep remembers the value of a constant.
+func (m *Machine) keep(a Array) {
+	c := constant{at: a, value: newArray(a.Shape, a.I32 != nil)}
+	copy(c.value.F32, a.F32)
+	copy(c.value.I32, a.I32)
+	m.constants = append(m.constants, c)
+}
+
+// restore writes constants to memory that others have used.
+func (m *Machine) restore() {
+	for _, c := range m.constants {
+		copy(c.at.F32, c.value.F32)
+		copy(c.at.I32, c.value.I32)
+	}
+}
