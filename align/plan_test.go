@@ -14,7 +14,7 @@ func TestPlanKL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := target.Matrix(e)
+	want := masses(target)
 	s := widen(gauss(2, n, m).Data)
 	at := func() *Plan {
 		p, err := NewPlan(e, append([]float64(nil), s...), n, m, tight)
@@ -23,12 +23,12 @@ func TestPlanKL(t *testing.T) {
 		}
 		return p
 	}
-	kl, grad, err := PlanKL(e, at(), want)
+	kl, grad, err := PlanKL(at(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var direct float64
-	for i, v := range at().Matrix(e) {
+	for i, v := range masses(at()) {
 		direct += want[i] * math.Log(want[i]/v)
 	}
 	near(t, "kl", []float64{kl}, []float64{direct}, 1e-9)
@@ -36,16 +36,16 @@ func TestPlanKL(t *testing.T) {
 	for i := range s {
 		v := s[i]
 		s[i] = v + h
-		above, _, _ := PlanKL(e, at(), want)
+		above, _, _ := PlanKL(at(), want)
 		s[i] = v - h
-		below, _, _ := PlanKL(e, at(), want)
+		below, _, _ := PlanKL(at(), want)
 		s[i] = v
 		near(t, "gradient", grad[i:i+1], []float64{(above - below) / (2 * h)}, 1e-6)
 	}
-	_, _, err = PlanKL(e, at(), want[1:])
+	_, _, err = PlanKL(at(), want[1:])
 	wantError(t, err, "19 values", "5 x 4")
 	want[3] = -1
-	_, _, err = PlanKL(e, at(), want)
+	_, _, err = PlanKL(at(), want)
 	wantError(t, err, "-1 at 0, 3", ">= 0")
 }
 
@@ -57,7 +57,7 @@ func TestPlanSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	matrix := p.Matrix(e)
+	matrix := masses(p)
 	for i := range 6 {
 		var row, column float64
 		for j := range 6 {

@@ -139,7 +139,7 @@ func (o Wasserstein) alternate(e *compute.Engine, x, y *cloud, first []float64) 
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	mass := plan.Matrix(e)
+	mass := masses(plan)
 	var rotation *mat.Dense
 	var objective float64
 	for _, eps := range annealing {
@@ -154,10 +154,10 @@ func (o Wasserstein) alternate(e *compute.Engine, x, y *cloud, first []float64) 
 		if plan, err = NewPlan(e, scores.RawMatrix().Data, n, t, PlanOptions{Epsilon: eps, Iterations: 50, Tolerance: 1e-3}); err != nil {
 			return nil, 0, nil, err
 		}
-		mass = plan.Matrix(e)
+		mass = masses(plan)
 		objective = 0
 		for i, v := range mass {
-			objective += v * plan.s[i]
+			objective += v * plan.S[i]
 		}
 	}
 	nearest := make([]int32, n)

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -40,7 +41,11 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 		return nil, err
 	}
 	o := model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}
-	if cfg.GeometricPool() {
+	k := cfg.Objective.KLOT
+	if k.Weight > 0 {
+		o.Reference = randomReference(cfg)
+	}
+	if cfg.GeometricPool() || k.Weight > 0 && k.Rows > 0 {
 		o.ImagePool, o.TextPool = newPool(cfg.Model.Heads.InImage), newPool(cfg.Model.Heads.InText)
 	}
 	m, err := model.New(cfg, o)
@@ -64,6 +69,21 @@ func (w *workload) forward(ctx context.Context, step int) error {
 	w.feed.Counter = step
 	_, err := w.Step(ctx, &w.feed)
 	return err
+}
+
+// randomReference is an alignment of noise, as wide as one that is fitted.
+func randomReference(cfg config.Config) *objectives.Reference {
+	r, h := rand.New(rand.NewPCG(5, 6)), cfg.Model.Heads
+	k := min(h.InImage, h.InText)
+	if cfg.Objective.KLOT.Reference == config.AlignByProcrustes {
+		k = max(h.InImage, h.InText)
+	}
+	layer := func(d int) objectives.Layer {
+		l := objectives.Layer{Weight: make([]float32, k*d), Bias: make([]float32, k)}
+		fill(r, l.Weight)
+		return l
+	}
+	return &objectives.Reference{Image: layer(h.InImage), Text: layer(h.InText)}
 }
 
 // fill draws from N(0, 1).

@@ -45,6 +45,7 @@ func TestImagesOnly(t *testing.T) {
 		{"swav", func(c *Config) { c.Momentum.Enabled = true }, `momentum.enabled: must be false (got true); both views pass the same encoder in model.system "swav"`},
 		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" reads no captions`},
 		{"moco", func(c *Config) { c.Objective.SigLIP.Weight = 1 }, `objective.siglip.weight: must be 0 (got 1); model.system "moco" reads no captions`},
+		{"moco", func(c *Config) { c.Objective.Structure.Weight = 1 }, `objective.structure.weight: must be 0 (got 1); model.system "moco" compares two views of an image: the term keeps each of two modalities as it is`},
 		{"swav", func(c *Config) { c.Objective.Geometric.Weight = 1 }, `objective.geometric.weight: must be 0 (got 1); model.system "swav" keeps no features before the head`},
 		{"moco", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1 }, `objective.itc.weight: must be > 0 (got 0); it is the loss of model.system "moco"`},
 		{"moco", func(c *Config) { c.Model.Views.Hidden = -1 }, `model.views.hidden: must be >= 0 (got -1)`},

@@ -5,6 +5,8 @@ type Objective struct {
 	Distill   Distill   `toml:"distill"`
 	ITC       ITC       `toml:"itc"`
 	SigLIP    SigLIP    `toml:"siglip"`
+	KLOT      KLOT      `toml:"klot"`
+	Structure Structure `toml:"structure"`
 	GSSF      GSSF      `toml:"gssf" read:"metric"`
 	Geodesic  Geodesic  `toml:"geodesic" read:"graph"`
 	Geometric Geometric `toml:"geometric"`
@@ -19,6 +21,6 @@ func (o *Objective) defaults() {}
 
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
-	some := o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0
+	some := o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

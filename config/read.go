@@ -35,9 +35,9 @@ var conditions = map[string]condition{
 
 	// Closed forms.
 	"align": {`model.system = "align"`, func(c *Config) bool { return c.Model.Fitted() }},
-	"align moments": {`model.system = "align" with a model.align.method other than "asif", or model.heads.start`,
+	"align moments": {`model.system = "align" with a model.align.method other than "asif", model.heads.start or objective.klot.weight > 0`,
 		func(c *Config) bool {
-			return c.Model.Fitted() && c.Model.Align.Method != AlignByASIF || c.hasHeads() && c.Model.Heads.Start != ""
+			return c.Model.Fitted() && c.Model.Align.Method != AlignByASIF || c.HeadsStart() != "" || c.klotReference() != ""
 		}},
 	"align cca":         fits(AlignByCCA),
 	"align ridge":       fits(AlignByRidge),
@@ -85,6 +85,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
 	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
 	"siglip":    {"objective.siglip.weight > 0", func(c *Config) bool { return c.Objective.SigLIP.Weight > 0 }},
+	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
+	"structure": {"objective.structure.weight > 0", func(c *Config) bool { return c.Objective.Structure.Weight > 0 }},
 	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
 	"block_diag": {`objective.itc.score = "gssf" and objective.gssf.form = "block_diag"`,
 		func(c *Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form == "block_diag" }},
@@ -137,10 +139,13 @@ func ofKind(kinds ...string) func(c *Config) bool {
 func fits(method string) condition {
 	with := fmt.Sprintf("model.system = \"align\" and model.align.method = %q", method)
 	if slices.Contains(startMethods, method) {
-		with += fmt.Sprintf(", or model.heads.start = %q", method)
+		with += fmt.Sprintf(", model.heads.start = %q", method)
+	}
+	if slices.Contains(references, method) {
+		with += fmt.Sprintf(", or objective.klot.reference = %q with a weight > 0", method)
 	}
 	return condition{with, func(c *Config) bool {
-		return c.Model.Fitted() && c.Model.Align.Method == method || c.hasHeads() && c.Model.Heads.Start == method
+		return c.Model.Fitted() && c.Model.Align.Method == method || c.HeadsStart() == method || c.klotReference() == method
 	}}
 }
 
@@ -248,7 +253,7 @@ func (c *Config) hasDropout() bool {
 // readsScore says whether something compares images and texts by the score of objective.itc.
 func (c *Config) readsScore() bool {
 	o := c.Objective
-	return o.contrasts() || o.SigLIP.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
+	return o.contrasts() || o.SigLIP.Weight > 0 || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
 		c.Model.traits().captions && c.Eval.Score == "train"
 }
 

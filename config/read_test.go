@@ -77,6 +77,8 @@ func TestUnread(t *testing.T) {
 		{"objective.itc.score", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Eval.Score = 0, 0, "cosine" }, "l2", func(c *Config) { c.Objective.ITC.Weight = 0 }},
 		{"objective.itc.temperature", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITM.Weight = 0, 0 }, "0.1", none},
 		{"objective.siglip.bias", none, "-5", func(c *Config) { c.Objective.SigLIP.Weight = 1 }},
+		{"objective.klot.epsilon", func(c *Config) { *c = pairsConfig() }, "0.1", func(c *Config) { *c = pairsConfig(); c.Objective.KLOT.Weight = 1 }},
+		{"objective.structure.hops", none, "2", func(c *Config) { c.Objective.Structure.Weight = 1 }},
 		{"objective.gssf.form", none, "dense", func(c *Config) { c.Objective.ITC.Score = "gssf" }},
 		{"objective.gssf.blocks", func(c *Config) { c.Objective.ITC.Score, c.Objective.GSSF.Form = "gssf", "dense" }, "4", func(c *Config) { c.Objective.ITC.Score = "gssf" }},
 		{"objective.geodesic.neighbours", none, "3", func(c *Config) { c.Objective.ITC.Score = "geodesic" }},

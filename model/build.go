@@ -57,7 +57,11 @@ func (p *Pairs) buildStep() (err error) {
 	var weights []float32
 	for _, x := range p.step.parts {
 		if !x.Measure {
-			losses, weights = append(losses, x.Node), append(weights, float32(x.Weight))
+			n := x.Node
+			if x.Share != nil {
+				n = arith.MulScalar(n, x.Share)
+			}
+			losses, weights = append(losses, n), append(weights, float32(x.Weight))
 		}
 	}
 	if len(losses) == 0 {

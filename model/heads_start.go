@@ -18,14 +18,9 @@ import (
 func StartHeads(ctx context.Context, p *Pairs, pairs align.Pairs) (string, error) {
 	cfg := p.cfg
 	name, c := cfg.Model.Heads.Start, cfg.Model.Head.Dim
-	method, zero := alignMethod(cfg, name)
-	a := &Aligned{method: method, engine: p.engine, fitted: zero}
-	if _, err := a.Fit(ctx, pairs); err != nil {
+	m, err := fitLinear(ctx, cfg, p.engine, "model.heads.start", name, pairs)
+	if err != nil {
 		return "", err
-	}
-	m, ok := a.fitted.(*align.Linear)
-	if !ok || m.Parts() > 1 {
-		return "", fmt.Errorf("model: model.heads.start = %q is no map of one linear layer a side", name)
 	}
 	w := m.Width()
 	if c < w && name != config.AlignByCCA {

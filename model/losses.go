@@ -21,6 +21,14 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.SigLIP; c.Weight > 0 {
 		list = append(list, &objectives.SigLIP{Weight: c.Weight, Scale: c.Scale, ScaleMax: c.ScaleMax, Bias: c.Bias})
 	}
+	if c := obj.KLOT; c.Weight > 0 {
+		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
+			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})
+	}
+	if c := obj.Structure; c.Weight > 0 {
+		list = append(list, objectives.Structure{Weight: c.Weight, Image: c.Modalities != "text", Text: c.Modalities != "image",
+			Hops: c.Hops, Temperature: c.Temperature, TargetTemperature: c.Target(), Warmup: c.WarmupSteps})
+	}
 	if fused := newFused(cfg, o); len(fused) > 0 {
 		list = append(list, fused)
 	}

@@ -26,11 +26,15 @@ type Options struct {
 	// Group is the processes that train the model together; nil: this one alone.
 	Group parallel.Group
 	// ImagePool and TextPool hold the points of the geometric term over stored features, by
-	// the rows that the columns batch.ImageNeighbours and TextNeighbours name. nil without it.
+	// the rows that the columns batch.ImageNeighbours and TextNeighbours name, and the rows
+	// that objective.klot.rows are drawn from. nil without either.
 	ImagePool, TextPool batch.Pool
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
+	// Reference is the alignment of stored features that objective.klot keeps to, fitted
+	// before training; nil without it.
+	Reference *objectives.Reference
 }
 
 // Pairs is a system of pairs: a tower for each side, with or without a momentum teacher, a

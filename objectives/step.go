@@ -43,6 +43,8 @@ type Part struct {
 	// Chance is the value of a loss for a model that knows nothing, one whose scores are all 0;
 	// 0 where that is not known.
 	Chance float64
+	// Share is a scalar that the weight is multiplied with, such as a warm-up; nil: 1.
+	Share *gorgonia.Node
 }
 
 // Step is a training step under construction as the losses see it. The two sides of a pair

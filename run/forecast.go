@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/train"
 )
 
 // ForecastOptions say how the features of a configuration are compared.
@@ -56,7 +57,7 @@ func Forecast(ctx context.Context, cfg config.Config, o ForecastOptions) (Foreca
 		return f, err
 	}
 	defer p.Close()
-	pairs, err := trainingPairs(p)
+	pairs, err := train.TrainingPairs(p)
 	if err != nil {
 		return f, err
 	}

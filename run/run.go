@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
@@ -191,7 +189,7 @@ func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) err
 			return nil, err
 		}
 		r.closers = append(r.closers, p.Close)
-		pairs, err := trainingPairs(p)
+		pairs, err := train.TrainingPairs(p)
 		return func(context.Context) error {
 			a := model.NewAligned(r.cfg, r.engine)
 			r.model, r.session = fitted{a}, newFit(r.cfg, a, pairs, r.report)
@@ -208,16 +206,6 @@ func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) err
 		r.report.PhasesDone()
 	}
 	return func(ctx context.Context) error { return r.buildSession(ctx, stream) }, err
-}
-
-// trainingPairs are the pairs of the training split as package align reads them.
-func trainingPairs(p *features.Pairs) (align.Pairs, error) {
-	list, err := p.Split("train")
-	images, texts := make([]int32, len(list)), make([]int32, len(list))
-	for i, q := range list {
-		images[i], texts[i] = q.Image, q.Text
-	}
-	return align.Pairs{Image: align.Select(p.Images(), images), Text: align.Select(p.Texts(), texts)}, err
 }
 
 // buildSession makes a model that is trained in steps, and its session.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/train"
 )
 
 // startHeads starts linear heads from a map in closed form, fitted to the training pairs.
@@ -14,7 +15,7 @@ func (r *Run) startHeads(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	pairs, err := trainingPairs(p)
+	pairs, err := train.TrainingPairs(p)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
 		"cosine":   nil,
 		"id":       {"objective.itc.positives=id"},
 		"geodesic": {"objective.itc.score=geodesic", "objective.geodesic.layers=[2, 6]", "objective.geodesic.entries=4", "objective.geodesic.period_steps=4"},
-		"clip":     {"model.system=clip", "model.text.fusion_layers=0", "objective.mlm.weight=0", "objective.siglip.weight=1"},
+		"clip":     {"model.system=clip", "model.text.fusion_layers=0", "objective.mlm.weight=0", "objective.siglip.weight=1", "objective.structure.weight=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets = append(slices.Clone(withoutMatching), sets...)

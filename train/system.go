@@ -67,7 +67,8 @@ type ModelOptions struct {
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
-// parameters and the frozen model of objective.mafa. Close it after use.
+// parameters, the frozen model of objective.mafa and the alignment of objective.klot. Close it
+// after use.
 func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	o := modelOptions(with.Tokenizer, with.Engine)
 	o.Group, o.ImagePool, o.TextPool = with.Group, with.ImagePool, with.TextPool
@@ -76,6 +77,9 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	defer done()
+	if err := refer(&o, cfg); err != nil {
+		return nil, err
+	}
 	return model.New(cfg, o)
 }
 

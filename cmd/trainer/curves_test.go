@@ -44,6 +44,10 @@ var (
 		"model.text.width=32", "model.text.heads=2", "data.scenes.epoch_samples=72", "data.scenes.test_samples=48",
 	}
 	curveImages   = []string{"model.image.size=16", "model.head.hidden=32", "eval.probe_samples=48", "objective.itc.score=geodesic"}
+	curveFeatures = []string{
+		"data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors", "data.pairs.val_samples=0", "data.pairs.test_samples=32",
+		"model.image.patch=8", "model.heads.hidden=16", "objective.klot.rows=6", "objective.structure.weight=1", "objective.structure.hops=2", "objective.structure.warmup_steps=4",
+	}
 	curveMulti    = []string{"model.head.topology=Multi(4,4)"}
 	curveMatching = []string{"eval.rerank_top=4"}
 	curveQueue    = []string{"queue.size=32", "queue.start_steps=3", "momentum.ramp_steps=4"}
@@ -61,8 +65,8 @@ type curveRun struct {
 }
 
 // curveRuns returns every shipped system. images is a folder of images by class, judge
-// a run folder.
-func curveRuns(images, judge string) []curveRun {
+// a run folder, features a folder of stored ones.
+func curveRuns(images, judge, features string) []curveRun {
 	dual := slices.Concat(curveScale, curveTexts)
 	albef := slices.Concat(dual, curveMatching, curveQueue, curveDistill)
 	geodesic := slices.Concat(albef, curveGraph)
@@ -79,6 +83,7 @@ func curveRuns(images, judge string) []curveRun {
 		{"geomm-tcl", "geomm-tcl", geodesic},
 		{"geomm-moco", "geomm-moco", views},
 		{"geomm-swav", "geomm-swav", with(views, "objective.swav.prototypes=10")},
+		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }
 
@@ -97,9 +102,9 @@ func curveRuns(images, judge string) []curveRun {
 // curveElsewhere.
 func TestCurves(t *testing.T) {
 	judge := filepath.Join(t.TempDir(), "judge")
-	curveRun{"judge", "quickstart", append(slices.Concat(curveRuns("", "")[0].set),
+	curveRun{"judge", "quickstart", append(slices.Concat(curveRuns("", "", "")[0].set),
 		"train.max_steps=2", "data.scenes.min_objects=1", "data.scenes.max_objects=2")}.train(t, judge)
-	for _, c := range curveRuns(classImages(t), judge) {
+	for _, c := range curveRuns(classImages(t), judge, featuresFolder(t, 80, 12)) {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.train(t, filepath.Join(t.TempDir(), "run"))
 			path := filepath.Join("testdata", "curves", c.name+".json")

@@ -5,16 +5,18 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// rotatedFeatures writes n pairs of features of w channels, where a text is its image
-// rotated by a third of the channels, and returns the arguments that train heads on them.
-func rotatedFeatures(t *testing.T, n, w int) []string {
+// featuresFolder writes n pairs of features of w channels, where a text is its image rotated by a
+// third of the channels, into a folder.
+func featuresFolder(t *testing.T, n, w int) string {
 	t.Helper()
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	image, text := make([]float32, n*w), make([]float32, n*w)
@@ -34,7 +36,13 @@ func rotatedFeatures(t *testing.T, n, w int) []string {
 			t.Fatal(err)
 		}
 	}
-	return []string{"--config", "../../configs/heads.toml", "--set", "data.root=" + dir, "--set", "data.pairs.image=image.safetensors",
+	return dir
+}
+
+// rotatedFeatures returns the arguments that train heads on those of featuresFolder.
+func rotatedFeatures(t *testing.T, n, w int) []string {
+	t.Helper()
+	return []string{"--config", "../../configs/heads.toml", "--set", "data.root=" + featuresFolder(t, n, w), "--set", "data.pairs.image=image.safetensors",
 		"--set", "data.pairs.text=text.safetensors", "--set", "data.pairs.val_samples=40", "--set", "data.pairs.test_samples=40",
 		"--set", "model.heads.hidden=64", "--set", "model.head.dim=16", "--set", "train.batch_size=40", "--set", "eval.batch_size=20"}
 }
@@ -71,6 +79,42 @@ func TestHeadsFromTheCommandLine(t *testing.T) {
 	if config, err := os.ReadFile(filepath.Join(dir, "config.toml")); err != nil || !strings.Contains(string(config), "in_image = 12") {
 		t.Errorf("the run's configuration does not say how wide the features are: %v", err)
 	}
+}
+
+// TestHeadsRegularised: a run with the transport plans of an alignment, which is fitted anew when
+// it goes on, and with random walks ends with the numbers of one that is left alone, and bench
+// measures it.
+func TestHeadsRegularised(t *testing.T) {
+	quickPeak(t)
+	data, whole, parts := rotatedFeatures(t, 200, 12), t.TempDir(), t.TempDir()
+	data = append(data, "--set", "objective.klot.weight=1", "--set", "objective.klot.rows=20", "--set", "objective.structure.weight=1", "--set", "objective.structure.warmup_steps=4",
+		"--set", "schedule.kind=constant", "--set", "compute.threads=1")
+	end := func(dir, steps string) map[string]any {
+		stdout, _ := must(t, exitDone, append([]string{"train", "--out", dir, "--max-steps", steps, "--json"}, data...)...)
+		return parseJSON(t, stdout)["first"].(map[string]any)
+	}
+	want := end(whole, "6")
+	end(parts, "3")
+	if got := end(parts, "6"); !reflect.DeepEqual(got, want) {
+		t.Errorf("in pieces %v, as a whole %v", got, want)
+	}
+	last := func(dir string) map[string]float64 {
+		rows, err := runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]float64{}
+		for name, v := range rows[len(rows)-1].Values {
+			if strings.HasPrefix(name, "loss") {
+				values[name] = v
+			}
+		}
+		return values
+	}
+	if got, want := last(parts), last(whole); !reflect.DeepEqual(got, want) || want["loss/klot"] == 0 || want["loss/structure_text"] == 0 {
+		t.Errorf("losses in pieces %v, as a whole %v", got, want)
+	}
+	must(t, exitDone, append([]string{"bench", "--steps", "1", "--warmup", "0", "--json"}, data...)...)
 }
 
 // TestHeadsTakeTheirWidths checks that what the files of features tell is known to every

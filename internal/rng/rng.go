@@ -24,6 +24,7 @@ const (
 	KMeans    = "kmeans"
 
 	Neighbours = "neighbours"
+	Pool       = "pool"
 )
 
 // New returns the generator of the stream name of seed at position index.

@@ -1,0 +1,26 @@
+package objectives
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/rng"
+	"gorgonia.org/gorgonia"
+)
+
+// Draw is an input of n rows (n, D) of a pool, drawn anew for every step with replacement, by
+// the seed and the place of the step in the run alone: each process draws its own.
+func (s *Step) Draw(name string, p batch.Pool, n int) *gorgonia.Node {
+	d := p.Width()
+	return s.Floats(name, func(f *feed.Step, dst []float32) error {
+		r := rng.New(s.Seed, rng.Pool+"/"+name, f.Stream())
+		for k := range n {
+			i := r.IntN(p.Rows())
+			if err := p.Row(i, dst[k*d:][:d]); err != nil {
+				return fmt.Errorf("%s: row %d: %w", name, i, err)
+			}
+		}
+		return nil
+	}, n, d)
+}

@@ -1,0 +1,55 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/geoalign/geoalign/align"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/model"
+)
+
+// refer gives a model what objective.klot reads: the alignment, fitted to the training pairs,
+// and the pools of both sides to draw further rows from, where it has none. A run that goes on
+// fits it again, to the same rows. The files stay open to the end of the process, as those of
+// streams do.
+func refer(o *model.Options, cfg config.Config) error {
+	c := cfg.Objective.KLOT
+	if c.Weight == 0 {
+		return nil
+	}
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return err
+	}
+	pairs, err := TrainingPairs(p)
+	if err != nil {
+		return err
+	}
+	if o.Reference, err = model.FitReference(context.Background(), cfg, o.Engine, pairs); err != nil {
+		return fmt.Errorf("objective.klot.reference: %w", err)
+	}
+	if c.Rows > 0 && o.ImagePool == nil {
+		if o.ImagePool, err = p.ImagePool(); err != nil {
+			return err
+		}
+	}
+	if c.Rows > 0 && o.TextPool == nil {
+		if o.TextPool, err = p.TextPool(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TrainingPairs are the pairs of the training split as package align reads them.
+func TrainingPairs(p *features.Pairs) (align.Pairs, error) {
+	list, err := p.Split("train")
+	images, texts := make([]int32, len(list)), make([]int32, len(list))
+	for i, q := range list {
+		images[i], texts[i] = q.Image, q.Text
+	}
+	return align.Pairs{Image: align.Select(p.Images(), images), Text: align.Select(p.Texts(), texts)}, err
+}
