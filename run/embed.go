@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -38,7 +39,7 @@ type Embedded struct {
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
 // rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
-// phase is done and may be nil. The features of the whole split stand in memory.
+// phase is done and may be nil. Memory holds the features of a batch.
 func (t *Trained) Embed(ctx context.Context, split, out string, progress func(phase string, done, total int)) (Embedded, error) {
 	split = t.split(split)
 	if out == "" {
@@ -58,61 +59,57 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	}
 	ck := t.Checkpoint
 	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len()}
-	encoding := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: progress}
-	tensors, err := t.embed(ctx, set, encoding, &done)
-	if err != nil {
-		return done, err
-	}
-	return done, writeEmbeddings(set, tensors, done)
+	return done, t.embed(ctx, set, t.encoding(progress), &done)
 }
 
-// embed encodes set and completes what is said of it.
-func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) ([]safetensors.Tensor, error) {
-	cfg, m := t.Config, t.Model
+// encoding says how rows are encoded.
+func (t *Trained) encoding(progress func(phase string, done, total int)) tasks.Encoding {
+	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: progress}
+}
+
+// embed encodes set, completes what is said of it and writes the files. Features go by way of
+// files without a name, so that memory holds those of a batch.
+func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) error {
+	rows, err := newRowEncoder(t)
+	if err != nil {
+		return err
+	}
+	rows.describe(done)
 	ids := make([]int64, set.Len())
 	for i := range ids {
 		ids[i] = set.ImageID(i)
 	}
-	rows := func(name string, x []float32) safetensors.Tensor {
-		return safetensors.Tensor{Name: name, Shape: []int{len(x) / done.Dim, done.Dim}, Data: x}
-	}
 	tensors := []safetensors.Tensor{{Name: "image_id", Shape: []int{len(ids)}, Data: ids}}
-	if cfg.Model.ImagesOnly() {
-		done.Dim = m.Image().Width()
-		x, err := e.ClassTokens(ctx, m.Image(), set.Images(), "encoding images")
-		return append(tensors, rows("image", x)), err
+	add := func(side string, g data.Gallery, phase string) (*spooled, error) {
+		s, err := rows.spool(ctx, e, side, g, phase, done.Path, nil)
+		if err == nil {
+			tensors = append(tensors, s.tensors(done.Dim)...)
+		}
+		return s, err
 	}
-	score, err := m.PairScore()
+	if !t.Config.Model.ImagesOnly() {
+		gallery, err := set.Texts(textColumns(t.Config, t.Tokenizer))
+		if err != nil {
+			return err
+		}
+		done.Texts = gallery.Len()
+		owner := make([]int64, done.Texts)
+		for j := range owner {
+			owner[j] = int64(set.TextImage(j))
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner})
+		texts, err := add(Text, gallery, "encoding texts")
+		if err != nil {
+			return err
+		}
+		defer texts.Close()
+	}
+	images, err := add(Image, set.Images(), "encoding images")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	gallery, err := set.Texts(textColumns(cfg, t.Tokenizer))
-	if err != nil {
-		return nil, err
-	}
-	done.Dim, done.Texts, done.Space = m.Dim(), gallery.Len(), cfg.Model.Head.Topology
-	done.Score, done.Product = score.String(), score.Folds()
-	texts, err := e.Features(ctx, m.Text(), gallery, "encoding texts")
-	if err != nil {
-		return nil, err
-	}
-	images, err := e.Features(ctx, m.Image(), set.Images(), "encoding images")
-	if err != nil {
-		return nil, err
-	}
-	owner := make([]int64, gallery.Len())
-	for j := range owner {
-		owner[j] = int64(set.TextImage(j))
-	}
-	tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner}, rows("text", texts))
-	if !score.Folds() || score.Identity() {
-		return append(tensors, rows("image", images)), nil
-	}
-	folded := make([]float32, len(images))
-	if err := score.FoldImages(folded, images, set.Len()); err != nil {
-		return nil, err
-	}
-	return append(tensors, rows("image", folded), rows("image_features", images)), nil
+	defer images.Close()
+	return writeEmbeddings(set, tensors, *done)
 }
 
 // namedImages are galleries that say what their images are: files and scenes, or the rows
