@@ -12,15 +12,16 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
-// Files of a folder of embeddings.
+// Files of a folder of embeddings of a split; package gallery reads them.
 const (
-	FeaturesFile = "features.safetensors"
-	ImagesFile   = "images.jsonl"
-	TextsFile    = "texts.jsonl"
+	FeaturesFile = gallery.FeaturesFile
+	ImagesFile   = gallery.ImagesFile
+	TextsFile    = gallery.TextsFile
 )
 
 // Embedded is what Embed did.
@@ -28,13 +29,18 @@ type Embedded struct {
 	Path    string `json:"path"`
 	Model   string `json:"model"` // step folder of the checkpoint
 	Step    int    `json:"step"`
-	Split   string `json:"split"`
+	Split   string `json:"split,omitempty"` // empty: of files
 	Images  int    `json:"images"`
 	Texts   int    `json:"texts"`
 	Dim     int    `json:"dim"`
 	Score   string `json:"score,omitempty"`
 	Product bool   `json:"product"` // the score is the product of rows
 	Space   string `json:"space,omitempty"`
+
+	// Of files alone.
+	Shards  int `json:"shards,omitempty"`
+	Kept    int `json:"kept,omitempty"`     // shards that were there already
+	LeftOut int `json:"left_out,omitempty"` // inputs that could not be read
 }
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
@@ -51,8 +57,8 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	if err != nil {
 		return Embedded{}, err
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil { // before the work
-		return Embedded{}, fmt.Errorf("%w: choose another folder with --out", err)
+	if err := embedFolder(out, gallery.ManifestFile); err != nil { // before the work
+		return Embedded{}, err
 	}
 	if err := t.Load(); err != nil {
 		return Embedded{}, err
@@ -60,6 +66,18 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	ck := t.Checkpoint
 	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len()}
 	return done, t.embed(ctx, set, t.encoding(progress), &done)
+}
+
+// embedFolder makes the folder out. It refuses one that holds what was embedded in the other way,
+// whose file is other.
+func embedFolder(out, other string) error {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return fmt.Errorf("%w: choose another folder with --out", err)
+	}
+	if _, err := os.Stat(filepath.Join(out, other)); err == nil {
+		return &ArgumentError{fmt.Errorf("%s holds another gallery (%s): choose another folder with --out", out, other)}
+	}
+	return nil
 }
 
 // encoding says how rows are encoded.
@@ -88,23 +106,23 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 		return s, err
 	}
 	if !t.Config.Model.ImagesOnly() {
-		gallery, err := set.Texts(textColumns(t.Config, t.Tokenizer))
+		texts, err := set.Texts(textColumns(t.Config, t.Tokenizer))
 		if err != nil {
 			return err
 		}
-		done.Texts = gallery.Len()
+		done.Texts = texts.Len()
 		owner := make([]int64, done.Texts)
 		for j := range owner {
 			owner[j] = int64(set.TextImage(j))
 		}
 		tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner})
-		texts, err := add(Text, gallery, "encoding texts")
+		s, err := add(gallery.Text, texts, "encoding texts")
 		if err != nil {
 			return err
 		}
-		defer texts.Close()
+		defer s.Close()
 	}
-	images, err := add(Image, set.Images(), "encoding images")
+	images, err := add(gallery.Image, set.Images(), "encoding images")
 	if err != nil {
 		return err
 	}

@@ -6,17 +6,14 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
-// Sides of pairs, and the tensors of their features. Where the score changes images before it
-// compares them, Image has what is compared and ImageFeatures what the head gives.
-const (
-	Image         = "image"
-	Text          = "text"
-	ImageFeatures = "image_features"
-)
+// imageFeatures is the tensor of images as the head gives them, where the score changes them before
+// it compares.
+const imageFeatures = "image_features"
 
 // rowEncoder encodes rows as they are stored: images folded with what the score does to them.
 type rowEncoder struct {
@@ -58,12 +55,12 @@ func (r rowEncoder) run(ctx context.Context, e tasks.Encoding, side string, g da
 		return e.RunClasses(ctx, m.Image(), g, phase, func(k int, x []float32) error { return take(k, x, nil) })
 	}
 	of := m.Image()
-	if side == Text {
+	if side == gallery.Text {
 		of = m.Text()
 	}
 	var folded []float32
 	return e.Run(ctx, of, g, phase, func(x tasks.Encoded) error {
-		if side == Text || !r.folds() {
+		if side == gallery.Text || !r.folds() {
 			return take(x.Rows, x.Features, nil)
 		}
 		folded = append(folded[:0], x.Features...)
@@ -92,7 +89,7 @@ func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g 
 	if s.rows, err = safetensors.NewSpool(dir); err != nil {
 		return s, err
 	}
-	if side == Image && r.folds() {
+	if side == gallery.Image && r.folds() {
 		if s.features, err = safetensors.NewSpool(dir); err != nil {
 			return s, err
 		}
@@ -122,7 +119,7 @@ func (r rowEncoder) spool(ctx context.Context, e tasks.Encoding, side string, g 
 func (s *spooled) tensors(dim int) []safetensors.Tensor {
 	out := []safetensors.Tensor{{Name: s.side, Shape: []int{s.rows.Len() / dim, dim}, Data: s.rows}}
 	if s.features != nil {
-		out = append(out, safetensors.Tensor{Name: ImageFeatures, Shape: []int{s.features.Len() / dim, dim}, Data: s.features})
+		out = append(out, safetensors.Tensor{Name: imageFeatures, Shape: []int{s.features.Len() / dim, dim}, Data: s.features})
 	}
 	return out
 }

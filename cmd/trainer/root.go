@@ -80,6 +80,7 @@ SIGTERM or the end of the terminal.`,
 		newFinetuneCommand(),
 		newInspectCommand(),
 		newReportCommand(),
+		newSearchCommand(),
 		newTrainCommand(),
 		newValidateCommand(),
 	)

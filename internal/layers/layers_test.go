@@ -25,6 +25,7 @@ var order = [][]string{
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
 	{"encoders"},
+	{"gallery"},
 	{"data/source", "data/features"},
 	{"data"},
 	{"config/gen"},

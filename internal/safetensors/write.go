@@ -149,6 +149,9 @@ func writeData(w io.Writer, data any, buf []byte) error {
 	return fmt.Errorf("safetensors: cannot write a %T", data)
 }
 
+// WriteFloats writes elements as they lie in a file, in little endian.
+func WriteFloats(w io.Writer, x []float32) error { return writeData(w, x, nil) }
+
 // writePieces writes b some at a time, so that a writer which reads it twice, for a checksum beside
 // the write, finds it in the processor's cache.
 func writePieces(w io.Writer, b []byte) error {
