@@ -81,6 +81,7 @@ SIGTERM or the end of the terminal.`,
 		newInspectCommand(),
 		newReportCommand(),
 		newSearchCommand(),
+		newServeCommand(),
 		newTrainCommand(),
 		newValidateCommand(),
 	)

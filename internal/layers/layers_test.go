@@ -16,7 +16,7 @@ const module = "github.com/geoalign/geoalign/"
 // below it. A folder stands for all below it that have no line of their own.
 var order = [][]string{
 	{"cmd", "tools", "interop"},
-	{"bench"},
+	{"bench", "serve"},
 	{"run"},
 	{"report", "eval/ablation"},
 	{"train"},
