@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,11 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	add := func(pattern, route string, h func(w http.ResponseWriter, r *http.Request) error) {
 		mux.Handle(pattern, s.measured(route, h))
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.Handle(path, s.measured(routeOther, func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Allow", method)
+			return &failure{http.StatusMethodNotAllowed, "use " + method + " here"}
+		}))
 	}
 	add("GET /{$}", "page", s.page)
 	add("GET /app.js", "page", s.page)
