@@ -14,6 +14,7 @@ import (
 type query struct {
 	ctx    context.Context
 	on     *snapshot
+	view   *gallery.View // the rows as they are compared with it
 	text   string
 	image  *transform.Image
 	vector []float32
@@ -30,24 +31,6 @@ type answer struct {
 	scores []float32
 	batch  int // queries that were computed together
 	err    error
-}
-
-// view returns the rows as the query is compared with them. A vector is of the other side where
-// the model compares sides, as features of texts that search images.
-func (q *query) view() *gallery.View {
-	from := otherSide(q.on.Side)
-	switch {
-	case q.row >= 0, q.vector != nil && q.row < 0 && q.text == "" && q.image == nil && q.on.Gallery.Meta.Score == "":
-		from = q.on.Side
-	case q.text != "":
-		from = gallery.Text
-	case q.image != nil:
-		from = gallery.Image
-	}
-	if from == q.on.Side {
-		return q.on.own
-	}
-	return q.on.cross
 }
 
 // errBusy says that the queue is full.
@@ -222,7 +205,7 @@ func (b *batcher) search(ctx context.Context, queries []*query, batch int) {
 	of := map[kind][]*query{}
 	var order []kind
 	for _, q := range queries {
-		key := kind{q.view(), q.k, q.exact}
+		key := kind{q.view, q.k, q.exact}
 		if of[key] == nil {
 			order = append(order, key)
 		}

@@ -61,7 +61,7 @@ func newAttack(t *testing.T, r *rand.Rand) attack {
 	case 0: // no HTTP
 		return attack{bytes: random(1+r.IntN(2000)) + "\r\n\r\n"}
 	case 1: // a head that is too long
-		return attack{bytes: "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + long(20_000+r.IntN(100_000)) + "\r\n\r\n"}
+		return attack{bytes: "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + long(25_000+r.IntN(100_000)) + "\r\n\r\n"}
 	case 2: // more or less than it says
 		body := valid[r.IntN(len(valid))]
 		return attack{bytes: fmt.Sprintf("POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", r.IntN(2)*1_000_000_000+len(body)/2, body)}

@@ -82,7 +82,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	case a.err != nil:
 		return a.err
 	}
-	v := q.view()
+	v := q.view
 	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1, Hits: make([]hit, len(a.rows))}
 	if recall, ok := v.Indexed(); ok && !q.exact {
 		out.Index, out.Recall = true, recall
@@ -119,7 +119,7 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return nil, err
 	}
 	n := x.own.Rows()
-	q := &query{ctx: ctx, on: x, row: -1, k: min(defaultK, s.o.Limits.K), exact: in.Exact}
+	q := &query{ctx: ctx, on: x, view: x.own, row: -1, k: min(defaultK, s.o.Limits.K), exact: in.Exact}
 	if in.K != nil {
 		q.k = *in.K
 	}
@@ -239,7 +239,7 @@ func (s *Server) text(q *query, text string) error {
 	if err := q.on.Encoder.CheckText(text); err != nil {
 		return bad("%v", err)
 	}
-	q.text = text
+	q.text, q.view = text, q.on.view(gallery.Text)
 	return nil
 }
 
@@ -263,7 +263,7 @@ func (s *Server) image(q *query, text string) error {
 	if err != nil {
 		return bad("%v", err)
 	}
-	q.image = m
+	q.image, q.view = m, q.on.view(gallery.Image)
 	return nil
 }
 
@@ -272,7 +272,7 @@ func vector(q *query, x []float64) error {
 	if len(x) != q.on.Gallery.Dim() {
 		return bad("vector has %d numbers, the rows of the gallery have %d", len(x), q.on.Gallery.Dim())
 	}
-	q.vector = make([]float32, len(x))
+	q.vector, q.view = make([]float32, len(x)), q.on.vectors()
 	sum := 0.0
 	for i, v := range x {
 		q.vector[i] = float32(v)

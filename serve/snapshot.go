@@ -28,6 +28,23 @@ func newSnapshot(s *Source) (*snapshot, error) {
 	return x, err
 }
 
+// view returns the rows as they are compared with queries of a side.
+func (x *snapshot) view(from string) *gallery.View {
+	if from == x.Side {
+		return x.own
+	}
+	return x.cross
+}
+
+// vectors returns the rows as they are compared with vectors. These are of the other side where the
+// model compares sides, as features of texts that search images.
+func (x *snapshot) vectors() *gallery.View {
+	if x.Gallery.Meta.Score == "" {
+		return x.own
+	}
+	return x.cross
+}
+
 func otherSide(side string) string {
 	if side == gallery.Image {
 		return gallery.Text

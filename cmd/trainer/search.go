@@ -334,7 +334,11 @@ func (r *found) print(out io.Writer) error {
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(t, "score\trow\t\n")
 		for _, h := range hits {
-			fmt.Fprintf(t, "%.4f\t%d\t  %s\n", h.Score, h.Row, h.Name+h.Caption)
+			name := h.Name + h.Caption
+			if name != "" {
+				name = "  " + name
+			}
+			fmt.Fprintf(t, "%.4f\t%d\t%s\n", h.Score, h.Row, name)
 		}
 		if err := t.Flush(); err != nil {
 			return err
