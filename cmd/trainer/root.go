@@ -81,6 +81,8 @@ SIGTERM or the end of the terminal.`,
 		newFinetuneCommand(),
 		newInspectCommand(),
 		newReportCommand(),
+		newSearchCommand(),
+		newServeCommand(),
 		newTrainCommand(),
 		newValidateCommand(),
 	)

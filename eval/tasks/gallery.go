@@ -67,19 +67,21 @@ func (g *gallery) encode() error {
 		g.textStates = make([]float32, 0, texts*r.Text.Len()*r.Text.Width())
 		g.imageStates = make([]float32, 0, images*r.Image.Len()*r.Image.Width())
 	}
-	err := e.Run(g.ctx, r.Text, r.Texts, "encoding texts", func(x Encoded) {
+	err := e.Run(g.ctx, r.Text, r.Texts, "encoding texts", func(x Encoded) error {
 		g.texts = append(g.texts, x.Features...)
 		if rerank {
 			g.textStates, g.lengths = append(g.textStates, x.States...), append(g.lengths, x.Batch.Ints(batch.Lengths)[:x.Rows]...)
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return e.Run(g.ctx, r.Image, r.Images, "encoding images", func(x Encoded) {
+	return e.Run(g.ctx, r.Image, r.Images, "encoding images", func(x Encoded) error {
 		g.images = append(g.images, x.Features...)
 		if rerank {
 			g.imageStates = append(g.imageStates, x.States...)
 		}
+		return nil
 	})
 }

@@ -71,8 +71,9 @@ func (t Neighbours) side(ctx context.Context, m Encoder, g data.Gallery, phase s
 	}
 	before, after := make([]float32, 0, n*m.Len()*m.Width()), make([]float32, 0, n*m.Dim())
 	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Progress: t.Progress}
-	err := e.Run(ctx, m, g, phase, func(x Encoded) {
+	err := e.Run(ctx, m, g, phase, func(x Encoded) error {
 		before, after = append(before, x.States...), append(after, x.Features...)
+		return nil
 	})
 	if err != nil {
 		return 0, err

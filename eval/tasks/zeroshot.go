@@ -70,13 +70,9 @@ func (z ZeroShot) Run(ctx context.Context) (ZeroShotScores, error) {
 	right1, seen := make([]int, classes), make([]int, classes)
 	right5, first := 0, 0
 	scores := make([]float32, min(z.BatchSize, n)*classes)
-	var failed error
-	err = e.Run(ctx, z.Image, z.Images, "encoding images", func(x Encoded) {
-		if failed != nil {
-			return
-		}
-		if failed = z.Score.Rows(z.Engine, x.Features, x.Rows, vectors, classes, scores[:x.Rows*classes]); failed != nil {
-			return
+	err = e.Run(ctx, z.Image, z.Images, "encoding images", func(x Encoded) error {
+		if err := z.Score.Rows(z.Engine, x.Features, x.Rows, vectors, classes, scores[:x.Rows*classes]); err != nil {
+			return err
 		}
 		for i := range x.Rows {
 			own := z.ImageClass[first+i]
@@ -90,10 +86,8 @@ func (z ZeroShot) Run(ctx context.Context) (ZeroShotScores, error) {
 			}
 		}
 		first += x.Rows
+		return nil
 	})
-	if err == nil {
-		err = failed
-	}
 	if err != nil {
 		return s, err
 	}
