@@ -76,9 +76,10 @@ func (s *starving) oneRun(dir string) error {
 	}
 }
 
-// noMemory is how a process says that it got none: the Go runtime for its heap and its threads, the
-// system, or a crash within a library of products, which may not look at what it was given.
-var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to create new OS thread|pthread_create failed|external code execution|cgo execution|unknown pc`)
+// noMemory is how a process without memory ends: by a message of ours or of the Go runtime, or by a
+// crash of the runtime or of a library of products, which do not look at all that they were given. A
+// panic of our own code is no such end.
+var noMemory = regexp.MustCompile(`(?m)out of memory|cannot allocate memory|pthread_create failed|^fatal error|^SIG(SEGV|ABRT|BUS)`)
 
 // session starts the run and limits its memory. done says that the run came to its end.
 func (s *starving) session(dir string) (done bool, out string, err error) {
