@@ -39,6 +39,7 @@ func (h *Heads) check(k *checker, c *Config) {
 		return
 	}
 	k.require("model.heads.start", h.Start == "" || h.Layers == 0, "must be empty with hidden layers", "a map in closed form is one linear layer: set model.heads.layers = 0")
+	k.require("model.heads.start", h.Start == "" || c.Model.Head.Topology == "sphere", "must be empty on another space than a sphere", "the map is made for cosines of whole rows: set model.head.topology = \"sphere\"")
 	k.require("model.heads.start", h.Start == "" || c.Init.Checkpoint == "", "must be empty with init.checkpoint", "training starts from one of the two")
 	k.require("model.heads.start", h.Start != AlignByRidge || c.Model.Align.Ridge.Direction != "both", `cannot be "ridge" both ways`,
 		`its space has two parts of unit length each, a head has one: set model.align.ridge.direction = "text_to_image" or "image_to_text"`)

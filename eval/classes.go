@@ -1,14 +1,22 @@
 package eval
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/space"
+)
 
 // ClassMeans returns a row for each class, the mean of the features (P, C) of its prompts brought
-// to unit length: the mean is of rows of the shared space, as in GeRA. It fails for a class without prompts.
-func ClassMeans(features []float32, class []int32, names []string) ([]float32, error) {
+// back into their space sp: on spheres each part to unit length. The mean is of rows of the
+// shared space, as in GeRA. It fails for a class without prompts.
+func ClassMeans(features []float32, class []int32, names []string, sp space.Space) ([]float32, error) {
 	if len(class) == 0 || len(features)%len(class) != 0 {
 		return nil, fmt.Errorf("eval: %d numbers are no rows of %d prompts", len(features), len(class))
 	}
 	c := len(features) / len(class)
+	if err := sp.Check(c); err != nil {
+		return nil, fmt.Errorf("eval: %w", err)
+	}
 	sums, count := make([]float32, len(names)*c), make([]int, len(names))
 	for i, k := range class {
 		count[k]++
@@ -21,8 +29,14 @@ func ClassMeans(features []float32, class []int32, names []string) ([]float32, e
 		if n == 0 {
 			return nil, fmt.Errorf("eval: class %q has no prompt: add a text for it, or take its images out", names[k])
 		}
+		for j := range c {
+			sums[k*c+j] /= float32(n)
+		}
 	}
-	return unitRows(sums, c), nil
+	if sp.Euclid {
+		return sums, nil
+	}
+	return unitRows(sums, c/sp.Groups()), nil
 }
 
 // ClassRank is the rank of a class, from 0, by its score. A wrong class that ties comes first,

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/space"
 )
 
 // TestClassMeans is worked out by hand: prompts are averaged first and brought to unit length
 // after that.
 func TestClassMeans(t *testing.T) {
-	got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"})
+	got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"}, space.Space{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,10 +22,21 @@ func TestClassMeans(t *testing.T) {
 			t.Fatalf("%v, want %v", got, []float32{0, 1, a, b})
 		}
 	}
-	if _, err := ClassMeans([]float32{1, 0}, []int32{0}, []string{"dog", "cat"}); err == nil || !strings.Contains(err.Error(), `class "cat" has no prompt`) {
+	for _, c := range []struct {
+		in   space.Space
+		want []float32
+	}{{space.Space{Euclid: true}, []float32{0, 3, 1. / 3, 2. / 3}}, {space.Space{Spheres: 2}, []float32{0, 1, 1, 1}}} {
+		got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"}, c.in)
+		for i, want := range c.want {
+			if err != nil || math.Abs(float64(got[i]-want)) > 1e-6 {
+				t.Fatalf("in %v: %v, want %v (%v)", c.in, got, c.want, err)
+			}
+		}
+	}
+	if _, err := ClassMeans([]float32{1, 0}, []int32{0}, []string{"dog", "cat"}, space.Space{}); err == nil || !strings.Contains(err.Error(), `class "cat" has no prompt`) {
 		t.Error(err)
 	}
-	if _, err := ClassMeans([]float32{1, 0, 1}, []int32{0, 0}, []string{"dog"}); err == nil {
+	if _, err := ClassMeans([]float32{1, 0, 1}, []int32{0, 0}, []string{"dog"}, space.Space{}); err == nil {
 		t.Error("3 numbers are no rows of 2 prompts")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // PreservedNeighbours is the number of neighbours that NeighbourRank follows, that of figure 1(b)
@@ -13,16 +14,25 @@ const PreservedNeighbours = 5
 
 // NeighbourRank says how well a map keeps neighbourhoods (GeRA, figure 1b): the mean rank, from
 // 1, that the k nearest neighbours of a row before the map have among its neighbours after it.
-// before (n, D) and after (n, C) are rows in step, compared by cosine, a row never with itself;
-// rows that are equally near share the mean of their ranks. The neighbours of at most queries
+// before (n, D) and after (n, C) are rows in step, compared by cosine, or after the map by their
+// distance where euclid is set, a row never with itself; rows that are equally near share the
+// mean of their ranks. The neighbours of at most queries
 // rows, evenly spaced, are followed among all n. It is (k+1)/2 where nothing changes, and n/2 by
 // chance. It ends early with the error of ctx.
-func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float32, n, k, queries int) (float64, error) {
+func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float32, n, k, queries int, euclid bool) (float64, error) {
 	if k < 1 || n < k+1 || queries < 1 || len(before)%n != 0 || len(after)%n != 0 {
 		return 0, fmt.Errorf("eval: ranks of %d neighbours need more rows than that, and as many before as after (got %d rows, %d and %d numbers)", k, n, len(before), len(after))
 	}
 	d, c := len(before)/n, len(after)/n
-	before, after = unitRows(before, d), unitRows(after, c)
+	before = unitRows(before, d)
+	squares := make([]float32, n) // of the lengths after the map, where they count
+	if !euclid {
+		after = unitRows(after, c)
+	} else {
+		for j := range squares {
+			squares[j] = float32(vector.SumSq(after[j*c:][:c]))
+		}
+	}
 	queries = min(queries, n)
 	const chunk = 128
 	near, now := make([]float32, chunk*n), make([]float32, chunk*n)
@@ -43,6 +53,9 @@ func NeighbourRank(ctx context.Context, e *compute.Engine, before, after []float
 		for i := range m {
 			row := (first + i) * n / queries
 			near[i*n+row] = -2 // below every cosine
+			for j, s := range squares {
+				now[i*n+j] -= s / 2 // |x|^2 / 2 less half of the squared distance
+			}
 			for _, j := range nearest(near[i*n:][:n], k) {
 				sum += midRank(now[i*n:][:n], row, int(j.index))
 			}

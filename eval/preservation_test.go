@@ -12,15 +12,7 @@ import (
 )
 
 // neighbourRank is NeighbourRank of all rows by its definition.
-func neighbourRank(before, after []float64, n, k int) float64 {
-	cosine := func(x []float64, i, j int) float64 {
-		d := len(x) / n
-		var s, a, b float64
-		for c := range d {
-			s, a, b = s+x[i*d+c]*x[j*d+c], a+x[i*d+c]*x[i*d+c], b+x[j*d+c]*x[j*d+c]
-		}
-		return s / math.Sqrt(a*b)
-	}
+func neighbourRank(before, after []float64, n, k int, near func(x []float64, n, i, j int) float64) float64 {
 	var sum float64
 	for i := range n {
 		var others []int
@@ -29,11 +21,11 @@ func neighbourRank(before, after []float64, n, k int) float64 {
 				others = append(others, j)
 			}
 		}
-		sort.SliceStable(others, func(a, b int) bool { return cosine(before, i, others[a]) > cosine(before, i, others[b]) })
+		sort.SliceStable(others, func(a, b int) bool { return cosine(before, n, i, others[a]) > cosine(before, n, i, others[b]) })
 		for _, j := range others[:k] {
 			rank := 1.
 			for _, o := range others {
-				if cosine(after, i, o) > cosine(after, i, j) {
+				if near(after, n, i, o) > near(after, n, i, j) {
 					rank++
 				}
 			}
@@ -41,6 +33,26 @@ func neighbourRank(before, after []float64, n, k int) float64 {
 		}
 	}
 	return sum / float64(n*k)
+}
+
+// cosine is that of rows i and j of n.
+func cosine(x []float64, n, i, j int) float64 {
+	d := len(x) / n
+	var s, a, b float64
+	for c := range d {
+		s, a, b = s+x[i*d+c]*x[j*d+c], a+x[i*d+c]*x[i*d+c], b+x[j*d+c]*x[j*d+c]
+	}
+	return s / math.Sqrt(a*b)
+}
+
+// closeness is minus the distance of rows i and j of n.
+func closeness(x []float64, n, i, j int) float64 {
+	d := len(x) / n
+	var s float64
+	for c := range d {
+		s -= (x[i*d+c] - x[j*d+c]) * (x[i*d+c] - x[j*d+c])
+	}
+	return s
 }
 
 func TestNeighbourRank(t *testing.T) {
@@ -61,15 +73,17 @@ func TestNeighbourRank(t *testing.T) {
 	x, wideX := draw(6)
 	y, wideY := draw(4)
 	for _, k := range []int{1, 5} {
-		got, err := NeighbourRank(t.Context(), e, x, y, n, k, n)
-		if want := neighbourRank(wideX, wideY, n, k); err != nil || math.Abs(got-want) > 1e-9 {
-			t.Errorf("%d neighbours: %v, want %v (%v)", k, got, want, err)
+		for euclid, near := range map[bool]func(x []float64, n, i, j int) float64{false: cosine, true: closeness} {
+			got, err := NeighbourRank(t.Context(), e, x, y, n, k, n, euclid)
+			if want := neighbourRank(wideX, wideY, n, k, near); err != nil || math.Abs(got-want) > 1e-9 {
+				t.Errorf("%d neighbours, by distance %v: %v, want %v (%v)", k, euclid, got, want, err)
+			}
 		}
 		scaled := make([]float32, len(x)) // cosines do not see lengths
 		for i, v := range x {
 			scaled[i] = v * float32(int(1)<<(i/6%3))
 		}
-		if got, err = NeighbourRank(t.Context(), e, x, scaled, n, k, 40); err != nil || got != float64(k+1)/2 {
+		if got, err := NeighbourRank(t.Context(), e, x, scaled, n, k, 40, false); err != nil || got != float64(k+1)/2 {
 			t.Errorf("%d neighbours that stay: %v, want %v (%v)", k, got, float64(k+1)/2, err)
 		}
 	}
@@ -77,15 +91,15 @@ func TestNeighbourRank(t *testing.T) {
 	for i := range same {
 		same[i] = 1
 	}
-	if got, err := NeighbourRank(t.Context(), e, x, same, n, 5, n); err != nil || got != n/2. {
+	if got, err := NeighbourRank(t.Context(), e, x, same, n, 5, n, false); err != nil || got != n/2. {
 		t.Errorf("rows that are all alike: %v, want chance, %v (%v)", got, n/2., err)
 	}
-	if _, err := NeighbourRank(t.Context(), e, x[:30], y[:20], 5, 5, 5); err == nil {
+	if _, err := NeighbourRank(t.Context(), e, x[:30], y[:20], 5, 5, 5, false); err == nil {
 		t.Error("5 rows have no 5 neighbours each")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NeighbourRank(ctx, e, x, y, n, 5, n); !errors.Is(err, context.Canceled) {
+	if _, err := NeighbourRank(ctx, e, x, y, n, 5, n, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the error of the context", err)
 	}
 }

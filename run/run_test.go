@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -299,5 +300,48 @@ func TestFitTellsItsRows(t *testing.T) {
 	}
 	if !slices.Contains(seen.phases, "fitting: reading pairs") || seen.ended == 0 {
 		t.Errorf("phases %v, ended %d times", seen.phases, seen.ended)
+	}
+}
+
+// stopping is a Reporter that cancels a context when a fit tells what it has read.
+type stopping struct {
+	recorder
+	cancel func()
+}
+
+func (s *stopping) Phase(name string, done, total int) {
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
+
+// TestFitInterrupted: a fit that is interrupted saves nothing, and the same run fits anew.
+func TestFitInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	for _, side := range []string{"image", "text"} {
+		writeFeatures(t, filepath.Join(dir, side+".safetensors"), watchEvery+100, 4)
+	}
+	cfg, err := config.Parse("align.toml", nil, []string{"model.system=align", "data.kind=pairs", "data.root=" + dir, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors",
+		"data.pairs.val_samples=0", "data.pairs.test_samples=50", "eval.split=test", "run.out=" + filepath.Join(dir, "run"), "compute.backend=builtin", "compute.threads=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := New(ctx, cfg, Options{Reporter: &stopping{cancel: cancel}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Train(ctx); !errors.Is(err, train.ErrInterrupted) {
+		t.Errorf("%v, want %v", err, train.ErrInterrupted)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkpoint.Load(filepath.Join(dir, "run")); !errors.Is(err, checkpoint.ErrNone) {
+		t.Errorf("%v, want no checkpoint", err)
+	}
+	result := trained(t, cfg, Options{Reporter: &stopping{}})
+	if result.Scores == nil || len(result.Beside) != 1 || result.Beside[0].Task() != TaskNeighbours {
+		t.Errorf("the run that goes on: %+v", result)
 	}
 }

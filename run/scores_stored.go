@@ -45,8 +45,12 @@ func (e Evaluation) neighbours(ctx context.Context) (Scores, error) {
 	if err != nil {
 		return nil, err
 	}
+	score, err := e.Model.PairScore()
+	if err != nil {
+		return nil, err
+	}
 	s, err := tasks.Neighbours{
-		Image: e.Model.Image(), Text: e.Model.Text(), Images: e.Set.Images(), Texts: texts, Engine: e.Engine,
+		Image: e.Model.Image(), Text: e.Model.Text(), Images: e.Set.Images(), Texts: texts, Space: score.Space, Engine: e.Engine,
 		BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
 	return Neighbours{s}, err

@@ -104,6 +104,7 @@ func TestHeadsStart(t *testing.T) {
 	args := append([]string{"train", "--out", t.TempDir()}, data...)
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=procrustes", "--set", "model.head.dim=8"), "model.head.dim: must be at least 12", "(got 8)")
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=cca", "--set", "model.heads.layers=1"), "model.heads.start: must be empty with hidden layers", "set model.heads.layers = 0")
+	fails(t, exitUsage, append(args, "--set", "model.heads.start=cca", "--set", "model.head.topology=Ob(8,2)"), "model.heads.start: must be empty on another space than a sphere")
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=ridge"), `model.heads.start: cannot be "ridge" both ways`)
 	fails(t, exitUsage, append(args, "--set", "model.heads.start=asif"), "model.heads.start: must be one of ")
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
@@ -86,7 +88,7 @@ func (z *ZeroShot) open(cfg config.Config, side, path, tensor, labels, column st
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s: %w", side, err)
 	}
 	z.closers = append(z.closers, m.Close)
-	names, err := readLines(Below(cfg.Data.Root, labels))
+	names, err := readClasses(Below(cfg.Data.Root, labels))
 	if err != nil {
 		return nil, nil, fmt.Errorf("eval.zeroshot.%s_labels: %w", side, err)
 	}
@@ -97,31 +99,38 @@ func (z *ZeroShot) open(cfg config.Config, side, path, tensor, labels, column st
 	return features.Gallery(m, column), names, nil
 }
 
-// readLines returns the lines of a text file without the spaces around them. Empty lines at its
-// end are left out, and another one is an error.
-func readLines(path string) ([]string, error) {
+// readClasses returns the lines of a text file, see parseClasses.
+func readClasses(path string) ([]string, error) {
 	f, _, err := files.Open(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var lines []string
-	s := bufio.NewScanner(f)
+	names, err := parseClasses(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return names, nil
+}
+
+// parseClasses returns the name of a class on each line, without the spaces around it. Empty lines
+// at the end are left out, and another one is an error.
+func parseClasses(r io.Reader) ([]string, error) {
+	var names []string
+	s := bufio.NewScanner(r)
 	for s.Scan() {
-		lines = append(lines, strings.TrimSpace(strings.ToValidUTF8(s.Text(), "\uFFFD")))
+		names = append(names, strings.TrimSpace(strings.ToValidUTF8(s.Text(), "\uFFFD")))
 	}
 	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("%s: line %d: %w", path, len(lines)+1, err)
+		return nil, fmt.Errorf("line %d: %w", len(names)+1, err)
 	}
-	for len(lines) > 0 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
+	for len(names) > 0 && names[len(names)-1] == "" {
+		names = names[:len(names)-1]
 	}
-	for i, l := range lines {
-		if l == "" {
-			return nil, fmt.Errorf("%s: line %d is empty: write the name of a class", path, i+1)
-		}
+	if i := slices.Index(names, ""); i >= 0 {
+		return nil, fmt.Errorf("line %d is empty: write the name of a class", i+1)
 	}
-	return lines, nil
+	return names, nil
 }
 
 // Close closes the files.

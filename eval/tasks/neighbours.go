@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Neighbours measures how well a system over stored features keeps the neighbourhoods of each
@@ -16,6 +17,7 @@ import (
 type Neighbours struct {
 	Image, Text   Encoder
 	Images, Texts data.Gallery
+	Space         space.Space // of the features: by distance in a Euclidean one, else by cosine
 	Engine        *kernel.Engine
 	BatchSize     int // rows encoded at a time, at least 1
 	Workers       int // goroutines that read rows; 0: 1
@@ -78,5 +80,5 @@ func (t Neighbours) side(ctx context.Context, m Encoder, g data.Gallery, phase s
 	if err != nil {
 		return 0, err
 	}
-	return eval.NeighbourRank(ctx, t.Engine, before, after, n, eval.PreservedNeighbours, neighbourQueries)
+	return eval.NeighbourRank(ctx, t.Engine, before, after, n, eval.PreservedNeighbours, neighbourQueries, t.Space.Euclid)
 }

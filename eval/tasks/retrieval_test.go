@@ -165,6 +165,9 @@ func TestByHand(t *testing.T) {
 	if got.Rerank.I2T.R1 != 100 || got.Rerank.T2I.R1 != 100 {
 		t.Errorf("re-ranked R@1 %v and %v, want 100", got.Rerank.I2T.R1, got.Rerank.T2I.R1)
 	}
+	if got.Precision != nil {
+		t.Errorf("with one right answer a query the recalls say it all, and the precision is %+v", got.Precision)
+	}
 	table := got.Table()
 	for _, want := range []string{"cosine", "re-ranked", "chance", "33.3", "100.0"} {
 		if !strings.Contains(table, want) {

@@ -11,7 +11,7 @@ import (
 )
 
 // ZeroShot classifies images by texts that name their classes. A class is the mean of its
-// prompts in the shared space, brought to unit length (GeRA, section 5), and images are compared
+// prompts in the shared space, brought back to the spheres of the space (GeRA, section 5), and images are compared
 // with the classes by the pair score.
 //
 // With N images, P prompts and C channels it keeps 4 bytes x (N+P)*C.
@@ -63,7 +63,7 @@ func (z ZeroShot) Run(ctx context.Context) (ZeroShotScores, error) {
 	if err != nil {
 		return s, err
 	}
-	vectors, err := eval.ClassMeans(prompts, z.PromptClass, z.Classes)
+	vectors, err := eval.ClassMeans(prompts, z.PromptClass, z.Classes, z.Score.Space)
 	if err != nil {
 		return s, err
 	}
