@@ -1,7 +1,6 @@
 package gallery
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -290,9 +289,4 @@ func (g *Gallery) Close() (err error) {
 		err = errors.Join(err, l.Close())
 	}
 	return err
-}
-
-// String names the gallery for people.
-func (g *Gallery) String() string {
-	return fmt.Sprintf("%s (%s)", g.Path, cmp.Or(g.Meta.Score, "cosine"))
 }

@@ -61,7 +61,7 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	case said.Dim != g.Dim():
 		return fmt.Errorf("%s has features of %d channels, the gallery %s of %d: name the checkpoint that made it", q.Checkpoint.Path, said.Dim, g.Path, g.Dim())
 	case meta.Score != "" && said.Score != meta.Score:
-		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score=...", q.Checkpoint.Path, said.Score, g.Path, meta.Score)
+		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score", q.Checkpoint.Path, said.Score, g.Path, meta.Score)
 	}
 	return nil
 }
