@@ -23,7 +23,11 @@ var conditions = map[string]condition{
 	"views":         {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
 	"stored":        {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
 	"hidden layers": {`model.system = "heads" and model.heads.layers > 0`, func(c *Config) bool { return c.Model.Stored() && c.Model.Heads.Layers > 0 }},
-	"prototypes":    {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"skips": {`model.system = "heads", and model.heads.layers > 1 or features as wide as model.heads.hidden`, func(c *Config) bool {
+		h := c.Model.Heads
+		return c.Model.Stored() && (h.Layers > 1 || h.Layers == 1 && (h.Hidden == h.InImage || h.Hidden == h.InText))
+	}},
+	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())

@@ -250,7 +250,7 @@ func TestModelErrors(t *testing.T) {
 			c.Momentum.Enabled, c.Queue.Size, c.Objective.ITC.Weight, c.Objective.Geometric.Weight = false, 0, 0, 1
 		},
 		"geometric: needs the queue": func(c *config.Config) { c.Queue.Size, c.Objective.Geometric.Weight = 0, 1 },
-		"geometric: needs a head of one linear layer": func(c *config.Config) {
+		"geometric: needs the pool of image features": func(c *config.Config) {
 			c.Model.System, c.Model.Heads, c.Objective.Geometric.Weight = "heads", config.Heads{InImage: 4, InText: 4, Layers: 1, Hidden: 8, Activation: "gelu"}, 1
 			c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0
 		},
