@@ -16,7 +16,7 @@ func TestBuildErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 15))
 	in := []optest.Input{
 		optest.F32s(r, "m", 6, 4), optest.F32s(r, "other", 6, 5), optest.F32s(r, "v", 4), optest.F32s(r, "w", 3), optest.F32s(r, "s"),
-		optest.I32s("i", make([]int32, 2), 2), optest.F32s(r, "image", 2, 3, 6, 4), optest.I32s("k", make([]int32, 3), 3),
+		optest.I32s("i", make([]int32, 2), 2), optest.F32s(r, "image", 2, 3, 6, 4), optest.I32s("k", make([]int32, 4), 4),
 	}
 	_, ns := optest.Nodes(in)
 	m, other, v, w, s, ids, image, k := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6], ns[7]
@@ -30,7 +30,7 @@ func TestBuildErrors(t *testing.T) {
 		{"gamma must have shape (4)", func() { nn.LayerNorm(m, w, v, 1) }},
 		{"beta must have shape (4)", func() { nn.LayerNorm(m, v, w, 1) }},
 		{"eps must not be negative", func() { nn.LayerNorm(m, v, v, -1) }},
-		{"key must have shape (2), or (3) with the number of the first row", func() { nn.DropoutBits(v, 0, 1, 1, 0.5) }},
+		{"key must have shape (2), or (3) with the number of the first row", func() { nn.DropoutBits(k, 0, 1, 1, 0.5) }},
 		{"at least one row and column", func() { nn.DropoutBits(ids, 0, 0, 1, 0.5) }},
 		{"keep must be in (0, 1] (got 0)", func() { nn.DropoutBits(ids, 0, 1, 1, 0) }},
 		{"keep must be in (0, 1] (got 1.5)", func() { nn.DropoutBits(ids, 0, 1, 1, 1.5) }},
