@@ -102,6 +102,9 @@ type Code struct {
 // Width returns A.
 func (m *ASIFMap) Width() int { return m.shape.Anchors }
 
+// RowWidth implements Map.
+func (m *ASIFMap) RowWidth(s Side) int { return m.shape.Widths[s] }
+
 // Codes returns the codes of rows (n, D) of a side. It holds n x chunk products for up to 256
 // rows at a time.
 func (m *ASIFMap) Codes(e *compute.Engine, s Side, rows []float32) ([]Code, error) {

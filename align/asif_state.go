@@ -33,11 +33,14 @@ func (m *ASIFMap) CheckCounters() error {
 	case s.Anchors < 1 || s.Anchors > math.MaxInt32 || s.K < 1 || s.K > s.Anchors || !(s.P > 0) || math.IsInf(s.P, 0):
 		return fmt.Errorf("align: K = %d of %d anchors and P = %v: want 1 <= K <= anchors and P > 0", s.K, s.Anchors, s.P)
 	}
-	return nil
+	return checkSize(s.Anchors, s.Widths)
 }
 
 // Tensors implements state.Part: {image,text}.anchors.
 func (m *ASIFMap) Tensors() []state.Tensor {
+	if m.CheckCounters() != nil {
+		return nil // before a fit, or of a damaged checkpoint
+	}
 	var out []state.Tensor
 	for s := range m.anchors {
 		d := m.shape.Widths[s]

@@ -47,6 +47,12 @@ func newLinear(m *Moments, image, text mat.Matrix) *Linear {
 // Width returns C.
 func (l *Linear) Width() int { return len(l.bias[Image]) }
 
+// RowWidth implements Map.
+func (l *Linear) RowWidth(s Side) int { return l.shape.Widths[s] }
+
+// Parts returns the number of parts of the shared space.
+func (l *Linear) Parts() int { return len(l.shape.Parts) }
+
 // Layer returns weight (C, D), row by row, and bias (C) of a side. They are the map's own.
 func (l *Linear) Layer(s Side) (weight, bias []float32) { return l.weight[s], l.bias[s] }
 

@@ -41,14 +41,28 @@ func (l *Linear) CheckCounters() error {
 	case c < 1 || c > maxWidth || len(l.shape.Weights) != len(l.shape.Parts):
 		return fmt.Errorf("align: %d parts of %d channels together with %d weights: want 1 to %d channels and a weight for each part", len(l.shape.Parts), c, len(l.shape.Weights), maxWidth)
 	}
+	return checkSize(c, w)
+}
+
+// checkSize bounds what is made for a checkpoint: n rows of the widths of both sides.
+func checkSize(n int, widths [2]int) error {
+	if n*(widths[0]+widths[1]) > maxNumbers {
+		return fmt.Errorf("align: %d rows of %d and %d numbers: want at most %d numbers", n, widths[0], widths[1], maxNumbers)
+	}
 	return nil
 }
 
-// maxWidth bounds what is made for a checkpoint.
-const maxWidth = 1 << 20
+// Bounds of what is made for a checkpoint.
+const (
+	maxWidth   = 1 << 20
+	maxNumbers = 1 << 33
+)
 
 // Tensors implements state.Part: {image,text}.{weight,bias}.
 func (l *Linear) Tensors() []state.Tensor {
+	if l.CheckCounters() != nil {
+		return nil // before a fit, or of a damaged checkpoint
+	}
 	c := 0
 	for _, w := range l.shape.Parts {
 		c += w

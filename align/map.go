@@ -11,6 +11,8 @@ type Map interface {
 	state.Part
 	// Width returns C.
 	Width() int
+	// RowWidth returns D or E, the width of the rows of a side.
+	RowWidth(s Side) int
 	// Apply maps rows (n, D) of a side to rows (n, C) of the shared space, of unit length,
 	// which are compared by their product. A row of which the map leaves nothing, such as
 	// the mean of the pairs, becomes zeros. It fails on rows of another width and on numbers

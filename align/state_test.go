@@ -72,3 +72,28 @@ func TestStateErrors(t *testing.T) {
 		wantError(t, c.m.(state.Checker).CheckCounters(), c.words...)
 	}
 }
+
+// TestStateOfNothing: a map that is not fitted, or whose counters fit nothing, has no tensors.
+func TestStateOfNothing(t *testing.T) {
+	for text, maps := range map[string][]Map{
+		`{}`: {&Linear{}, &CSAMap{}, &ASIFMap{}},
+		`{"widths": [-1, 2], "parts": [3], "weights": [1]}`:              {&Linear{}, &CSAMap{}},
+		`{"widths": [1000000, 2], "parts": [1000000], "weights": [1]}`:   {&Linear{}, &CSAMap{}},
+		`{"widths": [1000000, 2], "anchors": 100000000, "k": 1, "p": 1}`: {&ASIFMap{}},
+		`{"widths": [1, 2], "anchors": -5, "k": 1, "p": 1}`:              {&ASIFMap{}},
+	} {
+		for _, m := range maps {
+			if err := json.Unmarshal([]byte(text), m.Counters()); err != nil {
+				t.Fatal(err)
+			}
+			if m.(state.Checker).CheckCounters() == nil {
+				t.Errorf("%T accepts %s", m, text)
+			}
+			for _, x := range m.Tensors() {
+				if n := len(x.Data.([]float32)); n > 0 {
+					t.Errorf("%T makes %d numbers of %s for %s", m, n, x.Name, text)
+				}
+			}
+		}
+	}
+}

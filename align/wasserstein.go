@@ -54,6 +54,15 @@ const wassersteinStream = "align/wasserstein"
 // annealing are the weights of the entropy, for cosines.
 var annealing = []float64{.5, .3, .2, .15, .1, .07, .05, .035, .025, .02, .015, .01, .01, .01}
 
+var _ Method = Wasserstein{}
+
+// Fit implements Method by FitUnpaired: it reads the rows of p and not how they are paired. The
+// map is a *Linear.
+func (o Wasserstein) Fit(e *compute.Engine, p Pairs) (Map, error) {
+	m, _, err := o.FitUnpaired(e, p.Image, p.Text)
+	return m, err
+}
+
 // FitUnpaired fits the map to rows of both sides, whose order means nothing.
 func (o Wasserstein) FitUnpaired(e *compute.Engine, images, texts Rows) (*Linear, *Matching, error) {
 	if o.Components < 0 || o.Rows < 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
 )
@@ -64,7 +65,7 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	if err != nil {
 		return nil, err
 	}
-	stream, err := run.OpenStream(cfg, tok, nil)
+	stream, err := run.OpenStream(ctx, cfg, tok, source.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,9 @@ import "fmt"
 
 // Advice returns what is legal but probably not wanted, one sentence each.
 func (c Config) Advice() []string {
+	if c.Model.Fitted() {
+		return c.notRead()
+	}
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0

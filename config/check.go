@@ -25,7 +25,7 @@ func (c Config) problems() Errors {
 			k.require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
 		}
 	}
-	for _, s := range sections(&c) {
+	for _, s := range readSections(&c) {
 		s.check(k, &c)
 	}
 	k.limits(&c)

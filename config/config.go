@@ -28,12 +28,12 @@ type Config struct {
 	Run       Run       `toml:"run"`
 	Data      Data      `toml:"data"`
 	Model     Model     `toml:"model"`
-	Momentum  Momentum  `toml:"momentum"`
-	Queue     Queue     `toml:"queue"`
-	Objective Objective `toml:"objective"`
-	Optimizer Optimizer `toml:"optimizer"`
-	Schedule  Schedule  `toml:"schedule"`
-	Train     Train     `toml:"train"`
+	Momentum  Momentum  `toml:"momentum" read:"steps"`
+	Queue     Queue     `toml:"queue" read:"steps"`
+	Objective Objective `toml:"objective" read:"steps"`
+	Optimizer Optimizer `toml:"optimizer" read:"steps"`
+	Schedule  Schedule  `toml:"schedule" read:"steps"`
+	Train     Train     `toml:"train" read:"steps"`
 	Eval      Eval      `toml:"eval"`
 	Compute   Compute   `toml:"compute"`
 	Init      Init      `toml:"init"`

@@ -2,7 +2,7 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads and align)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
 	Captions Captions `toml:"captions" read:"caption lists"`
@@ -19,7 +19,7 @@ type Data struct {
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
 	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
-	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, made if it is not there; runs and machines with the same paths may share it
+	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, and of what is made of stored features; made if it is not there; runs and machines with the same paths may share it
 	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache" max:"1000000"`        // the cache holds at most this many GB (10^9 bytes) and then stays as it is
 	CacheSize      int     `toml:"cache_size" read:"cache" max:"16384"`            // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
 	CropScaleMin   float64 `toml:"crop_scale_min" read:"pixels"`                   // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
@@ -30,8 +30,8 @@ type Data struct {
 	ColorJitter    float64 `toml:"color_jitter" read:"pixels"`                     // probability of changing brightness, contrast, saturation (by up to 0.4) and hue (by up to 0.1)
 	Grayscale      float64 `toml:"grayscale" read:"pixels"`                        // probability of dropping the colours
 	Blur           float64 `toml:"blur" read:"pixels"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
-	OverfitSamples int     `toml:"overfit_samples" max:"1000000000"`               // train on the first N samples only (sanity check); 0: all
-	DropLast       bool    `toml:"drop_last"`                                      // drop a short last batch of an epoch instead of padding it
+	OverfitSamples int     `toml:"overfit_samples" read:"steps" max:"1000000000"`  // train on the first N samples only (sanity check); 0: all
+	DropLast       bool    `toml:"drop_last" read:"steps"`                         // drop a short last batch of an epoch instead of padding it
 }
 
 func (d *Data) defaults() {

@@ -2,37 +2,55 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Pairs names the stored features of data.kind = "pairs": row i of one file belongs to row i
-// of the other. Paths start from data.root.
+// Pairs names the stored features of data.kind = "pairs" and says which rows belong together.
+// Paths start from data.root.
 type Pairs struct {
-	Image       string `toml:"image"`                         // file of the image features, .npy or .safetensors: a float32 matrix with a row per pair
-	Text        string `toml:"text"`                          // file of the text features, of as many rows
-	ImageTensor string `toml:"image_tensor"`                  // name of the tensor in a .safetensors file of image features; empty: its only one
-	TextTensor  string `toml:"text_tensor"`                   // name of the tensor in a .safetensors file of text features; empty: its only one
-	ValSamples  int    `toml:"val_samples" max:"1000000000"`  // rows of the validation split, chosen by run.seed
-	TestSamples int    `toml:"test_samples" max:"1000000000"` // rows of the test split, chosen by run.seed
+	Image       string `toml:"image"`                          // file of the image features, .npy or .safetensors: a matrix with a row per image
+	Text        string `toml:"text"`                           // file of the text features, a row per text
+	ImageTensor string `toml:"image_tensor"`                   // name of the tensor in a .safetensors file of image features; empty: its only one
+	TextTensor  string `toml:"text_tensor"`                    // name of the tensor in a .safetensors file of text features; empty: its only one
+	ImagePool   string `toml:"image_pool"`                     // file of further image features of the same width, none of which is in a pair; empty: none
+	TextPool    string `toml:"text_pool"`                      // likewise of text features
+	Index       string `toml:"index"`                          // table of the pairs: .tsv or .csv with the columns image_row, text_row and, if wanted, split, or .npy of <i4 or <i8 (pairs, 2); empty: row i of one file belongs to row i of the other
+	ValSamples  int    `toml:"val_samples" max:"1000000000"`   // images of the validation split, unless data.pairs.index names the splits
+	TestSamples int    `toml:"test_samples" max:"1000000000"`  // images of the test split, likewise
+	Hold        string `toml:"hold"`                           // images of these splits: random (drawn by seed) | last (those in the last rows: test the end, val before them)
+	Seed        uint64 `toml:"seed" max:"9223372036854775807"` // draws the splits with hold = "random"; 0: run.seed
+	Paired      int    `toml:"paired" max:"1000000000"`        // training pairs that may be used as pairs, drawn by run.seed; the other rows of training are unpaired; 0: all
 }
 
-func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000} }
+func (p *Pairs) defaults() { *p = Pairs{ValSamples: 1000, TestSamples: 1000, Hold: "random"} }
 
 func (p *Pairs) check(k *checker, c *Config) {
-	k.notNegative("data.pairs.val_samples", "data.pairs.test_samples")
+	k.notNegative("data.pairs.val_samples", "data.pairs.test_samples", "data.pairs.paired")
+	k.oneOf("data.pairs.hold", "random", "last")
 	if c.Data.Kind != "pairs" {
 		return
 	}
-	k.require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\"")
-	for _, side := range []struct{ name, file, tensor string }{{"image", p.Image, p.ImageTensor}, {"text", p.Text, p.TextTensor}} {
+	k.require("data.kind", c.Model.traits().stored, `must not be "pairs"`, c.Model.named()+" reads images: stored features are for model.system \"heads\" and \"align\"")
+	for _, side := range []struct{ name, file, pool, tensor string }{{"image", p.Image, p.ImagePool, p.ImageTensor}, {"text", p.Text, p.TextPool, p.TextTensor}} {
 		path := "data.pairs." + side.name
-		ext := strings.ToLower(filepath.Ext(side.file))
 		k.require(path, side.file != "", `must name a file of features for data.kind "pairs"`)
-		k.require(path, ext == ".npy" || ext == ".safetensors", "must end in .npy or .safetensors")
-		k.require(path+"_tensor", side.tensor == "" || ext != ".npy", "must be empty for a .npy file", "which holds one array")
+		k.require(path, side.file == "" || holdsFeatures(side.file), "must end in .npy or .safetensors")
+		k.require(path+"_pool", side.pool == "" || holdsFeatures(side.pool), "must end in .npy or .safetensors")
+		k.require(path+"_tensor", side.tensor == "" || strings.ToLower(filepath.Ext(side.file)) != ".npy", "must be empty for a .npy file", "which holds one array")
 	}
-	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
+	ext := strings.ToLower(filepath.Ext(p.Index))
+	k.require("data.pairs.index", p.Index == "" || slices.Contains([]string{".tsv", ".csv", ".npy"}, ext), "must end in .tsv, .csv or .npy")
+	mayName := p.Index != "" && ext != ".npy" // the splits
+	if !mayName && c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
 		path := "data.pairs." + c.Eval.Split + "_samples"
 		k.training(path, k.number(path) > 0, "must be > 0", "or set eval.split or train.eval_every_steps = 0")
 	}
+}
+
+// featureFiles are the ends of names of files of features.
+var featureFiles = []string{".npy", ".safetensors"}
+
+func holdsFeatures(file string) bool {
+	return slices.Contains(featureFiles, strings.ToLower(filepath.Ext(file)))
 }

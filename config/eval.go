@@ -4,7 +4,7 @@ package config
 type Eval struct {
 	Split     string `toml:"split"`                         // val | test
 	BatchSize int    `toml:"batch_size" max:"65536"`        // images or captions encoded at once
-	Score     string `toml:"score" read:"pairs"`            // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
+	Score     string `toml:"score" read:"scored"`           // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
 	RerankTop int    `toml:"rerank_top" max:"65536"`        // candidates re-scored by ITM; 0: cosine only
 	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery; 0: all images of the split
 	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
@@ -25,6 +25,6 @@ func (e *Eval) check(k *checker, c *Config) {
 	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
 	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
 	k.positive("eval.probe_samples", "eval.probe_neighbours")
-	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0, "must be 0 when objective.itm.weight is 0",
+	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
 }

@@ -7,4 +7,6 @@ type Init struct {
 
 func (i *Init) defaults() {}
 
-func (i *Init) check(*checker, *Config) {}
+func (i *Init) check(k *checker, c *Config) {
+	k.require("init.checkpoint", i.Checkpoint == "" || !c.Model.Fitted(), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
+}

@@ -124,6 +124,20 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
+// Override writes any text so that it is read back, as a list of one too.
+func TestOverrideIsReadBack(t *testing.T) {
+	for _, text := range []string{"runs/a", "2024", "true", `a"b\c`, "a=b, c", "a#b", " a ", "bell\a tab\t line\n", "h\u00e9 \u2603", "[\"x\"]"} {
+		c, err := Parse("", nil, []string{Override("init.checkpoint", text), Override("data.captions.train_files", text)})
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := c.Data.Captions.TrainFiles; c.Init.Checkpoint != text || len(got) != 1 || got[0] != text {
+			t.Errorf("%q became %q and %q", text, c.Init.Checkpoint, got)
+		}
+	}
+}
+
 func TestLastOverrideWins(t *testing.T) {
 	c, err := Parse("x.toml", []byte("[train]\nbatch_size = 4"), []string{"train.batch_size=8", "train.batch_size=16"})
 	if err != nil || c.Train.BatchSize != 16 {

@@ -7,11 +7,12 @@ import (
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features)
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"pixels"`
 	Text   Text   `toml:"text" read:"words"`
-	Head   Head   `toml:"head"`
-	Heads  Heads  `toml:"heads" read:"stored"`
+	Head   Head   `toml:"head" read:"steps"`
+	Heads  Heads  `toml:"heads" read:"heads"`
+	Align  Align  `toml:"align"`
 	Views  Views  `toml:"views" read:"views"`
 }
 
@@ -35,6 +36,7 @@ type traits struct {
 	teacher    bool // it can have a momentum twin, which fills the queue; else it fills the queue itself
 	tokens     bool // an encoding has parts: patches of an image, tokens of a text, class tokens
 	stored     bool // it reads stored features and no pixels
+	fitted     bool // it is fitted in closed form: it has no steps, and nothing that only steps read
 	prototypes bool // views are compared with learned prototypes
 }
 
@@ -44,6 +46,7 @@ var systems = []traits{
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
 	{name: "heads", captions: true, teacher: true, stored: true},
+	{name: "align", captions: true, stored: true, fitted: true},
 }
 
 // traits returns those of the system, of the first one where its name is wrong: that is
@@ -61,3 +64,6 @@ func (m Model) ImagesOnly() bool { return !m.traits().captions }
 
 // Stored says whether a system reads stored features in the place of images and captions.
 func (m Model) Stored() bool { return m.traits().stored }
+
+// Fitted says whether a system is fitted to its training data at once, in place of steps.
+func (m Model) Fitted() bool { return m.traits().fitted }

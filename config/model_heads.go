@@ -11,10 +11,22 @@ type Heads struct {
 	Activation string  `toml:"activation" read:"hidden layers" fixed:"meaning"`         // gelu | relu | silu
 	Residual   bool    `toml:"residual" read:"skips" fixed:"meaning"`                   // a hidden layer adds its input where both have one width
 	LayerNorm  bool    `toml:"layer_norm" read:"hidden layers" fixed:"model"`           // layer norm of each hidden layer, before its activation
+	Start      string  `toml:"start" fixed:"run"`                                       // cca | ridge | procrustes: linear heads start from this map of [model.align], fitted to the training pairs; empty: from random weights
 }
+
+// startMethods are the values of model.heads.start: maps of one linear layer a side.
+var startMethods = []string{AlignByCCA, AlignByRidge, AlignByProcrustes}
 
 // defaults are the best values of GeRA's table 1.
 func (h *Heads) defaults() { *h = Heads{Layers: 1, Hidden: 8000, Dropout: 0.3, Activation: "gelu"} }
+
+// HeadsStart returns model.heads.start of a system that has such heads, else nothing.
+func (c Config) HeadsStart() string {
+	if !c.hasHeads() {
+		return ""
+	}
+	return c.Model.Heads.Start
+}
 
 func (h *Heads) check(k *checker, c *Config) {
 	k.notNegative("model.heads.in_image", "model.heads.in_text")
@@ -22,7 +34,15 @@ func (h *Heads) check(k *checker, c *Config) {
 	k.positive("model.heads.hidden")
 	k.belowOne("model.heads.dropout")
 	k.oneOf("model.heads.activation", "gelu", "relu", "silu")
-	if c.Model.Stored() && c.Data.Kind != "pairs" {
+	k.oneOf("model.heads.start", append([]string{""}, startMethods...)...)
+	if !c.hasHeads() {
+		return
+	}
+	k.require("model.heads.start", h.Start == "" || h.Layers == 0, "must be empty with hidden layers", "a map in closed form is one linear layer: set model.heads.layers = 0")
+	k.require("model.heads.start", h.Start == "" || c.Init.Checkpoint == "", "must be empty with init.checkpoint", "training starts from one of the two")
+	k.require("model.heads.start", h.Start != AlignByRidge || c.Model.Align.Ridge.Direction != "both", `cannot be "ridge" both ways`,
+		`its space has two parts of unit length each, a head has one: set model.align.ridge.direction = "text_to_image" or "image_to_text"`)
+	if c.Data.Kind != "pairs" {
 		const hint = "set data.kind = \"pairs\", whose files tell it; trainer bench, which needs no files, takes a width"
 		k.require("model.heads.in_image", h.InImage > 0, "must be > 0", hint)
 		k.require("model.heads.in_text", h.InText > 0, "must be > 0", hint)

@@ -11,6 +11,7 @@ type Geometric struct {
 	Neighbours int     `toml:"neighbours" read:"geometric" max:"65536"`    // K, points of a neighbourhood, the anchor among them
 	Pool       int     `toml:"pool" read:"geometric" max:"65536"`          // neighbours are sampled among the pool x K nearest entries of the queue, or rows of the pool of stored features
 	Sampling   string  `toml:"sampling" read:"geometric"`                  // biased (nearer ones are likelier) | uniform | closest
+	Anchor     bool    `toml:"anchor" read:"geometric pool"`               // the anchor is the first of the K points
 	Search     string  `toml:"search" read:"geometric queue"`              // exact (all entries of the queue) | clusters (those of the nearest clusters of the graph over the queue, once there is one)
 	Kernel     string  `toml:"kernel" read:"geometric"`                    // of two points: heat | linear | squared | inverse
 	Epsilon    float64 `toml:"epsilon" read:"heat"`                        // width of the heat kernel, exp(-d^2/(4 epsilon))
@@ -38,7 +39,7 @@ func (g Geometric) Texts() bool { return g.Modalities != "image" }
 func (g Geometric) Near() int { return g.Pool * g.Neighbours }
 
 func (g *Geometric) defaults() {
-	*g = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+	*g = Geometric{Modalities: "both", Neighbours: 16, Pool: 5, Sampling: "biased", Anchor: true, Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
 }
 
 // check includes what the term needs of the rest, only where it is on.

@@ -9,6 +9,16 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
+// Override returns "path=value" for a text, in the writing that gives it back whatever
+// characters it has.
+func Override(path, value string) string {
+	text, err := toml.Marshal(map[string]string{"v": value})
+	if err != nil { // not of a map of strings
+		panic(err)
+	}
+	return path + "=" + strings.TrimSpace(strings.TrimPrefix(string(text), "v = "))
+}
+
 // setPlace begins the place of what an override sets.
 const setPlace = "--set "
 

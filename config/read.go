@@ -17,21 +17,38 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"pixels":        {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
-	"words":         {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
-	"pairs":         {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
-	"views":         {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
-	"stored":        {`model.system = "heads"`, func(c *Config) bool { return c.Model.Stored() }},
-	"hidden layers": {`model.system = "heads" and model.heads.layers > 0`, func(c *Config) bool { return c.Model.Stored() && c.Model.Heads.Layers > 0 }},
-	"skips": {`model.system = "heads", and model.heads.layers > 1 or features as wide as model.heads.hidden`, func(c *Config) bool {
-		h := c.Model.Heads
-		return c.Model.Stored() && (h.Layers > 1 || h.Layers == 1 && (h.Hidden == h.InImage || h.Hidden == h.InText))
-	}},
+	"pixels": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"pairs":  {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"scored": {"a model.system of pairs that is trained in steps",
+		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Fitted() }},
+	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
+	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
+
+	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
+	"skips": {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", func(c *Config) bool {
+		h := c.Model.Heads
+		return c.hasHeads() && (h.Layers > 1 || h.Layers == 1 && (h.Hidden == h.InImage || h.Hidden == h.InText))
+	}},
+
+	// Closed forms.
+	"align": {`model.system = "align"`, func(c *Config) bool { return c.Model.Fitted() }},
+	"align moments": {`model.system = "align" with a model.align.method other than "asif", or model.heads.start`,
+		func(c *Config) bool {
+			return c.Model.Fitted() && c.Model.Align.Method != AlignByASIF || c.hasHeads() && c.Model.Heads.Start != ""
+		}},
+	"align cca":         fits(AlignByCCA),
+	"align ridge":       fits(AlignByRidge),
+	"align procrustes":  fits(AlignByProcrustes),
+	"align csa":         fits(AlignByCSA),
+	"align asif":        fits(AlignByASIF),
+	"align wasserstein": fits(AlignByWasserstein),
 
 	// Data.
 	"scenes":        {`data.kind = "scenes"`, ofKind("scenes")},
@@ -39,13 +56,15 @@ var conditions = map[string]condition{
 	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
 	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
 	"image files":   {`data.kind = "captions", "karpathy" or "folder"`, ofKind("captions", "karpathy", "folder")},
-	"files":         {`a data.kind other than "scenes"`, ofKind("captions", "karpathy", "folder", "pairs")},
 	"root": {`a data.kind other than "scenes", or data.vocab`,
 		func(c *Config) bool { return c.Data.Kind != "scenes" || c.Data.Vocab != "" }},
 	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
-	"cache":      {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
-	"disk cache": {`data.cache = "disk"`, func(c *Config) bool { return c.Data.Cache == "disk" }},
+	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,
+		func(c *Config) bool { return c.Data.Kind != "scenes" && !c.Model.Fitted() }},
+	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
+	"disk cache": {`data.cache = "disk" or data.kind = "pairs"`,
+		func(c *Config) bool { return c.Data.Cache == "disk" || c.Data.Kind == "pairs" }},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
 		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
@@ -115,6 +134,36 @@ func ofKind(kinds ...string) func(c *Config) bool {
 	return func(c *Config) bool { return slices.Contains(kinds, c.Data.Kind) }
 }
 
+// fits is the condition of a method in closed form.
+func fits(method string) condition {
+	with := fmt.Sprintf("model.system = \"align\" and model.align.method = %q", method)
+	if slices.Contains(startMethods, method) {
+		with += fmt.Sprintf(", or model.heads.start = %q", method)
+	}
+	return condition{with, func(c *Config) bool {
+		return c.Model.Fitted() && c.Model.Align.Method == method || c.hasHeads() && c.Model.Heads.Start == method
+	}}
+}
+
+// hasHeads says whether the system is that of model.heads.
+func (c *Config) hasHeads() bool { return c.Model.Stored() && !c.Model.Fitted() }
+
+// readSections lists the sections of c in the order of the documentation, each before those
+// in it, without those of training in steps where the system has none.
+func readSections(c *Config) (list []section) {
+	idle := "" // section that is left out with all in it
+	for _, f := range fields(c) {
+		switch {
+		case !f.section() || idle != "" && strings.HasPrefix(f.path, idle):
+		case c.Model.Fitted() && f.tag.Get("read") == "steps":
+			idle = f.path + "."
+		default:
+			list = append(list, f.value.Addr().Interface().(section))
+		}
+	}
+	return list
+}
+
 // condition returns that of the tag read, and whether there is one.
 func (f field) condition() (condition, bool) {
 	name := f.tag.Get("read")
@@ -154,8 +203,8 @@ func (c Config) Unread() (list []Unread) {
 	}
 	for _, f := range fields(&c) {
 		x, own := f.condition()
-		if !own {
-			x = of[around(f.path)]
+		if outer := of[around(f.path)]; !own || outer.holds != nil && !outer.holds(&c) {
+			x = outer
 		}
 		of[f.path] = x
 		if set[f.path] && x.holds != nil && !x.holds(&c) {
@@ -192,9 +241,9 @@ func (c Config) ReadsSecondView() bool {
 }
 
 // hasDropout says whether a tower of the system drops anything.
-func (c Config) hasDropout() bool {
+func (c *Config) hasDropout() bool {
 	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || t.stored && c.Model.Heads.Dropout > 0
+	return t.words && c.Model.Text.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0
 }
 
 // readsScore says whether something compares images and texts by the score of objective.itc.

@@ -63,7 +63,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.MinObjects, c.Data.Scenes.MaxObjects = 3, 2 }, "data.scenes.max_objects: must be at least data.scenes.min_objects (got 2)"},
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, moco, swav, heads (got "blip")`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, moco, swav, heads, align (got "blip")`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Heads.InImage = 0 }, `model.heads.in_image: must be > 0 (got 0); set data.kind = "pairs", whose files tell it; trainer bench, which needs no files, takes a width`},
 		{func(c *Config) { c.Model.Heads.InText = -1 }, "model.heads.in_text: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Heads.Hidden = 0 }, "model.heads.hidden: must be > 0 (got 0)"},
@@ -83,7 +83,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.ValSamples, c.Train.EvalEverySteps = 0, 5 },
 			`data.pairs.val_samples: must be > 0 (got 0); or set eval.split or train.eval_every_steps = 0`},
 		{func(c *Config) { *c = pairsConfig(); c.Data.Cache = "memory" }, `data.cache: must be none for data.kind "pairs" (got "memory"); features are not decoded`},
-		{func(c *Config) { c.Data = pairsConfig().Data }, `data.kind: must not be "pairs" (got "pairs"); model.system "albef" reads images: stored features are for model.system "heads"`},
+		{func(c *Config) { c.Data = pairsConfig().Data }, `data.kind: must not be "pairs" (got "pairs"); model.system "albef" reads images: stored features are for model.system "heads" and "align"`},
 		{func(c *Config) { c.Model.Image.Depth = 0 }, "model.image.depth: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.Patch = 0 }, "model.image.patch: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.Heads = 0 }, "model.image.heads: must be > 0 (got 0)"},

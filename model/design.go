@@ -51,6 +51,9 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "heads":
 		d = heads(cfg, space)
 	default:
+		if cfg.Model.Fitted() {
+			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
+		}
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.

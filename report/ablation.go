@@ -19,6 +19,7 @@ type Ablation struct {
 	Facts  []Fact
 	Tables []Table
 	Bars   []Bars
+	Across []Across
 	Runs   []Run
 }
 
@@ -60,7 +61,14 @@ func WriteAblation(w io.Writer, a Ablation) error {
 	if len(bars.Panels) == 0 {
 		bars.Missing = "No run has a metric so far."
 	}
-	p.show(tables, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/"))
+	sections := []section{tables}
+	if len(a.Across) > 0 {
+		sections = append(sections, a.across())
+	}
+	if len(a.Bars) > 0 || len(a.Across) == 0 { // methods times values times seeds are too many curves
+		sections = append(sections, bars, a.curves("loss", "Loss", "loss"), a.curves("evaluation", "Evaluation", "eval/"))
+	}
+	p.show(sections...)
 	return p.write(w)
 }
 

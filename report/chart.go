@@ -55,6 +55,7 @@ type chart struct {
 	curves []curve
 	levels []level
 	log    bool // vertical axis, where all values are above 0
+	logX   bool // likewise the horizontal axis
 	wide   bool
 	note   string // at the right of the title: the last value
 	keys   bool   // names of the curves stand at the right of the title
@@ -98,7 +99,7 @@ func (ch chart) draw() template.HTML {
 	if x0 == x1 {
 		x0, x1 = x0-1, x1+1
 	}
-	f.x = axis{lo: x0, hi: x1, pixels: f.width}
+	f.x = axis{lo: x0, hi: x1, log: ch.logX && x0 > 0, pixels: f.width}
 	f.y = linear(y0, y1, f.height)
 	if ch.log && y0 > 0 && y1 > y0 {
 		f.y = axis{lo: y0 / 1.1, hi: y1 * 1.1, log: true, pixels: f.height}

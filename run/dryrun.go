@@ -45,8 +45,10 @@ func DryRun(ctx context.Context, cfg config.Config, o Options) (Plan, error) {
 }
 
 func (r *Run) plan(ctx context.Context) (Plan, error) {
-	s := r.session
-	m := r.model
+	if r.pairs == nil {
+		return r.planFit(ctx)
+	}
+	s, m := r.Session(), r.pairs
 	p := Plan{
 		Parameters: m.Params().Count(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
 		Nodes: m.Machine().Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
@@ -74,6 +76,30 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	step := median(times)
 	p.StepSeconds = step.Seconds()
 	p.RunSeconds = p.StepSeconds * float64(p.Steps)
+	return p, nil
+}
+
+// planFit is plan of a system without steps: it makes the fit.
+func (r *Run) planFit(ctx context.Context) (Plan, error) {
+	p := Plan{Steps: 1, StepsAnEpoch: 1, Engine: r.engine.Describe()}
+	begin := time.Now()
+	x, err := r.session.Step(ctx, 0)
+	if err != nil {
+		return p, err
+	}
+	p.Samples, p.StepSeconds = x.Samples, time.Since(begin).Seconds()
+	p.RunSeconds = p.StepSeconds
+	for _, part := range r.model.(fitted).State() {
+		for _, t := range part.Tensors() {
+			n := 1
+			for _, d := range t.Shape {
+				n *= d
+			}
+			p.Parameters += n
+			p.Shapes = append(p.Shapes, []any{t.Name, t.Shape})
+		}
+	}
+	p.Trainable, p.ParametersMB = p.Parameters, mega(4*int64(p.Parameters))
 	return p, nil
 }
 

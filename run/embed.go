@@ -91,6 +91,9 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 		return nil, err
 	}
 	done.Dim, done.Texts, done.Space = m.Dim(), gallery.Len(), cfg.Model.Head.Topology
+	if cfg.Model.Fitted() {
+		done.Space = "sphere" // of any map
+	}
 	done.Score, done.Product = score.String(), score.Folds()
 	texts, err := e.Features(ctx, m.Text(), gallery, "encoding texts")
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
-	"github.com/geoalign/geoalign/model"
 )
 
 // Tasks that a model is evaluated on.
@@ -47,7 +46,7 @@ type Evaluation struct {
 	Task      string // empty: that of the system
 	Config    config.Config
 	Engine    *compute.Engine
-	Model     *model.Pairs
+	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split
 	// Progress is told how much of a phase is done; may be nil.
@@ -100,7 +99,7 @@ func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	if e.Set.Eval == nil {
 		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
 	}
-	stream, err := source.Stream(unaugmented(c), source.Options{})
+	stream, err := source.Stream(ctx, unaugmented(c), source.Options{})
 	if err != nil {
 		return nil, err
 	}

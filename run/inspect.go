@@ -48,7 +48,7 @@ type TensorInfo struct {
 }
 
 // Inspect reads the description of the checkpoint at path, with the tensors of one of its
-// files, such as model; no tensor is loaded, and of the tensors' files only the sizes are
+// files, such as model, which empty stands for, or alignment of a fitted map; no tensor is loaded, and of the tensors' files only the sizes are
 // checked (checkpoint.Verify checks all).
 func Inspect(path, group string) (*Inspection, error) {
 	ckpt, err := checkpoint.Open(path)
@@ -62,6 +62,15 @@ func Inspect(path, group string) (*Inspection, error) {
 		r.Metric, r.Measure = &m.Value, m.Name
 	}
 	names := ckpt.Groups()
+	if group == "" {
+		group = modelGroups[0]
+		for _, g := range modelGroups {
+			if slices.Contains(names, g) {
+				group = g
+			}
+		}
+		r.Group = group
+	}
 	for _, name := range names {
 		list, err := ckpt.Tensors(name)
 		if err != nil {

@@ -41,6 +41,13 @@ func (m *Meter) Fields(e *train.Event) []string {
 		return out
 	}
 	r := e.Result
+	if r.Fit {
+		for _, v := range r.Parts {
+			add("%s %s", strings.TrimPrefix(v.Name, "fit/"), short(v.Value))
+		}
+		add("%d pairs", r.Samples)
+		return out
+	}
 	add("loss %.3f", r.Loss)
 	for _, v := range r.Parts {
 		if v.Measure && strings.Contains(v.Name, "/") {

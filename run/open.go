@@ -9,7 +9,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -28,7 +27,7 @@ type Trained struct {
 	Config     config.Config // of the run, with what OpenOptions change
 
 	Engine    *compute.Engine // nil before Load
-	Model     *model.Pairs
+	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 
 	log io.Writer
@@ -38,7 +37,7 @@ type Trained struct {
 // inference. Settings that change what the parameters compute must be those of the
 // checkpoint. Close the result after use.
 func Open(path string, o OpenOptions) (*Trained, error) {
-	ck, err := checkpoint.Open(path, "model")
+	ck, err := checkpoint.Open(path, modelGroups...)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +113,13 @@ func (t *Trained) Load() (err error) {
 			return err
 		}
 	}
-	t.Model, err = train.OpenModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine)
+	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine)
+	if err == nil && t.Config.Model.Fitted() {
+		err = fitsFiles(m, t.Config)
+	}
+	if err == nil {
+		t.Model = m
+	}
 	return err
 }
 

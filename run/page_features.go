@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	pages "github.com/geoalign/geoalign/report"
@@ -21,7 +20,7 @@ import (
 type embedder struct {
 	cfg      config.Config
 	engine   *kernel.Engine
-	model    *model.Pairs
+	model    Model
 	tok      *tokenizer.Tokenizer
 	set      *Split
 	split    string
@@ -114,7 +113,7 @@ func (e *embedder) caption(i int) string {
 }
 
 // learnedMetrics returns the learned metric of a model for the page, if it has one.
-func learnedMetrics(cfg config.Config, p *model.Pairs) []pages.Metric {
+func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
 	weights, ok, err := p.Metric()
 	if !ok || err != nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -28,13 +29,38 @@ func widths(h config.Heads, p *features.Pairs) error {
 	return nil
 }
 
-// needsPairs refuses the configuration of alignment heads without stored features. bench
+// fitsFiles compares the widths of a fitted map with those of the files of a configuration.
+func fitsFiles(m Model, cfg config.Config) error {
+	p, err := source.Pairs(cfg)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var errs config.Errors
+	for _, side := range []struct {
+		key  string
+		want int
+		m    *features.Matrix
+	}{{"image", m.Image().Width(), p.Images()}, {"text", m.Text().Width(), p.Texts()}} {
+		if have := side.m.Width(); have != side.want {
+			errs = append(errs, &config.Error{Path: "data.pairs." + side.key, Value: side.m.Path(),
+				Msg:  fmt.Sprintf("has rows of %d numbers, and the checkpoint is a map of rows of %d", have, side.want),
+				Hint: "name features of the encoder that it was fitted to"})
+		}
+	}
+	if errs != nil {
+		return errs
+	}
+	return nil
+}
+
+// needsPairs refuses the configuration of alignment heads or of a closed form without stored features. bench
 // makes features up and does not ask.
 func needsPairs(cfg config.Config) error {
 	if !cfg.Model.Stored() || cfg.Data.Kind == "pairs" {
 		return nil
 	}
-	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" to train or evaluate model.system "heads"`,
+	return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: fmt.Sprintf(`must be "pairs" to train or evaluate model.system %q`, cfg.Model.System),
 		Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 }
 
@@ -55,18 +81,38 @@ func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	}
 	const hint = "rows that it was trained on would be evaluated: use its value"
 	var errs config.Errors
-	if held := was.ValSamples + was.TestSamples; now.ValSamples+now.TestSamples > held {
-		errs = append(errs, &config.Error{Path: "data.pairs.test_samples", Value: now.TestSamples,
-			Msg:  fmt.Sprintf("%s held %d rows back, for data.pairs.val_samples and this together", ck.Path, held),
-			Hint: hint})
+	bad := func(path string, value any, format string, args ...any) {
+		errs = append(errs, &config.Error{Path: path, Value: value, Msg: ck.Path + " " + fmt.Sprintf(format, args...), Hint: hint})
 	}
-	if was := old.Run.Seed; was != cfg.Run.Seed && now.ValSamples+now.TestSamples > 0 {
-		errs = append(errs, &config.Error{Path: "run.seed", Value: cfg.Run.Seed,
-			Msg:  fmt.Sprintf("%s was made with %d, by which the splits of data.kind \"pairs\" are drawn", ck.Path, was),
-			Hint: hint})
+	held := was.ValSamples + was.TestSamples
+	if was.Index != now.Index {
+		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
+		return errs
+	}
+	if !source.DrawsSplits(cfg) {
+		return nil
+	}
+	held, holds := was.ValSamples+was.TestSamples, now.ValSamples+now.TestSamples
+	if holds > held {
+		bad("data.pairs.test_samples", now.TestSamples, "held %d rows back, for data.pairs.val_samples and this together", held)
+	}
+	if holds > 0 && was.Hold != now.Hold {
+		bad("data.pairs.hold", now.Hold, "was made with %q", was.Hold)
+	}
+	key, seed := splitSeed(old)
+	if nowKey, nowSeed := splitSeed(cfg); holds > 0 && now.Hold == "random" && seed != nowSeed {
+		bad(nowKey, nowSeed, "was made with %s = %d, by which the splits of data.kind \"pairs\" are drawn", key, seed)
 	}
 	if errs != nil {
 		return errs
 	}
 	return nil
+}
+
+// splitSeed returns the seed that the splits of stored features are drawn by, and its key.
+func splitSeed(cfg config.Config) (key string, seed uint64) {
+	if s := cfg.Data.Pairs.Seed; s != 0 {
+		return "data.pairs.seed", s
+	}
+	return "run.seed", cfg.Run.Seed
 }

@@ -93,7 +93,7 @@ func (o ReportOptions) checkpoint(dir string) (ck *checkpoint.Checkpoint, none, 
 	if o.NoModel {
 		return nil, nil, nil
 	}
-	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), "model")
+	ck, err = checkpoint.Open(cmp.Or(o.Checkpoint, dir), modelGroups...)
 	switch {
 	case err == nil:
 		return ck, nil, nil

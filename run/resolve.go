@@ -12,7 +12,7 @@ import (
 // Widths that are not those of the files are config.Errors. What is made of a configuration
 // is made of the resolved one, and a run folder holds it.
 func Resolve(cfg config.Config) (config.Config, error) {
-	if !cfg.Model.Stored() || cfg.Data.Kind != "pairs" {
+	if !cfg.Model.Stored() || cfg.Model.Fitted() || cfg.Data.Kind != "pairs" {
 		return cfg, nil
 	}
 	p, err := source.Pairs(cfg)
@@ -22,7 +22,7 @@ func Resolve(cfg config.Config) (config.Config, error) {
 	if err != nil {
 		return cfg, cmp.Or(checkTraining(cfg), err)
 	}
-	model.FitHeads(&cfg, p.Stream().Columns())
+	model.FitHeads(&cfg, p.Columns())
 	if err := widths(cfg.Model.Heads, p); err != nil {
 		p.Close() // what failed first says why
 		return cfg, err

@@ -8,14 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/schedule"
 )
 
 // Options say how a run is made.
@@ -38,8 +41,9 @@ type Run struct {
 	engine  *compute.Engine
 	tok     *tokenizer.Tokenizer // nil for a system without texts
 	set     *Split               // nil: nothing to evaluate on
-	model   *model.Pairs
-	session *train.Session
+	model   Model
+	pairs   *model.Pairs // that is trained in steps; nil of a fit
+	session session
 	store   *checkpoint.Store
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
@@ -49,6 +53,17 @@ type Run struct {
 	bad       uint64 // bad samples told
 	release   func() // ends the hold on the process for steps that are not saved
 	closers   []func() error
+}
+
+// session is what a run makes its steps with: a *train.Session, or of a system without steps
+// the *train.Fitting of its fit.
+type session interface {
+	train.Stepper
+	Span() schedule.Span
+	Snapshot(e *train.Event) (checkpoint.Snapshot, error)
+	Restore(c *checkpoint.Checkpoint) (train.State, error)
+	Rollback(c *checkpoint.Checkpoint) (train.State, error)
+	Close() error
 }
 
 // New opens a run: it chooses the folder and the checkpoint to go on from, opens tokenizer
@@ -70,8 +85,10 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if cfg, err = Resolve(cfg); err != nil {
 		return nil, err
 	}
-	if err = model.Fits(cfg); err != nil { // before the data takes what there is
-		return nil, err
+	if !cfg.Model.Fitted() {
+		if err = model.Fits(cfg); err != nil { // before the data takes what there is
+			return nil, err
+		}
 	}
 	if err := checkTraining(cfg); err != nil {
 		return nil, err
@@ -132,7 +149,8 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	stream, err := OpenStream(r.cfg, r.tok, func(s string) { r.report.Say("%s", s) })
+	build, err := r.openData(ctx)
+	r.report.PhasesDone()
 	if err != nil {
 		return r, err
 	}
@@ -152,29 +170,69 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	with := train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}
-	if p, ok := stream.(data.Pooled); ok {
-		with.ImagePool, with.TextPool = p.Pools()
-	}
-	if r.model, err = train.NewModel(r.cfg, with); err != nil {
+	if err := build(ctx); err != nil {
 		return r, err
 	}
-	r.closers = append(r.closers, r.model.Close)
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	if r.session, err = train.NewSession(r.cfg, train.Options{Engine: r.engine, Model: r.model, Stream: stream, Tokenizer: r.tok}); err != nil {
-		return r, err
-	}
-	r.closers = append(r.closers, r.session.Close)
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = r.begin(from)
+	err = r.begin(ctx, from)
 	if from != nil { // or the space of its files is not free when it is pruned
 		err = errors.Join(err, from.Close())
 	}
 	return r, err
+}
+
+// openData opens the training data. build makes model and session over it.
+func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) error, err error) {
+	if r.cfg.Model.Fitted() {
+		p, err := source.Pairs(r.cfg)
+		if err != nil {
+			return nil, err
+		}
+		r.closers = append(r.closers, p.Close)
+		pairs, err := trainingPairs(p)
+		return func(context.Context) error {
+			a := model.NewAligned(r.cfg, r.engine)
+			r.model, r.session = fitted{a}, train.NewFitting(r.cfg, a, pairs)
+			return nil
+		}, err
+	}
+	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: r.report.Phase, Warn: func(s string) { r.report.Say("%s", s) }})
+	return func(ctx context.Context) error { return r.buildSession(ctx, stream) }, err
+}
+
+// trainingPairs are the pairs of the training split as package align reads them.
+func trainingPairs(p *features.Pairs) (align.Pairs, error) {
+	list, err := p.Split("train")
+	images, texts := make([]int32, len(list)), make([]int32, len(list))
+	for i, q := range list {
+		images[i], texts[i] = q.Image, q.Text
+	}
+	return align.Pairs{Image: align.Select(p.Images(), images), Text: align.Select(p.Texts(), texts)}, err
+}
+
+// buildSession makes a model that is trained in steps, and its session.
+func (r *Run) buildSession(ctx context.Context, stream data.Stream) (err error) {
+	with := train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}
+	if p, ok := stream.(data.Pooled); ok {
+		with.ImagePool, with.TextPool = p.Pools()
+	}
+	if r.pairs, err = train.NewModel(r.cfg, with); err != nil {
+		return err
+	}
+	r.model = towers{r.pairs}
+	r.closers = append(r.closers, r.pairs.Close)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := train.NewSession(r.cfg, train.Options{Engine: r.engine, Model: r.pairs, Stream: stream, Tokenizer: r.tok})
+	if err != nil {
+		return err
+	}
+	r.session = s
+	r.closers = append(r.closers, s.Close)
+	return nil
 }
 
 // lock keeps other processes from dir until the run is closed or the process ends.
@@ -186,18 +244,18 @@ func (r *Run) lock(dir string) error {
 	return err
 }
 
-// OpenStream opens the training data. tok is nil for a system without texts; warn is told
-// what the cache of images cannot do and may be nil.
-func OpenStream(cfg config.Config, tok *tokenizer.Tokenizer, warn func(string)) (data.Stream, error) {
-	o := source.Options{PerCaption: cfg.Objective.ITC.Positives == "id", Warn: warn}
+// OpenStream opens the training data. tok is nil for a system without texts; of o the tokenizer and
+// what a sample is are set here.
+func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer, o source.Options) (data.Stream, error) {
+	o.PerCaption = cfg.Objective.ITC.Positives == "id"
 	if tok != nil {
 		o.Tokenizer = tok
 	}
-	return source.Stream(cfg, o)
+	return source.Stream(ctx, cfg, o)
 }
 
 // begin sets the session to the checkpoint that the run goes on from, or starts from.
-func (r *Run) begin(from *checkpoint.Checkpoint) (err error) {
+func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error) {
 	switch {
 	case from != nil:
 		if r.state, err = r.session.Restore(from); err != nil {
@@ -209,6 +267,8 @@ func (r *Run) begin(from *checkpoint.Checkpoint) (err error) {
 		}
 	case r.cfg.Init.Checkpoint != "":
 		return r.initModel()
+	case r.cfg.HeadsStart() != "":
+		return r.startHeads(ctx)
 	}
 	return nil
 }
@@ -232,7 +292,7 @@ func (r *Run) initModel() error {
 	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
 		return err
 	}
-	took, err := train.InitModel(r.model, ck)
+	took, err := train.InitModel(r.pairs, ck)
 	if err != nil {
 		return shapeKeys(ck, r.cfg, err)
 	}
@@ -246,8 +306,11 @@ func (r *Run) Config() config.Config { return r.cfg }
 // Folder returns the run folder.
 func (r *Run) Folder() string { return r.dir }
 
-// Session returns the model in training with its optimiser and its data.
-func (r *Run) Session() *train.Session { return r.session }
+// Session returns the model in training with its optimiser and its data, nil of a fit.
+func (r *Run) Session() *train.Session {
+	s, _ := r.session.(*train.Session)
+	return s
+}
 
 // Close ends what the run opened, the last first, and lets other processes train into its
 // folder.

@@ -179,15 +179,30 @@ func (r *Run) missingRow(evaluated bool) (keep int, row map[string]float64) {
 
 // announce prints what the run is before its first step.
 func (r *Run) announce(finished bool) {
-	p := r.model.Params()
+	if r.pairs == nil {
+		r.announceFit(finished)
+		return
+	}
 	b := r.cfg.Train.BatchSize
-	r.report.Say("%s: %d parameters, %s, batch %d, run folder %s", r.cfg.Run.Name, p.Count(), r.engine.Describe(), b, r.dir)
+	r.report.Say("%s: %d parameters, %s, batch %d, run folder %s", r.cfg.Run.Name, r.pairs.Params().Count(), r.engine.Describe(), b, r.dir)
 	if finished {
 		r.report.Say("the run is finished at step %d: it is only evaluated; train on with a larger train.max_steps, or anew with --resume never", r.state.Step)
 		return
 	}
-	for _, p := range r.model.Chance() {
+	for _, p := range r.pairs.Chance() {
 		r.report.Say("chance level of %s: %.3f", p.Name, p.Value)
+	}
+	for _, a := range r.cfg.Advice() {
+		r.report.Say("note: %s", a)
+	}
+}
+
+// announceFit is announce of a system without steps.
+func (r *Run) announceFit(finished bool) {
+	r.report.Say("%s: %s of stored features, %s, run folder %s", r.cfg.Run.Name, r.cfg.Model.Align.Method, r.engine.Describe(), r.dir)
+	if finished {
+		r.report.Say("the run is fitted already: it is only evaluated; fit it anew with --resume never")
+		return
 	}
 	for _, a := range r.cfg.Advice() {
 		r.report.Say("note: %s", a)
@@ -275,7 +290,11 @@ func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 
 // tellBad reports bad samples as they appear, the first few with their reason.
 func (r *Run) tellBad(_ context.Context, e *train.Event) error {
-	bad, read, examples := r.session.Loader().Bad()
+	s := r.Session()
+	if s == nil { // a fit ends at a bad row
+		return nil
+	}
+	bad, read, examples := s.Loader().Bad()
 	for n := r.bad; n < min(bad, uint64(len(examples)), 5); n++ {
 		r.report.Say("bad sample, skipped: %v", examples[n].Err)
 	}

@@ -148,7 +148,7 @@ func rewrite(t testing.TB, x *Index, change func(h map[string]any, tensors []saf
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	meta := map[string]string{headerKey: string(text), sumKey: sumZero}
+	meta := map[string]string{headerKey: string(text), sumKey: safetensors.SumZero}
 	if err := safetensors.Write(&b, tensors, meta); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func FuzzFile(f *testing.F) {
 		if at := bytes.Index(b, []byte(`"`+sumKey+`":"`)); at >= 0 && at+len(sumKey)+4+8 <= len(b) {
 			b = slices.Clone(b)
 			digits := b[at+len(sumKey)+4:][:8]
-			copy(digits, sumZero)
+			copy(digits, safetensors.SumZero)
 			copy(digits, fmt.Sprintf("%08x", crc32.Checksum(b, castagnoli)))
 		}
 		var got Index

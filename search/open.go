@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -84,7 +83,7 @@ func (x *Index) parse(b []byte) error {
 	if x.header, err = parseHeader(text); err != nil {
 		return err
 	}
-	if err := checkSum(b, f.Metadata()[sumKey]); err != nil {
+	if err := safetensors.CheckSum(b, f.Metadata()[sumKey]); err != nil {
 		return err
 	}
 	x.width = codeWidth(x.header.Width)
@@ -92,24 +91,6 @@ func (x *Index) parse(b []byte) error {
 		return err
 	}
 	return x.checkValues()
-}
-
-// checkSum compares the bytes of a file with its checksum.
-func checkSum(b []byte, want string) error {
-	start := 8 + int(binary.LittleEndian.Uint64(b)) // which the reader has checked
-	key := []byte(`"` + sumKey + `":"`)
-	at := bytes.Index(b[:start], key)
-	if at < 0 || len(want) != len(sumZero) || at+len(key)+len(sumZero) > start {
-		return errors.New("it has no checksum")
-	}
-	at += len(key)
-	sum := crc32.Update(0, castagnoli, b[:at])
-	sum = crc32.Update(sum, castagnoli, []byte(sumZero))
-	sum = crc32.Update(sum, castagnoli, b[at+len(sumZero):])
-	if got := fmt.Sprintf("%08x", sum); got != want {
-		return fmt.Errorf("it was damaged: its checksum is %s, and %s is written in it", got, want)
-	}
-	return nil
 }
 
 // view points the slices at their tensors, of which each must be there in its shape.

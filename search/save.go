@@ -3,9 +3,7 @@ package search
 import (
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"maps"
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/files"
@@ -17,8 +15,7 @@ import (
 // of the checksum's digits.
 const (
 	headerKey = "geoalign.search"
-	sumKey    = "crc32c"
-	sumZero   = "00000000"
+	sumKey    = safetensors.SumKey
 )
 
 // Beside returns the file of the index of a file of features: it has the same name with .search
@@ -55,11 +52,6 @@ func (x *Index) save(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	meta := map[string]string{headerKey: string(text), sumKey: sumZero}
-	sum := crc32.New(castagnoli)
-	if err := safetensors.Write(sum, x.tensors(), maps.Clone(meta)); err != nil {
-		return err
-	}
-	meta[sumKey] = fmt.Sprintf("%08x", sum.Sum32())
-	return files.ReplaceFrom(path, func(w io.Writer) error { return safetensors.Write(w, x.tensors(), meta) })
+	meta := map[string]string{headerKey: string(text)}
+	return files.ReplaceFrom(path, func(w io.Writer) error { return safetensors.WriteSummed(w, x.tensors(), meta) })
 }

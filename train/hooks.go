@@ -14,7 +14,7 @@ const rateWindow = 20
 // Metrics returns the hook that names a step's numbers for the log: epoch, time,
 // loss, loss/<part>, measures by their own name, lr, temperature, grad_norm, samples_per_second, data_wait
 // (seconds), and skipped = 1 for a step whose update was left out, which has no
-// loss. perEpoch is the number of steps of an epoch, 0 if there are none.
+// loss. A fit in closed form has no loss, lr, grad_norm and data_wait. perEpoch is the number of steps of an epoch, 0 if there are none.
 func Metrics(perEpoch int) Hook {
 	var samples [rateWindow]int
 	var times [rateWindow]time.Duration
@@ -29,7 +29,9 @@ func Metrics(perEpoch int) Hook {
 			v["skipped"] = 1
 			return nil
 		}
-		v["loss"], v["lr"], v["grad_norm"], v["data_wait"] = r.Loss, r.LR, r.GradNorm, r.DataWait.Seconds()
+		if !r.Fit {
+			v["loss"], v["lr"], v["grad_norm"], v["data_wait"] = r.Loss, r.LR, r.GradNorm, r.DataWait.Seconds()
+		}
 		for _, p := range r.Parts {
 			name := "loss/" + p.Name
 			if p.Measure {

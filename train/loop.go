@@ -13,6 +13,9 @@ import (
 // ErrInterrupted is returned by a run that was asked to stop and has saved.
 var ErrInterrupted = errors.New("train: interrupted; continue with --resume auto")
 
+// ErrNotBegun is the ErrInterrupted of a run without a step: there was nothing to save.
+var ErrNotBegun = fmt.Errorf("%w: no step was made", ErrInterrupted)
+
 // Config says how long Run goes on and what it does about numbers that are not finite.
 type Config struct {
 	Start   int           // updates done before, by the checkpoint that was resumed
@@ -62,9 +65,14 @@ func Run(ctx context.Context, c Config, s Stepper, hooks ...Hook) (out Outcome, 
 	}()
 	for !l.done() {
 		if ctx.Err() != nil {
-			return l.out, l.end(ctx, ErrInterrupted, nil)
+			err = l.end(ctx, ErrInterrupted, nil)
+		} else {
+			err = l.step(ctx)
 		}
-		if err := l.step(ctx); err != nil {
+		if err == ErrInterrupted && l.out.Step == 0 {
+			err = ErrNotBegun
+		}
+		if err != nil {
 			return l.out, err
 		}
 	}

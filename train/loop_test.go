@@ -169,8 +169,11 @@ func TestInterruptedBetweenSteps(t *testing.T) {
 	}
 	r.expect(t, "log 1", "save 2", "log 2")
 	r.events = nil
-	if _, err := Run(ctx, Config{Start: 2, Total: 100, Now: f.clock}, f, hooks...); !errors.Is(err, ErrInterrupted) {
+	if _, err := Run(ctx, Config{Start: 2, Total: 100, Now: f.clock}, f, hooks...); err != ErrInterrupted {
 		t.Errorf("cancelled before the start: %v", err)
+	}
+	if _, err := Run(ctx, Config{Total: 100, Now: f.clock}, f, hooks...); !errors.Is(err, ErrInterrupted) || !errors.Is(err, ErrNotBegun) {
+		t.Errorf("cancelled before the first step: %v", err)
 	}
 	r.expect(t)
 }

@@ -36,19 +36,25 @@ func (s *Session) State() []state.Part {
 // tensors are the session's own memory: save it before the next step. Numbers that
 // are not finite are an error, since a run cannot go on from them.
 func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
-	s.run.State = State{Step: e.Step, Seed: s.cfg.Run.Seed, Elapsed: e.Elapsed.Seconds(), Values: maps.Clone(e.Values)}
-	maps.DeleteFunc(s.run.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
-	snap, err := checkpoint.Take(s.State())
+	return snapshot(&s.run, e, s.cfg, s.tokenizer, s.State)
+}
+
+// snapshot takes the parts of a run after the step of e, with its configuration and its
+// tokenizer, which may be nil. own is the part of the run itself.
+func snapshot(own *runPart, e *Event, cfg config.Config, tok *tokenizer.Tokenizer, parts func() []state.Part) (checkpoint.Snapshot, error) {
+	own.State = State{Step: e.Step, Seed: cfg.Run.Seed, Elapsed: e.Elapsed.Seconds(), Values: maps.Clone(e.Values)}
+	maps.DeleteFunc(own.Values, func(_ string, v float64) bool { return !finite(v) }) // JSON has none
+	snap, err := checkpoint.Take(parts())
 	if err != nil {
 		return snap, err
 	}
-	resolved, err := s.cfg.Encode()
+	resolved, err := cfg.Encode()
 	if err != nil {
 		return snap, err
 	}
 	snap.Files = map[string][]byte{configFile: resolved}
-	if s.tokenizer != nil {
-		if snap.Files[tokenizerFile], err = s.tokenizer.JSON(); err != nil {
+	if tok != nil {
+		if snap.Files[tokenizerFile], err = tok.JSON(); err != nil {
 			return snap, err
 		}
 	}
@@ -66,13 +72,20 @@ func (s *Session) Rollback(c *checkpoint.Checkpoint) (State, error) {
 }
 
 func (s *Session) restore(c *checkpoint.Checkpoint, parts []state.Part) (State, error) {
-	s.run.seed = s.cfg.Run.Seed
+	out, err := restore(&s.run, c, s.cfg.Run.Seed, parts)
+	out.Unread = slices.DeleteFunc(out.Unread, func(name string) bool { return name == s.loader.StateName() })
+	return out, err
+}
+
+// restore sets parts to a checkpoint, of which own is that of the run itself.
+func restore(own *runPart, c *checkpoint.Checkpoint, seed uint64, parts []state.Part) (State, error) {
+	own.seed = seed
 	unread, err := c.Restore(parts)
 	if err != nil {
 		return State{}, err
 	}
-	out := s.run.State
-	out.Unread = slices.DeleteFunc(unread, func(name string) bool { return name == s.loader.StateName() })
+	out := own.State
+	out.Unread = unread
 	return out, nil
 }
 

@@ -36,6 +36,7 @@ type StepResult struct {
 	Temperature float64       // 0 where the model has none
 	Samples     int           // of all micro-batches
 	DataWait    time.Duration // time that the step waited for data
+	Fit         bool          // the step is a fit in closed form: of these it has parts and samples
 }
 
 // NonFiniteError reports that a step was not made because a number was not finite.

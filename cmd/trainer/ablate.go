@@ -103,11 +103,12 @@ func ablateRun(c *cobra.Command, f *ablateFlags) error {
 		return err
 	}
 	if f.dryRun {
-		if f.output.json {
-			return printJSON(c.OutOrStdout(), a.Results)
+		if !f.output.json {
+			listRuns(c.OutOrStdout(), a)
+		} else if err := printJSON(c.OutOrStdout(), a.Results); err != nil {
+			return err
 		}
-		listRuns(c.OutOrStdout(), a)
-		return nil
+		return a.CheckInputs()
 	}
 	if err := a.Run(c.Context()); err != nil {
 		return err

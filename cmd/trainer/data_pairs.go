@@ -35,14 +35,14 @@ func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress
 		if err != nil {
 			return nil, err
 		}
-		rows, err := p.Rows(name)
+		list, err := p.Split(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
 			r.OK = r.OK && !f.Grave()
 		}
-		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(rows), Findings: append([]data.Finding{}, found...)})
+		r.Splits = append(r.Splits, splitReport{Split: name, Pairs: len(list), Findings: append([]data.Finding{}, found...)})
 	}
 	return r, nil
 }

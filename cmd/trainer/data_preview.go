@@ -95,7 +95,7 @@ type sheet struct {
 
 // previewSheet draws up to n images of a split. Bad samples are left out.
 func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int, warn func(string)) (*sheet, error) {
-	next, err := samples(cfg, split, &n, warn)
+	next, err := samples(ctx, cfg, split, &n, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +138,12 @@ const secondView = "(second view)"
 
 // samples returns a function that gives sample i of a split, in training with all of
 // its views, and lowers n to the size of the split.
-func samples(cfg config.Config, split string, n *int, warn func(string)) (func(i int) ([]*transform.Image, string, error), error) {
+func samples(ctx context.Context, cfg config.Config, split string, n *int, warn func(string)) (func(i int) ([]*transform.Image, string, error), error) {
 	if cfg.Data.Kind == "pairs" {
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
 	}
 	if split == "train" {
-		stream, err := source.Stream(cfg, source.Options{Warn: warn})
+		stream, err := source.Stream(ctx, cfg, source.Options{Warn: warn})
 		if err != nil {
 			return nil, err
 		}

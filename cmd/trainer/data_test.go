@@ -75,7 +75,7 @@ func TestPreviewShowsEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 5
-	next, err := samples(cfg, "val", &n, nil)
+	next, err := samples(t.Context(), cfg, "val", &n, nil)
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,7 +132,7 @@ func TestHeadsKeepTheirSplits(t *testing.T) {
 	data, run := rotatedFeatures(t, 200, 6), t.TempDir()
 	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
 	for _, command := range []string{"eval", "embed", "finetune"} {
-		fails(t, exitUsage, []string{command, "--checkpoint", run, "--seed", "1"}, "run.seed: ", "was made with 42", "(got 1)")
+		fails(t, exitUsage, []string{command, "--checkpoint", run, "--seed", "1"}, "run.seed: ", "was made with run.seed = 42", "(got 1)")
 	}
 	fails(t, exitUsage, []string{"eval", "--checkpoint", run, "--set", "data.pairs.test_samples=60"}, "data.pairs.test_samples: ", "held 80 rows back", "(got 60)")
 	fails(t, exitUsage, append(append([]string{"train", "--max-steps", "4", "--out", run}, data...), "--set", "data.pairs.val_samples=50"), "held 80 rows back")
@@ -145,6 +146,51 @@ func TestHeadsKeepTheirSplits(t *testing.T) {
 	}
 	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet", "--set", other[3], "--set", "data.pairs.image=other-image.safetensors",
 		"--set", "data.pairs.text=other-text.safetensors", "--set", "data.pairs.test_samples=90", "--set", "data.pairs.val_samples=0")
+}
+
+// TestHeadsOfABudget: with a seed of the splits another seed of the run draws other training
+// pairs from the same rows, and is no reason to refuse an evaluation.
+func TestHeadsOfABudget(t *testing.T) {
+	run := t.TempDir()
+	data := append(rotatedFeatures(t, 200, 6), "--set", "data.pairs.seed=7", "--set", "data.pairs.paired=45")
+	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
+	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet")
+	for set, want := range map[string]string{
+		"data.pairs.seed=8":    "data.pairs.seed: RUN was made with data.pairs.seed = 7, by which the splits",
+		"data.pairs.seed=0":    "run.seed: RUN was made with data.pairs.seed = 7, by which the splits",
+		"data.pairs.hold=last": `data.pairs.hold: RUN was made with "random"`,
+	} {
+		_, stderr := must(t, exitUsage, "eval", "--checkpoint", run, "--set", set)
+		contains(t, regexp.MustCompile(regexp.QuoteMeta(run)+`[^ ]*`).ReplaceAllString(stderr, "RUN"), want)
+	}
+	fails(t, exitFailed, append([]string{"train", "--out", t.TempDir()}, append(data, "--set", "data.pairs.paired=121")...), "data.pairs.paired = 121 is more than the 120 pairs")
+}
+
+// TestHeadsOfAnIndex trains and evaluates on a table of pairs with two texts of each image.
+func TestHeadsOfAnIndex(t *testing.T) {
+	data, run := rotatedFeatures(t, 200, 6), t.TempDir()
+	table := "split\timage_row\ttext_row\n"
+	for i := range 200 {
+		split := "train"
+		if i >= 160 {
+			split = "val"
+		}
+		table += fmt.Sprintf("%s\t%d\t%d\n", split, i/2, i)
+	}
+	dir := strings.TrimPrefix(data[3], "data.root=")
+	if err := os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data = append(data, "--set", "data.pairs.index=pairs.tsv", "--set", "eval.split=val")
+	stdout, _ := must(t, exitDone, append([]string{"train", "--max-steps", "2", "--json", "--out", run}, data...)...)
+	if m := parseJSON(t, stdout); m["images"] != 20.0 || m["texts"] != 40.0 {
+		t.Errorf("evaluated %s", stdout)
+	}
+	must(t, exitDone, "eval", "--checkpoint", run, "--seed", "1", "--quiet") // the table says what is held out
+	must(t, exitDone, "report", run, "--quiet")
+	fails(t, exitUsage, []string{"eval", "--checkpoint", run, "--set", "data.pairs.index="}, "data.pairs.index: ", `was made with "pairs.tsv"`)
+	fails(t, exitFailed, []string{"eval", "--checkpoint", run, "--split", "test"}, "the test split is empty")
+	fails(t, exitUsage, append(append([]string{"train", "--out", t.TempDir()}, data...), "--set", "data.pairs.index=none.tsv"), "data.pairs.index: there is no such file")
 }
 
 // TestHeadsEmbedTheirRows finds the rows of the files behind the rows of embeddings.

@@ -72,7 +72,7 @@ take the checkpoint before a damaged one, with a notice.`,
 	}
 	out.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "same as `PATH`")
-	c.Flags().StringVar(&group, "group", "model", "file whose tensors are listed: model, momentum, optimizer, queue or graph")
+	c.Flags().StringVar(&group, "group", "", "file whose tensors are listed: model, momentum, optimizer, queue, graph or alignment; default: that of the model")
 	c.Flags().BoolVar(&printConfig, "print-config", false, "print the configuration of the run as TOML")
 	c.Flags().BoolVar(&verify, "verify", false, "compare every byte with the checksums of the checkpoints")
 	return c

@@ -117,14 +117,17 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	var argument *run.ArgumentError
 	unread := errors.Is(context.Cause(ctx), errUnread)
 	switch {
-	case unread && errors.Is(err, train.ErrInterrupted):
+	case unread && errors.Is(err, train.ErrInterrupted) && !errors.Is(err, train.ErrNotBegun):
 		fmt.Fprintf(stderr, "trainer: %v: the run is saved, and the same command goes on from here\n", errUnread)
 		return exitFailed
-	case unread && (err == nil || errors.Is(err, context.Canceled)):
+	case unread && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrNotBegun)):
 		fmt.Fprintf(stderr, "trainer: %v\n", errUnread)
 		return exitFailed
 	case err == nil:
 		return exitDone
+	case errors.Is(err, train.ErrNotBegun):
+		fmt.Fprintln(stderr, "trainer: interrupted before the end of the first step: the same command begins anew")
+		return exitInterrupted
 	case errors.Is(err, train.ErrInterrupted):
 		fmt.Fprintln(stderr, "trainer: interrupted and saved: the same command goes on from here")
 		return exitInterrupted

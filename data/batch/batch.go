@@ -26,8 +26,8 @@ const (
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
 
-	ImageNeighbours = "image_neighbours" // (K) int32, rows of the pool of images near this one
-	TextNeighbours  = "text_neighbours"  // (K) int32, rows of the pool of texts near this one
+	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
+	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )
 
 // Type is the type of a column's values.

@@ -39,18 +39,19 @@ type Norms struct {
 
 // Stats reads every row of a split. It ends early with the error of ctx.
 func (p *Pairs) Stats(ctx context.Context, split string) (Stats, error) {
-	rows, err := p.Rows(split)
+	list, err := p.Split(split)
 	if err != nil {
 		return Stats{}, err
 	}
-	s := Stats{Pairs: len(rows)}
+	s := Stats{Pairs: len(list)}
 	for _, side := range []struct {
-		m *Matrix
-		s *SideStats
-	}{{p.images, &s.Image}, {p.texts, &s.Text}} {
+		m    *Matrix
+		rows []int32
+		s    *SideStats
+	}{{p.images, imageRows(list), &s.Image}, {p.texts, textRows(list), &s.Text}} {
 		*side.s = SideStats{File: side.m.Path(), Type: side.m.Type(), Width: side.m.Width()}
 		var norms []float64
-		err := side.m.visit(ctx, rows, func(_ int32, row []float32, bad error) {
+		err := side.m.visit(ctx, side.rows, func(_ int32, row []float32, bad error) {
 			if bad != nil {
 				side.s.Bad++
 				return
@@ -102,10 +103,11 @@ type CheckConfig struct {
 // an image was written once for each of its captions. It fails where a file cannot be
 // read and when ctx ends.
 func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]data.Finding, error) {
-	rows, err := p.Rows(split)
+	list, err := p.Split(split)
 	if err != nil {
 		return nil, err
 	}
+	images, texts := imageRows(list), textRows(list)
 	if cfg.Examples <= 0 {
 		cfg.Examples = 5
 	}
@@ -116,18 +118,22 @@ func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]dat
 		}
 	}
 	seed := maphash.MakeSeed()
-	sums := make(map[uint64]int32, len(rows)) // image rows by their hash
-	done, total := 0, 2*len(rows)
+	sums := make(map[uint64]int32, len(images)) // image rows by their hash
+	done, total := 0, len(images)+len(texts)
 	for _, other := range cfg.Others {
-		total += len(p.splits[other])
+		total += len(imageRows(p.splits[other]))
 	}
 	step := func() {
 		if done++; cfg.Progress != nil && (done%1024 == 0 || done == total) {
 			cfg.Progress(done, total)
 		}
 	}
-	for _, m := range []*Matrix{p.images, p.texts} {
-		err := m.visit(ctx, rows, func(i int32, row []float32, err error) {
+	for _, side := range []struct {
+		m    *Matrix
+		rows []int32
+	}{{p.images, images}, {p.texts, texts}} {
+		m := side.m
+		err := m.visit(ctx, side.rows, func(i int32, row []float32, err error) {
 			step()
 			switch {
 			case err != nil:
@@ -143,7 +149,7 @@ func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]dat
 		}
 	}
 	for _, other := range cfg.Others {
-		err := p.images.visit(ctx, p.splits[other], func(i int32, row []float32, err error) {
+		err := p.images.visit(ctx, imageRows(p.splits[other]), func(i int32, row []float32, err error) {
 			step()
 			if mine, ok := sums[sum(seed, row)]; ok && err == nil {
 				add(&leak, "row %d equals row %d of %s", mine, i, other)

@@ -226,9 +226,9 @@ func TestSplits(t *testing.T) {
 	p := open(t, c, 3)
 	var all []int32
 	for split, n := range map[string]int{"train": 38, "val": 7, "test": 5} {
-		rows, err := p.Rows(split)
-		if err != nil || len(rows) != n || !slices.IsSorted(rows) {
-			t.Errorf("%s: %v, %v", split, rows, err)
+		rows := rowsOf(t, p, split)
+		if len(rows) != n || !slices.IsSorted(rows) {
+			t.Errorf("%s: %v", split, rows)
 		}
 		all = append(all, rows...)
 	}
@@ -237,26 +237,97 @@ func TestSplits(t *testing.T) {
 		t.Errorf("the splits have %d of 50 rows", len(all))
 	}
 	again, other := open(t, c, 3), open(t, c, 4)
-	a, _ := p.Rows("val")
-	b, _ := again.Rows("val")
-	d, _ := other.Rows("val")
+	a := rowsOf(t, p, "val")
+	b := rowsOf(t, again, "val")
+	d := rowsOf(t, other, "val")
 	if !slices.Equal(a, b) || slices.Equal(a, d) {
 		t.Errorf("validation rows %v, %v again, %v with another seed", a, b, d)
 	}
 	c.ValSamples = 20 // the test split stays what it is
 	more := open(t, c, 3)
-	a, _ = p.Rows("test")
-	b, _ = more.Rows("test")
+	a = rowsOf(t, p, "test")
+	b = rowsOf(t, more, "test")
 	if !slices.Equal(a, b) {
 		t.Errorf("test rows %v and %v", a, b)
+	}
+}
+
+// rowsOf returns the image rows of a split, and fails unless texts are in step with them.
+func rowsOf(t testing.TB, p *Pairs, split string) (rows []int32) {
+	t.Helper()
+	list, err := p.Split(split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range list {
+		if q.Image != q.Text {
+			t.Errorf("%s has the pair %v", split, q)
+		}
+		rows = append(rows, q.Image)
+	}
+	return rows
+}
+
+// The draw of earlier versions, from which checkpoints have their splits.
+func TestSplitsStayTheSame(t *testing.T) {
+	c := pairsOf(t, 20, nil)
+	c.ValSamples, c.TestSamples = 3, 4
+	p := open(t, c, 42)
+	if val, test := rowsOf(t, p, "val"), rowsOf(t, p, "test"); !slices.Equal(val, []int32{9, 12, 18}) || !slices.Equal(test, []int32{2, 3, 8, 17}) {
+		t.Errorf("val %v, test %v", val, test)
+	}
+}
+
+// With a seed of the splits the seed of the run changes the budget alone; without, all of it.
+func TestSeedOfTheSplits(t *testing.T) {
+	c := pairsOf(t, 60, nil)
+	c.ValSamples, c.TestSamples, c.Seed, c.Paired = 9, 11, 5, 10
+	a, b := open(t, c, 1), open(t, c, 2)
+	for _, split := range []string{"val", "test"} {
+		if x, y := rowsOf(t, a, split), rowsOf(t, b, split); !slices.Equal(x, y) {
+			t.Errorf("%s rows %v and %v", split, x, y)
+		}
+	}
+	x, y := rowsOf(t, a, "train"), rowsOf(t, b, "train")
+	if len(x) != 10 || len(y) != 10 || !slices.IsSorted(x) || slices.Equal(x, y) {
+		t.Errorf("budgets %v and %v", x, y)
+	}
+	c.Paired = 25
+	more := rowsOf(t, open(t, c, 1), "train")
+	for _, i := range x {
+		if !slices.Contains(more, i) {
+			t.Errorf("the budget of 25 pairs %v lacks %d of that of 10 %v", more, i, x)
+		}
+	}
+	c.Paired = 40
+	if all := rowsOf(t, open(t, c, 1), "train"); len(all) != 40 {
+		t.Errorf("%d pairs of a budget of all", len(all))
+	}
+	c.Seed = 1
+	if same := rowsOf(t, open(t, c, 9), "test"); !slices.Equal(same, rowsOf(t, open(t, PairsConfig{Image: c.Image, Text: c.Text, Division: Division{ValSamples: 9, TestSamples: 11}}, 1), "test")) {
+		t.Errorf("a seed of the splits is another one than the run's: %v", same)
+	}
+}
+
+// The last rows are held out: the test split at the end, validation before it.
+func TestHoldLast(t *testing.T) {
+	c := pairsOf(t, 10, nil)
+	c.ValSamples, c.TestSamples, c.Hold = 3, 2, Last
+	p := open(t, c, 7)
+	for split, want := range map[string][]int32{"train": {0, 1, 2, 3, 4}, "val": {5, 6, 7}, "test": {8, 9}} {
+		if got := rowsOf(t, p, split); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", split, got, want)
+		}
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	c := pairsOf(t, 10, nil)
 	for want, edit := range map[string]func(c *PairsConfig){
-		"must be >= 0 (got -1 and 0)":                func(c *PairsConfig) { c.ValSamples = -1 },
-		"no row is left for training":                func(c *PairsConfig) { c.ValSamples, c.TestSamples = 6, 4 },
+		"must be >= 0 (got -1, 0 and 0)":             func(c *PairsConfig) { c.ValSamples = -1 },
+		`hold must be "random" or "last" (got "x")`:  func(c *PairsConfig) { c.Hold = "x" },
+		"data.pairs.paired = 8 is more than the 7":   func(c *PairsConfig) { c.ValSamples, c.Paired = 3, 8 },
+		"no image is left for training":              func(c *PairsConfig) { c.ValSamples, c.TestSamples = 6, 4 },
 		"has 10 and":                                 func(c *PairsConfig) { c.Text = write(t, "short.npy", npy(stored)) },
 		"short.npy has 3: row i of both must be one": func(c *PairsConfig) { c.Text = write(t, "short.npy", npy(stored)) },
 		"no such file":                               func(c *PairsConfig) { c.Text = "nowhere.npy" },
@@ -284,14 +355,14 @@ func TestStream(t *testing.T) {
 	})
 	c.ValSamples, c.TestSamples = 3, 4
 	p := open(t, c, 5)
-	train, _ := p.Rows("train")
+	train := rowsOf(t, p, "train")
 	broken := 0
 	for _, i := range train {
 		if i == 11 || i == 30 {
 			broken++
 		}
 	}
-	s := p.Stream()
+	s := p.Stream(StreamConfig{})
 	l, err := data.NewLoader(s, data.LoaderConfig{BatchSize: 1, Columns: s.Columns(), MaxBadShare: 0.5, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +424,7 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, _ := p.Rows("val")
+	rows := rowsOf(t, p, "val")
 	texts, err := set.Texts(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -393,7 +464,7 @@ func TestCheckAndStats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows, _ := p.Rows(split); s.Pairs != len(rows) || s.Image.Width != 2 || s.Text.Width != 3 || s.Image.Type != "F32" {
+		if rows := rowsOf(t, p, split); s.Pairs != len(rows) || s.Image.Width != 2 || s.Text.Width != 3 || s.Image.Type != "F32" {
 			t.Errorf("%s: %+v", split, s)
 		}
 		if n := s.Image.Norms; n.Min < 1 || n.Max > 31 || n.Median <= n.Min || n.Mean <= n.Min {

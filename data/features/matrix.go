@@ -133,13 +133,16 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// maxRows is the most rows that int32 numbers.
+const maxRows = math.MaxInt32
+
 // setShape takes the sizes of a matrix.
 func (m *Matrix) setShape(shape []int) error {
 	if len(shape) != 2 || shape[0] <= 0 || shape[1] <= 0 {
 		return fmt.Errorf("its shape is %v: a row for each pair and a column for each channel are needed", shape)
 	}
-	if m.rows, m.width = shape[0], shape[1]; m.rows > math.MaxInt32 || m.width > math.MaxInt32 {
-		return fmt.Errorf("its shape %v is too large: at most %d rows and columns can be read", shape, math.MaxInt32)
+	if m.rows, m.width = shape[0], shape[1]; m.rows > maxRows || m.width > maxRows {
+		return fmt.Errorf("its shape %v is too large: at most %d rows and columns can be read", shape, maxRows)
 	}
 	return nil
 }

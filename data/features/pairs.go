@@ -4,33 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/geoalign/geoalign/internal/rng"
 )
 
-// PairsConfig names the two files and divides their rows.
+// PairsConfig names the files of both sides, says which rows are pairs, and divides these.
 type PairsConfig struct {
-	Image, Text             string // files: .npy or .safetensors
-	ImageTensor, TextTensor string // tensors of .safetensors files; empty: the only one
-	ValSamples, TestSamples int    // rows of these splits, chosen by the seed; training has the others
+	Image, Text             string // files, see OpenMatrix
+	ImageTensor, TextTensor string // tensors in them; empty: the only one
+	ImagePool, TextPool     string // files of further rows of a side, which are in no pair; empty: none
+	Index                   string // table of the pairs; empty: row i of one file belongs to row i of the other
+	Division                       // without a table that says the split of each pair
 }
 
-// Pairs is two matrices in step: row i of one belongs to row i of the other.
+// Pair is a row of the image features and the row of the text features that belongs to it.
+type Pair struct{ Image, Text int32 }
+
+// Pairs is two matrices and the pairs of their rows. An image may have several texts; a text
+// belongs to one image. The id of a pair is the row of its image.
 type Pairs struct {
 	images, texts *Matrix
+	more          [2]*Matrix // further rows of images and texts, nil for none
 	seed          uint64
-	splits        map[string][]int32 // rows, rising
+	index         string            // file of the index; empty: rows are in step
+	splits        map[string][]Pair // by rising image row, as far as the budget lets them be used
 }
 
-// splitStream names the random numbers that divide the rows.
-const splitStream = "pairs/split"
-
-// Open opens both files and divides the rows: the first TestSamples of a permutation
-// that depends on the seed and the number of rows are the test split, the next ValSamples
-// the validation split, the others are for training. Close it after use.
+// Open opens both files and divides the pairs by the seed of the run, see Division. Close it after use.
 func Open(c PairsConfig, seed uint64) (*Pairs, error) {
-	if c.ValSamples < 0 || c.TestSamples < 0 {
-		return nil, fmt.Errorf("features: val_samples and test_samples must be >= 0 (got %d and %d)", c.ValSamples, c.TestSamples)
+	if err := c.Division.check(); err != nil {
+		return nil, err
 	}
 	images, err := OpenMatrix(c.Image, c.ImageTensor)
 	if err != nil {
@@ -40,39 +41,64 @@ func Open(c PairsConfig, seed uint64) (*Pairs, error) {
 	if err != nil {
 		return nil, errors.Join(err, images.Close())
 	}
-	p := &Pairs{images: images, texts: texts, seed: seed}
-	if err := p.divide(c); err != nil {
+	p := &Pairs{images: images, texts: texts, seed: seed, index: c.Index}
+	if err := p.open(c); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// divide makes the splits.
-func (p *Pairs) divide(c PairsConfig) error {
+// open opens the pools and divides the pairs.
+func (p *Pairs) open(c PairsConfig) (err error) {
+	if p.more[0], err = openMore(c.ImagePool, c.ImageTensor, p.images); err != nil {
+		return err
+	}
+	if p.more[1], err = openMore(c.TextPool, c.TextTensor, p.texts); err != nil {
+		return err
+	}
+	return p.divide(c)
+}
+
+// divide finds the pairs and makes the splits.
+func (p *Pairs) divide(c PairsConfig) (err error) {
+	if c.Index == "" {
+		p.splits, err = p.inStep(c.Division)
+	} else {
+		p.splits, err = p.indexed(c.Index, c.Division)
+	}
+	if err != nil {
+		return err
+	}
+	p.splits["train"], err = c.Division.budget(p.splits["train"], p.seed)
+	return err
+}
+
+// inStep pairs row i with row i and divides these.
+func (p *Pairs) inStep(d Division) (map[string][]Pair, error) {
 	n := p.images.Rows()
 	if m := p.texts.Rows(); n != m {
-		return fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list", p.images.Path(), n, p.texts.Path(), m)
+		return nil, fmt.Errorf("features: the rows are not in step: %s has %d and %s has %d: row i of both must be one pair, so write both from one list, or name a table of the pairs in data.pairs.index", p.images.Path(), n, p.texts.Path(), m)
 	}
-	held := c.ValSamples + c.TestSamples
-	if held >= n {
-		return fmt.Errorf("features: no row is left for training: %s has %d, and data.pairs.val_samples = %d and data.pairs.test_samples = %d take %d: lower them", p.images.Path(), n, c.ValSamples, c.TestSamples, held)
+	list := make([]Pair, n)
+	for i := range list {
+		list[i] = Pair{int32(i), int32(i)}
 	}
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
+	return d.divide(list, p.images.Path(), p.seed)
+}
+
+// indexed reads the pairs of a table and takes its splits, or divides them.
+func (p *Pairs) indexed(path string, d Division) (map[string][]Pair, error) {
+	x, err := readIndex(path)
+	if err != nil {
+		return nil, err
 	}
-	if held > 0 {
-		rng.New(p.seed, splitStream, 0).Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	if err := x.check(p.images, p.texts); err != nil {
+		return nil, err
 	}
-	p.splits = map[string][]int32{
-		"test":  order[:c.TestSamples:c.TestSamples],
-		"val":   order[c.TestSamples:held:held],
-		"train": order[held:],
+	if x.hasSplits() {
+		return x.divide()
 	}
-	for _, rows := range p.splits {
-		slices.Sort(rows) // in the order of the files
-	}
-	return nil
+	return d.divide(x.pairs(func(entry) bool { return true }), path, p.seed)
 }
 
 // Images returns the matrix of the images (N, D).
@@ -81,17 +107,64 @@ func (p *Pairs) Images() *Matrix { return p.images }
 // Texts returns the matrix of the texts (N, E).
 func (p *Pairs) Texts() *Matrix { return p.texts }
 
-// Rows returns the rows of a split (train, val or test), rising. It fails for an empty one.
-func (p *Pairs) Rows(split string) ([]int32, error) {
-	rows, ok := p.splits[split]
+// Split returns the pairs of a split (train, val or test), by rising image row. Those of
+// training are the ones that the budget allows. It fails for an empty split.
+func (p *Pairs) Split(split string) ([]Pair, error) {
+	list, ok := p.splits[split]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("features: there is no split %q: use train, val or test", split)
-	case len(rows) == 0:
+	case len(list) == 0 && p.index != "":
+		return nil, fmt.Errorf("features: the %s split is empty: %s names no pair of it and data.pairs.%s_samples is 0, so choose another split", split, p.index, split)
+	case len(list) == 0:
 		return nil, fmt.Errorf("features: the %s split is empty: set data.pairs.%s_samples, or choose another split", split, split)
 	}
-	return rows, nil
+	return list, nil
 }
 
-// Close closes both files. Streams and sets of them must not be used any more.
-func (p *Pairs) Close() error { return errors.Join(p.images.Close(), p.texts.Close()) }
+// Close closes all files. Streams, sets and pools of them must not be used any more.
+func (p *Pairs) Close() error {
+	err := errors.Join(p.images.Close(), p.texts.Close())
+	for _, m := range p.more {
+		if m != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}
+	return err
+}
+
+// ImagePool returns the images that training may see, paired and not.
+func (p *Pairs) ImagePool() (*Pool, error) {
+	return newPool(p.images, p.more[0], imageRows(p.held()))
+}
+
+// TextPool returns the texts that training may see, paired and not.
+func (p *Pairs) TextPool() (*Pool, error) {
+	return newPool(p.texts, p.more[1], textRows(p.held()))
+}
+
+// held returns the pairs of the validation and the test split.
+func (p *Pairs) held() []Pair {
+	held := slices.Concat(p.splits["val"], p.splits["test"])
+	slices.SortFunc(held, Pair.compare)
+	return held
+}
+
+// imageRows returns the rows of the images of pairs, each once, rising.
+func imageRows(pairs []Pair) []int32 {
+	rows := make([]int32, len(pairs))
+	for i, q := range pairs {
+		rows[i] = q.Image
+	}
+	return slices.Compact(rows)
+}
+
+// textRows returns the rows of the texts of pairs, rising.
+func textRows(pairs []Pair) []int32 {
+	rows := make([]int32, len(pairs))
+	for i, q := range pairs {
+		rows[i] = q.Text
+	}
+	slices.Sort(rows)
+	return rows
+}

@@ -7,53 +7,69 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 )
 
-// Set is a split of pairs for evaluation: image i belongs to text i.
+// Set is a split of pairs for evaluation: its images by rising row, and all texts of each of them.
 type Set struct {
-	p    *Pairs
-	rows []int32
+	p      *Pairs
+	images []int32 // rows
+	texts  []int32 // rows
+	owner  []int32 // image of a text, as a place in images
 }
 
 var _ data.Galleries = (*Set)(nil)
 
-// Set returns a split (train, val or test) for evaluation; at most maxPairs of it, the
+// Set returns a split (train, val or test) for evaluation; at most maxImages images of it, the
 // first, with 0 for all.
-func (p *Pairs) Set(split string, maxPairs int) (*Set, error) {
-	rows, err := p.Rows(split)
+func (p *Pairs) Set(split string, maxImages int) (*Set, error) {
+	list, err := p.Split(split)
 	if err != nil {
 		return nil, err
 	}
-	if maxPairs > 0 {
-		rows = rows[:min(maxPairs, len(rows))]
+	starts := imageStarts(list)
+	n := len(starts) - 1
+	if maxImages > 0 {
+		n = min(maxImages, n)
 	}
-	return &Set{p, rows}, nil
+	s := &Set{p: p}
+	for i, q := range list[:starts[n]] {
+		if int32(i) == starts[len(s.images)] {
+			s.images = append(s.images, q.Image)
+		}
+		s.texts, s.owner = append(s.texts, q.Text), append(s.owner, int32(len(s.images)-1))
+	}
+	return s, nil
 }
 
-// Len returns the number of pairs.
-func (s *Set) Len() int { return len(s.rows) }
+// Len returns the number of images.
+func (s *Set) Len() int { return len(s.images) }
 
 // Images is the gallery of image features: batch.ImageFeatures (D) and batch.IDs.
-func (s *Set) Images() data.Gallery { return gallery{s.rows, s.p.images, s.p.imageColumn()} }
+func (s *Set) Images() data.Gallery {
+	return gallery{s.images, s.p.images, s.p.imageColumn(), func(i int) int32 { return s.images[i] }}
+}
 
 // Texts is the gallery of text features: batch.TextFeatures (E) and batch.IDs. There are
 // no words, so nothing has to be said about them.
 func (s *Set) Texts(*data.Texts) (data.Gallery, error) {
-	return gallery{s.rows, s.p.texts, s.p.textColumn()}, nil
+	return gallery{s.texts, s.p.texts, s.p.textColumn(), func(j int) int32 { return s.images[s.owner[j]] }}, nil
 }
 
-// TextImage returns j: rows are in step.
-func (s *Set) TextImage(j int) int { return j }
+// TextImage returns the place of the image of text j.
+func (s *Set) TextImage(j int) int { return int(s.owner[j]) }
 
-// ImageID is the row of pair i in the files.
-func (s *Set) ImageID(i int) int64 { return int64(s.rows[i]) }
+// ImageID is the row of image i in its file.
+func (s *Set) ImageID(i int) int64 { return int64(s.images[i]) }
 
-// ImageName says which row pair i is.
-func (s *Set) ImageName(i int) string { return fmt.Sprintf("%s row %d", s.p.images.Path(), s.rows[i]) }
+// ImageName says which row image i is.
+func (s *Set) ImageName(i int) string {
+	return fmt.Sprintf("%s row %d", s.p.images.Path(), s.images[i])
+}
 
 // gallery is one side of a set.
 type gallery struct {
 	rows   []int32
 	m      *Matrix
 	column data.Column
+	id     func(i int) int32 // row of the image of row i
 }
 
 func (g gallery) Len() int { return len(g.rows) }
@@ -63,6 +79,6 @@ func (g gallery) Columns() []data.Column {
 }
 
 func (g gallery) Fill(i int, row batch.Row) error {
-	row.Set(batch.IDs, g.rows[i])
+	row.Set(batch.IDs, g.id(i))
 	return fill(g.m, g.rows[i], row.Floats(g.column.Name))
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,7 +28,7 @@ func imageFiles(l lists) Kind {
 		Splits:  l.splits,
 		MayLack: l.mayLack,
 		Inputs:  l.inputs,
-		Stream: func(cfg config.Config, o Options) (data.Stream, error) {
+		Stream: func(_ context.Context, cfg config.Config, o Options) (data.Stream, error) {
 			ds, err := load(cfg, "train")
 			if err != nil {
 				return nil, err

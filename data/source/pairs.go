@@ -1,15 +1,21 @@
 package source
 
 import (
+	"context"
+	"errors"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/neighbours"
 )
 
 // storedPairs is data.kind = "pairs": files of stored features, rows in step. The files
 // stay open to the end of the process, as the streams and galleries of them do.
 var storedPairs = Kind{
 	Splits: func(cfg config.Config) []string {
+		if names, ok := indexSplits(cfg); ok {
+			return names
+		}
 		list := []string{"train"}
 		if cfg.Data.Pairs.ValSamples > 0 {
 			list = append(list, "val")
@@ -22,14 +28,24 @@ var storedPairs = Kind{
 	MayLack: true,
 	Inputs: func(cfg config.Config, _ string) []Input {
 		p := cfg.Data.Pairs
-		return append(below(cfg, "data.pairs.image", p.Image, false), below(cfg, "data.pairs.text", p.Text, false)...)
+		var list []Input
+		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
+			if x.file != "" {
+				list = append(list, below(cfg, "data.pairs."+x.key, x.file, false)...)
+			}
+		}
+		return list
 	},
-	Stream: func(cfg config.Config, _ Options) (data.Stream, error) {
+	Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
 		p, err := Pairs(cfg)
 		if err != nil {
 			return nil, err
 		}
-		return p.Stream(), nil
+		c := features.StreamConfig{PerCaption: o.PerCaption}
+		if err := addNeighbours(ctx, &c, p, cfg, o); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		return p.Stream(c), nil
 	},
 	Galleries: func(cfg config.Config, split string) (data.Galleries, error) {
 		p, err := Pairs(cfg)
@@ -44,16 +60,72 @@ var storedPairs = Kind{
 	},
 }
 
+// indexSplits returns the splits that the table of the pairs names, and whether it does. Of a
+// table that cannot be read who opens it says what is wrong.
+func indexSplits(cfg config.Config) ([]string, bool) {
+	if cfg.Data.Pairs.Index == "" {
+		return nil, false
+	}
+	names, ok, err := features.IndexSplits(Below(cfg.Data.Root, cfg.Data.Pairs.Index))
+	return names, ok && err == nil
+}
+
+// DrawsSplits says whether the splits of stored features are drawn: no table of their pairs names
+// them.
+func DrawsSplits(cfg config.Config) bool {
+	_, named := indexSplits(cfg)
+	return !named
+}
+
 // Pairs opens the stored features of a configuration. Close them after use.
 func Pairs(cfg config.Config) (*features.Pairs, error) {
 	d := cfg.Data
+	given := func(path string) string {
+		if path == "" {
+			return ""
+		}
+		return Below(d.Root, path)
+	}
 	p, err := features.Open(features.PairsConfig{
+		ImagePool:   given(d.Pairs.ImagePool),
+		TextPool:    given(d.Pairs.TextPool),
+		Index:       given(d.Pairs.Index),
 		Image:       Below(d.Root, d.Pairs.Image),
 		Text:        Below(d.Root, d.Pairs.Text),
 		ImageTensor: d.Pairs.ImageTensor,
 		TextTensor:  d.Pairs.TextTensor,
-		ValSamples:  d.Pairs.ValSamples,
-		TestSamples: d.Pairs.TestSamples,
+		Division: features.Division{
+			ValSamples:  d.Pairs.ValSamples,
+			TestSamples: d.Pairs.TestSamples,
+			Hold:        features.Hold(d.Pairs.Hold),
+			Seed:        d.Pairs.Seed,
+			Paired:      d.Pairs.Paired,
+		},
 	}, cfg.Run.Seed)
 	return p, rootHint(err, d.Root)
+}
+
+// addNeighbours finds what the geometric term of alignment heads compares with.
+func addNeighbours(ctx context.Context, c *features.StreamConfig, p *features.Pairs, cfg config.Config, o Options) error {
+	g := cfg.Objective.Geometric
+	if !cfg.Model.Stored() || !cfg.Objective.UsesGeometric() {
+		return nil
+	}
+	k := neighbours.Config{K: g.Neighbours, Near: g.Near(), Sampling: g.Sampling, Anchor: g.Anchor}
+	how := neighbours.Options{Engine: o.Engine, Seed: cfg.Run.Seed, Cache: cfg.Data.CacheDir, Progress: o.Progress, Note: o.Warn}
+	if g.Modalities != "text" {
+		lists, err := neighbours.Images(ctx, p, k, how)
+		if err != nil {
+			return err
+		}
+		c.ImageNeighbours = lists
+	}
+	if g.Modalities != "image" {
+		lists, err := neighbours.Texts(ctx, p, k, how)
+		if err != nil {
+			return err
+		}
+		c.TextNeighbours = lists
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -13,7 +14,7 @@ const vocabScenes = 2000
 // scenesKind is data.kind = "scenes": a procedural world. Its training split has no end.
 var scenesKind = Kind{
 	Splits: func(config.Config) []string { return []string{"val", "test"} },
-	Stream: func(cfg config.Config, o Options) (data.Stream, error) {
+	Stream: func(_ context.Context, cfg config.Config, o Options) (data.Stream, error) {
 		w, err := World(cfg)
 		if err != nil {
 			return nil, err

@@ -2,17 +2,19 @@
 // the splits for evaluation and the captions that a vocabulary is learned from. Every
 // data.kind is one file with a Kind and one line in the table kinds.
 //
-//	stream, err := source.Stream(cfg, source.Options{Tokenizer: tok})
+//	stream, err := source.Stream(ctx, cfg, source.Options{Tokenizer: tok})
 //	set, err := source.Eval(cfg, "val")
 package source
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
@@ -35,7 +37,7 @@ type Kind struct {
 	// then not evaluated. Of other kinds it is an error.
 	MayLack bool
 	// Stream opens the endless stream of training samples.
-	Stream func(cfg config.Config, o Options) (data.Stream, error)
+	Stream func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error)
 	// Split opens a finite split of images with captions.
 	Split func(cfg config.Config, split string) (data.Dataset, error)
 	// Galleries opens a finite split for retrieval; nil: that of Split.
@@ -54,19 +56,22 @@ type Options struct {
 	// fine-tuning; else every image is one, with one of its captions drawn at each
 	// access.
 	PerCaption bool
-	Warn       func(string) // told what the cache of images cannot do; nil: nobody is
+	Warn       func(string) // told what a cache cannot do and what rows were left out; nil: nobody is
+	// Of neighbours among stored features, which are searched for when the stream is opened.
+	Engine   *compute.Engine                  // nil: one is started
+	Progress func(phase string, done, of int) // nil: nobody is told
 }
 
 // Splits are the names of all splits.
 var Splits = []string{"train", "val", "test"}
 
-// Stream opens the training stream of a configuration.
-func Stream(cfg config.Config, o Options) (data.Stream, error) {
+// Stream opens the training stream of a configuration. It ends early with the error of ctx.
+func Stream(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return k.Stream(cfg, o)
+	return k.Stream(ctx, cfg, o)
 }
 
 // Split opens a finite split of images with captions.

@@ -95,7 +95,7 @@ func TestKinds(t *testing.T) {
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
-		stream, err := Stream(cfg, Options{Tokenizer: letters{}})
+		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -130,7 +130,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: %d captions (%v)", kind, len(captions), err)
 		}
 		// Without a tokenizer there is no text, and no column of it.
-		if stream, err = Stream(cfg, Options{}); err != nil || slices.ContainsFunc(stream.Columns(), func(c data.Column) bool { return c.Name == batch.Tokens }) {
+		if stream, err = Stream(t.Context(), cfg, Options{}); err != nil || slices.ContainsFunc(stream.Columns(), func(c data.Column) bool { return c.Name == batch.Tokens }) {
 			t.Errorf("%s: text without a tokenizer (%v)", kind, err)
 		}
 	}
@@ -140,9 +140,50 @@ func TestKinds(t *testing.T) {
 func TestPerCaption(t *testing.T) {
 	cfg := configOf("captions", folder(t))
 	for per, want := range map[bool]int{false: 1, true: 2} {
-		if s, err := Stream(cfg, Options{PerCaption: per}); err != nil || s.EpochSamples() != want {
+		if s, err := Stream(t.Context(), cfg, Options{PerCaption: per}); err != nil || s.EpochSamples() != want {
 			t.Errorf("%v: %v samples, %v", per, s, err)
 		}
+	}
+}
+
+// The geometric term of alignment heads reads neighbours of the sides that it is on for; nothing
+// else does.
+func TestNeighbours(t *testing.T) {
+	cfg := configOf("pairs", folder(t))
+	cfg.Model.System, cfg.Data.CacheDir = "heads", t.TempDir()
+	g := &cfg.Objective.Geometric
+	g.Neighbours, g.Pool, g.Weight = 3, 2, 0.5
+	for modalities, want := range map[string][]string{"both": {batch.ImageNeighbours, batch.TextNeighbours}, "image": {batch.ImageNeighbours}, "text": {batch.TextNeighbours}} {
+		g.Modalities = modalities
+		s, err := Stream(t.Context(), cfg, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range s.Columns() {
+			if c.Type == batch.Int32 && c.Name != batch.IDs {
+				got = append(got, c.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", modalities, got, want)
+		}
+		b := batch.New(1, s.Columns()...)
+		if err := s.Sample(3, b.Row(0)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range want {
+			if c, _ := b.Column(name); !slices.Equal(c.Shape, []int{3}) {
+				t.Errorf("%v, want 3 rows", c)
+			}
+		}
+	}
+	if list, err := os.ReadDir(cfg.Data.CacheDir); err != nil || len(list) != 2 {
+		t.Errorf("%d files of lists (%v)", len(list), err)
+	}
+	g.Weight = 0
+	if s, err := Stream(t.Context(), cfg, Options{}); err != nil || len(s.Columns()) != 3 {
+		t.Errorf("columns without the term: %v", err)
 	}
 }
 
@@ -157,7 +198,7 @@ func TestSourceRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	cfg.Data.Captions.TrainFiles = []string{"none.json"}
-	if _, err := Stream(cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
+	if _, err := Stream(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
 		t.Errorf("got %v", err)
 	}
 	pairs := configOf("pairs", root)
@@ -167,7 +208,7 @@ func TestSourceRefuses(t *testing.T) {
 		"data.pairs.test_samples":                  func() error { _, err := Galleries(pairs, "test"); return err },
 		"must divide the 4 images of the split":    func() error { c := pairs; c.Eval.Folds = 3; _, err := Galleries(c, "val"); return err },
 		"must divide the 10 images of the split":   func() error { c := configOf("scenes", root); c.Eval.Folds = 3; _, err := Eval(c, "val"); return err },
-		"data.kind: is no kind of data (got \"x\"": func() error { _, err := Stream(configOf("x", root), Options{}); return err },
+		"data.kind: is no kind of data (got \"x\"": func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
 		"use one of captions, folder, karpathy":    func() error { _, err := Finite(configOf("x", root)); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {

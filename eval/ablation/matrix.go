@@ -21,6 +21,8 @@ type Matrix struct {
 	Metrics  []string          `toml:"metrics"`  // columns of the table
 	Baseline string            `toml:"baseline"` // run that the others are compared with; empty: none
 	Better   map[string]string `toml:"better"`   // metric -> higher, lower or none, where the default is wrong
+	Correct  string            `toml:"correct"`  // holm: the p of differences to the baseline are corrected for their number; empty: not
+	Across   Axis              `toml:"across"`   // every run is made with each value: a table and a curve for each metric; empty: no such key
 	Runs     []Run             `toml:"run"`      // after Parse with those of the sweeps
 	Sweeps   []Sweep           `toml:"sweep"`
 }
@@ -32,6 +34,9 @@ type Run struct {
 	Start  string   `toml:"start"`  // run whose last checkpoint of the same seed it starts from; empty: none
 	Set    []string `toml:"set"`    // overrides after those of the matrix
 	Hidden bool     `toml:"hidden"` // not in the table: a shared start
+
+	Method string   `toml:"-"` // name in the file of a run that was made with a value of Matrix.Across
+	At     *float64 `toml:"-"` // that value; nil: no such run
 }
 
 // Parse reads the text of a matrix file; name stands for it in messages. All problems
@@ -66,6 +71,10 @@ func Parse(name string, text []byte) (*Matrix, error) {
 		}
 		m.Runs = append(m.Runs, runs...)
 	}
+	if err := m.spread(); err != nil {
+		err.Where = name
+		errs = append(errs, err)
+	}
 	if len(m.Seeds) == 0 {
 		m.Seeds = []int64{1}
 	}
@@ -91,10 +100,11 @@ func oneRun(text string) bool {
 
 // keys of the tables of a matrix file.
 var keys = map[string][]string{
-	"":           {"title", "base", "seeds", "set", "metrics", "baseline", "better", "run", "sweep"},
+	"":           {"title", "base", "seeds", "set", "metrics", "baseline", "better", "correct", "across", "run", "sweep"},
 	"run":        {"name", "group", "start", "set", "hidden"},
 	"sweep":      {"key", "values", "axes", "name", "group", "start", "set"},
 	"sweep.axes": {"key", "values"},
+	"across":     {"key", "values"},
 }
 
 // unknown is the error of a key that a matrix file does not have.
@@ -139,8 +149,11 @@ func (m *Matrix) problems() (errs config.Errors) {
 	if len(m.Runs) > 0 && !slices.ContainsFunc(m.Runs, visible) {
 		fail("run", nil, "every run is hidden", "leave one in the table")
 	}
-	if m.Baseline != "" && !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.Name == m.Baseline && visible(r) }) {
+	if m.Baseline != "" && !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.named(m.Baseline) && visible(r) }) {
 		fail("baseline", m.Baseline, "is no run of the table", m.nearestRun(m.Baseline))
+	}
+	if m.Correct != "" && m.Correct != "holm" {
+		fail("correct", m.Correct, `must be "holm" or left out`, "")
 	}
 	return errs
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/words"
@@ -23,6 +24,8 @@ type Results struct {
 	Base     string   `json:"base"`
 	Seeds    []int64  `json:"seeds"`
 	Baseline string   `json:"baseline,omitempty"`
+	Correct  string   `json:"correct,omitempty"` // holm: the p of differences to the baseline are corrected
+	Across   string   `json:"across,omitempty"`  // key that every run was made with several values of
 	Columns  []Column `json:"columns"`
 	Complete bool     `json:"complete"` // every run is done
 	Rows     []Row    `json:"runs"`
@@ -39,6 +42,9 @@ type Row struct {
 	Hidden bool     `json:"hidden,omitempty"`
 	Rerank bool     `json:"rerank,omitempty"` // the run re-ranks, so its last ranking is that of the matching head
 	Trials []Trial  `json:"trials"`
+
+	Method string   `json:"method,omitempty"` // run of the file that this one is at a value of Results.Across
+	At     *float64 `json:"at,omitempty"`     // that value
 }
 
 // Trial is a run with one seed.
@@ -63,10 +69,14 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return list.MarshalJSON()
 }
 
-// Table is the comparison of the runs of a group.
+// Table is the comparison of the runs of a group: a column per metric, or of one metric a column
+// per value of a key.
 type Table struct {
-	Group string `json:"group,omitempty"`
-	Lines []Line `json:"lines"`
+	Group  string    `json:"group,omitempty"`
+	Column *Column   `json:"column,omitempty"` // the one metric; nil: a column per metric
+	Across string    `json:"across,omitempty"` // the key
+	Values []float64 `json:"values,omitempty"` // of the key, rising
+	Lines  []Line    `json:"lines"`
 }
 
 // Line is a run in a table.
@@ -144,18 +154,14 @@ func (r *Results) Progress() string {
 
 // Tabulate fills Tables and Complete from the trials: a table per group in the order of
 // the runs, each with the baseline on top, unless a run of it is the same.
-// The baseline alone makes no table where there are others.
+// The baseline alone makes no table where there are others. Runs that were made with each value of a
+// key have a table per metric instead, a column per value.
 func (r *Results) Tabulate() {
 	r.Tables, r.Complete = nil, true
-	var baseline *Row
 	var groups []string
-	for i := range r.Rows {
-		row := &r.Rows[i]
+	for _, row := range r.Rows {
 		for _, t := range row.Trials {
 			r.Complete = r.Complete && t.State == Done
-		}
-		if row.Name == r.Baseline {
-			baseline = row
 		}
 		if !row.Hidden && !slices.Contains(groups, row.Group) {
 			groups = append(groups, row.Group)
@@ -168,6 +174,11 @@ func (r *Results) Tabulate() {
 				rows = append(rows, row)
 			}
 		}
+		if rows[0].At != nil {
+			r.Tables = append(r.Tables, r.acrossTables(g, rows)...)
+			continue
+		}
+		baseline := r.baseline(nil)
 		if baseline != nil && !slices.ContainsFunc(rows, baseline.is) {
 			rows = slices.Insert(rows, 0, baseline)
 		}
@@ -176,48 +187,112 @@ func (r *Results) Tabulate() {
 		}
 		r.Tables = append(r.Tables, r.table(g, rows, baseline))
 	}
+	if r.Correct == Holm {
+		r.holm()
+	}
 }
 
+// baseline returns the row of the baseline, at a value where there are several; nil without one.
+func (r *Results) baseline(at *float64) *Row {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		switch {
+		case r.Baseline == "":
+		case at == nil && row.At == nil && row.Name == r.Baseline, at != nil && row.At != nil && row.Method == r.Baseline && *row.At == *at:
+			return row
+		}
+	}
+	return nil
+}
+
+// table is a table of runs with a column per metric.
 func (r *Results) table(group string, rows []*Row, baseline *Row) Table {
 	t := Table{Group: group}
 	for _, row := range rows {
 		t.Lines = append(t.Lines, Line{Name: row.Name, Note: row.note(), Cells: make([]Cell, len(r.Columns))})
 	}
 	for j, c := range r.Columns {
-		best := -1
-		for i, row := range rows {
-			cell := &t.Lines[i].Cells[j]
-			*cell = describe(row.values(c.Metric))
-			if cell.N == 0 {
-				continue
-			}
-			if baseline != nil && !row.is(baseline) {
-				b := baseline.values(c.Metric)
-				if s := describe(b); s.N > 0 {
-					d := *cell.Mean - *s.Mean
-					cell.Difference, cell.ToBaseline = &d, Compare(row.values(c.Metric), b)
-				}
-			}
-			if row.whole() && (best < 0 || c.beats(*cell.Mean, *t.Lines[best].Cells[j].Mean)) {
-				best = i
-			}
-		}
-		if best < 0 || c.Better == "none" || len(rows) < 2 {
-			continue
-		}
-		t.Lines[best].Cells[j].Best = true
-		top := rows[best].values(c.Metric)
-		for i, row := range rows {
-			cell := &t.Lines[i].Cells[j]
-			if i == best || cell.N == 0 || !row.whole() {
-				continue
-			}
-			cell.ToBest = Compare(row.values(c.Metric), top)
-			equal := *cell.Mean == *t.Lines[best].Cells[j].Mean
-			cell.Tied = equal || cell.ToBest != nil && !cell.ToBest.Differs()
+		for i, cell := range compare(rows, baseline, c) {
+			t.Lines[i].Cells[j] = cell
 		}
 	}
 	return t
+}
+
+// acrossTables are a table per metric with a line per method and a column per value.
+func (r *Results) acrossTables(group string, rows []*Row) []Table {
+	var values []float64
+	for _, row := range rows {
+		if !slices.Contains(values, *row.At) {
+			values = append(values, *row.At)
+		}
+	}
+	slices.Sort(values)
+	var list []Table
+	for j := range r.Columns {
+		c := &r.Columns[j]
+		t := Table{Group: group, Column: c, Across: r.Across, Values: values}
+		for _, row := range rows {
+			if !slices.ContainsFunc(t.Lines, func(l Line) bool { return l.Name == row.Method }) {
+				t.Lines = append(t.Lines, Line{Name: row.Method, Cells: make([]Cell, len(values))})
+			}
+		}
+		for k, v := range values {
+			var at []*Row
+			for _, row := range rows {
+				if *row.At == v {
+					at = append(at, row)
+				}
+			}
+			for i, cell := range compare(at, r.baseline(&v), *c) {
+				line := &t.Lines[slices.IndexFunc(t.Lines, func(l Line) bool { return l.Name == at[i].Method })]
+				line.Cells[k] = cell
+				if note := at[i].note(); note != "" && cell.N < len(at[i].Trials) {
+					line.Note = strings.TrimPrefix(line.Note+"; "+at[i].Name+": "+note, "; ")
+				}
+			}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// compare returns the cells of a metric of some runs, compared with each other and the baseline.
+func compare(rows []*Row, baseline *Row, c Column) []Cell {
+	cells := make([]Cell, len(rows))
+	best := -1
+	for i, row := range rows {
+		cell := &cells[i]
+		*cell = describe(row.values(c.Metric))
+		if cell.N == 0 {
+			continue
+		}
+		if baseline != nil && !row.is(baseline) {
+			b := baseline.values(c.Metric)
+			if s := describe(b); s.N > 0 {
+				d := *cell.Mean - *s.Mean
+				cell.Difference, cell.ToBaseline = &d, Compare(row.values(c.Metric), b)
+			}
+		}
+		if row.whole() && (best < 0 || c.beats(*cell.Mean, *cells[best].Mean)) {
+			best = i
+		}
+	}
+	if best < 0 || c.Better == "none" || len(rows) < 2 {
+		return cells
+	}
+	cells[best].Best = true
+	top := rows[best].values(c.Metric)
+	for i, row := range rows {
+		cell := &cells[i]
+		if i == best || cell.N == 0 || !row.whole() {
+			continue
+		}
+		cell.ToBest = Compare(row.values(c.Metric), top)
+		equal := *cell.Mean == *cells[best].Mean
+		cell.Tied = equal || cell.ToBest != nil && !cell.ToBest.Differs()
+	}
+	return cells
 }
 
 // beats reports whether the mean a is better than b.

@@ -1,6 +1,7 @@
 package ablation
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -45,6 +46,8 @@ type Test struct {
 	T    float64 `json:"-"`    // may be infinite
 	DF   float64 `json:"df"`
 	P    float64 `json:"p"`
+
+	Holm *float64 `json:"p_holm,omitempty"` // P corrected for the number of comparisons
 }
 
 // Differs reports whether the test tells the means apart.
@@ -117,4 +120,50 @@ func test(kind string, diff, se, df float64) Test {
 		t.P = 2 * distuv.StudentsT{Sigma: 1, Nu: df}.CDF(-math.Abs(t.T))
 	}
 	return t
+}
+
+// HolmAdjust returns p-values corrected for their number (Holm 1979): the smallest times n, the
+// next times n-1, and so on, each at least the one before and at most 1. Where all true hypotheses
+// are taken together, one is rejected wrongly at a level with at most that probability.
+func HolmAdjust(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	out, last := make([]float64, len(p)), 0.0
+	for rank, i := range order {
+		last = max(last, min(1, p[i]*float64(len(p)-rank)))
+		out[i] = last
+	}
+	return out
+}
+
+// Holm is the correction of HolmAdjust.
+const Holm = "holm"
+
+// holm corrects the p of the differences to the baseline, those of a metric in all tables together.
+func (r *Results) holm() {
+	for j, c := range r.Columns {
+		var tests []*Test
+		var p []float64
+		for _, t := range r.Tables {
+			for _, l := range t.Lines {
+				cells := l.Cells
+				if t.Column == nil {
+					cells = cells[j : j+1]
+				} else if t.Column.Metric != c.Metric {
+					continue
+				}
+				for _, cell := range cells {
+					if cell.ToBaseline != nil {
+						tests, p = append(tests, cell.ToBaseline), append(p, cell.ToBaseline.P)
+					}
+				}
+			}
+		}
+		for i, adjusted := range HolmAdjust(p) {
+			tests[i].Holm = &adjusted
+		}
+	}
 }

@@ -43,8 +43,8 @@ func (r *Results) Markdown() string {
 		fmt.Fprintf(&b, "# %s\n\n", r.Title)
 	}
 	for _, t := range r.Tables {
-		if t.Group != "" {
-			fmt.Fprintf(&b, "## %s\n\n", t.Group)
+		if title := t.Title(); title != "" {
+			fmt.Fprintf(&b, "## %s\n\n", title)
 		}
 		b.WriteString(r.grid(t))
 		b.WriteByte('\n')
@@ -64,10 +64,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // grid writes one table with its columns in line.
 func (r *Results) grid(t Table) string {
-	head := []string{"run"}
-	for _, c := range r.Columns {
-		head = append(head, c.Heading())
-	}
+	head := append([]string{"run"}, r.Heads(t)...)
 	noted := false
 	for _, l := range t.Lines {
 		noted = noted || l.Note != ""
@@ -79,7 +76,7 @@ func (r *Results) grid(t Table) string {
 	for _, l := range t.Lines {
 		row := []string{strings.ReplaceAll(l.Name, "|", `\|`)}
 		for j, c := range l.Cells {
-			row = append(row, c.text(t.digits(j, r.Columns[j])))
+			row = append(row, c.text(r.digits(t, j)))
 		}
 		if noted {
 			row = append(row, l.Note)
@@ -96,7 +93,7 @@ func (r *Results) grid(t Table) string {
 	for i, row := range rows {
 		for j, s := range row {
 			pad := strings.Repeat(" ", width[j]-len([]rune(s)))
-			if j == 0 || j > len(r.Columns) {
+			if j == 0 || noted && j == len(row)-1 {
 				s += pad
 			} else {
 				s = pad + s
@@ -109,7 +106,7 @@ func (r *Results) grid(t Table) string {
 		}
 		for j := range row {
 			rule := strings.Repeat("-", width[j]+1)
-			if j == 0 || j > len(r.Columns) {
+			if j == 0 || noted && j == len(row)-1 {
 				b.WriteString("|" + rule + "-")
 			} else {
 				b.WriteString("|" + rule + ":")
@@ -153,7 +150,11 @@ func (c Cell) parts(digits int) (s, difference string) {
 			d = "+" + d
 		}
 		if c.ToBaseline != nil {
-			d += ", " + probability(c.ToBaseline.P)
+			p := c.ToBaseline.P
+			if c.ToBaseline.Holm != nil {
+				p = *c.ToBaseline.Holm
+			}
+			d += ", " + probability(p)
 		}
 		difference = d
 	}
@@ -167,7 +168,29 @@ func (r *Results) Texts(t Table, line, j int) (value, difference string) {
 	if c.N == 0 {
 		return "-", ""
 	}
-	return c.parts(t.digits(j, r.Columns[j]))
+	return c.parts(r.digits(t, j))
+}
+
+// Title is the heading of a table: its group, and of one metric its label and the key.
+func (t Table) Title() string {
+	title := t.Group
+	if t.Column != nil {
+		title = strings.TrimPrefix(title+": "+t.Column.Heading()+" across "+label(t.Across), ": ")
+	}
+	return title
+}
+
+// Heads are the headings of the columns of t behind the first.
+func (r *Results) Heads(t Table) (heads []string) {
+	for _, v := range t.Values {
+		heads = append(heads, strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	if t.Column == nil {
+		for _, c := range r.Columns {
+			heads = append(heads, c.Heading())
+		}
+	}
+	return heads
 }
 
 // Heading is the label of a column with an arrow to where it is better.
@@ -194,16 +217,22 @@ func probability(p float64) string {
 	return fmt.Sprintf("p %.2f", p)
 }
 
-// digits chooses the decimals of column j: one for recalls, which are percent, otherwise
-// by the largest mean.
-func (t Table) digits(j int, c Column) int {
+// digits chooses the decimals of column j, or of all columns of one metric: one for recalls, which
+// are percent, otherwise by the largest mean.
+func (r *Results) digits(t Table, j int) int {
+	c, from, to := t.Column, 0, len(t.Values)
+	if c == nil {
+		c, from, to = &r.Columns[j], j, j+1
+	}
 	if strings.HasPrefix(c.Metric, retrieval) {
 		return 1
 	}
 	largest := 0.0
 	for _, l := range t.Lines {
-		if m := l.Cells[j].Mean; m != nil {
-			largest = max(largest, math.Abs(*m))
+		for _, cell := range l.Cells[from:to] {
+			if cell.Mean != nil {
+				largest = max(largest, math.Abs(*cell.Mean))
+			}
 		}
 	}
 	switch {
@@ -227,7 +256,11 @@ func (r *Results) legend() string {
 		}
 		fmt.Fprintf(&b, "Mean \u00b1 standard deviation over seeds %s. **Bold**: the best of its column; *italic*: seeds do not tell it apart from the best "+
 			"(two-sided t-test at %g %%, paired where the seeds are the same, Welch's otherwise; not corrected for the number of comparisons).", strings.Join(seeds, ", "), 100*Level)
-		if r.Baseline != "" {
+		switch {
+		case r.Baseline == "":
+		case r.Correct == Holm:
+			fmt.Fprintf(&b, " In parentheses: difference to %q and the p of the same test, corrected for all comparisons of a metric with it (Holm).", r.Baseline)
+		default:
 			fmt.Fprintf(&b, " In parentheses: difference to %q and the p of the same test.", r.Baseline)
 		}
 	} else {
@@ -289,24 +322,40 @@ func (r *Results) CSV() string {
 		}
 	}
 	w.Write(head) // an error of a buffer there is none
-	for _, t := range r.Tables {
-		for _, l := range t.Lines {
-			row := []string{t.Group, l.Name, l.Note}
-			for _, c := range l.Cells {
-				mark := ""
-				switch {
-				case c.Best:
-					mark = "best"
-				case c.Tied:
-					mark = "tied"
-				}
-				p := ""
-				if c.ToBaseline != nil {
-					p = full(&c.ToBaseline.P)
-				}
-				row = append(row, strconv.Itoa(c.N), full(c.Mean), full(c.SD), mark, full(c.Difference), p)
+	add := func(group, name, note string, cells []Cell) {
+		row := []string{group, name, note}
+		for _, c := range cells {
+			mark := ""
+			switch {
+			case c.Best:
+				mark = "best"
+			case c.Tied:
+				mark = "tied"
 			}
-			w.Write(row)
+			p := ""
+			if c.ToBaseline != nil {
+				p = full(&c.ToBaseline.P)
+			}
+			row = append(row, strconv.Itoa(c.N), full(c.Mean), full(c.SD), mark, full(c.Difference), p)
+		}
+		w.Write(row)
+	}
+	for n, t := range r.Tables {
+		switch {
+		case t.Column == nil:
+			for _, l := range t.Lines {
+				add(t.Group, l.Name, l.Note, l.Cells)
+			}
+		case t.Column.Metric == r.Columns[0].Metric: // with the tables of the other metrics, which follow
+			for k, v := range t.Values {
+				for i, l := range t.Lines {
+					var cells []Cell
+					for j := range r.Columns {
+						cells = append(cells, r.Tables[n+j].Lines[i].Cells[k])
+					}
+					add(t.Group, fmt.Sprintf("%s, %s=%g", l.Name, label(t.Across), v), l.Note, cells)
+				}
+			}
 		}
 	}
 	w.Flush()

@@ -25,7 +25,7 @@ var order = [][]string{
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
 	{"encoders"},
-	{"data/source", "data/features"},
+	{"data/source", "data/features", "data/neighbours"},
 	{"data"},
 	{"config/gen"},
 	{"config"},

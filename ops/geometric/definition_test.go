@@ -99,7 +99,7 @@ func sample(law string, noise []float32, count int) []int {
 		ranks[r] = r
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int {
-		ka, kb := sampleKey(law, a, noise[a]), sampleKey(law, b, noise[b])
+		ka, kb := SampleKey(law, a, noise[a]), SampleKey(law, b, noise[b])
 		switch {
 		case ka > kb:
 			return -1

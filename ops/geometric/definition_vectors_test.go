@@ -93,8 +93,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v: got %v, want an error about %s", c.o, err, c.want)
 		}
 	}
-	if checkSampling("nearest") == nil || checkSampling(Biased) != nil {
-		t.Error("checkSampling is wrong about nearest or biased")
+	if CheckSampling("nearest") == nil || CheckSampling(Biased) != nil {
+		t.Error("CheckSampling is wrong about nearest or biased")
 	}
 }
 

@@ -51,7 +51,7 @@ func Neighbours(a NeighbourArgs) *gorgonia.Node {
 	n := &neighbours{near: a.Near, count: a.Count, law: a.Sampling, noise: -1, owner: -1}
 	in := gorgonia.Nodes{a.X, a.Queue, a.Filled}
 	err := op.All(
-		checkSampling(a.Sampling),
+		CheckSampling(a.Sampling),
 		op.Need(a.Count > 0 && a.Near >= a.Count, "want 0 < count <= near (got count %d and near %d)", a.Count, a.Near),
 	)
 	if err == nil && a.Sampling != Closest {

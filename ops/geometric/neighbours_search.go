@@ -206,7 +206,7 @@ func (r *neighbourRun) draw(worker, lo, hi int) {
 		}
 		drawn := nearest{value: w.keys, index: w.ranks}
 		for rank, u := range r.c.In[r.noise].F32[(r.first+a)*r.near : (r.first+a+1)*r.near] {
-			drawn.push(float32(sampleKey(r.law, rank, u)), int32(rank))
+			drawn.push(float32(SampleKey(r.law, rank, u)), int32(rank))
 		}
 		slices.Sort(w.ranks)
 		for i, rank := range w.ranks {

@@ -29,7 +29,12 @@ const (
 // Run makes the runs that are left, one after another, and writes the table after each.
 // Other processes are kept from the folder meanwhile. A cancelled ctx saves the run in
 // progress and ends with train.ErrInterrupted; runs that fail are marked, see Verdict.
+//
+// It begins with CheckInputs.
 func (a *Ablation) Run(ctx context.Context) error {
+	if err := a.CheckInputs(); err != nil {
+		return err
+	}
 	if err := run.Writable(a.Out); err != nil {
 		return err
 	}
@@ -172,9 +177,10 @@ func (a *Ablation) tabulate() error {
 	if errs != nil {
 		return errs
 	}
-	r := ablation.Results{Title: a.Matrix.Title, Base: a.Base, Seeds: a.Matrix.Seeds, Baseline: a.Matrix.Baseline, Columns: columns}
+	r := ablation.Results{Title: a.Matrix.Title, Base: a.Base, Seeds: a.Matrix.Seeds, Baseline: a.Matrix.Baseline,
+		Correct: a.Matrix.Correct, Across: a.Matrix.Across.Key, Columns: columns}
 	for _, x := range a.Matrix.Runs {
-		row := ablation.Row{Name: x.Name, Group: x.Group, Start: x.Start, Set: x.Set, Hidden: x.Hidden}
+		row := ablation.Row{Name: x.Name, Group: x.Group, Start: x.Start, Set: x.Set, Hidden: x.Hidden, Method: x.Method, At: x.At}
 		for _, seed := range a.Matrix.Seeds {
 			at := slices.IndexFunc(a.jobs, func(j *job) bool { return j.Run.Name == x.Name && j.Seed == seed })
 			j := a.jobs[at]

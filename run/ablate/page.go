@@ -62,6 +62,10 @@ func (a *Ablation) page() ([]byte, error) {
 			table.Note = pageLegend(r)
 		}
 		p.Tables = append(p.Tables, table)
+		if t.Column != nil {
+			p.Across = append(p.Across, pageAcross(t))
+			continue
+		}
 		for j, c := range r.Columns {
 			p.Bars = append(p.Bars, a.pageBars(t, j, c, p.Runs))
 		}
@@ -79,10 +83,7 @@ func pageLegend(r *ablation.Results) string {
 
 // pageTable is a table with the texts of table.md.
 func (a *Ablation) pageTable(t ablation.Table) pages.Table {
-	out := pages.Table{Title: t.Group, Head: []string{"run"}}
-	for _, c := range a.Results.Columns {
-		out.Head = append(out.Head, c.Heading())
-	}
+	out := pages.Table{Title: t.Title(), Head: append([]string{"run"}, a.Results.Heads(t)...)}
 	noted := slices.ContainsFunc(t.Lines, func(l ablation.Line) bool { return l.Note != "" })
 	if noted {
 		out.Head = append(out.Head, "")
@@ -97,6 +98,26 @@ func (a *Ablation) pageTable(t ablation.Table) pages.Table {
 			line.Cells = append(line.Cells, pages.Cell{Text: l.Note})
 		}
 		out.Rows = append(out.Rows, line)
+	}
+	return out
+}
+
+// pageAcross is a table of one metric.
+func pageAcross(t ablation.Table) pages.Across {
+	out := pages.Across{Title: t.Title(), Key: t.Across}
+	for _, l := range t.Lines {
+		line := pages.AcrossLine{Name: l.Name}
+		for k, c := range l.Cells {
+			if c.Mean == nil {
+				continue
+			}
+			spread := math.NaN()
+			if c.SD != nil {
+				spread = *c.SD
+			}
+			line.Points = append(line.Points, pages.AcrossPoint{At: t.Values[k], Mean: *c.Mean, Spread: spread})
+		}
+		out.Lines = append(out.Lines, line)
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -168,9 +167,9 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 			}
 		}
 	}
-	all = append(all, "run.name="+strconv.Quote(j.Run.Name), "run.out="+strconv.Quote(j.dir), fmt.Sprintf("run.seed=%d", j.Seed))
+	all = append(all, config.Override("run.name", j.Run.Name), config.Override("run.out", j.dir), fmt.Sprintf("run.seed=%d", j.Seed))
 	if j.start != nil {
-		all = append(all, "init.checkpoint="+strconv.Quote(j.start.dir))
+		all = append(all, config.Override("init.checkpoint", j.start.dir))
 	}
 	if j.cfg, err = config.Load(a.Base, all); err != nil {
 		return err
@@ -216,6 +215,27 @@ func (a *Ablation) choose(only []string) error {
 		}
 	}
 	return nil
+}
+
+// CheckInputs looks for every file and folder that the runs which are still to be made name. The
+// error lists what is missing with the runs that name it.
+func (a *Ablation) CheckInputs() error {
+	var problems problemList
+	made := map[string]bool{}
+	for _, j := range a.jobs {
+		if !j.made || j.settled(a.o.Retry) {
+			continue
+		}
+		made[j.Run.Name] = true
+		cfg := j.cfg
+		if j.start != nil {
+			cfg.Init.Checkpoint = "" // a run of the matrix makes it
+		}
+		if err := run.CheckInputs(cfg); err != nil {
+			problems.add(j.Run.Name, err)
+		}
+	}
+	return problems.orNil(len(made))
 }
 
 // Jobs counts the runs that are asked for, once for every seed, and of them those that are

@@ -4,6 +4,7 @@
 //	go run ./tools/campaign kill -n 1000     # kills runs at random moments and goes on with them
 //	go run ./tools/campaign damage -n 1000   # damages checkpoints and has every command read them
 //	go run ./tools/campaign disk -n 100      # lets the disk fill up at random places (needs leave to mount)
+//	go run ./tools/campaign memory -n 100   # takes the memory away at random moments (Linux)
 //	go run ./tools/campaign soak -for 1h     # trains and watches the memory
 //
 // A campaign prints what it did and what went wrong, and exits with 1 if anything did. One seed
@@ -45,14 +46,14 @@ var campaigns = map[string]func(*campaign) error{
 func main() {
 	c := campaign{log: os.Stdout}
 	flags := flag.NewFlagSet("campaign", flag.ExitOnError)
-	flags.IntVar(&c.n, "n", 50, "kills, damages or full disks")
+	flags.IntVar(&c.n, "n", 50, "kills, damages, full disks or limits of memory")
 	flags.IntVar(&c.steps, "steps", 240, "steps of a run that is killed")
 	flags.DurationVar(&c.length, "for", 2*time.Minute, "time of a soak")
 	flags.StringVar(&c.config, "config", "tools/campaign/run.toml", "configuration of the run")
 	flags.StringVar(&c.bin, "bin", "", "trainer to run; it is built without")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the choices")
 	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "usage: campaign kill|damage|disk|soak [flags]")
+		fmt.Fprintln(flags.Output(), "usage: campaign kill|damage|disk|memory|soak [flags]")
 		flags.PrintDefaults()
 	}
 	if len(os.Args) < 2 || campaigns[os.Args[1]] == nil {

@@ -1,0 +1,113 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pooled are 30 pairs with 3 of validation, 4 of the test, 10 used as pairs and 5 further images.
+func pooled(t testing.TB, edit func(images, texts [][]float32)) PairsConfig {
+	c := pairsOf(t, 30, edit)
+	c.ValSamples, c.TestSamples, c.Paired = 3, 4, 10
+	var more [][]float32
+	for i := range 5 {
+		more = append(more, []float32{float32(100 + i), 1})
+	}
+	c.ImagePool = write(t, "more.npy", npy(more))
+	return c
+}
+
+// A pool is the rows that are not held back and then those of the further file, and no others.
+func TestPool(t *testing.T) {
+	p := open(t, pooled(t, nil), 3)
+	images, err := p.ImagePool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := p.TextPool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if images.Rows() != 28 || images.Width() != 2 || texts.Rows() != 23 || texts.Width() != 3 {
+		t.Errorf("%d rows of %d and %d of %d", images.Rows(), images.Width(), texts.Rows(), texts.Width())
+	}
+	held := append(rowsOf(t, p, "val"), rowsOf(t, p, "test")...)
+	for _, pool := range []*Pool{images, texts} {
+		var all []float32
+		row := make([]float32, pool.Width())
+		for i := range pool.Rows() {
+			if err := pool.Row(i, row); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, row...)
+			if v := int32(row[0]); slices.Contains(held, v) || i > 0 && v <= int32(all[len(all)-2*pool.Width()]) {
+				t.Errorf("row %d of the pool is row %d, and %v are held back", i, v, held)
+			} else if place, ok := pool.Place(v); v < 30 && (!ok || int(place) != i) {
+				t.Errorf("row %d is at %d (%v), want %d", v, place, ok, i)
+			}
+		}
+		for first := range pool.Rows() {
+			for n := range pool.Rows() - first {
+				got := make([]float32, n*pool.Width())
+				if err := pool.ReadRows(first, got); err != nil || !slices.Equal(got, all[first*pool.Width():(first+n)*pool.Width()]) {
+					t.Errorf("%d rows from %d: %v, %v", n, first, got, err)
+				}
+			}
+		}
+		for _, i := range held {
+			if _, ok := pool.Place(i); ok {
+				t.Errorf("row %d, which is held back, is in the pool", i)
+			}
+		}
+		for _, i := range []int{-1, pool.Rows()} {
+			if err := pool.Row(i, row); err == nil || !strings.Contains(err.Error(), "there is no row") {
+				t.Errorf("row %d: %v", i, err)
+			}
+		}
+		for _, c := range []struct{ first, length int }{{-1, pool.Width()}, {pool.Rows(), pool.Width()}, {0, pool.Width() + 1}} {
+			if err := pool.ReadRows(c.first, make([]float32, c.length)); err == nil {
+				t.Errorf("%+v is read", c)
+			}
+		}
+	}
+	if a, b := images.Name(0), images.Name(27); !strings.HasSuffix(a, fmt.Sprintf("image.npy row %d", images.rows[0])) || !strings.HasSuffix(b, "more.npy row 4") {
+		t.Errorf("rows are called %q and %q", a, b)
+	}
+}
+
+// Rows that no pair of an index names may be seen in training.
+func TestPoolOfAnIndex(t *testing.T) {
+	p := open(t, indexed(t, "a.tsv", []byte("split\timage_row\ttext_row\ntrain\t0\t0\ntrain\t0\t5\nval\t2\t7\nval\t2\t8\ntest\t3\t2\n")), 1)
+	images, err := p.ImagePool()
+	if err != nil || !slices.Equal(images.rows, []int32{0, 1, 4, 5}) {
+		t.Errorf("images %v, %v", images, err)
+	}
+	texts, err := p.TextPool()
+	if err != nil || !slices.Equal(texts.rows, []int32{0, 1, 3, 4, 5, 6, 9, 10, 11}) {
+		t.Errorf("texts %v, %v", texts, err)
+	}
+}
+
+func TestPoolRefuses(t *testing.T) {
+	c := pooled(t, nil)
+	c.TextPool = c.ImagePool
+	if _, err := Open(c, 1); err == nil || !strings.Contains(err.Error(), "have 2 numbers, and those of") {
+		t.Errorf("another width: %v", err)
+	}
+	c.TextPool = "none.npy"
+	if _, err := Open(c, 1); err == nil || !strings.Contains(err.Error(), "none.npy") {
+		t.Errorf("no file: %v", err)
+	}
+	c = pooled(t, func(images, _ [][]float32) { images[5][1] = float32(math.NaN()) })
+	c.ValSamples, c.TestSamples = 0, 0
+	images, err := open(t, c, 1).ImagePool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := images.Row(5, make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "image.npy: row 5 is not finite") {
+		t.Errorf("a row that is not finite: %v", err)
+	}
+}

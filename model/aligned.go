@@ -1,0 +1,162 @@
+package model
+
+import (
+	"context"
+
+	"github.com/geoalign/geoalign/align"
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
+	"github.com/geoalign/geoalign/state"
+)
+
+// Aligned is the system of model.system = "align": a map in closed form between stored
+// features, which is fitted to all training pairs at once. It has no parameters that steps
+// change.
+type Aligned struct {
+	method align.Method
+	engine *compute.Engine
+	fitted align.Map // of its type, and zero before Fit or the restoring of State
+}
+
+// NewAligned returns the system of a configuration before its fit. The engine stays the
+// caller's.
+func NewAligned(cfg config.Config, engine *compute.Engine) *Aligned {
+	method, zero := alignMethod(cfg, cfg.Model.Align.Method)
+	return &Aligned{method: method, engine: engine, fitted: zero}
+}
+
+// alignMethod returns a method of model.align with its settings, and the zero value of its map.
+func alignMethod(cfg config.Config, name string) (align.Method, align.Map) {
+	a := cfg.Model.Align
+	prepare := align.Prepare{KeepMean: !a.Center, KeepLength: !a.UnitLength}
+	switch name {
+	case config.AlignByRidge:
+		direction := map[string]align.Direction{"text_to_image": align.TextToImage, "image_to_text": align.ImageToText}[a.Ridge.Direction]
+		return align.Ridge{Prepare: prepare, Direction: direction, Lambda: a.Ridge.Penalty}, &align.Linear{}
+	case config.AlignByProcrustes:
+		return align.Procrustes{Prepare: prepare, RotationOnly: a.Procrustes.RotationOnly}, &align.Linear{}
+	case config.AlignByCSA:
+		return align.CSA{Prepare: prepare, Lambda: a.CSA.Shrinkage, Components: a.CSA.Components}, &align.CSAMap{}
+	case config.AlignByASIF:
+		return align.ASIF{K: a.ASIF.K, P: a.ASIF.P}, &align.ASIFMap{}
+	case config.AlignByWasserstein:
+		w := align.Wasserstein{Prepare: prepare, Components: a.Wasserstein.Components, Rows: a.Wasserstein.Rows, Restarts: a.Wasserstein.Restarts, Seed: cfg.Run.Seed}
+		if w.Restarts == 0 {
+			w.Restarts = -1 // none
+		}
+		return w, &align.Linear{}
+	}
+	c := a.CCA
+	return align.CCA{Prepare: prepare, Lambda: c.Shrinkage, Components: c.Components, Power: c.Power, Unweighted: c.Power == 0}, &align.Linear{}
+}
+
+// Fit fits the map to pairs, which are read block by block; ASIF keeps them in memory. It ends
+// early with the error of ctx, at the next row that it reads. The measures that it returns are
+// of at most 1000 of the pairs: cosine is their mean cosine in the shared space, and
+// cosine_shuffled that of pairs that do not belong together. A fit without pairs has the
+// objective and the agreement of align.Matching before these.
+func (a *Aligned) Fit(ctx context.Context, p align.Pairs) (measures []Part, err error) {
+	p = align.Pairs{Image: cancelled{p.Image, ctx}, Text: cancelled{p.Text, ctx}}
+	defer func() {
+		if ctx.Err() != nil {
+			measures, err = nil, ctx.Err()
+		}
+	}()
+	var m align.Map
+	if w, ok := a.method.(align.Wasserstein); ok {
+		var found *align.Matching
+		if m, found, err = w.FitUnpaired(a.engine, p.Image, p.Text); err == nil {
+			measures = append(measures, measure("objective", found.Objective), measure("agreement", found.Agreement))
+		}
+	} else {
+		m, err = a.method.Fit(a.engine, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	paired, shuffled, err := align.MeanCosines(a.engine, m, p, 1000)
+	if err != nil {
+		return nil, err
+	}
+	a.fitted = m
+	return append(measures, measure("cosine", paired), measure("cosine_shuffled", shuffled)), nil
+}
+
+// measure is a number of a fit as the log names it.
+func measure(name string, v float64) Part {
+	return Part{Name: "fit/" + name, Value: v, Measure: true}
+}
+
+// cancelled are rows that end with a context.
+type cancelled struct {
+	rows align.Rows
+	ctx  context.Context
+}
+
+func (c cancelled) Rows() int  { return c.rows.Rows() }
+func (c cancelled) Width() int { return c.rows.Width() }
+func (c cancelled) Row(i int, dst []float32) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	return c.rows.Row(i, dst)
+}
+
+// State returns the part of a checkpoint that holds the map.
+func (a *Aligned) State() []state.Part { return []state.Part{a.fitted} }
+
+// Map returns the fitted map.
+func (a *Aligned) Map() align.Map { return a.fitted }
+
+// Dim returns C, the channels of the shared space.
+func (a *Aligned) Dim() int { return a.fitted.Width() }
+
+// PairScore is the product of mapped rows, which have unit length.
+func (a *Aligned) PairScore() (scoring.Score, error) {
+	return scoring.Score{Space: space.Space{Dim: a.Dim(), Spheres: 1}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}, nil
+}
+
+// Image and Text map one side.
+func (a *Aligned) Image() *MapEncoder { return &MapEncoder{a, align.Image, batch.ImageFeatures} }
+
+// Text maps the other side; see Image.
+func (a *Aligned) Text() *MapEncoder { return &MapEncoder{a, align.Text, batch.TextFeatures} }
+
+// MapEncoder is one side of a fitted map. A row of stored features is its one token.
+type MapEncoder struct {
+	of     *Aligned
+	side   align.Side
+	column string
+}
+
+// Columns are the columns of a batch that Encode reads.
+func (m *MapEncoder) Columns() []batch.Column {
+	return []batch.Column{{Name: m.column, Shape: []int{m.Width()}}}
+}
+
+// Len returns 1.
+func (m *MapEncoder) Len() int { return 1 }
+
+// Width returns D, the width of a stored row.
+func (m *MapEncoder) Width() int { return m.of.fitted.RowWidth(m.side) }
+
+// Dim returns C, the channels of the shared space.
+func (m *MapEncoder) Dim() int { return m.of.Dim() }
+
+// Encode returns the rows (n, D) of b as they are, and as they are mapped (n, C). It fails
+// with the error of ctx.
+func (m *MapEncoder) Encode(ctx context.Context, b *batch.Batch) (states, features []float32, err error) {
+	if states, err = m.EncodeClasses(ctx, b); err != nil {
+		return nil, nil, err
+	}
+	features, err = m.of.fitted.Apply(m.of.engine, m.side, states)
+	return states, features, err
+}
+
+// EncodeClasses returns the rows (n, D) of b as they are.
+func (m *MapEncoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	return b.Floats(m.column), ctx.Err()
+}

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/geoalign/geoalign/align"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// rotatedRows are n pairs of rows of 6 and 4 channels, where a text is some channels of its image.
+func rotatedRows(n int) align.Pairs {
+	r := rand.New(rand.NewPCG(3, 4))
+	image, text := make([]float32, n*6), make([]float32, n*4)
+	for i := range n {
+		for k := range 6 {
+			image[i*6+k] = float32(r.NormFloat64())
+		}
+		for k := range 4 {
+			text[i*4+k] = image[i*6+(k+2)%6]
+		}
+	}
+	return align.Pairs{Image: align.Table{Data: image, D: 6}, Text: align.Table{Data: text, D: 4}}
+}
+
+// TestStartHeads: heads that start from a map have its cosines, with fewer channels those of its
+// first ones, and a twin starts like its head.
+func TestStartHeads(t *testing.T) {
+	pairs := rotatedRows(60)
+	for _, dim := range []int{3, 4, 7} {
+		cfg := tinyHeads()
+		cfg.Model.Heads.Layers, cfg.Model.Heads.Start, cfg.Model.Head.Dim = 0, config.AlignByCCA, dim
+		cfg.Momentum.Enabled = true
+		h := buildHeads(t, cfg)
+		if _, err := StartHeads(t.Context(), h, pairs); err != nil {
+			t.Fatal(err)
+		}
+		m, err := align.CCA{Components: min(dim, 4)}.Fit(h.engine, pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := batch.New(60, append(h.Image().Columns(), h.Text().Columns()...)...)
+		copy(b.Floats(batch.ImageFeatures), pairs.Image.(align.Table).Data)
+		copy(b.Floats(batch.TextFeatures), pairs.Text.(align.Table).Data)
+		got, want := make([][]float32, 2), make([][]float32, 2)
+		for s, e := range []*Encoder{h.Image(), h.Text()} {
+			_, x, err := e.Encode(t.Context(), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[s] = x
+			if want[s], err = m.Apply(h.engine, align.Side(s), pairs.Of(align.Side(s)).(align.Table).Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 60 {
+			for j := range 60 {
+				x, y := product(got[0], got[1], dim, i, j), product(want[0], want[1], m.Width(), i, j)
+				if d := x - y; d > 1e-4 || d < -1e-4 {
+					t.Fatalf("%d channels: heads score %v for image %d and text %d, the map %v", dim, x, i, j, y)
+				}
+			}
+		}
+		for _, q := range h.params.List() {
+			if !q.Twin {
+				continue
+			}
+			for i, v := range h.params.MomentumValue(q) {
+				if v != h.params.Value(q)[i] {
+					t.Fatalf("the twin of %s does not start like it", q.Name)
+				}
+			}
+		}
+	}
+}
+
+// product is that of row i of x and row j of y, both of width c.
+func product(x, y []float32, c, i, j int) (sum float64) {
+	for k := range c {
+		sum += float64(x[i*c+k]) * float64(y[j*c+k])
+	}
+	return sum
+}
+
+// TestAlignedEnds: a fit ends with its context and leaves the map as it was.
+func TestAlignedEnds(t *testing.T) {
+	for _, method := range []string{config.AlignByCCA, config.AlignByRidge, config.AlignByProcrustes, config.AlignByCSA, config.AlignByASIF, config.AlignByWasserstein} {
+		cfg := config.Default()
+		cfg.Model.Align.Method = method
+		a := NewAligned(cfg, newEngine(t))
+		before := a.Map()
+		ctx, cancel := context.WithCancel(t.Context())
+		pairs := rotatedRows(60)
+		pairs.Text = ending{pairs.Text, cancel}
+		if _, err := a.Fit(ctx, pairs); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want the error of the context", method, err)
+		}
+		if a.Map() != before {
+			t.Errorf("%s: a fit that ended early has changed the map", method)
+		}
+	}
+}
+
+// ending are rows that cancel a context when the last is read.
+type ending struct {
+	rows   align.Rows
+	cancel func()
+}
+
+func (e ending) Rows() int  { return e.rows.Rows() }
+func (e ending) Width() int { return e.rows.Width() }
+func (e ending) Row(i int, dst []float32) error {
+	if i == e.rows.Rows()-1 {
+		e.cancel()
+	}
+	return e.rows.Row(i, dst)
+}

@@ -1,0 +1,69 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// Encoder is one side of a Model.
+type Encoder interface {
+	tasks.Encoder
+	tasks.ClassEncoder
+}
+
+// Model is a trained system as evaluations, embeddings and pages use it: one of towers or
+// heads, a *model.Pairs, or a fitted map, a *model.Aligned.
+type Model interface {
+	tasks.Matcher
+	Image() Encoder
+	Text() Encoder
+	Dim() int // C, channels of the shared space
+	// PairScore is the score by which stored features of images and texts are compared.
+	PairScore() (scoring.Score, error)
+	// Metric returns the weights of a learned metric, false without one.
+	Metric() ([]float32, bool, error)
+}
+
+// openModel opens the model of a checkpoint, which must stay open. tok is nil for a system
+// without texts.
+func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (Model, error) {
+	if cfg.Model.Fitted() {
+		a := model.NewAligned(cfg, engine)
+		_, err := ck.Restore(a.State())
+		return fitted{a}, err
+	}
+	p, err := train.OpenModel(cfg, ck, tok, engine)
+	return towers{p}, err
+}
+
+// towers is a model of towers or heads as a Model.
+type towers struct{ *model.Pairs }
+
+func (t towers) Image() Encoder { return t.Pairs.Image() }
+func (t towers) Text() Encoder  { return t.Pairs.Text() }
+
+// fitted is a map in closed form as a Model.
+type fitted struct{ *model.Aligned }
+
+func (f fitted) Image() Encoder                   { return f.Aligned.Image() }
+func (f fitted) Text() Encoder                    { return f.Aligned.Text() }
+func (f fitted) HasMatching() bool                { return false }
+func (f fitted) Metric() ([]float32, bool, error) { return nil, false, nil }
+
+// Match implements tasks.Matcher.
+func (f fitted) Match(context.Context, []float32, []int32, []int32, []float32, int, int) ([]float32, error) {
+	return nil, errors.New("run: a map in closed form has no match head: set eval.rerank_top = 0")
+}
+
+// modelGroups are the files of tensors of which a checkpoint has one: the parameters of towers
+// and heads, or a fitted map. Who uses a model checks the bytes of both.
+var modelGroups = []string{"model", "alignment"}
