@@ -214,11 +214,7 @@ func trainingPairs(p *features.Pairs) (align.Pairs, error) {
 
 // buildSession makes a model that is trained in steps, and its session.
 func (r *Run) buildSession(ctx context.Context, stream data.Stream) (err error) {
-	with := train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}
-	if p, ok := stream.(data.Pooled); ok {
-		with.ImagePool, with.TextPool = p.Pools()
-	}
-	if r.pairs, err = train.NewModel(r.cfg, with); err != nil {
+	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Stream: stream}); err != nil {
 		return err
 	}
 	r.model = towers{r.pairs}
