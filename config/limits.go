@@ -109,10 +109,10 @@ var products = []product{
 		func(c *Config) float64 {
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},
-	{"model.heads.hidden", "weights of a head, its input and model.heads.layers x model.heads.hidden, x model.heads.hidden", mostWeights, "",
+	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",
 		func(c *Config) float64 {
 			h := c.Model.Heads
-			return ifStored(c, float64(max(h.InImage, h.InText, c.Model.Head.Dim)+h.Layers*h.Hidden)*float64(h.Hidden))
+			return ifStored(c, float64(max(h.InImage, h.InText, c.Model.Head.Dim)+max(0, h.Layers-1)*h.Hidden)*float64(h.Hidden))
 		}},
 }
 
