@@ -66,7 +66,7 @@ func measureStepBeside(ctx context.Context, cfg config.Config, stream data.Strea
 	if err != nil {
 		return nil, err
 	}
-	m, err := train.NewModel(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok})
+	m, err := train.NewModel(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Stream: stream})
 	if err != nil {
 		return nil, err
 	}

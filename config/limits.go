@@ -91,6 +91,10 @@ var products = []product{
 		func(c *Config) float64 {
 			return ifStored(c, float64(c.Train.BatchSize)*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
 		}},
+	{"objective.geometric.neighbours", "points of a batch, train.batch_size x objective.geometric.neighbours", 1<<31 - 1, "",
+		func(c *Config) float64 {
+			return pick(c.GeometricPool(), float64(c.Train.BatchSize)*float64(c.Objective.Geometric.Neighbours))
+		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
 	{"train.batch_size", "scores of a batch, train.batch_size x (train.batch_size + queue.size)", mostValues, "",
@@ -105,10 +109,10 @@ var products = []product{
 		func(c *Config) float64 {
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},
-	{"model.heads.hidden", "weights of a head, its input and model.heads.layers x model.heads.hidden, x model.heads.hidden", mostWeights, "",
+	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",
 		func(c *Config) float64 {
 			h := c.Model.Heads
-			return ifStored(c, float64(max(h.InImage, h.InText, c.Model.Head.Dim)+h.Layers*h.Hidden)*float64(h.Hidden))
+			return ifStored(c, float64(max(h.InImage, h.InText, c.Model.Head.Dim)+max(0, h.Layers-1)*h.Hidden)*float64(h.Hidden))
 		}},
 }
 

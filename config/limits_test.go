@@ -69,6 +69,10 @@ func TestLimitMessages(t *testing.T) {
 			"queue.size: makes 1099511627776 values of a queue, queue.size x model.head.dim, of which there must be at most 17179869184 (got 16777216); lower one of these"},
 		{func(c *Config) { c.Train.BatchSize, c.Data.Prefetch = 4096, 32 },
 			"data.prefetch: makes 28185722880 pixel values that are prepared ahead, of data.prefetch batches and data.workers samples, of which"},
+		{func(c *Config) {
+			*c = headsConfig()
+			c.Train.BatchSize, c.Objective.Geometric.Weight, c.Objective.Geometric.Neighbours = 40000, 1, 1<<16
+		}, "objective.geometric.neighbours: makes 2621440000 points of a batch, train.batch_size x objective.geometric.neighbours, of which there must be at most 2147483647"},
 		{func(c *Config) { c.Run.Name = "\xe9" }, "run.name: must be UTF-8 text (got \"\\xe9\")"},
 		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "\xff*"} }, "optimizer.no_decay: must be UTF-8 text (got"},
 	}

@@ -9,7 +9,7 @@ type Heads struct {
 	Hidden     int     `toml:"hidden" read:"hidden layers" fixed:"model" max:"1048576"` // width of the hidden layers
 	Dropout    float64 `toml:"dropout" read:"hidden layers"`                            // of the hidden layers
 	Activation string  `toml:"activation" read:"hidden layers" fixed:"meaning"`         // gelu | relu | silu
-	Residual   bool    `toml:"residual" read:"hidden layers" fixed:"meaning"`           // a hidden layer adds its input where both have one width
+	Residual   bool    `toml:"residual" read:"skips" fixed:"meaning"`                   // a hidden layer adds its input where both have one width
 	LayerNorm  bool    `toml:"layer_norm" read:"hidden layers" fixed:"model"`           // layer norm of each hidden layer, before its activation
 	Start      string  `toml:"start" fixed:"run"`                                       // cca | ridge | procrustes: linear heads start from this map of [model.align], fitted to the training pairs; empty: from random weights
 }

@@ -32,6 +32,10 @@ var conditions = map[string]condition{
 		}},
 
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
+	"skips": {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", func(c *Config) bool {
+		h := c.Model.Heads
+		return c.hasHeads() && (h.Layers > 1 || h.Layers == 1 && (h.Hidden == h.InImage || h.Hidden == h.InText))
+	}},
 
 	// Closed forms.
 	"align": {`model.system = "align"`, func(c *Config) bool { return c.Model.Fitted() }},

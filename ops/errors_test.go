@@ -30,7 +30,7 @@ func TestBuildErrors(t *testing.T) {
 		{"gamma must have shape (4)", func() { nn.LayerNorm(m, w, v, 1) }},
 		{"beta must have shape (4)", func() { nn.LayerNorm(m, v, w, 1) }},
 		{"eps must not be negative", func() { nn.LayerNorm(m, v, v, -1) }},
-		{"key must have shape (2)", func() { nn.DropoutBits(k, 0, 1, 1, 0.5) }},
+		{"key must have shape (2), or (3) with the number of the first row", func() { nn.DropoutBits(k, 0, 1, 1, 0.5) }},
 		{"at least one row and column", func() { nn.DropoutBits(ids, 0, 0, 1, 0.5) }},
 		{"keep must be in (0, 1] (got 0)", func() { nn.DropoutBits(ids, 0, 1, 1, 0) }},
 		{"keep must be in (0, 1] (got 1.5)", func() { nn.DropoutBits(ids, 0, 1, 1, 1.5) }},

@@ -37,6 +37,7 @@ func keysRuns(features string) map[string][]string {
 		"align, csa":         slices.Concat(aligned, []string{"model.align.method=csa", "model.align.csa.shrinkage=1"}),
 		"align, asif":        slices.Concat(aligned, []string{"model.align.method=asif"}),
 		"align, wasserstein": slices.Concat(aligned, []string{"model.align.method=wasserstein", "model.align.wasserstein.rows=20", "model.align.wasserstein.components=2"}),
+		"heads, regularised": slices.Concat(heads, untaught, []string{"objective.geometric.weight=1", "objective.geometric.neighbours=3", "objective.geometric.pool=2", "model.heads.residual=true"}),
 		"heads, started":     slices.Concat(heads, untaught, []string{"model.heads.layers=0", "model.heads.start=cca", "optimizer.eps=0.001"}),
 		"masked words": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "eval.rerank_top=0", "queue.size=0", "eval.score=inner",
 			"schedule.kind=constant", "schedule.warmup_steps=0"}),
@@ -87,7 +88,7 @@ var others = map[string]string{
 // when, how fast, what becomes of bad luck, and what images with several captions are.
 var unseen = []string{
 	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "train.log_every_steps",
-	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan",
+	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
 

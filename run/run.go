@@ -210,11 +210,7 @@ func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) err
 
 // buildSession makes a model that is trained in steps, and its session.
 func (r *Run) buildSession(ctx context.Context, stream data.Stream) (err error) {
-	with := train.ModelOptions{Engine: r.engine, Tokenizer: r.tok}
-	if p, ok := stream.(data.Pooled); ok {
-		with.ImagePool, with.TextPool = p.Pools()
-	}
-	if r.pairs, err = train.NewModel(r.cfg, with); err != nil {
+	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Stream: stream}); err != nil {
 		return err
 	}
 	r.model = towers{r.pairs}

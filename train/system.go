@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
@@ -62,8 +63,7 @@ type ModelOptions struct {
 	Engine    *compute.Engine      // stays the caller's
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Group     parallel.Group       // processes that train the model together; nil: this one alone
-	// ImagePool and TextPool are those of the stream, for the geometric term over stored features.
-	ImagePool, TextPool batch.Pool
+	Stream    data.Stream          // of the samples; the model reads the pools of a data.Pooled
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
@@ -71,7 +71,10 @@ type ModelOptions struct {
 // after use.
 func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	o := modelOptions(with.Tokenizer, with.Engine)
-	o.Group, o.ImagePool, o.TextPool = with.Group, with.ImagePool, with.TextPool
+	o.Group = with.Group
+	if p, ok := with.Stream.(data.Pooled); ok {
+		o.ImagePool, o.TextPool = p.Pools()
+	}
 	done, err := connect(&o, cfg, with.Tokenizer)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package geometric
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -77,6 +78,7 @@ func Pooled(a PooledArgs) *gorgonia.Node {
 		op.Need(a.Pool != nil && a.Pool.Rows() > 0 && a.Pool.Width() > 0, "want a pool with rows"),
 		op.Need(a.Chunk >= 0, "chunk must not be below 0 (got %d)", a.Chunk),
 	))
+	fail(op.Need(a.Neighbours.Shape().TotalSize() <= math.MaxInt32, "there must be at most %d points, whose numbers are int32 (got %v)", math.MaxInt32, a.Neighbours.Shape()))
 	p := &pooled{pool: a.Pool, b: a.Neighbours.Shape()[0], k: a.Neighbours.Shape()[1], keyed: a.Key != nil}
 	p.anchors = Anchors(p.b, p.k, a.Chunk)
 	in := gorgonia.Nodes{a.Neighbours}
