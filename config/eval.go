@@ -12,6 +12,8 @@ type Eval struct {
 	ProbeSamples    int     `toml:"probe_samples" read:"pixels" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
 	ProbeDecay      float64 `toml:"probe_decay" read:"pixels" max:"1000000"`      // weight decay of the probe, whose loss has decay/2 times the squared weights
 	ProbeNeighbours int     `toml:"probe_neighbours" read:"pixels" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
+
+	ZeroShot ZeroShot `toml:"zeroshot" read:"zero-shot"`
 }
 
 func (e *Eval) defaults() {

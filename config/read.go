@@ -118,6 +118,9 @@ var conditions = map[string]condition{
 	"itm": {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
 	"mlm": {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
+	// Evaluation.
+	"zero-shot": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
+
 	// Training.
 	"decay": {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
 	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",

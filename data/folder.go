@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -161,24 +162,38 @@ func folders(dir string) ([]string, error) {
 	return names, nil
 }
 
+// ImagesBelow gives the images of a folder and those below it as paths from it, with slashes:
+// JPEG, PNG and WebP files by their extension. Names that begin with a dot do not count. The order
+// is that of the names, folder by folder. An error is the last that it gives.
+func ImagesBelow(dir string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case name != "." && strings.HasPrefix(d.Name(), "."):
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case !d.IsDir() && isImageName(name) && !yield(name, nil):
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield("", fmt.Errorf("data: folder %s: %w", dir, err))
+		}
+	}
+}
+
 // imagesBelow returns the images of a class folder as sorted paths with slashes.
 func imagesBelow(dir string) ([]string, error) {
 	var names []string
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name != "." && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case !d.IsDir() && isImageName(name):
-			names = append(names, name)
+	for name, err := range ImagesBelow(dir) {
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("data: class folder %s: %w", dir, err)
+		names = append(names, name)
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("data: class folder %s has no image (JPEG, PNG or WebP): add some or remove the folder", dir)

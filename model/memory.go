@@ -160,8 +160,8 @@ type keyNodes struct{ image, text, imageBackbone, textBackbone *gorgonia.Node }
 // queue keeps it.
 func teacherKeys(cfg config.Config) func(s *objectives.Step) keyNodes {
 	g := cfg.Objective.Geometric
-	backbone := func(s *objectives.Step, x objectives.Side, other string) *gorgonia.Node {
-		if g.Weight == 0 || g.Modalities == other {
+	backbone := func(s *objectives.Step, x objectives.Side, wanted bool) *gorgonia.Node {
+		if !wanted || !cfg.GeometricQueue() {
 			return nil
 		}
 		return s.Backbone(x)
@@ -169,7 +169,7 @@ func teacherKeys(cfg config.Config) func(s *objectives.Step) keyNodes {
 	return func(s *objectives.Step) keyNodes {
 		return keyNodes{
 			image: s.Teacher.Image.Features, text: s.Teacher.Text.Features,
-			imageBackbone: backbone(s, s.Teacher.Image, "text"), textBackbone: backbone(s, s.Teacher.Text, "image"),
+			imageBackbone: backbone(s, s.Teacher.Image, g.Images()), textBackbone: backbone(s, s.Teacher.Text, g.Texts()),
 		}
 	}
 }

@@ -34,6 +34,8 @@ type Batch struct {
 
 	// ImageFeatures and TextFeatures (B, D) are the data of heads.
 	ImageFeatures, TextFeatures []float32
+	// ImageNeighbours and TextNeighbours (B, K) are rows of the pools of heads.
+	ImageNeighbours, TextNeighbours []int32
 
 	// The tokens with some masked, and M selected places (b*L + l) with their labels,
 	// padded with -100. nil leaves what the step drew.
@@ -67,7 +69,8 @@ func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 	} {
 		x.SetFloats(name, values)
 	}
-	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs} {
+	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs,
+		batch.ImageNeighbours: b.ImageNeighbours, batch.TextNeighbours: b.TextNeighbours} {
 		x.SetInts(name, values)
 	}
 	return &feed.Step{Batch: x, Update: c.Step, Counter: c.Step}

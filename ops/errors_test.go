@@ -16,7 +16,7 @@ func TestBuildErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 15))
 	in := []optest.Input{
 		optest.F32s(r, "m", 6, 4), optest.F32s(r, "other", 6, 5), optest.F32s(r, "v", 4), optest.F32s(r, "w", 3), optest.F32s(r, "s"),
-		optest.I32s("i", make([]int32, 2), 2), optest.F32s(r, "image", 2, 3, 6, 4), optest.I32s("k", make([]int32, 3), 3),
+		optest.I32s("i", make([]int32, 2), 2), optest.F32s(r, "image", 2, 3, 6, 4), optest.I32s("k", make([]int32, 4), 4),
 	}
 	_, ns := optest.Nodes(in)
 	m, other, v, w, s, ids, image, k := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6], ns[7]

@@ -30,7 +30,7 @@ func evalSection(d Data) section {
 		names := groups[g]
 		slices.SortFunc(names, words.Natural)
 		ch := chart{title: g, last: d.Curves.Last}
-		if strings.Contains(g, "recall") && !strings.HasPrefix(g, "sum of recalls") || strings.Contains(g, "accuracy") {
+		if strings.Contains(g, "recall") && !strings.HasPrefix(g, "sum of recalls") || strings.Contains(g, "accuracy") || strings.Contains(g, "precision") {
 			ch.unit = "%"
 		}
 		var labels []string
@@ -45,7 +45,7 @@ func evalSection(d Data) section {
 		if most < 2 { // one evaluation is no curve: the table has it
 			continue
 		}
-		ch.keys = len(labels) > 1 || strings.Contains(g, ": recall") || strings.Contains(g, ": rank")
+		ch.keys = len(labels) > 1 || strings.Contains(g, ": recall") || strings.Contains(g, ": precision") || strings.Contains(g, ": rank")
 		s.add(ch, "")
 	}
 	if d.Scores != nil {
@@ -76,6 +76,8 @@ func evalGroup(name string) string {
 	switch {
 	case direction != "" && strings.HasSuffix(last, "_rank"):
 		return direction + ": rank"
+	case direction != "" && strings.HasPrefix(last[len("i2t_"):], "p"):
+		return direction + ": precision"
 	case direction != "":
 		return direction + ": recall"
 	case last == "rsum":
@@ -84,6 +86,10 @@ func evalGroup(name string) string {
 		return "means of recalls"
 	case parts[0] == "probe":
 		return "linear probe: accuracy"
+	case parts[0] == "zeroshot":
+		return "zero-shot classes: accuracy"
+	case parts[0] == "neighbours":
+		return "nearest stored neighbours: rank"
 	}
 	return strings.Join(parts[:len(parts)-1], " ")
 }
@@ -105,6 +111,9 @@ func evalLabel(name string) string {
 	}
 	if n, ok := strings.CutPrefix(last, "r"); ok && n != "" && strings.Trim(n, "0123456789") == "" {
 		return "R@" + n
+	}
+	if n, ok := strings.CutPrefix(last, "p"); ok && n != "" && strings.Trim(n, "0123456789") == "" {
+		return "P@" + n
 	}
 	switch last {
 	case "img_r_mean":

@@ -1,6 +1,6 @@
 // Package run makes and uses whole runs: it places a run in a folder, opens its data,
 // engine and session, trains with checkpoints, evaluations and logs, goes on where an
-// earlier process stopped, and opens what was trained to evaluate, embed and draw it.
+// earlier process stopped, and opens what was trained to evaluate, embed, draw and query it.
 // It prints nothing but on the writer or the Reporter that it is given, apart from
 // warnings about libraries and caches that cannot be used, on standard error.
 //

@@ -10,16 +10,18 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
-// Files of a folder of embeddings.
+// Files of a folder of embeddings of a split; package gallery reads them.
 const (
-	FeaturesFile = "features.safetensors"
-	ImagesFile   = "images.jsonl"
-	TextsFile    = "texts.jsonl"
+	FeaturesFile = gallery.FeaturesFile
+	ImagesFile   = gallery.ImagesFile
+	TextsFile    = gallery.TextsFile
 )
 
 // Embedded is what Embed did.
@@ -27,18 +29,23 @@ type Embedded struct {
 	Path    string `json:"path"`
 	Model   string `json:"model"` // step folder of the checkpoint
 	Step    int    `json:"step"`
-	Split   string `json:"split"`
+	Split   string `json:"split,omitempty"` // empty: of files
 	Images  int    `json:"images"`
 	Texts   int    `json:"texts"`
 	Dim     int    `json:"dim"`
 	Score   string `json:"score,omitempty"`
 	Product bool   `json:"product"` // the score is the product of rows
 	Space   string `json:"space,omitempty"`
+
+	// Of files alone.
+	Shards  int `json:"shards,omitempty"`
+	Kept    int `json:"kept,omitempty"`     // shards that were there already
+	LeftOut int `json:"left_out,omitempty"` // inputs that could not be read
 }
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
 // rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
-// phase is done and may be nil. The features of the whole split stand in memory.
+// phase is done and may be nil. Memory holds the features of a batch.
 func (t *Trained) Embed(ctx context.Context, split, out string, progress func(phase string, done, total int)) (Embedded, error) {
 	split = t.split(split)
 	if out == "" {
@@ -50,72 +57,77 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	if err != nil {
 		return Embedded{}, err
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil { // before the work
-		return Embedded{}, fmt.Errorf("%w: choose another folder with --out", err)
+	if err := embedFolder(out, gallery.ManifestFile); err != nil { // before the work
+		return Embedded{}, err
 	}
 	if err := t.Load(); err != nil {
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint
 	done := Embedded{Path: out, Model: ck.Path, Step: ck.Step, Split: split, Images: set.Len()}
-	encoding := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: progress}
-	tensors, err := t.embed(ctx, set, encoding, &done)
-	if err != nil {
-		return done, err
-	}
-	return done, writeEmbeddings(set, tensors, done)
+	return done, t.embed(ctx, set, t.encoding(progress), &done)
 }
 
-// embed encodes set and completes what is said of it.
-func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) ([]safetensors.Tensor, error) {
-	cfg, m := t.Config, t.Model
+// embedFolder makes the folder out. It refuses one that holds what was embedded in the other way,
+// whose file is other.
+func embedFolder(out, other string) error {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return fmt.Errorf("%w: choose another folder with --out", err)
+	}
+	if _, err := os.Stat(filepath.Join(out, other)); err == nil {
+		return &ArgumentError{fmt.Errorf("%s holds another gallery (%s): choose another folder with --out", out, other)}
+	}
+	return nil
+}
+
+// encoding says how rows are encoded.
+func (t *Trained) encoding(progress func(phase string, done, total int)) tasks.Encoding {
+	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: progress}
+}
+
+// embed encodes set, completes what is said of it and writes the files. Features go by way of
+// files without a name, so that memory holds those of a batch.
+func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done *Embedded) error {
+	rows, err := newRowEncoder(t)
+	if err != nil {
+		return err
+	}
+	rows.describe(done)
 	ids := make([]int64, set.Len())
 	for i := range ids {
 		ids[i] = set.ImageID(i)
 	}
-	rows := func(name string, x []float32) safetensors.Tensor {
-		return safetensors.Tensor{Name: name, Shape: []int{len(x) / done.Dim, done.Dim}, Data: x}
-	}
 	tensors := []safetensors.Tensor{{Name: "image_id", Shape: []int{len(ids)}, Data: ids}}
-	if cfg.Model.ImagesOnly() {
-		done.Dim = m.Image().Width()
-		x, err := e.ClassTokens(ctx, m.Image(), set.Images(), "encoding images")
-		return append(tensors, rows("image", x)), err
+	add := func(side string, g data.Gallery, phase string) (*spooled, error) {
+		s, err := rows.spool(ctx, e, side, g, phase, done.Path, nil)
+		if err == nil {
+			tensors = append(tensors, s.tensors(done.Dim)...)
+		}
+		return s, err
 	}
-	score, err := m.PairScore()
+	if !t.Config.Model.ImagesOnly() {
+		texts, err := set.Texts(textColumns(t.Config, t.Tokenizer))
+		if err != nil {
+			return err
+		}
+		done.Texts = texts.Len()
+		owner := make([]int64, done.Texts)
+		for j := range owner {
+			owner[j] = int64(set.TextImage(j))
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner})
+		s, err := add(gallery.Text, texts, "encoding texts")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+	}
+	images, err := add(gallery.Image, set.Images(), "encoding images")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	gallery, err := set.Texts(textColumns(cfg, t.Tokenizer))
-	if err != nil {
-		return nil, err
-	}
-	done.Dim, done.Texts, done.Space = m.Dim(), gallery.Len(), cfg.Model.Head.Topology
-	if cfg.Model.Fitted() {
-		done.Space = "sphere" // of any map
-	}
-	done.Score, done.Product = score.String(), score.Folds()
-	texts, err := e.Features(ctx, m.Text(), gallery, "encoding texts")
-	if err != nil {
-		return nil, err
-	}
-	images, err := e.Features(ctx, m.Image(), set.Images(), "encoding images")
-	if err != nil {
-		return nil, err
-	}
-	owner := make([]int64, gallery.Len())
-	for j := range owner {
-		owner[j] = int64(set.TextImage(j))
-	}
-	tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner}, rows("text", texts))
-	if !score.Folds() || score.Identity() {
-		return append(tensors, rows("image", images)), nil
-	}
-	folded := make([]float32, len(images))
-	if err := score.FoldImages(folded, images, set.Len()); err != nil {
-		return nil, err
-	}
-	return append(tensors, rows("image", folded), rows("image_features", images)), nil
+	defer images.Close()
+	return writeEmbeddings(set, tensors, *done)
 }
 
 // namedImages are galleries that say what their images are: files and scenes, or the rows

@@ -16,12 +16,14 @@ import (
 
 // Tasks that a model is evaluated on.
 const (
-	TaskRetrieval = "retrieval"
-	TaskProbe     = "probe"
+	TaskRetrieval  = "retrieval"
+	TaskProbe      = "probe"
+	TaskNeighbours = "neighbours" // of stored features: what an alignment keeps of their neighbourhoods
+	TaskZeroShot   = "zeroshot"   // of stored features: classification by texts, with eval.zeroshot
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskNeighbours, TaskZeroShot}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -30,7 +32,7 @@ func CheckTask(task string) error {
 			return nil
 		}
 	}
-	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s", task, strings.Join(evalTasks, " and "))}
+	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", task, strings.Join(evalTasks[:len(evalTasks)-1], ", "), evalTasks[len(evalTasks)-1])}
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
@@ -58,8 +60,13 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	if e.Task == "" {
 		e.Task = DefaultTask(e.Config)
 	}
-	if e.Task == TaskProbe {
+	switch e.Task {
+	case TaskProbe:
 		return e.probe(ctx)
+	case TaskNeighbours:
+		return e.neighbours(ctx)
+	case TaskZeroShot:
+		return e.zeroShot(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err

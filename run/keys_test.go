@@ -68,6 +68,7 @@ var others = map[string]string{
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
 	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",
+	"eval.zeroshot.image": "elsewhere.npy", "eval.zeroshot.text": "elsewhere.npy", "eval.zeroshot.image_labels": "elsewhere.txt", "eval.zeroshot.text_labels": "elsewhere.txt", "eval.zeroshot.image_tensor": "elsewhere", "eval.zeroshot.text_tensor": "elsewhere",
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
 	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",

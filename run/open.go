@@ -3,12 +3,14 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -126,6 +128,26 @@ func (t *Trained) Load() (err error) {
 // Split opens a split for evaluation, see OpenSplit; empty is eval.split.
 func (t *Trained) Split(split string) (*Split, error) {
 	return OpenSplit(t.Config, t.split(split), t.log)
+}
+
+// Pictures returns what decodes the images of a split by row and name: it fails for a row that the
+// split has under another name.
+func (t *Trained) Pictures(split string) (func(row int, name string) (*transform.Image, error), error) {
+	cfg := t.Config
+	cfg.Eval.Folds = 0 // the split is not ranked
+	set, err := OpenSplit(cfg, split, t.log)
+	if err != nil {
+		return nil, err
+	}
+	if set.Eval == nil {
+		return nil, fmt.Errorf("data.kind %q has no images to show", cfg.Data.Kind)
+	}
+	return func(row int, name string) (*transform.Image, error) {
+		if row >= set.Len() || set.Eval.ImageName(row) != name {
+			return nil, fmt.Errorf("row %d of the split is not %s any more: embed it again", row, name)
+		}
+		return set.Eval.Image(row)
+	}, nil
 }
 
 func (t *Trained) split(split string) string {

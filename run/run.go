@@ -46,7 +46,8 @@ type Run struct {
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
 
-	scores    Scores // the newest evaluation, or nil
+	scores    Scores   // the newest evaluation, or nil
+	beside    []Scores // of the same step, on other tasks
 	scoreStep int
 	bad       uint64 // bad samples told
 	release   func() // ends the hold on the process for steps that are not saved
@@ -148,7 +149,6 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 		return r, err
 	}
 	build, err := r.openData(ctx)
-	r.report.PhasesDone()
 	if err != nil {
 		return r, err
 	}
@@ -192,11 +192,19 @@ func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) err
 		pairs, err := train.TrainingPairs(p)
 		return func(context.Context) error {
 			a := model.NewAligned(r.cfg, r.engine)
-			r.model, r.session = fitted{a}, train.NewFitting(r.cfg, a, pairs)
+			r.model, r.session = fitted{a}, newFit(r.cfg, a, pairs, r.report)
 			return nil
 		}, err
 	}
-	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: r.report.Phase, Warn: func(s string) { r.report.Say("%s", s) }})
+	shown := false
+	progress := func(phase string, done, total int) {
+		shown = true
+		r.report.Phase(phase, done, total)
+	}
+	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
+	if shown {
+		r.report.PhasesDone()
+	}
 	return func(ctx context.Context) error { return r.buildSession(ctx, stream) }, err
 }
 

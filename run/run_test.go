@@ -280,3 +280,24 @@ func TestUnsavedStepsAreHeld(t *testing.T) {
 		t.Errorf("held after steps %v, at the end %t", held, process.Held())
 	}
 }
+
+// TestFitTellsItsRows: a fit shows how many rows it has read, and ends what it shows.
+func TestFitTellsItsRows(t *testing.T) {
+	dir := t.TempDir()
+	for _, side := range []string{"image", "text"} {
+		writeFeatures(t, filepath.Join(dir, side+".safetensors"), watchEvery, 4)
+	}
+	cfg, err := config.Parse("align.toml", nil, []string{"model.system=align", "data.kind=pairs", "data.root=" + dir, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors",
+		"data.pairs.val_samples=0", "data.pairs.test_samples=0", "run.out=" + filepath.Join(dir, "run"), "compute.backend=builtin", "compute.threads=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen recorder
+	result := trained(t, cfg, Options{Reporter: &seen})
+	if result.Scores != nil {
+		t.Errorf("there is nothing to evaluate on: %v", result.Scores)
+	}
+	if !slices.Contains(seen.phases, "fitting: reading pairs") || seen.ended == 0 {
+		t.Errorf("phases %v, ended %d times", seen.phases, seen.ended)
+	}
+}

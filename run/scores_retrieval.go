@@ -57,6 +57,11 @@ func (r Retrieval) Values() map[string]float64 {
 		add(eval.Reranked, *r.Rerank)
 	}
 	add(eval.Random, r.Chance)
+	if r.Precision != nil {
+		for _, v := range r.Precision.Values() {
+			values[eval.First+"/"+v.Name] = v.Value
+		}
+	}
 	return values
 }
 
@@ -89,7 +94,11 @@ func (r Retrieval) Table() string {
 
 // JSON implements Scores.
 func (r Retrieval) JSON(split, path string) any {
-	return retrievalJSON{Task: TaskRetrieval, Split: split, Path: path, Images: r.Images, Texts: r.Texts,
+	var precision eval.Values
+	if r.Precision != nil {
+		precision = r.Precision.Values()
+	}
+	return retrievalJSON{Precision: precision, Task: TaskRetrieval, Split: split, Path: path, Images: r.Images, Texts: r.Texts,
 		Score: r.Score, First: r.First, Rerank: r.Rerank, Chance: r.Chance, Metric: r.Metric().Name}
 }
 
@@ -104,5 +113,7 @@ type retrievalJSON struct {
 	First  eval.Metrics  `json:"first"` // by that score
 	Rerank *eval.Metrics `json:"rerank,omitempty"`
 	Chance eval.Metrics  `json:"chance"`
-	Metric string        `json:"metric"` // by which checkpoints are kept, as in metrics.jsonl
+
+	Precision eval.Values `json:"precision,omitempty"` // of the pair score, where queries have several right answers
+	Metric    string      `json:"metric"`              // by which checkpoints are kept, as in metrics.jsonl
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -49,7 +50,14 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		return nil, nil
 	}
 	set, err := openSplit(cfg, cfg.Eval.Split, report.Say)
-	if err != nil || set.Eval == nil { // stored features are mapped as a whole
+	if err != nil {
+		return nil, err
+	}
+	if set.Eval == nil { // stored features are mapped as a whole
+		z, err := source.OpenZeroShot(cfg)
+		if z != nil {
+			err = errors.Join(err, z.Close())
+		}
 		return set, err
 	}
 	if _, ok := set.Eval.Labels(); !ok && DefaultTask(cfg) == TaskProbe {

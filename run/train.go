@@ -21,9 +21,10 @@ import (
 
 // Result is what a run found.
 type Result struct {
-	Folder string // of the run
-	Split  string // that was evaluated
-	Scores Scores // at the end; nil where there is nothing to evaluate on
+	Folder string   // of the run
+	Split  string   // that was evaluated
+	Scores Scores   // at the end; nil where there is nothing to evaluate on
+	Beside []Scores // on further tasks: of stored features the neighbourhoods, and classes where there are any
 }
 
 // Train makes the steps that are left, with checkpoints, evaluations and logs, evaluates at
@@ -39,7 +40,7 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	if err == nil {
 		err = r.finish(ctx)
 	}
-	result.Scores = r.scores
+	result.Scores, result.Beside = r.scores, r.beside
 	return result, err
 }
 
@@ -255,16 +256,31 @@ func (r *Run) validate(ctx context.Context, step int) (map[string]float64, error
 	case !errors.Is(err, fs.ErrNotExist): // no checkpoint was saved at this step
 		return nil, err
 	}
-	return logged(r.scores), nil
+	values := logged(r.scores)
+	for _, s := range r.beside {
+		r.report.Say("%s", s.Line())
+		maps.Copy(values, logged(s))
+	}
+	return values, nil
 }
 
 func (r *Run) evaluate(ctx context.Context, step int) error {
 	defer r.report.PhasesDone()
-	scores, err := Evaluate(ctx, Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Progress: r.report.Phase})
-	if err == nil {
-		r.scores, r.scoreStep = scores, step
+	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Progress: r.report.Phase}
+	scores, err := Evaluate(ctx, e)
+	if err != nil {
+		return err
 	}
-	return err
+	var beside []Scores
+	for _, e.Task = range tasksBeside(r.cfg, r.set) {
+		s, err := Evaluate(ctx, e)
+		if err != nil {
+			return err
+		}
+		beside = append(beside, s)
+	}
+	r.scores, r.beside, r.scoreStep = scores, beside, step
+	return nil
 }
 
 // rollback goes back to the newest checkpoint but keeps the place in the data.

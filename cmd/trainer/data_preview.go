@@ -119,7 +119,7 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 			if v > 0 {
 				caption = secondView
 			}
-			images = append(images, rgb(img))
+			images = append(images, img.NRGBA())
 			captions = append(captions, caption)
 		}
 	}
@@ -188,16 +188,6 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, warn 
 		img, err := transform.Denormalize(pixels, side, side)
 		return []*transform.Image{img}, set.Text(set.ImageTexts(i)[0]), err
 	}, nil
-}
-
-// rgb returns m as an image of the standard library.
-func rgb(m *transform.Image) image.Image {
-	out := image.NewNRGBA(image.Rect(0, 0, m.W, m.H))
-	for i := range m.W * m.H {
-		copy(out.Pix[4*i:], m.Pix[3*i:3*i+3])
-		out.Pix[4*i+3] = 255
-	}
-	return out
 }
 
 // encoderOf returns what writes an image in the format that the name of its file asks for.

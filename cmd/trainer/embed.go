@@ -11,13 +11,23 @@ import (
 	"github.com/geoalign/geoalign/run"
 )
 
+// embedFlags are the flags of embed.
+type embedFlags struct {
+	run        runFlags
+	checkpoint string
+	split, out string
+	in         run.Inputs
+}
+
 func newEmbedCommand() *cobra.Command {
-	var f runFlags
-	var path, split, out string
+	var f embedFlags
 	c := &cobra.Command{
 		Use:   "embed",
-		Short: "Write the features of a split's images and captions to files",
-		Long: `embed encodes the images and captions of a split with a checkpoint and writes
+		Short: "Write the features of a split or of files of any length",
+		Long: `embed encodes images and texts with a checkpoint. What it writes is a gallery, which
+search and serve read.
+
+Of a split it writes
 
   features.safetensors   image (N, C), text (M, C), text_image (M): the row of the image
                          that a caption belongs to, image_id (N)
@@ -25,6 +35,20 @@ func newEmbedCommand() *cobra.Command {
                          (data.kind = "pairs") the id is the row in the files
   texts.jsonl            a line per row of text: the caption and the row of its image;
                          not of stored features, which have no captions
+
+With --images, --texts or --rows it encodes files of any length, in shards:
+
+  --images DIR|LIST      JPEG, PNG and WebP files below a folder, or a path per line
+  --texts FILE           a text per line; blank lines are passed over
+  --rows FILE            rows of features (.npy or .safetensors), for alignment heads;
+                         --side says of which encoder
+
+  images-00000.safetensors, .jsonl, ...   the features and names of --shard inputs
+                                          (texts-00000 of texts)
+  index.json                              the shards with sizes and checksums, the model
+
+Interrupted, the same command goes on with the missing shards. Shards that were cut, and
+shards of a list that has changed since, are made anew.
 
 The product of a row of image and a row of text is the score by which the model compares
 pairs (eval.score; by default that of training without its geodesic): nothing has to be
@@ -34,50 +58,107 @@ other images. Scores with a distance or an angle are no products: then image has
 features as they are, the metadata says product = "false", and a note does.
 
 A system of images alone gives the class token before any head as image, and no texts.
-The features of a whole split stand in memory, 4 x (N+M) x C bytes, and folded images 4 x N x C.`,
+Memory holds the features of a batch and the names of a shard.`,
 		Example: `  trainer embed --checkpoint runs/quickstart
   trainer embed --checkpoint runs/geoalign --set eval.score=cosine --out cosine
-  trainer embed --checkpoint runs/flickr8k --split train --out runs/flickr8k/train --json`,
+  trainer embed --checkpoint runs/flickr8k --split train --out runs/flickr8k/train --json
+  trainer embed --checkpoint runs/flickr8k --images photos --out gallery --skip-bad
+  trainer embed --checkpoint runs/flickr8k --texts captions.txt --out captions
+  trainer embed --checkpoint runs/heads --rows clip.npy --side image --shard 50000`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if path == "" {
+			if f.checkpoint == "" {
 				return usageError{errors.New("embed needs --checkpoint: a run or step folder")}
 			}
-			return embedRun(c, &f, path, split, out)
+			return f.execute(c)
 		},
 	}
-	f.config.add(c)
+	f.run.config.add(c)
 	overCheckpoint(c)
-	f.output.add(c)
-	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringVar(&split, "split", "", "train, val or test; default: eval.split")
-	c.Flags().StringVar(&out, "out", "", "`folder` to write (default RUN/embeddings-SPLIT)")
+	f.run.output.add(c)
+	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
+	c.Flags().StringVar(&f.split, "split", "", "train, val or test; default: eval.split")
+	c.Flags().StringVar(&f.out, "out", "", "`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME)")
+	c.Flags().StringVar(&f.in.Images, "images", "", "`folder` of images, or file with a path per line, instead of a split")
+	c.Flags().StringVar(&f.in.Texts, "texts", "", "`file` with a text per line, instead of a split")
+	c.Flags().StringVar(&f.in.Rows, "rows", "", "`file` of features for alignment heads (.npy or .safetensors), instead of a split")
+	c.Flags().StringVar(&f.in.Tensor, "tensor", "", "`name` of the tensor of --rows; default: its only one")
+	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows")
+	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
+	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false, "leave out files, lines and rows that cannot be read, with a note")
 	return c
 }
 
-func embedRun(c *cobra.Command, f *runFlags, path, split, out string) error {
-	t, err := run.Open(path, f.opening(c))
+// fileFlags say that files are embedded, filesOnly what is of them alone.
+var (
+	fileFlags = []string{"images", "texts", "rows"}
+	filesOnly = []string{"shard", "skip-bad"}
+	rowsOnly  = []string{"tensor", "side"}
+)
+
+// check refuses flags that do not go together. files says that files are embedded.
+func (f *embedFlags) check(c *cobra.Command) (files bool, err error) {
+	for i, name := range fileFlags {
+		if err := apart(c, name, append([]string{"split"}, fileFlags[i+1:]...)...); err != nil {
+			return false, err
+		}
+		files = files || c.Flags().Changed(name)
+	}
+	for _, name := range filesOnly {
+		if c.Flags().Changed(name) && !files {
+			return false, usageError{fmt.Errorf("--%s is of --images, --texts or --rows: name one of these", name)}
+		}
+	}
+	for _, name := range rowsOnly {
+		if c.Flags().Changed(name) && !c.Flags().Changed("rows") {
+			return false, usageError{fmt.Errorf("--%s is of --rows: name a file of features", name)}
+		}
+	}
+	return files, nil
+}
+
+func (f *embedFlags) execute(c *cobra.Command) error {
+	files, err := f.check(c)
+	if err != nil {
+		return err
+	}
+	t, err := run.Open(f.checkpoint, f.run.opening(c))
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	split = cmp.Or(split, t.Config.Eval.Split)
-	if err := checkFinite(t.Config, split); err != nil {
-		return err
-	}
-	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
+	what := ""
+	bar := newPhaseBar(c.ErrOrStderr(), f.run.output.quiet)
 	defer bar.done()
-	done, err := t.Embed(c.Context(), split, out, bar.show)
+	var done run.Embedded
+	if files {
+		what = cmp.Or(f.in.Images, f.in.Texts, f.in.Rows)
+		done, err = t.EmbedFiles(c.Context(), f.in, f.out, bar.show)
+	} else {
+		what = cmp.Or(f.split, t.Config.Eval.Split)
+		if err := checkFinite(t.Config, what); err != nil {
+			return err
+		}
+		done, err = t.Embed(c.Context(), what, f.out, bar.show)
+	}
 	bar.done()
 	if err != nil {
 		return err
 	}
 	if done.Score != "" && !done.Product {
-		fmt.Fprintf(f.output.note(c), "note: the score %s is not a product of features: image has them as the head gives them\n", done.Score)
+		fmt.Fprintf(f.run.output.note(c), "note: the score %s is not a product of features: image has them as the head gives them\n", done.Score)
 	}
-	if f.output.json {
+	if f.run.output.json {
 		return printJSON(c.OutOrStdout(), done)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s and %s of %d channels in %s\n", split, words.Count(done.Images, "image"), words.Count(done.Texts, "text"), done.Dim, done.Path)
+	if !files {
+		fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s and %s of %d channels in %s\n", what, words.Count(done.Images, "image"), words.Count(done.Texts, "text"), done.Dim, done.Path)
+		return nil
+	}
+	rows := words.Count(done.Images, "image")
+	if done.Texts > 0 {
+		rows = words.Count(done.Texts, "text")
+	}
+	fmt.Fprintf(c.OutOrStdout(), "embeddings of %s: %s of %d channels in %s of %s, %d made now, %d left out\n", what, rows, done.Dim, words.Count(done.Shards, "shard"), done.Path, done.Shards-done.Kept, done.LeftOut)
 	return nil
 }

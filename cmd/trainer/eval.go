@@ -26,13 +26,20 @@ the accuracy of a linear classifier on them, fitted to training images without
 augmentation, and of the vote of nearest neighbours. The data must have classes
 (data.kind folder or scenes). It is the task of systems of images alone.
 
+Of systems over stored features --task neighbours measures what the alignment keeps of their
+neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
+--task zeroshot classifies the images of eval.zeroshot by texts that name their classes: the
+accuracy of the first and of the first five classes, whose prompts are averaged in the shared
+space.
+
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
 		Example: `  trainer eval --checkpoint runs/quickstart
   trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json
-  trainer eval --checkpoint runs/moco --task probe --split test`,
+  trainer eval --checkpoint runs/moco --task probe --split test
+  trainer eval --checkpoint runs/align --task neighbours`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if path == "" {
@@ -48,7 +55,7 @@ override it.`,
 	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval or probe; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, probe, neighbours or zeroshot; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	return c
 }

@@ -13,7 +13,8 @@ import (
 func main() {
 	library.ProbeInChild()
 	ctx, stop := context.WithCancelCause(context.Background())
-	go watcher{stop: func() { stop(nil) }, exit: os.Exit, out: os.Stderr, grace: grace}.watch(signals())
+	reload := hangup(func() bool { return terminalOf(os.Stderr) != nil })
+	go watcher{stop: func() { stop(nil) }, reload: reload, exit: os.Exit, out: os.Stderr, grace: grace}.watch(signals())
 	broken := func() { stop(errUnread) }
 	os.Exit(execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken)))
 }

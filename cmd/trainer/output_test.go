@@ -28,7 +28,7 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 	out := filepath.Join(dir, "run")
 	must(t, exitDone, tinyArgs(out, "--max-steps", "2", "--quiet")...)
 	quickPeak(t)
-	file := matrix(t, three)
+	file, texts := matrix(t, three), write(t, "texts.txt", "a red circle\n")
 	data := []string{"--set", "model.image.size=32", "--set", "data.scenes.val_samples=4", "--set", "data.scenes.test_samples=4", "--set", "data.vocab_size=64"}
 	rows := [][]string{
 		{"--help"},
@@ -39,6 +39,9 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 		{"finetune", "--checkpoint", out, "--dry-run", "--quiet"},
 		{"eval", "--checkpoint", out},
 		{"embed", "--checkpoint", out, "--out", filepath.Join(dir, "e")},
+		{"embed", "--checkpoint", out, "--texts", texts, "--out", filepath.Join(dir, "t")},
+		{"search", filepath.Join(dir, "e"), "--row", "0"}, // what the embed above wrote
+		{"search", filepath.Join(dir, "e"), "--row", "0", "--json"},
 		{"report", out, "--no-model"},
 		{"inspect", out},
 		{"inspect", out, "--verify"},

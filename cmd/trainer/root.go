@@ -72,6 +72,7 @@ SIGTERM or the end of the terminal.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newAblateCommand(),
+		newAlignForecastCommand(),
 		newBenchCommand(),
 		newDataCommand(),
 		newDoctorCommand(),
@@ -80,6 +81,8 @@ SIGTERM or the end of the terminal.`,
 		newFinetuneCommand(),
 		newInspectCommand(),
 		newReportCommand(),
+		newSearchCommand(),
+		newServeCommand(),
 		newTrainCommand(),
 		newValidateCommand(),
 	)

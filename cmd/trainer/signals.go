@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,18 +29,42 @@ func signals() <-chan os.Signal {
 
 // watcher answers signals.
 type watcher struct {
-	stop  func()    // asks the command to save and to end
-	exit  func(int) // ends the process
-	out   io.Writer // is told what happens
-	grace time.Duration
+	stop   func()      // asks the command to save and to end
+	reload func() bool // asks for SIGHUP, false where it is like the others
+	exit   func(int)   // ends the process
+	out    io.Writer   // is told what happens
+	grace  time.Duration
+}
+
+// onHangup is what SIGHUP does in a command that reads its files anew for it.
+var onHangup atomic.Pointer[func()]
+
+// hangup answers SIGHUP in a command that takes it for something else than the end. Where the
+// terminal that it writes to has gone, it is the end.
+func hangup(terminal func() bool) func() bool {
+	had := terminal()
+	return func() bool {
+		reload := onHangup.Load()
+		if reload == nil || had && !terminal() {
+			return false
+		}
+		(*reload)()
+		return true
+	}
 }
 
 // watch asks the command to save and stop at the first signal and leaves at once at the
 // second. A command that has had nothing to save for the grace, whatever it is doing or
 // waiting for, is left as well.
 func (w watcher) watch(signals <-chan os.Signal) {
-	if _, ok := <-signals; !ok {
-		return
+	for {
+		sig, ok := <-signals
+		if !ok {
+			return
+		}
+		if sig != syscall.SIGHUP || w.reload == nil || !w.reload() {
+			break
+		}
 	}
 	w.stop()
 	w.tell("stopping; what is not saved yet is saved first; a second signal stops at once")

@@ -74,7 +74,11 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		return printJSON(w, result.Scores.JSON(result.Split, result.Folder))
 	default:
 		s := result.Scores
-		fmt.Fprintf(w, "\n%s on %s: %s\n\n%s\nrun folder: %s\n", s.Task(), result.Split, s.Size(), s.Table(), result.Folder)
+		fmt.Fprintf(w, "\n%s on %s: %s\n\n%s\n", s.Task(), result.Split, s.Size(), s.Table())
+		for _, s := range result.Beside {
+			fmt.Fprintln(w, s.Table())
+		}
+		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
 	}
 	return nil
 }

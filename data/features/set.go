@@ -64,6 +64,15 @@ func (s *Set) ImageName(i int) string {
 	return fmt.Sprintf("%s row %d", s.p.images.Path(), s.images[i])
 }
 
+// Gallery is all rows of a matrix as a gallery of the column of that name; ids are row numbers.
+func Gallery(m *Matrix, column string) data.Gallery {
+	rows := make([]int32, m.Rows())
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return gallery{rows, m, data.Column{Name: column, Shape: []int{m.Width()}}, func(i int) int32 { return rows[i] }}
+}
+
 // gallery is one side of a set.
 type gallery struct {
 	rows   []int32

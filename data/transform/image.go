@@ -1,6 +1,9 @@
 package transform
 
-import "fmt"
+import (
+	"fmt"
+	"image"
+)
 
 // Image is an 8-bit RGB image: pixel (x, y) is at Pix[3*(y*W+x):], rows without
 // gaps.
@@ -52,4 +55,14 @@ func (m *Image) FlipH() {
 			row[a+2], row[b+2] = row[b+2], row[a+2]
 		}
 	}
+}
+
+// NRGBA returns a copy of m as an image of the standard library.
+func (m *Image) NRGBA() *image.NRGBA {
+	out := image.NewNRGBA(image.Rect(0, 0, m.W, m.H))
+	for i := range m.W * m.H {
+		copy(out.Pix[4*i:], m.Pix[3*i:3*i+3])
+		out.Pix[4*i+3] = 255
+	}
+	return out
 }

@@ -109,7 +109,8 @@ func direction(name string) (better string, known bool) {
 		return b, true
 	}
 	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/")
-	switch _, metric, ok := splitRetrieval(name); {
+	switch ranking, metric, ok := splitRetrieval(name); {
+	case ok && ranking == eval.First && isPrecision(metric):
 	case ok:
 		if _, known = (eval.Metrics{}).Map()[metric]; !known {
 			return "", false
@@ -126,6 +127,12 @@ func direction(name string) (better string, known bool) {
 		return "higher", true
 	}
 	return "none", true
+}
+
+// isPrecision says whether a metric is logged for the pair score where queries have several right
+// answers.
+func isPrecision(metric string) bool {
+	return slices.ContainsFunc((eval.Precision{}).Values(), func(v eval.Value) bool { return v.Name == metric })
 }
 
 // knownMetrics lists the names that can be known beforehand.

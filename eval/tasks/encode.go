@@ -48,14 +48,25 @@ type Encoded struct {
 
 // Run encodes all rows of a gallery and hands them to take, some at a time. A short last
 // batch is filled up with what the batch before left behind. It ends early with the error
-// of ctx.
-func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded)) error {
+// of take or of ctx.
+func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded) error) error {
 	return e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
 		states, features, err := m.Encode(ctx, b)
-		if err == nil {
-			take(Encoded{k, b, states[:len(states)/b.Rows()*k], features[:len(features)/b.Rows()*k]})
+		if err != nil {
+			return err
 		}
-		return err
+		return take(Encoded{k, b, states[:len(states)/b.Rows()*k], features[:len(features)/b.Rows()*k]})
+	})
+}
+
+// RunClasses is Run for class tokens, before any head: take gets those of some rows, (k, m*Width).
+func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery, phase string, take func(rows int, classes []float32) error) error {
+	return e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
+		classes, err := m.EncodeClasses(ctx, b)
+		if err != nil {
+			return err
+		}
+		return take(k, classes[:len(classes)/b.Rows()*k])
 	})
 }
 
@@ -84,19 +95,13 @@ func (e Encoding) batches(ctx context.Context, columns []batch.Column, g data.Ga
 // Features returns the features (n, Dim) of all rows of a gallery.
 func (e Encoding) Features(ctx context.Context, m Encoder, g data.Gallery, phase string) ([]float32, error) {
 	all := make([]float32, 0, g.Len()*m.Dim())
-	err := e.Run(ctx, m, g, phase, func(x Encoded) { all = append(all, x.Features...) })
+	err := e.Run(ctx, m, g, phase, func(x Encoded) error { all = append(all, x.Features...); return nil })
 	return all, err
 }
 
 // ClassTokens returns the m class tokens of every row, before any head: (n, m*Width).
 func (e Encoding) ClassTokens(ctx context.Context, m ClassEncoder, g data.Gallery, phase string) (all []float32, err error) {
-	err = e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
-		classes, err := m.EncodeClasses(ctx, b)
-		if err == nil {
-			all = append(all, classes[:len(classes)/b.Rows()*k]...)
-		}
-		return err
-	})
+	err = e.RunClasses(ctx, m, g, phase, func(_ int, x []float32) error { all = append(all, x...); return nil })
 	return all, err
 }
 

@@ -51,8 +51,10 @@ type Scores struct {
 	First  eval.Metrics  // by that score
 	Rerank *eval.Metrics // nil without re-ranking
 	Chance eval.Metrics  // of a random order, in galleries of the same size
-	Images int
-	Texts  int
+	// Precision is that of the pair score, nil where every query has one right answer.
+	Precision *eval.Precision
+	Images    int
+	Texts     int
 }
 
 // Final returns the metrics of the last ranking: the re-ranked ones if there are any.
@@ -76,7 +78,15 @@ func (s Scores) Columns() []eval.Result {
 }
 
 // Table formats the scores for people.
-func (s Scores) Table() string { return eval.Table(s.Columns(), s.Chance) }
+func (s Scores) Table() string {
+	text := eval.Table(s.Columns(), s.Chance)
+	if p := s.Precision; p != nil {
+		text += fmt.Sprintf("\n%-30s  %8s  %8s  %8s\n", "precision by "+s.Score, "P@5 %", "P@10 %", "chance")
+		text += fmt.Sprintf("%-30s  %8.1f  %8.1f  %8.2f\n", "image to text", p.I2T.P5, p.I2T.P10, p.I2TChance)
+		text += fmt.Sprintf("%-30s  %8.1f  %8.1f  %8.2f\n", "text to image", p.T2I.P5, p.T2I.P10, p.T2IChance)
+	}
+	return text
+}
 
 // check says what is wrong with r.
 func (r *Retrieval) check() error {
@@ -126,6 +136,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		return Scores{}, err
 	}
 	var scored, rerank, chance []eval.Metrics
+	var precise []eval.Precision
 	for i, f := range folds {
 		first, second, err := g.rank(f)
 		if err != nil && len(folds) > 1 {
@@ -138,8 +149,19 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		if second != nil {
 			rerank = append(rerank, second.Metrics())
 		}
+		if corr.Several() {
+			p, err := g.precision(f)
+			if err != nil {
+				return Scores{}, err
+			}
+			precise = append(precise, p)
+		}
 	}
 	s := Scores{Score: r.Score.String(), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	if precise != nil {
+		p := eval.MeanPrecision(precise)
+		s.Precision = &p
+	}
 	if rerank != nil {
 		m := eval.Mean(rerank)
 		s.Rerank = &m

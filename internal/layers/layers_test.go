@@ -16,7 +16,7 @@ const module = "github.com/geoalign/geoalign/"
 // below it. A folder stands for all below it that have no line of their own.
 var order = [][]string{
 	{"cmd", "tools", "interop"},
-	{"bench"},
+	{"bench", "serve"},
 	{"run"},
 	{"report", "eval/ablation"},
 	{"train"},
@@ -25,6 +25,7 @@ var order = [][]string{
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
 	{"encoders"},
+	{"gallery"},
 	{"data/source", "data/features", "data/neighbours"},
 	{"data"},
 	{"config/gen"},

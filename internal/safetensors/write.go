@@ -11,7 +11,7 @@ import (
 	"sort"
 )
 
-// Tensor is a tensor to write. Data is []float32, []int64, []int32 or []uint8 of
+// Tensor is a tensor to write. Data is []float32, []int64, []int32, []uint8 or a *Spool of
 // as many elements as Shape says (an empty shape: one).
 type Tensor struct {
 	Name  string
@@ -32,8 +32,10 @@ func (t Tensor) layout() (DType, int, error) {
 		d, n = I32, len(v)
 	case []uint8:
 		d, n = U8, len(v)
+	case *Spool:
+		d, n = F32, v.Len()
 	default:
-		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32 or []uint8", t.Name, t.Data)
+		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8 or a *Spool", t.Name, t.Data)
 	}
 	if want := (Info{Shape: t.Shape}).Len(); want != n {
 		return "", 0, fmt.Errorf("safetensors: tensor %q: shape %v needs %d elements (got %d)", t.Name, t.Shape, want, n)
@@ -141,9 +143,14 @@ func writeData(w io.Writer, data any, buf []byte) error {
 	case []uint8:
 		_, err := w.Write(v)
 		return err
+	case *Spool:
+		return v.copyTo(w)
 	}
 	return fmt.Errorf("safetensors: cannot write a %T", data)
 }
+
+// WriteFloats writes elements as they lie in a file, in little endian.
+func WriteFloats(w io.Writer, x []float32) error { return writeData(w, x, nil) }
 
 // writePieces writes b some at a time, so that a writer which reads it twice, for a checksum beside
 // the write, finds it in the processor's cache.

@@ -78,7 +78,7 @@ func (s *starving) oneRun(dir string) error {
 
 // noMemory is how a process says that it got none: the Go runtime for its heap and its threads, the
 // system, or a crash within a library of products, which may not look at what it was given.
-var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to create new OS thread|pthread_create failed|external code execution|unknown pc`)
+var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to create new OS thread|pthread_create failed|external code execution|cgo execution|unknown pc`)
 
 // session starts the run and limits its memory. done says that the run came to its end.
 func (s *starving) session(dir string) (done bool, out string, err error) {
@@ -106,11 +106,21 @@ func (s *starving) session(dir string) (done bool, out string, err error) {
 	case ctx.Err() != nil:
 		return false, out, fmt.Errorf("hung:\n%s", tail(out))
 	case !noMemory.MatchString(out) && cmd.ProcessState.ExitCode() >= 0:
-		return false, out, fmt.Errorf("%v:\n%s", err, tail(out))
+		return false, out, fmt.Errorf("%v:\n%s", err, lastWords(out))
 	}
 	s.ended++
 	return false, out, nil
 }
+
+// lastWords is what a process printed from where it began to die.
+func lastWords(out string) string {
+	if at := dying.FindStringIndex(out); at != nil {
+		out = out[at[0]:]
+	}
+	return out[:min(len(out), 1500)]
+}
+
+var dying = regexp.MustCompile(`(?m)^(SIG|fatal error|panic|runtime:|unexpected fault|trainer: )`)
 
 // privateMemory returns the bytes of a process that its limit counts.
 func privateMemory(pid int) (uint64, error) {

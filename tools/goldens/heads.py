@@ -3,10 +3,12 @@
 An independent PyTorch implementation: two MLPs over features, L2 normalisation,
 symmetric contrast within the batch. Mode deep has three hidden layers with layer norms and
 skip connections, SiLU, and features on two spheres; the images are as wide as its hidden
-layers. It knows nothing of the Go code but the names of parameters and inputs.
+layers. Mode gera adds the geometric term (eq. 3 and 4 of Klebe et al., "GeRA") of both
+sides, with neighbourhoods in two pools. It knows nothing of the Go code but the names of
+parameters and inputs.
 
 Run from the repository root:  python tools/goldens/heads.py
-Writes model/testdata/heads_{pair,id,deep}.safetensors.
+Writes model/testdata/heads_{pair,id,deep,gera}.safetensors.
 """
 import torch
 import torch.nn as nn
@@ -15,6 +17,7 @@ from safetensors.torch import save_file
 
 B, D_IMAGE, D_TEXT = 5, 6, 4
 TAU, WEIGHT = 0.3, 2.0
+POOL, K, ALPHA, EPS = 12, 4, 0.5, 0.8
 
 
 class Deep(nn.Module):
@@ -41,13 +44,27 @@ class Deep(nn.Module):
             yield f"norm{i + 1}", norm
 
 
+def kernel(x):
+    """Rows of the heat kernel of K unit vectors, each divided by its sum."""
+    w = torch.exp(-(x[:, None] - x[None]).square().sum(-1) / (4 * EPS))
+    return w / w.sum(1, keepdim=True)
+
+
+def geometric(head, pool, near):
+    total = 0.0
+    for rows in near:
+        before, after = F.normalize(pool[rows], dim=-1), F.normalize(head(pool[rows]), dim=-1)
+        total = total + (kernel(before) - kernel(after)).square().sum()
+    return total / len(near)
+
+
 def main(mode):
     torch.manual_seed(7)
     if mode == "deep":
         heads = {"image_head": Deep(D_IMAGE, 6, 3, 6, 2), "text_head": Deep(D_TEXT, 6, 3, 6, 2)}
         layers = lambda h: h.named()
     else:
-        act = nn.GELU() if mode == "pair" else nn.ReLU()
+        act = nn.ReLU() if mode == "id" else nn.GELU()
         heads = {n: nn.Sequential(nn.Linear(d, 10), act, nn.Linear(10, 3))
                  for n, d in (("image_head", D_IMAGE), ("text_head", D_TEXT))}
         layers = lambda h: (("fc1", h[0]), ("fc2", h[2]))
@@ -66,11 +83,20 @@ def main(mode):
     ce = lambda x: -(x.log_softmax(-1) * target).sum(-1).mean()
     contrast = (ce(logits) + ce(logits.T)) / 2
     loss = WEIGHT * contrast
+    more = {}
+    if mode == "gera":
+        for name, d in (("image", D_IMAGE), ("text", D_TEXT)):
+            pool = torch.randn(POOL, d)
+            near = torch.stack([torch.randperm(POOL)[:K] for _ in range(B)])
+            term = geometric(heads[name + "_head"], pool, near)
+            loss = loss + ALPHA * term
+            more[f"input/{name}_pool"], more[f"input/{name}_near"], more[f"expect/geometric_{name}"] = pool, near.to(torch.int32), term
     loss.backward()
 
     out = {"input/image": image, "input/text": text, "input/ids": ids.to(torch.int32), "expect/loss": loss,
            "expect/itc_in_batch": contrast, "expect/image": fi, "expect/text": ft,
            "param/temperature": tau, "grad/temperature": tau.grad}
+    out |= more
     for name, h in heads.items():
         for layer, fc in layers(h):
             for kind in ("weight", "bias"):
@@ -84,3 +110,4 @@ if __name__ == "__main__":
     main("pair")
     main("id")
     main("deep")
+    main("gera")

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAlignForecast compares files of features before anything is fitted.
+func TestAlignForecast(t *testing.T) {
+	data := rotatedFeatures(t, 300, 12)
+	dir := strings.TrimPrefix(data[3], "data.root=")
+	image, text := filepath.Join(dir, "image.safetensors"), filepath.Join(dir, "text.safetensors")
+	page := filepath.Join(t.TempDir(), "page.html")
+	stdout, _ := must(t, exitDone, "align-forecast", image, text, "--rows", "200", "--out", page)
+	contains(t, stdout, "300 pairs, of which 200 were looked at", "mutual k-NN  1.000", "CKA          1.000", "nearly same: ", "page: "+page)
+	drawn, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(drawn), "<svg", "mutual k-NN", "nearly the same", "looked at")
+
+	// Of a configuration only the training pairs are looked at.
+	config := append([]string{"align-forecast", "--json", "--shuffles", "20"}, data...)
+	stdout, _ = must(t, exitDone, config...)
+	m := parseJSON(t, stdout)
+	if m["pairs"] != 220.0 || m["likeness"] != "nearly same" || m["cka"].(map[string]any)["value"].(float64) < 0.999 {
+		t.Errorf("the training pairs of a configuration: %s", stdout)
+	}
+	other := strings.TrimPrefix(rotatedFeatures(t, 300, 7)[3], "data.root=") // another rotation of another draw
+	stdout, _ = must(t, exitDone, "align-forecast", filepath.Join(other, "image.safetensors"), text, "--json")
+	if m := parseJSON(t, stdout); m["likeness"] != "unlike" {
+		t.Errorf("features that have nothing to do with each other: %s", stdout)
+	}
+
+	for _, c := range []struct {
+		args  []string
+		texts []string
+	}{
+		{[]string{image}, []string{"needs two files, IMAGE and TEXT, or --config"}},
+		{[]string{image, text, "--config", "../../configs/align.toml"}, []string{"or --config alone"}},
+		{[]string{image, text, "--rows", "100000"}, []string{"--rows must be between 4 and 5000"}},
+		{[]string{image, text, "--neighbours", "0"}, []string{"--neighbours must be between 1 and --rows less 2"}},
+		{[]string{image, text, "--shuffles", "0"}, []string{"--shuffles must be between"}},
+		{[]string{image, text, "--out", "a.png"}, []string{"--out must name an .html file"}},
+		{[]string{"--config", "../../configs/quickstart.toml"}, []string{`data.kind: must be "pairs" for a forecast`}},
+		{[]string{"image.jpg", text}, []string{"data.pairs.image: must end in .npy or .safetensors"}},
+	} {
+		fails(t, exitUsage, append([]string{"align-forecast"}, c.args...), c.texts...)
+	}
+	fails(t, exitFailed, []string{"align-forecast", filepath.Join(dir, "none.npy"), text}, "none.npy")
+	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
+}

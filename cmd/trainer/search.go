@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
+)
+
+// searchFlags are the flags of search.
+type searchFlags struct {
+	config configFlags
+	output outputFlags
+
+	checkpoint          string
+	text, image, vector string
+	row, k, indexFrom   int
+	in                  string
+	exact               bool
+	recall              float64
+}
+
+// searchModes name what is searched for.
+var searchModes = []string{"text", "image", "vector", "row"}
+
+func newSearchCommand() *cobra.Command {
+	var f searchFlags
+	c := &cobra.Command{
+		Use:   "search GALLERY",
+		Short: "Find the rows of an embedded gallery that are nearest to a query",
+		Long: `search looks up a gallery that embed wrote, or a file of features (.npy, or .safetensors
+with one tensor). The query is one of
+
+  --text WORDS     encoded by the checkpoint that the gallery names, or by --checkpoint
+  --image FILE     the same for an image (JPEG, PNG or WebP)
+  --vector FILE    features of the gallery's width: the rows of a .npy or .safetensors file
+  --row N          row N of the gallery, which is not found itself
+
+Images are searched where the gallery has both sides; --in text searches its texts. A text
+and an image are compared by the score of the model, two images or two texts by the cosine
+(in Euclidean spaces by the distance).
+
+Below 100,000 rows all are compared. From there on an index is built once and kept beside
+the gallery; it is built anew when the gallery changes. It finds most of the nearest rows:
+the share that was measured when it was built (recall) is printed with the result.
+--recall asks for another, --exact compares all rows.`,
+		Example: `  trainer search runs/quickstart/embeddings-test --text "a large red circle"
+  trainer search gallery --image query.jpg --k 20 --json
+  trainer search gallery --row 17
+  trainer search image.npy --vector query.npy --exact
+  trainer search captions --image photo.jpg --checkpoint runs/flickr8k`,
+		Args: oneGallery,
+		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args[0]) },
+	}
+	f.config.add(c)
+	overCheckpoint(c)
+	f.output.add(c)
+	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
+	c.Flags().StringVar(&f.text, "text", "", "search for a text")
+	c.Flags().StringVar(&f.image, "image", "", "search for an image `file`")
+	c.Flags().StringVar(&f.vector, "vector", "", "search for the rows of a `file` of features")
+	c.Flags().IntVar(&f.row, "row", 0, "search for row `N` of the gallery, counted from 0")
+	c.Flags().IntVar(&f.k, "k", 10, "rows to find")
+	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
+	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
+	return c
+}
+
+// oneGallery asks for one argument.
+func oneGallery(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs one GALLERY: a folder that embed wrote, or a file of features (got %d arguments)", c.CommandPath(), len(args))
+	}
+	return nil
+}
+
+// addGalleryFlags declares what search and serve share.
+func addGalleryFlags(c *cobra.Command, checkpoint, in *string, indexFrom *int) {
+	c.Flags().StringVar(checkpoint, "checkpoint", "", "run or step `folder` that encodes queries (default: the one that the gallery names)")
+	c.Flags().StringVar(in, "in", "", "image or text: the rows to search (default image where there are both)")
+	c.Flags().IntVar(indexFrom, "index-from", gallery.IndexRows, "`rows` from which an index is used")
+}
+
+// check refuses flags that do not go together and returns the kind of query.
+func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
+	for i, name := range searchModes {
+		if err := apart(c, name, searchModes[i+1:]...); err != nil {
+			return "", err
+		}
+		if c.Flags().Changed(name) {
+			mode = name
+		}
+	}
+	switch {
+	case mode == "":
+		return "", usageError{errors.New("search needs one of --text, --image, --vector and --row: what to search for")}
+	case f.k < 1:
+		return "", usageError{fmt.Errorf("--k must be at least 1 (got %d)", f.k)}
+	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
+		return "", usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
+	case f.indexFrom < 1:
+		return "", usageError{fmt.Errorf("--index-from must be at least 1 (got %d)", f.indexFrom)}
+	}
+	return mode, apart(c, "exact", "recall")
+}
+
+// found is what search prints.
+type found struct {
+	Gallery string     `json:"gallery"`
+	Side    string     `json:"side"` // of the rows
+	Rows    int        `json:"rows"`
+	Metric  string     `json:"metric"`
+	Index   bool       `json:"index"`
+	Recall  float64    `json:"recall"` // that was measured of the index, 1 without
+	Seconds float64    `json:"seconds"`
+	Queries [][]hitRow `json:"queries"` // the hits of each query
+}
+
+// hitRow is a row that was found.
+type hitRow struct {
+	gallery.Item
+	Score float32 `json:"score"`
+}
+
+func (f *searchFlags) execute(c *cobra.Command, path string) error {
+	mode, err := f.check(c)
+	if err != nil {
+		return err
+	}
+	g, err := gallery.Open(path)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	side, err := sideOf(g, f.in)
+	if err != nil {
+		return err
+	}
+	s := &lookup{g: g, side: side, flags: f, open: run.OpenOptions{File: f.config.file, Set: f.config.sets, Log: f.output.note(c)}}
+	defer s.close()
+	if err := s.query(c.Context(), mode); err != nil {
+		return err
+	}
+	view, err := g.View(side, s.from)
+	if err != nil {
+		return err
+	}
+	if side != s.from && !view.Scored() {
+		fmt.Fprintf(f.output.note(c), "note: the score %s is no product of features: rows are compared by the %s\n", g.Meta.Score, view.Metric())
+	}
+	if !f.exact {
+		bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
+		defer bar.done()
+		note := f.output.note(c)
+		err := view.UseIndex(c.Context(), s.engine, gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
+			Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
+			Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }})
+		bar.done()
+		if err != nil {
+			return err
+		}
+	}
+	result := found{Gallery: path, Side: side, Rows: view.Rows(), Metric: string(view.Metric())}
+	result.Recall, result.Index = view.Indexed()
+	if err := s.search(c.Context(), view, &result); err != nil {
+		return err
+	}
+	if f.output.json {
+		return printJSON(c.OutOrStdout(), result)
+	}
+	return result.print(c.OutOrStdout())
+}
+
+// sideOf returns the side of a gallery to search: that asked for, or the first.
+func sideOf(g *gallery.Gallery, asked string) (string, error) {
+	switch {
+	case asked == "":
+		return g.Sides()[0], nil
+	case asked != gallery.Image && asked != gallery.Text:
+		return "", usageError{fmt.Errorf("--in must be image or text (got %q)", asked)}
+	case g.Rows(asked) == 0:
+		return "", fmt.Errorf("%s has no rows of the side %s: it has %s", g.Path, asked, strings.Join(g.Sides(), " and "))
+	}
+	return asked, nil
+}
+
+// lookup is one search.
+type lookup struct {
+	g     *gallery.Gallery
+	side  string // of the rows
+	flags *searchFlags
+	open  run.OpenOptions
+
+	model   *run.Queries    // nil where nothing is encoded
+	engine  *compute.Engine // of the model, or its own
+	queries []float32       // (Q, C)
+	from    string          // side of the queries
+	skip    []int32
+}
+
+// query finds the features to search for.
+func (s *lookup) query(ctx context.Context, mode string) (err error) {
+	s.from = s.side
+	switch mode {
+	case "row":
+		s.queries, err = s.g.Row(s.side, s.flags.row)
+		s.skip = []int32{int32(s.flags.row)}
+	case "vector":
+		s.from = s.other()
+		s.queries, err = readRows(s.flags.vector, s.g.Dim())
+	case "text", "image":
+		if s.model, err = run.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
+			return err
+		}
+		s.engine, s.from = s.model.Engine, mode
+		if mode == "text" {
+			s.queries, err = s.model.Texts(ctx, []string{s.flags.text})
+		} else {
+			s.queries, err = s.encodeImage(ctx)
+		}
+	}
+	if err != nil || s.engine != nil {
+		return err
+	}
+	s.engine, err = run.OpenEngine(config.Default())
+	return err
+}
+
+// other is the side that vectors are of: the other one where the rows are compared with it.
+func (s *lookup) other() string {
+	if s.g.Meta.Score == "" {
+		return s.side
+	}
+	if s.side == gallery.Image {
+		return gallery.Text
+	}
+	return gallery.Image
+}
+
+func (s *lookup) encodeImage(ctx context.Context) ([]float32, error) {
+	m, err := data.DecodeFile(s.flags.image, s.model.Config.Data.MaxPixels)
+	if err != nil {
+		return nil, err
+	}
+	own, folded, err := s.model.Images(ctx, []*transform.Image{m})
+	if s.side == gallery.Text {
+		return folded, err
+	}
+	return own, err
+}
+
+// maxVectors is the most queries of a file.
+const maxVectors = 10_000
+
+// readRows reads all rows of a file of features.
+func readRows(path string, width int) ([]float32, error) {
+	m, err := features.OpenMatrix(path, "")
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	switch {
+	case m.Width() != width:
+		return nil, fmt.Errorf("--vector %s: its rows have %d numbers, those of the gallery %d: give features of the same model", path, m.Width(), width)
+	case m.Rows() > maxVectors:
+		return nil, fmt.Errorf("--vector %s has %s: at most %s are searched for at once", path, words.Count(m.Rows(), "row"), words.Thousands(maxVectors))
+	}
+	x := make([]float32, m.Rows()*width)
+	for i := range m.Rows() {
+		if err := m.Row(i, x[i*width:(i+1)*width]); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+func (s *lookup) search(ctx context.Context, view *gallery.View, result *found) error {
+	k := min(s.flags.k, view.Rows())
+	if s.skip != nil {
+		k = min(k, view.Rows()-1)
+	}
+	if k == 0 {
+		return errors.New("the gallery has no other row than the query")
+	}
+	start := time.Now()
+	hits, err := view.Search(ctx, s.engine, s.queries, gallery.Options{K: k, Skip: s.skip, Exact: s.flags.exact})
+	if err != nil {
+		return err
+	}
+	result.Seconds = time.Since(start).Seconds()
+	for q := range len(s.queries) / s.g.Dim() {
+		rows, scores := hits.Of(q)
+		list := make([]hitRow, len(rows))
+		for i, row := range rows {
+			if list[i].Item, err = s.g.Item(s.side, int(row)); err != nil {
+				return err
+			}
+			list[i].Score = scores[i]
+		}
+		result.Queries = append(result.Queries, list)
+	}
+	return nil
+}
+
+func (s *lookup) close() {
+	switch {
+	case s.model != nil:
+		s.model.Close()
+	case s.engine != nil:
+		s.engine.Close()
+	}
+}
+
+// print writes a table for each query.
+func (r *found) print(out io.Writer) error {
+	for q, hits := range r.Queries {
+		if len(r.Queries) > 1 {
+			fmt.Fprintf(out, "query %d\n", q)
+		}
+		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(t, "score\trow\t\n")
+		for _, h := range hits {
+			name := h.Name + h.Caption
+			if name != "" {
+				name = "  " + name
+			}
+			fmt.Fprintf(t, "%.4f\t%d\t%s\n", h.Score, h.Row, name)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	how := "all rows compared"
+	if r.Index {
+		how = fmt.Sprintf("by an index with a measured recall of %.3f", r.Recall)
+	}
+	_, err := fmt.Fprintf(out, "%s of %s by %s, %s, %.1f ms\n", words.Count(r.Rows, "row"), r.Side, r.Metric, how, 1e3*r.Seconds)
+	return err
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/run"
+)
+
+// writePictures writes n small images below a folder, some of them in one of its own.
+func writePictures(t *testing.T, dir string, n int) {
+	t.Helper()
+	for i := range n {
+		m := image.NewRGBA(image.Rect(0, 0, 20, 20))
+		for x := range 20 {
+			for y := range 20 {
+				m.Set(x, y, color.RGBA{uint8(40 * i), uint8(10 * x), uint8(10 * y), 255})
+			}
+		}
+		path := filepath.Join(dir, fmt.Sprintf("sub%d", i%2), fmt.Sprintf("%02d.png", i))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, m); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hits runs search and returns what it found for its only query.
+func hits(t *testing.T, args ...string) (rows []int, names []string, all found) {
+	t.Helper()
+	stdout, _ := must(t, exitDone, append(append([]string{"search"}, args...), "--json")...)
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range all.Queries[0] {
+		rows, names = append(rows, h.Row), append(names, h.Name+h.Caption)
+	}
+	return rows, names, all
+}
+
+// Files are embedded in shards, of which only those are made again that are missing, cut or of
+// inputs that changed; and every way to search finds what was embedded.
+func TestEmbedFilesAndSearch(t *testing.T) {
+	dir := t.TempDir()
+	ck, photos, out := filepath.Join(dir, "run"), filepath.Join(dir, "photos"), filepath.Join(dir, "gallery")
+	must(t, exitDone, combinedArgs(ck, "--quiet", "--max-steps", "6")...)
+	writePictures(t, photos, 7)
+	args := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out, "--shard", "3", "--json"}
+	embed := func(shards, kept, rows, leftOut int, more ...string) {
+		t.Helper()
+		stdout, _ := must(t, exitDone, append(args, more...)...)
+		var done run.Embedded
+		if err := json.Unmarshal([]byte(stdout), &done); err != nil {
+			t.Fatal(err)
+		}
+		if done.Shards != shards || done.Kept != kept || done.Images != rows || done.LeftOut != leftOut || done.Dim != 8 {
+			t.Errorf("%d shards, %d kept, %d images, %d left out, want %d, %d, %d, %d", done.Shards, done.Kept, done.Images, done.LeftOut, shards, kept, rows, leftOut)
+		}
+	}
+	embed(3, 0, 7, 0)
+	first, err := os.ReadFile(filepath.Join(out, "images-00001.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	embed(3, 3, 7, 0)
+	zeroed(t, filepath.Join(out, "images-00001.safetensors")) // same size, other bytes
+	embed(3, 2, 7, 0)
+	if again, err := os.ReadFile(filepath.Join(out, "images-00001.safetensors")); err != nil || string(again) != string(first) {
+		t.Errorf("the shard made again differs: %v", err)
+	}
+
+	// Rows are those of the image's own encoding, whatever the shard.
+	_, names, _ := hits(t, out, "--image", filepath.Join(photos, "sub1", "03.png"), "--k", "1")
+	if names[0] != "sub1/03.png" {
+		t.Errorf("an image finds %q", names[0])
+	}
+	rows, _, all := hits(t, out, "--row", "5", "--k", "100")
+	if len(rows) != 6 || strings.Contains(fmt.Sprint(rows), "5") || all.Metric != "cosine" || all.Index {
+		t.Errorf("row 5 finds %v by %s", rows, all.Metric)
+	}
+	if _, _, all = hits(t, out, "--text", "a red circle"); all.Metric != "inner" || len(all.Queries[0]) != 7 {
+		t.Errorf("a text is compared by %s with %d rows", all.Metric, len(all.Queries[0]))
+	}
+
+	// An image that cannot be read ends it, or is left out.
+	if err := os.WriteFile(filepath.Join(photos, "sub0", "bad.png"), []byte("no image"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitFailed, args, "bad.png", "--skip-bad leaves out")
+	_, stderr := must(t, exitDone, append(args, "--skip-bad")...)
+	contains(t, stderr, "left out: ", "bad.png")
+	embed(3, 3, 7, 1, "--skip-bad")
+	g, err := gallery.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 {
+		if item, err := g.Item(gallery.Image, i); err != nil || strings.Contains(item.Name, "bad") {
+			t.Errorf("row %d is %+v: %v", i, item, err)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+
+	// An index is used from the size that is asked for.
+	if _, _, all = hits(t, out, "--row", "5", "--k", "2", "--index-from", "5"); !all.Index || all.Recall < 0.5 {
+		t.Errorf("no index: %+v", all)
+	}
+
+	for want, more := range map[string][]string{
+		"another --shard":                       {"--shard", "4"},
+		"--images and --texts do not go":        {"--texts", "x"},
+		"--side is of --rows":                   {"--side", "text"},
+		"holds a gallery with another score (g": {"--set", "eval.score=cosine"},
+	} {
+		code, _, stderr := trainer(t, append(args, more...)...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%q: code %d, want %s: %s", more, code, want, stderr)
+		}
+	}
+	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--rows", "x.npy"}, "needs a model of stored features")
+	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--out", out}, "holds another gallery (index.json)")
+	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--shard", "3"}, "--shard is of --images")
+}
+
+// Texts are embedded line by line, and a list names images in its own order.
+func TestEmbedTextsAndLists(t *testing.T) {
+	dir := t.TempDir()
+	ck, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
+	texts := filepath.Join(dir, "texts.txt")
+	if err := os.WriteFile(texts, []byte("\ufeffA red circle.\r\n\n  a blue square\n...\na green star"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--shard", "2"}
+	fails(t, exitFailed, args, `nothing of the text "..." is left as a caption`)
+	must(t, exitDone, append(args, "--skip-bad")...)
+	rows, names, all := hits(t, out, "--text", "A red circle!", "--k", "3")
+	if rows[0] != 0 || names[0] != "A red circle." || all.Side != "text" || all.Queries[0][0].Line != 1 {
+		t.Errorf("found %v %q", rows, names)
+	}
+	list := filepath.Join(dir, "list.txt")
+	writePictures(t, filepath.Join(dir, "p"), 3)
+	if err := os.WriteFile(list, []byte("p/sub0/02.png\np/sub0/00.png\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, exitDone, "embed", "--checkpoint", ck, "--images", list, "--out", filepath.Join(dir, "images"))
+	if rows, names, _ := hits(t, filepath.Join(dir, "images"), "--image", filepath.Join(dir, "p", "sub0", "00.png")); rows[0] != 1 || names[0] != "p/sub0/00.png" {
+		t.Errorf("found %v %q", rows, names)
+	}
+	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--quiet")
+	if _, names, all := hits(t, filepath.Join(ck, "embeddings-test"), "--text", "red circle", "--in", "text", "--k", "2"); all.Side != "text" || names[0] == "" {
+		t.Errorf("found %q of %s", names, all.Side)
+	}
+	for want, args := range map[string][]string{
+		"needs one of --text":         {out},
+		"needs one GALLERY":           {},
+		"--text and --row do not go":  {out, "--text", "x", "--row", "1"},
+		"--exact and --recall":        {out, "--row", "1", "--exact", "--recall", "0.9"},
+		"--in must be image or text":  {out, "--row", "1", "--in", "both"},
+		"--recall must be above 0":    {out, "--row", "1", "--recall", "2"},
+		"--k must be at least 1":      {out, "--row", "1", "--k", "0"},
+		"--index-from must be at":     {out, "--row", "1", "--index-from", "0"},
+		"has neither features.safe":   {dir, "--row", "1"},
+		"there is no row 99":          {out, "--row", "99"},
+		"has no rows of the side ima": {out, "--row", "1", "--in", "image"},
+	} {
+		code, _, stderr := trainer(t, append([]string{"search"}, args...)...)
+		if code == exitDone || !strings.Contains(stderr, want) {
+			t.Errorf("%q: code %d, want %s: %s", args, code, want, stderr)
+		}
+	}
+}
+
+// Heads embed files of features, and files without a model are searched by vectors.
+func TestEmbedRowsAndSearchVectors(t *testing.T) {
+	data, ck := rotatedFeatures(t, 200, 6), filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, append([]string{"train", "--max-steps", "30", "--quiet", "--out", ck}, data...)...)
+	files := strings.TrimPrefix(data[3], "data.root=")
+	texts := filepath.Join(files, "text.safetensors")
+	out, queries := filepath.Join(ck, "images"), filepath.Join(ck, "queries")
+	must(t, exitDone, "embed", "--checkpoint", ck, "--rows", filepath.Join(files, "image.safetensors"), "--shard", "64", "--out", out)
+	must(t, exitDone, "embed", "--checkpoint", ck, "--rows", texts, "--side", "text", "--out", queries)
+	_, _, all := hits(t, out, "--vector", filepath.Join(queries, "texts-00000.safetensors"), "--k", "3")
+	if len(all.Queries) != 200 || all.Rows != 200 || all.Queries[7][0].Name == "" {
+		t.Errorf("%d queries among %d rows", len(all.Queries), all.Rows)
+	}
+	rows, _, _ := hits(t, texts, "--vector", texts, "--k", "1")
+	if rows[0] != 0 {
+		t.Errorf("row 0 of a file finds %v in it", rows)
+	}
+	fails(t, exitFailed, []string{"search", out, "--text", "words"}, "reads stored features: query by a row or a vector")
+	fails(t, exitFailed, []string{"search", texts, "--text", "words"}, "does not say of what model it is")
+	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "its rows have 6 numbers, those of the gallery 16")
+	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--texts", "x"}, "embed files of them with --rows")
+	wide := filepath.Join(ck, "wide.safetensors")
+	f, err := os.Create(wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.Write(f, []safetensors.Tensor{{Name: "x", Shape: []int{2, 7}, Data: make([]float32, 14)}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--rows", wide}, "its rows have 7 numbers, and the head of the side image reads 6")
+}
+
+// An embed that is stopped has whole shards and no others, and the same command ends with the
+// bytes of one that was not stopped.
+func TestEmbedGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	ck, photos := filepath.Join(dir, "run"), filepath.Join(dir, "photos")
+	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
+	writePictures(t, photos, 6)
+	opened, err := run.Open(ck, run.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	in, out, whole := run.Inputs{Images: photos, Shard: 2}, filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	if _, err := opened.EmbedFiles(ctx, in, out, func(string, int, int) {
+		if calls++; calls == 2 { // within the second shard
+			cancel()
+		}
+	}); err == nil {
+		t.Fatal("it was not stopped")
+	}
+	if m, err := gallery.ReadManifest(out); err != nil || len(m.Shards) < 1 || m.Complete {
+		t.Fatalf("stopped: %+v, %v", m, err)
+	}
+	done, err := opened.EmbedFiles(t.Context(), in, out, nil)
+	if err != nil || done.Kept < 1 || done.Shards != 3 {
+		t.Fatalf("%+v: %v", done, err)
+	}
+	if _, err := opened.EmbedFiles(t.Context(), in, whole, nil); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		a, err1 := os.ReadFile(filepath.Join(out, e.Name()))
+		b, err2 := os.ReadFile(filepath.Join(whole, e.Name()))
+		if err1 != nil || err2 != nil || string(a) != string(b) {
+			t.Errorf("%s differs: %v %v", e.Name(), err1, err2)
+		}
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) != len(list) {
+		t.Errorf("the folder has %v: %v", left, err)
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// live is output that is read while it is written.
+type live struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *live) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
+func (l *live) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+// waitFor waits until text has a match of a pattern and returns its first group.
+func waitFor(t *testing.T, text func() string, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if m := re.FindStringSubmatch(text()); m != nil {
+			return m[len(m)-1]
+		}
+	}
+	t.Fatalf("no %q in %q", pattern, text())
+	return ""
+}
+
+// A split that was embedded is served with its thumbnails: texts, images and rows are asked by,
+// SIGHUP reloads it, and the end of the context ends it.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	must(t, exitDone, tinyArgs(dir, "--quiet", "--max-steps", "2")...)
+	must(t, exitDone, "embed", "--checkpoint", dir, "--split", "test", "--quiet")
+	gallery := filepath.Join(dir, "embeddings-test")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, messages live
+	code := make(chan int, 1)
+	go func() {
+		code <- execute(ctx, []string{"serve", gallery, "--listen", "127.0.0.1:0"}, &out, &messages)
+	}()
+	url := waitFor(t, out.String, `serving \d+ images of .* at (http://127\.0\.0\.1:\d+)/`)
+	ask := func(path, body string) string {
+		t.Helper()
+		var a *http.Response
+		var err error
+		if body == "" {
+			a, err = http.Get(url + path)
+		} else {
+			a, err = http.Post(url+path, "application/json", strings.NewReader(body))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		b, err := io.ReadAll(a.Body)
+		if err != nil || a.StatusCode != http.StatusOK {
+			t.Errorf("%s %s: %d %s %v", path, body, a.StatusCode, b, err)
+		}
+		return string(b)
+	}
+	contains(t, ask("/v1/search", `{"text": "a red circle", "k": 2}`), `"score":`, `"thumbnail":"/v1/thumbnails/`, `"name":"scenes/test/`)
+	contains(t, ask("/v1/thumbnails/1", ""), "\xff\xd8\xff")
+	contains(t, ask("/v1/search", `{"row": 0, "k": 1}`), `"hits":[{"row":`)
+
+	reload := hangup(func() bool { return true })
+	if !reload() {
+		t.Error("SIGHUP is the end of a server")
+	}
+	waitFor(t, messages.String, `(reloaded: gallery)`)
+	if hung := hangup(func() func() bool {
+		first := true
+		return func() bool { was := first; first = false; return was }
+	}()); hung() {
+		t.Error("SIGHUP is no end where the terminal has gone")
+	}
+	cancel()
+	if c := <-code; c != exitDone && c != exitInterrupted {
+		t.Errorf("code %d: %s", c, messages.String())
+	}
+	if reload() {
+		t.Error("SIGHUP reloads what is no longer served")
+	}
+
+	for want, args := range map[string][]string{
+		"can be reached from other machines: add --public": {gallery, "--listen", "0.0.0.0:0"},
+		"--listen must be HOST:PORT":                       {gallery, "--listen", "8080"},
+		"--max-k must be at least 1":                       {gallery, "--max-k", "0"},
+		"needs one GALLERY":                                {},
+		"--recall must be above 0":                         {gallery, "--recall", "-1"},
+	} {
+		fails(t, exitUsage, append([]string{"serve"}, args...), want)
+	}
+	fails(t, exitFailed, []string{"serve", dir, "--listen", "127.0.0.1:0"}, "has neither features.safetensors nor index.json")
+	if err := os.Rename(filepath.Join(dir, "checkpoints"), filepath.Join(dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitFailed, []string{"serve", gallery, "--listen", "127.0.0.1:0"}, "which is not there: name a copy with --checkpoint", "--no-model serves")
+}
+
+// A signal that reloads does not stop, and the next one that stops does.
+func TestHangupReloads(t *testing.T) {
+	signals := make(chan os.Signal)
+	reloads, stopped := 0, make(chan struct{})
+	w := watcher{stop: func() { close(stopped) }, reload: func() bool { reloads++; return reloads < 3 }, exit: func(int) {}, out: io.Discard, grace: time.Hour}
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.watch(signals) }()
+	for range 3 {
+		select {
+		case <-stopped:
+			t.Fatal("stopped by a reload")
+		default:
+		}
+		signals <- syscall.SIGHUP
+	}
+	<-stopped // the third is no reload any more
+	close(signals)
+	<-ended
+	if reloads != 3 {
+		t.Errorf("%d reloads", reloads)
+	}
+}

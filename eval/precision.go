@@ -1,0 +1,89 @@
+package eval
+
+import "github.com/geoalign/geoalign/internal/topk"
+
+// Precision is the precision at 5 and at 10 of both directions: the percentage of the first k
+// candidates of a query that are right, mean over the queries. It differs from the recall R@k,
+// which asks for one right answer, where queries have several; with one it is R@k / k. At 1 they
+// are the same.
+type Precision struct {
+	I2T, T2I PrecisionAt
+	// Chance is the precision of a random order, at any k.
+	I2TChance, T2IChance float64
+}
+
+// PrecisionAt is the precision of one direction.
+type PrecisionAt struct{ P5, P10 float64 }
+
+// Values returns the precisions in the order of tables.
+func (p Precision) Values() Values {
+	return Values{{"i2t_p5", p.I2T.P5}, {"i2t_p10", p.I2T.P10}, {"t2i_p5", p.T2I.P5}, {"t2i_p10", p.T2I.P10}}
+}
+
+// Several says whether some query has several right answers.
+func (c *Correspondence) Several() bool {
+	for i := range c.NumImages() {
+		if len(c.texts(i)) > 1 || c.imagesOf[c.imageID[i]] > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// MeasurePrecision asks source for chunk images at a time, once each. Ties count against the right
+// answers, as in Rank. It holds chunk x T scores and ten candidates a text.
+func MeasurePrecision(c *Correspondence, chunk int, source Source) (Precision, error) {
+	n, t := c.NumImages(), c.NumTexts()
+	var p Precision
+	chunk = max(1, min(chunk, n))
+	block := make([]float32, chunk*t)
+	texts := topk.NewLists[candidate](t, min(10, n))
+	for row := 0; row < n; row += chunk {
+		b := block[:min(chunk, n-row)*t]
+		if err := source(row, len(b)/t, b); err != nil {
+			return p, err
+		}
+		for i := row; i < row+len(b)/t; i++ {
+			best := topk.New[candidate](min(10, t))
+			for j, s := range b[(i-row)*t:][:t] {
+				right := c.right(i, j)
+				best.Add(candidate{int32(j), s, right})
+				texts[j].Add(candidate{int32(i), s, right})
+			}
+			p.I2T.add(best.Sorted(), n)
+			p.I2TChance += 100 * float64(len(c.texts(i))) / float64(t) / float64(n)
+		}
+	}
+	for j := range texts {
+		p.T2I.add(texts[j].Sorted(), t)
+		p.T2IChance += 100 * float64(c.images(j)) / float64(n) / float64(t)
+	}
+	return p, nil
+}
+
+// add adds the query with the candidates best, one of n.
+func (p *PrecisionAt) add(best []candidate, n int) {
+	for k, x := range best {
+		if x.right {
+			p.P10 += 10 / float64(n)
+			if k < 5 {
+				p.P5 += 20 / float64(n)
+			}
+		}
+	}
+}
+
+// MeanPrecision returns the mean of several results, such as the folds of a gallery.
+func MeanPrecision(all []Precision) Precision {
+	var out Precision
+	w := 1 / float64(len(all))
+	for _, p := range all {
+		out.I2T.P5 += w * p.I2T.P5
+		out.I2T.P10 += w * p.I2T.P10
+		out.T2I.P5 += w * p.T2I.P5
+		out.T2I.P10 += w * p.T2I.P10
+		out.I2TChance += w * p.I2TChance
+		out.T2IChance += w * p.T2IChance
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+)
+
+// neighbourRank is NeighbourRank of all rows by its definition.
+func neighbourRank(before, after []float64, n, k int) float64 {
+	cosine := func(x []float64, i, j int) float64 {
+		d := len(x) / n
+		var s, a, b float64
+		for c := range d {
+			s, a, b = s+x[i*d+c]*x[j*d+c], a+x[i*d+c]*x[i*d+c], b+x[j*d+c]*x[j*d+c]
+		}
+		return s / math.Sqrt(a*b)
+	}
+	var sum float64
+	for i := range n {
+		var others []int
+		for j := range n {
+			if j != i {
+				others = append(others, j)
+			}
+		}
+		sort.SliceStable(others, func(a, b int) bool { return cosine(before, i, others[a]) > cosine(before, i, others[b]) })
+		for _, j := range others[:k] {
+			rank := 1.
+			for _, o := range others {
+				if cosine(after, i, o) > cosine(after, i, j) {
+					rank++
+				}
+			}
+			sum += rank
+		}
+	}
+	return sum / float64(n*k)
+}
+
+func TestNeighbourRank(t *testing.T) {
+	e, err := compute.New(compute.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 150
+	draw := func(width int) (x []float32, wide []float64) {
+		for range n * width {
+			v := float32(r.NormFloat64())
+			x, wide = append(x, v), append(wide, float64(v))
+		}
+		return x, wide
+	}
+	x, wideX := draw(6)
+	y, wideY := draw(4)
+	for _, k := range []int{1, 5} {
+		got, err := NeighbourRank(t.Context(), e, x, y, n, k, n)
+		if want := neighbourRank(wideX, wideY, n, k); err != nil || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%d neighbours: %v, want %v (%v)", k, got, want, err)
+		}
+		scaled := make([]float32, len(x)) // cosines do not see lengths
+		for i, v := range x {
+			scaled[i] = v * float32(int(1)<<(i/6%3))
+		}
+		if got, err = NeighbourRank(t.Context(), e, x, scaled, n, k, 40); err != nil || got != float64(k+1)/2 {
+			t.Errorf("%d neighbours that stay: %v, want %v (%v)", k, got, float64(k+1)/2, err)
+		}
+	}
+	same := make([]float32, n) // all equally near: the mean of the ranks
+	for i := range same {
+		same[i] = 1
+	}
+	if got, err := NeighbourRank(t.Context(), e, x, same, n, 5, n); err != nil || got != n/2. {
+		t.Errorf("rows that are all alike: %v, want chance, %v (%v)", got, n/2., err)
+	}
+	if _, err := NeighbourRank(t.Context(), e, x[:30], y[:20], 5, 5, 5); err == nil {
+		t.Error("5 rows have no 5 neighbours each")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NeighbourRank(ctx, e, x, y, n, 5, n); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the error of the context", err)
+	}
+}

@@ -1,0 +1,298 @@
+package gallery
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// Gallery is an opened gallery. Many goroutines may use it at once. Close it after use.
+type Gallery struct {
+	Path string
+	Meta Meta
+	ID   string // another one where the contents are others
+	Root string // folder that the names of images start from; empty: the current one
+
+	sides  []string          // that have rows, images first
+	tables map[string]*table // by tensor: image, image_features, text
+	names  map[string]*lines // by side
+	index  string            // where indices lie, without what they are of
+
+	mu    sync.Mutex
+	views map[string]*View
+}
+
+// Tensors of a gallery beside those named like a side.
+const imageFeatures = "image_features" // images as the head gives them, where image has them folded
+
+// Open opens the folder of a gallery, or one file of features (.npy, or .safetensors with one
+// tensor), whose rows are compared by the cosine.
+func Open(path string) (*Gallery, error) {
+	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
+	if err := g.open(); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	for _, side := range []string{Image, Text} {
+		if t := g.tables[side]; t != nil && t.Rows() > 0 {
+			g.sides = append(g.sides, side)
+		}
+	}
+	if len(g.sides) == 0 {
+		return nil, errors.Join(fmt.Errorf("gallery: %s has no rows: embed something first", path), g.Close())
+	}
+	return g, nil
+}
+
+func (g *Gallery) open() error {
+	st, err := os.Stat(g.Path)
+	if err != nil {
+		return fmt.Errorf("gallery: %w", err)
+	}
+	if !st.IsDir() {
+		g.index, g.ID = g.Path, checksum(fmt.Sprint(g.Path, st.Size(), st.ModTime().UnixNano()))
+		return g.addTensor(Image, g.Path, "", -1)
+	}
+	g.index = filepath.Join(g.Path, "gallery")
+	m, err := ReadManifest(g.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return g.openSplit()
+	}
+	if err != nil {
+		return err
+	}
+	return g.openShards(m)
+}
+
+// openShards opens what a manifest lists.
+func (g *Gallery) openShards(m *Manifest) error {
+	if !m.Complete {
+		return fmt.Errorf("gallery: %s is not complete, it has %d rows so far: run the same embed again, which goes on with the missing shards", g.Path, m.Rows)
+	}
+	g.Meta, g.Root = m.Meta, m.Root
+	sums := []string{m.Model, m.Score, m.Root}
+	for _, s := range m.Shards {
+		sums = append(sums, s.FeaturesSum, s.NamesSum)
+		if s.Rows == 0 {
+			continue
+		}
+		path := filepath.Join(g.Path, s.Features)
+		if st, err := os.Stat(path); err != nil || st.Size() != s.FeaturesBytes {
+			return fmt.Errorf("gallery: %s is missing or was cut: run the same embed again, which makes it anew", path)
+		}
+		if err := g.addFile(path, m.Side, s.Rows); err != nil {
+			return err
+		}
+		if s.Names != "" {
+			if err := g.addNames(m.Side, s.Names, s.Rows); err != nil {
+				return err
+			}
+		}
+	}
+	g.ID = checksum(sums...)
+	return nil
+}
+
+// openSplit opens the files of a split.
+func (g *Gallery) openSplit() error {
+	path := filepath.Join(g.Path, FeaturesFile)
+	f, err := safetensors.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("gallery: %s has neither %s nor %s: give a folder that embed wrote, or a file of features", g.Path, FeaturesFile, ManifestFile)
+	}
+	if err != nil {
+		return fmt.Errorf("gallery: %w", err)
+	}
+	meta := f.Metadata()
+	g.Meta = Meta{Model: meta["model"], Score: meta["score"], Space: meta["space"], Split: meta["split"], Product: meta["product"] == "true"}
+	g.Meta.Step, _ = strconv.Atoi(meta["step"])
+	_, images := f.Lookup(Image)
+	_, texts := f.Lookup(Text)
+	st, err := os.Stat(path)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	g.ID = checksum(fmt.Sprint(meta, st.Size(), st.ModTime().UnixNano()))
+	for _, x := range []struct {
+		side, names string
+		there       bool
+	}{{Image, ImagesFile, images}, {Text, TextsFile, texts}} {
+		if !x.there {
+			continue
+		}
+		if err := g.addFile(path, x.side, -1); err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(g.Path, x.names)); err == nil { // stored features have no captions
+			if err := g.addNames(x.side, x.names, g.tables[x.side].Rows()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checksum returns that of some texts.
+func checksum(texts ...string) string {
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(strings.Join(texts, "\x00")), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// addFile opens the tensors of a side in a file of rows rows, of any number with -1.
+func (g *Gallery) addFile(path, side string, rows int) error {
+	if err := g.addTensor(side, path, side, rows); err != nil || side == Text {
+		return err
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	_, both := f.Lookup(imageFeatures)
+	if err := f.Close(); err != nil || !both {
+		return err
+	}
+	return g.addTensor(imageFeatures, path, imageFeatures, rows)
+}
+
+// addTensor opens a tensor of a file; an empty one is its only one.
+func (g *Gallery) addTensor(name, path, tensor string, rows int) error {
+	m, err := features.OpenMatrix(path, tensor)
+	if err != nil {
+		return err
+	}
+	if rows >= 0 && m.Rows() != rows {
+		return errors.Join(fmt.Errorf("gallery: %s has %d rows, not %d: embed again", path, m.Rows(), rows), m.Close())
+	}
+	t := g.tables[name]
+	if t == nil {
+		t = &table{}
+		g.tables[name] = t
+	}
+	if err := t.add(m); err != nil {
+		return errors.Join(err, m.Close())
+	}
+	return nil
+}
+
+// addNames opens a file of names.
+func (g *Gallery) addNames(side, name string, rows int) error {
+	if g.names[side] == nil {
+		g.names[side] = &lines{}
+	}
+	return g.names[side].add(filepath.Join(g.Path, name), rows)
+}
+
+// Sides returns the sides that have rows, images first.
+func (g *Gallery) Sides() []string { return g.sides }
+
+// Rows returns N of a side.
+func (g *Gallery) Rows(side string) int {
+	if t := g.tables[side]; t != nil {
+		return t.Rows()
+	}
+	return 0
+}
+
+// Dim returns C.
+func (g *Gallery) Dim() int { return g.tables[g.sides[0]].Width() }
+
+// Row returns the features of row i of a side (C), as they are compared with rows of the same
+// side.
+func (g *Gallery) Row(side string, i int) ([]float32, error) {
+	t := g.tables[g.own(side)]
+	if t == nil {
+		return nil, fmt.Errorf("gallery: %s has no rows of the side %q: it has %s", g.Path, side, strings.Join(g.sides, " and "))
+	}
+	x := make([]float32, t.Width())
+	return x, t.Row(i, x)
+}
+
+// own returns the tensor by which rows of a side are compared with each other.
+func (g *Gallery) own(side string) string {
+	if side == Image && g.tables[imageFeatures] != nil {
+		return imageFeatures
+	}
+	return side
+}
+
+// Item is what a gallery says of a row.
+type Item struct {
+	Row     int    `json:"row"`
+	Name    string `json:"name,omitempty"`    // of an image
+	Caption string `json:"caption,omitempty"` // of a text
+	Image   *int   `json:"image,omitempty"`   // row of the image of a caption, of a split
+	ImageID *int64 `json:"image_id,omitempty"`
+	Line    int    `json:"line,omitempty"` // of the file of a text, from 1
+}
+
+// Item returns what is known of row i of a side.
+func (g *Gallery) Item(side string, i int) (Item, error) {
+	if n := g.Rows(side); i < 0 || i >= n {
+		return Item{}, fmt.Errorf("gallery: there is no row %d among the %d of the side %q: count from 0", i, n, side)
+	}
+	item := Item{}
+	if l := g.names[side]; l != nil {
+		if err := l.read(i, &item); err != nil {
+			return item, err
+		}
+	}
+	item.Row = i
+	return item, nil
+}
+
+// ImageFile returns the file of an image of a gallery, as far as its name is one; it need not be
+// there.
+func (g *Gallery) ImageFile(i int) (string, error) {
+	item, err := g.Item(Image, i)
+	switch {
+	case err != nil:
+		return "", err
+	case item.Name == "":
+		return "", fmt.Errorf("gallery: row %d has no name", i)
+	case filepath.IsAbs(item.Name):
+		return item.Name, nil
+	}
+	return filepath.Join(g.Root, item.Name), nil
+}
+
+// Checkpoint returns the step folder of the model that made the features: where the gallery says,
+// or in the run folder that the gallery lies in.
+func (g *Gallery) Checkpoint() (string, error) {
+	model := g.Meta.Model
+	if model == "" {
+		return "", fmt.Errorf("gallery: %s does not say of what model it is: name one with --checkpoint, or query by a row or a vector", g.Path)
+	}
+	for _, path := range []string{model, filepath.Join(g.Path, "..", filepath.Base(filepath.Dir(model)), filepath.Base(model))} {
+		if st, err := os.Stat(path); err == nil && st.IsDir() {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("gallery: %s was made with %s, which is not there: name a copy with --checkpoint, or query by a row or a vector", g.Path, model)
+}
+
+// Close gives all files back.
+func (g *Gallery) Close() (err error) {
+	for _, v := range g.views {
+		err = errors.Join(err, v.close())
+	}
+	for _, t := range g.tables {
+		err = errors.Join(err, t.Close())
+	}
+	for _, l := range g.names {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// String names the gallery for people.
+func (g *Gallery) String() string {
+	return fmt.Sprintf("%s (%s)", g.Path, cmp.Or(g.Meta.Score, "cosine"))
+}

@@ -1,0 +1,213 @@
+package gallery
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// writeShards writes a gallery of images in shards of so many rows of width c and returns the
+// rows.
+func writeShards(t *testing.T, dir string, c int, sizes ...int) []float32 {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	m := Manifest{Version: 1, Side: Image, Source: "images", Dim: c, Complete: true, Root: dir, Meta: Meta{Score: "cosine", Product: true, Space: "sphere"}}
+	var all []float32
+	for k, n := range sizes {
+		x := make([]float32, n*c)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		s := Shard{Features: fmt.Sprintf("images-%05d.safetensors", k), Names: fmt.Sprintf("images-%05d.jsonl", k), Rows: n, Inputs: n}
+		f, err := os.Create(filepath.Join(dir, s.Features))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, c}, Data: x}}, nil), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		st, err := os.Stat(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.FeaturesBytes = st.Size()
+		var names strings.Builder
+		for i := range n {
+			fmt.Fprintf(&names, "{\"row\":%d,\"name\":\"%d%s.png\"}\n", i, len(all)/c+i, strings.Repeat("x", i*311%5000))
+		}
+		if err := os.WriteFile(filepath.Join(dir, s.Names), []byte(names.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		m.Shards, m.Rows, all = append(m.Shards, s), m.Rows+n, append(all, x...)
+	}
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Shards read as one gallery: rows, names and searches cross from file to file.
+func TestShards(t *testing.T) {
+	dir, c := t.TempDir(), 8
+	all := writeShards(t, dir, c, 70, 0, 1, 129)
+	g, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if g.Rows(Image) != 200 || g.Dim() != c || g.Rows(Text) != 0 {
+		t.Fatalf("%d x %d", g.Rows(Image), g.Dim())
+	}
+	for i := range 200 {
+		item, err := g.Item(Image, i)
+		if err != nil || item.Row != i || !strings.HasPrefix(item.Name, fmt.Sprint(i)) || strings.Trim(item.Name, "0123456789x") != ".png" {
+			t.Fatalf("row %d is %+.60v: %v", i, item, err)
+		}
+		row, err := g.Row(Image, i)
+		if err != nil || fmt.Sprint(row) != fmt.Sprint(all[i*c:(i+1)*c]) {
+			t.Fatalf("row %d: %v", i, err)
+		}
+	}
+	some := make([]float32, 100*c)
+	if err := g.tables[Image].ReadRows(50, some); err != nil || fmt.Sprint(some) != fmt.Sprint(all[50*c:150*c]) {
+		t.Errorf("rows across files differ: %v", err)
+	}
+	for _, i := range []int{-1, 200} {
+		if _, err := g.Item(Image, i); err == nil {
+			t.Errorf("there is a row %d", i)
+		}
+	}
+	if path, err := g.ImageFile(3); err != nil || filepath.Dir(path) != dir {
+		t.Errorf("%s: %v", path, err)
+	}
+}
+
+// An index is built once, kept beside the gallery, and made anew for other rows.
+func TestIndexIsKept(t *testing.T) {
+	dir := t.TempDir()
+	all := writeShards(t, dir, 8, 300, 300)
+	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	search := func() (built bool, first int32) {
+		g, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		v, err := g.View(Image, Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Progress: func(string, int, int) { built = true }}); err != nil {
+			t.Fatal(err)
+		}
+		if recall, ok := v.Indexed(); !ok || recall < 0.9 {
+			t.Errorf("recall %v, %v", recall, ok)
+		}
+		hits, err := v.Search(t.Context(), e, all[:8], Options{K: 3, Skip: []int32{0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact, err := v.Search(t.Context(), e, all[:8], Options{K: 3, Skip: []int32{0}, Exact: true})
+		if err != nil || exact.Scores[0] < hits.Scores[0] || exact.Rows[0] == 0 {
+			t.Errorf("exact %v, by the index %v: %v", exact.Scores, hits.Scores, err)
+		}
+		return built, exact.Rows[0]
+	}
+	if built, _ := search(); !built {
+		t.Error("no index was built")
+	}
+	if built, _ := search(); built {
+		t.Error("the index was built again")
+	}
+	writeShards(t, dir, 8, 200, 400) // the rows of another seed place
+	b, err := os.ReadFile(filepath.Join(dir, "images-00001.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1 // of the last row, which a fingerprint reads
+	if err := os.WriteFile(filepath.Join(dir, "images-00001.safetensors"), b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if built, _ := search(); !built {
+		t.Error("the index of other rows was used")
+	}
+}
+
+// What is cut, incomplete or points elsewhere is refused with what to do.
+func TestOpenRefuses(t *testing.T) {
+	edit := func(change func(m *Manifest)) func(dir string) error {
+		return func(dir string) error {
+			m, err := ReadManifest(dir)
+			if err != nil {
+				return err
+			}
+			change(m)
+			return m.Write(dir)
+		}
+	}
+	for want, spoil := range map[string]func(dir string) error{
+		"is not complete":                edit(func(m *Manifest) { m.Complete = false }),
+		"which is no name in the folder": edit(func(m *Manifest) { m.Shards[0].Names = "../x.jsonl" }),
+		"its side must be":               edit(func(m *Manifest) { m.Side = "both" }),
+		"it has version 2":               edit(func(m *Manifest) { m.Version = 2 }),
+		"its shards have 15":             edit(func(m *Manifest) { m.Rows = 16 }),
+		"is missing or was cut":          func(dir string) error { return os.Truncate(filepath.Join(dir, "images-00001.safetensors"), 300) },
+		"it has 9 lines for 10 rows": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "images-00000.jsonl"), []byte(strings.Repeat("{}\n", 9)), 0o666)
+		},
+		"neither features.safetensors nor index.json": func(dir string) error { return os.Remove(filepath.Join(dir, ManifestFile)) },
+	} {
+		dir := t.TempDir()
+		writeShards(t, dir, 4, 10, 5)
+		if err := spoil(dir); err != nil {
+			t.Fatal(err)
+		}
+		if g, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+			if err == nil {
+				g.Close()
+			}
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+// FuzzManifest: whatever is in an index.json, it is refused or can be written again.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"version":1,"side":"image","dim":2,"rows":1,"shards":[{"features":"a","rows":1,"inputs":1}]}`))
+	f.Add([]byte(`{"version":1,"side":"text","dim":2,"rows":-1,"shards":[{"features":"/etc/passwd","rows":-1}]}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := parseManifest(b)
+		if err != nil {
+			return
+		}
+		for _, s := range m.Shards {
+			if strings.ContainsAny(s.Features+s.Names, "/") {
+				t.Errorf("a shard points to %q", s.Features+s.Names)
+			}
+		}
+		again, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseManifest(again); err != nil {
+			t.Errorf("%s is not read again: %v", again, err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package gallery
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
+)
+
+// Names of the files of a gallery.
+const (
+	ManifestFile = "index.json"           // of shards: what is said of them
+	FeaturesFile = "features.safetensors" // of a split: all features
+	ImagesFile   = "images.jsonl"         // of a split: a line per image
+	TextsFile    = "texts.jsonl"          // of a split: a line per text
+)
+
+// Sides of a gallery.
+const (
+	Image = "image"
+	Text  = "text"
+)
+
+// Meta says of what model the features are.
+type Meta struct {
+	Model     string `json:"model"`                // step folder of the checkpoint
+	Step      int    `json:"step"`                 // of the run
+	Score     string `json:"score,omitempty"`      // by which the model compares pairs; empty: images alone
+	EvalScore string `json:"eval_score,omitempty"` // eval.score of the configuration
+	Product   bool   `json:"product"`              // the score is the product of rows
+	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
+	Split     string `json:"split,omitempty"`      // of a split: which
+}
+
+// Manifest is what the file index.json says of a gallery in shards.
+type Manifest struct {
+	Version   int     `json:"version"`
+	Side      string  `json:"side"`           // image or text
+	Source    string  `json:"source"`         // what was encoded: images, texts or rows
+	From      string  `json:"from"`           // the file or folder
+	Root      string  `json:"root,omitempty"` // folder that the names of images start from
+	Meta              // of the model
+	Dim       int     `json:"dim"`        // C
+	ShardRows int     `json:"shard_rows"` // most rows of a shard
+	Complete  bool    `json:"complete"`   // nothing of the source is missing
+	Rows      int     `json:"rows"`       // N, of all shards
+	LeftOut   int     `json:"left_out"`   // inputs that could not be read
+	Shards    []Shard `json:"shards"`
+}
+
+// Shard is a file of features with the file of their names.
+type Shard struct {
+	Features string `json:"features"`        // file, in the folder
+	Names    string `json:"names,omitempty"` // file of a line per row; empty for rows of a file
+	Rows     int    `json:"rows"`
+	Inputs   int    `json:"inputs"` // that were read, with those left out
+	// Sizes and checksums (CRC-32C, hexadecimal) by which a shard that was cut is found.
+	FeaturesBytes int64  `json:"features_bytes"`
+	FeaturesSum   string `json:"features_crc32c"`
+	NamesBytes    int64  `json:"names_bytes,omitempty"`
+	NamesSum      string `json:"names_crc32c,omitempty"`
+	InputsSum     string `json:"inputs_crc32c"` // of what was encoded: names, lines or rows
+}
+
+// manifestVersion grows when the file means something else.
+const manifestVersion = 1
+
+// maxManifest is the largest size of the file in bytes.
+const maxManifest = 256 << 20
+
+// ReadManifest reads the manifest of a folder. It wraps fs.ErrNotExist where there is none.
+func ReadManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, ManifestFile)
+	b, err := files.Read(path, maxManifest)
+	if err != nil {
+		return nil, fmt.Errorf("gallery: %w", err)
+	}
+	m, err := parseManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("gallery: %s: %w: embed the files again to another folder", path, err)
+	}
+	return m, nil
+}
+
+// parseManifest reads and checks a manifest.
+func parseManifest(b []byte) (*Manifest, error) {
+	var v struct{ Version int }
+	if err := json.Unmarshal(b, &v); err != nil {
+		return nil, fmt.Errorf("it is no JSON of a gallery: %w", err)
+	}
+	if v.Version != manifestVersion {
+		return nil, fmt.Errorf("it has version %d, and this program reads version %d", v.Version, manifestVersion)
+	}
+	if err := strictjson.Check(b); err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, err
+	}
+	return &m, m.check()
+}
+
+// check refuses what no embed writes.
+func (m *Manifest) check() error {
+	switch {
+	case m.Side != Image && m.Side != Text:
+		return fmt.Errorf("its side must be image or text (got %q)", m.Side)
+	case m.Dim < 1 || m.Dim > math.MaxInt32:
+		return fmt.Errorf("it has %d channels", m.Dim)
+	}
+	rows := 0
+	for i, s := range m.Shards {
+		for _, name := range []string{s.Features, s.Names} {
+			if name != "" && (name != filepath.Base(name) || !filepath.IsLocal(name)) || s.Features == "" {
+				return fmt.Errorf("shard %d has the file %q, which is no name in the folder", i, name)
+			}
+		}
+		if s.Rows < 0 || s.Inputs < s.Rows || s.Rows > math.MaxInt32-rows {
+			return fmt.Errorf("shard %d has %d rows of %d inputs", i, s.Rows, s.Inputs)
+		}
+		rows += s.Rows
+	}
+	if rows != m.Rows {
+		return fmt.Errorf("it has %d rows, its shards have %d", m.Rows, rows)
+	}
+	return nil
+}
+
+// Write replaces the manifest of a folder.
+func (m *Manifest) Write(dir string) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(m); err != nil {
+		return err
+	}
+	return files.Replace(filepath.Join(dir, ManifestFile), []byte(b.String()))
+}

@@ -1,0 +1,190 @@
+package gallery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/search"
+)
+
+// View is the rows of a side as queries of a side are compared with them.
+type View struct {
+	g      *Gallery
+	tensor string
+	pool   *table
+	metric search.Metric
+	side   string // of the rows
+
+	index  *search.Index // nil: all rows are compared
+	recall float64       // that searches ask of it
+}
+
+// View returns the rows of a side for queries of the side from. Pairs of both sides are compared
+// by the score of the model where it is a product or a distance, else by the cosine; rows of one
+// side by the cosine, or the distance.
+func (g *Gallery) View(side, from string) (*View, error) {
+	if !slices.Contains(g.sides, side) {
+		return nil, fmt.Errorf("gallery: %s has no rows of the side %q: it has %v", g.Path, side, g.sides)
+	}
+	m := g.Meta
+	v := &View{g: g, tensor: side, metric: search.Cosine, side: side}
+	if side == from {
+		v.tensor = g.own(side)
+	}
+	switch {
+	case m.Score == "l2":
+		v.metric = search.L2
+	case m.Product && (side != from || v.tensor == side && m.Space != "euclid" && m.Score == "cosine"):
+		v.metric = search.Inner // of unit vectors the order of the cosine too, so one index does for both
+	}
+	v.pool = g.tables[v.tensor]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := v.tensor + "-" + string(v.metric)
+	if old := g.views[key]; old != nil {
+		return old, nil
+	}
+	g.views[key] = v
+	return v, nil
+}
+
+// Rows returns N.
+func (v *View) Rows() int { return v.pool.Rows() }
+
+// Metric is how rows are compared.
+func (v *View) Metric() search.Metric { return v.metric }
+
+// Scored says whether rows are compared by the score of the model, if it has one. Sums with
+// distances are not searched by; the cosine stands for them.
+func (v *View) Scored() bool {
+	return v.g.Meta.Score == "" || v.g.Meta.Product || v.metric == search.L2
+}
+
+// IndexRows is the number of rows from which an index is used: below it, all rows are compared in
+// the time of an answer.
+const IndexRows = 100_000
+
+// IndexOptions say how an index is made.
+type IndexOptions struct {
+	From   int     // rows from which there is one; 0: IndexRows
+	Recall float64 // that searches ask of it; 0: 0.95
+	// Progress is told how much of a stage is done; nil: nobody is.
+	Progress func(stage string, done, of int)
+	// Say is told what else happens; nil: nobody is.
+	Say func(format string, args ...any)
+}
+
+// indexFile returns where the view's index lies.
+func (v *View) indexFile() string {
+	return search.Beside(v.g.index + "." + v.tensor + "." + string(v.metric))
+}
+
+// UseIndex opens the index beside the gallery, or builds and saves it where there is none or it is
+// of other rows. It does nothing where the rows are few. It is not for use beside searches.
+func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) error {
+	if o.From == 0 {
+		o.From = IndexRows
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	if v.recall = o.Recall; v.Rows() < max(o.From, 2) || v.index != nil {
+		return nil
+	}
+	path := v.indexFile()
+	x, err := search.Open(path, v.pool)
+	if _, stale := errors.AsType[*search.StaleError](err); err != nil && !stale && !errors.Is(err, search.ErrFormat) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		v.index = x
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		o.Say("%v", err)
+	}
+	x, err = search.Build(ctx, e, v.pool, search.BuildOptions{Metric: v.metric, Recall: o.Recall, Queries: v.samples(), Progress: o.Progress})
+	if err != nil {
+		return err
+	}
+	v.index = x
+	if err := x.Save(path); err != nil {
+		o.Say("the index is not kept: %v", err) // as in a folder that cannot be written to
+		return nil
+	}
+	if mapped, err := search.Open(path, v.pool); err == nil { // gives the memory back
+		v.index = mapped
+	}
+	return nil
+}
+
+// sampleQueries is how many queries of the other side recall is measured with.
+const sampleQueries = 500
+
+// samples returns rows of the other side, spread evenly, where they are compared with this view:
+// of them recall is the lower. Nil: there are none.
+func (v *View) samples() []float32 {
+	other := map[string]string{Image: Text, Text: Image}[v.side]
+	t := v.g.tables[other]
+	if v.tensor != v.side || t == nil || t.Rows() == 0 || t.Width() != v.pool.Width() {
+		return nil
+	}
+	n := min(sampleQueries, t.Rows())
+	x := make([]float32, n*t.Width())
+	for i := range n {
+		if t.Row(i*t.Rows()/n, x[i*t.Width():(i+1)*t.Width()]) != nil {
+			return nil
+		}
+	}
+	return x
+}
+
+// Indexed says whether searches use an index, and what recall was measured of them.
+func (v *View) Indexed() (recall float64, ok bool) {
+	if v.index == nil {
+		return 1, false
+	}
+	return v.measured(v.recall), true
+}
+
+// measured returns the recall of the least effort that reaches want; 0: that of the build.
+func (v *View) measured(want float64) float64 {
+	s := v.index.Stats()
+	if want == 0 {
+		return s.Recall
+	}
+	for _, p := range s.Curve {
+		if p.Recall >= want {
+			return p.Recall
+		}
+	}
+	return s.Curve[len(s.Curve)-1].Recall
+}
+
+// Options say what to search for.
+type Options struct {
+	K     int     // hits of a query, at most the rows
+	Skip  []int32 // row that each query does not find, negative for none; nil: none
+	Exact bool    // compare all rows, whatever index there is
+}
+
+// Search returns the K rows nearest to each of queries (Q, C).
+func (v *View) Search(ctx context.Context, e *compute.Engine, queries []float32, o Options) (*search.Hits, error) {
+	so := search.Options{Metric: v.metric, K: o.K, Skip: o.Skip}
+	if o.Exact || v.index == nil {
+		return search.Exact(ctx, e, v.pool, queries, so)
+	}
+	so.Recall = v.recall
+	return v.index.Search(ctx, e, queries, so)
+}
+
+func (v *View) close() error {
+	if v.index == nil {
+		return nil
+	}
+	return v.index.Close()
+}

@@ -1,0 +1,368 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// memoryPool is a pool in memory.
+type memoryPool struct {
+	width int
+	data  []float32
+}
+
+func (p memoryPool) Rows() int  { return len(p.data) / p.width }
+func (p memoryPool) Width() int { return p.width }
+func (p memoryPool) Row(i int, dst []float32) error {
+	copy(dst, p.data[i*p.width:])
+	return nil
+}
+
+// geraHeads is tinyHeads with the geometric term of both sides, neighbourhoods of 4 points.
+func geraHeads() config.Config {
+	c := tinyHeads()
+	c.Objective.Geometric = config.Geometric{Weight: 0.5, Modalities: "both", Neighbours: 4, Pool: 2, Sampling: "biased", Search: "exact", Kernel: "heat", Epsilon: 0.8, Scale: "unit"}
+	return c
+}
+
+// deepGera has what a head can have: depth, skips, norms and dropout.
+func deepGera() config.Config {
+	c := geraHeads()
+	c.Model.Heads = config.Heads{InImage: 6, InText: 4, Layers: 3, Hidden: 6, Activation: "silu", Dropout: 0.3, Residual: true, LayerNorm: true}
+	c.Objective.Geometric.Chunk = 8
+	return c
+}
+
+// poolsOf are pools of 12 random rows for the heads of cfg, and rows of them for a batch.
+func poolsOf(cfg config.Config) (image, text memoryPool, near func() []int32) {
+	r := rand.New(rand.NewPCG(71, 1))
+	pool := func(width int) memoryPool {
+		p := memoryPool{width, make([]float32, 12*width)}
+		for i := range p.data {
+			p.data[i] = float32(r.NormFloat64())
+		}
+		return p
+	}
+	return pool(cfg.Model.Heads.InImage), pool(cfg.Model.Heads.InText), func() (rows []int32) {
+		for range cfg.Train.BatchSize {
+			for _, row := range r.Perm(12)[:cfg.Objective.Geometric.Neighbours] {
+				rows = append(rows, int32(row))
+			}
+		}
+		return rows
+	}
+}
+
+// buildGera is a model over random pools with a batch for it.
+func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Pairs, Batch) {
+	t.Helper()
+	image, text, near := poolsOf(cfg)
+	m, err := New(cfg, Options{Engine: e, ImagePool: image, TextPool: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := randomFeatures(cfg, 6)
+	f.ImageNeighbours, f.TextNeighbours = near(), near()
+	return m, f
+}
+
+// TestGoldenGeometricPool compares a step of heads with the geometric term of both sides with
+// an independent PyTorch implementation: losses to 1e-5, every gradient by name to 1e-4 of its
+// largest element, in one chunk and in several.
+func TestGoldenGeometricPool(t *testing.T) {
+	file, err := safetensors.Open("testdata/heads_gera.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	g := golden{t, file}
+	for _, chunk := range []int{0, 4, 8} {
+		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) {
+			cfg := geraHeads()
+			cfg.Objective.Geometric.Chunk = chunk
+			h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: memoryPool{6, g.floats("input/image_pool")}, TextPool: memoryPool{4, g.floats("input/text_pool")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range h.params.List() {
+				copy(h.params.Value(q), g.floats("param/"+q.Name))
+			}
+			res, err := h.Forward(Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids"),
+				ImageNeighbours: g.ints("input/image_near"), TextNeighbours: g.ints("input/text_near")}, Control{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]float64{"loss": res.Loss}
+			for _, p := range res.Parts {
+				got[p.Name] = p.Value
+			}
+			for _, name := range []string{"loss", "itc_in_batch", "geometric_image", "geometric_text"} {
+				want := float64(g.floats("expect/" + name)[0])
+				if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-5*want) {
+					t.Errorf("%s: got %v, PyTorch %v", name, v, want)
+				}
+			}
+			for _, q := range h.params.List() {
+				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))
+				if err != nil || !(rel <= 1e-4) {
+					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+				}
+			}
+		})
+	}
+}
+
+// TestGeometricPoolDifferences holds the gradient of a deep head against finite differences.
+func TestGeometricPoolDifferences(t *testing.T) {
+	cfg := deepGera()
+	cfg.Objective.Geometric.Weight, cfg.Objective.ITC.InBatchWeight = 100, 1e-3
+	h, f := buildGera(t, cfg, newEngine(t))
+	loss := func() float64 {
+		r, err := h.Forward(f, Control{Step: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Loss
+	}
+	loss()
+	grads := slices.Clone(h.params.Grads())
+	for _, q := range h.params.List() {
+		want := grads[q.offset:][:q.Len()]
+		largest := 0.0
+		for _, v := range want {
+			largest = max(largest, math.Abs(float64(v)))
+		}
+		x := h.params.Value(q)
+		for i := 0; i < len(x); i += max(1, len(x)/5) {
+			const eps = 4e-3
+			old := x[i]
+			x[i] = old + eps
+			up := loss()
+			x[i] = old - eps
+			down := loss()
+			x[i] = old
+			got := (up - down) / (2 * eps)
+			if math.Abs(got-float64(want[i])) > 2e-2*max(largest, 0.05) {
+				t.Errorf("gradient of %s[%d]: got %v, finite differences %v", q.Name, i, want[i], got)
+			}
+		}
+	}
+}
+
+// TestGeometricPoolChunks: objective.geometric.chunk changes numbers by rounding alone, with
+// dropout too.
+func TestGeometricPoolChunks(t *testing.T) {
+	cfg := deepGera()
+	var want []float32
+	for _, chunk := range []int{0, 4, 12, 16} {
+		cfg.Objective.Geometric.Chunk = chunk
+		h, f := buildGera(t, cfg, newEngine(t))
+		if _, err := h.Forward(f, Control{Step: 7}); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = slices.Clone(h.params.Grads())
+		}
+		if rel, err := relative(h.params.Grads(), want); err != nil || rel > 1e-5 {
+			t.Errorf("chunk %d: gradients differ by %v of the largest (%v)", chunk, rel, err)
+		}
+	}
+}
+
+// TestGeometricPoolBF16: with products in bfloat16 losses are near those of float32, at other
+// weights too, which the heads read in bfloat16 where the model keeps them so.
+func TestGeometricPoolBF16(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	cfg := deepGera()
+	full, f := buildGera(t, cfg, newEngine(t))
+	half, _ := buildGera(t, cfg, e)
+	for step := range 2 {
+		want, err := full.Forward(f, Control{Step: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := slices.Clone(want.Parts)
+		got, err := half.Forward(f, Control{Step: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range got.Parts {
+			if d := math.Abs(p.Value/parts[i].Value - 1); !(d < 0.02) || d == 0 {
+				t.Errorf("step %d: %s is %v, in float32 %v", step, p.Name, p.Value, parts[i].Value)
+			}
+		}
+		for _, m := range []*Pairs{full, half} {
+			for _, q := range m.params.List() {
+				if q.Name != temperatureName {
+					for i := range m.params.Value(q) {
+						m.params.Value(q)[i] *= 1.5
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestGeometricPoolAllocates: chunks allocate nothing.
+func TestGeometricPoolAllocates(t *testing.T) {
+	h, f := buildGera(t, deepGera(), newEngine(t))
+	s := h.feed(f, Control{Step: 1})
+	n := testing.AllocsPerRun(20, func() {
+		if _, err := h.Step(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 8 { // as TestHeadsAllocate
+		t.Errorf("a step allocates %v times", n)
+	}
+}
+
+// countdown is a context that is done when it is looked at for the nth time.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestGeometricPoolEnds: a step ends between two chunks, and within one.
+func TestGeometricPoolEnds(t *testing.T) {
+	h, f := buildGera(t, deepGera(), newEngine(t))
+	s := h.feed(f, Control{Step: 1})
+	whole := &countdown{t.Context(), 1 << 30}
+	if _, err := h.Step(whole, s); err != nil {
+		t.Fatal(err)
+	}
+	looks := 1<<30 - whole.left
+	if nodes := h.Machine().Nodes(); looks < nodes+100 {
+		t.Errorf("a step of %d nodes looks at its context %d times: not within the chunks", nodes, looks)
+	}
+	for _, n := range []int{looks / 4, looks / 2} {
+		if _, err := h.Step(&countdown{t.Context(), n}, s); !errors.Is(err, context.Canceled) {
+			t.Errorf("look %d of %d: %v", n, looks, err)
+		}
+	}
+}
+
+// TestGeometricPoolNaN: compute.check_nan names the op of a chunk.
+func TestGeometricPoolNaN(t *testing.T) {
+	cfg := geraHeads()
+	cfg.Compute.CheckNaN = true
+	image, text, near := poolsOf(cfg)
+	for i := range image.data {
+		image.data[i] = 3e38
+	}
+	h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight, _ := h.params.Get("image_head/fc1/weight")
+	for i := range h.params.Value(weight) { // or the sums are finite
+		h.params.Value(weight)[i] = 2
+	}
+	f := randomFeatures(cfg, 6)
+	f.ImageNeighbours, f.TextNeighbours = near(), near()
+	_, err = h.Forward(f, Control{})
+	if bad, ok := errors.AsType[*exec.NonFiniteError](err); !ok || !strings.HasPrefix(bad.Op, "linear") || !strings.Contains(err.Error(), "geometric pool") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestGeometricPoolMemory: the points that pass a head at a time are counted, and a smaller
+// chunk takes less.
+func TestGeometricPoolMemory(t *testing.T) {
+	cfg := geraHeads()
+	cfg.Model.Heads.Hidden, cfg.Train.BatchSize = 512, 64
+	buffers := map[int]int64{}
+	for _, chunk := range []int{0, 16} {
+		cfg.Objective.Geometric.Chunk = chunk
+		h, _ := buildGera(t, cfg, newEngine(t))
+		least, err := Estimate(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buffers[chunk] = h.Footprint().Buffers
+		if least.Buffers > buffers[chunk] {
+			t.Errorf("chunk %d: the estimate says at least %d bytes, a step takes %d", chunk, least.Buffers, buffers[chunk])
+		}
+	}
+	if points := int64(64 * 4 * 512 * 4); buffers[0]-buffers[16] < points/2 {
+		t.Errorf("%d bytes in one chunk, %d in sixteen", buffers[0], buffers[16])
+	}
+}
+
+// TestGeometricPoolErrors: what a model of the term cannot do without.
+func TestGeometricPoolErrors(t *testing.T) {
+	cfg := geraHeads()
+	image, text, _ := poolsOf(cfg)
+	for want, o := range map[string]Options{
+		"needs the pool of image features":                          {TextPool: text},
+		"needs the pool of text features":                           {ImagePool: image},
+		"the pool has rows of 4 values, the features of the side 6": {ImagePool: text, TextPool: text},
+	} {
+		o.Engine = newEngine(t)
+		if _, err := New(cfg, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	cfg.Objective.Geometric.Modalities = "text"
+	h, err := New(cfg, Options{Engine: newEngine(t), TextPool: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := Columns(cfg)
+	if err != nil || len(columns) != len(h.Columns()) {
+		t.Errorf("columns %v and %v (%v)", columns, h.Columns(), err)
+	}
+}
+
+// TestGeometricPoolMasks: the points of images and those of texts have masks of their own.
+func TestGeometricPoolMasks(t *testing.T) {
+	cfg := geraHeads()
+	cfg.Model.Heads.InText, cfg.Model.Heads.Dropout = cfg.Model.Heads.InImage, 0.5
+	image, _, near := poolsOf(cfg)
+	h, err := New(cfg, Options{Engine: newEngine(t), ImagePool: image, TextPool: image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range h.params.List() {
+		if name, ok := strings.CutPrefix(q.Name, "text_head/"); ok {
+			twin, _ := h.params.Get("image_head/" + name)
+			copy(h.params.Value(q), h.params.Value(twin))
+		}
+	}
+	f := randomFeatures(cfg, 6)
+	f.ImageNeighbours = near()
+	f.TextNeighbours = f.ImageNeighbours
+	r, err := h.Forward(f, Control{Step: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := map[string]float64{}
+	for _, p := range r.Parts {
+		value[p.Name] = p.Value
+	}
+	if a, b := value["geometric_image"], value["geometric_text"]; a == b || a == 0 {
+		t.Errorf("one head over one pool gives %v and %v", a, b)
+	}
+}

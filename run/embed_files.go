@@ -1,0 +1,268 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// EmbedFiles encodes files of any length to a gallery in shards in the folder out (empty:
+// RUN/embeddings-NAME, after the file). Memory holds the names of a shard and the features of a
+// batch. A shard that is there and whole, of the same inputs, is kept: so the same call goes on
+// with one that was interrupted, and a list that grew or changed is done again where it did.
+// progress is told how much of a shard is done and may be nil.
+func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+	if err := in.setDefaults(t.Config); err != nil {
+		return done, err
+	}
+	from, err := openInputs(t.Config, in, func() *data.Texts { return textColumns(t.Config, t.Tokenizer) })
+	if err != nil {
+		return done, err
+	}
+	defer from.Close()
+	m := gallery.Manifest{Version: 1, ShardRows: in.Shard}
+	from.describe(&m)
+	if out == "" {
+		name := filepath.Base(m.From)
+		out = filepath.Join(t.Folder(), "embeddings-"+strings.TrimSuffix(name, filepath.Ext(name)))
+	}
+	if err := embedFolder(out, gallery.FeaturesFile); err != nil {
+		return done, err
+	}
+	unlock, err := Lock(out)
+	if err != nil {
+		return done, fmt.Errorf("another process writes to %s: wait for it, or choose another folder with --out", out)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := t.Load(); err != nil {
+		return done, err
+	}
+	rows, err := newRowEncoder(t)
+	if err != nil {
+		return done, err
+	}
+	done.Path, done.Model, done.Step = out, t.Checkpoint.Path, t.Checkpoint.Step
+	rows.describe(&done)
+	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: done.Model, Step: done.Step, Score: done.Score, EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space}
+	if abs, err := filepath.Abs(m.Model); err == nil {
+		m.Model = abs
+	}
+	s := &sharding{rows: rows, in: in, dir: out, m: m, say: Lines(t.log).Say, encoding: t.encoding(progress)}
+	if err := s.open(); err != nil {
+		return done, err
+	}
+	if err := s.run(ctx, from); err != nil {
+		return done, err
+	}
+	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
+	done.Images = s.m.Rows
+	if m.Side == gallery.Text {
+		done.Images, done.Texts = 0, s.m.Rows
+	}
+	if s.m.Rows == 0 {
+		return done, fmt.Errorf("%s has nothing to embed: give images (JPEG, PNG or WebP), lines of text or rows", m.From)
+	}
+	return done, nil
+}
+
+// sharding is files on their way to a gallery.
+type sharding struct {
+	rows     rowEncoder
+	in       Inputs
+	dir      string
+	say      func(format string, args ...any)
+	encoding tasks.Encoding
+
+	m    gallery.Manifest // of what is done
+	old  []gallery.Shard  // that were there, of which some are taken
+	kept int
+}
+
+// open looks at what the folder has. What another model or other files made is refused.
+func (s *sharding) open() error {
+	old, err := gallery.ReadManifest(s.dir)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, x := range []struct{ what, old, now string }{
+		{"model", old.Model, s.m.Model}, {"score", old.Score, s.m.Score}, {"source", old.From, s.m.From}, {"side", old.Side, s.m.Side},
+		{"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},
+	} {
+		if x.old != x.now {
+			return &ArgumentError{fmt.Errorf("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)}
+		}
+	}
+	s.old = old.Shards
+	return nil
+}
+
+// run makes the shards that are missing.
+func (s *sharding) run(ctx context.Context, from inputs) error {
+	for k := 0; ; k++ {
+		p, err := from.next(s.in.Shard)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			break
+		}
+		sum := fmt.Sprintf("%08x", p.sum)
+		if k < len(s.old) && s.whole(s.old[k], p, sum) {
+			s.m.Shards = append(s.m.Shards, s.old[k])
+			s.kept++
+			continue
+		}
+		shard, err := s.make(ctx, k, p)
+		if err != nil {
+			return err
+		}
+		shard.InputsSum = sum
+		s.m.Shards = append(s.m.Shards, shard)
+		if err := s.write(false); err != nil {
+			return err
+		}
+	}
+	last := len(s.m.Shards)
+	if err := s.write(true); err != nil {
+		return err
+	}
+	for _, x := range s.old[min(last, len(s.old)):] { // of a list that got shorter
+		for _, name := range []string{x.Features, x.Names} {
+			if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !isMissing(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write says in the folder what is done. Until all is, shards of before that may still serve
+// follow.
+func (s *sharding) write(complete bool) error {
+	m := s.m
+	if m.Complete = complete; !complete && len(s.old) > len(m.Shards) {
+		m.Shards = append(m.Shards[:len(m.Shards):len(m.Shards)], s.old[len(m.Shards):]...)
+	}
+	m.Rows, m.LeftOut = 0, 0
+	for _, x := range m.Shards {
+		m.Rows, m.LeftOut = m.Rows+x.Rows, m.LeftOut+x.Inputs-x.Rows
+	}
+	if complete {
+		s.m = m
+	}
+	return m.Write(s.dir)
+}
+
+// whole says whether a shard has the bytes that were written of these inputs.
+func (s *sharding) whole(x gallery.Shard, p *part, sum string) bool {
+	if x.Inputs != p.gallery.Len() || x.InputsSum != sum || x.Rows < x.Inputs && !s.in.LeaveOut {
+		return false
+	}
+	for _, f := range []struct {
+		name, sum string
+		size      int64
+	}{{x.Features, x.FeaturesSum, x.FeaturesBytes}, {x.Names, x.NamesSum, x.NamesBytes}} {
+		if n, sum, err := sumFile(filepath.Join(s.dir, f.name)); err != nil || n != f.size || sum != f.sum {
+			return false
+		}
+	}
+	return true
+}
+
+// sumFile returns the size of a file and its checksum.
+func sumFile(path string) (int64, string, error) {
+	f, _, err := files.Open(path, 0)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	h := crc32.New(castagnoli)
+	n, err := io.Copy(h, f)
+	return n, fmt.Sprintf("%08x", h.Sum32()), err
+}
+
+// make encodes inputs and writes shard k.
+func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, err error) {
+	n := p.gallery.Len()
+	bad := make([]error, n)
+	var keep func(i int) bool
+	g := p.gallery
+	if s.in.LeaveOut {
+		g = lenient{p.gallery, bad}
+		keep = func(i int) bool { return bad[i] == nil }
+	}
+	phase := fmt.Sprintf("encoding %s, shard %d", s.m.Source, k+1)
+	rows, err := s.rows.spool(ctx, s.encoding, s.m.Side, g, phase, s.dir, keep)
+	if err != nil {
+		if !s.in.LeaveOut && ctx.Err() == nil {
+			err = fmt.Errorf("%s: %w\n(--skip-bad leaves out what cannot be read)", s.m.From, err)
+		}
+		return x, err
+	}
+	defer rows.Close()
+	kept, shown := 0, 0
+	for i := range n {
+		if bad[i] == nil {
+			kept++
+		} else if shown++; shown <= 5 {
+			s.say("left out: %v", bad[i])
+		}
+	}
+	if shown > 5 {
+		s.say("left out: %d more of shard %d", shown-5, k+1)
+	}
+	base := fmt.Sprintf("%ss-%05d", s.m.Side, k)
+	x = gallery.Shard{Features: base + ".safetensors", Names: base + ".jsonl", Rows: kept, Inputs: n}
+	meta := map[string]string{"model": s.m.Model, "step": strconv.Itoa(s.m.Step), "score": s.m.Score, "product": strconv.FormatBool(s.m.Product), "space": s.m.Space}
+	x.FeaturesBytes, x.FeaturesSum, err = replaceSummed(filepath.Join(s.dir, x.Features), func(w io.Writer) error {
+		return safetensors.Write(w, rows.tensors(s.m.Dim), meta)
+	})
+	if err != nil {
+		return x, err
+	}
+	x.NamesBytes, x.NamesSum, err = replaceSummed(filepath.Join(s.dir, x.Names), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		row := 0
+		for i := range n {
+			if bad[i] != nil {
+				continue
+			}
+			if err := e.Encode(p.line(i, row)); err != nil {
+				return err
+			}
+			row++
+		}
+		return nil
+	})
+	return x, err
+}
+
+// replaceSummed is files.ReplaceFrom that returns size and checksum of what was written.
+func replaceSummed(path string, fill func(w io.Writer) error) (size int64, sum string, err error) {
+	h := crc32.New(castagnoli)
+	n := &counter{}
+	err = files.ReplaceFrom(path, func(w io.Writer) error { return fill(io.MultiWriter(w, h, n)) })
+	return n.n, fmt.Sprintf("%08x", h.Sum32()), err
+}
+
+// counter counts bytes.
+type counter struct{ n int64 }
+
+func (c *counter) Write(b []byte) (int, error) { c.n += int64(len(b)); return len(b), nil }

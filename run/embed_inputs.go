@@ -1,0 +1,341 @@
+package run
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// Inputs name what EmbedFiles encodes: exactly one of Images, Texts and Rows.
+type Inputs struct {
+	Images string // folder, with those below it, or file with a path per line
+	Texts  string // file with a text per line; blank lines are passed over
+	Rows   string // file of features (.npy or .safetensors), for alignment heads
+
+	Tensor   string // of Rows; empty: its only one
+	Side     string // of Rows: image or text; empty: image
+	Shard    int    // most inputs of a shard; 0: 100,000
+	LeaveOut bool   // inputs that cannot be read are left out, with a note, and are no error
+}
+
+// defaultShard is how many inputs a shard has.
+const defaultShard = 100_000
+
+// setDefaults fills in what is empty and checks the rest against a model.
+func (in *Inputs) setDefaults(cfg config.Config) error {
+	named := 0
+	for _, s := range []string{in.Images, in.Texts, in.Rows} {
+		if s != "" {
+			named++
+		}
+	}
+	if in.Shard == 0 {
+		in.Shard = defaultShard
+	}
+	if in.Side == "" {
+		in.Side = gallery.Image
+	}
+	stored, system := cfg.Model.Stored(), cfg.Model.System
+	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
+	switch {
+	case named != 1:
+		return bad("one of --images, --texts and --rows says what to embed (got %d of them)", named)
+	case in.Shard < 1 || in.Shard > 1<<24:
+		return bad("--shard must be 1 to %d rows (got %d)", 1<<24, in.Shard)
+	case in.Side != gallery.Image && in.Side != gallery.Text:
+		return bad("--side must be image or text (got %q)", in.Side)
+	case in.Rows == "" && stored:
+		return bad("model.system %q reads stored features: embed files of them with --rows", system)
+	case in.Rows != "" && !stored:
+		return bad("--rows needs a model of stored features (got model.system %q): embed its files with --images or --texts", system)
+	case in.Texts != "" && cfg.Model.ImagesOnly():
+		return bad("model.system %q has no texts: embed images", system)
+	}
+	return nil
+}
+
+// inputs are read some at a time, in an order that never changes.
+type inputs interface {
+	// next returns the next inputs, at most n, nil at the end.
+	next(n int) (*part, error)
+	// describe says what is read.
+	describe(m *gallery.Manifest)
+	io.Closer
+}
+
+// part is some inputs.
+type part struct {
+	gallery data.Gallery
+	line    func(i, row int) any // what the file of names says of input i; nil: it has no names
+	sum     uint32               // checksum of the inputs
+}
+
+// openInputs opens what in names for a model of cfg, whose tokenizer may come later.
+func openInputs(cfg config.Config, in Inputs, columns func() *data.Texts) (inputs, error) {
+	switch {
+	case in.Images != "":
+		return openImages(cfg, in.Images)
+	case in.Texts != "":
+		return openTexts(cfg, in.Texts, columns)
+	}
+	return openRows(cfg, in)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// imageInputs are files of images.
+type imageInputs struct {
+	from, root      string
+	size, maxPixels int
+	pull            func() (string, error, bool)
+	stop            func()
+}
+
+// openImages opens a folder or a list of images.
+func openImages(cfg config.Config, from string) (*imageInputs, error) {
+	abs, err := filepath.Abs(from)
+	if err != nil {
+		return nil, err
+	}
+	st, err := os.Stat(abs)
+	if err != nil {
+		return nil, fmt.Errorf("--images: %w", err)
+	}
+	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, maxPixels: cfg.Data.MaxPixels}
+	names := data.ImagesBelow(abs)
+	if !st.IsDir() {
+		x.root = filepath.Dir(abs)
+		names = func(yield func(string, error) bool) {
+			for l, err := range textLines(abs) {
+				if !yield(filepath.FromSlash(l.text), err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	x.pull, x.stop = iter.Pull2(names)
+	return x, nil
+}
+
+func (x *imageInputs) describe(m *gallery.Manifest) {
+	m.Side, m.Source, m.From, m.Root = gallery.Image, "images", x.from, x.root
+}
+
+// next notes names and sizes: an image that was replaced has another one.
+func (x *imageInputs) next(n int) (*part, error) {
+	var names []string
+	p := &part{}
+	for len(names) < n {
+		name, err, ok := x.pull()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		size := int64(-1)
+		if st, err := os.Stat(x.path(name)); err == nil {
+			size = st.Size()
+		}
+		names = append(names, name)
+		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\n", name, size))
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	p.gallery = listedImages{len(names), x.size, func(i int) (*transform.Image, error) {
+		return data.DecodeFile(x.path(names[i]), x.maxPixels)
+	}}
+	p.line = func(i, row int) any {
+		return struct {
+			Row  int    `json:"row"`
+			Name string `json:"name"`
+		}{row, names[i]}
+	}
+	return p, nil
+}
+
+func (x *imageInputs) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(x.root, name)
+}
+
+func (x *imageInputs) Close() error { x.stop(); return nil }
+
+// numbered is a line of a file.
+type numbered struct {
+	number int // from 1
+	text   string
+}
+
+// maxTextLine is the longest line of a list or of texts in bytes.
+const maxTextLine = 1 << 16
+
+// textLines reads the lines of a file that are not blank, without a byte order mark.
+func textLines(path string) iter.Seq2[numbered, error] {
+	return func(yield func(numbered, error) bool) {
+		f, _, err := files.Open(path, 0)
+		if err != nil {
+			yield(numbered{}, err)
+			return
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		lines.Buffer(make([]byte, 0, 4096), maxTextLine)
+		n := 0
+		for lines.Scan() {
+			text := lines.Text()
+			if n++; n == 1 {
+				text = strings.TrimPrefix(text, "\ufeff")
+			}
+			if text = strings.TrimSpace(text); text != "" && !yield(numbered{n, text}, nil) {
+				return
+			}
+		}
+		switch err := lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(numbered{}, fmt.Errorf("%s: line %d has more than %d bytes: give one text or path a line", path, n+1, maxTextLine))
+		case err != nil:
+			yield(numbered{}, fmt.Errorf("%s: %w", path, err))
+		}
+	}
+}
+
+// textInputs are the lines of a file.
+type textInputs struct {
+	from     string
+	maxWords int
+	columns  func() *data.Texts
+	pull     func() (numbered, error, bool)
+	stop     func()
+}
+
+func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*textInputs, error) {
+	abs, err := filepath.Abs(from)
+	if err != nil {
+		return nil, err
+	}
+	f, _, err := files.Open(abs, 0) // before the work
+	if err != nil {
+		return nil, fmt.Errorf("--texts: %w", err)
+	}
+	x := &textInputs{from: abs, maxWords: cfg.Data.MaxWords, columns: columns}
+	x.pull, x.stop = iter.Pull2(textLines(abs))
+	return x, f.Close()
+}
+
+func (x *textInputs) describe(m *gallery.Manifest) {
+	m.Side, m.Source, m.From = gallery.Text, "texts", x.from
+}
+
+func (x *textInputs) next(n int) (*part, error) {
+	var lines []numbered
+	var texts []string
+	p := &part{}
+	for len(lines) < n {
+		l, err, ok := x.pull()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		lines, texts = append(lines, l), append(texts, l.text)
+		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%d\x00%s\n", l.number, l.text))
+	}
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	p.gallery = listedTexts{texts, x.maxWords, x.columns()}
+	p.line = func(i, row int) any {
+		return struct {
+			Row     int    `json:"row"`
+			Line    int    `json:"line"`
+			Caption string `json:"caption"`
+		}{row, lines[i].number, lines[i].text}
+	}
+	return p, nil
+}
+
+func (x *textInputs) Close() error { x.stop(); return nil }
+
+// rowInputs are the rows of a file of features.
+type rowInputs struct {
+	m            *features.Matrix
+	side, column string
+	at           int
+}
+
+func openRows(cfg config.Config, in Inputs) (*rowInputs, error) {
+	m, err := features.OpenMatrix(in.Rows, in.Tensor)
+	if err != nil {
+		return nil, fmt.Errorf("--rows: %w", err)
+	}
+	column, want := batch.ImageFeatures, cfg.Model.Heads.InImage
+	if in.Side == gallery.Text {
+		column, want = batch.TextFeatures, cfg.Model.Heads.InText
+	}
+	if m.Width() != want {
+		err := &ArgumentError{fmt.Errorf("--rows %s: its rows have %d numbers, and the head of the side %s reads %d: name the other --side, or features of the encoder that it was trained on", in.Rows, m.Width(), in.Side, want)}
+		return nil, errors.Join(err, m.Close())
+	}
+	return &rowInputs{m: m, side: in.Side, column: column}, nil
+}
+
+func (x *rowInputs) describe(m *gallery.Manifest) {
+	m.Side, m.Source, m.From = x.side, "rows", x.m.Path()
+	if abs, err := filepath.Abs(m.From); err == nil {
+		m.From = abs
+	}
+}
+
+// next reads the rows for their checksum.
+func (x *rowInputs) next(n int) (*part, error) {
+	if n = min(n, x.m.Rows()-x.at); n == 0 {
+		return nil, nil
+	}
+	p := &part{gallery: storedRows{x.m, x.at, n, x.column}}
+	sum := crc32.New(castagnoli)
+	row := make([]float32, x.m.Width())
+	for i := range n {
+		if err := x.m.ReadRows(x.at+i, row); err != nil {
+			return nil, err
+		}
+		if err := safetensors.WriteFloats(sum, row); err != nil {
+			return nil, err
+		}
+	}
+	p.sum = sum.Sum32()
+	first := x.at
+	p.line = func(i, row int) any {
+		return struct {
+			Row  int    `json:"row"`
+			Name string `json:"name"`
+		}{row, fmt.Sprintf("row %d", first+i)}
+	}
+	x.at += n
+	return p, nil
+}
+
+func (x *rowInputs) Close() error { return x.m.Close() }
+
+// isMissing says whether err is of a file that is not there.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

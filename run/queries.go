@@ -1,0 +1,156 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/gallery"
+)
+
+// Queries encodes single texts and images by the model of a gallery, as the rows of the gallery
+// were. It is for one goroutine at a time. Close it after use.
+type Queries struct {
+	*Trained
+	rows rowEncoder
+}
+
+// OpenQueries opens the checkpoint that a gallery names, or that at path. It must have the
+// channels and the score of the gallery.
+func OpenQueries(g *gallery.Gallery, path string, o OpenOptions) (*Queries, error) {
+	named := path == ""
+	if named {
+		var err error
+		if path, err = g.Checkpoint(); err != nil {
+			return nil, err
+		}
+	}
+	if s := g.Meta.EvalScore; s != "" {
+		o.Set = append([]string{"eval.score=" + s}, o.Set...)
+	}
+	t, err := Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queries{Trained: t}
+	if err := q.open(g); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if step := t.Checkpoint.Step; !named && g.Meta.Model != "" && step != g.Meta.Step {
+		Lines(o.Log).Say("note: the gallery was made at step %d, this checkpoint is of step %d: unless they are of one model, scores mean nothing", g.Meta.Step, step)
+	}
+	return q, nil
+}
+
+// open loads the model and compares it with the gallery.
+func (q *Queries) open(g *gallery.Gallery) (err error) {
+	if err := q.Load(); err != nil {
+		return err
+	}
+	if q.rows, err = newRowEncoder(q.Trained); err != nil {
+		return err
+	}
+	var said Embedded
+	q.rows.describe(&said)
+	switch meta := g.Meta; {
+	case said.Dim != g.Dim():
+		return fmt.Errorf("%s has features of %d channels, the gallery %s of %d: name the checkpoint that made it", q.Checkpoint.Path, said.Dim, g.Path, g.Dim())
+	case meta.Score != "" && said.Score != meta.Score:
+		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score=...", q.Checkpoint.Path, said.Score, g.Path, meta.Score)
+	}
+	return nil
+}
+
+// Reads says whether a side of the model reads words or pixels, which a query can be.
+func (q *Queries) Reads(side string) error {
+	cfg := q.Config
+	switch {
+	case cfg.Model.Stored():
+		return fmt.Errorf("model.system %q reads stored features: query by a row or a vector", cfg.Model.System)
+	case side == gallery.Text && cfg.Model.ImagesOnly():
+		return fmt.Errorf("model.system %q has no texts: query by an image, a row or a vector", cfg.Model.System)
+	}
+	return nil
+}
+
+// Texts encodes texts to features (n, C). It fails for one of which nothing is left as a caption.
+func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) {
+	if err := q.Reads(gallery.Text); err != nil {
+		return nil, err
+	}
+	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, q.Config.Data.MaxWords, textColumns(q.Config, q.Tokenizer)})
+	return x, err
+}
+
+// CheckText says whether something is left of a text as a caption.
+func (q *Queries) CheckText(text string) error {
+	if strings.TrimSpace(data.CleanCaption(text, q.Config.Data.MaxWords)) == "" {
+		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
+	}
+	return nil
+}
+
+// Images encodes images to features (n, C), as they are compared with images, and to rows (n, C),
+// as they are compared with texts.
+func (q *Queries) Images(ctx context.Context, images []*transform.Image) (features, rows []float32, err error) {
+	if err := q.Reads(gallery.Image); err != nil {
+		return nil, nil, err
+	}
+	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, func(i int) (*transform.Image, error) { return images[i], nil }})
+	if features == nil {
+		features = rows
+	}
+	return features, rows, err
+}
+
+// queryBatches are the numbers of rows that are encoded at a time: for each, a computation is
+// compiled once and kept.
+var queryBatches = []int{1, 8, 32}
+
+// encode encodes all rows, in batches of a few sizes.
+func (q *Queries) encode(ctx context.Context, side string, g data.Gallery) (rows, features []float32, err error) {
+	n := g.Len()
+	for at := 0; at < n; {
+		size := queryBatches[0]
+		for _, s := range queryBatches {
+			if n-at > size {
+				size = s
+			}
+		}
+		some := window{g, at, min(size, n-at), size}
+		e := tasks.Encoding{BatchSize: size, Workers: 2}
+		err := q.rows.run(ctx, e, side, some, "", func(k int, r, f []float32) error {
+			width := len(r) / k
+			rows = append(rows, r[:some.real*width]...)
+			if f != nil {
+				features = append(features, f[:some.real*width]...)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		at += some.real
+	}
+	return rows, features, nil
+}
+
+// window is some rows of a gallery, followed by copies of the first up to a size.
+type window struct {
+	data.Gallery
+	first, real, size int
+}
+
+func (w window) Len() int { return w.size }
+
+func (w window) Fill(i int, row batch.Row) error {
+	if i >= w.real {
+		i = 0
+	}
+	return w.Gallery.Fill(w.first+i, row)
+}

@@ -1,0 +1,251 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/gallery"
+)
+
+// query is a request in the queue. One of text, image, vector and row is what it asks by.
+type query struct {
+	ctx    context.Context
+	on     *snapshot
+	view   *gallery.View // the rows as they are compared with it
+	text   string
+	image  *transform.Image
+	vector []float32
+	row    int // -1: none
+	k      int
+	exact  bool
+
+	answer chan answer // has room for one
+}
+
+// answer is what a query finds.
+type answer struct {
+	rows   []int32
+	scores []float32
+	batch  int // queries that were computed together
+	err    error
+}
+
+// errBusy says that the queue is full.
+var errBusy = errors.New("too many requests wait: ask again in a second")
+
+// batcher answers queries, those that wait together.
+type batcher struct {
+	queue   chan *query
+	stop    chan struct{} // closed at the end
+	most    int           // of a batch
+	timeout time.Duration
+	current *current
+	metrics *metrics
+	say     func(format string, args ...any)
+}
+
+// ask puts a query into the queue and waits for its answer.
+func (b *batcher) ask(q *query) answer {
+	q.answer = make(chan answer, 1)
+	b.current.again(q.on) // for the batcher, who may go on when the caller has left
+	select {
+	case b.queue <- q:
+	default:
+		b.current.release(q.on)
+		return answer{err: errBusy}
+	}
+	select {
+	case a := <-q.answer:
+		return a
+	case <-q.ctx.Done():
+		return answer{err: q.ctx.Err()}
+	case <-b.stop:
+		return answer{err: errStopping}
+	}
+}
+
+// errStopping says that the server ends.
+var errStopping = errors.New("the server is stopping: ask again when it is back")
+
+// run answers until it is stopped.
+func (b *batcher) run() {
+	for {
+		select {
+		case <-b.stop:
+			return
+		case q := <-b.queue:
+			b.compute(append([]*query{q}, b.waiting(b.most-1)...))
+		}
+	}
+}
+
+// waiting takes what waits, at most so many.
+func (b *batcher) waiting(most int) (batch []*query) {
+	for len(batch) < most {
+		select {
+		case q := <-b.queue:
+			batch = append(batch, q)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// compute answers a batch, whose queries may be of several galleries during a reload.
+func (b *batcher) compute(batch []*query) {
+	of := map[*snapshot][]*query{}
+	var order []*snapshot
+	for _, q := range batch {
+		if err := q.ctx.Err(); err != nil { // nobody waits any more
+			q.answer <- answer{err: err}
+			b.current.release(q.on)
+			continue
+		}
+		if of[q.on] == nil {
+			order = append(order, q.on)
+		}
+		of[q.on] = append(of[q.on], q)
+	}
+	for _, on := range order {
+		b.metrics.batch(len(of[on]))
+		b.guard(of[on])
+	}
+}
+
+// guard answers the queries of a gallery whatever happens.
+func (b *batcher) guard(queries []*query) {
+	defer func() {
+		p := recover()
+		if p != nil {
+			b.say("a search failed: %v", p)
+		}
+		for _, q := range queries {
+			select {
+			case q.answer <- answer{err: errors.New("the search failed")}: // has none yet
+			default:
+			}
+			b.current.release(q.on)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	start := time.Now()
+	ready := b.encode(ctx, queries)
+	encoded := time.Now()
+	b.metrics.encode(encoded.Sub(start))
+	b.search(ctx, ready, len(queries))
+	b.metrics.search(time.Since(encoded))
+}
+
+// encode sets the vectors of all queries and returns those that have one; the others are answered.
+func (b *batcher) encode(ctx context.Context, queries []*query) (ready []*query) {
+	var texts, images []*query
+	for _, q := range queries {
+		switch {
+		case q.text != "":
+			texts = append(texts, q)
+		case q.image != nil:
+			images = append(images, q)
+		case q.row >= 0:
+			x, err := q.on.Gallery.Row(q.on.Side, q.row)
+			if err != nil {
+				q.answer <- answer{err: err}
+				continue
+			}
+			q.vector = x
+			ready = append(ready, q)
+		default:
+			ready = append(ready, q)
+		}
+	}
+	set := func(of []*query, x []float32, err error) {
+		for i, q := range of {
+			if err != nil {
+				q.answer <- answer{err: err}
+				continue
+			}
+			n := len(x) / len(of)
+			q.vector = x[i*n : (i+1)*n]
+			ready = append(ready, q)
+		}
+	}
+	if len(texts) > 0 {
+		words := make([]string, len(texts))
+		for i, q := range texts {
+			words[i] = q.text
+		}
+		x, err := texts[0].on.Encoder.Texts(ctx, words)
+		set(texts, x, err)
+	}
+	if len(images) > 0 {
+		pictures := make([]*transform.Image, len(images))
+		for i, q := range images {
+			pictures[i] = q.image
+		}
+		own, folded, err := images[0].on.Encoder.Images(ctx, pictures)
+		if images[0].on.Side == gallery.Text {
+			own = folded
+		}
+		set(images, own, err)
+	}
+	return ready
+}
+
+// search answers queries that have vectors, those of one kind together.
+func (b *batcher) search(ctx context.Context, queries []*query, batch int) {
+	type kind struct {
+		view  *gallery.View
+		k     int
+		exact bool
+	}
+	of := map[kind][]*query{}
+	var order []kind
+	for _, q := range queries {
+		key := kind{q.view, q.k, q.exact}
+		if of[key] == nil {
+			order = append(order, key)
+		}
+		of[key] = append(of[key], q)
+	}
+	for _, key := range order {
+		group := of[key]
+		if err := b.group(ctx, key.view, group, batch); err == nil {
+			continue
+		} else if len(group) == 1 {
+			group[0].answer <- answer{err: err}
+			continue
+		}
+		for _, q := range group { // one of them is to blame
+			if err := b.group(ctx, key.view, []*query{q}, batch); err != nil {
+				q.answer <- answer{err: err}
+			}
+		}
+	}
+}
+
+// group searches for queries together and answers them, or none.
+func (b *batcher) group(ctx context.Context, v *gallery.View, group []*query, batch int) error {
+	var x []float32
+	skip, skips := make([]int32, len(group)), false
+	for i, q := range group {
+		x = append(x, q.vector...)
+		skip[i], skips = int32(q.row), skips || q.row >= 0
+	}
+	o := gallery.Options{K: group[0].k, Exact: group[0].exact}
+	if skips {
+		o.Skip = skip
+	}
+	hits, err := v.Search(ctx, group[0].on.Engine, x, o)
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	for i, q := range group {
+		rows, scores := hits.Of(i)
+		q.answer <- answer{rows: rows, scores: scores, batch: batch}
+	}
+	return nil
+}

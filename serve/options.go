@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/gallery"
+)
+
+// Options say what is served and how.
+type Options struct {
+	// Open opens what is served, at the start and for every reload.
+	Open func(ctx context.Context) (*Source, error)
+	// Public says that other machines may ask: requests under any name are answered.
+	Public bool
+	Limits Limits
+	Log    io.Writer // messages; nil: none
+}
+
+// Source is a gallery with what encodes queries for it. The server closes it.
+type Source struct {
+	Gallery *gallery.Gallery
+	Side    string // whose rows are searched: gallery.Image or gallery.Text
+	Engine  *compute.Engine
+	Encoder Encoder // nil: queries are rows and vectors
+	// Picture returns the image of a row, and may be called from several goroutines; nil: rows
+	// have none.
+	Picture func(row int) (*transform.Image, error)
+	Close   func() error
+}
+
+// Encoder encodes queries; *run.Queries is one. Reads and CheckText may be called from any
+// goroutine, the others are called from one.
+type Encoder interface {
+	// Reads says why a side (gallery.Text, gallery.Image) cannot be asked by, nil where it can.
+	Reads(side string) error
+	// CheckText refuses a text of which nothing is left to encode.
+	CheckText(text string) error
+	// Texts returns features (n, C).
+	Texts(ctx context.Context, texts []string) ([]float32, error)
+	// Images returns features (n, C) as they are compared with images, and as with texts.
+	Images(ctx context.Context, images []*transform.Image) (own, folded []float32, err error)
+}
+
+// Limits bound what clients may ask for. Zero values are the defaults.
+type Limits struct {
+	Body      int64         // bytes of a request; 8 MiB
+	Pixels    int           // of an image of a request or a thumbnail; 25 million
+	Text      int           // bytes of a text; 4096
+	K         int           // hits of a query; 100
+	Requests  int           // answered at once; 256. More are refused with 503
+	PerClient int           // of them of one address; 128. More are refused with 429
+	Bodies    int           // large requests read at once, which bounds memory; 8. More wait, then 503
+	Conns     int           // connections; 1024. More wait to be accepted
+	Batch     int           // queries that are computed together; 64
+	Read      time.Duration // that a request may take to arrive; 15 s
+	Answer    time.Duration // that an answer may take, its way to the client included; 30 s
+	Drain     time.Duration // that requests may take to end when the server stops; 10 s
+}
+
+// setDefaults fills in what is zero.
+func (l *Limits) setDefaults() {
+	set(&l.Body, 8<<20)
+	set(&l.Pixels, 25_000_000)
+	set(&l.Text, 4096)
+	set(&l.K, 100)
+	set(&l.Requests, 256)
+	set(&l.PerClient, 128)
+	set(&l.Bodies, 8)
+	set(&l.Conns, 1024)
+	set(&l.Batch, 64)
+	set(&l.Read, 15*time.Second)
+	set(&l.Answer, 30*time.Second)
+	set(&l.Drain, 10*time.Second)
+}
+
+func set[T int | int64 | time.Duration](v *T, standard T) {
+	if *v <= 0 {
+		*v = standard
+	}
+}
+
+// largeBody is the size in bytes from which a request counts as large.
+const largeBody = 64 << 10
+
+// decoders is how many images are decoded at once.
+var decoders = max(1, runtime.GOMAXPROCS(0))

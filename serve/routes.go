@@ -1,0 +1,239 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Names of routes in the metrics.
+const (
+	routeSearch = "search"
+	routeOther  = "other"
+)
+
+// routes returns the handler of all requests.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	add := func(pattern, route string, h func(w http.ResponseWriter, r *http.Request) error) {
+		mux.Handle(pattern, s.measured(route, h))
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.Handle(path, s.measured(routeOther, func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Allow", method)
+			return &failure{http.StatusMethodNotAllowed, "use " + method + " here"}
+		}))
+	}
+	add("GET /{$}", "page", s.page)
+	add("GET /app.js", "page", s.page)
+	add("GET /style.css", "page", s.page)
+	add("POST /v1/search", routeSearch, s.limited(s.search))
+	add("GET /v1/info", "info", s.limited(s.info))
+	add("GET /v1/items/{row}", "items", s.limited(s.item))
+	add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.thumbnail))
+	add("POST /v1/reload", "reload", s.reload)
+	add("GET /healthz", "health", func(w http.ResponseWriter, _ *http.Request) error { return plain(w, "ok\n") })
+	add("GET /readyz", "health", s.ready)
+	add("GET /metrics", "metrics", s.figures)
+	mux.Handle("/", s.measured(routeOther, func(_ http.ResponseWriter, r *http.Request) error {
+		return &failure{http.StatusNotFound, "there is no " + r.Method + " " + strconv.Quote(cut(r.URL.Path, 100)) + ": GET / is the page, docs/serve.md lists the others"}
+	}))
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, &failure{http.StatusForbidden, "a page of another site may not ask this"})
+	}))
+	return s.headers(guard.Handler(mux))
+}
+
+// cut shortens a text.
+func cut(text string, most int) string {
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+// failure is an error for a client.
+type failure struct {
+	code int
+	text string
+}
+
+// Error is what the client is told.
+func (f *failure) Error() string { return f.text }
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, f *failure) {
+	if f.code == http.StatusServiceUnavailable || f.code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	reply(w, f.code, struct {
+		Error string `json:"error"`
+	}{f.text})
+}
+
+// reply answers with JSON. That a client has left is no error.
+func reply(w http.ResponseWriter, code int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		code, b = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written as JSON"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	w.Write(append(b, '\n'))
+}
+
+func plain(w http.ResponseWriter, text string) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, err := w.Write([]byte(text))
+	return ignore(err)
+}
+
+// ignore drops the error of a write to a client, who may have left.
+func ignore(error) error { return nil }
+
+// policy lets the page load from this server alone, and no other page show it.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// headers sets what all answers have, and refuses requests under a foreign name.
+func (s *Server) headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		if !s.o.Public && !localName(r.Host) {
+			fail(w, &failure{http.StatusForbidden, "the server answers under names of this machine alone, such as localhost: start it with --public to serve others"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// localName says whether the Host of a request is this machine.
+func localName(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
+		host = host[1 : n-1]
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// recorder notes the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(code int) {
+	if r.code == 0 {
+		r.code = code
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.code == 0 {
+		r.code = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// measured counts requests of a route and answers with the errors of h.
+func (s *Server) measured(route string, h func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec, start := &recorder{ResponseWriter: w}, time.Now()
+		s.metrics.begin()
+		defer func() {
+			if p := recover(); p != nil {
+				s.say("%s failed: %v", route, p)
+				if rec.code == 0 {
+					fail(rec, &failure{http.StatusInternalServerError, "the request failed"})
+				}
+			}
+			s.metrics.end(route, rec.code, time.Since(start))
+		}()
+		err := h(rec, r)
+		if err == nil {
+			return
+		}
+		f, ok := errors.AsType[*failure](err)
+		if !ok {
+			s.say("%s: %v", route, err) // which may name files
+			f = &failure{http.StatusInternalServerError, "the request failed: the server's log says why"}
+		}
+		fail(rec, f)
+	})
+}
+
+// limited lets as many requests in as there is room for.
+func (s *Server) limited(h func(w http.ResponseWriter, r *http.Request) error) func(w http.ResponseWriter, r *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		addr := clientOf(r)
+		switch code := s.gate.enter(addr); code {
+		case http.StatusTooManyRequests:
+			s.metrics.refuse("client")
+			return &failure{code, "this client has too many requests in progress: ask again in a second"}
+		case http.StatusServiceUnavailable:
+			s.metrics.refuse("server")
+			return &failure{code, "the server has too many requests in progress: ask again in a second"}
+		}
+		defer s.gate.leave(addr)
+		return h(w, r)
+	}
+}
+
+// ready says whether new requests should come here.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) error {
+	if s.stopping.Load() {
+		return &failure{http.StatusServiceUnavailable, errStopping.Error()}
+	}
+	return plain(w, "ready\n")
+}
+
+// figures writes the metrics.
+func (s *Server) figures(w http.ResponseWriter, _ *http.Request) error {
+	x := s.current.acquire()
+	defer s.current.release(x)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	s.metrics.write(w, x.own.Rows(), len(s.batcher.queue))
+	return nil
+}
+
+// reload answers POST /v1/reload, from this machine alone and not by way of a proxy.
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) error {
+	ip := net.ParseIP(clientOf(r))
+	if ip == nil || !ip.IsLoopback() || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+		return &failure{http.StatusForbidden, "a reload is asked for from the server's own machine, or by SIGHUP"}
+	}
+	control := http.NewResponseController(w)
+	ignore(control.SetWriteDeadline(time.Time{})) // an index may be built
+	if err := s.Reload(r.Context()); err != nil {
+		return &failure{http.StatusInternalServerError, "the reload failed and the gallery in use stays: " + err.Error()}
+	}
+	x := s.current.acquire()
+	defer s.current.release(x)
+	reply(w, http.StatusOK, struct {
+		Gallery string `json:"gallery"`
+		Rows    int    `json:"rows"`
+	}{x.Gallery.ID, x.own.Rows()})
+	return nil
+}

@@ -1,0 +1,285 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/strictjson"
+)
+
+// defaultK is how many hits a query has that does not say.
+const defaultK = 10
+
+// searchRequest is the body of POST /v1/search. Exactly one of the first four is there.
+type searchRequest struct {
+	Text   *string   `json:"text"`
+	Image  *string   `json:"image"` // base64 of a JPEG, PNG or WebP file
+	Vector []float64 `json:"vector"`
+	Row    *int      `json:"row"`
+
+	K     *int `json:"k"`
+	Exact bool `json:"exact"`
+}
+
+// searchReply is the answer.
+type searchReply struct {
+	Gallery string  `json:"gallery"` // another one where the contents are others
+	Side    string  `json:"side"`    // of the hits
+	Metric  string  `json:"metric"`
+	Index   bool    `json:"index"`  // not all rows were compared
+	Recall  float64 `json:"recall"` // that was measured of the index; 1 without
+	Millis  float64 `json:"milliseconds"`
+	Batch   int     `json:"batch"` // queries that were computed together
+	Hits    []hit   `json:"hits"`
+}
+
+// hit is a row that was found.
+type hit struct {
+	gallery.Item
+	Score     float32 `json:"score"`
+	Thumbnail string  `json:"thumbnail,omitempty"`
+}
+
+// bad is a failure of what a client asks.
+func bad(format string, args ...any) error {
+	return &failure{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// search answers POST /v1/search.
+func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
+	start := time.Now()
+	x := s.current.acquire()
+	defer s.current.release(x)
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Limits.Answer)
+	defer cancel()
+	q, err := s.parse(ctx, w, r, x)
+	if err != nil {
+		return err
+	}
+	a := s.batcher.ask(q)
+	switch {
+	case errors.Is(a.err, errBusy), errors.Is(a.err, errStopping):
+		s.metrics.refuse("queue")
+		return &failure{http.StatusServiceUnavailable, a.err.Error()}
+	case errors.Is(a.err, context.DeadlineExceeded), errors.Is(a.err, context.Canceled):
+		s.metrics.refuse("time")
+		return &failure{http.StatusServiceUnavailable, fmt.Sprintf("no answer within %v: ask again later", s.o.Limits.Answer)}
+	case a.err != nil:
+		return a.err
+	}
+	v := q.view
+	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1, Hits: make([]hit, len(a.rows))}
+	if recall, ok := v.Indexed(); ok && !q.exact {
+		out.Index, out.Recall = true, recall
+	}
+	for i, row := range a.rows {
+		if out.Hits[i], err = x.hit(int(row)); err != nil {
+			return err
+		}
+		out.Hits[i].Score = a.scores[i]
+	}
+	out.Millis = math.Round(1e5*time.Since(start).Seconds()) / 100
+	reply(w, http.StatusOK, out)
+	return nil
+}
+
+// hit describes a row.
+func (x *snapshot) hit(row int) (h hit, err error) {
+	h.Item, err = x.Gallery.Item(x.Side, row)
+	if x.Picture != nil {
+		h.Thumbnail = "/v1/thumbnails/" + strconv.Itoa(row)
+	}
+	return h, err
+}
+
+// parse reads and checks a request.
+func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Request, x *snapshot) (*query, error) {
+	body, done, err := s.body(ctx, w, r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var in searchRequest
+	if err := decode(body, &in); err != nil {
+		return nil, err
+	}
+	n := x.own.Rows()
+	q := &query{ctx: ctx, on: x, view: x.own, row: -1, k: min(defaultK, s.o.Limits.K), exact: in.Exact}
+	if in.K != nil {
+		q.k = *in.K
+	}
+	named := 0
+	for _, there := range []bool{in.Text != nil, in.Image != nil, in.Vector != nil, in.Row != nil} {
+		if there {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return nil, bad("a search has one of text, image, vector and row (got %d of them)", named)
+	case q.k < 1 || q.k > s.o.Limits.K:
+		return nil, bad("k must be 1 to %d (got %d)", s.o.Limits.K, q.k)
+	}
+	switch q.k = min(q.k, n); {
+	case in.Text != nil:
+		return q, s.text(q, *in.Text)
+	case in.Image != nil:
+		return q, s.image(q, *in.Image)
+	case in.Vector != nil:
+		return q, vector(q, in.Vector)
+	}
+	switch q.row = *in.Row; {
+	case q.row < 0 || q.row >= n:
+		return nil, bad("row must be 0 to %d (got %d)", n-1, q.row)
+	case n == 1:
+		return nil, bad("the gallery has no other row than this one")
+	}
+	q.k = min(q.k, n-1)
+	return q, nil
+}
+
+// body reads a request. Large ones have a place of their own until done is called.
+func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request) (b []byte, done func(), err error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, nil, &failure{http.StatusUnsupportedMediaType, "the request must be JSON, with the header Content-Type: application/json"}
+	}
+	most := s.o.Limits.Body
+	tooLarge := &failure{http.StatusRequestEntityTooLarge, fmt.Sprintf("a request has at most %d bytes", most)}
+	if r.ContentLength > most {
+		return nil, nil, tooLarge
+	}
+	done = func() {}
+	if r.ContentLength < 0 || r.ContentLength > largeBody {
+		if !s.bodies.take(ctx, slotWait) {
+			s.metrics.refuse("body")
+			return nil, nil, &failure{http.StatusServiceUnavailable, "too many large requests: ask again in a second"}
+		}
+		done = s.bodies.give
+	}
+	b, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err == nil {
+		return b, done, nil
+	}
+	done()
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, nil, tooLarge
+	}
+	return nil, nil, &failure{http.StatusRequestTimeout, "the request did not arrive as a whole"}
+}
+
+// keys are the names of a request.
+var keys = []string{"text", "image", "vector", "row", "k", "exact"}
+
+// decode reads strict JSON: one object of known keys, each once and in its own spelling.
+func decode(body []byte, in *searchRequest) error {
+	if !json.Valid(body) {
+		return bad("the request is no JSON")
+	}
+	if err := strictjson.Check(body); err != nil {
+		return bad("the request: %v", err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+		return bad("the request must be an object with one of text, image, vector and row")
+	}
+	for key, value := range fields {
+		if !slices.Contains(keys, key) {
+			return bad("there is no key %q: use %s", cut(key, 40), strings.Join(keys, ", "))
+		}
+		if string(value) == "null" {
+			return bad("key %q is null: leave it out", key)
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if err := d.Decode(in); err != nil {
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return bad("key %q cannot be a %s", t.Field, cut(t.Value, 40))
+		}
+		return bad("the request cannot be read as a search")
+	}
+	return nil
+}
+
+// reads refuses queries that the gallery's model cannot encode.
+func reads(q *query, side string) error {
+	if q.on.Encoder == nil {
+		return bad("the server has no model to encode queries: search by a row or a vector")
+	}
+	if err := q.on.Encoder.Reads(side); err != nil {
+		return bad("%v", err)
+	}
+	return nil
+}
+
+func (s *Server) text(q *query, text string) error {
+	if err := reads(q, gallery.Text); err != nil {
+		return err
+	}
+	switch {
+	case len(text) > s.o.Limits.Text:
+		return bad("text has %d bytes, at most %d are searched for", len(text), s.o.Limits.Text)
+	case !utf8.ValidString(text):
+		return bad("text is no UTF-8")
+	}
+	if err := q.on.Encoder.CheckText(text); err != nil {
+		return bad("%v", err)
+	}
+	q.text, q.view = text, q.on.view(gallery.Text)
+	return nil
+}
+
+func (s *Server) image(q *query, text string) error {
+	if err := reads(q, gallery.Image); err != nil {
+		return err
+	}
+	if i := strings.Index(text, ";base64,"); strings.HasPrefix(text, "data:image/") && i > 0 && i < 40 { // a data URL
+		text = text[i+len(";base64,"):]
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return bad("image must be the base64 of a JPEG, PNG or WebP file")
+	}
+	if !s.decoders.take(q.ctx, slotWait) {
+		s.metrics.refuse("decode")
+		return &failure{http.StatusServiceUnavailable, "too many images are being decoded: ask again in a second"}
+	}
+	defer s.decoders.give()
+	m, err := data.Decode(b, s.o.Limits.Pixels)
+	if err != nil {
+		return bad("%v", err)
+	}
+	q.image, q.view = m, q.on.view(gallery.Image)
+	return nil
+}
+
+// vector checks features.
+func vector(q *query, x []float64) error {
+	if len(x) != q.on.Gallery.Dim() {
+		return bad("vector has %d numbers, the rows of the gallery have %d", len(x), q.on.Gallery.Dim())
+	}
+	q.vector, q.view = make([]float32, len(x)), q.on.vectors()
+	sum := 0.0
+	for i, v := range x {
+		q.vector[i] = float32(v)
+		sum += v * v
+	}
+	if !(sum > 1e-30 && sum < 1e30) {
+		return bad("vector has length %.3g: scale it to about 1", math.Sqrt(sum))
+	}
+	return nil
+}

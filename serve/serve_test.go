@@ -1,0 +1,409 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Every way to ask finds the row that it is of.
+func TestSearch(t *testing.T) {
+	s := newServer(t, makeGallery(t, 100), Options{})
+	vector, err := json.Marshal(featuresOf(37))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The cosine of rows and the product are of one order only for unit rows: a gallery compares
+	// rows by what its model says, so a row is asked for by its neighbours.
+	if rows := s.find(`{"row": 5, "k": 100}`); len(rows) != 99 || strings.Contains(fmt.Sprint(rows), " 5 ") {
+		t.Errorf("row 5 finds %v", rows)
+	}
+	if rows := s.find(`{"vector": ` + string(vector) + `}`); len(rows) != 10 {
+		t.Errorf("a vector finds %v", rows)
+	}
+	same := s.find(`{"vector": ` + string(vector) + `, "k": 3}`)
+	if image := s.find(`{"image": "` + base64Of(picture(t, 37, 8)) + `", "k": 3, "exact": true}`); fmt.Sprint(image) != fmt.Sprint(same) {
+		t.Errorf("an image finds %v, its vector %v", image, same)
+	}
+	if image := s.find(`{"image": "data:image/png;base64,` + base64Of(picture(t, 37, 8)) + `", "k": 3}`); fmt.Sprint(image) != fmt.Sprint(same) {
+		t.Errorf("a data URL finds %v", image)
+	}
+	if rows := s.find(`{"text": "a red circle", "k": 7}`); len(rows) != 7 {
+		t.Errorf("a text finds %v", rows)
+	}
+	for path, want := range map[string]string{
+		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"text_queries":true,"image_queries":true,"thumbnails":true`,
+		"/v1/items/7": `"row":7,"name":"\u003cb\u003e7.png","thumbnail":"/v1/thumbnails/7"`,
+		"/healthz":    "ok", "/readyz": "ready", "/metrics": `geoalign_requests_total{route="search",code="200"} 6`,
+		"/": "<!doctype html>", "/app.js": "use strict", "/style.css": "color-scheme",
+	} {
+		if code, text := s.do("GET", path, ""); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}
+
+// What is wrong with a request is said, and is the client's fault.
+func TestRefusals(t *testing.T) {
+	s := newServer(t, makeGallery(t, 30), Options{Limits: Limits{Body: 100_000, Text: 50, K: 20, Pixels: 100}})
+	for body, want := range map[string]string{
+		``:                             "400 the request is no JSON",
+		`{"text": "a"`:                 "400 the request is no JSON",
+		`{"text": "a"} {}`:             "400 the request is no JSON",
+		`[]`:                           "400 the request must be an object",
+		`null`:                         "400 the request must be an object",
+		`{}`:                           "400 a search has one of text, image, vector and row (got 0",
+		`{"text": "a", "row": 1}`:      "400 a search has one of text, image, vector and row (got 2",
+		`{"text": "a", "text": "b"}`:   `400 the request: key \"text\" is there twice`,
+		`{"Text": "a"}`:                `400 there is no key \"Text\"`,
+		`{"text": "a", "path": "/x"}`:  `400 there is no key \"path\"`,
+		`{"text": null, "row": 1}`:     `400 key \"text\" is null`,
+		`{"text": 1}`:                  `400 key \"text\" cannot be a number`,
+		`{"text": "!!"}`:               "400 nothing of the text",
+		"{\"text\": \"a\xff\"}":        "400 the request: byte 0xff",
+		`{"text": "` + long(51) + `"}`: "400 text has 51 bytes, at most 50",
+		`{"row": 30}`:                  "400 row must be 0 to 29 (got 30)",
+		`{"row": -1}`:                  "400 row must be 0 to 29 (got -1)",
+		`{"row": 1.5}`:                 `400 key \"row\" cannot be a number 1.5`,
+		`{"row": 1, "k": 0}`:           "400 k must be 1 to 20 (got 0)",
+		`{"row": 1, "k": 21}`:          "400 k must be 1 to 20 (got 21)",
+		`{"vector": [1, 2]}`:           "400 vector has 2 numbers, the rows of the gallery have 4",
+		`{"vector": [0, 0, 0, 0]}`:     "400 vector has length 0: scale",
+		`{"vector": [1e300, 0, 0, 0]}`: "400 vector has length",
+		`{"image": "?"}`:               "400 image must be the base64",
+		`{"image": "` + base64Of([]byte("no image")) + `"}`:       "400 data: not a JPEG, PNG or WebP",
+		`{"image": "` + base64Of(picture(t, 1, 11)) + `"}`:        "400 data: png image of 11x11",
+		`{"text": "` + long(200_000) + `"}`:                       "413 a request has at most 100000 bytes",
+		`{"vector": [` + strings.Repeat("[", 20_000):              "400 the request is no JSON",
+		`{"image": "` + base64Of(picture(t, 1, 300)[:400]) + `"}`: "400 data: ",
+		`{"row": 1, "exact": "yes"}`:                              `400 key \"exact\" cannot be a string`,
+		`{"row": 99999999999999999999999999}`:                     `400 key \"row\" cannot be a number`,
+	} {
+		code, text := s.do("POST", "/v1/search", body)
+		if got := fmt.Sprintf("%d %s", code, strings.TrimPrefix(text, `{"error":"`)); !strings.HasPrefix(got, want) {
+			t.Errorf("%.80q: got %s, want %s", body, got, want)
+		}
+	}
+	for _, x := range []struct {
+		method, path string
+		code         int
+		header       []string
+	}{
+		{"GET", "/v1/search", 405, nil},
+		{"POST", "/v1/search", 415, []string{"Content-Type", "text/plain"}},
+		{"POST", "/v1/info", 405, nil},
+		{"GET", "/x", 404, nil},
+		{"GET", "/page/index.html", 404, nil},
+		{"GET", "/v1/items/30", 404, nil},
+		{"GET", "/v1/items/+1", 404, nil},
+		{"GET", "/v1/items/0x1", 404, nil},
+		{"GET", "/v1/thumbnails/-1", 404, nil},
+		{"GET", "/v1/thumbnails/%2e%2e%2fx.jsonl", 404, nil},
+		{"GET", "/v1/thumbnails/x.jsonl", 404, nil},
+		{"GET", "/v1/thumbnails/3", 404, nil}, // no image
+		{"GET", "/v1/thumbnails/4", 404, nil}, // not there
+		{"GET", "/v1/info", 403, []string{"Host", "evil.example"}},
+		{"GET", "/v1/info", 403, []string{"Host", "127.0.0.1.evil.example:80"}},
+		{"GET", "/v1/info", 200, []string{"Host", "[::1]:80"}},
+		{"POST", "/v1/search", 403, []string{"Origin", "http://evil.example"}},
+		{"POST", "/v1/search", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"POST", "/v1/reload", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+		{"POST", "/v1/reload", 403, []string{"X-Forwarded-For", "1.2.3.4"}},
+		{"GET", "/v1/reload", 405, nil},
+	} {
+		code, text := s.do(x.method, x.path, "{}", x.header...)
+		if code != x.code || strings.Contains(text, "secret") || strings.Contains(text, "/tmp") {
+			t.Errorf("%s %s %v: %d %s, want %d", x.method, x.path, x.header, code, text, x.code)
+		}
+	}
+}
+
+func long(n int) string { return strings.Repeat("a", n) }
+
+// All answers have headers that let the page load from here alone, and none opens the server to
+// pages of others.
+func TestHeaders(t *testing.T) {
+	s := newServer(t, makeGallery(t, 10), Options{})
+	for _, path := range []string{"/", "/v1/info", "/x", "/v1/thumbnails/1"} {
+		a, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		h := a.Header
+		if !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
+	for path, p := range pages {
+		b, err := files.ReadFile(p.file)
+		if err != nil || strings.Contains(string(b), "://") || strings.Contains(string(b), "innerHTML") || strings.Contains(string(b), " style=") {
+			t.Errorf("%s loads from elsewhere, or takes text for HTML: %v", path, err)
+		}
+	}
+}
+
+// A thumbnail is small, kept, and asked for again only where it has changed.
+func TestThumbnails(t *testing.T) {
+	s := newServer(t, makeGallery(t, 20), Options{})
+	for range 2 {
+		a, err := http.Get(s.url + "/v1/thumbnails/2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := jpeg.Decode(a.Body)
+		a.Body.Close()
+		if err != nil || m.Bounds().Dx() != thumbnailSide || a.Header.Get("ETag") == "" {
+			t.Fatalf("%v: %v", a.Header, err)
+		}
+		if code, _ := s.do("GET", "/v1/thumbnails/2", "", "If-None-Match", a.Header.Get("ETag")); code != 304 {
+			t.Errorf("code %d", code)
+		}
+	}
+	kept := thumbnails{most: 100}
+	for i := range 50 {
+		kept.put(i, make([]byte, 10))
+		kept.get(0)
+	}
+	if kept.bytes > 100 || len(kept.of) != 10 || kept.get(0) == nil || kept.get(49) == nil || kept.get(1) != nil {
+		t.Errorf("%d bytes of %d are kept", kept.bytes, len(kept.of))
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute still not: %s", what)
+		}
+	}
+}
+
+// What comes while a batch computes is computed together.
+func TestQueriesGather(t *testing.T) {
+	s := newServer(t, makeGallery(t, 50), Options{Limits: Limits{Batch: 8}})
+	s.f.block = make(chan struct{})
+	var all sync.WaitGroup
+	ask := func() {
+		all.Go(func() { s.find(`{"text": "a", "k": 2}`) })
+	}
+	started := func() int { s.f.mu.Lock(); defer s.f.mu.Unlock(); return len(s.f.batches) }
+	ask()
+	until(t, "the first is encoded", func() bool { return started() == 1 })
+	for range 11 {
+		ask()
+	}
+	until(t, "the others wait", func() bool { return len(s.batcher.queue) == 11 })
+	close(s.f.block)
+	all.Wait()
+	if got := fmt.Sprint(s.f.batches); got != "[1 8 3]" {
+		t.Errorf("batches of %s", got)
+	}
+}
+
+// Requests beyond the limits are refused at once, and those within are answered.
+func TestTooManyRequests(t *testing.T) {
+	s := newServer(t, makeGallery(t, 50), Options{Limits: Limits{Requests: 5, PerClient: 4}})
+	s.f.block = make(chan struct{})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { s.find(`{"text": "a"}`) })
+	}
+	until(t, "four are in progress", func() bool { s.gate.mu.Lock(); defer s.gate.mu.Unlock(); return s.gate.all == 4 })
+	if code, text := s.do("POST", "/v1/search", `{"row": 1}`); code != 429 || !strings.Contains(text, "this client") {
+		t.Errorf("%d %s", code, text)
+	}
+	s.gate.enter("another")
+	if code, text := s.do("GET", "/v1/info", ""); code != 503 || !strings.Contains(text, "the server has too many") {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, _ := s.do("GET", "/healthz", ""); code != 200 {
+		t.Errorf("a busy server looks dead: %d", code)
+	}
+	s.gate.leave("another")
+	close(s.f.block)
+	all.Wait()
+	if code, _ := s.do("POST", "/v1/search", `{"row": 1}`); code != 200 {
+		t.Errorf("afterwards: %d", code)
+	}
+	if len(s.gate.of) != 0 || s.gate.all != 0 {
+		t.Errorf("in progress: %v", s.gate.of)
+	}
+}
+
+// An answer that takes too long is given up, and a panic is one failed batch.
+func TestFailuresOfTheEncoder(t *testing.T) {
+	s := newServer(t, makeGallery(t, 50), Options{Limits: Limits{Answer: 50 * time.Millisecond}})
+	s.f.block = make(chan struct{})
+	if code, text := s.do("POST", "/v1/search", `{"text": "a"}`); code != 503 || !strings.Contains(text, "no answer within") {
+		t.Errorf("%d %s", code, text)
+	}
+	close(s.f.block)
+	p := newServer(t, makeGallery(t, 50), Options{})
+	p.f.panics = true
+	if code, text := p.do("POST", "/v1/search", `{"text": "a"}`); code != 500 || strings.Contains(text, "encoder") {
+		t.Errorf("%d %s", code, text)
+	}
+	if rows := p.find(`{"row": 1}`); len(rows) != 10 {
+		t.Errorf("after a panic: %v", rows)
+	}
+}
+
+// Galleries are replaced under load without a lost request, and those of before are closed.
+func TestReloadLosesNone(t *testing.T) {
+	dir := makeGallery(t, 60)
+	s := newServer(t, dir, Options{})
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	var answered atomic.Int64
+	for i := range 6 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				body := []string{`{"text": "a", "k": 3}`, `{"row": 7, "k": 3}`}[i%2]
+				if rows := s.find(body); len(rows) != 3 {
+					t.Errorf("found %v", rows)
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for i := range 30 {
+		n := answered.Load()
+		until(t, "requests are answered between reloads", func() bool { return answered.Load() > n+3 })
+		if i%2 == 0 {
+			if code, text := s.do("POST", "/v1/reload", ""); code != 200 || !strings.Contains(text, `"rows":60`) {
+				t.Errorf("%d %s", code, text)
+			}
+		} else if err := s.Reload(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	all.Wait()
+	until(t, "one gallery is open", func() bool { return s.opened() == 1 })
+	// A reload that fails changes nothing.
+	m, err := readFile(dir, "index.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "index.json", strings.Replace(m, `"rows": 60`, `"rows": 61`, 1))
+	if code, text := s.do("POST", "/v1/reload", ""); code != 500 || !strings.Contains(text, "stays") {
+		t.Errorf("%d %s", code, text)
+	}
+	if rows := s.find(`{"row": 7, "k": 3}`); len(rows) != 3 {
+		t.Errorf("after a reload that failed: %v", rows)
+	}
+}
+
+// Serve answers what is in progress when it is asked to stop, and then ends.
+func TestDrain(t *testing.T) {
+	f := &fake{block: make(chan struct{})}
+	var open sync.Map
+	s, err := New(t.Context(), Options{Open: opener(t, makeGallery(t, 20), f, &open)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	code := make(chan int, 1)
+	go func() {
+		a, err := http.Post("http://"+l.Addr().String()+"/v1/search", "application/json", strings.NewReader(`{"text": "a"}`))
+		if err != nil {
+			t.Error(err)
+			code <- 0
+			return
+		}
+		io.Copy(io.Discard, a.Body)
+		a.Body.Close()
+		code <- a.StatusCode
+	}()
+	until(t, "a request is in progress", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.batches) == 1 })
+	cancel()
+	until(t, "the server stops", s.stopping.Load)
+	rec := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/readyz", nil)
+	r.Host = "localhost"
+	s.Handler().ServeHTTP(rec, r)
+	if rec.Code != 503 {
+		t.Errorf("a server that stops is ready: %d", rec.Code)
+	}
+	close(f.block)
+	if c := <-code; c != 200 {
+		t.Errorf("the request in progress got %d", c)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+// Clients that send or read slowly are cut off, and connections beyond the limit wait.
+func TestSlowClients(t *testing.T) {
+	var open sync.Map
+	s, err := New(t.Context(), Options{Open: opener(t, makeGallery(t, 20), &fake{}, &open), Limits: Limits{Read: 100 * time.Millisecond, Conns: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	for _, begin := range []string{"", "GET /v1/info HTTP/1.1\r\nHost: localhost\r\n", "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
+		for range 3 { // as many as have room
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(c, begin); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			go func() { // reads until it is cut off
+				b, err := io.ReadAll(bufio.NewReader(c))
+				if err == nil && strings.Contains(string(b), "200 OK") {
+					t.Errorf("a slow client got %s", b)
+				}
+			}()
+		}
+	}
+	a, err := http.Get("http://" + l.Addr().String() + "/v1/info") // in turn, when the others are cut off
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Body.Close()
+	if a.StatusCode != 200 {
+		t.Errorf("after slow clients: %d", a.StatusCode)
+	}
+	cancel()
+	if err := <-ended; err != nil && !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/geoalign/geoalign/internal/process"
+)
+
+// Server answers searches of a gallery.
+type Server struct {
+	o        Options
+	current  current
+	batcher  *batcher
+	metrics  *metrics
+	gate     *gate
+	bodies   slots // large requests
+	decoders slots // images being decoded
+	handler  http.Handler
+
+	reloading sync.Mutex
+	stopping  atomic.Bool
+	logging   sync.Mutex
+	stop      func()
+}
+
+// New opens the gallery of o. Close the server after use; Serve does.
+func New(ctx context.Context, o Options) (*Server, error) {
+	o.Limits.setDefaults()
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	l := o.Limits
+	s := &Server{o: o, metrics: newMetrics(), bodies: make(slots, l.Bodies), decoders: make(slots, decoders)}
+	s.gate = &gate{of: map[string]int{}, most: l.Requests, each: l.PerClient}
+	s.current.say = s.say
+	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch, timeout: l.Answer, current: &s.current, metrics: s.metrics, say: s.say}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	s.handler = s.routes()
+	done := make(chan struct{})
+	go func() { defer close(done); s.batcher.run() }()
+	s.stop = sync.OnceFunc(func() {
+		close(s.batcher.stop)
+		<-done
+		for _, q := range s.batcher.waiting(l.Requests) {
+			q.answer <- answer{err: errStopping}
+			s.current.release(q.on)
+		}
+	})
+	return s, nil
+}
+
+// say writes a message.
+func (s *Server) say(format string, args ...any) {
+	s.logging.Lock()
+	defer s.logging.Unlock()
+	fmt.Fprintf(s.o.Log, strings.TrimSuffix(format, "\n")+"\n", args...)
+}
+
+// open makes what Options.Open opens the source of new requests.
+func (s *Server) open(ctx context.Context) error {
+	src, err := s.o.Open(ctx)
+	if err != nil {
+		return err
+	}
+	x, err := newSnapshot(src)
+	if err != nil {
+		return errors.Join(err, src.Close())
+	}
+	s.current.change(x)
+	return nil
+}
+
+// Reload opens the gallery anew for the requests that come from then on. Where that fails, the one
+// in use stays.
+func (s *Server) Reload(ctx context.Context) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	err := s.open(ctx)
+	if err != nil {
+		s.metrics.reload("failed")
+		s.say("reload failed, the gallery in use stays: %v", err)
+		return err
+	}
+	s.metrics.reload("done")
+	x := s.current.acquire()
+	defer s.current.release(x)
+	s.say("reloaded: gallery %s of %d rows", x.Gallery.ID, x.own.Rows())
+	return nil
+}
+
+// Handler answers requests, for a server of the caller's own.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Serve answers requests that come to l until ctx ends, then those that are in progress, for
+// Limits.Drain at most. It closes the server. The error is that of the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
+	defer process.Hold()() // until what is in progress is answered
+	defer func() { err = errors.Join(err, s.Close()) }()
+	limits := s.o.Limits
+	h := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: min(5*time.Second, limits.Read),
+		ReadTimeout:       limits.Read,
+		WriteTimeout:      limits.Read + limits.Answer,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(quietLog{s}, "", 0),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(newBoundedListener(l, limits.Conns)) }()
+	select {
+	case err = <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	s.stopping.Store(true)
+	drain, cancel := context.WithTimeout(context.Background(), limits.Drain)
+	defer cancel()
+	if err := h.Shutdown(drain); err != nil {
+		s.say("requests were still in progress after %v and are cut off", limits.Drain)
+		h.Close()
+	}
+	<-failed
+	return nil
+}
+
+// Close ends the server. Requests must have ended.
+func (s *Server) Close() error {
+	s.stopping.Store(true)
+	s.stop()
+	s.current.change(nil)
+	return nil
+}
+
+// quietLog passes messages of net/http on, but for what any client can cause.
+type quietLog struct{ s *Server }
+
+// Write implements io.Writer.
+func (q quietLog) Write(b []byte) (int, error) {
+	if text := string(b); !strings.Contains(text, "TLS handshake") && !strings.Contains(text, "superfluous") {
+		q.s.say("%s", text)
+	}
+	return len(b), nil
+}
+
+// Source returns what is served now. It may be replaced and closed at any time.
+func (s *Server) Source() *Source {
+	x := s.current.acquire()
+	defer s.current.release(x)
+	return x.Source
+}
