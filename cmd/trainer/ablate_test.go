@@ -283,8 +283,10 @@ func TestShippedMatrices(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v %v", files, err)
 	}
+	// Stored features tell how wide heads are.
+	features := []string{"data.root=" + featuresFolder(t, 800, 12), "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
 	for _, f := range files {
-		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Log: io.Discard}); err != nil {
+		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Set: features, Log: io.Discard}); err != nil {
 			t.Error(err)
 		}
 	}
