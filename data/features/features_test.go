@@ -526,3 +526,27 @@ func TestCheckAndStats(t *testing.T) {
 		t.Errorf("a clean set: %v, %v", found, err)
 	}
 }
+
+// The train split is checked with all rows that training may see, those of further files too.
+func TestCheckOfPools(t *testing.T) {
+	c := pooled(t, func(images, texts [][]float32) { images[29] = []float32{7, 7} })
+	c.Hold, c.ValSamples, c.TestSamples = Last, 3, 4
+	c.ImagePool = write(t, "more.npy", npy([][]float32{{7, 7}, {0, 0}, {8, 8}}))
+	c.TextPool = write(t, "texts.npy", npy([][]float32{{1, float32(math.NaN()), 3}}))
+	p := open(t, c, 3)
+	if images, texts := p.Unpaired(); images != (Unpaired{13, 3}) || texts != (Unpaired{13, 1}) {
+		t.Errorf("unpaired %+v and %+v", images, texts)
+	}
+	found, err := p.Check(t.Context(), "train", CheckConfig{Others: []string{"val", "test"}})
+	if err != nil || len(found) != 3 {
+		t.Fatal(found, err)
+	}
+	for i, want := range []string{"texts.npy: row 0 is not finite", "more.npy row 0 equals row 29 of test", "more.npy: row 1"} {
+		if f := found[i]; f.Count != 1 || !strings.Contains(f.Examples[0], want) {
+			t.Errorf("%+v, want %q", f, want)
+		}
+	}
+	if s, err := p.Stats(t.Context(), "train"); err != nil || s.Pairs != 10 || s.Image.Rows != 10 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
