@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -55,13 +54,8 @@ func openCopy(path, tensor, cache string) (*Matrix, error) {
 		return nil, fmt.Errorf("features: %w", err)
 	}
 	copied := filepath.Join(cache, name)
-	switch m, err := OpenMatrix(copied, ""); {
-	case err == nil:
+	if m, err := OpenMatrix(copied, ""); err == nil {
 		return m, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		if err := os.Remove(copied); err != nil { // it is damaged
-			return nil, fmt.Errorf("features: %w", err)
-		}
 	}
 	rows := func(emit func([]float32) error) error { return torchRows(sources, tensor, emit) }
 	if strings.EqualFold(filepath.Ext(path), ".parquet") {

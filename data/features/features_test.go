@@ -148,6 +148,7 @@ func TestMatrixRefuses(t *testing.T) {
 		{"testdata/all.npz", "objects", []string{"objects.npy", "Python objects"}},
 		{"testdata/packed.npz", "ints", []string{"ints.npy", `type "<i8"`}},
 		{write(t, "cut.npz", read(t, "testdata/all.npz")[:500]), "f4", []string{"its directory, at the end, is not there"}},
+		{write(t, "fewer.npz", bytes.Replace(read(t, "testdata/all.npz"), []byte("'<f4', 'fortran_order': False, 'shape': (3, 4)"), []byte("'<f4', 'fortran_order': False, 'shape': (2, 4)"), 1)), "f4", []string{"f4.npy has 176 bytes, and its 2 rows of 4 numbers need others"}},
 		{write(t, "text.npz", []byte("text")), "f4", []string{"it is no .npz file"}},
 		{"testdata/transposed.pt", "", []string{"do not lie together (strides [1 3])", "x.contiguous()"}},
 		{"testdata/row.pt", "", []string{"shape is [4]"}},
