@@ -9,10 +9,10 @@ import (
 // Pairs names the stored features of data.kind = "pairs" and says which rows belong together.
 // Paths start from data.root.
 type Pairs struct {
-	Image       string `toml:"image"`                          // file of the image features, .npy or .safetensors: a matrix with a row per image
+	Image       string `toml:"image"`                          // file of the image features, a matrix with a row per image: .npy, .npz, .safetensors, .pt, .parquet, or a folder of .pt files of a row or rows each; the last two are copied to data.cache_dir
 	Text        string `toml:"text"`                           // file of the text features, a row per text
-	ImageTensor string `toml:"image_tensor"`                   // name of the tensor in a .safetensors file of image features; empty: its only one
-	TextTensor  string `toml:"text_tensor"`                    // name of the tensor in a .safetensors file of text features; empty: its only one
+	ImageTensor string `toml:"image_tensor"`                   // name of the tensor, or column, of the image features in their file; empty: its only one
+	TextTensor  string `toml:"text_tensor"`                    // likewise of the text features
 	ImagePool   string `toml:"image_pool"`                     // file of further image features of the same width, none of which is in a pair; empty: none
 	TextPool    string `toml:"text_pool"`                      // likewise of text features
 	Index       string `toml:"index"`                          // table of the pairs: .tsv or .csv with the columns image_row, text_row and, if wanted, split, or .npy of <i4 or <i8 (pairs, 2); empty: row i of one file belongs to row i of the other
@@ -35,8 +35,10 @@ func (p *Pairs) check(k *checker, c *Config) {
 	for _, side := range []struct{ name, file, pool, tensor string }{{"image", p.Image, p.ImagePool, p.ImageTensor}, {"text", p.Text, p.TextPool, p.TextTensor}} {
 		path := "data.pairs." + side.name
 		k.require(path, side.file != "", `must name a file of features for data.kind "pairs"`)
-		k.require(path, side.file == "" || holdsFeatures(side.file), "must end in .npy or .safetensors")
-		k.require(path+"_pool", side.pool == "" || holdsFeatures(side.pool), "must end in .npy or .safetensors")
+		for _, x := range []struct{ path, file string }{{path, side.file}, {path + "_pool", side.pool}} {
+			k.require(x.path, x.file == "" || holdsFeatures(x.file), "must end in .npy, .npz, .safetensors, .pt, .pth or .parquet", "or name a folder of .pt files; one whose name has a dot needs a / at its end")
+			k.require("data.cache_dir", c.Data.CacheDir != "" || x.file == "" || !holdsFeatures(x.file) || !copied(x.file), "must name a folder for a copy of "+x.path, "which is converted once: only files of .npy, .npz, .safetensors and .pt are read in place")
+		}
 		k.require(path+"_tensor", side.tensor == "" || strings.ToLower(filepath.Ext(side.file)) != ".npy", "must be empty for a .npy file", "which holds one array")
 	}
 	ext := strings.ToLower(filepath.Ext(p.Index))
@@ -49,8 +51,20 @@ func (p *Pairs) check(k *checker, c *Config) {
 }
 
 // featureFiles are the ends of names of files of features.
-var featureFiles = []string{".npy", ".safetensors"}
+var featureFiles = []string{".npy", ".npz", ".safetensors", ".pt", ".pth", ".parquet"}
 
+// holdsFeatures says whether a name is that of a file or folder of features.
 func holdsFeatures(file string) bool {
-	return slices.Contains(featureFiles, strings.ToLower(filepath.Ext(file)))
+	return FeatureFolder(file) || slices.Contains(featureFiles, strings.ToLower(filepath.Ext(file)))
+}
+
+// copied says whether features are read by way of a copy.
+func copied(file string) bool {
+	return FeatureFolder(file) || strings.EqualFold(filepath.Ext(file), ".parquet")
+}
+
+// FeatureFolder says whether a path of [data.pairs] names a folder: its name has no end such as .npy, or
+// a slash behind.
+func FeatureFolder(path string) bool {
+	return path != "" && (filepath.Ext(path) == "" || strings.HasSuffix(path, "/"))
 }

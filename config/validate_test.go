@@ -77,7 +77,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { *c = headsConfig(); c.Model.Head.Topology = "Multi(16,16)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(16,16)"); model.system "heads" has one class token for each feature, and Multi(n,m) needs m`},
 		{func(c *Config) { *c = headsConfig(); c.Model.Heads.Layers = -1 }, `model.heads.layers: must be >= 0 (got -1)`},
 		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.Image = "" }, `data.pairs.image: must name a file of features for data.kind "pairs" (got "")`},
-		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.Text = "t.csv" }, `data.pairs.text: must end in .npy or .safetensors (got "t.csv")`},
+		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.Text = "t.csv" }, `data.pairs.text: must end in .npy, .npz, .safetensors, .pt, .pth or .parquet (got "t.csv"); or name a folder of .pt files; one whose name has a dot needs a / at its end`},
 		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.ImageTensor = "x" }, `data.pairs.image_tensor: must be empty for a .npy file (got "x"); which holds one array`},
 		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.TestSamples = -1 }, `data.pairs.test_samples: must be >= 0 (got -1)`},
 		{func(c *Config) { *c = pairsConfig(); c.Data.Pairs.ValSamples, c.Train.EvalEverySteps = 0, 5 },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/geoalign/geoalign/config"
@@ -49,8 +50,10 @@ func checkPairs(ctx context.Context, cfg config.Config, o checkOptions, progress
 
 // pairsReport is what data stats reports of stored features.
 type pairsReport struct {
-	Kind   string       `json:"kind"`
-	Splits []pairsStats `json:"splits"`
+	Kind           string            `json:"kind"`
+	Splits         []pairsStats      `json:"splits"`
+	UnpairedImages features.Unpaired `json:"unpaired_images"` // that training may see
+	UnpairedTexts  features.Unpaired `json:"unpaired_texts"`
 }
 
 type pairsStats struct {
@@ -70,6 +73,7 @@ func statisticsOfPairs(ctx context.Context, cfg config.Config, split string) (*p
 	}
 	defer p.Close()
 	r := &pairsReport{Kind: cfg.Data.Kind}
+	r.UnpairedImages, r.UnpairedTexts = p.Unpaired()
 	for _, name := range names {
 		s, err := p.Stats(ctx, name)
 		if err != nil {
@@ -96,6 +100,7 @@ func (r *pairsReport) print(w io.Writer) error {
 		name string
 		of   func(s pairsStats) features.SideStats
 	}{{"image", func(s pairsStats) features.SideStats { return s.Image }}, {"text", func(s pairsStats) features.SideStats { return s.Text }}} {
+		row(side.name+" rows", func(s pairsStats) string { return words.Thousands(side.of(s).Rows) })
 		row(side.name+" features", func(s pairsStats) string { return fmt.Sprintf("%d %s", side.of(s).Width, side.of(s).Type) })
 		row(side.name+" norms, min / median / max", func(s pairsStats) string {
 			n := side.of(s).Norms
@@ -104,5 +109,16 @@ func (r *pairsReport) print(w io.Writer) error {
 		row(side.name+" rows that are not finite", func(s pairsStats) string { return words.Thousands(side.of(s).Bad) })
 		row(side.name+" rows of zeros", func(s pairsStats) string { return words.Thousands(side.of(s).Zero) })
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		name string
+		features.Unpaired
+	}{{"images", r.UnpairedImages}, {"texts", r.UnpairedTexts}} {
+		if n := side.Main + side.Pool; n > 0 {
+			fmt.Fprintf(w, "unpaired %s of training: %s (%s of the file of the pairs, %s of data.pairs.%s_pool)\n", side.name, words.Thousands(n), words.Thousands(side.Main), words.Thousands(side.Pool), strings.TrimSuffix(side.name, "s"))
+		}
+	}
+	return nil
 }

@@ -57,6 +57,18 @@ func TestDataOfPairs(t *testing.T) {
 			t.Errorf("stats: code %d, %q is missing in %s (%s)", code, want, stdout, stderr)
 		}
 	}
+	more := filepath.Join(t.TempDir(), "more.npy")
+	featureFile(t, more, 25, 4, -1)
+	budget := append(append([]string(nil), clean...), "--set", "data.pairs.paired=15", "--set", "data.pairs.text_pool="+more)
+	code, stdout, stderr = trainer(t, append([]string{"data", "stats"}, budget...)...)
+	for _, want := range []string{"unpaired images of training: 25 (25 of the file of the pairs, 0 of data.pairs.image_pool)", "unpaired texts of training: 50 (25 of the file of the pairs, 25 of data.pairs.text_pool)"} {
+		if code != exitDone || !strings.Contains(stdout, want) {
+			t.Errorf("stats of a budget: code %d, %q is missing in %s (%s)", code, want, stdout, stderr)
+		}
+	}
+	if code, stdout, stderr = trainer(t, append([]string{"data", "check"}, budget...)...); code != exitDone || !strings.Contains(stdout, "train: 15 pairs, 0 findings") {
+		t.Errorf("check of a budget: code %d, stdout %s, stderr %s", code, stdout, stderr)
+	}
 	code, stdout, _ = trainer(t, append([]string{"data", "stats", "--json", "--split", "val"}, clean...)...)
 	if m := parseJSON(t, stdout); code != exitDone || m["splits"].([]any)[0].(map[string]any)["pairs"] != 10.0 {
 		t.Errorf("stats: code %d, %s", code, stdout)

@@ -19,9 +19,29 @@ type Stats struct {
 	Text  SideStats `json:"text"`
 }
 
+// Unpaired counts the rows of a side that training may see and that are in none of its pairs.
+type Unpaired struct {
+	Main int `json:"main"` // of the file of the pairs
+	Pool int `json:"pool"` // of the further file
+}
+
+// Unpaired counts those of the images and of the texts.
+func (p *Pairs) Unpaired() (images, texts Unpaired) {
+	train, held := p.splits["train"], p.held()
+	images.Main = p.images.Rows() - len(imageRows(train)) - len(imageRows(held))
+	texts.Main = p.texts.Rows() - len(train) - len(held)
+	for i, u := range []*Unpaired{&images, &texts} {
+		if p.more[i] != nil {
+			u.Pool = p.more[i].Rows()
+		}
+	}
+	return images, texts
+}
+
 // SideStats describes the rows of one side of a split.
 type SideStats struct {
 	File  string `json:"file"`
+	Rows  int    `json:"rows"`  // of the split
 	Type  string `json:"type"`  // of the numbers in the file
 	Width int    `json:"width"` // numbers of a row
 	Bad   int    `json:"bad_rows"`
@@ -49,7 +69,7 @@ func (p *Pairs) Stats(ctx context.Context, split string) (Stats, error) {
 		rows []int32
 		s    *SideStats
 	}{{p.images, imageRows(list), &s.Image}, {p.texts, textRows(list), &s.Text}} {
-		*side.s = SideStats{File: side.m.Path(), Type: side.m.Type(), Width: side.m.Width()}
+		*side.s = SideStats{File: side.m.Path(), Rows: len(side.rows), Type: side.m.Type(), Width: side.m.Width()}
 		var norms []float64
 		err := side.m.visit(ctx, side.rows, func(_ int32, row []float32, bad error) {
 			if bad != nil {
@@ -100,14 +120,18 @@ type CheckConfig struct {
 
 // Check reads every row of a split and returns what it found, grave things first: rows
 // that are not finite, rows of zeros, and image rows that another split has too, as where
-// an image was written once for each of its captions. It fails where a file cannot be
+// an image was written once for each of its captions. With the train split go the rows that are
+// unpaired: one that is held back as well is a leak. It fails where a file cannot be
 // read and when ctx ends.
 func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]data.Finding, error) {
 	list, err := p.Split(split)
 	if err != nil {
 		return nil, err
 	}
-	images, texts := imageRows(list), textRows(list)
+	parts, err := p.checked(split, list)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Examples <= 0 {
 		cfg.Examples = 5
 	}
@@ -118,8 +142,11 @@ func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]dat
 		}
 	}
 	seed := maphash.MakeSeed()
-	sums := make(map[uint64]int32, len(images)) // image rows by their hash
-	done, total := 0, len(images)+len(texts)
+	sums := map[uint64]part{} // image rows by their hash
+	done, total := 0, 0
+	for _, x := range parts {
+		total += len(x.rows)
+	}
 	for _, other := range cfg.Others {
 		total += len(imageRows(p.splits[other]))
 	}
@@ -128,20 +155,16 @@ func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]dat
 			cfg.Progress(done, total)
 		}
 	}
-	for _, side := range []struct {
-		m    *Matrix
-		rows []int32
-	}{{p.images, images}, {p.texts, texts}} {
-		m := side.m
-		err := m.visit(ctx, side.rows, func(i int32, row []float32, err error) {
+	for _, x := range parts {
+		err := x.m.visit(ctx, x.rows, func(i int32, row []float32, err error) {
 			step()
 			switch {
 			case err != nil:
 				add(&bad, "%v", err)
 			case norm(row) == 0:
-				add(&zero, "%s: row %d", m.Path(), i)
-			case m == p.images:
-				sums[sum(seed, row)] = i
+				add(&zero, "%s: row %d", x.m.Path(), i)
+			case x.m == p.images || x.m == p.more[0]:
+				sums[sum(seed, row)] = part{x.m, []int32{i}}
 			}
 		})
 		if err != nil {
@@ -151,8 +174,13 @@ func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]dat
 	for _, other := range cfg.Others {
 		err := p.images.visit(ctx, imageRows(p.splits[other]), func(i int32, row []float32, err error) {
 			step()
-			if mine, ok := sums[sum(seed, row)]; ok && err == nil {
-				add(&leak, "row %d equals row %d of %s", mine, i, other)
+			mine, ok := sums[sum(seed, row)]
+			switch {
+			case !ok || err != nil:
+			case mine.m == p.images:
+				add(&leak, "row %d equals row %d of %s", mine.rows[0], i, other)
+			default:
+				add(&leak, "%s row %d equals row %d of %s", mine.m.Path(), mine.rows[0], i, other)
 			}
 		})
 		if err != nil {
@@ -160,6 +188,39 @@ func (p *Pairs) Check(ctx context.Context, split string, cfg CheckConfig) ([]dat
 		}
 	}
 	return slices.DeleteFunc([]data.Finding{bad, leak, zero}, func(f data.Finding) bool { return f.Count == 0 }), nil
+}
+
+// part is rows of a file.
+type part struct {
+	m    *Matrix
+	rows []int32
+}
+
+// checked lists what belongs to a split: the rows of its pairs, and with the train split those that
+// are unpaired.
+func (p *Pairs) checked(split string, list []Pair) ([]part, error) {
+	if split != "train" {
+		return []part{{p.images, imageRows(list)}, {p.texts, textRows(list)}}, nil
+	}
+	images, err := p.ImagePool()
+	if err != nil {
+		return nil, err
+	}
+	texts, err := p.TextPool()
+	if err != nil {
+		return nil, err
+	}
+	parts := []part{{p.images, images.rows}, {p.texts, texts.rows}}
+	for _, m := range p.more {
+		if m != nil {
+			rows := make([]int32, m.Rows())
+			for i := range rows {
+				rows[i] = int32(i)
+			}
+			parts = append(parts, part{m, rows})
+		}
+	}
+	return parts, nil
 }
 
 // sum hashes a row.

@@ -35,6 +35,8 @@ func TestMatrixForms(t *testing.T) {
 	}{
 		{"f2.npy", "", "F16", half}, {"f4.npy", "", "F32", 6e-8}, {"f8.npy", "", "F64", 6e-8}, {"v2.npy", "", "F32", 6e-8}, {"v3.npy", "", "F32", 6e-8},
 		{"one.safetensors", "", "F64", 6e-8}, {"one.safetensors", "only", "F64", 6e-8},
+		{"all.npz", "f2", "F16", half}, {"all.npz", "f4", "F32", 6e-8}, {"all.npz", "f8", "F64", 6e-8}, {"packed.npz", "f2", "F16", half}, {"packed.npz", "f4", "F32", 6e-8},
+		{"rows.pt", "", "F32", 6e-8}, {"named.pt", "image", "F64", 6e-8}, {"named.pt", "text.rows", "F16", half},
 		{"two.safetensors", "image", "F32", 6e-8}, {"two.safetensors", "text", "F16", half},
 	} {
 		for _, mapping := range []func(*os.File, int64) []byte{files.Map, unmapped} {
@@ -88,6 +90,15 @@ func write(t testing.TB, name string, b []byte) string {
 	return path
 }
 
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // npy is a .npy file of float32 rows.
 func npy(rows [][]float32) []byte {
 	return npyOf(fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows), len(rows[0])), rows)
@@ -128,14 +139,30 @@ func TestMatrixRefuses(t *testing.T) {
 		want         []string
 	}{
 		{"testdata/fortran.npy", "", []string{"fortran.npy", "do not lie together", "numpy.ascontiguousarray"}},
-		{"testdata/big.npy", "", []string{`type ">f4"`, "astype('<f4')"}},
+		{"testdata/big.npy", "", []string{`big-endian (type ">f4")`, "astype('<f4')"}},
+		{"testdata/object.npy", "", []string{`Python objects (type "|O"), which are pickled and not read`, "allow_pickle=False"}},
+		{"testdata/all.npz", "none", []string{`it has no tensor "none": it holds f2, f4, f8, row, ints, objects`}},
+		{"testdata/all.npz", "", []string{"it holds the tensors f2, f4, f8, row, ints, objects: name one of them"}},
+		{"testdata/all.npz", "ints", []string{"ints.npy", `type "<i8"`}},
+		{"testdata/all.npz", "row", []string{"row.npy", "shape is [4]"}},
+		{"testdata/all.npz", "objects", []string{"objects.npy", "Python objects"}},
+		{"testdata/packed.npz", "ints", []string{"ints.npy", `type "<i8"`}},
+		{write(t, "cut.npz", read(t, "testdata/all.npz")[:500]), "f4", []string{"its directory, at the end, is not there"}},
+		{write(t, "fewer.npz", bytes.Replace(read(t, "testdata/all.npz"), []byte("'<f4', 'fortran_order': False, 'shape': (3, 4)"), []byte("'<f4', 'fortran_order': False, 'shape': (2, 4)"), 1)), "f4", []string{"f4.npy has 176 bytes, and its 2 rows of 4 numbers need others"}},
+		{write(t, "text.npz", []byte("text")), "f4", []string{"it is no .npz file"}},
+		{"testdata/transposed.pt", "", []string{"do not lie together (strides [1 3])", "x.contiguous()"}},
+		{"testdata/row.pt", "", []string{"shape is [4]"}},
+		{"testdata/named.pt", "", []string{"it holds the tensors image, text.rows, count"}},
+		{"testdata/named.pt", "count", []string{"shape is []"}},
+		{"testdata/float.parquet", "", []string{"must be converted", "data.cache_dir"}},
+		{"testdata", "", []string{"must be converted", "data.cache_dir"}},
 		{"testdata/int.npy", "", []string{`type "<i8"`, "<f2, <f4 or <f8"}},
 		{"testdata/row.npy", "", []string{"shape is [4]", "a row for each pair"}},
 		{"testdata/record.npy", "", []string{"record.npy", "save a plain matrix of floats"}},
 		{"testdata/f4.npy", "image", []string{"name no tensor", `got "image"`}},
 		{"testdata/none.npy", "", []string{"none.npy", "no such file"}},
 		{"testdata/none.safetensors", "", []string{"none.safetensors", "no such file"}},
-		{"testdata/f4.csv", "", []string{".npy or .safetensors", `got ".csv"`}},
+		{"testdata/f4.csv", "", []string{".npy, .npz, .safetensors, .pt, .pth or .parquet", `got ".csv"`}},
 		{write(t, "short.npy", whole[:len(whole)-1]), "", []string{"cut short", "3 rows of 4 numbers need 176 bytes (got 175)", "copy it again"}},
 		{write(t, "long.npy", append(slices.Clone(whole), 0, 0)), "", []string{"2 bytes follow"}},
 		{write(t, "head.npy", whole[:60]), "", []string{"ends within its header"}},
@@ -498,5 +525,29 @@ func TestCheckAndStats(t *testing.T) {
 	clean := open(t, pairsOf(t, 20, func(images, _ [][]float32) { images[0][0] = 5.5 }), 1)
 	if found, err := clean.Check(t.Context(), "train", CheckConfig{}); err != nil || len(found) != 0 {
 		t.Errorf("a clean set: %v, %v", found, err)
+	}
+}
+
+// The train split is checked with all rows that training may see, those of further files too.
+func TestCheckOfPools(t *testing.T) {
+	c := pooled(t, func(images, texts [][]float32) { images[29] = []float32{7, 7} })
+	c.Hold, c.ValSamples, c.TestSamples = Last, 3, 4
+	c.ImagePool = write(t, "more.npy", npy([][]float32{{7, 7}, {0, 0}, {8, 8}}))
+	c.TextPool = write(t, "texts.npy", npy([][]float32{{1, float32(math.NaN()), 3}}))
+	p := open(t, c, 3)
+	if images, texts := p.Unpaired(); images != (Unpaired{13, 3}) || texts != (Unpaired{13, 1}) {
+		t.Errorf("unpaired %+v and %+v", images, texts)
+	}
+	found, err := p.Check(t.Context(), "train", CheckConfig{Others: []string{"val", "test"}})
+	if err != nil || len(found) != 3 {
+		t.Fatal(found, err)
+	}
+	for i, want := range []string{"texts.npy: row 0 is not finite", "more.npy row 0 equals row 29 of test", "more.npy: row 1"} {
+		if f := found[i]; f.Count != 1 || !strings.Contains(f.Examples[0], want) {
+			t.Errorf("%+v, want %q", f, want)
+		}
+	}
+	if s, err := p.Stats(t.Context(), "train"); err != nil || s.Pairs != 10 || s.Image.Rows != 10 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

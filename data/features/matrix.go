@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,31 +22,54 @@ type Matrix struct {
 	rows, width int
 	dtype       safetensors.DType
 	start       int64 // first byte of the data
+	rowIsMatrix bool  // an array of one axis is a row
 	convert     func(dst []float32, b []byte)
 
-	file   *os.File
-	mapped []byte // the file in memory; nil: rows are read from it
-	gone   error  // says that mapped cannot be read any more
-	bytes  sync.Pool
+	file     *os.File
+	mapped   []byte // the file in memory; nil: rows are read from it
+	inflated bool   // mapped is no file but memory, which start counts from
+	gone     error  // says that mapped cannot be read any more
+	bytes    sync.Pool
 }
 
-// OpenMatrix opens the matrix of a .npy file or the tensor of a .safetensors file; an
-// empty tensor is its only one. It reads the header alone and fails where that is not
-// a matrix of floats, or the file has not as many bytes as it says. Close it after use.
+// OpenMatrix opens a matrix of floats, a row after another:
+//
+//	.npy           the array
+//	.npz           the member that tensor names
+//	.safetensors   the tensor of that name
+//	.pt, .pth      the tensor of that name in a file of torch.save
+//
+// An empty tensor is the only one. It reads the header alone, and a compressed member of a .npz file
+// as a whole. It fails where that is not a matrix of floats, or the file has not as many bytes as it
+// says. Close it after use.
 func OpenMatrix(path, tensor string) (*Matrix, error) { return openMatrix(path, tensor, files.Map) }
 
 func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Matrix, error) {
 	m := &Matrix{path: path}
-	var err error
+	if err := m.open(tensor, mapping); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// open is openMatrix of m.path.
+func (m *Matrix) open(tensor string, mapping func(*os.File, int64) []byte) (err error) {
+	path := m.path
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".npy" && tensor != "":
-		return nil, fmt.Errorf("features: %s is a .npy file, which holds one array: name no tensor (got %q)", path, tensor)
+		return fmt.Errorf("features: %s is a .npy file, which holds one array: name no tensor (got %q)", path, tensor)
 	case ext == ".npy":
 		err = m.openNPY()
+	case ext == ".npz":
+		err = m.openNPZ(tensor)
 	case ext == ".safetensors":
 		err = m.openSafetensors(tensor)
+	case ext == ".pt" || ext == ".pth":
+		err = m.openTorch(tensor)
+	case converted(path):
+		return fmt.Errorf("features: %s must be converted before it can be read: name a folder for the copy in data.cache_dir", path)
 	default:
-		return nil, fmt.Errorf("features: %s: a file of features must end in .npy or .safetensors (got %q)", path, ext)
+		return fmt.Errorf("features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or .parquet (got %q)", path, ext)
 	}
 	if err == nil {
 		m.convert, err = safetensors.Floats(m.dtype)
@@ -59,14 +83,16 @@ func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Mat
 			m.file.Close()
 		}
 		if _, isPath := errors.AsType[*os.PathError](err); isPath {
-			return nil, fmt.Errorf("features: %w", err)
+			return fmt.Errorf("features: %w", err)
 		}
-		return nil, fmt.Errorf("features: %s: %w", path, err)
+		return fmt.Errorf("features: %s: %w", path, err)
 	}
-	m.mapped = mapping(m.file, size)
+	if !m.inflated {
+		m.mapped = mapping(m.file, size)
+	}
 	m.gone = fmt.Errorf("features: %s can no longer be read: it was changed or its disk fails", path)
 	m.bytes.New = func() any { b := make([]byte, m.width*m.dtype.Size()); return &b }
-	return m, nil
+	return nil
 }
 
 // openNPY reads the header of a .npy file.
@@ -78,11 +104,21 @@ func (m *Matrix) openNPY() (err error) {
 	if err != nil {
 		return err
 	}
+	return m.takeNPY(h, 0)
+}
+
+// takeNPY takes what the header of a .npy file that begins at a byte of the file says.
+func (m *Matrix) takeNPY(h npyHeader, begin int64) error {
 	t, ok := npyTypes[h.descr]
-	if !ok {
+	switch {
+	case strings.HasPrefix(h.descr, "|O"), h.descr == "O":
+		return fmt.Errorf("it holds Python objects (type %q), which are pickled and not read: save a matrix of numbers, as numpy.save(file, numpy.stack(rows).astype('<f4'), allow_pickle=False) does", h.descr)
+	case strings.HasPrefix(h.descr, ">"):
+		return fmt.Errorf("its numbers are big-endian (type %q): save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) does", h.descr)
+	case !ok:
 		return fmt.Errorf("its numbers are of type %q: save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) does", h.descr)
 	}
-	m.dtype, m.start = t, h.start
+	m.dtype, m.start = t, begin+h.start
 	if err := m.setShape(h.shape); err != nil {
 		return err
 	}
@@ -103,16 +139,10 @@ func (m *Matrix) openSafetensors(name string) error {
 	for _, t := range f.Tensors() {
 		names = append(names, t.Name)
 	}
-	if name == "" {
-		if len(names) != 1 {
-			return fmt.Errorf("it holds the tensors %s: name one of them", list(names))
-		}
-		name = names[0]
+	if name, err = choose(name, names); err != nil {
+		return err
 	}
-	info, ok := f.Lookup(name)
-	if !ok {
-		return fmt.Errorf("it has no tensor %q: it holds %s", name, list(names))
-	}
+	info, _ := f.Lookup(name)
 	m.dtype = info.DType
 	m.start, _, _ = f.Span(name)
 	if err := m.setShape(info.Shape); err != nil {
@@ -120,6 +150,19 @@ func (m *Matrix) openSafetensors(name string) error {
 	}
 	m.file, _, err = files.Open(m.path, 0)
 	return err
+}
+
+// choose returns the tensor of a name among those of a file, or its only one.
+func choose(name string, names []string) (string, error) {
+	switch {
+	case name == "" && len(names) == 1:
+		return names[0], nil
+	case name == "":
+		return "", fmt.Errorf("it holds the tensors %s: name one of them", list(names))
+	case !slices.Contains(names, name):
+		return "", fmt.Errorf("it has no tensor %q: it holds %s", name, list(names))
+	}
+	return name, nil
 }
 
 // list names some tensors of a file.
@@ -149,19 +192,23 @@ func (m *Matrix) setShape(shape []int) error {
 
 // checkSize compares the bytes of the file with what its header says.
 func (m *Matrix) checkSize() (int64, error) {
-	info, err := m.file.Stat()
-	if err != nil {
-		return 0, err
+	have := int64(len(m.mapped))
+	if !m.inflated {
+		info, err := m.file.Stat()
+		if err != nil {
+			return 0, err
+		}
+		have = info.Size()
 	}
 	row := int64(m.width) * int64(m.dtype.Size())
 	if int64(m.rows) > (math.MaxInt64-m.start)/row {
 		return 0, fmt.Errorf("its shape [%d %d] overflows", m.rows, m.width)
 	}
 	want := m.start + int64(m.rows)*row
-	switch size := info.Size(); {
+	switch size := have; {
 	case size < want:
 		return 0, fmt.Errorf("it is cut short: %d rows of %d numbers need %d bytes (got %d): copy it again", m.rows, m.width, want, size)
-	case size > want && strings.EqualFold(filepath.Ext(m.path), ".npy"):
+	case size > want && (m.inflated || strings.EqualFold(filepath.Ext(m.path), ".npy")):
 		return 0, fmt.Errorf("%d bytes follow its %d rows of %d numbers: save one array in a file", size-want, m.rows, m.width)
 	}
 	return want, nil
@@ -216,10 +263,10 @@ func (m *Matrix) read(i int, dst []float32) (err error) {
 // Close gives the file back. No row may be read any more.
 func (m *Matrix) Close() error {
 	var err error
-	if m.mapped != nil {
+	if m.mapped != nil && !m.inflated {
 		err = files.Unmap(m.mapped)
-		m.mapped = nil
 	}
+	m.mapped = nil
 	return errors.Join(err, m.file.Close())
 }
 

@@ -8,10 +8,11 @@ import (
 
 // PairsConfig names the files of both sides, says which rows are pairs, and divides these.
 type PairsConfig struct {
-	Image, Text             string // files, see OpenMatrix
-	ImageTensor, TextTensor string // tensors in them; empty: the only one
+	Image, Text             string // files, see OpenSource
+	ImageTensor, TextTensor string // tensors or columns in them; empty: the only one
 	ImagePool, TextPool     string // files of further rows of a side, which are in no pair; empty: none
 	Index                   string // table of the pairs; empty: row i of one file belongs to row i of the other
+	Cache                   string // folder of copies of files that must be converted; empty: they are refused
 	Division                       // without a table that says the split of each pair
 }
 
@@ -33,11 +34,11 @@ func Open(c PairsConfig, seed uint64) (*Pairs, error) {
 	if err := c.Division.check(); err != nil {
 		return nil, err
 	}
-	images, err := OpenMatrix(c.Image, c.ImageTensor)
+	images, err := OpenSource(c.Image, c.ImageTensor, c.Cache)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := OpenMatrix(c.Text, c.TextTensor)
+	texts, err := OpenSource(c.Text, c.TextTensor, c.Cache)
 	if err != nil {
 		return nil, errors.Join(err, images.Close())
 	}
@@ -50,10 +51,10 @@ func Open(c PairsConfig, seed uint64) (*Pairs, error) {
 
 // open opens the pools and divides the pairs.
 func (p *Pairs) open(c PairsConfig) (err error) {
-	if p.more[0], err = openMore(c.ImagePool, c.ImageTensor, p.images); err != nil {
+	if p.more[0], err = openMore(c.ImagePool, c.ImageTensor, c.Cache, p.images); err != nil {
 		return err
 	}
-	if p.more[1], err = openMore(c.TextPool, c.TextTensor, p.texts); err != nil {
+	if p.more[1], err = openMore(c.TextPool, c.TextTensor, c.Cache, p.texts); err != nil {
 		return err
 	}
 	return p.divide(c)

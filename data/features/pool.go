@@ -105,14 +105,14 @@ func (p *Pool) ReadRows(first int, dst []float32) error {
 
 // openMore opens a file of further rows of the width of main, nil for none. A file that holds one
 // array has no use for the name of a tensor.
-func openMore(path, tensor string, main *Matrix) (*Matrix, error) {
+func openMore(path, tensor, cache string, main *Matrix) (*Matrix, error) {
 	if path == "" {
 		return nil, nil
 	}
 	if strings.ToLower(filepath.Ext(path)) == ".npy" {
 		tensor = ""
 	}
-	m, err := OpenMatrix(path, tensor)
+	m, err := OpenSource(path, tensor, cache)
 	if err != nil {
 		return nil, err
 	}

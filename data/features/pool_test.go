@@ -3,9 +3,11 @@ package features
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pooled are 30 pairs with 3 of validation, 4 of the test, 10 used as pairs and 5 further images.
@@ -89,6 +91,35 @@ func TestPoolOfAnIndex(t *testing.T) {
 	if err != nil || !slices.Equal(texts.rows, []int32{0, 1, 3, 4, 5, 6, 9, 10, 11}) {
 		t.Errorf("texts %v, %v", texts, err)
 	}
+}
+
+// Pools of other rows, or of files that were written anew, have other fingerprints.
+func TestFingerprint(t *testing.T) {
+	c, seen := pooled(t, nil), map[string]string{}
+	add := func(what string) {
+		t.Helper()
+		pool, err := open(t, c, 3).ImagePool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := pool.Fingerprint()
+		if again, _ := pool.Fingerprint(); err != nil || sum != again {
+			t.Errorf("%s: %s, then %s (%v)", what, sum, again, err)
+		}
+		if other, ok := seen[sum]; ok {
+			t.Errorf("%s has the fingerprint of %s", what, other)
+		}
+		seen[sum] = what
+	}
+	add("one split")
+	c.Seed = 9
+	add("another split")
+	if err := os.Chtimes(c.Image, time.Time{}, time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	add("another time")
+	c.ImagePool = ""
+	add("no further file")
 }
 
 func TestPoolRefuses(t *testing.T) {

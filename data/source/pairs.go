@@ -31,7 +31,7 @@ var storedPairs = Kind{
 		var list []Input
 		for _, x := range []struct{ key, file string }{{"image", p.Image}, {"text", p.Text}, {"image_pool", p.ImagePool}, {"text_pool", p.TextPool}, {"index", p.Index}} {
 			if x.file != "" {
-				list = append(list, below(cfg, "data.pairs."+x.key, x.file, false)...)
+				list = append(list, below(cfg, "data.pairs."+x.key, x.file, x.key != "index" && config.FeatureFolder(x.file))...)
 			}
 		}
 		return list
@@ -94,6 +94,7 @@ func Pairs(cfg config.Config) (*features.Pairs, error) {
 		Text:        Below(d.Root, d.Pairs.Text),
 		ImageTensor: d.Pairs.ImageTensor,
 		TextTensor:  d.Pairs.TextTensor,
+		Cache:       d.CacheDir,
 		Division: features.Division{
 			ValSamples:  d.Pairs.ValSamples,
 			TestSamples: d.Pairs.TestSamples,

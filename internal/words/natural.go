@@ -6,8 +6,14 @@ import "strings"
 // number: r1, r5, r10.
 func Natural(a, b string) int {
 	const digits = "0123456789"
-	if len(a) != len(b) && strings.TrimRight(a, digits) == strings.TrimRight(b, digits) {
-		return len(a) - len(b)
+	if stem := strings.TrimRight(a, digits); stem == strings.TrimRight(b, digits) {
+		x, y := strings.TrimLeft(a[len(stem):], "0"), strings.TrimLeft(b[len(stem):], "0")
+		if len(x) != len(y) {
+			return len(x) - len(y)
+		}
+		if x != y {
+			return strings.Compare(x, y)
+		}
 	}
 	return strings.Compare(a, b)
 }

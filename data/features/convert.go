@@ -1,0 +1,207 @@
+package features
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/internal/words"
+)
+
+// Formats whose rows do not lie one after another become a .npy file in a cache folder once, which
+// is then mapped. Its name is a fingerprint of the path, size and time of what it was made of, so a
+// source that has changed has another copy.
+
+// convertVersion grows when the copy of the same source becomes another one.
+const convertVersion = 1
+
+// converted says whether features of a path are read by way of a copy: a .parquet file, or a folder
+// of .pt files.
+func converted(path string) bool {
+	st, err := os.Stat(path)
+	return strings.EqualFold(filepath.Ext(path), ".parquet") || filepath.Ext(path) == "" || err == nil && st.IsDir()
+}
+
+// OpenSource is OpenMatrix for files that must be converted as well: .parquet files, of which tensor
+// names the column, and folders of .pt files, each of a row or of rows, in natural order. They get a
+// copy in the folder cache, which is made if it is not there.
+func OpenSource(path, tensor, cache string) (*Matrix, error) {
+	if cache == "" || !converted(path) {
+		return OpenMatrix(path, tensor)
+	}
+	m, err := openCopy(path, tensor, cache)
+	if err != nil {
+		return nil, err
+	}
+	m.path = path // in errors; its rows are those of the copy
+	return m, nil
+}
+
+func openCopy(path, tensor, cache string) (*Matrix, error) {
+	sources, err := sourcesOf(path)
+	if err != nil {
+		return nil, fmt.Errorf("features: %w", err)
+	}
+	name, err := copyName(sources, tensor)
+	if err != nil {
+		return nil, fmt.Errorf("features: %w", err)
+	}
+	copied := filepath.Join(cache, name)
+	if m, err := OpenMatrix(copied, ""); err == nil {
+		return m, nil
+	}
+	rows := func(emit func([]float32) error) error { return torchRows(sources, tensor, emit) }
+	if strings.EqualFold(filepath.Ext(path), ".parquet") {
+		rows = func(emit func([]float32) error) error { return parquetRows(path, tensor, emit) }
+	}
+	if err := os.MkdirAll(cache, 0o777); err != nil {
+		return nil, fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", path, err)
+	}
+	if err := writeCopy(copied, rows); err != nil {
+		return nil, fmt.Errorf("features: %s: %w", path, err)
+	}
+	return OpenMatrix(copied, "")
+}
+
+// sourcesOf lists the files that features are read from, in order.
+func sourcesOf(path string) ([]string, error) {
+	if strings.EqualFold(filepath.Ext(path), ".parquet") {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if stem, ok := strings.CutSuffix(e.Name(), ".pt"); ok && !strings.HasPrefix(stem, ".") {
+			names = append(names, stem)
+		}
+	}
+	if names == nil {
+		return nil, fmt.Errorf("%s: the folder has no .pt file: name a file of features, or a folder of files of torch.save", path)
+	}
+	slices.SortFunc(names, words.Natural)
+	for i, stem := range names {
+		names[i] = filepath.Join(path, stem+".pt")
+	}
+	return names, nil
+}
+
+// copyName returns the name of the copy of some files.
+func copyName(sources []string, tensor string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %q\n", convertVersion, tensor)
+	for _, path := range sources {
+		st, err := os.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%q %d %d\n", abs, st.Size(), st.ModTime().UnixNano())
+	}
+	return fmt.Sprintf("features-%x.npy", h.Sum(nil)[:8]), nil
+}
+
+// copyHeader is the header of a copy; with spaces it has always one length.
+const copyHeader = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }"
+
+// writeCopy writes rows of one width as a .npy file, which gets its name when it is whole.
+func writeCopy(path string, rows func(emit func([]float32) error) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	const size = 128
+	w := bufio.NewWriterSize(f, 1<<20)
+	if _, err = w.Write(make([]byte, size)); err != nil {
+		return err
+	}
+	count, width := 0, 0
+	var b []byte
+	err = rows(func(row []float32) error {
+		if count == 0 {
+			width = len(row)
+		}
+		if len(row) != width || width == 0 {
+			return fmt.Errorf("row %d has %d numbers, and row 0 has %d: all rows of a matrix have one width, above 0", count, len(row), width)
+		}
+		count++
+		b = b[:0]
+		for _, v := range row {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		_, err := w.Write(b)
+		return err
+	})
+	if err == nil && count == 0 {
+		err = errors.New("it has no rows")
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	head := append([]byte(npyMagic), 1, 0, size-10, 0)
+	head = fmt.Appendf(head, copyHeader, count, width)
+	for len(head) < size-1 {
+		head = append(head, ' ')
+	}
+	if _, err = f.WriteAt(append(head, '\n'), 0); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil { // other users may share the folder
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows.
+func torchRows(paths []string, tensor string, emit func([]float32) error) error {
+	for _, path := range paths {
+		if err := torchFileRows(path, tensor, emit); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(path), err)
+		}
+	}
+	return nil
+}
+
+func torchFileRows(path, tensor string, emit func([]float32) error) error {
+	m := &Matrix{path: path, rowIsMatrix: true}
+	if err := m.open(tensor, func(*os.File, int64) []byte { return nil }); err != nil {
+		return err
+	}
+	defer m.Close()
+	row := make([]float32, m.width)
+	for i := range m.rows {
+		if err := m.ReadRows(i, row); err != nil {
+			return err
+		}
+		if err := emit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package features
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every form of the stored matrix that must be converted gives its numbers, from one copy.
+func TestOpenSource(t *testing.T) {
+	half := float32(5.9604645e-08) // 6e-8 rounds to 2^-24
+	dir := filepath.Join(t.TempDir(), "made", "here")
+	for _, c := range []struct{ path, tensor string }{
+		{"float.parquet", ""}, {"double.parquet", "emb"}, {"fixed.parquet", ""}, {"gzip.parquet", ""}, {"columns.parquet", "image"}, {"columns.parquet", "text"}, {"rows", ""}, {"rows/", ""},
+	} {
+		path := "testdata/" + c.path
+		for range 2 {
+			m, err := OpenSource(path, c.tensor, dir)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if m.Rows() != 3 || m.Width() != 4 || m.Type() != "F32" || m.Path() != path {
+				t.Errorf("%s: %d rows of %d, %s", m.Path(), m.Rows(), m.Width(), m.Type())
+			}
+			row := make([]float32, 4)
+			for i, want := range stored {
+				if err := m.Row(i, row); err != nil || !slices.Equal(row, want) && !(i == 1 && row[1] == half) {
+					t.Errorf("%s row %d: %v, %v, want %v", path, i, row, err, want)
+				}
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 7 {
+		t.Errorf("%d copies, %v", len(list), err)
+	}
+	if m, err := OpenSource("testdata/f4.npy", "", dir); err != nil || m.mapped == nil {
+		t.Errorf("what is mapped: %v", err)
+	}
+}
+
+// A copy is made anew where it is damaged and where its source has changed.
+func TestCopyIsOfItsSource(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, "x.parquet", read(t, "testdata/float.parquet"))
+	first := func() string {
+		t.Helper()
+		m, err := OpenSource(path, "", dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		list, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		return list[0]
+	}
+	copied := first()
+	whole := read(t, copied)
+	for _, b := range [][]byte{nil, whole[:len(whole)-1], bytes.ToUpper(whole)} {
+		if err := os.WriteFile(copied, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if again := first(); again != copied || !bytes.Equal(read(t, again), whole) {
+			t.Errorf("a copy of %d bytes stays", len(b))
+		}
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	first()
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
+		t.Errorf("%d copies of two states, %v", len(list), err)
+	}
+}
+
+// What cannot be converted is refused with what is wrong, and leaves nothing behind.
+func TestOpenSourceRefuses(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a.pt"), read(t, "testdata/row.pt"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "b.pt"), read(t, "testdata/named.pt"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	whole := read(t, "testdata/float.parquet")
+	dir := t.TempDir()
+	for _, c := range []struct{ path, tensor, want string }{
+		{"testdata/null.parquet", "", "row 1 is null or empty"},
+		{"testdata/nulls.parquet", "", "row 1 is null or empty, or has a value that is null"},
+		{"testdata/none.parquet", "", "row 1 is null or empty"},
+		{"testdata/uneven.parquet", "", "row 1 has 2 numbers, and row 0 has 4"},
+		{"testdata/ints.parquet", "", "it has no column of lists of FLOAT or DOUBLE"},
+		{"testdata/empty.parquet", "", "it has no rows"},
+		{"testdata/columns.parquet", "", "it has the columns image, text: name one of them"},
+		{"testdata/columns.parquet", "emb", `it has no column of lists of FLOAT or DOUBLE "emb": it holds image, text`},
+		{write(t, "cut.parquet", whole[:len(whole)-9]), "", "it is no .parquet file that can be read"},
+		{write(t, "text.parquet", []byte("text")), "", "it is no .parquet file that can be read"},
+		{"testdata/missing.parquet", "", "no such file"},
+		{"testdata/missing", "", "no such file"},
+		{t.TempDir(), "", "the folder has no .pt file"},
+		{folder, "", "b.pt: it holds the tensors image, text.rows, count: name one of them"},
+		{"testdata/f4.csv", "", `(got ".csv")`},
+	} {
+		if _, err := OpenSource(c.path, c.tensor, dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.path, err, c.want)
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+		t.Errorf("%v are left behind (%v)", list, err)
+	}
+}
+
+// Damage to a .parquet file is an error or gives rows of one width, and ends no process.
+func TestDamagedParquet(t *testing.T) {
+	for _, name := range []string{"float", "double", "fixed", "gzip"} {
+		whole := read(t, "testdata/"+name+".parquet")
+		for at := range whole {
+			b := slices.Clone(whole)
+			b[at] ^= 1 << (at % 8)
+			for _, b := range [][]byte{b, whole[:at]} {
+				rows := 0
+				err := readParquet(bytes.NewReader(b), int64(len(b)), "emb", func([]float32) error { rows++; return nil })
+				if err == nil && rows > 1000 {
+					t.Errorf("%s with another bit at %d has %d rows", name, at, rows)
+				}
+			}
+		}
+	}
+}
+
+func FuzzNPZ(f *testing.F) {
+	for _, name := range []string{"all.npz", "packed.npz"} {
+		f.Add(read(f, "testdata/"+name), "f4")
+		f.Add(read(f, "testdata/"+name), "f2")
+	}
+	f.Fuzz(func(t *testing.T, b []byte, name string) {
+		if len(b) > 1<<16 {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "x.npz")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenMatrix(path, name)
+		if err != nil {
+			return
+		}
+		defer m.Close()
+		row := make([]float32, m.Width())
+		for i := range min(m.Rows(), 100) {
+			if err := m.ReadRows(i, row); err != nil {
+				t.Errorf("row %d of %d: %v", i, m.Rows(), err)
+			}
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package features
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetRows gives the rows of a column of lists of FLOAT or DOUBLE. An empty column is the only
+// one of that kind.
+func parquetRows(path, column string, emit func([]float32) error) (err error) {
+	f, size, err := files.Open(path, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return readParquet(f, size, column, emit)
+}
+
+func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // of the library, at a file that is damaged
+			err = fmt.Errorf("it cannot be read (%v): copy it again", p)
+		}
+	}()
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err)
+	}
+	leaf, err := parquetColumn(f.Root(), column)
+	if err != nil {
+		return err
+	}
+	p := parquetReader{emit: emit, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
+	for _, group := range f.RowGroups() {
+		if err := p.read(group.ColumnChunks()[leaf.Index()]); err != nil {
+			return err
+		}
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	if p.count != p.rows {
+		return fmt.Errorf("column %q has %d rows and the file %d: copy it again", leaf.Path()[0], p.count, p.rows)
+	}
+	return nil
+}
+
+// parquetColumn finds the values of a column of lists of floats.
+func parquetColumn(root *parquet.Column, name string) (*parquet.Column, error) {
+	var names []string
+	leaves := map[string]*parquet.Column{}
+	for _, top := range root.Columns() {
+		leaf := top
+		for len(leaf.Columns()) == 1 {
+			leaf = leaf.Columns()[0]
+		}
+		if !leaf.Leaf() || leaf.MaxRepetitionLevel() != 1 {
+			continue
+		}
+		if kind := leaf.Type().Kind(); kind == parquet.Float || kind == parquet.Double {
+			names, leaves[top.Name()] = append(names, top.Name()), leaf
+		}
+	}
+	if name == "" && len(names) == 0 {
+		return nil, errors.New("it has no column of lists of FLOAT or DOUBLE: write the features as one list a row")
+	}
+	name, err := choose(name, names)
+	if err != nil {
+		return nil, errors.New(strings.NewReplacer("it has no tensor", "it has no column of lists of FLOAT or DOUBLE", "it holds the tensors", "it has the columns").Replace(err.Error()))
+	}
+	return leaves[name], nil
+}
+
+// parquetReader puts values together to rows.
+type parquetReader struct {
+	emit   func([]float32) error
+	filled int // definition level of a value that is there
+	rows   int64
+	count  int64 // rows begun
+	row    []float32
+}
+
+// read reads the values of a row group.
+func (p *parquetReader) read(chunk parquet.ColumnChunk) (err error) {
+	pages := chunk.Pages()
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	buffer := make([]parquet.Value, 4096)
+	for {
+		page, err := pages.ReadPage()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("after %d rows: %w: copy the file again", p.count, err)
+		}
+		err = p.page(page.Values(), buffer)
+		parquet.Release(page)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parquetReader) page(values parquet.ValueReader, buffer []parquet.Value) error {
+	for {
+		n, err := values.ReadValues(buffer)
+		for _, v := range buffer[:n] {
+			if err := p.add(v); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("after %d rows: %w: copy the file again", p.count, err)
+		}
+	}
+}
+
+// add takes a value. The first of a row has the repetition level 0.
+func (p *parquetReader) add(v parquet.Value) error {
+	if v.RepetitionLevel() == 0 {
+		if err := p.end(); err != nil {
+			return err
+		}
+		p.count++
+	} else if p.count == 0 {
+		return errors.New("its first value goes on with a row: copy the file again")
+	}
+	if v.DefinitionLevel() != p.filled {
+		return fmt.Errorf("row %d is null or empty, or has a value that is null: write a list of numbers for every row", p.count-1)
+	}
+	switch v.Kind() {
+	case parquet.Float:
+		p.row = append(p.row, v.Float())
+	case parquet.Double:
+		p.row = append(p.row, float32(v.Double()))
+	default:
+		return fmt.Errorf("row %d has a value of type %v", p.count-1, v.Kind())
+	}
+	if len(p.row) > math.MaxInt32 {
+		return fmt.Errorf("row %d has more than %d numbers", p.count-1, math.MaxInt32)
+	}
+	return nil
+}
+
+// end gives the row that was put together.
+func (p *parquetReader) end() error {
+	if p.count == 0 {
+		return nil
+	}
+	err := p.emit(p.row)
+	p.row = p.row[:0]
+	return err
+}
