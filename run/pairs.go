@@ -84,7 +84,6 @@ func sameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	bad := func(path string, value any, format string, args ...any) {
 		errs = append(errs, &config.Error{Path: path, Value: value, Msg: ck.Path + " " + fmt.Sprintf(format, args...), Hint: hint})
 	}
-	held := was.ValSamples + was.TestSamples
 	if was.Index != now.Index {
 		bad("data.pairs.index", now.Index, "was made with %q", was.Index)
 		return errs
