@@ -132,8 +132,15 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: r.report.Phase, Warn: func(s string) { r.report.Say("%s", s) }})
-	r.report.PhasesDone()
+	searched := false // for neighbours
+	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Warn: func(s string) { r.report.Say("%s", s) },
+		Progress: func(phase string, done, of int) {
+			searched = true
+			r.report.Phase(phase, done, of)
+		}})
+	if searched {
+		r.report.PhasesDone()
+	}
 	if err != nil {
 		return r, err
 	}
