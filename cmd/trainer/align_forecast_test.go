@@ -45,7 +45,7 @@ func TestAlignForecast(t *testing.T) {
 		{[]string{image, text, "--shuffles", "0"}, []string{"--shuffles must be between"}},
 		{[]string{image, text, "--out", "a.png"}, []string{"--out must name an .html file"}},
 		{[]string{"--config", "../../configs/quickstart.toml"}, []string{`data.kind: must be "pairs" for a forecast`}},
-		{[]string{"image.jpg", text}, []string{"data.pairs.image: must end in .npy or .safetensors"}},
+		{[]string{"image.jpg", text}, []string{"data.pairs.image: must end in .npy"}},
 	} {
 		fails(t, exitUsage, append([]string{"align-forecast"}, c.args...), c.texts...)
 	}
