@@ -50,6 +50,11 @@ func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progres
 	if err := t.Load(); err != nil {
 		return done, err
 	}
+	if rows, ok := from.(*rowInputs); ok {
+		if err := rows.fits(t.Model); err != nil {
+			return done, err
+		}
+	}
 	rows, err := newRowEncoder(t)
 	if err != nil {
 		return done, err

@@ -94,7 +94,7 @@ func openInputs(cfg config.Config, in Inputs, columns func() *data.Texts) (input
 	case in.Texts != "":
 		return openTexts(cfg, in.Texts, columns)
 	}
-	return openRows(cfg, in)
+	return openRows(in)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -284,20 +284,28 @@ type rowInputs struct {
 	at           int
 }
 
-func openRows(cfg config.Config, in Inputs) (*rowInputs, error) {
+func openRows(in Inputs) (*rowInputs, error) {
 	m, err := features.OpenMatrix(in.Rows, in.Tensor)
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
-	column, want := batch.ImageFeatures, cfg.Model.Heads.InImage
+	column := batch.ImageFeatures
 	if in.Side == gallery.Text {
-		column, want = batch.TextFeatures, cfg.Model.Heads.InText
-	}
-	if m.Width() != want {
-		err := &ArgumentError{fmt.Errorf("--rows %s: its rows have %d numbers, and the head of the side %s reads %d: name the other --side, or features of the encoder that it was trained on", in.Rows, m.Width(), in.Side, want)}
-		return nil, errors.Join(err, m.Close())
+		column = batch.TextFeatures
 	}
 	return &rowInputs{m: m, side: in.Side, column: column}, nil
+}
+
+// fits compares the width of the rows with what a loaded model reads.
+func (x *rowInputs) fits(m Model) error {
+	of := m.Image()
+	if x.side == gallery.Text {
+		of = m.Text()
+	}
+	if want := of.Width(); x.m.Width() != want {
+		return &ArgumentError{fmt.Errorf("%s: its rows have %d numbers, and the head of the side %s reads %d: name the other --side, or features of the encoder that it was trained on", x.m.Path(), x.m.Width(), x.side, want)}
+	}
+	return nil
 }
 
 func (x *rowInputs) describe(m *gallery.Manifest) {

@@ -71,7 +71,7 @@ func (q *Queries) Reads(side string) error {
 	cfg := q.Config
 	switch {
 	case cfg.Model.Stored():
-		return fmt.Errorf("model.system %q reads stored features: query by a row or a vector", cfg.Model.System)
+		return fmt.Errorf("model.system %q reads stored features: query by a row, a vector or features of its encoders", cfg.Model.System)
 	case side == gallery.Text && cfg.Model.ImagesOnly():
 		return fmt.Errorf("model.system %q has no texts: query by an image, a row or a vector", cfg.Model.System)
 	}
@@ -102,6 +102,31 @@ func (q *Queries) Images(ctx context.Context, images []*transform.Image) (featur
 		return nil, nil, err
 	}
 	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, func(i int) (*transform.Image, error) { return images[i], nil }})
+	if features == nil {
+		features = rows
+	}
+	return features, rows, err
+}
+
+// Rows encodes the rows of a file of stored features of a side, at most most, to features (n, C), as they
+// are compared with their own side, and to rows (n, C), as they are compared with the other one.
+func (q *Queries) Rows(ctx context.Context, side, path string, most int) (features, rows []float32, err error) {
+	if !q.Config.Model.Stored() {
+		return nil, nil, fmt.Errorf("model.system %q reads images and texts: query by one of these", q.Config.Model.System)
+	}
+	in, err := openRows(Inputs{Rows: path, Side: side})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	if err := in.fits(q.Model); err != nil {
+		return nil, nil, err
+	}
+	n := in.m.Rows()
+	if n > most {
+		return nil, nil, fmt.Errorf("%s has %d rows: at most %d are searched for at once", path, n, most)
+	}
+	rows, features, err = q.encode(ctx, side, storedRows{in.m, 0, n, in.column})
 	if features == nil {
 		features = rows
 	}

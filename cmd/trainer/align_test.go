@@ -47,6 +47,19 @@ func TestAlignFromTheCommandLine(t *testing.T) {
 			if m := parseJSON(t, stdout); m["images"] != 40.0 || m["texts"] != 40.0 || m["product"] != true || m["space"] != "sphere" {
 				t.Errorf("embed: %s", stdout)
 			}
+			files := strings.TrimPrefix(data[slices.IndexFunc(data, func(a string) bool { return strings.HasPrefix(a, "data.root=") })], "data.root=")
+			all, text := filepath.Join(dir, "all"), filepath.Join(files, "text.safetensors")
+			must(t, exitDone, "embed", "--checkpoint", dir, "--rows", filepath.Join(files, "image.safetensors"), "--out", all)
+			_, _, found := hits(t, all, "--text-features", text, "--k", "1")
+			right := 0
+			for i, h := range found.Queries {
+				if h[0].Row == i {
+					right++
+				}
+			}
+			if 100*right < int(least)*len(found.Queries) {
+				t.Errorf("%d of %d rows find their own", right, len(found.Queries))
+			}
 			must(t, exitDone, "report", dir, "--quiet")
 			stdout, _ = must(t, exitDone, "inspect", dir)
 			contains(t, stdout, "alignment", "image.", "text.")

@@ -28,6 +28,7 @@ type searchFlags struct {
 
 	checkpoint          string
 	text, image, vector string
+	textRows, imageRows string
 	row, k, indexFrom   int
 	in                  string
 	exact               bool
@@ -35,7 +36,7 @@ type searchFlags struct {
 }
 
 // searchModes name what is searched for.
-var searchModes = []string{"text", "image", "vector", "row"}
+var searchModes = []string{"text", "image", "vector", "text-features", "image-features", "row"}
 
 func newSearchCommand() *cobra.Command {
 	var f searchFlags
@@ -48,6 +49,9 @@ with one tensor). The query is one of
   --text WORDS     encoded by the checkpoint that the gallery names, or by --checkpoint
   --image FILE     the same for an image (JPEG, PNG or WebP)
   --vector FILE    features of the gallery's width: the rows of a .npy or .safetensors file
+  --text-features FILE, --image-features FILE
+                   rows of the encoder whose features the model reads (data.kind = "pairs"):
+                   the checkpoint maps them as it mapped the gallery
   --row N          row N of the gallery, which is not found itself
 
 Images are searched where the gallery has both sides; --in text searches its texts. A text
@@ -62,6 +66,7 @@ the share that was measured when it was built (recall) is printed with the resul
   trainer search gallery --image query.jpg --k 20 --json
   trainer search gallery --row 17
   trainer search image.npy --vector query.npy --exact
+  trainer search gallery --text-features query.npy
   trainer search captions --image photo.jpg --checkpoint runs/flickr8k`,
 		Args: oneGallery,
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args[0]) },
@@ -72,6 +77,8 @@ the share that was measured when it was built (recall) is printed with the resul
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().StringVar(&f.text, "text", "", "search for a text")
 	c.Flags().StringVar(&f.image, "image", "", "search for an image `file`")
+	c.Flags().StringVar(&f.textRows, "text-features", "", "search for the rows of a `file` of text features, mapped by the checkpoint")
+	c.Flags().StringVar(&f.imageRows, "image-features", "", "search for the rows of a `file` of image features, mapped by the checkpoint")
 	c.Flags().StringVar(&f.vector, "vector", "", "search for the rows of a `file` of features")
 	c.Flags().IntVar(&f.row, "row", 0, "search for row `N` of the gallery, counted from 0")
 	c.Flags().IntVar(&f.k, "k", 10, "rows to find")
@@ -107,7 +114,7 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 	}
 	switch {
 	case mode == "":
-		return "", usageError{errors.New("search needs one of --text, --image, --vector and --row: what to search for")}
+		return "", usageError{errors.New("search needs one of --text, --image, --vector, --text-features, --image-features and --row: what to search for")}
 	case f.k < 1:
 		return "", usageError{fmt.Errorf("--k must be at least 1 (got %d)", f.k)}
 	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
@@ -222,15 +229,20 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 	case "vector":
 		s.from = s.other()
 		s.queries, err = readRows(s.flags.vector, s.g.Dim())
-	case "text", "image":
+	default: // what the model encodes
 		if s.model, err = run.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
 			return err
 		}
-		s.engine, s.from = s.model.Engine, mode
-		if mode == "text" {
+		s.engine, s.from = s.model.Engine, strings.TrimSuffix(mode, "-features")
+		switch mode {
+		case "text":
 			s.queries, err = s.model.Texts(ctx, []string{s.flags.text})
-		} else {
+		case "image":
 			s.queries, err = s.encodeImage(ctx)
+		case "text-features":
+			s.queries, err = s.encodeRows(ctx, s.flags.textRows)
+		case "image-features":
+			s.queries, err = s.encodeRows(ctx, s.flags.imageRows)
 		}
 	}
 	if err != nil || s.engine != nil {
@@ -249,6 +261,15 @@ func (s *lookup) other() string {
 		return gallery.Text
 	}
 	return gallery.Image
+}
+
+// encodeRows maps the rows of a file of stored features.
+func (s *lookup) encodeRows(ctx context.Context, path string) ([]float32, error) {
+	own, folded, err := s.model.Rows(ctx, s.from, path, maxVectors)
+	if s.from != s.side {
+		return folded, err
+	}
+	return own, err
 }
 
 func (s *lookup) encodeImage(ctx context.Context) ([]float32, error) {

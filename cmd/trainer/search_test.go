@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,13 +206,18 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	if len(all.Queries) != 200 || all.Rows != 200 || all.Queries[7][0].Name == "" {
 		t.Errorf("%d queries among %d rows", len(all.Queries), all.Rows)
 	}
+	_, _, mapped := hits(t, out, "--text-features", texts, "--k", "3")
+	if !slices.EqualFunc(mapped.Queries, all.Queries, func(a, b []hitRow) bool { return slices.Equal(a, b) }) {
+		t.Errorf("text features find %v, the same embedded before %v", mapped.Queries[7], all.Queries[7])
+	}
 	rows, _, _ := hits(t, texts, "--vector", texts, "--k", "1")
 	if rows[0] != 0 {
 		t.Errorf("row 0 of a file finds %v in it", rows)
 	}
-	fails(t, exitFailed, []string{"search", out, "--text", "words"}, "reads stored features: query by a row or a vector")
+	fails(t, exitFailed, []string{"search", out, "--text", "words"}, "reads stored features: query by a row, a vector or features")
 	fails(t, exitFailed, []string{"search", texts, "--text", "words"}, "does not say of what model it is")
 	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "its rows have 6 numbers, those of the gallery 16")
+	fails(t, exitUsage, []string{"search", out, "--text-features", filepath.Join(queries, "texts-00000.safetensors")}, "its rows have 16 numbers, and the head of the side text reads 6")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--texts", "x"}, "embed files of them with --rows")
 	wide := filepath.Join(ck, "wide.safetensors")
 	f, err := os.Create(wide)
