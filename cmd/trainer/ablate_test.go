@@ -284,7 +284,7 @@ func TestShippedMatrices(t *testing.T) {
 		t.Fatalf("%v %v", files, err)
 	}
 	// Stored features tell how wide heads are.
-	features := []string{"data.root=" + featuresFolder(t, 800, 12), "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
+	features := []string{"data.root=" + featuresFolder(t, 1000, 12), "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
 	for _, f := range files {
 		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Set: features, Log: io.Discard}); err != nil {
 			t.Error(err)
