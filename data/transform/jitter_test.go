@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -237,6 +238,9 @@ func TestColourOffDrawsNothing(t *testing.T) {
 func TestPipelineDoesNotAllocatePixels(t *testing.T) {
 	m := noise(128, 128)
 	dst := make([]float32, 3*96*96)
+	if allocs.Race {
+		t.Skip("the race detector allocates")
+	}
 	full := Train{Size: 96, ScaleMin: 0.2, Flip: true, Jitter: 1, Gray: 0.2, Blur: 1}
 	i := uint64(0)
 	bytes := testing.Benchmark(func(b *testing.B) {

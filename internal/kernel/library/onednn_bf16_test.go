@@ -82,7 +82,7 @@ func TestHalfProductOfLibrary(t *testing.T) {
 	d := halfLibrary(t)
 	r := rand.New(rand.NewPCG(31, 32))
 	cases := 300
-	if kerneltest.Race { // which makes the exact value slow
+	if allocs.Race { // which makes the exact value slow
 		cases = 40
 	}
 	for range cases {
@@ -114,7 +114,7 @@ func TestHalfProductSpecialValues(t *testing.T) {
 
 // A product that was computed before allocates nothing.
 func TestHalfProductAllocatesNothing(t *testing.T) {
-	if kerneltest.Race {
+	if allocs.Race {
 		t.Skip("allocations cannot be counted under the race detector")
 	}
 	d := halfLibrary(t)

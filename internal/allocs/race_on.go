@@ -1,6 +1,6 @@
 //go:build race
 
-package kerneltest
+package allocs
 
 // Race says whether the race detector is on. The race detector makes sync.Pool, which calls of C functions use,
 // forget at random, so that allocations cannot be counted.

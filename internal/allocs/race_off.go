@@ -1,6 +1,6 @@
 //go:build !race
 
-package kerneltest
+package allocs
 
 // Race says whether the race detector is on.
 const Race = false
