@@ -12,6 +12,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -268,4 +269,17 @@ func writeFile(t *testing.T, dir, name, text string) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// listen serves on a port of its own until cancel is called; ended then has what Serve returned.
+func listen(t *testing.T, s *Server) (addr string, cancel context.CancelFunc, ended chan error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended = make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	return l.Addr().String(), cancel, ended
 }

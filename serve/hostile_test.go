@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -119,13 +118,7 @@ func TestHostileRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	addr, cancel, ended := listen(t, s)
 	before := runtime.NumGoroutine()
 
 	var next atomic.Int64
@@ -138,7 +131,7 @@ func TestHostileRequests(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(w)))
 			for next.Add(1) <= int64(*hostile) {
 				a := newAttack(t, r)
-				code, err := a.send(l.Addr().String())
+				code, err := a.send(addr)
 				if err != nil {
 					t.Errorf("%.100q: %v", a.bytes, err)
 				}
@@ -157,7 +150,7 @@ func TestHostileRequests(t *testing.T) {
 	if codes[200] > *hostile/5 || codes[400] == 0 {
 		t.Errorf("these are no hostile requests: %v", codes)
 	}
-	a, err := http.Post("http://"+l.Addr().String()+"/v1/search", "application/json", strings.NewReader(`{"row": 1, "k": 2}`))
+	a, err := http.Post("http://"+addr+"/v1/search", "application/json", strings.NewReader(`{"row": 1, "k": 2}`))
 	if err != nil {
 		t.Fatal(err)
 	}

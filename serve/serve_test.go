@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -321,16 +320,10 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	addr, cancel, ended := listen(t, s)
 	code := make(chan int, 1)
 	go func() {
-		a, err := http.Post("http://"+l.Addr().String()+"/v1/search", "application/json", strings.NewReader(`{"text": "a"}`))
+		a, err := http.Post("http://"+addr+"/v1/search", "application/json", strings.NewReader(`{"text": "a"}`))
 		if err != nil {
 			t.Error(err)
 			code <- 0
@@ -357,7 +350,7 @@ func TestDrain(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+	if _, err := net.Dial("tcp", addr); err == nil {
 		t.Error("it still listens")
 	}
 }
@@ -369,16 +362,10 @@ func TestSlowClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	addr, cancel, ended := listen(t, s)
 	for _, begin := range []string{"", "GET /v1/info HTTP/1.1\r\nHost: localhost\r\n", "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
 		for range 3 { // as many as have room
-			c, err := net.Dial("tcp", l.Addr().String())
+			c, err := net.Dial("tcp", addr)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -394,7 +381,7 @@ func TestSlowClients(t *testing.T) {
 			}()
 		}
 	}
-	a, err := http.Get("http://" + l.Addr().String() + "/v1/info") // in turn, when the others are cut off
+	a, err := http.Get("http://" + addr + "/v1/info") // in turn, when the others are cut off
 	if err != nil {
 		t.Fatal(err)
 	}
