@@ -11,6 +11,7 @@ type Heads struct {
 	Activation string  `toml:"activation" read:"hidden layers" fixed:"meaning"`         // gelu | relu | silu
 	Residual   bool    `toml:"residual" read:"skips" fixed:"meaning"`                   // a hidden layer adds its input where both have one width
 	LayerNorm  bool    `toml:"layer_norm" read:"hidden layers" fixed:"model"`           // layer norm of each hidden layer, before its activation
+	Center     bool    `toml:"center" fixed:"model"`                                    // subtract from features the mean of those that training may see and bring them to unit length; the mean is kept in the checkpoint
 	Start      string  `toml:"start" fixed:"run"`                                       // cca | ridge | procrustes: linear heads start from this map of [model.align], fitted to the training pairs; empty: from random weights
 }
 
@@ -19,6 +20,9 @@ var startMethods = []string{AlignByCCA, AlignByRidge, AlignByProcrustes}
 
 // defaults are the best values of GeRA's table 1.
 func (h *Heads) defaults() { *h = Heads{Layers: 1, Hidden: 8000, Dropout: 0.3, Activation: "gelu"} }
+
+// CentersFeatures says whether heads see centred features.
+func (c Config) CentersFeatures() bool { return c.hasHeads() && c.Model.Heads.Center }
 
 // HeadsStart returns model.heads.start of a system that has such heads, else nothing.
 func (c Config) HeadsStart() string {

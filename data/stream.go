@@ -32,6 +32,12 @@ type Pooled interface {
 	Pools() (image, text batch.Pool)
 }
 
+// Centred is implemented by streams of stored features.
+type Centred interface {
+	// Centres returns the means of the features of both sides, nil where they are not wanted.
+	Centres() (images, texts []float32)
+}
+
 // Described is implemented by streams whose samples can be told to people.
 type Described interface {
 	// Describe returns the caption of sample c, cleaned, and the id of its image as in

@@ -19,6 +19,7 @@ type Weights interface {
 type Traits struct {
 	Twin   bool   // has a momentum twin
 	Frozen bool   // is not trained
+	Given  bool   // comes from the data of training: a checkpoint that training starts from does not change it
 	Group  string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
 	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
 	// of length 1; 0: those of the shape.
@@ -34,6 +35,7 @@ type Traits struct {
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
 	t.Twin, t.Frozen = t.Twin || o.Twin, t.Frozen || o.Frozen
+	t.Given = t.Given || o.Given
 	if o.Group != "" {
 		t.Group = o.Group
 	}

@@ -49,7 +49,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 	case "moco", "swav":
 		d = views(cfg)
 	case "heads":
-		d = heads(cfg, space)
+		d = heads(cfg, o, space)
 	default:
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}

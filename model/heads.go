@@ -10,13 +10,13 @@ import (
 // heads aligns the features of two frozen encoders: an identity tower and an MLP for each
 // side. Trained by contrast within the batch it is the contrastive baseline of GeRA; layers,
 // sizes and dropout are those of model.heads.
-func heads(cfg config.Config, sp space.Space) design {
+func heads(cfg config.Config, o Options, sp space.Space) design {
 	c := cfg.Model.Heads
 	mlp := encoders.MLP{Space: sp, Layers: c.Layers, Hidden: c.Hidden, Activation: c.Activation,
 		Dropout: c.Dropout, Residual: c.Residual, LayerNorm: c.LayerNorm}
 	return design{
-		image:   side{name: "image", tower: encoders.FeatureTower{Column: batch.ImageFeatures, Dim: c.InImage}, proj: "image_head", head: mlp},
-		text:    side{name: "text", tower: encoders.FeatureTower{Column: batch.TextFeatures, Dim: c.InText}, proj: "text_head", head: mlp},
+		image:   side{name: "image", tower: encoders.FeatureTower{Column: batch.ImageFeatures, Dim: c.InImage, Center: c.Center, Mean: o.ImageCentre}, proj: "image_head", head: mlp},
+		text:    side{name: "text", tower: encoders.FeatureTower{Column: batch.TextFeatures, Dim: c.InText, Center: c.Center, Mean: o.TextCentre}, proj: "text_head", head: mlp},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),
 	}

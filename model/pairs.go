@@ -29,6 +29,9 @@ type Options struct {
 	// the rows that the columns batch.ImageNeighbours and TextNeighbours name, and the rows
 	// that objective.klot.rows are drawn from. nil without either.
 	ImagePool, TextPool batch.Pool
+	// ImageCentre (D) and TextCentre (E) are what model.heads.center subtracts from stored
+	// features; nil: zeros. Rows of the pools are centred already.
+	ImageCentre, TextCentre []float32
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector

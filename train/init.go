@@ -39,7 +39,7 @@ func (r InitReport) String() string {
 
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
 // and shape are copied and the position table of another image size is resampled.
-// Twins start from the checkpoint's teacher, as in ALBEF's code, whose
+// What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model.
@@ -51,6 +51,9 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
 	}
 	p := m.Params()
 	for _, q := range p.List() {
+		if q.Given {
+			continue
+		}
 		took, err := take(f, c.Path, q, p.Value(q))
 		if err != nil {
 			return r, err
@@ -80,7 +83,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
 		return r, err
 	}
 	for _, q := range p.List() {
-		if q.Twin {
+		if q.Twin && !q.Given {
 			if _, err := take(f, c.Path, q, p.MomentumValue(q)); err != nil {
 				return r, err
 			}

@@ -44,12 +44,14 @@ func refer(o *model.Options, cfg config.Config) error {
 	return nil
 }
 
-// TrainingPairs are the pairs of the training split as package align reads them.
+// TrainingPairs are the pairs of the training split as package align reads them, centred where the
+// heads see them so.
 func TrainingPairs(p *features.Pairs) (align.Pairs, error) {
 	list, err := p.Split("train")
 	images, texts := make([]int32, len(list)), make([]int32, len(list))
 	for i, q := range list {
 		images[i], texts[i] = q.Image, q.Text
 	}
-	return align.Pairs{Image: align.Select(p.Images(), images), Text: align.Select(p.Texts(), texts)}, err
+	x, y := p.Centred()
+	return align.Pairs{Image: align.Select(x, images), Text: align.Select(y, texts)}, err
 }

@@ -75,6 +75,9 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	if p, ok := with.Stream.(data.Pooled); ok {
 		o.ImagePool, o.TextPool = p.Pools()
 	}
+	if c, ok := with.Stream.(data.Centred); ok {
+		o.ImageCentre, o.TextCentre = c.Centres()
+	}
 	done, err := connect(&o, cfg, with.Tokenizer)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ func (p *Pool) Fingerprint() (string, error) {
 			return "", err
 		}
 	}
+	_ = binary.Write(h, binary.LittleEndian, []float32(p.centre))
 	_ = binary.Write(h, binary.LittleEndian, p.rows) // a hash takes everything
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -13,6 +13,7 @@ type PairsConfig struct {
 	ImagePool, TextPool     string // files of further rows of a side, which are in no pair; empty: none
 	Index                   string // table of the pairs; empty: row i of one file belongs to row i of the other
 	Cache                   string // folder of copies of files that must be converted; empty: they are refused
+	Center                  bool   // rows that training sees besides samples, and those of fits, are centred: see Pairs.Centres
 	Division                       // without a table that says the split of each pair
 }
 
@@ -26,6 +27,7 @@ type Pairs struct {
 	more          [2]*Matrix // further rows of images and texts, nil for none
 	seed          uint64
 	index         string            // file of the index; empty: rows are in step
+	centres       [2]Centre         // of images and texts, nil unless rows are centred
 	splits        map[string][]Pair // by rising image row, as far as the budget lets them be used
 }
 
@@ -57,7 +59,10 @@ func (p *Pairs) open(c PairsConfig) (err error) {
 	if p.more[1], err = openMore(c.TextPool, c.TextTensor, c.Cache, p.texts); err != nil {
 		return err
 	}
-	return p.divide(c)
+	if err := p.divide(c); err != nil || !c.Center {
+		return err
+	}
+	return p.measure()
 }
 
 // divide finds the pairs and makes the splits.
@@ -136,12 +141,12 @@ func (p *Pairs) Close() error {
 
 // ImagePool returns the images that training may see, paired and not.
 func (p *Pairs) ImagePool() (*Pool, error) {
-	return newPool(p.images, p.more[0], imageRows(p.held()))
+	return newPool(p.images, p.more[0], imageRows(p.held()), p.centres[0])
 }
 
 // TextPool returns the texts that training may see, paired and not.
 func (p *Pairs) TextPool() (*Pool, error) {
-	return newPool(p.texts, p.more[1], textRows(p.held()))
+	return newPool(p.texts, p.more[1], textRows(p.held()), p.centres[1])
 }
 
 // held returns the pairs of the validation and the test split.

@@ -15,11 +15,13 @@ type Pool struct {
 	main *Matrix
 	rows []int32 // of main
 	more *Matrix // nil: none
+
+	centre Centre // of all rows; nil: they are as in the files
 }
 
 // newPool leaves the rows out that are held back, which rise.
-func newPool(main, more *Matrix, held []int32) (*Pool, error) {
-	p := &Pool{main: main, more: more, rows: make([]int32, 0, main.Rows()-len(held))}
+func newPool(main, more *Matrix, held []int32, centre Centre) (*Pool, error) {
+	p := &Pool{main: main, more: more, centre: centre, rows: make([]int32, 0, main.Rows()-len(held))}
 	for i := range int32(main.Rows()) {
 		if len(held) > 0 && held[0] == i {
 			held = held[1:]
@@ -53,11 +55,15 @@ func (p *Pool) Place(i int32) (int32, bool) {
 	return int32(at), ok
 }
 
-// Row reads row i into dst (D). It fails with a *NonFiniteError, which names file and row, where a
+// Row reads row i into dst (D), centred where its Pairs are. It fails with a *NonFiniteError, which names file and row, where a
 // number is not finite.
 func (p *Pool) Row(i int, dst []float32) error {
 	m, j := p.at(i)
-	return m.Row(j, dst)
+	err := m.Row(j, dst)
+	if err == nil {
+		p.centre.Apply(dst)
+	}
+	return err
 }
 
 // at returns the file of row i and its row there.
@@ -85,6 +91,7 @@ func (p *Pool) ReadRows(first int, dst []float32) error {
 	if first < 0 || n*d != len(dst) || first > p.Rows()-n {
 		return fmt.Errorf("features: there are no rows %d to %d of %d numbers in a pool of %d of %d", first, first+n, len(dst), p.Rows(), d)
 	}
+	defer p.centre.each(dst)
 	for n > 0 {
 		m, at := p.at(first)
 		count := 1

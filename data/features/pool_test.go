@@ -142,3 +142,68 @@ func TestPoolRefuses(t *testing.T) {
 		t.Errorf("a row that is not finite: %v", err)
 	}
 }
+
+// A centred pool has the rows of the files minus the mean of those that training may see, at unit
+// length, however they are read; samples and sets have them as they are.
+func TestCentredPool(t *testing.T) {
+	c := pooled(t, func(images, texts [][]float32) { images[4][1], texts[7][0] = 9, float32(math.Inf(1)) })
+	plain := open(t, c, 3)
+	c.Center = true
+	p := open(t, c, 3)
+	if a, b := plain.Centres(); a != nil || b != nil {
+		t.Error("means that nobody asked for")
+	}
+	for side, pools := range map[string][2]func() (*Pool, error){"image": {plain.ImagePool, p.ImagePool}, "text": {plain.TextPool, p.TextPool}} {
+		raw, err := pools[0]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := pools[1]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, n := raw.Width(), 0
+		rows, mean := make([]float32, raw.Rows()*d), make([]float64, d)
+		if err := raw.ReadRows(0, rows); err != nil {
+			t.Fatal(err)
+		}
+		for row := range slices.Chunk(rows, d) {
+			if math.IsInf(float64(row[0]), 0) {
+				continue
+			}
+			n++
+			for j, v := range row {
+				mean[j] += float64(v)
+			}
+		}
+		block, one := make([]float32, len(rows)), make([]float32, d)
+		if err := got.ReadRows(0, block); err != nil {
+			t.Fatal(err)
+		}
+		for i := range raw.Rows() {
+			if math.IsInf(float64(rows[i*d]), 0) {
+				continue
+			}
+			want, sq := make([]float64, d), 0.0
+			for j := range want {
+				want[j] = float64(rows[i*d+j]) - mean[j]/float64(n)
+				sq += want[j] * want[j]
+			}
+			if err := got.Row(i, one); err != nil {
+				t.Fatal(err)
+			}
+			for j := range want {
+				if w := want[j] / math.Sqrt(sq); math.Abs(float64(one[j])-w) > 1e-5 || one[j] != block[i*d+j] {
+					t.Fatalf("%s %d: %v and %v, want %v in column %d", side, i, one, block[i*d:(i+1)*d], w, j)
+				}
+			}
+		}
+		a, err := raw.Fingerprint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := got.Fingerprint(); err != nil || a == b {
+			t.Errorf("%s: lists of raw rows would be taken for centred ones (%v)", side, err)
+		}
+	}
+}

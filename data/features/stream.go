@@ -76,7 +76,13 @@ func (s *Stream) Columns() []data.Column {
 	return list
 }
 
-var _ data.Pooled = (*Stream)(nil)
+var (
+	_ data.Pooled  = (*Stream)(nil)
+	_ data.Centred = (*Stream)(nil)
+)
+
+// Centres implements data.Centred.
+func (s *Stream) Centres() (images, texts []float32) { return s.p.centres[0], s.p.centres[1] }
 
 // Pools implements data.Pooled.
 func (s *Stream) Pools() (images, texts batch.Pool) {

@@ -95,6 +95,7 @@ func Pairs(cfg config.Config) (*features.Pairs, error) {
 		ImageTensor: d.Pairs.ImageTensor,
 		TextTensor:  d.Pairs.TextTensor,
 		Cache:       d.CacheDir,
+		Center:      cfg.CentersFeatures(),
 		Division: features.Division{
 			ValSamples:  d.Pairs.ValSamples,
 			TestSamples: d.Pairs.TestSamples,
