@@ -504,3 +504,44 @@ func FuzzShardIndex(f *testing.F) {
 		}
 	})
 }
+
+// Faults of shards are findings of a check, and bad samples whose share is limited.
+func TestShardFaultsAreBadSamples(t *testing.T) {
+	var members []member
+	for i := range 6 {
+		members = append(members, sampleMembers(t, i)...)
+	}
+	whole := tarOf(t, slices.Concat(members, []member{{"alone.png", string(pngOf(t, 6))}, {"bad.png", "no image"}, {"bad.txt", "bad"}, {"cut.png", strings.Repeat("x", 1000)}})...)
+	s := openShards(t, shardFiles(t, whole[:len(whole)-2000]), ShardsConfig{Shuffle: 100})
+	found, err := Check(t.Context(), s, CheckConfig{Images: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(found)
+	for _, want := range []string{"bad image 3", "no caption 2", "alone.png: the sample has no .txt member", "bad.png: data: not a JPEG", "the shard is cut or damaged here"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	stream, err := NewTrain(s, TrainConfig{Seed: 1, Transform: trainSmall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(t, stream, LoaderConfig{BatchSize: 6, MaxBadShare: 0.4, DropLast: true})
+	for range 3 {
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Recycle(b)
+	}
+	bad, read, examples := l.Bad()
+	if bad < 6 || read != bad+18 || !strings.Contains(fmt.Sprint(examples), "alone.png: the sample has no .txt member") {
+		t.Errorf("%d of %d: %v", bad, read, examples)
+	}
+	strict := newLoader(t, stream, LoaderConfig{BatchSize: 6})
+	var share *BadShareError
+	if _, err := strict.Next(t.Context()); !errors.As(err, &share) || !strings.Contains(err.Error(), ".tar: ") {
+		t.Errorf("got %v", err)
+	}
+}
