@@ -85,12 +85,15 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 	if cfg.Pairs {
 		var firsts []int
 		for i := range ds.Len() {
-			if len(firsts) < len(parts) && parts[len(firsts)] == i {
+			for len(firsts) < len(parts) && parts[len(firsts)] == i { // a part may be empty
 				firsts = append(firsts, len(t.pairs))
 			}
 			for j := range numCaptions(ds, i) {
 				t.pairs = append(t.pairs, pair{int32(i), int32(j)})
 			}
+		}
+		for len(firsts) < len(parts) {
+			firsts = append(firsts, len(t.pairs))
 		}
 		t.n, parts = len(t.pairs), firsts
 	}

@@ -116,6 +116,25 @@ func TestPartOrder(t *testing.T) {
 	}
 }
 
+// The parts of pairs begin with the pairs of their first image, those of empty parts too.
+func TestPartsOfPairs(t *testing.T) {
+	ds := naive{Memory: memory(5, "a", "b"), first: []int{0, 0, 2, 4, 4, 5}, mixed: 3}
+	ds.Texts[3] = nil
+	for pairs, want := range map[bool][]int{false: ds.first, true: {0, 0, 4, 6, 6, 8}} {
+		s, err := NewTrain(ds, TrainConfig{Pairs: pairs, Transform: trainSmall})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen []int
+		for c := range s.EpochSamples() {
+			seen = append(seen, s.order.At(uint64(c)))
+		}
+		if slices.Sort(seen); !slices.Equal(s.order.parts, want) || seen[len(seen)-1] != len(seen)-1 {
+			t.Errorf("pairs %v: parts %v, want %v; samples %v", pairs, s.order.parts, want, seen)
+		}
+	}
+}
+
 // partsIn returns the parts in the order of their middle places.
 func partsIn(order, parts []int) (list []int) {
 	sum, count := make([]int, len(parts)), make([]int, len(parts))
