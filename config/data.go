@@ -2,13 +2,18 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | pairs (files of stored features, for model.system heads and align)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
-	Captions Captions `toml:"captions" read:"caption lists"`
-	Karpathy Karpathy `toml:"karpathy" read:"karpathy"`
-	Scenes   Scenes   `toml:"scenes" read:"scenes"`
-	Pairs    Pairs    `toml:"pairs" read:"pair files"`
+	Captions   Captions   `toml:"captions" read:"caption lists"`
+	Karpathy   Karpathy   `toml:"karpathy" read:"karpathy"`
+	CSV        CSV        `toml:"csv" read:"csv"`
+	COCO       COCO       `toml:"coco" read:"coco"`
+	Flickr     Flickr     `toml:"flickr" read:"flickr"`
+	WebDataset WebDataset `toml:"webdataset" read:"webdataset"`
+	Parquet    Parquet    `toml:"parquet" read:"parquet"`
+	Scenes     Scenes     `toml:"scenes" read:"scenes"`
+	Pairs      Pairs      `toml:"pairs" read:"pair files"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
@@ -19,7 +24,7 @@ type Data struct {
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
 	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
-	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, and of what is made of stored features; made if it is not there; runs and machines with the same paths may share it
+	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, of indices of shards and of what is made of stored features; made if it is not there; runs and machines with the same paths may share it
 	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache" max:"1000000"`        // the cache holds at most this many GB (10^9 bytes) and then stays as it is
 	CacheSize      int     `toml:"cache_size" read:"cache" max:"16384"`            // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
 	CropScaleMin   float64 `toml:"crop_scale_min" read:"pixels"`                   // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
@@ -56,7 +61,7 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "pairs")
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs")
 	k.positive("data.max_pixels", "data.max_words")
 	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")

@@ -25,7 +25,28 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
 		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808); lower it: docs/config.md lists the limit of every key"},
 
-		{func(c *Config) { c.Data.Kind = "coco" }, `data.kind: must be one of scenes, captions, karpathy, folder, pairs (got "coco")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
+		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
+		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
+		{func(c *Config) { c.Data.CSV.Image = "" }, `data.csv.image: must name a column (got "")`},
+		{func(c *Config) { c.Data.CSV.Caption = "" }, `data.csv.caption: must name a column (got "")`},
+		{func(c *Config) { c.Data.Kind = "coco" }, `data.coco.train_file: must name the captions_*.json for data.kind "coco" (got "")`},
+		{func(c *Config) {
+			c.Data.Kind, c.Data.COCO.TrainFile, c.Train.EvalEverySteps = "coco", "a", 5
+		}, `data.coco.val_file: must name a file (got ""); or set eval.split or train.eval_every_steps = 0`},
+		{func(c *Config) { c.Data.Kind = "flickr" }, `data.flickr.file: must name the file of the captions for data.kind "flickr" (got "")`},
+		{func(c *Config) { c.Data.Kind, c.Data.Flickr.File, c.Data.Flickr.ValList = "flickr", "a", "b" },
+			`data.flickr.train_list: must name a file where another split has a list (got ""); else images of that split would be trained on`},
+		{func(c *Config) {
+			c.Data.Kind, c.Data.Flickr.File, c.Train.EvalEverySteps = "flickr", "a", 5
+		}, `data.flickr.val_list: must name a file (got ""); or set eval.split or train.eval_every_steps = 0`},
+		{func(c *Config) { c.Data.Kind = "webdataset" }, `data.webdataset.train_files: must name at least one file for data.kind "webdataset" (got [])`},
+		{func(c *Config) { c.Data.WebDataset.Shuffle = 0 }, "data.webdataset.shuffle: must be > 0 (got 0)"},
+		{func(c *Config) { c.Data.Kind = "parquet" }, `data.parquet.train_files: must name at least one file for data.kind "parquet" (got [])`},
+		{func(c *Config) { c.Data.Parquet.Shuffle = 0 }, "data.parquet.shuffle: must be > 0 (got 0)"},
+		{func(c *Config) { c.Data.Parquet.Image = "" }, `data.parquet.image: must name a column (got "")`},
+		{func(c *Config) { c.Data.Parquet.Caption = "" }, `data.parquet.caption: must name a column (got "")`},
 		{func(c *Config) { c.Data.Kind = "captions" }, `data.captions.train_files: must name at least one file for data.kind "captions" (got [])`},
 		{func(c *Config) {
 			c.Data.Kind, c.Data.Captions.TrainFiles, c.Train.EvalEverySteps = "captions", []string{"a"}, 5

@@ -55,9 +55,9 @@ type cacheStore interface {
 	usage() (bytes int64, full bool)
 }
 
-// source is an image file in one state.
+// source is an image file, or a part of a file, in one state.
 type source struct {
-	path      string // absolute
+	path      string // absolute, of a part with its name
 	size      int64
 	mtime     int64 // nanoseconds
 	maxPixels int
@@ -99,8 +99,14 @@ func (c *Cache) Image(path string, maxPixels int) (*transform.Image, error) {
 }
 
 func (c *Cache) image(path string, maxPixels int, w *Stopwatch) (*transform.Image, error) {
+	return c.part(path, "", maxPixels, w, func() (*transform.Image, error) { return decodeFile(path, maxPixels, w) })
+}
+
+// part returns the image that decode makes of a part of the file at path from the cache, or decodes
+// it and keeps it. Parts of a file have different names, and the file as a whole none.
+func (c *Cache) part(path, name string, maxPixels int, w *Stopwatch, decode func() (*transform.Image, error)) (*transform.Image, error) {
 	if c == nil {
-		return decodeFile(path, maxPixels, w)
+		return decode()
 	}
 	defer func() { w.lap(StageCache) }()
 	info, err := os.Stat(path)
@@ -110,6 +116,9 @@ func (c *Cache) image(path string, maxPixels int, w *Stopwatch) (*transform.Imag
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		abs = path
+	}
+	if name != "" {
+		abs += "\x00" + name
 	}
 	s := source{abs, info.Size(), info.ModTime().UnixNano(), maxPixels}
 	m, err := c.store.load(s)
@@ -125,7 +134,7 @@ func (c *Cache) image(path string, maxPixels int, w *Stopwatch) (*transform.Imag
 	}
 	c.stats.misses.Add(1)
 	w.lap(StageCache)
-	if m, err = decodeFile(path, maxPixels, w); err != nil {
+	if m, err = decode(); err != nil {
 		return nil, err
 	}
 	if m, err = c.shrink(m); err != nil {

@@ -132,11 +132,9 @@ func parseRecord(b []byte) (record, error) {
 		return r, fmt.Errorf(`field "caption" is missing: want a text or a list of texts (image %q)`, *e.Image)
 	}
 	r.image = *e.Image
-	var one string
-	if err := json.Unmarshal(e.Caption, &one); err == nil {
-		r.captions = []string{one}
-	} else if err := json.Unmarshal(e.Caption, &r.captions); err != nil || hasNull(e.Caption) {
-		return r, fmt.Errorf(`field "caption" is neither a text nor a list of texts (got %s)`, cut(e.Caption))
+	var err error
+	if r.captions, err = captionsOf("caption", e.Caption); err != nil {
+		return r, err
 	}
 	if isNull(e.ID) {
 		return r, nil
@@ -153,6 +151,20 @@ func parseRecord(b []byte) (record, error) {
 	}
 	r.key, r.number = strconv.FormatInt(n, 10), true
 	return r, nil
+}
+
+// captionsOf returns the text or the list of texts that a field holds.
+func captionsOf(field string, b json.RawMessage) (list []string, err error) {
+	var one string
+	switch {
+	case isNull(b):
+		return nil, fmt.Errorf(`field %q is missing: want a text or a list of texts`, field)
+	case json.Unmarshal(b, &one) == nil:
+		return []string{one}, nil
+	case json.Unmarshal(b, &list) != nil || hasNull(b):
+		return nil, fmt.Errorf(`field %q is neither a text nor a list of texts (got %s)`, field, cut(b))
+	}
+	return list, nil
 }
 
 // merge makes one File of the records of each image and settles the ids.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -161,7 +162,7 @@ func (c *checker) captions(ds Dataset) {
 
 // paths finds images that other splits list under the same name.
 func (c *checker) paths(ds Dataset) {
-	for _, split := range sortedNames(c.cfg.Others) {
+	for _, split := range sortedKeys(c.cfg.Others) {
 		other := c.cfg.Others[split]
 		names := make(map[string]struct{}, other.Len())
 		for i := range other.Len() {
@@ -181,7 +182,7 @@ type digest [sha256.Size]byte
 // images decodes everything: what fails, what is there twice, what is in another
 // split under another name.
 func (c *checker) images(ctx context.Context, ds Dataset) error {
-	splits := sortedNames(c.cfg.Others)
+	splits := sortedKeys(c.cfg.Others)
 	total := ds.Len()
 	for _, s := range splits {
 		total += c.cfg.Others[s].Len()
@@ -267,11 +268,4 @@ func imageDigest(ds Dataset, i int) (digest, error) {
 	return digest(h.Sum(nil)), nil
 }
 
-func sortedNames(m map[string]Dataset) []string {
-	names := make([]string, 0, len(m))
-	for k := range m {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	return names
-}
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -35,16 +35,34 @@ type File struct {
 	Label    int32 // class; read only where the data set has classes
 }
 
+// Cached is a Dataset that can keep its decoded images. UseCache must be called before it is in use
+// (nil: nowhere). With CacheConfig.Size its images are the shrunk ones, which is for training:
+// evaluation should see them as they are.
+type Cached interface {
+	Dataset
+	UseCache(c *Cache)
+	Cache() *Cache
+}
+
+// keeper is where a Cached data set has its cache.
+type keeper struct{ cache *Cache }
+
+// UseCache makes the data set keep its decoded images in c, see Cached.
+func (k *keeper) UseCache(c *Cache) { k.cache = c }
+
+// Cache is where decoded images are kept, nil for nowhere.
+func (k *keeper) Cache() *Cache { return k.cache }
+
 // Files is a Dataset of image files. Blank captions are dropped on the way in.
 type Files struct {
-	items         []File
-	maxPixels     int
-	cache         *Cache
+	items     []File
+	maxPixels int
+	keeper
 	emptyCaptions int
 	classes       []string // names; nil: none
 }
 
-var _ Dataset = (*Files)(nil)
+var _ Cached = (*Files)(nil)
 
 // NewFiles returns the data set of items, in their order.
 func NewFiles(items []File, opt Options) *Files {
@@ -84,11 +102,6 @@ func (f *Files) Image(i int) (*transform.Image, error) {
 func (f *Files) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 	return f.cache.image(f.items[i].Path, f.maxPixels, w)
 }
-
-// UseCache makes f keep its decoded images in c (nil: nowhere). It must be called
-// before f is in use. With CacheConfig.Size the images of f are the shrunk ones,
-// which is for training: evaluation should see the files.
-func (f *Files) UseCache(c *Cache) { f.cache = c }
 
 // EmptyCaptions is the number of captions that were dropped because nothing of
 // them is left after cleaning.

@@ -4,7 +4,8 @@
 //
 // The layers, each usable alone:
 //
-//	Dataset    a finite list of images with captions (Captions, Karpathy, folders, scenes splits)
+//	Dataset    a finite list of images with captions: Files (lists, Karpathy, COCO, Flickr, folders), Table (csv),
+//	           Shards (webdataset), Parquet, scenes splits
 //	Stream     sample number c of an endless training stream fills a row of columns
 //	Loader     batches of a stream, in order, prefetched; position = next counter
 //	Texts      the source of the columns of captions: a tokenizer and a length

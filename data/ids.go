@@ -1,5 +1,36 @@
 package data
 
+// denseIDs numbers the ids of a data set 0, 1, 2 ... in its order. It is nil where the ids are these
+// numbers already.
+type denseIDs map[int64]int32
+
+func newDenseIDs(ds Dataset) (d denseIDs) {
+	for i := range ds.Len() {
+		id := ds.ImageID(i)
+		if d == nil && id == int64(i) {
+			continue
+		}
+		if d == nil {
+			d = make(denseIDs, ds.Len())
+			for j := range i {
+				d[int64(j)] = int32(j)
+			}
+		}
+		if _, known := d[id]; !known {
+			d[id] = int32(len(d))
+		}
+	}
+	return d
+}
+
+// of is the number of an id.
+func (d denseIDs) of(id int64) int32 {
+	if d == nil {
+		return int32(id)
+	}
+	return d[id]
+}
+
 // HashID is the value of the column batch.IDs for an id of a source that has no end or
 // no dense numbers: the id itself where it fits, else 31 bits of its hash (a row then
 // agrees by chance with one of 65,536 queue entries once in 30,000 times).

@@ -37,14 +37,14 @@ func (e *MissingError) Unwrap() []error { return e.Examples }
 // told how far it is, from one goroutine at a time, and may be nil. It ends early with the
 // error of ctx.
 func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, of int)) error {
-	f, ok := e.ds.(*Files)
+	f, ok := e.ds.(pathed)
 	if !ok {
 		return nil
 	}
 	var mu sync.Mutex
 	done, errs := 0, make([]error, len(e.images))
 	err := each(ctx, len(e.images), workers, func(i int) error {
-		errs[i] = isFile(f.items[e.images[i]].Path)
+		errs[i] = isFile(f.path(e.images[i]))
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; progress != nil && ctx.Err() == nil {
@@ -69,6 +69,11 @@ func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, o
 	}
 	return nil
 }
+
+// pathed is implemented by data sets whose images are files of their own.
+type pathed interface{ path(i int) string }
+
+func (f *Files) path(i int) string { return f.items[i].Path }
 
 // isFile returns an error unless there is a regular file at path.
 func isFile(path string) error {

@@ -101,9 +101,21 @@ func (w *Stopwatch) transform() *transform.Times {
 	return &w.parts
 }
 
+// timedDataset is implemented by data sets that can say where the time of an image goes.
+type timedDataset interface {
+	imageTimed(i int, w *Stopwatch) (*transform.Image, error)
+}
+
+var (
+	_ timedDataset = (*Files)(nil)
+	_ timedDataset = (*Table)(nil)
+	_ timedDataset = (*Shards)(nil)
+	_ timedDataset = (*Parquet)(nil)
+)
+
 // imageOf is ds.Image(i) with the time of its stages.
 func imageOf(ds Dataset, i int, w *Stopwatch) (*transform.Image, error) {
-	if f, ok := ds.(*Files); ok {
+	if f, ok := ds.(timedDataset); ok {
 		return f.imageTimed(i, w)
 	}
 	m, err := ds.Image(i)

@@ -69,7 +69,7 @@ type Train struct {
 	cfg   TrainConfig
 	pairs []pair // only with cfg.Pairs
 	n     int    // samples of an epoch
-	dense map[int64]int32
+	dense denseIDs
 	order *Order
 }
 
@@ -82,22 +82,29 @@ var (
 
 // NewTrain returns the training stream of ds. It fails when ds has no sample.
 func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
-	t := &Train{ds: ds, cfg: cfg, n: ds.Len(), dense: make(map[int64]int32, ds.Len())}
-	for i := range ds.Len() {
-		if id := ds.ImageID(i); !has(t.dense, id) {
-			t.dense[id] = int32(len(t.dense))
-		}
-		if cfg.Pairs {
-			for j := range ds.Captions(i) {
+	t := &Train{ds: ds, cfg: cfg, n: ds.Len(), dense: newDenseIDs(ds)}
+	var parts []int // first samples of the parts
+	mixed := 0
+	if p, ok := ds.(Parted); ok {
+		parts, mixed = p.Parts()
+	}
+	if cfg.Pairs {
+		var firsts []int
+		for i := range ds.Len() {
+			for len(firsts) < len(parts) && parts[len(firsts)] == i { // a part may be empty
+				firsts = append(firsts, len(t.pairs))
+			}
+			for j := range numCaptions(ds, i) {
 				t.pairs = append(t.pairs, pair{int32(i), int32(j)})
 			}
 		}
-	}
-	if cfg.Pairs {
-		t.n = len(t.pairs)
+		for len(firsts) < len(parts) {
+			firsts = append(firsts, len(t.pairs))
+		}
+		t.n, parts = len(t.pairs), firsts
 	}
 	if t.n == 0 {
-		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check data.captions.train_files", ds.Len(), len(t.pairs))
+		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check the files of the train split", ds.Len(), len(t.pairs))
 	}
 	if cfg.Transform.Size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.Transform.Size)
@@ -105,11 +112,17 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 	if err := cfg.Text.check(); err != nil {
 		return nil, err
 	}
-	t.order = NewOrder(cfg.Seed, t.n)
+	t.order = newPartOrder(cfg.Seed, t.n, parts, mixed)
 	return t, nil
 }
 
-func has(m map[int64]int32, k int64) bool { _, ok := m[k]; return ok }
+// numCaptions is the number of captions of image i.
+func numCaptions(ds Dataset, i int) int {
+	if c, ok := ds.(interface{ NumCaptions(i int) int }); ok {
+		return c.NumCaptions(i)
+	}
+	return len(ds.Captions(i))
+}
 
 // EpochSamples is the number of images, or of pairs with TrainConfig.Pairs.
 func (t *Train) EpochSamples() int { return t.n }
@@ -119,8 +132,8 @@ func (t *Train) NumImages() int { return t.ds.Len() }
 
 // Cache is where the images of the data set are kept, nil for nowhere.
 func (t *Train) Cache() *Cache {
-	if f, ok := t.ds.(*Files); ok {
-		return f.cache
+	if c, ok := t.ds.(Cached); ok {
+		return c.Cache()
 	}
 	return nil
 }
@@ -155,7 +168,7 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 		return err
 	}
 	id := t.ds.ImageID(i)
-	row.Set(batch.IDs, t.dense[id])
+	row.Set(batch.IDs, t.dense.of(id))
 	row.Set(batch.Labels, labelOf(t.ds, i))
 	w.lap(StageText)
 	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
@@ -189,6 +202,9 @@ func (t *Train) caption(c uint64) (image int, caption string, err error) {
 	i, j := t.item(c)
 	captions := t.ds.Captions(i)
 	if len(captions) == 0 {
+		if f, ok := t.ds.(interface{ Fault(i int) error }); ok && f.Fault(i) != nil {
+			return i, "", f.Fault(i)
+		}
 		return i, "", fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
 	}
 	if j < 0 {

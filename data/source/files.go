@@ -10,26 +10,34 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
-// lists is a kind of data that is image files with captions.
+// lists is a kind of data that is images with captions in files.
 type lists struct {
-	load    func(cfg config.Config, split string) (*data.Files, error)
+	load    func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error)
 	splits  func(cfg config.Config) []string
 	inputs  func(cfg config.Config, split string) []Input
 	mayLack bool
 }
 
-// imageFiles is the Kind of image files.
+// opened is what a loader returned, and nothing with an error.
+func opened[D data.Cached](ds D, err error) (data.Cached, error) {
+	if err != nil {
+		return nil, err
+	}
+	return ds, nil
+}
+
+// imageFiles is the Kind of images with captions in files.
 func imageFiles(l lists) Kind {
-	load := func(cfg config.Config, split string) (*data.Files, error) {
-		ds, err := l.load(cfg, split)
+	load := func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
+		ds, err := l.load(ctx, cfg, split, o)
 		return ds, rootHint(err, cfg.Data.Root)
 	}
 	return Kind{
 		Splits:  l.splits,
 		MayLack: l.mayLack,
 		Inputs:  l.inputs,
-		Stream: func(_ context.Context, cfg config.Config, o Options) (data.Stream, error) {
-			ds, err := load(cfg, "train")
+		Stream: func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error) {
+			ds, err := load(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
 			}
@@ -41,14 +49,10 @@ func imageFiles(l lists) Kind {
 			return data.NewTrain(ds, o.train(cfg))
 		},
 		Split: func(cfg config.Config, split string) (data.Dataset, error) {
-			ds, err := load(cfg, split)
-			if err != nil {
-				return nil, err // and no *data.Files of nothing
-			}
-			return ds, nil
+			return load(context.Background(), cfg, split, Options{})
 		},
 		Captions: func(cfg config.Config) ([]string, error) {
-			ds, err := load(cfg, "train")
+			ds, err := load(context.Background(), cfg, "train", Options{})
 			if err != nil {
 				return nil, err
 			}

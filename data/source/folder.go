@@ -1,14 +1,16 @@
 package source
 
 import (
+	"context"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 )
 
 // classFolders is data.kind = "folder": a folder of images for every class.
 var classFolders = lists{
-	load: func(cfg config.Config, split string) (*data.Files, error) {
-		return data.LoadFolder(cfg.Data.Root, split, options(cfg))
+	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
+		return opened(data.LoadFolder(cfg.Data.Root, split, options(cfg)))
 	},
 	inputs: func(cfg config.Config, _ string) []Input { return []Input{root(cfg)} },
 	splits: func(cfg config.Config) []string {

@@ -1,15 +1,17 @@
 package source
 
 import (
+	"context"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 )
 
 // karpathy is data.kind = "karpathy": the splits of Karpathy and Li in one JSON file.
 var karpathy = lists{
-	load: func(cfg config.Config, split string) (*data.Files, error) {
+	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
 		d := cfg.Data
-		return data.LoadKarpathy(Below(d.Root, d.Karpathy.File), Below(d.Root, d.Karpathy.ImageRoot), split, options(cfg))
+		return opened(data.LoadKarpathy(Below(d.Root, d.Karpathy.File), Below(d.Root, d.Karpathy.ImageRoot), split, options(cfg)))
 	},
 	inputs: func(cfg config.Config, _ string) []Input {
 		d := cfg.Data

@@ -22,11 +22,16 @@ import (
 
 // kinds are the values of data.kind.
 var kinds = map[string]Kind{
-	"captions": imageFiles(captionLists),
-	"folder":   imageFiles(classFolders),
-	"karpathy": imageFiles(karpathy),
-	"pairs":    storedPairs,
-	"scenes":   scenesKind,
+	"captions":   imageFiles(captionLists),
+	"coco":       imageFiles(coco),
+	"csv":        imageFiles(csvTables),
+	"flickr":     imageFiles(flickr),
+	"folder":     imageFiles(classFolders),
+	"karpathy":   imageFiles(karpathy),
+	"pairs":      storedPairs,
+	"parquet":    imageFiles(parquetTables),
+	"scenes":     scenesKind,
+	"webdataset": imageFiles(shards),
 }
 
 // Kind opens data of one kind. A function that a kind does not have is nil.
@@ -57,7 +62,7 @@ type Options struct {
 	// access.
 	PerCaption bool
 	Warn       func(string) // told what a cache cannot do and what rows were left out; nil: nobody is
-	// Of neighbours among stored features, which are searched for when the stream is opened.
+	// Of what takes long when the stream is opened: an index of shards, neighbours among stored features.
 	Engine   *compute.Engine                  // nil: one is started
 	Progress func(phase string, done, of int) // nil: nobody is told
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,28 @@ func folder(t *testing.T) string {
 		}
 		return b.Bytes()
 	}
+	put("pairs.tsv", []byte("filepath\ttitle\na.png\tA picture.\na.png\tA square.\n"))
+	put("coco.json", []byte(`{"images": [{"id": 7, "file_name": "a.png"}], "annotations": [{"image_id": 7, "caption": "A picture."}]}`))
+	put("captions.token", []byte("a.png#0\tA picture.\na.png#1\tA square.\n"))
+	put("val.txt", []byte("a.png\n"))
+	var shard bytes.Buffer
+	w := tar.NewWriter(&shard)
+	for _, m := range []struct {
+		name string
+		body []byte
+	}{{"1.png", b.Bytes()}, {"1.txt", []byte("A picture.")}} {
+		_ = w.WriteHeader(&tar.Header{Name: m.name, Size: int64(len(m.body))})
+		_, _ = w.Write(m.body)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put("shard-0.tar", shard.Bytes())
+	table, err := os.ReadFile("../testdata/parquet/struct.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("table.parquet", table)
 	put("image.safetensors", rows(3))
 	put("text.safetensors", rows(5))
 	return dir
@@ -76,6 +99,16 @@ func configOf(kind, root string) config.Config {
 	switch kind {
 	case "captions":
 		d.Captions.TrainFiles, d.Captions.ValFiles = []string{"list.json"}, []string{"list.json"}
+	case "csv":
+		d.CSV.TrainFiles, d.CSV.ValFiles = []string{"pairs.tsv"}, []string{"pairs.tsv"}
+	case "coco":
+		d.COCO.TrainFile, d.COCO.ValFile = "coco.json", "coco.json"
+	case "flickr":
+		d.Flickr.File, d.Flickr.ValList = "captions.token", "val.txt"
+	case "webdataset":
+		d.WebDataset.TrainFiles, d.WebDataset.ValFiles = []string{"shard-{0..0}.tar"}, []string{"shard-*.tar"}
+	case "parquet":
+		d.Parquet.TrainFiles, d.Parquet.ValFiles = []string{"table.parquet"}, []string{"table.parquet"}
 	case "karpathy":
 		d.Karpathy.File = "all.json"
 	case "folder":
@@ -92,7 +125,8 @@ func configOf(kind, root string) config.Config {
 // are there as galleries, and its captions where it has some.
 func TestKinds(t *testing.T) {
 	root := folder(t)
-	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]"}
+	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
+		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "webdataset": "[train val]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
 		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
@@ -187,6 +221,40 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// A file that a kind lacks is told by its key before anything is read.
+func TestInputsOfKinds(t *testing.T) {
+	root := folder(t)
+	for _, c := range []struct {
+		kind   string
+		change func(d *config.Data)
+		want   string
+	}{
+		{"csv", func(d *config.Data) { d.CSV.TrainFiles = []string{"pairs.tsv", "none.csv"} }, "data.csv.train_files: there is no such file: " + filepath.Join(root, "none.csv")},
+		{"webdataset", func(d *config.Data) { d.WebDataset.TrainFiles = []string{"shard-{0..1}.tar"} }, "data.webdataset.train_files: there is no such file: " + filepath.Join(root, "shard-1.tar")},
+		{"webdataset", func(d *config.Data) { d.WebDataset.ValFiles = []string{"val-*.tar"} }, "data.webdataset.val_files: there is no such file: " + filepath.Join(root, "val-*.tar")},
+		{"parquet", func(d *config.Data) { d.Parquet.ValFiles = []string{"none.parquet"} }, "data.parquet.val_files: there is no such file"},
+		{"coco", func(d *config.Data) { d.COCO.ValFile = "none.json" }, "data.coco.val_file: there is no such file"},
+		{"coco", func(d *config.Data) { d.COCO.TrainImages = "none" }, "data.coco.train_images: there is no such folder"},
+		{"flickr", func(d *config.Data) { d.Flickr.ValList = "none.txt" }, "data.flickr.val_list: there is no such file"},
+		{"flickr", func(d *config.Data) { d.Flickr.File = "none.token" }, "data.flickr.file: there is no such file"},
+		{"flickr", func(d *config.Data) { d.Flickr.ImageRoot = "none" }, "data.flickr.image_root: there is no such folder"},
+	} {
+		cfg := configOf(c.kind, root)
+		if err := CheckInputs(Inputs(cfg, Splits...)); err != nil {
+			t.Errorf("%s: %v", c.kind, err)
+		}
+		c.change(&cfg.Data)
+		if err := CheckInputs(Inputs(cfg, Splits...)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.kind, err, c.want)
+		}
+	}
+	for _, kind := range []string{"csv", "coco", "flickr", "webdataset", "parquet"} {
+		if _, err := Eval(configOf(kind, root), "test"); err == nil || !strings.Contains(err.Error(), "data."+kind+".test_") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestSourceRefuses(t *testing.T) {
 	root := folder(t)
 	cfg := configOf("captions", root)
@@ -203,13 +271,13 @@ func TestSourceRefuses(t *testing.T) {
 	}
 	pairs := configOf("pairs", root)
 	for want, f := range map[string]func() error{
-		"has no images and captions":               func() error { _, err := Eval(pairs, "val"); return err },
-		"no captions to learn a vocabulary from":   func() error { _, err := Captions(pairs); return err },
-		"data.pairs.test_samples":                  func() error { _, err := Galleries(pairs, "test"); return err },
-		"must divide the 4 images of the split":    func() error { c := pairs; c.Eval.Folds = 3; _, err := Galleries(c, "val"); return err },
-		"must divide the 10 images of the split":   func() error { c := configOf("scenes", root); c.Eval.Folds = 3; _, err := Eval(c, "val"); return err },
-		"data.kind: is no kind of data (got \"x\"": func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
-		"use one of captions, folder, karpathy":    func() error { _, err := Finite(configOf("x", root)); return err },
+		"has no images and captions":                               func() error { _, err := Eval(pairs, "val"); return err },
+		"no captions to learn a vocabulary from":                   func() error { _, err := Captions(pairs); return err },
+		"data.pairs.test_samples":                                  func() error { _, err := Galleries(pairs, "test"); return err },
+		"must divide the 4 images of the split":                    func() error { c := pairs; c.Eval.Folds = 3; _, err := Galleries(c, "val"); return err },
+		"must divide the 10 images of the split":                   func() error { c := configOf("scenes", root); c.Eval.Folds = 3; _, err := Eval(c, "val"); return err },
+		"data.kind: is no kind of data (got \"x\"":                 func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
+		"use one of captions, coco, csv, flickr, folder, karpathy": func() error { _, err := Finite(configOf("x", root)); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -1,0 +1,39 @@
+package config
+
+import "unicode/utf8"
+
+// CSV names the tables of data.kind = "csv": a line with the names of the columns, then a row for each pair.
+type CSV struct {
+	TrainFiles []string `toml:"train_files"` // training tables: file names, ranges such as part-{00..09}.csv or patterns such as part-*.csv
+	ValFiles   []string `toml:"val_files"`   // validation tables
+	TestFiles  []string `toml:"test_files"`  // test tables
+	Image      string   `toml:"image"`       // column of the path of the image, below data.root unless absolute; rows of one path are one image
+	Caption    string   `toml:"caption"`     // column of the caption
+	ID         string   `toml:"id"`          // column of the id of the image, a whole number or a text: images of one id are right answers for each other; empty: every image has its own
+	Separator  string   `toml:"separator"`   // character between columns; empty: a tab in files that end in .tsv, else a comma
+	LazyQuotes bool     `toml:"lazy_quotes"` // a quotation mark inside of a cell without quotes is a character like any other, else an error
+}
+
+func (f *CSV) defaults() { *f = CSV{Image: "filepath", Caption: "title"} }
+
+func (f *CSV) check(k *checker, c *Config) {
+	k.splitFiles("csv", f.Split, c)
+	k.require("data.csv.image", f.Image != "", "must name a column")
+	k.require("data.csv.caption", f.Caption != "", "must name a column")
+	r, n := utf8.DecodeRuneInString(f.Separator)
+	k.require("data.csv.separator", n == len(f.Separator) && (n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
+		"must be one character, and no quotation mark or end of a line")
+}
+
+// Split returns the tables of a split: train, val or test.
+func (f CSV) Split(name string) []string {
+	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
+}
+
+// Comma is the character between columns, 0 for that of the name of a file.
+func (f CSV) Comma() rune {
+	for _, r := range f.Separator {
+		return r
+	}
+	return 0
+}

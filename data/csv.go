@@ -1,0 +1,364 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// CSVConfig says how tables of pairs are read.
+type CSVConfig struct {
+	Image, Caption string // columns
+	ID             string // column of ids; empty: every image has its own
+	Comma          rune   // between columns; 0: a tab in files that end in .tsv, else a comma
+	LazyQuotes     bool   // see encoding/csv
+}
+
+// Table is a Dataset of the images and captions that tables of pairs name. It keeps where the rows lie,
+// not what they say: about 20 bytes for each, and 80 while it is opened. Its files stay open to the end of the process.
+type Table struct {
+	cfg       CSVConfig
+	root      string
+	files     []tableFile
+	images    []uint32 // first row of each image
+	ends      []uint32 // of the captions of each image in rows
+	rows      []uint32 // of captions
+	ids       []int64  // of images; nil: their places
+	empty     int
+	maxPixels int
+	keeper
+}
+
+// tableFile is one of the tables.
+type tableFile struct {
+	path    string
+	r       io.ReaderAt
+	comma   rune
+	at      columns
+	first   int     // row
+	offsets []int64 // of the rows, and the end
+}
+
+// columns are the places of columns.
+type columns struct{ image, caption, id int }
+
+var _ Cached = (*Table)(nil)
+
+// maxRows is the number of rows that a Table can have.
+const maxRows = math.MaxUint32
+
+// LoadCSV opens tables with a row for each pair of an image and a caption, behind a line that names
+// the columns. Paths of images start from root unless absolute; rows with the same path are one image with
+// all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
+// else ids number the distinct texts from 0. An error names the file and the line.
+func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, error) {
+	t := &Table{cfg: cfg, root: root, maxPixels: opt.MaxPixels}
+	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true}
+	for _, path := range tables {
+		f, size, err := files.Open(path, 0)
+		if err != nil {
+			return nil, fmt.Errorf("data: table: %w", err)
+		}
+		if err := b.read(path, f, size); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return t, b.finish()
+}
+
+// tableBuilder collects the rows of tables.
+type tableBuilder struct {
+	t       *Table
+	images  map[[16]byte]uint32 // by a hash of the path
+	owner   []uint32            // image of each row; noImage: its caption is blank
+	keys    []idKey             // of images, only with cfg.ID
+	numbers bool                // every key is a whole number
+}
+
+// idKey is an id as it is written.
+type idKey struct {
+	sum    [16]byte
+	number int64
+}
+
+const noImage = math.MaxUint32
+
+func sum16(s string) [16]byte {
+	h := sha256.Sum256([]byte(s))
+	return [16]byte(h[:16])
+}
+
+// read adds the rows of a file of size bytes.
+func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
+	f := tableFile{path: path, r: r, comma: b.t.cfg.Comma, first: len(b.owner)}
+	if f.comma == 0 {
+		f.comma = ','
+		if strings.EqualFold(filepath.Ext(path), ".tsv") {
+			f.comma = '\t'
+		}
+	}
+	c := b.t.reader(bufio.NewReaderSize(io.NewSectionReader(r, 0, size), 1<<20), f.comma)
+	header, err := c.Read()
+	if err == io.EOF {
+		return &RecordError{path, -1, errors.New("it is empty: begin with a line that names the columns")}
+	}
+	if err == nil {
+		f.at, err = b.t.columns(header, f.comma)
+	}
+	for err == nil {
+		offset := c.InputOffset()
+		f.offsets = append(f.offsets, offset)
+		var row []string
+		if row, err = c.Read(); err == nil {
+			err = b.add(row, f.at, len(b.owner))
+			if line, _ := c.FieldPos(0); err != nil {
+				err = &LineError{path, line, err}
+			}
+		}
+	}
+	if err != io.EOF {
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			err = &LineError{path, bad.Line, errors.New(csvReason(bad))}
+		}
+		return err
+	}
+	if len(f.offsets) == 1 {
+		return &RecordError{path, -1, errors.New("it has no row behind the line that names the columns")}
+	}
+	b.t.files = append(b.t.files, f)
+	return nil
+}
+
+// csvReason says what is wrong with a row, and what to do.
+func csvReason(e *csv.ParseError) string {
+	switch {
+	case errors.Is(e.Err, csv.ErrBareQuote):
+		return e.Err.Error() + ": put the cell in quotation marks and write its own twice, or set data.csv.lazy_quotes = true"
+	case errors.Is(e.Err, csv.ErrQuote):
+		return e.Err.Error() + ": a cell that begins with a quotation mark ends with one, and its own are written twice"
+	case errors.Is(e.Err, csv.ErrFieldCount):
+		return "it has more or fewer columns than the first line: put cells that hold the separator in quotation marks"
+	}
+	return e.Err.Error()
+}
+
+// reader of rows.
+func (t *Table) reader(r io.Reader, comma rune) *csv.Reader {
+	c := csv.NewReader(r)
+	c.Comma, c.LazyQuotes, c.ReuseRecord = comma, t.cfg.LazyQuotes, true
+	return c
+}
+
+// columns finds the columns in the line that names them.
+func (t *Table) columns(header []string, comma rune) (at columns, err error) {
+	names := make([]string, len(header))
+	for i, name := range header {
+		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+	}
+	find := func(key, name string) int {
+		i := slices.Index(names, name)
+		switch {
+		case err != nil:
+		case i < 0:
+			err = fmt.Errorf("data.csv.%s: there is no column %q: the columns are %q, by the separator %q", key, name, names, comma)
+		case slices.Contains(names[i+1:], name):
+			err = fmt.Errorf("data.csv.%s: there are two columns %q: rename one", key, name)
+		}
+		return i
+	}
+	at = columns{image: find("image", t.cfg.Image), caption: find("caption", t.cfg.Caption), id: -1}
+	if t.cfg.ID != "" {
+		at.id = find("id", t.cfg.ID)
+	}
+	if err != nil {
+		err = fmt.Errorf("line 1: %w", err)
+	}
+	return at, err
+}
+
+// add takes row number n.
+func (b *tableBuilder) add(row []string, at columns, n int) error {
+	if n == maxRows {
+		return fmt.Errorf("more than %d rows: store them as shards or as parquet files", uint64(maxRows))
+	}
+	path := strings.TrimSpace(row[at.image])
+	if path == "" {
+		return fmt.Errorf("column %q is empty: want the path of an image", b.t.cfg.Image)
+	}
+	sum := sum16(path)
+	image, known := b.images[sum]
+	if !known {
+		image = uint32(len(b.t.images))
+		b.images[sum] = image
+		b.t.images = append(b.t.images, uint32(n))
+	}
+	if at.id >= 0 {
+		key := idKey{sum: sum16(row[at.id])}
+		number, err := strconv.ParseInt(strings.TrimSpace(row[at.id]), 10, 64)
+		key.number = number
+		b.numbers = b.numbers && err == nil
+		switch {
+		case strings.TrimSpace(row[at.id]) == "":
+			return fmt.Errorf("column %q is empty: want the id of the image, or set data.csv.id = \"\"", b.t.cfg.ID)
+		case !known:
+			b.keys = append(b.keys, key)
+		case b.keys[image] != key:
+			return fmt.Errorf("image %q has another id here (%q) than in an earlier row: one image, one id", path, row[at.id])
+		}
+	}
+	if CleanCaption(row[at.caption], 0) == "" {
+		b.t.empty++
+		image = noImage
+	}
+	b.owner = append(b.owner, image)
+	return nil
+}
+
+// finish sorts the rows by image.
+func (b *tableBuilder) finish() error {
+	t := b.t
+	if len(t.images) == 0 {
+		return errors.New("data: no table given: set data.csv.train_files, val_files or test_files")
+	}
+	b.images = nil
+	t.images = slices.Clip(t.images)
+	t.ends = make([]uint32, len(t.images))
+	for _, image := range b.owner {
+		if image != noImage {
+			t.ends[image]++
+		}
+	}
+	sum := uint32(0)
+	for i, n := range t.ends { // where the rows of each image start
+		t.ends[i], sum = sum, sum+n
+	}
+	t.rows = make([]uint32, sum)
+	for row, image := range b.owner {
+		if image != noImage {
+			t.rows[t.ends[image]] = uint32(row)
+			t.ends[image]++
+		}
+	}
+	if b.keys != nil {
+		t.ids = make([]int64, len(b.keys))
+		known := map[[16]byte]int64{}
+		for i, k := range b.keys {
+			if t.ids[i] = k.number; b.numbers {
+				continue
+			}
+			if _, ok := known[k.sum]; !ok {
+				known[k.sum] = int64(len(known))
+			}
+			t.ids[i] = known[k.sum]
+		}
+	}
+	return nil
+}
+
+// row reads row n again, of all files.
+func (t *Table) row(n uint32) ([]string, *tableFile, error) {
+	k, found := slices.BinarySearchFunc(t.files, int(n), func(f tableFile, n int) int { return f.first - n })
+	if !found {
+		k--
+	}
+	f := &t.files[k]
+	i := int(n) - f.first
+	b := make([]byte, f.offsets[i+1]-f.offsets[i])
+	if _, err := f.r.ReadAt(b, f.offsets[i]); err != nil {
+		return nil, f, fmt.Errorf("data: %s: row %d: %w", f.path, i+1, err)
+	}
+	row, err := t.reader(bytes.NewReader(b), f.comma).Read()
+	if err != nil || len(row) <= max(f.at.image, f.at.caption) {
+		return nil, f, fmt.Errorf("data: %s: row %d is not what it was: start again", f.path, i+1)
+	}
+	return row, f, nil
+}
+
+// Len is the number of images.
+func (t *Table) Len() int { return len(t.images) }
+
+// NumCaptions is the number of captions of image i. It reads nothing.
+func (t *Table) NumCaptions(i int) int {
+	if i == 0 {
+		return int(t.ends[0])
+	}
+	return int(t.ends[i] - t.ends[i-1])
+}
+
+// Captions of image i; fewer where the file cannot be read, as Fault says.
+func (t *Table) Captions(i int) []string {
+	list, _ := t.captions(i)
+	return list
+}
+
+// Fault is why the captions of image i cannot be read, nil if they can.
+func (t *Table) Fault(i int) error {
+	_, err := t.captions(i)
+	return err
+}
+
+func (t *Table) captions(i int) (list []string, err error) {
+	for _, n := range t.rows[int(t.ends[i])-t.NumCaptions(i) : t.ends[i]] {
+		row, f, err := t.row(n)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, strings.Clone(row[f.at.caption]))
+	}
+	return list, nil
+}
+
+// ImageID of image i.
+func (t *Table) ImageID(i int) int64 {
+	if t.ids == nil {
+		return int64(i)
+	}
+	return t.ids[i]
+}
+
+// EmptyCaptions is the number of rows whose captions were dropped because nothing of them is left
+// after cleaning.
+func (t *Table) EmptyCaptions() int { return t.empty }
+
+// Name is the path of image i.
+func (t *Table) Name(i int) string {
+	row, f, err := t.row(t.images[i])
+	if err != nil {
+		return fmt.Sprintf("image %d", i)
+	}
+	return under(t.root, strings.TrimSpace(row[f.at.image]))
+}
+
+func (t *Table) path(i int) string { return t.Name(i) }
+
+// Image reads and decodes image i, or takes it from the cache.
+func (t *Table) Image(i int) (*transform.Image, error) { return t.imageTimed(i, nil) }
+
+func (t *Table) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+	return t.cache.image(t.Name(i), t.maxPixels, w)
+}
+
+// Close closes the files.
+func (t *Table) Close() error {
+	var errs []error
+	for _, f := range t.files {
+		if c, ok := f.r.(*os.File); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,211 @@
+package data
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// plainCSV are the columns of tests.
+var plainCSV = CSVConfig{Image: "filepath", Caption: "title"}
+
+// loadCSV opens tables with the given texts, named 0.csv, 1.csv and so on, or .tsv where they have a tab.
+func loadCSV(t testing.TB, root string, cfg CSVConfig, texts ...string) (*Table, error) {
+	t.Helper()
+	dir := t.TempDir()
+	var paths []string
+	for i, text := range texts {
+		name := fmt.Sprint(i, ".csv")
+		if strings.Contains(text, "\t") {
+			name = fmt.Sprint(i, ".TSV")
+		}
+		paths = append(paths, filepath.Join(dir, name))
+		writeFile(t, paths[i], []byte(text))
+	}
+	table, err := LoadCSV(root, paths, cfg, Options{})
+	if err == nil {
+		t.Cleanup(func() { table.Close() })
+	}
+	return table, err
+}
+
+// Two tables with quotes, lines in cells, blank captions, and images that come back in another table.
+func TestCSV(t *testing.T) {
+	root := pngFolder(t, 5)
+	table, err := loadCSV(t, root, plainCSV,
+		"\ufefftitle,more, filepath \n\"One, \"\"two\"\"\nthree\",x,images/0.png\n\n . ,x,images/1.png\r\nfour,x,images/2.png\r\n",
+		"filepath\ttitle\nimages/0.png\tfive\nimages/3.png\tsix\n images/2.png\tseven\nimages/9.png\tnobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := naive{Memory: &Memory{}}
+	want.Images = append(want.Images, pixelsOf(0), pixelsOf(1), pixelsOf(2), pixelsOf(3), nil)
+	want.Texts = [][]string{{"One, \"two\"\nthree", "five"}, nil, {"four", "seven"}, {"six"}, {"nobody"}}
+	checkSame(t, table, want)
+	if table.EmptyCaptions() != 1 || table.Name(2) != filepath.Join(root, "images/2.png") {
+		t.Errorf("%d empty captions, image 2 is %s", table.EmptyCaptions(), table.Name(2))
+	}
+	e, err := NewEval(table, EvalConfig{ImageSize: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.FindFiles(t.Context(), 2, nil); err == nil || !strings.Contains(err.Error(), "1 of 4 image files") || !strings.Contains(err.Error(), "9.png") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ids are those of the column where all are numbers, and else number the texts.
+func TestCSVIDs(t *testing.T) {
+	cfg := plainCSV
+	cfg.ID = "id"
+	for text, want := range map[string][]int64{
+		"filepath,title,id\na,x,7\nb,y,-3\na,z,7\n":           {7, -3},
+		"filepath,title,id\na,x,7\nb,y,cat\nc,z,7\nd,z,cat\n": {0, 1, 0, 1},
+	} {
+		table, err := loadCSV(t, "", cfg, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for i := range table.Len() {
+			got = append(got, table.ImageID(i))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+func TestCSVRefuses(t *testing.T) {
+	withID, semicolon, lazy := plainCSV, plainCSV, plainCSV
+	withID.ID, semicolon.Comma, lazy.LazyQuotes = "id", ';', true
+	head := "filepath,title,id\n"
+	for _, c := range []struct {
+		cfg        CSVConfig
+		text, want string
+	}{
+		{plainCSV, "", "it is empty: begin with a line that names the columns"},
+		{plainCSV, head, "it has no row behind the line"},
+		{plainCSV, "image,title\na,b\n", `line 1: data.csv.image: there is no column "filepath": the columns are ["image" "title"], by the separator ','`},
+		{plainCSV, "filepath,text\na,b\n", `line 1: data.csv.caption: there is no column "title": the columns are ["filepath" "text"]`},
+		{withID, "filepath,title\na,b\n", `line 1: data.csv.id: there is no column "id"`},
+		{semicolon, "filepath,title\na,b\n", `by the separator ';'`},
+		{plainCSV, "title,filepath,title\na,b,c\n", `line 1: data.csv.caption: there are two columns "title"`},
+		{plainCSV, head + "a,b,1\n,c,2\n", `line 3: column "filepath" is empty`},
+		{plainCSV, head + "a,b,1\na,c,d,2\n", "line 3: it has more or fewer columns than the first line"},
+		{plainCSV, head + "a,5\" wide,1\n", "line 2: bare \" in non-quoted-field: put the cell in quotation marks"},
+		{plainCSV, head + "a,\"b\"c,1\n", "line 2: extraneous or missing \" in quoted-field"},
+		{withID, head + "a,b, \n", `line 2: column "id" is empty`},
+		{withID, head + "a,b,1\na,c,2\n", `line 3: image "a" has another id here ("2")`},
+	} {
+		if _, err := loadCSV(t, "", c.cfg, c.text); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), ".csv") {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+	if table, err := loadCSV(t, "", lazy, head+"a,5\" wide,1\n"); err != nil || table.Captions(0)[0] != `5" wide` {
+		t.Errorf("lazy quotes: %v", err)
+	}
+	if _, err := LoadCSV("", nil, plainCSV, Options{}); err == nil {
+		t.Error("no table and no error")
+	}
+	table, err := loadCSV(t, "", plainCSV, head+"a,b,1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(table.files[0].path, 20); err != nil {
+		t.Fatal(err)
+	}
+	if table.Captions(0) != nil || table.Fault(0) == nil || !strings.Contains(table.Fault(0).Error(), "row 1") {
+		t.Errorf("a table that was cut under a run: %q, %v", table.Captions(0), table.Fault(0))
+	}
+}
+
+// A table takes memory for the places of its rows, not for what they say.
+func TestCSVMemory(t *testing.T) {
+	const rows = 20000
+	var b bytes.Buffer
+	b.WriteString("filepath,title\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "images/%d.jpg,%s\n", i/2, strings.Repeat("long ", 100))
+	}
+	table, err := loadCSV(t, "", plainCSV, b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := cap(table.files[0].offsets)*8 + 4*(cap(table.images)+cap(table.ends)+cap(table.rows))
+	if took > 30*rows || table.Len() != rows/2 || table.NumCaptions(7) != 2 {
+		t.Errorf("%d bytes for %d rows of %d images", took, rows, table.Len())
+	}
+}
+
+// emojiFolder holds a real table beside the repository.
+const emojiFolder = "../../shared/data/emoji"
+
+func TestRealCSV(t *testing.T) {
+	if _, err := os.Stat(emojiFolder); err != nil {
+		t.Skip("no table at " + emojiFolder)
+	}
+	table, err := LoadCSV(emojiFolder, []string{emojiFolder + "/pairs.tsv"}, plainCSV, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	if table.Len() != 1650 {
+		t.Errorf("%d images", table.Len())
+	}
+	for i := 0; i < table.Len(); i += 53 {
+		if m, err := table.Image(i); err != nil || m.W != 72 || len(table.Captions(i)) != 1 {
+			t.Errorf("%s: %q, %v", table.Name(i), table.Captions(i), err)
+		}
+	}
+}
+
+// FuzzCSV holds the rows of a table, read again one by one, against all of them read at once.
+func FuzzCSV(f *testing.F) {
+	f.Add("filepath,title\na,b\n", false)
+	f.Add("\ufefffilepath,title\n\"a\",\"b\nc\"\n\r\n\na,\"\"\"d\"\r\n", false)
+	f.Add("title,filepath\na\"b,c", true)
+	f.Fuzz(func(t *testing.T, text string, lazy bool) {
+		cfg := plainCSV
+		cfg.LazyQuotes, cfg.Comma = lazy, ','
+		table := &Table{cfg: cfg}
+		b := tableBuilder{t: table, images: map[[16]byte]uint32{}, numbers: true}
+		if b.read("f.csv", strings.NewReader(text), int64(len(text))) != nil {
+			return
+		}
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+		r := csv.NewReader(strings.NewReader(text))
+		r.LazyQuotes = lazy
+		all, err := r.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]string{}
+		at := table.files[0].at
+		for _, row := range all[1:] {
+			path := strings.TrimSpace(row[at.image])
+			if want[path] = want[path][:len(want[path]):len(want[path])]; CleanCaption(row[at.caption], 0) != "" {
+				want[path] = append(want[path], row[at.caption])
+			}
+		}
+		if table.Len() != len(want) {
+			t.Fatalf("%d images, want %d", table.Len(), len(want))
+		}
+		for i := range table.Len() {
+			row, _, err := table.row(table.images[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path := strings.TrimSpace(row[at.image]); !slices.Equal(table.Captions(i), want[path]) {
+				t.Errorf("image %q: %q, want %q", path, table.Captions(i), want[path])
+			}
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// LoadFlickr reads the captions of Flickr30k or Flickr8k: lines of image#number, a tab and a caption,
+// as in results_20130124.token and Flickr8k.token.txt. Images lie in imageRoot. list names a text file
+// with the name of an image on each line, with or without .jpg, which are the images of the data set in
+// their order; empty: all images, in the order of the captions. The id of an image is its place there.
+func LoadFlickr(file, imageRoot, list string, opt Options) (*Files, error) {
+	b, err := files.Read(file, files.MaxList)
+	if err != nil {
+		return nil, fmt.Errorf("data: Flickr file: %w", err)
+	}
+	names, captions, err := parseFlickr(file, b)
+	if err != nil {
+		return nil, err
+	}
+	if list != "" {
+		b, err := files.Read(list, files.MaxList)
+		if err != nil {
+			return nil, fmt.Errorf("data: list of images: %w", err)
+		}
+		if names, err = parseImageList(list, b, captions); err != nil {
+			return nil, err
+		}
+	}
+	items := make([]File, len(names))
+	for i, name := range names {
+		items[i] = File{Path: filepath.Join(imageRoot, name), ID: int64(i), Captions: captions[name]}
+	}
+	return NewFiles(items, opt), nil
+}
+
+// LineError is a line of a text file that cannot be used.
+type LineError struct {
+	File string
+	Line int // from 1
+	Err  error
+}
+
+// Error names the file and the line.
+func (e *LineError) Error() string {
+	return fmt.Sprintf("data: %s: line %d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// eachLine calls f with each line that is not blank.
+func eachLine(file string, b []byte, f func(line string) error) error {
+	r := bufio.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))))
+	for n := 1; ; n++ {
+		line, end := r.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
+			if err := f(line); err != nil {
+				return &LineError{file, n, err}
+			}
+		}
+		if end == io.EOF {
+			return nil
+		}
+	}
+}
+
+// parseFlickr returns the images in their order, and the captions of each.
+func parseFlickr(file string, b []byte) (names []string, captions map[string][]string, err error) {
+	captions = map[string][]string{}
+	err = eachLine(file, b, func(line string) error {
+		head, caption, ok := strings.Cut(line, "\t")
+		name, number, ok2 := cutLast(head, "#")
+		if !ok || !ok2 || name == "" || strings.Trim(number, "0123456789") != "" {
+			return fmt.Errorf("want image.jpg#0, a tab and a caption (got %.60q); a table with a line of names is data.kind \"csv\"", line)
+		}
+		if _, known := captions[name]; !known {
+			names = append(names, name)
+		}
+		captions[name] = append(captions[name], caption)
+		return nil
+	})
+	if err == nil && names == nil {
+		err = &RecordError{file, -1, errors.New("it has no caption")}
+	}
+	return names, captions, err
+}
+
+// parseImageList returns the images that a list names.
+func parseImageList(file string, b []byte, captions map[string][]string) (names []string, err error) {
+	seen := map[string]bool{}
+	err = eachLine(file, b, func(line string) error {
+		name := strings.TrimSpace(line)
+		if _, ok := captions[name]; !ok {
+			name += ".jpg"
+		}
+		if _, ok := captions[name]; !ok {
+			return fmt.Errorf("image %q has no caption in the file of captions", strings.TrimSuffix(name, ".jpg"))
+		}
+		if seen[name] {
+			return fmt.Errorf("image %q was named before", name)
+		}
+		seen[name] = true
+		names = append(names, name)
+		return nil
+	})
+	if err == nil && names == nil {
+		err = &RecordError{file, -1, errors.New("it names no image")}
+	}
+	return names, err
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

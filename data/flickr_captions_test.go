@@ -1,0 +1,75 @@
+package data
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const tokenFile = "\ufeffa.jpg#0\tTwo dogs .\r\nb.jpg#0\tA # cat\nA red#bus.jpg#0\tA bus\n\na.jpg#1\tDogs\nb.jpg#1\t\n"
+
+func TestLoadFlickr(t *testing.T) {
+	dir := t.TempDir()
+	file, list := filepath.Join(dir, "results_20130124.token"), filepath.Join(dir, "list.txt")
+	writeFile(t, file, []byte(tokenFile))
+	writeFile(t, list, []byte("b.jpg\n a \n\n"))
+	for _, c := range []struct {
+		list     string
+		names    []string
+		captions [][]string
+	}{
+		{"", []string{"a.jpg", "b.jpg", "A red#bus.jpg"}, [][]string{{"Two dogs .", "Dogs"}, {"A # cat"}, {"A bus"}}},
+		{list, []string{"b.jpg", "a.jpg"}, [][]string{{"A # cat"}, {"Two dogs .", "Dogs"}}},
+	} {
+		ds, err := LoadFlickr(file, "root", c.list, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range c.names {
+			if ds.Name(i) != filepath.Join("root", name) || !slices.Equal(ds.Captions(i), c.captions[i]) || ds.ImageID(i) != int64(i) {
+				t.Errorf("%d is %s, %q", ds.ImageID(i), ds.Name(i), ds.Captions(i))
+			}
+		}
+		if ds.Len() != len(c.names) || ds.EmptyCaptions() != 1 {
+			t.Errorf("%d images, %d empty captions", ds.Len(), ds.EmptyCaptions())
+		}
+	}
+}
+
+func TestFlickrRefuses(t *testing.T) {
+	for _, c := range []struct{ captions, list, want string }{
+		{"", "", "captions: it has no caption"},
+		{"a.jpg#0\tx\nfilepath,title\n", "", `captions: line 2: want image.jpg#0, a tab and a caption (got "filepath,title")`},
+		{"a.jpg\tx\n", "", "captions: line 1: want image.jpg#0"},
+		{"a.jpg#x\ty\n", "", "captions: line 1: want image.jpg#0"},
+		{"a.jpg#0\tx\n", "\n", "list: it names no image"},
+		{"a.jpg#0\tx\n", "a\n\nb.jpg\n", `list: line 3: image "b.jpg" has no caption`},
+		{"a.jpg#0\tx\n", "a\na.jpg\n", `list: line 2: image "a.jpg" was named before`},
+	} {
+		_, captions, err := parseFlickr("captions", []byte(c.captions))
+		if err == nil {
+			_, err = parseImageList("list", []byte(c.list), captions)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q, %q: %v, want %q", c.captions, c.list, err, c.want)
+		}
+	}
+}
+
+func FuzzParseFlickr(f *testing.F) {
+	f.Add([]byte(tokenFile), []byte("a\nb.jpg\n"))
+	f.Add([]byte("#\t"), []byte(".jpg"))
+	f.Fuzz(func(t *testing.T, b, list []byte) {
+		names, captions, err := parseFlickr("f", b)
+		if err != nil {
+			return
+		}
+		if len(names) == 0 || len(names) != len(captions) {
+			t.Errorf("%d names, %d images", len(names), len(captions))
+		}
+		if chosen, err := parseImageList("l", list, captions); err == nil && (len(chosen) == 0 || len(chosen) > len(names)) {
+			t.Errorf("%d of %d images", len(chosen), len(names))
+		}
+	})
+}

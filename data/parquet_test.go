@@ -1,0 +1,144 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const parquetFolder = "testdata/parquet"
+
+// parquetFile is one of the files that tools/goldens/parquet_images.py wrote.
+func parquetFile(name string) string { return filepath.Join(parquetFolder, name+".parquet") }
+
+// The images and captions of every form in which Arrow writes them.
+func TestParquet(t *testing.T) {
+	root := pngFolder(t, 6)
+	for _, name := range []string{"struct", "lists", "index", "binary", "paths", "holes"} {
+		t.Run(name, func(t *testing.T) {
+			p, err := OpenParquet(root, []string{parquetFile(name), parquetFile("struct")}, ParquetConfig{Image: "image", Caption: "caption", Shuffle: 4}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			want := naive{Memory: &Memory{}, mixed: 4, first: []int{0, 6, 10}} // struct has row groups of 4
+			if name == "struct" {
+				want.first = []int{0, 4, 6, 10}
+			}
+			for k := range 12 {
+				i := k % 6
+				m, captions := pixelsOf(i), []string{fmt.Sprintf("Caption %d.", i)}
+				switch {
+				case k >= 6:
+				case name == "lists":
+					captions = nil
+					for j := range i % 3 {
+						captions = append(captions, fmt.Sprintf("Caption %d, text %d.", i, j))
+					}
+				case name == "holes":
+					if captions = nil; i < 4 {
+						captions = []string{[]string{"zero", "one", "two", "three"}[i]}
+					}
+					if i == 1 || i == 3 || i == 4 {
+						m = nil
+					}
+				}
+				want.Images, want.Texts = append(want.Images, m), append(want.Texts, captions)
+			}
+			checkSame(t, p, want)
+			if n := p.EmptyCaptions(); n != 0 && name != "holes" || name == "holes" && n != 1 {
+				t.Errorf("%d empty captions", n)
+			}
+		})
+	}
+}
+
+// Of a file whose images lie in many pages as many are kept as are mixed, and each is read about once
+// an epoch.
+func TestParquetPages(t *testing.T) {
+	for name, most := range map[string]int{"lists": 6, "index": 6} { // pages of one row
+		p, err := OpenParquet("", []string{parquetFile(name)}, ParquetConfig{Image: "image", Caption: "caption", Shuffle: 1}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Len() {
+			if _, err := p.Image(i); err != nil {
+				t.Fatal(err)
+			}
+			if p.pages.rows > 3 || p.pages.rows != len(p.pages.pages) {
+				t.Errorf("%s: %d rows in %d pages are kept", name, p.pages.rows, len(p.pages.pages))
+			}
+		}
+		if p.pages.reads > most {
+			t.Errorf("%s: %d pages are read, want at most %d", name, p.pages.reads, most)
+		}
+		for _, i := range []int{5, 0, 3, 1} { // backwards
+			if m, err := p.Image(i); err != nil || !bytes.Equal(m.Pix, pixelsOf(i).Pix) {
+				t.Errorf("%s: image %d: %v", name, i, err)
+			}
+		}
+		if name == "index" && p.pages.reads > most+4 {
+			t.Errorf("with an index of pages %d are read for 4 images", p.pages.reads-most)
+		}
+		p.Close()
+	}
+}
+
+func TestParquetRefuses(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "a.parquet")
+	writeFile(t, text, []byte("this is no table, and long enough to be one"))
+	for _, c := range []struct{ file, image, caption, want string }{
+		{parquetFile("none"), "image", "caption", "no such file"},
+		{text, "image", "caption", "it is no .parquet file"},
+		{parquetFile("struct"), "picture", "caption", `data.parquet.image: there is no column "picture": the columns are ["label" "image" "caption"]`},
+		{parquetFile("struct"), "image", "text", `data.parquet.caption: there is no column "text": the columns are`},
+		{parquetFile("struct"), "label", "caption", `column "label" is neither a group with bytes, nor bytes, nor a path`},
+		{parquetFile("struct"), "image", "image", `column "image" is neither a string nor a list of strings`},
+		{parquetFile("struct"), "image", "label", `column "label" is neither a string nor a list of strings`},
+	} {
+		_, err := OpenParquet("", []string{c.file}, ParquetConfig{Image: c.image, Caption: c.caption}, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.file) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	if _, err := OpenParquet("", nil, ParquetConfig{}, Options{}); err == nil {
+		t.Error("no file and no error")
+	}
+}
+
+// A file with a wrong bit anywhere, or cut, is an error or a data set whose images are some or
+// errors.
+func TestDamagedParquetImages(t *testing.T) {
+	whole, err := os.ReadFile(parquetFile("lists"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	try := func(what string, b []byte) {
+		writeFile(t, path, b)
+		p, err := OpenParquet("", []string{path}, ParquetConfig{Image: "image", Caption: "caption", Shuffle: 2}, Options{})
+		if err != nil {
+			return
+		}
+		defer p.Close()
+		if p.Len() > 1<<20 {
+			t.Fatalf("%s: %d rows", what, p.Len())
+		}
+		for i := range p.Len() {
+			_, _ = p.Image(i)
+			p.Captions(i)
+		}
+	}
+	for i := 0; i < len(whole); i += 11 {
+		b := slices.Clone(whole)
+		b[i] ^= 1 << (i % 8)
+		try(fmt.Sprint("bit at ", i), b)
+		if i%55 == 0 {
+			try(fmt.Sprint("cut at ", i), whole[:i])
+		}
+	}
+}

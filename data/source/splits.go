@@ -1,0 +1,50 @@
+package source
+
+import (
+	"context"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+)
+
+// fileLists is a kind of data whose configuration lists the files of each split under section.train_files, val_files and
+// test_files. names returns them, load opens what they stand for.
+func fileLists(section string, names func(d config.Data, split string) []string, load func(ctx context.Context, paths []string, cfg config.Config, o Options) (data.Cached, error)) lists {
+	key := func(split string) string { return "data." + section + "." + split + "_files" }
+	return lists{
+		load: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
+			list := names(cfg.Data, split)
+			if len(list) == 0 {
+				return nil, config.Errors{{Path: key(split), Msg: "must name at least one file", Hint: "or choose another split"}}
+			}
+			paths, err := data.Expand(cfg.Data.Root, list)
+			if err != nil {
+				return nil, err
+			}
+			return load(ctx, paths, cfg, o)
+		},
+		splits: func(cfg config.Config) (list []string) {
+			for _, split := range Splits {
+				if len(names(cfg.Data, split)) > 0 {
+					list = append(list, split)
+				}
+			}
+			return list
+		},
+		inputs: func(cfg config.Config, split string) (list []Input) {
+			for _, name := range names(cfg.Data, split) {
+				paths, err := data.Expand(cfg.Data.Root, []string{name})
+				if err != nil {
+					paths = []string{Below(cfg.Data.Root, name)} // which is not there
+				}
+				for _, path := range paths {
+					in := below(cfg, key(split), name, false)
+					in[len(in)-1].Path = path
+					list = append(list, in...)
+				}
+			}
+			return append(list, root(cfg)) // of the images
+		},
+		mayLack: true,
+	}
+}

@@ -1,0 +1,196 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// ShardsConfig says how shards are read.
+type ShardsConfig struct {
+	JSONKey  string             // of the .json member that holds the captions; empty: the caption is the .txt member
+	Shuffle  int                // samples that are mixed with each other in training, see Parted
+	IndexDir string             // folder that keeps an index of each shard; empty: none does
+	Warn     func(string)       // told what is wrong with the folder; nil: nobody
+	Progress func(done, of int) // shards that are indexed, from one goroutine at a time; nil: nobody is told
+}
+
+// indexWorkers is the number of shards that are indexed at a time.
+const indexWorkers = 8
+
+// Shards is a Dataset of samples in tar files. Nothing of them is in memory but the index, some 150 bytes
+// and the captions of each sample. A sample that is incomplete or cannot be read has no captions and an
+// image that is an error.
+type Shards struct {
+	cfg       ShardsConfig
+	files     handles
+	shards    []*shard
+	first     []int // sample of each shard, and the end
+	maxPixels int
+	keeper
+}
+
+var (
+	_ Cached = (*Shards)(nil)
+	_ Parted = (*Shards)(nil)
+)
+
+// OpenShards opens shards, in their order. It fails where a file is missing or no plain tar file, and
+// where no sample is complete, and early with the error of ctx.
+func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Options) (*Shards, error) {
+	if len(paths) == 0 {
+		return nil, errors.New("data: no shard given: set data.webdataset.train_files, val_files or test_files")
+	}
+	s := &Shards{cfg: cfg, maxPixels: opt.MaxPixels, shards: make([]*shard, len(paths))}
+	s.files = handles{paths: paths, files: make([]fileState, len(paths))}
+	var mu sync.Mutex
+	done, warned := 0, false
+	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {
+		s.shards[i], s.files.files[i], err = openShard(paths[i], cfg.JSONKey, cfg.IndexDir, func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !warned && cfg.Warn != nil { // the others are no better
+				cfg.Warn(err.Error())
+			}
+			warned = true
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; cfg.Progress != nil && ctx.Err() == nil {
+			cfg.Progress(done, len(paths))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.count()
+}
+
+// count numbers the samples.
+func (s *Shards) count() error {
+	n, whole := 0, 0
+	var faults, other []string
+	for k, x := range s.shards {
+		s.first = append(s.first, n)
+		n += x.Texts.len()
+		for i := range x.Texts.len() {
+			if fault := x.string(i, shardFault); fault == "" {
+				whole++
+			} else if len(faults) < 3 {
+				faults = append(faults, s.files.paths[k]+": "+x.string(i, shardName)+": "+fault)
+			}
+		}
+		if x.Other != "" && other == nil {
+			other = []string{"members in " + s.files.paths[k] + " end in " + x.Other}
+		}
+	}
+	if s.first = append(s.first, n); whole == 0 {
+		what := "a .txt member, or data.webdataset.json_key for captions in .json members"
+		if s.cfg.JSONKey != "" {
+			what = "a .json member"
+		}
+		return fmt.Errorf("data: none of the %d shards has a complete sample: want a .jpg, .jpeg, .png or .webp member and %s\n  %s",
+			len(s.shards), what, strings.Join(append(faults, other...), "\n  "))
+	}
+	return nil
+}
+
+// string is one of the strings of sample i.
+func (x *shard) string(i, which int) string {
+	first, _ := x.Texts.span(i)
+	return x.Texts.at(first + uint64(which))
+}
+
+// at returns the shard of sample i, its number and that of the sample in it.
+func (s *Shards) at(i int) (x *shard, k, in int) {
+	k = sort.SearchInts(s.first, i+1) - 1
+	return s.shards[k], k, i - s.first[k]
+}
+
+// Len is the number of samples, with those that are incomplete.
+func (s *Shards) Len() int { return s.first[len(s.first)-1] }
+
+// Captions of sample i.
+func (s *Shards) Captions(i int) []string {
+	x, _, in := s.at(i)
+	return x.Texts.list(in, shardCaptions)
+}
+
+// NumCaptions is the number of captions of sample i.
+func (s *Shards) NumCaptions(i int) int {
+	x, _, in := s.at(i)
+	first, end := x.Texts.span(in)
+	return int(end-first) - shardCaptions
+}
+
+// EmptyCaptions is the number of captions that were dropped because nothing of
+// them is left after cleaning.
+func (s *Shards) EmptyCaptions() (n int) {
+	for _, x := range s.shards {
+		n += x.Empty
+	}
+	return n
+}
+
+// ImageID of sample i is i.
+func (s *Shards) ImageID(i int) int64 { return int64(i) }
+
+// Name is the path of the shard of sample i and the name of its image in it.
+func (s *Shards) Name(i int) string {
+	x, k, in := s.at(i)
+	return s.files.paths[k] + ": " + x.string(in, shardName)
+}
+
+// Fault is why sample i cannot be used, nil if it can.
+func (s *Shards) Fault(i int) error {
+	x, _, in := s.at(i)
+	if fault := x.string(in, shardFault); fault != "" {
+		return fmt.Errorf("data: %s: %s", s.Name(i), fault)
+	}
+	return nil
+}
+
+// Parts are the shards.
+func (s *Shards) Parts() ([]int, int) { return s.first[:len(s.shards)], s.cfg.Shuffle }
+
+// Image reads and decodes the image of sample i, or takes it from the cache.
+func (s *Shards) Image(i int) (*transform.Image, error) { return s.imageTimed(i, nil) }
+
+func (s *Shards) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
+	x, k, in := s.at(i)
+	if err := s.Fault(i); err != nil {
+		return nil, err
+	}
+	return s.cache.part(s.files.paths[k], strconv.FormatInt(x.Offsets[in], 10), s.maxPixels, w, func() (*transform.Image, error) {
+		b := make([]byte, 0)
+		var err error
+		if size := x.Sizes[in]; size > maxBytes(s.maxPixels) {
+			err = fmt.Errorf("it has %d bytes, more than an image of data.max_pixels: %w", size, ErrTooLarge)
+		} else {
+			b = make([]byte, size)
+			_, err = s.files.readAt(k, b, x.Offsets[in])
+		}
+		w.lap(StageRead)
+		var m *transform.Image
+		if err == nil {
+			m, err = decode(b, s.maxPixels, w)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name(i), err)
+		}
+		return m, nil
+	})
+}
+
+// Close closes the files. The data set opens them again when it is used.
+func (s *Shards) Close() error {
+	s.files.close()
+	return nil
+}
