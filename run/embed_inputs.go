@@ -137,7 +137,7 @@ func (x *imageInputs) describe(m *gallery.Manifest) {
 	m.Side, m.Source, m.From, m.Root = gallery.Image, "images", x.from, x.root
 }
 
-// next notes names and sizes: an image that was replaced has another one.
+// next notes names, sizes and times of change: an image that was replaced has another one.
 func (x *imageInputs) next(n int) (*part, error) {
 	var names []string
 	p := &part{}
@@ -149,12 +149,12 @@ func (x *imageInputs) next(n int) (*part, error) {
 		if !ok {
 			break
 		}
-		size := int64(-1)
+		size, changed := int64(-1), int64(0)
 		if st, err := os.Stat(x.path(name)); err == nil {
-			size = st.Size()
+			size, changed = st.Size(), st.ModTime().UnixNano()
 		}
 		names = append(names, name)
-		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\n", name, size))
+		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\x00%d\n", name, size, changed))
 	}
 	if len(names) == 0 {
 		return nil, nil

@@ -48,7 +48,7 @@ With --images, --texts or --rows it encodes files of any length, in shards:
   index.json                              the shards with sizes and checksums, the model
 
 Interrupted, the same command goes on with the missing shards. Shards that were cut, and
-shards of a list that has changed since, are made anew.
+shards whose images, texts or rows have changed since, are made anew.
 
 The product of a row of image and a row of text is the score by which the model compares
 pairs (eval.score; by default that of training without its geodesic): nothing has to be
