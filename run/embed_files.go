@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
@@ -28,6 +29,16 @@ import (
 func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
 	if err := in.setDefaults(t.Config); err != nil {
 		return done, err
+	}
+	if in.Rows != "" {
+		told := func(done, total int) {
+			if progress != nil {
+				progress("converting "+filepath.Base(in.Rows), done, total)
+			}
+		}
+		if err := features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told); err != nil {
+			return done, fmt.Errorf("--rows: %w", err)
+		}
 	}
 	from, err := openInputs(t.Config, in, func() *data.Texts { return textColumns(t.Config, t.Tokenizer) })
 	if err != nil {

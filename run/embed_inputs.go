@@ -26,7 +26,7 @@ import (
 type Inputs struct {
 	Images string // folder, with those below it, or file with a path per line
 	Texts  string // file with a text per line; blank lines are passed over
-	Rows   string // file of features (.npy or .safetensors), for alignment heads
+	Rows   string // file of features, or folder of them, for alignment heads; see features.OpenSource
 
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
@@ -94,7 +94,7 @@ func openInputs(cfg config.Config, in Inputs, columns func() *data.Texts) (input
 	case in.Texts != "":
 		return openTexts(cfg, in.Texts, columns)
 	}
-	return openRows(in)
+	return openRows(in, cfg.Data.CacheDir)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -284,8 +284,9 @@ type rowInputs struct {
 	at           int
 }
 
-func openRows(in Inputs) (*rowInputs, error) {
-	m, err := features.OpenMatrix(in.Rows, in.Tensor)
+// openRows opens a file of features, of which cache holds a copy where it must be converted.
+func openRows(in Inputs, cache string) (*rowInputs, error) {
+	m, err := features.OpenSource(in.Rows, in.Tensor, cache)
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}

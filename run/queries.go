@@ -114,7 +114,7 @@ func (q *Queries) Rows(ctx context.Context, side, path string, most int) (featur
 	if !q.Config.Model.Stored() {
 		return nil, nil, fmt.Errorf("model.system %q reads images and texts: query by one of these", q.Config.Model.System)
 	}
-	in, err := openRows(Inputs{Rows: path, Side: side})
+	in, err := openRows(Inputs{Rows: path, Side: side}, q.Config.Data.CacheDir)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,8 @@ With --images, --texts or --rows it encodes files of any length, in shards:
 
   --images DIR|LIST      JPEG, PNG and WebP files below a folder, or a path per line
   --texts FILE           a text per line; blank lines are passed over
-  --rows FILE            rows of features (.npy or .safetensors), for alignment heads;
+  --rows FILE            rows of features (.npy, .npz, .safetensors, .pt, .parquet or a
+                         folder of .pt files), for alignment heads or a closed form;
                          --side says of which encoder
 
   images-00000.safetensors, .jsonl, ...   the features and names of --shard inputs
@@ -81,7 +82,7 @@ Memory holds the features of a batch and the names of a shard.`,
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME)")
 	c.Flags().StringVar(&f.in.Images, "images", "", "`folder` of images, or file with a path per line, instead of a split")
 	c.Flags().StringVar(&f.in.Texts, "texts", "", "`file` with a text per line, instead of a split")
-	c.Flags().StringVar(&f.in.Rows, "rows", "", "`file` of features for alignment heads (.npy or .safetensors), instead of a split")
+	c.Flags().StringVar(&f.in.Rows, "rows", "", "`file` of features for alignment heads or a closed form, instead of a split")
 	c.Flags().StringVar(&f.in.Tensor, "tensor", "", "`name` of the tensor of --rows; default: its only one")
 	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")

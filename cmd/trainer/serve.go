@@ -11,7 +11,6 @@ import (
 
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/serve"
 )
 
@@ -117,7 +116,7 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 		defer bar.done()
 		return serve.Open(ctx, path, serve.OpenOptions{
 			Checkpoint: f.checkpoint, NoModel: f.noModel, Side: f.in, MaxPixels: f.limits.Pixels,
-			Run: run.OpenOptions{File: f.config.file, Set: f.config.sets, Log: note},
+			Run: opening(c, &f.config, f.quiet),
 			Index: gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
 				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
 				Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }},

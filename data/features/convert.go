@@ -2,6 +2,7 @@ package features
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -31,43 +33,108 @@ func converted(path string) bool {
 
 // OpenSource is OpenMatrix for files that must be converted as well: .parquet files, of which tensor
 // names the column, and folders of .pt files, each of a row or of rows, in natural order. They get a
-// copy in the folder cache, which is made if it is not there.
+// copy in the folder cache, which is made if it is not there; Convert makes it with a view on how far
+// it is.
 func OpenSource(path, tensor, cache string) (*Matrix, error) {
 	if cache == "" || !converted(path) {
 		return OpenMatrix(path, tensor)
 	}
-	m, err := openCopy(path, tensor, cache)
+	c, err := newConversion(path, tensor, cache)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("features: %w", err)
+	}
+	m, err := OpenMatrix(c.copied, "")
+	if err != nil {
+		if err := c.run(context.Background(), func(int, int) {}); err != nil {
+			return nil, err
+		}
+		if m, err = OpenMatrix(c.copied, ""); err != nil {
+			return nil, err
+		}
 	}
 	m.path = path // in errors; its rows are those of the copy
 	return m, nil
 }
 
-func openCopy(path, tensor, cache string) (*Matrix, error) {
-	sources, err := sourcesOf(path)
+// Convert makes the copy that OpenSource reads of a path, where it reads one that is not there yet.
+// progress is told how many rows or files of how many are done, and may be nil. It ends early with the error
+// of ctx, and leaves then, and where it fails, nothing behind. A path that cannot be opened is nothing to
+// convert: OpenSource says what is wrong.
+func Convert(ctx context.Context, path, tensor, cache string, progress func(done, of int)) error {
+	if cache == "" || !converted(path) {
+		return nil
+	}
+	c, err := newConversion(path, tensor, cache)
 	if err != nil {
-		return nil, fmt.Errorf("features: %w", err)
+		return nil
 	}
-	name, err := copyName(sources, tensor)
-	if err != nil {
-		return nil, fmt.Errorf("features: %w", err)
+	if m, err := OpenMatrix(c.copied, ""); err == nil {
+		return m.Close()
 	}
-	copied := filepath.Join(cache, name)
-	if m, err := OpenMatrix(copied, ""); err == nil {
-		return m, nil
+	if progress == nil {
+		progress = func(int, int) {}
 	}
-	rows := func(emit func([]float32) error) error { return torchRows(sources, tensor, emit) }
-	if strings.EqualFold(filepath.Ext(path), ".parquet") {
-		rows = func(emit func([]float32) error) error { return parquetRows(path, tensor, emit) }
+	return c.run(ctx, progress)
+}
+
+// conversion is features on their way to a copy.
+type conversion struct {
+	path, tensor string
+	sources      []string // files that are read
+	copied       string   // file
+}
+
+func newConversion(path, tensor, cache string) (conversion, error) {
+	c := conversion{path: path, tensor: tensor}
+	var err error
+	if c.sources, err = sourcesOf(path); err != nil {
+		return c, err
 	}
+	name, err := copyName(c.sources, tensor)
+	c.copied = filepath.Join(cache, name)
+	return c, err
+}
+
+// run makes the copy. The process does not end meanwhile, so that a signal finds what was begun removed.
+func (c conversion) run(ctx context.Context, progress func(done, of int)) error {
+	defer process.Hold()()
+	cache := filepath.Dir(c.copied)
 	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return nil, fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", path, err)
+		return fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", c.path, err)
 	}
-	if err := writeCopy(copied, rows); err != nil {
-		return nil, fmt.Errorf("features: %s: %w", path, err)
+	read := torchRows
+	if strings.EqualFold(filepath.Ext(c.path), ".parquet") {
+		read = parquetRows
 	}
-	return OpenMatrix(copied, "")
+	err := writeCopy(c.copied, func(emit func([]float32) error) error {
+		return read(c.sources, c.tensor, func(row []float32) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return emit(row)
+		}, every(toldEvery, progress))
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("features: %s: %w", c.path, err)
+}
+
+// toldEvery is how many rows or files there are between two words of progress.
+const toldEvery = 256
+
+// every passes on the first word of each n steps, and the last one.
+func every(n int, progress func(done, of int)) func(done, of int) {
+	next := 0
+	return func(done, of int) {
+		if done >= next || done == of {
+			progress(done, of)
+			next = done - done%n + n
+		}
+	}
 }
 
 // sourcesOf lists the files that features are read from, in order.
@@ -178,12 +245,14 @@ func writeCopy(path string, rows func(emit func([]float32) error) error) (err er
 	return os.Rename(f.Name(), path)
 }
 
-// torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows.
-func torchRows(paths []string, tensor string, emit func([]float32) error) error {
-	for _, path := range paths {
+// torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows. told hears
+// of files.
+func torchRows(paths []string, tensor string, emit func([]float32) error, told func(done, of int)) error {
+	for i, path := range paths {
 		if err := torchFileRows(path, tensor, emit); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(path), err)
 		}
+		told(i+1, len(paths))
 	}
 	return nil
 }
