@@ -290,11 +290,15 @@ func openRows(in Inputs, cache string) (*rowInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
-	column := batch.ImageFeatures
-	if in.Side == gallery.Text {
-		column = batch.TextFeatures
+	return &rowInputs{m: m, side: in.Side, column: featuresColumn(in.Side)}, nil
+}
+
+// featuresColumn returns the column of the stored features of a side.
+func featuresColumn(side string) string {
+	if side == gallery.Text {
+		return batch.TextFeatures
 	}
-	return &rowInputs{m: m, side: in.Side, column: column}, nil
+	return batch.ImageFeatures
 }
 
 // fits compares the width of the rows with what a loaded model reads.

@@ -39,7 +39,9 @@ func newServeCommand() *cobra.Command {
 page for people at /, and an API in JSON.
 
   POST /v1/search          {"text": "a red circle", "k": 10}; instead of text image (base64
-                           of a file), vector (numbers) or row; "exact": true uses no index
+                           of a file), vector (numbers), row, or text_features and
+                           image_features (numbers of the encoders whose features the
+                           model reads); "exact": true uses no index
   GET  /v1/info            what is served, and limits
   GET  /v1/items/N         name or caption of row N
   GET  /v1/thumbnails/N    its image, small
