@@ -28,6 +28,7 @@ type Inputs struct {
 	Texts  string // file with a text per line; blank lines are passed over
 	Rows   string // file of features, or folder of them, for alignment heads; see features.OpenSource
 
+	Names    string // of Rows: file with a line per row that names it; empty: they are numbered
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
 	Shard    int    // most inputs of a shard; 0: 100,000
@@ -64,6 +65,8 @@ func (in *Inputs) setDefaults(cfg config.Config) error {
 		return bad("model.system %q reads stored features: embed files of them with --rows", system)
 	case in.Rows != "" && !stored:
 		return bad("--rows needs a model of stored features (got model.system %q): embed its files with --images or --texts", system)
+	case in.Names != "" && in.Rows == "":
+		return bad("--names is of --rows: name a file of features")
 	case in.Texts != "" && cfg.Model.ImagesOnly():
 		return bad("model.system %q has no texts: embed images", system)
 	}
@@ -282,6 +285,7 @@ type rowInputs struct {
 	m            *features.Matrix
 	side, column string
 	at           int
+	names        *rowNames // nil: they are numbered
 }
 
 // openRows opens a file of features, of which cache holds a copy where it must be converted.
@@ -290,7 +294,13 @@ func openRows(in Inputs, cache string) (*rowInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
-	return &rowInputs{m: m, side: in.Side, column: featuresColumn(in.Side)}, nil
+	x := &rowInputs{m: m, side: in.Side, column: featuresColumn(in.Side)}
+	if in.Names != "" {
+		if x.names, err = openRowNames(in.Names, m.Rows()); err != nil {
+			return nil, errors.Join(fmt.Errorf("--names: %w", err), m.Close())
+		}
+	}
+	return x, nil
 }
 
 // featuresColumn returns the column of the stored features of a side.
@@ -338,17 +348,33 @@ func (x *rowInputs) next(n int) (*part, error) {
 	}
 	p.sum = sum.Sum32()
 	first := x.at
+	name := func(i int) string { return fmt.Sprintf("row %d", first+i) }
+	if x.names != nil {
+		names, err := x.names.next(n)
+		if err != nil {
+			return nil, fmt.Errorf("--names: %w", err)
+		}
+		for _, s := range names {
+			p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\n", s))
+		}
+		name = func(i int) string { return names[i] }
+	}
 	p.line = func(i, row int) any {
 		return struct {
 			Row  int    `json:"row"`
 			Name string `json:"name"`
-		}{row, fmt.Sprintf("row %d", first+i)}
+		}{row, name(i)}
 	}
 	x.at += n
 	return p, nil
 }
 
-func (x *rowInputs) Close() error { return x.m.Close() }
+func (x *rowInputs) Close() error {
+	if x.names != nil {
+		x.names.stop()
+	}
+	return x.m.Close()
+}
 
 // isMissing says whether err is of a file that is not there.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,19 +1,14 @@
 package features
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -95,9 +90,8 @@ func newConversion(path, tensor, cache string) (conversion, error) {
 	return c, err
 }
 
-// run makes the copy. The process does not end meanwhile, so that a signal finds what was begun removed.
+// run makes the copy.
 func (c conversion) run(ctx context.Context, progress func(done, of int)) error {
-	defer process.Hold()()
 	cache := filepath.Dir(c.copied)
 	if err := os.MkdirAll(cache, 0o777); err != nil {
 		return fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", c.path, err)
@@ -106,7 +100,7 @@ func (c conversion) run(ctx context.Context, progress func(done, of int)) error 
 	if strings.EqualFold(filepath.Ext(c.path), ".parquet") {
 		read = parquetRows
 	}
-	err := writeCopy(c.copied, func(emit func([]float32) error) error {
+	err := Write(c.copied, func(emit func([]float32) error) error {
 		return read(c.sources, c.tensor, func(row []float32) error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -178,71 +172,6 @@ func copyName(sources []string, tensor string) (string, error) {
 		fmt.Fprintf(h, "%q %d %d\n", abs, st.Size(), st.ModTime().UnixNano())
 	}
 	return fmt.Sprintf("features-%x.npy", h.Sum(nil)[:8]), nil
-}
-
-// copyHeader is the header of a copy; with spaces it has always one length.
-const copyHeader = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }"
-
-// writeCopy writes rows of one width as a .npy file, which gets its name when it is whole.
-func writeCopy(path string, rows func(emit func([]float32) error) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	const size = 128
-	w := bufio.NewWriterSize(f, 1<<20)
-	if _, err = w.Write(make([]byte, size)); err != nil {
-		return err
-	}
-	count, width := 0, 0
-	var b []byte
-	err = rows(func(row []float32) error {
-		if count == 0 {
-			width = len(row)
-		}
-		if len(row) != width || width == 0 {
-			return fmt.Errorf("row %d has %d numbers, and row 0 has %d: all rows of a matrix have one width, above 0", count, len(row), width)
-		}
-		count++
-		b = b[:0]
-		for _, v := range row {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-		_, err := w.Write(b)
-		return err
-	})
-	if err == nil && count == 0 {
-		err = errors.New("it has no rows")
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		return err
-	}
-	head := append([]byte(npyMagic), 1, 0, size-10, 0)
-	head = fmt.Appendf(head, copyHeader, count, width)
-	for len(head) < size-1 {
-		head = append(head, ' ')
-	}
-	if _, err = f.WriteAt(append(head, '\n'), 0); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil { // other users may share the folder
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows. told hears
