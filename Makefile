@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart bench tables test race fuzz campaign lint generated ci
+.PHONY: help deps build static quickstart frozen bench tables test race fuzz campaign lint generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -20,6 +20,14 @@ static: ## build bin/trainer-static, which needs no C library and has the built-
 
 quickstart: deps build ## train and evaluate the shipped model on built-in data, in minutes
 	bin/trainer train --config configs/quickstart.toml --resume never
+
+FROZEN = runs/gera-quickstart
+frozen: build ## align two plain spaces of the built-in pictures by heads, and search one by words, in a minute
+	bin/trainer data features --out runs/features
+	bin/trainer train --config configs/gera-quickstart.toml --out $(FROZEN) --resume never
+	bin/trainer embed --checkpoint $(FROZEN) --rows runs/features/image.npy --names runs/features/texts.txt --out $(FROZEN)/gallery
+	bin/trainer data features --text "a big blue square at the top left" --out runs/features/query.npy
+	bin/trainer search $(FROZEN)/gallery --text-features runs/features/query.npy
 
 bench: deps build ## measure a training step of each model in configs/bench; BENCH='--set compute.precision=bf16' adds flags
 	@set -e; for c in albef-small clip-small heads; do bin/trainer bench --config configs/bench/$$c.toml $(BENCH); echo; done

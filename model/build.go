@@ -204,7 +204,7 @@ func (b *builder) compile() error {
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	c.Outputs = t.keys.nodes()
 	need := b.params.footprint()
-	need.Queue = b.queueBytes()
+	need.Queue, need.Plans = b.queueBytes(), b.plansBytes()
 	if b.judge != nil {
 		need.Connector = b.judge.params.bytes()
 	}

@@ -42,14 +42,14 @@ func (f Footprint) fitsByPart() error {
 
 // estimate is Estimate of a model with the towers of its configuration.
 func (p *Pairs) estimate() Footprint {
-	f := Footprint{Queue: p.queueBytes(), Batches: p.batchBytes()}
+	f := Footprint{Queue: p.queueBytes(), Plans: p.plansBytes(), Batches: p.batchBytes()}
 	weights, kept := p.sizes()
 	f.Parameters = 4 * weights
 	f.Gradients, f.Moments = f.Parameters, 2*f.Parameters
 	if p.cfg.Momentum.Enabled && p.design.teacher {
 		f.Twins = f.Parameters
 	}
-	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues())
+	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + 3*p.planPairs()) // similarities of both spaces and the gradient
 	return f
 }
 

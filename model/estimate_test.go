@@ -27,6 +27,7 @@ func TestEstimate(t *testing.T) {
 		"swav":       func(c *config.Config) { *c = tinyViews(t, "swav") },
 		"every idea": func(c *config.Config) { *c = everyIdea() },
 		"heads":      func(c *config.Config) { *c = tinyHeads() },
+		"plans":      func(c *config.Config) { *c = tinyKLOT() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := tinyConfig()
@@ -36,13 +37,16 @@ func TestEstimate(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, err := newModel(cfg, newEngine(t))
-			if name == "heads" {
+			switch {
+			case name == "heads":
 				m = buildHeads(t, cfg)
-			} else if err != nil {
+			case name == "plans":
+				m = buildKLOT(t, cfg, klotOptions(cfg, 3, 9))
+			case err != nil:
 				t.Fatal(err)
 			}
 			f := m.Footprint()
-			if least.Queue != f.Queue || least.Parameters > f.Parameters || least.Gradients > f.Gradients || least.Moments > f.Moments || least.Twins > f.Twins ||
+			if least.Queue != f.Queue || least.Plans != f.Plans || least.Parameters > f.Parameters || least.Gradients > f.Gradients || least.Moments > f.Moments || least.Twins > f.Twins ||
 				least.Buffers > f.Buffers {
 				t.Errorf("estimated %+v of %+v", least, f)
 			}
@@ -82,7 +86,7 @@ func TestEstimateOfTheLargest(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for _, n := range []int64{f.Parameters, f.Twins, f.Queue, f.Buffers, f.Batches, f.Total()} {
+		for _, n := range []int64{f.Parameters, f.Twins, f.Queue, f.Plans, f.Buffers, f.Batches, f.Total()} {
 			if n < 0 || n > math.MaxInt64/4 {
 				t.Errorf("%s: %+v", name, f)
 			}

@@ -18,13 +18,14 @@ type Footprint struct {
 	Queue      int64
 	Connector  int64 // parameters of the frozen model of objective.mafa
 	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
+	Plans      int64 // transport plans of objective.klot
 	Buffers    int64 // planned for the results of a step
 	Batches    int64 // prepared ahead; of an Estimate, and 0 in the footprint of a model, which has no loader
 }
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Buffers + f.Batches
+	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Plans + f.Buffers + f.Batches
 }
 
 // String lists the parts that are not empty.
@@ -35,7 +36,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
+		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))
@@ -75,6 +76,21 @@ func (p *Pairs) queueBytes() int64 {
 		}
 	}
 	return bytes
+}
+
+// plansBytes returns the memory of the transport plans of objective.klot: those of both spaces in
+// float64, and what a plan needs to be found, 32 bytes for each pair of rows.
+func (p *Pairs) plansBytes() int64 { return 32 * p.planPairs() }
+
+// planPairs returns the number of pairs of rows that the transport plans of a step have, 0 without
+// them.
+func (p *Pairs) planPairs() int64 {
+	k := p.cfg.Objective.KLOT
+	if k.Weight == 0 {
+		return 0
+	}
+	n := int64(p.cfg.Train.BatchSize + k.Rows)
+	return n * n
 }
 
 // backboneWidths returns how many values of each sample's class tokens the queue keeps
@@ -117,6 +133,9 @@ func (e *MemoryError) Error() string {
 	hint := "lower queue.size or the width and depth of the model"
 	if e.Need.Buffers > 0 {
 		hint = "lower train.batch_size or the width and depth of the model, or, with towers, the image size, or set compute.recompute = true"
+	}
+	if e.Need.Plans > e.Limit/2 {
+		hint = "lower train.batch_size or objective.klot.rows, whose plans take 32 bytes for each pair of rows"
 	}
 	if e.Need.Batches > e.Limit/2 {
 		hint = "lower data.prefetch, data.workers, train.batch_size or the image size"

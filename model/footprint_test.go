@@ -29,6 +29,10 @@ func TestFootprint(t *testing.T) {
 	if f := h.Footprint(); f.Parameters != n || f.Twins != 0 || f.Queue != 0 || f.Buffers <= 0 {
 		t.Errorf("heads: %+v", f)
 	}
+	cfg := tinyKLOT() // 5 pairs and 3 unpaired rows
+	if f := buildKLOT(t, cfg, klotOptions(cfg, 3, 9)).Footprint(); f.Plans != 32*8*8 || f.Total() != f.Parameters+f.Gradients+f.Moments+f.Plans+f.Buffers {
+		t.Errorf("transport plans: %+v", f)
+	}
 	if s := (Footprint{Parameters: 3 << 20, Queue: 3 << 29}).String(); s != "parameters 3 MB, queue 1.5 GB" {
 		t.Errorf("printed as %q", s)
 	}
@@ -69,5 +73,16 @@ func TestTooLarge(t *testing.T) {
 	limitMemory(t, 0) // not known
 	if _, err := newModel(tinyConfig(), engine); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPlansTooLarge: transport plans grow by the square of their rows, and the error says so.
+func TestPlansTooLarge(t *testing.T) {
+	cfg := tinyKLOT()
+	cfg.Objective.KLOT.Rows = 1 << 16
+	limitMemory(t, 64<<30)
+	const want = "transport plans 128.0 GB"
+	if err := Fits(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ": lower train.batch_size or objective.klot.rows") {
+		t.Errorf("want %q, got %v", want, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
@@ -22,11 +23,22 @@ import (
 // EmbedFiles encodes files of any length to a gallery in shards in the folder out (empty:
 // RUN/embeddings-NAME, after the file). Memory holds the names of a shard and the features of a
 // batch. A shard that is there and whole, of the same inputs, is kept: so the same call goes on
-// with one that was interrupted, and a list that grew or changed is done again where it did.
+// with one that was interrupted, and what changed since is done again, with a note. Images are the
+// same where name, size and time of change are, lines and rows where their bytes are.
 // progress is told how much of a shard is done and may be nil.
 func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
 	if err := in.setDefaults(t.Config); err != nil {
 		return done, err
+	}
+	if in.Rows != "" {
+		told := func(done, total int) {
+			if progress != nil {
+				progress("converting "+filepath.Base(in.Rows), done, total)
+			}
+		}
+		if err := features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told); err != nil {
+			return done, fmt.Errorf("--rows: %w", err)
+		}
 	}
 	from, err := openInputs(t.Config, in, func() *data.Texts { return textColumns(t.Config, t.Tokenizer) })
 	if err != nil {
@@ -128,10 +140,14 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			break
 		}
 		sum := fmt.Sprintf("%08x", p.sum)
-		if k < len(s.old) && s.whole(s.old[k], p, sum) {
-			s.m.Shards = append(s.m.Shards, s.old[k])
-			s.kept++
-			continue
+		if k < len(s.old) {
+			why := s.stale(s.old[k], p, sum)
+			if why == "" {
+				s.m.Shards = append(s.m.Shards, s.old[k])
+				s.kept++
+				continue
+			}
+			s.say("note: shard %d is made again: %s", k+1, why)
 		}
 		shard, err := s.make(ctx, k, p)
 		if err != nil {
@@ -174,20 +190,23 @@ func (s *sharding) write(complete bool) error {
 	return m.Write(s.dir)
 }
 
-// whole says whether a shard has the bytes that were written of these inputs.
-func (s *sharding) whole(x gallery.Shard, p *part, sum string) bool {
-	if x.Inputs != p.gallery.Len() || x.InputsSum != sum || x.Rows < x.Inputs && !s.in.LeaveOut {
-		return false
+// stale says why a shard that is there cannot be kept for these inputs; empty: it can.
+func (s *sharding) stale(x gallery.Shard, p *part, sum string) string {
+	switch {
+	case x.Inputs != p.gallery.Len() || x.InputsSum != sum:
+		return fmt.Sprintf("its %s have changed since", s.m.Source)
+	case x.Rows < x.Inputs && !s.in.LeaveOut:
+		return fmt.Sprintf("it leaves out %d of its %s", x.Inputs-x.Rows, s.m.Source)
 	}
 	for _, f := range []struct {
 		name, sum string
 		size      int64
 	}{{x.Features, x.FeaturesSum, x.FeaturesBytes}, {x.Names, x.NamesSum, x.NamesBytes}} {
 		if n, sum, err := sumFile(filepath.Join(s.dir, f.name)); err != nil || n != f.size || sum != f.sum {
-			return false
+			return f.name + " is missing or damaged"
 		}
 	}
-	return true
+	return ""
 }
 
 // sumFile returns the size of a file and its checksum.

@@ -26,8 +26,9 @@ import (
 type Inputs struct {
 	Images string // folder, with those below it, or file with a path per line
 	Texts  string // file with a text per line; blank lines are passed over
-	Rows   string // file of features (.npy or .safetensors), for alignment heads
+	Rows   string // file of features, or folder of them, for alignment heads; see features.OpenSource
 
+	Names    string // of Rows: file with a line per row that names it; empty: they are numbered
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
 	Shard    int    // most inputs of a shard; 0: 100,000
@@ -64,6 +65,8 @@ func (in *Inputs) setDefaults(cfg config.Config) error {
 		return bad("model.system %q reads stored features: embed files of them with --rows", system)
 	case in.Rows != "" && !stored:
 		return bad("--rows needs a model of stored features (got model.system %q): embed its files with --images or --texts", system)
+	case in.Names != "" && in.Rows == "":
+		return bad("--names is of --rows: name a file of features")
 	case in.Texts != "" && cfg.Model.ImagesOnly():
 		return bad("model.system %q has no texts: embed images", system)
 	}
@@ -94,7 +97,7 @@ func openInputs(cfg config.Config, in Inputs, columns func() *data.Texts) (input
 	case in.Texts != "":
 		return openTexts(cfg, in.Texts, columns)
 	}
-	return openRows(in)
+	return openRows(in, cfg.Data.CacheDir)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -137,7 +140,7 @@ func (x *imageInputs) describe(m *gallery.Manifest) {
 	m.Side, m.Source, m.From, m.Root = gallery.Image, "images", x.from, x.root
 }
 
-// next notes names and sizes: an image that was replaced has another one.
+// next notes names, sizes and times of change: an image that was replaced has another one.
 func (x *imageInputs) next(n int) (*part, error) {
 	var names []string
 	p := &part{}
@@ -149,12 +152,12 @@ func (x *imageInputs) next(n int) (*part, error) {
 		if !ok {
 			break
 		}
-		size := int64(-1)
+		size, changed := int64(-1), int64(0)
 		if st, err := os.Stat(x.path(name)); err == nil {
-			size = st.Size()
+			size, changed = st.Size(), st.ModTime().UnixNano()
 		}
 		names = append(names, name)
-		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\n", name, size))
+		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\x00%d\x00%d\n", name, size, changed))
 	}
 	if len(names) == 0 {
 		return nil, nil
@@ -282,18 +285,30 @@ type rowInputs struct {
 	m            *features.Matrix
 	side, column string
 	at           int
+	names        *rowNames // nil: they are numbered
 }
 
-func openRows(in Inputs) (*rowInputs, error) {
-	m, err := features.OpenMatrix(in.Rows, in.Tensor)
+// openRows opens a file of features, of which cache holds a copy where it must be converted.
+func openRows(in Inputs, cache string) (*rowInputs, error) {
+	m, err := features.OpenSource(in.Rows, in.Tensor, cache)
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
 	}
-	column := batch.ImageFeatures
-	if in.Side == gallery.Text {
-		column = batch.TextFeatures
+	x := &rowInputs{m: m, side: in.Side, column: featuresColumn(in.Side)}
+	if in.Names != "" {
+		if x.names, err = openRowNames(in.Names, m.Rows()); err != nil {
+			return nil, errors.Join(fmt.Errorf("--names: %w", err), m.Close())
+		}
 	}
-	return &rowInputs{m: m, side: in.Side, column: column}, nil
+	return x, nil
+}
+
+// featuresColumn returns the column of the stored features of a side.
+func featuresColumn(side string) string {
+	if side == gallery.Text {
+		return batch.TextFeatures
+	}
+	return batch.ImageFeatures
 }
 
 // fits compares the width of the rows with what a loaded model reads.
@@ -333,17 +348,33 @@ func (x *rowInputs) next(n int) (*part, error) {
 	}
 	p.sum = sum.Sum32()
 	first := x.at
+	name := func(i int) string { return fmt.Sprintf("row %d", first+i) }
+	if x.names != nil {
+		names, err := x.names.next(n)
+		if err != nil {
+			return nil, fmt.Errorf("--names: %w", err)
+		}
+		for _, s := range names {
+			p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%s\n", s))
+		}
+		name = func(i int) string { return names[i] }
+	}
 	p.line = func(i, row int) any {
 		return struct {
 			Row  int    `json:"row"`
 			Name string `json:"name"`
-		}{row, fmt.Sprintf("row %d", first+i)}
+		}{row, name(i)}
 	}
 	x.at += n
 	return p, nil
 }
 
-func (x *rowInputs) Close() error { return x.m.Close() }
+func (x *rowInputs) Close() error {
+	if x.names != nil {
+		x.names.stop()
+	}
+	return x.m.Close()
+}
 
 // isMissing says whether err is of a file that is not there.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -19,11 +19,12 @@ const (
 	TaskRetrieval  = "retrieval"
 	TaskProbe      = "probe"
 	TaskNeighbours = "neighbours" // of stored features: what an alignment keeps of their neighbourhoods
+	TaskMigration  = "migration"  // of stored features: what an index of the old model gives to queries of the new one
 	TaskZeroShot   = "zeroshot"   // of stored features: classification by texts, with eval.zeroshot
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskNeighbours, TaskZeroShot}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskNeighbours, TaskZeroShot, TaskMigration}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -67,6 +68,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.neighbours(ctx)
 	case TaskZeroShot:
 		return e.zeroShot(ctx)
+	case TaskMigration:
+		return e.migration(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err

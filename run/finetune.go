@@ -20,7 +20,8 @@ func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
 	if o.File == "" { // what belongs to the run that the configuration is from
 		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
 	}
-	cfg, err := ConfigOver(ck, o.File, append(sets, o.Set...), Lines(o.Log).Say)
+	o.Set = append(sets, o.Set...)
+	cfg, err := ConfigOver(ck, o)
 	if err != nil {
 		return cfg, err
 	}

@@ -67,6 +67,24 @@ func (g storedRows) Fill(i int, row batch.Row) error {
 	return g.m.Row(g.first+i, row.Floats(g.column))
 }
 
+// listedRows is a gallery of rows of stored features (n, width) in memory.
+type listedRows struct {
+	x      []float32
+	width  int
+	column string
+}
+
+func (g listedRows) Len() int { return len(g.x) / g.width }
+
+func (g listedRows) Columns() []data.Column {
+	return []data.Column{{Name: g.column, Shape: []int{g.width}}}
+}
+
+func (g listedRows) Fill(i int, row batch.Row) error {
+	copy(row.Floats(g.column), g.x[i*g.width:(i+1)*g.width])
+	return nil
+}
+
 // lenient is a gallery whose bad rows are noted and not fatal. Fill is called once for each row.
 type lenient struct {
 	data.Gallery

@@ -20,6 +20,9 @@ type OpenOptions struct {
 	File string    // TOML file with the configuration to use; empty: the checkpoint's own
 	Set  []string  // overrides of it, as in eval.split=test
 	Log  io.Writer // messages; nil: none
+	// Prepare is called with the configuration before data is read, as source.Convert may be, and its
+	// error ends the opening; nil: nothing is.
+	Prepare func(cfg config.Config) error
 }
 
 // Trained is a checkpoint opened to be used. Configuration and data are there at once,
@@ -58,7 +61,7 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 		Lines(o.Log).Say("%s", ck.Notice)
 	}
 	var err error
-	if t.Config, err = ConfigOver(ck, o.File, o.Set, Lines(o.Log).Say); err != nil {
+	if t.Config, err = ConfigOver(ck, o); err != nil {
 		return nil, err
 	}
 	if err := sameKeys(ck, t.Config, config.FixedModel); err != nil {
@@ -73,23 +76,24 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 	return t, nil
 }
 
-// ConfigOver reads the TOML file, or where it is empty the configuration of a
-// checkpoint, with overrides of the form path=value. say is told what was translated of an
-// earlier version, and may be nil. What only training asks of a configuration is not asked.
-func ConfigOver(ck *checkpoint.Checkpoint, file string, sets []string, say func(format string, args ...any)) (cfg config.Config, err error) {
+// ConfigOver reads the TOML file of o, or where it is empty the configuration of a
+// checkpoint, with overrides. o.Log is told what was translated of an
+// earlier version. What only training asks of a configuration is not asked.
+func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, err error) {
 	var notices []string
-	if file != "" {
-		cfg, notices, err = config.LoadNoted(file, sets)
+	if o.File != "" {
+		cfg, notices, err = config.LoadNoted(o.File, o.Set)
 	} else {
-		cfg, notices, err = train.OpenConfig(ck, sets...)
+		cfg, notices, err = train.OpenConfig(ck, o.Set...)
 	}
 	for _, n := range notices {
-		if say != nil {
-			say("note: %s", n)
-		}
+		Lines(o.Log).Say("note: %s", n)
 	}
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {
 		err = problems.Using()
+	}
+	if err == nil && o.Prepare != nil {
+		err = o.Prepare(cfg)
 	}
 	if err != nil {
 		return cfg, err

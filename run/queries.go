@@ -17,7 +17,8 @@ import (
 // were. It is for one goroutine at a time. Close it after use.
 type Queries struct {
 	*Trained
-	rows rowEncoder
+	rows   rowEncoder
+	widths map[string]int // of the stored features of each side; nil where the model reads none
 }
 
 // OpenQueries opens the checkpoint that a gallery names, or that at path. It must have the
@@ -54,6 +55,9 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	}
 	if q.rows, err = newRowEncoder(q.Trained); err != nil {
 		return err
+	}
+	if q.Config.Model.Stored() {
+		q.widths = map[string]int{gallery.Image: q.Model.Image().Width(), gallery.Text: q.Model.Text().Width()}
 	}
 	var said Embedded
 	q.rows.describe(&said)
@@ -108,13 +112,33 @@ func (q *Queries) Images(ctx context.Context, images []*transform.Image) (featur
 	return features, rows, err
 }
 
-// Rows encodes the rows of a file of stored features of a side, at most most, to features (n, C), as they
-// are compared with their own side, and to rows (n, C), as they are compared with the other one.
-func (q *Queries) Rows(ctx context.Context, side, path string, most int) (features, rows []float32, err error) {
-	if !q.Config.Model.Stored() {
+// Width returns the numbers of a row of stored features of a side, 0 where the model reads none. It may be
+// called from several goroutines.
+func (q *Queries) Width(side string) int { return q.widths[side] }
+
+// Features maps rows of stored features of a side (n, D), D its Width, to features (n, C), as they are
+// compared with their own side, and to rows (n, C), as they are compared with the other one.
+func (q *Queries) Features(ctx context.Context, side string, x []float32) (features, rows []float32, err error) {
+	width := q.Width(side)
+	switch {
+	case width == 0:
 		return nil, nil, fmt.Errorf("model.system %q reads images and texts: query by one of these", q.Config.Model.System)
+	case len(x) == 0 || len(x)%width != 0:
+		return nil, nil, fmt.Errorf("run: %d numbers are no rows of %d", len(x), width)
 	}
-	in, err := openRows(Inputs{Rows: path, Side: side})
+	rows, features, err = q.encode(ctx, side, listedRows{x, width, featuresColumn(side)})
+	if features == nil {
+		features = rows
+	}
+	return features, rows, err
+}
+
+// Rows is Features of the rows of a file, at most most.
+func (q *Queries) Rows(ctx context.Context, side, path string, most int) (features, rows []float32, err error) {
+	if q.Width(side) == 0 {
+		return q.Features(ctx, side, nil)
+	}
+	in, err := openRows(Inputs{Rows: path, Side: side}, q.Config.Data.CacheDir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,15 +146,17 @@ func (q *Queries) Rows(ctx context.Context, side, path string, most int) (featur
 	if err := in.fits(q.Model); err != nil {
 		return nil, nil, err
 	}
-	n := in.m.Rows()
+	n, width := in.m.Rows(), in.m.Width()
 	if n > most {
 		return nil, nil, fmt.Errorf("%s has %d rows: at most %d are searched for at once", path, n, most)
 	}
-	rows, features, err = q.encode(ctx, side, storedRows{in.m, 0, n, in.column})
-	if features == nil {
-		features = rows
+	x := make([]float32, n*width)
+	for i := range n {
+		if err := in.m.Row(i, x[i*width:(i+1)*width]); err != nil {
+			return nil, nil, err
+		}
 	}
-	return features, rows, err
+	return q.Features(ctx, side, x)
 }
 
 // queryBatches are the numbers of rows that are encoded at a time: for each, a computation is

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/ablation"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
@@ -67,7 +68,8 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 		err = o.describe(dir, d)
 	} else {
 		var t *Trained
-		if t, err = OpenCheckpoint(ck, OpenOptions{File: o.File, Set: o.Set, Log: o.Log}); err != nil {
+		prepare := func(cfg config.Config) error { return source.Convert(ctx, cfg, o.Progress) }
+		if t, err = OpenCheckpoint(ck, OpenOptions{File: o.File, Set: o.Set, Log: o.Log, Prepare: prepare}); err != nil {
 			return done, err
 		}
 		defer t.Close() // pairs are scored while the page is drawn

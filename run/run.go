@@ -81,6 +81,21 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := needsPairs(cfg); err != nil {
 		return nil, err
 	}
+	report := o.Reporter
+	if report == nil {
+		report = Lines(o.Log)
+	}
+	shown := false
+	err = source.Convert(ctx, cfg, func(phase string, done, of int) {
+		shown = true
+		report.Phase(phase, done, of)
+	})
+	if shown {
+		report.PhasesDone()
+	}
+	if err != nil {
+		return nil, err
+	}
 	if cfg, err = Resolve(cfg); err != nil {
 		return nil, err
 	}
@@ -92,10 +107,7 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := checkTraining(cfg); err != nil {
 		return nil, err
 	}
-	r = &Run{cfg: cfg, report: o.Reporter, several: o.Several, release: func() {}}
-	if r.report == nil {
-		r.report = Lines(o.Log)
-	}
+	r = &Run{cfg: cfg, report: report, several: o.Several, release: func() {}}
 	defer func() {
 		if err != nil {
 			r.Close() // what failed first says why

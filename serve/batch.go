@@ -10,13 +10,15 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 )
 
-// query is a request in the queue. One of text, image, vector and row is what it asks by.
+// query is a request in the queue. One of text, image, features, vector and row is what it asks by.
 type query struct {
 	ctx    context.Context
 	on     *snapshot
 	view   *gallery.View // the rows as they are compared with it
 	text   string
 	image  *transform.Image
+	stored []float32 // features of a side before the model, which reads them
+	side   string    // of these
 	vector []float32
 	row    int // -1: none
 	k      int
@@ -144,12 +146,15 @@ func (b *batcher) guard(queries []*query) {
 // encode sets the vectors of all queries and returns those that have one; the others are answered.
 func (b *batcher) encode(ctx context.Context, queries []*query) (ready []*query) {
 	var texts, images []*query
+	stored := map[string][]*query{} // by their side
 	for _, q := range queries {
 		switch {
 		case q.text != "":
 			texts = append(texts, q)
 		case q.image != nil:
 			images = append(images, q)
+		case q.stored != nil:
+			stored[q.side] = append(stored[q.side], q)
 		case q.row >= 0:
 			x, err := q.on.Gallery.Row(q.on.Side, q.row)
 			if err != nil {
@@ -191,6 +196,21 @@ func (b *batcher) encode(ctx context.Context, queries []*query) (ready []*query)
 			own = folded
 		}
 		set(images, own, err)
+	}
+	for _, side := range []string{gallery.Image, gallery.Text} {
+		of := stored[side]
+		if len(of) == 0 {
+			continue
+		}
+		var rows []float32
+		for _, q := range of {
+			rows = append(rows, q.stored...)
+		}
+		own, folded, err := of[0].on.Encoder.Features(ctx, side, rows)
+		if of[0].on.Side != side {
+			own = folded
+		}
+		set(of, own, err)
 	}
 	return ready
 }

@@ -75,6 +75,20 @@ func (f *fake) Images(_ context.Context, images []*transform.Image) (own, folded
 	return own, own, nil
 }
 
+// Width is of a model that reads stored features of three numbers, the first of which names a row.
+func (f *fake) Width(string) int { return 3 }
+
+func (f *fake) Features(_ context.Context, side string, x []float32) (own, folded []float32, err error) {
+	f.mu.Lock()
+	f.batches = append(f.batches, len(x)/3)
+	f.mu.Unlock()
+	for ; len(x) > 0; x = x[3:] {
+		own = append(own, featuresOf(int(x[0]))...)
+		folded = append(folded, featuresOf(int(x[1]))...)
+	}
+	return own, folded, nil
+}
+
 // featuresOf returns features that differ for rows of up to 256.
 func featuresOf(row int) []float32 {
 	x := []float32{float32(row%4) + 1, float32(row/4%4) + 1, float32(row/16%4) + 1, float32(row/64) + 1}

@@ -52,7 +52,7 @@ func newAttack(t *testing.T, r *rand.Rand) attack {
 		}
 		return string(b)
 	}
-	valid := []string{`{"text": "a red circle", "k": 5}`, `{"row": 3}`, `{"vector": [1, 2, 3, 4], "k": 2, "exact": true}`, `{"image": "` + base64Of(picture(t, 3, 4)) + `"}`}
+	valid := []string{`{"text": "a red circle", "k": 5}`, `{"row": 3}`, `{"vector": [1, 2, 3, 4], "k": 2, "exact": true}`, `{"image": "` + base64Of(picture(t, 3, 4)) + `"}`, `{"text_features": [1, 2, 3]}`}
 	get := func(path string) string {
 		return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 	}
@@ -199,7 +199,7 @@ func (a attack) send(addr string) (int, error) {
 
 // FuzzSearch: whatever a body is, it is refused as the client's fault or answered.
 func FuzzSearch(f *testing.F) {
-	for _, s := range []string{`{"text":"a"}`, `{"row":1,"k":3}`, `{"vector":[1,2,3,4],"exact":true}`, `{"image":"aGk="}`, `{"text":"a","text":"b"}`, `{"row":1e400}`, `{`, `{"k":null}`} {
+	for _, s := range []string{`{"text":"a"}`, `{"row":1,"k":3}`, `{"vector":[1,2,3,4],"exact":true}`, `{"image":"aGk="}`, `{"text_features":[1,2,3]}`, `{"image_features":[1,-2e30,3],"k":2}`, `{"text_features":[]}`, `{"text":"a","text":"b"}`, `{"row":1e400}`, `{`, `{"k":null}`} {
 		f.Add([]byte(s))
 	}
 	s := newServer(f, makeGallery(f, 20), Options{})

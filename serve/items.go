@@ -24,6 +24,12 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 	}
 	recall, index := x.cross.Indexed()
 	l := s.o.Limits
+	width := func(side string) int {
+		if x.Encoder == nil {
+			return 0
+		}
+		return x.Encoder.Width(side)
+	}
 	can := func(side string) bool { return x.Encoder != nil && x.Encoder.Reads(side) == nil }
 	reply(w, http.StatusOK, struct {
 		Gallery    string  `json:"gallery"`
@@ -38,9 +44,11 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 		Texts      bool    `json:"text_queries"`
 		Images     bool    `json:"image_queries"`
 		Thumbnails bool    `json:"thumbnails"`
+		TextWidth  int     `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
+		ImageWidth int     `json:"image_features,omitempty"` // likewise
 		Limits     limits  `json:"limits"`
 	}{x.Gallery.ID, x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index, recall, x.Gallery.Meta.Step,
-		can(gallery.Text), can(gallery.Image), x.Picture != nil, limits{l.Body, l.Pixels, l.Text, l.K}})
+		can(gallery.Text), can(gallery.Image), x.Picture != nil, width(gallery.Text), width(gallery.Image), limits{l.Body, l.Pixels, l.Text, l.K}})
 	return nil
 }
 

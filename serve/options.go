@@ -33,7 +33,7 @@ type Source struct {
 	Close   func() error
 }
 
-// Encoder encodes queries; *run.Queries is one. Reads and CheckText may be called from any
+// Encoder encodes queries; *run.Queries is one. Reads, CheckText and Width may be called from any
 // goroutine, the others are called from one.
 type Encoder interface {
 	// Reads says why a side (gallery.Text, gallery.Image) cannot be asked by, nil where it can.
@@ -44,6 +44,11 @@ type Encoder interface {
 	Texts(ctx context.Context, texts []string) ([]float32, error)
 	// Images returns features (n, C) as they are compared with images, and as with texts.
 	Images(ctx context.Context, images []*transform.Image) (own, folded []float32, err error)
+	// Width returns the numbers of a row of stored features of a side, 0 where the model reads none.
+	Width(side string) int
+	// Features maps rows of stored features of a side (n, D) to features (n, C) as they are compared with
+	// that side, and as with the other one.
+	Features(ctx context.Context, side string, x []float32) (own, folded []float32, err error)
 }
 
 // Limits bound what clients may ask for. Zero values are the defaults.

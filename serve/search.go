@@ -25,12 +25,15 @@ import (
 // defaultK is how many hits a query has that does not say.
 const defaultK = 10
 
-// searchRequest is the body of POST /v1/search. Exactly one of the first four is there.
+// searchRequest is the body of POST /v1/search. Exactly one of the first six is there.
 type searchRequest struct {
 	Text   *string   `json:"text"`
 	Image  *string   `json:"image"` // base64 of a JPEG, PNG or WebP file
 	Vector []float64 `json:"vector"`
 	Row    *int      `json:"row"`
+	// Of the encoders whose stored features the model reads.
+	TextFeatures  []float64 `json:"text_features"`
+	ImageFeatures []float64 `json:"image_features"`
 
 	K     *int `json:"k"`
 	Exact bool `json:"exact"`
@@ -124,14 +127,14 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		q.k = *in.K
 	}
 	named := 0
-	for _, there := range []bool{in.Text != nil, in.Image != nil, in.Vector != nil, in.Row != nil} {
+	for _, there := range []bool{in.Text != nil, in.Image != nil, in.Vector != nil, in.Row != nil, in.TextFeatures != nil, in.ImageFeatures != nil} {
 		if there {
 			named++
 		}
 	}
 	switch {
 	case named != 1:
-		return nil, bad("a search has one of text, image, vector and row (got %d of them)", named)
+		return nil, bad("a search has one of %s (got %d of them)", queryKeys, named)
 	case q.k < 1 || q.k > s.o.Limits.K:
 		return nil, bad("k must be 1 to %d (got %d)", s.o.Limits.K, q.k)
 	}
@@ -142,6 +145,10 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return q, s.image(q, *in.Image)
 	case in.Vector != nil:
 		return q, vector(q, in.Vector)
+	case in.TextFeatures != nil:
+		return q, stored(q, gallery.Text, in.TextFeatures)
+	case in.ImageFeatures != nil:
+		return q, stored(q, gallery.Image, in.ImageFeatures)
 	}
 	switch q.row = *in.Row; {
 	case q.row < 0 || q.row >= n:
@@ -182,8 +189,11 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	return nil, nil, &failure{http.StatusRequestTimeout, "the request did not arrive as a whole"}
 }
 
+// queryKeys names what a request searches by.
+const queryKeys = "text, image, vector, row, text_features and image_features"
+
 // keys are the names of a request.
-var keys = []string{"text", "image", "vector", "row", "k", "exact"}
+var keys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact"}
 
 // decode reads strict JSON: one object of known keys, each once and in its own spelling.
 func decode(body []byte, in *searchRequest) error {
@@ -195,7 +205,7 @@ func decode(body []byte, in *searchRequest) error {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
-		return bad("the request must be an object with one of text, image, vector and row")
+		return bad("the request must be an object with one of %s", queryKeys)
 	}
 	for key, value := range fields {
 		if !slices.Contains(keys, key) {
@@ -267,19 +277,42 @@ func (s *Server) image(q *query, text string) error {
 	return nil
 }
 
-// vector checks features.
-func vector(q *query, x []float64) error {
+// vector checks features of the gallery's space.
+func vector(q *query, x []float64) (err error) {
 	if len(x) != q.on.Gallery.Dim() {
 		return bad("vector has %d numbers, the rows of the gallery have %d", len(x), q.on.Gallery.Dim())
 	}
-	q.vector, q.view = make([]float32, len(x)), q.on.vectors()
-	sum := 0.0
+	q.view = q.on.vectors()
+	q.vector, err = numbers("vector", x)
+	return err
+}
+
+// stored checks features of a side that the model is to map.
+func stored(q *query, side string, x []float64) (err error) {
+	key := side + "_features"
+	if q.on.Encoder == nil {
+		return bad("the server has no model to map features: search by a row or a vector")
+	}
+	switch width := q.on.Encoder.Width(side); {
+	case width == 0:
+		return bad("the model reads no stored features: search by a text, an image, a row or a vector")
+	case len(x) != width:
+		return bad("%s has %d numbers, the features that the model reads have %d", key, len(x), width)
+	}
+	q.side, q.view = side, q.on.view(side)
+	q.stored, err = numbers(key, x)
+	return err
+}
+
+// numbers are those of a key, whose length must be one that can be computed with.
+func numbers(key string, x []float64) ([]float32, error) {
+	out, sum := make([]float32, len(x)), 0.0
 	for i, v := range x {
-		q.vector[i] = float32(v)
+		out[i] = float32(v)
 		sum += v * v
 	}
 	if !(sum > 1e-30 && sum < 1e30) {
-		return bad("vector has length %.3g: scale it to about 1", math.Sqrt(sum))
+		return nil, bad("%s has length %.3g: scale it to about 1", key, math.Sqrt(sum))
 	}
-	return nil
+	return out, nil
 }

@@ -42,10 +42,17 @@ func TestSearch(t *testing.T) {
 	if rows := s.find(`{"text": "a red circle", "k": 7}`); len(rows) != 7 {
 		t.Errorf("a text finds %v", rows)
 	}
+	// Features are mapped as they are compared with the rows: those of texts as the other side.
+	if rows := s.find(`{"text_features": [7, 37, 1], "k": 3, "exact": true}`); fmt.Sprint(rows) != fmt.Sprint(same) {
+		t.Errorf("features of a text find %v, their vector %v", rows, same)
+	}
+	if rows, image := s.find(`{"image_features": [37, 7, 1], "k": 3}`), s.find(`{"image": "`+base64Of(picture(t, 37, 8))+`", "k": 3}`); fmt.Sprint(rows) != fmt.Sprint(image) {
+		t.Errorf("features of an image find %v, the image %v", rows, image)
+	}
 	for path, want := range map[string]string{
-		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"text_queries":true,"image_queries":true,"thumbnails":true`,
+		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"text_queries":true,"image_queries":true,"thumbnails":true,"text_features":3,"image_features":3,"limits"`,
 		"/v1/items/7": `"row":7,"name":"\u003cb\u003e7.png","thumbnail":"/v1/thumbnails/7"`,
-		"/healthz":    "ok", "/readyz": "ready", "/metrics": `geoalign_requests_total{route="search",code="200"} 6`,
+		"/healthz":    "ok", "/readyz": "ready", "/metrics": `geoalign_requests_total{route="search",code="200"} 9`,
 		"/": "<!doctype html>", "/app.js": "use strict", "/style.css": "color-scheme",
 	} {
 		if code, text := s.do("GET", path, ""); code != 200 || !strings.Contains(text, want) {
@@ -58,30 +65,36 @@ func TestSearch(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := newServer(t, makeGallery(t, 30), Options{Limits: Limits{Body: 100_000, Text: 50, K: 20, Pixels: 100}})
 	for body, want := range map[string]string{
-		``:                             "400 the request is no JSON",
-		`{"text": "a"`:                 "400 the request is no JSON",
-		`{"text": "a"} {}`:             "400 the request is no JSON",
-		`[]`:                           "400 the request must be an object",
-		`null`:                         "400 the request must be an object",
-		`{}`:                           "400 a search has one of text, image, vector and row (got 0",
-		`{"text": "a", "row": 1}`:      "400 a search has one of text, image, vector and row (got 2",
-		`{"text": "a", "text": "b"}`:   `400 the request: key \"text\" is there twice`,
-		`{"Text": "a"}`:                `400 there is no key \"Text\"`,
-		`{"text": "a", "path": "/x"}`:  `400 there is no key \"path\"`,
-		`{"text": null, "row": 1}`:     `400 key \"text\" is null`,
-		`{"text": 1}`:                  `400 key \"text\" cannot be a number`,
-		`{"text": "!!"}`:               "400 nothing of the text",
-		"{\"text\": \"a\xff\"}":        "400 the request: byte 0xff",
-		`{"text": "` + long(51) + `"}`: "400 text has 51 bytes, at most 50",
-		`{"row": 30}`:                  "400 row must be 0 to 29 (got 30)",
-		`{"row": -1}`:                  "400 row must be 0 to 29 (got -1)",
-		`{"row": 1.5}`:                 `400 key \"row\" cannot be a number 1.5`,
-		`{"row": 1, "k": 0}`:           "400 k must be 1 to 20 (got 0)",
-		`{"row": 1, "k": 21}`:          "400 k must be 1 to 20 (got 21)",
-		`{"vector": [1, 2]}`:           "400 vector has 2 numbers, the rows of the gallery have 4",
-		`{"vector": [0, 0, 0, 0]}`:     "400 vector has length 0: scale",
-		`{"vector": [1e300, 0, 0, 0]}`: "400 vector has length",
-		`{"image": "?"}`:               "400 image must be the base64",
+		``:                                 "400 the request is no JSON",
+		`{"text": "a"`:                     "400 the request is no JSON",
+		`{"text": "a"} {}`:                 "400 the request is no JSON",
+		`[]`:                               "400 the request must be an object",
+		`null`:                             "400 the request must be an object",
+		`{}`:                               "400 a search has one of text, image, vector, row, text_features and image_features (got 0",
+		`{"text": "a", "row": 1}`:          "400 a search has one of text, image, vector, row, text_features and image_features (got 2",
+		`{"text": "a", "text": "b"}`:       `400 the request: key \"text\" is there twice`,
+		`{"Text": "a"}`:                    `400 there is no key \"Text\"`,
+		`{"text": "a", "path": "/x"}`:      `400 there is no key \"path\"`,
+		`{"text": null, "row": 1}`:         `400 key \"text\" is null`,
+		`{"text": 1}`:                      `400 key \"text\" cannot be a number`,
+		`{"text": "!!"}`:                   "400 nothing of the text",
+		"{\"text\": \"a\xff\"}":            "400 the request: byte 0xff",
+		`{"text": "` + long(51) + `"}`:     "400 text has 51 bytes, at most 50",
+		`{"row": 30}`:                      "400 row must be 0 to 29 (got 30)",
+		`{"row": -1}`:                      "400 row must be 0 to 29 (got -1)",
+		`{"row": 1.5}`:                     `400 key \"row\" cannot be a number 1.5`,
+		`{"row": 1, "k": 0}`:               "400 k must be 1 to 20 (got 0)",
+		`{"row": 1, "k": 21}`:              "400 k must be 1 to 20 (got 21)",
+		`{"vector": [1, 2]}`:               "400 vector has 2 numbers, the rows of the gallery have 4",
+		`{"vector": [0, 0, 0, 0]}`:         "400 vector has length 0: scale",
+		`{"vector": [1e300, 0, 0, 0]}`:     "400 vector has length",
+		`{"text_features": [1, 2]}`:        "400 text_features has 2 numbers, the features that the model reads have 3",
+		`{"image_features": []}`:           "400 image_features has 0 numbers",
+		`{"text_features": [0, 0, 0]}`:     "400 text_features has length 0: scale",
+		`{"text_features": [1, 2, 1e400]}`: `400 key \"text_features\" cannot be a number`,
+		`{"image_features": [1, 2, "3"]}`:  `400 key \"image_features\" cannot be a string`,
+		`{"image_features": [1, 2, 3], "text_features": [1,2,3]}`: "400 a search has one of",
+		`{"image": "?"}`: "400 image must be the base64",
 		`{"image": "` + base64Of([]byte("no image")) + `"}`:       "400 data: not a JPEG, PNG or WebP",
 		`{"image": "` + base64Of(picture(t, 1, 11)) + `"}`:        "400 data: png image of 11x11",
 		`{"text": "` + long(200_000) + `"}`:                       "413 a request has at most 100000 bytes",

@@ -56,6 +56,9 @@ most --rows pairs are read, evenly spaced over all, so that large files take no 
 			if cfg.Data.Kind != storedPairs {
 				return config.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: `must be "pairs" for a forecast`, Hint: "name the files of features in data.pairs.image and data.pairs.text"}}
 			}
+			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+				return err
+			}
 			f, err := untilCancelled(c.Context(), func() (run.Forecasted, error) { return run.Forecast(c.Context(), cfg, o) })
 			switch {
 			case err != nil:

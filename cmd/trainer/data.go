@@ -21,6 +21,7 @@ func newDataCommand() *cobra.Command {
   trainer data bench --config my.toml --steps 10`,
 		newDataBenchCommand(),
 		newCheckCommand(),
+		newFeaturesCommand(),
 		newPreviewCommand(),
 		newStatsCommand(),
 	)

@@ -39,6 +39,9 @@ with 1 when samples are lost or splits overlap.`,
 			if err != nil {
 				return err
 			}
+			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+				return err
+			}
 			bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
 			r, err := untilCancelled(c.Context(), func() (*checkReport, error) {
 				return checkData(c.Context(), cfg, o, func(phase string, done, of int) {

@@ -31,6 +31,9 @@ Of stored features (data.kind = "pairs") it reads every row and gives widths and
 			if err != nil {
 				return err
 			}
+			if err := convert(c, cfg, out.quiet || out.json); err != nil {
+				return err
+			}
 			if cfg.Data.Kind == storedPairs {
 				r, err := untilCancelled(c.Context(), func() (*pairsReport, error) { return statisticsOfPairs(c.Context(), cfg, split) })
 				if err != nil {

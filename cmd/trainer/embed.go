@@ -40,15 +40,17 @@ With --images, --texts or --rows it encodes files of any length, in shards:
 
   --images DIR|LIST      JPEG, PNG and WebP files below a folder, or a path per line
   --texts FILE           a text per line; blank lines are passed over
-  --rows FILE            rows of features (.npy or .safetensors), for alignment heads;
-                         --side says of which encoder
+  --rows FILE            rows of features (.npy, .npz, .safetensors, .pt, .parquet or a
+                         folder of .pt files), for alignment heads or a closed form;
+                         --side says of which encoder, --names FILE has a line per row
+                         that search shows
 
   images-00000.safetensors, .jsonl, ...   the features and names of --shard inputs
                                           (texts-00000 of texts)
   index.json                              the shards with sizes and checksums, the model
 
 Interrupted, the same command goes on with the missing shards. Shards that were cut, and
-shards of a list that has changed since, are made anew.
+shards whose images, texts or rows have changed since, are made anew.
 
 The product of a row of image and a row of text is the score by which the model compares
 pairs (eval.score; by default that of training without its geodesic): nothing has to be
@@ -64,7 +66,8 @@ Memory holds the features of a batch and the names of a shard.`,
   trainer embed --checkpoint runs/flickr8k --split train --out runs/flickr8k/train --json
   trainer embed --checkpoint runs/flickr8k --images photos --out gallery --skip-bad
   trainer embed --checkpoint runs/flickr8k --texts captions.txt --out captions
-  trainer embed --checkpoint runs/heads --rows clip.npy --side image --shard 50000`,
+  trainer embed --checkpoint runs/heads --rows clip.npy --side image --shard 50000
+  trainer embed --checkpoint runs/align --rows features/image.npy --names features/images.txt`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.checkpoint == "" {
@@ -81,8 +84,9 @@ Memory holds the features of a batch and the names of a shard.`,
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME)")
 	c.Flags().StringVar(&f.in.Images, "images", "", "`folder` of images, or file with a path per line, instead of a split")
 	c.Flags().StringVar(&f.in.Texts, "texts", "", "`file` with a text per line, instead of a split")
-	c.Flags().StringVar(&f.in.Rows, "rows", "", "`file` of features for alignment heads (.npy or .safetensors), instead of a split")
+	c.Flags().StringVar(&f.in.Rows, "rows", "", "`file` of features for alignment heads or a closed form, instead of a split")
 	c.Flags().StringVar(&f.in.Tensor, "tensor", "", "`name` of the tensor of --rows; default: its only one")
+	c.Flags().StringVar(&f.in.Names, "names", "", "`file` with a line per row of --rows that names it; default: they are numbered")
 	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
 	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false, "leave out files, lines and rows that cannot be read, with a note")
@@ -93,7 +97,7 @@ Memory holds the features of a batch and the names of a shard.`,
 var (
 	fileFlags = []string{"images", "texts", "rows"}
 	filesOnly = []string{"shard", "skip-bad"}
-	rowsOnly  = []string{"tensor", "side"}
+	rowsOnly  = []string{"names", "tensor", "side"}
 )
 
 // check refuses flags that do not go together. files says that files are embedded.

@@ -30,7 +30,9 @@ Of systems over stored features --task neighbours measures what the alignment ke
 neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
 --task zeroshot classifies the images of eval.zeroshot by texts that name their classes: the
 accuracy of the first and of the first five classes, whose prompts are averaged in the shared
-space.
+space. --task migration takes the images for rows of an old embedding model and the texts for
+rows of a new one, of the same items: how many of the ten neighbours that an item has by the
+new model its query finds in the mapped index of the old one.
 
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
@@ -39,7 +41,8 @@ override it.`,
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json
   trainer eval --checkpoint runs/moco --task probe --split test
-  trainer eval --checkpoint runs/align --task neighbours`,
+  trainer eval --checkpoint runs/align --task neighbours
+  trainer eval --checkpoint runs/migrate --task migration`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if path == "" {
@@ -55,7 +58,7 @@ override it.`,
 	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, probe, neighbours or zeroshot; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, probe, neighbours, zeroshot or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	return c
 }

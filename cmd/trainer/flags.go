@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -138,7 +139,20 @@ func (f *runFlags) add(c *cobra.Command) {
 
 // opening says how the command line opens a checkpoint.
 func (f *runFlags) opening(c *cobra.Command) run.OpenOptions {
-	return run.OpenOptions{File: f.config.file, Set: f.config.sets, Log: f.output.note(c)}
+	return opening(c, &f.config, f.output.quiet)
+}
+
+// opening says how a checkpoint is opened with the flags of a configuration.
+func opening(c *cobra.Command, f *configFlags, quiet bool) run.OpenOptions {
+	out := outputFlags{quiet: quiet}
+	return run.OpenOptions{File: f.file, Set: f.sets, Log: out.note(c), Prepare: func(cfg config.Config) error { return convert(c, cfg, quiet) }}
+}
+
+// convert makes the copies of features that must be converted before they are read, with a bar.
+func convert(c *cobra.Command, cfg config.Config, quiet bool) error {
+	bar := newPhaseBar(c.ErrOrStderr(), quiet)
+	defer bar.done()
+	return source.Convert(c.Context(), cfg, bar.show)
 }
 
 // printJSON writes v as indented JSON.

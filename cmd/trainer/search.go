@@ -157,7 +157,7 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	s := &lookup{g: g, side: side, flags: f, open: run.OpenOptions{File: f.config.file, Set: f.config.sets, Log: f.output.note(c)}}
+	s := &lookup{g: g, side: side, flags: f, open: opening(c, &f.config, f.output.quiet)}
 	defer s.close()
 	if err := s.query(c.Context(), mode); err != nil {
 		return err

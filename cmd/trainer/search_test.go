@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -89,6 +90,22 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Errorf("the shard made again differs: %v", err)
 	}
 
+	// A picture that is replaced by one of the same size has another time.
+	replaced := filepath.Join(photos, "sub0", "02.png")
+	old, err := os.Stat(replaced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(replaced, time.Time{}, old.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := must(t, exitDone, args...)
+	contains(t, stderr, "note: shard 1 is made again: its images have changed since")
+	if strings.Contains(stderr, "shard 2") {
+		t.Errorf("a shard whose images stayed is made again: %s", stderr)
+	}
+	embed(3, 3, 7, 0)
+
 	// Rows are those of the image's own encoding, whatever the shard.
 	_, names, _ := hits(t, out, "--image", filepath.Join(photos, "sub1", "03.png"), "--k", "1")
 	if names[0] != "sub1/03.png" {
@@ -107,7 +124,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, exitFailed, args, "bad.png", "--skip-bad leaves out")
-	_, stderr := must(t, exitDone, append(args, "--skip-bad")...)
+	_, stderr = must(t, exitDone, append(args, "--skip-bad")...)
 	contains(t, stderr, "left out: ", "bad.png")
 	embed(3, 3, 7, 1, "--skip-bad")
 	g, err := gallery.Open(out)
@@ -213,6 +230,23 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	rows, _, _ := hits(t, texts, "--vector", texts, "--k", "1")
 	if rows[0] != 0 {
 		t.Errorf("row 0 of a file finds %v in it", rows)
+	}
+	// A file of rows that is replaced by one of the same size has other rows.
+	changed, err := os.ReadFile(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, in := filepath.Join(ck, "other.safetensors"), []string{"embed", "--checkpoint", ck, "--side", "text", "--shard", "150", "--out", filepath.Join(ck, "others"), "--rows"}
+	for _, note := range []string{"", "note: shard 2 is made again: its rows have changed since"} {
+		if err := os.WriteFile(other, changed, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr := must(t, exitDone, append(in, other)...)
+		contains(t, stderr, note)
+		if strings.Contains(stderr, "shard 1 is") {
+			t.Errorf("a shard whose rows stayed is made again: %s", stderr)
+		}
+		changed[len(changed)-4] ^= 1 // of the last number
 	}
 	fails(t, exitFailed, []string{"search", out, "--text", "words"}, "reads stored features: query by a row, a vector or features")
 	fails(t, exitFailed, []string{"search", texts, "--text", "words"}, "does not say of what model it is")

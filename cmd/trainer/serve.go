@@ -11,7 +11,6 @@ import (
 
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/serve"
 )
 
@@ -40,7 +39,9 @@ func newServeCommand() *cobra.Command {
 page for people at /, and an API in JSON.
 
   POST /v1/search          {"text": "a red circle", "k": 10}; instead of text image (base64
-                           of a file), vector (numbers) or row; "exact": true uses no index
+                           of a file), vector (numbers), row, or text_features and
+                           image_features (numbers of the encoders whose features the
+                           model reads); "exact": true uses no index
   GET  /v1/info            what is served, and limits
   GET  /v1/items/N         name or caption of row N
   GET  /v1/thumbnails/N    its image, small
@@ -117,7 +118,7 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 		defer bar.done()
 		return serve.Open(ctx, path, serve.OpenOptions{
 			Checkpoint: f.checkpoint, NoModel: f.noModel, Side: f.in, MaxPixels: f.limits.Pixels,
-			Run: run.OpenOptions{File: f.config.file, Set: f.config.sets, Log: note},
+			Run: opening(c, &f.config, f.quiet),
 			Index: gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
 				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
 				Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }},

@@ -3,16 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/serve"
 )
 
 // live is output that is read while it is written.
@@ -108,6 +114,55 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, exitFailed, []string{"serve", gallery, "--listen", "127.0.0.1:0"}, "which is not there: name a copy with --checkpoint", "--no-model serves")
+}
+
+// A gallery of features is asked by features of the other encoder, and answers what search does.
+func TestServeFeatures(t *testing.T) {
+	data, ck := rotatedFeatures(t, 200, 6), filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, append([]string{"train", "--max-steps", "30", "--quiet", "--out", ck}, data...)...)
+	folder, out := strings.TrimPrefix(data[3], "data.root="), filepath.Join(ck, "images")
+	must(t, exitDone, "embed", "--checkpoint", ck, "--rows", filepath.Join(folder, "image.safetensors"), "--out", out)
+	s, err := serve.New(t.Context(), serve.Options{Open: func(ctx context.Context) (*serve.Source, error) {
+		return serve.Open(ctx, out, serve.OpenOptions{})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ask := func(method, path, body string) (int, string) {
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for side, file := range map[string]string{"text": "text.safetensors", "image": "image.safetensors"} {
+		m, err := features.OpenMatrix(filepath.Join(folder, file), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		row := make([]float32, m.Width())
+		if err := m.Row(7, row); err != nil {
+			t.Fatal(err)
+		}
+		query, err := json.Marshal(map[string]any{side + "_features": row, "k": 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, text := ask("POST", "/v1/search", string(query))
+		var answer struct{ Hits []hitRow }
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || code != http.StatusOK {
+			t.Fatalf("%d %s: %v", code, text, err)
+		}
+		_, _, want := hits(t, out, "--"+side+"-features", filepath.Join(folder, file), "--k", "5")
+		if !slices.EqualFunc(answer.Hits, want.Queries[7], func(a, b hitRow) bool { return a.Row == b.Row && a.Name == b.Name }) {
+			t.Errorf("features of a %s find %v, search finds %v", side, answer.Hits, want.Queries[7])
+		}
+	}
+	if _, info := ask("GET", "/v1/info", ""); !strings.Contains(info, `"text_features":6,"image_features":6`) {
+		t.Errorf("info: %s", info)
+	}
 }
 
 // A signal that reloads does not stop, and the next one that stops does.

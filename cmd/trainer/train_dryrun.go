@@ -25,6 +25,9 @@ func printPlan(w io.Writer, p run.Plan) {
 	if p.RoundedMB > 0 {
 		fmt.Fprintf(w, "%.1f MB weights in bfloat16, ", p.RoundedMB)
 	}
+	if p.PlansMB > 0 {
+		fmt.Fprintf(w, "%.1f MB transport plans, ", p.PlansMB)
+	}
 	fmt.Fprintf(w, "%.1f MB planned buffers\n", p.BuffersMB)
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
 	if p.Steps > 0 {

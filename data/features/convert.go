@@ -1,12 +1,9 @@
 package features
 
 import (
-	"bufio"
+	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,43 +28,107 @@ func converted(path string) bool {
 
 // OpenSource is OpenMatrix for files that must be converted as well: .parquet files, of which tensor
 // names the column, and folders of .pt files, each of a row or of rows, in natural order. They get a
-// copy in the folder cache, which is made if it is not there.
+// copy in the folder cache, which is made if it is not there; Convert makes it with a view on how far
+// it is.
 func OpenSource(path, tensor, cache string) (*Matrix, error) {
 	if cache == "" || !converted(path) {
 		return OpenMatrix(path, tensor)
 	}
-	m, err := openCopy(path, tensor, cache)
+	c, err := newConversion(path, tensor, cache)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("features: %w", err)
+	}
+	m, err := OpenMatrix(c.copied, "")
+	if err != nil {
+		if err := c.run(context.Background(), func(int, int) {}); err != nil {
+			return nil, err
+		}
+		if m, err = OpenMatrix(c.copied, ""); err != nil {
+			return nil, err
+		}
 	}
 	m.path = path // in errors; its rows are those of the copy
 	return m, nil
 }
 
-func openCopy(path, tensor, cache string) (*Matrix, error) {
-	sources, err := sourcesOf(path)
+// Convert makes the copy that OpenSource reads of a path, where it reads one that is not there yet.
+// progress is told how many rows or files of how many are done, and may be nil. It ends early with the error
+// of ctx, and leaves then, and where it fails, nothing behind. A path that cannot be opened is nothing to
+// convert: OpenSource says what is wrong.
+func Convert(ctx context.Context, path, tensor, cache string, progress func(done, of int)) error {
+	if cache == "" || !converted(path) {
+		return nil
+	}
+	c, err := newConversion(path, tensor, cache)
 	if err != nil {
-		return nil, fmt.Errorf("features: %w", err)
+		return nil
 	}
-	name, err := copyName(sources, tensor)
-	if err != nil {
-		return nil, fmt.Errorf("features: %w", err)
+	if m, err := OpenMatrix(c.copied, ""); err == nil {
+		return m.Close()
 	}
-	copied := filepath.Join(cache, name)
-	if m, err := OpenMatrix(copied, ""); err == nil {
-		return m, nil
+	if progress == nil {
+		progress = func(int, int) {}
 	}
-	rows := func(emit func([]float32) error) error { return torchRows(sources, tensor, emit) }
-	if strings.EqualFold(filepath.Ext(path), ".parquet") {
-		rows = func(emit func([]float32) error) error { return parquetRows(path, tensor, emit) }
+	return c.run(ctx, progress)
+}
+
+// conversion is features on their way to a copy.
+type conversion struct {
+	path, tensor string
+	sources      []string // files that are read
+	copied       string   // file
+}
+
+func newConversion(path, tensor, cache string) (conversion, error) {
+	c := conversion{path: path, tensor: tensor}
+	var err error
+	if c.sources, err = sourcesOf(path); err != nil {
+		return c, err
 	}
+	name, err := copyName(c.sources, tensor)
+	c.copied = filepath.Join(cache, name)
+	return c, err
+}
+
+// run makes the copy.
+func (c conversion) run(ctx context.Context, progress func(done, of int)) error {
+	cache := filepath.Dir(c.copied)
 	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return nil, fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", path, err)
+		return fmt.Errorf("features: folder of the copy of %s: %w: set data.cache_dir to one that can be made", c.path, err)
 	}
-	if err := writeCopy(copied, rows); err != nil {
-		return nil, fmt.Errorf("features: %s: %w", path, err)
+	read := torchRows
+	if strings.EqualFold(filepath.Ext(c.path), ".parquet") {
+		read = parquetRows
 	}
-	return OpenMatrix(copied, "")
+	err := Write(c.copied, func(emit func([]float32) error) error {
+		return read(c.sources, c.tensor, func(row []float32) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return emit(row)
+		}, every(toldEvery, progress))
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("features: %s: %w", c.path, err)
+}
+
+// toldEvery is how many rows or files there are between two words of progress.
+const toldEvery = 256
+
+// every passes on the first word of each n steps, and the last one.
+func every(n int, progress func(done, of int)) func(done, of int) {
+	next := 0
+	return func(done, of int) {
+		if done >= next || done == of {
+			progress(done, of)
+			next = done - done%n + n
+		}
+	}
 }
 
 // sourcesOf lists the files that features are read from, in order.
@@ -113,77 +174,14 @@ func copyName(sources []string, tensor string) (string, error) {
 	return fmt.Sprintf("features-%x.npy", h.Sum(nil)[:8]), nil
 }
 
-// copyHeader is the header of a copy; with spaces it has always one length.
-const copyHeader = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }"
-
-// writeCopy writes rows of one width as a .npy file, which gets its name when it is whole.
-func writeCopy(path string, rows func(emit func([]float32) error) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	const size = 128
-	w := bufio.NewWriterSize(f, 1<<20)
-	if _, err = w.Write(make([]byte, size)); err != nil {
-		return err
-	}
-	count, width := 0, 0
-	var b []byte
-	err = rows(func(row []float32) error {
-		if count == 0 {
-			width = len(row)
-		}
-		if len(row) != width || width == 0 {
-			return fmt.Errorf("row %d has %d numbers, and row 0 has %d: all rows of a matrix have one width, above 0", count, len(row), width)
-		}
-		count++
-		b = b[:0]
-		for _, v := range row {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-		_, err := w.Write(b)
-		return err
-	})
-	if err == nil && count == 0 {
-		err = errors.New("it has no rows")
-	}
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		return err
-	}
-	head := append([]byte(npyMagic), 1, 0, size-10, 0)
-	head = fmt.Appendf(head, copyHeader, count, width)
-	for len(head) < size-1 {
-		head = append(head, ' ')
-	}
-	if _, err = f.WriteAt(append(head, '\n'), 0); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil { // other users may share the folder
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows.
-func torchRows(paths []string, tensor string, emit func([]float32) error) error {
-	for _, path := range paths {
+// torchRows gives the rows of files of torch.save, each of which has one tensor: a row, or rows. told hears
+// of files.
+func torchRows(paths []string, tensor string, emit func([]float32) error, told func(done, of int)) error {
+	for i, path := range paths {
 		if err := torchFileRows(path, tensor, emit); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(path), err)
 		}
+		told(i+1, len(paths))
 	}
 	return nil
 }

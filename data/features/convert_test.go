@@ -2,12 +2,17 @@ package features
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/process"
 )
 
 // Every form of the stored matrix that must be converted gives its numbers, from one copy.
@@ -119,6 +124,54 @@ func TestOpenSourceRefuses(t *testing.T) {
 	}
 }
 
+// A conversion tells how far it is, and one that is stopped leaves nothing behind.
+func TestConvert(t *testing.T) {
+	many := t.TempDir()
+	for i := range 600 {
+		if err := os.WriteFile(filepath.Join(many, fmt.Sprintf("%d.pt", i)), read(t, "testdata/row.pt"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{"testdata/float.parquet": "[2/3 3/3]", "testdata/rows": "[1/3 3/3]", many: "[1/600 256/600 512/600 600/600]"} {
+		dir := filepath.Join(t.TempDir(), "cache")
+		ctx, stop := context.WithCancel(t.Context())
+		err := Convert(ctx, path, "", dir, func(done, of int) {
+			stop()
+			if !process.Held() {
+				t.Error("the process may end")
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: a conversion that was stopped: %v", path, err)
+		}
+		stop()
+		if err := Convert(ctx, path, "", dir, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: a conversion that never began: %v", path, err)
+		}
+		if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+			t.Errorf("%s: %v are left behind (%v)", path, list, err)
+		}
+		var told []string
+		tell := func(done, of int) { told = append(told, fmt.Sprintf("%d/%d", done, of)) }
+		for range 2 { // the second time there is nothing to do
+			if err := Convert(t.Context(), path, "", dir, tell); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := fmt.Sprint(told); got != want {
+			t.Errorf("%s: told %s, want %s", path, got, want)
+		}
+		if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || process.Held() {
+			t.Errorf("%s: %d copies (%v)", path, len(list), err)
+		}
+	}
+	for _, path := range []string{"testdata/f4.npy", "testdata/missing.parquet", "testdata/missing"} {
+		if err := Convert(t.Context(), path, "", t.TempDir(), nil); err != nil {
+			t.Errorf("%s is nothing to convert: %v", path, err)
+		}
+	}
+}
+
 // Damage to a .parquet file is an error or gives rows of one width, and ends no process.
 func TestDamagedParquet(t *testing.T) {
 	for _, name := range []string{"float", "double", "fixed", "gzip"} {
@@ -128,7 +181,7 @@ func TestDamagedParquet(t *testing.T) {
 			b[at] ^= 1 << (at % 8)
 			for _, b := range [][]byte{b, whole[:at]} {
 				rows := 0
-				err := readParquet(bytes.NewReader(b), int64(len(b)), "emb", func([]float32) error { rows++; return nil })
+				err := readParquet(bytes.NewReader(b), int64(len(b)), "emb", func([]float32) error { rows++; return nil }, func(int, int) {})
 				if err == nil && rows > 1000 {
 					t.Errorf("%s with another bit at %d has %d rows", name, at, rows)
 				}

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,23 @@ type Pairs struct {
 	index         string            // file of the index; empty: rows are in step
 	centres       [2]Centre         // of images and texts, nil unless rows are centred
 	splits        map[string][]Pair // by rising image row, as far as the budget lets them be used
+}
+
+// Convert makes the copies of files that must be converted, see Convert. progress is told of which file
+// how much is done, and may be nil.
+func (c PairsConfig) Convert(ctx context.Context, progress func(path string, done, of int)) error {
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	for _, x := range []struct{ path, tensor string }{{c.Image, c.ImageTensor}, {c.Text, c.TextTensor}, {c.ImagePool, c.ImageTensor}, {c.TextPool, c.TextTensor}} {
+		if x.path == "" {
+			continue
+		}
+		if err := Convert(ctx, x.path, x.tensor, c.Cache, func(done, of int) { progress(x.path, done, of) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Open opens both files and divides the pairs by the seed of the run, see Division. Close it after use.

@@ -11,18 +11,18 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetRows gives the rows of a column of lists of FLOAT or DOUBLE. An empty column is the only
-// one of that kind.
-func parquetRows(path, column string, emit func([]float32) error) (err error) {
-	f, size, err := files.Open(path, 0)
+// parquetRows gives the rows of a column of lists of FLOAT or DOUBLE of a file, the only one of paths. An
+// empty column is the only one of that kind. told hears of rows.
+func parquetRows(paths []string, column string, emit func([]float32) error, told func(done, of int)) (err error) {
+	f, size, err := files.Open(paths[0], 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return readParquet(f, size, column, emit)
+	return readParquet(f, size, column, emit, told)
 }
 
-func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) error) (err error) {
+func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) error, told func(done, of int)) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // of the library, at a file that is damaged
 			err = fmt.Errorf("it cannot be read (%v): copy it again", p)
@@ -36,7 +36,7 @@ func readParquet(r io.ReaderAt, size int64, column string, emit func([]float32) 
 	if err != nil {
 		return err
 	}
-	p := parquetReader{emit: emit, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
+	p := parquetReader{emit: emit, told: told, filled: leaf.MaxDefinitionLevel(), rows: f.NumRows()}
 	for _, group := range f.RowGroups() {
 		if err := p.read(group.ColumnChunks()[leaf.Index()]); err != nil {
 			return err
@@ -80,6 +80,7 @@ func parquetColumn(root *parquet.Column, name string) (*parquet.Column, error) {
 // parquetReader puts values together to rows.
 type parquetReader struct {
 	emit   func([]float32) error
+	told   func(done, of int)
 	filled int // definition level of a value that is there
 	rows   int64
 	count  int64 // rows begun
@@ -115,6 +116,7 @@ func (p *parquetReader) page(values parquet.ValueReader, buffer []parquet.Value)
 				return err
 			}
 		}
+		p.told(int(p.count), int(p.rows))
 		if err == io.EOF {
 			return nil
 		}

@@ -3,6 +3,8 @@ package source
 import (
 	"context"
 	"errors"
+	"path/filepath"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
@@ -79,6 +81,26 @@ func DrawsSplits(cfg config.Config) bool {
 
 // Pairs opens the stored features of a configuration. Close them after use.
 func Pairs(cfg config.Config) (*features.Pairs, error) {
+	p, err := features.Open(pairsConfig(cfg), cfg.Run.Seed)
+	return p, rootHint(err, cfg.Data.Root)
+}
+
+// Convert makes the copies of features that must be converted before they are read, where there are
+// none yet; of other data it does nothing. Without it they are made when the data is first opened, without a
+// word. progress is told how much of a phase is done, and may be nil. It ends early with the error of ctx.
+func Convert(ctx context.Context, cfg config.Config, progress func(phase string, done, of int)) error {
+	if cfg.Data.Kind != "pairs" {
+		return nil
+	}
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	err := pairsConfig(cfg).Convert(ctx, func(path string, done, of int) { progress("converting "+filepath.Base(path), done, of) })
+	return rootHint(err, cfg.Data.Root)
+}
+
+// pairsConfig is the part of a configuration that package features reads.
+func pairsConfig(cfg config.Config) features.PairsConfig {
 	d := cfg.Data
 	given := func(path string) string {
 		if path == "" {
@@ -86,7 +108,7 @@ func Pairs(cfg config.Config) (*features.Pairs, error) {
 		}
 		return Below(d.Root, path)
 	}
-	p, err := features.Open(features.PairsConfig{
+	return features.PairsConfig{
 		ImagePool:   given(d.Pairs.ImagePool),
 		TextPool:    given(d.Pairs.TextPool),
 		Index:       given(d.Pairs.Index),
@@ -103,8 +125,7 @@ func Pairs(cfg config.Config) (*features.Pairs, error) {
 			Seed:        d.Pairs.Seed,
 			Paired:      d.Pairs.Paired,
 		},
-	}, cfg.Run.Seed)
-	return p, rootHint(err, d.Root)
+	}
 }
 
 // addNeighbours finds what the geometric term of alignment heads compares with.

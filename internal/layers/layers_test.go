@@ -26,7 +26,7 @@ var order = [][]string{
 	{"objectives/scoring", "objectives/geodesic"},
 	{"encoders"},
 	{"gallery"},
-	{"data/source", "data/features", "data/neighbours"},
+	{"data/source", "data/features", "data/neighbours", "data/descriptor"},
 	{"data"},
 	{"config/gen"},
 	{"config"},

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/descriptor"
+	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/words"
+)
+
+func newFeaturesCommand() *cobra.Command {
+	var flags configFlags
+	var out outputFlags
+	var dir, split, text string
+	c := &cobra.Command{
+		Use:   "features",
+		Short: "Write plain features of images and captions, to try alignment on without any encoder",
+		Long: `features describes each image of a split by the mean colours and the edges of its cells, and
+each caption by its words and the pairs of words near each other. Nothing of it is learned, and
+neither side knows of the other: they stand for the features of two frozen encoders. It writes
+
+  image.npy, text.npy      a row for each image and for each caption
+  images.txt, texts.txt    which image and which caption a row is of, a line for each
+  pairs.tsv                which rows are pairs, where an image has several captions
+                           (data.pairs.index)
+
+Without --config they are of the built-in scenes. With --text it writes the features of one
+text, a query for search --text-features.`,
+		Example: `  trainer data features --out runs/features
+  trainer data features --text "a big blue star at the top left" --out query.npy
+  trainer data features --config configs/flickr8k.toml --set data.root=/data/flickr8k --split train`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("text") {
+				return writeQuery(c, text, dir)
+			}
+			cfg, err := flags.load(c)
+			if err != nil {
+				return err
+			}
+			if err := checkFinite(cfg, split); err != nil {
+				return err
+			}
+			return writeFeatures(c, cfg, split, dir, &out)
+		},
+	}
+	flags.add(c)
+	out.add(c)
+	c.Flags().StringVar(&dir, "out", "features", "`folder` to write, with --text a .npy file")
+	c.Flags().StringVar(&split, "split", "test", "train (of data that ends), val or test")
+	c.Flags().StringVar(&text, "text", "", "write the features of these words alone")
+	return c
+}
+
+// writeFeatures writes the features of a split to the folder dir.
+func writeFeatures(c *cobra.Command, cfg config.Config, split, dir string, out *outputFlags) error {
+	ds, err := source.Split(cfg, split)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("%w: choose another folder with --out", err)
+	}
+	bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
+	w, err := descriptor.Write(c.Context(), ds, dir, func(done, of int) { bar.show("describing "+split, done, of) })
+	bar.done()
+	if err != nil {
+		return err
+	}
+	if w.LeftOut > 0 {
+		fmt.Fprintf(out.note(c), "note: %s without a caption are left out\n", words.Count(w.LeftOut, "image"))
+	}
+	if w.Index {
+		fmt.Fprintf(out.note(c), "note: images have several captions: set data.pairs.index = %q\n", descriptor.PairsFile)
+	}
+	if out.json {
+		return printJSON(c.OutOrStdout(), struct {
+			Path string `json:"path"`
+			descriptor.Written
+		}{dir, w})
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "features of %s of %d channels and %s of %d in %s\n",
+		words.Count(w.Images, "image"), descriptor.ImageWidth, words.Count(w.Texts, "text"), descriptor.TextWidth, dir)
+	return err
+}
+
+// writeQuery writes the features of a text to the file path.
+func writeQuery(c *cobra.Command, text, path string) error {
+	switch {
+	case strings.TrimSpace(data.CleanCaption(text, 0)) == "":
+		return usageError{errors.New("--text has no words")}
+	case strings.ToLower(filepath.Ext(path)) != ".npy":
+		return usageError{fmt.Errorf("--out must name a .npy file for --text (got %q)", path)}
+	}
+	if err := apart(c, "text", "config", "set", "split", "seed"); err != nil {
+		return err
+	}
+	return features.Write(path, func(emit func([]float32) error) error { return emit(descriptor.Text(text)) })
+}

@@ -1,0 +1,50 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/geoalign/geoalign/compute"
+)
+
+// NeighbourLists returns for each of n queries (n, D) its k nearest among n rows (n, D) by the cosine, the
+// nearest first, as (n, k). The row of a query's own number does not count. It ends early with the error of ctx.
+func NeighbourLists(ctx context.Context, e *compute.Engine, queries, rows []float32, n, k int) ([]int32, error) {
+	if k < 1 || n < k+1 || len(queries)%n != 0 || len(rows) != len(queries) {
+		return nil, fmt.Errorf("eval: lists of %d neighbours need more rows than that, and as many queries of the same width (got %d rows, %d and %d numbers)", k, n, len(queries), len(rows))
+	}
+	d := len(rows) / n
+	queries, rows = unitRows(queries, d), unitRows(rows, d)
+	const chunk = 128
+	scores, lists := make([]float32, chunk*n), make([]int32, 0, n*k)
+	for first := 0; first < n; first += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m := min(chunk, n-first)
+		e.Gemm(false, true, m, n, d, 1, queries[first*d:], d, rows, d, 0, scores, n)
+		for i := range m {
+			scores[i*n+first+i] = -2 // below every cosine
+			for _, c := range nearest(scores[i*n:][:n], k) {
+				lists = append(lists, c.index)
+			}
+		}
+	}
+	return lists, nil
+}
+
+// ListOverlap returns the share of the entries of lists of length k that another set of lists has too, list by
+// list: the recall of the second where the first are right.
+func ListOverlap(right, found []int32, k int) float64 {
+	common := 0
+	for at := 0; at+k <= len(right); at += k {
+		for _, x := range right[at : at+k] {
+			for _, y := range found[at : at+k] {
+				if x == y {
+					common++
+				}
+			}
+		}
+	}
+	return float64(common) / float64(len(right))
+}
