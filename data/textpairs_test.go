@@ -57,7 +57,7 @@ func TestLoadTextPairs(t *testing.T) {
 
 // TestSentencePairs reads real files where they are there.
 func TestSentencePairs(t *testing.T) {
-	const path = "/work/shared/data/sentence_pairs/MRPC/train.json"
+	const path = "../../shared/data/sentence_pairs/MRPC/train.json"
 	if _, err := os.Stat(path); err != nil {
 		t.Skip("no sentence pairs here")
 	}

@@ -126,12 +126,16 @@ func (z ZeroShot) scorer(prompts []float32, rows int) (func(x Encoded, dst []flo
 }
 
 // known returns the rows of a gallery whose class is known, with their classes.
-func known(g data.Gallery, label func(i int) int32) (rows Some, labels []int32) {
-	rows.Gallery = g
+func known(g data.Gallery, label func(i int) int32) (data.Gallery, []int32) {
+	some := Some{Gallery: g}
+	var labels []int32
 	for i := range g.Len() {
 		if l := label(i); l != data.UnknownLabel {
-			rows.Rows, labels = append(rows.Rows, i), append(labels, l)
+			some.Rows, labels = append(some.Rows, i), append(labels, l)
 		}
 	}
-	return rows, labels
+	if len(labels) == g.Len() {
+		return g, labels
+	}
+	return some, labels
 }
