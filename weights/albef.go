@@ -40,7 +40,9 @@ var albef = family{
 		if err := d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12}); err != nil {
 			return err
 		}
-		d.head()
+		if err := d.head(); err != nil {
+			return err
+		}
 		if v, ok := d.values["queue/image"]; ok {
 			d.set("queue.size", v.shape[0])
 		}

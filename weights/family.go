@@ -52,7 +52,6 @@ type fit struct {
 // fits tries a family on a file; nil where the file has none of its parts.
 func (fam *family) fits(f *File) (*fit, error) {
 	r := &fit{family: fam, values: map[string]value{}}
-	layers := f.layers()
 	used := map[string]bool{}
 	patterns := fam.unneeded
 	for _, p := range fam.parts {
@@ -66,7 +65,7 @@ func (fam *family) fits(f *File) (*fit, error) {
 				used[t.Name] = true
 			}
 		}
-		if err := r.take(f, p, prefix, layers, add); err != nil {
+		if err := r.take(f, p, prefix, add); err != nil {
 			return nil, err
 		}
 		for _, pattern := range p.unneeded {
@@ -90,35 +89,52 @@ func (fam *family) fits(f *File) (*fit, error) {
 	return r, nil
 }
 
-// take takes the parameters of a part with at most some layers. What is missing of layers that are not there at
-// all is none.
-func (r *fit) take(f *File, p part, prefix string, layers int, add func(string, value)) error {
-	depth, lacks := 0, []string(nil)
-	found := func(name string, v value) {
-		if i, ok := layerOf(name); ok {
-			depth = max(depth, i+1)
+// take takes the parameters of a part.
+func (r *fit) take(f *File, p part, prefix string, add func(string, value)) error {
+	if _, err := r.layer(f, p, prefix, -1, add); err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		if some, err := r.layer(f, p, prefix, i, add); err != nil || !some {
+			return err
 		}
+		r.layers++
+	}
+}
+
+// layer takes the parameters of one layer of a part, with -1 those that are of none, and says whether any that
+// every layer has is there.
+func (r *fit) layer(f *File, p part, prefix string, i int, add func(string, value)) (some bool, err error) {
+	var lacks []string
+	found := func(name string, v value) {
+		some = true
 		add(name, v)
 	}
 	for _, rule := range p.needs {
-		missing, err := rule.apply(f, prefix, layers, found)
+		if rule.numbered() != (i >= 0) {
+			continue
+		}
+		missing, err := rule.apply(f, prefix, i, found)
 		if err != nil {
-			return err
+			return false, err
 		}
 		lacks = append(lacks, missing...)
 	}
+	if i >= 0 && !some {
+		return false, nil
+	}
 	for _, rule := range p.may {
-		if _, err := rule.apply(f, prefix, layers, add); err != nil {
-			return err
+		if rule.numbered() != (i >= 0) {
+			continue
+		}
+		if _, err := rule.apply(f, prefix, i, add); err != nil {
+			return false, err
 		}
 	}
-	r.layers += depth
 	for _, name := range lacks {
-		if i, ok := layerOf(name); !ok || i < depth {
-			r.missing = append(r.missing, p.ours+name)
-		}
+		r.missing = append(r.missing, p.ours+name)
 	}
-	return nil
+	return some, nil
 }
 
 // prefix returns what stands before the names of a part in a file, false where it has none of it.
@@ -129,18 +145,6 @@ func (p part) prefix(f *File) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// layers returns a bound on the number of layers: all numbers in names are below it.
-func (f *File) layers() (n int) {
-	for name := range f.tensors {
-		for word := range strings.SplitSeq(name, ".") {
-			if i, err := strconv.Atoi(word); err == nil && i >= 0 && i < maxLayers {
-				n = max(n, i+1)
-			}
-		}
-	}
-	return n
 }
 
 // layerOf returns the number of the layer in a name of ours.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 
@@ -83,12 +83,7 @@ func (f *File) Close() error {
 
 // Names lists the names of the tensors in order.
 func (f *File) Names() []string {
-	names := make([]string, 0, len(f.tensors))
-	for name := range f.tensors {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(f.tensors))
 }
 
 // Lookup returns the tensor of a name.
@@ -103,18 +98,22 @@ func (f *File) add(path string, part bool) ([]*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shard{path: path, part: part, r: r, file: r}
+	return f.addShard(&shard{path: path, part: part, r: r, file: r}, size)
+}
+
+// addShard adds the tensors of an open file of size bytes.
+func (f *File) addShard(s *shard, size int64) ([]*Tensor, error) {
 	f.shards = append(f.shards, s)
-	list, err := s.tensors(r, size)
+	list, err := s.tensors(size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", s.path, err)
 	}
 	for _, t := range list {
 		if other, twice := f.tensors[t.Name]; twice {
 			if other.file == s {
-				return nil, fmt.Errorf("%s: two tensors have the name %q without what wraps them: save one of the models alone", path, t.Name)
+				return nil, fmt.Errorf("%s: two tensors have the name %q without what wraps them: save one of the models alone", s.path, t.Name)
 			}
-			return nil, fmt.Errorf("tensor %q is in %s and in %s: download the shards of one model again", t.Name, other.file.path, path)
+			return nil, fmt.Errorf("tensor %q is in %s and in %s: download the shards of one model again", t.Name, other.file.path, s.path)
 		}
 		f.tensors[t.Name] = t
 	}
@@ -122,9 +121,9 @@ func (f *File) add(path string, part bool) ([]*Tensor, error) {
 }
 
 // tensors reads the directory of a file, whose format its first bytes tell.
-func (s *shard) tensors(r *os.File, size int64) (list []*Tensor, err error) {
+func (s *shard) tensors(size int64) (list []*Tensor, err error) {
 	var head [9]byte // a length of eight bytes, any numbers, and {, in a safetensors file
-	n, err := r.ReadAt(head[:], 0)
+	n, err := s.r.ReadAt(head[:], 0)
 	switch first := string(head[:n]); {
 	case err != nil && err != io.EOF:
 		return nil, err
@@ -132,11 +131,11 @@ func (s *shard) tensors(r *os.File, size int64) (list []*Tensor, err error) {
 		return nil, fmt.Errorf("it has %d bytes and no tensors: copy it again", size)
 	case head[8] == '{':
 	case head[0] == 0x80 || strings.HasPrefix(first, "PK"):
-		return s.torch(r, size)
+		return s.torch(size)
 	case first == "version h":
 		return nil, errors.New("it is a pointer of Git LFS, not the file itself: git lfs pull fetches it")
 	}
-	f, err := safetensors.NewReader(r, size)
+	f, err := safetensors.NewReader(s.r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +147,8 @@ func (s *shard) tensors(r *os.File, size int64) (list []*Tensor, err error) {
 }
 
 // torch reads a file of torch.save.
-func (s *shard) torch(r io.ReaderAt, size int64) (list []*Tensor, err error) {
-	f, err := torch.NewReader(r, size)
+func (s *shard) torch(size int64) (list []*Tensor, err error) {
+	f, err := torch.NewReader(s.r, size)
 	if err != nil {
 		return nil, err
 	}

@@ -44,19 +44,19 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := open(f)
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("weights: %w", err)
+	facts, err := readFacts(filepath.Dir(f.Path))
+	if err == nil {
+		var m *Model
+		if m, err = describe(f, facts); err == nil {
+			return m, nil
+		}
 	}
-	return m, nil
+	f.Close()
+	return nil, fmt.Errorf("weights: %w", err)
 }
 
-func open(f *File) (*Model, error) {
-	facts, err := readFacts(filepath.Dir(f.Path))
-	if err != nil {
-		return nil, err
-	}
+// describe makes a model of tensors and of what is known beside them.
+func describe(f *File, facts *facts) (*Model, error) {
 	fit, err := recognise(f, facts)
 	if err != nil {
 		return nil, err

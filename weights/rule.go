@@ -2,6 +2,7 @@ package weights
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -25,9 +26,6 @@ type value struct {
 	read  func(dst []float32) error // dst has the length of the shape
 	from  []*Tensor
 }
-
-// maxLayers is the most layers that are looked for.
-const maxLayers = 1000
 
 // spelled returns a name of a rule for a layer and weight or bias.
 func spelled(name string, layer string, which string) string {
@@ -65,40 +63,34 @@ func (f *File) find(prefix, theirs, layer, which string) []*Tensor {
 	return nil
 }
 
-// apply finds the parameters of a rule: those of all layers, or the one that is of no layer. missing
-// are the names of those that lack tensors, of the layers up to the number that is asked for.
-func (r rule) apply(f *File, prefix string, layers int, add func(name string, v value)) (missing []string, err error) {
-	numbered := strings.Contains(r.ours, "#")
-	if !numbered {
-		layers = 1
+// numbered says whether there is a parameter for each layer.
+func (r rule) numbered() bool { return strings.Contains(r.ours, "#") }
+
+// apply finds the parameters of a rule in a layer, or those that are of no layer. missing are the names of those that
+// lack tensors.
+func (r rule) apply(f *File, prefix string, layer int, add func(name string, v value)) (missing []string, err error) {
+	ours, theirs := fmt.Sprintf("%02d", layer), strconv.Itoa(layer)
+	both := []string{"weight", "bias"}
+	if !strings.Contains(r.ours, "*") {
+		both = both[:1]
 	}
-	for i := range layers {
-		ours, theirs := "", ""
-		if numbered {
-			ours, theirs = fmt.Sprintf("%02d", i), fmt.Sprint(i)
+	for _, which := range both {
+		name := spelled(r.ours, ours, which)
+		in := f.find(prefix, r.theirs, theirs, which)
+		if in == nil {
+			missing = append(missing, name)
+			continue
 		}
-		both := []string{"weight", "bias"}
-		if !strings.Contains(r.ours, "*") {
-			both = both[:1]
+		shape := r.make
+		if shape == nil {
+			shape = rows
 		}
-		for _, which := range both {
-			name := spelled(r.ours, ours, which)
-			in := f.find(prefix, r.theirs, theirs, which)
-			if in == nil {
-				missing = append(missing, name)
-				continue
-			}
-			shape := r.make
-			if shape == nil {
-				shape = rows
-			}
-			v, err := shape(in)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			v.from = in
-			add(name, v)
+		v, err := shape(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		v.from = in
+		add(name, v)
 	}
 	return missing, nil
 }

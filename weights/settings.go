@@ -346,29 +346,31 @@ func (d *description) towers(image imageFacts, text textFacts) error {
 			return err
 		}
 	}
-	d.head()
-	return nil
+	return d.head()
 }
 
 // head sets the keys of [model.head], where there is a projection.
-func (d *description) head() {
-	image, hasImage := d.values["image_proj/weight"]
-	text, hasText := d.values["text_proj/weight"]
-	dim, identity := 0, ""
-	switch {
-	case hasImage && hasText:
-		dim = image.shape[0]
-	case hasImage:
-		dim, identity = image.shape[0], "text"
-	case hasText:
-		dim, identity = text.shape[0], "image"
-	default:
-		return
+func (d *description) head() error {
+	projected := func(side string) bool { return d.has(side + "_proj/weight") }
+	if !projected("image") && !projected("text") {
+		return nil
 	}
-	d.set("model.head.dim", dim)
-	if identity != "" && d.depth(identity+"/") > 0 {
-		d.set("model.head.identity", identity)
+	for _, side := range []string{"image", "text"} {
+		if projected(side) {
+			dim, err := d.size(side+"_proj/weight", 0)
+			if err != nil {
+				return err
+			}
+			d.set("model.head.dim", dim)
+			break
+		}
 	}
+	for _, side := range []string{"image", "text"} {
+		if !projected(side) && d.depth(side+"/") > 0 {
+			d.set("model.head.identity", side)
+		}
+	}
+	return nil
 }
 
 // padding tells another id of padding than that by which positions are read.

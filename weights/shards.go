@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,7 +80,8 @@ func parseIndex(text []byte) (map[string]string, error) {
 	if len(index.Map) == 0 {
 		return nil, errors.New(`it has no "weight_map"`)
 	}
-	for tensor, name := range index.Map {
+	for _, tensor := range slices.Sorted(maps.Keys(index.Map)) {
+		name := index.Map[tensor]
 		if name == "" || name == "." || strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name) {
 			return nil, fmt.Errorf("tensor %q is in %q, which is no file beside the index", tensor, name)
 		}
@@ -97,12 +99,8 @@ func (f *File) openShards() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	var names []string
-	for _, name := range index {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if names = slices.Compact(names); len(names) > maxShards {
+	names := slices.Compact(slices.Sorted(maps.Values(index)))
+	if len(names) > maxShards {
 		return fmt.Errorf("%s names %d shards, more than the %d that are opened", f.Path, len(names), maxShards)
 	}
 	has := map[string]bool{}
@@ -118,7 +116,8 @@ func (f *File) openShards() error {
 			has[name+"/"+t.Name] = true
 		}
 	}
-	for tensor, name := range index {
+	for _, tensor := range slices.Sorted(maps.Keys(index)) {
+		name := index[tensor]
 		if x := unwrapped([]*Tensor{{Name: tensor}})[0]; !has[name+"/"+x.Name] {
 			return fmt.Errorf("%s says that tensor %q is in %s, and it is not: download both again", f.Path, tensor, name)
 		}
