@@ -73,6 +73,7 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"config.json": config1(t, "bert", `1e-12`, `1e-5`)}, "layer norms of the text tower have epsilon 1e-05, and those of style bert have 1e-12"},
 		{"roberta", map[string]string{"config.json": config1(t, "roberta", `"pad_token_id": 1`, `"pad_token_id": 0`)}, "pad_token_id 0, by which positions are numbered, and 1 is read"},
 		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": [12, 16]`)}, "image_size = 16, and the tensors have 12"},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `1e-12`, `1e-06`)}, `model.image.style="vit"`},
 		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": "a"`)}, `config.json: "\"a\"" is no size`},
 		{"vit", map[string]string{prepare: `{"size": {"height": 8, "width": 8}, "resample": 3, "do_normalize": false}`},
 			`model.image.mean=[0.0, 0.0, 0.0] model.image.std=[1.0, 1.0, 1.0] model.image.resize="squash" model.image.interpolation="bicubic"`},

@@ -26,7 +26,7 @@ var timm = family{
 				o.activation = "quick_gelu"
 			}
 		case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
-			o.style, o.preprocess.mean, o.preprocess.std = "deit", imageNetMean, imageNetStd
+			o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
 		}
 		return d.image(o)
 	},

@@ -19,10 +19,13 @@ var vit = family{
 	}},
 	unneeded: []string{"classifier.*", "cls_classifier.*", "distillation_classifier.*"},
 	describe: func(d *description) error {
-		o := imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
+		o := imageFacts{style: "deit", activation: "gelu", pool: "class", eps: 1e-12,
 			preprocess: preprocess{half, half, resizeSquash, "bilinear"}}
 		if d.config.ModelType == "deit" || d.has("image/registers") {
-			o.style, o.preprocess = "deit", preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic"}
+			o.preprocess = preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic"}
+		}
+		if d.config.Eps > 1e-9 {
+			o.style, o.eps = "vit", 1e-6
 		}
 		return d.image(o)
 	},

@@ -58,12 +58,12 @@ const (
 	halfImages = "model.image.mean=[0.5, 0.5, 0.5] model.image.std=[0.5, 0.5, 0.5] "
 )
 
-// families has for each golden model what it is and what its settings are.
+// goldens has for each golden model what it is and what its settings are.
 var goldens = []struct{ name, family, settings string }{
 	{"bert", "bert", `model.text.style="bert" ` + textSizes + `model.text.activation="gelu" model.text.pool="class"`},
 	{"roberta", "roberta", `model.text.style="roberta" ` + textSizes + `model.text.activation="gelu" model.text.pool="class"`},
 	{"mpnet", "mpnet", `model.text.style="mpnet" ` + textSizes + `model.text.activation="gelu" model.text.pool="class"`},
-	{"vit", "vit", `model.image.style="vit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
+	{"vit", "vit", `model.image.style="deit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
 		halfImages + `model.image.resize="squash" model.image.interpolation="bilinear"`},
 	{"deit", "vit", `model.image.style="deit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
 	{"dinov2", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + netImages},
@@ -73,7 +73,7 @@ var goldens = []struct{ name, family, settings string }{
 	{"timm_registers", "timm", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=4 ` + netImages},
 	{"timm_siglip", "timm", `model.image.style="siglip" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu_tanh" model.image.pool="attention" ` +
 		halfImages + `model.image.resize="squash" model.image.interpolation="bicubic"`},
-	{"deit_distilled", "timm", `model.image.style="deit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
+	{"deit_distilled", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
 	{"clip", "clip", `model.system="clip" model.image.style="clip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="quick_gelu" model.image.pool="class" ` + clipImages +
 		`model.text.style="clip" ` + textSizes + `model.text.activation="quick_gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
 	{"siglip", "siglip", `model.system="clip" model.image.style="siglip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu_tanh" model.image.pool="attention" ` +
