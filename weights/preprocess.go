@@ -165,7 +165,7 @@ func channels(key string, list []float64, into *[3]float64, positive bool) error
 		return fmt.Errorf("%s has %d numbers, want 3", key, len(list))
 	}
 	for i, x := range list {
-		if !(x >= -10 && x <= 10) || positive && x <= 0 {
+		if !(x >= 0 && x <= 1) || positive && x <= 0 {
 			return fmt.Errorf("%s has the number %g, which cannot be that of values in [0, 1]", key, x)
 		}
 		into[i] = x

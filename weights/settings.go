@@ -335,6 +335,8 @@ func (d *description) towers(image imageFacts, text textFacts) error {
 	hasImage, hasText := d.depth("image/blocks/") > 0, d.depth("text/layers/") > 0
 	if hasImage && hasText {
 		d.set("model.system", "clip")
+		d.set("objective.itm.weight", 0) // these two read fusion layers
+		d.set("objective.mlm.weight", 0)
 	}
 	if hasImage {
 		if err := d.image(image); err != nil {

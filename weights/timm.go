@@ -15,11 +15,11 @@ var timm = family{
 		case d.has("image/blocks/00/scale1"):
 			o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
 		case d.has("image/pool/probe"):
-			o.style, o.activation, o.pool, o.preprocess.resize = "siglip", "gelu_tanh", "attention", resizeSquash
+			o.style, o.pool, o.preprocess.resize = "siglip", "attention", resizeSquash
 		case afterMean:
 			o.pool = "mean" // and then the norm
 		case !d.has("image/cls_token"):
-			o.style, o.activation, o.pool, o.preprocess.resize = "siglip", "gelu_tanh", "mean", resizeSquash
+			o.style, o.pool, o.preprocess.resize = "siglip", "mean", resizeSquash
 		case d.has("image/norm_pre/weight"):
 			o.style, o.eps, o.preprocess = "clip", 1e-5, preprocess{clipMean, clipStd, resizeCrop, "bicubic"}
 			if strings.Contains(architecture, "quickgelu") {
