@@ -113,6 +113,34 @@ func TestFilesBeside(t *testing.T) {
 	}
 }
 
+// One tower of two is a model, by its tensors alone or by config.json, with and without what stands before their names.
+func TestOneTower(t *testing.T) {
+	for _, c := range []struct{ name, tower, side, prefix string }{
+		{"clip", "vision_model.", "image", ""}, {"clip", "text_model.", "text", ""}, {"clip", "vision_model.", "image", "vision_model."},
+		{"siglip", "vision_model.", "image", ""}, {"siglip", "text_model.", "text", "text_model."},
+		{"open_clip", "visual.", "image", "visual."},
+	} {
+		m := open1(t, write(t, t.TempDir(), "a.safetensors", contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+			var kept []safetensors.Tensor
+			for _, x := range list {
+				if name, ok := strings.CutPrefix(x.Name, c.tower); ok {
+					x.Name = c.prefix + name
+					kept = append(kept, x)
+				}
+			}
+			return kept
+		})))
+		if r := m.Report(); m.Family != c.name || len(r.Missing)+len(r.Unexpected) > 0 {
+			t.Errorf("%s of %s is %+v", c.tower, c.name, r)
+		}
+		for _, s := range m.Settings() {
+			if !strings.HasPrefix(s.Key, "model."+c.side+".") && !strings.HasPrefix(s.Key, "model.head.") && s.Key != "data.tokens" || s.Key == "model.head.identity" {
+				t.Errorf("%s of %s has the setting %v", c.tower, c.name, s)
+			}
+		}
+	}
+}
+
 // The files of a tokenizer are found.
 func TestTokenizer(t *testing.T) {
 	folder := copied(t, "clip", map[string]string{"vocab.json": "{}", "merges.txt": "#", "tokenizer.json": "{}", "spiece.model": "a", "tokenizer_config.json": "{}"})
