@@ -11,7 +11,7 @@ import (
 
 func load(t testing.TB, path string) *Tokenizer {
 	t.Helper()
-	tok, err := Load(path)
+	tok, err := Load(path, TemplateALBEF)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,8 @@ func TestParseRefuses(t *testing.T) {
 		{good + "\xff\xfe\n", "not UTF-8"},
 		{"{", "tokenizer.json"},
 		{"{}", "no model.vocab"},
-		{`{"model": {"type": "BPE", "vocab": {"a": 0}}}`, "BPE"},
+		{`{"model": {"type": "BPE", "vocab": {"a": 0}}}`, "no token to pad with"},
+		{`{"model": {"type": "WordLevel", "vocab": {"a": 0}}}`, "WordLevel"},
 		{`{"model": {"vocab": {"a": "x"}}}`, "tokenizer.json"},
 		{`{"model": {"vocab": {"a": 1, "a": 2}}}`, `tokenizer.json: key "a" is there twice`},
 		{model(`{"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[MASK]": 9}`), "without gaps"},
@@ -168,7 +169,7 @@ func TestParseRefuses(t *testing.T) {
 	if tok, err := Parse([]byte("\xef\xbb\xbf" + strings.ReplaceAll(good, "\n", "\r\n") + "dog")); err != nil || tok.Size() != 6 {
 		t.Errorf("byte order mark and CRLF: %v", err)
 	}
-	if _, err := Load("testdata/missing.txt"); err == nil || !strings.Contains(err.Error(), "missing.txt") {
+	if _, err := Load("testdata/missing.txt", TemplateALBEF); err == nil || !strings.Contains(err.Error(), "missing.txt") {
 		t.Errorf("missing file: %v", err)
 	}
 }
