@@ -31,7 +31,7 @@ func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 		return train.OpenTokenizer(ck)
 	}
 	if cfg.Data.Vocab != "" {
-		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab))
+		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 		if err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}

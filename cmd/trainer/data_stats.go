@@ -83,7 +83,7 @@ func statistics(cfg config.Config, split string) (*statsReport, error) {
 	}
 	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokens: cfg.Data.Tokens}
 	for _, s := range splits {
-		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok)}
+		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok, cfg.Data.Clean)}
 		if l, ok := s.ds.(data.Labelled); ok {
 			names, _ := l.Labels()
 			st.Classes = len(names)
