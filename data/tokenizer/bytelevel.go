@@ -61,19 +61,12 @@ func fromByteLevel(s string) string {
 	return string(b)
 }
 
-// contractions are words of their own behind an apostrophe.
-var contractions = []string{"s", "t", "re", "ve", "m", "ll", "d"}
-
 // gpt2Word returns the length of the first word of s, which is not empty, by the pattern of GPT-2:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func gpt2Word(s string) int {
-	if s[0] == '\'' {
-		for _, c := range contractions {
-			if strings.HasPrefix(s[1:], c) {
-				return 1 + len(c)
-			}
-		}
+	if n := contraction(s); n > 0 {
+		return n
 	}
 	start := 0
 	if s[0] == ' ' {
@@ -99,17 +92,4 @@ func gpt2Word(s string) int {
 		last = i
 	}
 	return len(s)
-}
-
-// classOf is 0 for white space, 1 for letters, 2 for numbers and 3 for all else.
-func classOf(r rune) int {
-	switch {
-	case unicode.IsSpace(r):
-		return 0
-	case unicode.IsLetter(r):
-		return 1
-	case unicode.IsNumber(r):
-		return 2
-	}
-	return 3
 }

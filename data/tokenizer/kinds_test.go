@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // kindGoldens are texts with the ids of each kind of tokenizer (made by
@@ -180,7 +182,127 @@ func TestRealKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkKind(t, tok, g.texts, g.ids[k[0]])
+			texts := g.texts
+			if k[0] == "clip_real" {
+				texts = g.cleaned["clip_lower"] // what reads HTML entities is no part of the tokenizer
+			}
+			checkKind(t, tok, texts, g.ids[k[0]])
 		})
+	}
+}
+
+func TestKindsKeepTheEndWhenCut(t *testing.T) {
+	g := readKinds(t)
+	for _, k := range kindFiles {
+		tok := loadKind(t, k[0], k[1])
+		for i, s := range g.texts {
+			full := tok.Encode(s, 0)
+			for _, n := range []int{1, 2, 5, 16} {
+				got, want := tok.Encode(s, n), full
+				if len(full) > n {
+					words := full[:max(n-len(tok.end), 0)]
+					want = slices.Concat(words, tok.end)
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("%s: text %d at most %d: got %v of %v", k[1], i, n, got, full)
+				}
+			}
+		}
+	}
+}
+
+func TestRolesOfKinds(t *testing.T) {
+	for _, c := range []struct {
+		golden, file             string
+		kind                     string
+		pad, row, cls, sep, mask int32
+		size                     int
+		folder                   bool // its folder gives the same
+	}{
+		{"bert", "bert/tokenizer.json", WordPiece, 0, 0, 2, 3, 4, 0, true},
+		{"bert", "bert/vocab.txt", WordPiece, 0, 0, 2, 3, 4, 0, false},
+		{"mpnet", "mpnet/vocab.txt", WordPiece, 1, 1, 0, 2, 0, 0, true},
+		{"roberta", "roberta/tokenizer.json", BPE, 1, 1, 0, 2, 0, 0, true},
+		{"roberta", "roberta/vocab.json", BPE, 1, 1, 0, 2, 0, 0, false},
+		{"clip", "clip/vocab.json", BPE, 0, -1, 0, 0, -1, 0, false},
+		{"siglip", "siglip/spiece.model", Unigram, 1, -1, -1, 1, -1, 0, false},
+		{"spiece", "siglip/spiece.model", Unigram, 0, 0, -1, 1, -1, 0, false},
+		{"gemma", "gemma/tokenizer.json", BPE, 0, 0, -1, 1, 4, 544, true},
+	} {
+		tok := loadKind(t, c.golden, c.file)
+		last := int32(tok.Size() - 1)
+		switch c.golden {
+		case "mpnet", "roberta":
+			c.mask = last
+		case "clip":
+			c.pad, c.cls, c.sep = last, last-1, last
+		}
+		got := []int32{tok.PadID(), tok.PadRow(), tok.ClsID(), tok.SepID(), tok.MaskID()}
+		if want := []int32{c.pad, c.row, c.cls, c.sep, c.mask}; !slices.Equal(got, want) || tok.Kind() != c.kind || c.size > 0 && tok.Size() != c.size {
+			t.Errorf("%s: %s of %d tokens with roles %v, want %v", c.file, tok.Kind(), tok.Size(), got, want)
+		}
+		if !c.folder {
+			continue
+		}
+		from, err := Load(filepath.Dir(filepath.Join("testdata/kinds", c.file)), TemplateFile)
+		if err != nil || !from.Equal(tok) {
+			t.Errorf("%s: its folder gives another one (%v)", c.file, err)
+		}
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	// A file that has [SEP] is read without by ALBEF's template, and stored so.
+	path := "testdata/kinds/bert/tokenizer.json"
+	albef, err := Load(path, TemplateALBEF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := loadKind(t, "bert", "bert/tokenizer.json")
+	s := "a dog [MASK]"
+	a, f := albef.Encode(s, 0), file.Encode(s, 0)
+	if slices.Contains(a, albef.SepID()) || slices.Contains(a, albef.MaskID()) || f[len(f)-1] != file.SepID() || !slices.Contains(f, file.MaskID()) {
+		t.Errorf("albef %v, file %v", a, f)
+	}
+	if albef.Equal(file) || file.Equal(albef) {
+		t.Error("two templates are equal")
+	}
+	if b, err := albef.JSON(); err != nil || bytes.Contains(b, []byte("TemplateProcessing")) {
+		t.Errorf("a template was stored (%v)", err)
+	}
+	// A file without a template has none, and keeps it in a checkpoint.
+	plain := loadKind(t, "whitespace", "whitespace/tokenizer.json")
+	b, err := plain.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse(b)
+	if err != nil || again.Template() != TemplateFile || again.Around() != 0 {
+		t.Errorf("%v, %v", again, err)
+	}
+	if _, err := Load("testdata/kinds/roberta/tokenizer.json", TemplateALBEF); err == nil || !strings.Contains(err.Error(), `set it to "file"`) {
+		t.Errorf("BPE with ALBEF's template: %v", err)
+	}
+	if _, err := Load(path, "bert"); err == nil {
+		t.Error("there is no such template")
+	}
+}
+
+// TestLongTexts encodes texts that take a tenth of a second or so. What is quadratic takes minutes.
+func TestLongTexts(t *testing.T) {
+	const n = 1 << 17
+	texts := []string{strings.Repeat("a", n), strings.Repeat("running dogs ", n/13), strings.Repeat(" ", n), strings.Repeat("'", n),
+		strings.Repeat("\u72d7", n/3), strings.Repeat("\u0301", n/2), strings.Repeat("</s>", n/4), strings.Repeat("ab1 !", n/5)}
+	for _, k := range kindFiles {
+		tok := loadKind(t, k[0], k[1])
+		for i, s := range texts {
+			start := time.Now()
+			ids := tok.Encode(s, 0)
+			if d := time.Since(start); d > 20*time.Second {
+				t.Errorf("%s: text %d took %v", k[1], i, d)
+			} else {
+				t.Logf("%s: text %d: %d ids in %v", k[1], i, len(ids), d)
+			}
+		}
 	}
 }

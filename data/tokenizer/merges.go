@@ -17,9 +17,6 @@ const clipHeader = `"bpe_simple_vocab_16e6.txt#version`
 // and at the end of a word, and without two special ones.
 const clipMerges = 49152 - 256 - 2
 
-// clipWords are the words of CLIP.
-const clipWords = `'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`
-
 // Steps of tokenizers that are written here; other types are only read.
 type (
 	sequenceOf struct {

@@ -52,6 +52,9 @@ func newSplitter(raw json.RawMessage, depth int) (splitter, error) {
 		if f.Pattern == nil {
 			return nil, fmt.Errorf("tokenizer: pre_tokenizer Split has no pattern")
 		}
+		if p := clipSplitter(f); p != nil {
+			return p, nil
+		}
 		re, err := f.Pattern.compile()
 		if err != nil {
 			return nil, err

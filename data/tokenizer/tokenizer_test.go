@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -172,52 +171,6 @@ func TestParseRefuses(t *testing.T) {
 	if _, err := Load("testdata/missing.txt", TemplateALBEF); err == nil || !strings.Contains(err.Error(), "missing.txt") {
 		t.Errorf("missing file: %v", err)
 	}
-}
-
-func FuzzEncode(f *testing.F) {
-	tok := load(f, "testdata/vocab.txt")
-	cased := load(f, "testdata/cased.json")
-	f.Add("a brown dog", 5)
-	f.Add("\xff\xfe\u0301\u4e00##", 0)
-	f.Fuzz(func(t *testing.T, s string, n int) {
-		for _, tok := range []*Tokenizer{tok, cased} {
-			ids := tok.Encode(s, n)
-			if len(ids) == 0 || ids[0] != tok.ClsID() || n > 0 && len(ids) > n {
-				t.Fatalf("%q, %d: %v", s, n, ids)
-			}
-			for _, id := range ids {
-				if id < 0 || int(id) >= tok.Size() {
-					t.Fatalf("%q: id %d is out of range", s, id)
-				}
-			}
-			tok.Decode(ids)
-		}
-	})
-}
-
-func FuzzParse(f *testing.F) {
-	for _, name := range []string{"testdata/vocab.txt", "testdata/cased.json"} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Add([]byte(`{"model": {"vocab": {"a": 4294967296}}}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		tok, err := Parse(b)
-		if err != nil {
-			return
-		}
-		out, err := tok.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := Parse(out)
-		if err != nil || !again.Equal(tok) {
-			t.Fatalf("differs after writing and reading: %v", err)
-		}
-	})
 }
 
 func ExampleLearn() {
