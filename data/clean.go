@@ -34,7 +34,7 @@ func Clean(rule, s string, maxWords int) string {
 			switch {
 			case r == '_':
 				return ' '
-			case r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)):
+			case r <= unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)):
 				return -1
 			}
 			return r
