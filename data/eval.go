@@ -8,9 +8,10 @@ import (
 
 // EvalConfig says how a data set becomes an Eval.
 type EvalConfig struct {
-	ImageSize int // side of an image, S
-	MaxWords  int // words kept of a caption; 0: all
-	MaxImages int // the first images only; 0: all
+	ImageSize int    // side of an image, S
+	MaxWords  int    // words kept of a caption; 0: all
+	Clean     string // rule by which captions are cleaned, see Clean
+	MaxImages int    // the first images only; 0: all
 }
 
 // Eval is a split of a Dataset for evaluation: a gallery of images and one of texts, each
@@ -41,7 +42,7 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 		}
 		var mine []int
 		for _, c := range ds.Captions(i) {
-			if c = CleanCaption(c, cfg.MaxWords); c != "" {
+			if c = Clean(cfg.Clean, c, cfg.MaxWords); c != "" {
 				mine = append(mine, len(e.texts))
 				e.texts = append(e.texts, c)
 				e.owner = append(e.owner, len(e.images))

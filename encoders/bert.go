@@ -33,6 +33,10 @@ type BERT struct {
 	// one pass; 0 means all.
 	TokenBlocks int
 
+	// Pad is the id of padding, whose embedding moves by no text: masked language modelling may
+	// draw it as a random word (BERT's padding_idx). -1: there is none.
+	Pad int
+
 	NoTokenType bool    // no embedding of the token type
 	FinalNorm   bool    // a layer norm after the text layers, norm
 	Eps         float32 // of layer norms; 0 means 1e-12
@@ -40,10 +44,6 @@ type BERT struct {
 	// positions from N(0, .01^2) as CLIP does, instead of all from N(0, .02^2).
 	TorchStart bool
 }
-
-// padID is the id of [PAD], whose embedding moves by no text: masked language modelling may
-// draw it as a random word (BERT's padding_idx).
-const padID = 0
 
 // bertInit is BERT's init, which ALBEF keeps for everything that no checkpoint gives.
 var bertInit = Normal(.02)
@@ -158,7 +158,7 @@ func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgo
 	if b.TorchStart {
 		position = Normal(.01)
 	}
-	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, padID) // (R*t, D)
+	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, b.Pad) // (R*t, D)
 	if !b.NoTokenType {
 		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
 	}

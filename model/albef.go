@@ -29,6 +29,6 @@ func towers(cfg config.Config, o Options, space space.Space) (encoders.ViT, enco
 	vit := encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
 		Classes: space.Classes(), TokenBlocks: h.TokenBlocks}
 	bert := encoders.BERT{Vocab: o.Vocab, Positions: tx.Positions, Layers: tx.Layers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
-		Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: h.TokenBlocks}
+		Pad: o.Pad, Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: h.TokenBlocks}
 	return vit, bert
 }

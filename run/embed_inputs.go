@@ -224,11 +224,11 @@ func textLines(path string) iter.Seq2[numbered, error] {
 
 // textInputs are the lines of a file.
 type textInputs struct {
-	from     string
-	maxWords int
-	columns  func() *data.Texts
-	pull     func() (numbered, error, bool)
-	stop     func()
+	from    string
+	clean   func(string) string
+	columns func() *data.Texts
+	pull    func() (numbered, error, bool)
+	stop    func()
 }
 
 func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*textInputs, error) {
@@ -240,7 +240,7 @@ func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*tex
 	if err != nil {
 		return nil, fmt.Errorf("--texts: %w", err)
 	}
-	x := &textInputs{from: abs, maxWords: cfg.Data.MaxWords, columns: columns}
+	x := &textInputs{from: abs, clean: cleaner(cfg), columns: columns}
 	x.pull, x.stop = iter.Pull2(textLines(abs))
 	return x, f.Close()
 }
@@ -267,7 +267,7 @@ func (x *textInputs) next(n int) (*part, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	p.gallery = listedTexts{texts, x.maxWords, x.columns()}
+	p.gallery = listedTexts{texts, x.clean, x.columns()}
 	p.line = func(i, row int) any {
 		return struct {
 			Row     int    `json:"row"`

@@ -62,7 +62,7 @@ func keysRuns(features string) map[string][]string {
 
 // others are values of keys that differ from those of keysRuns where no rule tells one.
 var others = map[string]string{
-	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
+	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
 	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
 	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.separator": ";",

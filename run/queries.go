@@ -87,13 +87,13 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 	if err := q.Reads(gallery.Text); err != nil {
 		return nil, err
 	}
-	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, q.Config.Data.MaxWords, textColumns(q.Config, q.Tokenizer)})
+	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, cleaner(q.Config), textColumns(q.Config, q.Tokenizer)})
 	return x, err
 }
 
 // CheckText says whether something is left of a text as a caption.
 func (q *Queries) CheckText(text string) error {
-	if strings.TrimSpace(data.CleanCaption(text, q.Config.Data.MaxWords)) == "" {
+	if strings.TrimSpace(cleaner(q.Config)(text)) == "" {
 		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
 	}
 	return nil

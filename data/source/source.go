@@ -97,7 +97,7 @@ func Eval(cfg config.Config, split string) (*data.Eval, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, MaxImages: cfg.Eval.MaxImages})
+	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, Clean: cfg.Data.Clean, MaxImages: cfg.Eval.MaxImages})
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +198,7 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 	t := data.TrainConfig{
 		Seed:     cfg.Run.Seed,
 		MaxWords: d.MaxWords,
+		Clean:    d.Clean,
 		Pairs:    o.PerCaption,
 		Transform: transform.Train{
 			Size:     cfg.Model.Image.Size,
