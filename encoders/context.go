@@ -79,10 +79,18 @@ func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgo
 
 // linearGELU is a dense layer followed by GELU.
 func linearGELU(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgonia.Node {
+	return linearActivated(s, name, start, x, out, "")
+}
+
+// linearActivated is a dense layer followed by an activation by its name; empty: gelu.
+func linearActivated(s Scope, name string, start start, x *gorgonia.Node, out int, activation string) *gorgonia.Node {
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return nn.LinearGELU(x, s.Param("weight", weight, out, in), s.bias(bias, out))
+	if activation == "" {
+		activation = "gelu"
+	}
+	return nn.LinearActivated(x, s.Param("weight", weight, out, in), s.bias(bias, out), activation)
 }
 
 // linearPart is the part of a dense layer of out columns that computes the n columns

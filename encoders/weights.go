@@ -23,8 +23,9 @@ type Traits struct {
 	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
 	// of length 1; 0: those of the shape.
 	Axes int
-	// Classes is the number of class rows of a position table over a square grid, whose
-	// other rows may be resampled to another image size; 0: the parameter is no such table.
+	// Grid: a position table over a square grid, which may be resampled to another image
+	// size, but for its first Classes rows, those of class tokens.
+	Grid    bool
 	Classes int
 	// Settings names the settings that give the parameter its shape, for messages; empty:
 	// those of [model].
@@ -33,7 +34,7 @@ type Traits struct {
 
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
-	t.Twin, t.Frozen = t.Twin || o.Twin, t.Frozen || o.Frozen
+	t.Twin, t.Frozen, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Grid || o.Grid
 	if o.Group != "" {
 		t.Group = o.Group
 	}

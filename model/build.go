@@ -177,10 +177,10 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 }
 
 // tower runs a tower over the batch, and over masked captions where they are read: with
-// one class token in one pass for both. Masked captions have one class token always:
+// one class token, which is the first, in one pass for both. Masked captions have one class token always:
 // nothing reads more of theirs.
 func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
-	if r.Tokens && r.Masked && t.Classes() == 1 {
+	if text, ok := t.(encoders.TextTower); ok && r.Tokens && r.Masked && text.FirstIsClass() {
 		x.Sequence = t.Encode(c, p, b.s.Captions.All, encoders.Want{Tokens: true}) // (2B*L, D)
 		n := b.s.Rows * x.Len
 		x.Classes, x.Lengths = x.First(b.s.Rows), in[batch.Lengths] // (B, D)

@@ -109,7 +109,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	}
 	x, t := m.Image, m.Text
 	side := int64(x.Size / x.Patch)
-	weights = block(x.Width, x.MLP)*int64(x.Depth) + 3*int64(x.Patch)*int64(x.Patch)*int64(x.Width) + side*side*int64(x.Width)
+	weights = block(x.Width, x.Hidden())*int64(x.Depth) + 3*int64(x.Patch)*int64(x.Patch)*int64(x.Width) + side*side*int64(x.Width)
 	kept = side * side * int64(x.Width) * int64(x.Depth-1)
 	if m.ImagesOnly() {
 		return weights, kept
