@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Image is the vision transformer.
 type Image struct {
@@ -17,6 +21,8 @@ type Image struct {
 	Mean          []float64 `toml:"mean" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
 	Std           []float64 `toml:"std" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
 	Resize        string    `toml:"resize" fixed:"model"`               // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
+	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`    // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
+	KeepPatches   float64   `toml:"keep_patches" read:"steps" max:"1"`  // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
 	Interpolation string    `toml:"interpolation" fixed:"model"`        // filter of resizing: empty or bicubic | bilinear
 }
 
@@ -33,7 +39,7 @@ const (
 )
 
 func (i *Image) defaults() {
-	*i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12}
+	*i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12, KeepPatches: 1}
 }
 
 // Pooling returns what stands for an image: class, mean or attention.
@@ -78,6 +84,27 @@ func (i *Image) check(k *checker, c *Config) {
 	}
 	k.require("model.image.std", !slices.Contains(i.Std, 0), "must be above 0")
 	i.checkClasses(k, c)
+	k.notNegative("model.image.keep_patches")
+	if i.LeavesPatchesOut() && i.Patch > 0 {
+		has := c.Model.traits()
+		k.require("model.image.keep_patches", i.Kept() < i.Patches(), fmt.Sprintf("must leave out at least one of the %d patches of an image, or be 1", i.Patches()), "a share is rounded to whole patches")
+		k.require("model.image.keep_patches", !has.fusion || c.Model.Text.FusionLayers == 0, "must be 1 with fusion layers, which attend to all patches")
+		k.training("model.image.keep_patches", !c.Objective.TCL.Local, "must be 1 with objective.tcl.local, which compares all patches")
+	}
+}
+
+// Patches returns the number of patches of an image.
+func (i Image) Patches() int { return (i.Size / i.Patch) * (i.Size / i.Patch) }
+
+// LeavesPatchesOut says whether a training step sees a share of the patches of an image.
+func (i Image) LeavesPatchesOut() bool { return i.KeepPatches > 0 && i.KeepPatches < 1 }
+
+// Kept returns the number of patches of an image that a training step sees.
+func (i Image) Kept() int {
+	if !i.LeavesPatchesOut() {
+		return i.Patches()
+	}
+	return max(1, int(math.Round(i.KeepPatches*float64(i.Patches()))))
 }
 
 // checkClasses tells several class tokens that a tower has not.

@@ -13,6 +13,7 @@ type Text struct {
 	Activation   string  `toml:"activation" fixed:"meaning"`                          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
 	Pool         string  `toml:"pool" fixed:"meaning"`                                // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place)
 	Positions    int     `toml:"positions" fixed:"model" max:"65536"`                 // size of the position table, at least data.tokens
+	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                     // as model.image.freeze; fusion layers are trained all the same
 	Dropout      float64 `toml:"dropout"`                                             // of hidden states and attention probabilities
 }
 
@@ -50,6 +51,8 @@ func (t *Text) check(k *checker, c *Config) {
 		"objective.itm and objective.mlm read the fusion layers")
 	k.require("model.text.style", !has.fusion || t.FusionLayers == 0 || t.masksWords(), "must be bert or roberta with fusion layers, which matching and masked language modelling read",
 		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
+	k.training("model.text.freeze", !t.Freeze || !c.Model.Image.Freeze || c.Model.Head.Identity != "both" || t.FusionLayers > 0,
+		"must be false where no other part is trained", "model.head.identity = \"both\" leaves nothing to train beside the towers")
 	if space, err := c.Model.Head.Space(); err == nil && space.Tokens && has.words {
 		const cure = "Multi(n,m) reads m class tokens: choose another model.head.topology"
 		k.require("model.text.style", t.masksWords(), "must be bert or roberta with several class tokens", cure)

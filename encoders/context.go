@@ -16,6 +16,11 @@ type Context struct {
 	// nil switches dropout off.
 	DropoutKey *gorgonia.Node
 
+	// Patches returns the rows of tokens of n images that a vision transformer keeps, int32, of
+	// each image the class tokens first and then as many patches as it says; nil keeps all.
+	// tokens is that of class tokens and patches of an image, classes that of the former.
+	Patches func(n, tokens, classes int) (rows *gorgonia.Node, patches int)
+
 	sites uint64 // dropout places so far
 }
 

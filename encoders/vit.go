@@ -45,9 +45,39 @@ type ViT struct {
 	NormFirst bool // with PoolMean: the mean of normalised patches, instead of the norm of the mean
 	NoClass   bool // no class token; Pool is another then
 
+	// kept are the patches that a step sees; of no rows: all.
+	kept keptPatches
+
 	// TorchStart starts dense layers from PyTorch's defaults, class tokens and positions
 	// from N(0, 1/D), as clip-mtob's code does, instead of all from N(0, .02^2).
 	TorchStart bool
+}
+
+// keptPatches are rows of class tokens and patches of images that a vision transformer keeps:
+// count patches of each image.
+type keptPatches struct {
+	rows  *gorgonia.Node
+	count int
+}
+
+// inner is the number of patches within the blocks.
+func (v ViT) inner() int {
+	if v.kept.rows != nil {
+		return v.kept.count
+	}
+	return v.Patches()
+}
+
+// keeping returns v with the patches of n images that the context keeps.
+func (v ViT) keeping(c *Context, n int) ViT {
+	if c.Patches != nil {
+		classes := v.Tokens() - v.Patches()
+		if !v.NoClass {
+			classes = v.classes()
+		}
+		v.kept.rows, v.kept.count = c.Patches(n, v.Patches()+classes, classes)
+	}
+	return v
 }
 
 // Patches returns P, the number of patches.
@@ -81,6 +111,9 @@ func (v ViT) Forward(s Scope, images *gorgonia.Node) *gorgonia.Node {
 // (B*m, D), all class tokens, the first of each image the same as in tokens, or what Pool
 // says, (B, D).
 func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.Node) {
+	if v.kept.rows != nil {
+		misuse("vit", images, "an image of which some patches are left out has no sequence of tokens to read")
+	}
 	x, y := v.encode(s, images, false) // (B*(P+prefix), D)
 	t := v.Patches() + v.prefix()
 	classes = v.pooled(s, x, y)
@@ -104,7 +137,7 @@ func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
 // pooled returns what stands for an image: (B*m, D) class tokens, else (B, D). x and y are
 // all tokens (B*(P+prefix), D) after the last block, and normalised.
 func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
-	t := v.Patches() + v.prefix()
+	t := v.inner() + v.prefix()
 	switch {
 	case v.Pool.byClass():
 		return leading(y, v.classes(), t)
@@ -122,7 +155,7 @@ func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
 // attentionPool is the pooling head of SigLIP (Zhai et al. 2022, section 3.1: a probe that
 // attends to all patches, then an MLP with a residual): (B, D) for patches y (B*P, D).
 func (v ViT) attentionPool(s Scope, y *gorgonia.Node) *gorgonia.Node {
-	start, p := v.starts(), v.Patches()
+	start, p := v.starts(), v.inner()
 	probe := s.Param("probe", v.tokenInit(), 1, v.Width)
 	q := linearPart(s, "qkv", start.qkv, probe, 0, v.Width, 3*v.Width)      // (1, D)
 	kv := linearPart(s, "qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width) // (B*P, 2D)
@@ -137,7 +170,7 @@ func (v ViT) attentionPool(s Scope, y *gorgonia.Node) *gorgonia.Node {
 // D), or with class those of the m class tokens alone.
 func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.Node) {
 	v.check(images)
-	t := v.Patches() + v.prefix()
+	t := v.inner() + v.prefix()
 	x = v.embed(s, images)  // (B*t, D)
 	var late *gorgonia.Node // (B*(m-1), D) class tokens that are not in x yet
 	if v.classes() > 1 && v.TokenBlocks > 0 && v.TokenBlocks < v.Depth {
@@ -175,6 +208,9 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 		x = nn.PrependToken(x, s.As(Traits{Axes: 2, Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
 	}
 	x = nn.AddPositions(x, s.As(Traits{Grid: true, Classes: m}).Param("pos_embed", v.tokenInit(), t, v.Width), t) // (B*t, D)
+	if v.kept.rows != nil {
+		x, t = nn.GatherRows(x, v.kept.rows, 1), m+v.kept.count
+	}
 	if r := v.Registers; r > 0 {
 		registers := nn.RepeatRows(s.Param("registers", v.tokenInit(), r, v.Width), images.Shape()[0]) // (B*R, D)
 		x = layout.InsertRows(x, registers, t, r, m)

@@ -17,8 +17,11 @@ type Weights interface {
 // Traits are what a parameter is besides its name and shape. Who updates, saves or resizes
 // parameters asks them and knows no names.
 type Traits struct {
-	Twin   bool   // has a momentum twin
-	Frozen bool   // is not trained
+	Twin   bool // has a momentum twin
+	Frozen bool // is not trained
+	// Locked: is not trained, and has no gradient, optimiser state nor twin; where a twin is
+	// asked for, it is the parameter itself.
+	Locked bool
 	Group  string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
 	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
 	// of length 1; 0: those of the shape.
@@ -34,7 +37,7 @@ type Traits struct {
 
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
-	t.Twin, t.Frozen, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Grid || o.Grid
+	t.Twin, t.Frozen, t.Locked, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
 	if o.Group != "" {
 		t.Group = o.Group
 	}

@@ -23,8 +23,8 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP,
 	}
 	return design{
-		image:   side{name: "image", tower: encoders.ImageTower{ViT: imageEncoder(m, space)}, proj: "image_proj", head: of("image")},
-		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text")},
+		image:   side{name: "image", tower: encoders.ImageTower{ViT: imageEncoder(m, space)}, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
+		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),
 	}

@@ -23,7 +23,7 @@ func views(cfg config.Config) design {
 		hidden = im.Width
 	}
 	first := side{
-		name: "image", proj: "image_proj",
+		name: "image", proj: "image_proj", frozen: im.Freeze,
 		tower: encoders.ImageTower{ViT: imageEncoder(cfg.Model, space.Space{Dim: cfg.Model.Head.Dim})},
 		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
 	}
