@@ -8,10 +8,11 @@ import (
 
 // EvalConfig says how a data set becomes an Eval.
 type EvalConfig struct {
-	ImageSize int    // side of an image, S
-	MaxWords  int    // words kept of a caption; 0: all
-	Clean     string // rule by which captions are cleaned, see Clean
-	MaxImages int    // the first images only; 0: all
+	ImageSize int             // side of an image, S
+	Input     transform.Input // how images are resized and normalised
+	MaxWords  int             // words kept of a caption; 0: all
+	Clean     string          // rule by which captions are cleaned, see Clean
+	MaxImages int             // the first images only; 0: all
 }
 
 // Eval is a split of a Dataset for evaluation: a gallery of images and one of texts, each
@@ -20,6 +21,7 @@ type EvalConfig struct {
 type Eval struct {
 	ds      Dataset
 	size    int
+	input   transform.Input
 	images  []int // indices into ds
 	texts   []string
 	owner   []int
@@ -35,7 +37,7 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 	if cfg.ImageSize <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
 	}
-	e := &Eval{ds: ds, size: cfg.ImageSize}
+	e := &Eval{ds: ds, size: cfg.ImageSize, input: cfg.Input}
 	for i := range ds.Len() {
 		if cfg.MaxImages > 0 && len(e.images) == cfg.MaxImages {
 			break
@@ -94,5 +96,5 @@ func (e *Eval) LoadImage(i int, dst []float32) error {
 	if err != nil {
 		return err
 	}
-	return transform.Eval{Size: e.size}.Apply(img, nil, dst)
+	return transform.Eval{Input: e.input, Size: e.size}.Apply(img, nil, dst)
 }

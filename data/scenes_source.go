@@ -93,7 +93,7 @@ func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *Stopw
 		if len(dst) != len(img.Pix) {
 			return fmt.Errorf("data: the picture of a scene has %d values (got room for %d)", len(img.Pix), len(dst))
 		}
-		transform.Normalize(img, dst)
+		s.cfg.Transform.Normalize(img, dst)
 	}
 	w.lap(StageNormalize)
 	return nil

@@ -96,6 +96,13 @@ func towerFactors() []factor {
 		choices("kernel", func(c *config.Config, v string) { c.Objective.Geometric.Kernel = v }, "heat", "linear", "squared", "inverse"),
 		choices("scale", func(c *config.Config, v string) { c.Objective.Geometric.Scale = v }, "unit", "relative", "none"),
 		choices("local", func(c *config.Config, v bool) { c.Objective.TCL.Local = v }, false, true),
+		choices("image style", func(c *config.Config, v string) { c.Model.Image.Style = v }, "", "vit", "deit", "clip", "dinov2", "siglip"),
+		choices("image pool", func(c *config.Config, v string) { c.Model.Image.Pool = v }, "", "class", "mean", "attention"),
+		choices("image activation", func(c *config.Config, v string) { c.Model.Image.Activation = v }, "", "gelu_tanh", "swiglu"),
+		choices("registers", func(c *config.Config, v int) { c.Model.Image.Registers = v }, 0, 2),
+		choices("text style", func(c *config.Config, v string) { c.Model.Text.Style = v }, "", "bert", "roberta", "mpnet", "clip", "siglip"),
+		choices("text pool", func(c *config.Config, v string) { c.Model.Text.Pool = v }, "", "class", "mean", "end"),
+		choices("identity", func(c *config.Config, v string) { c.Model.Head.Identity = v }, "", "image", "text", "both"),
 		choices("recompute", func(c *config.Config, v bool) { c.Compute.Recompute = v }, false, true),
 	}
 }

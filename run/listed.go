@@ -12,9 +12,10 @@ import (
 
 // listedImages is a gallery of images that no split has: batch.Images (3, S, S).
 type listedImages struct {
-	n    int
-	size int // S
-	load func(i int) (*transform.Image, error)
+	n     int
+	size  int // S
+	input transform.Input
+	load  func(i int) (*transform.Image, error)
 }
 
 func (g listedImages) Len() int { return g.n }
@@ -28,7 +29,7 @@ func (g listedImages) Fill(i int, row batch.Row) error {
 	if err != nil {
 		return err
 	}
-	return transform.Eval{Size: g.size}.Apply(m, nil, row.Floats(batch.Images))
+	return transform.Eval{Input: g.input, Size: g.size}.Apply(m, nil, row.Floats(batch.Images))
 }
 
 // listedTexts is a gallery of texts that no split has: the columns of the tokenizer.
