@@ -306,3 +306,17 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkKinds encodes texts of a caption's length.
+func BenchmarkKinds(b *testing.B) {
+	texts := []string{"a dog runs through the grass", "my friend's brother doesn't see snow-covered hills", "three children, smiling, jump over the running water"}
+	for _, k := range kindFiles {
+		b.Run(k[0]+" "+filepath.Base(k[1]), func(b *testing.B) {
+			tok := loadKind(b, k[0], k[1])
+			for i := 0; b.Loop(); i++ {
+				tok.Encode(texts[i%len(texts)], 77)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "texts/s")
+		})
+	}
+}
