@@ -284,9 +284,9 @@ func TestShippedMatrices(t *testing.T) {
 		t.Fatalf("%v %v", files, err)
 	}
 	// Stored features tell how wide heads are, and some matrices name a table of their pairs.
-	root, table := featuresFolder(t, 1000, 12), "split\timage_row\ttext_row\n"
-	for i := range 1000 {
-		table += fmt.Sprintf("%s\t%d\t%d\n", []string{"train", "val", "test"}[i%3], i, i)
+	root, table := featuresFolder(t, 9000, 12), "split\timage_row\ttext_row\n"
+	for i := range 9000 {
+		table += fmt.Sprintf("%s\t%d\t%d\n", []string{"train", "train", "train", "train", "val", "test"}[i%6], i, i)
 	}
 	if err := os.WriteFile(filepath.Join(root, "pairs.tsv"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)
