@@ -72,7 +72,7 @@ func (c Config) explicit() Config {
 	for _, m := range []struct {
 		hidden *int
 		is     int
-	}{{&c.Model.Image.MLP, 4 * c.Model.Image.Width}, {&c.Model.Text.MLP, 4 * c.Model.Text.Width}} {
+	}{{&c.Model.Image.MLP, c.Model.Image.Hidden()}, {&c.Model.Text.MLP, 4 * c.Model.Text.Width}} {
 		if *m.hidden == 0 {
 			*m.hidden = m.is
 		}

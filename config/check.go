@@ -16,11 +16,13 @@ func (c Config) problems() Errors {
 	k := &checker{fields: schema(&c), failed: map[string]bool{}}
 	for _, f := range leaves(&c) {
 		if f.value.Kind() == reflect.Float64 {
-			k.require(f.path, !math.IsNaN(f.value.Float()) && !math.IsInf(f.value.Float(), 0), "must be a finite number")
+			k.require(f.path, isFinite(f.value.Float()), "must be a finite number")
 		}
 		switch v := f.value.Interface().(type) { // a file can hold no other text
 		case string:
 			k.require(f.path, utf8.ValidString(v), "must be UTF-8 text")
+		case []float64:
+			k.require(f.path, !slices.ContainsFunc(v, func(v float64) bool { return !isFinite(v) }), "must be finite numbers")
 		case []string:
 			k.require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }), "must be UTF-8 text")
 		}
@@ -33,6 +35,8 @@ func (c Config) problems() Errors {
 	k.products(&c)
 	return k.errs
 }
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // checker collects the first problem of each key.
 type checker struct {
@@ -91,6 +95,11 @@ func (k *checker) belowOne(paths ...string) {
 
 func (k *checker) oneOf(path string, allowed ...string) {
 	k.require(path, slices.Contains(allowed, k.fields[path].String()), "must be one of "+strings.Join(allowed, ", "))
+}
+
+// oneOfOrEmpty is oneOf for a key whose empty value stands for one of them.
+func (k *checker) oneOfOrEmpty(path string, allowed ...string) {
+	k.require(path, k.fields[path].String() == "" || slices.Contains(allowed, k.fields[path].String()), "must be empty or one of "+strings.Join(allowed, ", "))
 }
 
 // units checks the quantities that can be given in one of several units.

@@ -17,9 +17,11 @@ type Data struct {
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
-	MaxWords       int     `toml:"max_words" read:"words" max:"65536"`             // words kept of a caption
-	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] included
-	Vocab          string  `toml:"vocab" read:"pixels"`                            // vocab.txt or tokenizer.json; empty: learned from the training captions
+	MaxWords       int     `toml:"max_words" read:"counted words" max:"65536"`     // words kept of a caption
+	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] and the like included
+	Clean          string  `toml:"clean" read:"words"`                             // albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | whitespace | lower | canonicalize (as in open_clip: HTML entities and white space; and lower case; and no punctuation)
+	Vocab          string  `toml:"vocab" read:"pixels"`                            // tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a SentencePiece .model, or a folder with one of them; empty: learned from the training captions
+	Template       string  `toml:"template" read:"given vocabulary"`               // what stands around a text: albef ([CLS] before it, nothing behind it; for BERT vocabularies) | file (what the files of data.vocab say)
 	VocabSize      int     `toml:"vocab_size" read:"own vocabulary" max:"1048576"` // largest size of a learned vocabulary
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
@@ -39,6 +41,12 @@ type Data struct {
 	DropLast       bool    `toml:"drop_last" read:"steps"`                         // drop a short last batch of an epoch instead of padding it
 }
 
+// Values of data.template.
+const (
+	TemplateALBEF = "albef"
+	TemplateFile  = "file"
+)
+
 func (d *Data) defaults() {
 	*d = Data{
 		Kind:           "scenes",
@@ -47,6 +55,8 @@ func (d *Data) defaults() {
 		MaxBadShare:    0.01,
 		MaxWords:       30,
 		Tokens:         30,
+		Clean:          "albef",
+		Template:       TemplateALBEF,
 		VocabSize:      30522,
 		Prefetch:       4,
 		Cache:          "none",
@@ -67,6 +77,9 @@ func (d *Data) check(k *checker, c *Config) {
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
 	k.require("data.tokens", d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
+	k.oneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
+	k.oneOf("data.template", TemplateALBEF, TemplateFile)
+	k.require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
 	d.checkCache(k, c)

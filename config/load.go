@@ -274,12 +274,14 @@ func assign(dst reflect.Value, v any) (msg, hint string) {
 	return "", ""
 }
 
-// assignList stores a list of strings, of integers or of tables.
+// assignList stores a list of strings, of numbers or of tables.
 func assignList(dst reflect.Value, v any) (msg, hint string) {
 	what, example := "strings", `write ["a", "b"]`
 	switch dst.Type().Elem().Kind() {
 	case reflect.Int:
 		what, example = "integers", "write [16, 256]"
+	case reflect.Float64:
+		what, example = "numbers", "write [0.5, 0.5, 0.5]"
 	case reflect.Struct:
 		what, example = "tables", `write [{kind = "cosine", weight = 1}]`
 	}

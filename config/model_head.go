@@ -4,6 +4,7 @@ import "fmt"
 
 // Head projects both towers into the shared space.
 type Head struct {
+	Identity    string `toml:"identity" fixed:"meaning"`             // side without a projection, whose tokens are as wide as dim: empty (none) | image | text | both
 	Dim         int    `toml:"dim" fixed:"model" max:"65536"`        // width of the shared space
 	Topology    string `toml:"topology" fixed:"model"`               // sphere (unit vectors) | Ob(n,m) (the vector is cut into m unit vectors of n channels, n x m = dim) | Multi(n,m) (m class tokens through one projection to n channels each, n x m = dim) | euclid (vectors as they come)
 	TokenBlocks int    `toml:"token_blocks" fixed:"model" max:"128"` // with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
@@ -26,6 +27,7 @@ func (h *Head) check(k *checker, c *Config) {
 	case !t.tokens:
 		k.require("model.head.topology", h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")
 	}
+	h.checkIdentity(k, c)
 	k.require("model.head.token_blocks", h.TokenBlocks == 0 || space.Tokens, "must be 0 without class tokens of their own", "set model.head.topology = \"Multi(n,m)\"")
 	if !space.Tokens {
 		return
@@ -36,4 +38,32 @@ func (h *Head) check(k *checker, c *Config) {
 	k.require("model.text.positions", least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
 		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
 	k.require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
+}
+
+// Whole says whether a side, image or text, has no projection.
+func (h Head) Whole(side string) bool { return h.Identity == side || h.Identity == "both" }
+
+// checkIdentity tells a side without a projection that needs one.
+func (h *Head) checkIdentity(k *checker, c *Config) {
+	k.oneOfOrEmpty("model.head.identity", "image", "text", "both")
+	t := c.Model.traits()
+	k.require("model.head.identity", h.Identity == "" || t.tokens, "must be empty", c.Model.named()+" has a head of its own")
+	space, err := h.Space()
+	if err != nil || !t.tokens {
+		return
+	}
+	dim, g := h.Dim/space.Classes(), c.Objective.Geometric
+	for _, x := range []struct {
+		side    string
+		width   int
+		regular bool
+	}{{"image", c.Model.Image.Width, g.Images()}, {"text", c.Model.Text.Width, g.Texts()}} {
+		if !h.Whole(x.side) {
+			continue
+		}
+		k.require("model.head.identity", dim == x.width, fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim),
+			"set model.head.dim to the width, or model.head.identity to another side")
+		k.training("model.head.identity", !c.Objective.UsesGeometric() || !x.regular, "must leave the projection that objective.geometric regularises",
+			"set objective.geometric.weight = 0 or objective.geometric.modalities to the other side")
+	}
 }

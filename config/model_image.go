@@ -1,20 +1,118 @@
 package config
 
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
 // Image is the vision transformer.
 type Image struct {
-	Size  int `toml:"size" fixed:"model" max:"8192"`    // side of the square input image in pixels, a multiple of patch
-	Patch int `toml:"patch" fixed:"model" max:"8192"`   // side of a square patch in pixels
-	Depth int `toml:"depth" fixed:"model" max:"128"`    // transformer blocks
-	Width int `toml:"width" fixed:"model" max:"65536"`  // width of a token, a multiple of heads
-	Heads int `toml:"heads" fixed:"meaning" max:"1024"` // attention heads
-	MLP   int `toml:"mlp" fixed:"model" max:"262144"`   // hidden width of a block's MLP; 0: 4 x width
+	Style         string    `toml:"style" fixed:"meaning"`              // structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12: Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention pooling, eps 1e-6, gelu_tanh)
+	Size          int       `toml:"size" fixed:"model" max:"8192"`      // side of the square input image in pixels, a multiple of patch
+	Patch         int       `toml:"patch" fixed:"model" max:"8192"`     // side of a square patch in pixels
+	Depth         int       `toml:"depth" fixed:"model" max:"128"`      // transformer blocks
+	Width         int       `toml:"width" fixed:"model" max:"65536"`    // width of a token, a multiple of heads
+	Heads         int       `toml:"heads" fixed:"meaning" max:"1024"`   // attention heads
+	MLP           int       `toml:"mlp" fixed:"model" max:"262144"`     // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
+	Activation    string    `toml:"activation" fixed:"meaning"`         // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
+	Pool          string    `toml:"pool" fixed:"meaning"`               // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches)
+	Registers     int       `toml:"registers" fixed:"model" max:"1024"` // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
+	Mean          []float64 `toml:"mean" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
+	Std           []float64 `toml:"std" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
+	Resize        string    `toml:"resize" fixed:"model"`               // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
+	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`    // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
+	KeepPatches   float64   `toml:"keep_patches" read:"steps" max:"1"`  // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
+	Interpolation string    `toml:"interpolation" fixed:"model"`        // filter of resizing: empty or bicubic | bilinear
 }
 
-func (i *Image) defaults() { *i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12} }
+// Styles of model.image and model.text. The empty one is that of the system.
+const (
+	StyleViT     = "vit"
+	StyleDeiT    = "deit"
+	StyleCLIP    = "clip"
+	StyleDINOv2  = "dinov2"
+	StyleSigLIP  = "siglip"
+	StyleBERT    = "bert"
+	StyleRoBERTa = "roberta"
+	StyleMPNet   = "mpnet"
+)
 
-func (i *Image) check(k *checker, _ *Config) {
+func (i *Image) defaults() {
+	*i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12, KeepPatches: 1}
+}
+
+// Pooling returns what stands for an image: class, mean or attention.
+func (i Image) Pooling() string {
+	switch {
+	case i.Pool != "":
+		return i.Pool
+	case i.Style == StyleSigLIP:
+		return "attention"
+	}
+	return "class"
+}
+
+// Hidden returns the hidden width of a block's MLP, what 0 stands for included.
+func (i Image) Hidden() int {
+	switch {
+	case i.MLP != 0:
+		return i.MLP
+	case i.Activation == "swiglu":
+		return (i.Width*8/3 + 7) / 8 * 8
+	}
+	return 4 * i.Width
+}
+
+func (i *Image) check(k *checker, c *Config) {
 	k.positive("model.image.size", "model.image.patch", "model.image.depth", "model.image.width", "model.image.heads")
-	k.notNegative("model.image.mlp")
+	k.notNegative("model.image.mlp", "model.image.registers")
 	k.require("model.image.size", i.Patch <= 0 || i.Size%i.Patch == 0, "must be a multiple of model.image.patch")
 	k.require("model.image.width", i.Heads <= 0 || i.Width%i.Heads == 0, "must be a multiple of model.image.heads")
+	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP)
+	k.oneOfOrEmpty("model.image.activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
+	k.oneOfOrEmpty("model.image.pool", "class", "mean", "attention")
+	k.require("model.image.pool", i.Style != StyleSigLIP || i.Pooling() != "class", "must be mean or attention with model.image.style \"siglip\", which has no class token")
+	k.oneOfOrEmpty("model.image.resize", "squash", "crop")
+	k.oneOfOrEmpty("model.image.interpolation", "bicubic", "bilinear")
+	within := func(v float64) bool { return v >= 0 && v <= 1 }
+	k.require("model.image.mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
+	for _, path := range []string{"model.image.mean", "model.image.std"} {
+		v := k.fields[path].Interface().([]float64)
+		k.require(path, len(v) == 0 || len(v) == 3, "must have three values, of R, G and B, or none")
+		k.require(path, !slices.ContainsFunc(v, func(v float64) bool { return !within(v) }), "must be between 0 and 1", "pixels are in [0, 1] when they are normalised")
+	}
+	k.require("model.image.std", !slices.Contains(i.Std, 0), "must be above 0")
+	i.checkClasses(k, c)
+	k.notNegative("model.image.keep_patches")
+	if i.LeavesPatchesOut() && i.Patch > 0 {
+		has := c.Model.traits()
+		k.require("model.image.keep_patches", i.Kept() < i.Patches(), fmt.Sprintf("must leave out at least one of the %d patches of an image, or be 1", i.Patches()), "a share is rounded to whole patches")
+		k.require("model.image.keep_patches", !has.fusion || c.Model.Text.FusionLayers == 0, "must be 1 with fusion layers, which attend to all patches")
+		k.training("model.image.keep_patches", !c.Objective.TCL.Local, "must be 1 with objective.tcl.local, which compares all patches")
+	}
+}
+
+// Patches returns the number of patches of an image.
+func (i Image) Patches() int { return (i.Size / i.Patch) * (i.Size / i.Patch) }
+
+// LeavesPatchesOut says whether a training step sees a share of the patches of an image.
+func (i Image) LeavesPatchesOut() bool { return i.KeepPatches > 0 && i.KeepPatches < 1 }
+
+// Kept returns the number of patches of an image that a training step sees.
+func (i Image) Kept() int {
+	if !i.LeavesPatchesOut() {
+		return i.Patches()
+	}
+	return max(1, int(math.Round(i.KeepPatches*float64(i.Patches()))))
+}
+
+// checkClasses tells several class tokens that a tower has not.
+func (i *Image) checkClasses(k *checker, c *Config) {
+	if space, err := c.Model.Head.Space(); err != nil || !space.Tokens || !c.Model.traits().tokens {
+		return
+	}
+	const cure = "Multi(n,m) reads m class tokens: choose another model.head.topology"
+	k.require("model.image.style", i.Style != StyleSigLIP, "must have class tokens", cure)
+	k.require("model.image.pool", i.Pooling() == "class" || i.Style == StyleSigLIP, "must be class with several class tokens", cure)
 }

@@ -1,13 +1,19 @@
 package config
 
-// Text is the BERT text tower and the fusion layers above it.
+import "slices"
+
+// Text is the text tower and the fusion layers above it.
 type Text struct {
+	Style        string  `toml:"style" fixed:"meaning"`                               // structure: empty (that of model.system) | bert (post-norm, eps 1e-12) | roberta (bert with eps 1e-5 and no token types) | mpnet (roberta with a bias of attention by distance) | clip (pre-norm, a word sees those before it, eps 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh)
 	Layers       int     `toml:"layers" fixed:"model" max:"128"`                      // text layers
 	FusionLayers int     `toml:"fusion_layers" read:"fusion" fixed:"model" max:"128"` // layers with cross-attention to the image
 	Width        int     `toml:"width" fixed:"model" max:"65536"`                     // width of a token, a multiple of heads
 	Heads        int     `toml:"heads" fixed:"meaning" max:"1024"`                    // attention heads
 	MLP          int     `toml:"mlp" fixed:"model" max:"262144"`                      // hidden width of a layer's MLP; 0: 4 x width
+	Activation   string  `toml:"activation" fixed:"meaning"`                          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
+	Pool         string  `toml:"pool" fixed:"meaning"`                                // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place)
 	Positions    int     `toml:"positions" fixed:"model" max:"65536"`                 // size of the position table, at least data.tokens
+	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                     // as model.image.freeze; fusion layers are trained all the same
 	Dropout      float64 `toml:"dropout"`                                             // of hidden states and attention probabilities
 }
 
@@ -15,14 +21,47 @@ func (t *Text) defaults() {
 	*t = Text{Layers: 6, FusionLayers: 6, Width: 768, Heads: 12, Positions: 512, Dropout: 0.1}
 }
 
+// PreNorm says whether the layers of a style have their norms first.
+func (t Text) PreNorm() bool { return t.Style == StyleCLIP || t.Style == StyleSigLIP }
+
+// Pooling returns what stands for a text: class, mean or end.
+func (t Text) Pooling() string {
+	switch {
+	case t.Pool != "":
+		return t.Pool
+	case t.PreNorm():
+		return "end"
+	}
+	return "class"
+}
+
 func (t *Text) check(k *checker, c *Config) {
 	k.positive("model.text.layers", "model.text.width", "model.text.heads", "model.text.positions")
 	k.notNegative("model.text.mlp", "model.text.fusion_layers")
 	k.require("model.text.width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
 	k.belowOne("model.text.dropout")
+	k.oneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP)
+	k.oneOfOrEmpty("model.text.activation", "gelu", "gelu_tanh", "quick_gelu")
+	k.oneOfOrEmpty("model.text.pool", "class", "mean", "end")
+	k.require("model.text.pool", !t.PreNorm() || t.Pooling() != "class", "must be mean or end with a pre-norm style, whose first token stands for nothing")
 	has := c.Model.traits()
 	k.require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
 	fuses := c.Objective.ITM.Weight > 0 || c.Objective.MLM.Weight > 0
 	k.require("model.text.fusion_layers", t.FusionLayers > 0 || !fuses || !has.fusion, "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
+	k.require("model.text.style", !has.fusion || t.FusionLayers == 0 || t.masksWords(), "must be bert or roberta with fusion layers, which matching and masked language modelling read",
+		"set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style")
+	k.training("model.text.freeze", !t.Freeze || !c.Model.Image.Freeze || c.Model.Head.Identity != "both" || t.FusionLayers > 0,
+		"must be false where no other part is trained", "model.head.identity = \"both\" leaves nothing to train beside the towers")
+	if space, err := c.Model.Head.Space(); err == nil && space.Tokens && has.words {
+		const cure = "Multi(n,m) reads m class tokens: choose another model.head.topology"
+		k.require("model.text.style", t.masksWords(), "must be bert or roberta with several class tokens", cure)
+		k.require("model.text.pool", t.Pooling() == "class", "must be class with several class tokens", cure)
+	}
+}
+
+// masksWords says whether a style is of the layers that masked language modelling and fusion
+// are made of.
+func (t Text) masksWords() bool {
+	return slices.Contains([]string{"", StyleBERT, StyleRoBERTa}, t.Style)
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,7 +99,7 @@ func overrideValue(dst reflect.Value, text string) any {
 		if s, isString := value.(string); ok && isString {
 			return []any{s}
 		}
-		if _, isInt := value.(int64); ok && isInt && dst.Type().Elem().Kind() == reflect.Int {
+		if _, isInt := value.(int64); ok && isInt && slices.Contains([]reflect.Kind{reflect.Int, reflect.Float64}, dst.Type().Elem().Kind()) {
 			return []any{value}
 		}
 		if dst.Type().Elem().Kind() == reflect.Struct {

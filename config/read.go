@@ -66,6 +66,10 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Data.Kind != "scenes" || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != ""
 		}},
+	"given vocabulary": {`data.vocab and a model.system with a text tower`,
+		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
+	"counted words": {`data.clean = "albef" and a model.system with a text tower`,
+		func(c *Config) bool { return c.Data.Clean == "albef" && c.Model.traits().words }},
 	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
 	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,

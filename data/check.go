@@ -58,6 +58,7 @@ func NewFinding(kind string) Finding { return Finding{Kind: kind, Hint: hints[ki
 type CheckConfig struct {
 	Tokenizer Tokenizer          // nil: captions are not measured in tokens
 	MaxWords  int                // words kept of a caption; 0: all
+	Clean     string             // rule by which captions are cleaned, see Clean
 	Tokens    int                // tokens kept of a caption; 0: all
 	Images    bool               // decode every image
 	Others    map[string]Dataset // other splits by name, searched for images of this one
@@ -65,6 +66,9 @@ type CheckConfig struct {
 	Examples  int                // examples kept of each kind; 0: 5
 	Progress  func(done, of int) // called after each decoded image, from one goroutine at a time; may be nil
 }
+
+// counts says whether words beyond MaxWords are cut.
+func (c CheckConfig) counts() bool { return c.MaxWords > 0 && (c.Clean == "" || c.Clean == CleanALBEF) }
 
 // hints say what to do about a finding.
 var hints = map[string]string{
@@ -132,13 +136,13 @@ func (c *checker) captions(ds Dataset) {
 		name := ds.Name(i)
 		good := 0
 		for j, raw := range ds.Captions(i) {
-			s := CleanCaption(raw, 0)
+			s := Clean(c.cfg.Clean, raw, 0)
 			if s == "" {
 				c.add(EmptyCaption, 1, fmt.Sprintf("%s: caption %d", name, j))
 				continue
 			}
 			good++
-			if n := len(strings.Fields(s)); c.cfg.MaxWords > 0 && n > c.cfg.MaxWords {
+			if n := len(strings.Fields(s)); c.cfg.counts() && n > c.cfg.MaxWords {
 				c.add(LongCaption, 1, fmt.Sprintf("%s: caption %d has %d words", name, j, n))
 			} else if c.cfg.Tokenizer != nil && c.cfg.Tokens > 0 {
 				if n := len(c.cfg.Tokenizer.Encode(s, 0)); n > c.cfg.Tokens {

@@ -100,7 +100,7 @@ func TestStats(t *testing.T) {
 	ds := memory(4)
 	ds.Texts = [][]string{{"a b"}, {"A b c.", "a"}, nil, {"a b c d"}}
 	ds.IDs = []int64{1, 1, 2, 3}
-	s := NewStats(ds, letters{})
+	s := NewStats(ds, letters{}, "")
 	if s.Images != 4 || s.ImageIDs != 3 || s.Captions != 4 || s.Words != 10 || s.Distinct != 4 {
 		t.Errorf("%+v", s)
 	}
@@ -111,7 +111,7 @@ func TestStats(t *testing.T) {
 	if fmt.Sprint(s.Histogram) != "[0 0 1 0 1 0 1 0 1]" {
 		t.Errorf("histogram %v", s.Histogram)
 	}
-	if s = NewStats(&Memory{}, nil); s.Captions != 0 || s.Histogram != nil {
+	if s = NewStats(&Memory{}, nil, ""); s.Captions != 0 || s.Histogram != nil {
 		t.Errorf("empty: %+v", s)
 	}
 }

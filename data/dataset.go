@@ -24,7 +24,8 @@ type Dataset interface {
 
 // Options of the sources that read files.
 type Options struct {
-	MaxPixels int // pixel limit of an image; 0: DefaultMaxPixels
+	MaxPixels int    // pixel limit of an image; 0: DefaultMaxPixels
+	Clean     string // rule by which captions are cleaned, see Clean
 }
 
 // File is an image file with its captions.
@@ -70,7 +71,7 @@ func NewFiles(items []File, opt Options) *Files {
 	for i, it := range items {
 		kept := make([]string, 0, len(it.Captions))
 		for _, c := range it.Captions {
-			if CleanCaption(c, 0) == "" {
+			if Clean(opt.Clean, c, 0) == "" {
 				f.emptyCaptions++
 				continue
 			}

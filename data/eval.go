@@ -8,9 +8,11 @@ import (
 
 // EvalConfig says how a data set becomes an Eval.
 type EvalConfig struct {
-	ImageSize int // side of an image, S
-	MaxWords  int // words kept of a caption; 0: all
-	MaxImages int // the first images only; 0: all
+	ImageSize int             // side of an image, S
+	Input     transform.Input // how images are resized and normalised
+	MaxWords  int             // words kept of a caption; 0: all
+	Clean     string          // rule by which captions are cleaned, see Clean
+	MaxImages int             // the first images only; 0: all
 }
 
 // Eval is a split of a Dataset for evaluation: a gallery of images and one of texts, each
@@ -19,6 +21,7 @@ type EvalConfig struct {
 type Eval struct {
 	ds      Dataset
 	size    int
+	input   transform.Input
 	images  []int // indices into ds
 	texts   []string
 	owner   []int
@@ -34,14 +37,14 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 	if cfg.ImageSize <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
 	}
-	e := &Eval{ds: ds, size: cfg.ImageSize}
+	e := &Eval{ds: ds, size: cfg.ImageSize, input: cfg.Input}
 	for i := range ds.Len() {
 		if cfg.MaxImages > 0 && len(e.images) == cfg.MaxImages {
 			break
 		}
 		var mine []int
 		for _, c := range ds.Captions(i) {
-			if c = CleanCaption(c, cfg.MaxWords); c != "" {
+			if c = Clean(cfg.Clean, c, cfg.MaxWords); c != "" {
 				mine = append(mine, len(e.texts))
 				e.texts = append(e.texts, c)
 				e.owner = append(e.owner, len(e.images))
@@ -93,5 +96,5 @@ func (e *Eval) LoadImage(i int, dst []float32) error {
 	if err != nil {
 		return err
 	}
-	return transform.Eval{Size: e.size}.Apply(img, nil, dst)
+	return transform.Eval{Input: e.input, Size: e.size}.Apply(img, nil, dst)
 }

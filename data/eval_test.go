@@ -86,7 +86,7 @@ func TestSceneSources(t *testing.T) {
 	if _, err := NewSceneStream(w, 0, cfg); err == nil {
 		t.Error("an epoch of nothing must fail")
 	}
-	if got := SceneCaptions(w, 3); len(got) < 6 {
+	if got := SceneCaptions(w, 3, CleanALBEF); len(got) < 6 {
 		t.Errorf("%d captions of 3 scenes", len(got))
 	}
 }

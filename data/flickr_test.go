@@ -54,7 +54,7 @@ func TestFlickr(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewStats(ds, tok)
+	s := NewStats(ds, tok, "")
 	t.Logf("%+v", s)
 	if s.Captions != 30000-ds.EmptyCaptions() || s.Unknown != 0 {
 		t.Errorf("%+v", s)

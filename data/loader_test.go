@@ -26,6 +26,8 @@ func (letters) Encode(s string, n int) []int32 {
 	return ids
 }
 
+func (letters) PadID() int32 { return 0 }
+
 // counters reads n batches and returns the counters in each.
 func counters(t *testing.T, l *Loader, n int) [][]int32 {
 	t.Helper()

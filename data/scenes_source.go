@@ -93,7 +93,7 @@ func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *Stopw
 		if len(dst) != len(img.Pix) {
 			return fmt.Errorf("data: the picture of a scene has %d values (got room for %d)", len(img.Pix), len(dst))
 		}
-		transform.Normalize(img, dst)
+		s.cfg.Transform.Normalize(img, dst)
 	}
 	w.lap(StageNormalize)
 	return nil
@@ -107,7 +107,7 @@ func (s *SceneStream) Describe(c uint64) (string, int64, error) {
 
 // caption is what sample c says of its scene.
 func (s *SceneStream) caption(scene scenes.Scene, c uint64) string {
-	return CleanCaption(scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
+	return Clean(s.cfg.Clean, scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
 }
 
 // SceneSet is a fixed split of a procedural world as a Dataset: one image and
@@ -157,12 +157,12 @@ func (s *SceneSet) Image(i int) (*transform.Image, error) {
 }
 
 // SceneCaptions returns the captions of the first n training scenes in all
-// phrasings: what a vocabulary is learned from.
-func SceneCaptions(w *scenes.World, n int) []string {
+// phrasings, cleaned by a rule (see Clean): what a vocabulary is learned from.
+func SceneCaptions(w *scenes.World, n int, clean string) []string {
 	var all []string
 	for i := range n {
 		for _, c := range w.Train(uint64(i)).Captions() {
-			all = append(all, CleanCaption(c, 0))
+			all = append(all, Clean(clean, c, 0))
 		}
 	}
 	return all

@@ -32,9 +32,9 @@ type Quantiles struct {
 // unknowner is a tokenizer that tells its id of [UNK].
 type unknowner interface{ UnkID() int32 }
 
-// NewStats counts the captions of ds, cleaned, with their tokens by tok (nil:
+// NewStats counts the captions of ds, cleaned by a rule (see Clean), with their tokens by tok (nil:
 // none). It opens no image.
-func NewStats(ds Dataset, tok Tokenizer) Stats {
+func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 	s := Stats{Images: ds.Len()}
 	unk := int32(-1)
 	if u, ok := tok.(unknowner); ok {
@@ -48,7 +48,7 @@ func NewStats(ds Dataset, tok Tokenizer) Stats {
 		captions := ds.Captions(i)
 		per = append(per, len(captions))
 		for _, c := range captions {
-			c = CleanCaption(c, 0)
+			c = Clean(clean, c, 0)
 			w := strings.Fields(c)
 			for _, x := range w {
 				seen[x] = struct{}{}

@@ -60,6 +60,7 @@ type TrainConfig struct {
 	Transform transform.Train
 	Text      *Texts // the columns of captions; nil: none
 	MaxWords  int    // words kept of a caption; 0: all
+	Clean     string // rule by which captions are cleaned, see Clean
 	Pairs     bool   // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
 }
 
@@ -213,7 +214,7 @@ func (t *Train) caption(c uint64) (image int, caption string, err error) {
 			j = rng.New(t.cfg.Seed, rng.Caption, c).IntN(len(captions))
 		}
 	}
-	if caption = CleanCaption(captions[j], t.cfg.MaxWords); caption == "" {
+	if caption = Clean(t.cfg.Clean, captions[j], t.cfg.MaxWords); caption == "" {
 		return i, "", fmt.Errorf("data: %s: caption %d is empty", t.ds.Name(i), j)
 	}
 	return i, caption, nil

@@ -8,8 +8,10 @@ import (
 
 // Tokenizer is what columns of text need of a tokenizer (package data/tokenizer).
 type Tokenizer interface {
-	// Encode returns [CLS] and the pieces of text, at most maxTokens ids (0: all).
+	// Encode returns the ids of text with what stands around it, at most maxTokens (0: all).
 	Encode(text string, maxTokens int) []int32
+	// PadID is the id that shorter texts are padded with.
+	PadID() int32
 }
 
 // Texts turns captions into the columns batch.Tokens and batch.Lengths. nil gives no
@@ -43,14 +45,17 @@ func (t *Texts) Columns() []Column {
 	}
 }
 
-// Fill writes the columns of text that row has: the ids padded with 0 ([PAD]), and how
-// many they are.
+// Fill writes the columns of text that row has: the ids, padded, and how many they
+// are.
 func (t *Texts) Fill(text string, row batch.Row) {
 	tokens, lengths := row.Ints(batch.Tokens), row.Ints(batch.Lengths)
 	if t == nil || tokens == nil && lengths == nil {
 		return
 	}
 	ids := t.Tokenizer.Encode(text, t.Tokens)
-	clear(tokens[copy(tokens, ids):])
+	rest := tokens[copy(tokens, ids):]
+	for i, pad := 0, t.Tokenizer.PadID(); i < len(rest); i++ {
+		rest[i] = pad
+	}
 	row.Set(batch.Lengths, int32(min(len(ids), t.Tokens)))
 }

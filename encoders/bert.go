@@ -33,22 +33,32 @@ type BERT struct {
 	// one pass; 0 means all.
 	TokenBlocks int
 
+	// Pad is the id of padding, whose embedding moves by no text: masked language modelling may
+	// draw it as a random word (BERT's padding_idx). -1: there is none.
+	Pad int
+
 	NoTokenType bool    // no embedding of the token type
 	FinalNorm   bool    // a layer norm after the text layers, norm
 	Eps         float32 // of layer norms; 0 means 1e-12
+	Activation  string  // of the feed-forward blocks: gelu, gelu_tanh or quick_gelu; empty: gelu
+	// Relative is the number of buckets of a bias of attention by the distance of two tokens,
+	// one for all layers (MPNet, Song et al. 2020); 0: none. See attention.RelativeBias.
+	Relative int
 	// TorchStart starts the layers from PyTorch's defaults, words from N(0, .02^2) and
 	// positions from N(0, .01^2) as CLIP does, instead of all from N(0, .02^2).
 	TorchStart bool
 }
 
-// padID is the id of [PAD], whose embedding moves by no text: masked language modelling may
-// draw it as a random word (BERT's padding_idx).
-const padID = 0
+// farthest is the distance from which on all tokens have one bias of attention (MPNet).
+const farthest = 128
 
 // bertInit is BERT's init, which ALBEF keeps for everything that no checkpoint gives.
 var bertInit = Normal(.02)
 
+var _ TextEncoder = BERT{}
+
 func (b BERT) classes() int { return max(1, b.Classes) }
+func (b BERT) width() int   { return b.Width }
 
 func (b BERT) eps() float32 {
 	if b.Eps > 0 {
@@ -58,11 +68,22 @@ func (b BERT) eps() float32 {
 }
 
 // starts starts the parts of a layer.
-func (b BERT) starts() starts {
-	if b.TorchStart {
+func (b BERT) starts() starts { return textStarts(b.TorchStart) }
+
+// textStarts starts the parts of a layer of a text transformer.
+func textStarts(torch bool) starts {
+	if torch {
 		return torchStarts
 	}
 	return sameStarts(bertInit)
+}
+
+// positionInit starts positions of texts.
+func positionInit(torch bool) Init {
+	if torch {
+		return Normal(.01)
+	}
+	return bertInit
 }
 
 // TextArgs are R texts of L places.
@@ -78,9 +99,9 @@ type TextArgs struct {
 func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	b.check(ids)
-	x := b.embed(c, s, ids, l, b.classes()-1)
-	if at != nil && b.Layers == 0 {
-		return b.final(s, at.of(x))
+	x, bias := b.embed(c, s, ids, l, b.classes()-1), b.bias(s, l, l)
+	if at != nil && (b.Layers == 0 || bias != nil) {
+		return at.of(b.Text(c, s, a, nil))
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
@@ -88,7 +109,7 @@ func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 			if at != nil && i == b.Layers-1 {
 				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
 			} else {
-				x = b.selfAttention(c, layer, x, lengths, l)
+				x = b.selfAttention(c, layer, x, lengths, bias, l)
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -108,6 +129,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 		t, ids, seen = l+m-1, layout.RepeatFirst(ids, l, m-1), layout.AddInt(lengths, m-1)
 	}
 	x := b.embed(c, s, ids, t, 0) // (R*t, D), class tokens first
+	bias, first := b.bias(s, t, t), b.bias(s, m, t)
 	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
 		x, late = layout.SequenceRest(x, t, 1, m-1), layout.SequenceRows(x, t, 1, m-1)
 		t = l
@@ -123,9 +145,9 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 		layer := s.Layer("layers", i)
 		s.block(func() {
 			if !all && i == b.Layers-1 {
-				x = b.selfAttentionLeading(c, layer, x, see, m, t)
+				x = b.selfAttentionLeading(c, layer, x, see, first, m, t)
 			} else {
-				x = b.selfAttention(c, layer, x, see, t)
+				x = b.selfAttention(c, layer, x, see, bias, t)
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -149,25 +171,33 @@ func (b BERT) check(ids *gorgonia.Node) {
 	if b.Classes < 0 || b.TokenBlocks < 0 || b.TokenBlocks > b.Layers {
 		misuse("text", ids, "class tokens and their layers must be at least 0, layers at most %d (got %d and %d)", b.Layers, b.Classes, b.TokenBlocks)
 	}
+	if b.Relative > 0 && (b.classes() > 1 || b.FusionLayers > 0) {
+		misuse("text", ids, "a bias by distance goes with one class token and no fusion layers (got %d and %d)", b.classes(), b.FusionLayers)
+	}
 }
 
 // embed returns the embeddings of ids (R*t): (R*t, D). Positions are 0, skip+1, skip+2 ...
 func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgonia.Node {
 	s = s.In("embeddings")
-	position := bertInit
-	if b.TorchStart {
-		position = Normal(.01)
-	}
-	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, padID) // (R*t, D)
+	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, b.Pad) // (R*t, D)
 	if !b.NoTokenType {
 		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
 	}
-	table := s.Param("position/weight", position, b.Positions, b.Width)
+	table := s.Param("position/weight", positionInit(b.TorchStart), b.Positions, b.Width)
 	if skip > 0 {
 		table = layout.SequenceRest(table, b.Positions, 1, skip)
 	}
 	x = nn.AddPositions(x, table, t)
 	return c.dropout(norm(s, "norm", x, b.eps()), b.Dropout)
+}
+
+// bias is that of attention by the distance of m tokens, the first ones, from all t: (H, m, t),
+// or nil.
+func (b BERT) bias(s Scope, m, t int) *gorgonia.Node {
+	if b.Relative == 0 {
+		return nil
+	}
+	return attention.RelativeBias(s.Param("relative/weight", bertInit, b.Relative, b.Heads), m, t, farthest)
 }
 
 // final is the norm after the text layers.
@@ -213,7 +243,7 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 			if last && i > 0 {
 				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
 			} else {
-				x = b.selfAttention(c, layer, x, lengths, l)
+				x = b.selfAttention(c, layer, x, lengths, nil, l)
 			}
 			if i == 0 && p.Texts != nil {
 				x, lengths = nn.GatherRows(x, p.Texts, l), layout.GatherInts(lengths, p.Texts) // (R*L, D), (R)
@@ -232,12 +262,12 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 	return x
 }
 
-func (b BERT) selfAttention(c *Context, s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
+func (b BERT) selfAttention(c *Context, s Scope, x, lengths, bias *gorgonia.Node, l int) *gorgonia.Node {
 	s = s.In("attention")
 	rows := sequences("attention", x, l)
 	qkv := linear(s, "qkv", b.starts().qkv, x, 3*b.Width)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
-	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Bias: bias, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, x)
 }
 
@@ -255,13 +285,13 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l 
 
 // selfAttentionLeading is selfAttention for the queries of the first m tokens of every
 // sequence of t: (R*m, D).
-func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths *gorgonia.Node, m, t int) *gorgonia.Node {
+func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths, bias *gorgonia.Node, m, t int) *gorgonia.Node {
 	s = s.In("attention")
 	rows, y := sequences("attention", x, t), leading(x, m, t)
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (R*m, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
 	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: lengths, Bits: bits, QueryLen: m, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: lengths, Bits: bits, Bias: bias, QueryLen: m, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
 }
 
@@ -286,7 +316,7 @@ func (b BERT) crossAttentionAt(c *Context, s Scope, x, images, index *gorgonia.N
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	s = s.In("ffn")
-	h := linearGELU(s, "intermediate", b.starts().mlp, x, defaultTo(b.MLP, 4*b.Width))
+	h := linearActivated(s, "intermediate", b.starts().mlp, x, defaultTo(b.MLP, 4*b.Width), b.Activation)
 	return b.output(c, s, b.starts().mlp, h, x)
 }
 
@@ -298,11 +328,11 @@ func (b BERT) output(c *Context, s Scope, start start, h, x *gorgonia.Node) *gor
 	return y
 }
 
-// MLMHead maps states (M, D) to vocabulary logits (M, V): dense, GELU, layer norm,
+// MLMHead maps states (M, D) to vocabulary logits (M, V): dense, activation, layer norm,
 // and a decoder that is the word embedding plus a bias of its own.
 func (b BERT) MLMHead(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	h := s.In("mlm")
-	x = linearGELU(h, "dense", from(bertInit), x, b.Width)
+	x = linearActivated(h, "dense", from(bertInit), x, b.Width, b.Activation)
 	x = norm(h, "norm", x, b.eps())
 	word := s.Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
 	return nn.Linear(x, word, h.bias(Zeros, b.Vocab))

@@ -16,6 +16,11 @@ type Context struct {
 	// nil switches dropout off.
 	DropoutKey *gorgonia.Node
 
+	// Patches returns the rows of tokens of n images that a vision transformer keeps, int32, of
+	// each image the class tokens first and then as many patches as it says; nil keeps all.
+	// tokens is that of class tokens and patches of an image, classes that of the former.
+	Patches func(n, tokens, classes int) (rows *gorgonia.Node, patches int)
+
 	sites uint64 // dropout places so far
 }
 
@@ -79,10 +84,18 @@ func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgo
 
 // linearGELU is a dense layer followed by GELU.
 func linearGELU(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgonia.Node {
+	return linearActivated(s, name, start, x, out, "")
+}
+
+// linearActivated is a dense layer followed by an activation by its name; empty: gelu.
+func linearActivated(s Scope, name string, start start, x *gorgonia.Node, out int, activation string) *gorgonia.Node {
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return nn.LinearGELU(x, s.Param("weight", weight, out, in), s.bias(bias, out))
+	if activation == "" {
+		activation = "gelu"
+	}
+	return nn.LinearActivated(x, s.Param("weight", weight, out, in), s.bias(bias, out), activation)
 }
 
 // linearPart is the part of a dense layer of out columns that computes the n columns

@@ -10,8 +10,8 @@ import (
 // resampled bicubically with half-pixel centres (PyTorch's interpolate with
 // align_corners=False, coefficient -0.75, borders repeated).
 func InterpolatePositions(table []float32, width, classes, to int) ([]float32, error) {
-	if width < 1 || classes < 1 || to < 1 {
-		return nil, fmt.Errorf("encoders: a position table of width %d with %d class tokens cannot be brought to a grid of %d x %d: all must be at least 1", width, classes, to, to)
+	if width < 1 || classes < 0 || to < 1 {
+		return nil, fmt.Errorf("encoders: a position table of width %d with %d class tokens cannot be brought to a grid of %d x %d: all must be at least 1, class tokens at least 0", width, classes, to, to)
 	}
 	from := isqrt(len(table)/width - classes)
 	if len(table)%width != 0 || from < 1 {

@@ -41,6 +41,19 @@ func TestInterpolatePositions(t *testing.T) {
 	}
 }
 
+// TestInterpolatePositionsWithoutClassTokens compares the grids of the same cases alone.
+func TestInterpolatePositionsWithoutClassTokens(t *testing.T) {
+	table := normals(3, (1+16)*3)
+	with, err := InterpolatePositions(table, 3, 1, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := InterpolatePositions(table[3:], 3, 0, 7)
+	if err != nil || !slices.Equal(without, with[3:]) {
+		t.Errorf("a grid without class tokens differs: %v", err)
+	}
+}
+
 func TestInterpolatePositionsIdentity(t *testing.T) {
 	for _, side := range []int{1, 2, 7, 16} {
 		table := normals(uint64(side), (1+side*side)*3)

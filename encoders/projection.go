@@ -22,6 +22,9 @@ const normEps = 1e-12
 type Projection struct {
 	Space  space.Space
 	NoBias bool
+	// Identity leaves out the linear layer, and with it all parameters: class tokens are as
+	// wide as the space.
+	Identity bool
 	// Gaussian starts the weight from N(0, 1/D), as clip-mtob's code does, instead of PyTorch's
 	// default of a linear layer.
 	Gaussian bool
@@ -96,6 +99,12 @@ func (p Projection) Parameters(s Scope, d int) (weight, bias *gorgonia.Node) {
 }
 
 func (p Projection) linear(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if out := p.Space.Dim / p.Classes(); p.Identity {
+		if columns("projection", x) != out {
+			misuse("projection", x, "without a linear layer, tokens must have the %d channels of the space", out)
+		}
+		return x
+	}
 	weight, bias := p.Parameters(s, columns("projection", x))
 	return nn.Linear(x, weight, bias)
 }

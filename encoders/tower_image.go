@@ -20,12 +20,13 @@ func (t ImageTower) Shape() (length, width int) { return t.ViT.Tokens(), t.ViT.W
 
 // Encode encodes images (R, 3, S, S). Without tokens the last block computes no query but
 // those of the class tokens.
-func (t ImageTower) Encode(_ *Context, s Scope, in Inputs, want Want) Sequence {
-	q := Sequence{Len: t.Tokens(), Width: t.Width}
+func (t ImageTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
+	images := in[batch.Images]
+	q, v := Sequence{Len: t.Tokens(), Width: t.Width}, t.keeping(c, images.Shape()[0])
 	if want.Tokens {
-		q.Tokens, q.Classes = t.ViT.Encode(s, in[batch.Images])
+		q.Tokens, q.Classes = v.Encode(s, images)
 	} else {
-		q.Classes = t.Class(s, in[batch.Images])
+		q.Classes = v.Class(s, images)
 	}
 	return q
 }

@@ -1,11 +1,31 @@
 package encoders
 
-import "github.com/geoalign/geoalign/data/batch"
+import (
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/layout"
+	"gorgonia.org/gorgonia"
+)
 
-// TextTower is the text layers of a BERT as a tower.
+// TextEncoder is a transformer over token ids.
+type TextEncoder interface {
+	// Text encodes R texts into (R*L, D), or with at into the states at M places alone, (M, D).
+	Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node
+	// TextClasses encodes R texts with m class tokens: classes (R*m, D), and with all also
+	// states (R*L, D).
+	TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, classes *gorgonia.Node)
+	classes() int
+	width() int
+}
+
+// TextTower is a text transformer as a tower.
 type TextTower struct {
-	BERT
-	Tokens int // L, token places of a text
+	Encoder TextEncoder
+	Tokens  int // L, token places of a text
+	// Pool says what stands for a text; empty: its class tokens. The others are of one token.
+	Pool Pool
+	// Padding: padding is read like words, as SigLIP does, and the last place of a text is the
+	// last of its places. Lengths are those of its words all the same.
+	Padding bool
 }
 
 var _ Tower = TextTower{}
@@ -19,19 +39,52 @@ func (t TextTower) Columns() []batch.Column {
 }
 
 // Classes returns m.
-func (t TextTower) Classes() int { return t.classes() }
+func (t TextTower) Classes() int { return t.Encoder.classes() }
 
 // Shape returns the tokens of a row and their width.
-func (t TextTower) Shape() (length, width int) { return t.Tokens, t.BERT.Width }
+func (t TextTower) Shape() (length, width int) { return t.Tokens, t.Encoder.width() }
+
+// FirstIsClass says whether the first token of a text is all that stands for it.
+func (t TextTower) FirstIsClass() bool { return t.Pool.byClass() && t.Classes() == 1 }
 
 // Encode encodes R texts. With tokens alone a text has one class token, whatever Classes
-// says; without tokens the last layer computes no query but those of the class tokens.
+// says; without tokens the last layer computes no query but those of what is read.
 func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
-	ids, q := in[batch.Tokens], Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Width}
-	if want.Classes {
-		q.Tokens, q.Classes = t.TextClasses(c, s, TextArgs{IDs: ids, Lengths: q.Lengths, Len: t.Tokens}, want.Tokens)
-	} else {
-		q.Tokens = t.Text(c, s, TextArgs{IDs: ids, Lengths: q.Lengths, Len: t.Tokens}, nil)
+	q := Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Encoder.width()}
+	a := TextArgs{IDs: in[batch.Tokens], Lengths: q.Lengths, Len: t.Tokens}
+	if t.Padding {
+		a.Lengths = nil
+	}
+	switch {
+	case !want.Classes:
+		q.Tokens = t.Encoder.Text(c, s, a, nil)
+	case t.Pool.byClass():
+		q.Tokens, q.Classes = t.Encoder.TextClasses(c, s, a, want.Tokens)
+	case t.Pool == PoolMean:
+		q.Tokens = t.Encoder.Text(c, s, a, nil)
+		q.Classes = meanWords(q.Tokens, q.Lengths, q.Len)
+	case t.Pool == PoolEnd && want.Tokens:
+		q.Tokens = t.Encoder.Text(c, s, a, nil)
+		q.Classes = t.last(a).of(q.Tokens)
+	case t.Pool == PoolEnd:
+		q.Classes = t.Encoder.Text(c, s, a, t.last(a))
+	default:
+		misuse("text", a.IDs, "pool must be class, mean or end (got %q)", t.Pool)
+	}
+	if t.Classes() > 1 && !t.Pool.byClass() {
+		misuse("text", a.IDs, "pool %q goes with one class token (got %d)", t.Pool, t.Classes())
+	}
+	if !want.Tokens {
+		q.Tokens = nil
 	}
 	return q
+}
+
+// last are the last places of texts.
+func (t TextTower) last(a TextArgs) *Places {
+	lengths := a.Lengths
+	if lengths == nil {
+		lengths = layout.FullLengths(a.IDs, a.Len)
+	}
+	return lastPlaces(lengths, a.Len)
 }

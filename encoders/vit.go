@@ -2,7 +2,9 @@ package encoders
 
 import (
 	"math"
+	"slices"
 
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -33,17 +35,70 @@ type ViT struct {
 	NoPatchBias bool    // patches are embedded without a bias
 	PreNorm     bool    // a layer norm before the first block, norm_pre
 	Eps         float32 // of layer norms; 0 means 1e-6
+	Activation  string  // of a block's MLP: gelu, gelu_tanh, quick_gelu or swiglu; empty: gelu
+	LayerScale  bool    // what a block adds is scaled by channel, scale1 and scale2
+	Registers   int     // R, learned tokens without a position that nobody reads, between class tokens and patches
+
+	// Pool says what stands for an image where one token is asked for; empty: its class
+	// token. PoolAttention is a head of its own on the normalised patches.
+	Pool      Pool
+	NormFirst bool // with PoolMean: the mean of normalised patches, instead of the norm of the mean
+	NoClass   bool // no class token; Pool is another then
+
+	// kept are the patches that a step sees; of no rows: all.
+	kept keptPatches
+
 	// TorchStart starts dense layers from PyTorch's defaults, class tokens and positions
 	// from N(0, 1/D), as clip-mtob's code does, instead of all from N(0, .02^2).
 	TorchStart bool
 }
 
+// keptPatches are rows of class tokens and patches of images that a vision transformer keeps:
+// count patches of each image.
+type keptPatches struct {
+	rows  *gorgonia.Node
+	count int
+}
+
+// inner is the number of patches within the blocks.
+func (v ViT) inner() int {
+	if v.kept.rows != nil {
+		return v.kept.count
+	}
+	return v.Patches()
+}
+
+// keeping returns v with the patches of n images that the context keeps.
+func (v ViT) keeping(c *Context, n int) ViT {
+	if c.Patches != nil {
+		classes := v.Tokens() - v.Patches()
+		if !v.NoClass {
+			classes = v.classes()
+		}
+		v.kept.rows, v.kept.count = c.Patches(n, v.Patches()+classes, classes)
+	}
+	return v
+}
+
 // Patches returns P, the number of patches.
 func (v ViT) Patches() int { return (v.Size / v.Patch) * (v.Size / v.Patch) }
 
-// Tokens returns T = P+1, the number of output tokens per image, class token first. The
-// class tokens after the first one are not among them.
-func (v ViT) Tokens() int { return v.Patches() + 1 }
+// Tokens returns T, the number of output tokens per image: P+1, class token first, or P where
+// there is none. The class tokens after the first one and registers are not among them.
+func (v ViT) Tokens() int {
+	if v.NoClass {
+		return v.Patches()
+	}
+	return v.Patches() + 1
+}
+
+// prefix is the number of tokens before the patches within the blocks.
+func (v ViT) prefix() int {
+	if v.NoClass {
+		return v.Registers
+	}
+	return v.classes() + v.Registers
+}
 
 // Forward encodes images (B, 3, Size, Size) into (B*T, D), normalised by the final
 // layer norm.
@@ -52,36 +107,77 @@ func (v ViT) Forward(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	return tokens
 }
 
-// Encode is Forward, tokens (B*T, D), with all class tokens beside it: classes (B*m, D),
-// the first of each image the same as in tokens.
+// Encode is Forward, tokens (B*T, D), with what stands for an image beside it: classes
+// (B*m, D), all class tokens, the first of each image the same as in tokens, or what Pool
+// says, (B, D).
 func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.Node) {
-	y := v.encode(s, images, false) // (B*(P+m), D)
-	m, t := v.classes(), v.Patches()+v.classes()
-	classes = leading(y, m, t)
-	if m > 1 {
-		y = layout.SequenceRest(y, t, 1, m-1)
+	if v.kept.rows != nil {
+		misuse("vit", images, "an image of which some patches are left out has no sequence of tokens to read")
+	}
+	x, y := v.encode(s, images, false) // (B*(P+prefix), D)
+	t := v.Patches() + v.prefix()
+	classes = v.pooled(s, x, y)
+	if kept := v.Tokens() - v.Patches(); v.prefix() > kept {
+		y = layout.SequenceRest(y, t, kept, v.prefix()-kept)
 	}
 	return y, classes
 }
 
 // Class is the classes of Encode for callers that read nothing else: (B*m, D). The last
-// block computes no other query.
+// block computes no other query than those of class tokens, where they are what is read.
 func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
-	return v.encode(s, images, true)
+	if v.Pool.byClass() {
+		_, y := v.encode(s, images, true)
+		return y
+	}
+	x, y := v.encode(s, images, false)
+	return v.pooled(s, x, y)
 }
 
-// encode returns all tokens of the images, (B*(P+m), D), or with class those of the m
-// class tokens alone.
-func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) *gorgonia.Node {
+// pooled returns what stands for an image: (B*m, D) class tokens, else (B, D). x and y are
+// all tokens (B*(P+prefix), D) after the last block, and normalised.
+func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
+	t := v.inner() + v.prefix()
+	switch {
+	case v.Pool.byClass():
+		return leading(y, v.classes(), t)
+	case v.Pool == PoolMean && v.NormFirst:
+		return nn.MeanTokens(y, nil, t, v.prefix())
+	case v.Pool == PoolMean:
+		return norm(s, "norm", nn.MeanTokens(x, nil, t, v.prefix()), v.eps())
+	}
+	if v.prefix() > 0 {
+		y = layout.SequenceRest(y, t, 0, v.prefix())
+	}
+	return v.attentionPool(s.In("pool"), y)
+}
+
+// attentionPool is the pooling head of SigLIP (Zhai et al. 2022, section 3.1: a probe that
+// attends to all patches, then an MLP with a residual): (B, D) for patches y (B*P, D).
+func (v ViT) attentionPool(s Scope, y *gorgonia.Node) *gorgonia.Node {
+	start, p := v.starts(), v.inner()
+	probe := s.Param("probe", v.tokenInit(), 1, v.Width)
+	q := linearPart(s, "qkv", start.qkv, probe, 0, v.Width, 3*v.Width)      // (1, D)
+	kv := linearPart(s, "qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width) // (B*P, 2D)
+	q = nn.RepeatRows(q, sequences("vit", y, p))                            // (B, D)
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: 1, KeyLen: p, Heads: v.Heads, Keep: 1})
+	h = linear(s, "proj", start.output, h, v.Width)
+	m := v.mlp(s.In("mlp"), norm(s, "norm", h, v.eps()))
+	return arith.Add(h, m)
+}
+
+// encode returns all tokens of the images after the last block and normalised, (B*(P+prefix),
+// D), or with class those of the m class tokens alone.
+func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.Node) {
 	v.check(images)
-	t := v.Patches() + v.classes()
-	x := v.embed(s, images) // (B*t, D)
+	t := v.inner() + v.prefix()
+	x = v.embed(s, images)  // (B*t, D)
 	var late *gorgonia.Node // (B*(m-1), D) class tokens that are not in x yet
 	if v.classes() > 1 && v.TokenBlocks > 0 && v.TokenBlocks < v.Depth {
 		x, late = layout.SequenceRest(x, t, 1, v.Classes-1), layout.SequenceRows(x, t, 1, v.Classes-1)
-		t = v.Tokens()
+		t -= v.Classes - 1
 	}
-	y := norm(s.Layer("blocks", 0), "norm1", x, v.eps())
+	y = norm(s.Layer("blocks", 0), "norm1", x, v.eps())
 	for i := range v.Depth {
 		if late != nil && i == v.Depth-v.TokenBlocks {
 			normed := norm(s.Layer("blocks", i), "norm1", late, v.eps())
@@ -90,12 +186,11 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) *gorgonia.Node {
 		}
 		s.block(func() { x, y = v.block(s, i, x, y, t, class && i == v.Depth-1) })
 	}
-	return y
+	return x, y
 }
 
-// embed returns class tokens and patches with their positions, class tokens first.
+// embed returns class tokens, registers and patches with their positions, in this order.
 func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
-	t := v.Patches() + v.classes()
 	x := nn.Patchify(images, v.Patch) // (B*P, 3*patch*patch)
 	if v.NoPatchBias {
 		weight, _ := v.dense()(columns("vit", x))
@@ -103,12 +198,23 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	} else {
 		x = linear(s, "patch_embed", v.dense(), x, v.Width) // (B*P, D)
 	}
-	class := []int{v.Width}
-	if v.classes() > 1 {
-		class = []int{v.Classes, v.Width}
+	m, t := 0, v.Patches()
+	if !v.NoClass {
+		m, t = v.classes(), t+v.classes()
+		class := []int{v.Width}
+		if m > 1 {
+			class = []int{m, v.Width}
+		}
+		x = nn.PrependToken(x, s.As(Traits{Axes: 2, Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
 	}
-	x = nn.PrependToken(x, s.As(Traits{Axes: 2, Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...), v.Patches()) // (B*t, D)
-	x = nn.AddPositions(x, s.As(Traits{Classes: v.classes()}).Param("pos_embed", v.tokenInit(), t, v.Width), t)                                                          // (B*t, D)
+	x = nn.AddPositions(x, s.As(Traits{Grid: true, Classes: m}).Param("pos_embed", v.tokenInit(), t, v.Width), t) // (B*t, D)
+	if v.kept.rows != nil {
+		x, t = nn.GatherRows(x, v.kept.rows, 1), m+v.kept.count
+	}
+	if r := v.Registers; r > 0 {
+		registers := nn.RepeatRows(s.Param("registers", v.tokenInit(), r, v.Width), images.Shape()[0]) // (B*R, D)
+		x = layout.InsertRows(x, registers, t, r, m)
+	}
 	if v.PreNorm {
 		x = norm(s, "norm_pre", x, v.eps())
 	}
@@ -163,6 +269,12 @@ func (v ViT) check(images *gorgonia.Node) {
 	if v.Classes < 0 || v.TokenBlocks < 0 || v.TokenBlocks > v.Depth {
 		misuse("vit", images, "class tokens and their blocks must be at least 0, blocks at most %d (got %d and %d)", v.Depth, v.Classes, v.TokenBlocks)
 	}
+	if v.Registers < 0 || v.NoClass && (v.Pool.byClass() || v.classes() > 1) || !v.Pool.byClass() && v.classes() > 1 {
+		misuse("vit", images, "want at least 0 registers, a pool other than class without a class token, and one class token with such a pool (got %d, %q and %d)", v.Registers, v.Pool, v.classes())
+	}
+	if !slices.Contains([]Pool{"", PoolClass, PoolMean, PoolAttention}, v.Pool) {
+		misuse("vit", images, "pool must be class, mean or attention (got %q)", v.Pool)
+	}
 	if s := images.Shape(); len(s) != 4 || s[1] != 3 || s[2] != v.Size || s[3] != v.Size {
 		misuse("vit", images, "want images (B, 3, %d, %d)", v.Size, v.Size)
 	}
@@ -185,13 +297,43 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
 		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Len: t, Heads: v.Heads, Keep: 1})
 	}
-	h = linear(b, "attn/proj", start.output, h, v.Width)
+	h = v.scaled(b, "scale1", linear(b, "attn/proj", start.output, h, v.Width))
 	x, y = addNorm(b, "norm2", h, x, nil, 1, v.eps())
 
-	h = linearGELU(b, "mlp/fc1", start.mlp, y, defaultTo(v.MLP, 4*v.Width))
-	h = linear(b, "mlp/fc2", start.mlp, h, v.Width)
+	h = v.scaled(b, "scale2", v.mlp(b.In("mlp"), y))
 	if i+1 < v.Depth {
 		return addNorm(s.Layer("blocks", i+1), "norm1", h, x, nil, 1, v.eps())
 	}
 	return addNorm(s, "norm", h, x, nil, 1, v.eps())
+}
+
+// mlp is the MLP of a block or of the pooling head, fc1 and fc2.
+func (v ViT) mlp(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	start := v.starts().mlp
+	if v.Activation == SwiGLU {
+		h := nn.SwiGLU(linear(s, "fc1", start, x, 2*v.hidden()))
+		return linear(s, "fc2", start, h, v.Width)
+	}
+	h := linearActivated(s, "fc1", start, x, v.hidden(), v.Activation)
+	return linear(s, "fc2", start, h, v.Width)
+}
+
+// hidden is the hidden width of an MLP. The default of a gated one is two thirds of that of
+// others, to a multiple of 8, which gives it as many parameters.
+func (v ViT) hidden() int {
+	if v.MLP == 0 && v.Activation == SwiGLU {
+		return (4*v.Width*2/3 + 7) / 8 * 8
+	}
+	return defaultTo(v.MLP, 4*v.Width)
+}
+
+// scaleStart starts layer scales (Touvron et al. 2021, section 2).
+const scaleStart = 1e-5
+
+// scaled is what a block adds, scaled by channel where there is a layer scale.
+func (v ViT) scaled(s Scope, name string, h *gorgonia.Node) *gorgonia.Node {
+	if !v.LayerScale {
+		return h
+	}
+	return nn.ScaleColumns(h, s.Param(name, Const(scaleStart), v.Width))
 }

@@ -17,15 +17,21 @@ type Weights interface {
 // Traits are what a parameter is besides its name and shape. Who updates, saves or resizes
 // parameters asks them and knows no names.
 type Traits struct {
-	Twin   bool   // has a momentum twin
-	Frozen bool   // is not trained
-	Given  bool   // comes from the data of training: a checkpoint that training starts from does not change it
+	Twin   bool // has a momentum twin
+	Frozen bool // is not trained
+	// Given: comes from the data of training, so that a checkpoint that training starts from does
+	// not change it.
+	Given bool
+	// Locked: is not trained, and has no gradient, optimiser state nor twin; where a twin is
+	// asked for, it is the parameter itself.
+	Locked bool
 	Group  string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
 	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
 	// of length 1; 0: those of the shape.
 	Axes int
-	// Classes is the number of class rows of a position table over a square grid, whose
-	// other rows may be resampled to another image size; 0: the parameter is no such table.
+	// Grid: a position table over a square grid, which may be resampled to another image
+	// size, but for its first Classes rows, those of class tokens.
+	Grid    bool
 	Classes int
 	// Settings names the settings that give the parameter its shape, for messages; empty:
 	// those of [model].
@@ -34,7 +40,7 @@ type Traits struct {
 
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
-	t.Twin, t.Frozen = t.Twin || o.Twin, t.Frozen || o.Frozen
+	t.Twin, t.Frozen, t.Locked, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
 	t.Given = t.Given || o.Given
 	if o.Group != "" {
 		t.Group = o.Group

@@ -103,6 +103,7 @@ func (p *Pairs) newBuilder() *builder {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
 	b.dropout()
+	b.patches()
 	if f := p.design.fusion; f != nil {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
@@ -141,6 +142,23 @@ func (b *builder) dropout() {
 	}
 }
 
+// patches lets the online side see a share of the patches of an image.
+func (b *builder) patches() {
+	im := b.cfg.Model.Image
+	if b.cfg.Model.Stored() || !im.LeavesPatchesOut() {
+		return
+	}
+	views := 0
+	b.s.Student.Patches = func(n, tokens, classes int) (*gorgonia.Node, int) {
+		views++
+		name, kept := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept()
+		return b.s.Ints(name, func(f *feed.Step, dst []int32) error {
+			keepRows(rng.New(b.s.Seed, name, f.Stream()), dst, n, tokens, classes, kept)
+			return nil
+		}, n*(classes+kept)), kept
+	}
+}
+
 // encode runs the towers and heads of both sides, online and of the teacher.
 func (b *builder) encode() {
 	d, s, r := &b.design, b.s, b.s.Reads
@@ -170,17 +188,21 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	if _, texts := x.tower.(encoders.TextTower); !texts {
 		in = b.net.towerInputs(x.tower, b.s.Rows, names)
 	}
-	out := b.tower(x.tower, b.scope(p, x.name), c, in, r)
+	scope, context := b.scope(p, x.name), c
+	if x.frozen {
+		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches}
+	}
+	out := b.tower(x.tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
 	out.Features = x.head.Project(c, out.Scope, out.Classes) // (B, C)
 	return out
 }
 
 // tower runs a tower over the batch, and over masked captions where they are read: with
-// one class token in one pass for both. Masked captions have one class token always:
+// one class token, which is the first, in one pass for both. Masked captions have one class token always:
 // nothing reads more of theirs.
 func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
-	if r.Tokens && r.Masked && t.Classes() == 1 {
+	if text, ok := t.(encoders.TextTower); ok && r.Tokens && r.Masked && text.FirstIsClass() {
 		x.Sequence = t.Encode(c, p, b.s.Captions.All, encoders.Want{Tokens: true}) // (2B*L, D)
 		n := b.s.Rows * x.Len
 		x.Classes, x.Lengths = x.First(b.s.Rows), in[batch.Lengths] // (B, D)

@@ -29,6 +29,8 @@ type side struct {
 	head  encoders.Head
 	proj  string // of the head's parameters
 	tower encoders.Tower
+	// frozen: the tower keeps its parameters, and is as in inference.
+	frozen bool
 	// column and teacher rename columns of the tower to those of the batch that the online
 	// side and the teacher's read, where they are others.
 	column, teacher map[string]string

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/geometric"
 )
 
@@ -45,9 +46,10 @@ func (p *Pairs) estimate() Footprint {
 	f := Footprint{Queue: p.queueBytes(), Plans: p.plansBytes(), Batches: p.batchBytes()}
 	weights, kept := p.sizes()
 	f.Parameters = 4 * weights
-	f.Gradients, f.Moments = f.Parameters, 2*f.Parameters
+	f.Gradients = f.Parameters - 4*p.lockedWeights()
+	f.Moments = 2 * f.Gradients
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Parameters
+		f.Twins = f.Gradients
 	}
 	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + 3*p.planPairs()) // similarities of both spaces and the gradient
 	return f
@@ -108,18 +110,56 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		return (int64(h.InImage+h.InText+2*m.Head.Dim) + between) * int64(h.Hidden), kept
 	}
 	x, t := m.Image, m.Text
-	side := int64(x.Size / x.Patch)
-	weights = block(x.Width, x.MLP)*int64(x.Depth) + 3*int64(x.Patch)*int64(x.Patch)*int64(x.Width) + side*side*int64(x.Width)
-	kept = side * side * int64(x.Width) * int64(x.Depth-1)
+	weights = imageWeights(x)
+	if !x.Freeze {
+		kept = int64(x.Kept()) * int64(x.Width) * int64(x.Depth-1)
+	}
 	if m.ImagesOnly() {
 		return weights, kept
 	}
-	weights += block(t.Width, t.MLP)*int64(t.Layers) + int64(t.Positions)*int64(t.Width) + int64(m.Head.Dim)*int64(x.Width+t.Width)
-	kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
+	weights += textWeights(t)
+	for side, width := range map[string]int{"image": x.Width, "text": t.Width} {
+		if !m.Head.Whole(side) {
+			weights += int64(m.Head.Dim) * int64(width)
+		}
+	}
+	if !t.Freeze {
+		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
+	}
 	if p.design.fusion != nil {
 		weights += (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
 	}
 	return weights, kept
+}
+
+// imageWeights returns the weights of the matrices of an image tower.
+func imageWeights(x config.Image) int64 {
+	first := x.Hidden()
+	if x.Activation == encoders.SwiGLU {
+		first *= 2
+	}
+	w := int64(x.Width)
+	return w*(4*w+int64(first)+int64(x.Hidden()))*int64(x.Depth) + (3*int64(x.Patch)*int64(x.Patch)+int64(x.Patches()))*w
+}
+
+// textWeights returns the weights of the matrices of a text tower, words left out.
+func textWeights(t config.Text) int64 {
+	return block(t.Width, t.MLP)*int64(t.Layers) + int64(t.Positions)*int64(t.Width)
+}
+
+// lockedWeights returns those of sizes that are not trained.
+func (p *Pairs) lockedWeights() (n int64) {
+	m := p.cfg.Model
+	if m.Stored() {
+		return 0
+	}
+	if m.Image.Freeze {
+		n += imageWeights(m.Image)
+	}
+	if m.Text.Freeze && !m.ImagesOnly() {
+		n += textWeights(m.Text)
+	}
+	return n
 }
 
 // block returns the weights of a transformer block without cross-attention.

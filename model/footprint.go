@@ -116,8 +116,11 @@ func (p *Params) footprint() (f Footprint) {
 		if q.Twin {
 			f.Twins += 4 * int64(q.Len())
 		}
+		if !q.Locked {
+			f.Gradients += 4 * int64(q.Len())
+		}
 	}
-	f.Gradients, f.Moments = f.Parameters, 2*f.Parameters
+	f.Moments = 2 * f.Gradients
 	return f
 }
 

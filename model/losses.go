@@ -85,7 +85,7 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 		list = append(list, &objectives.ITM{Weight: c.Weight, Floor: c.NegativeFloor})
 	}
 	if c := cfg.Objective.MLM; c.Weight > 0 {
-		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID}})
+		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID, Specials: o.Specials}})
 	}
 	return list
 }

@@ -2,11 +2,13 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
@@ -38,6 +40,8 @@ func (c *Connector) check(cfg config.Config, vocab int) error {
 		return bad("must have the vocabulary of this run, %d tokens (it has %d)", vocab, c.Vocab)
 	case im.Size != cfg.Model.Image.Size:
 		return bad("must take images of model.image.size = %d (it takes %d)", cfg.Model.Image.Size, im.Size)
+	case !slices.Equal(im.Mean, cfg.Model.Image.Mean) || !slices.Equal(im.Std, cfg.Model.Image.Std):
+		return bad("must take images that are normalised as those of this run, by model.image.mean = %v and std = %v (it takes %v and %v)", cfg.Model.Image.Mean, cfg.Model.Image.Std, im.Mean, im.Std)
 	case tx.Positions < cfg.Data.Tokens:
 		return bad("must have at least data.tokens = %d positions (it has %d)", cfg.Data.Tokens, tx.Positions)
 	}
@@ -66,10 +70,9 @@ func newJudge(c *Connector, g *gorgonia.ExprGraph) *judge {
 // logits implements objectives.Judge. The connector has no dropout and sees the first view
 // of the images.
 func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgonia.Node {
-	im, tx, r := j.Model.Image, j.Model.Text, texts.Shape()[0]
-	vit := encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP}
-	bert := encoders.BERT{Vocab: j.Vocab, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers,
-		Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP}
+	one, r := space.Space{Dim: j.Model.Head.Dim}, texts.Shape()[0]
+	vit, bert := imageEncoder(j.Model, one), textEncoder(j.Model, Options{Vocab: j.Vocab}, one).(encoders.BERT)
+	bert.Dropout = 0
 	p, plain, l := encoders.NewScope(j.nodes), &encoders.Context{}, s.Fusion.TextLen
 	clean := s.Captions.Clean
 	tokens := vit.Forward(p.In("image"), s.Node(batch.Images))                                                                        // (B*T, Dimage)

@@ -19,7 +19,9 @@ type net struct {
 // newNet starts a computation whose parameters are those of p.
 func newNet(p *Params) *net {
 	g := gorgonia.NewGraph()
-	return &net{g: g, inputs: feed.New(g), params: p.bind(g, false), twins: p.bind(g, true)}
+	n := &net{g: g, inputs: feed.New(g), params: p.bind(g, false), twins: p.bind(g, true)}
+	n.twins.online = n.params
+	return n
 }
 
 // towerInputs are the inputs of a tower from rows of a batch, whose columns names renames to

@@ -18,6 +18,10 @@ type Options struct {
 	Engine *compute.Engine // stays the caller's
 	Vocab  int             // V, tokens of the vocabulary; 0 for a system without texts
 	MaskID int32           // of masked language modelling
+	// Specials are the ids that masked language modelling does not hide besides the first of a text.
+	Specials []int32
+	// Pad is the id of padding, whose embedding is not learned; -1: texts have that token too.
+	Pad int
 	// Image and Text take the place of the towers of the configuration's system, under its
 	// heads: a modality of its own, such as regions of an image. nil: those of the system.
 	Image, Text encoders.Tower

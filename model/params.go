@@ -24,7 +24,7 @@ type Param struct {
 	init   encoders.Init
 	offset int       // in the flat buffers
 	mirror int       // in the momentum buffer
-	own    []float32 // its values in a store that reads them from a source
+	own    []float32 // its values where they lie in no flat buffer: locked ones, and those of a source
 }
 
 // Len returns the number of elements.
@@ -32,7 +32,8 @@ func (p *Param) Len() int { return p.Shape.TotalSize() }
 
 // Params owns the parameters of a model in flat buffers: all values one after
 // another, in the order of their names, and likewise gradients and momentum
-// twins. So an update, a norm or an exchange is one pass over one slice.
+// twins. So an update, a norm or an exchange is one pass over one slice. Locked parameters
+// are in none of them.
 type Params struct {
 	seed   uint64
 	twins  bool // parameters that may have a momentum twin have one
@@ -117,6 +118,10 @@ func (p *Params) allocate() {
 	slices.SortFunc(p.list, func(a, b *Param) int { return strings.Compare(a.Name, b.Name) })
 	n, m := 0, 0
 	for _, q := range p.list {
+		if q.Locked {
+			q.own = make([]float32, q.Len())
+			continue
+		}
 		q.offset, q.mirror = n, m
 		n += q.Len()
 		if q.Twin {
@@ -168,7 +173,7 @@ func (p *Params) Get(name string) (*Param, bool) {
 	return q, ok
 }
 
-// Values returns the flat buffer of all values.
+// Values returns the flat buffer of all values but those of locked parameters.
 func (p *Params) Values() []float32 { return p.values }
 
 // Grads returns the flat buffer of all gradients, which a training step overwrites.
@@ -182,13 +187,18 @@ func (p *Params) Value(q *Param) []float32 {
 	return p.values[q.offset:][:q.Len():q.Len()]
 }
 
-// Grad returns the gradient of one parameter.
-func (p *Params) Grad(q *Param) []float32 { return p.grads[q.offset:][:q.Len():q.Len()] }
+// Grad returns the gradient of one parameter, nil of a locked one.
+func (p *Params) Grad(q *Param) []float32 {
+	if q.Locked {
+		return nil
+	}
+	return p.grads[q.offset:][:q.Len():q.Len()]
+}
 
 // MomentumValue returns the values of a parameter's twin.
 func (p *Params) MomentumValue(q *Param) []float32 { return p.momentum[q.mirror:][:q.Len():q.Len()] }
 
-// Offset returns where a parameter starts in the flat buffers.
+// Offset returns where a parameter that is not locked starts in the flat buffers.
 func (p *Params) Offset(q *Param) int { return q.offset }
 
 // Count returns the number of values, twins not counted.
@@ -221,7 +231,8 @@ type binding struct {
 	params   *Params
 	graph    *gorgonia.ExprGraph
 	momentum bool
-	prefix   string // of the nodes' names
+	online   *binding // of momentum: the parameters themselves
+	prefix   string   // of the nodes' names
 	nodes    map[string]*gorgonia.Node
 }
 
@@ -246,12 +257,15 @@ func (b *binding) Param(name string, t encoders.Traits, init encoders.Init, shap
 	case q == nil && b.params.sealed:
 		panic(misnamed(name, "was asked for after the first step was built, which had none of this name"))
 	case q == nil:
-		t.Twin = t.Twin && b.params.twins
+		t.Frozen, t.Twin = t.Frozen || t.Locked, t.Twin && b.params.twins && !t.Locked
 		q = &Param{Name: name, Shape: slices.Clone(shape), Traits: t, init: init}
 		b.params.byName[name] = q
 		b.params.list = append(b.params.list, q)
 	case !slices.Equal(q.Shape, tensor.Shape(shape)):
 		panic(misnamed(name, "is asked for with shapes %v and %v: two towers or heads have one name", q.Shape, shape))
+	}
+	if b.momentum && q.Locked {
+		return b.online.Param(name, t, init, shape...)
 	}
 	label := b.prefix + name
 	if b.momentum {

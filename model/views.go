@@ -23,8 +23,8 @@ func views(cfg config.Config) design {
 		hidden = im.Width
 	}
 	first := side{
-		name: "image", proj: "image_proj",
-		tower: encoders.ImageTower{ViT: encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP}},
+		name: "image", proj: "image_proj", frozen: im.Freeze,
+		tower: encoders.ImageTower{ViT: imageEncoder(cfg.Model, space.Space{Dim: cfg.Model.Head.Dim})},
 		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
 	}
 	second := first

@@ -133,7 +133,7 @@ func (t TCL) localImage(s *Step) *gorgonia.Node {
 	patches := directions(s, rowsOf(side, side.Tokens)) // (B*T, C)
 	return Local{
 		Whole: directions(s, s.Online.Image.Features),
-		Parts: contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len-1))), t.Grid), // (B*grid*grid, C)
+		Parts: contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len))), t.Grid), // (B*grid*grid, C)
 		IDs:   s.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }

@@ -3,17 +3,19 @@ package objectives
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Masker chooses the tokens that masked language modelling predicts, by the rule of
-// BERT (Devlin et al. 2019, section 3.1): each token of a text but [CLS] with probability Prob; of those, 80%
+// BERT (Devlin et al. 2019, section 3.1): each token of a text but the first and Specials with probability Prob; of those, 80%
 // become [MASK], 10% a random id of the whole vocabulary (special tokens
 // possible), 10% stay.
 type Masker struct {
 	Prob     float64
-	Vocab    int   // size of the vocabulary
-	MaskID   int32 // id of [MASK]
-	Capacity int   // most tokens predicted per batch, as the step was built for
+	Vocab    int     // size of the vocabulary
+	MaskID   int32   // id of [MASK]
+	Specials []int32 // ids that are not predicted, such as the end of a text
+	Capacity int     // most tokens predicted per batch, as the step was built for
 }
 
 // IgnoreLabel is the label of an entry that predicts nothing.
@@ -41,12 +43,12 @@ func (k Masker) Check() error {
 	return nil
 }
 
-// Apply masks tokens, row-major (B, L) with [CLS] in column 0, of which the
+// Apply masks tokens, row-major (B, L) with [CLS] or the like in column 0, of which the
 // first lengths[b] of row b are text, into m. Where more tokens are chosen than
 // Capacity, the surplus, which is the last ones, is neither masked nor
 // predicted. Where none is chosen one is drawn, so that the mean over the
 // predicted tokens exists; Count is 0 only for a batch without
-// any token but [CLS].
+// any token to predict.
 func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	if err := k.Check(); err != nil {
 		return err
@@ -63,6 +65,9 @@ func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 			return fmt.Errorf("objectives: text %d has %d tokens of %d", b, n, l)
 		}
 		for i := 1; i < int(n); i++ {
+			if slices.Contains(k.Specials, tokens[b*l+i]) {
+				continue
+			}
 			candidates++
 			if r.Float64() < k.Prob && m.Count < k.Capacity {
 				k.hide(r, m, b*l+i)
@@ -71,20 +76,30 @@ func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	}
 	if m.Count == 0 && candidates > 0 && k.Prob > 0 {
 		pick := r.IntN(candidates)
-		for b, n := range lengths {
-			if own := max(int(n)-1, 0); pick < own {
-				k.hide(r, m, b*l+1+pick)
-				break
-			} else {
-				pick -= own
-			}
-		}
+		k.hide(r, m, k.candidate(tokens, lengths, pick))
 	}
 	for range k.Capacity - m.Count {
 		m.Positions = append(m.Positions, 0)
 		m.Labels = append(m.Labels, IgnoreLabel)
 	}
 	return nil
+}
+
+// candidate is the place of the nth token that may be predicted.
+func (k Masker) candidate(tokens, lengths []int32, nth int) int {
+	l := len(tokens) / len(lengths)
+	for b, n := range lengths {
+		for i := 1; i < int(n); i++ {
+			if slices.Contains(k.Specials, tokens[b*l+i]) {
+				continue
+			}
+			if nth == 0 {
+				return b*l + i
+			}
+			nth--
+		}
+	}
+	return 0
 }
 
 // hide makes the token at p a predicted one.

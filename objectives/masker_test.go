@@ -141,3 +141,30 @@ func TestMaskRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestMaskLeavesSpecials(t *testing.T) {
+	// <s> w w </s> pad, and <s> </s>: only the two words may be hidden, also where none was drawn.
+	const end = 2
+	tokens := []int32{0, 7, 8, end, 1, 0, end, 1, 1, 1}
+	var m Masked
+	for _, prob := range []float64{1, 1e-9} {
+		k := Masker{Prob: prob, Vocab: 10, MaskID: 9, Specials: []int32{0, 1, end, 9}, Capacity: 8}
+		hidden := map[int32]int{}
+		for i := range 40 {
+			if err := k.Apply(rand.New(rand.NewPCG(uint64(i), 3)), tokens, []int32{4, 2}, &m); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range m.Positions[:m.Count] {
+				hidden[p]++
+			}
+		}
+		if len(hidden) != 2 || hidden[1] == 0 || hidden[2] == 0 {
+			t.Errorf("probability %g: hidden places %v", prob, hidden)
+		}
+	}
+	// A batch without words predicts nothing.
+	k := Masker{Prob: 1, Vocab: 10, MaskID: 9, Specials: []int32{0, 1, end, 9}, Capacity: 8}
+	if err := k.Apply(rand.New(rand.NewPCG(1, 3)), tokens[5:], []int32{2}, &m); err != nil || m.Count != 0 {
+		t.Errorf("%d tokens predicted of a text without words (%v)", m.Count, err)
+	}
+}

@@ -18,12 +18,22 @@ func TestElementsGolden(t *testing.T) {
 	type get = func(name string) *gorgonia.Node
 	similarity := func(g get) *gorgonia.Node { return similarity.Similarity(g("f"), g("keys"), g("queue"), g("cols")) }
 	builds := map[string]func(get) *gorgonia.Node{
-		"add":                         func(g get) *gorgonia.Node { return arith.Add(g("x"), g("z")) },
-		"linear":                      func(g get) *gorgonia.Node { return nn.Linear(g("input"), g("weight"), g("bias")) },
-		"linear without bias":         func(g get) *gorgonia.Node { return nn.Linear(g("input"), g("weight"), nil) },
-		"layer norm":                  func(g get) *gorgonia.Node { return nn.LayerNorm(g("x"), g("gamma"), g("beta"), 1e-5) },
-		"layer norm of equal values":  func(g get) *gorgonia.Node { return nn.LayerNorm(g("x"), g("gamma"), g("beta"), 1e-2) },
-		"gelu":                        func(g get) *gorgonia.Node { return nn.GELU(g("input")) },
+		"add":                        func(g get) *gorgonia.Node { return arith.Add(g("x"), g("z")) },
+		"linear":                     func(g get) *gorgonia.Node { return nn.Linear(g("input"), g("weight"), g("bias")) },
+		"linear without bias":        func(g get) *gorgonia.Node { return nn.Linear(g("input"), g("weight"), nil) },
+		"layer norm":                 func(g get) *gorgonia.Node { return nn.LayerNorm(g("x"), g("gamma"), g("beta"), 1e-5) },
+		"layer norm of equal values": func(g get) *gorgonia.Node { return nn.LayerNorm(g("x"), g("gamma"), g("beta"), 1e-2) },
+		"gelu":                       func(g get) *gorgonia.Node { return nn.GELU(g("input")) },
+		"gelu_tanh":                  func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), g("bias"), "gelu_tanh") },
+		"quick_gelu": func(g get) *gorgonia.Node {
+			return nn.LinearActivated(g("input"), g("weight"), g("bias"), "quick_gelu")
+		},
+		"silu":                        func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), nil, "silu") },
+		"swiglu":                      func(g get) *gorgonia.Node { return nn.SwiGLU(g("x")) },
+		"scale columns":               func(g get) *gorgonia.Node { return nn.ScaleColumns(g("x"), g("scale")) },
+		"repeat rows":                 func(g get) *gorgonia.Node { return nn.RepeatRows(g("x"), 3) },
+		"mean tokens":                 func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },
+		"mean patches":                func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), nil, 3, 1) },
 		"embed":                       func(g get) *gorgonia.Node { return nn.Embed(g("table"), g("ids")) },
 		"gather rows":                 func(g get) *gorgonia.Node { return nn.GatherRows(g("x"), g("ids"), 2) },
 		"add positions":               func(g get) *gorgonia.Node { return nn.AddPositions(g("x"), g("table"), 2) },

@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/files"
@@ -106,6 +107,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type imageInputs struct {
 	from, root      string
 	size, maxPixels int
+	input           transform.Input
 	pull            func() (string, error, bool)
 	stop            func()
 }
@@ -120,7 +122,7 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
-	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, maxPixels: cfg.Data.MaxPixels}
+	x := &imageInputs{from: abs, root: abs, size: cfg.Model.Image.Size, input: source.ImageInput(cfg), maxPixels: cfg.Data.MaxPixels}
 	names := data.ImagesBelow(abs)
 	if !st.IsDir() {
 		x.root = filepath.Dir(abs)
@@ -162,7 +164,7 @@ func (x *imageInputs) next(n int) (*part, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	p.gallery = listedImages{len(names), x.size, func(i int) (*transform.Image, error) {
+	p.gallery = listedImages{len(names), x.size, x.input, func(i int) (*transform.Image, error) {
 		return data.DecodeFile(x.path(names[i]), x.maxPixels)
 	}}
 	p.line = func(i, row int) any {
@@ -224,11 +226,11 @@ func textLines(path string) iter.Seq2[numbered, error] {
 
 // textInputs are the lines of a file.
 type textInputs struct {
-	from     string
-	maxWords int
-	columns  func() *data.Texts
-	pull     func() (numbered, error, bool)
-	stop     func()
+	from    string
+	clean   func(string) string
+	columns func() *data.Texts
+	pull    func() (numbered, error, bool)
+	stop    func()
 }
 
 func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*textInputs, error) {
@@ -240,7 +242,7 @@ func openTexts(cfg config.Config, from string, columns func() *data.Texts) (*tex
 	if err != nil {
 		return nil, fmt.Errorf("--texts: %w", err)
 	}
-	x := &textInputs{from: abs, maxWords: cfg.Data.MaxWords, columns: columns}
+	x := &textInputs{from: abs, clean: cleaner(cfg), columns: columns}
 	x.pull, x.stop = iter.Pull2(textLines(abs))
 	return x, f.Close()
 }
@@ -267,7 +269,7 @@ func (x *textInputs) next(n int) (*part, error) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	p.gallery = listedTexts{texts, x.maxWords, x.columns()}
+	p.gallery = listedTexts{texts, x.clean, x.columns()}
 	p.line = func(i, row int) any {
 		return struct {
 			Row     int    `json:"row"`

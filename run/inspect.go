@@ -11,6 +11,9 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -27,8 +30,28 @@ type Inspection struct {
 	Numbers int            `json:"numbers"`
 	Tensors []TensorInfo   `json:"tensors"`
 	Config  map[string]any `json:"config,omitempty"`
+	// Tokenizer is that of its texts, nil where there are none.
+	Tokenizer *TokenizerInfo `json:"tokenizer,omitempty"`
 
 	ConfigText string `json:"-"` // of the run
+}
+
+// TokenizerInfo describes a tokenizer.
+type TokenizerInfo struct {
+	Kind     string `json:"kind"`     // WordPiece, BPE or Unigram
+	Template string `json:"template"` // what stands around a text: albef or file
+	Tokens   int    `json:"tokens"`
+	Pad      string `json:"pad"` // token that texts are padded with
+}
+
+// DescribeTokenizer describes t.
+func DescribeTokenizer(t *tokenizer.Tokenizer) TokenizerInfo {
+	return TokenizerInfo{t.Kind(), t.Template(), t.Size(), t.Token(t.PadID())}
+}
+
+// String is the tokenizer in words.
+func (t TokenizerInfo) String() string {
+	return fmt.Sprintf("%s, template %s, %s tokens, padded with %s", t.Kind, t.Template, words.Thousands(t.Tokens), t.Pad)
 }
 
 // GroupInfo is one file of a checkpoint.
@@ -98,6 +121,14 @@ func Inspect(path, group string) (*Inspection, error) {
 		return nil, err
 	}
 	r.nameMetric()
+	if ckpt.HasFile(train.TokenizerFile) {
+		t, err := train.OpenTokenizer(ckpt)
+		if err != nil {
+			return nil, err
+		}
+		info := DescribeTokenizer(t)
+		r.Tokenizer = &info
+	}
 	return r, nil
 }
 

@@ -62,7 +62,7 @@ func keysRuns(features string) map[string][]string {
 
 // others are values of keys that differ from those of keysRuns where no rule tells one.
 var others = map[string]string{
-	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
+	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
 	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
 	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.separator": ";",
@@ -79,6 +79,8 @@ var others = map[string]string{
 	"eval.beside": `["zeroshot"]`, "eval.probe_hold": "0.5", "eval.textprobe.train": "elsewhere.tsv", "eval.textprobe.test": "elsewhere.tsv",
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
+	"model.image.style": "dinov2|vit", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.interpolation": "bilinear",
+	"model.text.style": "roberta|bert", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
 	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",
 	"objective.itc.score": "l2", "objective.itc.scores": `[{kind = "l2", weight = 1.0}]`, "objective.itc.target_score": "cosine", "objective.itc.positives": "pair", "objective.itc.temperature_max": "0.06", "objective.itc.temperature_min": "0.08",
 	"objective.gssf.form": "diag", "objective.gssf.blocks": "4",
@@ -92,9 +94,10 @@ var others = map[string]string{
 }
 
 // unseen are keys that are read and that these numbers do not show: they say where and
-// when, how fast, what becomes of bad luck, and what images with several captions are.
+// when, how fast, what becomes of bad luck, and what images with several captions, or that are
+// no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "train.log_every_steps",
+	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }

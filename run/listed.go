@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/features"
@@ -11,9 +12,10 @@ import (
 
 // listedImages is a gallery of images that no split has: batch.Images (3, S, S).
 type listedImages struct {
-	n    int
-	size int // S
-	load func(i int) (*transform.Image, error)
+	n     int
+	size  int // S
+	input transform.Input
+	load  func(i int) (*transform.Image, error)
 }
 
 func (g listedImages) Len() int { return g.n }
@@ -27,22 +29,27 @@ func (g listedImages) Fill(i int, row batch.Row) error {
 	if err != nil {
 		return err
 	}
-	return transform.Eval{Size: g.size}.Apply(m, nil, row.Floats(batch.Images))
+	return transform.Eval{Input: g.input, Size: g.size}.Apply(m, nil, row.Floats(batch.Images))
 }
 
 // listedTexts is a gallery of texts that no split has: the columns of the tokenizer.
 type listedTexts struct {
-	texts    []string
-	maxWords int
-	columns  *data.Texts
+	texts   []string
+	clean   func(string) string
+	columns *data.Texts
 }
 
 func (g listedTexts) Len() int               { return len(g.texts) }
 func (g listedTexts) Columns() []data.Column { return g.columns.Columns() }
 
+// cleaner cleans a text as the captions of a configuration are.
+func cleaner(cfg config.Config) func(string) string {
+	return func(s string) string { return data.Clean(cfg.Data.Clean, s, cfg.Data.MaxWords) }
+}
+
 // Fill cleans text i as those of a split are.
 func (g listedTexts) Fill(i int, row batch.Row) error {
-	text := data.CleanCaption(g.texts[i], g.maxWords)
+	text := g.clean(g.texts[i])
 	if text == "" {
 		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", g.texts[i])
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
@@ -87,13 +88,13 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 	if err := q.Reads(gallery.Text); err != nil {
 		return nil, err
 	}
-	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, q.Config.Data.MaxWords, textColumns(q.Config, q.Tokenizer)})
+	x, _, err := q.encode(ctx, gallery.Text, listedTexts{texts, cleaner(q.Config), textColumns(q.Config, q.Tokenizer)})
 	return x, err
 }
 
 // CheckText says whether something is left of a text as a caption.
 func (q *Queries) CheckText(text string) error {
-	if strings.TrimSpace(data.CleanCaption(text, q.Config.Data.MaxWords)) == "" {
+	if strings.TrimSpace(cleaner(q.Config)(text)) == "" {
 		return fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)
 	}
 	return nil
@@ -105,7 +106,7 @@ func (q *Queries) Images(ctx context.Context, images []*transform.Image) (featur
 	if err := q.Reads(gallery.Image); err != nil {
 		return nil, nil, err
 	}
-	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, func(i int) (*transform.Image, error) { return images[i], nil }})
+	rows, features, err = q.encode(ctx, gallery.Image, listedImages{len(images), q.Config.Model.Image.Size, source.ImageInput(q.Config), func(i int) (*transform.Image, error) { return images[i], nil }})
 	if features == nil {
 		features = rows
 	}

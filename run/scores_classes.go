@@ -32,7 +32,7 @@ func (e Evaluation) zeroShot(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	if z.Prompts == nil {
-		z.Prompts = listedTexts{z.PromptTexts, e.Config.Data.MaxWords, textColumns(e.Config, e.Tokenizer)}
+		z.Prompts = listedTexts{z.PromptTexts, cleaner(e.Config), textColumns(e.Config, e.Tokenizer)}
 	}
 	c := e.Config.Eval
 	s, err := tasks.ZeroShot{

@@ -43,7 +43,7 @@ func (e Evaluation) textProbe(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	gallery := func(pairs []data.TextPair, text func(p data.TextPair) string) data.Gallery {
-		g := listedTexts{maxWords: c.Data.MaxWords, columns: textColumns(c, e.Tokenizer)}
+		g := listedTexts{clean: cleaner(c), columns: textColumns(c, e.Tokenizer)}
 		for _, p := range pairs {
 			g.texts = append(g.texts, text(p))
 		}

@@ -12,10 +12,23 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// OpenTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
+// OpenTokenizer returns the tokenizer of a run, openTokenizer's, whose template leaves room for a word.
+func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
+	t, err := openTokenizer(cfg, from)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	if n := t.Around(); cfg.Data.Tokens <= n {
+		return nil, config.Errors{{Path: "data.tokens", Value: cfg.Data.Tokens,
+			Msg: fmt.Sprintf("must be > %d: so many tokens stand around every text with this tokenizer", n)}}
+	}
+	return t, nil
+}
+
+// openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
 // from (nil: it is new) or starts from (init.checkpoint), the file that data.vocab names, or one
 // learned from the training captions. It is nil for a system without texts.
-func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
+func openTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
 	if cfg.Model.Stored() {
 		return nil, nil
 	}
@@ -31,7 +44,7 @@ func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 		return train.OpenTokenizer(ck)
 	}
 	if cfg.Data.Vocab != "" {
-		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab))
+		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 		if err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}

@@ -66,7 +66,7 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	}
 	if !bytes.Equal(own, theirs) {
 		return nil, connectorError(path, fmt.Sprintf("has another vocabulary, of %d tokens, than this run, of %d", its.Size(), tok.Size()),
-			fmt.Sprintf("train with its vocabulary: data.vocab = %q", filepath.Join(ck.Path, tokenizerFile)))
+			fmt.Sprintf("train with its vocabulary: data.vocab = %q", filepath.Join(ck.Path, TokenizerFile)))
 	}
 	return &model.Connector{
 		Model: cfg.Model, Vocab: its.Size(),
@@ -96,7 +96,35 @@ func (s stored) Read(name string, shape []int, dst []float32) error {
 // that an evaluation asks for: the checkpoint must stay open. tok is nil for a system
 // without texts.
 func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
-	return model.Open(cfg, modelOptions(tok, engine), stored{ck})
+	o := modelOptions(tok, engine)
+	if tok != nil {
+		rows, err := tableRows(ck, tok)
+		if err != nil {
+			return nil, err
+		}
+		o.Vocab = rows
+	}
+	return model.Open(cfg, o, stored{ck})
+}
+
+// wordTable is the parameter with a row for every token.
+const wordTable = "text/embeddings/word/weight"
+
+// tableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token has.
+func tableRows(ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer) (int, error) {
+	f, err := ck.Group("model")
+	if err != nil {
+		return 0, err
+	}
+	info, ok := f.Lookup(wordTable)
+	switch {
+	case !ok || len(info.Shape) == 0:
+		return tok.Size(), nil // a model without
+	case info.Shape[0] < tok.Size():
+		return 0, fmt.Errorf("train: %s has %d tokens, and %s in the model %d rows: use the tokenizer that the model was trained with",
+			filepath.Join(ck.Path, TokenizerFile), tok.Size(), wordTable, info.Shape[0])
+	}
+	return info.Shape[0], nil
 }
 
 func connectorError(path, msg, hint string) error {

@@ -122,7 +122,7 @@ func take(f *safetensors.File, path string, q *model.Param, dst []float32) (int,
 		return absent, nil
 	case tensor.Shape(info.Shape).Eq(q.Shape):
 		return copied, f.ReadFloat32(q.Name, dst)
-	case q.Classes == 0 || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
+	case !q.Grid || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
 		settings := q.Settings
 		if settings == "" || info.Shape[len(info.Shape)-1] != q.Shape[len(q.Shape)-1] && q.Group == "" {
 			settings = "[model] to the sizes"

@@ -88,6 +88,9 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {
+		if q.Locked {
+			continue
+		}
 		decay, err := optim.Decays(c.NoDecay, q.Name, q.Group, cmp.Or(q.Axes, len(q.Shape)))
 		if err != nil {
 			return nil, err

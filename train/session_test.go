@@ -80,7 +80,7 @@ func sessionIn(t *testing.T, cfg config.Config, g parallel.Group, tok *tokenizer
 		t.Fatal(err)
 	}
 	if tok == nil {
-		if tok, err = tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200)), cfg.Data.VocabSize); err != nil {
+		if tok, err = tokenizer.Learn(slices.Values(data.SceneCaptions(world, 200, data.CleanALBEF)), cfg.Data.VocabSize); err != nil {
 			t.Fatal(err)
 		}
 	}

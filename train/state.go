@@ -12,11 +12,11 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// Files of a checkpoint besides its tensors.
-const (
-	configFile    = "config.toml"
-	tokenizerFile = "tokenizer.json"
-)
+// configFile is the configuration in a checkpoint.
+const configFile = "config.toml"
+
+// TokenizerFile is the tokenizer in a checkpoint, of a system with texts.
+const TokenizerFile = "tokenizer.json"
 
 // stateful is a system with more to save than its parameters, such as a queue. What it
 // lists is in every checkpoint; nothing else need be told of it.
@@ -54,7 +54,7 @@ func snapshot(own *runPart, e *Event, cfg config.Config, tok *tokenizer.Tokenize
 	}
 	snap.Files = map[string][]byte{configFile: resolved}
 	if tok != nil {
-		if snap.Files[tokenizerFile], err = tok.JSON(); err != nil {
+		if snap.Files[TokenizerFile], err = tok.JSON(); err != nil {
 			return snap, err
 		}
 	}
@@ -101,13 +101,13 @@ func OpenConfig(c *checkpoint.Checkpoint, sets ...string) (config.Config, []stri
 
 // OpenTokenizer returns the tokenizer that a checkpoint was trained with.
 func OpenTokenizer(c *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
-	text, err := c.File(tokenizerFile)
+	text, err := c.File(TokenizerFile)
 	if err != nil {
 		return nil, err
 	}
 	t, err := tokenizer.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", filepath.Join(c.Path, tokenizerFile), err)
+		return nil, fmt.Errorf("train: %s: %w", filepath.Join(c.Path, TokenizerFile), err)
 	}
 	return t, nil
 }

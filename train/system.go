@@ -70,6 +70,9 @@ type ModelOptions struct {
 // parameters, the frozen model of objective.mafa and the alignment of objective.klot. Close it
 // after use.
 func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
+	if err := canMask(cfg, with.Tokenizer); err != nil {
+		return nil, err
+	}
 	o := modelOptions(with.Tokenizer, with.Engine)
 	o.Group = with.Group
 	if p, ok := with.Stream.(data.Pooled); ok {
@@ -89,11 +92,21 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	return model.New(cfg, o)
 }
 
+// canMask refuses masked language modelling without a token to mask with.
+func canMask(cfg config.Config, tok *tokenizer.Tokenizer) error {
+	w := cfg.Objective.MLM.Weight
+	if w == 0 || tok == nil || tok.MaskID() >= 0 {
+		return nil
+	}
+	return config.Errors{{Path: "objective.mlm.weight", Value: w, Msg: "needs a tokenizer with [MASK] or <mask>, which data.vocab lacks",
+		Hint: "set it to 0, or choose another data.vocab"}}
+}
+
 // modelOptions are those of a tokenizer, which may be nil, and an engine.
 func modelOptions(tok *tokenizer.Tokenizer, engine *compute.Engine) model.Options {
 	o := model.Options{Engine: engine}
 	if tok != nil {
-		o.Vocab, o.MaskID = tok.Size(), tok.MaskID()
+		o.Vocab, o.MaskID, o.Specials, o.Pad = tok.Size(), tok.MaskID(), tok.Specials(), int(tok.PadRow())
 	}
 	return o
 }

@@ -122,6 +122,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 		found, err := data.Check(ctx, s.ds, data.CheckConfig{
 			Tokenizer: tok,
 			MaxWords:  cfg.Data.MaxWords,
+			Clean:     cfg.Data.Clean,
 			Tokens:    cfg.Data.Tokens,
 			Images:    !o.captionsOnly,
 			Others:    others,

@@ -163,7 +163,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, warn 
 			}
 			var views []*transform.Image
 			for _, c := range pictures {
-				img, err := transform.Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
+				img, err := source.ImageInput(cfg).Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
 				if err != nil {
 					return nil, "", err
 				}
@@ -185,7 +185,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, warn 
 		if err := set.LoadImage(i, pixels); err != nil {
 			return nil, "", err
 		}
-		img, err := transform.Denormalize(pixels, side, side)
+		img, err := source.ImageInput(cfg).Denormalize(pixels, side, side)
 		return []*transform.Image{img}, set.Text(set.ImageTexts(i)[0]), err
 	}, nil
 }

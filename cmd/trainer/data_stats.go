@@ -62,10 +62,11 @@ Of stored features (data.kind = "pairs") it reads every row and gives widths and
 
 // statsReport is what data stats reports.
 type statsReport struct {
-	Kind       string       `json:"kind"`
-	Vocabulary int          `json:"vocabulary"` // tokens of the tokenizer
-	Tokens     int          `json:"tokens"`     // data.tokens
-	Splits     []splitStats `json:"splits"`
+	Kind       string            `json:"kind"`
+	Vocabulary int               `json:"vocabulary"` // tokens of the tokenizer
+	Tokenizer  run.TokenizerInfo `json:"tokenizer"`
+	Tokens     int               `json:"tokens"` // data.tokens
+	Splits     []splitStats      `json:"splits"`
 }
 
 type splitStats struct {
@@ -84,9 +85,9 @@ func statistics(cfg config.Config, split string) (*statsReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokens: cfg.Data.Tokens}
+	r := &statsReport{Kind: cfg.Data.Kind, Vocabulary: tok.Size(), Tokenizer: run.DescribeTokenizer(tok), Tokens: cfg.Data.Tokens}
 	for _, s := range splits {
-		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok)}
+		st := splitStats{Split: s.name, Stats: data.NewStats(s.ds, tok, cfg.Data.Clean)}
 		if l, ok := s.ds.(data.Labelled); ok {
 			names, _ := l.Labels()
 			st.Classes = len(names)
@@ -131,6 +132,6 @@ func (r *statsReport) print(w io.Writer) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "vocabulary of %s tokens\n", words.Thousands(r.Vocabulary))
+	_, err := fmt.Fprintf(w, "tokenizer: %s\n", r.Tokenizer)
 	return err
 }

@@ -157,7 +157,7 @@ func TestStats(t *testing.T) {
 		}
 	}
 	code, stdout, _ = trainer(t, "data", "stats", "--set", "model.image.size=32", "--set", "data.scenes.val_samples=20", "--set", "data.scenes.test_samples=20")
-	for _, want := range []string{"scenes", "val", "test", "images", "vocabulary of "} {
+	for _, want := range []string{"scenes", "val", "test", "images", "tokenizer: WordPiece, template albef, "} {
 		if code != exitDone || !strings.Contains(stdout, want) {
 			t.Errorf("code %d: %q is missing in %s", code, want, stdout)
 		}

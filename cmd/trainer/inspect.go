@@ -141,6 +141,9 @@ func printInspection(w io.Writer, r *run.Inspection) error {
 			fmt.Fprintf(tw, "%s\t%v\n", key, m[name])
 		}
 	}
+	if r.Tokenizer != nil {
+		fmt.Fprintf(tw, "tokenizer\t%s\n", r.Tokenizer)
+	}
 	fmt.Fprintf(tw, "\nfile\ttensors\tnumbers\tMB\n")
 	for _, g := range r.Groups {
 		fmt.Fprintf(tw, "%s\t%d\t%s\t%.1f\n", g.Name, g.Tensors, words.Thousands(g.Numbers), float64(g.Bytes)/1e6)

@@ -165,6 +165,8 @@ func typeName(v any) string {
 		return "strings"
 	case []int:
 		return "integers"
+	case []float64:
+		return "numbers"
 	case []config.ScoreTerm:
 		return "tables"
 	default:

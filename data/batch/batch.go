@@ -19,7 +19,7 @@ import (
 const (
 	Images        = "images"         // (3, S, S) float32, normalised pixels
 	Views         = "images/2"       // (3, S, S) float32, a second view of each image
-	Tokens        = "tokens"         // (L) int32, ids of a text, padded with 0
+	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
 	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
 	Labels        = "labels"         // () int32, the class of a row, -1 for none

@@ -59,7 +59,7 @@ func imageFiles(l lists) Kind {
 			var out []string
 			for i := range ds.Len() {
 				for _, c := range ds.Captions(i) {
-					out = append(out, data.CleanCaption(c, cfg.Data.MaxWords))
+					out = append(out, data.Clean(cfg.Data.Clean, c, cfg.Data.MaxWords))
 				}
 			}
 			return out, nil
@@ -68,7 +68,9 @@ func imageFiles(l lists) Kind {
 }
 
 // options of the sources that read files.
-func options(cfg config.Config) data.Options { return data.Options{MaxPixels: cfg.Data.MaxPixels} }
+func options(cfg config.Config) data.Options {
+	return data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean}
+}
 
 // rootHint says where relative paths start from when a file is not there.
 func rootHint(err error, root string) error {

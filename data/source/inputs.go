@@ -78,7 +78,8 @@ func Vocabulary(cfg config.Config) []Input {
 	if cfg.Data.Vocab == "" || cfg.Model.Stored() {
 		return nil
 	}
-	return below(cfg, "data.vocab", cfg.Data.Vocab, false)
+	st, err := os.Stat(Below(cfg.Data.Root, cfg.Data.Vocab))
+	return below(cfg, "data.vocab", cfg.Data.Vocab, err == nil && st.IsDir())
 }
 
 // wrong says what is wrong with an input, "" if nothing is.

@@ -33,7 +33,7 @@ var scenesKind = Kind{
 		if err != nil {
 			return nil, err
 		}
-		return data.SceneCaptions(w, vocabScenes), nil
+		return data.SceneCaptions(w, vocabScenes, cfg.Data.Clean), nil
 	},
 }
 

@@ -97,7 +97,7 @@ func Eval(cfg config.Config, split string) (*data.Eval, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, MaxWords: cfg.Data.MaxWords, MaxImages: cfg.Eval.MaxImages})
+	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: ImageInput(cfg), MaxWords: cfg.Data.MaxWords, Clean: cfg.Data.Clean, MaxImages: cfg.Eval.MaxImages})
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +198,10 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 	t := data.TrainConfig{
 		Seed:     cfg.Run.Seed,
 		MaxWords: d.MaxWords,
+		Clean:    d.Clean,
 		Pairs:    o.PerCaption,
 		Transform: transform.Train{
+			Input:    ImageInput(cfg),
 			Size:     cfg.Model.Image.Size,
 			ScaleMin: d.CropScaleMin,
 			Flip:     d.Flip,
@@ -214,6 +216,16 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 		t.Text = &data.Texts{Tokenizer: o.Tokenizer, Tokens: d.Tokens}
 	}
 	return t
+}
+
+// ImageInput is what the image tower of a configuration wants of images.
+func ImageInput(cfg config.Config) transform.Input {
+	im := cfg.Model.Image
+	in := transform.Input{Crop: im.Resize == "crop", Bilinear: im.Interpolation == "bilinear"}
+	for c := range im.Mean {
+		in.Mean[c], in.Std[c] = float32(im.Mean[c]), float32(im.Std[c])
+	}
+	return in
 }
 
 // Below joins a path of the configuration to the folder it starts from, data.root,

@@ -30,6 +30,8 @@ func (letters) Encode(s string, n int) []int32 {
 	return ids
 }
 
+func (letters) PadID() int32 { return 0 }
+
 // folder writes small data of every kind into one folder.
 func folder(t *testing.T) string {
 	t.Helper()

@@ -61,7 +61,7 @@ func zeroShotImages(cfg config.Config, split *data.Eval) (*data.Eval, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s and images_split: %w", key, err)
 	}
-	set, err := data.NewEval(files, data.EvalConfig{ImageSize: cfg.Model.Image.Size})
+	set, err := data.NewEval(files, data.EvalConfig{ImageSize: cfg.Model.Image.Size, Input: ImageInput(cfg), Clean: cfg.Data.Clean})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -78,7 +78,7 @@ func classNames(cfg config.Config, labels []string) ([][]string, error) {
 		for k, label := range labels {
 			names[k] = []string{strings.ReplaceAll(label, "_", " ")}
 		}
-		return names, checkNames(names, "eval.zeroshot.images", z.Images, "rename the folder, or give the class a name in eval.zeroshot.classes")
+		return names, checkNames(cfg, names, "eval.zeroshot.images", z.Images, "rename the folder, or give the class a name in eval.zeroshot.classes")
 	}
 	lines, err := readLines(cfg, key, z.Classes)
 	if err != nil {
@@ -114,14 +114,14 @@ func classNames(cfg config.Config, labels []string) ([][]string, error) {
 			return nil, wrong("add a line for it", "has no name for the class %q", labels[k])
 		}
 	}
-	return names, checkNames(names, key, z.Classes, "write a name with a letter or a digit")
+	return names, checkNames(cfg, names, key, z.Classes, "write a name with a letter or a digit")
 }
 
 // checkNames refuses a name of which cleaning leaves nothing.
-func checkNames(names [][]string, key, value, hint string) error {
+func checkNames(cfg config.Config, names [][]string, key, value, hint string) error {
 	for k, of := range names {
 		for _, name := range of {
-			if data.CleanCaption(name, 0) == "" {
+			if data.Clean(cfg.Data.Clean, name, 0) == "" {
 				return config.Errors{{Path: key, Value: value, Msg: fmt.Sprintf("gives class %d the name %q, of which nothing is left as a caption", k+1, name), Hint: hint}}
 			}
 		}

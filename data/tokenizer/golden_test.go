@@ -34,7 +34,7 @@ func readGoldens(t *testing.T) goldens {
 
 func compare(t *testing.T, path string, texts []string, want [][]int32) {
 	t.Helper()
-	tok, err := Load(path)
+	tok, err := Load(path, TemplateALBEF)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +62,11 @@ func TestEncodeLikeBERT(t *testing.T) {
 	g := readGoldens(t)
 	compare(t, vocab, g.Texts, g.Bert)
 	compare(t, filepath.Join(shared, "tokenizers/bert-base-uncased_tokenizer.json"), g.Texts, g.Bert)
-	a, err := Load(vocab)
+	a, err := Load(vocab, TemplateALBEF)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Load(filepath.Join(shared, "tokenizers/bert-base-uncased_tokenizer.json"))
+	b, err := Load(filepath.Join(shared, "tokenizers/bert-base-uncased_tokenizer.json"), TemplateALBEF)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words yields the words of text: normalised, split at white space, with every
-// punctuation character a word of its own.
-func words(text string, opt Options) iter.Seq[string] {
-	text = normalize(text, opt)
+// words yields the words of text: normalised and split as BERT does.
+func words(text string, opt Options) iter.Seq[string] { return bertWords(normalize(text, opt)) }
+
+// bertWords yields the words of text: split at white space, with every punctuation
+// character a word of its own.
+func bertWords(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start := -1
 		for i, r := range text {

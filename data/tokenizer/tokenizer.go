@@ -1,13 +1,13 @@
 package tokenizer
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
-// Special tokens.
+// Special tokens of BERT.
 const (
 	PadToken  = "[PAD]"
 	UnkToken  = "[UNK]"
@@ -19,14 +19,14 @@ const (
 // specials in the order of a learned vocabulary.
 var specials = []string{PadToken, UnkToken, ClsToken, SepToken, MaskToken}
 
-// continuation begins the pieces inside a word.
-const continuation = "##"
+// Kinds of tokenizers, as a tokenizer.json names its model.
+const (
+	WordPiece = "WordPiece"
+	BPE       = "BPE"
+	Unigram   = "Unigram"
+)
 
-// defaultMaxWord is the length in characters from which a word is unknown as a
-// whole.
-const defaultMaxWord = 100
-
-// Options are the steps of the normaliser. Default is that of bert-base-uncased.
+// Options are the steps of BERT's normaliser. Default is that of bert-base-uncased.
 type Options struct {
 	Lowercase    bool
 	StripAccents bool
@@ -40,29 +40,42 @@ func Default() Options {
 	return Options{Lowercase: true, StripAccents: true, SplitChinese: true, CleanText: true, MaxWord: defaultMaxWord}
 }
 
-// Tokenizer is a WordPiece tokenizer. It is never modified after it was made,
-// so its methods may be called from several goroutines.
-type Tokenizer struct {
-	tokens []string         // by id
-	ids    map[string]int32 // whole tokens and pieces that start a word
-	inside map[string]int32 // pieces inside a word, without ##
-	opt    Options
-
-	longest int // longest piece in bytes
-	pad     int32
-	unk     int32
-	cls     int32
-	sep     int32 // -1: not in the vocabulary
-	mask    int32
+// model cuts a word into tokens.
+type model interface {
+	// appendWord appends the ids of the tokens of word.
+	appendWord(ids []int32, word string) []int32
 }
 
-// New returns the tokenizer of a vocabulary, tokens by id. The vocabulary must
+// Tokenizer turns texts into ids. It is never modified after it was made,
+// so its methods may be called from several goroutines.
+type Tokenizer struct {
+	kind   string
+	tokens []string         // by id; empty where an id has none
+	ids    map[string]int32 // of all tokens
+	model  model
+	opt    Options // of TemplateALBEF
+
+	// Steps before the model. TemplateALBEF has those of opt instead.
+	albef     bool
+	raw       *addedTokens // found in the text as it is; nil: none
+	normalize normalizer   // nil: none
+	normal    *addedTokens // found in the normalised text; nil: none
+	split     splitter     // nil: none
+
+	begin, end []int32 // around a text
+	stored     []byte  // the tokenizer.json, nil for TemplateALBEF
+
+	pad, unk, cls, sep, mask int32 // -1: there is none; pad is always there
+	padRow                   int32
+}
+
+// New returns the WordPiece tokenizer of a vocabulary, tokens by id, with TemplateALBEF. The vocabulary must
 // hold [PAD] (as id 0), [UNK], [CLS] and [MASK], and no token twice.
 func New(tokens []string, opt Options) (*Tokenizer, error) {
 	if opt.MaxWord <= 0 {
 		opt.MaxWord = defaultMaxWord
 	}
-	t := &Tokenizer{tokens: slices.Clone(tokens), ids: make(map[string]int32, len(tokens)), inside: map[string]int32{}, opt: opt}
+	t := &Tokenizer{kind: WordPiece, albef: true, tokens: slices.Clone(tokens), ids: make(map[string]int32, len(tokens)), opt: opt, sep: -1}
 	for i, s := range t.tokens {
 		if s == "" {
 			return nil, fmt.Errorf("tokenizer: token %d is empty: remove the blank line", i)
@@ -71,10 +84,6 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 			return nil, fmt.Errorf("tokenizer: token %q has two ids (%d and %d): remove one", s, first, i)
 		}
 		t.ids[s] = int32(i)
-		if p, ok := strings.CutPrefix(s, continuation); ok && p != "" {
-			t.inside[p] = int32(i)
-		}
-		t.longest = max(t.longest, len(s))
 	}
 	for _, x := range []struct {
 		name string
@@ -82,42 +91,73 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 	}{{PadToken, &t.pad}, {UnkToken, &t.unk}, {ClsToken, &t.cls}, {MaskToken, &t.mask}} {
 		id, ok := t.ids[x.name]
 		if !ok {
-			return nil, fmt.Errorf("tokenizer: the vocabulary of %d tokens lacks %s: is it a BERT vocabulary?", len(tokens), x.name)
+			return nil, fmt.Errorf("tokenizer: the vocabulary of %d tokens lacks %s: is it a BERT vocabulary? Others need data.template = %q", len(tokens), x.name, TemplateFile)
 		}
 		*x.id = id
 	}
 	if t.pad != 0 {
-		return nil, fmt.Errorf("tokenizer: %s must have id 0 (got %d): batches are padded with 0", PadToken, t.pad)
+		return nil, fmt.Errorf("tokenizer: %s must have id 0 with the template %q (got %d)", PadToken, TemplateALBEF, t.pad)
 	}
-	t.sep = -1
 	if id, ok := t.ids[SepToken]; ok {
 		t.sep = id
 	}
-	return t, nil
+	t.begin = []int32{t.cls}
+	m, err := newWordPiece(&wordPieceFile{Unk: UnkToken, MaxWord: opt.MaxWord, Vocab: t.ids})
+	t.model = m
+	return t, err
 }
 
-// Size is the number of tokens of the vocabulary.
+// Kind is WordPiece, BPE or Unigram.
+func (t *Tokenizer) Kind() string { return t.kind }
+
+// Template is TemplateALBEF or TemplateFile.
+func (t *Tokenizer) Template() string {
+	if t.albef {
+		return TemplateALBEF
+	}
+	return TemplateFile
+}
+
+// Around is how many tokens stand around every text.
+func (t *Tokenizer) Around() int { return len(t.begin) + len(t.end) }
+
+// Size is the number of ids: one more than the largest.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
 
-// PadID is the id of [PAD], always 0.
+// PadID is the id that texts are padded with.
 func (t *Tokenizer) PadID() int32 { return t.pad }
 
-// UnkID is the id of [UNK].
+// PadRow is PadID where no text has this token, so that its embedding is never learned, and -1 where
+// padding is a token that texts have too: the end of a text in SigLIP and CLIP.
+func (t *Tokenizer) PadRow() int32 { return t.padRow }
+
+// UnkID is the id of what is not in the vocabulary, -1 where everything is.
 func (t *Tokenizer) UnkID() int32 { return t.unk }
 
-// ClsID is the id of [CLS].
+// ClsID is the id of the token that every text begins with ([CLS]), -1 where there is none.
 func (t *Tokenizer) ClsID() int32 { return t.cls }
 
-// SepID is the id of [SEP], or -1 where the vocabulary has none.
+// SepID is the id of the token that ends a text ([SEP]), or -1 where the vocabulary has none.
 func (t *Tokenizer) SepID() int32 { return t.sep }
 
-// MaskID is the id of [MASK].
+// MaskID is the id of the token of masked language modelling ([MASK] or <mask>), -1 where there is none.
 func (t *Tokenizer) MaskID() int32 { return t.mask }
 
-// Options returns the options of the normaliser.
+// Specials are the ids of padding, of what stands around texts and of the mask: those that masked language
+// modelling does not hide.
+func (t *Tokenizer) Specials() []int32 {
+	ids := slices.Concat([]int32{t.pad}, t.begin, t.end)
+	if t.mask >= 0 {
+		ids = append(ids, t.mask)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// Options returns the options of BERT's normaliser, of a tokenizer with TemplateALBEF.
 func (t *Tokenizer) Options() Options { return t.opt }
 
-// Tokens returns the vocabulary by id. Do not modify it.
+// Tokens returns the vocabulary by id, "" for an id without a token. Do not modify it.
 func (t *Tokenizer) Tokens() []string { return t.tokens }
 
 // Token returns the token of an id; [UNK] for an id out of range.
@@ -134,68 +174,88 @@ func (t *Tokenizer) ID(token string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Equal reports whether both tokenizers encode every text alike.
+// Equal reports whether both tokenizers are stored alike, and so encode every text alike.
 func (t *Tokenizer) Equal(o *Tokenizer) bool {
-	return t.opt == o.opt && slices.Equal(t.tokens, o.tokens)
+	if t.albef && o.albef {
+		return t.opt == o.opt && slices.Equal(t.tokens, o.tokens)
+	}
+	return t.albef == o.albef && bytes.Equal(t.stored, o.stored)
 }
 
-// Encode returns [CLS] and the pieces of text, at most maxTokens ids in all
-// (maxTokens <= 0: no limit). There is no [SEP] at the end.
+// Encode returns the ids of text with what stands around it, at most maxTokens in all
+// (maxTokens <= 0: no limit). What is cut is the end of the text, and not what stands behind it.
 func (t *Tokenizer) Encode(text string, maxTokens int) []int32 {
-	ids := make([]int32, 1, max(8, min(maxTokens, 64)))
-	ids[0] = t.cls
-	for word := range words(text, t.opt) {
-		if maxTokens > 0 && len(ids) >= maxTokens {
-			break
-		}
-		ids = t.appendWord(ids, word)
+	ids := make([]int32, len(t.begin), max(8, min(maxTokens, 64)))
+	copy(ids, t.begin)
+	limit := maxTokens
+	if maxTokens > 0 {
+		limit = max(maxTokens-len(t.end), 0)
 	}
+	ids = t.appendText(ids, text, limit)
+	if maxTokens > 0 && len(ids) > limit {
+		ids = ids[:limit]
+	}
+	ids = append(ids, t.end...)
 	if maxTokens > 0 && len(ids) > maxTokens {
 		ids = ids[:maxTokens]
 	}
 	return ids
 }
 
-// appendWord appends the pieces of one word: the longest token that the word
-// starts with, then the longest piece that the rest starts with, and so on.
-// A word that cannot be cut so is [UNK] as a whole.
-func (t *Tokenizer) appendWord(ids []int32, word string) []int32 {
-	if utf8.RuneCountInString(word) > t.opt.MaxWord {
-		return append(ids, t.unk)
-	}
-	start := len(ids)
-	pieces := t.ids
-	for at := 0; at < len(word); {
-		end := min(len(word), at+t.longest)
-		for end < len(word) && !utf8.RuneStart(word[end]) {
-			end--
-		}
-		id, ok := int32(0), false
-		for end > at {
-			if id, ok = pieces[word[at:end]]; ok {
+// appendText appends the ids of text. It may end when ids are limit (0: never) or more.
+func (t *Tokenizer) appendText(ids []int32, text string, limit int) []int32 {
+	room := func() bool { return limit <= 0 || len(ids) < limit }
+	if t.albef {
+		for word := range words(text, t.opt) {
+			if !room() {
 				break
 			}
-			_, n := utf8.DecodeLastRuneInString(word[at:end])
-			end -= n
+			ids = t.model.appendWord(ids, word)
 		}
-		if !ok {
-			return append(ids[:start], t.unk)
-		}
-		ids = append(ids, id)
-		at, pieces = end, t.inside
+		return ids
 	}
+	var parts []string
+	token := func(id int32) { ids = append(ids, id) }
+	t.raw.split(strings.ToValidUTF8(text, ""), func(s string, from int) bool {
+		if t.normalize != nil {
+			s = t.normalize(s)
+		}
+		return t.normal.split(s, func(s string, at int) bool {
+			parts = append(parts[:0], s)
+			if t.split != nil {
+				parts = t.split(parts[:0], s, from == 0 && at == 0)
+			}
+			for _, word := range parts {
+				if !room() {
+					return false
+				}
+				ids = t.model.appendWord(ids, word)
+			}
+			return room()
+		}, token)
+	}, token)
 	return ids
 }
 
-// Decode joins ids to a text: pieces are joined to their words, [PAD], [CLS] and
-// [SEP] are left out.
+// wordEnd ends the last piece of a word in the vocabularies of CLIP.
+const wordEnd = "</w>"
+
+// spaceMark stands for a space in the vocabularies of SentencePiece.
+const spaceMark = "\u2581"
+
+// Decode joins ids to a text to read: pieces are joined to their words; padding and what stands around a
+// text are left out. It does not bring back the text that was encoded.
 func (t *Tokenizer) Decode(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {
-		if id == t.pad || id == t.cls || id == t.sep {
+		if id == t.pad || id == t.sep || slices.Contains(t.begin, id) || slices.Contains(t.end, id) {
 			continue
 		}
 		s := t.Token(id)
+		if t.kind != WordPiece {
+			b.WriteString(s)
+			continue
+		}
 		if p, ok := strings.CutPrefix(s, continuation); ok && p != "" {
 			b.WriteString(p)
 			continue
@@ -205,5 +265,12 @@ func (t *Tokenizer) Decode(ids []int32) string {
 		}
 		b.WriteString(s)
 	}
-	return b.String()
+	s := b.String()
+	if t.kind == BPE {
+		s = strings.ToValidUTF8(fromByteLevel(strings.ReplaceAll(s, wordEnd, " ")), "\ufffd")
+	}
+	if t.kind != WordPiece {
+		s = strings.TrimSpace(strings.ReplaceAll(s, spaceMark, " "))
+	}
+	return s
 }

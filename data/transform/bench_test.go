@@ -17,7 +17,7 @@ func BenchmarkResize(b *testing.B) {
 			var z resizer
 			var out Image
 			for b.Loop() {
-				z.resize(&out, m, Rect{0, 0, c.w, c.h}, 256, 256, false)
+				z.resize(&out, m, Rect{0, 0, c.w, c.h}, square(256), false)
 			}
 			b.SetBytes(int64(len(m.Pix)))
 		})

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"math"
 	"os"
 	"testing"
 )
@@ -50,9 +51,108 @@ func TestResizeLikePillow(t *testing.T) {
 		}
 	}
 	var got Image
-	new(resizer).resize(&got, photo(t), Rect{5, 3, 21, 17}, 24, 24, false)
+	new(resizer).resize(&got, photo(t), Rect{5, 3, 21, 17}, square(24), false)
 	if most, _ := distance(t, &got, golden(t, "crop_5_3_21_17_to_24x24", 24, 24)); most != 0 {
 		t.Errorf("resized crop differs by up to %d", most)
+	}
+}
+
+// TestInputsLikeTorchvision: an image as an evaluation pipeline shows it.
+func TestInputsLikeTorchvision(t *testing.T) {
+	tall := NewImage(30, 40)
+	p := photo(t)
+	for y := range 40 {
+		for x := range 30 {
+			copy(tall.Pix[3*(y*30+x):][:3], p.Pix[3*(x*40+y):][:3])
+		}
+	}
+	for _, c := range []struct {
+		name string
+		of   *Image
+		size int
+		Input
+	}{
+		{"bilinear_16x16", p, 16, Input{Bilinear: true}},
+		{"bilinear_50x50", p, 50, Input{Bilinear: true}},
+		{"centre_16x16", p, 16, Input{Crop: true}},
+		{"centre_30x30", p, 30, Input{Crop: true}},
+		{"centre_45x45", p, 45, Input{Crop: true}},
+		{"centre_bilinear_17x17", p, 17, Input{Crop: true, Bilinear: true}},
+		{"centre_tall_17x17", tall, 17, Input{Crop: true}},
+	} {
+		c.Mean, c.Std = [3]float32{}, [3]float32{1, 1, 1}
+		got, planes := NewImage(c.size, c.size), make([]float32, 3*c.size*c.size)
+		for _, flip := range []bool{false, true} {
+			var err error
+			if flip { // the training pipeline shows the same, mirrored or not
+				err = Train{Input: c.Input, Size: c.size, ScaleMin: 1}.Apply(c.of, nil, planes)
+			} else {
+				err = Eval{Input: c.Input, Size: c.size}.Apply(c.of, nil, planes)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range planes {
+				got.Pix[3*(i%(c.size*c.size))+i/(c.size*c.size)] = uint8(v*255 + 0.5)
+			}
+			if most, _ := distance(t, got, golden(t, c.name, c.size, c.size)); most != 0 {
+				t.Errorf("%s differs by up to %d", c.name, most)
+			}
+		}
+	}
+}
+
+// TestWindowIsACrop: a window of a resized image has the bytes of the image resized and then cut.
+func TestWindowIsACrop(t *testing.T) {
+	p := photo(t)
+	for _, c := range []struct {
+		w, h int
+		at   Window
+	}{
+		{64, 48, Window{W: 64, H: 48, X: 5, Y: 7, Width: 30, Height: 40}},
+		{40, 48, Window{W: 40, H: 48, X: 5, Y: 7, Width: 30, Height: 40}},
+		{64, 30, Window{W: 64, H: 30, X: 60, Y: 2, Width: 4, Height: 27}},
+		{40, 30, Window{W: 40, H: 30, X: 3, Y: 2, Width: 24, Height: 24}},
+	} {
+		whole, err := Resize(p, c.w, c.h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := NewImage(c.at.Width, c.at.Height)
+		for y := range want.H {
+			copy(want.Pix[3*y*want.W:3*(y+1)*want.W], whole.Pix[3*((y+c.at.Y)*c.w+c.at.X):])
+		}
+		for _, flip := range []bool{false, true} {
+			if flip {
+				want.FlipH()
+			}
+			var got Image
+			new(resizer).resize(&got, p, Rect{0, 0, p.W, p.H}, c.at, flip)
+			if most, _ := distance(t, &got, want); most != 0 {
+				t.Errorf("%+v, mirrored %v, differs by up to %d", c.at, flip, most)
+			}
+		}
+	}
+}
+
+// TestNormalizeByStatistics compares with the formula, there and back.
+func TestNormalizeByStatistics(t *testing.T) {
+	p := photo(t)
+	in := Input{Mean: [3]float32{0.5, 0.4, 0.3}, Std: [3]float32{0.5, 0.25, 0.2}}
+	dst := make([]float32, len(p.Pix))
+	in.Normalize(p, dst)
+	for i, v := range dst {
+		c, at := i/(p.W*p.H), i%(p.W*p.H)
+		if want := (float32(p.Pix[3*at+c])/255 - in.Mean[c]) / in.Std[c]; math.Abs(float64(v-want)) > 1e-6 {
+			t.Fatalf("value %d is %v, want %v", i, v, want)
+		}
+	}
+	back, err := in.Denormalize(dst, p.W, p.H)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most, _ := distance(t, back, p); most != 0 {
+		t.Errorf("there and back differs by up to %d", most)
 	}
 }
 

@@ -211,7 +211,7 @@ func TestColourOffDrawsNothing(t *testing.T) {
 		// The pipeline by hand.
 		box := RandomCrop(s, m.W, m.H, 0.3)
 		var cropped Image
-		new(resizer).resize(&cropped, m, box, 24, 24, s.Float64() < 0.5)
+		new(resizer).resize(&cropped, m, box, square(24), s.Float64() < 0.5)
 		Normalize(RandAugment(s, &cropped, 2, 7), b)
 		if !slices.Equal(a, b) || r.Uint64() != s.Uint64() {
 			t.Fatalf("sample %d differs from crop, flip, RandAugment", i)

@@ -5,22 +5,14 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/geoalign/geoalign/data/internal/pixel"
-)
-
-// Mean and Std normalise the channels R, G, B of values in [0, 1] (CLIP's
-// statistics, as in ALBEF's code).
-var (
-	Mean = [3]float32{0.48145466, 0.4578275, 0.40821073}
-	Std  = [3]float32{0.26862954, 0.26130258, 0.27577711}
 )
 
 // Train is the training pipeline: random resized crop to Size x Size, colour
 // jitter, grey, blur, random flip, RandAugment, normalise (ALBEF, TCL).
 type Train struct {
+	Input            // how images are resized and normalised
 	Size     int     // side of the output
-	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no crop, the whole image is resized
+	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no random crop, the image is resized as in evaluation
 	Flip     bool    // mirror every second image
 	Jitter   float64 // probability of ColorJitter(0.4, 0.4, 0.4, 0.1); 0: never
 	Gray     float64 // probability of dropping the colours; 0: never
@@ -29,9 +21,9 @@ type Train struct {
 	Level    int     // strength of RandAugment, 0 to 10
 }
 
-// Eval is the evaluation pipeline: resize to exactly Size x Size, whatever the
-// aspect ratio, and normalise.
+// Eval is the evaluation pipeline: resize and normalise as Input says.
 type Eval struct {
+	Input
 	Size int // side of the output
 }
 
@@ -71,11 +63,12 @@ func (t Train) ApplyTimed(img *Image, r *rand.Rand, dst []float32, times *Times)
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	box := Rect{0, 0, img.W, img.H}
+	box, to := whole(img), t.window(img.W, img.H, t.Size)
 	if t.ScaleMin > 0 && t.ScaleMin < 1 {
-		box = RandomCrop(r, img.W, img.H, t.ScaleMin)
+		box, to = RandomCrop(r, img.W, img.H, t.ScaleMin), square(t.Size)
 	}
-	s.resize(&s.a, img, box, t.Size, t.Size, t.Flip && r.Float64() < 0.5)
+	s.bilinear = t.Bilinear
+	s.resize(&s.a, img, box, to, t.Flip && r.Float64() < 0.5)
 	if times != nil {
 		lap(&times.Resize)
 	}
@@ -84,7 +77,7 @@ func (t Train) ApplyTimed(img *Image, r *rand.Rand, dst []float32, times *Times)
 	if times != nil {
 		lap(&times.Augment)
 	}
-	Normalize(out, dst)
+	t.Normalize(out, dst)
 	if times != nil {
 		lap(&times.Normalize)
 	}
@@ -99,8 +92,9 @@ func (e Eval) Apply(img *Image, _ *rand.Rand, dst []float32) error {
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	s.resize(&s.a, img, Rect{0, 0, img.W, img.H}, e.Size, e.Size, false)
-	Normalize(&s.a, dst)
+	s.bilinear = e.Bilinear
+	s.resize(&s.a, img, whole(img), e.window(img.W, img.H, e.Size), false)
+	e.Normalize(&s.a, dst)
 	return nil
 }
 
@@ -112,25 +106,4 @@ func ready(img *Image, size int, dst []float32) error {
 		return fmt.Errorf("transform: the output of an image of %dx%d has %d values (got %d)", size, size, 3*size*size, len(dst))
 	}
 	return img.check()
-}
-
-var normal = pixel.NewNormalizer(Mean, Std)
-
-// Normalize writes (v/255 - Mean) / Std of every value of m to dst, planar
-// (3, H, W).
-func Normalize(m *Image, dst []float32) { normal.Apply(dst, m.Pix) }
-
-// Denormalize is the inverse of Normalize: the w x h image that a planar
-// (3, h, w) tensor shows, rounded and cut to bytes.
-func Denormalize(src []float32, w, h int) (*Image, error) {
-	if w <= 0 || h <= 0 || len(src) != 3*w*h {
-		return nil, fmt.Errorf("transform: %d values are no planar image of %dx%d: want %d", len(src), w, h, 3*w*h)
-	}
-	m := NewImage(w, h)
-	for c := 0; c < 3; c++ {
-		for i, v := range src[c*w*h : (c+1)*w*h] {
-			m.Pix[3*i+c] = uint8(min(max((v*Std[c]+Mean[c])*255+0.5, 0), 255))
-		}
-	}
-	return m, nil
 }

@@ -22,61 +22,83 @@ func Resize(m *Image, w, h int) (*Image, error) {
 		return nil, fmt.Errorf("transform: size to resize to must be positive (got %dx%d)", w, h)
 	}
 	out := &Image{}
-	new(resizer).resize(out, m, Rect{0, 0, m.W, m.H}, w, h, false)
+	new(resizer).resize(out, m, whole(m), Window{W: w, H: h, Width: w, Height: h}, false)
 	return out, nil
 }
 
+// whole is all of an image.
+func whole(m *Image) Rect { return Rect{0, 0, m.W, m.H} }
+
+// Window is a part of a resized image, Width x Height pixels from (X, Y) on, of W x H.
+type Window struct{ W, H, X, Y, Width, Height int }
+
 // resizer keeps the memory of one resize for the next.
 type resizer struct {
+	bilinear             bool // Pillow's BILINEAR filter in the place of BICUBIC
 	horizontal, vertical taps
 	rows                 pixel.RowFilter
 	middle               []uint8 // between the passes
 	sums                 []int32 // of one row
 }
 
-// resize writes the part box of src, resized to w x h, to dst, mirrored left to
-// right when flip is set. box lies in src.
-func (z *resizer) resize(dst, src *Image, box Rect, w, h int, flip bool) {
+// resize writes the part box of src, resized to the window's whole, to dst as far as the
+// window shows it, mirrored left to right when flip is set. box lies in src.
+func (z *resizer) resize(dst, src *Image, box Rect, to Window, flip bool) {
+	if to.W == box.W { // no pass, so what is not shown is not read
+		box.X, box.W, to.X, to.W = box.X+to.X, to.Width, 0, to.Width
+	}
+	if to.H == box.H {
+		box.Y, box.H, to.Y, to.H = box.Y+to.Y, to.Height, 0, to.Height
+	}
+	w, h := to.Width, to.Height
 	dst.reshape(w, h)
-	z.vertical.compute(box.H, h)
+	z.vertical.compute(axis{box.H, to.H, to.Y, h, z.bilinear})
 
 	// Only rows that the vertical pass reads are made: all of the box.
 	from := src.Pix[3*(box.Y*src.W+box.X):]
 	stride := 3 * src.W
-	if box.W != w {
-		z.horizontal.compute(box.W, w)
+	if box.W != to.W {
+		z.horizontal.compute(axis{box.W, to.W, to.X, w, z.bilinear})
 		if flip {
 			z.horizontal.Mirror()
 			defer z.horizontal.Mirror()
 		}
 		z.rows.Set(&z.horizontal.Taps)
-		to := dst.Pix
-		if box.H != h {
+		out := dst.Pix
+		if box.H != to.H {
 			z.middle = resized(z.middle, 3*w*box.H)
-			to = z.middle
+			out = z.middle
 		}
-		z.rows.Apply(to, from, box.H, stride)
-		from, stride = to, 3*w
+		z.rows.Apply(out, from, box.H, stride)
+		from, stride = out, 3*w
 	}
 	switch {
-	case box.H != h:
+	case box.H != to.H:
 		for y := range h {
 			first, k := z.vertical.at(y)
 			z.sums = pixel.MixRows(dst.Pix[3*w*y:3*w*(y+1)], from[stride*first:], stride, k, z.sums)
 		}
-	case box.W == w:
+	case box.W == to.W:
 		for y := range h {
 			copy(dst.Pix[3*w*y:3*w*(y+1)], from[stride*y:])
 		}
 	}
-	if flip && box.W == w {
+	if flip && box.W == to.W {
 		dst.FlipH()
 	}
+}
+
+// axis is an axis of in pixels resized to out pixels, of which n from the given one on are
+// made.
+type axis struct {
+	in, out, from, n int
+	bilinear         bool
 }
 
 // taps are the filter weights of one axis.
 type taps struct {
 	pixel.Taps
+	of      axis
 	weights []float64
 }
 
@@ -84,27 +106,30 @@ func (t *taps) at(i int) (first int, k []int32) {
 	return int(t.First[i]), t.Coef[i*t.Size : i*t.Size+int(t.Num[i])]
 }
 
-// compute fills t for an axis of in pixels resized to out pixels.
-func (t *taps) compute(in, out int) {
-	if t.In == in && t.Out == out {
+// compute fills t for an axis.
+func (t *taps) compute(of axis) {
+	if t.of == of {
 		return
 	}
-	t.In, t.Out = in, out
-	scale := float64(in) / float64(out)
+	t.of, t.In, t.Out = of, of.in, of.n
+	scale := float64(of.in) / float64(of.out)
 	wide := max(scale, 1)
-	support := 2 * wide
+	kernel, support := cubic, 2*wide
+	if of.bilinear {
+		kernel, support = triangle, wide
+	}
 	t.Size = 2*int(math.Ceil(support)) + 1
-	t.First = resized(t.First, out)
-	t.Num = resized(t.Num, out)
-	t.Coef = resized(t.Coef, out*t.Size)
+	t.First = resized(t.First, of.n)
+	t.Num = resized(t.Num, of.n)
+	t.Coef = resized(t.Coef, of.n*t.Size)
 	t.weights = resized(t.weights, t.Size)
-	for i := 0; i < out; i++ {
-		centre := (float64(i) + 0.5) * scale
+	for i := 0; i < of.n; i++ {
+		centre := (float64(of.from+i) + 0.5) * scale
 		lo := max(int(centre-support+0.5), 0)
-		hi := min(int(centre+support+0.5), in)
+		hi := min(int(centre+support+0.5), of.in)
 		sum := 0.0
 		for x := lo; x < hi; x++ {
-			w := cubic((float64(x) - centre + 0.5) / wide)
+			w := kernel((float64(x) - centre + 0.5) / wide)
 			t.weights[x-lo] = w
 			sum += w
 		}
@@ -114,6 +139,9 @@ func (t *taps) compute(in, out int) {
 		}
 	}
 }
+
+// triangle is the kernel of bilinear resampling.
+func triangle(x float64) float64 { return max(0, 1-math.Abs(x)) }
 
 // cubic is the Keys kernel with a = -0.5, zero outside (-2, 2).
 func cubic(x float64) float64 {

@@ -137,6 +137,8 @@ func (fakeTokenizer) Encode(text string, _ int) []int32 {
 	return []int32{1, int32(j), 9}[:2+j%2]
 }
 
+func (fakeTokenizer) PadID() int32 { return 0 }
+
 // captions makes columns of texts.
 var captions = &data.Texts{Tokenizer: fakeTokenizer{}, Tokens: fakeTokens}
 

@@ -108,6 +108,8 @@ func (wordTokens) Encode(text string, _ int) []int32 {
 	panic("no paint: " + text)
 }
 
+func (wordTokens) PadID() int32 { return 0 }
+
 // TestFolder: in a folder of classes every image of a class is right for the texts of the
 // class. A model that knows the classes finds one first, one that is wrong about all finds
 // them behind all others, and chance is the share of the class.

@@ -83,7 +83,7 @@ func (e *Engine) direct(p *gemm.Product, w path) {
 		e.tiles.Multiply(p)
 	case w == pathLibrary:
 		e.library.BGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
-		if p.GELU != nil {
+		if p.Activated != nil {
 			q := *p
 			q.Bias = nil
 			q.Finish()

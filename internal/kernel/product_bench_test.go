@@ -75,7 +75,7 @@ func BenchmarkGEMMEpilogue(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%dx%dx%d/bf16=%v", backend, s[0], s[1], s[2], bf16), func(b *testing.B) {
 					g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{TransB: true, M: s[0], N: s[1], K: s[2], Alpha: 1, BF16: bf16}, Bias: true, Gelu: true})
 					all, bias, alone := g.P, g.P, g.P
-					bias.GELU, alone.GELU, alone.Bias = nil, nil, nil
+					bias.Activated, alone.Activated, alone.Bias = nil, nil, nil
 					least := kerneltest.Best(func() { e.MultiplySerial(&alone) })
 					b.ReportMetric(100*(kerneltest.Best(func() { e.MultiplySerial(&bias) })/least-1), "%bias")
 					b.ReportMetric(100*(kerneltest.Best(func() { e.MultiplySerial(&all) })/least-1), "%bias+gelu")

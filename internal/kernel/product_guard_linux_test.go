@@ -65,7 +65,7 @@ func TestProductStaysInside(t *testing.T) {
 				for i, x := range []*gemm.Matrix{&p.A, &p.B} {
 					x.F32, x.BF16 = place(memory[i], atEnd, x.F32), place(memory[i], atEnd, x.BF16)
 				}
-				p.C, p.Bias, p.GELU = place(memory[2], atEnd, p.C), place(memory[3], atEnd, p.Bias), place(memory[4], atEnd, p.GELU)
+				p.C, p.Bias, p.Activated = place(memory[2], atEnd, p.C), place(memory[3], atEnd, p.Bias), place(memory[4], atEnd, p.Activated)
 				e.MultiplySerial(p)
 			}
 			for n := range 100 {

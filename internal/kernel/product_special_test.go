@@ -110,7 +110,7 @@ func TestProductSameBitsOnAnyThreads(t *testing.T) {
 					}
 					e.Multiply(&g.P)
 					e.Close()
-					got := append(append([]float32(nil), g.P.C...), g.P.GELU...)
+					got := append(append([]float32(nil), g.P.C...), g.P.Activated...)
 					if want == nil {
 						want = got
 						continue
@@ -157,13 +157,14 @@ func TestProductPanics(t *testing.T) {
 		return gemm.Product{M: 3, N: 4, K: 2, Alpha: 1, A: gemm.Matrix{F32: f, LD: 2}, B: gemm.Matrix{F32: f, LD: 4}, C: make([]float32, 12), LDC: 4}
 	}
 	tests := map[string]func(p *gemm.Product){
-		"negative size": func(p *gemm.Product) { p.K = -1 },
-		"A is 3 x 2":    func(p *gemm.Product) { p.A = gemm.Matrix{BF16: h[:5], LD: 2} },
-		"B is 2 x 4":    func(p *gemm.Product) { p.B.LD = 3 },
-		"C is 3 x 4":    func(p *gemm.Product) { p.C = p.C[:11] },
-		"GELU is 3 x 4": func(p *gemm.Product) { p.GELU = p.C[:11] },
-		"Bias must":     func(p *gemm.Product) { p.Bias = f[:3] },
-		"set one":       func(p *gemm.Product) { p.A.BF16 = h },
+		"negative size":         func(p *gemm.Product) { p.K = -1 },
+		"A is 3 x 2":            func(p *gemm.Product) { p.A = gemm.Matrix{BF16: h[:5], LD: 2} },
+		"B is 2 x 4":            func(p *gemm.Product) { p.B.LD = 3 },
+		"C is 3 x 4":            func(p *gemm.Product) { p.C = p.C[:11] },
+		"Activated is 3 x 4":    func(p *gemm.Product) { p.Activated, p.Activation = p.C[:11], vector.ByGELU },
+		"without an Activation": func(p *gemm.Product) { p.Activated = p.C },
+		"Bias must":             func(p *gemm.Product) { p.Bias = f[:3] },
+		"set one":               func(p *gemm.Product) { p.A.BF16 = h },
 	}
 	for want, change := range tests {
 		for _, multiply := range []func(*gemm.Product){e.Multiply, e.MultiplySerial} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // checkProduct computes g on all threads and on one and compares with the exact
@@ -27,11 +28,11 @@ func checkProduct(t *testing.T, e *Engine, g gemmtest.Case) {
 				}
 			}
 		}
-		clear(p.GELU)
+		clear(p.Activated)
 		multiply(p)
 		for i := range p.C {
 			if i%p.LDC >= p.N { // between the rows
-				if p.C[i] != before[i] || p.GELU != nil && p.GELU[i] != 0 {
+				if p.C[i] != before[i] || p.Activated != nil && p.Activated[i] != 0 {
 					t.Fatalf("%s %v: wrote outside row %d", name, g, i/p.LDC)
 				}
 				continue
@@ -39,11 +40,11 @@ func checkProduct(t *testing.T, e *Engine, g gemmtest.Case) {
 			if !(math.Abs(float64(p.C[i])-want[i]) <= float64(p.K+4)*size[i]*0x1p-24) {
 				t.Fatalf("%s %v: row %d column %d: got %v, want %v", name, g, i/p.LDC, i%p.LDC, p.C[i], want[i])
 			}
-			if p.GELU != nil {
+			if p.Activated != nil {
 				x := float64(p.C[i])
-				y := float32(x / 2 * math.Erfc(-x/math.Sqrt2))
-				if d := math.Abs(float64(p.GELU[i] - y)); !(d <= 3e-7*max(1, math.Abs(x))) {
-					t.Fatalf("%s %v: gelu at %d: got %v, want %v", name, g, i, p.GELU[i], y)
+				y := activated(p.Activation, x)
+				if d := math.Abs(float64(p.Activated[i] - y)); !(d <= 3e-7*max(1, math.Abs(x))) {
+					t.Fatalf("%s %v: activation at %d: got %v, want %v", name, g, i, p.Activated[i], y)
 				}
 			}
 		}
@@ -73,4 +74,17 @@ func TestProductBlockEdges(t *testing.T) {
 			}
 		}
 	})
+}
+
+// activated is an activation by its definition.
+func activated(a vector.Activation, x float64) float32 {
+	switch a {
+	case vector.ByGELUTanh:
+		return float32(x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))))
+	case vector.ByQuickGELU:
+		return float32(x / (1 + math.Exp(-1.702*x)))
+	case vector.BySiLU:
+		return float32(x / (1 + math.Exp(-x)))
+	}
+	return float32(x / 2 * math.Erfc(-x/math.Sqrt2))
 }

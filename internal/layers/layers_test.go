@@ -24,6 +24,7 @@ var order = [][]string{
 	{"model", "eval", "align"},
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
+	{"weights"},
 	{"encoders"},
 	{"gallery"},
 	{"data/source", "data/features", "data/neighbours", "data/descriptor"},

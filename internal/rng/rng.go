@@ -18,6 +18,7 @@ const (
 	Augment   = "augment"
 	Mask      = "mask"
 	Dropout   = "dropout"
+	Patches   = "patches"
 	Negatives = "negatives"
 	Queue     = "queue"
 	Scenes    = "scenes"

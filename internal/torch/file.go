@@ -82,11 +82,11 @@ func (f *File) Lookup(name string) (Tensor, bool) {
 // maxPickle is the largest pickle that is read: those of models have some hundred bytes a tensor.
 const maxPickle = 64 << 20
 
-// NewReader reads directory and pickle of a file of size bytes.
+// NewReader reads directory and pickles of a file of size bytes.
 func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	z, err := zip.NewReader(r, size)
 	if errors.Is(err, zip.ErrFormat) {
-		return nil, oldFormat(r)
+		return readLegacy(r, size)
 	}
 	if err != nil {
 		return nil, err
@@ -103,21 +103,7 @@ func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data.pkl: %w", err)
 	}
-	f := &File{index: map[string]int{}}
-	w := walker{archive: a, file: f}
-	if err := w.walk("", root, 0); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// oldFormat says what a file is that is no zip archive.
-func oldFormat(r io.ReaderAt) error {
-	head := make([]byte, 2)
-	if n, _ := r.ReadAt(head, 0); n == 2 && head[0] == proto {
-		return errors.New("it is of the format before PyTorch 1.6, or a plain pickle, which are not read: load it in PyTorch and torch.save it again")
-	}
-	return errors.New("it is no file of torch.save, or it was cut short: its directory, at the end, is not there")
+	return collect(root, a.span)
 }
 
 // archive is the members of a file.
@@ -160,6 +146,9 @@ func (a *archive) read(name string, most uint64) ([]byte, error) {
 	m, ok := a.members[a.folder+name]
 	if !ok {
 		return nil, fmt.Errorf("it has no %s", name)
+	}
+	if m.Method != zip.Store { // a small file could hold a pickle that takes all memory
+		return nil, fmt.Errorf("its %s is compressed, which torch.save does not do: save it again", name)
 	}
 	if m.UncompressedSize64 > most {
 		return nil, fmt.Errorf("its %s has %d bytes, more than the %d that are read", name, m.UncompressedSize64, most)

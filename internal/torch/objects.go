@@ -14,6 +14,7 @@ const (
 	orderedDict      global = "collections.OrderedDict"
 	rebuildTensor    global = "torch._utils._rebuild_tensor_v2"
 	rebuildParameter global = "torch._utils._rebuild_parameter"
+	arguments        global = "argparse.Namespace" // what a program was called with: it holds no tensors
 )
 
 // storages are the names of types.
@@ -49,19 +50,23 @@ func (m *machine) name(op byte) (any, error) {
 		}
 	}
 	g := global(parts[0] + "." + parts[1])
-	if _, ok := storages[g]; ok || g == orderedDict || g == rebuildTensor || g == rebuildParameter {
+	if _, ok := storages[g]; ok || g == orderedDict || g == rebuildTensor || g == rebuildParameter || g == arguments {
 		return g, nil
 	}
 	return nil, fmt.Errorf("it names %.80q, and only tensors are read, no other objects: save tensors, or dictionaries and lists of them, as torch.save(model.state_dict(), file) does", string(g))
 }
 
-// storage reads what a storage is called by: ("storage", type, key, location, elements).
+// storage reads what a storage is called by: ("storage", type, key, location, elements), and in the legacy
+// format what it is a part of, which PyTorch does not write any more.
 func (m *machine) storage() (any, error) {
 	v, err := m.pop()
 	if err != nil {
 		return nil, err
 	}
 	t, ok := v.(tuple)
+	if ok && len(t) == 6 && t[5] == nil {
+		t = t[:5]
+	}
 	if !ok || len(t) != 5 || t[0] != any("storage") {
 		return nil, errors.New("it is no storage of a tensor")
 	}
@@ -72,7 +77,12 @@ func (m *machine) storage() (any, error) {
 	if !ok1 || !ok2 || !ok3 || !ok4 || n < 0 || n > 1<<48 {
 		return nil, errors.New("it is no storage of a tensor")
 	}
-	return storage{dtype, key, n}, nil
+	s := storage{dtype, key, n}
+	if before, again := m.storages[key]; again && before != s {
+		return nil, fmt.Errorf("it gives storage %.40q two types or sizes", key)
+	}
+	m.storages[key] = s
+	return s, nil
 }
 
 // reduce makes what a known name makes of its arguments.
@@ -100,6 +110,18 @@ func (m *machine) reduce() (any, error) {
 		return rebuild(args)
 	}
 	return nil, errors.New("it makes no tensor and no dictionary")
+}
+
+// object makes an object of a known name, without its attributes.
+func (m *machine) object() (any, error) {
+	items, err := m.take(2)
+	if err != nil {
+		return nil, err
+	}
+	if args, ok := items[1].(tuple); !ok || len(args) > 0 || items[0] != any(arguments) {
+		return nil, errors.New("it makes an object that holds no tensors")
+	}
+	return newDict(), nil
 }
 
 // rebuild makes a tensor of (storage, first element, shape, strides, ...).

@@ -69,6 +69,7 @@ const (
 	stackGlobal    = 0x93
 	binPersistent  = 'Q'
 	reduce         = 'R'
+	newObj         = 0x81
 	build          = 'b'
 	highestVersion = 5
 )
@@ -79,15 +80,23 @@ var errShort = errors.New("it ends within an instruction: copy the file again")
 // machine runs a pickle. Every instruction takes a byte at least, so what it holds is bounded by the
 // size of the pickle.
 type machine struct {
-	text  []byte
-	at    int
-	stack []any
-	memo  map[uint32]any
+	text     []byte
+	at       int
+	stack    []any
+	memo     map[uint32]any
+	storages map[string]storage // by their keys
+}
+
+// newMachine returns a machine before the first instruction of a pickle, with which text begins.
+func newMachine(text []byte) *machine {
+	return &machine{text: text, memo: map[uint32]any{}, storages: map[string]storage{}}
 }
 
 // unpickle returns what a pickle makes.
-func unpickle(text []byte) (any, error) {
-	m := &machine{text: text, memo: map[uint32]any{}}
+func unpickle(text []byte) (any, error) { return newMachine(text).run() }
+
+// run returns what the pickle makes.
+func (m *machine) run() (any, error) {
 	for {
 		at := m.at
 		op, err := m.byte()
@@ -150,6 +159,8 @@ func (m *machine) do(op byte) error {
 		return m.push(m.storage())
 	case reduce:
 		return m.push(m.reduce())
+	case newObj:
+		return m.push(m.object())
 	case build:
 		return m.build()
 	}

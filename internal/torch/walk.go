@@ -15,10 +15,19 @@ const (
 
 // walker collects the tensors of a value.
 type walker struct {
-	archive *archive
-	file    *File
-	values  int
-	names   int
+	span   func(key string, n int64) (int64, error) // the first byte of a storage of n bytes
+	file   *File
+	values int
+	names  int
+}
+
+// collect returns the tensors of what a pickle made, whose storages begin where span says.
+func collect(root any, span func(key string, n int64) (int64, error)) (*File, error) {
+	w := walker{span: span, file: &File{index: map[string]int{}}}
+	if err := w.walk("", root, 0); err != nil {
+		return nil, err
+	}
+	return w.file, nil
 }
 
 // walk adds the tensors of v, which has a name.
@@ -69,7 +78,7 @@ func (w *walker) add(name string, t stored) error {
 	if t.storage.n > math.MaxInt64/size {
 		return fmt.Errorf("tensor %.80q: its storage of %d elements overflows", name, t.storage.n)
 	}
-	begin, err := w.archive.span(t.storage.key, t.storage.n*size)
+	begin, err := w.span(t.storage.key, t.storage.n*size)
 	if err != nil {
 		return fmt.Errorf("tensor %.80q: %w", name, err)
 	}

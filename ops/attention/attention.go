@@ -19,6 +19,8 @@ type SelfArgs struct {
 	QKV     *gorgonia.Node // (R*L, 3D) with rows [q | k | v], the H heads of width D/H side by side inside each
 	Lengths *gorgonia.Node // (R) int32, the keys that exist in each sequence, the first ones; nil: all L
 	Bits    *gorgonia.Node // dropout mask of the probabilities, nn.DropoutBits for R*H*L rows of L elements; nil: none
+	Bias    *gorgonia.Node // (H, L, L), added to the scores of every sequence, such as RelativeBias; nil: none
+	Causal  bool           // a token attends to itself and those before it
 	Len     int            // L
 	Heads   int            // H
 	Keep    float32        // share of the probabilities that dropout keeps, in (0, 1]
@@ -33,8 +35,8 @@ type SelfArgs struct {
 // zeros. A probability whose bit of dropout is zero becomes 0, the others are divided by
 // Keep.
 func SelfAttention(args SelfArgs) *gorgonia.Node {
-	a := &attention{self: true, lq: args.Len, lk: args.Len, heads: args.Heads, keep: args.Keep}
-	return a.apply([]*gorgonia.Node{args.QKV}, nil, args.Lengths, args.Bits)
+	a := &attention{self: true, causal: args.Causal, lq: args.Len, lk: args.Len, heads: args.Heads, keep: args.Keep}
+	return a.apply([]*gorgonia.Node{args.QKV}, nil, args.Lengths, args.Bits, args.Bias)
 }
 
 // CrossArgs are R sequences of Lq queries that attend to N sequences of Lk keys.
@@ -46,6 +48,7 @@ type CrossArgs struct {
 	Index            *gorgonia.Node
 	Lengths          *gorgonia.Node // (R) int32, the keys that row r sees, the first ones; nil: all Lk
 	Bits             *gorgonia.Node // dropout mask of the probabilities, nn.DropoutBits for R*H*Lq rows of Lk elements; nil: none
+	Bias             *gorgonia.Node // (H, Lq, Lk), added to the scores of every row, for rows without Index; nil: none
 	QueryLen, KeyLen int            // Lq and Lk
 	Heads            int            // H
 	Keep             float32        // share of the probabilities that dropout keeps, in (0, 1]
@@ -54,20 +57,20 @@ type CrossArgs struct {
 // CrossAttention is SelfAttention with keys and values of other sequences: (R*Lq, D).
 func CrossAttention(args CrossArgs) *gorgonia.Node {
 	a := &attention{lq: args.QueryLen, lk: args.KeyLen, heads: args.Heads, keep: args.Keep}
-	return a.apply([]*gorgonia.Node{args.Q, args.KV}, args.Index, args.Lengths, args.Bits)
+	return a.apply([]*gorgonia.Node{args.Q, args.KV}, args.Index, args.Lengths, args.Bits, args.Bias)
 }
 
-// attention describes an attention op. index, lengths and bits are the positions
+// attention describes an attention op. index, lengths, bits and bias are the positions
 // of those operands, or -1.
 type attention struct {
-	self                 bool
-	lq, lk, heads        int
-	keep                 float32
-	index, lengths, bits int
-	operands             int
+	self, causal               bool
+	lq, lk, heads              int
+	keep                       float32
+	index, lengths, bits, bias int
+	operands                   int
 }
 
-func (a *attention) apply(in []*gorgonia.Node, index, lengths, bits *gorgonia.Node) *gorgonia.Node {
+func (a *attention) apply(in []*gorgonia.Node, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {
 	add := func(n *gorgonia.Node) int {
 		if n == nil {
 			return -1
@@ -75,14 +78,14 @@ func (a *attention) apply(in []*gorgonia.Node, index, lengths, bits *gorgonia.No
 		in = append(in, n)
 		return len(in) - 1
 	}
-	a.index, a.lengths, a.bits = add(index), add(lengths), add(bits)
+	a.index, a.lengths, a.bits, a.bias = add(index), add(lengths), add(bits), add(bias)
 	a.operands = len(in)
 	return op.Apply(a.forward(), in...)
 }
 
 func (a *attention) args() string {
-	return fmt.Sprintf("self=%t lq=%d lk=%d heads=%d keep=%g index=%d lengths=%d bits=%d",
-		a.self, a.lq, a.lk, a.heads, a.keep, a.index, a.lengths, a.bits)
+	return fmt.Sprintf("self=%t causal=%t lq=%d lk=%d heads=%d keep=%g index=%d lengths=%d bits=%d bias=%d",
+		a.self, a.causal, a.lq, a.lk, a.heads, a.keep, a.index, a.lengths, a.bits, a.bias)
 }
 
 // attentionDims are the sizes that follow from the operands' shapes.
@@ -151,6 +154,14 @@ func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if a.bits >= 0 {
 		words := s.rows * a.heads * a.lq * s.words
 		if err := op.Need(in[a.bits].TotalSize() == words, "dropout mask must have %d words (got %v)", words, in[a.bits]); err != nil {
+			return nil, err
+		}
+	}
+	if a.bias >= 0 {
+		if err := op.All(
+			op.Need(in[a.bias].Eq(tensor.Shape{a.heads, a.lq, a.lk}), "bias must have shape (%d, %d, %d) (got %v)", a.heads, a.lq, a.lk, in[a.bias]),
+			op.Need(a.index < 0, "rows with a bias have key sequences of their own: leave out index"),
+		); err != nil {
 			return nil, err
 		}
 	}

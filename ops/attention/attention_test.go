@@ -20,6 +20,29 @@ type attentionCase struct {
 	q, kv                 optest.Input
 	index, lengths, bits  *optest.Input
 	indexAt, lenAt, bitAt int
+	bias                  *optest.Input
+	biasAt                int
+	causal                bool
+}
+
+// shift gives a case a bias, and a causal mask.
+func (a *attentionCase) shift(r *rand.Rand, bias, causal bool) {
+	if bias {
+		in := optest.F32s(r, "bias", a.heads, a.lq, a.lk)
+		a.bias = &in
+	}
+	a.causal = causal
+}
+
+// shifted returns the bias of a score, -Inf for a key that must not be seen.
+func (a *attentionCase) shifted(h, i, j int) float64 {
+	switch {
+	case a.causal && j > i:
+		return math.Inf(-1)
+	case a.bias == nil:
+		return 0
+	}
+	return float64(a.bias.Floats()[(h*a.lq+i)*a.lk+j])
 }
 
 func newAttentionCase(r *rand.Rand, self, index, lengths, bits bool) *attentionCase {
@@ -72,7 +95,7 @@ func (a *attentionCase) inputs() []optest.Input {
 	for _, o := range []struct {
 		x  *optest.Input
 		at *int
-	}{{a.index, &a.indexAt}, {a.lengths, &a.lenAt}, {a.bits, &a.bitAt}} {
+	}{{a.index, &a.indexAt}, {a.lengths, &a.lenAt}, {a.bits, &a.bitAt}, {a.bias, &a.biasAt}} {
 		*o.at = -1
 		if o.x != nil {
 			*o.at = len(in)
@@ -90,9 +113,9 @@ func (a *attentionCase) build(ns gorgonia.Nodes) *gorgonia.Node {
 		return ns[i]
 	}
 	if a.self {
-		return SelfAttention(SelfArgs{QKV: ns[0], Lengths: get(a.lenAt), Bits: get(a.bitAt), Len: a.lq, Heads: a.heads, Keep: a.keep})
+		return SelfAttention(SelfArgs{QKV: ns[0], Lengths: get(a.lenAt), Bits: get(a.bitAt), Bias: get(a.biasAt), Causal: a.causal, Len: a.lq, Heads: a.heads, Keep: a.keep})
 	}
-	return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: get(a.indexAt), Lengths: get(a.lenAt), Bits: get(a.bitAt), QueryLen: a.lq, KeyLen: a.lk, Heads: a.heads, Keep: a.keep})
+	return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: get(a.indexAt), Lengths: get(a.lenAt), Bits: get(a.bitAt), Bias: get(a.biasAt), QueryLen: a.lq, KeyLen: a.lk, Heads: a.heads, Keep: a.keep})
 }
 
 // naive computes the attention by its definition, one number at a time.
@@ -125,7 +148,7 @@ func (a *attentionCase) naive() []float32 {
 					for c := h * a.e; c < (h+1)*a.e; c++ {
 						p[j] += q(r, i, c) * k(n, j, c)
 					}
-					p[j] = math.Exp(p[j] / math.Sqrt(float64(a.e)))
+					p[j] = math.Exp(p[j]/math.Sqrt(float64(a.e)) + a.shifted(h, i, j))
 					sum += p[j]
 				}
 				for j := range p {
@@ -148,14 +171,18 @@ func (a *attentionCase) naive() []float32 {
 // operands with the definition and with finite differences.
 func TestAttentionFuzz(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for i := range 48 {
+	for i := range 96 {
 		self := i&1 != 0
 		a := newAttentionCase(r, self, !self && i&2 != 0, i&4 != 0, i&8 != 0)
+		a.shift(r, a.index == nil && i&16 != 0, self && i&32 != 0)
 		in := a.inputs()
 		optest.Near(t, "attention", optest.Eval(t, a.build, in...).F32, a.naive(), 1e-5)
 		wrt := []int{0, 1}[:1]
 		if !self {
 			wrt = []int{0, 1}
+		}
+		if a.bias != nil {
+			wrt = append(wrt, a.biasAt)
 		}
 		optest.CheckGrad(t, a.build, wrt, 1e-2, 4e-3, in...)
 		if t.Failed() {
@@ -181,6 +208,73 @@ func TestAttentionBlocks(t *testing.T) {
 	in := a.inputs()
 	optest.Near(t, "attention", optest.Eval(t, a.build, in...).F32, a.naive(), 1e-5)
 	optest.CheckGrad(t, a.build, []int{0, 1}, 3e-2, 2e-2, in...)
+}
+
+// TestAttentionShiftedBlocks covers a bias and a causal mask over several blocks.
+func TestAttentionShiftedBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	a := newAttentionCase(r, true, false, true, true)
+	a.rows, a.seqs, a.lq, a.lk, a.heads, a.e = 2, 2, 260, 260, 2, 3
+	a.q = optest.F32s(r, "qkv", 520, 18)
+	words := make([]int32, 2*2*260*nn.MaskWords(260))
+	for i := range words {
+		words[i] = int32(r.Uint32() | r.Uint32())
+	}
+	*a.lengths, *a.bits = optest.I32s("lengths", []int32{260, 130}, 2), optest.I32s("bits", words, len(words))
+	a.shift(r, true, true)
+	in := a.inputs()
+	optest.Near(t, "attention", optest.Eval(t, a.build, in...).F32, a.naive(), 1e-5)
+	optest.CheckGrad(t, a.build, []int{0, a.biasAt}, 3e-2, 2e-2, in...)
+}
+
+// TestAttentionCausal: what comes after a token does not matter to it at all.
+func TestAttentionCausal(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 10))
+	qkv := optest.F32s(r, "qkv", 40, 12)
+	build := func(ns gorgonia.Nodes) *gorgonia.Node {
+		return SelfAttention(SelfArgs{QKV: ns[0], Causal: true, Len: 20, Heads: 2, Keep: 1})
+	}
+	before := optest.Eval(t, build, qkv).F32
+	for i := 13 * 12; i < 20*12; i++ {
+		qkv.Floats()[i] = 1e3
+	}
+	after := optest.Eval(t, build, qkv).F32
+	optest.Near(t, "tokens before", after[:13*4], before[:13*4], 0)
+	optest.Near(t, "the other sequence", after[20*4:], before[20*4:], 0)
+	if after[13*4] == before[13*4] {
+		t.Error("a token does not see itself")
+	}
+}
+
+// TestRelativeBias compares values and gradients with the definition.
+func TestRelativeBias(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 11))
+	for _, s := range [][4]int{{32, 3, 150, 128}, {8, 2, 9, 5}, {4, 1, 3, 2}} {
+		n, heads, l, farthest := s[0], s[1], s[2], s[3]
+		table := optest.F32s(r, "table", n, heads)
+		build := func(ns gorgonia.Nodes) *gorgonia.Node { return RelativeBias(ns[0], l, l+2, farthest) }
+		want := make([]float32, heads*l*(l+2))
+		for h := range heads {
+			for i := range l {
+				for j := range l + 2 {
+					d := i - j // of a distance d: half the buckets for j > i
+					b := 0
+					if d < 0 {
+						b, d = n/2, -d
+					}
+					if d < n/4 {
+						b += d
+					} else {
+						steps := math.Log(float64(d)*4/float64(n)) / math.Log(float64(farthest)*4/float64(n)) * float64(n/4)
+						b += min(n/2-1, n/4+int(steps+1e-9))
+					}
+					want[(h*l+i)*(l+2)+j] = table.Floats()[b*heads+h]
+				}
+			}
+		}
+		optest.Near(t, "bias", optest.Eval(t, build, table).F32, want, 0)
+		optest.CheckGrad(t, build, []int{0}, 1e-1, 1e-3, table)
+	}
 }
 
 // TestAttentionOneQuery covers rows of one query, which are worked on together where they
@@ -244,6 +338,7 @@ func TestAttentionErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 7))
 	qkv, q, kv := optest.F32s(r, "qkv", 6, 12), optest.F32s(r, "q", 6, 4), optest.F32s(r, "kv", 10, 8)
 	ints := optest.I32s("ints", make([]int32, 3), 3)
+	two, bias, table := optest.I32s("two", make([]int32, 2), 2), optest.F32s(r, "bias", 2, 3, 5), optest.F32s(r, "table", 8, 2)
 	for _, c := range []struct {
 		name  string
 		want  string
@@ -266,11 +361,20 @@ func TestAttentionErrors(t *testing.T) {
 		{"sequences", "as many key sequences", func(ns gorgonia.Nodes) {
 			CrossAttention(CrossArgs{Q: ns[1], KV: ns[2], QueryLen: 2, KeyLen: 5, Heads: 2, Keep: 1})
 		}},
+		{"bias", "bias must have shape (2, 3, 3)", func(ns gorgonia.Nodes) {
+			SelfAttention(SelfArgs{QKV: ns[0], Bias: ns[1], Len: 3, Heads: 2, Keep: 1})
+		}},
+		{"bias with an index", "leave out index", func(ns gorgonia.Nodes) {
+			CrossAttention(CrossArgs{Q: ns[1], KV: ns[2], Index: ns[4], Bias: ns[5], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
+		}},
+		{"buckets", "multiple of 4 buckets", func(ns gorgonia.Nodes) { RelativeBias(ns[1], 3, 3, 9) }},
+		{"distance", "must be above 2", func(ns gorgonia.Nodes) { RelativeBias(ns[6], 3, 3, 2) }},
+		{"no queries", "at least one query and key", func(ns gorgonia.Nodes) { RelativeBias(ns[6], 0, 3, 9) }},
 		{"index", "index must have shape (2)", func(ns gorgonia.Nodes) {
 			CrossAttention(CrossArgs{Q: ns[1], KV: ns[2], Index: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1})
 		}},
 	} {
-		_, ns := optest.Nodes([]optest.Input{qkv, q, kv, ints})
+		_, ns := optest.Nodes([]optest.Input{qkv, q, kv, ints, two, bias, table})
 		optest.BuildError(t, c.name, c.want, func() { c.build(ns) })
 	}
 	for _, c := range []struct {

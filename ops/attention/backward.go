@@ -11,9 +11,10 @@ import (
 
 // backward is the gradient op of the attention: operands are the forward's, its
 // output and the output's gradient. The result is dqkv, or dq with dkv as
-// first auxiliary result; attend.Head says how they are computed. Work is split
-// over (key sequence, head), so that no two threads add to the same dK and dV, and rows
-// that share a key sequence are added in row order.
+// first auxiliary result, and then the bias's gradient; attend.Head says how they are
+// computed. Work is split over (key sequence, head), so that no two threads add to the same
+// dK and dV, and rows that share a key sequence are added in row order. With a bias it is
+// split over heads: all sequences add to its gradient, in their order.
 func (a *attention) backward() *op.Op {
 	o := &op.Op{
 		Kind: "self attention dx", Args: a.args(), Diff: make([]bool, a.operands+2),
@@ -21,7 +22,15 @@ func (a *attention) backward() *op.Op {
 	}
 	if !a.self {
 		o.Kind = "cross attention dx"
-		o.Aux = func(in []tensor.Shape) []exec.AuxSpec { return []exec.AuxSpec{{Shape: in[1]}} }
+	}
+	o.Aux = func(in []tensor.Shape) (aux []exec.AuxSpec) {
+		if !a.self {
+			aux = append(aux, exec.AuxSpec{Shape: in[1]})
+		}
+		if a.bias >= 0 {
+			aux = append(aux, exec.AuxSpec{Shape: in[a.bias]})
+		}
+		return aux
 	}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
 		want, err := a.shape(in)
@@ -37,6 +46,14 @@ func (a *attention) backward() *op.Op {
 	o.FLOPs = func(in []tensor.Shape) int64 { return 5 * a.product(in) }
 	o.Host = a.prepareBackward
 	return o
+}
+
+// biasAux is the place of the bias's gradient among the auxiliary results.
+func (a *attention) biasAux() int {
+	if a.self {
+		return 0
+	}
+	return 1
 }
 
 // keysGradient exposes dkv as a node.
@@ -121,6 +138,9 @@ func (w *attentionWork) rowGradient(t *attentionWorker, r, h, nk int) {
 		first := r*w.lq + i0
 		t.grads.DOut, t.grads.LDDOut = dy[first*w.d+h*w.e:], w.d
 		t.grads.DQ, t.grads.LDDQ = w.c.Out.F32[first*w.ldq+h*w.e:], w.ldq
+		if w.bias >= 0 {
+			t.grads.DBias = w.biasOf(w.c.Aux[w.biasAux()].F32, h, i0)
+		}
 		w.blockGradient(t, nk)
 	}
 }

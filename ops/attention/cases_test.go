@@ -24,6 +24,16 @@ func attentionCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return SelfAttention(SelfArgs{QKV: ns[0], Bits: nn.DropoutBits(ns[1], 1, rows*heads*l, l, .5), Len: l, Heads: heads, Keep: .5})
 			}},
+		{Name: "self attention with a bias", Inputs: []optest.Input{qkv, optest.F32s(r, "bias", heads, l, l), lengths}, WRT: []int{0, 1},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return SelfAttention(SelfArgs{QKV: ns[0], Bias: ns[1], Lengths: ns[2], Causal: true, Len: l, Heads: heads, Keep: 1})
+			}},
+		{Name: "cross attention with a bias", Inputs: []optest.Input{optest.F32s(r, "q", 3*l, d), kv, optest.F32s(r, "bias", heads, l, l)}, WRT: []int{0, 1, 2},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Bias: ns[2], QueryLen: l, KeyLen: l, Heads: heads, Keep: 1})
+			}},
+		{Name: "relative bias", Inputs: []optest.Input{optest.F32s(r, "table", 32, 5)}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RelativeBias(ns[0], 90, 90, 128) }},
 		{Name: "cross attention", Inputs: []optest.Input{q, kv, index, lengths, bits}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], Bits: ns[4], QueryLen: l, KeyLen: l, Heads: heads, Keep: .5})

@@ -19,6 +19,9 @@ func (a *attention) forward() *op.Op {
 		o.Kind = "cross attention"
 		o.Diff[1] = true
 	}
+	if a.bias >= 0 {
+		o.Diff[a.bias] = true
+	}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		s := a.dims(in)
 		aux := []exec.AuxSpec{{Shape: tensor.Shape{s.rows, a.heads, a.lq}}}
@@ -146,6 +149,9 @@ func (a *attention) gradients(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgoni
 	grads[0] = back
 	if !a.self {
 		grads[1] = op.Apply(a.keysGradient(in[1].Shape()), back)
+	}
+	if a.bias >= 0 {
+		grads[a.bias] = op.Take(back, a.biasAux(), in[a.bias].Shape())
 	}
 	return grads
 }

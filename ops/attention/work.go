@@ -59,6 +59,19 @@ func (w *attentionWork) each(backward bool, visit func(t *attentionWorker, n, h 
 		t.kernel.Use(w.useGather(&t.gather, memory, backward))
 		return t
 	}
+	if w.bias >= 0 && backward {
+		body := func(worker, lo, hi int) {
+			t := use(worker)
+			for h := lo; h < hi; h++ {
+				clear(w.biasOf(w.c.Aux[w.biasAux()].F32, h, 0)[:w.lq*w.lk])
+				for n := range w.seqs {
+					t.row[0] = int32(n)
+					visit(t, n, h, t.row[:])
+				}
+			}
+		}
+		return func() { w.c.Engine.For(w.heads, 1, body) }
+	}
 	if w.index < 0 {
 		body := func(worker, lo, hi int) {
 			t := use(worker)
@@ -151,7 +164,14 @@ func (w *attentionWork) setBlock(t *attentionWorker, r, h, i0, nq int, lse []flo
 	if w.bits >= 0 {
 		b.Bits, b.Words = w.c.In[w.bits].I32[first*w.words:], w.words
 	}
+	b.Causal, b.First = w.causal, i0
+	if w.bias >= 0 {
+		b.Bias, b.LDBias = w.biasOf(w.c.In[w.bias].F32, h, i0), w.lk
+	}
 }
+
+// biasOf returns the rows of a bias or its gradient for head h, from query i0 on.
+func (w *attentionWork) biasOf(x []float32, h, i0 int) []float32 { return x[(h*w.lq+i0)*w.lk:] }
 
 // run returns how many of the first rows see as many keys as the first one, up to a
 // block.

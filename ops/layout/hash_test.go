@@ -22,7 +22,9 @@ func TestHash(t *testing.T) {
 		"strided rows dx": {
 			optest.Variant(spreadRows(40, 0, 2, 12), m), optest.Variant(spreadRows(41, 0, 2, 12), m), optest.Variant(spreadRows(40, 1, 2, 12), m), optest.Variant(spreadRows(40, 0, 3, 12), m),
 		},
-		"ints": {func() *gorgonia.Node { return GatherInts(bits, key) }, func() *gorgonia.Node { return ConcatInts(bits, key) }},
+		"numbers":      {func() *gorgonia.Node { return LastRows(bits, 4) }, func() *gorgonia.Node { return LastRows(bits, 5) }, func() *gorgonia.Node { return Numbers(bits) }},
+		"full lengths": {func() *gorgonia.Node { return FullLengths(bits, 1) }, func() *gorgonia.Node { return FullLengths(bits, 2) }},
+		"ints":         {func() *gorgonia.Node { return GatherInts(bits, key) }, func() *gorgonia.Node { return ConcatInts(bits, key) }},
 	}
 	maps.Copy(groups, sequenceVariants(m, bits))
 	optest.CheckHashes(t, groups)

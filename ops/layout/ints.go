@@ -85,3 +85,48 @@ func GatherInts(x, idx *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}), x, idx)
 }
+
+// LastRows returns the row of the last one of lengths[r] rows of each sequence of l rows, as a
+// matrix of all sequences numbers them, for lengths (R) int32: (R). Of a sequence without
+// rows it is the first one of l. A length outside [0, l] is an error of the run.
+func LastRows(lengths *gorgonia.Node, l int) *gorgonia.Node {
+	o := op.IntsOp("last rows", 1, op.SameInts, func(c *exec.Call) error {
+		for r, n := range c.In[0].I32 {
+			if n < 0 || int(n) > l {
+				return fmt.Errorf("ops: last rows: lengths[%d] is %d: want [0, %d]", r, n, l)
+			}
+			c.Out.I32[r] = int32(r*l) + max(n-1, 0)
+		}
+		return nil
+	})
+	o.Args = fmt.Sprintf("l=%d", l)
+	return op.Apply(o, lengths)
+}
+
+// Numbers returns 0, 1, 2 ... for each value of x (N) int32: (N).
+func Numbers(x *gorgonia.Node) *gorgonia.Node {
+	return op.Apply(op.IntsOp("numbers", 1, op.SameInts, func(c *exec.Call) error {
+		for i := range c.Out.I32 {
+			c.Out.I32[i] = int32(i)
+		}
+		return nil
+	}), x)
+}
+
+// FullLengths returns l for each sequence of l values of x (R*l) int32: (R).
+func FullLengths(x *gorgonia.Node, l int) *gorgonia.Node {
+	shape := func(in []tensor.Shape) (tensor.Shape, error) {
+		if err := op.Need(len(in[0]) == 1 && l > 0, "want a vector and a length of at least 1 (got %v and %d)", in[0], l); err != nil {
+			return nil, err
+		}
+		return tensor.Shape{in[0][0] / l}, op.Need(in[0][0]%l == 0, "values must be a multiple of %d (got %d)", l, in[0][0])
+	}
+	o := op.IntsOp("full lengths", 1, shape, func(c *exec.Call) error {
+		for i := range c.Out.I32 {
+			c.Out.I32[i] = int32(l)
+		}
+		return nil
+	})
+	o.Args = fmt.Sprintf("l=%d", l)
+	return op.Apply(o, x)
+}

@@ -20,6 +20,9 @@ func TestInts(t *testing.T) {
 	}{
 		{"labels", func(ns gorgonia.Nodes) *gorgonia.Node { return contrast.NegativeLabels(ns[1]) }, []int32{0, -100, 0}},
 		{"concat", func(ns gorgonia.Nodes) *gorgonia.Node { return ConcatInts(ns[0], ns[1], ns[0]) }, []int32{7, 8, 9, 2, 1, 0, 7, 8, 9}},
+		{"last rows", func(ns gorgonia.Nodes) *gorgonia.Node { return LastRows(ns[1], 4) }, []int32{1, 4, 8}},
+		{"numbers", func(ns gorgonia.Nodes) *gorgonia.Node { return Numbers(ns[0]) }, []int32{0, 1, 2}},
+		{"full lengths", func(ns gorgonia.Nodes) *gorgonia.Node { return FullLengths(ns[0], 3) }, []int32{3}},
 		{"gather", func(ns gorgonia.Nodes) *gorgonia.Node { return GatherInts(ns[0], ns[1]) }, []int32{9, 8, 7}},
 	} {
 		if got := optest.Eval(t, c.build, x, idx); !slices.Equal(got.I32, c.want) {
@@ -32,6 +35,14 @@ func TestInts(t *testing.T) {
 	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "index 3 at 0") {
 		t.Errorf("got error %v", err)
 	}
+}
+
+func TestLastRowsErrors(t *testing.T) {
+	for _, n := range []int32{-1, 4} {
+		optest.RunError(t, "lengths[1] is", func(ns gorgonia.Nodes) *gorgonia.Node { return LastRows(ns[0], 3) }, optest.I32s("lengths", []int32{3, n}, 2))
+	}
+	_, ns := optest.Nodes([]optest.Input{optest.I32s("ids", make([]int32, 5), 5)})
+	optest.BuildError(t, "full lengths", "multiple of 3", func() { FullLengths(ns[0], 3) })
 }
 
 // TestIntsFuzz compares random vectors with the definitions.

@@ -23,6 +23,16 @@ func nnCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearPart(ns[0], ns[1], ns[2], 20, 30) }},
 		{Name: "linear gelu", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LinearGELU(ns[0], ns[1], ns[2]) }},
+		{Name: "linear gelu_tanh", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return LinearActivated(ns[0], ns[1], ns[2], "gelu_tanh")
+			}},
+		{Name: "swiglu", Inputs: []optest.Input{optest.F32s(r, "x", rows, 642)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SwiGLU(ns[0]) }},
+		{Name: "scale columns", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleColumns(ns[0], ns[1]) }},
+		{Name: "repeat rows", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RepeatRows(ns[0], 3) }},
+		{Name: "mean tokens", Inputs: []optest.Input{x, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MeanTokens(ns[0], ns[1], 30, 0) }},
+		{Name: "mean patches", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MeanTokens(ns[0], nil, 30, 2) }},
 		{Name: "layer norm", Inputs: []optest.Input{x, vector, other}, WRT: []int{0, 1, 2},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], 1e-5) }},
 		{Name: "gelu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},

@@ -3,6 +3,7 @@ package nn
 import (
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -95,15 +96,24 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Linear(m, m, nil) },
 			func() *gorgonia.Node { return LinearGELU(m, m, v) },
 			func() *gorgonia.Node { return LinearGELU(m, m, nil) },
+			func() *gorgonia.Node { return LinearActivated(m, m, v, "quick_gelu") },
+			func() *gorgonia.Node { return LinearActivated(m, m, v, "gelu_tanh") },
+			func() *gorgonia.Node { return LinearActivated(m, m, nil, "gelu_tanh") },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 0, 4) },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 4) },
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
 		"two operands": {
-			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(geluGradAux(), m, m),
+			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(scaleColumnsGrad(), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },
+			func() *gorgonia.Node { return SwiGLU(m) },
+			func() *gorgonia.Node { return RepeatRows(m, 2) },
+			func() *gorgonia.Node { return RepeatRows(m, 3) },
+			func() *gorgonia.Node { return MeanTokens(m, nil, 3, 0) },
+			func() *gorgonia.Node { return MeanTokens(m, nil, 4, 0) },
+			func() *gorgonia.Node { return MeanTokens(m, nil, 4, 1) },
 			optest.Variant(columnSums(0, 12), m), optest.Variant(columnSums(0, 13), m), optest.Variant(columnSums(1, 13), m),
 		},
 	})

@@ -26,14 +26,33 @@ func LinearPart(x, w, b *gorgonia.Node, from, n int) *gorgonia.Node {
 
 // LinearGELU is GELU(Linear(x, w, b)) in one pass: the activation is computed while a
 // part of the product is still in the cache. b may be nil.
-func LinearGELU(x, w, b *gorgonia.Node) *gorgonia.Node { return linear{gelu: true}.apply(x, w, b) }
+func LinearGELU(x, w, b *gorgonia.Node) *gorgonia.Node {
+	return linear{then: vector.ByGELU}.apply(x, w, b)
+}
+
+// LinearActivated is LinearGELU with the activation of a name:
+//
+//	gelu        x Phi(x)
+//	gelu_tanh   x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+//	quick_gelu  x sigmoid(1.702 x)
+//	silu        x sigmoid(x)
+//
+// all of Hendrycks and Gimpel 2016.
+func LinearActivated(x, w, b *gorgonia.Node, name string) *gorgonia.Node {
+	then, ok := vector.ActivationOf(name)
+	if !ok {
+		panic(&op.BuildError{Op: "linear", Err: fmt.Errorf("activation must be gelu, gelu_tanh, quick_gelu or silu (got %q)", name)})
+	}
+	return linear{then: then}.apply(x, w, b)
+}
 
 // linear describes a linear op: all rows of w, or the n rows that begin at from.
 type linear struct {
 	from, n int
 	bias    bool
-	// gelu applies GELU. What it is applied to is the op's auxiliary result.
-	gelu bool
+	// then is the activation that follows, if any. What it is applied to is the op's
+	// auxiliary result.
+	then vector.Activation
 }
 
 func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
@@ -46,7 +65,7 @@ func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
 }
 
 func (l linear) args() string {
-	return fmt.Sprintf("bias=%t from=%d n=%d gelu=%t", l.bias, l.from, l.n, l.gelu)
+	return fmt.Sprintf("bias=%t from=%d n=%d then=%d", l.bias, l.from, l.n, l.then)
 }
 
 // rows returns how many rows of w take part.
@@ -81,8 +100,8 @@ func (l linear) forward() *op.Op {
 	if l.bias {
 		o.Diff = append(o.Diff, true)
 	}
-	if l.gelu {
-		o.Kind = "linear gelu"
+	if l.then != 0 {
+		o.Kind = "linear " + l.then.String()
 		o.WritesHalf = []int{op.Output}
 		o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0], l.rows(in[1])}}}
@@ -93,14 +112,14 @@ func (l linear) forward() *op.Op {
 		inner := c.In[0].Dim(1)
 		p := op.Product(c, false, true)
 		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
-		activate := func(_, lo, hi int) { vector.GELUToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
+		activate := func(_, lo, hi int) { l.then.ToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
 		return func() error {
 			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
 			if l.bias {
 				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}
-			if l.gelu {
-				p.C, p.GELU = c.Aux[0].F32, c.Out.F32
+			if l.then != 0 {
+				p.C, p.Activated, p.Activation = c.Aux[0].F32, c.Out.F32, l.then
 			}
 			c.Engine.Multiply(p)
 			if c.Out.BF16 != nil {
@@ -110,8 +129,8 @@ func (l linear) forward() *op.Op {
 		}, nil
 	}
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-		if l.gelu {
-			dy = op.Apply(geluGradAux(), out, dy)
+		if l.then != 0 {
+			dy = op.Apply(activationGrad(l.then), out, dy)
 		}
 		total := in[1].Shape()[0]
 		grads := gorgonia.Nodes{
@@ -175,11 +194,11 @@ func (l linear) gradW(total int) *op.Op {
 	}
 }
 
-// geluGradAux returns the gradient of what a linear gelu op applied GELU to, for its
-// output, with which that comes, and dy.
-func geluGradAux() *op.Op {
+// activationGrad returns the gradient of what a linear op applied its activation to, for
+// its output, with which that comes, and dy.
+func activationGrad(of vector.Activation) *op.Op {
 	return &op.Op{
-		Kind: "gelu dx", Args: "aux", Diff: []bool{false, false}, InPlace: []int{1},
+		Kind: of.String() + " dx", Args: "aux", Diff: []bool{false, false}, InPlace: []int{1},
 		ReadsHalf:  []int{0}, // the pre-activation next to it is what is read
 		WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
@@ -189,9 +208,9 @@ func geluGradAux() *op.Op {
 			body := func(_, lo, hi int) {
 				x, dy := c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi]
 				if c.Out.BF16 != nil {
-					vector.GELUGradToBF16(c.Out.BF16[lo:hi], x, dy)
+					of.GradToBF16(c.Out.BF16[lo:hi], x, dy)
 				} else {
-					vector.GELUGrad(c.Out.F32[lo:hi], x, dy)
+					of.Grad(c.Out.F32[lo:hi], x, dy)
 				}
 			}
 			return func() error {

@@ -1,12 +1,12 @@
 """Values for ops/attention/golden_test.go and ops/contrast/crossentropy_golden_test.go.
 
-Run with a Python that has torch, from the root of the repository:
+Run with a Python that has torch and transformers, from the root of the repository:
 
     python tools/goldens/attention.py
 
 It writes ops/attention/testdata/attention.json and ops/contrast/testdata/crossentropy.json. Every
 number comes from torch in float64 on inputs that are exact in float32. Last run with
-torch 2.15.
+torch 2.15 and transformers 5.23.
 """
 
 import json
@@ -15,6 +15,7 @@ import pathlib
 
 import torch
 import torch.nn.functional as F
+from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from cases import array, rand
 
@@ -72,6 +73,25 @@ def attention():
         cases[name] = {"q": q, "kv": kv, "index": index, "lengths": lengths, "dy": dy, "out": out, "dq": q.grad, "dkv": kv.grad}
         if dropout:
             cases[name]["bits"] = pack(mask)
+    for name, causal in (("bias", False), ("causal", True)):
+        qkv, bias = rand(gen, rows * l, 3 * d).requires_grad_(), rand(gen, heads, l, l).requires_grad_()
+        lengths = torch.tensor([5, 3])
+        seen = (torch.arange(l)[None, :] < lengths[:, None])[:, None, None, :]
+        if causal:
+            seen = seen & torch.ones(l, l).bool().tril()
+        parts = [x.reshape(rows, l, heads, e).transpose(1, 2) for x in qkv.split(d, dim=1)]
+        added = bias + torch.zeros(rows, 1, l, l).double().masked_fill(~seen, -math.inf)
+        out = F.scaled_dot_product_attention(*parts, attn_mask=added).transpose(1, 2).reshape(rows * l, d)
+        dy = rand(gen, *out.shape)
+        out.backward(dy)
+        cases[name] = {"qkv": qkv, "bias": bias, "lengths": lengths, "dy": dy, "out": out, "dqkv": qkv.grad, "dbias": bias.grad}
+    # Buckets by transformers' MPNet, distances beyond the farthest included.
+    table = rand(gen, 32, 1).requires_grad_()
+    at = torch.arange(140)
+    out = table[MPNetEncoder.relative_position_bucket(at[None, :] - at[:, None])].permute(2, 0, 1)
+    dy = rand(gen, 1, 140, 140) / 16
+    out.backward(dy)
+    cases["relative bias"] = {"table": table, "dy": dy, "out": out, "dtable": table.grad}
     return cases
 
 

@@ -22,14 +22,14 @@ gen = torch.Generator().manual_seed(2)
 cases = {}
 
 
-def case(name, run, ints=None, **inputs):
+def case(name, run, ints=None, dys=None, **inputs):
     """Adds run's output and the gradients of all inputs; ints have none."""
     ints = ints or {}
     leaves = {k: v.clone().requires_grad_() for k, v in inputs.items()}
     out = run(**leaves, **ints)
     entry = {k: array(v) for k, v in {**inputs, **ints}.items()}
     if out.dim() > 0:
-        dy = rand(gen, *out.shape)
+        dy = rand(dys or gen, *out.shape)
         entry["dy"] = array(dy)
         (out * dy).sum().backward()
     else:
@@ -129,6 +129,20 @@ for name, both in (("add norm", False), ("add norm, both read", True)):
         name, lambda mask=mask, both=both, **inputs: add_norm(mask=mask, both=both, **inputs), {"bits": pack(mask)},
         h=rand(gen, 3, 37), x=rand(gen, 3, 37), gamma=rand(gen, 37), beta=rand(gen, 37),
     )
+more = torch.Generator().manual_seed(3)
+for name, run, bias in (
+    ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), True),
+    ("quick_gelu", lambda x: x * torch.sigmoid(1.702 * x), True),
+    ("silu", F.silu, False),
+):
+    extra = {"bias": rand(more, 6)} if bias else {}
+    case(name, lambda run=run, **inputs: run(F.linear(**inputs)), dys=more, input=2 * rand(more, 5, 4), weight=rand(more, 6, 4), **extra)
+case("swiglu", lambda x: F.silu(x[:, :5]) * x[:, 5:], dys=more, x=3 * rand(more, 4, 10))
+case("scale columns", lambda x, scale: x * scale, dys=more, x=rand(more, 5, 4), scale=rand(more, 4))
+case("repeat rows", lambda x: x.repeat(3, 1), dys=more, x=rand(more, 2, 4))
+case("mean tokens", lambda x, lengths: torch.stack([x[3 * i : 3 * i + n].mean(0) for i, n in enumerate(lengths.tolist())]),
+     {"lengths": torch.tensor([3, 1, 2])}, dys=more, x=rand(more, 9, 4))
+case("mean patches", lambda x: x.reshape(3, 3, 4)[:, 1:].mean(1), dys=more, x=rand(more, 9, 4))
 # Some at the ends, which clamp replaces by 1 - 1e-6 as float32 has it.
 limit = 1 - 17 * 2.0**-24
 

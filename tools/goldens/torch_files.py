@@ -3,9 +3,11 @@
 Run from the repository root: python tools/goldens/torch_files.py
 It was run with torch 2.15.0.
 """
+import argparse
 import json
 import torch
 
+torch.manual_seed(0)
 folder = "internal/torch/testdata/"
 x = torch.tensor([[0, -1.5, 2, 0.25], [1, 6e-8, -3, 100], [65504, 0.5, -0.125, 7]])
 model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
@@ -24,7 +26,11 @@ files = {
              | {str(t).split(".")[1]: torch.tensor([1, 0, 3]).to(t) for t in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)},
     "scalar": torch.tensor(2.5),
     "empty": torch.zeros(0, 4),
+    "arguments": {"arch": "a", "state_dict": state, "args": argparse.Namespace(lr=0.5, size=[3, 4])},
 }
+files["legacy"] = files["checkpoint"]
+files["legacy_types"] = files["types"]
+files["legacy_transposed"] = files["transposed"]
 expected = {}
 
 
@@ -42,10 +48,9 @@ def tensors(name, value):
 
 
 for file, value in files.items():
-    torch.save(value, folder + file + ".pt")
+    torch.save(value, folder + file + ".pt", _use_new_zipfile_serialization=not file.startswith("legacy"))
     expected[file] = []
     tensors("", value)
-torch.save(x, folder + "old.pt", _use_new_zipfile_serialization=False)
 torch.save(model, folder + "module.pt")
 with open(folder + "files.json", "w") as f:
     json.dump(expected, f, indent=1)

@@ -30,6 +30,14 @@ def warp(img, m):
     return cv2.warpAffine(img, np.float32(m), (W, H), flags=cv2.INTER_LINEAR, borderValue=(128, 128, 128))
 
 
+def centre(img, size, resample):
+    """The rules of torchvision's Resize and CenterCrop."""
+    w, h = img.size
+    w, h = (size, int(size * h / w)) if w < h else (int(size * w / h), size)
+    left, top = round((w - size) / 2), round((h - size) / 2)
+    return img.resize((w, h), resample).crop((left, top, left + size, top + size))
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     a = photo()
@@ -42,6 +50,13 @@ def main():
         "resize_40x11": p.resize((40, 11), Image.BICUBIC),
         "resize_7x30": p.resize((7, 30), Image.BICUBIC),
         "crop_5_3_21_17_to_24x24": p.crop((5, 3, 26, 20)).resize((24, 24), Image.BICUBIC),
+        "bilinear_16x16": p.resize((16, 16), Image.BILINEAR),
+        "bilinear_50x50": p.resize((50, 50), Image.BILINEAR),
+        "centre_16x16": centre(p, 16, Image.BICUBIC),
+        "centre_30x30": centre(p, 30, Image.BICUBIC),
+        "centre_45x45": centre(p, 45, Image.BICUBIC),
+        "centre_bilinear_17x17": centre(p, 17, Image.BILINEAR),
+        "centre_tall_17x17": centre(Image.fromarray(a.transpose(1, 0, 2)), 17, Image.BICUBIC),
         "autocontrast": ImageOps.autocontrast(p),
         "equalize": ImageOps.equalize(p),
         "brightness": ImageEnhance.Brightness(p).enhance(1.36),

@@ -183,8 +183,15 @@ type Block struct {
 	Bits  []int32
 	Words int
 	Scale float32
-	Out   []float32 // set by Forward: rows of E values
-	LDOut int
+	// Bias is added to the scores, a row of LDBias values for each query; nil: none.
+	Bias   []float32
+	LDBias int
+	// Causal: query i sees the first First+i+1 keys alone. The others get probability and
+	// gradient exactly 0.
+	Causal bool
+	First  int
+	Out    []float32 // set by Forward: rows of E values
+	LDOut  int
 }
 
 // check panics unless the slices hold what they should.
@@ -194,6 +201,25 @@ func (b *Block) check(a *Head) {
 	}
 	vector.CheckMatrix("queries", b.N, a.sizes.Width, len(b.Q), b.LDQ)
 	vector.CheckMatrix("output", b.N, a.sizes.Width, len(b.Out), b.LDOut)
+	if b.Bias != nil {
+		vector.CheckMatrix("bias", b.N, a.keys, len(b.Bias), b.LDBias)
+	}
+	if b.Causal && b.First < 0 {
+		panic("kernel: attention: a causal block begins before the first query")
+	}
+}
+
+// shift adds the bias to the scores of a block and takes away what a query must not see.
+func (a *Head) shift(b *Block) {
+	for i := 0; i < b.N && (b.Bias != nil || b.Causal); i++ {
+		row := a.scores[i*a.stride:][:a.keys]
+		if b.Bias != nil {
+			vector.Add(row, row, b.Bias[i*b.LDBias:])
+		}
+		if b.Causal {
+			vector.Fill(row[min(b.First+i+1, a.keys):], float32(math.Inf(-1)))
+		}
+	}
 }
 
 // Forward computes a block.
@@ -201,6 +227,7 @@ func (a *Head) Forward(b *Block) {
 	b.check(a)
 	a.products.begin(2)
 	a.products.scores(a.scores, b.Q, b.LDQ, b.N, a.alpha, ofKeys)
+	a.shift(b)
 	vector.SoftmaxRows(a.scores, a.stride, a.keys, b.Bits, b.Words, b.Scale, b.LSE[:b.N])
 	a.products.weigh(b.Out, b.LDOut, a.scores, b.N, 1, ofValues)
 }
@@ -214,6 +241,9 @@ type Grads struct {
 	DK, DV []float32 // a row for each key
 	LDDKV  int
 	Add    bool // add to DK and DV instead of setting them
+	// DBias receives the gradient of Bias, with its stride, added to what it holds; nil:
+	// nobody asks.
+	DBias []float32
 }
 
 // Backward computes the gradients of a block, whose Out is not used:
@@ -229,6 +259,9 @@ func (a *Head) Backward(b *Block, g *Grads) {
 	b.check(a)
 	vector.CheckMatrix("output gradient", b.N, a.sizes.Width, len(g.DOut), g.LDDOut)
 	vector.CheckMatrix("key gradient", a.keys, a.sizes.Width, len(g.DK), g.LDDKV)
+	if g.DBias != nil {
+		vector.CheckMatrix("bias gradient", b.N, a.keys, len(g.DBias), b.LDBias)
+	}
 	vector.CheckMatrix("value gradient", a.keys, a.sizes.Width, len(g.DV), g.LDDKV)
 	dropped := a.scores
 	if b.Bits != nil {
@@ -237,10 +270,17 @@ func (a *Head) Backward(b *Block, g *Grads) {
 	p := a.products
 	p.begin(5)
 	p.scores(a.scores, b.Q, b.LDQ, b.N, a.alpha, ofKeys)
+	a.shift(b)
 	vector.ExpRows(a.scores, dropped, a.stride, a.keys, b.LSE[:b.N], b.Bits, b.Words, b.Scale)
 	p.spread(g.DV, g.LDDKV, dropped, g.DOut, g.LDDOut, b.N, 1, g.Add)
 	p.scores(a.grads, g.DOut, g.LDDOut, b.N, 1, ofValues)
 	vector.SoftmaxGradRows(a.grads, a.scores, dropped, a.stride, b.N, a.keys)
+	if g.DBias != nil {
+		for i := range b.N {
+			row := g.DBias[i*b.LDBias:][:a.keys]
+			vector.Add(row, row, a.grads[i*a.stride:])
+		}
+	}
 	p.weigh(g.DQ, g.LDDQ, a.grads, b.N, a.alpha, ofKeys)
 	p.spread(g.DK, g.LDDKV, a.grads, b.Q, b.LDQ, b.N, a.alpha, g.Add)
 }

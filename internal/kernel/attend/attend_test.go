@@ -17,7 +17,7 @@ import (
 // reference computes a case by the definition, in float64, into what run writes.
 func (c *attentionCase) reference() *attentionCase {
 	w := *c
-	for _, x := range []*[]float32{&w.out, &w.dq, &w.lse} {
+	for _, x := range []*[]float32{&w.out, &w.dq, &w.lse, &w.dbias} {
 		*x = slices.Clone(*x)
 	}
 	w.dk = slices.Clone(c.dk)
@@ -45,6 +45,12 @@ func (c *attentionCase) referenceHead(x *head) {
 			for e := range c.e {
 				s[j] += alpha * at(x.q, c.ldq, i, e) * at(x.k, c.ldkv, j, e)
 			}
+			if c.bias != nil {
+				s[j] += at(c.bias, c.lk, i%c.lq, j)
+			}
+			if c.causal && j > i%c.lq {
+				s[j] = math.Inf(-1)
+			}
 			s[j] = math.Exp(s[j])
 			sum += s[j]
 			keep[j] = 1
@@ -61,6 +67,11 @@ func (c *attentionCase) referenceHead(x *head) {
 				dv[j*c.e+e] += keep[j] * s[j] * at(x.do, c.ldo, i, e)
 			}
 			dot += s[j] * dp[j]
+		}
+		for j := range s {
+			if c.bias != nil {
+				c.dbias[i%c.lq*c.lk+j] += float32(s[j] * (dp[j] - dot))
+			}
 		}
 		for e := range c.e {
 			var out, dq float64
@@ -82,7 +93,7 @@ func (c *attentionCase) referenceHead(x *head) {
 
 // results are the arrays that a case is compared by.
 func (c *attentionCase) results() map[string][]float32 {
-	return map[string][]float32{"out": c.out, "lse": c.lse, "dq": c.dq, "dk": c.dk, "dv": c.dv}
+	return map[string][]float32{"out": c.out, "lse": c.lse, "dq": c.dq, "dk": c.dk, "dv": c.dv, "dbias": c.dbias}
 }
 
 // engines calls f with an engine of each kind at each instruction set.
@@ -116,6 +127,13 @@ func TestAttention(t *testing.T) {
 				rows, lq = 1, lk
 			}
 			c := newAttentionCase(r, 1, rows, lq, lk, 1+r.IntN(70), i%3 == 0)
+			if i%4 == 1 {
+				c.bias, c.dbias = make([]float32, lq*lk), make([]float32, lq*lk)
+				for j := range c.bias {
+					c.bias[j] = float32(r.NormFloat64())
+				}
+			}
+			c.causal = i%4 > 1
 			want := c.reference()
 			for _, backward := range []bool{false, true} {
 				a := e.NewAttention(c.sizes(backward))

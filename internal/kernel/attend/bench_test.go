@@ -26,6 +26,8 @@ type attentionCase struct {
 	bits                  []int32
 	words                 int
 	scale                 float32
+	bias, dbias           []float32 // (lq, lk), of all heads, or nil
+	causal                bool
 	scores, drops, part   []float32 // of the products one by one
 	block                 attend.Block
 	grads                 attend.Grads
@@ -124,10 +126,17 @@ func (c *attentionCase) run(a *attend.Head, backward bool) {
 			if c.bits != nil {
 				b.Bits = x.bits[i*c.words:]
 			}
+			b.Causal, b.First = c.causal, i%c.lq
+			if c.bias != nil {
+				b.Bias, b.LDBias = c.bias[i%c.lq*c.lk:], c.lk
+			}
 			if !backward {
 				a.Forward(b)
 			} else {
 				*g = attend.Grads{DOut: x.do[i*c.ldo:], LDDOut: c.ldo, DQ: x.dq[i*c.ldq:], LDDQ: c.ldq, DK: x.dk, DV: x.dv, LDDKV: c.ldkv, Add: add}
+				if c.bias != nil {
+					g.DBias = c.dbias[i%c.lq*c.lk:]
+				}
 				a.Backward(b, g)
 				add = true
 			}

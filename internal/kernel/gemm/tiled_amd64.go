@@ -85,7 +85,7 @@ func parts(length, most, unit int) int {
 // C sums its products in the order of k, in blocks that depend on K alone.
 //
 // A bias alone is added to each row of tiles while it is in the cache, which saves
-// most of its cost (1 to 2 % of the product). The GELU comes after the product, in
+// most of its cost (1 to 2 % of the product). The activation comes after the product, in
 // one pass with the bias: taken row of tiles by row of tiles its second output
 // drove the panels out of the cache, and the whole took 2 to 3 % longer
 // (2080x1536x384, 3840x1536x384 and 2056x3072x768 over two threads).
@@ -125,7 +125,7 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w.args.a, w.args.b, w.args.c = nil, nil, nil
 	t.Work.Give(w)
-	if p.GELU != nil {
+	if p.Activated != nil {
 		p.Finish()
 	}
 }
@@ -167,7 +167,7 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.terms]), b.terms*WordSize, WordSize
 		}
 		t.row(w, b, i+r, rows)
-		if p.Bias != nil && p.GELU == nil && b.k+b.kb == p.K {
+		if p.Bias != nil && p.Activated == nil && b.k+b.kb == p.K {
 			for x := i + r; x < i+r+rows; x++ {
 				row := p.C[x*p.LDC+b.j:][:b.nb]
 				vector.Add(row, row, p.Bias[b.j:])

@@ -50,6 +50,15 @@ var vectorKernels = []vectorKernel{
 	{"GELU", 2, true, 1.2e-7, 1.2e-7, none(func(s [][]float32) { GELU(s[0], s[1]) }), none(func(s [][]float32) { plainGELU(s[0], s[1]) })},
 	{"GELUGrad", 3, false, 1e-6, 1e-6, none(func(s [][]float32) { GELUGrad(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainGELUGrad(s[0], s[1], s[2]) })},
 	{"GELUGrad special", 2, true, 2e-7, 2e-7, none(func(s [][]float32) { Fill(s[0], 1); GELUGrad(s[0], s[1], s[0]) }), none(func(s [][]float32) { plainFill(s[0], 1); plainGELUGrad(s[0], s[1], s[0]) })},
+	{"GELUTanh", 2, true, 2e-7, 4e-7, none(func(s [][]float32) { ByGELUTanh.Apply(s[0], s[1]) }), none(func(s [][]float32) { plainSigmoidUnit(s[0], s[1], sigmoids[ByGELUTanh].a, sigmoids[ByGELUTanh].b) })},
+	{"QuickGELU", 2, true, 2e-7, 4e-7, none(func(s [][]float32) { ByQuickGELU.Apply(s[0], s[1]) }), none(func(s [][]float32) { plainSigmoidUnit(s[0], s[1], 1.702, 0) })},
+	{"SiLU", 2, true, 2e-7, 4e-7, none(func(s [][]float32) { BySiLU.Apply(s[0], s[1]) }), none(func(s [][]float32) { plainSigmoidUnit(s[0], s[1], 1, 0) })},
+	{"GELUTanhGrad", 2, true, 2e-6, 2e-6, none(func(s [][]float32) { Fill(s[0], 1); ByGELUTanh.Grad(s[0], s[1], s[0]) }), none(func(s [][]float32) {
+		plainFill(s[0], 1)
+		plainSigmoidUnitGrad(s[0], s[1], s[0], sigmoids[ByGELUTanh].a, sigmoids[ByGELUTanh].b)
+	})},
+	{"QuickGELUGrad", 2, true, 1e-6, 1e-6, none(func(s [][]float32) { Fill(s[0], 1); ByQuickGELU.Grad(s[0], s[1], s[0]) }), none(func(s [][]float32) { plainFill(s[0], 1); plainSigmoidUnitGrad(s[0], s[1], s[0], 1.702, 0) })},
+	{"SiLUGrad", 3, false, 1e-6, 4e-6, none(func(s [][]float32) { BySiLU.Grad(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainSigmoidUnitGrad(s[0], s[1], s[2], 1, 0) })},
 	{"Max", 1, false, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
 	{"Max special", 1, true, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
 	{"Dot", 2, true, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Dot(s[0], s[1]) }), one(func(s [][]float32) float32 { return plainDot(s[0], s[1]) })},

@@ -9,28 +9,6 @@ package vector
 // with a word of dropout bits.
 const halfPiece = 512
 
-// GELUToBF16 sets dst to GELU of x, rounded. The length is that of dst.
-func GELUToBF16(dst []uint16, x []float32) {
-	var piece [halfPiece]float32
-	for len(dst) > 0 {
-		n := min(len(dst), halfPiece)
-		GELU(piece[:n], x[:n])
-		ToBF16(dst[:n], piece[:n])
-		dst, x = dst[n:], x[n:]
-	}
-}
-
-// GELUGradToBF16 sets dst to dy * gelu'(x), rounded. The length is that of dst.
-func GELUGradToBF16(dst []uint16, x, dy []float32) {
-	var piece [halfPiece]float32
-	for len(dst) > 0 {
-		n := min(len(dst), halfPiece)
-		GELUGrad(piece[:n], x[:n], dy[:n])
-		ToBF16(dst[:n], piece[:n])
-		dst, x, dy = dst[n:], x[n:], dy[n:]
-	}
-}
-
 // DropoutToBF16 is Dropout with the result rounded.
 func DropoutToBF16(dst []uint16, x []float32, bits []int32, scale float32) {
 	var piece [halfPiece]float32

@@ -23,8 +23,8 @@ func TestHalfPasses(t *testing.T) {
 		}
 		got, rounded := make([]uint16, n), make([]uint16, n)
 		for name, f := range map[string][2]func(){
-			"GELU":     {func() { GELU(want, x) }, func() { GELUToBF16(got, x) }},
-			"GELUGrad": {func() { GELUGrad(want, x, y) }, func() { GELUGradToBF16(got, x, y) }},
+			"GELU":     {func() { GELU(want, x) }, func() { ByGELU.ToBF16(got, x) }},
+			"GELUGrad": {func() { GELUGrad(want, x, y) }, func() { ByGELU.GradToBF16(got, x, y) }},
 			"Dropout":  {func() { Dropout(want, x, bits, 1.25) }, func() { DropoutToBF16(got, x, bits, 1.25) }},
 		} {
 			f[0]()
@@ -51,8 +51,8 @@ func TestHalfPasses(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(){
-		"GELUToBF16":     func() { GELUToBF16(make([]uint16, 600), make([]float32, 599)) },
-		"GELUGradToBF16": func() { GELUGradToBF16(make([]uint16, 600), make([]float32, 600), make([]float32, 599)) },
+		"ToBF16 of GELU": func() { ByGELU.ToBF16(make([]uint16, 600), make([]float32, 599)) },
+		"GradToBF16":     func() { ByGELU.GradToBF16(make([]uint16, 600), make([]float32, 600), make([]float32, 599)) },
 		"DropoutToBF16":  func() { DropoutToBF16(make([]uint16, 600), make([]float32, 600), make([]int32, 18), 1) },
 		"SumRowsBF16":    func() { SumRowsBF16(make([]float32, 3), make([]uint16, 4)) },
 	} {

@@ -122,6 +122,16 @@ func biasGELUVec(x *float32, dst *float32, bias *float32, n int)
 //go:noescape
 func geluGradVec(dst *float32, x *float32, dy *float32, n int)
 
+// sigmoidUnitVec sets dst = x / (1 + exp(-x (a + b x^2))).
+//
+//go:noescape
+func sigmoidUnitVec(dst *float32, x *float32, n int, a float32, b float32)
+
+// sigmoidUnitGradVec sets dst = dy (s + x (a + slope x^2) s (1-s)) with s = 1 / (1 + exp(-x (a + b x^2))).
+//
+//go:noescape
+func sigmoidUnitGradVec(dst *float32, x *float32, dy *float32, n int, a float32, b float32, slope float32)
+
 // acosVec sets dst = acos(x), x limited to [-limit, limit].
 //
 //go:noescape

@@ -4865,6 +4865,441 @@ DATA vec3ecc422a<>+24(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+28(SB)/4, $0x3ecc422a
 GLOBL vec3ecc422a<>(SB), RODATA|NOPTR, $32
 
+// func sigmoidUnitVec(dst *float32, x *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·sigmoidUnitVec(SB), NOSPLIT, $0-32
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS a+24(FP), Z0
+	VBROADCASTSS b+28(FP), Z1
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS vec3f318000<>+0(SB), Z3
+	VBROADCASTSS vecb95e8083<>+0(SB), Z4
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z5
+	VBROADCASTSS vec3c091d36<>+0(SB), Z6
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z7
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z8
+	VBROADCASTSS vec3efffffe<>+0(SB), Z9
+	VBROADCASTSS vec3f800000<>+0(SB), Z10
+	VBROADCASTSS vecc2d00000<>+0(SB), Z11
+	VBROADCASTSS vec42b20000<>+0(SB), Z12
+	VBROADCASTSS vec42d00000<>+0(SB), Z13
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop1:
+	CMPQ         DX, $0x10
+	JL           end2
+	VMOVUPS      (CX)(BX*4), Z14
+	VMAXPS       Z14, Z11, Z15
+	VMINPS       Z15, Z13, Z15
+	VMULPS       Z15, Z15, Z16
+	VFNMSUB213PS Z0, Z1, Z16
+	VMULPS       Z15, Z16, Z16
+	VMAXPS       Z16, Z11, Z16
+	VMINPS       Z16, Z12, Z16
+	VMULPS       Z2, Z16, Z15
+	VRNDSCALEPS  $0x08, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z10, Z17, Z17
+	VDIVPS       Z17, Z14, Z14
+	VMOVUPS      Z14, (AX)(BX*4)
+	ADDQ         $0x10, BX
+	SUBQ         $0x10, DX
+	JMP          loop1
+
+end2:
+	TESTQ        DX, DX
+	JE           end3
+	LEAQ         vecMasks<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Z14
+	VPMOVD2M     Z14, K1
+	VMOVUPS.Z    (CX)(BX*4), K1, Z14
+	VMAXPS       Z14, Z11, Z15
+	VMINPS       Z15, Z13, Z15
+	VMULPS       Z15, Z15, Z13
+	VFNMSUB213PS Z0, Z1, Z13
+	VMULPS       Z15, Z13, Z13
+	VMAXPS       Z13, Z11, Z13
+	VMINPS       Z13, Z12, Z13
+	VMULPS       Z2, Z13, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z3, Z0, Z13
+	VFNMADD231PS Z4, Z0, Z13
+	VMOVUPS      Z5, Z1
+	VFMADD213PS  Z6, Z13, Z1
+	VFMADD213PS  Z7, Z13, Z1
+	VFMADD213PS  Z8, Z13, Z1
+	VFMADD213PS  Z9, Z13, Z1
+	VFMADD213PS  Z10, Z13, Z1
+	VFMADD213PS  Z10, Z13, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VADDPS       Z10, Z1, Z1
+	VDIVPS       Z1, Z14, Z14
+	VMOVUPS      Z14, K1, (AX)(BX*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSS a+24(FP), Y0
+	VBROADCASTSS b+28(FP), Y1
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop4:
+	CMPQ         DX, $0x08
+	JL           end5
+	VMOVUPS      (CX)(BX*4), Y2
+	VMOVUPS      vecc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      vec42d00000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VFNMSUB213PS Y0, Y1, Y4
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y4
+	VMOVUPS      vec42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y5
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       vec3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       vec3f800000<>+0(SB), Y5, Y5
+	VDIVPS       Y5, Y2, Y2
+	VMOVUPS      Y2, (AX)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, DX
+	JMP          loop4
+
+end5:
+	TESTQ        DX, DX
+	JE           end6
+	LEAQ         vecMasks<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Y2
+	VMASKMOVPS   (CX)(BX*4), Y2, Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      vec42d00000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMULPS       Y4, Y4, Y5
+	VFNMSUB213PS Y0, Y1, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      vecc2d00000<>+0(SB), Y0
+	VMAXPS       Y5, Y0, Y5
+	VMOVUPS      vec42b20000<>+0(SB), Y0
+	VMINPS       Y5, Y0, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS vec3f318000<>+0(SB), Y0, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y0, Y5
+	VMOVUPS      vec3ab511a9<>+0(SB), Y1
+	VFMADD213PS  vec3c091d36<>+0(SB), Y5, Y1
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y5, Y1
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y5, Y1
+	VFMADD213PS  vec3efffffe<>+0(SB), Y5, Y1
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y1
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y1
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y4
+	VPSUBD       Y4, Y0, Y0
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y1, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       vec3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y1
+	VADDPS       vec3f800000<>+0(SB), Y1, Y1
+	VDIVPS       Y1, Y3, Y3
+	VMASKMOVPS   Y3, Y2, (AX)(BX*4)
+
+end6:
+	VZEROUPPER
+	RET
+
+DATA vec42d00000<>+0(SB)/4, $0x42d00000
+DATA vec42d00000<>+4(SB)/4, $0x42d00000
+DATA vec42d00000<>+8(SB)/4, $0x42d00000
+DATA vec42d00000<>+12(SB)/4, $0x42d00000
+DATA vec42d00000<>+16(SB)/4, $0x42d00000
+DATA vec42d00000<>+20(SB)/4, $0x42d00000
+DATA vec42d00000<>+24(SB)/4, $0x42d00000
+DATA vec42d00000<>+28(SB)/4, $0x42d00000
+GLOBL vec42d00000<>(SB), RODATA|NOPTR, $32
+
+// func sigmoidUnitGradVec(dst *float32, x *float32, dy *float32, n int, a float32, b float32, slope float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·sigmoidUnitGradVec(SB), NOSPLIT, $0-44
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSS a+32(FP), Z0
+	VBROADCASTSS b+36(FP), Z1
+	VBROADCASTSS slope+40(FP), Z2
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS vec3f318000<>+0(SB), Z4
+	VBROADCASTSS vecb95e8083<>+0(SB), Z5
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z6
+	VBROADCASTSS vec3c091d36<>+0(SB), Z7
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z8
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z9
+	VBROADCASTSS vec3efffffe<>+0(SB), Z10
+	VBROADCASTSS vec3f800000<>+0(SB), Z11
+	VBROADCASTSS vecc2d00000<>+0(SB), Z12
+	VBROADCASTSS vec42b20000<>+0(SB), Z13
+	VBROADCASTSS vec42d00000<>+0(SB), Z13
+	VBROADCASTSS vec42b00000<>+0(SB), Z14
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ         BX, $0x10
+	JL           end2
+	VMOVUPS      (CX)(SI*4), Z15
+	VMAXPS       Z15, Z12, Z15
+	VMINPS       Z15, Z13, Z15
+	VMULPS       Z15, Z15, Z16
+	VFNMSUB213PS Z0, Z1, Z16
+	VMULPS       Z15, Z16, Z16
+	VMAXPS       Z16, Z12, Z16
+	VMINPS       Z16, Z14, Z16
+	VMULPS       Z3, Z16, Z17
+	VRNDSCALEPS  $0x08, Z17, Z17
+	VFNMADD231PS Z4, Z17, Z16
+	VFNMADD231PS Z5, Z17, Z16
+	VMOVUPS      Z6, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z11, Z16, Z18
+	VFMADD213PS  Z11, Z16, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	VADDPS       Z11, Z18, Z16
+	VMOVUPS      Z11, Z17
+	VDIVPS       Z16, Z17, Z16
+	VMULPS       Z16, Z18, Z18
+	VMULPS       Z16, Z18, Z18
+	VMULPS       Z15, Z15, Z17
+	VFMADD213PS  Z0, Z2, Z17
+	VMULPS       Z15, Z17, Z17
+	VFMADD231PS  Z18, Z17, Z16
+	VMOVUPS      (DX)(SI*4), Z15
+	VMULPS       Z15, Z16, Z16
+	VMOVUPS      Z16, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	SUBQ         $0x10, BX
+	JMP          loop1
+
+end2:
+	TESTQ        BX, BX
+	JE           end3
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Z15
+	VPMOVD2M     Z15, K1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z15
+	VMAXPS       Z15, Z12, Z15
+	VMINPS       Z15, Z13, Z15
+	VMULPS       Z15, Z15, Z13
+	VFNMSUB213PS Z0, Z1, Z13
+	VMULPS       Z15, Z13, Z13
+	VMAXPS       Z13, Z12, Z13
+	VMINPS       Z13, Z14, Z13
+	VMULPS       Z3, Z13, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS Z4, Z1, Z13
+	VFNMADD231PS Z5, Z1, Z13
+	VMOVUPS      Z6, Z3
+	VFMADD213PS  Z7, Z13, Z3
+	VFMADD213PS  Z8, Z13, Z3
+	VFMADD213PS  Z9, Z13, Z3
+	VFMADD213PS  Z10, Z13, Z3
+	VFMADD213PS  Z11, Z13, Z3
+	VFMADD213PS  Z11, Z13, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       Z11, Z3, Z1
+	VMOVUPS      Z11, Z4
+	VDIVPS       Z1, Z4, Z1
+	VMULPS       Z1, Z3, Z3
+	VMULPS       Z1, Z3, Z3
+	VMULPS       Z15, Z15, Z4
+	VFMADD213PS  Z0, Z2, Z4
+	VMULPS       Z15, Z4, Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VMOVUPS.Z    (DX)(SI*4), K1, Z0
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, K1, (AX)(SI*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSS a+32(FP), Y0
+	VBROADCASTSS b+36(FP), Y1
+	VBROADCASTSS slope+40(FP), Y2
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop4:
+	CMPQ         BX, $0x08
+	JL           end5
+	VMOVUPS      (CX)(SI*4), Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      vec42d00000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VFNMSUB213PS Y0, Y1, Y4
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vec42b00000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      vec3ab511a9<>+0(SB), Y6
+	VFMADD213PS  vec3c091d36<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3efffffe<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       vec3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VADDPS       vec3f800000<>+0(SB), Y6, Y4
+	VMOVUPS      vec3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y4
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y0, Y2, Y5
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y6, Y5, Y4
+	VMOVUPS      (DX)(SI*4), Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      Y4, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, BX
+	JMP          loop4
+
+end5:
+	TESTQ        BX, BX
+	JE           end6
+	LEAQ         vecMasks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y3
+	VMASKMOVPS   (CX)(SI*4), Y3, Y4
+	VMOVUPS      vecc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vec42d00000<>+0(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMULPS       Y4, Y4, Y5
+	VFNMSUB213PS Y0, Y1, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      vecc2d00000<>+0(SB), Y1
+	VMAXPS       Y5, Y1, Y5
+	VMOVUPS      vec42b00000<>+0(SB), Y1
+	VMINPS       Y5, Y1, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS vec3f318000<>+0(SB), Y1, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y1, Y5
+	VMOVUPS      vec3ab511a9<>+0(SB), Y6
+	VFMADD213PS  vec3c091d36<>+0(SB), Y5, Y6
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y5, Y6
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y5, Y6
+	VFMADD213PS  vec3efffffe<>+0(SB), Y5, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y5, Y6
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y5
+	VPSUBD       Y5, Y1, Y1
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       vec3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       vec3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y6, Y6
+	VADDPS       vec3f800000<>+0(SB), Y6, Y1
+	VMOVUPS      vec3f800000<>+0(SB), Y5
+	VDIVPS       Y1, Y5, Y1
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y4, Y4, Y5
+	VFMADD213PS  Y0, Y2, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMASKMOVPS   (DX)(SI*4), Y3, Y0
+	VMULPS       Y0, Y1, Y1
+	VMASKMOVPS   Y1, Y3, (AX)(SI*4)
+
+end6:
+	VZEROUPPER
+	RET
+
+DATA vec42b00000<>+0(SB)/4, $0x42b00000
+DATA vec42b00000<>+4(SB)/4, $0x42b00000
+DATA vec42b00000<>+8(SB)/4, $0x42b00000
+DATA vec42b00000<>+12(SB)/4, $0x42b00000
+DATA vec42b00000<>+16(SB)/4, $0x42b00000
+DATA vec42b00000<>+20(SB)/4, $0x42b00000
+DATA vec42b00000<>+24(SB)/4, $0x42b00000
+DATA vec42b00000<>+28(SB)/4, $0x42b00000
+GLOBL vec42b00000<>(SB), RODATA|NOPTR, $32
+
 // func acosVec(dst *float32, x *float32, n int, limit float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·acosVec(SB), NOSPLIT, $0-28

@@ -55,6 +55,10 @@ func biasGELUVec(x, dst, bias *float32, n int) { panic(noVectors) }
 
 func geluGradVec(dst, x, dy *float32, n int) { panic(noVectors) }
 
+func sigmoidUnitVec(dst, x *float32, n int, a, b float32) { panic(noVectors) }
+
+func sigmoidUnitGradVec(dst, x, dy *float32, n int, a, b, slope float32) { panic(noVectors) }
+
 func acosVec(dst, x *float32, n int, limit float32) { panic(noVectors) }
 
 func acosGradVec(dst, x, dy *float32, n int, limit float32) { panic(noVectors) }

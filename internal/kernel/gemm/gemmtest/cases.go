@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // Shapes are the products of training steps: linear layers forward (NT),
@@ -90,7 +91,8 @@ func NewCase(r *rand.Rand, g Case) Case {
 		p.Bias = operand(r, 1, p.N, 0, false).F32
 	}
 	if g.Gelu {
-		p.GELU = make([]float32, len(p.C))
+		p.Activated = make([]float32, len(p.C))
+		p.Activation = vector.Activation(1 + (p.M+p.N)%4)
 	}
 	return g
 }
@@ -106,7 +108,7 @@ func value(x gemm.Matrix, i int, bf16 bool) float64 {
 	return float64(x.F32[i])
 }
 
-// Exact computes p in float64 and returns C before the GELU and the sum of the
+// Exact computes p in float64 and returns C before the activation and the sum of the
 // sizes of all terms of each element, which rounding errors are relative to.
 func Exact(p *gemm.Product) (c, size []float64) {
 	c, size = make([]float64, len(p.C)), make([]float64, len(p.C))

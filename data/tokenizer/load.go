@@ -1,0 +1,235 @@
+package tokenizer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// Files of a folder, best first. Those that stand beside others have their own place.
+var folderFiles = []string{"tokenizer.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "vocab.json", "vocab.txt"}
+
+// Load reads the tokenizer of a file, or of a folder that has one of a usual name:
+//
+//   - a Hugging Face tokenizer.json
+//   - a BERT vocab.txt: one token a line, the line number is the id
+//   - a vocab.json with its merges.txt beside it (RoBERTa, CLIP)
+//   - CLIP's bpe_simple_vocab_16e6.txt, as it is or .gz
+//   - a SentencePiece .model of a unigram model
+//
+// With TemplateALBEF it is read as a BERT vocabulary: only WordPiece fits. With TemplateFile a
+// tokenizer_config.json beside the file is read too, which names the padding and the class.
+func Load(path, template string) (*Tokenizer, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		var err error
+		if path, err = inFolder(path); err != nil {
+			return nil, err
+		}
+	}
+	b, err := files.Read(path, files.MaxVocabulary)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: vocabulary: %w", err)
+	}
+	t, err := read(path, template, b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// inFolder returns the file of a folder that its tokenizer is read from.
+func inFolder(dir string) (string, error) {
+	for _, name := range folderFiles {
+		if path := filepath.Join(dir, name); isFile(path) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("tokenizer: vocabulary: %s has none of %s: name the file", dir, strings.Join(folderFiles, ", "))
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+func read(path, template string, b []byte) (*Tokenizer, error) {
+	if template == TemplateALBEF {
+		f, err := plainFile(b)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			return f.albef()
+		}
+		return parseVocab(b)
+	}
+	if template != TemplateFile {
+		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s and %s", template, TemplateALBEF, TemplateFile)
+	}
+	c, err := readConfigBeside(path)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.ToLower(filepath.Base(path))
+	if strings.HasSuffix(name, ".gz") {
+		if b, err = unzip(b); err != nil {
+			return nil, err
+		}
+		name = strings.TrimSuffix(name, ".gz")
+	}
+	var f *jsonFile
+	switch {
+	case filepath.Ext(name) == ".model":
+		f, err = parseSentencePiece(b, c)
+	case bytes.HasPrefix(b, []byte("#version")), bytes.HasPrefix(b, []byte(clipHeader)):
+		if f, err = parseCLIPMerges(b); err == nil && c.roles.pad == "" {
+			c.roles.pad = "!" // id 0
+		}
+	case isVocabJSON(b):
+		var merges []byte
+		if merges, err = files.Read(filepath.Join(filepath.Dir(path), "merges.txt"), files.MaxVocabulary); err != nil {
+			return nil, fmt.Errorf("tokenizer: a vocab.json needs its merges.txt beside it: %w", err)
+		}
+		f, err = parseVocabAndMerges(b, merges, c)
+	default:
+		if f, err = plainFile(b); err == nil && f == nil {
+			f, err = parseBERTVocab(b, c)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.build(c.roles)
+}
+
+// plainFile reads a JSON file, nil where b is another. JSON starts with a brace.
+func plainFile(b []byte) (*jsonFile, error) {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		return nil, nil
+	}
+	return readJSON(b)
+}
+
+// isVocabJSON reports whether b is an object of tokens with their ids.
+func isVocabJSON(b []byte) bool {
+	var ids map[string]int32
+	return json.Unmarshal(b, &ids) == nil && len(ids) > 0
+}
+
+// unzip undoes gzip, up to the size of a vocabulary.
+func unzip(b []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	out, err := io.ReadAll(io.LimitReader(z, files.MaxVocabulary+1))
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	if len(out) > files.MaxVocabulary {
+		return nil, fmt.Errorf("tokenizer: more than %d bytes when unpacked: this is no vocabulary", files.MaxVocabulary)
+	}
+	return out, nil
+}
+
+// Parse reads a tokenizer as a checkpoint stores it (JSON), or a vocab.txt with TemplateALBEF. A
+// WordPiece tokenizer.json without a post_processor has TemplateALBEF.
+func Parse(b []byte) (*Tokenizer, error) {
+	f, err := plainFile(b)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return parseVocab(b)
+	}
+	k, err := f.modelKind()
+	if err != nil {
+		return nil, err
+	}
+	if k == WordPiece && none(f.PostProcessor) {
+		return f.albef()
+	}
+	return f.build(roles{})
+}
+
+// roles are names of special tokens, "" where nothing says them.
+type roles struct{ pad, unk string }
+
+// folderConfig is a tokenizer_config.json.
+type folderConfig struct {
+	Class       string `json:"tokenizer_class"`
+	Lowercase   *bool  `json:"do_lower_case"`
+	Accents     *bool  `json:"strip_accents"`
+	Chinese     *bool  `json:"tokenize_chinese_chars"`
+	PrefixSpace bool   `json:"add_prefix_space"`
+	Pad         name   `json:"pad_token"`
+	Unk         name   `json:"unk_token"`
+	Side        string `json:"padding_side"`
+
+	roles roles
+}
+
+// is reports whether the class is that of a family, in any of its forms.
+func (c folderConfig) is(family string) bool {
+	return c.Class == family+"Tokenizer" || c.Class == family+"TokenizerFast"
+}
+
+// name is a token: a text, or an object with its content.
+type name string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *name) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*n = name(s)
+		return nil
+	}
+	var o struct {
+		Content string `json:"content"`
+	}
+	err := json.Unmarshal(b, &o)
+	*n = name(o.Content)
+	return err
+}
+
+// readConfigBeside reads the tokenizer_config.json in the folder of path, and special_tokens_map.json for what that
+// does not say.
+func readConfigBeside(path string) (c folderConfig, err error) {
+	for _, file := range []string{"tokenizer_config.json", "special_tokens_map.json"} {
+		beside := filepath.Join(filepath.Dir(path), file)
+		b, err := files.Read(beside, files.MaxVocabulary)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return c, fmt.Errorf("tokenizer: %w", err)
+		}
+		var next folderConfig
+		if err := json.Unmarshal(b, &next); err != nil {
+			return c, fmt.Errorf("tokenizer: %s: %w", beside, err)
+		}
+		if c.Class == "" && c.Pad == "" && c.Unk == "" {
+			c = next
+		} else if c.Pad == "" {
+			c.Pad = next.Pad
+		}
+	}
+	if c.Side == "left" {
+		return c, fmt.Errorf("tokenizer: tokenizer_config.json: padding_side must be right (got left): texts are padded at their end")
+	}
+	c.roles = roles{pad: string(c.Pad), unk: string(c.Unk)}
+	return c, nil
+}

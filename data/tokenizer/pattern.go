@@ -1,0 +1,86 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// pattern is a string, or a regular expression of Oniguruma.
+type pattern struct {
+	String string
+	Regex  string
+}
+
+// UnmarshalJSON implements json.Unmarshaler: {"String": s} or {"Regex": s}.
+func (p *pattern) UnmarshalJSON(b []byte) error {
+	var f struct {
+		String *string
+		Regex  *string
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return err
+	}
+	switch {
+	case f.Regex != nil && *f.Regex != "":
+		p.Regex = *f.Regex
+	case f.String != nil:
+		p.String = *f.String
+	default:
+		return fmt.Errorf("a pattern must be a String or a Regex")
+	}
+	return nil
+}
+
+// Classes of Oniguruma that are ASCII alone in Go, as they stand between brackets.
+var classes = map[byte]string{
+	's': `\t-\r\x{85}\p{Z}`,
+	'd': `\p{Nd}`,
+	'w': `\p{L}\p{M}\p{Nd}\p{Pc}`,
+}
+
+// compile returns the pattern with the meaning that it has in Oniguruma: classes are those of
+// Unicode, anchors those of lines. What Go has not, such as looking ahead, is refused.
+func (p pattern) compile() (*regexp.Regexp, error) {
+	if p.Regex == "" {
+		return regexp.MustCompile(regexp.QuoteMeta(p.String)), nil
+	}
+	var b strings.Builder
+	b.WriteString("(?m)")
+	brackets := 0
+	for i := 0; i < len(p.Regex); i++ {
+		c := p.Regex[i]
+		switch {
+		case c == '\\' && i+1 < len(p.Regex):
+			i++
+			c = p.Regex[i]
+			small := c | 0x20
+			class, ok := classes[small]
+			switch {
+			case !ok:
+				b.WriteByte('\\')
+				b.WriteByte(c)
+			case c == small && brackets > 0:
+				b.WriteString(class)
+			case c == small:
+				b.WriteString("[" + class + "]")
+			case brackets > 0:
+				return nil, fmt.Errorf(`tokenizer: pattern %q has \%c between brackets, which is not supported`, p.Regex, c)
+			default:
+				b.WriteString("[^" + class + "]")
+			}
+			continue
+		case c == '[':
+			brackets++
+		case c == ']' && brackets > 0:
+			brackets--
+		}
+		b.WriteByte(c)
+	}
+	re, err := regexp.Compile(b.String())
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: pattern %q is not supported: %w", p.Regex, err)
+	}
+	return re, nil
+}

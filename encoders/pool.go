@@ -1,0 +1,36 @@
+package encoders
+
+import (
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// Pool says what stands for a whole image or text where a head reads one token.
+type Pool string
+
+// The pools. The zero value is PoolClass.
+const (
+	PoolClass     Pool = "class"     // the class tokens, the first ones
+	PoolMean      Pool = "mean"      // the mean of patches, or of the words that are no padding
+	PoolAttention Pool = "attention" // of images: attention of a learned probe to the patches
+	PoolEnd       Pool = "end"       // of texts: the last token that is no padding
+)
+
+// byClass says whether class tokens are what is read.
+func (p Pool) byClass() bool { return p == "" || p == PoolClass }
+
+// SwiGLU is the activation of a gated MLP, whose first layer makes gates and values side by
+// side (Shazeer 2020).
+const SwiGLU = "swiglu"
+
+// meanWords is the mean of the words of texts x (R*L, D) that are no padding: (R, D).
+func meanWords(x, lengths *gorgonia.Node, l int) *gorgonia.Node {
+	return nn.MeanTokens(x, lengths, l, 0)
+}
+
+// lastPlaces are the places of the last token of each of R texts of L places that is no
+// padding.
+func lastPlaces(lengths *gorgonia.Node, l int) *Places {
+	return &Places{Rows: layout.LastRows(lengths, l), Sequences: layout.Numbers(lengths)}
+}

@@ -1,0 +1,105 @@
+package encoders
+
+import (
+	"github.com/geoalign/geoalign/ops/attention"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// PreNormText is a text transformer with pre-norm blocks and a norm after the last one: the
+// text side of CLIP (Radford et al. 2021), where a word sees itself and the words before it,
+// and of SigLIP (Zhai et al. 2023), where all see all.
+type PreNormText struct {
+	Vocab      int // V
+	Positions  int // size of the position table, at least L
+	Layers     int // at least 1
+	Width      int // D
+	Heads      int
+	MLP        int     // hidden width of the feed-forward blocks; 0 means 4*Width
+	Dropout    float64 // of embeddings, block outputs and attention probabilities
+	Causal     bool
+	Activation string  // gelu, gelu_tanh or quick_gelu; empty: gelu
+	Eps        float32 // of layer norms
+	// TorchStart is that of BERT.
+	TorchStart bool
+}
+
+var _ TextEncoder = PreNormText{}
+
+func (p PreNormText) classes() int { return 1 }
+func (p PreNormText) width() int   { return p.Width }
+
+// Text encodes texts into (R*L, D), or with at into the states at M places alone, (M, D).
+// Tokens beyond a text's length are not attended to, unless Lengths is nil. With a causal
+// mask a place of at is the last one of its text.
+func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
+	if p.Layers < 1 {
+		misuse("text", a.IDs, "want at least one layer (got %d)", p.Layers)
+	}
+	x := p.embed(c, s, a)
+	y := norm(s.Layer("layers", 0), "norm1", x, p.Eps)
+	for i := range p.Layers {
+		s.block(func() {
+			if i == p.Layers-1 {
+				x, y = p.layer(c, s, i, x, y, a, at)
+			} else {
+				x, y = p.layer(c, s, i, x, y, a, nil)
+			}
+		})
+	}
+	return y
+}
+
+// TextClasses encodes texts as Text does, with their first tokens, (R, D), beside them. Without
+// all, states is nil.
+func (p PreNormText) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, classes *gorgonia.Node) {
+	states = p.Text(c, s, a, nil)
+	classes = leading(states, 1, a.Len)
+	if !all {
+		states = nil
+	}
+	return states, classes
+}
+
+// embed returns the embeddings of words with their positions: (R*L, D).
+func (p PreNormText) embed(c *Context, s Scope, a TextArgs) *gorgonia.Node {
+	s = s.In("embeddings")
+	x := nn.Embed(s.Param("word/weight", bertInit, p.Vocab, p.Width), a.IDs) // (R*L, D)
+	x = nn.AddPositions(x, s.Param("position/weight", positionInit(p.TorchStart), p.Positions, p.Width), a.Len)
+	return c.dropout(x, p.Dropout)
+}
+
+// layer is x + Attention(LN(x)), then x + MLP(LN(x)), for x (R*L, D) and y = LN(x). It returns
+// the new x, or with at those at the places, and the layer norm that follows: the next layer's
+// first, or the final one.
+func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a TextArgs, at *Places) (_, _ *gorgonia.Node) {
+	b, start := s.Layer("layers", i), p.starts()
+	in := b.In("attention")
+	var h *gorgonia.Node
+	if at == nil {
+		qkv := linear(in, "qkv", start.qkv, y, 3*p.Width) // (R*L, 3D)
+		bits := c.bits(sequences("attention", y, a.Len)*p.Heads*a.Len, a.Len, p.Dropout)
+		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: a.Lengths, Bits: bits, Causal: p.Causal, Len: a.Len, Heads: p.Heads, Keep: keep(p.Dropout)})
+	} else {
+		// The last token of a text sees all of it, causal or not.
+		q := linearPart(in, "qkv", start.qkv, at.of(y), 0, p.Width, 3*p.Width)   // (M, D)
+		kv := linearPart(in, "qkv", start.qkv, y, p.Width, 2*p.Width, 3*p.Width) // (R*L, 2D)
+		bits := c.bits(q.Shape()[0]*p.Heads, a.Len, p.Dropout)
+		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(a.Lengths), Bits: bits, QueryLen: 1, KeyLen: a.Len, Heads: p.Heads, Keep: keep(p.Dropout)})
+		x = at.of(x)
+	}
+	h = linear(in, "output", start.output, h, p.Width)
+	x, y = addNorm(b, "norm2", h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), p.Eps)
+
+	f := b.In("ffn")
+	h = linearActivated(f, "intermediate", start.mlp, y, defaultTo(p.MLP, 4*p.Width), p.Activation)
+	h = linear(f, "output", start.mlp, h, p.Width)
+	next, name := s, "norm"
+	if i+1 < p.Layers {
+		next, name = s.Layer("layers", i+1), "norm1"
+	}
+	return addNorm(next, name, h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), p.Eps)
+}
+
+// starts starts the parts of a layer.
+func (p PreNormText) starts() starts { return textStarts(p.TorchStart) }

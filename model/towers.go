@@ -1,0 +1,99 @@
+package model
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/space"
+)
+
+// torchEps is the epsilon of PyTorch's layer norms, which CLIP and RoBERTa leave as it is.
+const torchEps = 1e-5
+
+// pairOfTowers is a design of a tower for images and one for texts, each with the head, which
+// is left out where model.head.identity says so, and has a bias for texts of SigLIP.
+func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders.Projection) design {
+	m := cfg.Model
+	of := func(side string) encoders.Projection {
+		p := head
+		p.Identity = m.Head.Whole(side)
+		p.NoBias = head.NoBias && !(side == "text" && m.Text.Style == config.StyleSigLIP)
+		return p
+	}
+	texts := encoders.TextTower{
+		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
+		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP,
+	}
+	return design{
+		image:   side{name: "image", tower: encoders.ImageTower{ViT: imageEncoder(m, space)}, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
+		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
+		teacher: cfg.Momentum.Enabled,
+		keys:    teacherKeys(cfg),
+	}
+}
+
+// imageEncoder is the vision transformer of a model, with the class tokens that the space of
+// its features asks for. The structure is that of a style, or of the system without one.
+func imageEncoder(m config.Model, space space.Space) encoders.ViT {
+	im := m.Image
+	v := encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
+		Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Registers: im.Registers, Activation: im.Activation,
+		Pool: encoders.Pool(im.Pooling()), TorchStart: m.System == "clip"}
+	v.NormFirst = im.Style != config.StyleViT && im.Style != config.StyleDeiT && im.Style != ""
+	preset := ""
+	switch im.Style {
+	case config.StyleDeiT:
+		v.Eps = 1e-12
+	case config.StyleCLIP:
+		v.NoPatchBias, v.PreNorm, v.Eps, preset = true, true, torchEps, "quick_gelu"
+	case config.StyleDINOv2:
+		v.LayerScale = true
+	case config.StyleSigLIP:
+		v.NoClass, preset = true, "gelu_tanh"
+	case "":
+		if m.System == "clip" { // clip-mtob's
+			v.NoPatchBias, v.PreNorm, v.Eps = true, true, torchEps
+		}
+	}
+	if v.Activation == "" {
+		v.Activation = preset
+	}
+	return v
+}
+
+// textEncoder is the text transformer of a model, as imageEncoder is that of images, with the
+// fusion layers of the model.
+func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEncoder {
+	tx, torch := m.Text, m.System == "clip"
+	activation := func(preset string) string {
+		if tx.Activation != "" {
+			return tx.Activation
+		}
+		return preset
+	}
+	if tx.PreNorm() {
+		p := encoders.PreNormText{Vocab: o.Vocab, Positions: tx.Positions, Layers: tx.Layers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
+			Dropout: tx.Dropout, TorchStart: torch}
+		if tx.Style == config.StyleCLIP {
+			p.Causal, p.Eps, p.Activation = true, torchEps, activation("quick_gelu")
+		} else {
+			p.Eps, p.Activation = 1e-6, activation("gelu_tanh")
+		}
+		return p
+	}
+	b := encoders.BERT{Vocab: o.Vocab, Pad: o.Pad, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
+		Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Activation: tx.Activation, TorchStart: torch}
+	switch tx.Style {
+	case config.StyleRoBERTa:
+		b.NoTokenType, b.Eps = true, torchEps
+	case config.StyleMPNet:
+		b.NoTokenType, b.Eps, b.Relative = true, torchEps, mpnetBuckets
+	case "":
+		if torch { // clip-mtob's
+			b.NoTokenType, b.FinalNorm, b.Eps = true, true, torchEps
+		}
+	}
+	return b
+}
+
+// mpnetBuckets are those of MPNet's bias by distance.
+const mpnetBuckets = 32

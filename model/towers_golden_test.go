@@ -1,0 +1,172 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/space"
+	"gorgonia.org/gorgonia"
+)
+
+// towerGoldens are towers of tools/goldens/towers.py as a configuration describes them.
+var towerGoldens = map[string]func(m *config.Model){
+	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
+	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },
+	"siglip_mean":      func(m *config.Model) { m.Image.Style, m.Image.Pool = "siglip", "mean" },
+	"dinov2":           func(m *config.Model) { m.Image.Style, m.Image.MLP = "dinov2", 24 },
+	"dinov2_registers": func(m *config.Model) { m.Image.Style, m.Image.MLP, m.Image.Registers = "dinov2", 24, 3 },
+	"dinov2_swiglu":    func(m *config.Model) { m.Image.Style, m.Image.MLP, m.Image.Activation = "dinov2", 16, "swiglu" },
+	"vit_mean":         func(m *config.Model) { m.Image.Style, m.Image.Pool = "vit", "mean" },
+	"vit_registers":    func(m *config.Model) { m.Image.Style, m.Image.Registers = "vit", 2 },
+	"clip_text":        func(m *config.Model) { m.Text.Style, m.Text.Positions = "clip", 8 },
+	"siglip_text":      func(m *config.Model) { m.Text.Style = "siglip" },
+	"roberta":          func(m *config.Model) { m.Text.Style = "roberta" },
+	"mpnet":            func(m *config.Model) { m.Text.Style = "mpnet" },
+	"mpnet_mean":       func(m *config.Model) { m.Text.Style, m.Text.Pool = "mpnet", "mean" },
+}
+
+// TestGoldenTowers compares towers with those of transformers and timm: what stands for an
+// image or a text and all tokens that are no padding to 1e-5, the gradient of every parameter
+// to 1e-4 of its largest element, whether all tokens are read or not.
+func TestGoldenTowers(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for name, set := range towerGoldens {
+		for _, tokens := range []bool{true, false} {
+			m := config.Default().Model
+			m.System, m.Text.Dropout = "clip", 0
+			m.Image.Size, m.Image.Patch, m.Image.Depth, m.Image.Width, m.Image.Heads, m.Image.MLP = 8, 4, 2, 8, 2, 20
+			m.Text.Layers, m.Text.FusionLayers, m.Text.Width, m.Text.Heads, m.Text.MLP, m.Text.Positions = 2, 0, 8, 2, 20, 6
+			set(&m)
+			t.Run(name, func(t *testing.T) { goldenTower(t, e, name, m, tokens) })
+		}
+	}
+}
+
+func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, tokens bool) {
+	const rows, vocab = 3, 24
+	f, err := safetensors.Open("testdata/tower_" + name + ".safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want := func(name string) []float32 {
+		v, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	pad := 0
+	if m.Text.Style == config.StyleRoBERTa || m.Text.Style == config.StyleMPNet {
+		pad = 1
+	}
+	cfg := config.Default()
+	cfg.Model, cfg.Data.Tokens, cfg.Momentum.Enabled = m, 6, false
+	d := pairOfTowers(cfg, Options{Vocab: vocab, Pad: pad}, space.Space{Dim: 8}, encoders.Projection{})
+	side := d.image
+	if _, ok := f.Lookup("input/tokens"); ok {
+		side = d.text
+	}
+	b := newNet(NewParams(1, false))
+	in := b.towerInputs(side.tower, rows, nil)
+	q := side.tower.Encode(&encoders.Context{}, encoders.NewScope(b.params).In(side.name), in, encoders.Want{Tokens: tokens, Classes: true})
+	read := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(4, 8), gorgonia.WithName("read"))
+	loss := arith.Sum(nn.LinearGELU(q.Classes, read, nil))
+	store := b.params.params
+	store.seal()
+	var wrt gorgonia.Nodes
+	for _, p := range store.List() {
+		wrt = append(wrt, b.params.nodes[p.Name])
+	}
+	grads, err := gorgonia.Grad(loss, wrt...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := append(gorgonia.Nodes{q.Classes, loss}, grads...)
+	if tokens {
+		outputs = append(outputs, q.Tokens)
+	}
+	machine, err := exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range store.List() {
+		v := want("param/" + p.Name)
+		if len(v) != p.Len() {
+			t.Fatalf("%s has %d values, %d in the golden", p.Name, p.Len(), len(v))
+		}
+		if err := machine.SetInput(wrt[i], v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inputs := map[*gorgonia.Node]any{read: want("read")}
+	for column, n := range in {
+		if column == batch.Images {
+			inputs[n] = want("input/" + column)
+			continue
+		}
+		v, err := f.Int64("input/" + column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ints := make([]int32, len(v))
+		for i := range v {
+			ints[i] = int32(v[i])
+		}
+		inputs[n] = ints
+	}
+	for n, v := range inputs {
+		if err := machine.SetInput(n, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := machine.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	compare := func(what string, n *gorgonia.Node, want []float32, counts func(row int) bool, tolerance float64) {
+		got, err := machine.Value(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.F32) != len(want) {
+			t.Errorf("%s has %d values, %d in the golden", what, len(got.F32), len(want))
+			return
+		}
+		largest, worst := 1e-2, 0.0 // smaller are gradients that are zero in exact arithmetic
+		for i, w := range want {
+			if counts == nil || counts(i/8) {
+				largest, worst = max(largest, math.Abs(float64(w))), max(worst, math.Abs(float64(got.F32[i]-w)))
+			}
+		}
+		if !(worst <= tolerance*largest) {
+			t.Errorf("%s differs by %.1e of its largest value, %v", what, worst/largest, largest)
+		}
+	}
+	compare("what stands for a row", q.Classes, want("expect/classes"), nil, 1e-5)
+	compare("the loss", loss, want("expect/loss"), nil, 1e-5)
+	if tokens {
+		var seen func(row int) bool
+		if lengths, ok := inputs[in[batch.Lengths]].([]int32); ok {
+			seen = func(row int) bool { return row%6 < int(lengths[row/6]) }
+		}
+		compare("tokens", q.Tokens, want("expect/tokens"), seen, 1e-5)
+	}
+	for i, p := range store.List() {
+		compare("the gradient of "+p.Name, grads[i], want("grad/"+p.Name), nil, 1e-4)
+	}
+	if n := len(f.Tensors()); n != 2*len(wrt)+len(in)+4 {
+		t.Errorf("%d tensors for %d parameters: the golden has others", n, len(wrt))
+	}
+}

@@ -1,0 +1,110 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/train"
+)
+
+// kindFolder is a folder with a small tokenizer of a kind.
+func kindFolder(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs("../data/tokenizer/testdata/kinds/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// withTokenizer are the settings of a tokenizer as its files say.
+func withTokenizer(path string, more ...string) []string {
+	return append([]string{"data.vocab=" + path, "data.template=file", "data.clean=none", "data.tokens=24", "model.text.positions=24", "train.max_steps=3", "schedule.warmup_percent=0"}, more...)
+}
+
+// TestTokenizersTrain trains with byte-level BPE and masked words, and with a tokenizer that has no mask, and opens both.
+func TestTokenizersTrain(t *testing.T) {
+	for _, c := range []struct {
+		path, kind, pad string
+		sets            []string
+	}{
+		{"roberta", tokenizer.BPE, "<pad>", []string{"model.system=albef", "model.text.fusion_layers=1", "objective.mlm.weight=1"}},
+		{"gemma/tokenizer.json", tokenizer.BPE, "<pad>", []string{"model.system=clip", "objective.mlm.weight=0", "objective.itm.weight=0", "model.text.fusion_layers=0"}},
+		{"bert", tokenizer.WordPiece, "[PAD]", []string{"model.system=albef", "model.text.fusion_layers=1", "objective.mlm.weight=1"}},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			dir := t.TempDir()
+			want := trained(t, settings(t, dir, withTokenizer(kindFolder(t, c.path), c.sets...)...), Options{})
+			o, err := Open(dir, OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer o.Close()
+			s, err := o.Evaluate(t.Context(), TaskRetrieval, "val", nil)
+			if err != nil || s.(Retrieval).First != want.Scores.(Retrieval).First {
+				t.Errorf("%v, error %v, want %v", s, err, want.Scores)
+			}
+			own, err := tokenizer.Load(kindFolder(t, c.path), tokenizer.TemplateFile)
+			if err != nil || !o.Tokenizer.Equal(own) {
+				t.Errorf("the checkpoint has another tokenizer (%v)", err)
+			}
+			i, err := Inspect(dir, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i.Tokenizer == nil || *i.Tokenizer != (TokenizerInfo{c.kind, tokenizer.TemplateFile, own.Size(), c.pad}) {
+				t.Errorf("inspected %v", i.Tokenizer)
+			}
+		})
+	}
+}
+
+func TestTokenizersRefused(t *testing.T) {
+	refused := func(key, want string, sets ...string) {
+		t.Helper()
+		r, err := New(t.Context(), settings(t, t.TempDir(), sets...), Options{})
+		if err == nil {
+			_, err = r.Train(t.Context())
+			r.Close()
+		}
+		var problems config.Errors
+		if !errors.As(err, &problems) || problems[0].Path != key || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	masked := []string{"model.system=albef", "model.text.fusion_layers=1", "objective.mlm.weight=1"}
+	refused("objective.mlm.weight", "needs a tokenizer with [MASK] or <mask>", withTokenizer(kindFolder(t, "clip"), masked...)...)
+	refused("data.tokens", "must be > 2", withTokenizer(kindFolder(t, "roberta"), append(masked, "data.tokens=2")...)...)
+}
+
+// TestTokenizerFitsTheModel puts a larger tokenizer into a checkpoint.
+func TestTokenizerFitsTheModel(t *testing.T) {
+	dir := t.TempDir()
+	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
+	o, err := Open(dir, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	other, err := os.ReadFile(filepath.Join(kindFolder(t, "bert"), "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Parse(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := OpenEngine(o.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	if _, err := train.OpenModel(o.Config, o.Checkpoint, tok, engine); err == nil || !strings.Contains(err.Error(), "rows: use the tokenizer that the model was trained with") {
+		t.Errorf("%d tokens: %v", tok.Size(), err)
+	}
+}

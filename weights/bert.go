@@ -1,0 +1,60 @@
+package weights
+
+// bert is BERT (Devlin et al. 2019) and what has its tensors, such as MiniLM, of Hugging Face, with or without
+// its heads.
+var bert = family{
+	name:  "bert",
+	types: []string{"bert"},
+	parts: []part{bertText("bert.", ""), bertMLM("")},
+	describe: func(d *description) error {
+		return d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12})
+	},
+}
+
+// bertText is the tensors of a BERT below one of the prefixes.
+func bertText(prefixes ...string) part {
+	return part{
+		prefixes: prefixes,
+		marks:    []string{"embeddings.LayerNorm.weight", "embeddings.token_type_embeddings.weight", "encoder.layer.0.attention.self.query.weight"},
+		needs: append([]rule{
+			{"text/embeddings/word/weight", "embeddings.word_embeddings.weight", nil},
+			{"text/embeddings/position/weight", "embeddings.position_embeddings.weight", nil},
+			{"text/embeddings/token_type/weight", "embeddings.token_type_embeddings.weight", nil},
+		}, bertLayers...),
+		may:      bertCross,
+		unneeded: []string{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*"},
+	}
+}
+
+// bertLayers are the tensors that BERT and RoBERTa share.
+var bertLayers = []rule{
+	{"text/embeddings/norm/*", "embeddings.LayerNorm.*", nil},
+	{"text/layers/#/attention/qkv/*", "encoder.layer.#.attention.self.{query,key,value}.*", nil},
+	{"text/layers/#/attention/output/*", "encoder.layer.#.attention.output.dense.*", nil},
+	{"text/layers/#/attention/norm/*", "encoder.layer.#.attention.output.LayerNorm.*", nil},
+	{"text/layers/#/ffn/intermediate/*", "encoder.layer.#.intermediate.dense.*", nil},
+	{"text/layers/#/ffn/output/*", "encoder.layer.#.output.dense.*", nil},
+	{"text/layers/#/ffn/norm/*", "encoder.layer.#.output.LayerNorm.*", nil},
+}
+
+// bertCross are those of layers that attend to images too, the last ones of ALBEF.
+var bertCross = []rule{
+	{"text/layers/#/crossattention/query/*", "encoder.layer.#.crossattention.self.query.*", nil},
+	{"text/layers/#/crossattention/kv/*", "encoder.layer.#.crossattention.self.{key,value}.*", nil},
+	{"text/layers/#/crossattention/output/*", "encoder.layer.#.crossattention.output.dense.*", nil},
+	{"text/layers/#/crossattention/norm/*", "encoder.layer.#.crossattention.output.LayerNorm.*", nil},
+}
+
+// bertMLM is the head of masked language modelling, whose decoder is the word embedding.
+func bertMLM(prefix string) part {
+	return part{
+		prefixes: []string{prefix},
+		marks:    []string{"cls.predictions.transform.dense.weight"},
+		needs: []rule{
+			{"text/mlm/dense/*", "cls.predictions.transform.dense.*", nil},
+			{"text/mlm/norm/*", "cls.predictions.transform.LayerNorm.*", nil},
+			{"text/mlm/bias", "cls.predictions.bias | cls.predictions.decoder.bias", nil},
+		},
+		unneeded: []string{"cls.predictions.decoder.*", "cls.seq_relationship.*"},
+	}
+}

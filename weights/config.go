@@ -1,0 +1,191 @@
+package weights
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
+)
+
+// hfConfig is what is read of a config.json of Hugging Face or timm. 0 or "" stands for a key that is not
+// there, which the library fills in from the defaults of a class.
+type hfConfig struct {
+	ModelType    string  `json:"model_type"`
+	HiddenSize   int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	Intermediate int     `json:"intermediate_size"`
+	HiddenAct    string  `json:"hidden_act"`
+	Eps          float64 `json:"layer_norm_eps"`
+	Vocab        int     `json:"vocab_size"`
+	PadID        *int    `json:"pad_token_id"`
+	Position     string  `json:"position_embedding_type"`
+	Decoder      bool    `json:"is_decoder"`
+	ImageSize    sides   `json:"image_size"`
+	PatchSize    sides   `json:"patch_size"`
+	Channels     int     `json:"num_channels"`
+
+	Text   *hfConfig `json:"text_config"`
+	Vision *hfConfig `json:"vision_config"`
+
+	// Keys of timm.
+	Architecture string       `json:"architecture"`
+	Pretrained   *timmPrepare `json:"pretrained_cfg"`
+}
+
+// openCLIPConfig is what is read of an open_clip_config.json.
+type openCLIPConfig struct {
+	Model struct {
+		QuickGELU bool `json:"quick_gelu"`
+		Vision    struct {
+			HeadWidth int `json:"head_width"`
+		} `json:"vision_cfg"`
+		Text struct {
+			Heads int `json:"heads"`
+		} `json:"text_cfg"`
+	} `json:"model_cfg"`
+	Prepare openCLIPPrepare `json:"preprocess_cfg"`
+}
+
+// sides is the height and width of an image or a patch: one number, two in a list, or an object of Hugging
+// Face's processors.
+type sides struct {
+	height, width int
+	shortest      bool // of the shortest side, the other follows
+}
+
+// UnmarshalJSON reads one of the forms.
+func (s *sides) UnmarshalJSON(text []byte) error {
+	var one int
+	if json.Unmarshal(text, &one) == nil {
+		*s = sides{height: one, width: one}
+		return nil
+	}
+	var list []int
+	if json.Unmarshal(text, &list) == nil && (len(list) == 2 || len(list) == 1) {
+		*s = sides{height: list[0], width: list[len(list)-1]}
+		return nil
+	}
+	var object struct {
+		Height   int `json:"height"`
+		Width    int `json:"width"`
+		Shortest int `json:"shortest_edge"`
+	}
+	if err := json.Unmarshal(text, &object); err != nil {
+		return fmt.Errorf("%.60q is no size: want a number, [height, width] or an object with height and width or shortest_edge", text)
+	}
+	*s = sides{height: object.Height, width: object.Width}
+	if object.Shortest != 0 {
+		*s = sides{height: object.Shortest, width: object.Shortest, shortest: true}
+	}
+	return nil
+}
+
+// facts is what the files beside the weights say.
+type facts struct {
+	path      string // of config.json
+	config    hfConfig
+	openCLIP  *openCLIPConfig
+	processor *processor
+	pooling   *pooling
+	tokenizer Tokenizer
+}
+
+// kind is the family that the files name, empty for none.
+func (x *facts) kind() string {
+	switch {
+	case x.openCLIP != nil:
+		return "open_clip"
+	case x.config.ModelType != "":
+		return x.config.ModelType
+	case x.config.Architecture != "":
+		return "timm"
+	}
+	return ""
+}
+
+// readFacts reads the files of a folder. None of them need be there.
+func readFacts(folder string) (*facts, error) {
+	x := &facts{path: filepath.Join(folder, "config.json"), tokenizer: findTokenizer(folder)}
+	if _, err := readJSON(x.path, &x.config); err != nil {
+		return nil, err
+	}
+	openCLIP, prepare, pool := &openCLIPConfig{}, &processor{}, &pooling{}
+	for _, file := range []struct {
+		name  string
+		into  any
+		found func()
+	}{
+		{"open_clip_config.json", openCLIP, func() { x.openCLIP = openCLIP }},
+		{"preprocessor_config.json", prepare, func() { x.processor = prepare }},
+		{filepath.Join("1_Pooling", "config.json"), pool, func() { x.pooling = pool }},
+	} {
+		ok, err := readJSON(filepath.Join(folder, file.name), file.into)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			file.found()
+		}
+	}
+	return x, nil
+}
+
+// readJSON reads a file of JSON, false where there is none.
+func readJSON(path string, into any) (bool, error) {
+	text, err := files.Read(path, files.MaxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := parseJSON(text, into); err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	return true, nil
+}
+
+// parseJSON reads JSON without keys that are there twice.
+func parseJSON(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return err
+	}
+	return strictjson.Check(text)
+}
+
+// Tokenizer is the files of a folder that a tokenizer is made of, empty where there is none.
+type Tokenizer struct {
+	JSON          string // tokenizer.json of Hugging Face's library
+	Vocabulary    string // vocab.txt of WordPiece, or vocab.json, which goes with merges
+	Merges        string // merges.txt of byte pair encoding
+	SentencePiece string // spiece.model or sentencepiece.bpe.model
+	Config        string // tokenizer_config.json
+}
+
+// findTokenizer looks for the files of a tokenizer.
+func findTokenizer(folder string) (t Tokenizer) {
+	for _, file := range []struct {
+		name string
+		at   *string
+	}{
+		{"tokenizer.json", &t.JSON},
+		{"vocab.json", &t.Vocabulary},
+		{"vocab.txt", &t.Vocabulary},
+		{"merges.txt", &t.Merges},
+		{"sentencepiece.bpe.model", &t.SentencePiece},
+		{"spiece.model", &t.SentencePiece},
+		{"tokenizer_config.json", &t.Config},
+	} {
+		path := filepath.Join(folder, file.name)
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			*file.at = path
+		}
+	}
+	return t
+}

@@ -1,0 +1,266 @@
+package weights
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// copied is a copy of a golden folder in which files are changed; empty text removes one.
+func copied(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join("testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"expected.safetensors"} {
+		if err := os.Remove(filepath.Join(folder, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, text := range files {
+		if text != "" {
+			write(t, folder, file, []byte(text))
+		} else if err := os.Remove(filepath.Join(folder, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// config is a golden config.json in which a text is replaced.
+func config1(t *testing.T, name, old, now string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("config.json of %s has no %s", name, old)
+	}
+	return strings.Replace(string(text), old, now, 1)
+}
+
+// What the files beside the weights say is heard, and what cannot be is refused with its place.
+func TestFilesBeside(t *testing.T) {
+	const prepare = "preprocessor_config.json"
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  string // in the settings and notes, or in the error
+	}{
+		{"bert", map[string]string{"1_Pooling/config.json": `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_max_tokens": true}`}, "1_Pooling/config.json has another pooling"},
+		{"bert", map[string]string{"config.json": ""}, "text tower has: 1 are assumed"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"relu"`)}, `hidden_act is "relu", and gelu,`},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"gelu"`, `"gelu_new"`)}, `model.text.activation="gelu_tanh"`},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "bert", "position_embedding_type": "relative_key"`)}, `position_embedding_type "relative_key"`},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"is_decoder": false`, `"is_decoder": true`)}, "is_decoder = true"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"hidden_size": 8`, `"hidden_size": 16`)}, "config.json has hidden_size = 16, and the tensors have 8"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_hidden_layers": 2`, `"num_hidden_layers": 3`)}, "has num_hidden_layers = 3, and the tensors have 2"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_attention_heads": 2`, `"num_attention_heads": 3`)}, "3 heads do not divide the width 8 of the text tower"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_attention_heads": 2`, `"num_attention_heads": -2`)}, "-2 heads do not divide"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "distilbert"`)}, `has model_type "distilbert", which is not read: the families`},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "vit"`)}, `has model_type "vit", and `},
+		{"bert", map[string]string{"config.json": `{"hidden_size": "8"}`}, "config.json: json: cannot unmarshal string into Go struct field hfConfig.hidden_size"},
+		{"bert", map[string]string{"config.json": `{"model_type": "bert", "model_type": "bert"}`}, "is there twice"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `1e-12`, `1e-5`)}, "layer norms of the text tower have epsilon 1e-05, and those of style bert have 1e-12"},
+		{"roberta", map[string]string{"config.json": config1(t, "roberta", `"pad_token_id": 1`, `"pad_token_id": 0`)}, "pad_token_id 0, by which positions are numbered, and 1 is read"},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": [12, 16]`)}, "image_size = 16, and the tensors have 12"},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `1e-12`, `1e-06`)}, `model.image.style="vit"`},
+		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": "a"`)}, `config.json: "\"a\"" is no size`},
+		{"vit", map[string]string{prepare: `{"size": {"height": 8, "width": 8}, "resample": 3, "do_normalize": false}`},
+			`model.image.mean=[0.0, 0.0, 0.0] model.image.std=[1.0, 1.0, 1.0] model.image.resize="squash" model.image.interpolation="bicubic"`},
+		{"vit", map[string]string{prepare: `{"size": 8}`}, "model.image.size=8 model.image.patch=4"},
+		{"vit", map[string]string{prepare: `{"size": 8}`}, "positions are stored for 12: they will be resampled"},
+		{"vit", map[string]string{prepare: `{"size": 9}`}, "images of 9 pixels, which patches of 4 do not divide: 12 are taken"},
+		{"vit", map[string]string{prepare: `{"size": {"shortest_edge": 16}, "crop_size": 12, "do_center_crop": true}`}, "scales the shortest side to 16 and cuts 12"},
+		{"vit", map[string]string{prepare: `{"size": [12, 16]}`}, "images of 12 x 16 are not square"},
+		{"vit", map[string]string{prepare: `{"resample": 1}`}, "has resample 1, and 2 (bilinear)"},
+		{"vit", map[string]string{prepare: `{"image_mean": [0.5]}`}, "image_mean has 1 numbers, want 3"},
+		{"vit", map[string]string{prepare: `{"image_std": [0.5, 0, 0.5]}`}, "image_std has the number 0"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"interpolation": "bicubic"`, `"interpolation": "bilinear"`)}, `model.image.interpolation="bilinear"`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"interpolation": "bicubic"`, `"interpolation": "random"`)}, `interpolation is "random"`},
+		{"timm", nil, "crop_pct is 0.9, so a border is cut off"},
+		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}, "vision_cfg": {"head_width": 8}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear", "size": 8}}`},
+			`model.image.size=8 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=1 model.image.mlp=16 model.image.activation="gelu"`},
+		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear"}}`},
+			`model.image.resize="squash" model.image.interpolation="bilinear" model.text.style="clip" model.text.layers=2 model.text.fusion_layers=0 model.text.width=8 model.text.heads=4`},
+		{"open_clip", map[string]string{"open_clip_config.json": `{"preprocess_cfg": {"resize_mode": "longest"}}`}, `resize_mode is "longest"`},
+		{"open_clip", map[string]string{"open_clip_config.json": ""}, "no file says whether the activation is gelu or quick_gelu"},
+	} {
+		folder := copied(t, c.name, c.files)
+		m, err := Open(folder)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			for _, s := range m.Settings() {
+				said += s.String() + " "
+			}
+			said += m.Report().String()
+			m.Close()
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s with %v: %s\nwant %s", c.name, c.files, said, c.want)
+		}
+	}
+}
+
+// One tower of two is a model, by its tensors alone or by config.json, with and without what stands before their names.
+func TestOneTower(t *testing.T) {
+	for _, c := range []struct{ name, tower, side, prefix string }{
+		{"clip", "vision_model.", "image", ""}, {"clip", "text_model.", "text", ""}, {"clip", "vision_model.", "image", "vision_model."},
+		{"siglip", "vision_model.", "image", ""}, {"siglip", "text_model.", "text", "text_model."},
+		{"open_clip", "visual.", "image", "visual."},
+	} {
+		m := open1(t, write(t, t.TempDir(), "a.safetensors", contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+			var kept []safetensors.Tensor
+			for _, x := range list {
+				if name, ok := strings.CutPrefix(x.Name, c.tower); ok {
+					x.Name = c.prefix + name
+					kept = append(kept, x)
+				}
+			}
+			return kept
+		})))
+		if r := m.Report(); m.Family != c.name || len(r.Missing)+len(r.Unexpected) > 0 {
+			t.Errorf("%s of %s is %+v", c.tower, c.name, r)
+		}
+		for _, s := range m.Settings() {
+			if !strings.HasPrefix(s.Key, "model."+c.side+".") && !strings.HasPrefix(s.Key, "model.head.") && s.Key != "data.tokens" || s.Key == "model.head.identity" {
+				t.Errorf("%s of %s has the setting %v", c.tower, c.name, s)
+			}
+		}
+	}
+}
+
+// The files of a tokenizer are found.
+func TestTokenizer(t *testing.T) {
+	folder := copied(t, "clip", map[string]string{"vocab.json": "{}", "merges.txt": "#", "tokenizer.json": "{}", "spiece.model": "a", "tokenizer_config.json": "{}"})
+	m := open1(t, folder)
+	at := func(name string) string { return filepath.Join(folder, name) }
+	if m.Tokenizer != (Tokenizer{at("tokenizer.json"), at("vocab.json"), at("merges.txt"), at("spiece.model"), at("tokenizer_config.json")}) {
+		t.Errorf("%+v", m.Tokenizer)
+	}
+	if m = open1(t, copied(t, "bert", map[string]string{"vocab.txt": "a"})); filepath.Base(m.Tokenizer.Vocabulary) != "vocab.txt" {
+		t.Errorf("%+v", m.Tokenizer)
+	}
+}
+
+// What a file lacks and what is in it beside a model is said, and shapes that no model has are refused.
+func TestOddTensors(t *testing.T) {
+	for _, c := range []struct {
+		name, tensor string
+		shape        []int // nil: without it
+		want         string
+	}{
+		{"bert", "bert.encoder.layer.1.attention.self.key.bias", nil, "1 missing: text/layers/01/attention/qkv/bias\n"},
+		{"bert", "bert.encoder.layer.1.output.dense.scale", []int{1}, "1 not known: bert.encoder.layer.1.output.dense.scale"},
+		{"bert", "bert.encoder.layer.1.attention.self.key.weight", []int{8, 7}, `key.weight" of `},
+		{"bert", "bert.embeddings.word_embeddings.weight", []int{24}, "text/embeddings/word/weight has shape [24], which it cannot have"},
+		{"bert", "bert.encoder.layer.0.intermediate.dense.weight", nil, "it lacks what text/layers/00/ffn/intermediate/weight is made of: is it complete?"},
+		{"vit", "vit.embeddings.position_embeddings", []int{1, 8, 8}, "want positions of a square grid of patches: is it of this family?"},
+		{"vit", "vit.embeddings.position_embeddings", []int{2, 5, 8}, "has shape [2 5 8], want (1, T, D)"},
+		{"vit", "vit.embeddings.patch_embeddings.projection.weight", []int{8, 1, 4, 4}, "has shape [8 1 4 4], want (D, 3, patch, patch)"},
+		{"vit", "vit.embeddings.cls_token", []int{1, 2, 8}, "want (1, 1, D)"},
+		{"vit", "vit.encoder.layer.0.output.dense.weight", []int{8, 5}, "16 hidden channels before and 5 after"},
+		{"clip", "logit_scale", []int{2}, "has shape [2], want one number"},
+		{"clip", "visual_projection.weight", []int{}, "image_proj/weight has shape [], which it cannot have"},
+		{"open_clip", "visual.proj", []int{48}, "has shape [48], want a matrix"},
+		{"mpnet", "encoder.relative_attention_bias.weight", []int{16, 2}, "a bias for 16 buckets of distances, and 32 are read"},
+		{"roberta", "roberta.embeddings.position_embeddings.weight", []int{2, 8}, "want more than the 2 rows of padding"},
+		{"roberta", "roberta.embeddings.token_type_embeddings.weight", []int{1, 4}, "want rows of 8"},
+		{"deit", "deit.embeddings.distillation_token", []int{1, 1, 4}, "want rows of 8"},
+	} {
+		file := filepath.Base(golden(c.name))
+		folder := copied(t, c.name, map[string]string{file: string(contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
+			var kept []safetensors.Tensor
+			for _, x := range list {
+				if x.Name != c.tensor {
+					kept = append(kept, x)
+				}
+			}
+			if c.shape != nil {
+				kept = append(kept, float(c.tensor, c.shape...))
+			}
+			return kept
+		}))})
+		m, err := Open(folder)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			said = m.Report().String() + "\n"
+			m.Close()
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s with %s of shape %v: %s\nwant %s", c.name, c.tensor, c.shape, said, c.want)
+		}
+	}
+}
+
+// FuzzModel gives a tensor of a golden model another shape, and the files beside it other contents: whatever they say, a
+// model has settings that can be, and its parameters are read or are errors.
+func FuzzModel(f *testing.F) {
+	read := func(name, file string) []byte {
+		b, err := os.ReadFile(filepath.Join("testdata", name, file))
+		if err != nil {
+			return []byte("{}")
+		}
+		return b
+	}
+	var models [][]safetensors.Tensor
+	for _, g := range goldens {
+		if path := golden(g.name); strings.HasSuffix(path, ".safetensors") {
+			contents(f, path, func(list []safetensors.Tensor) []safetensors.Tensor { models = append(models, list); return nil })
+			f.Add(len(models)-1, 0, 1, 5, 8, read(g.name, "config.json"), read(g.name, "preprocessor_config.json"), read(g.name, "open_clip_config.json"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, which, tensor, a, b, c int, config, prepare, openCLIP []byte) {
+		list := slices.Clone(models[uint(which)%uint(len(models))])
+		var shape []int
+		for _, n := range []int{a, b, c} {
+			if n >= 0 {
+				shape = append(shape, n%64)
+			}
+		}
+		i := uint(tensor) % uint(len(list))
+		list[i] = float(list[i].Name, shape...)
+		text := stored(t, list...)
+		file := &File{Path: "a", tensors: map[string]*Tensor{}}
+		if _, err := file.addShard(&shard{path: "a", r: bytes.NewReader(text)}, int64(len(text))); err != nil {
+			t.Fatal(err)
+		}
+		x := &facts{path: "config.json"}
+		if parseJSON(config, &x.config) != nil {
+			x.config = hfConfig{}
+		}
+		if p := new(processor); parseJSON(prepare, p) == nil {
+			x.processor = p
+		}
+		if p := new(openCLIPConfig); parseJSON(openCLIP, p) == nil && p.Model.Text.Heads != 0 {
+			x.openCLIP = p
+		}
+		m, err := describe(file, x)
+		if err != nil {
+			return
+		}
+		for _, s := range m.Settings() {
+			if n, err := strconv.Atoi(s.Value); err == nil && n < 1 && s.Key != "model.text.fusion_layers" && !strings.HasPrefix(s.Key, "objective.") {
+				t.Errorf("%v", s)
+			}
+		}
+		for _, name := range m.Names() {
+			if err := m.Read(name, m.Shape(name), make([]float32, count(m.Shape(name)))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

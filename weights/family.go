@@ -1,0 +1,209 @@
+package weights
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// family is a kind of models that name their tensors alike.
+type family struct {
+	name     string
+	types    []string // by which config.json names it
+	parts    []part   // of which a file has one with layers at least
+	unneeded []string // patterns of tensors beside the parts that no parameter is made of, as path.Match reads them
+	// describe says which settings of this module the model has.
+	describe func(d *description) error
+}
+
+// part is tensors of a family that are there together, such as those of a tower.
+type part struct {
+	prefixes []string // before the names; the first with which the marks are in a file is taken
+	marks    []string // tensors that the part is known by
+	ours     string   // before our names
+	needs    []rule   // parameters that every such part has
+	may      []rule   // those that some have
+	unneeded []string // as those of the family, of its own tensors
+}
+
+// families are all of them. Where several fit a file as well, the first is taken.
+var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &clip, &siglip, &openCLIP, &albef}
+
+// FamilyNames lists the families.
+func FamilyNames() (names []string) {
+	for _, f := range families {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// fit is a family with what of a file it takes.
+type fit struct {
+	*family
+	values     map[string]value
+	layers     int      // of all parts
+	missing    []string // our names
+	unexpected []string // names of the file
+	unneeded   []string
+}
+
+// fits tries a family on a file; nil where the file has none of its parts.
+func (fam *family) fits(f *File) (*fit, error) {
+	r := &fit{family: fam, values: map[string]value{}}
+	used := map[string]bool{}
+	patterns := fam.unneeded
+	for _, p := range fam.parts {
+		prefix, ok := p.prefix(f)
+		if !ok {
+			continue
+		}
+		add := func(name string, v value) {
+			r.values[p.ours+name] = v
+			for _, t := range v.from {
+				used[t.Name] = true
+			}
+		}
+		if err := r.take(f, p, prefix, add); err != nil {
+			return nil, err
+		}
+		for _, pattern := range p.unneeded {
+			patterns = append(slices.Clip(patterns), prefix+pattern)
+		}
+	}
+	if r.layers == 0 {
+		return nil, nil
+	}
+	for _, name := range f.Names() {
+		known := func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }
+		switch {
+		case used[name]:
+		case slices.ContainsFunc(patterns, known):
+			r.unneeded = append(r.unneeded, name)
+		default:
+			r.unexpected = append(r.unexpected, name)
+		}
+	}
+	slices.Sort(r.missing)
+	return r, nil
+}
+
+// take takes the parameters of a part.
+func (r *fit) take(f *File, p part, prefix string, add func(string, value)) error {
+	if _, err := r.layer(f, p, prefix, -1, add); err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		if some, err := r.layer(f, p, prefix, i, add); err != nil || !some {
+			return err
+		}
+		r.layers++
+	}
+}
+
+// layer takes the parameters of one layer of a part, with -1 those that are of none, and says whether any that
+// every layer has is there.
+func (r *fit) layer(f *File, p part, prefix string, i int, add func(string, value)) (some bool, err error) {
+	var lacks []string
+	found := func(name string, v value) {
+		some = true
+		add(name, v)
+	}
+	for _, rule := range p.needs {
+		if rule.numbered() != (i >= 0) {
+			continue
+		}
+		missing, err := rule.apply(f, prefix, i, found)
+		if err != nil {
+			return false, err
+		}
+		lacks = append(lacks, missing...)
+	}
+	if i >= 0 && !some {
+		return false, nil
+	}
+	for _, rule := range p.may {
+		if rule.numbered() != (i >= 0) {
+			continue
+		}
+		if _, err := rule.apply(f, prefix, i, add); err != nil {
+			return false, err
+		}
+	}
+	for _, name := range lacks {
+		r.missing = append(r.missing, p.ours+name)
+	}
+	return some, nil
+}
+
+// prefix returns what stands before the names of a part in a file, false where it has none of it.
+func (p part) prefix(f *File) (string, bool) {
+	for _, prefix := range p.prefixes {
+		if !slices.ContainsFunc(p.marks, func(mark string) bool { return f.find(prefix, mark, "0", "weight") == nil }) {
+			return prefix, true
+		}
+	}
+	return "", false
+}
+
+// layerOf returns the number of the layer in a name of ours.
+func layerOf(name string) (int, bool) {
+	for _, list := range []string{"/blocks/", "/layers/"} {
+		if _, rest, ok := strings.Cut(name, list); ok {
+			number, _, _ := strings.Cut(rest, "/")
+			i, err := strconv.Atoi(number)
+			return i, err == nil
+		}
+	}
+	return 0, false
+}
+
+// recognise returns the family of a file: that of a name, or of one that config.json has, or without either the
+// one that leaves least of the file over.
+func recognise(f *File, facts *facts) (*fit, error) {
+	var best *fit
+	var failed error
+	kind := facts.kind()
+	tried := 0
+	for _, fam := range families {
+		if kind != "" && !slices.Contains(fam.types, kind) {
+			continue
+		}
+		tried++
+		r, err := fam.fits(f)
+		if err != nil {
+			failed = fmt.Errorf("as %s: %w", fam.name, err)
+		}
+		if r != nil && (best == nil || r.left() < best.left()) {
+			best = r
+		}
+	}
+	const cure = "the families that are read are"
+	switch {
+	case best != nil:
+		return best, nil
+	case failed != nil:
+		return nil, fmt.Errorf("%s %w", f.Path, failed)
+	case tried == 0:
+		return nil, fmt.Errorf("%s has model_type %q, which is not read: %s %s", facts.path, kind, cure, strings.Join(FamilyNames(), ", "))
+	case kind != "":
+		return nil, fmt.Errorf("%s has model_type %q, and %s has no tensors of such a model (it has %s): do both belong together?", facts.path, kind, f.Path, some(f.Names()))
+	}
+	return nil, fmt.Errorf("%s is of no family that is read (it has %s): %s %s", f.Path, some(f.Names()), cure, strings.Join(FamilyNames(), ", "))
+}
+
+// left counts what does not fit.
+func (r *fit) left() int { return len(r.missing) + len(r.unexpected) }
+
+// some names the first of a list.
+func some(names []string) string {
+	if len(names) == 0 {
+		return "no tensors"
+	}
+	s := strings.Join(names[:min(len(names), 3)], ", ")
+	if len(names) > 3 {
+		s += fmt.Sprintf(" and %d more", len(names)-3)
+	}
+	return s
+}

@@ -1,0 +1,167 @@
+package weights
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/geoalign/geoalign/encoders"
+)
+
+// Model is a stored model of a family whose tensors are read as parameters of this module. It is a
+// model.Source, and may be used by several goroutines.
+type Model struct {
+	Family    string
+	Notes     []string // what was assumed, or differs
+	Tokenizer Tokenizer
+
+	file     *File
+	fit      *fit
+	settings []Setting
+
+	lock sync.Mutex
+	read map[string]how // what was read so far
+}
+
+// how a parameter was read.
+type how int
+
+const (
+	asStored how = iota
+	resampled
+	cut
+)
+
+// Open opens the weights at path, as OpenFile does, and the files beside them: config.json,
+// open_clip_config.json, preprocessor_config.json, those of a tokenizer. It fails where the tensors are of no
+// family, or are not what config.json says. Close it after use.
+func Open(path string) (*Model, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := readFacts(filepath.Dir(f.Path))
+	if err == nil {
+		var m *Model
+		if m, err = describe(f, facts); err == nil {
+			return m, nil
+		}
+	}
+	f.Close()
+	return nil, fmt.Errorf("weights: %w", err)
+}
+
+// describe makes a model of tensors and of what is known beside them.
+func describe(f *File, facts *facts) (*Model, error) {
+	fit, err := recognise(f, facts)
+	if err != nil {
+		return nil, err
+	}
+	d := &description{facts: facts, fit: fit, file: f}
+	if err := fit.describe(d); err != nil {
+		return nil, fmt.Errorf("%s as %s: %w", f.Path, fit.name, err)
+	}
+	return &Model{Family: fit.name, Notes: d.notes, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, read: map[string]how{}}, nil
+}
+
+// Close closes the files.
+func (m *Model) Close() error { return m.file.Close() }
+
+// Settings lists the keys of a configuration that make a model of these parameters, in the order of its sections.
+func (m *Model) Settings() []Setting { return slices.Clone(m.settings) }
+
+// Names lists the parameters in order.
+func (m *Model) Names() []string { return slices.Sorted(maps.Keys(m.fit.values)) }
+
+// Shape returns the shape of a parameter, nil where there is none of the name.
+func (m *Model) Shape(name string) []int { return slices.Clone(m.fit.values[name].shape) }
+
+// Has says whether there is a parameter of a name.
+func (m *Model) Has(name string) bool {
+	_, ok := m.fit.values[name]
+	return ok
+}
+
+// Names of position tables, which may be read in other shapes.
+const (
+	imagePositions = "image/pos_embed"
+	textPositions  = "text/embeddings/position/weight"
+)
+
+// Read converts a parameter to float32 in dst, of the given shape. A position table of images is resampled to
+// another grid (encoders.InterpolatePositions), one of texts is cut. Another shape of any other parameter is an
+// error.
+func (m *Model) Read(name string, shape []int, dst []float32) error {
+	v, ok := m.fit.values[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("weights: %s has nothing that %s is made of", m.file.Path, name)
+	case count(shape) != len(dst):
+		return fmt.Errorf("weights: %s: shape %v has %d elements, and %d are to be read", name, shape, count(shape), len(dst))
+	case slices.Equal(v.shape, shape):
+		return m.done(name, asStored, v.read(dst))
+	}
+	bare := strings.TrimPrefix(name, "momentum/")
+	if table := len(shape) == 2 && len(v.shape) == 2 && shape[1] == v.shape[1]; table {
+		switch {
+		case bare == imagePositions:
+			return m.done(name, resampled, m.resample(name, v, shape, dst))
+		case bare == textPositions && shape[0] < v.shape[0]:
+			all := make([]float32, count(v.shape))
+			err := v.read(all)
+			copy(dst, all)
+			return m.done(name, cut, err)
+		case bare == textPositions:
+			return fmt.Errorf("weights: %s has %d positions in %s, and %d are wanted: set model.text.positions = %d, and data.tokens to no more", name, v.shape[0], m.file.Path, shape[0], v.shape[0])
+		}
+	}
+	return fmt.Errorf("weights: %s has shape %v in %s, and %v is wanted: the settings of the weights are %s", name, v.shape, m.file.Path, shape, m.section(bare))
+}
+
+// section lists the settings of a side.
+func (m *Model) section(name string) string {
+	side, _, _ := strings.Cut(name, "/")
+	var list []string
+	for _, s := range m.settings {
+		if strings.HasPrefix(s.Key, "model."+side+".") || strings.HasPrefix(s.Key, "model.head.") && strings.HasSuffix(side, "_proj") {
+			list = append(list, s.String())
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// resample reads a position table of images at another grid.
+func (m *Model) resample(name string, v value, shape []int, dst []float32) error {
+	classes := 0
+	if m.Has(strings.TrimSuffix(name, imagePositions) + "image/cls_token") {
+		classes = 1
+	}
+	side := int(math.Round(math.Sqrt(float64(max(0, shape[0]-classes)))))
+	if side*side != shape[0]-classes {
+		return fmt.Errorf("weights: %s has %d rows with %d for class tokens in %s, and %d are wanted, which are no square grid with as many", name, v.shape[0], classes, m.file.Path, shape[0])
+	}
+	table := make([]float32, count(v.shape))
+	if err := v.read(table); err != nil {
+		return err
+	}
+	table, err := encoders.InterpolatePositions(table, shape[1], classes, side)
+	if err != nil {
+		return fmt.Errorf("weights: %s of %s: %w", name, m.file.Path, err)
+	}
+	copy(dst, table)
+	return nil
+}
+
+// done notes how a parameter was read, if it was.
+func (m *Model) done(name string, h how, err error) error {
+	if err == nil {
+		m.lock.Lock()
+		m.read[name] = h
+		m.lock.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package weights
+
+import (
+	"fmt"
+	"math"
+)
+
+// A vision transformer has a class token or none, and perhaps registers behind it, such as DeiT's
+// distillation token. Its position table has rows for the grid of patches, and may have one for the class
+// token and one for each register. Here it has a row for the class token, if there is one, and none for
+// registers, which hold their positions themselves.
+
+// tokens is what a position table has rows for.
+type tokens struct {
+	width, grid int // G = grid*grid patches
+	class       bool
+	registers   int
+	before      int // rows of the table before the patches: 0, 1, or 1 and the registers
+}
+
+// tokensOf takes the tensors of a position table, a class token and registers.
+func tokensOf(table, class, registers *Tensor) (k tokens, err error) {
+	n, d, err := matrixShape(table)
+	if err != nil {
+		return k, err
+	}
+	k = tokens{width: d, class: class != nil}
+	if class != nil && class.Len() != d {
+		return k, odd(class, fmt.Sprintf("%d numbers", d))
+	}
+	if registers != nil {
+		rows, width, err := matrixShape(registers)
+		if err != nil || width != d {
+			return k, odd(registers, fmt.Sprintf("rows of %d", d))
+		}
+		k.registers = rows
+	}
+	choices := []int{0}
+	if class != nil {
+		choices = []int{1, 0, 1 + k.registers}
+	}
+	for _, before := range choices {
+		if side := int(math.Round(math.Sqrt(float64(max(0, n-before))))); side > 0 && side*side == n-before {
+			k.grid, k.before = side, before
+			return k, nil
+		}
+	}
+	return k, odd(table, "positions of a square grid of patches")
+}
+
+// optional returns a tensor of a list, nil behind its end.
+func optional(in []*Tensor, i int) *Tensor {
+	if i < len(in) {
+		return in[i]
+	}
+	return nil
+}
+
+// gridPositions makes a position table (1+G, D), or (G, D) without a class token, of those of a table, a class
+// token and registers. A class token without a position gets zeros.
+func gridPositions(in []*Tensor) (value, error) {
+	k, err := tokensOf(in[0], optional(in, 1), optional(in, 2))
+	if err != nil {
+		return value{}, err
+	}
+	class, d := 0, k.width
+	if k.class {
+		class = 1
+	}
+	return value{shape: []int{class + k.grid*k.grid, d}, read: func(dst []float32) error {
+		clear(dst[:class*d])
+		if k.before > 0 {
+			if err := in[0].Read(dst[:d], 0); err != nil {
+				return err
+			}
+		}
+		return in[0].Read(dst[class*d:], k.before*d)
+	}}, nil
+}
+
+// registerTokens makes registers (R, D) of registers, a position table and a class token: with their positions,
+// where the table has any for them.
+func registerTokens(in []*Tensor) (value, error) {
+	k, err := tokensOf(in[1], in[2], in[0])
+	if err != nil {
+		return value{}, err
+	}
+	return value{shape: []int{k.registers, k.width}, read: func(dst []float32) error {
+		if err := in[0].Read(dst, 0); err != nil || k.before <= 1 {
+			return err
+		}
+		at := make([]float32, len(dst))
+		if err := in[1].Read(at, k.width); err != nil {
+			return err
+		}
+		for i, x := range at {
+			dst[i] += x
+		}
+		return nil
+	}}, nil
+}

@@ -1,0 +1,174 @@
+package weights
+
+import "fmt"
+
+// preprocess is how an image is made an input: squashed to a square, or its shortest side scaled and a square
+// cut from the middle, then (v - mean) / std of each channel of values in [0, 1].
+type preprocess struct {
+	mean, std             [3]float64
+	resize, interpolation string
+}
+
+const (
+	resizeSquash = "squash"
+	resizeCrop   = "crop"
+)
+
+// Means and deviations of the channels that families were trained with.
+var (
+	half         = [3]float64{0.5, 0.5, 0.5}
+	imageNetMean = [3]float64{0.485, 0.456, 0.406}
+	imageNetStd  = [3]float64{0.229, 0.224, 0.225}
+	clipMean     = [3]float64{0.48145466, 0.4578275, 0.40821073}
+	clipStd      = [3]float64{0.26862954, 0.26130258, 0.27577711}
+)
+
+// processor is what is read of a preprocessor_config.json of Hugging Face.
+type processor struct {
+	Mean       []float64 `json:"image_mean"`
+	Std        []float64 `json:"image_std"`
+	Size       sides     `json:"size"`
+	Crop       sides     `json:"crop_size"`
+	CenterCrop bool      `json:"do_center_crop"`
+	Normalize  *bool     `json:"do_normalize"`
+	Resample   *int      `json:"resample"`
+}
+
+// openCLIPPrepare is what is read of preprocess_cfg in an open_clip_config.json.
+type openCLIPPrepare struct {
+	Mean          []float64 `json:"mean"`
+	Std           []float64 `json:"std"`
+	Size          sides     `json:"size"`
+	Interpolation string    `json:"interpolation"`
+	ResizeMode    string    `json:"resize_mode"`
+}
+
+// timmPrepare is what is read of pretrained_cfg in a config.json of timm.
+type timmPrepare struct {
+	Mean          []float64 `json:"mean"`
+	Std           []float64 `json:"std"`
+	Interpolation string    `json:"interpolation"`
+	CropPart      float64   `json:"crop_pct"`
+	CropMode      string    `json:"crop_mode"`
+}
+
+// prepared returns how images are prepared by what the files say, and else by p, and the side of the images,
+// 0 where nothing says it.
+func (d *description) prepared(p preprocess) (_ preprocess, side int, err error) {
+	switch {
+	case d.processor != nil:
+		side, err = d.processor.over(d, &p)
+	case d.openCLIP != nil:
+		side, err = d.openCLIP.Prepare.over(d, &p)
+	case d.config.Pretrained != nil:
+		err = d.config.Pretrained.over(d, &p)
+	}
+	return p, side, err
+}
+
+func (x *processor) over(d *description, p *preprocess) (side int, err error) {
+	const file = "preprocessor_config.json"
+	if err := channels(file+": image_mean", x.Mean, &p.mean, false); err != nil {
+		return 0, err
+	}
+	if err := channels(file+": image_std", x.Std, &p.std, true); err != nil {
+		return 0, err
+	}
+	if x.Normalize != nil && !*x.Normalize {
+		p.mean, p.std = [3]float64{}, [3]float64{1, 1, 1}
+	}
+	size := x.Size
+	p.resize = resizeSquash
+	if x.CenterCrop {
+		p.resize, size = resizeCrop, x.Crop
+		if x.Size.height > x.Crop.height && x.Crop.height > 0 {
+			d.note("%s scales the shortest side to %d and cuts %d: here it is scaled to what is cut", file, x.Size.height, x.Crop.height)
+		}
+	} else if x.Size.shortest {
+		p.resize = resizeCrop
+	}
+	if size.height != size.width {
+		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", file, size.height, size.width)
+	}
+	if x.Resample != nil {
+		names := map[int]string{2: "bilinear", 3: "bicubic"}
+		if name := names[*x.Resample]; name != "" {
+			p.interpolation = name
+		} else {
+			d.note("%s has resample %d, and 2 (bilinear) and 3 (bicubic) are known: %s is taken", file, *x.Resample, p.interpolation)
+		}
+	}
+	return max(0, size.height), nil
+}
+
+func (x *openCLIPPrepare) over(d *description, p *preprocess) (side int, err error) {
+	const file = "open_clip_config.json: preprocess_cfg"
+	if err := channels(file+".mean", x.Mean, &p.mean, false); err != nil {
+		return 0, err
+	}
+	if err := channels(file+".std", x.Std, &p.std, true); err != nil {
+		return 0, err
+	}
+	d.interpolation(file, x.Interpolation, p)
+	switch x.ResizeMode {
+	case "", "shortest":
+	case "squash":
+		p.resize = resizeSquash
+	default:
+		d.note("%s.resize_mode is %q, and shortest and squash are known: %s is taken", file, x.ResizeMode, p.resize)
+	}
+	if x.Size.height != x.Size.width {
+		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", file, x.Size.height, x.Size.width)
+	}
+	return max(0, x.Size.height), nil
+}
+
+func (x *timmPrepare) over(d *description, p *preprocess) error {
+	const file = "config.json: pretrained_cfg"
+	if err := channels(file+".mean", x.Mean, &p.mean, false); err != nil {
+		return err
+	}
+	if err := channels(file+".std", x.Std, &p.std, true); err != nil {
+		return err
+	}
+	d.interpolation(file, x.Interpolation, p)
+	switch x.CropMode {
+	case "", "center":
+	case "squash":
+		p.resize = resizeSquash
+	default:
+		d.note("%s.crop_mode is %q, and center and squash are known: %s is taken", file, x.CropMode, p.resize)
+	}
+	if p.resize == resizeCrop && x.CropPart > 0 && x.CropPart < 1 {
+		d.note("%s.crop_pct is %g, so a border is cut off: here it is kept", file, x.CropPart)
+	}
+	return nil
+}
+
+// interpolation takes the name of one, if it is known.
+func (d *description) interpolation(file, name string, p *preprocess) {
+	switch name {
+	case "":
+	case "bilinear", "bicubic":
+		p.interpolation = name
+	default:
+		d.note("%s.interpolation is %q, and bilinear and bicubic are known: %s is taken", file, name, p.interpolation)
+	}
+}
+
+// channels takes the numbers of the three channels, if there are any.
+func channels(key string, list []float64, into *[3]float64, positive bool) error {
+	if list == nil {
+		return nil
+	}
+	if len(list) != 3 {
+		return fmt.Errorf("%s has %d numbers, want 3", key, len(list))
+	}
+	for i, x := range list {
+		if !(x >= 0 && x <= 1) || positive && x <= 0 {
+			return fmt.Errorf("%s has the number %g, which cannot be that of values in [0, 1]", key, x)
+		}
+		into[i] = x
+	}
+	return nil
+}

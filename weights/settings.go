@@ -1,0 +1,188 @@
+package weights
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Setting is a key of the configuration and the value that a model has there.
+type Setting struct {
+	Key   string
+	Value string // as TOML spells it
+}
+
+// String is the setting as --set and a file take it.
+func (s Setting) String() string { return s.Key + "=" + s.Value }
+
+// description collects the settings of a model. Sizes are those of its parameters; what these do not show
+// is in the files beside them, or a note says what was assumed.
+type description struct {
+	*facts
+	*fit
+	file     *File
+	settings []Setting
+	notes    []string
+}
+
+// imageFacts and textFacts are what the towers of a family have where no file says other.
+type (
+	imageFacts struct {
+		style, activation, pool string
+		eps                     float64 // of the style
+		preprocess              preprocess
+	}
+	textFacts struct {
+		style, activation, pool string
+		eps                     float64
+		tokens                  bool // texts have as many tokens as there are positions
+	}
+)
+
+func (d *description) has(name string) bool { _, ok := d.values[name]; return ok }
+
+func (d *description) note(format string, args ...any) {
+	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+// set adds a setting of a string, a number, or three numbers.
+func (d *description) set(key string, v any) {
+	text := ""
+	switch x := v.(type) {
+	case string:
+		text = strconv.Quote(x)
+	case [3]float64:
+		parts := make([]string, len(x))
+		for i, y := range x {
+			parts[i] = strconv.FormatFloat(y, 'f', -1, 64)
+			if y == math.Trunc(y) {
+				parts[i] += ".0"
+			}
+		}
+		text = "[" + strings.Join(parts, ", ") + "]"
+	default:
+		text = fmt.Sprint(x)
+	}
+	d.settings = append(d.settings, Setting{key, text})
+}
+
+// size returns an axis of a parameter.
+func (d *description) size(name string, axis int) (int, error) {
+	v, ok := d.values[name]
+	if !ok {
+		return 0, fmt.Errorf("it lacks what %s is made of: is it complete?", name)
+	}
+	if axis >= len(v.shape) || v.shape[axis] < 1 {
+		return 0, fmt.Errorf("%s has shape %v, which it cannot have", name, v.shape)
+	}
+	return v.shape[axis], nil
+}
+
+// agrees compares a size with what config.json says, where it does.
+func (d *description) agrees(key string, said, is int) error {
+	if said != 0 && said != is {
+		return fmt.Errorf("%s has %s = %d, and the tensors have %d: do both belong together?", d.path, key, said, is)
+	}
+	return nil
+}
+
+// depth is the number of layers with names that begin with list.
+func (d *description) depth(list string) (n int) {
+	for name := range d.values {
+		if strings.HasPrefix(name, list) {
+			if i, ok := layerOf(name); ok {
+				n = max(n, i+1)
+			}
+		}
+	}
+	return n
+}
+
+// heads is the number of attention heads, which no shape shows.
+func (d *description) heads(side string, said, width int) (int, error) {
+	if said == 0 {
+		if said = usualHeads[side][width]; said == 0 {
+			said = max(1, width/64)
+		}
+		d.note("no file says how many heads the %s tower has: %d are assumed, as is usual for its width %d", side, said, width)
+	}
+	if said < 1 || width%said != 0 {
+		return 0, fmt.Errorf("%d heads do not divide the width %d of the %s tower", said, width, side)
+	}
+	return said, nil
+}
+
+// usualHeads is the heads of published towers by their width, where they are not one for 64 channels: So400m, ViT-H,
+// g and G, and MiniLM.
+var usualHeads = map[string]map[int]int{
+	"image": {1152: 16, 1280: 16, 1408: 16, 1664: 16},
+	"text":  {384: 12},
+}
+
+// activation is the name of one by that of Hugging Face.
+func activation(key, name, otherwise string) (string, error) {
+	switch name {
+	case "":
+		return otherwise, nil
+	case "gelu":
+		return "gelu", nil
+	case "gelu_new", "gelu_pytorch_tanh", "gelu_fast":
+		return "gelu_tanh", nil
+	case "quick_gelu":
+		return "quick_gelu", nil
+	}
+	return "", fmt.Errorf("%s is %q, and gelu, gelu_pytorch_tanh, gelu_new, gelu_fast and quick_gelu are read", key, name)
+}
+
+// epsilon notes another epsilon of layer norms than that of a style.
+func (d *description) epsilon(side, style string, said, is float64) {
+	if said != 0 && math.Abs(said-is) > 1e-3*is {
+		d.note("layer norms of the %s tower have epsilon %g, and those of style %s have %g", side, said, style, is)
+	}
+}
+
+// towers sets the keys of a dual encoder, or of the one tower that is there.
+func (d *description) towers(image imageFacts, text textFacts) error {
+	hasImage, hasText := d.depth("image/blocks/") > 0, d.depth("text/layers/") > 0
+	if hasImage && hasText {
+		d.set("model.system", "clip")
+		d.set("objective.itm.weight", 0) // these two read fusion layers
+		d.set("objective.mlm.weight", 0)
+	}
+	if hasImage {
+		if err := d.image(image); err != nil {
+			return err
+		}
+	}
+	if hasText {
+		if err := d.text(text); err != nil {
+			return err
+		}
+	}
+	return d.head()
+}
+
+// head sets the keys of [model.head], where there is a projection.
+func (d *description) head() error {
+	projected := func(side string) bool { return d.has(side + "_proj/weight") }
+	if !projected("image") && !projected("text") {
+		return nil
+	}
+	for _, side := range []string{"image", "text"} {
+		if projected(side) {
+			dim, err := d.size(side+"_proj/weight", 0)
+			if err != nil {
+				return err
+			}
+			d.set("model.head.dim", dim)
+			break
+		}
+	}
+	for _, side := range []string{"image", "text"} {
+		if !projected(side) && d.depth(side+"/") > 0 {
+			d.set("model.head.identity", side)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package weights
+
+import (
+	"fmt"
+	"math"
+)
+
+// image sets the keys of [model.image].
+func (d *description) image(o imageFacts) error {
+	config := &d.config
+	if config.Vision != nil {
+		config = config.Vision
+	}
+	width, err := d.size("image/pos_embed", 1)
+	if err != nil {
+		return err
+	}
+	positions, err := d.size("image/pos_embed", 0)
+	if err != nil {
+		return err
+	}
+	inputs, err := d.size("image/patch_embed/weight", 1)
+	if err != nil {
+		return err
+	}
+	hidden, err := d.size("image/blocks/00/mlp/fc1/weight", 0)
+	if err != nil {
+		return err
+	}
+	back, err := d.size("image/blocks/00/mlp/fc2/weight", 1)
+	if err != nil {
+		return err
+	}
+	if o.activation, err = activation("hidden_act", config.HiddenAct, o.activation); err != nil {
+		return err
+	}
+	switch {
+	case hidden == 2*back && hidden != back:
+		hidden, o.activation = back, "swiglu"
+	case hidden != back:
+		return fmt.Errorf("an MLP of the image tower has %d hidden channels before and %d after its activation", hidden, back)
+	}
+	if d.has("image/cls_token") {
+		positions--
+	}
+	patch, grid := root(inputs/3), root(positions)
+	if patch*patch*3 != inputs || grid*grid != positions {
+		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs, positions)
+	}
+	depth := d.depth("image/blocks/")
+	said := config.Heads
+	if d.openCLIP != nil && said == 0 {
+		said = width / max(1, orElse(d.openCLIP.Model.Vision.HeadWidth, 64))
+	}
+	heads, err := d.heads("image", said, width)
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		key      string
+		said, is int
+	}{
+		{"hidden_size", config.HiddenSize, width}, {"num_hidden_layers", config.Layers, depth}, {"image_size", config.ImageSize.width, grid * patch},
+		{"image_size", config.ImageSize.height, grid * patch}, {"patch_size", config.PatchSize.width, patch}, {"num_channels", config.Channels, 3},
+	} {
+		if err := d.agrees(c.key, c.said, c.is); err != nil {
+			return err
+		}
+	}
+	d.epsilon("image", o.style, config.Eps, o.eps)
+
+	prepared, side, err := d.prepared(o.preprocess)
+	if err != nil {
+		return err
+	}
+	size := grid * patch
+	if side > 0 && side != size {
+		if side%patch == 0 {
+			d.note("the files ask for images of %d pixels, and positions are stored for %d: they will be resampled", side, size)
+			size = side
+		} else {
+			d.note("the files ask for images of %d pixels, which patches of %d do not divide: %d are taken", side, patch, size)
+		}
+	}
+	d.set("model.image.style", o.style)
+	d.set("model.image.size", size)
+	d.set("model.image.patch", patch)
+	d.set("model.image.depth", depth)
+	d.set("model.image.width", width)
+	d.set("model.image.heads", heads)
+	d.set("model.image.mlp", hidden)
+	d.set("model.image.activation", o.activation)
+	d.set("model.image.pool", o.pool)
+	if v, ok := d.values["image/registers"]; ok {
+		d.set("model.image.registers", v.shape[0])
+	}
+	if prepared.resize != "" {
+		d.set("model.image.mean", prepared.mean)
+		d.set("model.image.std", prepared.std)
+		d.set("model.image.resize", prepared.resize)
+		d.set("model.image.interpolation", prepared.interpolation)
+	}
+	return nil
+}
+
+// root is the square root of n, rounded down.
+func root(n int) int { return int(math.Sqrt(float64(max(0, n)))) }
+
+func orElse(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package weights
+
+import "fmt"
+
+// pooling is what is read of 1_Pooling/config.json of sentence-transformers.
+type pooling struct {
+	Class bool   `json:"pooling_mode_cls_token"`
+	Mean  bool   `json:"pooling_mode_mean_tokens"`
+	Mode  string `json:"pooling_mode"`
+}
+
+// text sets the keys of [model.text].
+func (d *description) text(o textFacts) error {
+	config := &d.config
+	if config.Text != nil {
+		config = config.Text
+	}
+	if config.Position != "" && config.Position != "absolute" {
+		return fmt.Errorf("%s has position_embedding_type %q, and absolute is read", d.path, config.Position)
+	}
+	if config.Decoder {
+		return fmt.Errorf("%s has is_decoder = true, and encoders are read", d.path)
+	}
+	words, err := d.size("text/embeddings/word/weight", 0)
+	if err != nil {
+		return err
+	}
+	width, err := d.size("text/embeddings/word/weight", 1)
+	if err != nil {
+		return err
+	}
+	positions, err := d.size("text/embeddings/position/weight", 0)
+	if err != nil {
+		return err
+	}
+	hidden, err := d.size("text/layers/00/ffn/intermediate/weight", 0)
+	if err != nil {
+		return err
+	}
+	depth, fusion := d.depth("text/layers/"), 0
+	for d.has(fmt.Sprintf("text/layers/%02d/crossattention/query/weight", depth-fusion-1)) {
+		fusion++
+	}
+	said := config.Heads
+	if d.openCLIP != nil && said == 0 {
+		said = d.openCLIP.Model.Text.Heads
+	}
+	if v, ok := d.values["text/relative/weight"]; ok {
+		said = v.shape[1]
+	}
+	heads, err := d.heads("text", said, width)
+	if err != nil {
+		return err
+	}
+	if o.activation, err = activation("hidden_act", config.HiddenAct, o.activation); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		key      string
+		said, is int
+	}{
+		{"hidden_size", config.HiddenSize, width}, {"num_hidden_layers", config.Layers, depth},
+		{"intermediate_size", config.Intermediate, hidden}, {"vocab_size", config.Vocab, words},
+	} {
+		if err := d.agrees(c.key, c.said, c.is); err != nil {
+			return err
+		}
+	}
+	d.epsilon("text", o.style, config.Eps, o.eps)
+	if d.pooling != nil {
+		switch {
+		case d.pooling.Mean || d.pooling.Mode == "mean":
+			o.pool = "mean"
+		case d.pooling.Class || d.pooling.Mode == "cls":
+			o.pool = "class"
+		default:
+			d.note("1_Pooling/config.json has another pooling than cls and mean: %s is taken", o.pool)
+		}
+	}
+	d.set("model.text.style", o.style)
+	d.set("model.text.layers", depth-fusion)
+	d.set("model.text.fusion_layers", fusion)
+	d.set("model.text.width", width)
+	d.set("model.text.heads", heads)
+	d.set("model.text.mlp", hidden)
+	d.set("model.text.positions", positions)
+	d.set("model.text.activation", o.activation)
+	d.set("model.text.pool", o.pool)
+	if o.tokens {
+		d.set("data.tokens", positions)
+	}
+	return nil
+}
+
+// padding tells another id of padding than that by which positions are read.
+func (d *description) padding() error {
+	if p := d.config.PadID; p != nil && *p != padded-1 {
+		return fmt.Errorf("%s has pad_token_id %d, by which positions are numbered, and %d is read", d.path, *p, padded-1)
+	}
+	return nil
+}

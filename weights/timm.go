@@ -1,0 +1,67 @@
+package weights
+
+import "strings"
+
+// timm is vision transformers of timm, and the files of DeiT's and DINOv2's authors, which have the same names.
+var timm = family{
+	name:  "timm",
+	types: []string{"timm"},
+	parts: []part{timmVision("")},
+	describe: func(d *description) error {
+		o := imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
+			preprocess: preprocess{half, half, resizeCrop, "bicubic"}}
+		_, afterMean := d.file.Lookup("fc_norm.weight")
+		switch architecture := d.config.Architecture; {
+		case d.has("image/blocks/00/scale1"):
+			o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
+		case d.has("image/pool/probe"):
+			o.style, o.pool, o.preprocess.resize = "siglip", "attention", resizeSquash
+		case afterMean:
+			o.pool = "mean" // and then the norm
+		case !d.has("image/cls_token"):
+			o.style, o.pool, o.preprocess.resize = "siglip", "mean", resizeSquash
+		case d.has("image/norm_pre/weight"):
+			o.style, o.eps, o.preprocess = "clip", 1e-5, preprocess{clipMean, clipStd, resizeCrop, "bicubic"}
+			if strings.Contains(architecture, "quickgelu") {
+				o.activation = "quick_gelu"
+			}
+		case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
+			o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
+		}
+		return d.image(o)
+	},
+}
+
+// timmVision is the tensors of a vision transformer below a prefix.
+func timmVision(prefix string) part {
+	return part{
+		prefixes: []string{prefix},
+		marks:    []string{"patch_embed.proj.weight", "pos_embed", "blocks.0.attn.qkv.weight"},
+		needs: []rule{
+			{"image/patch_embed/weight", "patch_embed.proj.weight", flat},
+			{"image/pos_embed", "{pos_embed,cls_token,reg_token} | {pos_embed,cls_token,register_tokens} | {pos_embed,cls_token,dist_token} | {pos_embed,cls_token} | pos_embed", gridPositions},
+			{"image/blocks/#/norm1/*", "blocks.#.norm1.*", nil},
+			{"image/blocks/#/attn/qkv/*", "blocks.#.attn.qkv.*", nil},
+			{"image/blocks/#/attn/proj/*", "blocks.#.attn.proj.*", nil},
+			{"image/blocks/#/norm2/*", "blocks.#.norm2.*", nil},
+			{"image/blocks/#/mlp/fc1/*", "blocks.#.mlp.fc1.* | blocks.#.mlp.w12.*", nil},
+			{"image/blocks/#/mlp/fc2/*", "blocks.#.mlp.fc2.* | blocks.#.mlp.w3.*", nil},
+			{"image/norm/*", "norm.* | fc_norm.*", nil},
+		},
+		may: []rule{
+			{"image/patch_embed/bias", "patch_embed.proj.bias", nil},
+			{"image/cls_token", "cls_token", vector},
+			{"image/registers", "{reg_token,pos_embed,cls_token} | {register_tokens,pos_embed,cls_token} | {dist_token,pos_embed,cls_token}", registerTokens},
+			{"image/norm_pre/*", "norm_pre.*", nil},
+			{"image/blocks/#/scale1", "blocks.#.ls1.gamma", vector},
+			{"image/blocks/#/scale2", "blocks.#.ls2.gamma", vector},
+			{"image/pool/probe", "attn_pool.latent", matrix},
+			{"image/pool/qkv/*", "attn_pool.{q,kv}.*", nil},
+			{"image/pool/proj/*", "attn_pool.proj.*", nil},
+			{"image/pool/norm/*", "attn_pool.norm.*", nil},
+			{"image/pool/mlp/fc1/*", "attn_pool.mlp.fc1.*", nil},
+			{"image/pool/mlp/fc2/*", "attn_pool.mlp.fc2.*", nil},
+		},
+		unneeded: []string{"head.*", "head_dist.*", "mask_token"},
+	}
+}

@@ -1,0 +1,98 @@
+package weights
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/model"
+)
+
+// The settings of every golden model make a model of this module, which computes what its package computes. States are
+// compared where both have the same (a package's CLIP gives those of images before their last norm), features
+// where there are any.
+func TestTowersCompute(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		imageStates, imagePool string // in expected.safetensors; empty: not compared
+		textStates             string
+		sets                   []string
+	}{
+		{"bert", "", "", "hidden", nil},
+		{"roberta", "", "", "hidden", nil},
+		{"mpnet", "", "", "hidden", nil},
+		{"vit", "hidden", "pooled", "", nil},
+		{"deit", "", "pooled", "", nil},
+		{"dinov2", "hidden", "pooled", "", nil},
+		{"dinov2_registers", "", "pooled", "", nil},
+		{"timm", "hidden", "pooled", "", []string{"model.image.heads=2"}},
+		{"timm_registers", "", "pooled", "", []string{"model.image.heads=2"}},
+		{"timm_siglip", "hidden", "pooled", "", []string{"model.image.heads=2"}},
+		{"deit_distilled", "", "pooled", "", []string{"model.image.heads=2"}},
+		{"clip", "", "image_features", "text_hidden", nil},
+		{"siglip", "image_hidden", "image_features", "text_hidden", nil},
+		{"open_clip", "", "image_features", "", nil},
+		{"albef", "image_hidden", "", "text_hidden", []string{"model.image.heads=2", "model.text.heads=2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, e := open1(t, golden(c.name)), expect(t, c.name)
+			sets := []string{"data.tokens=6", "train.batch_size=2", "model.text.positions=6"}
+			if !m.Has("image_proj/weight") && !m.Has("text_proj/weight") { // one tower: the other one is never built
+				sets = append(sets, "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0",
+					"model.head.dim=8", "model.head.identity=both", "model.head.topology=euclid", "objective.itc.score=inner", "model.image.width=8", "model.image.heads=2", "model.text.width=8", "model.text.heads=2")
+			}
+			for _, s := range m.Settings() {
+				sets = append(sets, s.String())
+			}
+			cfg, err := config.Parse("", nil, append(sets, c.sets...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine, err := compute.New(compute.Options{Threads: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := model.Open(cfg, model.Options{Engine: engine, Vocab: 24}, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { p.Close() })
+			b := batch.New(2)
+			if m.Has("image/pos_embed") {
+				b.SetFloats(batch.Images, e.floats("pixel_values"))
+				states, features, err := p.Image().Encode(t.Context(), b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.imageStates != "" {
+					near(t, "image states", states, e.floats(c.imageStates), 8, nil)
+				}
+				if c.imagePool != "" {
+					near(t, "image features", features, e.floats(c.imagePool), 8, nil)
+				}
+			}
+			if m.Has("text/embeddings/word/weight") {
+				lengths := e.ints("lengths")
+				b.SetInts(batch.Tokens, e.ints("input_ids"))
+				b.SetInts(batch.Lengths, lengths)
+				states, features, err := p.Text().Encode(t.Context(), b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.textStates != "" {
+					near(t, "text states", states, e.floats(c.textStates), 8, padding(lengths, 6))
+				}
+				for _, name := range m.Report().Unread {
+					if tower := strings.HasPrefix(name, "image") || strings.HasPrefix(name, "text") && !strings.HasPrefix(name, "text/mlm"); tower && c.name != "albef" {
+						t.Errorf("nothing read %s", name)
+					}
+				}
+				if m.Has("image/pos_embed") && c.name != "albef" {
+					near(t, "text features", features, e.floats("text_features"), 8, nil)
+				}
+			}
+		})
+	}
+}
