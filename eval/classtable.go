@@ -157,7 +157,7 @@ func (t *ClassTable) Table() string {
 		head = fmt.Sprintf("hardest %d of %d", most, n)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-24s  %6s  %6s  %s\n", head, "images", "top-1", "most often taken for")
+	fmt.Fprintf(&b, "%-24s  %6s  %6s  %s\n", head, "number", "top-1", "most often taken for")
 	for _, c := range list {
 		line := fmt.Sprintf("%-24s  %6d  %6.2f", cut(c.Class, widest), c.Images, c.Top1)
 		if c.Wrong > 0 {

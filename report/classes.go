@@ -43,7 +43,7 @@ const (
 
 // classSection draws the confusion matrices and lists the classes.
 func classSection(d Data) (section, error) {
-	s := section{ID: "classes", Title: "Classes", Intro: "Each row of a matrix is a class, its columns are what the images of the class were taken for: the darker, the larger their share. Right ones are on the diagonal."}
+	s := section{ID: "classes", Title: "Classes", Intro: "Each row of a matrix is a class, its columns are what the images, or pairs of texts, of the class were taken for: the darker, the larger their share. Right ones are on the diagonal."}
 	for _, c := range d.Classes {
 		t := c.Table
 		if err := t.Check(); err != nil {
@@ -57,7 +57,7 @@ func classSection(d Data) (section, error) {
 			s.Panels = append(s.Panels, panel{SVG: confusion(title, t), Wide: true,
 				Caption: fmt.Sprintf("%d of %d right, mean of classes %.1f %%.", right(t), t.All(), t.MeanOfClasses())})
 		}
-		table := Table{Title: title, Head: []string{"class", "images", "top-1", "most often taken for"}}
+		table := Table{Title: title, Head: []string{"class", "number", "top-1", "most often taken for"}}
 		for _, line := range t.Hardest(mostHardest) {
 			taken := ""
 			if line.Wrong > 0 {
