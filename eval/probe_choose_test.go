@@ -46,6 +46,10 @@ func TestChooseDecay(t *testing.T) {
 			t.Errorf("%g is as good as %g and larger", tried.Decay, c.Decay)
 		}
 	}
+	apart, of := blobs(r, 60, 8, 3, .1) // which every decay tells
+	if c, err := ChooseDecay(t.Context(), e, apart, of, 3, .25, nil); err != nil || c.Top1 != 100 || c.Decay != 10 {
+		t.Errorf("of decays that are all right %+v is chosen (%v)", c, err)
+	}
 	// Five powers of ten from 1e-7 to 10, then the neighbours of the best at 1, 1/2, 1/4 and 1/8 of a power.
 	first := []float64{1e-7, 1e-5, 1e-3, 1e-1, 1e1}
 	for i, want := range first {
