@@ -12,6 +12,7 @@ import (
 func newEvalCommand() *cobra.Command {
 	var f runFlags
 	var path, task, split string
+	var twin bool
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Evaluate a checkpoint",
@@ -34,12 +35,15 @@ space. --task migration takes the images for rows of an old embedding model and 
 rows of a new one, of the same items: how many of the ten neighbours that an item has by the
 new model its query finds in the mapped index of the old one.
 
+--twin evaluates the momentum twins of a run that has a teacher.
+
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
 		Example: `  trainer eval --checkpoint runs/quickstart
   trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json
+  trainer eval --checkpoint runs/flickr8k --twin
   trainer eval --checkpoint runs/moco --task probe --split test
   trainer eval --checkpoint runs/align --task neighbours
   trainer eval --checkpoint runs/migrate --task migration`,
@@ -51,7 +55,7 @@ override it.`,
 			if err := run.CheckTask(task); err != nil {
 				return err
 			}
-			return evalRun(c, &f, path, task, split)
+			return evalRun(c, &f, path, task, split, twin)
 		},
 	}
 	f.config.add(c)
@@ -60,11 +64,14 @@ override it.`,
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, probe, neighbours, zeroshot or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
+	addTwin(c, &twin)
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
-	t, err := run.Open(path, f.opening(c))
+func evalRun(c *cobra.Command, f *runFlags, path, task, split string, twin bool) error {
+	opening := f.opening(c)
+	opening.Twin = twin
+	t, err := run.Open(path, opening)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,40 @@
+package export
+
+import (
+	"maps"
+)
+
+// geoalign writes the parameters under the names of this module, with configuration and tokenizer.
+func (x *job) geoalign() error {
+	prefixes := []string{""}
+	if x.Side != "" {
+		prefixes = []string{x.Side + "/", x.Side + "_proj/"}
+	}
+	params := x.below(nil, prefixes...)
+	text, err := x.Config.Encode()
+	if err != nil {
+		return err
+	}
+	x.tensors("model.safetensors", params, map[string]string{"format": "geoalign"})
+	x.text("config.toml", text)
+	if x.Tokenizer != nil && x.Side != "image" {
+		b, err := x.Tokenizer.JSON()
+		if err != nil {
+			return err
+		}
+		x.text("tokenizer.json", b)
+	}
+	return nil
+}
+
+// config is an object of a JSON file.
+type object = map[string]any
+
+// merged is the union of objects; of a key that is in several, the last one counts.
+func merged(list ...object) object {
+	all := object{}
+	for _, o := range list {
+		maps.Copy(all, o)
+	}
+	return all
+}
