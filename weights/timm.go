@@ -1,6 +1,9 @@
 package weights
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // timm is vision transformers of timm, and the files of DeiT's and DINOv2's authors, which have the same names.
 var timm = family{
@@ -27,6 +30,14 @@ var timm = family{
 			}
 		case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
 			o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
+		}
+		args := d.config.Args
+		d.config.Heads = orElse(d.config.Heads, args.Heads)
+		if act, ok := args.Activation.(string); ok && slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act) {
+			o.activation = act
+		}
+		if args.Pool == "avg" {
+			o.pool = "mean"
 		}
 		return d.image(o)
 	},
