@@ -1,6 +1,10 @@
 package encoders
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/geoalign/geoalign/ops/attention"
+)
 
 // Full returns v with every default written out, for programs that write the tower in another form.
 func (v ViT) Full() ViT {
@@ -26,3 +30,6 @@ func (p PreNormText) Full() PreNormText {
 	p.MLP, p.Activation = defaultTo(p.MLP, 4*p.Width), cmp.Or(p.Activation, "gelu")
 	return p
 }
+
+// Bucket is the row of the table Relative of a key that lies after tokens behind its query.
+func (b BERT) Bucket(after int) int { return attention.Bucket(after, b.Relative, farthest) }

@@ -68,7 +68,7 @@ func (x *job) hfVision(v encoders.ViT) (class string, naming weights.Naming, con
 	case "vit":
 		if v.Registers == 1 {
 			config["model_type"] = "deit"
-			return "DeiTModel", weights.Naming{Family: "vit", Prefer: []string{"distillation_token"}, Registers: 1}, config, nil
+			return "DeiTModel", weights.Naming{Family: "vit", Prefer: []string{"deit.", "distillation_token"}, Registers: 1}, config, nil
 		}
 		config["model_type"] = "vit"
 	}
@@ -100,6 +100,7 @@ func (x *job) hfDINOv2(v encoders.ViT, config object) (class string, naming weig
 	}
 	if v.Registers > 0 {
 		config["model_type"], config["num_register_tokens"], class = "dinov2_with_registers", v.Registers, "Dinov2WithRegistersModel"
+		naming.Prefer = append(naming.Prefer, "dinov2_with_registers.")
 	}
 	return class, naming, config, nil
 }

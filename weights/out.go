@@ -19,7 +19,8 @@ type Param struct {
 type Naming struct {
 	Family string
 	// Prefer are parts of names: of several names of a tensor the first with one of them is taken, else
-	// the first of all. So mlp.weights_ is DINOv2's gated MLP.
+	// the first of all. So mlp.weights_ is DINOv2's gated MLP. Of what may stand before all names it is the one that
+	// is among them.
 	Prefer []string
 	// Registers are rows of zeros for registers in the position table of images, which here has none.
 	Registers int
@@ -69,9 +70,15 @@ type naming struct {
 
 // part adds the tensors of a part, if there are parameters of any rule that all its models have.
 func (n *naming) part(p part) {
-	some, lacks := n.layer(p, -1)
+	prefix := p.prefixes[0]
+	for _, s := range p.prefixes {
+		if slices.Contains(n.Prefer, s) {
+			prefix = s
+		}
+	}
+	some, lacks := n.layer(p, prefix, -1)
 	for i := 0; ; i++ {
-		more, missing := n.layer(p, i)
+		more, missing := n.layer(p, prefix, i)
 		if !more {
 			break
 		}
@@ -84,7 +91,7 @@ func (n *naming) part(p part) {
 
 // layer adds the tensors of a layer, with -1 those that are of none, and returns whether there are any, and the names of
 // parameters that it lacks.
-func (n *naming) layer(p part, i int) (some bool, lacks []string) {
+func (n *naming) layer(p part, prefix string, i int) (some bool, lacks []string) {
 	for k, r := range slices.Concat(p.needs, p.may) {
 		if r.numbered() != (i >= 0) {
 			continue
@@ -95,7 +102,7 @@ func (n *naming) layer(p part, i int) (some bool, lacks []string) {
 			switch {
 			case ok:
 				some = true
-				n.add(q, r, p.prefixes[0], strconv.Itoa(i), which)
+				n.add(q, r, prefix, strconv.Itoa(i), which)
 			case k < len(p.needs) && !scale(name):
 				lacks = append(lacks, name)
 			}

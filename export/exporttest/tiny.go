@@ -4,6 +4,7 @@ package exporttest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -203,7 +204,9 @@ func (x *Tiny) Inputs(t testing.TB) []safetensors.Tensor {
 			mask[i] = 1
 		}
 	}
+	logits := x.logits(fi, ft)
 	return []safetensors.Tensor{
+		{Name: "logits", Shape: []int{Rows, Rows}, Data: logits},
 		{Name: "pixel_values", Shape: []int{Rows, 3, Size, Size}, Data: x.Batch.Floats(batch.Images)},
 		{Name: "input_ids", Shape: []int{Rows, Words}, Data: ids},
 		{Name: "attention_mask", Shape: []int{Rows, Words}, Data: mask},
@@ -212,6 +215,32 @@ func (x *Tiny) Inputs(t testing.TB) []safetensors.Tensor {
 		{Name: "image_pooled", Shape: []int{Rows, len(ci) / Rows}, Data: ci},
 		{Name: "text_pooled", Shape: []int{Rows, len(ct) / Rows}, Data: ct},
 	}
+}
+
+// logits are the scores of all pairs (Rows, Rows) by the scale of the model.
+func (x *Tiny) logits(image, text []float32) []float32 {
+	scale, bias := 1., 0.
+	for _, q := range x.Pairs.Params().List() {
+		v := float64(x.Pairs.Params().Value(q)[0])
+		switch q.Name {
+		case "temperature":
+			scale = 1 / v
+		case "logit_scale", "siglip/log_scale":
+			scale = math.Exp(v)
+		case "siglip/bias":
+			bias = v
+		}
+	}
+	out := make([]float32, Rows*Rows)
+	width := len(image) / Rows
+	for i := range out {
+		sum := 0.
+		for c := range width {
+			sum += float64(image[i/Rows*width+c]) * float64(text[i%Rows*width+c])
+		}
+		out[i] = float32(scale*sum + bias)
+	}
+	return out
 }
 
 // Tokenizer is a WordPiece tokenizer of Vocab tokens that puts [CLS] and [SEP] around a text, with padding of an id.
