@@ -52,7 +52,7 @@ func (x *job) openCLIP() error {
 	vision := object{"image_size": v.Size, "patch_size": v.Patch, "width": v.Width, "layers": v.Depth, "head_width": v.Width / v.Heads, "mlp_ratio": ratio(v.MLP, v.Width)}
 	words := object{
 		"context_length": p.Positions, "vocab_size": p.Vocab, "width": p.Width, "heads": p.Heads, "layers": p.Layers, "mlp_ratio": ratio(p.MLP, p.Width),
-		"pool_type": "eos", "eos_id": end, "hf_tokenizer_name": "",
+		"pool_type": "eos", "eos_id": end, "hf_tokenizer_name": ".",
 	}
 	if v.Activation == "gelu_tanh" {
 		vision["act_kwargs"] = object{"approximate": "tanh"}

@@ -73,6 +73,7 @@ SIGTERM or the end of the terminal.`,
 	root.AddCommand(
 		newAblateCommand(),
 		newAlignForecastCommand(),
+		newAverageCommand(),
 		newBenchCommand(),
 		newDataCommand(),
 		newDoctorCommand(),
