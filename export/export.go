@@ -119,10 +119,10 @@ func (x *job) write() (Written, error) {
 // describe finds the sides of the model, and refuses what no form but this module's own has.
 func (x *job) describe() (err error) {
 	if x.Config.Model.Fitted() {
-		if x.To == Geoalign {
+		if x.To == Geoalign && x.Side == "" {
 			return nil
 		}
-		return x.refuse("model.system", x.Config.Model.System, "a map in closed form has no towers")
+		return x.refuse("model.system", x.Config.Model.System, "a map in closed form has no towers, and one file for both sides")
 	}
 	o := model.Options{Vocab: 1, Pad: 0}
 	if words, ok := x.params["text/embeddings/word/weight"]; ok {

@@ -255,3 +255,32 @@ func TestNothingHalfWritten(t *testing.T) {
 		}
 	}
 }
+
+// Heads over stored features and a map in closed form have forms of their own.
+func TestStoredFeatures(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "heads"))
+	w := written(t, x, export.Options{To: export.Geoalign, Side: "text"})
+	f, err := safetensors.Open(filepath.Join(w.Path, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, info := range f.Tensors() {
+		if !strings.HasPrefix(info.Name, "text/") && !strings.HasPrefix(info.Name, "text_head/") {
+			t.Errorf("the text side has %s", info.Name)
+		}
+	}
+	if _, ok := f.Lookup("text_head/fc1/weight"); !ok {
+		t.Error("the text side has no head")
+	}
+	_, err = export.Write(x.Model, export.Options{To: export.HF, Out: filepath.Join(t.TempDir(), "out")})
+	if want := `model.system = "heads" cannot be told to hf: heads over stored features have no towers: use --to onnx or --to geoalign`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	m := x.Model
+	m.Config.Model.System = "align"
+	_, err = export.Write(m, export.Options{To: export.ONNX, Out: filepath.Join(t.TempDir(), "out")})
+	if want := `model.system = "align" cannot be told to onnx`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -7,8 +7,11 @@ import (
 // geoalign writes the parameters under the names of this module, with configuration and tokenizer.
 func (x *job) geoalign() error {
 	prefixes := []string{""}
-	if x.Side != "" {
-		prefixes = []string{x.Side + "/", x.Side + "_proj/"}
+	switch x.Side {
+	case "image":
+		prefixes = []string{x.sides.Image.Name + "/", x.sides.Image.Proj + "/"}
+	case "text":
+		prefixes = []string{x.sides.Text.Name + "/", x.sides.Text.Proj + "/"}
 	}
 	params := x.below(nil, prefixes...)
 	text, err := x.Config.Encode()

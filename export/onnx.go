@@ -48,6 +48,9 @@ func (x *job) onnx() error {
 			return err
 		}
 	}
+	if x.sides.Fusion != nil {
+		x.note("the %d fusion layers and the heads that read them are left out", x.sides.Fusion.FusionLayers)
+	}
 	if !x.Config.Model.Stored() {
 		if x.Side != "text" {
 			x.processor()

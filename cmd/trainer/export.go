@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,10 @@ ONNX needs the weights once.`,
 				return usageError{errors.New("export needs --checkpoint: a run or step folder")}
 			case o.To == "":
 				return usageError{fmt.Errorf("export needs --to: one of %s", strings.Join(export.Forms(), ", "))}
+			case !slices.Contains(export.Forms(), o.To):
+				return usageError{fmt.Errorf("--to must be one of %s (got %q)", strings.Join(export.Forms(), ", "), o.To)}
+			case !slices.Contains([]string{"", "image", "text"}, o.Side):
+				return usageError{fmt.Errorf("--side must be image or text (got %q)", o.Side)}
 			case o.Out == "":
 				return usageError{errors.New("export needs --out: the folder to write")}
 			}

@@ -35,6 +35,11 @@ var sizes = []string{
 // dual are the settings of a dual encoder without a teacher.
 var dual = []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0", "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0", "objective.itc.in_batch_weight=1"}
 
+// heads are the settings of MLPs over stored features.
+var heads = []string{"model.system=heads", "data.kind=pairs", "data.pairs.image=a.npy", "data.pairs.text=b.npy", "model.heads.in_image=16", "model.heads.in_text=12", "model.heads.layers=2", "model.heads.hidden=16",
+	"model.heads.residual=true", "model.heads.layer_norm=true", "model.heads.activation=silu", "model.heads.center=true",
+	"momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0", "objective.itc.in_batch_weight=1", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"}
+
 // Case is a model by its settings.
 type Case struct {
 	Name string
@@ -68,6 +73,8 @@ func Cases() []Case {
 		of("multi_late", 0, "dinov2", "roberta", "model.head.topology='Multi(4,2)'", "model.head.token_blocks=1", "model.text.positions=8"),
 		of("euclid", 0, "vit", "bert", "model.head.topology=euclid", "objective.itc.score=inner"),
 		{"mtob", 0, dual},
+		{"heads", 0, heads},
+		{"heads_linear", 0, slices.Concat(heads, []string{"model.heads.layers=0", "model.heads.center=false", "model.head.topology='Ob(4,2)'"})},
 		{"albef", 0, []string{"model.text.fusion_layers=1"}},
 		{"albef_styles", 0, []string{"model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0", "model.image.style=clip", "model.text.style=clip"}},
 	}
@@ -104,12 +111,16 @@ func New(t testing.TB, c Case) *Tiny {
 	}
 	cfg, err := config.Parse("", nil, slices.Concat(sizes, c.Sets))
 	must(err)
-	tok := Tokenizer(t, c.Pad)
+	tok, o := Tokenizer(t, c.Pad), model.Options{Vocab: Vocab}
+	o.Pad = int(tok.PadRow())
+	o.MaskID, _ = tok.ID(tokenizer.MaskToken)
 	engine, err := compute.New(compute.Options{Threads: 1})
 	must(err)
 	t.Cleanup(engine.Close)
-	mask, _ := tok.ID(tokenizer.MaskToken)
-	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: Vocab, Pad: int(tok.PadRow()), MaskID: mask})
+	if o.Engine = engine; cfg.Model.Stored() {
+		tok, o = nil, model.Options{Engine: engine}
+	}
+	m, err := model.New(cfg, o)
 	must(err)
 	t.Cleanup(func() { m.Close() })
 	x := &Tiny{Model: export.Model{Config: cfg, Tokenizer: tok}, Pairs: m}
@@ -123,11 +134,19 @@ func New(t testing.TB, c Case) *Tiny {
 	}
 	x.Batch = batch.New(Rows)
 	r := rng.New(1, "inputs", 0)
-	images := make([]float32, Rows*3*Size*Size)
-	for i := range images {
-		images[i] = float32(r.NormFloat64())
+	floats := func(n int) []float32 {
+		v := make([]float32, Rows*n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		return v
 	}
-	x.Batch.SetFloats(batch.Images, images)
+	if tok == nil {
+		x.Batch.SetFloats(batch.ImageFeatures, floats(cfg.Model.Heads.InImage))
+		x.Batch.SetFloats(batch.TextFeatures, floats(cfg.Model.Heads.InText))
+		return x
+	}
+	x.Batch.SetFloats(batch.Images, floats(3*Size*Size))
 	lengths, ids := []int32{Words, Words - 2, 3}, make([]int32, Rows*Words)
 	for i := range ids {
 		switch at, n := i%Words, int(lengths[i/Words]); {
@@ -196,6 +215,16 @@ func (x *Tiny) Inputs(t testing.TB) []safetensors.Tensor {
 	t.Helper()
 	fi, ft := x.Features(t)
 	ci, ct := x.Classes(t)
+	list := []safetensors.Tensor{
+		{Name: "logits", Shape: []int{Rows, Rows}, Data: x.logits(fi, ft)},
+		{Name: "image_embeds", Shape: []int{Rows, len(fi) / Rows}, Data: fi},
+		{Name: "text_embeds", Shape: []int{Rows, len(ft) / Rows}, Data: ft},
+		{Name: "image_pooled", Shape: []int{Rows, len(ci) / Rows}, Data: ci},
+		{Name: "text_pooled", Shape: []int{Rows, len(ct) / Rows}, Data: ct},
+	}
+	if x.Tokenizer == nil {
+		return append(list, x.rows("image_features", batch.ImageFeatures), x.rows("text_features", batch.TextFeatures))
+	}
 	mask := make([]int64, Rows*Words)
 	ids := make([]int64, Rows*Words)
 	for i, id := range x.Batch.Ints(batch.Tokens) {
@@ -204,17 +233,16 @@ func (x *Tiny) Inputs(t testing.TB) []safetensors.Tensor {
 			mask[i] = 1
 		}
 	}
-	logits := x.logits(fi, ft)
-	return []safetensors.Tensor{
-		{Name: "logits", Shape: []int{Rows, Rows}, Data: logits},
-		{Name: "pixel_values", Shape: []int{Rows, 3, Size, Size}, Data: x.Batch.Floats(batch.Images)},
-		{Name: "input_ids", Shape: []int{Rows, Words}, Data: ids},
-		{Name: "attention_mask", Shape: []int{Rows, Words}, Data: mask},
-		{Name: "image_embeds", Shape: []int{Rows, len(fi) / Rows}, Data: fi},
-		{Name: "text_embeds", Shape: []int{Rows, len(ft) / Rows}, Data: ft},
-		{Name: "image_pooled", Shape: []int{Rows, len(ci) / Rows}, Data: ci},
-		{Name: "text_pooled", Shape: []int{Rows, len(ct) / Rows}, Data: ct},
-	}
+	return append(list,
+		safetensors.Tensor{Name: "pixel_values", Shape: []int{Rows, 3, Size, Size}, Data: x.Batch.Floats(batch.Images)},
+		safetensors.Tensor{Name: "input_ids", Shape: []int{Rows, Words}, Data: ids},
+		safetensors.Tensor{Name: "attention_mask", Shape: []int{Rows, Words}, Data: mask})
+}
+
+// rows are a column of the batch as a tensor.
+func (x *Tiny) rows(name, column string) safetensors.Tensor {
+	v := x.Batch.Floats(column)
+	return safetensors.Tensor{Name: name, Shape: []int{Rows, len(v) / Rows}, Data: v}
 }
 
 // logits are the scores of all pairs (Rows, Rows) by the scale of the model.

@@ -4,7 +4,7 @@
 //	g := onnx.New(params)
 //	image := g.Image("image", vit)          // (B, m, D)
 //	g.Output("image_embeds", g.Head("image_proj", head, image, D), "batch", C)
-//	err := g.Write(w, onnx.Inline)
+//	err := g.Write(w, "")
 //
 // Matrices of linear layers are stored transposed, (in, out), under their names; all else is as in a checkpoint. The batch is
 // dynamic, and so is the length of texts, up to the positions that a model has.

@@ -191,11 +191,8 @@ func (g *Graph) width(name string) int {
 	return shape[len(shape)-1]
 }
 
-// Columns returns the channels of what a side's tower gives, m*D.
-func Columns(classes, width int) int { return classes * width }
-
 // Flat is x (B, m, D) as rows (B, m*D).
 func (g *Graph) Flat(x string) string { return g.reshape(x, 0, -1) }
 
-// names are attributes of one name.
+// ints is an attribute of a list.
 func ints(name string, v ...int) attribute { return attribute{name, slices.Clone(v)} }
