@@ -12,8 +12,8 @@ import (
 // albef writes towers, fusion layers and heads under the names of ALBEF's checkpoints, with twins and queues where there
 // are any.
 func (x *job) albef() error {
-	if x.Side != "" {
-		return x.refuse("--side", x.Side, "its checkpoints have both", asHF, asONNX)
+	if err := x.twoSided("its checkpoints have both towers", asHF, asONNX); err != nil {
+		return err
 	}
 	if s := x.Config.Model.System; s != "albef" {
 		return x.refuse("model.system", s, "it has a text tower with heads that have a bias, of model.system \"albef\"", asHF, asONNX)

@@ -9,15 +9,15 @@ import (
 
 // hfBoth writes a dual encoder as CLIPModel or SiglipModel.
 func (x *job) hfBoth() error {
-	if err := x.fused(); err != nil {
-		return err
-	}
 	v, err := x.vit()
 	if err != nil {
 		return err
 	}
 	t, err := x.words()
 	if err != nil {
+		return err
+	}
+	if err := x.fused(); err != nil {
 		return err
 	}
 	p, ok := t.Encoder.(encoders.PreNormText)

@@ -9,10 +9,7 @@ import (
 
 // openCLIP writes a dual encoder for open_clip.
 func (x *job) openCLIP() error {
-	if x.Side != "" {
-		return x.refuse("--side", x.Side, "it has dual encoders alone", asHF, asTimm, asONNX)
-	}
-	if err := x.fused(); err != nil {
+	if err := x.twoSided("it has dual encoders alone", asHF, asTimm, asONNX); err != nil {
 		return err
 	}
 	v, err := x.vit()
@@ -21,6 +18,9 @@ func (x *job) openCLIP() error {
 	}
 	t, err := x.words()
 	if err != nil {
+		return err
+	}
+	if err := x.fused(); err != nil {
 		return err
 	}
 	const other = "its CLIP has towers of style clip on both sides"

@@ -73,6 +73,17 @@ func (x *job) comparable(forms ...string) error {
 	return nil
 }
 
+// twoSided refuses one side where a form has both.
+func (x *job) twoSided(why string, forms ...string) error {
+	switch {
+	case x.sides.Views:
+		return x.refuse("model.system", x.Config.Model.System, why, forms...)
+	case x.Side != "":
+		return x.refuse("--side", x.Side, why, forms...)
+	}
+	return nil
+}
+
 // fused refuses fusion layers.
 func (x *job) fused() error {
 	if x.sides.Fusion == nil {

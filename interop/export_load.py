@@ -11,8 +11,12 @@ import os
 import sys
 import traceback
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
+
+
+PICTURE = np.arange(20 * 30 * 3, dtype=np.uint8).reshape(20, 30, 3)
 
 
 def unit(x):
@@ -38,6 +42,10 @@ def hf(folder, b, job):
         ids = transformers.AutoTokenizer.from_pretrained(folder)(job["text"])["input_ids"]
         if ids != job["ids"]:
             raise ValueError(f"{job['text']!r} becomes {ids}, want {job['ids']}")
+    if os.path.exists(folder + "/preprocessor_config.json"):
+        size = transformers.AutoImageProcessor.from_pretrained(folder)(images=[PICTURE], return_tensors="pt")["pixel_values"].shape
+        if size != (1, *b["pixel_values"].shape[1:]):
+            raise ValueError(f"images become {size}")
     image, text = dict(pixel_values=b["pixel_values"]), dict(input_ids=b["input_ids"])
     if "Siglip" not in name:
         text["attention_mask"] = b["attention_mask"]

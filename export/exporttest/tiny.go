@@ -43,7 +43,7 @@ var heads = []string{"model.system=heads", "data.kind=pairs", "data.pairs.image=
 // Case is a model by its settings.
 type Case struct {
 	Name string
-	Pad  int32    // id of padding
+	Pad  int32    // id of padding; below 0: the tokenizer has the template albef, and pads with 0
 	Sets []string // beside the sizes
 }
 
@@ -75,7 +75,7 @@ func Cases() []Case {
 		{"mtob", 0, dual},
 		{"heads", 0, heads},
 		{"heads_linear", 0, slices.Concat(heads, []string{"model.heads.layers=0", "model.heads.center=false", "model.head.topology='Ob(4,2)'"})},
-		{"albef", 0, []string{"model.text.fusion_layers=1"}},
+		{"albef", -1, []string{"model.text.fusion_layers=1"}},
 		{"albef_styles", 0, []string{"model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0", "model.image.style=clip", "model.text.style=clip"}},
 	}
 }
@@ -271,11 +271,22 @@ func (x *Tiny) logits(image, text []float32) []float32 {
 	return out
 }
 
-// Tokenizer is a WordPiece tokenizer of Vocab tokens that puts [CLS] and [SEP] around a text, with padding of an id.
+// Tokenizer is a WordPiece tokenizer of Vocab tokens that puts [CLS] and [SEP] around a text, with padding of an id. Below 0
+// it is one with the template albef.
 func Tokenizer(t testing.TB, pad int32) *tokenizer.Tokenizer {
 	t.Helper()
 	names := []string{tokenizer.UnkToken, tokenizer.MaskToken, tokenizer.ClsToken, tokenizer.SepToken}
-	names = slices.Insert(names, int(pad), tokenizer.PadToken)
+	names = slices.Insert(names, max(0, int(pad)), tokenizer.PadToken)
+	if pad < 0 {
+		for i := len(names); i < Vocab; i++ {
+			names = append(names, fmt.Sprintf("w%d", i))
+		}
+		tok, err := tokenizer.New(names, tokenizer.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tok
+	}
 	vocab := map[string]int{}
 	for i, name := range names {
 		vocab[name] = i
