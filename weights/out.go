@@ -119,7 +119,7 @@ func (n *naming) add(q Param, r rule, prefix, layer, which string) {
 	n.used[q.Name] = true
 	theirs := strings.Split(r.theirs, " | ")
 	at := max(0, slices.IndexFunc(theirs, func(s string) bool {
-		return slices.ContainsFunc(n.Prefer, func(p string) bool { return strings.Contains(s, p) })
+		return slices.ContainsFunc(n.Prefer, func(p string) bool { return p != "" && strings.Contains(s, p) })
 	}))
 	names := expand(spelled(theirs[at], layer, which))
 	for i := range names {
