@@ -68,6 +68,9 @@ func vacant(out string) error {
 	return nil
 }
 
+// object is an object of a JSON file.
+type object = map[string]any
+
 // json adds a file of JSON.
 func (x *job) json(file string, v any) {
 	x.files[file] = func(w io.Writer) error {

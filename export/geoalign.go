@@ -1,9 +1,5 @@
 package export
 
-import (
-	"maps"
-)
-
 // geoalign writes the parameters under the names of this module, with configuration and tokenizer.
 func (x *job) geoalign() error {
 	prefixes := []string{""}
@@ -28,16 +24,4 @@ func (x *job) geoalign() error {
 		x.text("tokenizer.json", b)
 	}
 	return nil
-}
-
-// config is an object of a JSON file.
-type object = map[string]any
-
-// merged is the union of objects; of a key that is in several, the last one counts.
-func merged(list ...object) object {
-	all := object{}
-	for _, o := range list {
-		maps.Copy(all, o)
-	}
-	return all
 }

@@ -1,10 +1,9 @@
 package export
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
-
-	"encoding/json"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"

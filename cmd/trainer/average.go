@@ -18,13 +18,13 @@ func newAverageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "average",
 		Short: "Write the mean of several checkpoints of a run",
-		Long: `average writes the mean of the parameters of several checkpoints of a run, and of their momentum
-twins where all have them, as the checkpoint of a new run folder: of the --last so many, or of the
---best so many by the metric of their evaluations. The run must have kept them (train.keep_last,
-train.keep_best).
+		Long: `average writes the mean of the parameters of several checkpoints of a run, and of their
+momentum twins where all have them, as the checkpoint of a new run folder: of the --last so
+many, or of the --best so many by the metric of their evaluations. The run must have kept
+them (train.keep_last, train.keep_best).
 
-The mean is evaluated, embedded, searched and exported as any checkpoint. It has no optimiser, so training does
-not go on from it, and may start from it with init.checkpoint.`,
+The mean is evaluated, embedded, searched and exported as any checkpoint. It has no optimiser,
+so training does not go on from it, and may start from it with init.checkpoint.`,
 		Example: `  trainer average --checkpoint runs/flickr8k --last 5 --out runs/flickr8k-mean
   trainer average --checkpoint runs/flickr8k --best 3 --out runs/flickr8k-best
   trainer eval --checkpoint runs/flickr8k-mean`,

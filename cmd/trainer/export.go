@@ -35,12 +35,11 @@ func newExportCommand() *cobra.Command {
               more than 1.5 GB lie beside them
 
 Beside the weights lie config.json, preprocessor_config.json and the files of the tokenizer,
-where the program reads them. What the towers are decides which class fits: it does not matter by which
-keys they were made. A model that a form cannot hold, such as one with oblique heads in CLIP, is
-refused with the key and the forms that can.
+where the program reads them. What the towers are decides which class fits: by which keys they
+were made does not matter. A model that a form cannot hold, such as one with oblique heads in
+CLIP, is refused with the key and the forms that can.
 
-The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time;
-ONNX needs the weights once.`,
+The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time.`,
 		Example: `  trainer export --checkpoint runs/clip --to hf --out clip
   trainer export --checkpoint runs/albef --to hf --side text --out bert
   trainer export --checkpoint runs/clip --to timm --out tower
