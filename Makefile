@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test race fuzz campaign lint generated ci
+.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign lint generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,6 +44,10 @@ tables: deps build ## measure what a step costs as batch, tokens, depth, queue, 
 
 test: deps ## run all tests
 	CGO_ENABLED=0 $(GO) test -timeout 15m ./...
+
+interop: ## compare with transformers, timm, open_clip and ONNX Runtime; PYTHON names an interpreter that has them
+	@[ -n "$(PYTHON)" ] || { echo "make interop needs PYTHON=, an interpreter with torch, transformers, timm, open_clip_torch, onnx and onnxruntime"; exit 2; }
+	GEOALIGN_PYTHON="$(PYTHON)" CGO_ENABLED=0 $(GO) test ./interop -count=1 -timeout 15m
 
 race: ## look for data races in everything but the kernels, cmd and tools; needs cgo and a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 60m $$($(GO) list ./... | grep -v -e /internal/kernel -e /cmd/ -e /tools/)

@@ -34,14 +34,19 @@ type Model interface {
 }
 
 // openModel opens the model of a checkpoint, which must stay open. tok is nil for a system
-// without texts.
-func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (Model, error) {
+// without texts. With twin the momentum twins
+// take the place of the parameters that have one.
+func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine, twin bool) (Model, error) {
 	if cfg.Model.Fitted() {
 		a := model.NewAligned(cfg, engine)
 		_, err := ck.Restore(a.State())
 		return fitted{a}, err
 	}
-	p, err := train.OpenModel(cfg, ck, tok, engine)
+	open := train.OpenModel
+	if twin {
+		open = train.OpenTwin
+	}
+	p, err := open(cfg, ck, tok, engine)
 	return towers{p}, err
 }
 

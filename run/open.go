@@ -20,6 +20,9 @@ type OpenOptions struct {
 	File string    // TOML file with the configuration to use; empty: the checkpoint's own
 	Set  []string  // overrides of it, as in eval.split=test
 	Log  io.Writer // messages; nil: none
+	// Twin takes the momentum twins in the place of the parameters that have one; a checkpoint without any is
+	// an error.
+	Twin bool
 	// Prepare is called with the configuration before data is read, as source.Convert may be, and its
 	// error ends the opening; nil: nothing is.
 	Prepare func(cfg config.Config) error
@@ -35,7 +38,8 @@ type Trained struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 
-	log io.Writer
+	log  io.Writer
+	twin bool
 }
 
 // Open opens the checkpoint at path, a step folder or a run folder (its newest), for
@@ -56,7 +60,10 @@ func Open(path string, o OpenOptions) (*Trained, error) {
 // OpenCheckpoint is Open for a checkpoint that is open already. It is closed with the
 // result, and stays the caller's where there is an error.
 func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
-	t := &Trained{Checkpoint: ck, log: o.Log}
+	t := &Trained{Checkpoint: ck, log: o.Log, twin: o.Twin}
+	if o.Twin && !ck.Has(train.TwinsGroup) {
+		return nil, &ArgumentError{fmt.Errorf("%s has no momentum twins: leave out --twin, or train with momentum.enabled = true", ck.Path)}
+	}
 	if ck.Notice != "" {
 		Lines(o.Log).Say("%s", ck.Notice)
 	}
@@ -119,7 +126,7 @@ func (t *Trained) Load() (err error) {
 			return err
 		}
 	}
-	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine)
+	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine, t.twin)
 	if err == nil {
 		t.Model = m
 	}

@@ -70,12 +70,18 @@ func readConnector(ck *checkpoint.Checkpoint, path string, tok *tokenizer.Tokeni
 	}
 	return &model.Connector{
 		Model: cfg.Model, Vocab: its.Size(),
-		From: stored{ck},
+		From: stored{ck: ck},
 	}, nil
 }
 
+// TwinsGroup is the group of a checkpoint with the momentum twins, under the names of their parameters.
+const TwinsGroup = "momentum"
+
 // stored are the parameters of a checkpoint as the source of a model.
-type stored struct{ ck *checkpoint.Checkpoint }
+type stored struct {
+	ck   *checkpoint.Checkpoint
+	twin bool // those that have a twin are the twin
+}
 
 // Has implements model.Source.
 func (s stored) Has(name string) bool {
@@ -89,22 +95,41 @@ func (s stored) Has(name string) bool {
 
 // Read implements model.Source.
 func (s stored) Read(name string, shape []int, dst []float32) error {
-	return s.ck.ReadFloat32("model", name, shape, dst)
+	group := "model"
+	if s.twin {
+		f, err := s.ck.Group(TwinsGroup)
+		if err != nil {
+			return err
+		}
+		if _, ok := f.Lookup(name); ok {
+			group = TwinsGroup
+		}
+	}
+	return s.ck.ReadFloat32(group, name, shape, dst)
 }
 
 // OpenModel returns the model of a checkpoint for inference, which reads the parameters
 // that an evaluation asks for: the checkpoint must stay open. tok is nil for a system
 // without texts.
 func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+	return openStored(cfg, stored{ck: ck}, tok, engine)
+}
+
+// OpenTwin is OpenModel with the momentum twins in the place of the parameters that have one.
+func OpenTwin(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
+	return openStored(cfg, stored{ck: ck, twin: true}, tok, engine)
+}
+
+func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
 	o := modelOptions(tok, engine)
 	if tok != nil {
-		rows, err := tableRows(ck, tok)
+		rows, err := tableRows(from.ck, tok)
 		if err != nil {
 			return nil, err
 		}
 		o.Vocab = rows
 	}
-	return model.Open(cfg, o, stored{ck})
+	return model.Open(cfg, o, from)
 }
 
 // wordTable is the parameter with a row for every token.

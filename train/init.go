@@ -76,10 +76,10 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
 		}
 	}
 	p.CopyToMomentum()
-	if !c.Has("momentum") {
+	if !c.Has(TwinsGroup) {
 		return r, nil
 	}
-	if f, err = c.Group("momentum"); err != nil {
+	if f, err = c.Group(TwinsGroup); err != nil {
 		return r, err
 	}
 	for _, q := range p.List() {

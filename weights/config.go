@@ -35,7 +35,15 @@ type hfConfig struct {
 
 	// Keys of timm.
 	Architecture string       `json:"architecture"`
+	Args         timmArgs     `json:"model_args"`
 	Pretrained   *timmPrepare `json:"pretrained_cfg"`
+}
+
+// timmArgs are the arguments that a model of timm is made with, of those that no tensor shows.
+type timmArgs struct {
+	Heads      int    `json:"num_heads"`
+	Activation any    `json:"act_layer"` // a name, or a module of PyTorch by its name
+	Pool       string `json:"global_pool"`
 }
 
 // openCLIPConfig is what is read of an open_clip_config.json.

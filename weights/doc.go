@@ -1,5 +1,6 @@
 // Package weights reads models that other programs stored, as parameters of this module: folders
-// of Hugging Face, files of timm, open_clip and ALBEF.
+// of Hugging Face, files of timm, open_clip and ALBEF. Renamed gives parameters of this module the names of such
+// a program, by the same tables.
 //
 //	m, err := weights.Open("bert-base-uncased") // a folder or a file
 //	defer m.Close()

@@ -22,7 +22,7 @@ var openCLIP = family{
 		},
 		may: []rule{{"image_proj/weight", "proj", transposed}},
 	}, {
-		prefixes: []string{"text.", ""},
+		prefixes: []string{"", "text."},
 		marks:    []string{"token_embedding.weight", "positional_embedding", "ln_final.weight"},
 		needs: []rule{
 			{"text/embeddings/word/weight", "token_embedding.weight", nil},

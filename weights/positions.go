@@ -56,9 +56,9 @@ func optional(in []*Tensor, i int) *Tensor {
 	return nil
 }
 
-// gridPositions makes a position table (1+G, D), or (G, D) without a class token, of those of a table, a class
+// joinGridPositions makes a position table (1+G, D), or (G, D) without a class token, of those of a table, a class
 // token and registers. A class token without a position gets zeros.
-func gridPositions(in []*Tensor) (value, error) {
+func joinGridPositions(in []*Tensor) (value, error) {
 	k, err := tokensOf(in[0], optional(in, 1), optional(in, 2))
 	if err != nil {
 		return value{}, err
@@ -78,9 +78,9 @@ func gridPositions(in []*Tensor) (value, error) {
 	}}, nil
 }
 
-// registerTokens makes registers (R, D) of registers, a position table and a class token: with their positions,
+// joinRegisterTokens makes registers (R, D) of registers, a position table and a class token: with their positions,
 // where the table has any for them.
-func registerTokens(in []*Tensor) (value, error) {
+func joinRegisterTokens(in []*Tensor) (value, error) {
 	k, err := tokensOf(in[1], in[2], in[0])
 	if err != nil {
 		return value{}, err

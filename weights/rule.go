@@ -14,11 +14,14 @@ import (
 type rule struct {
 	ours   string
 	theirs string
-	make   shaping // nil: rows
+	make   *shaping // nil: stacked
 }
 
-// shaping makes a parameter of tensors.
-type shaping func(in []*Tensor) (value, error)
+// shaping is how a parameter is made of tensors, and how they are made of it.
+type shaping struct {
+	join  func(in []*Tensor) (value, error)
+	split func(p Param, names []string, o Naming) []Param
+}
 
 // value is a parameter that can be read.
 type value struct {
@@ -66,26 +69,34 @@ func (f *File) find(prefix, theirs, layer, which string) []*Tensor {
 // numbered says whether there is a parameter for each layer.
 func (r rule) numbered() bool { return strings.Contains(r.ours, "#") }
 
+// shaping is the one of a rule.
+func (r rule) shaping() *shaping {
+	if r.make == nil {
+		return stacked
+	}
+	return r.make
+}
+
+// which lists what * stands for in the names of a rule.
+func (r rule) which() []string {
+	if strings.Contains(r.ours, "*") {
+		return []string{"weight", "bias"}
+	}
+	return []string{"weight"}
+}
+
 // apply finds the parameters of a rule in a layer, or those that are of no layer. missing are the names of those that
 // lack tensors.
 func (r rule) apply(f *File, prefix string, layer int, add func(name string, v value)) (missing []string, err error) {
 	ours, theirs := fmt.Sprintf("%02d", layer), strconv.Itoa(layer)
-	both := []string{"weight", "bias"}
-	if !strings.Contains(r.ours, "*") {
-		both = both[:1]
-	}
-	for _, which := range both {
+	for _, which := range r.which() {
 		name := spelled(r.ours, ours, which)
 		in := f.find(prefix, r.theirs, theirs, which)
 		if in == nil {
 			missing = append(missing, name)
 			continue
 		}
-		shape := r.make
-		if shape == nil {
-			shape = rows
-		}
-		v, err := shape(in)
+		v, err := r.shaping().join(in)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

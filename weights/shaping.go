@@ -34,8 +34,8 @@ func rows(in []*Tensor) (value, error) {
 	}}, nil
 }
 
-// flat makes a matrix of the kernel (D, channels, rows, columns) of a convolution over patches.
-func flat(in []*Tensor) (value, error) {
+// joinFlat makes a matrix of the kernel (D, channels, rows, columns) of a convolution over patches.
+func joinFlat(in []*Tensor) (value, error) {
 	t := in[0]
 	if len(t.Shape) != 4 || t.Shape[1] != 3 || t.Shape[2] != t.Shape[3] {
 		return value{}, odd(t, "(D, 3, patch, patch)")
@@ -48,8 +48,8 @@ func reshaped(t *Tensor, shape ...int) value {
 	return value{shape: shape, read: func(dst []float32) error { return t.Read(dst, 0) }}
 }
 
-// vector leaves out axes of length 1: (1, 1, D) is (D).
-func vector(in []*Tensor) (value, error) {
+// joinVector leaves out axes of length 1: (1, 1, D) is (D).
+func joinVector(in []*Tensor) (value, error) {
 	t := in[0]
 	if n := len(t.Shape); n == 0 || t.Len() != t.Shape[n-1] {
 		return value{}, odd(t, "(1, 1, D)")
@@ -57,8 +57,8 @@ func vector(in []*Tensor) (value, error) {
 	return reshaped(t, t.Len()), nil
 }
 
-// matrix leaves out a first axis of length 1: (1, T, D) is (T, D).
-func matrix(in []*Tensor) (value, error) {
+// joinMatrix leaves out a first axis of length 1: (1, T, D) is (T, D).
+func joinMatrix(in []*Tensor) (value, error) {
 	n, d, err := matrixShape(in[0])
 	return reshaped(in[0], n, d), err
 }
@@ -71,17 +71,17 @@ func matrixShape(t *Tensor) (rows, width int, err error) {
 	return t.Shape[n-2], t.Shape[n-1], nil
 }
 
-// scalar leaves out all axes: (1) is ().
-func scalar(in []*Tensor) (value, error) {
+// joinScalar leaves out all axes: (1) is ().
+func joinScalar(in []*Tensor) (value, error) {
 	if in[0].Len() != 1 {
 		return value{}, odd(in[0], "one number")
 	}
 	return reshaped(in[0]), nil
 }
 
-// inverseExp is exp(-x) of a number x: a temperature of the logarithm of a scale.
-func inverseExp(in []*Tensor) (value, error) {
-	v, err := scalar(in)
+// joinInverseExp is exp(-x) of a number x: a temperature of the logarithm of a scale.
+func joinInverseExp(in []*Tensor) (value, error) {
+	v, err := joinScalar(in)
 	read := v.read
 	v.read = func(dst []float32) error {
 		err := read(dst)
@@ -91,8 +91,8 @@ func inverseExp(in []*Tensor) (value, error) {
 	return v, err
 }
 
-// transposed swaps the axes of a matrix.
-func transposed(in []*Tensor) (value, error) {
+// joinTransposed swaps the axes of a matrix.
+func joinTransposed(in []*Tensor) (value, error) {
 	t := in[0]
 	if len(t.Shape) != 2 {
 		return value{}, odd(t, "a matrix")
@@ -116,9 +116,9 @@ func transposed(in []*Tensor) (value, error) {
 // positions from that of padding, 1, on.
 const padded = 2
 
-// afterPadding leaves out the rows before the first word. With a second tensor, of token types, its
+// joinAfterPadding leaves out the rows before the first word. With a second tensor, of token types, its
 // first row is added to every row, as it is to every word.
-func afterPadding(in []*Tensor) (value, error) {
+func joinAfterPadding(in []*Tensor) (value, error) {
 	n, d, err := matrixShape(in[0])
 	if err != nil {
 		return value{}, err

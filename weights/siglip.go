@@ -14,7 +14,7 @@ var siglip = family{
 			{"image/norm/*", "post_layernorm.*", nil},
 		}, clipBlocks...),
 		may: []rule{
-			{"image/pool/probe", "head.probe", matrix},
+			{"image/pool/probe", "head.probe", probe},
 			{"image/pool/qkv/*", "head.attention.in_proj_*", nil},
 			{"image/pool/proj/*", "head.attention.out_proj.*", nil},
 			{"image/pool/norm/*", "head.layernorm.*", nil},
@@ -31,8 +31,8 @@ var siglip = family{
 		prefixes: []string{""},
 		marks:    []string{"logit_scale", "logit_bias"},
 		needs: []rule{
-			{"siglip/log_scale", "logit_scale", scalar},
-			{"siglip/bias", "logit_bias", scalar},
+			{"siglip/log_scale", "logit_scale", single},
+			{"siglip/bias", "logit_bias", single},
 		},
 	}},
 	describe: func(d *description) error {

@@ -1,6 +1,9 @@
 package weights
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // timm is vision transformers of timm, and the files of DeiT's and DINOv2's authors, which have the same names.
 var timm = family{
@@ -28,6 +31,14 @@ var timm = family{
 		case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
 			o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
 		}
+		args := d.config.Args
+		d.config.Heads = orElse(d.config.Heads, args.Heads)
+		if act, ok := args.Activation.(string); ok && slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act) {
+			o.activation = act
+		}
+		if args.Pool == "avg" {
+			o.pool = "mean"
+		}
 		return d.image(o)
 	},
 }
@@ -50,13 +61,13 @@ func timmVision(prefix string) part {
 		},
 		may: []rule{
 			{"image/patch_embed/bias", "patch_embed.proj.bias", nil},
-			{"image/cls_token", "cls_token", vector},
+			{"image/cls_token", "cls_token", token},
 			{"image/registers", "{reg_token,pos_embed,cls_token} | {register_tokens,pos_embed,cls_token} | {dist_token,pos_embed,cls_token}", registerTokens},
 			{"image/norm_pre/*", "norm_pre.*", nil},
 			{"image/blocks/#/scale1", "blocks.#.ls1.gamma", vector},
 			{"image/blocks/#/scale2", "blocks.#.ls2.gamma", vector},
-			{"image/pool/probe", "attn_pool.latent", matrix},
-			{"image/pool/qkv/*", "attn_pool.{q,kv}.*", nil},
+			{"image/pool/probe", "attn_pool.latent", probe},
+			{"image/pool/qkv/*", "attn_pool.{q,kv}.*", queryFirst},
 			{"image/pool/proj/*", "attn_pool.proj.*", nil},
 			{"image/pool/norm/*", "attn_pool.norm.*", nil},
 			{"image/pool/mlp/fc1/*", "attn_pool.mlp.fc1.*", nil},

@@ -35,7 +35,7 @@ var vit = family{
 var hfVision = []rule{
 	{"image/patch_embed/weight", "embeddings.patch_embeddings.projection.weight", flat},
 	{"image/patch_embed/bias", "embeddings.patch_embeddings.projection.bias", nil},
-	{"image/cls_token", "embeddings.cls_token", vector},
+	{"image/cls_token", "embeddings.cls_token", token},
 	{"image/pos_embed", "embeddings.{position_embeddings,cls_token,register_tokens} | embeddings.{position_embeddings,cls_token,distillation_token} | embeddings.{position_embeddings,cls_token}", gridPositions},
 	{"image/blocks/#/attn/qkv/*", "encoder.layer.#.attention.attention.{query,key,value}.* | encoder.layer.#.attention.{q,k,v}_proj.* | layers.#.attention.{q,k,v}_proj.*", nil},
 	{"image/blocks/#/attn/proj/*", "encoder.layer.#.attention.output.dense.* | encoder.layer.#.attention.o_proj.* | layers.#.attention.o_proj.*", nil},

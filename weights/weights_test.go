@@ -68,10 +68,10 @@ var goldens = []struct{ name, family, settings string }{
 	{"deit", "vit", `model.image.style="deit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
 	{"dinov2", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + netImages},
 	{"dinov2_registers", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="swiglu" model.image.pool="class" model.image.registers=2 ` + netImages},
-	{"timm", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
+	{"timm", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
 		halfImages + `model.image.resize="crop" model.image.interpolation="bicubic"`},
-	{"timm_registers", "timm", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=4 ` + netImages},
-	{"timm_siglip", "timm", `model.image.style="siglip" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention" ` +
+	{"timm_registers", "timm", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=4 ` + netImages},
+	{"timm_siglip", "timm", `model.image.style="siglip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention" ` +
 		halfImages + `model.image.resize="squash" model.image.interpolation="bicubic"`},
 	{"deit_distilled", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
 	{"clip", "clip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="quick_gelu" model.image.pool="class" ` + clipImages +

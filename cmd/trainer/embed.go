@@ -16,6 +16,7 @@ type embedFlags struct {
 	run        runFlags
 	checkpoint string
 	split, out string
+	twin       bool
 	in         run.Inputs
 }
 
@@ -90,6 +91,7 @@ Memory holds the features of a batch and the names of a shard.`,
 	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
 	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false, "leave out files, lines and rows that cannot be read, with a note")
+	addTwin(c, &f.twin)
 	return c
 }
 
@@ -126,7 +128,9 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	t, err := run.Open(f.checkpoint, f.run.opening(c))
+	opening := f.run.opening(c)
+	opening.Twin = f.twin
+	t, err := run.Open(f.checkpoint, opening)
 	if err != nil {
 		return err
 	}

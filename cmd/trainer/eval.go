@@ -12,6 +12,7 @@ import (
 func newEvalCommand() *cobra.Command {
 	var f runFlags
 	var path, task, split, out string
+	var twin bool
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Evaluate a checkpoint",
@@ -44,6 +45,7 @@ rows of a new one, of the same items: how many of the ten neighbours that an ite
 new model its query finds in the mapped index of the old one.
 
 --out FILE.html draws classes with their confusion matrix; --json has the matrix too.
+--twin evaluates the momentum twins of a run that has a teacher.
 
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
@@ -52,6 +54,7 @@ override it.`,
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json
   trainer eval --checkpoint runs/quickstart --task zeroshot --set 'eval.zeroshot.templates=["a {}"]'
+  trainer eval --checkpoint runs/flickr8k --twin
   trainer eval --checkpoint runs/clip --task zeroshot --set eval.zeroshot.images=/data/imagenet/val \
       --set eval.zeroshot.classes=/data/imagenet/names.txt --set eval.zeroshot.templates_file=/data/prompts.txt
   trainer eval --checkpoint runs/moco --task probe --split test --set eval.probe_hold=0.1 --out probe.html
@@ -66,7 +69,7 @@ override it.`,
 			if err := run.CheckTask(task); err != nil {
 				return err
 			}
-			return evalRun(c, &f, path, task, split, out)
+			return evalRun(c, &f, path, task, split, out, twin)
 		},
 	}
 	f.config.add(c)
@@ -76,11 +79,14 @@ override it.`,
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, neighbours or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion to, of a task that has any")
+	addTwin(c, &twin)
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path, task, split, out string) error {
-	t, err := run.Open(path, f.opening(c))
+func evalRun(c *cobra.Command, f *runFlags, path, task, split, out string, twin bool) error {
+	opening := f.opening(c)
+	opening.Twin = twin
+	t, err := run.Open(path, opening)
 	if err != nil {
 		return err
 	}

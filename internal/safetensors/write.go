@@ -11,12 +11,19 @@ import (
 	"sort"
 )
 
-// Tensor is a tensor to write. Data is []float32, []int64, []int32, []uint8 or a *Spool of
+// Tensor is a tensor to write. Data is []float32, []int64, []int32, []uint8, a *Spool or a Lazy of
 // as many elements as Shape says (an empty shape: one).
 type Tensor struct {
 	Name  string
 	Shape []int
 	Data  any
+}
+
+// Lazy is the data of a float32 tensor of Len elements that are there when they are written, and then no
+// longer: Fill fills dst with all of them.
+type Lazy struct {
+	Len  int
+	Fill func(dst []float32) error
 }
 
 // layout returns type and number of elements of t.
@@ -34,8 +41,10 @@ func (t Tensor) layout() (DType, int, error) {
 		d, n = U8, len(v)
 	case *Spool:
 		d, n = F32, v.Len()
+	case Lazy:
+		d, n = F32, v.Len
 	default:
-		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8 or a *Spool", t.Name, t.Data)
+		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8, a *Spool or a Lazy", t.Name, t.Data)
 	}
 	if want := (Info{Shape: t.Shape}).Len(); want != n {
 		return "", 0, fmt.Errorf("safetensors: tensor %q: shape %v needs %d elements (got %d)", t.Name, t.Shape, want, n)
@@ -145,6 +154,12 @@ func writeData(w io.Writer, data any, buf []byte) error {
 		return err
 	case *Spool:
 		return v.copyTo(w)
+	case Lazy:
+		x := make([]float32, v.Len)
+		if err := v.Fill(x); err != nil {
+			return err
+		}
+		return writeData(w, x, buf)
 	}
 	return fmt.Errorf("safetensors: cannot write a %T", data)
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
+)
+
+func newExportCommand() *cobra.Command {
+	var f runFlags
+	var path string
+	var twin bool
+	var o export.Options
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write a model for Hugging Face, timm, open_clip, ALBEF or ONNX",
+		Long: `export writes the model of a checkpoint in the form of another program. --to names it:
+
+  geoalign    all tensors under the names of this module, config.toml, tokenizer.json
+  hf          a folder for from_pretrained of transformers: CLIPModel or SiglipModel of both
+              towers, and with --side image or text the class of that tower: CLIP, SigLIP,
+              ViT, DeiT, DINOv2, BERT, RoBERTa, MPNet
+  timm        the image tower, for timm.create_model("local-dir:DIR", pretrained=True)
+  open_clip   both towers, for open_clip.create_model_from_pretrained("local-dir:DIR")
+  albef       towers, fusion layers, heads, twins and queues under ALBEF's names
+  onnx        image.onnx, text.onnx and dual.onnx with heads and scores, opset 17; weights of
+              more than 1.5 GB lie beside them
+
+Beside the weights lie config.json, preprocessor_config.json and the files of the tokenizer,
+where the program reads them. What the towers are decides which class fits: by which keys they
+were made does not matter. A model that a form cannot hold, such as one with oblique heads in
+CLIP, is refused with the key and the forms that can.
+
+The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time.`,
+		Example: `  trainer export --checkpoint runs/clip --to hf --out clip
+  trainer export --checkpoint runs/albef --to hf --side text --out bert
+  trainer export --checkpoint runs/clip --to timm --out tower
+  trainer export --checkpoint runs/albef --to albef --out albef
+  trainer export --checkpoint runs/quickstart --to onnx --out onnx --twin
+  trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case path == "":
+				return usageError{errors.New("export needs --checkpoint: a run or step folder")}
+			case o.To == "":
+				return usageError{fmt.Errorf("export needs --to: one of %s", strings.Join(export.Forms(), ", "))}
+			case !slices.Contains(export.Forms(), o.To):
+				return usageError{fmt.Errorf("--to must be one of %s (got %q)", strings.Join(export.Forms(), ", "), o.To)}
+			case !slices.Contains([]string{"", "image", "text"}, o.Side):
+				return usageError{fmt.Errorf("--side must be image or text (got %q)", o.Side)}
+			case o.Out == "":
+				return usageError{errors.New("export needs --out: the folder to write")}
+			}
+			opening := f.opening(c)
+			opening.Twin = twin
+			t, err := run.Open(path, opening)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			w, err := t.Export(o)
+			if err != nil {
+				return err
+			}
+			if f.output.json {
+				return printJSON(c.OutOrStdout(), w)
+			}
+			printExport(c.OutOrStdout(), f.output.note(c), w)
+			return nil
+		},
+	}
+	f.config.add(c)
+	overCheckpoint(c)
+	f.output.add(c)
+	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
+	c.Flags().StringVar(&o.To, "to", "", "`form`: "+strings.Join(export.Forms(), ", "))
+	c.Flags().StringVar(&o.Out, "out", "", "`folder` to write, which is not there or empty")
+	c.Flags().StringVar(&o.Side, "side", "", "image or text: that tower alone")
+	addTwin(c, &twin)
+	return c
+}
+
+// addTwin declares --twin.
+func addTwin(c *cobra.Command, twin *bool) {
+	c.Flags().BoolVar(twin, "twin", false, "the momentum twins in the place of the parameters that have one")
+}
+
+// printExport writes what was written for a person.
+func printExport(w, notes io.Writer, x export.Written) {
+	for _, n := range x.Notes {
+		fmt.Fprintf(notes, "note: %s\n", n)
+	}
+	what := x.To
+	if x.Class != "" {
+		what += ", " + x.Class
+	}
+	fmt.Fprintf(w, "%s: %s of %s numbers in %s (%s)\n", what, words.Count(x.Tensors, "tensor"), words.Thousands(x.Numbers), x.Path, strings.Join(x.Files, ", "))
+	if x.Load != "" {
+		fmt.Fprintf(w, "read it with %s\n", x.Load)
+	}
+}

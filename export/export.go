@@ -1,0 +1,199 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// Forms that a model is written in.
+const (
+	Geoalign = "geoalign"
+	HF       = "hf"
+	Timm     = "timm"
+	OpenCLIP = "open_clip"
+	ALBEF    = "albef"
+	ONNX     = "onnx"
+)
+
+// Forms lists them.
+func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONNX} }
+
+// Model is what is written.
+type Model struct {
+	Config    config.Config
+	Params    []weights.Param      // all of them, under the names of this module
+	Twins     []weights.Param      // momentum/NAME, and queues as queue/image and queue/text; none where there are none
+	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
+}
+
+// Options say how.
+type Options struct {
+	To   string // one of Forms
+	Side string // image or text; empty: both
+	Out  string // folder, which is not there or empty
+	// External is the size in bytes from which the weights of an ONNX model lie in a file beside it; 0: 1.5 GB, below
+	// the 2 GB that a protocol buffer can have.
+	External int64
+}
+
+// Written is what Write wrote.
+type Written struct {
+	Path    string   `json:"path"`
+	To      string   `json:"to"`
+	Side    string   `json:"side,omitempty"`
+	Class   string   `json:"class,omitempty"` // of the program that reads it
+	Tensors int      `json:"tensors"`
+	Numbers int      `json:"numbers"`
+	Files   []string `json:"files"`
+	Load    string   `json:"load,omitempty"` // how the program reads it
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// Write writes a model to the folder o.Out, which is there as a whole or not at all. Memory holds a tensor at
+// a time. A model that the form cannot hold is a *RefusedError.
+func Write(m Model, o Options) (Written, error) {
+	x := &job{Model: m, Options: o, files: map[string]fill{}, params: map[string]weights.Param{}}
+	for _, p := range m.Params {
+		x.params[p.Name] = p
+	}
+	w, err := x.write()
+	if err != nil {
+		return w, fmt.Errorf("export: %w", err)
+	}
+	return w, nil
+}
+
+// fill writes the content of a file.
+type fill func(w io.Writer) error
+
+// job is a model that is being written.
+type job struct {
+	Model
+	Options
+	sides  model.Sides
+	params map[string]weights.Param
+	files  map[string]fill
+	class  string
+	load   string
+	notes  []string
+	count  int // tensors
+	size   int // numbers
+}
+
+// note tells the user something.
+func (x *job) note(format string, args ...any) {
+	x.notes = append(x.notes, fmt.Sprintf(format, args...))
+}
+
+func (x *job) write() (Written, error) {
+	forms := map[string]func() error{Geoalign: x.geoalign, HF: x.hf, Timm: x.timm, OpenCLIP: x.openCLIP, ALBEF: x.albef, ONNX: x.onnx}
+	form := forms[x.To]
+	if form == nil {
+		return Written{}, fmt.Errorf("there is no form %q: use %s", x.To, strings.Join(Forms(), ", "))
+	}
+	if !slices.Contains([]string{"", "image", "text"}, x.Side) {
+		return Written{}, fmt.Errorf("a model has no side %q: use image or text", x.Side)
+	}
+	if err := x.describe(); err != nil {
+		return Written{}, err
+	}
+	if err := form(); err != nil {
+		return Written{}, err
+	}
+	w := Written{Path: x.Out, To: x.To, Side: x.Side, Class: x.class, Load: x.load, Notes: x.notes}
+	var err error
+	w.Files, err = writeFolder(x.Out, x.files)
+	w.Tensors, w.Numbers = x.count, x.size
+	return w, err
+}
+
+// describe finds the sides of the model, and refuses what no form but this module's own has.
+func (x *job) describe() (err error) {
+	if x.Config.Model.Fitted() {
+		if x.To == Geoalign && x.Side == "" {
+			return nil
+		}
+		return x.refuse("model.system", x.Config.Model.System, "a map in closed form has no towers, and one file for both sides")
+	}
+	o := model.Options{Vocab: 1, Pad: 0}
+	if words, ok := x.params["text/embeddings/word/weight"]; ok {
+		o.Vocab = words.Shape[0]
+	}
+	if x.Tokenizer != nil {
+		o.Pad = int(x.Tokenizer.PadRow())
+	}
+	if x.sides, err = model.Describe(x.Config, o); err != nil {
+		return err
+	}
+	if x.sides.Views {
+		if x.Side == "text" {
+			return x.refuse("model.system", x.Config.Model.System, "it has no text tower", "--side image")
+		}
+		x.Side = "image"
+	}
+	if x.To != Geoalign && x.To != ONNX && x.Config.Model.Stored() {
+		return x.refuse("model.system", x.Config.Model.System, "heads over stored features have no towers", asONNX)
+	}
+	return nil
+}
+
+// some returns the parameters below prefixes, but those that drop names.
+func (x *job) below(drop func(name string) bool, prefixes ...string) (list []weights.Param) {
+	for _, p := range x.Params {
+		if slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(p.Name, s) }) && (drop == nil || !drop(p.Name)) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// tensors adds a safetensors file of parameters under other names.
+func (x *job) tensors(file string, params []weights.Param, meta map[string]string) {
+	list := make([]safetensors.Tensor, len(params))
+	for i, p := range params {
+		n := 1
+		for _, d := range p.Shape {
+			n *= d
+		}
+		list[i] = safetensors.Tensor{Name: p.Name, Shape: p.Shape, Data: safetensors.Lazy{Len: n, Fill: p.Read}}
+		x.count, x.size = x.count+1, x.size+n
+	}
+	slices.SortFunc(list, func(a, b safetensors.Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	x.files[file] = func(w io.Writer) error { return safetensors.Write(w, list, meta) }
+}
+
+// leftOut notes which parameters of the model are not among those written.
+func (x *job) leftOut(params []weights.Param) {
+	parts := map[string]bool{}
+	for _, p := range params {
+		parts[partOf(p.Name)] = true
+	}
+	var left []string
+	for _, p := range x.Params {
+		if part := partOf(p.Name); !parts[part] && !slices.Contains(left, part) {
+			left = append(left, part)
+		}
+	}
+	slices.Sort(left)
+	if len(left) > 0 {
+		x.note("not part of %s and left out: %s", x.class, strings.Join(left, ", "))
+	}
+}
+
+// partOf is the part of a model that a parameter is of.
+func partOf(name string) string {
+	part, rest, _ := strings.Cut(name, "/")
+	if sub, _, ok := strings.Cut(rest, "/"); ok && (sub == "mlm" || sub == "pool") {
+		part += "/" + sub
+	}
+	return part
+}

@@ -1,0 +1,286 @@
+package export_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// written writes a model to a folder of the test.
+func written(t *testing.T, x *exporttest.Tiny, o export.Options) export.Written {
+	t.Helper()
+	o.Out = filepath.Join(t.TempDir(), "out")
+	w, err := export.Write(x.Model, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// numbers reads a parameter.
+func numbers(t *testing.T, p weights.Param) []float32 {
+	t.Helper()
+	n := 1
+	for _, d := range p.Shape {
+		n *= d
+	}
+	x := make([]float32, n)
+	if err := p.Read(x); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// What is written is read back as the same parameters, bit for bit, and as settings of the same model.
+func TestRoundTrip(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		o        export.Options
+		class    string
+		family   string
+		settings string // some of them
+	}{
+		{"clip", export.Options{To: export.HF}, "CLIPModel", "clip", `model.image.activation="quick_gelu" model.image.heads=2 model.text.heads=2 model.image.resize="squash"`},
+		{"clip_gelu", export.Options{To: export.HF}, "CLIPModel", "clip", `model.image.activation="gelu" model.text.activation="gelu"`},
+		{"clip_tanh", export.Options{To: export.HF, Side: "image"}, "CLIPVisionModelWithProjection", "clip", `model.image.activation="gelu_tanh" model.image.resize="crop"`},
+		{"clip_tanh", export.Options{To: export.HF, Side: "text"}, "CLIPTextModelWithProjection", "clip", `model.text.activation="gelu_tanh"`},
+		{"siglip", export.Options{To: export.HF}, "SiglipModel", "siglip", `model.image.pool="attention" model.head.identity="image"`},
+		{"siglip_mean", export.Options{To: export.HF, Side: "image"}, "SiglipVisionModel", "siglip", `model.image.pool="mean"`},
+		{"siglip_mean", export.Options{To: export.HF, Side: "text"}, "SiglipTextModel", "siglip", `model.text.pool="end"`},
+		{"vit_bert", export.Options{To: export.HF, Side: "image"}, "ViTModel", "vit", `model.image.style="vit"`},
+		{"vit_bert", export.Options{To: export.HF, Side: "text"}, "BertModel", "bert", `model.text.style="bert" model.text.heads=2`},
+		{"vit_mean", export.Options{To: export.HF, Side: "text"}, "BertModel", "bert", `model.text.pool="mean"`},
+		{"deit_roberta", export.Options{To: export.HF, Side: "image"}, "ViTModel", "vit", `model.image.style="deit"`},
+		{"deit_roberta", export.Options{To: export.HF, Side: "text"}, "RobertaModel", "roberta", `model.text.style="roberta" model.text.positions=6`},
+		{"deit_distilled", export.Options{To: export.HF, Side: "image"}, "DeiTModel", "vit", `model.image.style="deit" model.image.registers=1`},
+		{"dinov2_mpnet", export.Options{To: export.HF, Side: "image"}, "Dinov2Model", "dinov2", `model.image.style="dinov2" model.image.mlp=32`},
+		{"dinov2_mpnet", export.Options{To: export.HF, Side: "text"}, "MPNetModel", "mpnet", `model.text.style="mpnet"`},
+		{"dinov2_swiglu", export.Options{To: export.HF, Side: "image"}, "Dinov2WithRegistersModel", "dinov2", `model.image.activation="swiglu" model.image.mlp=24 model.image.registers=2`},
+		{"albef", export.Options{To: export.HF, Side: "text"}, "BertModel", "bert", `model.text.layers=2 model.text.fusion_layers=0`},
+		{"clip", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="clip" model.image.activation="quick_gelu"`},
+		{"siglip", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="siglip" model.image.pool="attention" model.image.activation="gelu_tanh"`},
+		{"vit_mean", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="vit" model.image.pool="mean" model.image.heads=2`},
+		{"vit_registers", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.registers=3 model.image.activation="gelu_tanh"`},
+		{"deit_distilled", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.registers=1`},
+		{"dinov2_swiglu", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="dinov2" model.image.activation="swiglu" model.image.registers=2`},
+		{"dinov2_mean", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="dinov2" model.image.pool="mean"`},
+		{"clip", export.Options{To: export.OpenCLIP}, "CLIP", "open_clip", `model.image.activation="quick_gelu" model.image.heads=2 model.image.resize="squash"`},
+		{"clip_gelu", export.Options{To: export.OpenCLIP}, "CLIP", "open_clip", `model.text.activation="gelu"`},
+		{"albef", export.Options{To: export.ALBEF}, "ALBEF", "albef", `model.text.fusion_layers=1 model.image.heads=2 model.text.heads=2`},
+	} {
+		x := exporttest.New(t, exporttest.Find(t, c.name))
+		w := written(t, x, c.o)
+		what := c.name + " to " + c.o.To + " " + c.o.Side
+		if w.Class != c.class {
+			t.Errorf("%s: class %s, want %s", what, w.Class, c.class)
+		}
+		m, err := weights.Open(w.Path)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if m.Family != c.family {
+			t.Errorf("%s: family %s, want %s", what, m.Family, c.family)
+		}
+		compared := 0
+		for _, p := range slices.Concat(x.Params, x.Twins) {
+			if !m.Has(p.Name) {
+				continue
+			}
+			compared++
+			want, got := numbers(t, p), make([]float32, len(numbers(t, p)))
+			if err := m.Read(p.Name, p.Shape, got); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			same := slices.Equal(got, want)
+			if p.Name == "temperature" && c.family != "albef" { // of a logarithm
+				same = math.Abs(float64(got[0]-want[0])) < 1e-6
+			}
+			if !same {
+				t.Errorf("%s: %s is another", what, p.Name)
+			}
+		}
+		r := m.Report()
+		if compared == 0 || len(r.Missing)+len(r.Unexpected)+len(r.Resampled)+len(r.Cut) > 0 {
+			t.Errorf("%s: %d parameters, %+v", what, compared, r)
+		}
+		var settings []string
+		for _, s := range m.Settings() {
+			settings = append(settings, s.String())
+		}
+		for s := range strings.FieldsSeq(c.settings) {
+			if !slices.Contains(settings, s) {
+				t.Errorf("%s: settings %v lack %s", what, settings, s)
+			}
+		}
+		m.Close()
+	}
+}
+
+// The tensors of this module's own form are those of the model.
+func TestGeoalign(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "albef"))
+	for side, want := range map[string]int{"": len(x.Params), "image": 38, "text": 0} {
+		w := written(t, x, export.Options{To: export.Geoalign, Side: side})
+		f, err := safetensors.Open(filepath.Join(w.Path, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		n := 0
+		for _, p := range x.Params {
+			if _, ok := f.Lookup(p.Name); !ok {
+				continue
+			}
+			n++
+			if got, err := f.Float32(p.Name); err != nil || !slices.Equal(got, numbers(t, p)) {
+				t.Errorf("%s: %v", p.Name, err)
+			}
+		}
+		if n != len(f.Tensors()) || n == 0 || side == "" && n != want {
+			t.Errorf("side %q: %d tensors of the model's %d", side, n, len(x.Params))
+		}
+		if hasTokenizer := slices.Contains(w.Files, "tokenizer.json"); hasTokenizer != (side != "image") || !slices.Contains(w.Files, "config.toml") {
+			t.Errorf("side %q: files %v", side, w.Files)
+		}
+	}
+}
+
+// What a form cannot hold is refused with the key, its value and forms that can, and leaves nothing.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    export.Options
+		sets []string
+		want string
+	}{
+		{"oblique", export.Options{To: export.HF, Side: "image"}, nil, ""}, // without its head
+		{"multi", export.Options{To: export.HF, Side: "image"}, nil, `model.head.topology = "Multi(4,2)" cannot be told to hf: its tower has several class tokens: use --to onnx or --to geoalign`},
+		{"clip", export.Options{To: export.HF}, []string{"model.head.topology='Ob(4,2)'"}, `model.head.topology = "Ob(4,2)" cannot be told to hf: it compares unit vectors of one sphere: use --to onnx or --side image or --side text or --to geoalign`},
+		{"clip", export.Options{To: export.OpenCLIP}, []string{"eval.score=angle"}, `eval.score = "angle" cannot be told to open_clip`},
+		{"vit_bert", export.Options{To: export.HF}, nil, `model.text.style = "bert" cannot be told to hf: its classes of dual encoders`},
+		{"vit_bert", export.Options{To: export.OpenCLIP}, nil, `model.image.style = "vit" cannot be told to open_clip`},
+		{"albef", export.Options{To: export.HF}, nil, `model.text.fusion_layers = 1 cannot be told to hf`},
+		{"albef", export.Options{To: export.OpenCLIP}, nil, `model.text.fusion_layers = 1 cannot be told to open_clip: it has no layers in which text attends to images: use --to albef`},
+		{"albef_styles", export.Options{To: export.HF}, nil, `model.system = "albef" cannot be told to hf: its heads have a bias`},
+		{"mtob", export.Options{To: export.HF, Side: "text"}, nil, `model.text.style = "" cannot be told to hf: its classes have no norm behind the last layer`},
+		{"clip", export.Options{To: export.Timm, Side: "text"}, nil, `--side = "text" cannot be told to timm`},
+		{"clip", export.Options{To: export.ALBEF}, nil, `model.system = "clip" cannot be told to albef`},
+		{"vit_mean", export.Options{To: export.HF, Side: "image"}, nil, `model.image.pool = "mean" cannot be told to hf`},
+		{"vit_registers", export.Options{To: export.HF, Side: "image"}, nil, `model.image.registers = 3 cannot be told to hf`},
+		{"dinov2_mpnet", export.Options{To: export.HF, Side: "image"}, []string{"model.image.mlp=40"}, `model.image.mlp = 40 cannot be told to hf`},
+		{"clip", export.Options{To: export.HF, Side: "text"}, []string{"model.text.pool=mean"}, `model.text.pool = "mean" cannot be told to hf`},
+		{"clip", export.Options{To: "gguf"}, nil, `there is no form "gguf": use geoalign, hf,`},
+		{"clip", export.Options{To: export.HF, Side: "both"}, nil, `no side "both": use image or text`},
+	} {
+		x := exporttest.New(t, exporttest.Find(t, c.name, c.sets...))
+		c.o.Out = filepath.Join(t.TempDir(), "out")
+		_, err := export.Write(x.Model, c.o)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s to %s: %v", c.name, c.o.To, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s to %s: %v\nwant %s", c.name, c.o.To, err, c.want)
+		}
+		if refused := (*export.RefusedError)(nil); errors.As(err, &refused) && refused.Key == "" {
+			t.Errorf("%v names no key", err)
+		}
+		if list, _ := os.ReadDir(filepath.Dir(c.o.Out)); len(list) > 0 {
+			t.Errorf("%s to %s: it left %v", c.name, c.o.To, list)
+		}
+	}
+}
+
+// A folder that cannot be written, has something in it, or a parameter that cannot be read leave nothing half-written.
+func TestNothingHalfWritten(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "clip"))
+	for name, place := range map[string]func(t *testing.T, dir string) (out, want string){
+		"full folder": func(t *testing.T, dir string) (string, string) {
+			out := filepath.Join(dir, "out")
+			if err := errors.Join(os.Mkdir(out, 0o777), os.WriteFile(filepath.Join(out, "a"), nil, 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			return out, "is not empty (it has a): choose another folder with --out"
+		},
+		"below a file": func(t *testing.T, dir string) (string, string) {
+			if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Join(dir, "file", "out"), "choose another folder with --out"
+		},
+		"read-only folder": func(t *testing.T, dir string) (string, string) {
+			if os.Geteuid() == 0 {
+				t.Skip("root may write everywhere")
+			}
+			if err := os.Chmod(dir, 0o555); err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Join(dir, "out"), "choose another folder with --out"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			out, want := place(t, dir)
+			before, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = export.Write(x.Model, export.Options{To: export.HF, Out: out})
+			after, _ := os.ReadDir(dir)
+			if err == nil || !strings.Contains(err.Error(), want) || len(after) != len(before) {
+				t.Errorf("%v, want %s; before %v, after %v", err, want, before, after)
+			}
+		})
+	}
+	full := errors.New("no space left on device")
+	for _, form := range []string{export.HF, export.Geoalign, export.ONNX} {
+		x := exporttest.New(t, exporttest.Find(t, "clip"))
+		x.Params[len(x.Params)/2].Read = func([]float32) error { return full }
+		dir := t.TempDir()
+		_, err := export.Write(x.Model, export.Options{To: form, Out: filepath.Join(dir, "out")})
+		if list, _ := os.ReadDir(dir); !errors.Is(err, full) || len(list) > 0 {
+			t.Errorf("%s: %v, and it left %v", form, err, list)
+		}
+	}
+}
+
+// Heads over stored features and a map in closed form have forms of their own.
+func TestStoredFeatures(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "heads"))
+	w := written(t, x, export.Options{To: export.Geoalign, Side: "text"})
+	f, err := safetensors.Open(filepath.Join(w.Path, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, info := range f.Tensors() {
+		if !strings.HasPrefix(info.Name, "text/") && !strings.HasPrefix(info.Name, "text_head/") {
+			t.Errorf("the text side has %s", info.Name)
+		}
+	}
+	if _, ok := f.Lookup("text_head/fc1/weight"); !ok {
+		t.Error("the text side has no head")
+	}
+	_, err = export.Write(x.Model, export.Options{To: export.HF, Out: filepath.Join(t.TempDir(), "out")})
+	if want := `model.system = "heads" cannot be told to hf: heads over stored features have no towers: use --to onnx or --to geoalign`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	m := x.Model
+	m.Config.Model.System = "align"
+	_, err = export.Write(m, export.Options{To: export.ONNX, Out: filepath.Join(t.TempDir(), "out")})
+	if want := `model.system = "align" cannot be told to onnx`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -1,0 +1,33 @@
+package export
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/weights"
+)
+
+// hf writes a folder for from_pretrained of transformers: one class for both towers where there is one, or that of a side.
+func (x *job) hf() error {
+	switch x.Side {
+	case "image":
+		return x.hfImage()
+	case "text":
+		return x.hfText()
+	}
+	return x.hfBoth()
+}
+
+// pretrained adds the files of a class of transformers: its weights under the names of a family, and config.json.
+func (x *job) pretrained(class string, naming weights.Naming, params []weights.Param, config object) error {
+	x.class = class
+	list, err := weights.Renamed(params, naming)
+	if err != nil {
+		return err
+	}
+	config["architectures"], config["dtype"] = []string{class}, "float32"
+	x.json("config.json", config)
+	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
+	x.load = fmt.Sprintf("transformers.%s.from_pretrained(%q)", class, x.Out)
+	x.leftOut(params)
+	return nil
+}

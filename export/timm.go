@@ -1,0 +1,94 @@
+package export
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// timm writes the image tower for timm: an architecture of it with the arguments that make it this tower.
+func (x *job) timm() error {
+	if x.Side == "text" {
+		return x.refuse("--side", "text", "it has image towers alone", asHF, asONNX)
+	}
+	v, err := x.vit()
+	if err != nil {
+		return err
+	}
+	x.Side, x.class = "image", "VisionTransformer"
+	mean, std, crop, filter := x.prepared()
+	args := object{
+		"img_size": []int{v.Size, v.Size}, "patch_size": v.Patch, "embed_dim": v.Width, "depth": v.Depth, "num_heads": v.Heads,
+		"mlp_ratio": ratio(v.MLP, v.Width), "num_classes": 0, "act_layer": v.Activation, "class_token": !v.NoClass, "reg_tokens": v.Registers, "no_embed_class": false,
+	}
+	naming := weights.Naming{Family: "timm", Registers: v.Registers}
+	architecture := "vit_base_patch16_224"
+	switch {
+	case v.PreNorm:
+		architecture = "vit_base_patch16_clip_224"
+		if v.Activation == "quick_gelu" {
+			architecture = "vit_base_patch16_clip_quickgelu_224"
+		}
+	case v.NoPatchBias:
+		return x.refuse("model.image.style", x.Config.Model.Image.Style, "its patches have a bias without a norm before the blocks", asONNX)
+	case v.Eps != 1e-6:
+		x.note("layer norms have the epsilon 1e-6 there, and %v here", v.Eps)
+	}
+	if v.LayerScale {
+		args["init_values"] = 1e-5
+	}
+	if v.Activation == encoders.SwiGLU {
+		if v.PreNorm {
+			return x.refuse("model.image.activation", v.Activation, "its towers of CLIP have no gated MLP", asONNX)
+		}
+		architecture = "vit_giant_patch14_dinov2"
+		args["mlp_ratio"], args["init_values"] = ratio(2*v.MLP, v.Width), nil
+		if v.LayerScale {
+			args["init_values"] = 1e-5
+		}
+		delete(args, "act_layer")
+	}
+	pool := "token"
+	switch v.Pool {
+	case encoders.PoolAttention:
+		pool = "map"
+		if v.Activation == encoders.SwiGLU {
+			return x.refuse("model.image.activation", v.Activation, "its pooling head has no gated MLP", asONNX)
+		}
+	case encoders.PoolMean:
+		pool, args["fc_norm"] = "avg", !v.NormFirst
+		if !v.NormFirst {
+			naming.Prefer = []string{"fc_norm."}
+		}
+	}
+	args["global_pool"] = pool
+	params := x.below(nil, "image/")
+	list, err := weights.Renamed(params, naming)
+	if err != nil {
+		return err
+	}
+	mode := "squash"
+	if crop {
+		mode = "center"
+	}
+	x.json("config.json", object{
+		"architecture": architecture, "num_classes": 0, "num_features": v.Width, "global_pool": pool, "model_args": args,
+		"pretrained_cfg": object{
+			"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "interpolation": filter, "crop_pct": 1.0, "crop_mode": mode, "mean": mean, "std": std,
+			"num_classes": 0, "pool_size": nil, "first_conv": "patch_embed.proj", "classifier": "head",
+		},
+	})
+	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
+	x.load = fmt.Sprintf("timm.create_model(%q, pretrained=True)", "local-dir:"+x.Out)
+	x.leftOut(params)
+	return nil
+}
+
+// ratio is the width of a layer as a multiple of another, of which programs take the whole part of the product.
+func ratio(hidden, width int) float64 {
+	if hidden%width == 0 {
+		return float64(hidden / width)
+	}
+	return (float64(hidden) + 0.5) / float64(width)
+}

@@ -1,0 +1,36 @@
+package export
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/geoalign/geoalign/data/tokenizer"
+)
+
+// tokenizerFiles adds tokenizer.json with tokenizer_config.json, and of a WordPiece vocabulary vocab.txt.
+func (x *job) tokenizerFiles() error {
+	t := x.Tokenizer
+	if t == nil {
+		return nil
+	}
+	b, err := t.Portable()
+	if err != nil {
+		return err
+	}
+	x.text("tokenizer.json", b)
+	c := object{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": x.Config.Data.Tokens, "padding_side": "right", "pad_token": t.Token(t.PadID())}
+	for key, id := range map[string]int32{"unk_token": t.UnkID(), "cls_token": t.ClsID(), "sep_token": t.SepID(), "mask_token": t.MaskID()} {
+		if id >= 0 {
+			c[key] = t.Token(id)
+		}
+	}
+	x.json("tokenizer_config.json", c)
+	if t.Kind() == tokenizer.WordPiece && !slices.Contains(t.Tokens(), "") {
+		var list bytes.Buffer
+		for _, s := range t.Tokens() {
+			list.WriteString(s + "\n")
+		}
+		x.text("vocab.txt", list.Bytes())
+	}
+	return nil
+}

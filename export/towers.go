@@ -1,0 +1,110 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// vit is the image tower, with every default written out.
+func (x *job) vit() (encoders.ViT, error) {
+	t, ok := x.sides.Image.Tower.(encoders.ImageTower)
+	if !ok {
+		return encoders.ViT{}, fmt.Errorf("the image tower is a %T, which no form has: use %s", x.sides.Image.Tower, asGeoalign)
+	}
+	v := t.ViT.Full()
+	if v.Classes > 1 {
+		return v, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
+	}
+	return v, nil
+}
+
+// words is the text tower.
+func (x *job) words() (encoders.TextTower, error) {
+	t, ok := x.sides.Text.Tower.(encoders.TextTower)
+	if !ok {
+		return t, fmt.Errorf("the text tower is a %T, which no form has: use %s", x.sides.Text.Tower, asGeoalign)
+	}
+	if t.Classes() > 1 {
+		return t, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
+	}
+	return t, nil
+}
+
+// kind is which of the families of vision transformers a tower is of: clip, siglip, dinov2 or vit.
+func kind(v encoders.ViT) string {
+	switch {
+	case v.PreNorm:
+		return "clip"
+	case v.NoClass:
+		return "siglip"
+	case v.LayerScale:
+		return "dinov2"
+	}
+	return "vit"
+}
+
+// projection is the head of a side as a linear layer; nil where it has none or another head.
+func projection(h encoders.Head) *encoders.Projection {
+	if p, ok := h.(encoders.Projection); ok && !p.Identity {
+		return &p
+	}
+	return nil
+}
+
+// comparable refuses spaces and scores that are no cosine of unit rows, which programs of dual encoders compute.
+func (x *job) comparable(forms ...string) error {
+	space, err := x.Config.Model.Head.Space()
+	if err != nil {
+		return err
+	}
+	if !space.One() {
+		return x.refuse("model.head.topology", x.Config.Model.Head.Topology, "it compares unit vectors of one sphere", append(forms, oneSide)...)
+	}
+	for _, t := range x.Config.EvalTerms() {
+		if t.Kind != "cosine" && t.Kind != "inner" {
+			return x.refuse("eval.score", t.Kind, "it compares pairs by their cosine", append(forms, oneSide, "--set eval.score=cosine")...)
+		}
+	}
+	return nil
+}
+
+// twoSided refuses one side where a form has both.
+func (x *job) twoSided(why string, forms ...string) error {
+	switch {
+	case x.sides.Views:
+		return x.refuse("model.system", x.Config.Model.System, why, forms...)
+	case x.Side != "":
+		return x.refuse("--side", x.Side, why, forms...)
+	}
+	return nil
+}
+
+// fused refuses fusion layers.
+func (x *job) fused() error {
+	if x.sides.Fusion == nil {
+		return nil
+	}
+	return x.refuse("model.text.fusion_layers", x.sides.Fusion.FusionLayers, "it has no layers in which text attends to images", asALBEF, oneSide)
+}
+
+// activationHF is the name of an activation in transformers and timm.
+var activationHF = map[string]string{"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "quick_gelu": "quick_gelu"}
+
+// number is a float32 in JSON, in the digits that it is known by.
+func number(v float32) json.Number {
+	return json.Number(strconv.FormatFloat(float64(v), 'g', -1, 32))
+}
+
+// constant is a parameter of a number that is everywhere the same.
+func constant(name string, value float32, shape ...int) weights.Param {
+	return weights.Param{Name: name, Shape: shape, Read: func(dst []float32) error {
+		for i := range dst {
+			dst[i] = value
+		}
+		return nil
+	}}
+}

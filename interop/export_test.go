@@ -1,0 +1,104 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// exportJob is a folder that export_load.py loads.
+type exportJob struct {
+	Name   string   `json:"name"`
+	Form   string   `json:"form"`
+	Folder string   `json:"folder"`
+	Inputs string   `json:"inputs"`
+	Text   string   `json:"text"`
+	IDs    []int32  `json:"ids"`
+	Mean   []string `json:"mean"` // sides whose tokens' mean stands for a row
+}
+
+// TestExport writes tiny models of every style in every form that holds them. The programs that they are for load them and
+// compute the same.
+func TestExport(t *testing.T) {
+	interpreter := python(t)
+	dir := t.TempDir()
+	var jobs []exportJob
+	for _, c := range exporttest.Cases() {
+		x := exporttest.New(t, c)
+		mean := []string{}
+		for side, pool := range map[string]string{"image": x.Config.Model.Image.Pooling(), "text": x.Config.Model.Text.Pooling()} {
+			if pool == "mean" {
+				mean = append(mean, side)
+			}
+		}
+		inputs := filepath.Join(dir, c.Name+".safetensors")
+		if err := files.ReplaceFrom(inputs, func(w io.Writer) error { return safetensors.Write(w, x.Inputs(t), nil) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []export.Options{
+			{To: export.HF}, {To: export.HF, Side: "image"}, {To: export.HF, Side: "text"}, {To: export.Timm}, {To: export.OpenCLIP}, {To: export.ALBEF}, {To: export.ONNX},
+		} {
+			name := strings.TrimSuffix(c.Name+"-"+o.To+"-"+o.Side, "-")
+			o.Out = filepath.Join(dir, name)
+			if _, err := export.Write(x.Model, o); err != nil {
+				if o.To == export.ONNX || !strings.Contains(err.Error(), "cannot be told to") {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
+			const text = "w7 w9 w8"
+			ids := []int32{}
+			if x.Tokenizer != nil {
+				ids = x.Tokenizer.Encode(text, 0)
+			}
+			jobs = append(jobs, exportJob{name, o.To, o.Out, inputs, text, ids, mean})
+		}
+	}
+	list := filepath.Join(dir, "jobs.json")
+	text, err := json.Marshal(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(list, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, messages bytes.Buffer
+	script := exec.CommandContext(t.Context(), interpreter, "export_load.py", list)
+	script.Stdout, script.Stderr = &out, &messages
+	script.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "CUDA_VISIBLE_DEVICES=")
+	if err := script.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, messages.String())
+	}
+	done := 0
+	for d := json.NewDecoder(&out); d.More(); done++ {
+		var r struct {
+			Name, Error string
+			Differences map[string]float64
+		}
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Error != "" || len(r.Differences) == 0 {
+			t.Errorf("%s: %s", r.Name, r.Error)
+		}
+		for what, difference := range r.Differences {
+			if !(difference <= 1e-4) {
+				t.Errorf("%s: %s differs by %g", r.Name, what, difference)
+			}
+		}
+		t.Logf("%s: %v", r.Name, r.Differences)
+	}
+	if done != len(jobs) {
+		t.Errorf("%d of %d folders were loaded\n%s", done, len(jobs), messages.String())
+	}
+}

@@ -1,0 +1,196 @@
+package run
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/state"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// AverageOptions say of which checkpoints of a run the mean is taken. One of Last and Best is above 0.
+type AverageOptions struct {
+	Last int // the newest so many
+	Best int // the so many with the highest metric; earlier wins a tie
+	Out  string
+}
+
+// Averaged is what Average wrote.
+type Averaged struct {
+	Path    string   `json:"path"`
+	Steps   []int    `json:"steps"` // of the checkpoints
+	Groups  []string `json:"groups"`
+	Tensors int      `json:"tensors"`
+	Numbers int      `json:"numbers"`
+}
+
+// averaged are the groups of a checkpoint that a mean is taken of: parameters and their momentum twins.
+var averaged = []string{"model", train.TwinsGroup}
+
+// Average writes the mean of the parameters of several checkpoints of the run at path to the run folder o.Out, as a checkpoint
+// of the last one's step with its configuration and tokenizer. It is evaluated, embedded and exported as
+// any; there is no optimiser in it, so training does not go on from it but may start from it (init.checkpoint). Memory
+// holds the parameters once.
+func Average(path string, o AverageOptions) (Averaged, error) {
+	if (o.Last > 0) == (o.Best > 0) || o.Last < 0 || o.Best < 0 {
+		return Averaged{}, &ArgumentError{fmt.Errorf("the mean of which checkpoints? Give one of --last and --best, above 0 (got %d and %d)", o.Last, o.Best)}
+	}
+	if o.Out == "" || HasRun(o.Out) {
+		return Averaged{}, &ArgumentError{fmt.Errorf("%q is no folder for a new run: choose another with --out", o.Out)}
+	}
+	entries, err := chosen(path, o)
+	if err != nil {
+		return Averaged{}, err
+	}
+	a := averaging{groups: map[string][]state.Tensor{}}
+	for _, e := range entries {
+		if err := a.add(e); err != nil {
+			return Averaged{}, err
+		}
+	}
+	done := Averaged{Path: o.Out}
+	var parts []state.Part
+	for _, group := range averaged {
+		list := a.groups[group]
+		if len(list) == 0 {
+			continue
+		}
+		for _, t := range list {
+			x := t.Data.([]float32)
+			for i := range x {
+				x[i] /= float32(len(entries))
+			}
+			done.Tensors, done.Numbers = done.Tensors+1, done.Numbers+len(x)
+		}
+		done.Groups = append(done.Groups, group)
+		parts = append(parts, state.Values{Name: group, Memory: list})
+	}
+	for _, e := range entries {
+		done.Steps = append(done.Steps, e.Step)
+	}
+	snap, err := checkpoint.Take(parts)
+	if err != nil {
+		return Averaged{}, err
+	}
+	snap.Files = a.files
+	store, err := checkpoint.NewStore(filepath.Join(o.Out, runlog.CheckpointsDir), checkpoint.Retention{})
+	if err != nil {
+		return Averaged{}, err
+	}
+	return done, store.Save(entries[len(entries)-1].Step, snap)
+}
+
+// chosen lists the checkpoints of a run of which the mean is taken, by ascending step.
+func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
+	dir := path
+	if HasRun(path) {
+		dir = filepath.Join(path, runlog.CheckpointsDir)
+	}
+	all, err := checkpoint.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	n, what, key := o.Last, "checkpoints", "train.keep_last"
+	if o.Best > 0 {
+		n, what, key = o.Best, "checkpoints with an evaluation", "train.keep_best"
+		all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.Metric == nil })
+		slices.SortStableFunc(all, func(a, b checkpoint.Entry) int {
+			switch {
+			case *a.Metric > *b.Metric:
+				return -1
+			case *a.Metric < *b.Metric:
+				return 1
+			}
+			return 0
+		})
+		all = all[:min(n, len(all))]
+		slices.SortFunc(all, func(a, b checkpoint.Entry) int { return a.Step - b.Step })
+	}
+	if len(all) < n {
+		return nil, &ArgumentError{fmt.Errorf("%s has %d %s, and the mean of %d is wanted: take fewer, or keep more in training (%s)", path, len(all), what, n, key)}
+	}
+	return all[len(all)-n:], nil
+}
+
+// averaging is the sum of what was added, and the files of the last checkpoint.
+type averaging struct {
+	cfg    config.Config
+	from   string
+	groups map[string][]state.Tensor
+	files  map[string][]byte
+}
+
+// add adds a checkpoint, which must be of the model of those before.
+func (a *averaging) add(e checkpoint.Entry) error {
+	ck, err := checkpoint.Open(e.Path, averaged...)
+	if err != nil {
+		return err
+	}
+	defer ck.Close()
+	cfg, err := ownConfig(ck)
+	if err != nil {
+		return err
+	}
+	if cfg.Model.Fitted() {
+		return &ArgumentError{fmt.Errorf("model.system = %q is fitted at once, and has one checkpoint: a mean is of others", cfg.Model.System)}
+	}
+	if a.from != "" {
+		if err := conflicts(a.cfg, cfg, config.FixedModel, fmt.Sprintf("%s was made", a.from), "take fewer checkpoints"); err != nil {
+			return err
+		}
+	}
+	first := a.from == ""
+	a.cfg, a.from, a.files = cfg, e.Path, map[string][]byte{}
+	for _, name := range []string{runlog.ConfigFile, train.TokenizerFile} {
+		if ck.HasFile(name) {
+			if a.files[name], err = ck.File(name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, group := range averaged {
+		if !ck.Has(group) {
+			delete(a.groups, group) // not all of them have twins
+			continue
+		}
+		f, err := ck.Group(group)
+		if err != nil {
+			return err
+		}
+		if first {
+			for _, info := range f.Tensors() {
+				a.groups[group] = append(a.groups[group], state.Tensor{Name: info.Name, Shape: info.Shape, Data: make([]float32, info.Len())})
+			}
+		}
+		if err := sum(a.groups[group], f, e.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum adds the tensors of a file to those of a list, which must be the same.
+func sum(list []state.Tensor, f *safetensors.File, path string) error {
+	if len(list) > 0 && len(list) != len(f.Tensors()) {
+		return fmt.Errorf("%s has %d parameters, and the checkpoints before it %d: they are of other models", path, len(f.Tensors()), len(list))
+	}
+	for _, t := range list {
+		info, ok := f.Lookup(t.Name)
+		if !ok || !slices.Equal(info.Shape, t.Shape) {
+			return fmt.Errorf("%s has %s of shape %v, and the checkpoints before it %v: they are of other models", path, t.Name, info.Shape, t.Shape)
+		}
+		x, err := f.Float32(t.Name)
+		if err != nil {
+			return err
+		}
+		for i, v := range x {
+			t.Data.([]float32)[i] += v
+		}
+	}
+	return nil
+}
