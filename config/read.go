@@ -137,6 +137,12 @@ var conditions = map[string]condition{
 	// Evaluation.
 	"zero-shot": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
 
+	// Starts.
+	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},
+	"text weights":  {"init.text.path", func(c *Config) bool { return c.Init.Text.Path != "" }},
+	"image rate":    {"model.image.freeze = false", func(c *Config) bool { return !c.Model.Image.Freeze }},
+	"text rate":     {"model.text.freeze = false, or fusion layers", func(c *Config) bool { return !c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0 }},
+
 	// Training.
 	"decay": {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
 	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",

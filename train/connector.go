@@ -98,7 +98,7 @@ func (s stored) Read(name string, shape []int, dst []float32) error {
 func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
 	o := modelOptions(tok, engine)
 	if tok != nil {
-		rows, err := tableRows(ck, tok)
+		rows, err := TableRows(ck, tok)
 		if err != nil {
 			return nil, err
 		}
@@ -110,8 +110,8 @@ func OpenModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Toke
 // wordTable is the parameter with a row for every token.
 const wordTable = "text/embeddings/word/weight"
 
-// tableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token has.
-func tableRows(ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer) (int, error) {
+// TableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token has.
+func TableRows(ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer) (int, error) {
 	f, err := ck.Group("model")
 	if err != nil {
 		return 0, err

@@ -64,6 +64,8 @@ type ModelOptions struct {
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Group     parallel.Group       // processes that train the model together; nil: this one alone
 	Stream    data.Stream          // of the samples; the model reads the pools of a data.Pooled
+	Rows      int                  // of the word embeddings; 0: one for each token
+	Start     model.Source         // of values that parameters start from; nil: all are random
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
@@ -74,7 +76,10 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	o := modelOptions(with.Tokenizer, with.Engine)
-	o.Group = with.Group
+	o.Group, o.Start = with.Group, with.Start
+	if with.Rows > 0 {
+		o.Vocab = with.Rows
+	}
 	if p, ok := with.Stream.(data.Pooled); ok {
 		o.ImagePool, o.TextPool = p.Pools()
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // Setting is a key of the configuration and the value that a model has there.
@@ -91,7 +93,7 @@ func (d *description) agrees(key string, said, is int) error {
 func (d *description) depth(list string) (n int) {
 	for name := range d.values {
 		if strings.HasPrefix(name, list) {
-			if i, ok := layerOf(name); ok {
+			if i, ok := encoders.LayerOf(name); ok {
 				n = max(n, i+1)
 			}
 		}
