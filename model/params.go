@@ -151,7 +151,7 @@ func (p *Params) initialize() error {
 	for range min(runtime.GOMAXPROCS(0), len(p.list)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(p.list)); i = next.Add(1) - 1 {
-				errs[i] = p.begin(p.list[i], p.Value(p.list[i]))
+				errs[i] = p.Begin(p.list[i], p.Value(p.list[i]))
 			}
 		})
 	}
@@ -159,8 +159,9 @@ func (p *Params) initialize() error {
 	return errors.Join(errs...)
 }
 
-// begin sets dst, the values of a parameter, to what training starts from.
-func (p *Params) begin(q *Param, dst []float32) error {
+// Begin sets dst, of the length of a parameter, to the values that training starts from: those of Options.Start, where it
+// has any, else random ones.
+func (p *Params) Begin(q *Param, dst []float32) error {
 	if p.start != nil && !q.Given && p.start.Has(q.Name) {
 		return p.start.Read(q.Name, q.Shape, dst)
 	}

@@ -26,12 +26,14 @@ const (
 func (p purpose) side() string { return strings.TrimPrefix(string(p), "init.") }
 
 // demanded returns cfg with the values that the weights demand: structure, sizes and how images are prepared. Image and
-// position tables may have other sizes, which are resampled or cut, and what stands for an image or a text of a tower
+// position tables may have other sizes, which are resampled or cut, what no file says may be known better, and what stands for an image or a text of a tower
 // alone is a matter of choice.
 func demanded(cfg config.Config, m *weights.Model, p purpose) (config.Config, error) {
 	var sets []string
 	for _, s := range m.Settings() {
-		sets = append(sets, s.String())
+		if !s.Assumed {
+			sets = append(sets, s.String())
+		}
 	}
 	all, err := cfg.With(sets...)
 	if err != nil {

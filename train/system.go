@@ -75,11 +75,7 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	if err := canMask(cfg, with.Tokenizer); err != nil {
 		return nil, err
 	}
-	o := modelOptions(with.Tokenizer, with.Engine)
-	o.Group, o.Start = with.Group, with.Start
-	if with.Rows > 0 {
-		o.Vocab = with.Rows
-	}
+	o := with.options()
 	if p, ok := with.Stream.(data.Pooled); ok {
 		o.ImagePool, o.TextPool = p.Pools()
 	}
@@ -95,6 +91,24 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	return model.New(cfg, o)
+}
+
+// Layout returns the parameters of the model of a configuration without their memory, see model.Layout.
+func Layout(cfg config.Config, with ModelOptions) (*model.Params, error) {
+	if err := canMask(cfg, with.Tokenizer); err != nil {
+		return nil, err
+	}
+	return model.Layout(cfg, with.options())
+}
+
+// options are those of the model.
+func (with ModelOptions) options() model.Options {
+	o := modelOptions(with.Tokenizer, with.Engine)
+	o.Group, o.Start = with.Group, with.Start
+	if with.Rows > 0 {
+		o.Vocab = with.Rows
+	}
+	return o
 }
 
 // canMask refuses masked language modelling without a token to mask with.

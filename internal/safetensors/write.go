@@ -11,12 +11,18 @@ import (
 	"sort"
 )
 
-// Tensor is a tensor to write. Data is []float32, []int64, []int32, []uint8 or a *Spool of
+// Tensor is a tensor to write. Data is []float32, []int64, []int32, []uint8, a *Spool or a Lazy of
 // as many elements as Shape says (an empty shape: one).
 type Tensor struct {
 	Name  string
 	Shape []int
 	Data  any
+}
+
+// Lazy is N numbers that are made when they are written, so that of many tensors one is in memory at a time.
+type Lazy struct {
+	N    int
+	Fill func(dst []float32) error // dst has N elements, and any values
 }
 
 // layout returns type and number of elements of t.
@@ -34,8 +40,10 @@ func (t Tensor) layout() (DType, int, error) {
 		d, n = U8, len(v)
 	case *Spool:
 		d, n = F32, v.Len()
+	case Lazy:
+		d, n = F32, v.N
 	default:
-		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8 or a *Spool", t.Name, t.Data)
+		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8, a *Spool or a Lazy", t.Name, t.Data)
 	}
 	if want := (Info{Shape: t.Shape}).Len(); want != n {
 		return "", 0, fmt.Errorf("safetensors: tensor %q: shape %v needs %d elements (got %d)", t.Name, t.Shape, want, n)
@@ -69,8 +77,17 @@ func Write(w io.Writer, tensors []Tensor, meta map[string]string) error {
 		return err
 	}
 	buf := make([]byte, 0, bufLen)
+	var made []float32 // memory of lazy tensors
 	for _, t := range tensors {
-		if err := writeData(w, t.Data, buf); err != nil {
+		data := t.Data
+		if x, ok := data.(Lazy); ok {
+			made = slices.Grow(made[:0], x.N)[:x.N]
+			if err := x.Fill(made); err != nil {
+				return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
+			}
+			data = made
+		}
+		if err := writeData(w, data, buf); err != nil {
 			return err
 		}
 	}
