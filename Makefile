@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test race fuzz campaign lint generated ci
+.PHONY: help deps build static quickstart frozen bench tables test race fuzz campaign lint interop generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -64,6 +64,10 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) vet ./...
 	@$(GO) run $(STATICCHECK) -version >/dev/null || { echo "lint: $(STATICCHECK) could not be downloaded or built"; exit 1; }
 	$(GO) run $(STATICCHECK) ./...
+
+interop: ## compare with the real packages at full size; PYTHON=venv/bin/python names an interpreter that has them (docs/interop.md)
+	@[ -n "$(PYTHON)" ] || { echo "interop: name an interpreter that has torch, transformers, timm, open_clip and safetensors: make interop PYTHON=venv/bin/python"; exit 1; }
+	CGO_ENABLED=0 GEOALIGN_PYTHON="$(if $(findstring /,$(PYTHON)),$(abspath $(PYTHON)),$(PYTHON))" $(GO) test ./interop -run Python -v -count 1 -timeout 60m
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh
