@@ -19,6 +19,17 @@ func (i *Init) check(k *checker, c *Config) {
 // Random says whether all parameters start from random numbers.
 func (i Init) Random() bool { return i.Checkpoint == "" && i.Image.Path == "" && i.Text.Path == "" }
 
+// Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it has not.
+func (c Config) Towers() (image, text string) {
+	if !c.Model.Stored() {
+		image = c.Init.Image.Path
+	}
+	if c.Model.traits().words {
+		text = c.Init.Text.Path
+	}
+	return image, text
+}
+
 // InitImage is what the image tower starts from, and how fast it learns. docs/weights.md lists the files that are read.
 type InitImage struct {
 	Path         string  `toml:"path" fixed:"run"`                       // file or folder with weights of another program, such as a model of Hugging Face; empty: those of init.checkpoint, or random

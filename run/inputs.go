@@ -23,7 +23,8 @@ func checkTraining(cfg config.Config) error {
 
 // towerInputs are the files or folders of init.image and init.text.
 func towerInputs(cfg config.Config) (list []source.Input) {
-	for key, path := range map[string]string{"init.image.path": cfg.Init.Image.Path, "init.text.path": cfg.Init.Text.Path} {
+	image, text := cfg.Towers()
+	for key, path := range map[string]string{"init.image.path": image, "init.text.path": text} {
 		if path != "" {
 			st, err := os.Stat(path)
 			list = append(list, source.Input{Key: key, Value: path, Path: path, Folder: err == nil && st.IsDir()})

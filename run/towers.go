@@ -36,10 +36,11 @@ func openTowers(cfg config.Config) (t train.Towers, err error) {
 		all = append(all, errs...)
 		return m, err
 	}
-	if t.Image, err = open(forImage, cfg.Init.Image.Path, cfg.Init.Image.Family); err != nil {
+	image, text := cfg.Towers()
+	if t.Image, err = open(forImage, image, cfg.Init.Image.Family); err != nil {
 		return t, err
 	}
-	if t.Text, err = open(forText, cfg.Init.Text.Path, cfg.Init.Text.Family); err != nil {
+	if t.Text, err = open(forText, text, cfg.Init.Text.Family); err != nil {
 		return t, err
 	}
 	return t, oneError(all)
