@@ -162,10 +162,29 @@ func TestTowersRefused(t *testing.T) {
 	}
 	fits := append(slices.Clone(fused), "model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.mlp=16", "model.image.mean=[0.5,0.5,0.5]", "model.image.std=[0.5,0.5,0.5]",
 		"model.image.interpolation=bilinear", "model.text.width=8", "model.text.mlp=16", "data.vocab="+filepath.Join(bert, "vocab.txt"))
+	short := stored(t, "bert")
+	without(t, short, func(name string) bool { return strings.Contains(name, "layer.0.output.dense") }, "")
+	alone := filepath.Join(t.TempDir(), "bert.safetensors") // without the files of a tokenizer beside it
+	if os.Link(filepath.Join(bert, "model.safetensors"), alone) != nil {
+		t.Skip("this file system has no links")
+	}
+	words := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	few, many := words("few.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), words("many.txt", string(text)+"one\ntwo\n")
 	for _, c := range []struct {
 		sets []string
 		want string // in the error; empty: none
 	}{
+		{[]string{"init.text.path=" + alone, "data.vocab=" + few, "model.text.heads=1"}, ""}, // rows without a token stay
+		{[]string{"init.text.path=" + alone, "data.vocab=" + many}, "data.vocab: has 26 tokens, and text/embeddings/word/weight in "},
+		{[]string{"init.text.path=" + short}, "init.text.path: lacks text/layers/00/ffn/output/bias, text/layers/00/ffn/output/weight (got \""},
+		{[]string{"init.text.path=" + short}, "; --set init.text.allow_missing=true starts these from random numbers"},
+		{[]string{"init.text.path=" + short, "init.text.allow_missing=true"}, ""},
 		{[]string{"init.image.path=" + vit, "init.text.path=" + bert}, ""},
 		{[]string{"init.image.path=" + bert}, "init.image.path: is bert, which has no image tower"},
 		{[]string{"init.text.path=" + vit}, "init.text.path: is vit, which has no text tower"},

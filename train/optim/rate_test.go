@@ -23,7 +23,7 @@ func TestRates(t *testing.T) {
 	for _, twins := range []bool{false, true} {
 		params, grads, segs := randomSlabs(n)
 		for i := range segs {
-			segs[i].Rate = rates[i]
+			segs[i].Rate, segs[i].Decay = rates[i], true // neighbours differ by the rate alone
 		}
 		o, err := New(engine(t, 2), params, grads, segs, hyper)
 		if err != nil {
