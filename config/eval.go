@@ -1,6 +1,14 @@
 package config
 
-// Eval is retrieval evaluation and, for systems of images alone, the linear probe.
+import (
+	"slices"
+	"strings"
+)
+
+// besideTasks are those that eval.beside can name.
+var besideTasks = []string{"probe", "zeroshot"}
+
+// Eval is retrieval evaluation, linear probes and zero-shot classification.
 type Eval struct {
 	Split     string `toml:"split"`                         // val | test
 	BatchSize int    `toml:"batch_size" max:"65536"`        // images or captions encoded at once
@@ -9,11 +17,15 @@ type Eval struct {
 	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery; 0: all images of the split
 	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
 
+	Beside []string `toml:"beside" read:"words"` // further tasks of every evaluation of a training run: probe, zeroshot; they do not decide which checkpoints are kept
+
 	ProbeSamples    int     `toml:"probe_samples" read:"pixels" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
-	ProbeDecay      float64 `toml:"probe_decay" read:"pixels" max:"1000000"`      // weight decay of the probe, whose loss has decay/2 times the squared weights
+	ProbeDecay      float64 `toml:"probe_decay" read:"fixed decay" max:"1000000"` // weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
+	ProbeHold       float64 `toml:"probe_hold" read:"pixels"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
 	ProbeNeighbours int     `toml:"probe_neighbours" read:"pixels" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
 
-	ZeroShot ZeroShot `toml:"zeroshot" read:"zero-shot"`
+	ZeroShot  ZeroShot  `toml:"zeroshot" read:"pairs"`
+	TextProbe TextProbe `toml:"textprobe" read:"words"`
 }
 
 func (e *Eval) defaults() {
@@ -26,6 +38,11 @@ func (e *Eval) check(k *checker, c *Config) {
 	k.oneOf("eval.score", append([]string{"train"}, scoreKinds[:len(scoreKinds)-1]...)...)
 	k.require("eval.score", e.Score != ScoreGSSF || c.UsesMetric(), "needs a metric that is trained", `use objective.itc.score = "gssf", or give it a term in objective.itc.scores`)
 	k.notNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
+	k.belowOne("eval.probe_hold")
+	for i, task := range e.Beside {
+		k.require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
+		k.require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
+	}
 	k.positive("eval.probe_samples", "eval.probe_neighbours")
 	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")

@@ -1,29 +1,58 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 )
 
-// ZeroShot names what zero-shot classification of stored features is evaluated on: images with
-// their classes, and texts that name the classes. Paths start from data.root.
+// How the prompts of a class make its score.
+const (
+	AverageEmbeddings = "embeddings"
+	AverageScores     = "scores"
+)
+
+// AllImages is the split of eval.zeroshot.images that has all of them.
+const AllImages = "all"
+
+// ZeroShot says what zero-shot classification is evaluated on: images with their classes, and prompts
+// that name the classes. A system that reads images takes them from a split or a folder and
+// writes the prompts by templates; one over stored features reads files of both. Paths start from data.root.
 type ZeroShot struct {
-	Image       string `toml:"image"`        // file of image features, .npy or .safetensors, of the encoder that the training images are from; empty: no zero-shot classification
-	ImageTensor string `toml:"image_tensor"` // name of the tensor in a .safetensors file of image features; empty: its only one
-	ImageLabels string `toml:"image_labels"` // text file with the name of the class of each image, one a line
-	Text        string `toml:"text"`         // file of the features of prompts such as "a photo of a dog", .npy or .safetensors, of the encoder of the training texts; prompts of one class are averaged in the shared space
-	TextTensor  string `toml:"text_tensor"`  // name of the tensor in a .safetensors file of prompts; empty: its only one
-	TextLabels  string `toml:"text_labels"`  // text file with the name of the class of each prompt, one a line
+	Average string `toml:"average" read:"zero-shot"` // embeddings (a class is the mean of its prompts in the shared space, brought back to unit length, as in CLIP) | scores (its score is the mean of those of its prompts, as in oblique CLIP)
+
+	Images        string   `toml:"images" read:"words"`              // folder of images with a folder for each class; empty: the split that is evaluated, whose data has classes (data.kind = "folder" or "scenes")
+	ImagesSplit   string   `toml:"images_split" read:"class folder"` // all | train | val | test: which of these images; all where the folder is not divided into folders train, val and test
+	Classes       string   `toml:"classes" read:"words"`             // text file with the name of each class on a line, in the order of the names of the folders, or with lines "FOLDER<tab>NAME", several of them for a class with several names; empty: the names of the folders with _ as a space
+	Templates     []string `toml:"templates" read:"templates"`       // prompts, with {} in the place of the name of a class
+	TemplatesFile string   `toml:"templates_file" read:"words"`      // text file with a template on each line, in place of templates
+
+	Image       string `toml:"image" read:"zero-shot files"`        // file of image features, .npy or .safetensors, of the encoder that the training images are from; empty: no zero-shot classification
+	ImageTensor string `toml:"image_tensor" read:"zero-shot files"` // name of the tensor in a .safetensors file of image features; empty: its only one
+	ImageLabels string `toml:"image_labels" read:"zero-shot files"` // text file with the name of the class of each image, one a line
+	Text        string `toml:"text" read:"zero-shot files"`         // file of the features of prompts such as "a photo of a dog", .npy or .safetensors, of the encoder of the training texts
+	TextTensor  string `toml:"text_tensor" read:"zero-shot files"`  // name of the tensor in a .safetensors file of prompts; empty: its only one
+	TextLabels  string `toml:"text_labels" read:"zero-shot files"`  // text file with the name of the class of each prompt, one a line
 }
 
-func (z *ZeroShot) defaults() {}
+func (z *ZeroShot) defaults() {
+	*z = ZeroShot{Average: AverageEmbeddings, ImagesSplit: AllImages, Templates: []string{"a photo of a " + Place + "."}}
+}
 
 func (z *ZeroShot) check(k *checker, c *Config) {
 	const key = "eval.zeroshot."
+	k.oneOf(key+"average", AverageEmbeddings, AverageScores)
+	k.oneOf(key+"images_split", AllImages, "train", "val", "test")
+	k.require(key+"templates", len(z.Templates) > 0, "must have at least one template", `such as "a photo of a {}."`)
+	for i, t := range z.Templates {
+		if err := CheckTemplate(t); err != nil {
+			k.require(key+"templates", false, fmt.Sprintf("number %d %v", i+1, err))
+		}
+	}
 	if z.Image == "" {
 		return
 	}
-	k.require(key+"image", c.Model.Stored(), "must be empty", c.Model.named()+" reads images, and zero-shot classification stored features")
+	k.require(key+"image", c.Model.Stored(), "must be empty", c.Model.named()+" reads images, which eval.zeroshot.images names, and no stored features")
 	for _, file := range []struct{ name, path string }{{"image", z.Image}, {"text", z.Text}} {
 		ext := strings.ToLower(filepath.Ext(file.path))
 		k.require(key+file.name, file.path != "", "must name a file of features", "eval.zeroshot.image asks for classification by texts")
@@ -35,3 +64,20 @@ func (z *ZeroShot) check(k *checker, c *Config) {
 		k.require(key+name, k.fields[key+name].String() != "", "must name a text file with a class on each line")
 	}
 }
+
+// Place stands in a template where the name of a class is written.
+const Place = "{}"
+
+// CheckTemplate says what is wrong with a template of prompts.
+func CheckTemplate(t string) error {
+	switch n := strings.Count(t, Place); {
+	case n == 0:
+		return fmt.Errorf("has no place for the name of a class (got %.60q): write {} there", t)
+	case n > 1:
+		return fmt.Errorf("has %d places for the name of a class (got %.60q): write {} once", n, t)
+	}
+	return nil
+}
+
+// readsFiles says whether something is read below data.root.
+func (z *ZeroShot) readsFiles() bool { return z.Images+z.Classes+z.TemplatesFile != "" }

@@ -62,8 +62,10 @@ var conditions = map[string]condition{
 	"parquet":       {`data.kind = "parquet"`, ofKind("parquet")},
 	"image files": {`a data.kind other than "scenes" and "pairs"`,
 		func(c *Config) bool { return c.Data.Kind != "scenes" && c.Data.Kind != "pairs" }},
-	"root": {`a data.kind other than "scenes", or data.vocab`,
-		func(c *Config) bool { return c.Data.Kind != "scenes" || c.Data.Vocab != "" }},
+	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot or eval.textprobe`,
+		func(c *Config) bool {
+			return c.Data.Kind != "scenes" || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != ""
+		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
 	"counted words": {`data.clean = "albef" and a model.system with a text tower`,
@@ -135,7 +137,14 @@ var conditions = map[string]condition{
 	"mlm": {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
 	// Evaluation.
-	"zero-shot": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
+	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
+	"zero-shot": {"a model.system with a text tower, or eval.zeroshot.image",
+		func(c *Config) bool { return c.Model.traits().words || c.Eval.ZeroShot.Image != "" }},
+	"class folder": {"a model.system with a text tower and eval.zeroshot.images",
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.Images != "" }},
+	"templates": {`a model.system with a text tower and eval.zeroshot.templates_file = ""`,
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
+	"fixed decay": {"a model.system that reads images and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.
 	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},

@@ -13,10 +13,13 @@ import (
 	"strings"
 )
 
+// AllImages in the place of a split is all images of a folder of classes that is not divided.
+const AllImages = "all"
+
 // splits are the splits of a data set, which a folder of classes may have as folders.
 var splits = []string{"train", "val", "test"}
 
-// LoadFolder reads a split (train, val or test) of images that lie in one folder per
+// LoadFolder reads a split (train, val, test or AllImages) of images that lie in one folder per
 // class. Where root has a folder train, val or test with folders in it, the images of
 // the split are root/<split>/<class>/*; else they are root/<class>/*, and FolderSplit
 // divides them.
@@ -30,12 +33,15 @@ var splits = []string{"train", "val", "test"}
 // the number of its class: every image of a class is a right answer to the caption of
 // another one.
 func LoadFolder(root, split string, opt Options) (*Files, error) {
-	if !slices.Contains(splits, split) {
+	if !slices.Contains(splits, split) && split != AllImages {
 		return nil, fmt.Errorf("data: a folder of classes has no split %q: use train, val or test", split)
 	}
 	bySplit, err := hasSplitFolders(root)
 	if err != nil {
 		return nil, err
+	}
+	if bySplit && split == AllImages {
+		return nil, fmt.Errorf("data: %s is divided into folders by split: choose one of train, val and test, or name the folder below it", root)
 	}
 	from, namesFrom := root, root
 	if bySplit {
@@ -72,7 +78,7 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 			return nil, err
 		}
 		for _, name := range files {
-			if bySplit || FolderSplit(class, name) == split {
+			if bySplit || split == AllImages || FolderSplit(class, name) == split {
 				items = append(items, File{
 					Path:     filepath.Join(from, class, filepath.FromSlash(name)),
 					ID:       int64(label),

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/space"
 )
@@ -27,7 +28,7 @@ func ClassMeans(features []float32, class []int32, names []string, sp space.Spac
 	}
 	for k, n := range count {
 		if n == 0 {
-			return nil, fmt.Errorf("eval: class %q has no prompt: add a text for it, or take its images out", names[k])
+			return nil, noPrompt(names[k])
 		}
 		for j := range c {
 			sums[k*c+j] /= float32(n)
@@ -37,6 +38,39 @@ func ClassMeans(features []float32, class []int32, names []string, sp space.Spac
 		return sums, nil
 	}
 	return unitRows(sums, c/sp.Groups()), nil
+}
+
+// ClassMeanScores sets dst (n, K) to the scores of n images for K classes, the mean of those for the
+// prompts of a class: scores (n, P), class (P). It is what oblique CLIP ranks by, which no mean of
+// features gives where the score is a distance. It fails for a class without prompts.
+func ClassMeanScores(scores []float32, class []int32, names []string, dst []float32) error {
+	p, k := len(class), len(names)
+	if p == 0 || len(scores)%p != 0 || len(dst) < len(scores)/p*k {
+		return fmt.Errorf("eval: %d scores are no rows of %d prompts, or there is no room for those of %d classes", len(scores), p, k)
+	}
+	count := make([]float64, k)
+	for _, c := range class {
+		count[c]++
+	}
+	if c := slices.Index(count, 0); c >= 0 {
+		return noPrompt(names[c])
+	}
+	sums := make([]float64, k)
+	for i := 0; i < len(scores)/p; i++ {
+		clear(sums)
+		for j, c := range class {
+			sums[c] += float64(scores[i*p+j])
+		}
+		for c, s := range sums {
+			dst[i*k+c] = float32(s / count[c])
+		}
+	}
+	return nil
+}
+
+// noPrompt is the error of a class that no text names.
+func noPrompt(name string) error {
+	return fmt.Errorf("eval: class %q has no prompt: add a text for it, or take its images out", name)
 }
 
 // ClassRank is the rank of a class, from 0, by its score. A wrong class that ties comes first,
@@ -49,4 +83,19 @@ func ClassRank(scores []float32, class int32) int {
 		}
 	}
 	return rank
+}
+
+// TakenFor is the class that an image is taken for by its scores: its own where that has rank 0, see
+// ClassRank, else the best of the others, the lowest of several.
+func TakenFor(scores []float32, own int32) int32 {
+	if ClassRank(scores, own) == 0 {
+		return own
+	}
+	best := int32(-1)
+	for k, s := range scores {
+		if k := int32(k); k != own && (best < 0 || s > scores[best]) {
+			best = k
+		}
+	}
+	return best
 }

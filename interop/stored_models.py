@@ -58,10 +58,12 @@ def text(model, pad=0):
     expect(input_ids=x, lengths=lengths, text_hidden=model.base_model(input_ids=x, attention_mask=mask()).last_hidden_state)
 
 
-def image(model):
+def image(model, registers=0):
+    """registers follow the class token; here they are no part of the states."""
     randomise(model).save_pretrained(folder)
     x = torch.randn(ROWS, 3, model.config.image_size, model.config.image_size)
-    expect(pixel_values=x, image_hidden=model(pixel_values=x).last_hidden_state)
+    hidden = model(pixel_values=x).last_hidden_state
+    expect(pixel_values=x, image_hidden=torch.cat([hidden[:, :1], hidden[:, 1 + registers:]], 1))
 
 
 def dual(model, size, x):
@@ -82,7 +84,7 @@ with torch.no_grad():
     elif family == "vit":
         image(T.ViTModel(T.ViTConfig(), add_pooling_layer=False))
     elif family == "deit":
-        image(T.DeiTModel(T.DeiTConfig(), add_pooling_layer=False))
+        image(T.DeiTModel(T.DeiTConfig(), add_pooling_layer=False), registers=1)
     elif family == "dinov2":
         image(T.Dinov2Model(T.Dinov2Config(image_size=518, patch_size=14)))
     elif family == "timm":

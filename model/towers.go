@@ -10,12 +10,13 @@ import (
 const torchEps = 1e-5
 
 // pairOfTowers is a design of a tower for images and one for texts, each with the head, which
-// is left out where model.head.identity says so.
+// is left out where model.head.identity says so, and has a bias for texts of SigLIP.
 func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders.Projection) design {
 	m := cfg.Model
 	of := func(side string) encoders.Projection {
 		p := head
 		p.Identity = m.Head.Whole(side)
+		p.NoBias = head.NoBias && !(side == "text" && m.Text.Style == config.StyleSigLIP)
 		return p
 	}
 	texts := encoders.TextTower{

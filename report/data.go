@@ -19,7 +19,8 @@ type Data struct {
 	Curves *Curves
 	Batch  int // pairs of a step, for the chance level of the contrast; 0: none
 
-	Scores *Table // final evaluation
+	Scores  *Table    // final evaluation
+	Classes []Classes // of the last evaluation, for each task that tells classes
 
 	Features *Features
 	Metrics  []Metric // learned metrics of pairs

@@ -45,7 +45,11 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return err
 	}
-	p.show(lossSection(d), stepSection(d), evalSection(d), graphSection(d), pairs, metricSection(d), scatter)
+	classes, err := classSection(d)
+	if err != nil {
+		return err
+	}
+	p.show(lossSection(d), stepSection(d), evalSection(d), classes, graphSection(d), pairs, metricSection(d), scatter)
 	return p.write(w)
 }
 

@@ -60,7 +60,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	if err := embedFolder(out, gallery.ManifestFile); err != nil { // before the work
 		return Embedded{}, err
 	}
-	if err := t.Load(); err != nil {
+	if err := t.loadForSplit(); err != nil {
 		return Embedded{}, err
 	}
 	ck := t.Checkpoint

@@ -9,7 +9,6 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
@@ -20,11 +19,12 @@ const (
 	TaskProbe      = "probe"
 	TaskNeighbours = "neighbours" // of stored features: what an alignment keeps of their neighbourhoods
 	TaskMigration  = "migration"  // of stored features: what an index of the old model gives to queries of the new one
-	TaskZeroShot   = "zeroshot"   // of stored features: classification by texts, with eval.zeroshot
+	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
+	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskNeighbours, TaskZeroShot, TaskMigration}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskMigration}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -64,6 +64,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	switch e.Task {
 	case TaskProbe:
 		return e.probe(ctx)
+	case TaskTextProbe:
+		return e.textProbe(ctx)
 	case TaskNeighbours:
 		return e.neighbours(ctx)
 	case TaskZeroShot:
@@ -100,30 +102,4 @@ func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
 		return nil
 	}
 	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
-}
-
-// probe runs the linear probe: trained on images of the training data as they are,
-// tested on the split.
-func (e Evaluation) probe(ctx context.Context) (Scores, error) {
-	c := e.Config
-	if e.Set.Eval == nil {
-		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
-	}
-	stream, err := source.Stream(ctx, unaugmented(c), source.Options{})
-	if err != nil {
-		return nil, err
-	}
-	s, err := tasks.Probe{
-		Model: e.Model.Image(), Train: stream, Samples: c.Eval.ProbeSamples, Set: e.Set.Eval, Engine: e.Engine, BatchSize: c.Eval.BatchSize,
-		Decay: c.Eval.ProbeDecay, Neighbours: c.Eval.ProbeNeighbours, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
-	}.Run(ctx)
-	return Probe{s}, err
-}
-
-// unaugmented is a configuration whose training images are resized and nothing else.
-func unaugmented(cfg config.Config) config.Config {
-	d := &cfg.Data
-	d.CropScaleMin, d.Flip, d.RandAugmentOps = 1, false, 0
-	d.ColorJitter, d.Grayscale, d.Blur, d.Views = 0, 0, 0, 1
-	return cfg
 }

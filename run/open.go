@@ -120,13 +120,19 @@ func (t *Trained) Load() (err error) {
 		}
 	}
 	m, err := openModel(t.Config, t.Checkpoint, t.Tokenizer, t.Engine)
-	if err == nil && t.Config.Model.Fitted() {
-		err = fitsFiles(m, t.Config)
-	}
 	if err == nil {
 		t.Model = m
 	}
 	return err
+}
+
+// loadForSplit is Load for what reads a split of the data: the features there must be of the widths
+// that a closed form was fitted to.
+func (t *Trained) loadForSplit() error {
+	if err := t.Load(); err != nil || !t.Config.Model.Fitted() {
+		return err
+	}
+	return fitsFiles(t.Model, t.Config)
 }
 
 // Split opens a split for evaluation, see OpenSplit; empty is eval.split.
@@ -170,7 +176,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
 		return nil, &ArgumentError{err}
 	}
-	if err := t.Load(); err != nil {
+	if err := t.loadForSplit(); err != nil {
 		return nil, err
 	}
 	set, err := t.Split(split)

@@ -39,6 +39,9 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Curves, err = ReadCurves(dir); err != nil {
 		return nil, err
 	}
+	if d.Classes, err = readClasses(dir); err != nil {
+		return nil, err
+	}
 	if e, ok := readEnvironment(dir); ok {
 		d.Environment = machine(e)
 	}

@@ -140,7 +140,7 @@ type FeatureOptions struct {
 // Draw adds what a page shows of the model to d: learned metrics and features. Its scores
 // need the engine: write the page before t is closed.
 func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) error {
-	if err := t.Load(); err != nil {
+	if err := t.loadForSplit(); err != nil {
 		return err
 	}
 	set, err := t.Split(o.Split)

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -53,11 +52,7 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 	if err != nil {
 		return nil, err
 	}
-	if set.Eval == nil { // stored features are mapped as a whole
-		z, err := source.OpenZeroShot(cfg)
-		if z != nil {
-			err = errors.Join(err, z.Close())
-		}
+	if err := checkBeside(cfg, set); err != nil || set.Eval == nil { // stored features are mapped as a whole
 		return set, err
 	}
 	if _, ok := set.Eval.Labels(); !ok && DefaultTask(cfg) == TaskProbe {

@@ -283,7 +283,7 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 		beside = append(beside, s)
 	}
 	r.scores, r.beside, r.scoreStep = scores, beside, step
-	return nil
+	return r.writeClasses()
 }
 
 // rollback goes back to the newest checkpoint but keeps the place in the data.

@@ -283,8 +283,15 @@ func TestShippedMatrices(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v %v", files, err)
 	}
-	// Stored features tell how wide heads are.
-	features := []string{"data.root=" + featuresFolder(t, 1000, 12), "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
+	// Stored features tell how wide heads are, and some matrices name a table of their pairs.
+	root, table := featuresFolder(t, 9000, 12), "split\timage_row\ttext_row\n"
+	for i := range 9000 {
+		table += fmt.Sprintf("%s\t%d\t%d\n", []string{"train", "train", "train", "train", "val", "test"}[i%6], i, i)
+	}
+	if err := os.WriteFile(filepath.Join(root, "pairs.tsv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	features := []string{"data.root=" + root, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
 	for _, f := range files {
 		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Set: features, Log: io.Discard}); err != nil {
 			t.Error(err)

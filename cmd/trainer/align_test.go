@@ -60,6 +60,15 @@ func TestAlignFromTheCommandLine(t *testing.T) {
 			if 100*right < int(least)*len(found.Queries) {
 				t.Errorf("%d of %d rows find their own", right, len(found.Queries))
 			}
+			// A query needs no file of the training.
+			gone := filepath.Join(files, "image.safetensors")
+			if err := os.Rename(gone, gone+".gone"); err != nil {
+				t.Fatal(err)
+			}
+			hits(t, all, "--text-features", text, "--k", "1")
+			if err := os.Rename(gone+".gone", gone); err != nil {
+				t.Fatal(err)
+			}
 			must(t, exitDone, "report", dir, "--quiet")
 			stdout, _ = must(t, exitDone, "inspect", dir)
 			contains(t, stdout, "alignment", "image.", "text.")

@@ -11,7 +11,7 @@ import (
 
 func newEvalCommand() *cobra.Command {
 	var f runFlags
-	var path, task, split string
+	var path, task, split, out string
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Evaluate a checkpoint",
@@ -21,18 +21,29 @@ best candidates of every query. Images of one id, such as those of a class folde
 right answers for each other's texts. A wrong candidate that ties with a right one counts
 as ranked before it, so a model that gives every pair the same score gets 0.
 
-With --task probe it measures instead what the frozen image features tell about classes:
-the accuracy of a linear classifier on them, fitted to training images without
-augmentation, and of the vote of nearest neighbours. The data must have classes
-(data.kind folder or scenes). It is the task of systems of images alone.
+With --task zeroshot it classifies images by prompts that name their classes: "a photo of a
+dog." and others, by the templates of eval.zeroshot.templates. Images and classes are those of
+the split (data.kind folder or scenes), or of a folder with a folder of images for each class,
+eval.zeroshot.images; eval.zeroshot.classes is a text file with better names than those of the
+folders. A class is the mean of its prompts in the shared space, or its score is the mean of
+theirs (eval.zeroshot.average). It prints the accuracy of the first and of the first five
+classes beside that of guessing, and each class with what it is most often taken for. Of stored
+features eval.zeroshot.image and text name files of features.
+
+With --task probe it measures what the frozen image features tell about classes: the accuracy
+of a linear classifier on them, fitted to training images without augmentation, and of the vote
+of nearest neighbours. The data must have classes. With eval.probe_hold = 0.1 the weight decay
+is chosen on a tenth of the training images. It is the task of systems of images alone. --task
+textprobe does the same with pairs of texts and their labels, eval.textprobe.train and test,
+by |u-v| and u*v of their features.
 
 Of systems over stored features --task neighbours measures what the alignment keeps of their
 neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
---task zeroshot classifies the images of eval.zeroshot by texts that name their classes: the
-accuracy of the first and of the first five classes, whose prompts are averaged in the shared
-space. --task migration takes the images for rows of an old embedding model and the texts for
+--task migration takes the images for rows of an old embedding model and the texts for
 rows of a new one, of the same items: how many of the ten neighbours that an item has by the
 new model its query finds in the mapped index of the old one.
+
+--out FILE.html draws classes with their confusion matrix; --json has the matrix too.
 
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
@@ -40,7 +51,11 @@ override it.`,
   trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json
-  trainer eval --checkpoint runs/moco --task probe --split test
+  trainer eval --checkpoint runs/quickstart --task zeroshot --set 'eval.zeroshot.templates=["a {}"]'
+  trainer eval --checkpoint runs/clip --task zeroshot --set eval.zeroshot.images=/data/imagenet/val \
+      --set eval.zeroshot.classes=/data/imagenet/names.txt --set eval.zeroshot.templates_file=/data/prompts.txt
+  trainer eval --checkpoint runs/moco --task probe --split test --set eval.probe_hold=0.1 --out probe.html
+  trainer eval --checkpoint runs/clip --task textprobe --set eval.textprobe.train=train.tsv --set eval.textprobe.test=dev.tsv
   trainer eval --checkpoint runs/align --task neighbours
   trainer eval --checkpoint runs/migrate --task migration`,
 		Args: noArgs,
@@ -51,30 +66,41 @@ override it.`,
 			if err := run.CheckTask(task); err != nil {
 				return err
 			}
-			return evalRun(c, &f, path, task, split)
+			return evalRun(c, &f, path, task, split, out)
 		},
 	}
 	f.config.add(c)
 	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, probe, neighbours, zeroshot or migration; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, neighbours or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
+	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion to, of a task that has any")
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path, task, split string) error {
+func evalRun(c *cobra.Command, f *runFlags, path, task, split, out string) error {
 	t, err := run.Open(path, f.opening(c))
 	if err != nil {
 		return err
 	}
 	defer t.Close()
+	if out != "" {
+		if err := run.CheckDrawn(t.Config, task); err != nil {
+			return err
+		}
+	}
 	split = cmp.Or(split, t.Config.Eval.Split)
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	scores, err := t.Evaluate(c.Context(), task, split, bar.show)
 	bar.done()
 	if err != nil {
 		return err
+	}
+	if out != "" {
+		if err := run.DrawClasses(out, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
+			return err
+		}
 	}
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))

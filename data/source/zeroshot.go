@@ -15,13 +15,15 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 )
 
-// ZeroShot is what zero-shot classification of stored features is evaluated on. Close it after
-// use.
+// ZeroShot is what zero-shot classification is evaluated on. Close it after use.
 type ZeroShot struct {
-	Images, Prompts         data.Gallery
-	Classes                 []string // names, in the order of the prompts
-	ImageClass, PromptClass []int32  // per image and per prompt
-	closers                 []func() error
+	Images      data.Gallery
+	Prompts     data.Gallery // of stored features; nil where they are texts
+	PromptTexts []string     // of a system that reads words
+	Classes     []string     // names
+	ImageClass  []int32      // per image; data.UnknownLabel for one of no class
+	PromptClass []int32      // per prompt
+	closers     []func() error
 }
 
 // zeroShotInputs lists the files of eval.zeroshot.
@@ -36,9 +38,9 @@ func zeroShotInputs(cfg config.Config) (list []Input) {
 	return list
 }
 
-// OpenZeroShot opens the files of eval.zeroshot and reads the classes. It is nil where the
-// configuration names none.
-func OpenZeroShot(cfg config.Config) (z *ZeroShot, err error) {
+// OpenZeroShotFiles opens the stored features that eval.zeroshot names and reads the classes. It is nil
+// where the configuration names none.
+func OpenZeroShotFiles(cfg config.Config) (z *ZeroShot, err error) {
 	c := cfg.Eval.ZeroShot
 	if c.Image == "" {
 		return nil, nil
@@ -113,13 +115,17 @@ func readClasses(path string) ([]string, error) {
 	return names, nil
 }
 
-// parseClasses returns the name of a class on each line, without the spaces around it. Empty lines
+// parseClasses returns the name of a class, or what else the file lists, on each line, without the spaces around it. Empty lines
 // at the end are left out, and another one is an error.
 func parseClasses(r io.Reader) ([]string, error) {
 	var names []string
 	s := bufio.NewScanner(r)
 	for s.Scan() {
-		names = append(names, strings.TrimSpace(strings.ToValidUTF8(s.Text(), "\uFFFD")))
+		line := strings.ToValidUTF8(s.Text(), "\uFFFD")
+		if names == nil {
+			line = strings.TrimPrefix(line, "\uFEFF") // which some editors write
+		}
+		names = append(names, strings.TrimSpace(line))
 	}
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", len(names)+1, err)
@@ -128,7 +134,7 @@ func parseClasses(r io.Reader) ([]string, error) {
 		names = names[:len(names)-1]
 	}
 	if i := slices.Index(names, ""); i >= 0 {
-		return nil, fmt.Errorf("line %d is empty: write the name of a class", i+1)
+		return nil, fmt.Errorf("line %d is empty: write a name on it, or remove it", i+1)
 	}
 	return names, nil
 }

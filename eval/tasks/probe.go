@@ -3,12 +3,9 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
-	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // LabelledSet is a split whose images belong to classes; *data.Eval is one.
@@ -31,39 +28,11 @@ type Probe struct {
 	Train      data.Stream
 	Samples    int
 	Set        LabelledSet
-	Engine     *kernel.Engine
-	BatchSize  int     // images encoded at a time, at least 1
-	Decay      float64 // of the linear classifier, see eval.ProbeOptions
-	Neighbours int     // that vote, at least 1
-	Workers    int     // goroutines that decode images; 0: 1
+	Classifier     // of which Neighbours are at least 1
+	BatchSize  int // images encoded at a time, at least 1
+	Workers    int // goroutines that decode images; 0: 1
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
-}
-
-// ProbeScores are percentages of the test images that get their class.
-type ProbeScores struct {
-	Top1       float64 // by the linear classifier
-	Neighbours float64 // by the vote of nearest neighbours
-	Chance     float64 // by the class that is commonest in training
-	Train      int     // labelled training images used
-	Test       int     // labelled test images
-	Classes    int
-}
-
-// Map names the scores for logs.
-func (s ProbeScores) Map() map[string]float64 {
-	return map[string]float64{"top1": s.Top1, "knn_top1": s.Neighbours, "chance": s.Chance}
-}
-
-// Table formats the scores for people.
-func (s ProbeScores) Table() string {
-	return fmt.Sprintf("%-12s %6s\n%-12s %6.2f\n%-12s %6.2f\n%-12s %6.2f\n", "", "top-1", "linear", s.Top1, "k-NN", s.Neighbours, "chance", s.Chance)
-}
-
-// labelled is encoded images with their classes.
-type labelled struct {
-	features []float32 // (n, D)
-	labels   []int32
 }
 
 // Run encodes both parts, fits and classifies. It ends early with the error of ctx.
@@ -89,40 +58,14 @@ func (p Probe) Run(ctx context.Context) (ProbeScores, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Train, s.Test, s.Classes = len(train.labels), len(test.labels), len(names)
-	return s, p.classify(ctx, &s, train, test)
-}
-
-// classify fills in the accuracies.
-func (p Probe) classify(ctx context.Context, s *ProbeScores, train, test labelled) error {
-	linear, err := eval.FitProbe(ctx, p.Engine, train.features, train.labels, eval.ProbeOptions{Classes: s.Classes, Decay: p.Decay})
-	if err != nil {
-		return err
-	}
-	predicted, err := linear.Predict(test.features, s.Test)
-	if err != nil {
-		return err
-	}
-	s.Top1 = eval.Accuracy(predicted, test.labels)
-	predicted, err = eval.NearestNeighbours(ctx, p.Engine, train.features, train.labels, s.Classes, test.features, s.Test, p.Neighbours)
-	if err != nil {
-		return err
-	}
-	s.Neighbours = eval.Accuracy(predicted, test.labels)
-	commonest := eval.Commonest(train.labels, s.Classes)
-	s.Chance = eval.Accuracy(slices.Repeat([]int32{commonest}, s.Test), test.labels)
-	return nil
+	return p.classify(ctx, train, test, names, p.Progress)
 }
 
 // encode returns the class tokens of a gallery's images, without those of unknown class. A
 // training sample that cannot be read is an error here.
 func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label func(i int) int32) (out labelled, err error) {
-	some := Some{Gallery: g}
-	for i := range g.Len() {
-		if l := label(i); l != data.UnknownLabel {
-			some.Rows, out.labels = append(some.Rows, i), append(out.labels, l)
-		}
-	}
+	some, labels := known(g, label)
+	out.labels = labels
 	if len(out.labels) == 0 {
 		return out, fmt.Errorf("tasks: %s: no image has a class", phase)
 	}

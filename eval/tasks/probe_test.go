@@ -73,7 +73,7 @@ func probeOf(t *testing.T, train, test *data.Memory) Probe {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Probe{Model: &meanModel{}, Train: stream, Samples: 1000, Set: set, Engine: e, BatchSize: 8, Decay: 1e-3, Neighbours: 5, Workers: 2}
+	return Probe{Model: &meanModel{}, Train: stream, Samples: 1000, Set: set, Classifier: Classifier{Engine: e, Decay: 1e-3, Neighbours: 5}, BatchSize: 8, Workers: 2}
 }
 
 // TestProbe: classes that all class tokens tell are told apart without an error, over a
@@ -141,7 +141,7 @@ func TestProbeMisuse(t *testing.T) {
 		"test without classes":     {t.Context(), probeOf(t, colours(9, false), plain), "needs images with classes"},
 		"training without classes": {t.Context(), probeOf(t, plain, colours(9, false)), "needs images with classes"},
 		"no known class":           {t.Context(), probeOf(t, unknown, colours(9, false)), "no image has a class"},
-		"no batch":                 {t.Context(), Probe{Samples: 1, Neighbours: 1}, "must be at least 1"},
+		"no batch":                 {t.Context(), Probe{Samples: 1, Classifier: Classifier{Neighbours: 1}}, "must be at least 1"},
 		"unreadable":               {t.Context(), torn, "row 11 of all: torn"},
 		"cancelled":                {cancelled, good, context.Canceled.Error()},
 	} {

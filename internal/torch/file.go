@@ -91,7 +91,7 @@ func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := newArchive(z)
+	a, err := newArchive(z, size)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +110,11 @@ func NewReader(r io.ReaderAt, size int64) (*File, error) {
 type archive struct {
 	folder  string // that all of them are in, with a slash
 	members map[string]*zip.File
+	size    int64 // of the file
 }
 
-func newArchive(z *zip.Reader) (*archive, error) {
-	a := &archive{members: map[string]*zip.File{}}
+func newArchive(z *zip.Reader, size int64) (*archive, error) {
+	a := &archive{members: map[string]*zip.File{}, size: size}
 	for _, m := range z.File {
 		if _, twice := a.members[m.Name]; twice {
 			return nil, fmt.Errorf("it has %q twice", m.Name)
@@ -179,6 +180,9 @@ func (a *archive) span(key string, n int64) (int64, error) {
 	at, err := m.DataOffset()
 	if err != nil {
 		return 0, fmt.Errorf("storage %q: %w", key, err)
+	}
+	if at > a.size-n { // archive/zip looks at the directory alone
+		return 0, fmt.Errorf("storage %q needs %d bytes from %d on, and the file has %d: copy it again", key, n, at, a.size)
 	}
 	return at, nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -295,7 +296,7 @@ func FuzzPickle(f *testing.F) {
 		if err != nil {
 			continue // of the legacy format
 		}
-		a, err := newArchive(&z.Reader)
+		a, err := newArchive(&z.Reader, math.MaxInt64)
 		if err != nil {
 			f.Fatal(err)
 		}

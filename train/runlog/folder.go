@@ -15,6 +15,7 @@ const (
 	EnvironmentFile = "environment.json"
 	MetricsFile     = "metrics.jsonl"
 	ReportFile      = "report.html"
+	ClassesFile     = "classes.json"
 	CheckpointsDir  = "checkpoints"
 )
 

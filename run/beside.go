@@ -1,0 +1,47 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/eval"
+)
+
+// tasksBeside lists the tasks that a run is evaluated on beside its own, without influence on
+// which checkpoints are kept.
+func tasksBeside(cfg config.Config, set *Split) (list []string) {
+	if !cfg.Model.Stored() {
+		if cfg.Model.ImagesOnly() {
+			return nil // the probe is its own task
+		}
+		return cfg.Eval.Beside
+	}
+	if set.Len() > eval.PreservedNeighbours {
+		list = append(list, TaskNeighbours)
+	}
+	if cfg.Eval.ZeroShot.Image != "" {
+		list = append(list, TaskZeroShot)
+	}
+	return list
+}
+
+// checkBeside opens what these tasks read, so that nothing is found missing after hours of training.
+func checkBeside(cfg config.Config, set *Split) error {
+	for _, task := range tasksBeside(cfg, set) {
+		switch task {
+		case TaskZeroShot:
+			z, err := (Evaluation{Task: task, Config: cfg, Set: set}).openZeroShot()
+			if err == nil {
+				err = z.Close()
+			}
+			if err != nil {
+				return err
+			}
+		case TaskProbe:
+			if _, ok := set.Eval.Labels(); !ok {
+				return config.Errors{{Path: "eval.beside", Value: cfg.Eval.Beside, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", TaskProbe, cfg.Data.Kind), Hint: `use data.kind "folder" or "scenes"`}}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/files"
+	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// taskTitles are tasks that tell classes, for people.
+var taskTitles = map[string]string{TaskProbe: "Linear probe", TaskZeroShot: "Zero-shot classification", TaskTextProbe: "Linear probe of text pairs"}
+
+// classesOf is what a page shows of a task that tells classes, false of another task.
+func classesOf(s Scores, step int, split string) (pages.Classes, bool) {
+	c, ok := s.(Classified)
+	if !ok {
+		return pages.Classes{}, false
+	}
+	if s.Task() == TaskTextProbe {
+		split = ""
+	}
+	return pages.Classes{Title: taskTitles[s.Task()], Step: step, Split: split, Table: c.ClassTable()}, true
+}
+
+// writeClasses keeps what the last evaluation took the images of each class for, for the page of the run.
+func (r *Run) writeClasses() error {
+	var list []pages.Classes
+	for _, s := range append([]Scores{r.scores}, r.beside...) {
+		if c, ok := classesOf(s, r.scoreStep, r.cfg.Eval.Split); ok {
+			list = append(list, c)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return files.Replace(filepath.Join(r.dir, runlog.ClassesFile), append(b, '\n'))
+}
+
+// mostClasses bounds the file that readClasses reads.
+const mostClasses = 64 << 20
+
+// readClasses reads what writeClasses wrote; nil without it.
+func readClasses(dir string) (list []pages.Classes, err error) {
+	path := filepath.Join(dir, runlog.ClassesFile)
+	b, err := files.Read(path, mostClasses)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &list)
+	}
+	for _, c := range list {
+		if err == nil && c.Table == nil {
+			err = errors.New("a task has no table")
+		}
+		if err == nil {
+			err = c.Table.Check()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: remove it to draw the page without", path, err)
+	}
+	return list, nil
+}
+
+// CheckDrawn refuses a task that has no classes to draw; empty is that of the system.
+func CheckDrawn(cfg config.Config, task string) error {
+	if task = cmp.Or(task, DefaultTask(cfg)); taskTitles[task] != "" {
+		return nil
+	}
+	return &ArgumentError{fmt.Errorf("the task %s has no classes to draw: use --out with --task %s, %s or %s", task, TaskZeroShot, TaskProbe, TaskTextProbe)}
+}
+
+// DrawClasses writes the outcome of a task that tells classes as a page. It fails for another task.
+func DrawClasses(path string, s Scores, step int, split, of string) error {
+	c, ok := classesOf(s, step, split)
+	if !ok {
+		return fmt.Errorf("run: the task %s has no classes to draw", s.Task())
+	}
+	var b bytes.Buffer
+	if err := pages.WriteClasses(&b, pages.ClassesPage{Title: c.Title, Facts: []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}, Classes: c}); err != nil {
+		return err
+	}
+	if err := files.Replace(path, b.Bytes()); err != nil {
+		return fmt.Errorf("%w: choose another file with --out", err)
+	}
+	return nil
+}
