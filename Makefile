@@ -45,10 +45,6 @@ tables: deps build ## measure what a step costs as batch, tokens, depth, queue, 
 test: deps ## run all tests
 	CGO_ENABLED=0 $(GO) test -timeout 15m ./...
 
-interop: ## compare with transformers, timm, open_clip and ONNX Runtime; PYTHON names an interpreter that has them
-	@[ -n "$(PYTHON)" ] || { echo "make interop needs PYTHON=, an interpreter with torch, transformers, timm, open_clip_torch, onnx and onnxruntime"; exit 2; }
-	GEOALIGN_PYTHON="$(PYTHON)" CGO_ENABLED=0 $(GO) test ./interop -count=1 -timeout 15m
-
 race: ## look for data races in everything but the kernels, cmd and tools; needs cgo and a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 60m $$($(GO) list ./... | grep -v -e /internal/kernel -e /cmd/ -e /tools/)
 
@@ -68,6 +64,10 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) vet ./...
 	@$(GO) run $(STATICCHECK) -version >/dev/null || { echo "lint: $(STATICCHECK) could not be downloaded or built"; exit 1; }
 	$(GO) run $(STATICCHECK) ./...
+
+interop: ## compare with the real packages at full size; PYTHON=venv/bin/python names an interpreter that has them (docs/interop.md)
+	@[ -n "$(PYTHON)" ] || { echo "interop: name an interpreter that has torch, transformers, timm, open_clip, safetensors, onnx and onnxruntime: make interop PYTHON=venv/bin/python"; exit 1; }
+	CGO_ENABLED=0 GEOALIGN_PYTHON="$(if $(findstring /,$(PYTHON)),$(abspath $(PYTHON)),$(PYTHON))" $(GO) test ./interop -v -count 1 -timeout 60m
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh

@@ -10,11 +10,11 @@ func (c Config) Advice() []string {
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0
-	if contrast && c.Model.traits().teacher && c.Init.Checkpoint == "" && o.ITC.InBatchWeight == 0 && o.SigLIP.Weight == 0 {
-		list = append(list, "objective.itc.in_batch_weight is 0 and init.checkpoint is empty: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
+	if contrast && c.Model.traits().teacher && c.Init.Random() && o.ITC.InBatchWeight == 0 && o.SigLIP.Weight == 0 {
+		list = append(list, "objective.itc.in_batch_weight is 0 and all parameters start from random numbers: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
-	if contrast && c.Init.Checkpoint == "" && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
-		list = append(list, "queue.start_steps is 0 and init.checkpoint is empty: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
+	if contrast && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
+		list = append(list, "queue.start_steps is 0 and all parameters start from random numbers: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
 	}
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))

@@ -2,11 +2,67 @@ package config
 
 // Init says what the parameters start from.
 type Init struct {
-	Checkpoint string `toml:"checkpoint" fixed:"run"` // checkpoint or run folder whose parameters are the start; empty: random
+	Checkpoint string    `toml:"checkpoint" fixed:"run"` // checkpoint or run folder whose parameters are the start; empty: random
+	Image      InitImage `toml:"image" read:"pixels"`
+	Text       InitText  `toml:"text" read:"words"`
 }
 
 func (i *Init) defaults() {}
 
 func (i *Init) check(k *checker, c *Config) {
 	k.require("init.checkpoint", i.Checkpoint == "" || !c.Model.Fitted(), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
+	for _, path := range []string{"init.image.path", "init.text.path"} {
+		k.require(path, i.Checkpoint == "" || k.fields[path].String() == "", "must be empty with init.checkpoint", "parameters start from one of the two")
+	}
+}
+
+// Random says whether all parameters start from random numbers.
+func (i Init) Random() bool { return i.Checkpoint == "" && i.Image.Path == "" && i.Text.Path == "" }
+
+// Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it has not.
+func (c Config) Towers() (image, text string) {
+	if !c.Model.Stored() {
+		image = c.Init.Image.Path
+	}
+	if c.Model.traits().words {
+		text = c.Init.Text.Path
+	}
+	return image, text
+}
+
+// InitImage is what the image tower starts from, and how fast it learns. docs/weights.md lists the files that are read.
+type InitImage struct {
+	Path         string  `toml:"path" fixed:"run"`                       // file or folder with weights of another program, such as a model of Hugging Face; empty: those of init.checkpoint, or random
+	Family       string  `toml:"family" read:"image weights"`            // family of the file, such as vit, timm or clip; empty: the one that it looks like
+	AllowMissing bool    `toml:"allow_missing" read:"image weights"`     // parameters of the tower that the file should have and lacks start from random numbers; else they are an error
+	LRFactor     float64 `toml:"lr_factor" read:"image rate" max:"1000"` // the tower learns with this times the learning rate
+	LayerDecay   float64 `toml:"layer_decay" read:"image rate"`          // a block learns with this times the rate of the block above it, the embeddings with this times that of the first block (Bao et al. 2022, BEiT); 1: all alike
+}
+
+func (i *InitImage) defaults() { *i = InitImage{LRFactor: 1, LayerDecay: 1} }
+
+func (i *InitImage) check(k *checker, _ *Config) {
+	k.rate("init.image.lr_factor", "init.image.layer_decay")
+}
+
+// InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and feed-forward parts
+// of the layers of a file that follow those of the tower.
+type InitText struct {
+	Path         string  `toml:"path" fixed:"run"`                      // as init.image.path
+	Family       string  `toml:"family" read:"text weights"`            // family of the file, such as bert, roberta or clip; empty: the one that it looks like
+	AllowMissing bool    `toml:"allow_missing" read:"text weights"`     // as init.image.allow_missing
+	LRFactor     float64 `toml:"lr_factor" read:"text rate" max:"1000"` // as init.image.lr_factor; fusion layers are of the tower, but their cross-attention and the head of masked language modelling learn with the whole rate
+	LayerDecay   float64 `toml:"layer_decay" read:"text rate"`          // as init.image.layer_decay, the layers of the tower and the fusion layers counted together
+}
+
+func (i *InitText) defaults() { *i = InitText{LRFactor: 1, LayerDecay: 1} }
+
+func (i *InitText) check(k *checker, _ *Config) {
+	k.rate("init.text.lr_factor", "init.text.layer_decay")
+}
+
+// rate checks the keys by which a tower learns.
+func (k *checker) rate(factor, decay string) {
+	k.positive(factor, decay)
+	k.require(decay, k.number(decay) <= 1, "must be at most 1", "a block learns no faster than the one above it")
 }

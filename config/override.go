@@ -70,6 +70,13 @@ func (l *loader) overrides(sets []string) {
 	clearReplaced(l.fields, set)
 }
 
+// With returns c with overrides of the form "dotted.path=value". The result is not checked.
+func (c Config) With(sets ...string) (Config, error) {
+	l := newLoader(&c)
+	l.overrides(sets)
+	return c, l.errs.orNil()
+}
+
 // firstKey returns the first key below a section.
 func (l *loader) firstKey(section string) string {
 	for _, p := range Paths() {

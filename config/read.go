@@ -146,6 +146,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
 	"fixed decay": {"a model.system that reads images and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
+	// Starts.
+	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},
+	"text weights":  {"init.text.path", func(c *Config) bool { return c.Init.Text.Path != "" }},
+	"image rate":    {"model.image.freeze = false", func(c *Config) bool { return !c.Model.Image.Freeze }},
+	"text rate":     {"model.text.freeze = false, or fusion layers", func(c *Config) bool { return !c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0 }},
+
 	// Training.
 	"decay": {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
 	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",

@@ -2,6 +2,8 @@ package encoders
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"gorgonia.org/gorgonia"
 )
@@ -106,6 +108,19 @@ func (s Scope) block(build func()) {
 
 // Layer returns the scope of layer i below name: name/00, name/01, ...
 func (s Scope) Layer(name string, i int) Scope { return s.In(fmt.Sprintf("%s/%02d", name, i)) }
+
+// LayerOf returns the number of the layer that a parameter belongs to, block i of blocks/ or layer i of layers/; false for one
+// of no layer.
+func LayerOf(name string) (int, bool) {
+	parts := strings.Split(name, "/")
+	for i, part := range parts[:len(parts)-1] {
+		if part == "blocks" || part == "layers" {
+			n, err := strconv.Atoi(parts[i+1])
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
 
 // Param returns a parameter of the scope.
 func (s Scope) Param(name string, init Init, shape ...int) *gorgonia.Node {

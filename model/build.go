@@ -37,11 +37,20 @@ type builder struct {
 	judge  *judge // of hard negatives, or nil
 }
 
-// buildStep builds and compiles the training step: the online sides, the teacher's, then
-// one loss after the other.
+// buildStep builds and compiles the training step.
 func (p *Pairs) buildStep() (err error) {
 	defer op.Catch(&err)
-	b := p.newBuilder()
+	b, err := p.assemble()
+	if err != nil {
+		return err
+	}
+	return b.compile()
+}
+
+// assemble builds the training step: the online sides, the teacher's, then one loss after the other.
+func (p *Pairs) assemble() (b *builder, err error) {
+	defer op.Catch(&err)
+	b = p.newBuilder()
 	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
@@ -65,14 +74,14 @@ func (p *Pairs) buildStep() (err error) {
 		}
 	}
 	if len(losses) == 0 {
-		return fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
+		return nil, fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
 	}
 	if p.queue != nil {
 		p.step.keys = p.design.keys(b.s)
 		objectives.Need(p.step.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
 	}
 	p.step.loss = arith.WeightedSum(weights, losses...)
-	return b.compile()
+	return b, nil
 }
 
 // newBuilder starts a step with what it has before the towers.

@@ -30,7 +30,9 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	if err := need.fits(); err != nil {
 		return err
 	}
-	store.seal()
+	if err := store.seal(); err != nil {
+		return err
+	}
 	o.learnable = map[string]bool{}
 	reached := gradientReaches(b.g, o.loss)
 	c.Recompute.Backward = exec.NextID(b.g)

@@ -22,6 +22,9 @@ type Options struct {
 	Specials []int32
 	// Pad is the id of padding, whose embedding is not learned; -1: texts have that token too.
 	Pad int
+	// Start gives values that parameters start from in training, such as those of another program; those that it has not
+	// start from random numbers. Several goroutines read it, while the model is made. nil: all are random.
+	Start Source
 	// Image and Text take the place of the towers of the configuration's system, under its
 	// heads: a modality of its own, such as regions of an image. nil: those of the system.
 	Image, Text encoders.Tower
@@ -68,7 +71,9 @@ type Pairs struct {
 
 // New builds a model with freshly initialised parameters and compiles its training step.
 func New(cfg config.Config, o Options) (*Pairs, error) {
-	p, err := newPairs(cfg, o, NewParams(cfg.Run.Seed, cfg.Momentum.Enabled))
+	params := NewParams(cfg.Run.Seed, cfg.Momentum.Enabled)
+	params.start = o.Start
+	p, err := newPairs(cfg, o, params)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -41,6 +42,7 @@ type Params struct {
 	byName map[string]*Param
 	sealed bool
 	source Source // of stored values, for inference; nil: for training
+	start  Source // of values that training starts from; nil: none
 
 	values, grads, momentum []float32
 }
@@ -101,14 +103,15 @@ func (p *Params) stored(name string, shape ...int) (*Param, bool, error) {
 
 // seal fixes the set of parameters, allocates the buffers and initialises them.
 // Every parameter draws from a stream of its own name, so adding one changes no
-// other. Twins start as copies.
-func (p *Params) seal() {
+// other. Those that start has are read from there. Twins start as copies.
+func (p *Params) seal() error {
 	if p.sealed {
-		return
+		return nil
 	}
 	p.allocate()
-	p.initialize()
+	err := p.initialize()
 	p.CopyToMomentum()
+	return err
 }
 
 // allocate fixes the set of parameters and takes the memory of their values, gradients
@@ -141,18 +144,29 @@ func (p *Params) bytes() (n int64) {
 
 // initialize fills all values, several parameters at a time: drawing hundreds of
 // millions of normal numbers takes seconds.
-func (p *Params) initialize() {
+func (p *Params) initialize() error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
+	errs := make([]error, len(p.list))
 	for range min(runtime.GOMAXPROCS(0), len(p.list)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(p.list)); i = next.Add(1) - 1 {
-				q := p.list[i]
-				q.init(rng.New(p.seed, rng.Init+"/"+q.Name, 0), p.Value(q))
+				errs[i] = p.Begin(p.list[i], p.Value(p.list[i]))
 			}
 		})
 	}
 	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Begin sets dst, of the length of a parameter, to the values that training starts from: those of Options.Start, where it
+// has any, else random ones.
+func (p *Params) Begin(q *Param, dst []float32) error {
+	if p.start != nil && !q.Given && p.start.Has(q.Name) {
+		return p.start.Read(q.Name, q.Shape, dst)
+	}
+	q.init(rng.New(p.seed, rng.Init+"/"+q.Name, 0), dst)
+	return nil
 }
 
 // CopyToMomentum sets every twin to its parameter.

@@ -244,7 +244,9 @@ func TestParameterMisuse(t *testing.T) {
 	mustPanic("another shape", func() { b.Param("a", encoders.Traits{}, encoders.Zeros, 3, 2) })
 	mustPanic("another shape in another graph", func() { p.bind(gorgonia.NewGraph(), false).Param("a", encoders.Traits{}, encoders.Zeros, 6) })
 	mustPanic("a twin that does not exist", func() { p.bind(gorgonia.NewGraph(), true).Param("b", encoders.Traits{}, encoders.Zeros, 2) })
-	p.seal()
+	if err := p.seal(); err != nil {
+		t.Fatal(err)
+	}
 	mustPanic("a name after sealing", func() { b.Param("c", encoders.Traits{}, encoders.Zeros, 2) })
 	if n := b.Param("a", encoders.Traits{}, encoders.Zeros, 2, 3); n == nil || n.Name() != "a" {
 		t.Error("a known parameter was not handed out again")

@@ -85,7 +85,9 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	read := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(4, 8), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Classes, read, nil))
 	store := b.params.params
-	store.seal()
+	if err := store.seal(); err != nil {
+		t.Fatal(err)
+	}
 	var wrt gorgonia.Nodes
 	for _, p := range store.List() {
 		wrt = append(wrt, b.params.nodes[p.Name])

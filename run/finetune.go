@@ -16,7 +16,7 @@ func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
 		return config.Config{}, err
 	}
 	defer ck.Close()
-	sets := []string{"objective.mlm.weight=0", "objective.itc.positives=id", config.Override("init.checkpoint", path)}
+	sets := []string{"objective.mlm.weight=0", "objective.itc.positives=id", config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''"}
 	if o.File == "" { // what belongs to the run that the configuration is from
 		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
 	}

@@ -1,6 +1,10 @@
 package run
 
 import (
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 )
@@ -17,11 +21,24 @@ func checkTraining(cfg config.Config) error {
 	return source.CheckInputs(source.Inputs(cfg, "train", cfg.Eval.Split))
 }
 
+// towerInputs are the files or folders of init.image and init.text.
+func towerInputs(cfg config.Config) (list []source.Input) {
+	image, text := cfg.Towers()
+	for key, path := range map[string]string{"init.image.path": image, "init.text.path": text} {
+		if path != "" {
+			st, err := os.Stat(path)
+			list = append(list, source.Input{Key: key, Value: path, Path: path, Folder: err == nil && st.IsDir()})
+		}
+	}
+	slices.SortFunc(list, func(a, b source.Input) int { return strings.Compare(a.Key, b.Key) })
+	return list
+}
+
 // startInputs is what only a new run reads.
 func startInputs(cfg config.Config) []source.Input {
 	path := cfg.Init.Checkpoint
 	if path == "" {
-		return source.Vocabulary(cfg)
+		return append(towerInputs(cfg), source.Vocabulary(cfg)...)
 	}
 	return []source.Input{{Key: "init.checkpoint", Value: path, Path: path, Folder: true}} // which has a vocabulary of its own
 }

@@ -37,6 +37,7 @@ type Run struct {
 	report  Reporter
 
 	engine  *compute.Engine
+	towers  train.Towers         // of other programs that a new run starts from
 	tok     *tokenizer.Tokenizer // nil for a system without texts
 	set     *Split               // nil: nothing to evaluate on
 	model   Model
@@ -134,6 +135,10 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 		if err := source.CheckInputs(startInputs(r.cfg)); err != nil {
 			return r, err
 		}
+		if r.towers, err = openTowers(r.cfg); err != nil {
+			return r, err
+		}
+		r.closers = append(r.closers, r.towers.Close)
 	} else {
 		r.from = from.Path
 		r.closers = append(r.closers, from.Close)
@@ -160,7 +165,7 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	build, err := r.openData(ctx)
+	build, err := r.openData(ctx, from)
 	if err != nil {
 		return r, err
 	}
@@ -187,14 +192,17 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 		return r, err
 	}
 	err = r.begin(ctx, from)
+	if err == nil {
+		err = r.towers.Close() // what is read of them is read
+	}
 	if from != nil { // or the space of its files is not free when it is pruned
 		err = errors.Join(err, from.Close())
 	}
 	return r, err
 }
 
-// openData opens the training data. build makes model and session over it.
-func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) error, err error) {
+// openData opens the training data. build makes model and session over it; from is what the run goes on from, or nil.
+func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (build func(ctx context.Context) error, err error) {
 	if r.cfg.Model.Fitted() {
 		p, err := source.Pairs(r.cfg)
 		if err != nil {
@@ -217,12 +225,16 @@ func (r *Run) openData(ctx context.Context) (build func(ctx context.Context) err
 	if shown {
 		r.report.PhasesDone()
 	}
-	return func(ctx context.Context) error { return r.buildSession(ctx, stream) }, err
+	return func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
 }
 
 // buildSession makes a model that is trained in steps, and its session.
-func (r *Run) buildSession(ctx context.Context, stream data.Stream) (err error) {
-	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Stream: stream}); err != nil {
+func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkpoint.Checkpoint) error {
+	rows, err := r.wordRows(from)
+	if err != nil {
+		return err
+	}
+	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Stream: stream, Rows: rows, Start: r.towers}); err != nil {
 		return err
 	}
 	r.model = towers{r.pairs}
@@ -237,6 +249,26 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream) (err error) 
 	r.session = s
 	r.closers = append(r.closers, s.Close)
 	return nil
+}
+
+// wordRows returns the rows of the word embeddings that the run goes on from or starts from, of which there may be more than
+// tokens; 0 where there are none.
+func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
+	if r.tok == nil {
+		return 0, nil
+	}
+	if from != nil {
+		return train.TableRows(from, r.tok)
+	}
+	if path := r.cfg.Init.Checkpoint; path != "" {
+		ck, err := openInit(path)
+		if err != nil {
+			return 0, fmt.Errorf("init.checkpoint: %w", err)
+		}
+		defer ck.Close()
+		return train.TableRows(ck, r.tok)
+	}
+	return r.towers.WordRows(), nil
 }
 
 // lock keeps other processes from dir until the run is closed or the process ends.
@@ -262,7 +294,9 @@ func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer
 func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error) {
 	switch {
 	case from != nil:
-		if r.state, err = r.session.Restore(from); err != nil {
+		if r.state, err = r.session.Restore(from); err != nil && from.Step == 0 && !from.Has("optimizer") {
+			return fmt.Errorf("%s holds imported weights and no run to go on with: train from them with trainer finetune --checkpoint %s, or init.checkpoint and another folder", from.Path, r.dir)
+		} else if err != nil {
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
 		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)
@@ -271,6 +305,8 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 		}
 	case r.cfg.Init.Checkpoint != "":
 		return r.initModel()
+	case r.towers != train.Towers{}:
+		return tookTowers(r.cfg, r.towers, r.pairs.Params(), r.report.Say)
 	case r.cfg.HeadsStart() != "":
 		return r.startHeads(ctx)
 	}

@@ -190,6 +190,9 @@ func (r *Run) announce(finished bool) {
 		r.report.Say("the run is finished at step %d: it is only evaluated; train on with a larger train.max_steps, or anew with --resume never", r.state.Step)
 		return
 	}
+	if rates := train.NewRates(r.cfg).String(); rates != "" {
+		r.report.Say("times the learning rate: %s", rates)
+	}
 	for _, p := range r.pairs.Chance() {
 		r.report.Say("chance level of %s: %.3f", p.Name, p.Value)
 	}

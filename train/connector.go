@@ -123,7 +123,7 @@ func OpenTwin(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Token
 func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
 	o := modelOptions(tok, engine)
 	if tok != nil {
-		rows, err := tableRows(from.ck, tok)
+		rows, err := TableRows(from.ck, tok)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +135,8 @@ func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine
 // wordTable is the parameter with a row for every token.
 const wordTable = "text/embeddings/word/weight"
 
-// tableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token has.
-func tableRows(ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer) (int, error) {
+// TableRows is the number of rows of the word embeddings of a checkpoint, each token's and perhaps some that no token has.
+func TableRows(ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer) (int, error) {
 	f, err := ck.Group("model")
 	if err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ const rateWindow = 20
 
 // Metrics returns the hook that names a step's numbers for the log: epoch, time,
 // loss, loss/<part>, measures by their own name, lr, temperature, grad_norm, samples_per_second, data_wait
-// (seconds), and skipped = 1 for a step whose update was left out, which has no
+// (seconds), lr/image and lr/text of towers with a rate of their own, and skipped = 1 for a step whose update was left out, which has no
 // loss. A fit in closed form has no loss, lr, grad_norm and data_wait. perEpoch is the number of steps of an epoch, 0 if there are none.
 func Metrics(perEpoch int) Hook {
 	var samples [rateWindow]int
@@ -31,6 +31,9 @@ func Metrics(perEpoch int) Hook {
 		}
 		if !r.Fit {
 			v["loss"], v["lr"], v["grad_norm"], v["data_wait"] = r.Loss, r.LR, r.GradNorm, r.DataWait.Seconds()
+		}
+		for _, x := range r.TowerLR {
+			v[x.Name] = x.Value
 		}
 		for _, p := range r.Parts {
 			name := "loss/" + p.Name

@@ -34,7 +34,9 @@ type Session struct {
 	span  schedule.Span
 	lr    schedule.LR
 	sum   []float32 // accumulated gradients; nil with one micro-batch
+	rates Rates
 	parts []Value
+	tower []Value // memory of StepResult.TowerLR
 	feed  feed.Step
 	run   runPart // of the newest checkpoint
 	begun uint64  // place in the data before the newest step
@@ -68,7 +70,8 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 		return nil, err
 	}
 	s.feed = feed.Step{PerEpoch: s.span.PerEpoch, Rank: s.group.Rank(), Ranks: s.group.Size()}
-	if s.optimizer, err = NewOptimizer(cfg.Optimizer, o.Engine, s.model); err != nil {
+	s.rates = NewRates(cfg)
+	if s.optimizer, err = NewOptimizerAt(cfg.Optimizer, s.rates, o.Engine, s.model); err != nil {
 		return nil, err
 	}
 	if cfg.Train.AccumulateSteps > 1 {
@@ -85,6 +88,11 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 // NewOptimizer returns the optimiser of all parameters of m that training changes, and
 // of the momentum twins of m for StepTwins.
 func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
+	return NewOptimizerAt(c, Rates{}, engine, m)
+}
+
+// NewOptimizerAt is NewOptimizer with a rate for each parameter.
+func NewOptimizerAt(c config.Optimizer, rates Rates, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
 	p := m.Params()
 	var segs []optim.Segment
 	for _, q := range p.List() {
@@ -95,7 +103,7 @@ func NewOptimizer(c config.Optimizer, engine *kernel.Engine, m Trainable) (*opti
 		if err != nil {
 			return nil, err
 		}
-		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
+		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Rate: rates.Of(q.Name), Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
 	}
 	o, err := optim.New(engine, p.Values(), p.Grads(), segs, c)
 	if err != nil {
@@ -127,9 +135,10 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if s.group.Size() > 1 { // the others would wait for this process
 		ctx = context.WithoutCancel(ctx)
 	}
+	s.tower = s.rates.at(s.tower[:0], s.lr.At(step))
 	s.whole = false
 	micro := max(1, s.cfg.Train.AccumulateSteps)
-	out := StepResult{LR: s.lr.At(step), Parts: s.parts[:0]}
+	out := StepResult{LR: s.lr.At(step), TowerLR: s.tower, Parts: s.parts[:0]}
 	if m, ok := s.model.(starter); ok {
 		if err := m.Before(step); err != nil {
 			return out, err

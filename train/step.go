@@ -33,6 +33,7 @@ type StepResult struct {
 	Parts       []Value // of the loss, in the order to print them
 	GradNorm    float64 // before clipping
 	LR          float64
+	TowerLR     []Value       // rates of the last blocks of towers with a rate of their own, as lr/image
 	Temperature float64       // 0 where the model has none
 	Samples     int           // of all micro-batches
 	DataWait    time.Duration // time that the step waited for data

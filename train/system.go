@@ -64,6 +64,8 @@ type ModelOptions struct {
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Group     parallel.Group       // processes that train the model together; nil: this one alone
 	Stream    data.Stream          // of the samples; the model reads the pools of a data.Pooled
+	Rows      int                  // of the word embeddings; 0: one for each token
+	Start     model.Source         // of values that parameters start from; nil: all are random
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
@@ -73,8 +75,7 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	if err := canMask(cfg, with.Tokenizer); err != nil {
 		return nil, err
 	}
-	o := modelOptions(with.Tokenizer, with.Engine)
-	o.Group = with.Group
+	o := with.options()
 	if p, ok := with.Stream.(data.Pooled); ok {
 		o.ImagePool, o.TextPool = p.Pools()
 	}
@@ -90,6 +91,24 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	return model.New(cfg, o)
+}
+
+// Layout returns the parameters of the model of a configuration without their memory, see model.Layout.
+func Layout(cfg config.Config, with ModelOptions) (*model.Params, error) {
+	if err := canMask(cfg, with.Tokenizer); err != nil {
+		return nil, err
+	}
+	return model.Layout(cfg, with.options())
+}
+
+// options are those of the model.
+func (with ModelOptions) options() model.Options {
+	o := modelOptions(with.Tokenizer, with.Engine)
+	o.Group, o.Start = with.Group, with.Start
+	if with.Rows > 0 {
+		o.Vocab = with.Rows
+	}
+	return o
 }
 
 // canMask refuses masked language modelling without a token to mask with.

@@ -248,7 +248,7 @@ func FuzzModel(f *testing.F) {
 		if p := new(openCLIPConfig); parseJSON(openCLIP, p) == nil && p.Model.Text.Heads != 0 {
 			x.openCLIP = p
 		}
-		m, err := describe(file, x)
+		m, err := describe(file, x, "")
 		if err != nil {
 			return
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -147,27 +146,15 @@ func (p part) prefix(f *File) (string, bool) {
 	return "", false
 }
 
-// layerOf returns the number of the layer in a name of ours.
-func layerOf(name string) (int, bool) {
-	for _, list := range []string{"/blocks/", "/layers/"} {
-		if _, rest, ok := strings.Cut(name, list); ok {
-			number, _, _ := strings.Cut(rest, "/")
-			i, err := strconv.Atoi(number)
-			return i, err == nil
-		}
-	}
-	return 0, false
-}
-
 // recognise returns the family of a file: that of a name, or of one that config.json has, or without either the
 // one that leaves least of the file over.
-func recognise(f *File, facts *facts) (*fit, error) {
+func recognise(f *File, facts *facts, name string) (*fit, error) {
 	var best *fit
 	var failed error
 	kind := facts.kind()
 	tried := 0
 	for _, fam := range families {
-		if kind != "" && !slices.Contains(fam.types, kind) {
+		if name != "" && fam.name != name || name == "" && kind != "" && !slices.Contains(fam.types, kind) {
 			continue
 		}
 		tried++
@@ -185,6 +172,8 @@ func recognise(f *File, facts *facts) (*fit, error) {
 		return best, nil
 	case failed != nil:
 		return nil, fmt.Errorf("%s %w", f.Path, failed)
+	case name != "":
+		return nil, fmt.Errorf("%s has no tensors of the family %s (it has %s): leave the family empty, or give another file", f.Path, name, some(f.Names()))
 	case tried == 0:
 		return nil, fmt.Errorf("%s has model_type %q, which is not read: %s %s", facts.path, kind, cure, strings.Join(FamilyNames(), ", "))
 	case kind != "":

@@ -39,7 +39,13 @@ const (
 // Open opens the weights at path, as OpenFile does, and the files beside them: config.json,
 // open_clip_config.json, preprocessor_config.json, those of a tokenizer. It fails where the tensors are of no
 // family, or are not what config.json says. Close it after use.
-func Open(path string) (*Model, error) {
+func Open(path string) (*Model, error) { return OpenAs(path, "") }
+
+// OpenAs is Open of weights of a family, one of FamilyNames, whatever config.json says; with an empty one it is Open.
+func OpenAs(path, family string) (*Model, error) {
+	if family != "" && !slices.Contains(FamilyNames(), family) {
+		return nil, fmt.Errorf("weights: there is no family %q: the families are %s", family, strings.Join(FamilyNames(), ", "))
+	}
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
@@ -47,7 +53,7 @@ func Open(path string) (*Model, error) {
 	facts, err := readFacts(filepath.Dir(f.Path))
 	if err == nil {
 		var m *Model
-		if m, err = describe(f, facts); err == nil {
+		if m, err = describe(f, facts, family); err == nil {
 			return m, nil
 		}
 	}
@@ -55,9 +61,9 @@ func Open(path string) (*Model, error) {
 	return nil, fmt.Errorf("weights: %w", err)
 }
 
-// describe makes a model of tensors and of what is known beside them.
-func describe(f *File, facts *facts) (*Model, error) {
-	fit, err := recognise(f, facts)
+// describe makes a model of tensors and of what is known beside them. An empty family is the one that it looks like.
+func describe(f *File, facts *facts, family string) (*Model, error) {
+	fit, err := recognise(f, facts, family)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +73,9 @@ func describe(f *File, facts *facts) (*Model, error) {
 	}
 	return &Model{Family: fit.name, Notes: d.notes, Tokenizer: facts.tokenizer, file: f, fit: fit, settings: d.settings, read: map[string]how{}}, nil
 }
+
+// Path returns the file of the weights, or the index of its shards.
+func (m *Model) Path() string { return m.file.Path }
 
 // Close closes the files.
 func (m *Model) Close() error { return m.file.Close() }

@@ -43,6 +43,7 @@ var openCLIP = family{
 		activation := "gelu"
 		switch {
 		case d.openCLIP == nil:
+			d.assume("model.image.activation", "model.text.activation")
 			d.note("no file says whether the activation is gelu or quick_gelu, which OpenAI's models have: gelu is assumed")
 		case d.openCLIP.Model.QuickGELU:
 			activation = "quick_gelu"

@@ -52,10 +52,13 @@ func near(t *testing.T, what string, got, want []float32, width int, skip func(r
 		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
 		return
 	}
+	worst := 0.
+	defer func() { t.Logf("%s: largest difference %.1e", what, worst) }()
 	for i := range got {
 		if skip != nil && skip(i/width) {
 			continue
 		}
+		worst = max(worst, math.Abs(float64(got[i]-want[i])))
 		if !(math.Abs(float64(got[i]-want[i])) <= 2e-5) {
 			t.Errorf("%s: value %d is %v, want %v", what, i, got[i], want[i])
 			return

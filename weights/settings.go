@@ -5,12 +5,16 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // Setting is a key of the configuration and the value that a model has there.
 type Setting struct {
 	Key   string
 	Value string // as TOML spells it
+	// Assumed: no file says it, and a note says why it is taken.
+	Assumed bool
 }
 
 // String is the setting as --set and a file take it.
@@ -24,6 +28,7 @@ type description struct {
 	file     *File
 	settings []Setting
 	notes    []string
+	assumed  map[string]bool // keys whose values no file says
 }
 
 // imageFacts and textFacts are what the towers of a family have where no file says other.
@@ -46,6 +51,16 @@ func (d *description) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
+// assume marks keys, which are set later, as said by no file.
+func (d *description) assume(keys ...string) {
+	if d.assumed == nil {
+		d.assumed = map[string]bool{}
+	}
+	for _, key := range keys {
+		d.assumed[key] = true
+	}
+}
+
 // set adds a setting of a string, a number, or three numbers.
 func (d *description) set(key string, v any) {
 	text := ""
@@ -64,7 +79,7 @@ func (d *description) set(key string, v any) {
 	default:
 		text = fmt.Sprint(x)
 	}
-	d.settings = append(d.settings, Setting{key, text})
+	d.settings = append(d.settings, Setting{key, text, d.assumed[key]})
 }
 
 // size returns an axis of a parameter.
@@ -91,7 +106,7 @@ func (d *description) agrees(key string, said, is int) error {
 func (d *description) depth(list string) (n int) {
 	for name := range d.values {
 		if strings.HasPrefix(name, list) {
-			if i, ok := layerOf(name); ok {
+			if i, ok := encoders.LayerOf(name); ok {
 				n = max(n, i+1)
 			}
 		}
@@ -105,6 +120,7 @@ func (d *description) heads(side string, said, width int) (int, error) {
 		if said = usualHeads[side][width]; said == 0 {
 			said = max(1, width/64)
 		}
+		d.assume("model." + side + ".heads")
 		d.note("no file says how many heads the %s tower has: %d are assumed, as is usual for its width %d", side, said, width)
 	}
 	if said < 1 || width%said != 0 {

@@ -20,7 +20,7 @@ type Tensor struct {
 }
 
 // Lazy is the data of a float32 tensor of Len elements that are there when they are written, and then no
-// longer: Fill fills dst with all of them.
+// longer: Fill fills dst with all of them. Of many such tensors one is in memory at a time.
 type Lazy struct {
 	Len  int
 	Fill func(dst []float32) error
@@ -78,8 +78,17 @@ func Write(w io.Writer, tensors []Tensor, meta map[string]string) error {
 		return err
 	}
 	buf := make([]byte, 0, bufLen)
+	var made []float32 // memory of lazy tensors
 	for _, t := range tensors {
-		if err := writeData(w, t.Data, buf); err != nil {
+		data := t.Data
+		if x, ok := data.(Lazy); ok {
+			made = slices.Grow(made[:0], x.Len)[:x.Len]
+			if err := x.Fill(made); err != nil {
+				return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
+			}
+			data = made
+		}
+		if err := writeData(w, data, buf); err != nil {
 			return err
 		}
 	}
@@ -154,12 +163,6 @@ func writeData(w io.Writer, data any, buf []byte) error {
 		return err
 	case *Spool:
 		return v.copyTo(w)
-	case Lazy:
-		x := make([]float32, v.Len)
-		if err := v.Fill(x); err != nil {
-			return err
-		}
-		return writeData(w, x, buf)
 	}
 	return fmt.Errorf("safetensors: cannot write a %T", data)
 }

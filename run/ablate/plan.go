@@ -169,7 +169,7 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 	}
 	all = append(all, config.Override("run.name", j.Run.Name), config.Override("run.out", j.dir), fmt.Sprintf("run.seed=%d", j.Seed))
 	if j.start != nil {
-		all = append(all, config.Override("init.checkpoint", j.start.dir))
+		all = append(all, config.Override("init.checkpoint", j.start.dir), "init.image.path=''", "init.text.path=''")
 	}
 	if j.cfg, err = config.Load(a.Base, all); err != nil {
 		return err

@@ -72,10 +72,8 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 	}
 	o.stepBody = func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			w, s := o.work[i], o.now
-			if w.decay {
-				s.Decay = o.decay
-			}
+			w := o.work[i]
+			s := o.stepOf(w)
 			vector.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
 		}
 	}
@@ -96,12 +94,22 @@ func (o *AdamW) GradNorm(scale float64) float64 {
 	return math.Abs(scale) * math.Sqrt(sum)
 }
 
-// Step makes one update with learning rate lr from scale * gradient, whose norm
+// Step makes one update with learning rate lr, times that of each segment, from scale * gradient, whose norm
 // (from GradNorm with the same scale) is used for clipping: with clip_norm c > 0
 // the gradient is further multiplied by min(1, c / (norm + 1e-6)).
 func (o *AdamW) Step(lr, scale, norm float64) {
 	o.prepare(lr, scale, norm)
 	o.engine.For(len(o.work), 1, o.stepBody)
+}
+
+// stepOf returns the scalars of the update in progress for a piece of work.
+func (o *AdamW) stepOf(w chunk) vector.AdamWStep {
+	s := o.now
+	s.LR *= w.rate
+	if w.decay {
+		s.Decay = o.decay
+	}
+	return s
 }
 
 // prepare counts an update and sets its scalars.

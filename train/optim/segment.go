@@ -1,15 +1,18 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path"
 )
 
 // Segment is one parameter tensor inside the slabs.
 type Segment struct {
 	Name        string
-	Offset, Len int  // in elements
-	Decay       bool // weight decay applies
+	Offset, Len int     // in elements
+	Decay       bool    // weight decay applies
+	Rate        float64 // times the learning rate, and so the decay; 0: 1
 
 	Shape  []int // in a checkpoint; nil: (Len), or no axis for one element
 	Frozen bool  // never touched; a checkpoint holds its moments, which are zero
@@ -56,13 +59,14 @@ func Decays(groups []string, name, group string, axes int) (bool, error) {
 // stay in the second-level cache between the passes of a call.
 const chunkLen = 16 * 1024
 
-// chunk is a piece of work: elements [lo, hi) of the slabs with one decay.
+// chunk is a piece of work: elements [lo, hi) of the slabs with one decay and one rate.
 type chunk struct {
 	lo, hi int
 	decay  bool
+	rate   float32 // times the learning rate
 }
 
-// chunks cuts the segments into pieces, joining neighbours of equal decay. The
+// chunks cuts the segments into pieces, joining neighbours of equal decay and rate. The
 // cut depends on the segments alone, so sums over chunks have the same bits on
 // any number of threads.
 func chunks(segs []Segment, size int) ([]chunk, error) {
@@ -76,16 +80,20 @@ func chunks(segs []Segment, size int) ([]chunk, error) {
 		if s.Frozen {
 			continue
 		}
-		if k := len(runs) - 1; k >= 0 && runs[k].hi == s.Offset && runs[k].decay == s.Decay {
+		if s.Rate < 0 || math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) {
+			return nil, fmt.Errorf("optim: segment %s: the rate is a finite number >= 0 (got %v)", s.Name, s.Rate)
+		}
+		run := chunk{lo: s.Offset, hi: end, decay: s.Decay, rate: float32(cmp.Or(s.Rate, 1))}
+		if k := len(runs) - 1; k >= 0 && runs[k].hi == run.lo && runs[k].decay == run.decay && runs[k].rate == run.rate {
 			runs[k].hi = end
 			continue
 		}
-		runs = append(runs, chunk{lo: s.Offset, hi: end, decay: s.Decay})
+		runs = append(runs, run)
 	}
 	var out []chunk
 	for _, r := range runs {
 		for lo := r.lo; lo < r.hi; lo += chunkLen {
-			out = append(out, chunk{lo: lo, hi: min(lo+chunkLen, r.hi), decay: r.decay})
+			out = append(out, chunk{lo: lo, hi: min(lo+chunkLen, r.hi), decay: r.decay, rate: r.rate})
 		}
 	}
 	return out, nil

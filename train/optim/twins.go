@@ -52,7 +52,7 @@ func (o *AdamW) SetTwins(twins []Twin) error {
 			twins = twins[1:]
 		}
 		if len(work) > 0 && work[0].lo <= p.lo {
-			p.update, p.decay = true, work[0].decay
+			p.update, p.decay, p.rate = true, work[0].decay, work[0].rate
 		}
 		if len(twins) > 0 && twins[0].Offset <= p.lo {
 			t := twins[0]
@@ -82,10 +82,7 @@ func (o *AdamW) stepPieces(_, lo, hi int) {
 			vector.EMA(p.twin, values, o.twinWeight)
 			continue
 		}
-		s := o.now
-		if p.decay {
-			s.Decay = o.decay
-		}
+		s := o.stepOf(p.chunk)
 		m, v, g := o.m[p.lo:p.hi], o.v[p.lo:p.hi], o.grads[p.lo:p.hi]
 		if p.twin == nil {
 			vector.AdamW(values, m, v, g, s)

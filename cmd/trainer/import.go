@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/run"
+)
+
+func newImportCommand() *cobra.Command {
+	var f configFlags
+	var out outputFlags
+	var o run.ImportOptions
+	var settings bool
+	c := &cobra.Command{
+		Use:   "import",
+		Short: "Make a run of weights of Hugging Face, timm, open_clip or ALBEF",
+		Long: `import reads a stored model with an image and a text tower (CLIP, SigLIP, open_clip, ALBEF)
+and writes a run folder, which eval, embed, search, finetune, report and inspect use like that
+of any run. It prints what was read, resampled and left out. The settings of the weights are
+put over those of --config, and --set over both.
+
+A model of one tower (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2) is no run: train from it with
+init.image.path or init.text.path. --settings prints the settings of any weights as flags for
+the command line. docs/weights.md lists the files that are read.`,
+		Example: `  trainer import --from clip-vit-base-patch32 --out runs/clip
+  trainer import --from ALBEF.pth --set data.vocab=/models/bert-base-uncased/vocab.txt --out runs/albef
+  trainer import --from siglip-base-patch16-224 --dry-run --json
+  trainer import --from bert-base-uncased --settings`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dry := o.DryRun
+			switch {
+			case o.From == "":
+				return usageError{errors.New("import needs --from: the file or folder with the weights")}
+			case o.Out == "" && !dry && !settings:
+				return usageError{errors.New("import needs --out: the run folder to write")}
+			}
+			o.File, o.Set, o.Log = f.file, f.sets, out.note(c)
+			if settings {
+				return printSettings(c, o, out.json)
+			}
+			r, err := run.Import(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			w := c.OutOrStdout()
+			if out.json {
+				return printJSON(w, r)
+			}
+			fmt.Fprintln(w, r)
+			switch {
+			case dry:
+				fmt.Fprintf(w, "settings:\n  %s\n", strings.Join(r.Settings, "\n  "))
+			default:
+				fmt.Fprintf(w, "run folder: %s\n", r.Path)
+			}
+			return nil
+		},
+	}
+	f.add(c)
+	out.add(c)
+	c.Flags().StringVar(&o.From, "from", "", "`PATH` of a file, an index of shards or a folder with weights")
+	c.Flags().StringVar(&o.Family, "family", "", "`NAME` of the family of the weights, where they look like another one")
+	c.Flags().StringVar(&o.Out, "out", "", "run `folder` to write")
+	c.Flags().BoolVar(&o.AllowMissing, "allow-missing", false, "parameters that the weights lack start from random numbers")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what would be read and the settings, and write nothing")
+	c.Flags().BoolVar(&settings, "settings", false, "print the settings of the weights as flags, and write nothing")
+	return c
+}
+
+// printSettings prints the settings of weights as flags, one a line.
+func printSettings(c *cobra.Command, o run.ImportOptions, asJSON bool) error {
+	list, err := run.WeightSettings(o.From, o.Family)
+	if err != nil {
+		return err
+	}
+	w := c.OutOrStdout()
+	if asJSON {
+		return printJSON(w, map[string][]string{"settings": list.Settings, "flags": list.Flags})
+	}
+	fmt.Fprintln(w, strings.Join(list.Flags, " \\\n"))
+	return nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tinyCLIP is a folder with a stored dual encoder and its vocabulary.
+func tinyCLIP(t *testing.T) string {
+	t.Helper()
+	return storedFolder(t, "clip")
+}
+
+// storedFolder copies a tiny model of another package, with a vocabulary of 24 tokens.
+func storedFolder(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range []string{"config.json", "model.safetensors", "preprocessor_config.json"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "weights", "testdata", name, file))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	words := "[PAD] [UNK] [CLS] [SEP] [MASK] a red blue green square circle above left of the and ##s ##e large small yellow triangle below right"
+	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte(strings.ReplaceAll(words, " ", "\n")+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sets makes flags of settings.
+func sets(list ...string) (args []string) {
+	for _, s := range list {
+		args = append(args, "--set", s)
+	}
+	return args
+}
+
+// Every command uses the run of imported weights as it uses any run.
+func TestImport(t *testing.T) {
+	from, dir := tinyCLIP(t), t.TempDir()
+	imported, tuned, gallery := filepath.Join(dir, "imported"), filepath.Join(dir, "tuned"), filepath.Join(dir, "gallery")
+	small := sets("data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.batch_size=4", "compute.backend=builtin")
+
+	stdout, _ := must(t, exitDone, slices.Concat([]string{"import", "--from", from, "--dry-run"}, small)...)
+	contains(t, stdout, "clip, 62 parameters read", "settings:\n", `  model.text.style="clip"`)
+	if _, err := os.Stat(imported); err == nil {
+		t.Error("a dry run writes a folder")
+	}
+	stdout, _ = must(t, exitDone, slices.Concat([]string{"import", "--from", from, "--out", imported, "--json"}, small)...)
+	r := parseJSON(t, stdout)
+	if r["family"] != "clip" || r["path"] != imported || len(r["read"].([]any)) != 62 || len(r["random"].([]any)) != 0 {
+		t.Errorf("%s", stdout)
+	}
+	stdout, _ = must(t, exitDone, "inspect", imported)
+	contains(t, stdout, "model.system  clip", "logit_scale", "WordPiece, template file, 24 tokens")
+	stdout, _ = must(t, exitDone, "eval", "--checkpoint", imported)
+	contains(t, stdout, "retrieval on val: 8 images")
+	must(t, exitDone, "embed", "--checkpoint", imported, "--out", gallery)
+	stdout, _ = must(t, exitDone, "search", gallery, "--text", "a red square", "--k", "2", "--checkpoint", imported)
+	contains(t, stdout, "2")
+	must(t, exitDone, "report", imported)
+	_, stderr := must(t, exitDone, slices.Concat([]string{"finetune", "--checkpoint", imported, "--max-steps", "2", "--out", tuned}, sets("init.image.layer_decay=0.5"))...)
+	contains(t, stderr, "parameters from "+imported, "62 loaded", "times the learning rate: image tower 0.125 (embeddings) to 0.5 (last block)")
+	last := rows(t, tuned)[1]
+	if last.Values["lr/image"] != last.Values["lr"]/2 {
+		t.Errorf("rates %v", last.Values)
+	}
+	fails(t, exitFailed, []string{"train", "--config", filepath.Join(imported, "config.toml")}, "holds imported weights and no run to go on with: train from them with trainer finetune --checkpoint "+imported)
+	fails(t, exitFailed, slices.Concat([]string{"import", "--from", from, "--out", imported}, small), "holds a run already: choose another folder with --out")
+}
+
+// The flags that --settings prints make a configuration that the weights fit.
+func TestImportSettings(t *testing.T) {
+	from, dir := storedFolder(t, "bert"), t.TempDir()
+	fails(t, exitUsage, []string{"import", "--from", from, "--out", dir}, "has the text tower alone, and a run has both: train from it with", "--set init.text.path="+from)
+	stdout, _ := must(t, exitDone, "import", "--from", from, "--settings")
+	var args []string
+	for line := range strings.SplitSeq(stdout, "\n") {
+		if s, ok := strings.CutPrefix(strings.TrimSuffix(line, ` \`), "--set "); ok {
+			args = append(args, strings.Trim(s, "'"))
+		}
+	}
+	args = append(args, "data.tokens=6", "model.text.positions=6", "model.system=clip", "objective.itm.weight=0", "objective.mlm.weight=0", "model.text.fusion_layers=0", "eval.rerank_top=0")
+	_, stderr := must(t, exitDone, tinyArgs(filepath.Join(dir, "run"), slices.Concat(sets(args...), []string{"--max-steps", "1"})...)...)
+	contains(t, stderr, "init.text from "+from, "bert, 29 parameters read, 5 left out (text/mlm/bias, ")
+	stderr = fails(t, exitUsage, tinyArgs(filepath.Join(dir, "other"), sets("init.text.path="+from, "model.text.width=16")...),
+		"model.text.width: must be 8 for the weights in ", "; all of them: --set ", "--set data.vocab="+from)
+	if !strings.Contains(stderr, "the configuration has ") {
+		t.Error(stderr)
+	}
+}
+
+// What is wrong on the command line is said with its cure.
+func TestImportRefused(t *testing.T) {
+	from := tinyCLIP(t)
+	for want, args := range map[string][]string{
+		"import needs --from":              {"--out", "x"},
+		"import needs --out":               {"--from", from},
+		"there is no family \"gpt\"":       {"--from", from, "--out", "x", "--family", "gpt"},
+		"has no tensors of the family vit": {"--from", from, "--out", "x", "--family", "vit"},
+	} {
+		code, _, stderr := trainer(t, append([]string{"import"}, args...)...)
+		if code == exitDone || !strings.Contains(stderr, want) {
+			t.Errorf("%q: %d %s", args, code, stderr)
+		}
+	}
+}

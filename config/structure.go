@@ -1,0 +1,36 @@
+package config
+
+import "cmp"
+
+// Explicit returns c with the values that empty keys of the towers stand for in their place: two configurations whose
+// towers are the same differ in none of these keys then.
+func (c Config) Explicit() Config {
+	c = c.explicit()
+	im, tx := &c.Model.Image, &c.Model.Text
+	if c.Model.System == "albef" && im.Style == "" && im.Pooling() != "mean" { // whose norm has another place
+		im.Style = StyleViT
+	}
+	if c.Model.System == "albef" && tx.Style == "" {
+		tx.Style = StyleBERT
+	}
+	im.Pool, tx.Pool = im.Pooling(), tx.Pooling()
+	im.Activation, tx.Activation = activationOf(im.Activation, im.Style), activationOf(tx.Activation, tx.Style)
+	im.Resize, im.Interpolation = cmp.Or(im.Resize, "squash"), cmp.Or(im.Interpolation, "bicubic")
+	if len(im.Mean) == 0 {
+		im.Mean, im.Std = []float64{0.48145466, 0.4578275, 0.40821073}, []float64{0.26862954, 0.26130258, 0.27577711}
+	}
+	return c
+}
+
+// activationOf returns the activation of a tower, what the empty one stands for included.
+func activationOf(activation, style string) string {
+	switch {
+	case activation != "":
+		return activation
+	case style == StyleCLIP:
+		return "quick_gelu"
+	case style == StyleSigLIP:
+		return "gelu_tanh"
+	}
+	return "gelu"
+}

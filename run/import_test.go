@@ -1,0 +1,220 @@
+package run
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// golden opens what a package computed of a stored model.
+func expected(t *testing.T, name string) *safetensors.File {
+	t.Helper()
+	f, err := safetensors.Open(filepath.Join("..", "weights", "testdata", name, "expected.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// imported makes a run of a stored model.
+func imported(t *testing.T, name string, sets ...string) (*Imported, string) {
+	t.Helper()
+	dir, from := t.TempDir(), stored(t, name)
+	r, err := Import(t.Context(), ImportOptions{From: from, Out: dir, Set: append([]string{"train.batch_size=2", "data.tokens=6", "data.vocab=" + filepath.Join(from, "vocab.txt"), "data.template=file"}, sets...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, dir
+}
+
+// A run of stored weights computes what the package that made them computes.
+func TestImportComputes(t *testing.T) {
+	for _, name := range []string{"clip", "open_clip", "siglip"} {
+		_, dir := imported(t, name)
+		tr, err := Open(dir, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		if err := tr.Load(); err != nil {
+			t.Fatal(err)
+		}
+		e, b := expected(t, name), batch.New(2)
+		pixels, err := e.Float32("pixel_values")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.SetFloats(batch.Images, pixels)
+		_, got, err := tr.Model.Image().Encode(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := e.Float32("image_features")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if math.Abs(float64(got[i]-want[i])) > 2e-5 {
+				t.Fatalf("%s: feature %d is %v, want %v", name, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// A checkpoint of ALBEF becomes one with its parameters, twins and queue, bit for bit.
+func TestImportALBEF(t *testing.T) {
+	r, dir := imported(t, "albef", "model.image.heads=2", "model.text.heads=2")
+	if len(r.Fresh)+len(r.Unread)+len(r.Unknown) > 0 || len(r.Read) < 80 || !strings.Contains(r.String(), "heads the image tower has") {
+		t.Errorf("%+v", r)
+	}
+	m, err := weights.Open(filepath.Join("..", "weights", "testdata", "albef", "checkpoint_03.pth"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	c, err := checkpoint.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for group, prefix := range map[string]string{"model": "", "momentum": "momentum/", "queue": "queue/"} {
+		list, err := c.Tensors(group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		differ := false
+		for _, x := range list {
+			if x.Name == "ids" {
+				continue
+			}
+			want, own, got := make([]float32, x.Len()), make([]float32, x.Len()), make([]float32, x.Len())
+			if err := errors.Join(m.Read(prefix+x.Name, x.Shape, want), c.ReadFloat32(group, x.Name, x.Shape, got)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s of %s differs", x.Name, group)
+			}
+			differ = differ || group == "momentum" && m.Read(x.Name, x.Shape, own) == nil && !slices.Equal(own, want)
+		}
+		if group == "momentum" && !differ {
+			t.Error("twins are equal to parameters, so the test shows nothing")
+		}
+	}
+	var queue struct{ Pointer, Filled int }
+	if err := c.Counters("queue", &queue); err != nil || queue.Filled != 4 {
+		t.Errorf("%+v %v", queue, err)
+	}
+	tuned, err := FinetuneConfig(dir, OpenOptions{Set: []string{"run.out=" + t.TempDir(), "data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.max_steps=1", "model.image.size=16", "eval.rerank_top=2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := New(t.Context(), tuned, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if _, err := run.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// without copies weights without tensors, and with bad numbers in others.
+func without(t *testing.T, folder string, drop func(name string) bool, bad string) {
+	t.Helper()
+	path := filepath.Join(folder, "model.safetensors")
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []safetensors.Tensor
+	for _, x := range f.Tensors() {
+		v, err := f.Float32(x.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Name == bad {
+			v[0] = float32(math.NaN())
+		}
+		if !drop(x.Name) {
+			list = append(list, safetensors.Tensor{Name: x.Name, Shape: x.Shape, Data: v})
+		}
+	}
+	f.Close()
+	to, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(safetensors.Write(to, list, nil), to.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What cannot be imported is refused with its cure, and nothing is left behind.
+func TestImportRefused(t *testing.T) {
+	keep := func(string) bool { return false }
+	scale := func(name string) bool { return name == "logit_scale" }
+	short := func(folder string) {
+		if err := os.WriteFile(filepath.Join(folder, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		family  string
+		prepare func(folder string)
+		sets    []string
+		allow   bool
+		want    string // empty: no error
+	}{
+		"no vocabulary":       {"clip", func(folder string) { os.Remove(filepath.Join(folder, "vocab.txt")) }, nil, false, "data.vocab: must name the vocabulary of the weights in "},
+		"another vocabulary":  {"clip", func(folder string) { short(folder) }, []string{"data.vocab=" + filepath.Join(stored(t, "clip"), "vocab.txt")}, false, "data.vocab: has another vocabulary, of 24 tokens, than the weights"},
+		"a smaller one":       {"clip", short, nil, false, ""},
+		"missing":             {"clip", func(folder string) { without(t, folder, scale, "") }, nil, false, "lacks 1 parameters of the model (logit_scale): --allow-missing starts them"},
+		"missing and allowed": {"clip", func(folder string) { without(t, folder, scale, "") }, nil, true, ""},
+		"not a number":        {"clip", func(folder string) { without(t, folder, keep, "visual_projection.weight") }, nil, false, `tensor "image_proj/weight": it has numbers that are not finite`},
+		"another width":       {"clip", nil, []string{"model.image.width=16", "model.head.dim=4"}, false, "--set model.image.width=8 --set model.head.dim=6"},
+		"another mean":        {"clip", nil, []string{"model.image.mean=[0.5, 0.5, 0.5]"}, false, "--set 'model.image.mean=[0.48145466,0.4578275,0.40821073]'"},
+		"one tower":           {"bert", nil, nil, false, "has the text tower alone, and a run has both: train from it with\n  trainer train --set init.text.path="},
+		"a shard that is not there": {"clip", func(folder string) {
+			os.Remove(filepath.Join(folder, "model.safetensors"))
+			text := `{"weight_map": {"logit_scale": "model-00001-of-00002.safetensors"}}`
+			if err := os.WriteFile(filepath.Join(folder, "model.safetensors.index.json"), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, false, "names the shard model-00001-of-00002.safetensors, which is not beside it: download it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, dir := stored(t, c.family), filepath.Join(t.TempDir(), "run")
+			if c.prepare != nil {
+				c.prepare(folder)
+			}
+			_, err := Import(t.Context(), ImportOptions{From: folder, Out: dir, Set: append([]string{"train.batch_size=2", "data.tokens=6"}, c.sets...), AllowMissing: c.allow})
+			_, made := os.Stat(dir)
+			if c.want == "" {
+				if err != nil || made != nil {
+					t.Fatal(err, made)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v\nwant %s", err, c.want)
+			}
+			if made == nil {
+				t.Error("the folder is left behind")
+			}
+		})
+	}
+	_, dir := imported(t, "clip")
+	if _, err := Import(t.Context(), ImportOptions{From: stored(t, "clip"), Out: dir, Set: []string{"train.batch_size=2", "data.tokens=6"}}); err == nil || !strings.Contains(err.Error(), "holds a run already") {
+		t.Errorf("a run is overwritten: %v", err)
+	}
+}

@@ -1,0 +1,212 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// stored copies a tiny stored model of another package, with a vocabulary of as many tokens as it has rows.
+func stored(t *testing.T, name string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join("..", "weights", "testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(folder, "expected.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	vocabulary(t, folder)
+	return folder
+}
+
+// vocabulary writes one of 24 tokens to a folder.
+func vocabulary(t *testing.T, folder string) {
+	t.Helper()
+	text := "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\nof\nthe\nand\n##s\n##e\nlarge\nsmall\nyellow\ntriangle\nbelow\nright\n"
+	if err := os.WriteFile(filepath.Join(folder, "vocab.txt"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flags returns the values of --set of the last line of an error, as a shell would.
+func flags(t *testing.T, err error) (sets []string) {
+	t.Helper()
+	text := err.Error()
+	_, all, ok := strings.Cut(text, "; all of them: ")
+	if !ok {
+		_, all, _ = strings.Cut(text, "; ")
+	}
+	for rest := all; ; {
+		_, after, ok := strings.Cut(rest, "--set ")
+		if !ok {
+			return sets
+		}
+		word := ""
+		if quoted, ok := strings.CutPrefix(after, "'"); ok {
+			word, rest, _ = strings.Cut(quoted, "'")
+		} else {
+			word, rest, _ = strings.Cut(after, " ")
+		}
+		sets = append(sets, word)
+	}
+}
+
+// fused are settings of ALBEF that fit the stored towers but for their sizes and styles.
+var fused = []string{"model.system=albef", "model.text.fusion_layers=1", "objective.itm.weight=1", "objective.mlm.weight=1", "model.image.size=16",
+	"data.tokens=6", "model.text.positions=6", "momentum.enabled=true", "train.max_steps=2", "train.eval_every_steps=0"}
+
+// A configuration that does not fit the files is refused with what to set, which then fits; parameters are those of the
+// files, twins are copies, and a run that goes on needs no files.
+func TestTowers(t *testing.T) {
+	bert, vit := stored(t, "bert"), stored(t, "vit")
+	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	sets := append(slices.Clone(fused), "init.image.path="+vit, "init.text.path="+bert, "init.text.layer_decay=0.9")
+	_, err := New(t.Context(), settings(t, dir, sets...), Options{})
+	var problems config.Errors
+	if !errors.As(err, &problems) || !strings.Contains(err.Error(), "model.image.width: must be 8 for the weights in ") {
+		t.Fatal(err)
+	}
+	fixed := flags(t, err)
+	for _, want := range []string{"model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.mean=[0.5,0.5,0.5]", "model.text.style=bert", "model.text.width=8", "data.vocab=" + bert} {
+		if !slices.Contains(fixed, want) && want != "model.text.style=bert" {
+			t.Errorf("%s is not among %q", want, fixed)
+		}
+	}
+	if len(fixed) != len(problems) {
+		t.Errorf("%d flags for %d problems", len(fixed), len(problems))
+	}
+	cfg := settings(t, dir, append(sets, fixed...)...)
+	log := &recorder{}
+	r, err := New(t.Context(), cfg, Options{Reporter: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.pairs.Params()
+	for _, folder := range []string{bert, vit} {
+		m, err := weights.Open(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		read := 0
+		for _, name := range m.Names() {
+			q, ok := p.Get(name)
+			if !ok || name == "image/pos_embed" {
+				continue
+			}
+			want := make([]float32, q.Len())
+			if err := m.Read(name, q.Shape, want); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(p.Value(q), want) || !slices.Equal(p.MomentumValue(q), want) {
+				t.Errorf("%s or its twin is not that of the file", name)
+			}
+			read++
+		}
+		if read < 20 {
+			t.Errorf("%d parameters of %s", read, folder)
+		}
+	}
+	said := strings.Join(log.lines, "\n")
+	for _, want := range []string{"init.image from " + vit, "1 resampled (image/pos_embed)", "random (text/layers/01/crossattention/kv/bias, "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not told: %s", want, said)
+		}
+	}
+	if _, err := r.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{bert, vit} {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Train.MaxSteps = 3
+	if _, err := New(t.Context(), cfg, Options{}); err != nil {
+		t.Errorf("a run that goes on needs its files: %v", err)
+	}
+	tuned, err := FinetuneConfig(dir, OpenOptions{Set: []string{"run.out=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err = New(t.Context(), tuned, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+}
+
+// What stored towers cannot be used for is refused with its cure.
+func TestTowersRefused(t *testing.T) {
+	bert, vit := stored(t, "bert"), stored(t, "vit")
+	other := filepath.Join(t.TempDir(), "vocab.txt")
+	text, err := os.ReadFile(filepath.Join(bert, "vocab.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, []byte(strings.Replace(string(text), "red\nblue", "blue\nred", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fits := append(slices.Clone(fused), "model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.mlp=16", "model.image.mean=[0.5,0.5,0.5]", "model.image.std=[0.5,0.5,0.5]",
+		"model.image.interpolation=bilinear", "model.text.width=8", "model.text.mlp=16", "data.vocab="+filepath.Join(bert, "vocab.txt"))
+	short := stored(t, "bert")
+	without(t, short, func(name string) bool { return strings.Contains(name, "layer.0.output.dense") }, "")
+	alone := filepath.Join(t.TempDir(), "bert.safetensors") // without the files of a tokenizer beside it
+	if os.Link(filepath.Join(bert, "model.safetensors"), alone) != nil {
+		t.Skip("this file system has no links")
+	}
+	words := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	few, many := words("few.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), words("many.txt", string(text)+"one\ntwo\n")
+	for _, c := range []struct {
+		sets []string
+		want string // in the error; empty: none
+	}{
+		{[]string{"init.text.path=" + alone, "data.vocab=" + few, "model.text.heads=1"}, ""}, // rows without a token stay
+		{[]string{"init.text.path=" + alone, "data.vocab=" + many}, "data.vocab: has 26 tokens, and text/embeddings/word/weight in "},
+		{[]string{"init.text.path=" + short}, "init.text.path: lacks text/layers/00/ffn/output/bias, text/layers/00/ffn/output/weight (got \""},
+		{[]string{"init.text.path=" + short}, "; --set init.text.allow_missing=true starts these from random numbers"},
+		{[]string{"init.text.path=" + short, "init.text.allow_missing=true"}, ""},
+		{[]string{"init.image.path=" + vit, "init.text.path=" + bert}, ""},
+		{[]string{"init.image.path=" + bert}, "init.image.path: is bert, which has no image tower"},
+		{[]string{"init.text.path=" + vit}, "init.text.path: is vit, which has no text tower"},
+		{[]string{"init.text.path=" + filepath.Join(vit, "nowhere")}, "init.text.path: there is no such file"},
+		{[]string{"init.text.path=" + bert, "init.text.family=roberta"}, "has no tensors of the family roberta"},
+		{[]string{"init.text.path=" + bert, "init.text.family=gpt"}, `there is no family "gpt": the families are bert, `},
+		{[]string{"init.text.path=" + bert, "data.vocab=" + other}, `data.vocab: has another vocabulary, of 24 tokens, than the weights in `},
+		{[]string{"init.text.path=" + bert, "data.vocab="}, "data.vocab: must name the vocabulary of the weights in "},
+		{[]string{"init.text.path=" + bert, "model.text.layers=2"}, "; --set model.text.layers=1"},
+		{[]string{"init.text.path=" + bert, "model.text.positions=7"}, "; --set model.text.positions=6"},
+		{[]string{"init.image.path=" + vit, "model.image.registers=2"}, "; --set model.image.registers=0"},
+		{[]string{"init.image.path=" + vit, "model.image.mean=[]", "model.image.std=[]"}, "--set 'model.image.mean=[0.5,0.5,0.5]' --set 'model.image.std=[0.5,0.5,0.5]'"},
+	} {
+		r, err := New(t.Context(), settings(t, t.TempDir(), append(fits, c.sets...)...), Options{})
+		switch {
+		case err == nil:
+			r.Close()
+			if c.want != "" {
+				t.Errorf("%q is accepted", c.sets)
+			}
+		case c.want == "" || !strings.Contains(err.Error(), c.want):
+			t.Errorf("%q: %v, want %s", c.sets, err, c.want)
+		}
+	}
+}
