@@ -47,7 +47,7 @@ func (t *Trained) params() ([]weights.Param, error) {
 		if err != nil {
 			return nil, err
 		}
-		list := listed(f, "", nil)
+		list := wanted(f, "", nil)
 		if !t.twin {
 			return list, nil
 		}
@@ -55,7 +55,7 @@ func (t *Trained) params() ([]weights.Param, error) {
 		if err != nil {
 			return nil, err
 		}
-		of := listed(twins, "", nil)
+		of := wanted(twins, "", nil)
 		for i, p := range list {
 			if k := slices.IndexFunc(of, func(q weights.Param) bool { return q.Name == p.Name }); k >= 0 {
 				list[i] = of[k]
@@ -80,14 +80,14 @@ func (t *Trained) twins() (list []weights.Param, err error) {
 		if group == "queue" {
 			only = []string{"image", "text"}
 		}
-		list = append(list, listed(f, prefix, only)...)
+		list = append(list, wanted(f, prefix, only)...)
 	}
 	slices.SortFunc(list, func(a, b weights.Param) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
-// listed are the tensors of a file as parameters with a prefix, those of only where it is not empty.
-func listed(f *safetensors.File, prefix string, only []string) (list []weights.Param) {
+// wanted are the tensors of a file as parameters with a prefix, those of only where it is not empty.
+func wanted(f *safetensors.File, prefix string, only []string) (list []weights.Param) {
 	for _, info := range f.Tensors() {
 		if len(only) > 0 && !slices.Contains(only, info.Name) {
 			continue
