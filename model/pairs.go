@@ -63,6 +63,7 @@ type Pairs struct {
 
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
+	explainings map[explainKey]*explaining
 	keys        keys
 }
 
