@@ -165,7 +165,7 @@ func (p *Pairs) explaining(key explainKey) (*explaining, error) {
 	if x := p.explainings[key]; x != nil {
 		return x, nil
 	}
-	if err := p.checkBlocks(key.at); err != nil {
+	if err := p.CheckBlocks(key.at); err != nil {
 		return nil, err
 	}
 	x, err := p.buildExplaining(key)
@@ -191,8 +191,8 @@ func (p *Pairs) Explains() error {
 	return nil
 }
 
-// checkBlocks refuses blocks that there are none of.
-func (p *Pairs) checkBlocks(at Blocks) error {
+// CheckBlocks refuses blocks that there are none of.
+func (p *Pairs) CheckBlocks(at Blocks) error {
 	if err := p.Explains(); err != nil {
 		return err
 	}

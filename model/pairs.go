@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Options is what a model needs besides its configuration.
@@ -174,6 +175,9 @@ func (p *Pairs) Image() *Encoder { return p.image }
 
 // Text encodes the other side; see Image.
 func (p *Pairs) Text() *Encoder { return p.text }
+
+// Space returns the space of the features.
+func (p *Pairs) Space() space.Space { return p.design.space }
 
 // Dim returns C, the channels of the shared space.
 func (p *Pairs) Dim() int { return p.cfg.Model.Head.Dim }
