@@ -29,7 +29,8 @@ func (m Map) at(x, y float64) float64 {
 	place := func(v float64, n int) (i, j int, f float64) {
 		v = min(max(v*float64(n)-0.5, 0), float64(n-1))
 		i = int(v)
-		return i, min(i+1, n-1), v - float64(i)
+		f = v - float64(i)
+		return i, min(i+1, n-1), f * f * (3 - 2*f) // smooth, so that a bright patch is round
 	}
 	c0, c1, fx := place(x, m.Columns)
 	r0, r1, fy := place(y, m.Rows)
@@ -63,7 +64,7 @@ func Overlay(img image.Image, m Map, x, y, width, height float64) *image.RGBA {
 			if most > 0 {
 				heat = m.at(u, v) / most
 			}
-			colour, share := Heat(heat), 0.15+0.65*math.Sqrt(heat)
+			colour, share := Heat(heat), 0.8*math.Sqrt(heat)
 			for c, h := range [3]uint8{colour.R, colour.G, colour.B} {
 				p[c] = uint8(grey*(1-share) + float64(h)*share + 0.5)
 			}

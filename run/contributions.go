@@ -120,7 +120,7 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 	var said Explanation
 	x.describe(&said, o)
 	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.split(split), Score: said.Score,
-		Formula: cmp.Or(o.Formula, FormulaElementwise), Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
+		Formula: cmp.Or(o.Formula, FormulaChannels), Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
 	total := set.Len()
 	if n <= 0 {
 		n = DefaultPairs

@@ -13,10 +13,11 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// Formulas of what patches add to the score of features.
+// Formulas of what patches add to the score of features; words have FormulaChannels.
 const (
-	FormulaElementwise = "elementwise" // gradient times activation at each patch
-	FormulaGradCAM     = "gradcam"     // mean gradient of all patches times activation
+	FormulaChannels    = "channels"    // explain.Channels
+	FormulaElementwise = "elementwise" // explain.Elementwise
+	FormulaGradCAM     = "gradcam"     // explain.Pooled
 )
 
 // DefaultTokens is how many class tokens are shown unless asked otherwise.
@@ -29,7 +30,7 @@ type ExplainOptions struct {
 	With  string // file of the second image, of a system of images alone
 
 	Block, Layer, Fusion *int   // image block, text layer and fusion layer, from 0 on; nil: model.DefaultBlocks
-	Formula              string // for patches; empty: FormulaElementwise
+	Formula              string // for patches; empty: FormulaChannels
 	Tokens               int    // class tokens to show, those with the largest scores; 0: DefaultTokens
 }
 
@@ -65,14 +66,14 @@ func Explainable(cfg config.Config) error {
 func (o *ExplainOptions) check(cfg config.Config) error {
 	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
 	if o.Formula == "" {
-		o.Formula = FormulaElementwise
+		o.Formula = FormulaChannels
 	}
 	if o.Tokens == 0 {
 		o.Tokens = DefaultTokens
 	}
 	switch {
-	case o.Formula != FormulaElementwise && o.Formula != FormulaGradCAM:
-		return bad("--formula must be %s or %s (got %q)", FormulaElementwise, FormulaGradCAM, o.Formula)
+	case o.Formula != FormulaChannels && o.Formula != FormulaElementwise && o.Formula != FormulaGradCAM:
+		return bad("--formula must be %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM, o.Formula)
 	case o.Tokens < 1:
 		return bad("--tokens must be at least 1 (got %d)", o.Tokens)
 	case cfg.Model.ImagesOnly() && o.Text != "":
@@ -173,6 +174,9 @@ func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) er
 		return err
 	}
 	out.Tokens, out.Scores = all, slices.Insert(whole, 1, strongest...)
+	if out.Fusion >= 0 && out.Fusion == x.fusionLayers()-1 {
+		out.Notes = append(out.Notes, "Of the last fusion layer the match head reads the first token alone, so words have no maps of their own there.")
+	}
 	for _, r := range out.Scores {
 		if r.Image.Most() == 0 {
 			out.Notes = append(out.Notes, fmt.Sprintf("No patch speaks for the score %s at this block: its map is dark.", r.Name))

@@ -37,12 +37,12 @@ type Relevance struct {
 
 // Explainer explains scores of pairs by the towers of a model, one pair after the other, for one goroutine.
 type Explainer struct {
-	t      *Trained
-	pairs  *model.Pairs
-	at     model.Blocks
-	pooled bool // Grad-CAM by the mean of the gradients
-	b      *batch.Batch
-	words  []textWord
+	t       *Trained
+	pairs   *model.Pairs
+	at      model.Blocks
+	formula string // for patches
+	b       *batch.Batch
+	words   []textWord
 }
 
 // Explainer opens the model, which must have patches or words, and checks the options. Of those that say
@@ -61,7 +61,7 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 	if !ok {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no towers to explain a score by", t.Config.Model.System)}
 	}
-	x := &Explainer{t: t, pairs: m.Pairs, pooled: o.Formula == FormulaGradCAM}
+	x := &Explainer{t: t, pairs: m.Pairs, formula: o.Formula}
 	if err := m.Explains(); err != nil {
 		return nil, &ArgumentError{err}
 	}
@@ -153,16 +153,15 @@ func (x *Explainer) strongest(ctx context.Context, n int) (list []Relevance, all
 // relevance reads what tokens add to a score.
 func (x *Explainer) relevance(r Relevance, e *model.Explained) Relevance {
 	r.Score = e.Score
-	formula := explain.Elementwise
-	if x.pooled {
-		formula = explain.Pooled
-	}
+	formula := map[string]func(values, grads []float32, n, d int) []float64{
+		FormulaChannels: explain.Channels, FormulaElementwise: explain.Elementwise, FormulaGradCAM: explain.Pooled,
+	}[x.formula]
 	r.Image = x.patches(formula(e.Image.Values, e.Image.Grads, e.Image.N, e.Image.D))
 	if x.t.Config.Model.ImagesOnly() {
 		r.Other = x.patches(formula(e.Text.Values, e.Text.Grads, e.Text.N, e.Text.D))
 		return r
 	}
-	r.Words = spread(x.words, explain.Elementwise(e.Text.Values, e.Text.Grads, e.Text.N, e.Text.D))
+	r.Words = spread(x.words, explain.Channels(e.Text.Values, e.Text.Grads, e.Text.N, e.Text.D))
 	return r
 }
 
@@ -185,7 +184,11 @@ func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
 			places[l] += v
 		}
 	}
-	r.Image, r.Words = x.patches(mean), spread(x.words, places)
+	r.Image = x.patches(mean)
+	if x.at.Fusion == x.fusionLayers()-1 {
+		return r, nil // of the last layer the head reads the first token alone
+	}
+	r.Words = spread(x.words, places)
 	for _, w := range x.words {
 		of := make([]float64, c.P)
 		for _, l := range w.places {
@@ -197,6 +200,9 @@ func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
 	}
 	return r, nil
 }
+
+// fusionLayers is how many fusion layers the model has.
+func (x *Explainer) fusionLayers() int { return x.t.Config.Model.Text.FusionLayers }
 
 // patches is a map over the grid of the image tower.
 func (x *Explainer) patches(values []float64) *explain.Map {

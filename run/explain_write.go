@@ -124,16 +124,17 @@ func (f *explainFolder) seen() error {
 
 // formulas say in the page what a patch adds.
 var formulas = map[string]string{
-	FormulaElementwise: "the gradient of the score to its token, times the token",
+	FormulaElementwise: "the gradient of the score to its token, times the token, where the sum over the channels is above 0",
+	FormulaChannels:    "the gradient of the score to each channel of its token, times the channel, where that is above 0",
 	FormulaGradCAM:     "the mean gradient of the score to all patches, times its token",
 }
 
 // pair adds the score of the features.
 func (f *explainFolder) pair(r Relevance) error {
 	s := pages.ExplainedScore{ID: "pair", Title: "Score of the pair", Words: r.Words,
-		Intro: fmt.Sprintf("Bright patches speak for the score: %s in block %d. The brightest is that of the map, whatever its size.", formulas[f.e.Formula], f.e.Block)}
+		Intro: fmt.Sprintf("Bright patches matter for the score, by %s, in block %d. The brightest is that of the map, whatever its size.", formulas[f.e.Formula], f.e.Block)}
 	if r.Words != nil {
-		s.Intro += fmt.Sprintf(" Words likewise, by the gradient at each token of layer %d; the figure is the share of what they add. Pale tokens stand around every text and are left out of it.", f.e.Layer)
+		s.Intro += fmt.Sprintf(" Words likewise, by the gradient to each channel of their tokens in layer %d, times the channel, where that is above 0; the figure is their share. Pale tokens stand around every text and are left out of it.", f.e.Layer)
 	}
 	if err := f.overlay(&s.Pictures, "pair.png", f.e.image, *r.Image, pages.Picture{Alt: "what patches add to the score", Caption: f.e.caption(r)}); err != nil {
 		return err
@@ -189,8 +190,11 @@ func plainWords(list []explain.Word) (out []explain.Word) {
 // match adds the match head: the mean map, and one for each word.
 func (f *explainFolder) match(r Relevance) error {
 	s := pages.ExplainedScore{ID: "match", Title: "Match head", Words: r.Words, Small: true,
-		Intro: fmt.Sprintf("The attention of words to patches in fusion layer %d, times the gradient of the match logit to it where that is above 0, in the mean over heads. First the mean over all tokens, then one map for each word; each is scaled by itself.", f.e.Fusion)}
-	if err := f.overlay(&s.Pictures, "match.png", f.e.image, *r.Image, pages.Picture{Alt: "what the match head looks at", Caption: fmt.Sprintf("all words, logit %.3f", r.Score)}); err != nil {
+		Intro: fmt.Sprintf("The attention of words to patches in fusion layer %d, times the gradient of the match logit to it where that is above 0, in the mean over heads.", f.e.Fusion)}
+	if r.WordMaps != nil {
+		s.Intro += " First the mean over all tokens, then one map for each word; each is scaled by itself."
+	}
+	if err := f.overlay(&s.Pictures, "match.png", f.e.image, *r.Image, pages.Picture{Alt: "what the match head looks at", Caption: fmt.Sprintf("all tokens, logit %.3f", r.Score)}); err != nil {
 		return err
 	}
 	for i, m := range r.WordMaps {

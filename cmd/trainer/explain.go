@@ -33,8 +33,8 @@ func newExplainCommand() *cobra.Command {
 		Long: `explain draws what the score of an image and a text rests on, and writes pictures and one
 page (explain.html, which needs nothing beside it) to the folder --out:
 
-  the score of the pair   heat over the patches that speak for it, and the words that do, by
-                          Grad-CAM: the gradient of the score to each token, times the token
+  the score of the pair   heat over the patches and the words that it rests on, by Grad-CAM: the
+                          gradient of the score to each token, times the token
   class tokens, spheres   the same for the score of each, with model.head.topology Multi or Ob
   the match head          of systems with fusion layers: the patches that each word looks at,
                           by attention times its gradient
@@ -44,8 +44,10 @@ Systems of stored features have no patches and no words, and are refused.
 
 --block, --layer and --fusion say where in the image tower, the text tower and the fusion
 layers, counted from 0; the last block, the last layer and the middle of the fusion layers
-hold without them. --formula gradcam weighs channels by their mean gradient, as the Grad-CAM
-of convolutions does; on the built-in scenes it finds objects less well.
+hold without them. --formula says how gradient and token make the heat of a patch: their
+product where it is above 0 in a channel (channels), where its sum over the channels is
+(elementwise: sharper, and dark where a score is at its largest), or with the mean gradient of
+all patches (gradcam, that of convolutions).
 
 With --split instead of --image and --text it explains right pairs of a split and writes
 contributions.html: which class tokens, patches, words and places of a text add how much to
@@ -74,7 +76,7 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 	c.Flags().IntVar(&f.block, "block", 0, "block of the image tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.layer, "layer", 0, "layer of the text tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.fusion, "fusion", 0, "fusion layer, from 0 on (default the middle one)")
-	c.Flags().StringVar(&f.options.Formula, "formula", run.FormulaElementwise, "of patches: elementwise or gradcam")
+	c.Flags().StringVar(&f.options.Formula, "formula", run.FormulaChannels, "of patches: channels, elementwise or gradcam")
 	c.Flags().IntVar(&f.options.Tokens, "tokens", run.DefaultTokens, "class tokens or spheres to show, those with the largest scores")
 	return c
 }

@@ -45,14 +45,14 @@ func measure(runs []string, n, block int) error {
 	var order []key
 	all := map[key][]focus{}
 	for _, dir := range runs {
-		for _, formula := range []string{run.FormulaElementwise, run.FormulaGradCAM} {
+		for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
 			found, err := look(dir, n, block, formula)
 			if err != nil {
 				return fmt.Errorf("%s: %w", dir, err)
 			}
 			for _, score := range []string{run.PairScore, run.MatchScore} {
 				f, ok := found[score]
-				if !ok || score == run.MatchScore && formula != run.FormulaElementwise {
+				if !ok || score == run.MatchScore && formula != run.FormulaChannels {
 					continue
 				}
 				k := key{score, formula}
