@@ -64,7 +64,7 @@ func Overlay(img image.Image, m Map, x, y, width, height float64) *image.RGBA {
 			if most > 0 {
 				heat = m.at(u, v) / most
 			}
-			colour, share := Heat(heat), 0.8*math.Sqrt(heat)
+			colour, share := Heat(heat), 0.85*math.Pow(heat, 0.75)
 			for c, h := range [3]uint8{colour.R, colour.G, colour.B} {
 				p[c] = uint8(grey*(1-share) + float64(h)*share + 0.5)
 			}

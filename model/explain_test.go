@@ -86,11 +86,8 @@ func TestGoldenExplain(t *testing.T) {
 				if parts[3] == "text" {
 					side = x.Text
 				}
-				formula := explain.Elementwise
-				if parts[4] == "pooled" {
-					formula = explain.Pooled
-				}
-				explainedAs(t, info.Name, formula(side.Values, side.Grads, side.N, side.D), want.floats(info.Name))
+				formulas := map[string]func(values, grads []float32, n, d int) []float64{"elementwise": explain.Elementwise, "channels": explain.Channels, "pooled": explain.Pooled}
+				explainedAs(t, info.Name, formulas[parts[4]](side.Values, side.Grads, side.N, side.D), want.floats(info.Name))
 			}
 			if checked < 3*(1+2*3) {
 				t.Errorf("%d tensors compared", checked)

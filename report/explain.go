@@ -43,9 +43,9 @@ func WriteExplanation(w io.Writer, e Explanation) error {
 	seen.show(e.Seen)
 	p.show(seen)
 	for _, x := range e.Parts {
-		s := section{ID: x.ID, Title: x.Title, Intro: x.Intro, Small: x.Small}
+		s := section{ID: x.ID, Title: x.Title, Intro: x.Intro, Small: x.Small, Legend: heatScale()}
 		if len(x.Words) > 0 {
-			s.Legend = wordStrip(x.Words, true)
+			s.Legend += wordStrip(x.Words, true)
 		}
 		s.show(x.Pictures)
 		p.show(s)

@@ -96,13 +96,19 @@ func (e *Explanation) facts() []pages.Fact {
 // seen adds the images as they are and as the model sees them.
 func (f *explainFolder) seen() error {
 	for _, x := range []struct {
-		m    *transform.Image
-		name string
-	}{{f.e.image, "image"}, {f.e.other, "with"}} {
+		m          *transform.Image
+		name, says string
+	}{{f.e.image, "image", "The image"}, {f.e.other, "with", "The second image"}} {
 		if x.m == nil {
 			continue
 		}
+		if err := f.add(&f.page.Seen, x.name+".png", explain.Enlarged(x.m.NRGBA()), pages.Picture{Alt: x.says, Caption: fmt.Sprintf("%s, %d x %d pixels", x.says, x.m.W, x.m.H)}); err != nil {
+			return err
+		}
 		side := f.e.cfg.Model.Image.Size
+		if x.m.W == side && x.m.H == side {
+			continue // the model sees it as it is
+		}
 		in := source.ImageInput(f.e.cfg)
 		pixels := make([]float32, 3*side*side)
 		if err := (transform.Eval{Input: in, Size: side}).Apply(x.m, nil, pixels); err != nil {
@@ -110,9 +116,6 @@ func (f *explainFolder) seen() error {
 		}
 		shown, err := in.Denormalize(pixels, side, side)
 		if err != nil {
-			return err
-		}
-		if err := f.add(&f.page.Seen, x.name+".png", explain.Enlarged(x.m.NRGBA()), pages.Picture{Alt: "the image", Caption: fmt.Sprintf("%s, %d x %d pixels", map[string]string{"image": "The image", "with": "The second image"}[x.name], x.m.W, x.m.H)}); err != nil {
 			return err
 		}
 		if err := f.add(&f.page.Seen, x.name+"-seen.png", explain.Enlarged(shown.NRGBA()), pages.Picture{Alt: "the image as the model sees it", Caption: fmt.Sprintf("As the model sees it, %d x %d pixels", side, side)}); err != nil {
@@ -132,7 +135,7 @@ var formulas = map[string]string{
 // pair adds the score of the features.
 func (f *explainFolder) pair(r Relevance) error {
 	s := pages.ExplainedScore{ID: "pair", Title: "Score of the pair", Words: r.Words,
-		Intro: fmt.Sprintf("Bright patches matter for the score, by %s, in block %d. The brightest is that of the map, whatever its size.", formulas[f.e.Formula], f.e.Block)}
+		Intro: fmt.Sprintf("Bright patches matter for the score, by %s, in block %d. The brightest one is the largest of its map, however small it is.", formulas[f.e.Formula], f.e.Block)}
 	if r.Words != nil {
 		s.Intro += fmt.Sprintf(" Words likewise, by the gradient to each channel of their tokens in layer %d, times the channel, where that is above 0; the figure is their share. Pale tokens stand around every text and are left out of it.", f.e.Layer)
 	}
@@ -149,7 +152,7 @@ func (f *explainFolder) pair(r Relevance) error {
 }
 
 func (e *Explanation) caption(r Relevance) string {
-	return fmt.Sprintf("%s %.3f", e.Score, r.Score)
+	return fmt.Sprintf("score %.3f (%s)", r.Score, e.Score)
 }
 
 // groups adds the scores of class tokens or spheres.
@@ -189,7 +192,7 @@ func plainWords(list []explain.Word) (out []explain.Word) {
 
 // match adds the match head: the mean map, and one for each word.
 func (f *explainFolder) match(r Relevance) error {
-	s := pages.ExplainedScore{ID: "match", Title: "Match head", Words: r.Words, Small: true,
+	s := pages.ExplainedScore{ID: "match", Title: "Match head", Words: r.Words, Small: r.WordMaps != nil,
 		Intro: fmt.Sprintf("The attention of words to patches in fusion layer %d, times the gradient of the match logit to it where that is above 0, in the mean over heads.", f.e.Fusion)}
 	if r.WordMaps != nil {
 		s.Intro += " First the mean over all tokens, then one map for each word; each is scaled by itself."

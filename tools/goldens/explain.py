@@ -44,6 +44,10 @@ def elementwise(x):
     return (x.grad * x).sum(-1)[0]
 
 
+def channels(x):
+    return (x.grad * x).clamp(min=0).mean(-1)[0]
+
+
 def pooled(x):
     return (x.grad.mean(1, keepdim=True) * x).sum(-1)[0]
 
@@ -76,6 +80,7 @@ def dual(mode, spheres):
                 text.grad = kept[2 + layer].grad[:, classes - 1 :]
                 for side, tokens, real in ("image", image, clip.P), ("text", text, length):
                     out[f"{name}/{layer}/{side}/elementwise"] = elementwise(tokens)[:real]
+                    out[f"{name}/{layer}/{side}/channels"] = channels(tokens)[:real]
                 out[f"{name}/{layer}/image/pooled"] = pooled(image)
     save_file({k: v.detach().clone().contiguous() for k, v in out.items()}, f"model/testdata/explain_{mode}.safetensors")
 
