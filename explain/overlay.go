@@ -39,12 +39,16 @@ func (m Map) at(x, y float64) float64 {
 	return top*(1-fy) + (v(r1, c0)*(1-fx)+v(r1, c1)*fx)*fy
 }
 
-// leastSide is the shorter side in pixels up to which small images are enlarged for a picture.
-const leastSide = 320
+// Small images are enlarged for a picture until the shorter side has leastSide pixels, as far as the
+// longer one keeps below mostSide.
+const (
+	leastSide = 320
+	mostSide  = 1600
+)
 
 // Overlay returns img in grey with a map in colour over the part that the model has seen, a rectangle
 // in pixels of img that may end between two; the rest is darker. The largest value of the map is
-// the brightest. Images with a side below 320 pixels are enlarged by a whole factor.
+// the brightest. Small images are enlarged as by Enlarged.
 func Overlay(img image.Image, m Map, x, y, width, height float64) *image.RGBA {
 	out := Enlarged(img)
 	f := float64(out.Rect.Dx()) / float64(img.Bounds().Dx())
@@ -74,12 +78,12 @@ func Overlay(img image.Image, m Map, x, y, width, height float64) *image.RGBA {
 }
 
 // Enlarged returns a copy of img, of one with a side below 320 pixels enlarged by the whole factor
-// that brings it there.
+// that brings it there, or to at most 1600 pixels on the other side.
 func Enlarged(img image.Image) *image.RGBA {
 	b := img.Bounds()
 	f := 1
 	if short := min(b.Dx(), b.Dy()); short < leastSide && short > 0 {
-		f = (leastSide + short - 1) / short
+		f = max(1, min((leastSide+short-1)/short, mostSide/max(b.Dx(), b.Dy())))
 	}
 	out := image.NewRGBA(image.Rect(0, 0, f*b.Dx(), f*b.Dy()))
 	draw.NearestNeighbor.Scale(out, out.Rect, img, b, draw.Src, nil)

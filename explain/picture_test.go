@@ -39,6 +39,12 @@ func TestOverlay(t *testing.T) {
 	if m = Overlay(plain(48, 100), one, 0, 0, 48, 100); m.Rect.Dx() != 336 || m.Rect.Dy() != 700 {
 		t.Errorf("a small image became %v", m.Rect)
 	}
+	if b := Enlarged(plain(500, 3)).Bounds(); b.Dx() != 1500 || b.Dy() != 9 {
+		t.Errorf("a long image became %v", b)
+	}
+	if b := Enlarged(plain(5000, 3)).Bounds(); b.Dx() != 5000 {
+		t.Errorf("a very long image became %v", b)
+	}
 	dark := Overlay(plain(320, 320), Map{Values: []float64{-1}, Rows: 1, Columns: 1}, 0, 0, 320, 320)
 	if warmth(dark, 160, 160) != 0 {
 		t.Error("heat without anything above 0")

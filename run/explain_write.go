@@ -26,6 +26,7 @@ const mostInlined = 720
 type explainFolder struct {
 	dir   string
 	e     *Explanation
+	small image.Image // the image for maps of which there are many; nil before the first
 	page  pages.Explanation
 	files []string
 }
@@ -167,7 +168,7 @@ func (f *explainFolder) groups(list []Relevance) error {
 		s.Intro += fmt.Sprintf(" %d of %d are shown.", len(list), n)
 	}
 	for _, r := range list {
-		err := f.overlay(&s.Pictures, r.Name+".png", f.e.image, *r.Image, pages.Picture{Alt: fmt.Sprintf("what patches add to the score of %s %d", what, r.Group),
+		err := f.overlaySmall(&s.Pictures, r.Name+".png", *r.Image, pages.Picture{Alt: fmt.Sprintf("what patches add to the score of %s %d", what, r.Group),
 			Caption: fmt.Sprintf("%s %d: %.3f", what, r.Group, r.Score), Words: plainWords(r.Words)})
 		if err == nil {
 			err = f.strip(r.Name+"-words.png", r.Words)
@@ -206,7 +207,7 @@ func (f *explainFolder) match(r Relevance) error {
 			continue
 		}
 		name := fmt.Sprintf("match-word-%02d%s.png", i, plainName(w.Text))
-		if err := f.overlay(&s.Pictures, name, f.e.image, m, pages.Picture{Alt: "what the word " + w.Text + " looks at", Caption: w.Text}); err != nil {
+		if err := f.overlaySmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at", Caption: w.Text}); err != nil {
 			return err
 		}
 	}
@@ -232,6 +233,18 @@ func plainName(word string) string {
 func (f *explainFolder) overlay(to *[]pages.Picture, name string, m *transform.Image, over explain.Map, p pages.Picture) error {
 	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
 	return f.add(to, name, explain.Overlay(m.NRGBA(), over, x, y, w, h), p)
+}
+
+// overlaySmall is overlay for one of many maps of the image: at most mostInlined pixels a side.
+func (f *explainFolder) overlaySmall(to *[]pages.Picture, name string, over explain.Map, p pages.Picture) error {
+	m := f.e.image
+	if f.small == nil {
+		f.small = explain.Reduced(m.NRGBA(), mostInlined)
+	}
+	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
+	b := f.small.Bounds()
+	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
+	return f.add(to, name, explain.Overlay(f.small, over, x*sx, y*sy, w*sx, h*sy), p)
 }
 
 // add writes a picture and adds it, not too large, to pictures of the page.

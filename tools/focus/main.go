@@ -2,7 +2,8 @@
 // that a text names. For every scene of the test split and every object of it, the text names the
 // object alone, without its place, as in "a small red circle". Of the map that explains the score,
 // it takes the share of its mass within the box of the object, against the share of the picture that
-// the box has, and the same for the boxes of the other objects.
+// the box has, and the same for the boxes of the other objects. Of the words of a caption it measures how
+// their shares go with what the score loses when a word is replaced by an unknown one.
 //
 //	for s in 1 2 3; do bin/trainer train --config tools/focus/focus.toml --seed $s --out runs/focus-$s; done
 //	go run ./tools/focus runs/focus-1 runs/focus-2 runs/focus-3
@@ -19,6 +20,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/run"
+	"gonum.org/v1/gonum/stat"
 )
 
 func main() {
@@ -46,9 +48,12 @@ func measure(runs []string, n, block int) error {
 	all := map[key][]focus{}
 	for _, dir := range runs {
 		for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
-			found, err := look(dir, n, block, formula)
+			found, worth, err := look(dir, n, block, formula)
 			if err != nil {
 				return fmt.Errorf("%s: %w", dir, err)
+			}
+			if formula == run.FormulaChannels {
+				fmt.Printf("%-24s words: correlation %.2f with what the score loses without them\n", dir, worth)
 			}
 			for _, score := range []string{run.PairScore, run.MatchScore} {
 				f, ok := found[score]
@@ -92,16 +97,16 @@ func print(name string, k key, f focus) {
 type focus struct{ inside, area, others, most float64 }
 
 // look explains n scenes of the test split to a run.
-func look(dir string, n, block int, formula string) (map[string]focus, error) {
+func look(dir string, n, block int, formula string) (found map[string]focus, worth float64, err error) {
 	t, err := run.Open(dir, run.OpenOptions{})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer t.Close()
 	c := t.Config.Data.Scenes
 	w, err := scenes.New(scenes.Config{Size: t.Config.Model.Image.Size, MinObjects: c.MinObjects, MaxObjects: c.MaxObjects, ValSamples: c.ValSamples, TestSamples: c.TestSamples}, t.Config.Run.Seed)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	o := run.ExplainOptions{Formula: formula}
 	if block >= 0 {
@@ -109,20 +114,26 @@ func look(dir string, n, block int, formula string) (map[string]focus, error) {
 	}
 	x, err := t.Explainer(o)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	var all []float64
 	sums, count := map[string]*focus{}, map[string]float64{}
 	for i := range min(n, w.NumTest()) {
 		s := w.Test(i)
 		img := transform.NewImage(t.Config.Model.Image.Size, t.Config.Model.Image.Size)
 		s.RenderRGB(img.Pix, img.W)
+		if c, err := words(x, img, s.Caption(nil)); err != nil {
+			return nil, 0, err
+		} else if !math.IsNaN(c) {
+			all = append(all, c)
+		}
 		for k, named := range s.Objects {
 			if err := x.Set(img, "a "+named.FullName()); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			found, err := x.All(context.Background())
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			for _, r := range found {
 				if sums[r.Name] == nil {
@@ -150,7 +161,7 @@ func look(dir string, n, block int, formula string) (map[string]focus, error) {
 		c := count[name]
 		out[name] = focus{f.inside / c, f.area / c, f.others / c, f.most / c}
 	}
-	return out, nil
+	return out, stat.Mean(all, nil), nil
 }
 
 // within returns the share of the mass of a map that lies in a box, each patch counted as even, the

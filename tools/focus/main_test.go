@@ -30,7 +30,7 @@ func TestModelsLookAtWhatIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for formula, least := range map[string]float64{run.FormulaChannels: 4, run.FormulaElementwise: 4, run.FormulaGradCAM: 2} {
-		found, err := look(dir, 40, -1, formula)
+		found, worth, err := look(dir, 40, -1, formula)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,10 @@ func TestModelsLookAtWhatIsNamed(t *testing.T) {
 		if f.inside < least*f.area || f.inside < 1.5*f.others {
 			t.Errorf("%s: %.3f of the mass in boxes that have %.3f of the picture, %.3f in those of other objects", formula, f.inside, f.area, f.others)
 		}
-		t.Logf("%s: %+v", formula, f)
+		if worth < 0.3 {
+			t.Errorf("the shares of words go with what the score loses without them by a correlation of %.2f", worth)
+		}
+		t.Logf("%s: %+v, words %.2f", formula, f, worth)
 	}
 }
 
