@@ -257,3 +257,49 @@ func TestExplainRefuses(t *testing.T) {
 	_, err = h.Explain(t.Context(), b, at)
 	wants(err, `model.system "heads"`)
 }
+
+// TestExplainStyles: every structure of a tower has a block to explain by default, with as many tokens
+// as it has patches or places and gradients that are not all 0.
+func TestExplainStyles(t *testing.T) {
+	for name, change := range map[string]func(m *config.Model){
+		"vit mean": func(m *config.Model) {
+			m.Image.Style, m.Image.Pool, m.Text.Style, m.Text.Pool = "vit", "mean", "bert", "mean"
+		},
+		"dinov2 mean": func(m *config.Model) {
+			m.Image.Style, m.Image.Pool, m.Image.Registers = "dinov2", "mean", 2
+			m.Text.Style = "roberta"
+		},
+		"siglip":    func(m *config.Model) { m.Image.Style, m.Text.Style = "siglip", "siglip" },
+		"clip":      func(m *config.Model) { m.Image.Style, m.Text.Style = "clip", "clip" },
+		"clip mean": func(m *config.Model) { m.Image.Style, m.Text.Style, m.Text.Pool = "clip", "clip", "mean" },
+		"mpnet":     func(m *config.Model) { m.Image.Style, m.Text.Style, m.Image.Registers = "deit", "mpnet", 1 },
+	} {
+		cfg := tinyCLIP("sphere")
+		change(&cfg.Model)
+		m := buildCLIP(t, cfg)
+		x := randomPairs(m, 5)
+		b := batch.New(1, append(m.Image().Columns(), m.Text().Columns()...)...)
+		copy(b.Floats(batch.Images), x.Images)
+		copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
+		b.Ints(batch.Lengths)[0] = x.Lengths[0]
+		for _, at := range []Blocks{{}, m.DefaultBlocks()} {
+			e, err := m.Explain(t.Context(), b, at)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for side, s := range map[string]*States{"image": e.Image, "text": e.Text} {
+				want := map[string]int{"image": 4, "text": cfg.Data.Tokens}[side]
+				sum := 0.0
+				for _, v := range explain.Channels(s.Values, s.Grads, s.N, s.D) {
+					sum += v
+				}
+				if s.N != want || len(s.Values) != s.N*s.D || len(s.Grads) != s.N*s.D || !(sum > 0) {
+					t.Errorf("%s, %s at %v: %d tokens of %d, worth %v", name, side, at, s.N, want, sum)
+				}
+			}
+		}
+		if mean := strings.Contains(name, "mean") || name == "siglip"; name != "clip mean" && (m.DefaultBlocks().Image == 2) != mean {
+			t.Errorf("%s: default blocks %v", name, m.DefaultBlocks())
+		}
+	}
+}
