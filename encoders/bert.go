@@ -105,6 +105,7 @@ func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
+		s.tap.tokens(i, x, l)
 		s.block(func() {
 			if at != nil && i == b.Layers-1 {
 				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
@@ -143,6 +144,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 			see = lengths
 		}
 		layer := s.Layer("layers", i)
+		s.tap.tokens(i, x, t)
 		s.block(func() {
 			if !all && i == b.Layers-1 {
 				x = b.selfAttentionLeading(c, layer, x, see, first, m, t)
@@ -252,9 +254,9 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 				x = at.of(x)
 			}
 			if last {
-				x = b.crossAttentionAt(c, layer, x, images, p.Images, at, t)
+				x = b.crossAttentionAt(c, layer, i, x, images, p.Images, at, t)
 			} else {
-				x = b.crossAttention(c, layer, x, images, p.Images, l, t)
+				x = b.crossAttention(c, layer, i, x, images, p.Images, l, t)
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -295,23 +297,25 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths, bias *gorgon
 	return b.output(c, s, b.starts().output, h, y)
 }
 
-func (b BERT) crossAttention(c *Context, s Scope, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
+// crossAttention is that of fusion layer i: (R*L, D).
+func (b BERT) crossAttention(c *Context, s Scope, i int, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
 	s = s.In("crossattention")
 	rows := sequences("crossattention", x, l)
 	q := linear(s, "query", from(bertInit), x, b.Width)      // (R*L, D)
 	kv := linear(s, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
 	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: index, Bits: bits, QueryLen: l, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
+	s.tap.cross(i, q, kv, h)
 	return b.output(c, s, b.starts().output, h, x)
 }
 
 // crossAttentionAt is crossAttention for states x (M, D) at some places, each a
 // sequence of one query.
-func (b BERT) crossAttentionAt(c *Context, s Scope, x, images, index *gorgonia.Node, at *Places, t int) *gorgonia.Node {
+func (b BERT) crossAttentionAt(c *Context, s Scope, i int, x, images, index *gorgonia.Node, at *Places, t int) *gorgonia.Node {
 	if index = at.each(index); index == nil {
 		index = at.Sequences
 	}
-	return b.crossAttention(c, s, x, images, index, 1, t)
+	return b.crossAttention(c, s, i, x, images, index, 1, t)
 }
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {

@@ -39,6 +39,7 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 	x := p.embed(c, s, a)
 	y := norm(s.Layer("layers", 0), "norm1", x, p.Eps)
 	for i := range p.Layers {
+		s.tap.tokens(i, y, a.Len)
 		s.block(func() {
 			if i == p.Layers-1 {
 				x, y = p.layer(c, s, i, x, y, a, at)

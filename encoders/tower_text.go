@@ -62,7 +62,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 		q.Tokens, q.Classes = t.Encoder.TextClasses(c, s, a, want.Tokens)
 	case t.Pool == PoolMean:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
-		q.Classes = meanWords(q.Tokens, q.Lengths, q.Len)
+		q.Classes = meanWords(s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
 	case t.Pool == PoolEnd && want.Tokens:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = t.last(a).of(q.Tokens)

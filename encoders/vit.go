@@ -142,14 +142,14 @@ func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
 	case v.Pool.byClass():
 		return leading(y, v.classes(), t)
 	case v.Pool == PoolMean && v.NormFirst:
-		return nn.MeanTokens(y, nil, t, v.prefix())
+		return nn.MeanTokens(s.tap.pooled(y, t), nil, t, v.prefix())
 	case v.Pool == PoolMean:
-		return norm(s, "norm", nn.MeanTokens(x, nil, t, v.prefix()), v.eps())
+		return norm(s, "norm", nn.MeanTokens(s.tap.pooled(x, t), nil, t, v.prefix()), v.eps())
 	}
 	if v.prefix() > 0 {
 		y = layout.SequenceRest(y, t, 0, v.prefix())
 	}
-	return v.attentionPool(s.In("pool"), y)
+	return v.attentionPool(s.In("pool"), s.tap.pooled(y, v.inner()))
 }
 
 // attentionPool is the pooling head of SigLIP (Zhai et al. 2022, section 3.1: a probe that
@@ -184,6 +184,7 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.
 			x, y = layout.InsertRows(x, late, t, v.Classes-1, 1), layout.InsertRows(y, normed, t, v.Classes-1, 1)
 			t += v.Classes - 1
 		}
+		s.tap.tokens(i, y, t)
 		s.block(func() { x, y = v.block(s, i, x, y, t, class && i == v.Depth-1) })
 	}
 	return x, y

@@ -72,6 +72,7 @@ type Scope struct {
 	prefix  string
 	traits  Traits
 	mark    func()
+	tap     Tap
 }
 
 // NewScope returns the scope with all names of w.

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Options is what a model needs besides its configuration.
@@ -66,6 +67,7 @@ type Pairs struct {
 
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
+	explainings map[explainKey]*explaining
 	keys        keys
 }
 
@@ -178,6 +180,9 @@ func (p *Pairs) Image() *Encoder { return p.image }
 
 // Text encodes the other side; see Image.
 func (p *Pairs) Text() *Encoder { return p.text }
+
+// Space returns the space of the features.
+func (p *Pairs) Space() space.Space { return p.design.space }
 
 // Dim returns C, the channels of the shared space.
 func (p *Pairs) Dim() int { return p.cfg.Model.Head.Dim }

@@ -100,6 +100,7 @@ type Metric struct {
 type panel struct {
 	SVG     template.HTML
 	Caption string
+	Below   template.HTML // under the sentence
 	Wide    bool
 }
 
@@ -110,5 +111,6 @@ type section struct {
 	Panels    []panel
 	Tables    []Table
 	Legend    template.HTML
+	Small     bool   // panels are narrow
 	Missing   string // why there is nothing else
 }

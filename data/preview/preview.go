@@ -3,17 +3,15 @@
 package preview
 
 import (
-	"fmt"
 	"image"
 	"image/color"
 	"strings"
-	"sync"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
+
+	"github.com/geoalign/geoalign/internal/typeface"
 )
 
 // Layout of a sheet in pixels.
@@ -31,30 +29,16 @@ var (
 	frame = color.RGBA{200, 200, 206, 255}
 )
 
-// loadFace parses the typeface once. The font is compiled in, so an error would
-// be a broken build.
-var loadFace = sync.OnceValues(func() (font.Face, error) {
-	f, err := opentype.Parse(goregular.TTF)
-	if err != nil {
-		return nil, err
-	}
-	return opentype.NewFace(f, &opentype.FaceOptions{Size: fontSize, DPI: 72, Hinting: font.HintingFull})
-})
-
-var drawing sync.Mutex // a font.Face is not safe for concurrent use
-
 // ContactSheet returns one picture with all images in rows of columns tiles,
 // each with its caption wrapped beneath it. Missing captions are left blank; a
 // nil image gives an empty frame. Small pictures are enlarged without
 // smoothing, so that single pixels can be seen; large ones are reduced.
 // columns < 1 means 1.
 func ContactSheet(images []image.Image, captions []string, columns int) (image.Image, error) {
-	face, err := loadFace()
+	face, err := typeface.New(fontSize)
 	if err != nil {
-		return nil, fmt.Errorf("preview: built-in font: %w", err)
+		return nil, err
 	}
-	drawing.Lock()
-	defer drawing.Unlock()
 	columns = max(1, min(columns, max(1, len(images))))
 	rows := (len(images) + columns - 1) / columns
 

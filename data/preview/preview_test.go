@@ -12,6 +12,7 @@ import (
 	"image/png"
 
 	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/internal/typeface"
 )
 
 // filled returns a w x h picture of one colour.
@@ -80,7 +81,7 @@ func TestCaptionLeavesInk(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	face, err := loadFace()
+	face, err := typeface.New(fontSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,14 @@ func (p Input) window(w, h, size int) Window {
 	return to
 }
 
+// Seen returns the part of an image of w x h pixels that is shown at the given side, in pixels of the
+// image: the left and top edge, width and height.
+func (p Input) Seen(w, h, size int) (x, y, width, height float64) {
+	to := p.window(w, h, size)
+	sx, sy := float64(w)/float64(to.W), float64(h)/float64(to.H)
+	return float64(to.X) * sx, float64(to.Y) * sy, float64(size) * sx, float64(size) * sy
+}
+
 // statistics returns mean and standard deviation.
 func (p Input) statistics() (mean, std [3]float32) {
 	if p.Std == [3]float32{} {

@@ -38,6 +38,7 @@ var order = [][]string{
 	{"compute"},
 	{"internal/exec"},
 	{"internal/kernel"},
+	{"explain"},
 	{"data/batch", "state", "space", "compute/parallel", "internal"},
 }
 

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
+)
+
+// explainFlags are the flags of explain.
+type explainFlags struct {
+	config configFlags
+	output outputFlags
+
+	checkpoint, out, split string
+	block, layer, fusion   int
+	pairs                  int
+	options                run.ExplainOptions
+}
+
+func newExplainCommand() *cobra.Command {
+	var f explainFlags
+	c := &cobra.Command{
+		Use:   "explain",
+		Short: "Show what the score of an image and a text rests on, by patch and by word",
+		Long: `explain draws what the score of an image and a text rests on, and writes pictures and one
+page (explain.html, which needs nothing beside it) to the folder --out:
+
+  the score of the pair   heat over the patches and the words that it rests on, by Grad-CAM: the
+                          gradient of the score to each token, times the token
+  class tokens, spheres   the same for the score of each, with model.head.topology Multi or Ob
+  the match head          of systems with fusion layers: the patches that each word looks at,
+                          by attention times its gradient
+
+Of systems of images alone the score is that of two images: --with takes the place of --text.
+Systems of stored features have no patches and no words, and are refused.
+
+--block, --layer and --fusion say where in the image tower, the text tower and the fusion
+layers, counted from 0; the last block, the last layer and the middle of the fusion layers
+hold without them. --formula says how gradient and token make the heat of a patch: their
+product where it is above 0 in a channel (channels), where its sum over the channels is
+(elementwise: sharper, and dark where a score is at its largest), or with the mean gradient of
+all patches (gradcam, that of convolutions).
+
+With --split instead of --image and --text it explains right pairs of a split and writes
+contributions.html: which class tokens, patches, words and places of a text add how much to
+their scores.
+
+A map shows what moves the score to first order. It is no proof of what the model knows.
+docs/explain.md has the formulas and how well maps find what a text names.`,
+		Example: `  trainer explain --checkpoint runs/quickstart --image scene.png --text "a big red circle" --out why
+  trainer explain --checkpoint runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4
+  trainer explain --checkpoint runs/moco --image a.jpg --with b.jpg
+  trainer explain --checkpoint runs/quickstart --split val --pairs 500
+  trainer explain --checkpoint runs/flickr8k --image dog.jpg --text "a dog" --block 8 --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return explainRun(c, &f) },
+	}
+	f.config.add(c)
+	overCheckpoint(c)
+	f.output.add(c)
+	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
+	c.Flags().StringVar(&f.options.Image, "image", "", "image `file` (JPEG, PNG or WebP)")
+	c.Flags().StringVar(&f.options.Text, "text", "", "text to compare with the image")
+	c.Flags().StringVar(&f.options.With, "with", "", "second image `file`, for systems of images alone")
+	c.Flags().StringVar(&f.out, "out", "", "`folder` to write to (default RUN/explain)")
+	c.Flags().StringVar(&f.split, "split", "", "explain right pairs of train (of data that ends), val or test")
+	c.Flags().IntVar(&f.pairs, "pairs", run.DefaultPairs, "pairs of --split, at even distances")
+	c.Flags().IntVar(&f.block, "block", 0, "block of the image tower, from 0 on (default the last)")
+	c.Flags().IntVar(&f.layer, "layer", 0, "layer of the text tower, from 0 on (default the last)")
+	c.Flags().IntVar(&f.fusion, "fusion", 0, "fusion layer, from 0 on (default the middle one)")
+	c.Flags().StringVar(&f.options.Formula, "formula", run.FormulaChannels, "of patches: channels, elementwise or gradcam")
+	c.Flags().IntVar(&f.options.Tokens, "tokens", run.DefaultTokens, "class tokens or spheres to show, those with the largest scores")
+	return c
+}
+
+func explainRun(c *cobra.Command, f *explainFlags) error {
+	if f.checkpoint == "" {
+		return usageError{errors.New("explain needs --checkpoint: a run or step folder")}
+	}
+	if err := apart(c, "split", "image", "text", "with", "tokens"); err != nil {
+		return err
+	}
+	switch {
+	case f.split == "" && f.options.Image == "":
+		return usageError{errors.New("explain needs --image and --text, or --split: what to explain")}
+	case f.split == "" && c.Flags().Changed("pairs"):
+		return usageError{errors.New("--pairs is of --split: leave it out")}
+	case f.pairs < 1:
+		return usageError{fmt.Errorf("--pairs must be at least 1 (got %d)", f.pairs)}
+	}
+	for _, x := range []struct {
+		name string
+		v    *int
+		to   **int
+	}{{"block", &f.block, &f.options.Block}, {"layer", &f.layer, &f.options.Layer}, {"fusion", &f.fusion, &f.options.Fusion}} {
+		if c.Flags().Changed(x.name) {
+			*x.to = x.v
+		}
+	}
+	t, err := run.Open(f.checkpoint, opening(c, &f.config, f.output.quiet))
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	out := f.out
+	if out == "" {
+		out = filepath.Join(t.Folder(), "explain")
+	}
+	if f.split != "" {
+		return f.contributions(c, t, out)
+	}
+	e, err := t.Explain(c.Context(), f.options)
+	if err != nil {
+		return err
+	}
+	names, err := e.Write(out)
+	if err != nil {
+		return err
+	}
+	if f.output.json {
+		return printJSON(c.OutOrStdout(), e.JSON(out, names))
+	}
+	printExplanation(c.OutOrStdout(), e)
+	fmt.Fprintf(c.OutOrStdout(), "\npage: %s, %s beside it\n", filepath.Join(out, names[0]), words.Count(len(names)-1, "picture"))
+	return nil
+}
+
+// contributions explains a split.
+func (f *explainFlags) contributions(c *cobra.Command, t *run.Trained, out string) error {
+	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
+	found, err := t.Contributions(c.Context(), f.split, f.pairs, f.options, out, bar.show)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	if f.output.json {
+		return printJSON(c.OutOrStdout(), found)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s of %s: mean score %.3f (%s)\n", words.Count(found.Pairs, "right pair"), found.Split, found.Mean, found.Score)
+	for _, w := range found.Words[:min(5, len(found.Words))] {
+		fmt.Fprintf(c.OutOrStdout(), "  %-16s %4.1f %% of what words add, in %s\n", w.Name, 100*w.Mean, words.Count(w.Pairs, "text"))
+	}
+	fmt.Fprintf(c.OutOrStdout(), "\npage: %s\n", filepath.Join(out, found.Files[0]))
+	return nil
+}
+
+// printExplanation prints the scores with the words that add most to each.
+func printExplanation(w io.Writer, e *run.Explanation) {
+	for _, n := range e.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	for _, r := range e.Scores {
+		fmt.Fprintf(w, "%-10s %8.3f", r.Name, r.Score)
+		var parts []string
+		for i, s := range explain.Shares(r.Words) {
+			if s > 0 {
+				parts = append(parts, fmt.Sprintf("%s %.0f %%", r.Words[i].Text, 100*s))
+			}
+		}
+		if len(parts) > 0 {
+			fmt.Fprintf(w, "   %s", strings.Join(parts, ", "))
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/geoalign/geoalign/explain"
+)
+
+// Explanation is what a page shows of the scores of one pair.
+type Explanation struct {
+	Title string
+	Facts []Fact
+	Notes []string
+	Seen  []Picture // what the model sees of the images
+	Parts []ExplainedScore
+}
+
+// Picture is a picture within a page.
+type Picture struct {
+	PNG     []byte
+	Alt     string // what it shows, for those who do not see it
+	Caption string
+	Words   []explain.Word // under it; nil: none
+}
+
+// ExplainedScore is a score with the pictures of what it rests on, a section of the page.
+type ExplainedScore struct {
+	ID, Title, Intro string
+	Words            []explain.Word // nil: none
+	Pictures         []Picture
+	Small            bool // many pictures
+}
+
+// WriteExplanation writes the page of an explained pair.
+func WriteExplanation(w io.Writer, e Explanation) error {
+	p := page{Title: e.Title, Kind: "what a score rests on", Facts: e.Facts, Notes: e.Notes}
+	seen := section{ID: "seen", Title: "Pair"}
+	seen.show(e.Seen)
+	p.show(seen)
+	for _, x := range e.Parts {
+		s := section{ID: x.ID, Title: x.Title, Intro: x.Intro, Small: x.Small, Legend: heatScale()}
+		if len(x.Words) > 0 {
+			s.Legend += wordStrip(x.Words, true)
+		}
+		s.show(x.Pictures)
+		p.show(s)
+	}
+	return p.write(w)
+}
+
+// show adds pictures as panels.
+func (s *section) show(list []Picture) {
+	for _, x := range list {
+		img := `<img alt="` + escape(x.Alt) + `" src="data:image/png;base64,` + base64.StdEncoding.EncodeToString(x.PNG) + `">`
+		q := panel{SVG: template.HTML(img), Caption: x.Caption}
+		if len(x.Words) > 0 {
+			q.Below = wordStrip(x.Words, false)
+		}
+		s.Panels = append(s.Panels, q)
+	}
+}
+
+// wordStrip is words on a colour as strong as their share of the largest one, with figures or without.
+func wordStrip(list []explain.Word, figures bool) template.HTML {
+	shares, most := explain.Shares(list), 0.0
+	for _, s := range shares {
+		most = max(most, s)
+	}
+	var b strings.Builder
+	b.WriteString(`<div class="words">`)
+	for i, w := range list {
+		switch {
+		case w.Special:
+			fmt.Fprintf(&b, `<span class="special">%s</span>`, escape(w.Text))
+			continue
+		case most > 0 && shares[i] > 0:
+			fmt.Fprintf(&b, `<span style="background:color-mix(in srgb,var(--c1) %.0f%%,transparent)" title="%.1f %% of what words add">%s`, 80*shares[i]/most, 100*shares[i], escape(w.Text))
+		default:
+			fmt.Fprintf(&b, `<span title="adds nothing">%s`, escape(w.Text))
+		}
+		if figures {
+			fmt.Fprintf(&b, `<small>%.0f %%</small>`, 100*shares[i])
+		}
+		b.WriteString(`</span>`)
+	}
+	b.WriteString(`</div>`)
+	return template.HTML(b.String())
+}
+
+// heatScale is the legend of the colours of maps.
+func heatScale() template.HTML {
+	var stops []string
+	for i := range 7 {
+		c := explain.Heat(float64(i) / 6)
+		stops = append(stops, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B))
+	}
+	return template.HTML(`<div class="heat">nothing <i style="background:linear-gradient(90deg,` + strings.Join(stops, ",") + `)"></i> most</div>`)
+}
+
+// Contributions is what class tokens, patches and words add to the scores of the right pairs of a
+// split.
+type Contributions struct {
+	Title   string
+	Facts   []Fact
+	Notes   []string
+	Tokens  []Bar // scores of class tokens or spheres, mean and standard deviation over pairs; nil: there is one
+	Tokened bool  // class tokens, else spheres
+	// Patches is the mean share of each patch, and Places that of each place of a text.
+	Patches explain.Map
+	Words   []Bar
+	Places  []Bar
+}
+
+// WriteContributions writes the page of a split.
+func WriteContributions(w io.Writer, c Contributions) error {
+	p := page{Title: c.Title, Kind: "what the scores of right pairs rest on", Facts: c.Facts, Notes: c.Notes}
+	tokens := section{ID: "tokens", Title: "Class tokens", Missing: "The space has one class token, so there are no scores of single ones."}
+	name := "class token"
+	if !c.Tokened {
+		tokens.Title, name = "Spheres", "sphere"
+	}
+	if len(c.Tokens) > 0 {
+		tokens.Intro = "Each " + name + " compares its own channels of image and text; the score is their sum. Bars are means over the pairs, with one standard deviation to both sides. One that is high for every pair tells pairs apart as little as one that is near 0."
+		tokens.Panels = []panel{{SVG: Bars{Title: "score of each " + name, Bars: c.Tokens}.draw(), Wide: true}}
+	}
+	patches := section{ID: "patches", Title: "Patches", Intro: "Mean share that each patch has of what patches add to a score. Images differ, so a map of one bright place means that the model looks there whatever the image shows.", Legend: heatScale()}
+	patches.Panels = []panel{{SVG: heatGrid(c.Patches), Wide: true, Caption: fmt.Sprintf("An even map has %s %% everywhere. The largest share is %s %%.", short(100/float64(len(c.Patches.Values))), short(roundTo(100*c.Patches.Most(), 3)))}}
+	words := section{ID: "words", Title: "Words", Intro: "Mean share that a word has of what words add to the score of its text, over the texts that have it, with one standard deviation to both sides. The number of texts stands behind the word."}
+	if len(c.Words) > 0 {
+		words.Panels = append(words.Panels, panel{SVG: Bars{Title: "by word", Bars: c.Words}.draw(), Wide: true})
+	}
+	if len(c.Places) > 0 {
+		words.Panels = append(words.Panels, panel{SVG: Bars{Title: "by place in the text", Bars: c.Places}.draw(), Wide: true})
+	}
+	p.show(tokens, patches, words)
+	return p.write(w)
+}
+
+// heatGrid draws a map as squares.
+func heatGrid(m explain.Map) template.HTML {
+	const side = 420.0
+	cell := math.Min(side/float64(m.Rows), side/float64(m.Columns))
+	w, h := cell*float64(m.Columns), cell*float64(m.Rows)
+	c := newCanvas(wideWidth, h+36, "mean share of each patch")
+	c.heading("by patch", "share of the score")
+	left := (wideWidth - w) / 2
+	most := m.Most()
+	for i, v := range m.Values {
+		heat := 0.0
+		if most > 0 {
+			heat = max(v, 0) / most
+		}
+		k := explain.Heat(heat)
+		x, y := left+cell*float64(i%m.Columns), 28+cell*float64(i/m.Columns)
+		fmt.Fprintf(&c.b, `<rect fill="#%02x%02x%02x" shape-rendering="crispEdges" x="%s" y="%s" width="%s" height="%s"><title>row %d, column %d: %.2f %%</title></rect>`,
+			k.R, k.G, k.B, px(x), px(y), px(cell+0.3), px(cell+0.3), i/m.Columns, i%m.Columns, 100*v)
+	}
+	c.rect("frame", left, 28, w, h)
+	return c.done()
+}

@@ -1,0 +1,186 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/words"
+)
+
+// Formulas of what patches add to the score of features; words have FormulaChannels.
+const (
+	FormulaChannels    = "channels"    // explain.Channels
+	FormulaElementwise = "elementwise" // explain.Elementwise
+	FormulaGradCAM     = "gradcam"     // explain.Pooled
+)
+
+// DefaultTokens is how many class tokens are shown unless asked otherwise.
+const DefaultTokens = 16
+
+// ExplainOptions say which score is explained and where.
+type ExplainOptions struct {
+	Image string // file
+	Text  string
+	With  string // file of the second image, of a system of images alone
+
+	Block, Layer, Fusion *int   // image block, text layer and fusion layer, from 0 on; nil: model.DefaultBlocks
+	Formula              string // for patches; empty: FormulaChannels
+	Tokens               int    // class tokens to show, those with the largest scores; 0: DefaultTokens
+}
+
+// Explanation is a pair with its explained scores.
+type Explanation struct {
+	Checkpoint string
+	Step       int
+	System     string
+	Score      string // how features are compared
+	Formula    string
+	Block      int // of the image tower, from 0 on
+	Layer      int // of the text tower, -1 without one
+	Fusion     int // fusion layer, -1 without a match head
+	Text       string
+	Notes      []string
+	Scores     []Relevance
+	Tokens     []float64 // scores of all class tokens or spheres; nil where there is one
+
+	tokens       bool             // each sphere has a class token of its own
+	image, other *transform.Image // as they were decoded
+	cfg          config.Config
+}
+
+// Explainable returns an *ArgumentError for a system whose scores no patches or words make up.
+func Explainable(cfg config.Config) error {
+	if cfg.Model.Stored() {
+		return &ArgumentError{fmt.Errorf("model.system %q reads stored features, which have no patches and no words: explain a model with towers", cfg.Model.System)}
+	}
+	return nil
+}
+
+// check refuses options that do not fit a configuration, and fills in what is empty.
+func (o *ExplainOptions) check(cfg config.Config) error {
+	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
+	if o.Formula == "" {
+		o.Formula = FormulaChannels
+	}
+	if o.Tokens == 0 {
+		o.Tokens = DefaultTokens
+	}
+	switch {
+	case o.Formula != FormulaChannels && o.Formula != FormulaElementwise && o.Formula != FormulaGradCAM:
+		return bad("--formula must be %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM, o.Formula)
+	case o.Tokens < 1:
+		return bad("--tokens must be at least 1 (got %d)", o.Tokens)
+	case cfg.Model.ImagesOnly() && o.Text != "":
+		return bad("model.system %q has no text tower: give a second image with --with instead of --text", cfg.Model.System)
+	case cfg.Model.ImagesOnly() && o.Layer != nil:
+		return bad("model.system %q has no text tower: leave out --layer", cfg.Model.System)
+	case !cfg.Model.ImagesOnly() && o.With != "":
+		return bad("--with is for systems of images alone: model.system %q compares images with texts, give --text", cfg.Model.System)
+	}
+	return nil
+}
+
+// Explain explains the score of an image and a text, or of two images where the system has no texts:
+// the whole of it, the class tokens or spheres of the space, and the match head, as far as the model
+// has them. It ends early with the error of ctx.
+func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, error) {
+	if err := Explainable(t.Config); err != nil {
+		return nil, err
+	}
+	if err := o.check(t.Config); err != nil { // before files are read
+		return nil, err
+	}
+	only := t.Config.Model.ImagesOnly()
+	switch {
+	case o.Image == "":
+		return nil, &ArgumentError{errors.New("--image names the file of the image to explain")}
+	case only && o.With == "":
+		return nil, &ArgumentError{fmt.Errorf("--with names the image to compare with: model.system %q has no texts", t.Config.Model.System)}
+	case !only && o.Text == "":
+		return nil, &ArgumentError{errors.New("--text gives the text to explain")}
+	}
+	out := &Explanation{cfg: t.Config}
+	var err error
+	if out.image, err = data.DecodeFile(o.Image, t.Config.Data.MaxPixels); err != nil {
+		return nil, fmt.Errorf("--image: %w", err)
+	}
+	if only {
+		if out.other, err = data.DecodeFile(o.With, t.Config.Data.MaxPixels); err != nil {
+			return nil, fmt.Errorf("--with: %w", err)
+		}
+	}
+	x, err := t.Explainer(o)
+	if err != nil {
+		return nil, err
+	}
+	x.describe(out, o)
+	if err := x.setImage(out.image, batch.Images); err != nil {
+		return nil, err
+	}
+	if only {
+		err = x.setImage(out.other, batch.Views)
+	} else if out.Text, out.Notes, err = x.seenText(o.Text); err == nil {
+		x.setText(out.Text)
+		if n := unknown(x.words); n > 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("The vocabulary lacks %s of the text.", words.Count(n, "word")))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, x.scores(ctx, out, o.Tokens)
+}
+
+// describe says what is explained, and where.
+func (x *Explainer) describe(out *Explanation, o ExplainOptions) {
+	cfg := x.t.Config
+	out.Checkpoint, out.Step, out.System = x.t.Checkpoint.Path, x.t.Checkpoint.Step, cfg.Model.System
+	out.Formula, out.Block, out.Layer, out.Fusion = o.Formula, x.at.Image, x.at.Text, -1
+	out.Score, out.tokens = "cosine", x.pairs.Space().Tokens
+	if cfg.Model.ImagesOnly() {
+		out.Layer = -1
+	} else if s, err := x.pairs.PairScore(); err == nil {
+		out.Score = s.Host().String()
+	}
+	if x.pairs.HasMatching() {
+		out.Fusion = x.at.Fusion
+	}
+}
+
+// All explains the pair: the score of the features, and that of the match head where there is one.
+func (x *Explainer) All(ctx context.Context) ([]Relevance, error) {
+	r, err := x.Pair(ctx)
+	if err != nil || !x.pairs.HasMatching() {
+		return []Relevance{r}, err
+	}
+	m, err := x.Match(ctx)
+	return []Relevance{r, m}, err
+}
+
+// scores explains what the model has.
+func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) error {
+	whole, err := x.All(ctx)
+	if err != nil {
+		return err
+	}
+	strongest, all, err := x.strongest(ctx, tokens)
+	if err != nil {
+		return err
+	}
+	out.Tokens, out.Scores = all, slices.Insert(whole, 1, strongest...)
+	if out.Fusion >= 0 && out.Fusion == x.fusionLayers()-1 {
+		out.Notes = append(out.Notes, "Of the last fusion layer the match head reads the first token alone, so words have no maps of their own there.")
+	}
+	for _, r := range out.Scores {
+		if r.Image.Most() == 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("No patch speaks for the score %s at this block: its map is dark.", r.Name))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/model"
+)
+
+// Scores that are explained, by the names that files and JSON have.
+const (
+	PairScore  = "pair"  // of the features of image and text: eval.score
+	GroupScore = "token" // of one class token or sphere of both
+	MatchScore = "match" // logit of the match head
+)
+
+// Relevance is a score with what it rests on.
+type Relevance struct {
+	Name  string  // pair, token-03 or match
+	Kind  string  // PairScore, GroupScore or MatchScore
+	Group int     // of GroupScore, from 0 on
+	Score float64 // before any temperature
+	// Image and Other are what the patches of the image, and of the second one of a system of images
+	// alone, add to the score; of a match, the mean over the words.
+	Image, Other *explain.Map
+	// Words are what the words of the text add, of a match the relevance of the image for them.
+	Words []explain.Word
+	// WordMaps are the patches that each word of a match looks at, in the order of Words.
+	WordMaps []explain.Map
+}
+
+// Explainer explains scores of pairs by the towers of a model, one pair after the other, for one goroutine.
+type Explainer struct {
+	t       *Trained
+	pairs   *model.Pairs
+	at      model.Blocks
+	formula string // for patches
+	b       *batch.Batch
+	words   []textWord
+}
+
+// Explainer opens the model, which must have patches or words, and checks the options. Of those that say
+// which pair is explained it looks at none.
+func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
+	if err := Explainable(t.Config); err != nil {
+		return nil, err
+	}
+	if err := o.check(t.Config); err != nil {
+		return nil, err
+	}
+	if err := t.Load(); err != nil {
+		return nil, err
+	}
+	m, ok := t.Model.(towers)
+	if !ok {
+		return nil, &ArgumentError{fmt.Errorf("model.system %q has no towers to explain a score by", t.Config.Model.System)}
+	}
+	x := &Explainer{t: t, pairs: m.Pairs, formula: o.Formula}
+	if err := m.Explains(); err != nil {
+		return nil, &ArgumentError{err}
+	}
+	x.at = m.DefaultBlocks()
+	for _, b := range []struct {
+		to  *int
+		ask *int
+	}{{&x.at.Image, o.Block}, {&x.at.Text, o.Layer}, {&x.at.Fusion, o.Fusion}} {
+		if b.ask != nil {
+			*b.to = *b.ask
+		}
+	}
+	if err := m.CheckBlocks(x.at); err != nil {
+		return nil, &ArgumentError{err}
+	}
+	columns := append(m.Image().Columns(), m.Text().Columns()...)
+	if t.Config.Model.ImagesOnly() {
+		columns = m.Image().Columns()
+		second := columns[0]
+		second.Name = batch.Views
+		columns = append(columns, second)
+	}
+	x.b = batch.New(1, columns...)
+	return x, nil
+}
+
+// Set makes an image and a text the pair to explain.
+func (x *Explainer) Set(m *transform.Image, text string) error {
+	clean, _, err := x.seenText(text)
+	if err != nil {
+		return err
+	}
+	x.setText(clean)
+	return x.setImage(m, batch.Images)
+}
+
+// setImage makes m the image of the pair, or with a column of its own the second one.
+func (x *Explainer) setImage(m *transform.Image, column string) error {
+	cfg := x.t.Config
+	return transform.Eval{Input: source.ImageInput(cfg), Size: cfg.Model.Image.Size}.Apply(m, nil, x.b.Floats(column))
+}
+
+// setText makes a text that is clean already that of the pair.
+func (x *Explainer) setText(clean string) {
+	textColumns(x.t.Config, x.t.Tokenizer).Fill(clean, x.b.Row(0))
+	n := x.b.Ints(batch.Lengths)[0]
+	x.words = wordsOf(x.t.Tokenizer, x.b.Ints(batch.Tokens)[:n])
+}
+
+// groups is m, the class tokens or spheres that have scores of their own, 0 where the whole score is all there is.
+func (x *Explainer) groups() int {
+	if sp := x.pairs.Space(); sp.Groups() > 1 && !x.t.Config.Model.ImagesOnly() {
+		return sp.Groups()
+	}
+	return 0
+}
+
+// Pair explains the score of the features.
+func (x *Explainer) Pair(ctx context.Context) (Relevance, error) {
+	e, err := x.pairs.Explain(ctx, x.b, x.at)
+	if err != nil {
+		return Relevance{}, err
+	}
+	return x.relevance(Relevance{Name: PairScore, Kind: PairScore}, e), nil
+}
+
+// Group explains the score of class token k.
+func (x *Explainer) Group(ctx context.Context, k int) (Relevance, error) {
+	e, err := x.pairs.ExplainGroup(ctx, x.b, x.at, k)
+	if err != nil {
+		return Relevance{}, err
+	}
+	return x.relevance(Relevance{Name: fmt.Sprintf("%s-%02d", GroupScore, k), Kind: GroupScore, Group: k}, e), nil
+}
+
+// strongest explains the n class tokens with the largest scores; all holds the scores of all of them.
+func (x *Explainer) strongest(ctx context.Context, n int) (list []Relevance, all []float64, err error) {
+	for k := range x.groups() {
+		r, err := x.Group(ctx, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		list, all = append(list, r), append(all, r.Score)
+	}
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Score > list[j].Score })
+	return list[:min(n, len(list))], all, nil
+}
+
+// relevance reads what tokens add to a score.
+func (x *Explainer) relevance(r Relevance, e *model.Explained) Relevance {
+	r.Score = e.Score
+	formula := map[string]func(values, grads []float32, n, d int) []float64{
+		FormulaChannels: explain.Channels, FormulaElementwise: explain.Elementwise, FormulaGradCAM: explain.Pooled,
+	}[x.formula]
+	r.Image = x.patches(formula(e.Image.Values, e.Image.Grads, e.Image.N, e.Image.D))
+	if x.t.Config.Model.ImagesOnly() {
+		r.Other = x.patches(formula(e.Text.Values, e.Text.Grads, e.Text.N, e.Text.D))
+		return r
+	}
+	r.Words = spread(x.words, explain.Channels(e.Text.Values, e.Text.Grads, e.Text.N, e.Text.D))
+	return r
+}
+
+// Match explains the logit of the match head.
+func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
+	e, err := x.pairs.ExplainMatch(ctx, x.b, x.at)
+	if err != nil {
+		return Relevance{}, err
+	}
+	c := e.Cross
+	all := explain.Attention{H: c.Heads, L: c.L, T: c.T, D: c.D, Queries: c.Queries, KeyValues: c.KeyValues, Grad: c.Grads}.Relevance()
+	r := Relevance{Name: MatchScore, Kind: MatchScore, Score: e.Score}
+	n := int(x.b.Ints(batch.Lengths)[0])
+	mean := make([]float64, c.P)
+	places := make([]float64, n) // relevance of all patches for a place
+	row := func(l int) []float64 { return all[l*c.T+c.T-c.P:][:c.P] }
+	for l := range n {
+		for i, v := range row(l) {
+			mean[i] += v / float64(n)
+			places[l] += v
+		}
+	}
+	r.Image = x.patches(mean)
+	if x.at.Fusion == x.fusionLayers()-1 {
+		return r, nil // of the last layer the head reads the first token alone
+	}
+	r.Words = spread(x.words, places)
+	for _, w := range x.words {
+		of := make([]float64, c.P)
+		for _, l := range w.places {
+			for i, v := range row(l) {
+				of[i] += v / float64(len(w.places))
+			}
+		}
+		r.WordMaps = append(r.WordMaps, *x.patches(of))
+	}
+	return r, nil
+}
+
+// fusionLayers is how many fusion layers the model has.
+func (x *Explainer) fusionLayers() int { return x.t.Config.Model.Text.FusionLayers }
+
+// patches is a map over the grid of the image tower.
+func (x *Explainer) patches(values []float64) *explain.Map {
+	side := x.t.Config.Model.Image.Size / x.t.Config.Model.Image.Patch
+	return &explain.Map{Values: values, Rows: side, Columns: side}
+}
+
+// seenText is a text as the model reads it, with notes on what of it is lost.
+func (x *Explainer) seenText(text string) (clean string, notes []string, err error) {
+	cfg, tok := x.t.Config, x.t.Tokenizer
+	clean = cleaner(cfg)(text)
+	if strings.TrimSpace(clean) == "" {
+		return "", nil, &ArgumentError{fmt.Errorf("nothing of the text %.60q is left as a caption: give it a word", text)}
+	}
+	whole := uncut(cfg)(text)
+	if whole != clean {
+		notes = append(notes, fmt.Sprintf("The text is cut to its first %d words (data.max_words).", cfg.Data.MaxWords))
+	}
+	if n := len(tok.Encode(clean, 0)); n > cfg.Data.Tokens {
+		notes = append(notes, fmt.Sprintf("The text has %d tokens and the model reads %d (data.tokens): its end is left out.", n, cfg.Data.Tokens))
+	}
+	return clean, notes, nil
+}

@@ -1,0 +1,188 @@
+// Command focus measures whether models that were trained on the built-in scenes look at the object
+// that a text names. For every scene of the test split and every object of it, the text names the
+// object alone, without its place, as in "a small red circle". Of the map that explains the score,
+// it takes the share of its mass within the box of the object, against the share of the picture that
+// the box has, and the same for the boxes of the other objects. Of the words of a caption it measures how
+// their shares go with what the score loses when a word is replaced by an unknown one.
+//
+//	for s in 1 2 3; do bin/trainer train --config tools/focus/focus.toml --seed $s --out runs/focus-$s; done
+//	go run ./tools/focus runs/focus-1 runs/focus-2 runs/focus-3
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/run"
+	"gonum.org/v1/gonum/stat"
+)
+
+func main() {
+	n := flag.Int("scenes", 100, "scenes of the test split")
+	block := flag.Int("block", -1, "block of the image tower, from 0 on; -1: the last")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: focus [flags] RUN...\n\nmeasures whether models of scenes look at the object that a text names")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() < 1 || *n < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := measure(flag.Args(), *n, *block); err != nil {
+		fmt.Fprintln(os.Stderr, "focus:", err)
+		os.Exit(1)
+	}
+}
+
+// measure prints a line for each run and kind of map, and the mean over the runs.
+func measure(runs []string, n, block int) error {
+	fmt.Printf("%-24s %-7s %-12s %9s %9s %9s %9s\n", "run", "score", "formula", "in box", "of area", "times", "others")
+	var order []key
+	all := map[key][]focus{}
+	for _, dir := range runs {
+		for _, formula := range []string{run.FormulaChannels, run.FormulaElementwise, run.FormulaGradCAM} {
+			found, worth, err := look(dir, n, block, formula)
+			if err != nil {
+				return fmt.Errorf("%s: %w", dir, err)
+			}
+			if formula == run.FormulaChannels {
+				fmt.Printf("%-24s words: correlation %.2f with what the score loses without them\n", dir, worth)
+			}
+			for _, score := range []string{run.PairScore, run.MatchScore} {
+				f, ok := found[score]
+				if !ok || score == run.MatchScore && formula != run.FormulaChannels {
+					continue
+				}
+				k := key{score, formula}
+				if len(all[k]) == 0 {
+					order = append(order, k)
+				}
+				all[k] = append(all[k], f)
+				print(dir, k, f)
+			}
+		}
+	}
+	for _, k := range order {
+		var mean focus
+		for _, f := range all[k] {
+			c := float64(len(all[k]))
+			mean.inside, mean.area, mean.others, mean.most = mean.inside+f.inside/c, mean.area+f.area/c, mean.others+f.others/c, mean.most+f.most/c
+		}
+		print("mean", k, mean)
+	}
+	return nil
+}
+
+type key struct{ score, formula string }
+
+func print(name string, k key, f focus) {
+	formula := k.formula
+	if k.score == run.MatchScore {
+		formula = "attention"
+	}
+	fmt.Printf("%-24s %-7s %-12s %8.1f%% %8.1f%% %9.2f %8.1f%%   %.0f%% of the maps have their peak in the box\n",
+		name, k.score, formula, 100*f.inside, 100*f.area, f.inside/f.area, 100*f.others, 100*f.most)
+}
+
+// focus is where maps look, in means over objects: shares of the mass within the box of the named
+// object, of the picture that the box has, and of the mass within the box of another one; and the
+// share of maps whose largest patch has its middle within the box.
+type focus struct{ inside, area, others, most float64 }
+
+// look explains n scenes of the test split to a run.
+func look(dir string, n, block int, formula string) (found map[string]focus, worth float64, err error) {
+	t, err := run.Open(dir, run.OpenOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer t.Close()
+	c := t.Config.Data.Scenes
+	w, err := scenes.New(scenes.Config{Size: t.Config.Model.Image.Size, MinObjects: c.MinObjects, MaxObjects: c.MaxObjects, ValSamples: c.ValSamples, TestSamples: c.TestSamples}, t.Config.Run.Seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	o := run.ExplainOptions{Formula: formula}
+	if block >= 0 {
+		o.Block = &block
+	}
+	x, err := t.Explainer(o)
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []float64
+	sums, count := map[string]*focus{}, map[string]float64{}
+	for i := range min(n, w.NumTest()) {
+		s := w.Test(i)
+		img := transform.NewImage(t.Config.Model.Image.Size, t.Config.Model.Image.Size)
+		s.RenderRGB(img.Pix, img.W)
+		if c, err := words(x, img, s.Caption(nil)); err != nil {
+			return nil, 0, err
+		} else if !math.IsNaN(c) {
+			all = append(all, c)
+		}
+		for k, named := range s.Objects {
+			if err := x.Set(img, "a "+named.FullName()); err != nil {
+				return nil, 0, err
+			}
+			found, err := x.All(context.Background())
+			if err != nil {
+				return nil, 0, err
+			}
+			for _, r := range found {
+				if sums[r.Name] == nil {
+					sums[r.Name] = &focus{}
+				}
+				f := sums[r.Name]
+				inside, area, most := within(*r.Image, named.Box())
+				f.inside, f.area, count[r.Name] = f.inside+inside, f.area+area, count[r.Name]+1
+				if most {
+					f.most++
+				}
+				others := 0.0
+				for j, other := range s.Objects {
+					if j != k {
+						v, _, _ := within(*r.Image, other.Box())
+						others += v / float64(len(s.Objects)-1)
+					}
+				}
+				f.others += others
+			}
+		}
+	}
+	out := map[string]focus{}
+	for name, f := range sums {
+		c := count[name]
+		out[name] = focus{f.inside / c, f.area / c, f.others / c, f.most / c}
+	}
+	return out, stat.Mean(all, nil), nil
+}
+
+// within returns the share of the mass of a map that lies in a box, each patch counted as even, the
+// share of the picture that the box has, and whether the middle of the largest patch lies in it.
+func within(m explain.Map, b scenes.Box) (mass, area float64, most bool) {
+	total, best, at := 0.0, math.Inf(-1), 0
+	for i, v := range m.Values {
+		v = max(v, 0)
+		if v > best {
+			best, at = v, i
+		}
+		row, column := float64(i/m.Columns)/float64(m.Rows), float64(i%m.Columns)/float64(m.Columns)
+		h, w := 1/float64(m.Rows), 1/float64(m.Columns)
+		over := max(min(b.X1, column+w)-max(b.X0, column), 0) * max(min(b.Y1, row+h)-max(b.Y0, row), 0)
+		total += v
+		mass += v * over / (h * w)
+	}
+	area = (b.X1 - b.X0) * (b.Y1 - b.Y0)
+	if total == 0 {
+		return area, area, false
+	}
+	x, y := (float64(at%m.Columns)+0.5)/float64(m.Columns), (float64(at/m.Columns)+0.5)/float64(m.Rows)
+	return mass / total, area, x >= b.X0 && x < b.X1 && y >= b.Y0 && y < b.Y1
+}

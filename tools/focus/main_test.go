@@ -1,0 +1,58 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/run"
+)
+
+// TestModelsLookAtWhatIsNamed trains a smaller model than focus.toml's for some seconds: its maps have
+// several times more of their mass in the box of the object that a text names than the box has of the
+// picture, and more than in the box of another object.
+func TestModelsLookAtWhatIsNamed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg, err := config.Load("focus.toml", []string{"run.out=" + dir, "run.seed=1", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+		"eval.rerank_top=0", "data.scenes.min_objects=1", "data.scenes.test_samples=40", "model.image.size=32", "model.image.patch=4", "model.image.width=32",
+		"model.text.width=32", "model.text.layers=1", "model.head.dim=32", "optimizer.lr=3e-3", "train.batch_size=32", "train.max_steps=200"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.New(t.Context(), cfg, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for formula, least := range map[string]float64{run.FormulaChannels: 4, run.FormulaElementwise: 4, run.FormulaGradCAM: 2} {
+		found, worth, err := look(dir, 40, -1, formula)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := found[run.PairScore]
+		if f.inside < least*f.area || f.inside < 1.5*f.others {
+			t.Errorf("%s: %.3f of the mass in boxes that have %.3f of the picture, %.3f in those of other objects", formula, f.inside, f.area, f.others)
+		}
+		if worth < 0.3 {
+			t.Errorf("the shares of words go with what the score loses without them by a correlation of %.2f", worth)
+		}
+		t.Logf("%s: %+v, words %.2f", formula, f, worth)
+	}
+}
+
+// TestWithin counts patches by the part of them that a box covers.
+func TestWithin(t *testing.T) {
+	m := explain.Map{Values: []float64{3, -9, 0, 1}, Rows: 2, Columns: 2}
+	mass, area, most := within(m, scenes.Box{X0: 0.25, Y0: 0, X1: 1, Y1: 1})
+	if mass != (1.5+1)/4 || area != 0.75 || !most {
+		t.Errorf("mass %v, area %v, peak %t", mass, area, most)
+	}
+	if mass, area, most = within(explain.Map{Values: []float64{-1}, Rows: 1, Columns: 1}, scenes.Box{X1: 0.5, Y1: 1}); mass != 0.5 || area != 0.5 || most {
+		t.Errorf("nothing above 0 counts as even: mass %v, area %v, peak %t", mass, area, most)
+	}
+}

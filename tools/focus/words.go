@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/run"
+	"gonum.org/v1/gonum/stat"
+)
+
+// absent is a word that no caption has.
+const absent = "qqq"
+
+// words returns how what the words of the caption of a scene are worth goes with what the score loses
+// when a word is replaced by one that the vocabulary lacks: the correlation over the words.
+func words(x *run.Explainer, img *transform.Image, caption string) (float64, error) {
+	score := func(text string) (run.Relevance, error) {
+		if err := x.Set(img, text); err != nil {
+			return run.Relevance{}, err
+		}
+		return x.Pair(context.Background())
+	}
+	r, err := score(caption)
+	if err != nil {
+		return 0, err
+	}
+	var worth, loss []float64
+	for i, s := range explain.Shares(r.Words) {
+		if !r.Words[i].Special {
+			worth = append(worth, s)
+		}
+	}
+	list := strings.Fields(caption)
+	for i, w := range list[:min(len(list), len(worth))] {
+		list[i] = absent
+		without, err := score(strings.Join(list, " "))
+		if err != nil {
+			return 0, err
+		}
+		list[i] = w
+		loss = append(loss, r.Score-without.Score)
+	}
+	return stat.Correlation(worth[:len(loss)], loss, nil), nil
+}
