@@ -138,7 +138,8 @@ var conditions = map[string]condition{
 	"zero-shot": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
 
 	// Training.
-	"decay": {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
+	"micro-batches": {"train.accumulate_steps > 1", func(c *Config) bool { return c.Train.AccumulateSteps > 1 }},
+	"decay":         {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
 	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",
 		func(c *Config) bool {
 			s := c.Schedule

@@ -41,21 +41,39 @@ type builder struct {
 // one loss after the other.
 func (p *Pairs) buildStep() (err error) {
 	defer op.Catch(&err)
-	b := p.newBuilder()
+	b := p.newBuilder(p.cfg.ComparedRows())
 	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)
 		}
 	}
-	b.encode()
-	for _, l := range p.step.losses {
+	if p.cfg.AccumulatesFeatures() {
+		if p.cache, err = b.newFeatureCache(); err != nil {
+			return err
+		}
+	} else {
+		b.encode()
+	}
+	if err := b.addLosses(); err != nil {
+		return err
+	}
+	if err := b.compile(); err != nil || p.cache == nil {
+		return err
+	}
+	return p.cache.compile(p)
+}
+
+// addLosses builds the losses and what enters the queue.
+func (b *builder) addLosses() error {
+	t := b.step
+	for _, l := range t.losses {
 		b.s.Add(l)
 	}
-	p.step.parts = b.s.Parts()
+	t.parts = b.s.Parts()
 	var losses gorgonia.Nodes
 	var weights []float32
-	for _, x := range p.step.parts {
+	for _, x := range t.parts {
 		if !x.Measure {
 			n := x.Node
 			if x.Share != nil {
@@ -67,16 +85,16 @@ func (p *Pairs) buildStep() (err error) {
 	if len(losses) == 0 {
 		return fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
 	}
-	if p.queue != nil {
-		p.step.keys = p.design.keys(b.s)
-		objectives.Need(p.step.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
+	if b.queue != nil {
+		t.keys = b.design.keys(b.s)
+		objectives.Need(t.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
 	}
-	p.step.loss = arith.WeightedSum(weights, losses...)
-	return b.compile()
+	t.loss = arith.WeightedSum(weights, losses...)
+	return nil
 }
 
-// newBuilder starts a step with what it has before the towers.
-func (p *Pairs) newBuilder() *builder {
+// newBuilder starts a step of so many rows with what it has before the towers.
+func (p *Pairs) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
 	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.twins)
 	b := &builder{Pairs: p, net: n}
@@ -84,7 +102,7 @@ func (p *Pairs) newBuilder() *builder {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
 	s := &objectives.Step{
-		Inputs: n.inputs, Rows: cfg.Train.BatchSize, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
+		Inputs: n.inputs, Rows: rows, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
 		Scores:        newScores(cfg, p.design.space, on, twins),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
@@ -226,9 +244,15 @@ func (b *builder) compile() error {
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	c.Outputs = t.keys.nodes()
 	need := b.params.footprint()
+	if b.cfg.Train.AccumulateSteps > 1 {
+		need.Gradients *= 2 // with their sum
+	}
 	need.Queue, need.Plans = b.queueBytes(), b.plansBytes()
 	if b.judge != nil {
 		need.Connector = b.judge.params.bytes()
+	}
+	if b.cache != nil {
+		need.Features, t.features = b.cache.bytes(), b.cache.differentiated()
 	}
 	if err := t.outcome.compile(b.net, need, c); err != nil {
 		return err

@@ -48,8 +48,14 @@ func (p *Pairs) estimate() Footprint {
 	f.Parameters = 4 * weights
 	f.Gradients = f.Parameters - 4*p.lockedWeights()
 	f.Moments = 2 * f.Gradients
+	if p.cfg.Train.AccumulateSteps > 1 {
+		f.Gradients *= 2
+	}
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Gradients
+		f.Twins = f.Moments / 2
+	}
+	if p.cfg.AccumulatesFeatures() {
+		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
 	}
 	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + 3*p.planPairs()) // similarities of both spaces and the gradient
 	return f
@@ -89,9 +95,9 @@ func (p *Pairs) batchBytes() int64 {
 		row += n
 	}
 	d := p.cfg.Data
-	batches := 1 + int64(d.Prefetch)
+	batches := int64(p.cfg.HeldBatches() + d.Prefetch)
 	if d.Prefetch == 0 {
-		batches = 1 + 2
+		batches += 2
 	}
 	return row * (batches*int64(p.cfg.Train.BatchSize) + 2*int64(d.Workers))
 }

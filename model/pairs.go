@@ -60,6 +60,9 @@ type Pairs struct {
 	queue  *Queue     // nil without one
 	graphs *Graphs    // over the queue; nil unless an objective reads them
 	step   *trainStep // the compiled training step; nil in a model for inference
+	// cache makes the features that the step reads, of one micro-batch after the other; nil
+	// where the step has the towers itself.
+	cache *featureCache
 
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images

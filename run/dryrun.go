@@ -21,6 +21,7 @@ type Plan struct {
 	ConnectorMB  float64 `json:"connector_mb,omitempty"`
 	RoundedMB    float64 `json:"rounded_mb,omitempty"` // weights in bfloat16
 	PlansMB      float64 `json:"plans_mb,omitempty"`   // transport plans
+	FeaturesMB   float64 `json:"features_mb,omitempty"` // of all micro-batches, with train.accumulate = "features"
 	BuffersMB    float64 `json:"buffers_mb"`
 	StepSeconds  float64 `json:"step_seconds"`
 	RunSeconds   float64 `json:"run_seconds,omitempty"`
@@ -64,7 +65,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	need := m.Footprint()
 	p.ParametersMB = mega(need.Parameters + need.Gradients + need.Moments + need.Twins)
 	p.QueueMB, p.ConnectorMB, p.RoundedMB = mega(need.Queue), mega(need.Connector), mega(need.Rounded)
-	p.PlansMB, p.BuffersMB = mega(need.Plans), mega(need.Buffers)
+	p.PlansMB, p.FeaturesMB, p.BuffersMB = mega(need.Plans), mega(need.Features), mega(need.Buffers)
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {
 		begin := time.Now()
