@@ -35,6 +35,8 @@ type builder struct {
 	s      *objectives.Step
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
+	// matched are the globs of model.lora.layers that have matched a layer.
+	matched map[string]bool
 }
 
 // buildStep builds and compiles the training step: the online sides, the teacher's, then
@@ -56,6 +58,9 @@ func (p *Pairs) buildStep() (err error) {
 		b.encode()
 	}
 	if err := b.addLosses(); err != nil {
+		return err
+	}
+	if err := b.checkAdapters(); err != nil {
 		return err
 	}
 	if err := b.compile(); err != nil || p.cache == nil {
@@ -97,7 +102,7 @@ func (b *builder) addLosses() error {
 func (p *Pairs) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
 	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.twins)
-	b := &builder{Pairs: p, net: n}
+	b := &builder{Pairs: p, net: n, matched: map[string]bool{}}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
@@ -126,7 +131,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.scope(on, "text"), Twins: b.scope(twins, "text"),
+			BERT: *f, Params: b.adapted(b.scope(on, "text"), s.Student), Twins: b.adapted(b.scope(twins, "text"), s.Mentor),
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
@@ -143,9 +148,14 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 	return s.As(encoders.Traits{Twin: b.design.teacher}).In(name)
 }
 
+// adapted gives a tower or fusion layers of the step their adapters.
+func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope {
+	return adaptedBy(b.cfg.Model, s, c, b.matched)
+}
+
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	if b.cfg.Model.Text.Dropout == 0 && b.cfg.Model.Heads.Dropout == 0 {
+	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -209,6 +219,8 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
 		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches}
+	} else {
+		scope = b.adapted(scope, c)
 	}
 	out := b.tower(x.tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)

@@ -117,7 +117,8 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	}
 	x, t := m.Image, m.Text
 	weights = imageWeights(x)
-	if !x.Freeze {
+	some := m.Adapts() && len(m.LoRA.Layers) > 0 // of a layer without an adapter little need be kept
+	if !x.Freeze && !some {
 		kept = int64(x.Kept()) * int64(x.Width) * int64(x.Depth-1)
 	}
 	if m.ImagesOnly() {
@@ -129,12 +130,10 @@ func (p *Pairs) sizes() (weights, kept int64) {
 			weights += int64(m.Head.Dim) * int64(width)
 		}
 	}
-	if !t.Freeze {
+	if !t.Freeze && !some {
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	if p.design.fusion != nil {
-		weights += (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
-	}
+	weights += p.fusionWeights()
 	return weights, kept
 }
 
@@ -159,13 +158,25 @@ func (p *Pairs) lockedWeights() (n int64) {
 	if m.Stored() {
 		return 0
 	}
-	if m.Image.Freeze {
+	if m.Image.Freeze || m.Adapts() {
 		n += imageWeights(m.Image)
 	}
-	if m.Text.Freeze && !m.ImagesOnly() {
+	if (m.Text.Freeze || m.Adapts()) && !m.ImagesOnly() {
 		n += textWeights(m.Text)
 	}
+	if m.Adapts() {
+		n += p.fusionWeights()
+	}
 	return n
+}
+
+// fusionWeights returns the weights of the matrices of the fusion layers.
+func (p *Pairs) fusionWeights() int64 {
+	x, t := p.cfg.Model.Image, p.cfg.Model.Text
+	if p.design.fusion == nil {
+		return 0
+	}
+	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
 }
 
 // block returns the weights of a transformer block without cross-attention.

@@ -19,8 +19,8 @@ type Plan struct {
 	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
 	QueueMB      float64 `json:"queue_mb"`      // with the graphs over it
 	ConnectorMB  float64 `json:"connector_mb,omitempty"`
-	RoundedMB    float64 `json:"rounded_mb,omitempty"` // weights in bfloat16
-	PlansMB      float64 `json:"plans_mb,omitempty"`   // transport plans
+	RoundedMB    float64 `json:"rounded_mb,omitempty"`  // weights in bfloat16
+	PlansMB      float64 `json:"plans_mb,omitempty"`    // transport plans
 	FeaturesMB   float64 `json:"features_mb,omitempty"` // of all micro-batches, with train.accumulate = "features"
 	BuffersMB    float64 `json:"buffers_mb"`
 	StepSeconds  float64 `json:"step_seconds"`
