@@ -4,10 +4,10 @@ import "path"
 
 // LoRA adapts towers by matrices of low rank beside their linear layers (Hu et al. 2021).
 type LoRA struct {
-	Rank    int      `toml:"rank" fixed:"model" max:"4096"`                       // rank of an adapter; towers and fusion layers keep their parameters and adapters, heads and losses are trained; 0: no adapters
-	Alpha   float64  `toml:"alpha" read:"adapters" fixed:"meaning" max:"1000000"` // an adapter adds alpha/rank times its product
-	Dropout float64  `toml:"dropout" read:"adapters"`                             // of the input of an adapter
-	Layers  []string `toml:"layers" read:"adapters" fixed:"model"`                // layers with an adapter, as globs of the names of their weights without /weight, such as "text/layers/*/ffn/*" (trainer inspect lists the names); empty: those of attention
+	Rank    int      `toml:"rank" fixed:"model" max:"4096"`                     // rank of an adapter; towers and fusion layers keep their parameters and adapters, heads and losses are trained; 0: no adapters
+	Alpha   float64  `toml:"alpha" read:"adapters" fixed:"model" max:"1000000"` // an adapter adds alpha/rank times its product
+	Dropout float64  `toml:"dropout" read:"adapters"`                           // of the input of an adapter
+	Layers  []string `toml:"layers" read:"adapters" fixed:"model"`              // layers with an adapter, as globs of the names of their weights without /weight, such as "text/layers/*/ffn/*" (trainer inspect lists the names); empty: those of attention
 }
 
 func (l *LoRA) defaults() { *l = LoRA{Alpha: 16} }

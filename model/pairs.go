@@ -145,6 +145,16 @@ func (p *Pairs) Graphs() *Graphs { return p.graphs }
 // Learnable says whether training changes a parameter.
 func (p *Pairs) Learnable(name string) bool { return p.step.learnable[name] }
 
+// Trained returns the number of values that training changes.
+func (p *Pairs) Trained() (n int) {
+	for _, q := range p.params.list {
+		if p.Learnable(q.Name) {
+			n += q.Len()
+		}
+	}
+	return n
+}
+
 // Machine returns the compiled training step, for profiles; nil in a model for inference.
 func (p *Pairs) Machine() *compute.Machine {
 	if p.step == nil {

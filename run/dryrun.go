@@ -52,14 +52,11 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	}
 	s, m := r.Session(), r.pairs
 	p := Plan{
-		Parameters: m.Params().Count(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
+		Parameters: m.Params().Count(), Trainable: m.Trained(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
 		Nodes: m.Machine().Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
 		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Objective.UsesGraph(),
 	}
 	for _, q := range m.Params().List() {
-		if m.Learnable(q.Name) {
-			p.Trainable += q.Len()
-		}
 		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
 	}
 	need := m.Footprint()
