@@ -88,7 +88,7 @@ var others = map[string]string{
 	"objective.geometric.modalities": "text", "objective.geometric.sampling": "uniform", "objective.geometric.search": "exact|clusters", "momentum.ramp_steps": "50", "objective.geometric.kernel": "inverse", "objective.geometric.scale": "relative", "objective.geometric.pool": "4",
 	"objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.klot.reference": "procrustes", "objective.structure.modalities": "text", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
 	"optimizer.no_decay": "[]", "optimizer.eps": "0.01", "optimizer.clip_norm": "0.01",
-	"schedule.kind": "staircase", "train.accumulate": "features", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
+	"schedule.kind": "staircase", "train.accumulate": "features|gradients", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
 	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "compute.precision": "bf16",
 }
 
@@ -136,8 +136,8 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 		p := r.pairs.Params()
 		for _, q := range p.List() {
 			add([]byte(q.Name))
+			add(p.Value(q))
 		}
-		add(p.Values())
 		p.Twins(func(_ int, twin []float32) { add(twin) })
 	}
 	if !piece(fmt.Sprintf("%x", h.Sum(nil))) {
