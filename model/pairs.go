@@ -155,7 +155,19 @@ func (p *Pairs) Trained() (n int) {
 	return n
 }
 
-// Machine returns the compiled training step, for profiles; nil in a model for inference.
+// Nodes returns the number of nodes that run for a micro-batch, with those of losses over several.
+func (p *Pairs) Nodes() int {
+	n := p.step.machine.Nodes()
+	if p.cache != nil {
+		for _, x := range p.cache.passes() {
+			n += x.machine.Nodes()
+		}
+	}
+	return n
+}
+
+// Machine returns the compiled training step, for profiles; nil in a model for inference. With
+// train.accumulate = "features" it is that of the losses.
 func (p *Pairs) Machine() *compute.Machine {
 	if p.step == nil {
 		return nil

@@ -53,7 +53,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	s, m := r.Session(), r.pairs
 	p := Plan{
 		Parameters: m.Params().Count(), Trainable: m.Trained(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
-		Nodes: m.Machine().Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
+		Nodes: m.Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
 		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Objective.UsesGraph(),
 	}
 	for _, q := range m.Params().List() {
