@@ -223,7 +223,7 @@ func (b *bencher) report(times []time.Duration) Result {
 	f := b.work.Footprint()
 	r := Result{
 		Config: b.cfg.Run.Name, System: b.cfg.Model.System, Precision: b.cfg.Compute.Precision,
-		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(),
+		Engine: b.engine.Describe(), Threads: b.engine.Threads(), Parameters: b.work.Params().Count(), Trained: b.work.Trained(),
 		Batch: b.cfg.Train.BatchSize, Nodes: m.Nodes(), Steps: len(times), First: b.first, Score: b.cfg.Objective.ITC.Score, Graphs: b.graphs,
 		StepMS: 1e3 * step, Samples: float64(b.cfg.Train.BatchSize) / step,
 		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,

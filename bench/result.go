@@ -9,6 +9,7 @@ type Result struct {
 	Engine     string     `json:"engine"`
 	Threads    int        `json:"threads"`
 	Parameters int        `json:"parameters"`
+	Trained    int        `json:"trained,omitempty"` // of them; 0 in results of earlier versions
 	Batch      int        `json:"batch"`
 	Nodes      int        `json:"nodes"`
 	Steps      int        `json:"steps"`

@@ -40,6 +40,10 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.AccumulatesFeatures() {
+		return nil, config.Errors{{Path: "train.accumulate", Value: cfg.Train.Accumulate, Msg: "must be \"gradients\": what is measured is the step of one micro-batch",
+			Hint: "trainer train --dry-run measures steps over several"}}
+	}
 	o := model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}
 	k := cfg.Objective.KLOT
 	if k.Weight > 0 {

@@ -75,7 +75,7 @@ var products = []product{
 		func(c *Config) float64 { return pixels(c, c.Train.BatchSize) }},
 	{"data.prefetch", "pixel values that are prepared ahead, of data.prefetch batches and data.workers samples", mostValues, "",
 		func(c *Config) float64 {
-			return pixels(c, (max(c.Data.Prefetch, 2)+3)*c.Train.BatchSize+2*c.Data.Workers)
+			return pixels(c, (max(c.Data.Prefetch, 2)+2+c.HeldBatches())*c.Train.BatchSize+2*c.Data.Workers)
 		}},
 	{"eval.batch_size", "pixel values of a batch, eval.batch_size x 3 x model.image.size^2", mostValues, "",
 		func(c *Config) float64 { return pixels(c, c.Eval.BatchSize) }},
@@ -97,9 +97,9 @@ var products = []product{
 		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
-	{"train.batch_size", "scores of a batch, train.batch_size x (train.batch_size + queue.size)", mostValues, "",
+	{"train.batch_size", "scores of a batch, n x (n + queue.size) of n = train.batch_size pairs that are compared, times train.accumulate_steps with train.accumulate = \"features\"", mostValues, "",
 		func(c *Config) float64 {
-			return float64(c.Train.BatchSize) * (float64(c.Train.BatchSize) + float64(c.Queue.Size))
+			return float64(c.ComparedRows()) * (float64(c.ComparedRows()) + float64(c.Queue.Size))
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {

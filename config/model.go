@@ -10,6 +10,7 @@ type Model struct {
 	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"pixels"`
 	Text   Text   `toml:"text" read:"words"`
+	LoRA   LoRA   `toml:"lora" read:"pixels"`
 	Head   Head   `toml:"head" read:"steps"`
 	Heads  Heads  `toml:"heads" read:"heads"`
 	Align  Align  `toml:"align"`

@@ -31,6 +31,8 @@ var conditions = map[string]condition{
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
 
+	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
+
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
 	"skips": {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", func(c *Config) bool {
 		h := c.Model.Heads
@@ -153,7 +155,8 @@ var conditions = map[string]condition{
 	"text rate":     {"model.text.freeze = false, or fusion layers", func(c *Config) bool { return !c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0 }},
 
 	// Training.
-	"decay": {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
+	"micro-batches": {"train.accumulate_steps > 1", func(c *Config) bool { return c.Train.AccumulateSteps > 1 }},
+	"decay":         {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
 	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",
 		func(c *Config) bool {
 			s := c.Schedule
@@ -278,7 +281,7 @@ func (c Config) ReadsSecondView() bool {
 // hasDropout says whether a tower of the system drops anything.
 func (c *Config) hasDropout() bool {
 	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0
+	return t.words && c.Model.Text.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
 }
 
 // readsScore says whether something compares images and texts by the score of objective.itc.

@@ -4,6 +4,7 @@ package config
 type Train struct {
 	BatchSize        int     `toml:"batch_size" max:"65536"`                                // pairs of a micro-batch
 	AccumulateSteps  int     `toml:"accumulate_steps" max:"65536"`                          // micro-batches per update
+	Accumulate       string  `toml:"accumulate" read:"micro-batches"`                       // what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a micro-batch) | features (one loss, which compares the pairs of all, as if they were one batch: another forward pass, the memory of one micro-batch)
 	MaxSteps         int     `toml:"max_steps" max:"1000000000"`                            // length of the run in updates
 	MaxEpochs        float64 `toml:"max_epochs" max:"1000000000"`                           // length of the run in passes over the training data
 	MaxSamples       int     `toml:"max_samples" max:"1000000000000000"`                    // length of the run in pairs
@@ -20,8 +21,35 @@ type Train struct {
 }
 
 func (t *Train) defaults() {
-	*t = Train{BatchSize: 64, AccumulateSteps: 1, MaxEpochs: 30, LogEverySteps: 10,
+	*t = Train{BatchSize: 64, AccumulateSteps: 1, Accumulate: AccumulateGradients, MaxEpochs: 30, LogEverySteps: 10,
 		SaveEverySteps: 1000, SaveEveryMinutes: 15, KeepLast: 2, KeepBest: 1, KeepBestBy: KeepByBetter, OnNaN: "stop"}
+}
+
+// Values of train.accumulate.
+const (
+	AccumulateGradients = "gradients"
+	AccumulateFeatures  = "features"
+)
+
+// AccumulatesFeatures says whether losses compare the pairs of several micro-batches.
+func (c Config) AccumulatesFeatures() bool {
+	return c.Train.Accumulate == AccumulateFeatures && c.Train.AccumulateSteps > 1
+}
+
+// ComparedRows returns the number of pairs that losses compare with each other.
+func (c Config) ComparedRows() int {
+	if c.AccumulatesFeatures() {
+		return c.Train.BatchSize * c.Train.AccumulateSteps
+	}
+	return c.Train.BatchSize
+}
+
+// HeldBatches returns the batches that a step has in memory at a time.
+func (c Config) HeldBatches() int {
+	if c.AccumulatesFeatures() {
+		return c.Train.AccumulateSteps
+	}
+	return 1
 }
 
 // Values of train.keep_best_by.
@@ -31,11 +59,33 @@ const (
 	KeepByRerank = "rerank"
 )
 
-func (t *Train) check(k *checker, _ *Config) {
+func (t *Train) check(k *checker, c *Config) {
 	k.positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
 	k.require("train.batch_size", t.BatchSize >= 2, "must be >= 2", "contrast and matching need another pair as a negative")
 	k.notNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "train.eval_every_steps",
 		"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps")
 	k.oneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
 	k.oneOf("train.on_nan", "stop", "skip", "rollback")
+	k.oneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
+	if c.AccumulatesFeatures() {
+		t.checkFeatures(k, c)
+	}
+}
+
+// checkFeatures tells losses that read more than features, which are all that is kept of the
+// micro-batches.
+func (t *Train) checkFeatures(k *checker, c *Config) {
+	o := c.Objective
+	k.training("train.accumulate", c.Model.traits().captions, `must be "gradients"`, c.Model.named()+" has no pairs")
+	for _, x := range []struct {
+		key  string
+		used bool
+	}{
+		{"objective.itm.weight", o.ITM.Weight > 0}, {"objective.mlm.weight", o.MLM.Weight > 0},
+		{"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
+		{"objective.geometric.weight", o.UsesGeometric()},
+	} {
+		k.training("train.accumulate", !x.used, `must be "gradients" with `+x.key+" > 0", "it reads more than the features of other micro-batches: set "+x.key+" = 0")
+	}
+	k.training("train.accumulate", !o.TCL.Local, `must be "gradients" with objective.tcl.local`, "it reads tokens of other micro-batches: set objective.tcl.local = false")
 }

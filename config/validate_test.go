@@ -25,6 +25,25 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
 		{func(c *Config) { c.Run.Seed = 1 << 63 }, "run.seed: must be at most 9223372036854775807 (got 9223372036854775808); lower it: docs/config.md lists the limit of every key"},
 
+		{func(c *Config) { c.Train.Accumulate = "batches" }, `train.accumulate: must be one of gradients, features (got "batches")`},
+		{func(c *Config) { c.Train.Accumulate, c.Train.AccumulateSteps = "features", 2 },
+			`train.accumulate: must be "gradients" with objective.itm.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.itm.weight = 0`},
+		{func(c *Config) {
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.Structure.Weight = "features", 2, 0, 0, 1
+		}, `train.accumulate: must be "gradients" with objective.structure.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.structure.weight = 0`},
+		{func(c *Config) {
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TCL.Local = "features", 2, 0, 0, true
+		}, `train.accumulate: must be "gradients" with objective.tcl.local (got "features"); it reads tokens of other micro-batches: set objective.tcl.local = false`},
+		{func(c *Config) {
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
+		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
+		{func(c *Config) { c.Model.LoRA.Rank = -1 }, "model.lora.rank: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Model.LoRA.Alpha = 0 }, "model.lora.alpha: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.LoRA.Dropout = 1 }, "model.lora.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { c.Model.LoRA.Layers = []string{"text/[layers"} }, `model.lora.layers: must be globs of names (got ["text/[layers"]); such as "text/layers/*/attention/*"`},
+		{func(c *Config) {
+			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
+		}, "model.lora.rank: must be 0 with frozen towers, which have no adapters (got 4); set model.image.freeze or model.text.freeze to false"},
 		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},

@@ -29,6 +29,7 @@ type LoaderConfig struct {
 	Columns     []Column // of a batch: what the model reads
 	Workers     int      // goroutines that make samples; 0: the number of processors
 	Prefetch    int      // batches prepared ahead; 0: 2
+	Held        int      // batches that the caller keeps at a time; 0: 1
 	MaxBadShare float64  // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
 	Overfit     int      // only the first N samples, over and over; 0: all
 	DropLast    bool     // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
@@ -134,7 +135,7 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 	if n := stream.EpochSamples(); n <= 0 || cfg.DropLast && n < cfg.BatchSize {
 		return nil, fmt.Errorf("data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or data.drop_last = false", n, cfg.BatchSize)
 	}
-	return &Loader{stream: stream, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+2)}, nil
+	return &Loader{stream: stream, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+1+max(1, cfg.Held))}, nil
 }
 
 // Start begins (or begins again) at a position: 0 for a new run, the saved

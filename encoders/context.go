@@ -79,7 +79,15 @@ func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgo
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out))
+	return s.adapted(x, nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out)), 0, out, out)
+}
+
+// linearNoBias is linear without a bias.
+func linearNoBias(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgonia.Node {
+	in := columns(name, x)
+	weight, _ := start(in)
+	s = s.In(name)
+	return s.adapted(x, nn.Linear(x, s.Param("weight", weight, out, in), nil), 0, out, out)
 }
 
 // linearGELU is a dense layer followed by GELU.
@@ -95,6 +103,10 @@ func linearActivated(s Scope, name string, start start, x *gorgonia.Node, out in
 	if activation == "" {
 		activation = "gelu"
 	}
+	if s.adapts() {
+		y := nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out))
+		return nn.Activated(s.adapted(x, y, 0, out, out), activation)
+	}
 	return nn.LinearActivated(x, s.Param("weight", weight, out, in), s.bias(bias, out), activation)
 }
 
@@ -104,7 +116,7 @@ func linearPart(s Scope, name string, start start, x *gorgonia.Node, from, n, ou
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n)
+	return s.adapted(x, nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n), from, n, out)
 }
 
 // norm is a layer norm with its parameters name/weight and name/bias.

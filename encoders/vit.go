@@ -194,8 +194,7 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.
 func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	x := nn.Patchify(images, v.Patch) // (B*P, 3*patch*patch)
 	if v.NoPatchBias {
-		weight, _ := v.dense()(columns("vit", x))
-		x = nn.Linear(x, s.Param("patch_embed/weight", weight, v.Width, columns("vit", x)), nil)
+		x = linearNoBias(s, "patch_embed", v.dense(), x, v.Width)
 	} else {
 		x = linear(s, "patch_embed", v.dense(), x, v.Width) // (B*P, D)
 	}

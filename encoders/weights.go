@@ -68,11 +68,12 @@ const (
 
 // Scope is a prefix of parameter names over Weights, with traits that all below it have.
 type Scope struct {
-	weights Weights
-	prefix  string
-	traits  Traits
-	mark    func()
-	tap     Tap
+	weights  Weights
+	prefix   string
+	traits   Traits
+	mark     func()
+	tap      Tap
+	adapters *adapters // of linear layers, nil without
 }
 
 // NewScope returns the scope with all names of w.

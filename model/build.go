@@ -35,6 +35,8 @@ type builder struct {
 	s      *objectives.Step
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
+	// matched are the globs of model.lora.layers that have matched a layer.
+	matched map[string]bool
 }
 
 // buildStep builds and compiles the training step.
@@ -44,27 +46,45 @@ func (p *Pairs) buildStep() (err error) {
 	if err != nil {
 		return err
 	}
-	return b.compile()
+	if err := b.compile(); err != nil || p.cache == nil {
+		return err
+	}
+	return p.cache.compile(p)
 }
 
 // assemble builds the training step: the online sides, the teacher's, then one loss after the other.
 func (p *Pairs) assemble() (b *builder, err error) {
 	defer op.Catch(&err)
-	b = p.newBuilder()
+	b = p.newBuilder(p.cfg.ComparedRows())
 	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)
 		}
 	}
-	b.encode()
-	for _, l := range p.step.losses {
+	if p.cfg.AccumulatesFeatures() {
+		if p.cache, err = b.newFeatureCache(); err != nil {
+			return nil, err
+		}
+	} else {
+		b.encode()
+	}
+	if err := b.addLosses(); err != nil {
+		return nil, err
+	}
+	return b, b.checkAdapters()
+}
+
+// addLosses builds the losses and what enters the queue.
+func (b *builder) addLosses() error {
+	t := b.step
+	for _, l := range t.losses {
 		b.s.Add(l)
 	}
-	p.step.parts = b.s.Parts()
+	t.parts = b.s.Parts()
 	var losses gorgonia.Nodes
 	var weights []float32
-	for _, x := range p.step.parts {
+	for _, x := range t.parts {
 		if !x.Measure {
 			n := x.Node
 			if x.Share != nil {
@@ -74,26 +94,26 @@ func (p *Pairs) assemble() (b *builder, err error) {
 		}
 	}
 	if len(losses) == 0 {
-		return nil, fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
+		return fmt.Errorf("model: every objective has weight 0: set objective.itc.weight, objective.itm.weight or objective.mlm.weight")
 	}
-	if p.queue != nil {
-		p.step.keys = p.design.keys(b.s)
-		objectives.Need(p.step.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
+	if b.queue != nil {
+		t.keys = b.design.keys(b.s)
+		objectives.Need(t.keys.image != nil, "queue", "needs the teacher: set momentum.enabled = true, or queue.size = 0")
 	}
-	p.step.loss = arith.WeightedSum(weights, losses...)
-	return b, nil
+	t.loss = arith.WeightedSum(weights, losses...)
+	return nil
 }
 
-// newBuilder starts a step with what it has before the towers.
-func (p *Pairs) newBuilder() *builder {
+// newBuilder starts a step of so many rows with what it has before the towers.
+func (p *Pairs) newBuilder(rows int) *builder {
 	cfg, obj, n := p.cfg, p.cfg.Objective, newNet(p.params)
 	on, twins := encoders.NewScope(n.params), encoders.NewScope(n.twins)
-	b := &builder{Pairs: p, net: n}
+	b := &builder{Pairs: p, net: n, matched: map[string]bool{}}
 	if cfg.Compute.Recompute {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
 	s := &objectives.Step{
-		Inputs: n.inputs, Rows: cfg.Train.BatchSize, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
+		Inputs: n.inputs, Rows: rows, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
 		Scores:        newScores(cfg, p.design.space, on, twins),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
@@ -117,7 +137,7 @@ func (p *Pairs) newBuilder() *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.scope(on, "text"), Twins: b.scope(twins, "text"),
+			BERT: *f, Params: b.adapted(b.scope(on, "text"), s.Student), Twins: b.adapted(b.scope(twins, "text"), s.Mentor),
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
@@ -134,9 +154,14 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 	return s.As(encoders.Traits{Twin: b.design.teacher}).In(name)
 }
 
+// adapted gives a tower or fusion layers of the step their adapters.
+func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope {
+	return adaptedBy(b.cfg.Model, s, c, b.matched)
+}
+
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	if b.cfg.Model.Text.Dropout == 0 && b.cfg.Model.Heads.Dropout == 0 {
+	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -200,6 +225,8 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
 		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches}
+	} else {
+		scope = b.adapted(scope, c)
 	}
 	out := b.tower(x.tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
@@ -235,9 +262,15 @@ func (b *builder) compile() error {
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	c.Outputs = t.keys.nodes()
 	need := b.params.footprint()
+	if b.cfg.Train.AccumulateSteps > 1 {
+		need.Gradients *= 2 // with their sum
+	}
 	need.Queue, need.Plans = b.queueBytes(), b.plansBytes()
 	if b.judge != nil {
 		need.Connector = b.judge.params.bytes()
+	}
+	if b.cache != nil {
+		need.Features, t.features = b.cache.bytes(), b.cache.differentiated()
 	}
 	if err := t.outcome.compile(b.net, need, c); err != nil {
 		return err

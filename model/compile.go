@@ -17,8 +17,9 @@ type outcome struct {
 	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
-	rounded   *rounded  // nil unless it pays, see kernel.Engine.KeepsRounded
-	footprint Footprint // of training by it
+	features  []gradientTo // further nodes with a gradient
+	rounded   *rounded     // nil unless it pays, see kernel.Engine.KeepsRounded
+	footprint Footprint    // of training by it
 }
 
 // compile differentiates the loss and compiles the step with the further outputs,
@@ -36,30 +37,20 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	o.learnable = map[string]bool{}
 	reached := gradientReaches(b.g, o.loss)
 	c.Recompute.Backward = exec.NextID(b.g)
-	var wrt gorgonia.Nodes
-	var mem [][]float32
-	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
-		if !reached[n.ID()] || q.Frozen {
-			return
+	list := b.learned(reached, o.learnable)
+	for _, x := range o.features {
+		if reached[x.of.ID()] {
+			list = append(list, x)
 		}
-		o.learnable[q.Name] = true
-		wrt, mem = append(wrt, n), append(mem, store.Grad(q))
-	})
-	grads, err := gorgonia.Grad(o.loss, wrt...)
+	}
+	grads, err := gorgonia.Grad(o.loss, nodesOf(list)...)
 	if err != nil {
 		return fmt.Errorf("model: differentiating the loss: %w", err)
 	}
-	c.Bind = map[*gorgonia.Node][]float32{}
-	for i, n := range grads {
-		// Two biases whose sums meet in one addition have one gradient node, which
-		// can be written to one place only.
-		if _, dup := c.Bind[n]; dup {
-			return fmt.Errorf("model: %s shares its gradient with another parameter: one of the two is redundant", wrt[i].Name())
-		}
-		c.Bind[n] = mem[i]
-	}
 	c.Outputs = append(c.Outputs, o.loss)
-	c.Outputs = append(c.Outputs, grads...)
+	if err := bindGradients(&c, list, grads); err != nil {
+		return err
+	}
 	for _, p := range o.parts {
 		c.Outputs = append(c.Outputs, p.Node)
 	}
@@ -76,6 +67,47 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	need.Buffers = o.machine.Memory()
 	o.footprint = need
 	return b.bindParams(o.machine)
+}
+
+// gradientTo is a node that a loss is differentiated by, and where its gradient goes.
+type gradientTo struct {
+	of *gorgonia.Node
+	to []float32
+}
+
+// nodesOf returns the nodes of a list.
+func nodesOf(list []gradientTo) (nodes gorgonia.Nodes) {
+	for _, x := range list {
+		nodes = append(nodes, x.of)
+	}
+	return nodes
+}
+
+// learned lists the parameters that a gradient reaches and that are trained, with their place
+// among the gradients, and enters their names.
+func (b *net) learned(reached map[int64]bool, names map[string]bool) (list []gradientTo) {
+	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
+		if reached[n.ID()] && !q.Frozen {
+			names[q.Name] = true
+			list = append(list, gradientTo{n, b.params.params.Grad(q)})
+		}
+	})
+	return list
+}
+
+// bindGradients has a computation write the gradients of a list to their places.
+func bindGradients(c *exec.Config, list []gradientTo, grads gorgonia.Nodes) error {
+	c.Bind = map[*gorgonia.Node][]float32{}
+	for i, n := range grads {
+		// Two biases whose sums meet in one addition have one gradient node, which
+		// can be written to one place only.
+		if _, dup := c.Bind[n]; dup {
+			return fmt.Errorf("model: %s shares its gradient with another parameter: one of the two is redundant", list[i].of.Name())
+		}
+		c.Bind[n] = list[i].to
+	}
+	c.Outputs = append(c.Outputs, grads...)
+	return nil
 }
 
 // run computes loss and gradients. It ends early with the error of ctx.
@@ -119,10 +151,10 @@ func (b *binding) bindTo(m *exec.Machine) (err error) {
 	return err
 }
 
-// gradientReaches returns the ids of the nodes that loss has a gradient for. A
-// parameter outside is not trained, such as a projection whose features only choose
-// the negatives of matching.
-func gradientReaches(g *gorgonia.ExprGraph, loss *gorgonia.Node) map[int64]bool {
+// gradientReaches returns the ids of the nodes that losses, or other nodes with a gradient,
+// have a gradient for. A parameter outside is not trained, such as a projection whose features
+// only choose the negatives of matching.
+func gradientReaches(g *gorgonia.ExprGraph, losses ...*gorgonia.Node) map[int64]bool {
 	reached := map[int64]bool{}
 	var visit func(n *gorgonia.Node)
 	visit = func(n *gorgonia.Node) {
@@ -144,6 +176,8 @@ func gradientReaches(g *gorgonia.ExprGraph, loss *gorgonia.Node) map[int64]bool 
 			}
 		}
 	}
-	visit(loss)
+	for _, n := range losses {
+		visit(n)
+	}
 	return reached
 }

@@ -108,7 +108,7 @@ func (e *Encoder) build(of shape) (x *encoding, err error) {
 	t, b := e.side.tower, newNet(e.p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: e.p.design.teacher})
 	x = &encoding{inputs: b.inputs}
-	q := t.Encode(&encoders.Context{}, on.In(e.side.name), b.towerInputs(t, of.rows, nil), encoders.Want{Tokens: !of.classes, Classes: true})
+	q := t.Encode(&encoders.Context{}, e.scope(on.In(e.side.name)), b.towerInputs(t, of.rows, nil), encoders.Want{Tokens: !of.classes, Classes: true})
 	if of.classes {
 		x.classes = q.Classes
 		x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.classes)
@@ -118,4 +118,12 @@ func (e *Encoder) build(of shape) (x *encoding, err error) {
 	x.features = e.side.head.Project(&encoders.Context{}, on.In(e.side.proj), q.Classes)
 	x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.states, x.features)
 	return x, err
+}
+
+// scope is that of the tower, with its adapters.
+func (e *Encoder) scope(s encoders.Scope) encoders.Scope {
+	if e.side.frozen {
+		return s
+	}
+	return adapted(e.p.cfg.Model, s, &encoders.Context{})
 }

@@ -48,8 +48,14 @@ func (p *Pairs) estimate() Footprint {
 	f.Parameters = 4 * weights
 	f.Gradients = f.Parameters - 4*p.lockedWeights()
 	f.Moments = 2 * f.Gradients
+	if p.cfg.Train.AccumulateSteps > 1 {
+		f.Gradients *= 2
+	}
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Gradients
+		f.Twins = f.Moments / 2
+	}
+	if p.cfg.AccumulatesFeatures() {
+		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
 	}
 	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + 3*p.planPairs()) // similarities of both spaces and the gradient
 	return f
@@ -89,9 +95,9 @@ func (p *Pairs) batchBytes() int64 {
 		row += n
 	}
 	d := p.cfg.Data
-	batches := 1 + int64(d.Prefetch)
+	batches := int64(p.cfg.HeldBatches() + d.Prefetch)
 	if d.Prefetch == 0 {
-		batches = 1 + 2
+		batches += 2
 	}
 	return row * (batches*int64(p.cfg.Train.BatchSize) + 2*int64(d.Workers))
 }
@@ -111,7 +117,8 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	}
 	x, t := m.Image, m.Text
 	weights = imageWeights(x)
-	if !x.Freeze {
+	some := m.Adapts() && len(m.LoRA.Layers) > 0 // of a layer without an adapter little need be kept
+	if !x.Freeze && !some {
 		kept = int64(x.Kept()) * int64(x.Width) * int64(x.Depth-1)
 	}
 	if m.ImagesOnly() {
@@ -123,12 +130,10 @@ func (p *Pairs) sizes() (weights, kept int64) {
 			weights += int64(m.Head.Dim) * int64(width)
 		}
 	}
-	if !t.Freeze {
+	if !t.Freeze && !some {
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	if p.design.fusion != nil {
-		weights += (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
-	}
+	weights += p.fusionWeights()
 	return weights, kept
 }
 
@@ -153,13 +158,25 @@ func (p *Pairs) lockedWeights() (n int64) {
 	if m.Stored() {
 		return 0
 	}
-	if m.Image.Freeze {
+	if m.Image.Freeze || m.Adapts() {
 		n += imageWeights(m.Image)
 	}
-	if m.Text.Freeze && !m.ImagesOnly() {
+	if (m.Text.Freeze || m.Adapts()) && !m.ImagesOnly() {
 		n += textWeights(m.Text)
 	}
+	if m.Adapts() {
+		n += p.fusionWeights()
+	}
 	return n
+}
+
+// fusionWeights returns the weights of the matrices of the fusion layers.
+func (p *Pairs) fusionWeights() int64 {
+	x, t := p.cfg.Model.Image, p.cfg.Model.Text
+	if p.design.fusion == nil {
+		return 0
+	}
+	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
 }
 
 // block returns the weights of a transformer block without cross-attention.

@@ -12,20 +12,21 @@ import (
 // Footprint is the memory that training takes, in bytes, by what it is for.
 type Footprint struct {
 	Parameters int64
-	Gradients  int64
+	Gradients  int64 // with their sum over micro-batches where there are several
 	Moments    int64 // of the optimiser, two for each parameter
 	Twins      int64
 	Queue      int64
 	Connector  int64 // parameters of the frozen model of objective.mafa
 	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
 	Plans      int64 // transport plans of objective.klot
+	Features   int64 // of all micro-batches and their gradients, with train.accumulate = "features"
 	Buffers    int64 // planned for the results of a step
 	Batches    int64 // prepared ahead; of an Estimate, and 0 in the footprint of a model, which has no loader
 }
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Plans + f.Buffers + f.Batches
+	return f.Parameters + f.Gradients + f.Moments + f.Twins + f.Queue + f.Connector + f.Rounded + f.Plans + f.Features + f.Buffers + f.Batches
 }
 
 // String lists the parts that are not empty.
@@ -36,7 +37,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
+		{"momentum twins", f.Twins}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))

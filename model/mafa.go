@@ -75,13 +75,19 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 	bert.Dropout = 0
 	p, plain, l := encoders.NewScope(j.nodes), &encoders.Context{}, s.Fusion.TextLen
 	clean := s.Captions.Clean
-	tokens := vit.Forward(p.In("image"), s.Node(batch.Images))                                                                        // (B*T, Dimage)
-	states := bert.Text(plain, p.In("text"), encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)
+	tower := func(name string, frozen bool) encoders.Scope {
+		if frozen {
+			return p.In(name)
+		}
+		return adapted(j.Model, p.In(name), plain)
+	}
+	tokens := vit.Forward(tower("image", j.Model.Image.Freeze), s.Node(batch.Images))                                                                       // (B*T, Dimage)
+	states := bert.Text(plain, tower("text", j.Model.Text.Freeze), encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)
 	first := &encoders.Places{
 		Rows:      s.Count("first tokens of judged pairs", 0, r, l),
 		Sequences: s.Count("judged pairs", 0, r, 1),
 	}
-	fused := bert.Fusion(plain, p.In("text"), encoders.FusionArgs{
+	fused := bert.Fusion(plain, tower("text", false), encoders.FusionArgs{
 		Texts: states, Lengths: clean[batch.Lengths], Images: tokens, Pairs: encoders.Pairs{Texts: texts, Images: images}, At: first,
 		TextLen: l, ImageLen: vit.Tokens(),
 	}) // (R, D)

@@ -64,6 +64,9 @@ type Pairs struct {
 	queue  *Queue     // nil without one
 	graphs *Graphs    // over the queue; nil unless an objective reads them
 	step   *trainStep // the compiled training step; nil in a model for inference
+	// cache makes the features that the step reads, of one micro-batch after the other; nil
+	// where the step has the towers itself.
+	cache *featureCache
 
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
@@ -149,7 +152,29 @@ func (p *Pairs) Graphs() *Graphs { return p.graphs }
 // Learnable says whether training changes a parameter.
 func (p *Pairs) Learnable(name string) bool { return p.step.learnable[name] }
 
-// Machine returns the compiled training step, for profiles; nil in a model for inference.
+// Trained returns the number of values that training changes.
+func (p *Pairs) Trained() (n int) {
+	for _, q := range p.params.list {
+		if p.Learnable(q.Name) {
+			n += q.Len()
+		}
+	}
+	return n
+}
+
+// Nodes returns the number of nodes that run for a micro-batch, with those of losses over several.
+func (p *Pairs) Nodes() int {
+	n := p.step.machine.Nodes()
+	if p.cache != nil {
+		for _, x := range p.cache.passes() {
+			n += x.machine.Nodes()
+		}
+	}
+	return n
+}
+
+// Machine returns the compiled training step, for profiles; nil in a model for inference. With
+// train.accumulate = "features" it is that of the losses.
 func (p *Pairs) Machine() *compute.Machine {
 	if p.step == nil {
 		return nil

@@ -16,7 +16,12 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// towerGoldens are towers of tools/goldens/towers.py as a configuration describes them.
+// everyLayer adapts the layers of the blocks of a side, as tools/goldens/lora.py does.
+func everyLayer(side string) config.LoRA {
+	return config.LoRA{Rank: 2, Alpha: 3, Layers: []string{side + "/*/*/*/*"}}
+}
+
+// towerGoldens are towers of tools/goldens/towers.py and lora.py as a configuration describes them.
 var towerGoldens = map[string]func(m *config.Model){
 	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
 	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },
@@ -30,6 +35,9 @@ var towerGoldens = map[string]func(m *config.Model){
 	"siglip_text":      func(m *config.Model) { m.Text.Style = "siglip" },
 	"roberta":          func(m *config.Model) { m.Text.Style = "roberta" },
 	"mpnet":            func(m *config.Model) { m.Text.Style = "mpnet" },
+	"lora_clip_image":  func(m *config.Model) { m.Image.Style, m.LoRA = "clip", everyLayer("image") },
+	"lora_clip_text":   func(m *config.Model) { m.Text.Style, m.Text.Positions, m.LoRA = "clip", 8, everyLayer("text") },
+	"lora_roberta":     func(m *config.Model) { m.Text.Style, m.LoRA = "roberta", everyLayer("text") },
 	"mpnet_mean":       func(m *config.Model) { m.Text.Style, m.Text.Pool = "mpnet", "mean" },
 }
 
@@ -81,7 +89,8 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	}
 	b := newNet(NewParams(1, false))
 	in := b.towerInputs(side.tower, rows, nil)
-	q := side.tower.Encode(&encoders.Context{}, encoders.NewScope(b.params).In(side.name), in, encoders.Want{Tokens: tokens, Classes: true})
+	scope := adapted(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
+	q := side.tower.Encode(&encoders.Context{}, scope, in, encoders.Want{Tokens: tokens, Classes: true})
 	read := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(4, 8), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Classes, read, nil))
 	store := b.params.params

@@ -181,6 +181,7 @@ func needTeacher(s *Step, loss string) {
 
 // Backbone returns the class tokens (B*m, D) of each sample of a side as one row, (B, m*D).
 func (s *Step) Backbone(x Side) *gorgonia.Node {
+	Need(x.Classes != nil, "class tokens", `are not kept of several micro-batches: set train.accumulate = "gradients"`)
 	return layout.Reshape(x.Classes, s.Rows, x.Classes.Shape().TotalSize()/s.Rows)
 }
 

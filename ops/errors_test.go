@@ -67,6 +67,7 @@ func TestBuildErrors(t *testing.T) {
 		{"in the 6 rows of w (got 2 rows from -1)", func() { nn.LinearPart(m, m, nil, -1, 2) }},
 		{"at least one row", func() { nn.LinearPart(m, m, nil, 0, 0) }},
 		{"operand 0 is nil", func() { nn.GELU(nil) }},
+		{"activation must be gelu, gelu_tanh, quick_gelu or silu", func() { nn.Activated(m, "relu") }},
 		{"activation must be gelu, gelu_tanh, quick_gelu or silu", func() { nn.LinearActivated(m, m, nil, "relu") }},
 		{"want x (R, 2H) (got (6, 5))", func() { nn.SwiGLU(other) }},
 		{"want x (R, D)", func() { nn.ScaleColumns(v, v) }},

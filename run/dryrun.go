@@ -19,8 +19,9 @@ type Plan struct {
 	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
 	QueueMB      float64 `json:"queue_mb"`      // with the graphs over it
 	ConnectorMB  float64 `json:"connector_mb,omitempty"`
-	RoundedMB    float64 `json:"rounded_mb,omitempty"` // weights in bfloat16
-	PlansMB      float64 `json:"plans_mb,omitempty"`   // transport plans
+	RoundedMB    float64 `json:"rounded_mb,omitempty"`  // weights in bfloat16
+	PlansMB      float64 `json:"plans_mb,omitempty"`    // transport plans
+	FeaturesMB   float64 `json:"features_mb,omitempty"` // of all micro-batches, with train.accumulate = "features"
 	BuffersMB    float64 `json:"buffers_mb"`
 	StepSeconds  float64 `json:"step_seconds"`
 	RunSeconds   float64 `json:"run_seconds,omitempty"`
@@ -51,20 +52,17 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	}
 	s, m := r.Session(), r.pairs
 	p := Plan{
-		Parameters: m.Params().Count(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
-		Nodes: m.Machine().Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
+		Parameters: m.Params().Count(), Trainable: m.Trained(), Vocabulary: m.Vocab(), Steps: s.Span().Total, StepsAnEpoch: s.Span().PerEpoch,
+		Nodes: m.Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
 		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Objective.UsesGraph(),
 	}
 	for _, q := range m.Params().List() {
-		if m.Learnable(q.Name) {
-			p.Trainable += q.Len()
-		}
 		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
 	}
 	need := m.Footprint()
 	p.ParametersMB = mega(need.Parameters + need.Gradients + need.Moments + need.Twins)
 	p.QueueMB, p.ConnectorMB, p.RoundedMB = mega(need.Queue), mega(need.Connector), mega(need.Rounded)
-	p.PlansMB, p.BuffersMB = mega(need.Plans), mega(need.Buffers)
+	p.PlansMB, p.FeaturesMB, p.BuffersMB = mega(need.Plans), mega(need.Features), mega(need.Buffers)
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {
 		begin := time.Now()

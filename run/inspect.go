@@ -28,6 +28,7 @@ type Inspection struct {
 	Groups  []GroupInfo    `json:"groups"`
 	Group   string         `json:"group"` // the one that Tensors lists
 	Numbers int            `json:"numbers"`
+	Trained int            `json:"trained,omitempty"` // numbers of parameters that have moments in the optimiser: all but those of frozen and adapted towers; 0 without an optimiser
 	Tensors []TensorInfo   `json:"tensors"`
 	Config  map[string]any `json:"config,omitempty"`
 	// Tokenizer is that of its texts, nil where there are none.
@@ -104,6 +105,9 @@ func Inspect(path, group string) (*Inspection, error) {
 			g.Tensors++
 			g.Numbers += t.Len()
 			g.Bytes += t.Bytes()
+			if name == "optimizer" && strings.HasPrefix(t.Name, "m/") {
+				r.Trained += t.Len()
+			}
 			if name == group {
 				r.Tensors = append(r.Tensors, TensorInfo{t.Name, string(t.DType), append([]int{}, t.Shape...), t.Len()})
 			}

@@ -45,6 +45,7 @@ func keysRuns(features string) map[string][]string {
 		"clip":            slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
 		"clip, sigmoid":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
 		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
+		"clip, adapted":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.lora.rank=2", "train.accumulate_steps=2", "train.accumulate=features"}),
 		"clip, idle twin": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "queue.size=0"}),
 		"clip, regularised": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "objective.geometric.weight=1", "objective.geometric.search=exact",
 			"objective.geometric.sampling=closest", "objective.geometric.kernel=linear", "objective.structure.weight=1"}),
@@ -80,7 +81,7 @@ var others = map[string]string{
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
 	"model.image.style": "dinov2|vit", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.interpolation": "bilinear",
-	"model.text.style": "roberta|bert", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
+	"model.lora.layers": `["text/layers/*/ffn/*"]`, "model.text.style": "roberta|bert", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
 	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",
 	"objective.itc.score": "l2", "objective.itc.scores": `[{kind = "l2", weight = 1.0}]`, "objective.itc.target_score": "cosine", "objective.itc.positives": "pair", "objective.itc.temperature_max": "0.06", "objective.itc.temperature_min": "0.08",
 	"objective.gssf.form": "diag", "objective.gssf.blocks": "4",
@@ -89,7 +90,7 @@ var others = map[string]string{
 	"objective.geometric.modalities": "text", "objective.geometric.sampling": "uniform", "objective.geometric.search": "exact|clusters", "momentum.ramp_steps": "50", "objective.geometric.kernel": "inverse", "objective.geometric.scale": "relative", "objective.geometric.pool": "4",
 	"objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.klot.reference": "procrustes", "objective.structure.modalities": "text", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
 	"optimizer.no_decay": "[]", "optimizer.eps": "0.01", "optimizer.clip_norm": "0.01",
-	"schedule.kind": "staircase", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
+	"schedule.kind": "staircase", "train.accumulate": "features|gradients", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
 	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "init.image.path": "elsewhere", "init.text.path": "elsewhere", "init.image.family": "vit", "init.text.family": "bert", "compute.precision": "bf16",
 }
 
@@ -137,8 +138,8 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 		p := r.pairs.Params()
 		for _, q := range p.List() {
 			add([]byte(q.Name))
+			add(p.Value(q))
 		}
-		add(p.Values())
 		p.Twins(func(_ int, twin []float32) { add(twin) })
 	}
 	if !piece(fmt.Sprintf("%x", h.Sum(nil))) {

@@ -184,8 +184,11 @@ func (r *Run) announce(finished bool) {
 		r.announceFit(finished)
 		return
 	}
-	b := r.cfg.Train.BatchSize
-	r.report.Say("%s: %d parameters, %s, batch %d, run folder %s", r.cfg.Run.Name, r.pairs.Params().Count(), r.engine.Describe(), b, r.dir)
+	batch := fmt.Sprint(r.cfg.Train.BatchSize)
+	if n := r.cfg.Train.AccumulateSteps; n > 1 {
+		batch = fmt.Sprintf("%d x %s", n, batch)
+	}
+	r.report.Say("%s: %d parameters%s, %s, batch %s, run folder %s", r.cfg.Run.Name, r.pairs.Params().Count(), r.trained(), r.engine.Describe(), batch, r.dir)
 	if finished {
 		r.report.Say("the run is finished at step %d: it is only evaluated; train on with a larger train.max_steps, or anew with --resume never", r.state.Step)
 		return
@@ -199,6 +202,14 @@ func (r *Run) announce(finished bool) {
 	for _, a := range r.cfg.Advice() {
 		r.report.Say("note: %s", a)
 	}
+}
+
+// trained says how many of the parameters are trained, where that is not all of them.
+func (r *Run) trained() string {
+	if n := r.pairs.Trained(); n < r.pairs.Params().Count() {
+		return fmt.Sprintf(", %d trained", n)
+	}
+	return ""
 }
 
 // announceFit is announce of a system without steps.

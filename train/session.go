@@ -35,12 +35,15 @@ type Session struct {
 	lr    schedule.LR
 	sum   []float32 // accumulated gradients; nil with one micro-batch
 	rates Rates
-	parts []Value
-	tower []Value // memory of StepResult.TowerLR
-	feed  feed.Step
-	run   runPart // of the newest checkpoint
-	begun uint64  // place in the data before the newest step
-	whole bool    // it was not made, and has changed nothing that Undo does not take back
+	// compare makes steps over the pairs of all micro-batches, which held are; nil: each for itself.
+	compare comparer
+	held    []*data.Batch
+	parts   []Value
+	tower   []Value // memory of StepResult.TowerLR
+	feed    feed.Step
+	run     runPart // of the newest checkpoint
+	begun   uint64  // place in the data before the newest step
+	whole   bool    // it was not made, and has changed nothing that Undo does not take back
 }
 
 var _ Stepper = (*Session)(nil)
@@ -58,6 +61,12 @@ type Options struct {
 // this process's share of the samples, with the columns that the model reads.
 func NewSession(cfg config.Config, o Options) (*Session, error) {
 	s := &Session{cfg: cfg, model: o.Model, tokenizer: o.Tokenizer, group: o.Model.Group()}
+	if cfg.AccumulatesFeatures() {
+		var ok bool
+		if s.compare, ok = s.model.(comparer); !ok {
+			return nil, fmt.Errorf("train: train.accumulate: the system %T cannot compare the pairs of several micro-batches: set it to \"gradients\"", s.model)
+		}
+	}
 	var err error
 	epoch := o.Stream.EpochSamples()
 	if n := cfg.Data.OverfitSamples; n > 0 {
@@ -79,7 +88,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	}
 	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
-		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare,
+		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(), MaxBadShare: cfg.Data.MaxBadShare,
 		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
 	})
 	return s, err
@@ -145,22 +154,9 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		}
 	}
 	s.begun, s.whole = s.loader.Position(), true
-	var bad error
-	for k := range micro {
-		begin := time.Now()
-		b, err := s.loader.Next(ctx)
-		if err != nil {
-			return out, err
-		}
-		out.DataWait += time.Since(begin)
-		if bad == nil {
-			bad = s.micro(ctx, b, step, k, micro, &out)
-		}
-		s.loader.Recycle(b)
-		var notFinite *NonFiniteError
-		if bad != nil && !errors.As(bad, &notFinite) {
-			return out, bad
-		}
+	bad, err := s.gradients(ctx, step, micro, &out)
+	if err != nil {
+		return out, err
 	}
 	s.parts = out.Parts
 	if err := s.agree(step, bad); err != nil {
@@ -173,7 +169,10 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if err := s.group.Sum(grads); err != nil {
 		return out, err
 	}
-	scale := 1 / float64(micro*s.group.Size())
+	scale := 1 / float64(s.group.Size())
+	if s.compare == nil { // the loss is the mean of those of the micro-batches
+		scale /= float64(micro)
+	}
 	out.GradNorm = s.optimizer.GradNorm(scale)
 	if !finite(out.GradNorm) { // the same on every rank
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
@@ -193,6 +192,44 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 		out.Temperature = m.Temperature()
 	}
 	return out, nil
+}
+
+// gradients computes the gradients of all micro-batches. bad is a number that is not finite, where
+// there was one: the rest of the data is read all the same.
+func (s *Session) gradients(ctx context.Context, step, micro int, out *StepResult) (bad, err error) {
+	if s.compare != nil {
+		return s.compared(ctx, step, micro, out)
+	}
+	for k := range micro {
+		b, err := s.next(ctx, out)
+		if err != nil {
+			return nil, err
+		}
+		if bad == nil {
+			bad = s.micro(ctx, b, step, k, micro, out)
+		}
+		s.loader.Recycle(b)
+		if fatal(bad) {
+			return nil, bad
+		}
+	}
+	return bad, nil
+}
+
+// next reads a batch and counts the time that it took.
+func (s *Session) next(ctx context.Context, out *StepResult) (*data.Batch, error) {
+	begin := time.Now()
+	b, err := s.loader.Next(ctx)
+	if err == nil {
+		out.DataWait += time.Since(begin)
+	}
+	return b, err
+}
+
+// fatal says whether an error is other than that of a number that is not finite.
+func fatal(err error) bool {
+	var notFinite *NonFiniteError
+	return err != nil && !errors.As(err, &notFinite)
 }
 
 // Undo implements Stepper. Gradients of micro-batches are dropped: when the step is made
@@ -223,17 +260,9 @@ func (s *Session) agree(step int, bad error) error {
 
 // micro runs one micro-batch and adds its numbers to out.
 func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, out *StepResult) error {
-	s.feed.Batch, s.feed.Update, s.feed.Micro, s.feed.Counter = b.Batch, step, k, step*micro+k
-	res, err := s.model.Step(ctx, &s.feed)
-	var op *exec.NonFiniteError // with compute.check_nan
-	if errors.As(err, &op) {
-		return &NonFiniteError{Step: step, What: op.Error()}
-	}
-	if err != nil {
+	res, err := s.model.Step(ctx, s.at(b, step, k, micro))
+	if err := s.judge(step, res, err); err != nil {
 		return err
-	}
-	if !finite(res.Loss) {
-		return &NonFiniteError{Step: step, What: fmt.Sprintf("the loss is %v (%s)", res.Loss, partList(res.Parts))}
 	}
 	share := 1 / float64(micro)
 	out.Loss += share * res.Loss
@@ -245,14 +274,39 @@ func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, 
 	}
 	out.Samples += b.Size
 	if s.sum != nil {
-		grads := s.model.Params().Grads()
-		if k == 0 {
-			copy(s.sum, grads)
-		} else {
-			vector.Add(s.sum, s.sum, grads)
-		}
+		s.add(k == 0)
 	}
 	return nil
+}
+
+// at is what the model is told of micro-batch k of a step.
+func (s *Session) at(b *data.Batch, step, k, micro int) *feed.Step {
+	s.feed.Batch, s.feed.Update, s.feed.Micro, s.feed.Counter = b.Batch, step, k, step*micro+k
+	return &s.feed
+}
+
+// judge returns what is wrong with a result: err, or a loss that is not finite.
+func (s *Session) judge(step int, res *model.Result, err error) error {
+	var op *exec.NonFiniteError // with compute.check_nan
+	switch {
+	case errors.As(err, &op):
+		return &NonFiniteError{Step: step, What: op.Error()}
+	case err != nil:
+		return err
+	case res != nil && !finite(res.Loss):
+		return &NonFiniteError{Step: step, What: fmt.Sprintf("the loss is %v (%s)", res.Loss, partList(res.Parts))}
+	}
+	return nil
+}
+
+// add adds the gradients to the sum, which the first ones begin.
+func (s *Session) add(first bool) {
+	grads := s.model.Params().Grads()
+	if first {
+		copy(s.sum, grads)
+	} else {
+		vector.Add(s.sum, s.sum, grads)
+	}
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

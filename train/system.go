@@ -33,6 +33,17 @@ type System interface {
 	Step(ctx context.Context, s *feed.Step) (*model.Result, error)
 }
 
+// comparer is a system whose losses compare the pairs of all micro-batches of an update
+// (train.accumulate = "features"). A step is Encode of each, Compare, and Backward of each.
+type comparer interface {
+	// Encode keeps the features of a micro-batch.
+	Encode(ctx context.Context, s *feed.Step) error
+	// Compare computes the losses, and the gradients of parameters that are no tower's or head's.
+	Compare(ctx context.Context, s *feed.Step) (*model.Result, error)
+	// Backward computes the gradients of towers and heads of a micro-batch.
+	Backward(ctx context.Context, s *feed.Step) error
+}
+
 // starter prepares what a step reads besides parameters and batch; update is the number of
 // updates made before.
 type starter interface{ Before(update int) error }
@@ -51,6 +62,7 @@ type closer interface{ Close() error }
 
 var (
 	_ System   = (*model.Pairs)(nil)
+	_ comparer = (*model.Pairs)(nil)
 	_ starter  = (*model.Pairs)(nil)
 	_ undoer   = (*model.Pairs)(nil)
 	_ finisher = (*model.Pairs)(nil)

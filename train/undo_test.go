@@ -46,6 +46,7 @@ func TestStepTakenBack(t *testing.T) {
 		from int // steps before the one that is given up
 	}{
 		"two micro-batches":       {[]string{"train.batch_size=4", "train.accumulate_steps=2"}, 2},
+		"pairs of two compared":   {comparedSets("train.batch_size=4", "train.accumulate_steps=2"), 2},
 		"graphs in the step":      {geodesic, 7},
 		"graphs beside":           {append(slices.Clone(geodesic), "objective.geodesic.lag_steps=2"), 7},
 		"graphs switched in":      {append(slices.Clone(geodesic), "objective.geodesic.lag_steps=2"), 9},

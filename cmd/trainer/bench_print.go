@@ -52,7 +52,11 @@ func printComparison(w io.Writer, c bench.Comparison) {
 
 // printResult writes the result for a person.
 func printResult(w io.Writer, r bench.Result) {
-	fmt.Fprintf(w, "%s: %d parameters, batch %d, %d nodes, %s\n\n", r.Config, r.Parameters, r.Batch, r.Nodes, r.Engine)
+	trained := ""
+	if r.Trained > 0 && r.Trained < r.Parameters {
+		trained = fmt.Sprintf(", %d trained", r.Trained)
+	}
+	fmt.Fprintf(w, "%s: %d parameters%s, batch %d, %d nodes, %s\n\n", r.Config, r.Parameters, trained, r.Batch, r.Nodes, r.Engine)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-22s "+format+"\n", append([]any{name}, args...)...)
 	}

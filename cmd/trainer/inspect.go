@@ -160,6 +160,9 @@ func printInspection(w io.Writer, r *run.Inspection) error {
 		fmt.Fprintf(tw, "%s\t%s\n", p, words.Thousands(parts[p]))
 	}
 	fmt.Fprintf(tw, "total\t%s\n", words.Thousands(r.Numbers))
+	if r.Trained > 0 && r.Group == "model" {
+		fmt.Fprintf(tw, "trained\t%s\n", words.Thousands(r.Trained))
+	}
 	return tw.Flush()
 }
 

@@ -28,6 +28,9 @@ func printPlan(w io.Writer, p run.Plan) {
 	if p.PlansMB > 0 {
 		fmt.Fprintf(w, "%.1f MB transport plans, ", p.PlansMB)
 	}
+	if p.FeaturesMB > 0 {
+		fmt.Fprintf(w, "%.1f MB features of micro-batches, ", p.FeaturesMB)
+	}
 	fmt.Fprintf(w, "%.1f MB planned buffers\n", p.BuffersMB)
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
 	if p.Steps > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"gorgonia.org/gorgonia"
@@ -39,6 +40,27 @@ func (m *Machine) RunAll() error { return m.Run(context.Background()) }
 // values that gorgonia.Let gave their nodes. When ctx is done the run ends with its error
 // before the next op: the inputs are as they were, the outputs are not of one run.
 func (m *Machine) Run(ctx context.Context) error {
+	m.prof.runs++
+	if err := m.run(ctx, len(m.prog)); err != nil {
+		return err
+	}
+	return m.hand()
+}
+
+// RunTo is Run up to the last of some outputs alone, such as the forward pass of a training
+// step. Outputs that come after are not of this run, and bound memory may be or not. It does
+// not count as a run in the profile, its time does.
+func (m *Machine) RunTo(ctx context.Context, outputs ...*gorgonia.Node) error {
+	last := -1
+	for _, n := range outputs {
+		last = max(last, m.place(n))
+	}
+	end, _ := slices.BinarySearchFunc(m.prog, last+1, func(in instruction, place int) int { return in.place - place })
+	return m.run(ctx, end)
+}
+
+// run runs the first n instructions.
+func (m *Machine) run(ctx context.Context, n int) error {
 	for _, s := range m.views {
 		if s != nil && !s.bound {
 			if err := s.let(); err != nil {
@@ -53,10 +75,9 @@ func (m *Machine) Run(ctx context.Context) error {
 			return fmt.Errorf("exec: inputs to %s: %w", m.cfg.Device.Name(), err)
 		}
 	}
-	m.prof.runs++
 	m.ctx = ctx
 	m.restore()
-	for i := range m.prog {
+	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -72,7 +93,16 @@ func (m *Machine) Run(ctx context.Context) error {
 			}
 		}
 	}
-	return m.hand()
+	return nil
+}
+
+// place returns where the op is in the plan that a node's value comes from, -1 of an input and
+// of a node that is not in the plan.
+func (m *Machine) place(n *gorgonia.Node) int {
+	if i, ok := m.plan.index[n.ID()]; ok && m.views[i] == nil {
+		return m.plan.computedAt(i)
+	}
+	return -1
 }
 
 // Value returns the value of an output or of an input. The memory belongs to the

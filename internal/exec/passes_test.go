@@ -1,8 +1,10 @@
 package exec_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/exec"
@@ -33,6 +35,45 @@ func TestPasses(t *testing.T) {
 	m.ResetProfile()
 	if b, a := m.Passes(loss); b != 0 || a != 0 {
 		t.Errorf("%v and %v after a reset", b, a)
+	}
+}
+
+// TestRunTo computes up to a node and no further, with the bits of a whole run, and a whole run
+// comes after it.
+func TestRunTo(t *testing.T) {
+	f := network(t)
+	whole, m := f.compile(t, exec.Config{}), f.compile(t, exec.Config{})
+	run(t, whole)
+	loss := f.outputs[0]
+	value := func(m *exec.Machine, n *gorgonia.Node) []float32 {
+		a, err := m.Value(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.F32
+	}
+	if err := m.RunTo(t.Context(), f.inputs[0]); err != nil || m.Profile().Time != 0 {
+		t.Errorf("to an input: %v, %v", m.Profile().Time, err)
+	}
+	if err := m.RunTo(t.Context(), f.inputs[0], loss); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(value(m, loss), value(whole, loss)) {
+		t.Errorf("%v, of a whole run %v", value(m, loss), value(whole, loss))
+	}
+	if _, after := m.Passes(loss); after != 0 || m.Profile().Runs != 0 {
+		t.Errorf("%v after the loss, %d runs", after, m.Profile().Runs)
+	}
+	run(t, m)
+	for _, n := range f.outputs {
+		if !slices.Equal(value(m, n), value(whole, n)) {
+			t.Errorf("%v differs after a part of a run", n)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.RunTo(ctx, loss); !errors.Is(err, context.Canceled) {
+		t.Errorf("a run that is cancelled: %v", err)
 	}
 }
 

@@ -106,10 +106,7 @@ func (m *Machine) ResetProfile() {
 // Passes splits the time of all runs since ResetProfile in two: up to the end of node
 // n, such as the loss, and what runs after it, such as the backward pass.
 func (m *Machine) Passes(n *gorgonia.Node) (before, after time.Duration) {
-	last := -1 // an input, or a node that is not in the plan, takes no time
-	if i, ok := m.plan.index[n.ID()]; ok && m.views[i] == nil {
-		last = m.plan.computedAt(i)
-	}
+	last := m.place(n) // what is before an input, or a node that is not in the plan, takes no time
 	for i := range m.prog {
 		if m.prog[i].place <= last {
 			before += m.prog[i].time

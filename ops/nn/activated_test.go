@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// TestLinearActivated compares the fused op with the activations by their definitions, in
+// TestLinearActivated compares the fused op, and a linear layer with the activation behind it, with the activations by their definitions, in
 // value and gradient.
 func TestLinearActivated(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
@@ -28,6 +28,9 @@ func TestLinearActivated(t *testing.T) {
 			}
 			optest.Near(t, name, optest.Eval(t, fused, in...).F32, want, 1e-5)
 			optest.CheckGrad(t, fused, []int{0, 1, 2}, 1e-2, 4e-3, in...)
+			parts := func(ns gorgonia.Nodes) *gorgonia.Node { return Activated(Linear(ns[0], ns[1], ns[2]), name) }
+			optest.Near(t, name+" alone", optest.Eval(t, parts, in...).F32, want, 1e-5)
+			optest.CheckGrad(t, parts, []int{0, 1, 2}, 1e-2, 4e-3, in...)
 		}
 	}
 }

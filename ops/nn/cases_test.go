@@ -27,6 +27,7 @@ func nnCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return LinearActivated(ns[0], ns[1], ns[2], "gelu_tanh")
 			}},
+		{Name: "quick_gelu alone", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Activated(ns[0], "quick_gelu") }},
 		{Name: "swiglu", Inputs: []optest.Input{optest.F32s(r, "x", rows, 642)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SwiGLU(ns[0]) }},
 		{Name: "scale columns", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleColumns(ns[0], ns[1]) }},
 		{Name: "repeat rows", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RepeatRows(ns[0], 3) }},

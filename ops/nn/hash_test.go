@@ -104,10 +104,12 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
 		"two operands": {
-			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(scaleColumnsGrad(), m, m),
+			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(activatedGrad(vector.ByGELU), m, m), optest.Variant(activatedGrad(vector.ByGELUTanh), m, m), optest.Variant(scaleColumnsGrad(), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },
+			func() *gorgonia.Node { return Activated(m, "gelu") },
+			func() *gorgonia.Node { return Activated(m, "gelu_tanh") },
 			func() *gorgonia.Node { return SwiGLU(m) },
 			func() *gorgonia.Node { return RepeatRows(m, 2) },
 			func() *gorgonia.Node { return RepeatRows(m, 3) },

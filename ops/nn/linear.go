@@ -39,11 +39,7 @@ func LinearGELU(x, w, b *gorgonia.Node) *gorgonia.Node {
 //
 // all of Hendrycks and Gimpel 2016.
 func LinearActivated(x, w, b *gorgonia.Node, name string) *gorgonia.Node {
-	then, ok := vector.ActivationOf(name)
-	if !ok {
-		panic(&op.BuildError{Op: "linear", Err: fmt.Errorf("activation must be gelu, gelu_tanh, quick_gelu or silu (got %q)", name)})
-	}
-	return linear{then: then}.apply(x, w, b)
+	return linear{then: activation(name)}.apply(x, w, b)
 }
 
 // linear describes a linear op: all rows of w, or the n rows that begin at from.

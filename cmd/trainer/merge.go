@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/run"
+)
+
+func newMergeCommand() *cobra.Command {
+	var from, out string
+	c := &cobra.Command{
+		Use:   "merge",
+		Short: "Write a checkpoint whose weights have taken in the adapters of model.lora",
+		Long: `merge adds the product of each adapter of a run with model.lora to the weight of its layer and
+writes an ordinary checkpoint, of a model without adapters that computes the same. It holds
+parameters, configuration and tokenizer: it can be evaluated, embedded and trained from, and not
+resumed, as the teacher, the optimiser and the queue are left out.`,
+		Example: `  trainer merge --checkpoint runs/adapted --out runs/merged
+  trainer eval --checkpoint runs/merged`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if from == "" || out == "" {
+				return usageError{errors.New("merge needs --checkpoint, the run or step folder with adapters, and --out, the folder to write")}
+			}
+			path, err := run.Merge(from, out)
+			if err == nil {
+				fmt.Fprintln(c.OutOrStdout(), path)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&from, "checkpoint", "", "run or step `folder` with adapters")
+	c.Flags().StringVar(&out, "out", "", "`folder` of the run to write")
+	return c
+}

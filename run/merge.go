@@ -1,0 +1,46 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
+)
+
+// Merge writes a run folder at out whose one checkpoint is that at path with its adapters taken in
+// by their layers (model.lora), see train.Merge. It returns the folder of the checkpoint. A folder
+// that holds a run already is an error.
+func Merge(path, out string) (string, error) {
+	ck, err := checkpoint.Open(path, modelGroups...)
+	if err != nil {
+		return "", err
+	}
+	defer ck.Close()
+	snap, _, err := train.Merge(ck)
+	if errors.Is(err, train.ErrNoAdapters) {
+		return "", fmt.Errorf("%s: %w: it is an ordinary checkpoint already", ck.Path, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(out, runlog.CheckpointsDir)
+	if _, err := os.Stat(dir); err == nil {
+		return "", fmt.Errorf("run: %s holds a run already: choose another folder for what is merged", out)
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Retention{Last: 1})
+	if err != nil {
+		return "", err
+	}
+	if err := store.Save(ck.Step, snap); err != nil {
+		return "", err
+	}
+	merged, err := checkpoint.Open(out)
+	if err != nil {
+		return "", err
+	}
+	return merged.Path, merged.Close()
+}
