@@ -57,7 +57,9 @@ func alignMethod(cfg config.Config, name string) (align.Method, align.Map) {
 // early with the error of ctx, at the next row that it reads. The measures that it returns are
 // of at most 1000 of the pairs: cosine is their mean cosine in the shared space, and
 // cosine_shuffled that of pairs that do not belong together. A fit without pairs has the
-// objective and the agreement of align.Matching before these.
+// objective and the agreement of align.Matching before these. Where the rows of a side differ in
+// fewer than half of the directions that they could, directions_image or directions_text is how
+// many these are.
 func (a *Aligned) Fit(ctx context.Context, p align.Pairs) (measures []Part, err error) {
 	p = align.Pairs{Image: cancelled{p.Image, ctx}, Text: cancelled{p.Text, ctx}}
 	defer func() {
@@ -81,8 +83,18 @@ func (a *Aligned) Fit(ctx context.Context, p align.Pairs) (measures []Part, err 
 	if err != nil {
 		return nil, err
 	}
+	measures = append(measures, measure("cosine", paired), measure("cosine_shuffled", shuffled))
+	for _, s := range []align.Side{align.Image, align.Text} {
+		directions, possible, err := align.Span(a.engine, s, p.Of(s))
+		if err != nil {
+			return nil, err
+		}
+		if directions < possible/2 {
+			measures = append(measures, measure("directions_"+s.String(), float64(directions)))
+		}
+	}
 	a.fitted = m
-	return append(measures, measure("cosine", paired), measure("cosine_shuffled", shuffled)), nil
+	return measures, nil
 }
 
 // measure is a number of a fit as the log names it.

@@ -104,6 +104,38 @@ func TestAlignedEnds(t *testing.T) {
 	}
 }
 
+// TestAlignedTellsFewDirections: columns that repeat each other are told of the side that has them.
+func TestAlignedTellsFewDirections(t *testing.T) {
+	cfg := config.Default()
+	cfg.Model.Align.Method = config.AlignByCCA
+	pairs := rotatedRows(60)
+	pairs.Image = repeated{pairs.Image}
+	measures, err := NewAligned(cfg, newEngine(t)).Fit(t.Context(), pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]float64{}
+	for _, m := range measures {
+		told[m.Name] = m.Value
+	}
+	if _, text := told["fit/directions_text"]; told["fit/directions_image"] != 1 || text {
+		t.Errorf("got %v, want one direction of images and nothing said of texts", told)
+	}
+}
+
+// repeated are rows whose columns are all the first one.
+type repeated struct{ rows align.Rows }
+
+func (r repeated) Rows() int  { return r.rows.Rows() }
+func (r repeated) Width() int { return r.rows.Width() }
+func (r repeated) Row(i int, dst []float32) error {
+	err := r.rows.Row(i, dst)
+	for k := range dst {
+		dst[k] = dst[0]
+	}
+	return err
+}
+
 // ending are rows that cancel a context when the last is read.
 type ending struct {
 	rows   align.Rows
