@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -147,10 +148,8 @@ func (l *loader) file(name string, text []byte) {
 
 // table applies one table of the file, in the order of the file's keys.
 func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.Primitive, set map[string]bool) {
-	for _, key := range fileOrder(md, table) {
-		prim, path := table[key], prefix+key
-		value, line := read(md, prim)
-		where := l.at(line)
+	for _, e := range entries(md, table) {
+		path, value, where := prefix+e.key, e.value, l.at(e.line)
 		dst, known := l.fields[path]
 		if !known {
 			if path, known = l.renamed(path, where, set); !known {
@@ -160,7 +159,7 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 		}
 		if dst.Kind() == reflect.Struct {
 			var sub map[string]toml.Primitive
-			if _, ok := value.(map[string]any); !ok || md.PrimitiveDecode(prim, &sub) != nil {
+			if _, ok := value.(map[string]any); !ok || md.PrimitiveDecode(table[e.key], &sub) != nil {
 				l.fail(&Error{Path: path, Value: value, Where: where,
 					Msg: "must be a table", Hint: "write [" + path + "] and its keys below"})
 				continue
@@ -182,21 +181,24 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 	}
 }
 
-// fileOrder lists the keys of a table in the order in which the file names them.
-func fileOrder(md *toml.MetaData, table map[string]toml.Primitive) []string {
-	keys := make([]string, 0, len(table))
-	line := map[string]int{}
-	for k, prim := range table {
-		keys = append(keys, k)
-		_, line[k] = read(md, prim)
+// entry is a key of a table with its value and its line, 0 if unknown.
+type entry struct {
+	key   string
+	value any
+	line  int
+}
+
+// entries lists those of a table in the order in which the file names them.
+func entries(md *toml.MetaData, table map[string]toml.Primitive) []entry {
+	list := make([]entry, 0, len(table))
+	for key, prim := range table {
+		value, line := read(md, prim)
+		list = append(list, entry{key, value, line})
 	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if line[a] != line[b] {
-			return line[a] - line[b]
-		}
-		return strings.Compare(a, b)
+	slices.SortFunc(list, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.key, b.key))
 	})
-	return keys
+	return list
 }
 
 // catcher takes any TOML value and fails, which makes the decoder tell where in

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // field is one key of the schema: a leaf or a section.
@@ -16,15 +17,34 @@ type field struct {
 func (f field) section() bool { return f.value.Kind() == reflect.Struct }
 
 // fields lists the keys of c in the order of the structs, sections before their content.
-func fields(c *Config) []field { return below("", reflect.ValueOf(c).Elem()) }
+func fields(c *Config) []field {
+	v := reflect.ValueOf(c).Elem()
+	list := make([]field, len(places()))
+	for i, p := range places() {
+		list[i] = field{p.path, v.FieldByIndex(p.index), p.tag}
+	}
+	return list
+}
 
-func below(prefix string, v reflect.Value) (list []field) {
-	for i := range v.NumField() {
-		tag := v.Type().Field(i).Tag
-		f := field{prefix + tag.Get("toml"), v.Field(i), tag}
-		list = append(list, f)
-		if f.section() {
-			list = append(list, below(f.path+".", f.value)...)
+// place is where a key stands in every Config.
+type place struct {
+	path  string
+	index []int // of reflect.Value.FieldByIndex
+	tag   reflect.StructTag
+}
+
+// places lists those of all keys as fields does. They are the same for every Config, and
+// whoever checks many asks often.
+var places = sync.OnceValue(func() []place { return below(place{}, reflect.TypeFor[Config]()) })
+
+// below lists the keys of the section of type t at a place.
+func below(at place, t reflect.Type) (list []place) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		p := place{strings.TrimPrefix(at.path+"."+f.Tag.Get("toml"), "."), append(slices.Clip(at.index), i), f.Tag}
+		list = append(list, p)
+		if f.Type.Kind() == reflect.Struct {
+			list = append(list, below(p, f.Type)...)
 		}
 	}
 	return list
@@ -37,7 +57,7 @@ func leaves(c *Config) []field {
 
 // schema maps every dotted path of c, sections included, to its field.
 func schema(c *Config) map[string]reflect.Value {
-	m := map[string]reflect.Value{}
+	m := make(map[string]reflect.Value, len(places()))
 	for _, f := range fields(c) {
 		m[f.path] = f.value
 	}

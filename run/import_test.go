@@ -111,7 +111,7 @@ func TestImportALBEF(t *testing.T) {
 		}
 	}
 	var queue struct{ Pointer, Filled int }
-	if err := c.Counters("queue", &queue); err != nil || queue.Filled != 4 {
+	if err := c.Counters("queue", &queue); err != nil || queue.Filled != 4 || queue.Pointer != 0 {
 		t.Errorf("%+v %v", queue, err)
 	}
 	tuned, err := FinetuneConfig(dir, OpenOptions{Set: []string{"run.out=" + t.TempDir(), "data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.max_steps=1", "model.image.size=16", "eval.rerank_top=2"}})

@@ -96,6 +96,7 @@ func TestCentredFeatures(t *testing.T) {
 	raw := headsOver(t, featureFolder(t, n, seen, false), "model.heads.center=true")
 	before := headsOver(t, featureFolder(t, n, seen, true))
 	plain := headsOver(t, featureFolder(t, n, seen, false))
+	mean := paramValue(t, raw, "image/shift")
 	for step := range 4 {
 		a, b, c := raw.must(t, step), before.must(t, step), plain.must(t, step)
 		for i, p := range a.Parts {
@@ -108,6 +109,19 @@ func TestCentredFeatures(t *testing.T) {
 			t.Errorf("step %d: loss %v of features that are not centred too", step, a.Loss)
 		}
 	}
+	if !slices.Equal(paramValue(t, raw, "image/shift"), mean) {
+		t.Error("the mean was trained")
+	}
+}
+
+// paramValue returns a copy of a parameter.
+func paramValue(t *testing.T, s *Session, name string) []float32 {
+	t.Helper()
+	q, ok := s.model.Params().Get(name)
+	if !ok {
+		t.Fatalf("no parameter %s", name)
+	}
+	return slices.Clone(s.model.Params().Value(q))
 }
 
 // TestCentreIsOfTheData: a run that starts from a checkpoint takes its heads, and not the mean of
@@ -117,21 +131,14 @@ func TestCentreIsOfTheData(t *testing.T) {
 	first.must(t, 0)
 	c := first.save(t, t.TempDir(), 1)
 	second := headsOver(t, featureFolder(t, 60, 50, false), "model.heads.center=true")
-	value := func(s *Session, name string) []float32 {
-		q, ok := s.model.Params().Get(name)
-		if !ok {
-			t.Fatalf("no parameter %s", name)
-		}
-		return slices.Clone(s.model.Params().Value(q))
-	}
-	mean := value(second, "image/shift")
+	mean := paramValue(t, second, "image/shift")
 	if r, err := InitModel(second.model, c); err != nil || len(r.Fresh)+len(r.Unused) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
-	if !slices.Equal(value(second, "image/shift"), mean) || slices.Equal(value(first, "image/shift"), mean) {
+	if !slices.Equal(paramValue(t, second, "image/shift"), mean) || slices.Equal(paramValue(t, first, "image/shift"), mean) {
 		t.Error("the mean is that of the checkpoint")
 	}
-	if !slices.Equal(value(second, "image_head/fc1/weight"), value(first, "image_head/fc1/weight")) {
+	if !slices.Equal(paramValue(t, second, "image_head/fc1/weight"), paramValue(t, first, "image_head/fc1/weight")) {
 		t.Error("the head is not that of the checkpoint")
 	}
 }

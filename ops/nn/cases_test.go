@@ -16,6 +16,10 @@ func nnCases() []optest.Case {
 	vector, other := optest.F32s(r, "vector", d), optest.F32s(r, "other", d)
 	key := optest.I32s("key", []int32{3, 4}, 2)
 	ids := optest.I32s("ids", optest.RandomInts(r, 90, 60), 90)
+	every := optest.I32s("every", make([]int32, rows), rows)
+	for i := range rows {
+		every.Data.([]int32)[i] = int32(i)
+	}
 	return []optest.Case{
 		{Name: "linear", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }},
@@ -58,6 +62,11 @@ func nnCases() []optest.Case {
 				return norm
 			}},
 		{Name: "embed", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Embed(ns[0], ns[1]) }},
+		{Name: "embed of every row besides another use", Inputs: []optest.Input{x, y, every}, WRT: []int{0},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				sum := arith.Add(ns[0], ns[1])
+				return arith.Add(Embed(sum, ns[2]), GELU(sum))
+			}},
 		{Name: "embed padded", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return EmbedPadded(ns[0], ns[1], 1) }},
 		{Name: "gather rows", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GatherRows(ns[0], ns[1], 2) }},
 		{Name: "add positions", Inputs: []optest.Input{x, y}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return AddPositions(ns[0], ns[1], 30) }},

@@ -121,6 +121,11 @@ func TestDropoutBits(t *testing.T) {
 	if !slices.Equal(short, base[:3]) {
 		t.Errorf("words depend on the length of the mask: %x, %x", short, base[:3])
 	}
+	// A third value of the key is the first row.
+	rest := optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return DropoutBits(ns[0], 0, rows-7, cols, 0.5) }, optest.I32s("key", []int32{1, 2, 7}, 3)).I32
+	if !slices.Equal(rest, base[7*MaskWords(cols):]) {
+		t.Error("rows of a part have other masks than in the whole")
+	}
 	// The stream of a key and a site is fixed: a mask is part of what a resumed run
 	// must repeat. The kernel's own tests pin the words.
 	want := make([]int32, rows*cols/32)

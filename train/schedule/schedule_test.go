@@ -197,6 +197,7 @@ func TestNewSpan(t *testing.T) {
 		{"part of an epoch", config.Train{BatchSize: 8, MaxEpochs: 0.1}, 100, true, Span{Total: 2, PerEpoch: 12}},
 		{"accumulated", config.Train{BatchSize: 8, AccumulateSteps: 4, MaxEpochs: 1}, 96, true, Span{Total: 3, PerEpoch: 3}},
 		{"samples", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 33}, 100, true, Span{Total: 3, PerEpoch: 6}},
+		{"samples of whole steps", config.Train{BatchSize: 8, AccumulateSteps: 2, MaxSamples: 32}, 100, true, Span{Total: 2, PerEpoch: 6}},
 		{"minutes", config.Train{BatchSize: 8, MaxMinutes: 1.5}, 100, true, Span{PerEpoch: 12, Limit: 90 * time.Second}},
 	} {
 		if got, err := NewSpan(c.c, c.samples, c.drop); err != nil || got != c.want {
