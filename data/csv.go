@@ -38,6 +38,7 @@ type Table struct {
 	rows      []uint32 // of captions
 	ids       []int64  // of images; nil: their places
 	empty     int
+	clean     string // see Clean
 	maxPixels int
 	keeper
 }
@@ -65,7 +66,7 @@ const maxRows = math.MaxUint32
 // all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, error) {
-	t := &Table{cfg: cfg, root: root, maxPixels: opt.MaxPixels}
+	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels}
 	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true}
 	for _, path := range tables {
 		f, size, err := files.Open(path, 0)
@@ -220,7 +221,7 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 			return fmt.Errorf("image %q has another id here (%q) than in an earlier row: one image, one id", path, row[at.id])
 		}
 	}
-	if CleanCaption(row[at.caption], 0) == "" {
+	if blank(b.t.clean, row[at.caption]) {
 		b.t.empty++
 		image = noImage
 	}

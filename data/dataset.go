@@ -71,7 +71,7 @@ func NewFiles(items []File, opt Options) *Files {
 	for i, it := range items {
 		kept := make([]string, 0, len(it.Captions))
 		for _, c := range it.Captions {
-			if Clean(opt.Clean, c, 0) == "" {
+			if blank(opt.Clean, c) {
 				f.emptyCaptions++
 				continue
 			}

@@ -70,7 +70,7 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 			return nil, fmt.Errorf("data: %s: class %q is not in %s: rename or remove the folder", from, class, namesFrom)
 		}
 		caption := strings.ReplaceAll(class, "_", " ")
-		if CleanCaption(caption, 0) == "" {
+		if blank(opt.Clean, caption) {
 			return nil, fmt.Errorf("data: %s: nothing of the class name %q is left as a caption: rename the folder", from, class)
 		}
 		files, err := imagesBelow(filepath.Join(from, class))

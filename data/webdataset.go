@@ -52,7 +52,7 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 	var mu sync.Mutex
 	done, warned := 0, false
 	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {
-		s.shards[i], s.files.files[i], err = openShard(paths[i], cfg.JSONKey, cfg.IndexDir, func(err error) {
+		s.shards[i], s.files.files[i], err = openShard(paths[i], cfg.JSONKey, opt.Clean, cfg.IndexDir, func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if !warned && cfg.Warn != nil { // the others are no better

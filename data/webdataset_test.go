@@ -179,7 +179,7 @@ func TestShardFaults(t *testing.T) {
 		"bad json":   {[]member{{"1.png", img}, {"1.json", "{"}, {"2.png", img}, {"2.json", "{}"}, {"3.png", img}, {"3.json", `{"text": 7}`}}, "text", []string{"1.png: 1.json: broken JSON", `2.png: 2.json: field "text" is missing`, `3.png: 3.json: field "text" is neither`}},
 	} {
 		b := tarOf(t, c.members...)
-		s, err := indexShard(bytes.NewReader(b), int64(len(b)), c.key)
+		s, err := indexShard(bytes.NewReader(b), int64(len(b)), c.key, "")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -216,13 +216,13 @@ func samplesOf(s *shard) (list []string) {
 // damaged is an error or has samples that lie in it.
 func TestCutShards(t *testing.T) {
 	whole := tarOf(t, append(sampleMembers(t, 0), sampleMembers(t, 1)...)...)
-	full, err := indexShard(bytes.NewReader(whole), int64(len(whole)), "")
+	full, err := indexShard(bytes.NewReader(whole), int64(len(whole)), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := full.Offsets[1] + 512 + 1024 // an image and a caption take a block each, and a header before
 	for n := 1; n < len(whole); n += 37 {
-		s, err := indexShard(bytes.NewReader(whole[:n]), int64(n), "")
+		s, err := indexShard(bytes.NewReader(whole[:n]), int64(n), "", "")
 		if n < 512 {
 			if err == nil {
 				t.Errorf("%d bytes are no error", n)
@@ -248,7 +248,7 @@ func TestCutShards(t *testing.T) {
 	}
 	b := slices.Clone(whole)
 	copy(b[512+512:], bytes.Repeat([]byte{7}, 512)) // the second header
-	if s, err := indexShard(bytes.NewReader(b), int64(len(b)), ""); err != nil || len(samplesOf(s)) != 2 {
+	if s, err := indexShard(bytes.NewReader(b), int64(len(b)), "", ""); err != nil || len(samplesOf(s)) != 2 {
 		t.Errorf("a damaged header: %v, %v", s, err)
 	}
 }
@@ -280,7 +280,7 @@ func TestHostileShards(t *testing.T) {
 	} {
 		var s *shard
 		var err error
-		if took := allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "") }); took > 1<<20 {
+		if took := allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "") }); took > 1<<20 {
 			t.Errorf("%s: takes %d bytes", name, took)
 		}
 		text := fmt.Sprint(err)
@@ -491,7 +491,7 @@ func FuzzIndexShard(f *testing.F) {
 	f.Add(whole[:1700], "text")
 	f.Add([]byte("\x1f\x8b"), "")
 	f.Fuzz(func(t *testing.T, b []byte, key string) {
-		s, err := indexShard(bytes.NewReader(b), int64(len(b)), key)
+		s, err := indexShard(bytes.NewReader(b), int64(len(b)), key, "")
 		if err != nil {
 			return
 		}
