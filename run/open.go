@@ -174,8 +174,8 @@ func (t *Trained) split(split string) string {
 	return split
 }
 
-// Evaluate runs a task on a split; empty are that of the system and eval.split. progress
-// is told how much of a phase is done and may be nil.
+// Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own, as
+// a probe of texts does, opens no split. progress is told how much of a phase is done and may be nil.
 func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err
@@ -186,9 +186,12 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if err := t.loadForSplit(); err != nil {
 		return nil, err
 	}
-	set, err := t.Split(split)
-	if err != nil {
-		return nil, err
+	var set *Split
+	if readsSplit(t.Config, task) {
+		var err error
+		if set, err = t.Split(split); err != nil {
+			return nil, err
+		}
 	}
 	return Evaluate(ctx, Evaluation{Task: task, Config: t.Config, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
 }
