@@ -294,9 +294,7 @@ func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer
 func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error) {
 	switch {
 	case from != nil:
-		if r.state, err = r.session.Restore(from); err != nil && from.Step == 0 && !from.Has("optimizer") {
-			return fmt.Errorf("%s holds imported weights and no run to go on with: train from them with trainer finetune --checkpoint %s, or init.checkpoint and another folder", from.Path, r.dir)
-		} else if err != nil {
+		if r.state, err = r.session.Restore(from); err != nil {
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
 		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)
