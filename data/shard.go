@@ -34,6 +34,9 @@ const (
 	maxJSON = 16 << 20
 )
 
+// gzipMagic begins what gzip has compressed.
+const gzipMagic = "\x1f\x8b"
+
 // errCompressed says that a shard is no plain tar file.
 var errCompressed = errors.New("it is compressed: unpack it to a .tar file, as gunzip does; images gain nothing by it")
 
@@ -92,7 +95,7 @@ func checkPlain(r io.ReadSeeker) error {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
-	for _, magic := range []string{"\x1f\x8b", "\x28\xb5\x2f\xfd", "BZh", "\xfd7zX"} {
+	for _, magic := range []string{gzipMagic, "\x28\xb5\x2f\xfd", "BZh", "\xfd7zX"} {
 		if bytes.HasPrefix(b[:n], []byte(magic)) {
 			return errCompressed
 		}

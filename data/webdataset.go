@@ -96,8 +96,11 @@ func (s *Shards) count() error {
 		if s.cfg.JSONKey != "" {
 			what = "a .json member"
 		}
+		if faults = append(faults, other...); faults == nil {
+			faults = []string{s.files.paths[0] + " has no members"}
+		}
 		return fmt.Errorf("data: none of the %d shards has a complete sample: want a .jpg, .jpeg, .png or .webp member and %s\n  %s",
-			len(s.shards), what, strings.Join(append(faults, other...), "\n  "))
+			len(s.shards), what, strings.Join(faults, "\n  "))
 	}
 	return nil
 }

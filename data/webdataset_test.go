@@ -304,6 +304,7 @@ func TestShardsRefuse(t *testing.T) {
 		{"a.tar.gz", []byte("\x1f\x8b\x08 and so on"), "it is compressed: unpack it"},
 		{"a.tar", []byte(strings.Repeat("no tar ", 200)), "it is no tar file"},
 		{"b.tar", nil, "none of the 1 shards has a complete sample"},
+		{"f.tar", make([]byte, 10240), "f.tar has no members"},
 		{"c.tar", tarOf(t, member{"1.mp", "x"}, member{"1.cls", "3"}), "end in .cls, .mp"},
 		{"d.tar", tarOf(t, member{"1.png", img}), "d.tar: 1.png: the sample has no .txt member"},
 		{"e.tar", tarOf(t, member{"1.png", img}, member{"1.json", "{}"}), "data.webdataset.json_key for captions in .json members"},
