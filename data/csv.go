@@ -68,7 +68,12 @@ const maxRows = math.MaxUint32
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, error) {
 	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels}
-	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true}
+	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true, opt: opt}
+	for _, path := range tables {
+		if st, err := os.Stat(path); err == nil { // else opening says why not
+			b.size += st.Size()
+		}
+	}
 	for _, path := range tables {
 		f, size, err := files.Open(path, 0)
 		if err != nil {
@@ -76,6 +81,9 @@ func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, 
 		}
 		if err := b.read(path, f, size); err != nil {
 			return nil, errors.Join(err, f.Close())
+		}
+		if b.done += size; opt.Progress != nil {
+			opt.Progress(int(b.done>>20)+1, int(b.size>>20)+1)
 		}
 	}
 	return t, b.finish()
@@ -88,6 +96,9 @@ type tableBuilder struct {
 	owner   []uint32            // image of each row; noImage: its caption is blank
 	keys    []idKey             // of images, only with cfg.ID
 	numbers bool                // every key is a whole number
+
+	opt        Options
+	done, size int64 // bytes of the tables that are read, and of all
 }
 
 // idKey is an id as it is written.
@@ -138,6 +149,9 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 		if row, err = read(); err == nil {
 			if err = b.add(row, f.at, len(b.owner)); err != nil {
 				err = &LineError{path, line, err}
+			}
+			if b.opt.Progress != nil && len(f.offsets)%1000 == 0 {
+				b.opt.Progress(int((b.done+c.InputOffset())>>20), int(b.size>>20)+1)
 			}
 		}
 	}

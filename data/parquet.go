@@ -66,6 +66,9 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 		if err := p.open(i); err != nil {
 			return nil, errors.Join(fmt.Errorf("data: table %s: %w", path, err), p.Close())
 		}
+		if opt.Progress != nil {
+			opt.Progress(i+1, len(paths))
+		}
 	}
 	if p.Len() == 0 {
 		return nil, fmt.Errorf("data: the %d tables have no rows", len(paths))

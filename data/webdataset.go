@@ -14,11 +14,10 @@ import (
 
 // ShardsConfig says how shards are read.
 type ShardsConfig struct {
-	JSONKey  string             // of the .json member that holds the captions; empty: the caption is the .txt member
-	Shuffle  int                // samples that are mixed with each other in training, see Parted
-	IndexDir string             // folder that keeps an index of each shard; empty: none does
-	Warn     func(string)       // told what is wrong with the folder; nil: nobody
-	Progress func(done, of int) // shards that are indexed, from one goroutine at a time; nil: nobody is told
+	JSONKey  string       // of the .json member that holds the captions; empty: the caption is the .txt member
+	Shuffle  int          // samples that are mixed with each other in training, see Parted
+	IndexDir string       // folder that keeps an index of each shard; empty: none does
+	Warn     func(string) // told what is wrong with the folder; nil: nobody
 }
 
 // indexWorkers is the number of shards that are indexed at a time.
@@ -62,8 +61,8 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 		})
 		mu.Lock()
 		defer mu.Unlock()
-		if done++; cfg.Progress != nil && ctx.Err() == nil {
-			cfg.Progress(done, len(paths))
+		if done++; opt.Progress != nil && ctx.Err() == nil {
+			opt.Progress(done, len(paths))
 		}
 		return err
 	})

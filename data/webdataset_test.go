@@ -54,9 +54,9 @@ func sampleMembers(t testing.TB, i int) []member {
 	return []member{{fmt.Sprintf("%04d.png", i), string(pngOf(t, i))}, {fmt.Sprintf("%04d.txt", i), fmt.Sprintf("Caption %d.\n", i)}}
 }
 
-func openShards(t *testing.T, paths []string, cfg ShardsConfig) *Shards {
+func openShards(t *testing.T, paths []string, cfg ShardsConfig, opt ...Options) *Shards {
 	t.Helper()
-	s, err := OpenShards(t.Context(), paths, cfg, Options{})
+	s, err := OpenShards(t.Context(), paths, cfg, append(opt, Options{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestShardIndexIsKept(t *testing.T) {
 	var warned []string
 	var progress []int
 	open := func() *Shards {
-		return openShards(t, paths, ShardsConfig{IndexDir: dir, Warn: func(s string) { warned = append(warned, s) }, Progress: func(done, of int) { progress = append(progress, done, of) }})
+		return openShards(t, paths, ShardsConfig{IndexDir: dir, Warn: func(s string) { warned = append(warned, s) }}, Options{Progress: func(done, of int) { progress = append(progress, done, of) }})
 	}
 	want := samplesOf(open().shards[0])
 	list, _ := filepath.Glob(filepath.Join(dir, "shard-*.index"))

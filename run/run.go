@@ -86,14 +86,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if report == nil {
 		report = Lines(o.Log)
 	}
-	shown := false
-	err = source.Convert(ctx, cfg, func(phase string, done, of int) {
-		shown = true
-		report.Phase(phase, done, of)
-	})
-	if shown {
-		report.PhasesDone()
-	}
+	progress, end := phases(report)
+	err = source.Convert(ctx, cfg, progress)
+	end()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +151,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if from != nil {
 		r.tellKernels(from)
 	}
-	if r.tok, err = OpenTokenizer(r.cfg, from); err != nil {
+	progress, end = phases(report)
+	r.tok, err = OpenTokenizer(ctx, r.cfg, from, progress)
+	if end(); err != nil {
 		return r, err
 	}
 	if r.set, err = openFinalSplit(ctx, r.cfg, r.report); err != nil {
@@ -216,15 +213,9 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (build 
 			return nil
 		}, err
 	}
-	shown := false
-	progress := func(phase string, done, total int) {
-		shown = true
-		r.report.Phase(phase, done, total)
-	}
+	progress, end := phases(r.report)
+	defer end()
 	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
-	if shown {
-		r.report.PhasesDone()
-	}
 	return func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
 }
 
