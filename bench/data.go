@@ -20,6 +20,8 @@ type DataOptions struct {
 	Workers []int   // numbers of workers to try; nil: 1, 2, 4 ... up to the processors, and data.workers
 	Samples int     // take the first so many again and again; 0: all
 	Steps   int     // also train for so many steps on real and on free samples; 0: none
+	// Progress is told how far an opening of the data that takes long is; may be nil.
+	Progress func(phase string, done, of int)
 }
 
 // DataReport says how fast samples are made, and whether a training step waits for them.
@@ -61,11 +63,11 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	if err != nil {
 		return nil, err
 	}
-	tok, err := run.OpenTokenizer(cfg, nil)
+	tok, err := run.OpenTokenizer(ctx, cfg, nil, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := run.OpenStream(ctx, cfg, tok, source.Options{})
+	stream, err := run.OpenStream(ctx, cfg, tok, source.Options{Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}

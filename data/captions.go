@@ -50,7 +50,7 @@ func LoadCaptions(root string, lists []string, opt Options) (*Files, error) {
 		if err != nil {
 			return nil, fmt.Errorf("data: caption file: %w", err)
 		}
-		recs, err := parseCaptions(path, b)
+		recs, err := parseCaptions(path, b, opt)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ type record struct {
 	number   bool   // the key is a whole number
 }
 
-func parseCaptions(file string, b []byte) ([]record, error) {
+func parseCaptions(file string, b []byte, opt Options) ([]record, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &raw); err != nil {
 		if isLines(b) {
@@ -88,6 +88,7 @@ func parseCaptions(file string, b []byte) ([]record, error) {
 		}
 		rec.file, rec.index = file, i
 		recs[i] = rec
+		opt.tell(i+1, len(raw))
 	}
 	return recs, nil
 }

@@ -43,6 +43,9 @@ func Clean(rule, s string, maxWords int) string {
 	return CleanCaption(s, maxWords)
 }
 
+// blank says that a rule leaves nothing of a caption.
+func blank(rule, s string) bool { return strings.TrimSpace(Clean(rule, s, 0)) == "" }
+
 // unescape reads HTML entities twice, as captions of the web are often escaped twice.
 func unescape(s string) string { return html.UnescapeString(html.UnescapeString(norm.NFC.String(s))) }
 

@@ -78,6 +78,7 @@ func parseCOCO(file string, b []byte, imageRoot string, opt Options) (*Files, er
 			return nil, bad(fmt.Errorf(`image_id %d is that of no entry of "images"`, *e.Image))
 		}
 		items[k].Captions = append(items[k].Captions, *e.Caption)
+		opt.tell(i+1, len(doc.Annotations))
 	}
 	return NewFiles(items, opt), nil
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
@@ -38,6 +39,7 @@ type Table struct {
 	rows      []uint32 // of captions
 	ids       []int64  // of images; nil: their places
 	empty     int
+	clean     string // see Clean
 	maxPixels int
 	keeper
 }
@@ -65,8 +67,13 @@ const maxRows = math.MaxUint32
 // all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, error) {
-	t := &Table{cfg: cfg, root: root, maxPixels: opt.MaxPixels}
-	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true}
+	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels}
+	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true, opt: opt}
+	for _, path := range tables {
+		if st, err := os.Stat(path); err == nil { // else opening says why not
+			b.size += st.Size()
+		}
+	}
 	for _, path := range tables {
 		f, size, err := files.Open(path, 0)
 		if err != nil {
@@ -74,6 +81,9 @@ func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, 
 		}
 		if err := b.read(path, f, size); err != nil {
 			return nil, errors.Join(err, f.Close())
+		}
+		if b.done += size; opt.Progress != nil {
+			opt.Progress(int(b.done>>20)+1, int(b.size>>20)+1)
 		}
 	}
 	return t, b.finish()
@@ -86,6 +96,9 @@ type tableBuilder struct {
 	owner   []uint32            // image of each row; noImage: its caption is blank
 	keys    []idKey             // of images, only with cfg.ID
 	numbers bool                // every key is a whole number
+
+	opt        Options
+	done, size int64 // bytes of the tables that are read, and of all
 }
 
 // idKey is an id as it is written.
@@ -110,29 +123,45 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 			f.comma = '\t'
 		}
 	}
-	c := b.t.reader(bufio.NewReaderSize(io.NewSectionReader(r, 0, size), 1<<20), f.comma)
-	header, err := c.Read()
+	source := &rowLimit{r: io.NewSectionReader(r, 0, size)}
+	c := b.t.reader(bufio.NewReaderSize(source, readAhead), f.comma)
+	line := 1 // of the row that was read last
+	read := func() ([]string, error) {
+		source.end = c.InputOffset() + maxRow + readAhead
+		row, err := c.Read()
+		if err == nil {
+			line, _ = c.FieldPos(0)
+		}
+		return row, err
+	}
+	header, err := read()
 	if err == io.EOF {
 		return &RecordError{path, -1, errors.New("it is empty: begin with a line that names the columns")}
 	}
 	if err == nil {
-		f.at, err = b.t.columns(header, f.comma)
+		if f.at, err = b.t.columns(header, f.comma); err != nil {
+			err = &LineError{path, line, err}
+		}
 	}
 	for err == nil {
-		offset := c.InputOffset()
-		f.offsets = append(f.offsets, offset)
+		f.offsets = append(f.offsets, c.InputOffset())
 		var row []string
-		if row, err = c.Read(); err == nil {
-			err = b.add(row, f.at, len(b.owner))
-			if line, _ := c.FieldPos(0); err != nil {
+		if row, err = read(); err == nil {
+			if err = b.add(row, f.at, len(b.owner)); err != nil {
 				err = &LineError{path, line, err}
+			}
+			if b.opt.Progress != nil && len(f.offsets)%1000 == 0 {
+				b.opt.Progress(int((b.done+c.InputOffset())>>20), int(b.size>>20)+1)
 			}
 		}
 	}
 	if err != io.EOF {
 		var bad *csv.ParseError
-		if errors.As(err, &bad) {
-			err = &LineError{path, bad.Line, errors.New(csvReason(bad))}
+		switch {
+		case errors.As(err, &bad):
+			err = &LineError{path, bad.StartLine, errors.New(csvReason(bad))}
+		case errors.Is(err, errLongRow):
+			err = &LineError{path, line, fmt.Errorf("a row behind the one that begins here has %w", err)}
 		}
 		return err
 	}
@@ -141,6 +170,30 @@ func (b *tableBuilder) read(path string, r io.ReaderAt, size int64) error {
 	}
 	b.t.files = append(b.t.files, f)
 	return nil
+}
+
+// Largest row of a table in bytes, and how much is read before it is wanted.
+const (
+	maxRow    = 16 << 20
+	readAhead = 1 << 20
+)
+
+var errLongRow = fmt.Errorf("more than %d MiB: close the quotation mark of the cell that goes on, and end lines with \\n or \\r\\n", maxRow>>20)
+
+// rowLimit reads a table up to an end that moves with its rows, so that one without an end is not read into memory.
+type rowLimit struct {
+	r       io.Reader
+	at, end int64
+}
+
+// Read implements io.Reader.
+func (l *rowLimit) Read(p []byte) (int, error) {
+	if l.at >= l.end {
+		return 0, errLongRow
+	}
+	n, err := l.r.Read(p[:min(int64(len(p)), l.end-l.at)])
+	l.at += int64(n)
+	return n, err
 }
 
 // csvReason says what is wrong with a row, and what to do.
@@ -173,6 +226,8 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 		i := slices.Index(names, name)
 		switch {
 		case err != nil:
+		case i < 0 && notText(header[0]) != "":
+			err = errors.New(notText(header[0]))
 		case i < 0:
 			err = fmt.Errorf("data.csv.%s: there is no column %q: the columns are %q, by the separator %q", key, name, names, comma)
 		case slices.Contains(names[i+1:], name):
@@ -184,11 +239,23 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 	if t.cfg.ID != "" {
 		at.id = find("id", t.cfg.ID)
 	}
-	if err != nil {
-		err = fmt.Errorf("line 1: %w", err)
-	}
 	return at, err
 }
+
+// notText says what a table is that begins with head and is no text in UTF-8; "" where it is.
+func notText(head string) string {
+	switch {
+	case strings.HasPrefix(head, gzipMagic):
+		return "it is compressed: unpack it, as gunzip does"
+	case strings.Contains(head, "\x00"):
+		return "it is UTF-16 or no text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8 does it)"
+	case !utf8.ValidString(head):
+		return notUTF8
+	}
+	return ""
+}
+
+const notUTF8 = "it is no UTF-8: save the table as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)"
 
 // add takes row number n.
 func (b *tableBuilder) add(row []string, at columns, n int) error {
@@ -220,7 +287,10 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 			return fmt.Errorf("image %q has another id here (%q) than in an earlier row: one image, one id", path, row[at.id])
 		}
 	}
-	if CleanCaption(row[at.caption], 0) == "" {
+	if !utf8.ValidString(row[at.caption]) {
+		return fmt.Errorf("column %q: %s", b.t.cfg.Caption, notUTF8)
+	}
+	if blank(b.t.clean, row[at.caption]) {
 		b.t.empty++
 		image = noImage
 	}

@@ -99,6 +99,12 @@ func TestCSVRefuses(t *testing.T) {
 		{plainCSV, head + "a,b,1\n,c,2\n", `line 3: column "filepath" is empty`},
 		{plainCSV, head + "a,b,1\na,c,d,2\n", "line 3: it has more or fewer columns than the first line"},
 		{plainCSV, head + "a,5\" wide,1\n", "line 2: bare \" in non-quoted-field: put the cell in quotation marks"},
+		{plainCSV, head + "a,b,1\na,\"b,1\na,c,1\n", "line 3: extraneous or missing \" in quoted-field: a cell that begins with a quotation mark ends with one"},
+		{plainCSV, head + "a,b,1\na,caf\xe9,1\n", "line 3: column \"title\": it is no UTF-8: save the table as UTF-8"},
+		{plainCSV, "\xff\xfef\x00i\x00l\x00e\x00", "line 1: it is UTF-16 or no text: save it as UTF-8"},
+		{plainCSV, "f\x00i\x00l\x00e\x00,\x00", "line 1: it is UTF-16 or no text: save it as UTF-8"},
+		{plainCSV, "\x1f\x8b\x08,\x00", "line 1: it is compressed: unpack it"},
+		{plainCSV, "filepath,title\ra,b\r", "line 1: data.csv.caption: there is no column \"title\": the columns are [\"filepath\" \"title\\ra\""},
 		{plainCSV, head + "a,\"b\"c,1\n", "line 2: extraneous or missing \" in quoted-field"},
 		{withID, head + "a,b, \n", `line 2: column "id" is empty`},
 		{withID, head + "a,b,1\na,c,2\n", `line 3: image "a" has another id here ("2")`},
@@ -122,6 +128,33 @@ func TestCSVRefuses(t *testing.T) {
 	}
 	if table.Captions(0) != nil || table.Fault(0) == nil || !strings.Contains(table.Fault(0).Error(), "row 1") {
 		t.Errorf("a table that was cut under a run: %q, %v", table.Captions(0), table.Fault(0))
+	}
+}
+
+// endless is a table that begins with head and goes on with one letter, of which it counts what is read.
+type endless struct {
+	head string
+	read int64
+}
+
+func (e *endless) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, e.head[min(off, int64(len(e.head))):])
+	for i := range p[n:] {
+		p[n+i] = 'x'
+	}
+	e.read = max(e.read, off+int64(len(p)))
+	return len(p), nil
+}
+
+// A line or a cell without an end is not read into memory.
+func TestCSVLongRow(t *testing.T) {
+	for _, begin := range []string{"a,", "\"a"} {
+		b := tableBuilder{t: &Table{cfg: plainCSV}, images: map[[16]byte]uint32{}}
+		e := &endless{head: "filepath,title\na,b\n" + begin}
+		err := b.read("f.csv", e, 1<<40)
+		if err == nil || !strings.Contains(err.Error(), "f.csv: line 2: a row behind the one that begins here has more than 16 MiB: close the quotation mark") || e.read > 32<<20 {
+			t.Errorf("%v, after %d bytes", err, e.read)
+		}
 	}
 }
 

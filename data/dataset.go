@@ -26,6 +26,16 @@ type Dataset interface {
 type Options struct {
 	MaxPixels int    // pixel limit of an image; 0: DefaultMaxPixels
 	Clean     string // rule by which captions are cleaned, see Clean
+	// Progress is told how far a list, a table, shards or folders are read when they are opened, from one goroutine at a
+	// time; nil: nobody is.
+	Progress func(done, of int)
+}
+
+// tell tells of every thousandth of many entries, and the last.
+func (o Options) tell(done, of int) {
+	if o.Progress != nil && (done%1000 == 0 || done == of) {
+		o.Progress(done, of)
+	}
 }
 
 // File is an image file with its captions.
@@ -71,7 +81,7 @@ func NewFiles(items []File, opt Options) *Files {
 	for i, it := range items {
 		kept := make([]string, 0, len(it.Captions))
 		for _, c := range it.Captions {
-			if Clean(opt.Clean, c, 0) == "" {
+			if blank(opt.Clean, c) {
 				f.emptyCaptions++
 				continue
 			}

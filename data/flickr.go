@@ -37,6 +37,7 @@ func LoadFlickr(file, imageRoot, list string, opt Options) (*Files, error) {
 	items := make([]File, len(names))
 	for i, name := range names {
 		items[i] = File{Path: filepath.Join(imageRoot, name), ID: int64(i), Captions: captions[name]}
+		opt.tell(i+1, len(names))
 	}
 	return NewFiles(items, opt), nil
 }

@@ -64,13 +64,16 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		}
 	}
 	var items []File
-	for _, class := range present {
+	for k, class := range present {
+		if opt.Progress != nil {
+			opt.Progress(k+1, len(present))
+		}
 		label, known := slices.BinarySearch(classes, class)
 		if !known {
 			return nil, fmt.Errorf("data: %s: class %q is not in %s: rename or remove the folder", from, class, namesFrom)
 		}
 		caption := strings.ReplaceAll(class, "_", " ")
-		if CleanCaption(caption, 0) == "" {
+		if blank(opt.Clean, caption) {
 			return nil, fmt.Errorf("data: %s: nothing of the class name %q is left as a caption: rename the folder", from, class)
 		}
 		files, err := imagesBelow(filepath.Join(from, class))

@@ -42,6 +42,7 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt Options) 
 	ids := map[int64]int{}
 	splits := map[string]int{}
 	for i, raw := range doc.Images {
+		opt.tell(i+1, len(doc.Images))
 		var e struct {
 			Filename  string `json:"filename"`
 			Filepath  string `json:"filepath"`

@@ -27,15 +27,15 @@ type ParquetConfig struct {
 // Parquet is a Dataset of the rows of .parquet files, each an image with its captions. Captions and
 // paths are in memory, images are read page by page.
 type Parquet struct {
-	cfg       ParquetConfig
-	root      string
-	files     handles
-	tables    []*parquetTable
-	first     []int // row of each table, and the end
-	groups    []int // first row of each row group
-	empty     int
-	pages     pageCache
-	maxPixels int
+	cfg    ParquetConfig
+	root   string
+	files  handles
+	tables []*parquetTable
+	first  []int // row of each table, and the end
+	groups []int // first row of each row group
+	empty  int
+	pages  pageCache
+	opt    Options
 	keeper
 }
 
@@ -59,12 +59,15 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 	if len(paths) == 0 {
 		return nil, errors.New("data: no table given: set data.parquet.train_files, val_files or test_files")
 	}
-	p := &Parquet{cfg: cfg, root: root, maxPixels: opt.MaxPixels}
+	p := &Parquet{cfg: cfg, root: root, opt: opt}
 	p.files = handles{paths: paths, files: make([]fileState, len(paths))}
 	p.pages.most = 2 * max(cfg.Shuffle, 1) // at the end of samples that are mixed, the next ones are begun
 	for i, path := range paths {
 		if err := p.open(i); err != nil {
 			return nil, errors.Join(fmt.Errorf("data: table %s: %w", path, err), p.Close())
+		}
+		if opt.Progress != nil {
+			opt.Progress(i+1, len(paths))
 		}
 	}
 	if p.Len() == 0 {
@@ -101,7 +104,7 @@ func (p *Parquet) open(i int) (err error) {
 		return err
 	}
 	p.files.files[i] = stateOf(st)
-	x, err := readTable(fileReader{&p.files, i}, size, p.cfg)
+	x, err := readTable(fileReader{&p.files, i}, size, p.cfg, p.opt)
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ type tableReader struct {
 	empty int
 }
 
-func readTable(r io.ReaderAt, size int64, cfg ParquetConfig) (x tableReader, err error) {
+func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (x tableReader, err error) {
 	defer recovered(&err)
 	x = tableReader{parquetTable: &parquetTable{}}
 	file, err := parquet.OpenFile(r, size, parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
@@ -167,7 +170,7 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig) (x tableReader, err
 				list[0] = paths[i][0]
 			}
 			for _, c := range captions[i] {
-				if CleanCaption(c, 0) == "" {
+				if blank(opt.Clean, c) {
 					x.empty++
 					continue
 				}
@@ -371,12 +374,12 @@ func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 		if path == "" {
 			return nil, fmt.Errorf("data: %s: row %d has no path of an image", p.files.paths[k], in)
 		}
-		return p.cache.image(under(p.root, path), p.maxPixels, w)
+		return p.cache.image(under(p.root, path), p.opt.MaxPixels, w)
 	}
-	return p.cache.part(p.files.paths[k], strconv.Itoa(in), p.maxPixels, w, func() (*transform.Image, error) {
+	return p.cache.part(p.files.paths[k], strconv.Itoa(in), p.opt.MaxPixels, w, func() (*transform.Image, error) {
 		b, err := p.bytes(x, in)
 		if err == nil && len(b) == 0 && path != "" {
-			return decodeFile(under(p.root, path), p.maxPixels, w)
+			return decodeFile(under(p.root, path), p.opt.MaxPixels, w)
 		}
 		if err == nil && len(b) == 0 {
 			err = errors.New("the row has no image")
@@ -384,7 +387,7 @@ func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 		w.lap(StageRead)
 		var m *transform.Image
 		if err == nil {
-			m, err = decode(b, p.maxPixels, w)
+			m, err = decode(b, p.opt.MaxPixels, w)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name(i), err)

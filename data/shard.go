@@ -34,18 +34,22 @@ const (
 	maxJSON = 16 << 20
 )
 
+// gzipMagic begins what gzip has compressed.
+const gzipMagic = "\x1f\x8b"
+
 // errCompressed says that a shard is no plain tar file.
 var errCompressed = errors.New("it is compressed: unpack it to a .tar file, as gunzip does; images gain nothing by it")
 
 // indexShard reads the headers of a tar file of size bytes, and the members that hold captions: the .txt
-// member of a sample, or what its .json member has under jsonKey. Members of a sample follow each other, and share
+// member of a sample, or what its .json member has under jsonKey, less those of which the
+// rule clean leaves nothing. Members of a sample follow each other, and share
 // their name up to the first dot behind the last slash. What is incomplete or cannot be read is a sample
 // with a fault; what is neither image nor caption is passed over. An error means that the file is no tar file.
-func indexShard(r io.ReadSeeker, size int64, jsonKey string) (*shard, error) {
+func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, error) {
 	if err := checkPlain(r); err != nil {
 		return nil, err
 	}
-	x := shardIndexer{jsonKey: jsonKey, other: map[string]bool{}}
+	x := shardIndexer{jsonKey: jsonKey, clean: clean, other: map[string]bool{}}
 	t := tar.NewReader(r)
 	end := int64(0) // of the last member
 	for first := true; ; first = false {
@@ -91,7 +95,7 @@ func checkPlain(r io.ReadSeeker) error {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
-	for _, magic := range []string{"\x1f\x8b", "\x28\xb5\x2f\xfd", "BZh", "\xfd7zX"} {
+	for _, magic := range []string{gzipMagic, "\x28\xb5\x2f\xfd", "BZh", "\xfd7zX"} {
 		if bytes.HasPrefix(b[:n], []byte(magic)) {
 			return errCompressed
 		}
@@ -104,6 +108,7 @@ func checkPlain(r io.ReadSeeker) error {
 type shardIndexer struct {
 	s       shard
 	jsonKey string
+	clean   string // see Clean
 	other   map[string]bool
 
 	key          string
@@ -164,7 +169,7 @@ func (x *shardIndexer) member(h *tar.Header, offset int64, r io.Reader) error {
 			}
 		}
 		for _, c := range list {
-			if c = strings.ToValidUTF8(strings.TrimSpace(c), "\uFFFD"); CleanCaption(c, 0) == "" {
+			if c = strings.ToValidUTF8(strings.TrimSpace(c), "\uFFFD"); blank(x.clean, c) {
 				x.s.Empty++
 				continue
 			}
@@ -209,7 +214,7 @@ func (x *shardIndexer) cut(err error) {
 
 // flush adds the sample that was put together. A group of members without image and caption is none.
 func (x *shardIndexer) flush() {
-	defer func() { *x = shardIndexer{s: x.s, jsonKey: x.jsonKey, other: x.other} }()
+	defer func() { *x = shardIndexer{s: x.s, jsonKey: x.jsonKey, clean: x.clean, other: x.other} }()
 	if !x.open || x.image == "" && !x.hasCaption && x.fault == "" {
 		return
 	}

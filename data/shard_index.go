@@ -17,14 +17,14 @@ import (
 )
 
 // An index of a shard is kept in a file: the gob of a shard and a checksum. Its name is a
-// fingerprint of path, size and time of the shard, so that of a shard that has changed is another one.
+// fingerprint of path, size and time of the shard and of what its captions are, so that of a shard that has changed is another one.
 
 // shardIndexVersion grows when an index of the same file becomes another one.
-const shardIndexVersion = 1
+const shardIndexVersion = 2
 
 // openShard returns the index of the shard at path, and its state, from the folder dir or by reading it. With dir
 // it is kept there (empty: nowhere). What is wrong with the folder is told to warn.
-func openShard(path, jsonKey, dir string, warn func(error)) (*shard, fileState, error) {
+func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, fileState, error) {
 	f, size, err := files.Open(path, 0)
 	if err != nil {
 		return nil, fileState{}, fmt.Errorf("data: shard: %w", err)
@@ -40,7 +40,7 @@ func openShard(path, jsonKey, dir string, warn func(error)) (*shard, fileState, 
 		if err != nil {
 			abs = path
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%d\x00%d\x00%s", shardIndexVersion, abs, size, st.ModTime().UnixNano(), jsonKey))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%d\x00%d\x00%s\x00%s", shardIndexVersion, abs, size, st.ModTime().UnixNano(), jsonKey, clean))
 		name = filepath.Join(dir, fmt.Sprintf("shard-%x.index", sum[:16]))
 		b, err := os.ReadFile(name)
 		var s *shard
@@ -54,7 +54,7 @@ func openShard(path, jsonKey, dir string, warn func(error)) (*shard, fileState, 
 			warn(fmt.Errorf("data: %s is made anew: %w", name, err))
 		}
 	}
-	s, err := indexShard(f, size, jsonKey)
+	s, err := indexShard(f, size, jsonKey, clean)
 	if err != nil {
 		return nil, fileState{}, fmt.Errorf("data: shard %s: %w", path, err)
 	}

@@ -88,7 +88,7 @@ func TestLoadCaptionsIDs(t *testing.T) {
 		{`[{"image":"a","caption":"x","image_id":5},{"image":"b","caption":"x","image_id":"5"},{"image":"c","caption":"x","image_id":null}]`, []int64{0, 0, 1}},
 		{`[{"image":"a","caption":"x","image_id":-5},{"image":"b","caption":"x","image_id":9007199254740993}]`, []int64{-5, 9007199254740993}},
 	} {
-		recs, err := parseCaptions("f", []byte(c.json))
+		recs, err := parseCaptions("f", []byte(c.json), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func FuzzParseCaptions(f *testing.F) {
 	}
 	f.Add([]byte(`[{"image": "a", "caption": ["x", "y"], "image_id": "1"}]`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		recs, err := parseCaptions("f", b)
+		recs, err := parseCaptions("f", b, Options{})
 		if err != nil {
 			return
 		}

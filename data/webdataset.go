@@ -14,11 +14,10 @@ import (
 
 // ShardsConfig says how shards are read.
 type ShardsConfig struct {
-	JSONKey  string             // of the .json member that holds the captions; empty: the caption is the .txt member
-	Shuffle  int                // samples that are mixed with each other in training, see Parted
-	IndexDir string             // folder that keeps an index of each shard; empty: none does
-	Warn     func(string)       // told what is wrong with the folder; nil: nobody
-	Progress func(done, of int) // shards that are indexed, from one goroutine at a time; nil: nobody is told
+	JSONKey  string       // of the .json member that holds the captions; empty: the caption is the .txt member
+	Shuffle  int          // samples that are mixed with each other in training, see Parted
+	IndexDir string       // folder that keeps an index of each shard; empty: none does
+	Warn     func(string) // told what is wrong with the folder; nil: nobody
 }
 
 // indexWorkers is the number of shards that are indexed at a time.
@@ -52,7 +51,7 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 	var mu sync.Mutex
 	done, warned := 0, false
 	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {
-		s.shards[i], s.files.files[i], err = openShard(paths[i], cfg.JSONKey, cfg.IndexDir, func(err error) {
+		s.shards[i], s.files.files[i], err = openShard(paths[i], cfg.JSONKey, opt.Clean, cfg.IndexDir, func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if !warned && cfg.Warn != nil { // the others are no better
@@ -62,8 +61,8 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 		})
 		mu.Lock()
 		defer mu.Unlock()
-		if done++; cfg.Progress != nil && ctx.Err() == nil {
-			cfg.Progress(done, len(paths))
+		if done++; opt.Progress != nil && ctx.Err() == nil {
+			opt.Progress(done, len(paths))
 		}
 		return err
 	})
@@ -96,8 +95,11 @@ func (s *Shards) count() error {
 		if s.cfg.JSONKey != "" {
 			what = "a .json member"
 		}
+		if faults = append(faults, other...); faults == nil {
+			faults = []string{s.files.paths[0] + " has no members"}
+		}
 		return fmt.Errorf("data: none of the %d shards has a complete sample: want a .jpg, .jpeg, .png or .webp member and %s\n  %s",
-			len(s.shards), what, strings.Join(append(faults, other...), "\n  "))
+			len(s.shards), what, strings.Join(faults, "\n  "))
 	}
 	return nil
 }

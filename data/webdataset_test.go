@@ -54,9 +54,9 @@ func sampleMembers(t testing.TB, i int) []member {
 	return []member{{fmt.Sprintf("%04d.png", i), string(pngOf(t, i))}, {fmt.Sprintf("%04d.txt", i), fmt.Sprintf("Caption %d.\n", i)}}
 }
 
-func openShards(t *testing.T, paths []string, cfg ShardsConfig) *Shards {
+func openShards(t *testing.T, paths []string, cfg ShardsConfig, opt ...Options) *Shards {
 	t.Helper()
-	s, err := OpenShards(t.Context(), paths, cfg, Options{})
+	s, err := OpenShards(t.Context(), paths, cfg, append(opt, Options{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestShardFaults(t *testing.T) {
 		"bad json":   {[]member{{"1.png", img}, {"1.json", "{"}, {"2.png", img}, {"2.json", "{}"}, {"3.png", img}, {"3.json", `{"text": 7}`}}, "text", []string{"1.png: 1.json: broken JSON", `2.png: 2.json: field "text" is missing`, `3.png: 3.json: field "text" is neither`}},
 	} {
 		b := tarOf(t, c.members...)
-		s, err := indexShard(bytes.NewReader(b), int64(len(b)), c.key)
+		s, err := indexShard(bytes.NewReader(b), int64(len(b)), c.key, "")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -216,13 +216,13 @@ func samplesOf(s *shard) (list []string) {
 // damaged is an error or has samples that lie in it.
 func TestCutShards(t *testing.T) {
 	whole := tarOf(t, append(sampleMembers(t, 0), sampleMembers(t, 1)...)...)
-	full, err := indexShard(bytes.NewReader(whole), int64(len(whole)), "")
+	full, err := indexShard(bytes.NewReader(whole), int64(len(whole)), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := full.Offsets[1] + 512 + 1024 // an image and a caption take a block each, and a header before
 	for n := 1; n < len(whole); n += 37 {
-		s, err := indexShard(bytes.NewReader(whole[:n]), int64(n), "")
+		s, err := indexShard(bytes.NewReader(whole[:n]), int64(n), "", "")
 		if n < 512 {
 			if err == nil {
 				t.Errorf("%d bytes are no error", n)
@@ -248,7 +248,7 @@ func TestCutShards(t *testing.T) {
 	}
 	b := slices.Clone(whole)
 	copy(b[512+512:], bytes.Repeat([]byte{7}, 512)) // the second header
-	if s, err := indexShard(bytes.NewReader(b), int64(len(b)), ""); err != nil || len(samplesOf(s)) != 2 {
+	if s, err := indexShard(bytes.NewReader(b), int64(len(b)), "", ""); err != nil || len(samplesOf(s)) != 2 {
 		t.Errorf("a damaged header: %v, %v", s, err)
 	}
 }
@@ -280,7 +280,7 @@ func TestHostileShards(t *testing.T) {
 	} {
 		var s *shard
 		var err error
-		if took := allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "") }); took > 1<<20 {
+		if took := allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "") }); took > 1<<20 {
 			t.Errorf("%s: takes %d bytes", name, took)
 		}
 		text := fmt.Sprint(err)
@@ -304,6 +304,7 @@ func TestShardsRefuse(t *testing.T) {
 		{"a.tar.gz", []byte("\x1f\x8b\x08 and so on"), "it is compressed: unpack it"},
 		{"a.tar", []byte(strings.Repeat("no tar ", 200)), "it is no tar file"},
 		{"b.tar", nil, "none of the 1 shards has a complete sample"},
+		{"f.tar", make([]byte, 10240), "f.tar has no members"},
 		{"c.tar", tarOf(t, member{"1.mp", "x"}, member{"1.cls", "3"}), "end in .cls, .mp"},
 		{"d.tar", tarOf(t, member{"1.png", img}), "d.tar: 1.png: the sample has no .txt member"},
 		{"e.tar", tarOf(t, member{"1.png", img}, member{"1.json", "{}"}), "data.webdataset.json_key for captions in .json members"},
@@ -335,7 +336,7 @@ func TestShardIndexIsKept(t *testing.T) {
 	var warned []string
 	var progress []int
 	open := func() *Shards {
-		return openShards(t, paths, ShardsConfig{IndexDir: dir, Warn: func(s string) { warned = append(warned, s) }, Progress: func(done, of int) { progress = append(progress, done, of) }})
+		return openShards(t, paths, ShardsConfig{IndexDir: dir, Warn: func(s string) { warned = append(warned, s) }}, Options{Progress: func(done, of int) { progress = append(progress, done, of) }})
 	}
 	want := samplesOf(open().shards[0])
 	list, _ := filepath.Glob(filepath.Join(dir, "shard-*.index"))
@@ -491,7 +492,7 @@ func FuzzIndexShard(f *testing.F) {
 	f.Add(whole[:1700], "text")
 	f.Add([]byte("\x1f\x8b"), "")
 	f.Fuzz(func(t *testing.T, b []byte, key string) {
-		s, err := indexShard(bytes.NewReader(b), int64(len(b)), key)
+		s, err := indexShard(bytes.NewReader(b), int64(len(b)), key, "")
 		if err != nil {
 			return
 		}

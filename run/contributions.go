@@ -103,7 +103,7 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)}
 	}
 	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(cfg, t.split(split), t.log)
+	set, err := OpenSplit(ctx, cfg, t.split(split), t.log, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	}
 	cfg := t.Config
 	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(cfg, split, t.log)
+	set, err := OpenSplit(ctx, cfg, split, t.log, progress)
 	if err != nil {
 		return Embedded{}, err
 	}

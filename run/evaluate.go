@@ -44,6 +44,11 @@ func DefaultTask(cfg config.Config) string {
 	return TaskRetrieval
 }
 
+// readsSplit says whether a task reads a split of the data, or files of its own alone.
+func readsSplit(cfg config.Config, task string) bool {
+	return task != TaskTextProbe && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+}
+
 // Evaluation is a model with what it is evaluated on.
 type Evaluation struct {
 	Task      string // empty: that of the system
@@ -51,7 +56,7 @@ type Evaluation struct {
 	Engine    *compute.Engine
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
-	Set       *Split
+	Set       *Split               // nil for a task that reads files of its own
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }

@@ -10,15 +10,19 @@ import (
 )
 
 // CheckInputs looks for every file and folder that a configuration names: its lists, images,
-// features and vocabulary, and the checkpoint it starts from. Those that are missing or of
+// features and vocabulary, those of tasks, and the checkpoint it starts from. Those that are missing or of
 // the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
-	return source.CheckInputs(append(source.Inputs(cfg, source.Splits...), startInputs(cfg)...))
+	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), startInputs(cfg)))
 }
 
-// checkTraining is CheckInputs of the data that a training run reads.
+// checkTraining is CheckInputs of the data that a training run reads, with that of the tasks beside its own.
 func checkTraining(cfg config.Config) error {
-	return source.CheckInputs(source.Inputs(cfg, "train", cfg.Eval.Split))
+	list := source.Inputs(cfg, "train", cfg.Eval.Split)
+	if cfg.Model.Stored() || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
+		list = append(list, source.ZeroShotInputs(cfg)...)
+	}
+	return source.CheckInputs(list)
 }
 
 // towerInputs are the files or folders of init.image and init.text.

@@ -143,8 +143,8 @@ func (t *Trained) loadForSplit() error {
 }
 
 // Split opens a split for evaluation, see OpenSplit; empty is eval.split.
-func (t *Trained) Split(split string) (*Split, error) {
-	return OpenSplit(t.Config, t.split(split), t.log)
+func (t *Trained) Split(ctx context.Context, split string, progress func(phase string, done, of int)) (*Split, error) {
+	return OpenSplit(ctx, t.Config, t.split(split), t.log, progress)
 }
 
 // Pictures returns what decodes the images of a split by row and name: it fails for a row that the
@@ -152,7 +152,7 @@ func (t *Trained) Split(split string) (*Split, error) {
 func (t *Trained) Pictures(split string) (func(row int, name string) (*transform.Image, error), error) {
 	cfg := t.Config
 	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(cfg, split, t.log)
+	set, err := OpenSplit(context.Background(), cfg, split, t.log, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func (t *Trained) split(split string) string {
 	return split
 }
 
-// Evaluate runs a task on a split; empty are that of the system and eval.split. progress
-// is told how much of a phase is done and may be nil.
+// Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own, as
+// a probe of texts does, opens no split. progress is told how much of a phase is done and may be nil.
 func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err
@@ -186,9 +186,12 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	if err := t.loadForSplit(); err != nil {
 		return nil, err
 	}
-	set, err := t.Split(split)
-	if err != nil {
-		return nil, err
+	var set *Split
+	if readsSplit(t.Config, task) {
+		var err error
+		if set, err = t.Split(ctx, split, progress); err != nil {
+			return nil, err
+		}
 	}
 	return Evaluate(ctx, Evaluation{Task: task, Config: t.Config, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
 }

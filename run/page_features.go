@@ -143,7 +143,7 @@ func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) err
 	if err := t.loadForSplit(); err != nil {
 		return err
 	}
-	set, err := t.Split(o.Split)
+	set, err := t.Split(ctx, o.Split, o.Progress)
 	if err != nil {
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 	}

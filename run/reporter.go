@@ -24,6 +24,19 @@ type Reporter interface {
 	PhasesDone()
 }
 
+// phases returns what tells a reporter of phases, and what ends them where there was any.
+func phases(report Reporter) (progress func(phase string, done, of int), end func()) {
+	shown := false
+	return func(phase string, done, of int) {
+			shown = true
+			report.Phase(phase, done, of)
+		}, func() {
+			if shown {
+				report.PhasesDone()
+			}
+		}
+}
+
 // lineEvery is the time between two lines about steps.
 const lineEvery = 10 * time.Second
 

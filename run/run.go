@@ -86,14 +86,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if report == nil {
 		report = Lines(o.Log)
 	}
-	shown := false
-	err = source.Convert(ctx, cfg, func(phase string, done, of int) {
-		shown = true
-		report.Phase(phase, done, of)
-	})
-	if shown {
-		report.PhasesDone()
-	}
+	progress, end := phases(report)
+	err = source.Convert(ctx, cfg, progress)
+	end()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +151,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	if from != nil {
 		r.tellKernels(from)
 	}
-	if r.tok, err = OpenTokenizer(r.cfg, from); err != nil {
+	progress, end = phases(report)
+	r.tok, err = OpenTokenizer(ctx, r.cfg, from, progress)
+	if end(); err != nil {
 		return r, err
 	}
 	if r.set, err = openFinalSplit(ctx, r.cfg, r.report); err != nil {
@@ -216,15 +213,9 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (build 
 			return nil
 		}, err
 	}
-	shown := false
-	progress := func(phase string, done, total int) {
-		shown = true
-		r.report.Phase(phase, done, total)
-	}
+	progress, end := phases(r.report)
+	defer end()
 	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
-	if shown {
-		r.report.PhasesDone()
-	}
 	return func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
 }
 
@@ -294,9 +285,7 @@ func OpenStream(ctx context.Context, cfg config.Config, tok *tokenizer.Tokenizer
 func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error) {
 	switch {
 	case from != nil:
-		if r.state, err = r.session.Restore(from); err != nil && from.Step == 0 && !from.Has("optimizer") {
-			return fmt.Errorf("%s holds imported weights and no run to go on with: train from them with trainer finetune --checkpoint %s, or init.checkpoint and another folder", from.Path, r.dir)
-		} else if err != nil {
+		if r.state, err = r.session.Restore(from); err != nil {
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
 		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)

@@ -56,6 +56,9 @@ func (e Evaluation) openZeroShot() (*source.ZeroShot, error) {
 	case m.ImagesOnly():
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model of images and texts, and model.system %q has no text tower: use --task %s", e.Task, m.System, TaskProbe)}
 	}
+	if e.Set == nil {
+		return source.OpenZeroShotImages(e.Config, nil)
+	}
 	return source.OpenZeroShotImages(e.Config, e.Set.Eval)
 }
 

@@ -21,7 +21,7 @@ func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	if e.Set.Eval == nil {
 		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
 	}
-	stream, err := source.Stream(ctx, unaugmented(c), source.Options{})
+	stream, err := source.Stream(ctx, unaugmented(c), source.Options{Progress: e.Progress})
 	if err != nil {
 		return nil, err
 	}

@@ -21,13 +21,13 @@ type Split struct {
 func (s *Split) Len() int { return s.Images().Len() }
 
 // OpenSplit opens a split for evaluation: train (of data that is finite), val or test.
-// Images without a caption are left out, with a note.
-func OpenSplit(cfg config.Config, split string, note io.Writer) (*Split, error) {
-	return openSplit(cfg, split, Lines(note).Say)
+// Images without a caption are left out, with a note. progress is told how far an opening that takes long is, and may be nil.
+func OpenSplit(ctx context.Context, cfg config.Config, split string, note io.Writer, progress func(phase string, done, of int)) (*Split, error) {
+	return openSplit(ctx, cfg, split, Lines(note).Say, progress)
 }
 
-func openSplit(cfg config.Config, split string, say func(format string, args ...any)) (*Split, error) {
-	g, err := source.Galleries(cfg, split)
+func openSplit(ctx context.Context, cfg config.Config, split string, say func(format string, args ...any), progress func(phase string, done, of int)) (*Split, error) {
+	g, err := source.Galleries(ctx, cfg, split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,9 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 	if source.Unnamed(cfg, cfg.Eval.Split) {
 		return nil, nil
 	}
-	set, err := openSplit(cfg, cfg.Eval.Split, report.Say)
+	progress, done := phases(report)
+	defer done()
+	set, err := openSplit(ctx, cfg, cfg.Eval.Split, report.Say, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +61,11 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		report.Say("the data has no classes: there is no evaluation")
 		return nil, nil
 	}
-	shown := false
 	err = set.Eval.FindFiles(ctx, findWorkers, func(done, of int) {
 		if of >= findShown && (done%findShown == 0 || done == of) {
-			shown = true
-			report.Phase("looking for the files of "+cfg.Eval.Split, done, of)
+			progress("looking for the files of "+cfg.Eval.Split, done, of)
 		}
 	})
-	if shown {
-		report.PhasesDone()
-	}
 	if err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}

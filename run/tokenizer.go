@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // OpenTokenizer returns the tokenizer of a run, openTokenizer's, whose template leaves room for a word.
-func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
-	t, err := openTokenizer(cfg, from)
+// progress is told how far captions are read that it is learned from, where that takes long, and may be nil.
+func OpenTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
+	t, err := openTokenizer(ctx, cfg, from, progress)
 	if err != nil || t == nil {
 		return nil, err
 	}
@@ -28,7 +30,7 @@ func OpenTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 // openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
 // from (nil: it is new) or starts from (init.checkpoint), the file that data.vocab names, or one
 // learned from the training captions. It is nil for a system without texts.
-func openTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.Tokenizer, error) {
+func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	if cfg.Model.Stored() {
 		return nil, nil
 	}
@@ -50,7 +52,7 @@ func openTokenizer(cfg config.Config, from *checkpoint.Checkpoint) (*tokenizer.T
 		}
 		return t, nil
 	}
-	captions, err := source.Captions(cfg)
+	captions, err := source.Captions(ctx, cfg, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,23 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+// shown is untilCancelled of work that says how far it is, which a bar shows.
+func shown[T any](c *cobra.Command, out outputFlags, work func(ctx context.Context, progress func(phase string, done, of int)) (T, error)) (T, error) {
+	bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
+	defer bar.done()
+	return untilCancelled(c.Context(), func() (T, error) {
+		return work(c.Context(), func(phase string, done, of int) {
+			if c.Context().Err() == nil { // else nobody waits for the rest
+				bar.show(phase, done, of)
+			}
+		})
+	})
+}
 
 // untilCancelled returns what work returns, or the error of ctx as soon as it is cancelled. Work
 // that only reads is then left to end with the process, so that a file list, a vocabulary or a

@@ -133,6 +133,10 @@ func TestTextProbe(t *testing.T) {
 	if m := parseJSON(t, stdout); m["task"] != "textprobe" || m["pairs"] != 2. || m["train"] != 20. || m["top1"] != 100. || m["knn_top1"] != nil || m["decay"] != .001 {
 		t.Errorf("%s", stdout)
 	}
+	// No split is read, and a class folder is one of its own.
+	noData := []string{"--set", "data.kind=captions", "--set", "data.captions.val_files=none.json"}
+	must(t, exitDone, append(eval, noData...)...)
+	must(t, exitDone, append([]string{"eval", "--checkpoint", dir, "--task", "zeroshot", "--set", "eval.zeroshot.images=" + classFolder(t, "red circle", "blue square")}, noData...)...)
 	fails(t, exitUsage, eval[:5], "eval.textprobe.train: must name a file of labelled pairs of texts")
 	fails(t, exitUsage, eval[:7], "eval.textprobe.test: must name a file beside that of eval.textprobe.train")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,14 +66,14 @@ func finiteSplits(cfg config.Config, split string) ([]string, error) {
 }
 
 // openSplits opens the finiteSplits.
-func openSplits(cfg config.Config, split string) ([]namedSplit, error) {
+func openSplits(ctx context.Context, cfg config.Config, split string, o source.Options) ([]namedSplit, error) {
 	names, err := finiteSplits(cfg, split)
 	if err != nil {
 		return nil, err
 	}
 	var list []namedSplit
 	for _, name := range names {
-		ds, err := source.Split(cfg, name)
+		ds, err := source.Split(ctx, cfg, name, o)
 		if err != nil {
 			return nil, err
 		}

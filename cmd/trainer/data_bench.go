@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -48,7 +49,10 @@ again and again and shows the speed of the passes after.`,
 			if err != nil {
 				return err
 			}
-			r, err := untilCancelled(c.Context(), func() (*bench.DataReport, error) { return bench.Data(c.Context(), cfg, o) })
+			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*bench.DataReport, error) {
+				o.Progress = progress
+				return bench.Data(ctx, cfg, o)
+			})
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 )
@@ -42,15 +43,9 @@ with 1 when samples are lost or splits overlap.`,
 			if err := convert(c, cfg, out.quiet || out.json); err != nil {
 				return err
 			}
-			bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
-			r, err := untilCancelled(c.Context(), func() (*checkReport, error) {
-				return checkData(c.Context(), cfg, o, func(phase string, done, of int) {
-					if c.Context().Err() == nil { // else nobody waits for the rest
-						bar.show(phase, done, of)
-					}
-				})
+			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*checkReport, error) {
+				return checkData(ctx, cfg, o, progress)
 			})
-			bar.done()
 			if err != nil {
 				return err
 			}
@@ -99,11 +94,11 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 	if cfg.Data.Kind == storedPairs {
 		return checkPairs(ctx, cfg, o, progress)
 	}
-	splits, err := openSplits(cfg, o.split)
+	splits, err := openSplits(ctx, cfg, o.split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
-	tok, err := run.OpenTokenizer(cfg, nil)
+	tok, err := run.OpenTokenizer(ctx, cfg, nil, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -63,14 +63,15 @@ text, a query for search --text-features.`,
 
 // writeFeatures writes the features of a split to the folder dir.
 func writeFeatures(c *cobra.Command, cfg config.Config, split, dir string, out *outputFlags) error {
-	ds, err := source.Split(cfg, split)
+	bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
+	defer bar.done()
+	ds, err := source.Split(c.Context(), cfg, split, source.Options{Progress: bar.show})
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("%w: choose another folder with --out", err)
 	}
-	bar := newPhaseBar(c.ErrOrStderr(), out.quiet || out.json)
 	w, err := descriptor.Write(c.Context(), ds, dir, func(done, of int) { bar.show("describing "+split, done, of) })
 	bar.done()
 	if err != nil {

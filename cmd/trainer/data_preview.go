@@ -58,7 +58,9 @@ those beyond eval.max_images are left out.`,
 				return err
 			}
 			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
-			s, err := untilCancelled(c.Context(), func() (*sheet, error) { return previewSheet(c.Context(), cfg, split, images, columns, warn) })
+			s, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sheet, error) {
+				return previewSheet(ctx, cfg, split, images, columns, source.Options{Warn: warn, Progress: progress})
+			})
 			if err != nil {
 				return err
 			}
@@ -94,8 +96,8 @@ type sheet struct {
 }
 
 // previewSheet draws up to n images of a split. Bad samples are left out.
-func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int, warn func(string)) (*sheet, error) {
-	next, err := samples(ctx, cfg, split, &n, warn)
+func previewSheet(ctx context.Context, cfg config.Config, split string, n, columns int, o source.Options) (*sheet, error) {
+	next, err := samples(ctx, cfg, split, &n, o)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +140,12 @@ const secondView = "(second view)"
 
 // samples returns a function that gives sample i of a split, in training with all of
 // its views, and lowers n to the size of the split.
-func samples(ctx context.Context, cfg config.Config, split string, n *int, warn func(string)) (func(i int) ([]*transform.Image, string, error), error) {
+func samples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (func(i int) ([]*transform.Image, string, error), error) {
 	if cfg.Data.Kind == "pairs" {
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
 	}
 	if split == "train" {
-		stream, err := source.Stream(ctx, cfg, source.Options{Warn: warn})
+		stream, err := source.Stream(ctx, cfg, o)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +176,7 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, warn 
 		}, nil
 	}
 	cfg.Eval.Folds = 0 // whatever the number of images
-	set, err := source.Eval(cfg, split)
+	set, err := source.Eval(ctx, cfg, split, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 )
@@ -44,7 +46,9 @@ Of stored features (data.kind = "pairs") it reads every row and gives widths and
 				}
 				return r.print(c.OutOrStdout())
 			}
-			r, err := untilCancelled(c.Context(), func() (*statsReport, error) { return statistics(cfg, split) })
+			r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*statsReport, error) {
+				return statistics(ctx, cfg, split, progress)
+			})
 			if err != nil {
 				return err
 			}
@@ -76,12 +80,12 @@ type splitStats struct {
 	Cut     int `json:"captions_cut"` // captions with more than data.tokens tokens
 }
 
-func statistics(cfg config.Config, split string) (*statsReport, error) {
-	splits, err := openSplits(cfg, split)
+func statistics(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*statsReport, error) {
+	splits, err := openSplits(ctx, cfg, split, source.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
-	tok, err := run.OpenTokenizer(cfg, nil)
+	tok, err := run.OpenTokenizer(ctx, cfg, nil, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func TestPreviewShowsEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 5
-	next, err := samples(t.Context(), cfg, "val", &n, nil)
+	next, err := samples(t.Context(), cfg, "val", &n, source.Options{})
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
@@ -84,7 +84,7 @@ func TestPreviewShowsEvaluation(t *testing.T) {
 		t.Fatal(len(views), caption, err)
 	}
 	cfg.Eval.Folds = 0
-	seen, err := source.Eval(cfg, "val")
+	seen, err := source.Eval(t.Context(), cfg, "val", source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

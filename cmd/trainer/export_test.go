@@ -101,6 +101,7 @@ func TestExportTwinAverage(t *testing.T) {
 		}
 	}
 	ok("eval", "--checkpoint", at("mean"))
+	fails(t, exitFailed, tinyArgs(at("mean")), weightsAlone(at("mean"))...)
 	ok("average", "--checkpoint", at("run"), "--best", "1", "--out", at("best"), "--json")
 	list, err := os.ReadDir(at("best", "checkpoints"))
 	if err != nil || len(list) != 2 { // and latest

@@ -37,6 +37,12 @@ func storedFolder(t *testing.T, name string) string {
 	return dir
 }
 
+// weightsAlone is what train says of a run folder that a run cannot go on with.
+func weightsAlone(dir string) []string {
+	return []string{"holds weights alone, as import, average and merge write them, and no run to go on with", "  trainer finetune --checkpoint " + dir + " --out FOLDER\n",
+		`  trainer train --set 'init.checkpoint="` + dir + `"' --out FOLDER` + "\n"}
+}
+
 // sets makes flags of settings.
 func sets(list ...string) (args []string) {
 	for _, s := range list {
@@ -75,7 +81,7 @@ func TestImport(t *testing.T) {
 	if last.Values["lr/image"] != last.Values["lr"]/2 {
 		t.Errorf("rates %v", last.Values)
 	}
-	fails(t, exitFailed, []string{"train", "--config", filepath.Join(imported, "config.toml")}, "holds imported weights and no run to go on with: train from them with trainer finetune --checkpoint "+imported)
+	fails(t, exitFailed, []string{"train", "--config", filepath.Join(imported, "config.toml")}, weightsAlone(imported)...)
 	fails(t, exitFailed, slices.Concat([]string{"import", "--from", from, "--out", imported}, small), "holds a run already: choose another folder with --out")
 }
 

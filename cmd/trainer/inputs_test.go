@@ -24,6 +24,9 @@ func TestMissingInputs(t *testing.T) {
 		{[]string{"init.checkpoint=/nowhere"}, `init.checkpoint: there is no such folder (got "/nowhere")`},
 		{[]string{"data.kind=karpathy", "data.karpathy.file=all.json", "data.karpathy.image_root=images"}, "data.karpathy.file: there is no such file: " + filepath.Join(dir, "all.json")},
 		{[]string{"data.kind=karpathy", "data.karpathy.file=train.json", "data.karpathy.image_root=images"}, `data.karpathy.image_root: there is no such folder (got "images")`},
+		{[]string{`eval.beside=["zeroshot"]`, "eval.zeroshot.images=photos"}, `eval.zeroshot.images: there is no such folder (got "photos"); relative paths start from data.root`},
+		{[]string{`eval.beside=["zeroshot"]`, "eval.zeroshot.images=train", "eval.zeroshot.classes=names.txt"}, "eval.zeroshot.classes: there is no such file: " + filepath.Join(dir, "names.txt")},
+		{[]string{`eval.beside=["zeroshot"]`, "eval.zeroshot.images=train", "eval.zeroshot.templates_file=val"}, "eval.zeroshot.templates_file: must be a regular file: " + filepath.Join(dir, "val")},
 		{[]string{"data.kind=folder", "data.root=/nowhere"}, `data.root: there is no such folder (got "/nowhere")`},
 	}
 	for _, r := range rows {
@@ -39,8 +42,9 @@ func TestMissingInputs(t *testing.T) {
 		}
 	}
 	// Only validate looks at what this run does not read.
-	more := append([]string{"--config", tiny, "--out", filepath.Join(t.TempDir(), "run")}, append(flags, "--set", "data.captions.test_files=none.json")...)
-	fails(t, exitUsage, append([]string{"validate"}, more...), "data.captions.test_files: there is no such file")
+	more := append([]string{"--config", tiny, "--out", filepath.Join(t.TempDir(), "run")}, append(flags, "--set", "data.captions.test_files=none.json",
+		"--set", "eval.textprobe.train=train.tsv", "--set", "eval.textprobe.test=test.tsv", "--set", "eval.zeroshot.classes=names.txt")...)
+	fails(t, exitUsage, append([]string{"validate"}, more...), "data.captions.test_files: there is no such file", "eval.textprobe.train: there is no such file", "eval.textprobe.test: there is no such file", "eval.zeroshot.classes: there is no such file")
 	must(t, exitDone, append([]string{"train", "--dry-run"}, more...)...)
 	must(t, exitDone, append([]string{"validate", "--config", tiny}, flags...)...)
 }

@@ -70,6 +70,8 @@ func TestAdapters(t *testing.T) {
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", merged, "--split", "test")
 	contains(t, stdout, "retrieval on test: ", "step 6 of "+merged)
 	fails(t, exitUsage, []string{"eval", "--checkpoint", adapted, "--set", "model.lora.rank=3"}, "model.lora.rank")
+	fails(t, exitFailed, tinyArgs(merged), weightsAlone(merged)...)
+	fails(t, exitFailed, append(args[:3:3], "--out", again, "--resume", merged), weightsAlone(merged)...)
 	_, stderr = must(t, exitDone, "finetune", "--checkpoint", merged, "--out", again, "--max-steps", "1", "--quiet")
 	if strings.Contains(stderr, "left at random") {
 		t.Errorf("a run from what is merged: %s", stderr)

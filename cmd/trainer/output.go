@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -54,14 +55,14 @@ func cut(text []byte) int {
 }
 
 // finish ends the writes of a command that gave err: it adds that its result could not be
-// written, if that is so.
+// written, if that is so. Where nobody reads it any more, err is what there is to say.
 func (o *output) finish(err error) error {
 	rest := o.rest
 	o.rest = nil
 	if len(rest) > 0 && o.err == nil {
 		_, o.err = io.WriteString(o.file, words.Visible(string(rest)))
 	}
-	if o.err == nil {
+	if o.err == nil || err != nil && errors.Is(o.err, syscall.EPIPE) {
 		return err
 	}
 	failed := fmt.Errorf("the result could not be written: %w", o.err)

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -75,6 +78,59 @@ func TestMessageThatCannotBeWritten(t *testing.T) {
 	var stdout bytes.Buffer
 	if code := execute(t.Context(), []string{"validate"}, &stdout, &full{}); code != exitDone || stdout.String() != "defaults: ok\n" {
 		t.Errorf("code %d, stdout %q", code, stdout.String())
+	}
+}
+
+// closedPipe gives a stream whose reader has ended, and a context that is cancelled when that is found out, as in main.
+func closedPipe(t *testing.T) (context.Context, io.Writer) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	r.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { stop(nil) })
+	return ctx, outlet(w, func() { stop(errUnread) })
+}
+
+// TestNobodyReads: where the reader of its result has ended a command fails quietly, and an error of its own is
+// told all the same.
+func TestNobodyReads(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a closed pipe has another error")
+	}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "run")
+	must(t, exitDone, tinyArgs(out, "--max-steps", "2", "--quiet")...)
+	data := []string{"--set", "model.image.size=32", "--set", "data.scenes.val_samples=4", "--set", "data.scenes.test_samples=4", "--set", "data.vocab_size=64"}
+	for _, args := range [][]string{
+		{"--help"},
+		{"validate", "--quiet"},
+		{"validate", "--json"},
+		{"eval", "--checkpoint", out, "--quiet"},
+		{"eval", "--checkpoint", out, "--json", "--quiet"},
+		tinyArgs(out, "--max-steps", "2", "--quiet"), // only evaluates
+		tinyArgs(filepath.Join(dir, "new"), "--max-steps", "1", "--quiet"),
+		{"finetune", "--checkpoint", out, "--max-steps", "1", "--quiet", "--out", filepath.Join(dir, "tuned")},
+		append([]string{"data", "stats"}, data...),
+	} {
+		var stderr bytes.Buffer
+		ctx, stdout := closedPipe(t)
+		if code := execute(ctx, args, stdout, &stderr); code != exitFailed || stderr.Len() > 0 {
+			t.Errorf("%q: code %d, stderr %q", args, code, stderr.String())
+		}
+	}
+	for _, name := range []string{"new", "tuned"} {
+		if step := newest(t, filepath.Join(dir, name)); step != 1 {
+			t.Errorf("%s is saved at step %d", name, step)
+		}
+	}
+	var stderr bytes.Buffer
+	ctx, stdout := closedPipe(t)
+	if code := execute(ctx, append([]string{"data", "check", "--quiet"}, twoCaptions(t)...), stdout, &stderr); code != exitFailed || !strings.Contains(stderr.String(), errGrave.Error()) || strings.Contains(stderr.String(), "pipe") {
+		t.Errorf("an error of its own: code %d, stderr %q", code, stderr.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ const (
 // execute runs one command line and returns its exit code. Results go to stdout,
 // messages and progress to stderr. A result that cannot be written is a failure, messages
 // that cannot are none. A cancelled ctx asks the command to save what it has and to stop;
-// with the cause errUnread that is a failure.
+// with the cause errUnread that is a failure of which nothing is said.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
 	result, messages := &output{file: stdout}, &output{file: stderr}
@@ -53,7 +54,8 @@ func newRoot(started *bool) *cobra.Command {
 A TOML file describes a run; every key of it can be overridden with --set.
 
 Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted by Ctrl-C,
-SIGTERM or the end of the terminal.`,
+SIGTERM or the end of the terminal. Where what reads the output ends first, as head does, a
+command saves what it has and ends with 1 and no message.`,
 		Example: `  trainer doctor                                      which libraries and how fast
   trainer validate --config configs/quickstart.toml   every problem of a config
   trainer data preview --config configs/quickstart.toml --out sheet.png`,
@@ -123,14 +125,9 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	var problems config.Errors
 	var usage usageError
 	var argument *run.ArgumentError
-	unread := errors.Is(context.Cause(ctx), errUnread)
 	switch {
-	case unread && errors.Is(err, train.ErrInterrupted) && !errors.Is(err, train.ErrNotBegun):
-		fmt.Fprintf(stderr, "trainer: %v: the run is saved, and the same command goes on from here\n", errUnread)
-		return exitFailed
-	case unread && (err == nil || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrNotBegun)):
-		fmt.Fprintf(stderr, "trainer: %v\n", errUnread)
-		return exitFailed
+	case errors.Is(context.Cause(ctx), errUnread) && stopped(err):
+		return exitFailed // quietly, like any program before head
 	case err == nil:
 		return exitDone
 	case errors.Is(err, train.ErrNotBegun):
@@ -153,6 +150,12 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "trainer: %v\n", err)
 		return exitFailed
 	}
+}
+
+// stopped says that err is no more than the end of a command that was asked to stop, or of what reads its result. A run
+// is then saved.
+func stopped(err error) bool {
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrInterrupted) || errors.Is(err, train.ErrNotBegun) || errors.Is(err, syscall.EPIPE)
 }
 
 // groupCommand is a command that only holds others. Unlike cobra's own, it

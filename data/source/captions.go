@@ -9,13 +9,13 @@ import (
 
 // captionLists is data.kind = "captions": lists of images with captions, as JSON.
 var captionLists = lists{
-	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
+	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
 		files := cfg.Data.Captions.Split(split)
 		if len(files) == 0 {
 			return nil, config.Errors{{Path: "data.captions." + split + "_files", Msg: "must name at least one file",
 				Hint: "or choose another split"}}
 		}
-		return opened(data.LoadCaptions(cfg.Data.Root, files, options(cfg)))
+		return opened(data.LoadCaptions(cfg.Data.Root, files, options(cfg, o, "reading captions")))
 	},
 	splits: func(cfg config.Config) []string {
 		var list []string

@@ -9,12 +9,12 @@ import (
 
 // coco is data.kind = "coco": captions_*.json with images and annotations.
 var coco = lists{
-	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
+	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
 		file, images := cfg.Data.COCO.Split(split)
 		if file == "" {
 			return nil, config.Errors{{Path: "data.coco." + split + "_file", Msg: "must name a file", Hint: "or choose another split"}}
 		}
-		return opened(data.LoadCOCO(Below(cfg.Data.Root, file), Below(cfg.Data.Root, images), options(cfg)))
+		return opened(data.LoadCOCO(Below(cfg.Data.Root, file), Below(cfg.Data.Root, images), options(cfg, o, "reading captions")))
 	},
 	splits: func(cfg config.Config) (list []string) {
 		for _, split := range Splits {

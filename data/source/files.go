@@ -48,16 +48,23 @@ func imageFiles(l lists) Kind {
 			ds.UseCache(cache)
 			return data.NewTrain(ds, o.train(cfg))
 		},
-		Split: func(cfg config.Config, split string) (data.Dataset, error) {
-			return load(context.Background(), cfg, split, Options{})
+		Split: func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error) {
+			return load(ctx, cfg, split, o)
 		},
-		Captions: func(cfg config.Config) ([]string, error) {
-			ds, err := load(context.Background(), cfg, "train", Options{})
+		Captions: func(ctx context.Context, cfg config.Config, o Options) ([]string, error) {
+			ds, err := load(ctx, cfg, "train", o)
 			if err != nil {
 				return nil, err
 			}
+			tell := o.opening(vocabularyPhase)
 			var out []string
 			for i := range ds.Len() {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				if tell != nil {
+					tell(i, ds.Len())
+				}
 				for _, c := range ds.Captions(i) {
 					out = append(out, data.Clean(cfg.Data.Clean, c, cfg.Data.MaxWords))
 				}
@@ -67,9 +74,12 @@ func imageFiles(l lists) Kind {
 	}
 }
 
-// options of the sources that read files.
-func options(cfg config.Config) data.Options {
-	return data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean}
+// vocabularyPhase is the phase in which Captions reads captions.
+const vocabularyPhase = "reading captions for a vocabulary"
+
+// options of the sources that read files, which o.Progress is told of as a phase.
+func options(cfg config.Config, o Options, phase string) data.Options {
+	return data.Options{MaxPixels: cfg.Data.MaxPixels, Clean: cfg.Data.Clean, Progress: o.opening(phase)}
 }
 
 // rootHint says where relative paths start from when a file is not there.

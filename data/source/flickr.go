@@ -9,7 +9,7 @@ import (
 
 // flickr is data.kind = "flickr": lines of image#number and a caption, with a list of images for each split.
 var flickr = lists{
-	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
+	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
 		f := cfg.Data.Flickr
 		list := f.Split(split)
 		switch {
@@ -18,7 +18,7 @@ var flickr = lists{
 		case split != "train":
 			return nil, config.Errors{{Path: "data.flickr." + split + "_list", Msg: "must name a file", Hint: "or choose another split"}}
 		}
-		return opened(data.LoadFlickr(Below(cfg.Data.Root, f.File), Below(cfg.Data.Root, f.ImageRoot), list, options(cfg)))
+		return opened(data.LoadFlickr(Below(cfg.Data.Root, f.File), Below(cfg.Data.Root, f.ImageRoot), list, options(cfg, o, "reading captions")))
 	},
 	splits: func(cfg config.Config) (list []string) {
 		for _, split := range Splits {

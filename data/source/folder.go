@@ -9,8 +9,8 @@ import (
 
 // classFolders is data.kind = "folder": a folder of images for every class.
 var classFolders = lists{
-	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
-		return opened(data.LoadFolder(cfg.Data.Root, split, options(cfg)))
+	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
+		return opened(data.LoadFolder(cfg.Data.Root, split, options(cfg, o, "reading folders of classes")))
 	},
 	inputs: func(cfg config.Config, _ string) []Input { return []Input{root(cfg)} },
 	splits: func(cfg config.Config) []string {

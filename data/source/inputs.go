@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/geoalign/geoalign/config"
 )
@@ -29,6 +30,36 @@ func Inputs(cfg config.Config, splits ...string) []Input {
 		list = append(list, k.Inputs(cfg, split)...)
 	}
 	return list
+}
+
+// ZeroShotInputs lists the files and folders of eval.zeroshot.
+func ZeroShotInputs(cfg config.Config) (list []Input) {
+	switch z := cfg.Eval.ZeroShot; {
+	case cfg.Model.Stored():
+		return zeroShotInputs(cfg)
+	case cfg.Model.ImagesOnly():
+		return nil
+	default:
+		return slices.Concat(named(cfg, "eval.zeroshot.images", z.Images, true), named(cfg, "eval.zeroshot.classes", z.Classes, false),
+			named(cfg, "eval.zeroshot.templates_file", z.TemplatesFile, false))
+	}
+}
+
+// TextProbeInputs lists the files of eval.textprobe.
+func TextProbeInputs(cfg config.Config) []Input {
+	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+		return nil
+	}
+	p := cfg.Eval.TextProbe
+	return append(named(cfg, "eval.textprobe.train", p.Train, false), named(cfg, "eval.textprobe.test", p.Test, false)...)
+}
+
+// named is below of a key that may be empty.
+func named(cfg config.Config, key, value string, folder bool) []Input {
+	if value == "" {
+		return nil
+	}
+	return below(cfg, key, value, folder)
 }
 
 // CheckInputs returns config.Errors of the inputs that are not there or of the wrong kind. Of

@@ -25,7 +25,7 @@ func TestImageInput(t *testing.T) {
 		if err := stream.Sample(3, b.Row(0)); err != nil {
 			t.Fatal(err)
 		}
-		set, err := Eval(cfg, "val")
+		set, err := Eval(t.Context(), cfg, "val", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 
 // karpathy is data.kind = "karpathy": the splits of Karpathy and Li in one JSON file.
 var karpathy = lists{
-	load: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Cached, error) {
+	load: func(_ context.Context, cfg config.Config, split string, o Options) (data.Cached, error) {
 		d := cfg.Data
-		return opened(data.LoadKarpathy(Below(d.Root, d.Karpathy.File), Below(d.Root, d.Karpathy.ImageRoot), split, options(cfg)))
+		return opened(data.LoadKarpathy(Below(d.Root, d.Karpathy.File), Below(d.Root, d.Karpathy.ImageRoot), split, options(cfg, o, "reading captions")))
 	},
 	inputs: func(cfg config.Config, _ string) []Input {
 		d := cfg.Data

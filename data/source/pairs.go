@@ -49,7 +49,7 @@ var storedPairs = Kind{
 		}
 		return p.Stream(c), nil
 	},
-	Galleries: func(cfg config.Config, split string) (data.Galleries, error) {
+	Galleries: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Galleries, error) {
 		p, err := Pairs(cfg)
 		if err != nil {
 			return nil, err

@@ -21,14 +21,14 @@ var scenesKind = Kind{
 		}
 		return data.NewSceneStream(w, cfg.Data.Scenes.EpochSamples, o.train(cfg))
 	},
-	Split: func(cfg config.Config, split string) (data.Dataset, error) {
+	Split: func(_ context.Context, cfg config.Config, split string, _ Options) (data.Dataset, error) {
 		w, err := World(cfg)
 		if err != nil {
 			return nil, err
 		}
 		return data.NewSceneSet(w, split, cfg.Model.Image.Size)
 	},
-	Captions: func(cfg config.Config) ([]string, error) {
+	Captions: func(_ context.Context, cfg config.Config, _ Options) ([]string, error) {
 		w, err := World(cfg)
 		if err != nil {
 			return nil, err

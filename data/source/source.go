@@ -3,7 +3,7 @@
 // data.kind is one file with a Kind and one line in the table kinds.
 //
 //	stream, err := source.Stream(ctx, cfg, source.Options{Tokenizer: tok})
-//	set, err := source.Eval(cfg, "val")
+//	set, err := source.Eval(ctx, cfg, "val", source.Options{})
 package source
 
 import (
@@ -44,17 +44,17 @@ type Kind struct {
 	// Stream opens the endless stream of training samples.
 	Stream func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error)
 	// Split opens a finite split of images with captions.
-	Split func(cfg config.Config, split string) (data.Dataset, error)
+	Split func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error)
 	// Galleries opens a finite split for retrieval; nil: that of Split.
-	Galleries func(cfg config.Config, split string) (data.Galleries, error)
+	Galleries func(ctx context.Context, cfg config.Config, split string, o Options) (data.Galleries, error)
 	// Inputs lists the files and folders that a split is read from, as the configuration
 	// names them.
 	Inputs func(cfg config.Config, split string) []Input
 	// Captions returns what a vocabulary is learned from, cleaned.
-	Captions func(cfg config.Config) ([]string, error)
+	Captions func(ctx context.Context, cfg config.Config, o Options) ([]string, error)
 }
 
-// Options say how a training stream is made.
+// Options say how a training stream is made, and who is told how far the opening of any data is.
 type Options struct {
 	Tokenizer data.Tokenizer // nil: no columns of text
 	// PerCaption makes every (image, caption) pair a sample, as in retrieval
@@ -62,7 +62,7 @@ type Options struct {
 	// access.
 	PerCaption bool
 	Warn       func(string) // told what a cache cannot do and what rows were left out; nil: nobody is
-	// Of what takes long when the stream is opened: an index of shards, neighbours among stored features.
+	// Of what takes long when data is opened: lists and tables, an index of shards, neighbours among stored features.
 	Engine   *compute.Engine                  // nil: one is started
 	Progress func(phase string, done, of int) // nil: nobody is told
 }
@@ -79,8 +79,8 @@ func Stream(ctx context.Context, cfg config.Config, o Options) (data.Stream, err
 	return k.Stream(ctx, cfg, o)
 }
 
-// Split opens a finite split of images with captions.
-func Split(cfg config.Config, split string) (data.Dataset, error) {
+// Split opens a finite split of images with captions. It may end early with the error of ctx.
+func Split(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -88,12 +88,12 @@ func Split(cfg config.Config, split string) (data.Dataset, error) {
 	if k.Split == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no images and captions: use another kind here", cfg.Data.Kind)
 	}
-	return k.Split(cfg, split)
+	return k.Split(ctx, cfg, split, o)
 }
 
 // Eval opens a split of images with captions for evaluation.
-func Eval(cfg config.Config, split string) (*data.Eval, error) {
-	ds, err := Split(cfg, split)
+func Eval(ctx context.Context, cfg config.Config, split string, o Options) (*data.Eval, error) {
+	ds, err := Split(ctx, cfg, split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -108,19 +108,19 @@ func Eval(cfg config.Config, split string) (*data.Eval, error) {
 }
 
 // Galleries opens a split of any kind for retrieval.
-func Galleries(cfg config.Config, split string) (data.Galleries, error) {
+func Galleries(ctx context.Context, cfg config.Config, split string, o Options) (data.Galleries, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if k.Galleries == nil {
-		set, err := Eval(cfg, split)
+		set, err := Eval(ctx, cfg, split, o)
 		if err != nil {
 			return nil, err
 		}
 		return set, nil
 	}
-	set, err := k.Galleries(cfg, split)
+	set, err := k.Galleries(ctx, cfg, split, o)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func CheckFolds(cfg config.Config, images int) error {
 }
 
 // Captions returns the cleaned captions that a vocabulary is learned from.
-func Captions(cfg config.Config) ([]string, error) {
+func Captions(ctx context.Context, cfg config.Config, o Options) ([]string, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func Captions(cfg config.Config) ([]string, error) {
 	if k.Captions == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no captions to learn a vocabulary from", cfg.Data.Kind)
 	}
-	return k.Captions(cfg)
+	return k.Captions(ctx, cfg, o)
 }
 
 // Finite lists the finite splits that a configuration has, train first.

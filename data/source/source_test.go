@@ -147,7 +147,7 @@ func TestKinds(t *testing.T) {
 		if got, _ := json.Marshal(names); err != nil || strings.NewReplacer(`"`, "", ",", " ").Replace(string(got)) != splits[kind] {
 			t.Errorf("%s: splits %v, want %s", kind, names, splits[kind])
 		}
-		set, err := Galleries(cfg, "val")
+		set, err := Galleries(t.Context(), cfg, "val", Options{})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -161,7 +161,7 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
-		captions, err := Captions(cfg)
+		captions, err := Captions(t.Context(), cfg, Options{})
 		if (err != nil) != (kind == "pairs") || kind != "pairs" && len(captions) == 0 {
 			t.Errorf("%s: %d captions (%v)", kind, len(captions), err)
 		}
@@ -251,7 +251,7 @@ func TestInputsOfKinds(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"csv", "coco", "flickr", "webdataset", "parquet"} {
-		if _, err := Eval(configOf(kind, root), "test"); err == nil || !strings.Contains(err.Error(), "data."+kind+".test_") {
+		if _, err := Eval(t.Context(), configOf(kind, root), "test", Options{}); err == nil || !strings.Contains(err.Error(), "data."+kind+".test_") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -263,7 +263,7 @@ func TestSourceRefuses(t *testing.T) {
 	if !Unnamed(cfg, "test") || Unnamed(cfg, "val") || Unnamed(configOf("karpathy", root), "test") || !Unnamed(configOf("pairs", root), "test") {
 		t.Error("splits that a configuration may leave out")
 	}
-	_, err := Eval(cfg, "test")
+	_, err := Eval(t.Context(), cfg, "test", Options{})
 	if _, ok := errors.AsType[config.Errors](err); !ok || !strings.Contains(err.Error(), "data.captions.test_files: must name at least one file") {
 		t.Errorf("got %v", err)
 	}
@@ -273,11 +273,21 @@ func TestSourceRefuses(t *testing.T) {
 	}
 	pairs := configOf("pairs", root)
 	for want, f := range map[string]func() error{
-		"has no images and captions":                               func() error { _, err := Eval(pairs, "val"); return err },
-		"no captions to learn a vocabulary from":                   func() error { _, err := Captions(pairs); return err },
-		"data.pairs.test_samples":                                  func() error { _, err := Galleries(pairs, "test"); return err },
-		"must divide the 4 images of the split":                    func() error { c := pairs; c.Eval.Folds = 3; _, err := Galleries(c, "val"); return err },
-		"must divide the 10 images of the split":                   func() error { c := configOf("scenes", root); c.Eval.Folds = 3; _, err := Eval(c, "val"); return err },
+		"has no images and captions":             func() error { _, err := Eval(t.Context(), pairs, "val", Options{}); return err },
+		"no captions to learn a vocabulary from": func() error { _, err := Captions(t.Context(), pairs, Options{}); return err },
+		"data.pairs.test_samples":                func() error { _, err := Galleries(t.Context(), pairs, "test", Options{}); return err },
+		"must divide the 4 images of the split": func() error {
+			c := pairs
+			c.Eval.Folds = 3
+			_, err := Galleries(t.Context(), c, "val", Options{})
+			return err
+		},
+		"must divide the 10 images of the split": func() error {
+			c := configOf("scenes", root)
+			c.Eval.Folds = 3
+			_, err := Eval(t.Context(), c, "val", Options{})
+			return err
+		},
 		"data.kind: is no kind of data (got \"x\"":                 func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
 		"use one of captions, coco, csv, flickr, folder, karpathy": func() error { _, err := Finite(configOf("x", root)); return err },
 	} {

@@ -25,7 +25,7 @@ func OpenTextProbe(cfg config.Config) (*TextProbe, error) {
 	if c.Train == "" {
 		return nil, config.Errors{{Path: key + "train", Value: "", Msg: "must name a file of labelled pairs of texts", Hint: "and eval.textprobe.test another one: docs/zeroshot.md says what they hold"}}
 	}
-	if err := CheckInputs(append(below(cfg, key+"train", c.Train, false), below(cfg, key+"test", c.Test, false)...)); err != nil {
+	if err := CheckInputs(TextProbeInputs(cfg)); err != nil {
 		return nil, err
 	}
 	var p TextProbe

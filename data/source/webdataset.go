@@ -16,8 +16,5 @@ var shards = fileLists("webdataset", func(d config.Data, split string) []string 
 			IndexDir: cfg.Data.CacheDir,
 			Warn:     o.Warn,
 		}
-		if o.Progress != nil {
-			c.Progress = func(done, of int) { o.Progress("indexing shards", done, of) }
-		}
-		return opened(data.OpenShards(ctx, paths, c, options(cfg)))
+		return opened(data.OpenShards(ctx, paths, c, options(cfg, o, "indexing shards")))
 	})

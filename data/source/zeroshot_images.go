@@ -57,7 +57,7 @@ func zeroShotImages(cfg config.Config, split *data.Eval) (*data.Eval, error) {
 	if err := CheckInputs(below(cfg, key, z.Images, true)); err != nil {
 		return nil, err
 	}
-	files, err := data.LoadFolder(Below(cfg.Data.Root, z.Images), z.ImagesSplit, options(cfg))
+	files, err := data.LoadFolder(Below(cfg.Data.Root, z.Images), z.ImagesSplit, options(cfg, Options{}, ""))
 	if err != nil {
 		return nil, fmt.Errorf("%s and images_split: %w", key, err)
 	}

@@ -61,7 +61,7 @@ func TestZeroShotImages(t *testing.T) {
 	// The split that is evaluated is that of the images.
 	z.Images = ""
 	cfg.Data.Root = filepath.Join(cfg.Data.Root, "classes")
-	set, err := Eval(cfg, "val")
+	set, err := Eval(t.Context(), cfg, "val", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestZeroShotImagesErrors(t *testing.T) {
 	}
 	cfg := base
 	cfg.Data.Kind, cfg.Data.Captions.ValFiles, cfg.Eval.ZeroShot.Images = "captions", []string{"list.json"}, ""
-	set, err := Eval(cfg, "val")
+	set, err := Eval(t.Context(), cfg, "val", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
