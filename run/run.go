@@ -332,7 +332,7 @@ func (r *Run) initModel() error {
 	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
 		return err
 	}
-	took, err := train.InitModel(r.pairs, ck)
+	took, err := train.InitModel(r.pairs, ck, r.cfg.Model.LoRA)
 	if err != nil {
 		return shapeKeys(ck, r.cfg, err)
 	}

@@ -125,7 +125,7 @@ func TestCentreIsOfTheData(t *testing.T) {
 		return slices.Clone(s.model.Params().Value(q))
 	}
 	mean := value(second, "image/shift")
-	if r, err := InitModel(second.model, c); err != nil || len(r.Fresh)+len(r.Unused) != 0 {
+	if r, err := InitModel(second.model, c, second.cfg.Model.LoRA); err != nil || len(r.Fresh)+len(r.Unused) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
 	if !slices.Equal(value(second, "image/shift"), mean) || slices.Equal(value(first, "image/shift"), mean) {
