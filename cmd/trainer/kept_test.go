@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,4 +53,71 @@ func TestCacheFeatures(t *testing.T) {
 			sameRun(t, parts, plain)
 		})
 	}
+}
+
+// What is in the file is read where it fits alone: a damaged row, an image that changed and one that was bad are
+// computed anew, and another tower or other preparation has a file of its own.
+func TestCacheFeaturesAnew(t *testing.T) {
+	dir := t.TempDir()
+	photoDir, photos := photoData(t)
+	cache, n := filepath.Join(dir, "cache"), 0
+	train := func(more ...string) (out, stderr string) {
+		t.Helper()
+		n++
+		out = filepath.Join(dir, fmt.Sprint(n))
+		_, stderr = must(t, exitDone, tinyArgs(out, slices.Concat(photos, sets(dualSets...), sets("model.image.freeze=true", "data.cache_features=true", "data.cache_dir="+cache, "data.max_bad_share=0.5"), []string{"--max-steps", "4"}, more)...)...)
+		return out, stderr
+	}
+	first, stderr := train()
+	contains(t, stderr, "frozen image tower: features of 16 images, 0.0 MB in "+cache, ", 16 to compute")
+	files, err := filepath.Glob(filepath.Join(cache, "image-*.tower"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := len(whole) / 16
+	damaged := slices.Clone(whole)
+	damaged[3*row+40]++
+	clear(damaged[5*row : 6*row])
+	if err := os.WriteFile(files[0], damaged[:15*row+7], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	again, stderr := train()
+	contains(t, stderr, ", 3 to compute")
+	sameRun(t, again, first)
+
+	changed := filepath.Join(photoDir, "train", "002.png")
+	before, err := os.ReadFile(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(changed, before[:50], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a bad image is tried again
+		_, stderr = train()
+		contains(t, stderr, ", 1 to compute", "1 image of 1 could not be read, the first: ", "bad")
+	}
+	if err := os.WriteFile(changed, before, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	again, stderr = train()
+	contains(t, stderr, ", 1 to compute")
+	sameRun(t, again, first)
+	for _, other := range []string{"run.seed=8", "model.image.resize=crop", "model.image.heads=4"} {
+		_, stderr = train("--set", other)
+		contains(t, stderr, ", 16 to compute")
+	}
+	_, stderr = train("--set", "model.text.heads=4")
+	contains(t, stderr, ", 0 to compute")
+
+	plan, _ := must(t, exitDone, tinyArgs(filepath.Join(dir, "dry"), slices.Concat(photos, sets(dualSets...), sets("model.image.freeze=true", "data.cache_features=true", "data.cache_dir="+filepath.Join(dir, "none")), []string{"--dry-run"})...)...)
+	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		t.Errorf("a dry run wrote features: %s", plan)
+	}
+	fails(t, exitFailed, tinyArgs(filepath.Join(dir, "full"), slices.Concat(photos, sets(dualSets...), sets("model.image.freeze=true", "data.cache_features=true", "data.cache_dir="+filepath.Join(dir, "none"), "data.cache_max_gb=0.000001"))...),
+		"data.cache_max_gb")
 }
