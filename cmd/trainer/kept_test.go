@@ -121,3 +121,24 @@ func TestCacheFeaturesAnew(t *testing.T) {
 	fails(t, exitFailed, tinyArgs(filepath.Join(dir, "full"), slices.Concat(photos, sets(dualSets...), sets("model.image.freeze=true", "data.cache_features=true", "data.cache_dir="+filepath.Join(dir, "none"), "data.cache_max_gb=0.000001"))...),
 		"data.cache_max_gb")
 }
+
+// configs/lit.toml trains a text tower to the stored weights of a ViT, which it keeps.
+func TestLiT(t *testing.T) {
+	_, photos := photoData(t)
+	weights, dir := storedFolder(t, "vit"), t.TempDir()
+	stdout, _ := must(t, exitDone, "import", "--from", weights, "--settings")
+	var flags []string
+	for f := range strings.FieldsSeq(stdout) {
+		if strings.HasPrefix(f, "model.image.") || strings.HasPrefix(f, "init.image.") {
+			flags = append(flags, "--set", f)
+		}
+	}
+	out := filepath.Join(dir, "run")
+	_, stderr := must(t, exitDone, slices.Concat([]string{"train", "--config", "../../configs/lit.toml", "--out", out, "--max-steps", "3"}, photos, flags,
+		sets("data.cache_dir="+filepath.Join(dir, "cache"), "data.vocab_size=100", "model.text.layers=1", "model.text.width=32", "model.text.heads=2", "model.head.dim=8", "train.batch_size=8", "eval.batch_size=10"))...)
+	contains(t, stderr, "frozen image tower: features of 16 images", ", 16 to compute", "step 3/3")
+	stored, trained := floats(t, filepath.Join(weights, "model.safetensors")), floats(t, filepath.Join(out, "checkpoints", "step-00000003", "model.safetensors"))
+	if !slices.Equal(trained["image/norm/weight"], stored["layernorm.weight"]) && !slices.Equal(trained["image/norm/weight"], stored["vit.layernorm.weight"]) {
+		t.Errorf("the locked tower changed")
+	}
+}
