@@ -17,7 +17,7 @@ func TestTags(t *testing.T) {
 		"fixed run": "[run.seed model.image.freeze model.text.freeze model.heads.start model.align.center model.align.unit_length model.align.cca.shrinkage model.align.cca.components model.align.cca.power model.align.ridge.direction model.align.ridge.penalty model.align.procrustes.rotation_only model.align.csa.shrinkage " +
 			"model.align.csa.components model.align.asif.k model.align.asif.p model.align.wasserstein.components model.align.wasserstein.rows model.align.wasserstein.restarts momentum.enabled queue.size init.checkpoint init.image.path init.text.path]",
 		"change silent":   "[run.name run.out]",
-		"change harmless": "[train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_best_by train.keep_every_steps]",
+		"change harmless": "[data.cache_features train.save_every_steps train.save_every_minutes train.keep_last train.keep_best train.keep_best_by train.keep_every_steps]",
 	}
 	got := map[string][]string{}
 	var c Config

@@ -26,9 +26,10 @@ type Data struct {
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
 	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
-	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, of indices of shards and of what is made of stored features; made if it is not there; runs and machines with the same paths may share it
-	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache" max:"1000000"`        // the cache holds at most this many GB (10^9 bytes) and then stays as it is
+	CacheDir       string  `toml:"cache_dir" read:"disk cache"`                    // folder of the disk cache, of indices of shards, of what is made of stored features and of data.cache_features; made if it is not there; runs and machines with the same paths may share it
+	CacheMaxGB     float64 `toml:"cache_max_gb" read:"cache limit" max:"1000000"`  // the cache holds at most this many GB (10^9 bytes) and then stays as it is; and so many the features of a tower may take (data.cache_features)
 	CacheSize      int     `toml:"cache_size" read:"cache" max:"16384"`            // cached images are shrunk to this shorter side, which changes the samples a little; 0: kept whole, samples stay the same bit by bit
+	CacheFeatures  bool    `toml:"cache_features" read:"pairs" change:"harmless"`  // compute what frozen towers (model.image.freeze, model.text.freeze) give for each training image and caption once, before the first step, into a file in data.cache_dir, and train from there: the numbers stay the same; pictures must not be augmented
 	CropScaleMin   float64 `toml:"crop_scale_min" read:"pixels"`                   // least area share of RandomResizedCrop; 1 with randaugment_ops 0 and flip false: plain resize
 	Flip           bool    `toml:"flip" read:"pixels"`                             // random horizontal flip
 	RandAugmentOps int     `toml:"randaugment_ops" read:"pixels" max:"64"`         // N of RandAugment; 0 switches it off
@@ -83,6 +84,9 @@ func (d *Data) check(k *checker, c *Config) {
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
 	d.checkCache(k, c)
+	if d.CacheFeatures {
+		d.checkFeatures(k, c)
+	}
 	k.notNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
 	d.checkViews(k, c)
 	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur"} {
@@ -103,6 +107,31 @@ func (d *Data) checkCache(k *checker, c *Config) {
 	k.notNegative("data.cache_size")
 	k.require("data.cache_size", d.CacheSize == 0 || d.CacheSize >= c.Model.Image.Size, "must be 0 or at least model.image.size",
 		"crops of smaller images would be blurred")
+}
+
+// checkFeatures tells what makes the features of frozen towers more than a function of an image or a caption.
+func (d *Data) checkFeatures(k *checker, c *Config) {
+	const key = "data.cache_features"
+	image, text := c.Model.Image.Freeze, c.Model.Text.Freeze
+	refuse := func(ok bool, msg, hint string) { k.training(key, ok, "must be false "+msg, hint) }
+	refuse(!c.Model.Stored() && !c.Model.ImagesOnly(), "with this model.system", c.Model.named()+" has no frozen tower beside a trained one")
+	refuse(image || text, "without a frozen tower", "set model.image.freeze or model.text.freeze to true")
+	refuse(d.CacheDir != "", "without a folder", "name one with data.cache_dir")
+	refuse(d.Kind != "scenes", `with data.kind "scenes"`, "every epoch has new scenes: use images in files")
+	refuse(d.OverfitSamples == 0, "with data.overfit_samples", "of a few samples nothing need be kept")
+	refuse(c.Model.Text.FusionLayers == 0 || !c.Model.traits().fusion, "with fusion layers", "they read all tokens of a tower, and its class tokens alone are kept: set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0")
+	refuse(!c.Objective.TCL.Local, "with objective.tcl.local", "it reads all tokens of a tower, and its class tokens alone are kept")
+	if !image {
+		return
+	}
+	const same = "the features of a frozen image tower are computed once (data.cache_features): every epoch sees the same picture"
+	k.training("data.crop_scale_min", d.CropScaleMin == 1, "must be 1", same)
+	k.training("data.flip", !d.Flip, "must be false", same)
+	for _, p := range []string{"data.randaugment_ops", "data.color_jitter", "data.grayscale", "data.blur"} {
+		k.training(p, k.number(p) == 0, "must be 0", same)
+	}
+	k.training("data.views", d.Views == 1, "must be 1", same)
+	k.training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1", same)
 }
 
 // checkViews asks for somebody who looks at the second view, and for a second view

@@ -77,9 +77,11 @@ var conditions = map[string]condition{
 	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,
 		func(c *Config) bool { return c.Data.Kind != "scenes" && !c.Model.Fitted() }},
 	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
-	"disk cache": {`data.cache = "disk", or data.kind = "webdataset" or "pairs"`,
+	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,
+		func(c *Config) bool { return c.Data.Cache != "none" || c.Data.CacheFeatures }},
+	"disk cache": {`data.cache = "disk", data.cache_features = true, or data.kind = "webdataset" or "pairs"`,
 		func(c *Config) bool {
-			return c.Data.Cache == "disk" || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
+			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
 		}},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
 		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},

@@ -381,3 +381,34 @@ func TestNoNumberIsUnchecked(t *testing.T) {
 		}
 	}
 }
+
+// What makes the features of a frozen tower more than a function of an image or a caption is refused.
+func TestValidateCacheFeatures(t *testing.T) {
+	for _, r := range []struct {
+		change func(c *Config)
+		want   string // beginning of the message; empty: it is valid
+	}{
+		{func(c *Config) { c.Model.Image.Freeze = false }, "data.cache_features: must be false without a frozen tower (got true); set model.image.freeze or model.text.freeze to true"},
+		{func(c *Config) { c.Data.CacheDir = "" }, "data.cache_features: must be false without a folder (got true); name one with data.cache_dir"},
+		{func(c *Config) { c.Data.Kind = "scenes" }, `data.cache_features: must be false with data.kind "scenes" (got true); every epoch has new scenes: use images in files`},
+		{func(c *Config) { c.Data.OverfitSamples = 64 }, "data.cache_features: must be false with data.overfit_samples"},
+		{func(c *Config) { c.Objective.TCL.Local = true }, "data.cache_features: must be false with objective.tcl.local"},
+		{func(c *Config) { c.Model.Text.FusionLayers, c.Objective.ITM.Weight = 2, 1 }, "data.cache_features: must be false with fusion layers (got true); they read all tokens of a tower"},
+		{func(c *Config) { c.Data.Flip = true }, "data.flip: must be false (got true); the features of a frozen image tower are computed once (data.cache_features): every epoch sees the same picture"},
+		{func(c *Config) { c.Data.CropScaleMin = 0.5 }, "data.crop_scale_min: must be 1 (got 0.5)"},
+		{func(c *Config) { c.Data.RandAugmentOps = 2 }, "data.randaugment_ops: must be 0 (got 2)"},
+		{func(c *Config) { c.Data.ColorJitter = 0.5 }, "data.color_jitter: must be 0 (got 0.5)"},
+		{func(c *Config) { c.Data.Views = 2 }, "data.views: must be 1 (got 2)"},
+		{func(c *Config) { c.Model.Image.KeepPatches = 0.5 }, "model.image.keep_patches: must be 1 (got 0.5)"},
+		{func(c *Config) { c.Model.Image.Freeze, c.Model.Text.Freeze, c.Data.Flip = false, true, true }, ""},
+	} {
+		c := Default()
+		c.Data.Kind, c.Data.Captions.TrainFiles, c.Data.CacheFeatures, c.Data.CacheDir, c.Model.Image.Freeze = "captions", []string{"a.json"}, true, "cache", true
+		c.Data.CropScaleMin, c.Data.Flip, c.Data.RandAugmentOps = 1, false, 0
+		c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Eval.RerankTop = 0, 0, 0, 0
+		r.change(&c)
+		if err := c.Validate(); r.want == "" && err != nil || r.want != "" && (err == nil || !strings.HasPrefix(err.Error(), r.want)) {
+			t.Errorf("got  %v\nwant %s", err, r.want)
+		}
+	}
+}

@@ -110,6 +110,8 @@ func (f *Files) Image(i int) (*transform.Image, error) {
 	return f.cache.Image(f.items[i].Path, f.maxPixels)
 }
 
+func (f *Files) place(i int) (path, part string) { return f.items[i].Path, "" }
+
 func (f *Files) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 	return f.cache.image(f.items[i].Path, f.maxPixels, w)
 }

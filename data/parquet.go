@@ -366,6 +366,15 @@ func (p *Parquet) Parts() ([]int, int) { return p.groups, p.cfg.Shuffle }
 // Image reads and decodes the image of row i, or takes it from the cache.
 func (p *Parquet) Image(i int) (*transform.Image, error) { return p.imageTimed(i, nil) }
 
+func (p *Parquet) place(i int) (path, part string) {
+	x, k, in := p.at(i)
+	if x.images == nil {
+		first, _ := x.texts.span(in)
+		return under(p.root, x.texts.at(first)), ""
+	}
+	return p.files.paths[k], strconv.Itoa(in)
+}
+
 func (p *Parquet) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 	x, k, in := p.at(i)
 	first, _ := x.texts.span(in)

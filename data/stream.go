@@ -72,6 +72,9 @@ type Train struct {
 	n     int    // samples of an epoch
 	dense denseIDs
 	order *Order
+
+	towers towerColumns
+	firsts []int32 // caption rows before each image, see TextInputs; nil before its call
 }
 
 type pair struct{ image, caption int32 }
@@ -139,9 +142,9 @@ func (t *Train) Cache() *Cache {
 	return nil
 }
 
-// Columns are those of images, of TrainConfig.Text and of what the data set knows of
-// an image.
-func (t *Train) Columns() []Column { return t.cfg.columns() }
+// Columns are those of images, of TrainConfig.Text, of what the data set knows of
+// an image, and of UseTowers.
+func (t *Train) Columns() []Column { return append(t.cfg.columns(), t.towers.columns()...) }
 
 // columns of a stream of images with captions.
 func (cfg *TrainConfig) columns() []Column {
@@ -164,8 +167,11 @@ func (t *Train) Sample(c uint64, row batch.Row) error { return t.SampleTimed(c, 
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
 func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	w.start()
-	i, caption, err := t.caption(c)
+	i, j, caption, err := t.caption(c)
 	if err != nil {
+		return err
+	}
+	if err := t.towered(i, j, row); err != nil {
 		return err
 	}
 	id := t.ds.ImageID(i)
@@ -191,22 +197,22 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 
 // Describe returns the caption of sample c and the id of its image.
 func (t *Train) Describe(c uint64) (string, int64, error) {
-	i, caption, err := t.caption(c)
+	i, _, caption, err := t.caption(c)
 	if err != nil {
 		return "", 0, err
 	}
 	return caption, t.ds.ImageID(i), nil
 }
 
-// caption is the image of sample c and its caption.
-func (t *Train) caption(c uint64) (image int, caption string, err error) {
+// caption is the image of sample c, which of its captions the sample has, and that caption.
+func (t *Train) caption(c uint64) (image, number int, caption string, err error) {
 	i, j := t.item(c)
 	captions := t.ds.Captions(i)
 	if len(captions) == 0 {
 		if f, ok := t.ds.(interface{ Fault(i int) error }); ok && f.Fault(i) != nil {
-			return i, "", f.Fault(i)
+			return i, 0, "", f.Fault(i)
 		}
-		return i, "", fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
+		return i, 0, "", fmt.Errorf("data: %s: no caption, or only empty ones", t.ds.Name(i))
 	}
 	if j < 0 {
 		j = 0
@@ -214,10 +220,17 @@ func (t *Train) caption(c uint64) (image int, caption string, err error) {
 			j = rng.New(t.cfg.Seed, rng.Caption, c).IntN(len(captions))
 		}
 	}
-	if caption = Clean(t.cfg.Clean, captions[j], t.cfg.MaxWords); caption == "" {
-		return i, "", fmt.Errorf("data: %s: caption %d is empty", t.ds.Name(i), j)
+	caption, err = t.cleaned(i, j, captions)
+	return i, j, caption, err
+}
+
+// cleaned is caption j of image i, whose captions are given.
+func (t *Train) cleaned(i, j int, captions []string) (string, error) {
+	caption := Clean(t.cfg.Clean, captions[j], t.cfg.MaxWords)
+	if caption == "" {
+		return "", fmt.Errorf("data: %s: caption %d is empty", t.ds.Name(i), j)
 	}
-	return i, caption, nil
+	return caption, nil
 }
 
 // item is the image of sample c and which of its captions it has, -1 for any.

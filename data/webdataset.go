@@ -165,12 +165,18 @@ func (s *Shards) Parts() ([]int, int) { return s.first[:len(s.shards)], s.cfg.Sh
 // Image reads and decodes the image of sample i, or takes it from the cache.
 func (s *Shards) Image(i int) (*transform.Image, error) { return s.imageTimed(i, nil) }
 
+func (s *Shards) place(i int) (path, part string) {
+	x, k, in := s.at(i)
+	return s.files.paths[k], strconv.FormatInt(x.Offsets[in], 10)
+}
+
 func (s *Shards) imageTimed(i int, w *Stopwatch) (*transform.Image, error) {
 	x, k, in := s.at(i)
 	if err := s.Fault(i); err != nil {
 		return nil, err
 	}
-	return s.cache.part(s.files.paths[k], strconv.FormatInt(x.Offsets[in], 10), s.maxPixels, w, func() (*transform.Image, error) {
+	path, part := s.place(i)
+	return s.cache.part(path, part, s.maxPixels, w, func() (*transform.Image, error) {
 		b := make([]byte, 0)
 		var err error
 		if size := x.Sizes[in]; size > maxBytes(s.maxPixels) {

@@ -29,7 +29,7 @@ func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONN
 
 // Model is what is written.
 type Model struct {
-	Config    config.Config
+	Config    config.Config        // without adapters
 	Params    []weights.Param      // all of them, under the names of this module
 	Twins     []weights.Param      // momentum/NAME, and queues as queue/image and queue/text; none where there are none
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
@@ -102,6 +102,9 @@ func (x *job) write() (Written, error) {
 	}
 	if !slices.Contains([]string{"", "image", "text"}, x.Side) {
 		return Written{}, fmt.Errorf("a model has no side %q: use image or text", x.Side)
+	}
+	if x.Config.Model.Adapts() {
+		return Written{}, fmt.Errorf("model.lora.rank = %d: no form has adapters: merge them first (train.Params)", x.Config.Model.LoRA.Rank)
 	}
 	if err := x.describe(); err != nil {
 		return Written{}, err

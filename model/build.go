@@ -208,7 +208,7 @@ func (b *builder) encode() {
 
 // captions makes the inputs of a text tower, unless a loss has made them.
 func (b *builder) captions() {
-	if t, ok := b.design.text.tower.(encoders.TextTower); ok && b.s.Captions.Clean == nil {
+	if t, ok := b.design.text.trained().(encoders.TextTower); ok && b.s.Captions.Clean == nil {
 		b.s.Captions.Clean = b.net.towerInputs(t, b.s.Rows, nil)
 	}
 }
@@ -218,9 +218,12 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	if b.design.views && !r.Features {
 		return objectives.Side{}
 	}
-	in := b.s.Captions.Clean
-	if _, texts := x.tower.(encoders.TextTower); !texts {
-		in = b.net.towerInputs(x.tower, b.s.Rows, names)
+	tower, in := x.trained(), b.s.Captions.Clean
+	if _, texts := tower.(encoders.TextTower); !texts {
+		in = b.net.towerInputs(tower, b.s.Rows, names)
+	}
+	if x.kept {
+		b.ask(x)
 	}
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
@@ -228,7 +231,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	} else {
 		scope = b.adapted(scope, c)
 	}
-	out := b.tower(x.tower, scope, context, in, r)
+	out := b.tower(tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
 	out.Features = x.head.Project(c, out.Scope, out.Classes) // (B, C)
 	return out

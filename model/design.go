@@ -31,6 +31,9 @@ type side struct {
 	tower encoders.Tower
 	// frozen: the tower keeps its parameters, and is as in inference.
 	frozen bool
+	// kept: the class tokens of a frozen tower are columns of the batch, batch.ImageTower and
+	// batch.TextTower.
+	kept bool
 	// column and teacher rename columns of the tower to those of the batch that the online
 	// side and the teacher's read, where they are others.
 	column, teacher map[string]string
@@ -63,6 +66,9 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d.image.teacher = map[string]string{batch.Images: batch.Views}
 	}
 	d.space = space
+	if cfg.Data.CacheFeatures {
+		d.image.kept, d.text.kept = d.image.frozen, d.text.frozen
+	}
 	return d, nil
 }
 
@@ -85,9 +91,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 		}
 	}
 	for _, x := range []side{d.image, d.text} {
-		add(x.tower, x.column)
+		add(x.trained(), x.column)
 		if d.teacher {
-			add(x.tower, x.teacher)
+			add(x.trained(), x.teacher)
 		}
 	}
 	if g := cfg.Objective.Geometric; cfg.GeometricPool() {

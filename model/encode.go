@@ -81,6 +81,9 @@ func (e *Encoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32,
 	return c.F32, err
 }
 
+// Forget frees the memory of computations, which the next call compiles again.
+func (e *Encoder) Forget() { e.nets = nil }
+
 // run runs the computation of a batch, which it compiles for the first one of its size.
 func (e *Encoder) run(ctx context.Context, b *batch.Batch, classes bool) (x *encoding, err error) {
 	of := shape{b.Rows(), classes}

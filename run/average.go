@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
+	"github.com/geoalign/geoalign/weights"
+	"gorgonia.org/tensor"
 )
 
 // AverageOptions say of which checkpoints of a run the mean is taken. One of Last and Best is above 0.
@@ -153,43 +154,49 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			}
 		}
 	}
+	if cfg.Model.Adapts() { // a mean of products is no product of means
+		cfg.Model.LoRA = config.Default().Model.LoRA
+		if a.files[runlog.ConfigFile], err = cfg.Encode(); err != nil {
+			return err
+		}
+	}
 	for _, group := range averaged {
 		if !ck.Has(group) {
 			delete(a.groups, group) // not all of them have twins
 			continue
 		}
-		f, err := ck.Group(group)
+		params, err := train.Params(ck, group, a.cfg.Model.LoRA, nil)
 		if err != nil {
 			return err
 		}
 		if first {
-			for _, info := range f.Tensors() {
-				a.groups[group] = append(a.groups[group], state.Tensor{Name: info.Name, Shape: info.Shape, Data: make([]float32, info.Len())})
+			for _, p := range params {
+				a.groups[group] = append(a.groups[group], state.Tensor{Name: p.Name, Shape: p.Shape, Data: make([]float32, tensor.Shape(p.Shape).TotalSize())})
 			}
 		}
-		if err := sum(a.groups[group], f, e.Path); err != nil {
+		if err := sum(a.groups[group], params, e.Path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sum adds the tensors of a file to those of a list, which must be the same.
-func sum(list []state.Tensor, f *safetensors.File, path string) error {
-	if len(list) > 0 && len(list) != len(f.Tensors()) {
-		return fmt.Errorf("%s has %d parameters, and the checkpoints before it %d: they are of other models", path, len(f.Tensors()), len(list))
+// sum adds parameters to those of a list, which must be the same.
+func sum(list []state.Tensor, params []weights.Param, path string) error {
+	if len(list) > 0 && len(list) != len(params) {
+		return fmt.Errorf("%s has %d parameters, and the checkpoints before it %d: they are of other models", path, len(params), len(list))
 	}
-	for _, t := range list {
-		info, ok := f.Lookup(t.Name)
-		if !ok || !slices.Equal(info.Shape, t.Shape) {
-			return fmt.Errorf("%s has %s of shape %v, and the checkpoints before it %v: they are of other models", path, t.Name, info.Shape, t.Shape)
+	for i, t := range list {
+		p := params[i]
+		if p.Name != t.Name || !slices.Equal(p.Shape, t.Shape) {
+			return fmt.Errorf("%s has %s of shape %v, and the checkpoints before it %s of shape %v: they are of other models", path, p.Name, p.Shape, t.Name, t.Shape)
 		}
-		x, err := f.Float32(t.Name)
-		if err != nil {
+		x := make([]float32, len(t.Data.([]float32)))
+		if err := p.Read(x); err != nil {
 			return err
 		}
-		for i, v := range x {
-			t.Data.([]float32)[i] += v
+		for k, v := range x {
+			t.Data.([]float32)[k] += v
 		}
 	}
 	return nil

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/export"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/weights"
 )
 
 // Export writes the model in the form of another program, see package export. With OpenOptions.Twin the
-// momentum twins take the place of their parameters.
+// momentum twins take the place of their parameters. Adapters are taken in by the weights of their layers.
 func (t *Trained) Export(o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error
@@ -21,7 +21,7 @@ func (t *Trained) Export(o export.Options) (export.Written, error) {
 		return export.Written{}, err
 	}
 	if o.To == export.ALBEF && !t.twin {
-		if m.Twins, err = t.twins(); err != nil {
+		if m.Twins, err = t.teacher(m.Params); err != nil {
 			return export.Written{}, err
 		}
 	}
@@ -30,71 +30,75 @@ func (t *Trained) Export(o export.Options) (export.Written, error) {
 			return export.Written{}, err
 		}
 	}
+	adapted := m.Config.Model.Adapts()
+	m.Config.Model.LoRA = config.Default().Model.LoRA
 	w, err := export.Write(m, o)
+	if adapted {
+		w.Notes = append(w.Notes, "adapters (model.lora) are merged into the weights of their layers")
+	}
 	if refused := (*export.RefusedError)(nil); errors.As(err, &refused) {
 		err = &ArgumentError{err}
 	}
 	return w, err
 }
 
-// params are the parameters of the checkpoint.
+// params are the parameters of the checkpoint, without adapters: the weights of their layers have taken them in.
 func (t *Trained) params() ([]weights.Param, error) {
-	for _, group := range modelGroups {
-		if !t.Checkpoint.Has(group) {
-			continue
-		}
-		f, err := t.Checkpoint.Group(group)
-		if err != nil {
-			return nil, err
-		}
-		list := wanted(f, "", nil)
-		if !t.twin {
-			return list, nil
-		}
-		twins, err := t.Checkpoint.Group(train.TwinsGroup)
-		if err != nil {
-			return nil, err
-		}
-		of := wanted(twins, "", nil)
-		for i, p := range list {
-			if k := slices.IndexFunc(of, func(q weights.Param) bool { return q.Name == p.Name }); k >= 0 {
-				list[i] = of[k]
-			}
-		}
-		return list, nil
+	i := slices.IndexFunc(modelGroups, t.Checkpoint.Has)
+	if i < 0 {
+		return nil, fmt.Errorf("%s has no parameters", t.Checkpoint.Path)
 	}
-	return nil, fmt.Errorf("%s has no parameters", t.Checkpoint.Path)
+	list, err := train.Params(t.Checkpoint, modelGroups[i], t.Config.Model.LoRA, nil)
+	if err != nil || !t.twin {
+		return list, err
+	}
+	return t.withTwins(list)
 }
 
-// twins are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none.
-func (t *Trained) twins() (list []weights.Param, err error) {
-	for group, prefix := range map[string]string{train.TwinsGroup: "momentum/", "queue": "queue/"} {
-		if !t.Checkpoint.Has(group) {
-			continue
-		}
-		f, err := t.Checkpoint.Group(group)
-		if err != nil {
-			return nil, err
-		}
-		only := []string{}
-		if group == "queue" {
-			only = []string{"image", "text"}
-		}
-		list = append(list, wanted(f, prefix, only)...)
+// withTwins returns parameters with twins in the place of those that have one.
+func (t *Trained) withTwins(list []weights.Param) ([]weights.Param, error) {
+	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model.LoRA, nil)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(list, func(a, b weights.Param) int { return strings.Compare(a.Name, b.Name) })
+	list = slices.Clone(list)
+	for i, p := range list {
+		if k := slices.IndexFunc(twins, func(q weights.Param) bool { return q.Name == p.Name }); k >= 0 {
+			list[i] = twins[k]
+		}
+	}
 	return list, nil
 }
 
-// wanted are the tensors of a file as parameters with a prefix, those of only where it is not empty.
-func wanted(f *safetensors.File, prefix string, only []string) (list []weights.Param) {
-	for _, info := range f.Tensors() {
-		if len(only) > 0 && !slices.Contains(only, info.Name) {
-			continue
+// teacher are the momentum twins, as momentum/NAME, and the features of the queue; none where there are none. What is
+// locked of a tower is its own twin.
+func (t *Trained) teacher(params []weights.Param) (list []weights.Param, err error) {
+	if t.Checkpoint.Has(train.TwinsGroup) {
+		f, err := t.Checkpoint.Group(train.TwinsGroup)
+		if err != nil {
+			return nil, err
 		}
-		list = append(list, weights.Param{Name: prefix + info.Name, Shape: info.Shape, Read: func(dst []float32) error {
-			return f.ReadFloat32(info.Name, dst)
-		}})
+		all, err := t.withTwins(params)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range all {
+			_, twin := f.Lookup(p.Name)
+			if tower := strings.HasPrefix(p.Name, "image/") || strings.HasPrefix(p.Name, "text/"); twin || tower {
+				list = append(list, weights.Param{Name: "momentum/" + p.Name, Shape: p.Shape, Read: p.Read})
+			}
+		}
 	}
-	return list
+	if t.Checkpoint.Has("queue") {
+		f, err := t.Checkpoint.Group("queue")
+		if err != nil {
+			return nil, err
+		}
+		for _, side := range []string{"image", "text"} {
+			if info, ok := f.Lookup(side); ok {
+				list = append(list, weights.Param{Name: "queue/" + side, Shape: info.Shape, Read: func(dst []float32) error { return f.ReadFloat32(side, dst) }})
+			}
+		}
+	}
+	return list, nil
 }

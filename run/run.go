@@ -42,6 +42,7 @@ type Run struct {
 	set     *Split               // nil: nothing to evaluate on
 	model   Model
 	pairs   *model.Pairs // that is trained in steps; nil of a fit
+	kept    []*keptTower // that training does not run
 	session session
 	store   *checkpoint.Store
 	state   train.State // of the checkpoint that the run goes on from
@@ -190,6 +191,9 @@ func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, 
 	}
 	err = r.begin(ctx, from)
 	if err == nil {
+		err = r.fillTowers(ctx, dry)
+	}
+	if err == nil {
 		err = r.towers.Close() // what is read of them is read
 	}
 	if from != nil { // or the space of its files is not free when it is pruned
@@ -230,6 +234,9 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	}
 	r.model = towers{r.pairs}
 	r.closers = append(r.closers, r.pairs.Close)
+	if err := r.keepTowers(stream); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -238,7 +245,7 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 		return err
 	}
 	r.session = s
-	r.closers = append(r.closers, s.Close)
+	r.closers = append(r.closers, s.Close, r.releaseTowers)
 	return nil
 }
 
@@ -321,7 +328,7 @@ func (r *Run) initModel() error {
 	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
 		return err
 	}
-	took, err := train.InitModel(r.pairs, ck)
+	took, err := train.InitModel(r.pairs, ck, r.cfg.Model.LoRA)
 	if err != nil {
 		return shapeKeys(ck, r.cfg, err)
 	}

@@ -1,14 +1,18 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/weights"
 	"gorgonia.org/tensor"
 )
 
@@ -18,6 +22,7 @@ type InitReport struct {
 	Resampled []string // position tables brought to another image size
 	Fresh     []string // parameters that the checkpoint lacks: left as initialised
 	Unused    []string // parameters that the model lacks
+	Merged    []string // weights that have taken in an adapter that the model lacks, or has in another form
 }
 
 // String tells in a line what was taken over and what was not.
@@ -26,7 +31,7 @@ func (r InitReport) String() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"left at random", r.Fresh}, {"not used", r.Unused}} {
+	}{{"resampled", r.Resampled}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with an adapter of the checkpoint merged", r.Merged}} {
 		if n := len(l.names); n > 0 {
 			s += fmt.Sprintf(", %d %s (%s)", n, l.what, strings.Join(l.names[:min(n, 3)], ", "))
 			if n > 3 {
@@ -42,19 +47,25 @@ func (r InitReport) String() string {
 // What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
-// nothing with the model.
-func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
+// nothing with the model. Adapters of the checkpoint go on where those of the model, now, are the
+// same; elsewhere the weights of their layers take them in, so that nothing of them is lost.
+func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.LoRA) (InitReport, error) {
 	var r InitReport
-	f, err := c.Group("model")
+	p := m.Params()
+	was, keep, err := adaptersOf(c, p, now)
 	if err != nil {
 		return r, err
 	}
-	p := m.Params()
+	list, err := Params(c, "model", was, keep)
+	if err != nil {
+		return r, err
+	}
+	from := byName(list)
 	for _, q := range p.List() {
 		if q.Given {
 			continue
 		}
-		took, err := take(f, c.Path, q, p.Value(q))
+		took, err := take(from, c.Path, q, p.Value(q))
 		if err != nil {
 			return r, err
 		}
@@ -70,26 +81,73 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint) (InitReport, error) {
 	if r.Loaded == 0 {
 		return r, fmt.Errorf("train: %s has no parameter of this model: is it a checkpoint of another system?", c.Path)
 	}
-	for _, info := range f.Tensors() {
-		if _, ok := p.Get(info.Name); !ok {
-			r.Unused = append(r.Unused, info.Name)
+	for _, x := range list {
+		if _, ok := p.Get(x.Name); !ok {
+			r.Unused = append(r.Unused, x.Name)
 		}
+	}
+	if r.Merged, err = mergedLayers(c, from); err != nil {
+		return r, err
 	}
 	p.CopyToMomentum()
 	if !c.Has(TwinsGroup) {
 		return r, nil
 	}
-	if f, err = c.Group(TwinsGroup); err != nil {
+	if list, err = Params(c, TwinsGroup, was, keep); err != nil {
 		return r, err
 	}
+	from = byName(list)
 	for _, q := range p.List() {
 		if q.Twin && !q.Given {
-			if _, err := take(f, c.Path, q, p.MomentumValue(q)); err != nil {
+			if _, err := take(from, c.Path, q, p.MomentumValue(q)); err != nil {
 				return r, err
 			}
 		}
 	}
 	return r, nil
+}
+
+// adaptersOf returns the adapters of a checkpoint, and which of them go on in the parameters p of a model
+// with the adapters now: those of the same rank and scale.
+func adaptersOf(c *checkpoint.Checkpoint, p *model.Params, now config.LoRA) (was config.LoRA, keep func(layer string) bool, err error) {
+	f, err := c.Group("model")
+	if err != nil || !slices.ContainsFunc(f.Tensors(), func(x safetensors.Info) bool { return strings.HasSuffix(x.Name, "/"+encoders.LoRADown) }) {
+		return was, nil, err
+	}
+	cfg, _, err := OpenConfig(c)
+	if problems := (config.Errors)(nil); errors.As(err, &problems) {
+		err = problems.Using()
+	}
+	was = cfg.Model.LoRA
+	return was, func(layer string) bool {
+		_, has := p.Get(layer + "/" + encoders.LoRADown)
+		return has && was.Rank == now.Rank && was.Alpha == now.Alpha
+	}, err
+}
+
+// mergedLayers lists the weights that have taken in an adapter of a checkpoint.
+func mergedLayers(c *checkpoint.Checkpoint, from map[string]weights.Param) (names []string, err error) {
+	f, err := c.Group("model")
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range f.Tensors() {
+		if layer, down := strings.CutSuffix(x.Name, "/"+encoders.LoRADown); down {
+			if _, kept := from[x.Name]; !kept {
+				names = append(names, layer+"/weight")
+			}
+		}
+	}
+	return names, nil
+}
+
+// byName is a table of parameters.
+func byName(list []weights.Param) map[string]weights.Param {
+	table := make(map[string]weights.Param, len(list))
+	for _, p := range list {
+		table[p.Name] = p
+	}
+	return table
 }
 
 // ShapeError is a parameter that a checkpoint has in another shape than the model.
@@ -113,15 +171,15 @@ const (
 	resampled
 )
 
-// take fills dst, the values of q or of its twin, from the file f of the checkpoint
+// take fills dst, the values of q or of its twin, from the parameters of the checkpoint
 // at path.
-func take(f *safetensors.File, path string, q *model.Param, dst []float32) (int, error) {
-	info, ok := f.Lookup(q.Name)
+func take(from map[string]weights.Param, path string, q *model.Param, dst []float32) (int, error) {
+	info, ok := from[q.Name]
 	switch {
 	case !ok:
 		return absent, nil
 	case tensor.Shape(info.Shape).Eq(q.Shape):
-		return copied, f.ReadFloat32(q.Name, dst)
+		return copied, info.Read(dst)
 	case !q.Grid || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
 		settings := q.Settings
 		if settings == "" || info.Shape[len(info.Shape)-1] != q.Shape[len(q.Shape)-1] && q.Group == "" {
@@ -129,12 +187,13 @@ func take(f *safetensors.File, path string, q *model.Param, dst []float32) (int,
 		}
 		return 0, &ShapeError{q.Name, path, info.Shape, q.Shape, settings}
 	}
-	table, err := f.Float32(q.Name)
-	if err != nil {
+	table := make([]float32, info.Shape[0]*info.Shape[1])
+	if err := info.Read(table); err != nil {
 		return 0, err
 	}
 	side := int(math.Round(math.Sqrt(float64(q.Shape[0] - q.Classes)))) // of the grid
-	if table, err = encoders.InterpolatePositions(table, q.Shape[1], q.Classes, side); err != nil {
+	table, err := encoders.InterpolatePositions(table, q.Shape[1], q.Classes, side)
+	if err != nil {
 		return 0, fmt.Errorf("train: %s of %s: %w", q.Name, path, err)
 	}
 	copy(dst, table)

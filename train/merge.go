@@ -2,12 +2,8 @@ package train
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/safetensors"
-	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -32,20 +28,20 @@ func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error)
 	if !cfg.Model.Adapts() {
 		return snap, cfg, ErrNoAdapters
 	}
-	f, err := c.Group("model")
+	params, err := Params(c, "model", cfg.Model.LoRA, nil)
 	if err != nil {
 		return snap, cfg, err
 	}
-	tensors, err := merged(f, cfg.Model.LoRA)
-	if err != nil {
-		return snap, cfg, err
+	values := state.Values{Name: "model"}
+	for _, p := range params {
+		values.Memory = append(values.Memory, lazy(p.Name, p.Shape, p.Read))
 	}
 	own := &runPart{}
 	if own.State, err = ReadState(c); err != nil {
 		return snap, cfg, err
 	}
 	own.Values = nil
-	if snap, err = checkpoint.Take([]state.Part{own, state.Values{Name: "model", Memory: tensors}}); err != nil {
+	if snap, err = checkpoint.Take([]state.Part{own, values}); err != nil {
 		return snap, cfg, err
 	}
 	cfg.Model.LoRA = config.Default().Model.LoRA
@@ -58,31 +54,4 @@ func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error)
 		snap.Files[TokenizerFile], err = c.File(TokenizerFile)
 	}
 	return snap, cfg, err
-}
-
-// merged returns the parameters of a file with adapters taken in by their layers.
-func merged(f *safetensors.File, l config.LoRA) (list []state.Tensor, err error) {
-	for _, info := range f.Tensors() {
-		if strings.HasSuffix(info.Name, "/"+encoders.LoRADown) || strings.HasSuffix(info.Name, "/"+encoders.LoRAUp) {
-			continue
-		}
-		x, err := f.Float32(info.Name)
-		if err != nil {
-			return nil, err
-		}
-		layer, isWeight := strings.CutSuffix(info.Name, "/weight")
-		if _, has := f.Lookup(layer + "/" + encoders.LoRADown); isWeight && has {
-			down, err := f.Float32(layer + "/" + encoders.LoRADown)
-			if err != nil {
-				return nil, err
-			}
-			up, err := f.Float32(layer + "/" + encoders.LoRAUp)
-			if err != nil {
-				return nil, err
-			}
-			model.MergeLoRA(x, down, up, l.Rank, l.Alpha/float64(l.Rank))
-		}
-		list = append(list, state.Tensor{Name: info.Name, Shape: info.Shape, Data: x})
-	}
-	return list, nil
 }

@@ -26,6 +26,9 @@ const (
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
 
+	ImageTower = "image tower" // (m D) float32, class tokens that a frozen image tower gave before
+	TextTower  = "text tower"  // (m D) float32, likewise of a text
+
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )
