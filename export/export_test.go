@@ -179,6 +179,8 @@ func TestRefused(t *testing.T) {
 		{"vit_registers", export.Options{To: export.HF, Side: "image"}, nil, `model.image.registers = 3 cannot be told to hf`},
 		{"dinov2_mpnet", export.Options{To: export.HF, Side: "image"}, []string{"model.image.mlp=40"}, `model.image.mlp = 40 cannot be told to hf`},
 		{"clip", export.Options{To: export.HF, Side: "text"}, []string{"model.text.pool=mean"}, `model.text.pool = "mean" cannot be told to hf`},
+		{"clip_eps", export.Options{To: export.Timm}, nil, `model.image.eps = 0.001 cannot be told to timm: its layer norms have the epsilon 1e-05: use --to hf`},
+		{"clip", export.Options{To: export.OpenCLIP}, []string{"model.image.crop=0.5"}, `model.image.crop = 0.5 cannot be told to open_clip`},
 		{"clip", export.Options{To: "gguf"}, nil, `there is no form "gguf": use geoalign, hf,`},
 		{"clip", export.Options{To: export.HF, Side: "both"}, nil, `no side "both": use image or text`},
 	} {
