@@ -78,6 +78,9 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		if tok, err = tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template); err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}
+		if err := classless(cfg, tok); err != nil {
+			return nil, err
+		}
 	}
 	engine, err := OpenEngine(cfg)
 	if err != nil {
