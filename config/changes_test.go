@@ -10,8 +10,8 @@ import (
 // without its tag would let a run go on as another one.
 func TestTags(t *testing.T) {
 	want := map[string]string{
-		"fixed meaning": "[model.system model.image.style model.image.heads model.image.activation model.image.pool model.image.mean model.image.std model.text.style model.text.heads model.text.activation model.text.pool model.head.identity model.heads.activation model.heads.residual]",
-		"fixed model": "[model.image.size model.image.patch model.image.depth model.image.width model.image.mlp model.image.registers model.image.resize model.image.interpolation model.text.layers " +
+		"fixed meaning": "[model.system model.image.style model.image.heads model.image.activation model.image.eps model.image.pool model.image.mean model.image.std model.text.style model.text.heads model.text.activation model.text.eps model.text.pool model.head.identity model.heads.activation model.heads.residual]",
+		"fixed model": "[model.image.size model.image.patch model.image.depth model.image.width model.image.mlp model.image.registers model.image.resize model.image.crop model.image.interpolation model.text.layers " +
 			"model.text.fusion_layers model.text.width model.text.mlp model.text.positions model.lora.rank model.lora.alpha model.lora.layers model.head.dim model.head.topology " +
 			"model.head.token_blocks model.heads.in_image model.heads.in_text model.heads.layers model.heads.hidden model.heads.layer_norm model.heads.center model.align.method model.views.hidden objective.itc.log_temperature objective.gssf.form objective.gssf.blocks objective.swav.prototypes]",
 		"fixed run": "[run.seed model.image.freeze model.text.freeze model.heads.start model.align.center model.align.unit_length model.align.cca.shrinkage model.align.cca.components model.align.cca.power model.align.ridge.direction model.align.ridge.penalty model.align.procrustes.rotation_only model.align.csa.shrinkage " +

@@ -16,11 +16,13 @@ type Image struct {
 	Heads         int       `toml:"heads" fixed:"meaning" max:"1024"`   // attention heads
 	MLP           int       `toml:"mlp" fixed:"model" max:"262144"`     // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
 	Activation    string    `toml:"activation" fixed:"meaning"`         // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
+	Eps           float64   `toml:"eps" fixed:"meaning" max:"0.1"`      // added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
 	Pool          string    `toml:"pool" fixed:"meaning"`               // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches)
 	Registers     int       `toml:"registers" fixed:"model" max:"1024"` // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
 	Mean          []float64 `toml:"mean" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
 	Std           []float64 `toml:"std" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
 	Resize        string    `toml:"resize" fixed:"model"`               // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
+	Crop          float64   `toml:"crop" fixed:"model" max:"1"`         // side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256 where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
 	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`    // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
 	KeepPatches   float64   `toml:"keep_patches" read:"steps" max:"1"`  // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
 	Interpolation string    `toml:"interpolation" fixed:"model"`        // filter of resizing: empty or bicubic | bilinear
@@ -75,6 +77,8 @@ func (i *Image) check(k *checker, c *Config) {
 	k.require("model.image.pool", i.Style != StyleSigLIP || i.Pooling() != "class", "must be mean or attention with model.image.style \"siglip\", which has no class token")
 	k.oneOfOrEmpty("model.image.resize", "squash", "crop")
 	k.oneOfOrEmpty("model.image.interpolation", "bicubic", "bilinear")
+	k.require("model.image.crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
+	k.notNegative("model.image.eps")
 	within := func(v float64) bool { return v >= 0 && v <= 1 }
 	k.require("model.image.mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
 	for _, path := range []string{"model.image.mean", "model.image.std"} {
@@ -91,6 +95,14 @@ func (i *Image) check(k *checker, c *Config) {
 		k.require("model.image.keep_patches", !has.fusion || c.Model.Text.FusionLayers == 0, "must be 1 with fusion layers, which attend to all patches")
 		k.training("model.image.keep_patches", !c.Objective.TCL.Local, "must be 1 with objective.tcl.local, which compares all patches")
 	}
+}
+
+// Resized returns the side in pixels that an image is resized to before its centre, of Size, is cut out.
+func (i Image) Resized() int {
+	if i.Crop <= 0 || i.Crop >= 1 {
+		return i.Size
+	}
+	return int(float64(i.Size) / i.Crop * (1 + 1e-15)) // 224/(224/257) is 257
 }
 
 // Patches returns the number of patches of an image.

@@ -11,6 +11,7 @@ type Text struct {
 	Heads        int     `toml:"heads" fixed:"meaning" max:"1024"`                    // attention heads
 	MLP          int     `toml:"mlp" fixed:"model" max:"262144"`                      // hidden width of a layer's MLP; 0: 4 x width
 	Activation   string  `toml:"activation" fixed:"meaning"`                          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
+	Eps          float64 `toml:"eps" fixed:"meaning" max:"0.1"`                       // as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
 	Pool         string  `toml:"pool" fixed:"meaning"`                                // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place)
 	Positions    int     `toml:"positions" fixed:"model" max:"65536"`                 // size of the position table, at least data.tokens
 	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                     // as model.image.freeze; fusion layers are trained all the same
@@ -40,6 +41,7 @@ func (t *Text) check(k *checker, c *Config) {
 	k.notNegative("model.text.mlp", "model.text.fusion_layers")
 	k.require("model.text.width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
 	k.belowOne("model.text.dropout")
+	k.notNegative("model.text.eps")
 	k.oneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP)
 	k.oneOfOrEmpty("model.text.activation", "gelu", "gelu_tanh", "quick_gelu")
 	k.oneOfOrEmpty("model.text.pool", "class", "mean", "end")

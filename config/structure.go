@@ -15,6 +15,8 @@ func (c Config) Explicit() Config {
 	}
 	im.Pool, tx.Pool = im.Pooling(), tx.Pooling()
 	im.Activation, tx.Activation = activationOf(im.Activation, im.Style), activationOf(tx.Activation, tx.Style)
+	im.Eps, tx.Eps = im.LayerNormEps(c.Model.System), tx.LayerNormEps(c.Model.System)
+	im.Crop = cmp.Or(im.Crop, 1)
 	im.Resize, im.Interpolation = cmp.Or(im.Resize, "squash"), cmp.Or(im.Interpolation, "bicubic")
 	if len(im.Mean) == 0 {
 		im.Mean, im.Std = []float64{0.48145466, 0.4578275, 0.40821073}, []float64{0.26862954, 0.26130258, 0.27577711}

@@ -60,7 +60,16 @@ func (x *job) openCLIP() error {
 	if p.Activation == "gelu_tanh" {
 		words["act_kwargs"] = object{"approximate": "tanh"}
 	}
+	if v.Eps != 1e-5 {
+		vision["norm_kwargs"] = object{"eps": number(v.Eps)}
+	}
+	if p.Eps != 1e-5 {
+		words["norm_kwargs"] = object{"eps": number(p.Eps)}
+	}
 	mean, std, crop, filter := x.prepared()
+	if im.Resized() != v.Size {
+		return x.refuse("model.image.crop", im.Crop, "it cuts nothing off a resized image but what is beside its square", asHF, asTimm, asONNX)
+	}
 	mode := "squash"
 	if crop {
 		mode = "shortest"

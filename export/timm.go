@@ -1,7 +1,9 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
@@ -23,17 +25,22 @@ func (x *job) timm() error {
 		"mlp_ratio": ratio(v.MLP, v.Width), "num_classes": 0, "act_layer": v.Activation, "class_token": !v.NoClass, "reg_tokens": v.Registers, "no_embed_class": false,
 	}
 	naming := weights.Naming{Family: "timm", Registers: v.Registers}
-	architecture := "vit_base_patch16_224"
+	architecture, eps := "vit_base_patch16_224", float32(1e-6)
 	switch {
 	case v.PreNorm:
+		eps = 1e-5
 		architecture = "vit_base_patch16_clip_224"
 		if v.Activation == "quick_gelu" {
 			architecture = "vit_base_patch16_clip_quickgelu_224"
 		}
 	case v.NoPatchBias:
 		return x.refuse("model.image.style", x.Config.Model.Image.Style, "its patches have a bias without a norm before the blocks", asONNX)
-	case v.Eps != 1e-6:
-		x.note("layer norms have the epsilon 1e-6 there, and %v here", v.Eps)
+	}
+	switch difference := math.Abs(float64(v.Eps - eps)); {
+	case difference > epsTolerance:
+		return x.refuse("model.image.eps", v.Eps, fmt.Sprintf("its layer norms have the epsilon %v", eps), asHF, asONNX)
+	case difference > 1e-3*float64(eps):
+		x.note("layer norms have the epsilon %v there, and %v here", eps, v.Eps)
 	}
 	if v.LayerScale {
 		args["init_values"] = 1e-5
@@ -75,7 +82,7 @@ func (x *job) timm() error {
 	x.json("config.json", object{
 		"architecture": architecture, "num_classes": 0, "num_features": v.Width, "global_pool": pool, "model_args": args,
 		"pretrained_cfg": object{
-			"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "interpolation": filter, "crop_pct": 1.0, "crop_mode": mode, "mean": mean, "std": std,
+			"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "interpolation": filter, "crop_pct": cmp.Or(x.Config.Model.Image.Crop, 1), "crop_mode": mode, "mean": mean, "std": std,
 			"num_classes": 0, "pool_size": nil, "first_conv": "patch_embed.proj", "classifier": "head",
 		},
 	})
@@ -84,6 +91,10 @@ func (x *job) timm() error {
 	x.leftOut(params)
 	return nil
 }
+
+// epsTolerance is the most that the epsilon of layer norms may differ: it changes outputs by about 1e-4 where the smallest
+// variance of a token is 0.005, as that of the first blocks of a vision transformer can be.
+const epsTolerance = 1.5e-6
 
 // ratio is the width of a layer as a multiple of another, of which programs take the whole part of the product.
 func ratio(hidden, width int) float64 {

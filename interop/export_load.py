@@ -4,7 +4,7 @@
 
 jobs.json is a list of {"name", "form", "folder", "inputs", "text", "ids"}; inputs is a safetensors file with pixel_values,
 input_ids, attention_mask, and what the model makes of them: image_embeds, text_embeds (after the heads), image_pooled,
-text_pooled (before). text is tokenized to ids. Prints a line of JSON for each job: the largest differences by name, or an error.
+text_pooled (before). text is tokenized to ids. Prints a line of JSON for each job: the largest differences by name, or an error, or the package that is not there.
 """
 import json
 import os
@@ -152,6 +152,8 @@ def main():
     for job in read(sys.argv[1]):
         try:
             result = {"name": job["name"], "differences": run(job)}
+        except ImportError as e:
+            result = {"name": job["name"], "skipped": str(e)}
         except Exception as e:
             traceback.print_exc()
             result = {"name": job["name"], "error": f"{type(e).__name__}: {e}"}

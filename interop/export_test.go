@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -79,14 +80,23 @@ func TestExport(t *testing.T) {
 	if err := script.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, messages.String())
 	}
+	forms := map[string]string{} // by the name of a job
+	for _, j := range jobs {
+		forms[j.Name] = j.Form
+	}
+	worst, loaded, skipped := map[string]float64{}, map[string]int{}, map[string]string{} // by form
 	done := 0
 	for d := json.NewDecoder(&out); d.More(); done++ {
 		var r struct {
-			Name, Error string
-			Differences map[string]float64
+			Name, Error, Skipped string
+			Differences          map[string]float64
 		}
 		if err := d.Decode(&r); err != nil {
 			t.Fatal(err)
+		}
+		if r.Skipped != "" {
+			skipped[forms[r.Name]] = r.Skipped
+			continue
 		}
 		if r.Error != "" || len(r.Differences) == 0 {
 			t.Errorf("%s: %s", r.Name, r.Error)
@@ -96,8 +106,20 @@ func TestExport(t *testing.T) {
 				t.Errorf("%s: %s differs by %g", r.Name, what, difference)
 			}
 		}
-		t.Logf("%s: %v", r.Name, r.Differences)
+		for _, difference := range r.Differences {
+			worst[forms[r.Name]] = max(worst[forms[r.Name]], difference)
+		}
+		loaded[forms[r.Name]]++
 	}
+	rows := []string{"| --to | folders | largest difference |", "|---|---|---|"}
+	for _, form := range []string{export.HF, export.Timm, export.OpenCLIP, export.ALBEF, export.ONNX} {
+		if skipped[form] != "" {
+			rows = append(rows, fmt.Sprintf("| `%s` | skipped: %s | |", form, skipped[form]))
+			continue
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %d | %.1e |", form, loaded[form], worst[form]))
+	}
+	t.Log("\n" + strings.Join(rows, "\n"))
 	if done != len(jobs) {
 		t.Errorf("%d of %d folders were loaded\n%s", done, len(jobs), messages.String())
 	}

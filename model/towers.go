@@ -6,9 +6,6 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// torchEps is the epsilon of PyTorch's layer norms, which CLIP and RoBERTa leave as it is.
-const torchEps = 1e-5
-
 // pairOfTowers is a design of a tower for images and one for texts, each with the head, which
 // is left out where model.head.identity says so, and has a bias for texts of SigLIP.
 func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders.Projection) design {
@@ -37,21 +34,19 @@ func imageEncoder(m config.Model, space space.Space) encoders.ViT {
 	im := m.Image
 	v := encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
 		Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Registers: im.Registers, Activation: im.Activation,
-		Pool: encoders.Pool(im.Pooling()), TorchStart: m.System == "clip"}
+		Pool: encoders.Pool(im.Pooling()), Eps: float32(im.LayerNormEps(m.System)), TorchStart: m.System == "clip"}
 	v.NormFirst = im.Style != config.StyleViT && im.Style != config.StyleDeiT && im.Style != ""
 	preset := ""
 	switch im.Style {
-	case config.StyleDeiT:
-		v.Eps = 1e-12
 	case config.StyleCLIP:
-		v.NoPatchBias, v.PreNorm, v.Eps, preset = true, true, torchEps, "quick_gelu"
+		v.NoPatchBias, v.PreNorm, preset = true, true, "quick_gelu"
 	case config.StyleDINOv2:
 		v.LayerScale = true
 	case config.StyleSigLIP:
 		v.NoClass, preset = true, "gelu_tanh"
 	case "":
 		if m.System == "clip" { // clip-mtob's
-			v.NoPatchBias, v.PreNorm, v.Eps = true, true, torchEps
+			v.NoPatchBias, v.PreNorm = true, true
 		}
 	}
 	if v.Activation == "" {
@@ -72,24 +67,24 @@ func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEnco
 	}
 	if tx.PreNorm() {
 		p := encoders.PreNormText{Vocab: o.Vocab, Positions: tx.Positions, Layers: tx.Layers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
-			Dropout: tx.Dropout, TorchStart: torch}
+			Dropout: tx.Dropout, Eps: float32(tx.LayerNormEps(m.System)), TorchStart: torch}
 		if tx.Style == config.StyleCLIP {
-			p.Causal, p.Eps, p.Activation = true, torchEps, activation("quick_gelu")
+			p.Causal, p.Activation = true, activation("quick_gelu")
 		} else {
-			p.Eps, p.Activation = 1e-6, activation("gelu_tanh")
+			p.Activation = activation("gelu_tanh")
 		}
 		return p
 	}
 	b := encoders.BERT{Vocab: o.Vocab, Pad: o.Pad, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
-		Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Activation: tx.Activation, TorchStart: torch}
+		Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Activation: tx.Activation, Eps: float32(tx.LayerNormEps(m.System)), TorchStart: torch}
 	switch tx.Style {
 	case config.StyleRoBERTa:
-		b.NoTokenType, b.Eps = true, torchEps
+		b.NoTokenType = true
 	case config.StyleMPNet:
-		b.NoTokenType, b.Eps, b.Relative = true, torchEps, mpnetBuckets
+		b.NoTokenType, b.Relative = true, mpnetBuckets
 	case "":
 		if torch { // clip-mtob's
-			b.NoTokenType, b.FinalNorm, b.Eps = true, true, torchEps
+			b.NoTokenType, b.FinalNorm = true, true
 		}
 	}
 	return b

@@ -42,6 +42,11 @@ func TestWordsOf(t *testing.T) {
 		if next != len(ids) {
 			t.Errorf("%s: %d places of %d", f.Name(), next, len(ids))
 		}
+		for _, w := range plain {
+			if strings.Contains(w, "<0x") {
+				t.Errorf("%s: the word %q shows a token of a byte", f.Name(), w)
+			}
+		}
 		want := strings.ReplaceAll(tok.Decode(ids), "\ufffd", "") // of bytes that are no character
 		if got := strings.Join(plain, " "); got != want {
 			t.Errorf("%s: words %q, text %q", f.Name(), got, want)

@@ -78,6 +78,9 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		if tok, err = tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template); err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}
+		if err := classless(cfg, tok); err != nil {
+			return nil, err
+		}
 	}
 	engine, err := OpenEngine(cfg)
 	if err != nil {
@@ -179,12 +182,12 @@ func trainedAs(m *weights.Model) []weights.Setting {
 	const on, off = "1", "0"
 	dual := []weights.Setting{{Key: "momentum.enabled", Value: "false"}, {Key: "queue.size", Value: off}, {Key: "objective.itc.weight", Value: off},
 		{Key: "objective.distill.alpha", Value: off}, {Key: "model.text.dropout", Value: off}, {Key: "eval.rerank_top", Value: off}, {Key: "data.clean", Value: "none"}}
-	switch m.Family {
-	case "clip", "open_clip":
+	switch {
+	case m.Has("siglip/bias"):
+		return append(dual, weights.Setting{Key: "objective.siglip.weight", Value: on})
+	case slices.Contains([]string{"clip", "open_clip", "open_clip_timm"}, m.Family):
 		return append(dual, weights.Setting{Key: "objective.itc.in_batch_weight", Value: on}, weights.Setting{Key: "objective.itc.log_temperature", Value: "true"},
 			weights.Setting{Key: "objective.itc.temperature_min", Value: "0.01"})
-	case "siglip":
-		return append(dual, weights.Setting{Key: "objective.siglip.weight", Value: on})
 	}
 	return nil
 }

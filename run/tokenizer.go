@@ -50,7 +50,7 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 		if err != nil {
 			return nil, fmt.Errorf("data.vocab: %w", err)
 		}
-		return t, nil
+		return t, classless(cfg, t)
 	}
 	captions, err := source.Captions(ctx, cfg, source.Options{Progress: progress})
 	if err != nil {
@@ -62,4 +62,14 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 			words.Count(len(captions), "caption"), err)
 	}
 	return t, nil
+}
+
+// classless refuses the first token for a text where it is none that the tokenizer puts there, but a word.
+func classless(cfg config.Config, t *tokenizer.Tokenizer) error {
+	if cfg.Model.Stored() || cfg.Model.Text.Pooling() != "class" || t.ClsID() >= 0 {
+		return nil
+	}
+	return config.Errors{{Path: "model.text.pool", Value: cfg.Model.Text.Pool,
+		Msg:  fmt.Sprintf("must be mean or end: class reads the first token of a text, and the tokenizer in %s puts none before the words", cfg.Data.Vocab),
+		Hint: setFlag("model.text.pool", "mean")}}
 }

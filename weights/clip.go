@@ -32,7 +32,7 @@ var clip = family{
 	describe: func(d *description) error {
 		return d.towers(
 			imageFacts{style: "clip", activation: "quick_gelu", pool: "class", eps: 1e-5,
-				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic"}},
+				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}},
 			textFacts{style: "clip", activation: "quick_gelu", pool: "end", eps: 1e-5, tokens: true})
 	},
 }
@@ -45,6 +45,18 @@ var logitScale = part{
 		{"temperature", "logit_scale", inverseExp},
 		{"logit_scale", "logit_scale", scalar},
 	},
+}
+
+// logitBias is the scale, as its logarithm, and the bias of SigLIP's loss, stored in a shape.
+func logitBias(stored *shaping) part {
+	return part{
+		prefixes: []string{""},
+		marks:    []string{"logit_scale", "logit_bias"},
+		needs: []rule{
+			{"siglip/log_scale", "logit_scale", stored},
+			{"siglip/bias", "logit_bias", stored},
+		},
+	}
 }
 
 // clipBlocks are the blocks of the image towers of CLIP and SigLIP.

@@ -49,15 +49,39 @@ type timmArgs struct {
 // openCLIPConfig is what is read of an open_clip_config.json.
 type openCLIPConfig struct {
 	Model struct {
-		QuickGELU bool `json:"quick_gelu"`
-		Vision    struct {
-			HeadWidth int `json:"head_width"`
-		} `json:"vision_cfg"`
-		Text struct {
-			Heads int `json:"heads"`
-		} `json:"text_cfg"`
+		QuickGELU bool           `json:"quick_gelu"`
+		Vision    openCLIPVision `json:"vision_cfg"`
+		Text      openCLIPWords  `json:"text_cfg"`
 	} `json:"model_cfg"`
 	Prepare openCLIPPrepare `json:"preprocess_cfg"`
+}
+
+// openCLIPVision is what is read of vision_cfg.
+type openCLIPVision struct {
+	HeadWidth int    `json:"head_width"`
+	Timm      string `json:"timm_model_name"` // empty: a tower of open_clip
+	TimmPool  string `json:"timm_pool"`
+	openCLIPLayers
+}
+
+// openCLIPWords is what is read of text_cfg.
+type openCLIPWords struct {
+	Heads       int    `json:"heads"`
+	NoCausal    bool   `json:"no_causal_mask"` // a word sees those behind it too
+	PadMask     bool   `json:"use_pad_mask"`   // padding is not read
+	Pool        string `json:"pool_type"`
+	HuggingFace string `json:"hf_model_name"` // empty: a tower of open_clip
+	openCLIPLayers
+}
+
+// openCLIPLayers are the arguments of the layers of a tower.
+type openCLIPLayers struct {
+	Norm struct {
+		Eps float64 `json:"eps"`
+	} `json:"norm_kwargs"`
+	Activation struct {
+		Approximate string `json:"approximate"` // tanh, else none
+	} `json:"act_kwargs"`
 }
 
 // sides is the height and width of an image or a patch: one number, two in a list, or an object of Hugging
@@ -65,13 +89,14 @@ type openCLIPConfig struct {
 type sides struct {
 	height, width int
 	shortest      bool // of the shortest side, the other follows
+	number        bool // one number for both
 }
 
 // UnmarshalJSON reads one of the forms.
 func (s *sides) UnmarshalJSON(text []byte) error {
 	var one int
 	if json.Unmarshal(text, &one) == nil {
-		*s = sides{height: one, width: one}
+		*s = sides{height: one, width: one, number: true}
 		return nil
 	}
 	var list []int
@@ -104,17 +129,18 @@ type facts struct {
 	tokenizer Tokenizer
 }
 
-// kind is the family that the files name, empty for none.
-func (x *facts) kind() string {
-	switch {
-	case x.openCLIP != nil:
-		return "open_clip"
-	case x.config.ModelType != "":
-		return x.config.ModelType
-	case x.config.Architecture != "":
-		return "timm"
+// kinds are what the files call the model, none without any. A folder may have a model in the forms of two programs.
+func (x *facts) kinds() (kinds []string) {
+	if x.openCLIP != nil {
+		kinds = append(kinds, "open_clip")
 	}
-	return ""
+	switch {
+	case x.config.ModelType != "":
+		kinds = append(kinds, x.config.ModelType)
+	case x.config.Architecture != "":
+		kinds = append(kinds, "timm")
+	}
+	return kinds
 }
 
 // readFacts reads the files of a folder. None of them need be there.

@@ -47,6 +47,19 @@ func config1(t *testing.T, name, old, now string) string {
 	return strings.Replace(string(text), old, now, 1)
 }
 
+// openCLIPConfig1 is config1 of an open_clip_config.json.
+func openCLIPConfig1(t *testing.T, name, old, now string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name, "open_clip_config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("open_clip_config.json of %s has no %s", name, old)
+	}
+	return strings.Replace(string(text), old, now, 1)
+}
+
 // What the files beside the weights say is heard, and what cannot be is refused with its place.
 func TestFilesBeside(t *testing.T) {
 	const prepare = "preprocessor_config.json"
@@ -70,7 +83,7 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "vit"`)}, `has model_type "vit", and `},
 		{"bert", map[string]string{"config.json": `{"hidden_size": "8"}`}, "config.json: json: cannot unmarshal string into Go struct field hfConfig.hidden_size"},
 		{"bert", map[string]string{"config.json": `{"model_type": "bert", "model_type": "bert"}`}, "is there twice"},
-		{"bert", map[string]string{"config.json": config1(t, "bert", `1e-12`, `1e-5`)}, "layer norms of the text tower have epsilon 1e-05, and those of style bert have 1e-12"},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `1e-12`, `1e-5`)}, `model.text.pool="class" model.text.eps=1e-05`},
 		{"roberta", map[string]string{"config.json": config1(t, "roberta", `"pad_token_id": 1`, `"pad_token_id": 0`)}, "pad_token_id 0, by which positions are numbered, and 1 is read"},
 		{"vit", map[string]string{"config.json": config1(t, "vit", `"image_size": 12`, `"image_size": [12, 16]`)}, "image_size = 16, and the tensors have 12"},
 		{"vit", map[string]string{"config.json": config1(t, "vit", `1e-12`, `1e-06`)}, `model.image.style="vit"`},
@@ -80,14 +93,28 @@ func TestFilesBeside(t *testing.T) {
 		{"vit", map[string]string{prepare: `{"size": 8}`}, "model.image.size=8 model.image.patch=4"},
 		{"vit", map[string]string{prepare: `{"size": 8}`}, "positions are stored for 12: they will be resampled"},
 		{"vit", map[string]string{prepare: `{"size": 9}`}, "images of 9 pixels, which patches of 4 do not divide: 12 are taken"},
-		{"vit", map[string]string{prepare: `{"size": {"shortest_edge": 16}, "crop_size": 12, "do_center_crop": true}`}, "scales the shortest side to 16 and cuts 12"},
+		{"vit", map[string]string{prepare: `{"size": {"shortest_edge": 16}, "crop_size": 12, "do_center_crop": true}`}, `model.image.resize="crop" model.image.interpolation="bilinear" model.image.crop=0.75`},
+		{"vit", map[string]string{prepare: `{"size": {"height": 16, "width": 16}, "crop_size": 12, "do_center_crop": true}`}, `model.image.resize="squash" model.image.interpolation="bilinear" model.image.crop=0.75`},
+		{"vit", map[string]string{prepare: `{"size": 16, "crop_size": 12, "do_center_crop": true, "feature_extractor_type": "DeiTFeatureExtractor"}`}, `model.image.resize="squash" model.image.interpolation="bilinear" model.image.crop=0.75`},
+		{"vit", map[string]string{prepare: `{"size": 16, "crop_size": 12, "do_center_crop": true, "feature_extractor_type": "CLIPFeatureExtractor"}`}, `model.image.resize="crop" model.image.interpolation="bilinear" model.image.crop=0.75`},
+		{"vit", map[string]string{prepare: `{"size": {"shortest_edge": 12}, "crop_size": 16, "do_center_crop": true}`}, "images are scaled to 12 and bordered to 16 (size, crop_size)"},
 		{"vit", map[string]string{prepare: `{"size": [12, 16]}`}, "images of 12 x 16 are not square"},
 		{"vit", map[string]string{prepare: `{"resample": 1}`}, "has resample 1, and 2 (bilinear)"},
 		{"vit", map[string]string{prepare: `{"image_mean": [0.5]}`}, "image_mean has 1 numbers, want 3"},
 		{"vit", map[string]string{prepare: `{"image_std": [0.5, 0, 0.5]}`}, "image_std has the number 0"},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"interpolation": "bicubic"`, `"interpolation": "bilinear"`)}, `model.image.interpolation="bilinear"`},
 		{"timm", map[string]string{"config.json": config1(t, "timm", `"interpolation": "bicubic"`, `"interpolation": "random"`)}, `interpolation is "random"`},
-		{"timm", nil, "crop_pct is 0.9, so a border is cut off"},
+		{"timm", nil, "model.image.crop=0.9"},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 1.0`)}, `"bicubic" timm: `},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"crop_pct": 0.9`, `"crop_pct": 9`)}, "pretrained_cfg.crop_pct is 9, want a share"},
+		{"timm_siglip", map[string]string{"config.json": config1(t, "timm_siglip", `vit_base_patch16_siglip_224`, `vit_so400m_patch16_siglip_256`)}, `model.image.activation="gelu_tanh"`},
+		{"open_clip_siglip", map[string]string{"open_clip_config.json": ""}, "as in SigLIP is assumed, whose bias of scores is there"},
+		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"pool_type": "last"`, `"pool_type": "first"`)},
+			`no_causal_mask = true, use_pad_mask = false and pool_type = "first" in text_cfg: no style here reads texts so`},
+		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"no_causal_mask": true`, `"act_kwargs": {"approximate": "tanh"}, "no_causal_mask": true`)},
+			`model.text.activation="gelu_tanh" model.text.pool="end" data.tokens`},
+		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"eps": 1e-06`, `"eps": 1e-05`)}, `model.text.eps=1e-05`},
+		{"open_clip_siglip", map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `vit_base_patch16_siglip_224`, `vit_giantopt_patch16_siglip_256`)}, "16 heads do not divide the width 8 of the image tower"},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}, "vision_cfg": {"head_width": 8}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear", "size": 8}}`},
 			`model.image.size=8 model.image.patch=4 model.image.depth=2 model.image.width=8 model.image.heads=1 model.image.mlp=16 model.image.activation="gelu"`},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 4}}, "preprocess_cfg": {"resize_mode": "squash", "interpolation": "bilinear"}}`},
@@ -138,6 +165,49 @@ func TestOneTower(t *testing.T) {
 				t.Errorf("%s of %s has the setting %v", c.tower, c.name, s)
 			}
 		}
+	}
+}
+
+// A folder may have a model in the forms of two programs, each with its configuration, as LAION's have: any of its files is read.
+func TestTwoForms(t *testing.T) {
+	config, err := os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := copied(t, "clip", map[string]string{"open_clip_config.json": string(config), "open_clip_model.safetensors": string(other)})
+	if m := open1(t, folder); m.Family != "clip" {
+		t.Errorf("%s is of family %s", m.Path(), m.Family)
+	}
+	if m := open1(t, filepath.Join(folder, "open_clip_model.safetensors")); m.Family != "open_clip" {
+		t.Errorf("%s is of family %s", m.Path(), m.Family)
+	}
+}
+
+// What of open_clip is not read is told: towers of other programs, and projections that no head here is.
+func TestOtherTowersOfOpenCLIP(t *testing.T) {
+	config := openCLIPConfig1(t, "open_clip_vit", "vit_base_patch16_224", "convnext_base")
+	only := func(prefix string, more ...safetensors.Tensor) string {
+		return string(contents(t, golden("open_clip_vit"), func(list []safetensors.Tensor) []safetensors.Tensor {
+			list = slices.DeleteFunc(list, func(x safetensors.Tensor) bool { return !strings.HasPrefix(x.Name, prefix) })
+			return append(list, more...)
+		}))
+	}
+	m := open1(t, copied(t, "open_clip_vit", map[string]string{"open_clip_config.json": config, "open_clip_model.safetensors": only("text.", float("visual.trunk.stem.0.weight", 1))}))
+	if r := m.Report().String(); !strings.Contains(r, "the image tower is convnext_base of timm, which is not read") || !strings.Contains(r, "1 not known: visual.trunk.stem.0.weight") {
+		t.Error(r)
+	}
+	words := openCLIPConfig1(t, "open_clip_vit", `"text_cfg": {`, `"text_cfg": {"hf_model_name": "xlm-roberta-base",`)
+	m = open1(t, copied(t, "open_clip_vit", map[string]string{"open_clip_config.json": words, "open_clip_model.safetensors": only("visual.")}))
+	if r := m.Report().String(); !strings.Contains(r, "the text tower is xlm-roberta-base of Hugging Face inside open_clip") {
+		t.Error(r)
+	}
+	folder := copied(t, "open_clip_vit", map[string]string{"open_clip_model.safetensors": only("", float("visual.head.proj.bias", 6))})
+	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "as open_clip_timm: its projections have a bias") {
+		t.Error(err)
 	}
 }
 

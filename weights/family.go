@@ -11,6 +11,7 @@ import (
 type family struct {
 	name     string
 	types    []string // by which config.json names it
+	below    string   // every file of the family has tensors whose names begin so; empty: nothing is asked for
 	parts    []part   // of which a file has one with layers at least
 	unneeded []string // patterns of tensors beside the parts that no parameter is made of, as path.Match reads them
 	// describe says which settings of this module the model has.
@@ -28,7 +29,7 @@ type part struct {
 }
 
 // families are all of them. Where several fit a file as well, the first is taken.
-var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &clip, &siglip, &openCLIP, &albef}
+var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &clip, &siglip, &openCLIP, &openCLIPTimm, &albef}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {
@@ -53,6 +54,9 @@ func (fam *family) fits(f *File) (*fit, error) {
 	r := &fit{family: fam, values: map[string]value{}}
 	used := map[string]bool{}
 	patterns := fam.unneeded
+	if !slices.ContainsFunc(f.Names(), func(name string) bool { return strings.HasPrefix(name, fam.below) }) {
+		return nil, nil
+	}
 	for _, p := range fam.parts {
 		prefix, ok := p.prefix(f)
 		if !ok {
@@ -151,10 +155,14 @@ func (p part) prefix(f *File) (string, bool) {
 func recognise(f *File, facts *facts, name string) (*fit, error) {
 	var best *fit
 	var failed error
-	kind := facts.kind()
+	kinds := facts.kinds()
+	kind := strings.Join(kinds, " or ")
+	unsaid := func(f *family) bool {
+		return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(f.types, k) })
+	}
 	tried := 0
 	for _, fam := range families {
-		if name != "" && fam.name != name || name == "" && kind != "" && !slices.Contains(fam.types, kind) {
+		if name != "" && fam.name != name || name == "" && unsaid(fam) {
 			continue
 		}
 		tried++

@@ -1,5 +1,11 @@
 package weights
 
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
 // openCLIP is CLIP as open_clip and OpenAI's code name it, with the text tower at the top or below text.
 var openCLIP = family{
 	name:  "open_clip",
@@ -21,36 +27,111 @@ var openCLIP = family{
 			{"image/norm/*", "ln_post.*", nil},
 		},
 		may: []rule{{"image_proj/weight", "proj", transposed}},
-	}, {
-		prefixes: []string{"", "text."},
-		marks:    []string{"token_embedding.weight", "positional_embedding", "ln_final.weight"},
-		needs: []rule{
-			{"text/embeddings/word/weight", "token_embedding.weight", nil},
-			{"text/embeddings/position/weight", "positional_embedding", matrix},
-			{"text/layers/#/norm1/*", "transformer.resblocks.#.ln_1.*", nil},
-			{"text/layers/#/attention/qkv/*", "transformer.resblocks.#.attn.in_proj_*", nil},
-			{"text/layers/#/attention/output/*", "transformer.resblocks.#.attn.out_proj.*", nil},
-			{"text/layers/#/norm2/*", "transformer.resblocks.#.ln_2.*", nil},
-			{"text/layers/#/ffn/intermediate/*", "transformer.resblocks.#.mlp.c_fc.*", nil},
-			{"text/layers/#/ffn/output/*", "transformer.resblocks.#.mlp.c_proj.*", nil},
-			{"text/norm/*", "ln_final.*", nil},
-		},
-		may:      []rule{{"text_proj/weight", "text_projection", transposed}},
-		unneeded: []string{"attn_mask"},
-	}, logitScale},
-	unneeded: []string{"input_resolution", "context_length", "vocab_size"},
+	}, openCLIPText, logitScale, logitBias(scalar)},
+	unneeded: openCLIPUnneeded,
 	describe: func(d *description) error {
-		activation := "gelu"
-		switch {
-		case d.openCLIP == nil:
-			d.assume("model.image.activation", "model.text.activation")
-			d.note("no file says whether the activation is gelu or quick_gelu, which OpenAI's models have: gelu is assumed")
-		case d.openCLIP.Model.QuickGELU:
-			activation = "quick_gelu"
+		o := imageFacts{style: "clip", pool: "class", eps: 1e-5, activation: d.openCLIPActivation("image"),
+			preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}}
+		if d.openCLIP != nil && d.has("image/pos_embed") {
+			said := d.openCLIP.Model.Vision
+			o.heads, o.said = d.values["image/pos_embed"].shape[1]/max(1, cmp.Or(said.HeadWidth, 64)), said.Norm.Eps
 		}
-		return d.towers(
-			imageFacts{style: "clip", activation: activation, pool: "class", eps: 1e-5,
-				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic"}},
-			textFacts{style: "clip", activation: activation, pool: "end", eps: 1e-5, tokens: true})
+		return d.openCLIPTowers(o)
 	},
+}
+
+// openCLIPText is the text tower of open_clip, at the top of the names or below text.
+var openCLIPText = part{
+	prefixes: []string{"", "text."},
+	marks:    []string{"token_embedding.weight", "positional_embedding", "ln_final.weight"},
+	needs: []rule{
+		{"text/embeddings/word/weight", "token_embedding.weight", nil},
+		{"text/embeddings/position/weight", "positional_embedding", matrix},
+		{"text/layers/#/norm1/*", "transformer.resblocks.#.ln_1.*", nil},
+		{"text/layers/#/attention/qkv/*", "transformer.resblocks.#.attn.in_proj_*", nil},
+		{"text/layers/#/attention/output/*", "transformer.resblocks.#.attn.out_proj.*", nil},
+		{"text/layers/#/norm2/*", "transformer.resblocks.#.ln_2.*", nil},
+		{"text/layers/#/ffn/intermediate/*", "transformer.resblocks.#.mlp.c_fc.*", nil},
+		{"text/layers/#/ffn/output/*", "transformer.resblocks.#.mlp.c_proj.*", nil},
+		{"text/norm/*", "ln_final.*", nil},
+	},
+	may: []rule{
+		{"text_proj/weight", "text_projection | text_projection.weight", projection},
+		{"text_proj/bias", "text_projection.bias", nil}, // of SigLIP
+	},
+	unneeded: []string{"attn_mask"},
+}
+
+var openCLIPUnneeded = []string{"input_resolution", "context_length", "vocab_size"}
+
+// openCLIPActivation is that of a tower of open_clip.
+func (d *description) openCLIPActivation(side string) string {
+	if d.openCLIP == nil {
+		d.assume("model." + side + ".activation")
+		d.note("no file says whether the activation is gelu or quick_gelu, which OpenAI's models have: gelu is assumed")
+		return "gelu"
+	}
+	layers := d.openCLIP.Model.Vision.openCLIPLayers
+	if side == "text" {
+		layers = d.openCLIP.Model.Text.openCLIPLayers
+	}
+	switch {
+	case d.openCLIP.Model.QuickGELU:
+		return "quick_gelu"
+	case layers.Activation.Approximate == "tanh":
+		return "gelu_tanh"
+	}
+	return "gelu"
+}
+
+// openCLIPTowers sets the keys of a dual encoder of open_clip with an image tower.
+func (d *description) openCLIPTowers(image imageFacts) error {
+	if d.has("siglip/bias") { // the scores are those of SigLIP's loss
+		delete(d.values, "temperature")
+		delete(d.values, "logit_scale")
+	}
+	text, err := d.openCLIPTextFacts()
+	if err != nil {
+		return err
+	}
+	if d.has("image_proj/bias") || d.has("text_proj/bias") && text.style == "clip" {
+		return errors.New("its projections have a bias, and those of a dual encoder here have none but SigLIP's of texts")
+	}
+	if d.openCLIP != nil {
+		m := d.openCLIP.Model
+		if m.Vision.Timm != "" && d.depth("image/blocks/") == 0 {
+			d.note("the image tower is %s of timm, which is not read: vision transformers with the tensors of timm's vit_base_patch16_224 are", m.Vision.Timm)
+		}
+		if m.Text.HuggingFace != "" && d.depth("text/layers/") == 0 {
+			d.note("the text tower is %s of Hugging Face inside open_clip, which is not read: give it as [init.text] from its own files", m.Text.HuggingFace)
+		}
+	}
+	return d.towers(image, text)
+}
+
+// openCLIPTextFacts is what the text tower of open_clip has by its configuration: it reads as CLIP does, or as SigLIP does.
+func (d *description) openCLIPTextFacts() (textFacts, error) {
+	o := textFacts{style: "clip", pool: "end", eps: 1e-5, tokens: true}
+	if d.depth("text/layers/") == 0 {
+		return o, nil
+	}
+	o.activation = d.openCLIPActivation("text")
+	var said openCLIPWords
+	if d.openCLIP != nil {
+		said = d.openCLIP.Model.Text
+	} else if said.NoCausal = d.has("siglip/bias"); said.NoCausal {
+		said.Pool, said.Norm.Eps = "last", 1e-6
+		d.assume("model.text.style")
+		d.note("no file says how words see each other: as in SigLIP is assumed, whose bias of scores is there")
+	}
+	switch o.heads = said.Heads; {
+	case !said.NoCausal && (said.Pool == "" || said.Pool == "argmax" || said.Pool == "eos"):
+	case said.NoCausal && said.Pool == "last" && !said.PadMask:
+		o.style, o.eps = "siglip", 1e-6
+	default:
+		return o, fmt.Errorf("its text tower has no_causal_mask = %v, use_pad_mask = %v and pool_type = %q in text_cfg: no style here reads texts so (clip: false, false, \"argmax\"; siglip: true, false, \"last\")",
+			said.NoCausal, said.PadMask, said.Pool)
+	}
+	o.said = cmp.Or(said.Norm.Eps, 1e-5)
+	return o, nil
 }

@@ -214,18 +214,18 @@ var (
 	inverseExp = &shaping{joinInverseExp, func(p Param, names []string, _ Naming) []Param {
 		return p.mapped(names[0], func(x float64) float64 { return -math.Log(x) })
 	}}
-	transposed = &shaping{joinTransposed, func(p Param, names []string, _ Naming) []Param {
-		n, m := p.Shape[0], p.Shape[1]
-		return []Param{{Name: names[0], Shape: []int{m, n}, Read: func(dst []float32) error {
-			all := make([]float32, len(dst))
-			err := p.Read(all)
-			for i := range n {
-				for j := range m {
-					dst[j*n+i] = all[i*m+j]
-				}
-			}
-			return err
-		}}}
+	transposed = &shaping{joinTransposed, splitTransposed}
+	// projection is a matrix that is stored as a linear layer, or transposed under a name of its own.
+	projection = &shaping{func(in []*Tensor) (value, error) {
+		if strings.HasSuffix(in[0].Name, ".weight") {
+			return rows(in)
+		}
+		return joinTransposed(in)
+	}, func(p Param, names []string, o Naming) []Param {
+		if strings.HasSuffix(names[0], ".weight") {
+			return same(p, names, o)
+		}
+		return splitTransposed(p, names, o)
 	}}
 	afterPadding = &shaping{joinAfterPadding, func(p Param, names []string, o Naming) []Param {
 		out := []Param{p.padded(names[0], 0, o.Padding, p.Shape[0]+o.Padding, p.Shape[1])}
@@ -244,3 +244,18 @@ var (
 
 // same is a tensor of the shape of its parameter.
 func same(p Param, names []string, _ Naming) []Param { return p.as(names[0], p.Shape...) }
+
+// splitTransposed is the transpose of a matrix.
+func splitTransposed(p Param, names []string, _ Naming) []Param {
+	n, m := p.Shape[0], p.Shape[1]
+	return []Param{{Name: names[0], Shape: []int{m, n}, Read: func(dst []float32) error {
+		all := make([]float32, len(dst))
+		err := p.Read(all)
+		for i := range n {
+			for j := range m {
+				dst[j*n+i] = all[i*m+j]
+			}
+		}
+		return err
+	}}}
+}

@@ -32,6 +32,8 @@ func TestRenamed(t *testing.T) {
 		"clip":             {Family: "clip"},
 		"siglip":           {Family: "siglip"},
 		"open_clip":        {Family: "open_clip"},
+		"open_clip_siglip": {Family: "open_clip_timm", Prefer: []string{"text.", "text_projection.weight"}},
+		"open_clip_vit":    {Family: "open_clip_timm", Prefer: []string{"text."}},
 		"albef":            {Family: "albef"},
 	} {
 		m := open1(t, golden(name))

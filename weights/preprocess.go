@@ -1,12 +1,16 @@
 package weights
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// preprocess is how an image is made an input: squashed to a square, or its shortest side scaled and a square
+// preprocess is how an image is made an input: squashed to a square, or its shortest side scaled, and a square
 // cut from the middle, then (v - mean) / std of each channel of values in [0, 1].
 type preprocess struct {
 	mean, std             [3]float64
 	resize, interpolation string
+	crop                  float64 // side of what is cut by the side that the image is scaled to; 0: 1
 }
 
 const (
@@ -30,6 +34,8 @@ type processor struct {
 	Size       sides     `json:"size"`
 	Crop       sides     `json:"crop_size"`
 	CenterCrop bool      `json:"do_center_crop"`
+	Type       string    `json:"image_processor_type"`
+	OldType    string    `json:"feature_extractor_type"` // as older files call it
 	Normalize  *bool     `json:"do_normalize"`
 	Resample   *int      `json:"resample"`
 }
@@ -78,14 +84,22 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 		p.mean, p.std = [3]float64{}, [3]float64{1, 1, 1}
 	}
 	size := x.Size
-	p.resize = resizeSquash
-	if x.CenterCrop {
-		p.resize, size = resizeCrop, x.Crop
-		if x.Size.height > x.Crop.height && x.Crop.height > 0 {
-			d.note("%s scales the shortest side to %d and cuts %d: here it is scaled to what is cut", file, x.Size.height, x.Crop.height)
-		}
-	} else if x.Size.shortest {
+	switch {
+	case x.shortest():
 		p.resize = resizeCrop
+	case x.Size != (sides{}):
+		p.resize = resizeSquash
+	}
+	if x.CenterCrop {
+		size = x.Crop
+		switch {
+		case x.Size.height != x.Size.width:
+			return 0, fmt.Errorf("%s: images are scaled to %d x %d, and only squares are read", file, x.Size.height, x.Size.width)
+		case x.Size.height > 0 && x.Size.height < x.Crop.height:
+			return 0, fmt.Errorf("%s: images are scaled to %d and bordered to %d (size, crop_size), and none are bordered here: make both the same", file, x.Size.height, x.Crop.height)
+		case x.Size.height > x.Crop.height && x.Crop.height > 0:
+			p.crop = float64(x.Crop.height) / float64(x.Size.height)
+		}
 	}
 	if size.height != size.width {
 		return 0, fmt.Errorf("%s: images of %d x %d are not square, and only these are read", file, size.height, size.width)
@@ -99,6 +113,19 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 		}
 	}
 	return max(0, size.height), nil
+}
+
+// shortest says whether size is that of the shortest side of an image, whose ratio stays. A number alone is what the
+// processor's class takes it for.
+func (x *processor) shortest() bool {
+	switch {
+	case x.Size.shortest:
+		return true
+	case !x.Size.number || !x.CenterCrop:
+		return false
+	}
+	class := x.Type + x.OldType
+	return !strings.HasPrefix(class, "ViT") && !strings.HasPrefix(class, "DeiT")
 }
 
 func (x *openCLIPPrepare) over(d *description, p *preprocess) (side int, err error) {
@@ -133,15 +160,18 @@ func (x *timmPrepare) over(d *description, p *preprocess) error {
 	}
 	d.interpolation(file, x.Interpolation, p)
 	switch x.CropMode {
-	case "", "center":
+	case "center":
+		p.resize = resizeCrop
+	case "":
 	case "squash":
 		p.resize = resizeSquash
 	default:
 		d.note("%s.crop_mode is %q, and center and squash are known: %s is taken", file, x.CropMode, p.resize)
 	}
-	if p.resize == resizeCrop && x.CropPart > 0 && x.CropPart < 1 {
-		d.note("%s.crop_pct is %g, so a border is cut off: here it is kept", file, x.CropPart)
+	if x.CropPart < 0 || x.CropPart > 1 {
+		return fmt.Errorf("%s.crop_pct is %g, want a share above 0 and at most 1", file, x.CropPart)
 	}
+	p.crop = x.CropPart
 	return nil
 }
 

@@ -3,6 +3,7 @@ package weights
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,11 +37,15 @@ type (
 	imageFacts struct {
 		style, activation, pool string
 		eps                     float64 // of the style
+		said                    float64 // by a file; 0: none says it
+		heads                   int     // 0: no file says it
 		preprocess              preprocess
 	}
 	textFacts struct {
 		style, activation, pool string
 		eps                     float64
+		said                    float64 // epsilon by a file; 0: none says it
+		heads                   int
 		tokens                  bool // texts have as many tokens as there are positions
 	}
 )
@@ -48,7 +53,9 @@ type (
 func (d *description) has(name string) bool { _, ok := d.values[name]; return ok }
 
 func (d *description) note(format string, args ...any) {
-	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+	if s := fmt.Sprintf(format, args...); !slices.Contains(d.notes, s) {
+		d.notes = append(d.notes, s)
+	}
 }
 
 // assume marks keys, which are set later, as said by no file.
@@ -151,10 +158,10 @@ func activation(key, name, otherwise string) (string, error) {
 	return "", fmt.Errorf("%s is %q, and gelu, gelu_pytorch_tanh, gelu_new, gelu_fast and quick_gelu are read", key, name)
 }
 
-// epsilon notes another epsilon of layer norms than that of a style.
-func (d *description) epsilon(side, style string, said, is float64) {
+// epsilon sets the epsilon of the layer norms of a tower, where a file says another than that of its style.
+func (d *description) epsilon(side string, said, is float64) {
 	if said != 0 && math.Abs(said-is) > 1e-3*is {
-		d.note("layer norms of the %s tower have epsilon %g, and those of style %s have %g", side, said, style, is)
+		d.set("model."+side+".eps", said)
 	}
 }
 
@@ -183,7 +190,7 @@ func (d *description) towers(image imageFacts, text textFacts) error {
 func (d *description) head() error {
 	projected := func(side string) bool { return d.has(side + "_proj/weight") }
 	if !projected("image") && !projected("text") {
-		return nil
+		return d.unprojected()
 	}
 	for _, side := range []string{"image", "text"} {
 		if projected(side) {
@@ -200,5 +207,26 @@ func (d *description) head() error {
 			d.set("model.head.identity", side)
 		}
 	}
+	return nil
+}
+
+// unprojected sets the keys of [model.head] of two towers without a projection.
+func (d *description) unprojected() error {
+	if d.depth("image/blocks/") == 0 || d.depth("text/layers/") == 0 {
+		return nil
+	}
+	image, err := d.size("image/pos_embed", 1)
+	if err != nil {
+		return err
+	}
+	text, err := d.size("text/embeddings/word/weight", 1)
+	if err != nil {
+		return err
+	}
+	if image != text {
+		return fmt.Errorf("its towers have the widths %d and %d, and no projection to one: is it complete?", image, text)
+	}
+	d.set("model.head.dim", image)
+	d.set("model.head.identity", "both")
 	return nil
 }

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -48,11 +49,7 @@ func (d *description) image(o imageFacts) error {
 		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs, positions)
 	}
 	depth := d.depth("image/blocks/")
-	said := config.Heads
-	if d.openCLIP != nil && said == 0 {
-		said = width / max(1, orElse(d.openCLIP.Model.Vision.HeadWidth, 64))
-	}
-	heads, err := d.heads("image", said, width)
+	heads, err := d.heads("image", cmp.Or(config.Heads, o.heads), width)
 	if err != nil {
 		return err
 	}
@@ -67,8 +64,6 @@ func (d *description) image(o imageFacts) error {
 			return err
 		}
 	}
-	d.epsilon("image", o.style, config.Eps, o.eps)
-
 	prepared, side, err := d.prepared(o.preprocess)
 	if err != nil {
 		return err
@@ -91,6 +86,7 @@ func (d *description) image(o imageFacts) error {
 	d.set("model.image.mlp", hidden)
 	d.set("model.image.activation", o.activation)
 	d.set("model.image.pool", o.pool)
+	d.epsilon("image", cmp.Or(config.Eps, o.said), o.eps)
 	if v, ok := d.values["image/registers"]; ok {
 		d.set("model.image.registers", v.shape[0])
 	}
@@ -99,16 +95,12 @@ func (d *description) image(o imageFacts) error {
 		d.set("model.image.std", prepared.std)
 		d.set("model.image.resize", prepared.resize)
 		d.set("model.image.interpolation", prepared.interpolation)
+		if prepared.crop > 0 && prepared.crop < 1 {
+			d.set("model.image.crop", prepared.crop)
+		}
 	}
 	return nil
 }
 
 // root is the square root of n, rounded down.
 func root(n int) int { return int(math.Sqrt(float64(max(0, n)))) }
-
-func orElse(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}

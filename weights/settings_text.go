@@ -1,6 +1,9 @@
 package weights
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // pooling is what is read of 1_Pooling/config.json of sentence-transformers.
 type pooling struct {
@@ -41,10 +44,7 @@ func (d *description) text(o textFacts) error {
 	for d.has(fmt.Sprintf("text/layers/%02d/crossattention/query/weight", depth-fusion-1)) {
 		fusion++
 	}
-	said := config.Heads
-	if d.openCLIP != nil && said == 0 {
-		said = d.openCLIP.Model.Text.Heads
-	}
+	said := cmp.Or(config.Heads, o.heads)
 	if v, ok := d.values["text/relative/weight"]; ok {
 		said = v.shape[1]
 	}
@@ -66,7 +66,6 @@ func (d *description) text(o textFacts) error {
 			return err
 		}
 	}
-	d.epsilon("text", o.style, config.Eps, o.eps)
 	if d.pooling != nil {
 		switch {
 		case d.pooling.Mean || d.pooling.Mode == "mean":
@@ -86,6 +85,7 @@ func (d *description) text(o textFacts) error {
 	d.set("model.text.positions", positions)
 	d.set("model.text.activation", o.activation)
 	d.set("model.text.pool", o.pool)
+	d.epsilon("text", cmp.Or(config.Eps, o.said), o.eps)
 	if o.tokens {
 		d.set("data.tokens", positions)
 	}

@@ -27,17 +27,10 @@ var siglip = family{
 		marks:    []string{"embeddings.token_embedding.weight", "head.weight"},
 		needs:    append([]rule{{"text_proj/*", "head.*", nil}}, clipText...),
 		unneeded: []string{"embeddings.position_ids"},
-	}, {
-		prefixes: []string{""},
-		marks:    []string{"logit_scale", "logit_bias"},
-		needs: []rule{
-			{"siglip/log_scale", "logit_scale", single},
-			{"siglip/bias", "logit_bias", single},
-		},
-	}},
+	}, logitBias(single)},
 	describe: func(d *description) error {
 		image := imageFacts{style: "siglip", activation: "gelu_tanh", pool: "attention", eps: 1e-6,
-			preprocess: preprocess{half, half, resizeSquash, "bicubic"}}
+			preprocess: preprocess{half, half, resizeSquash, "bicubic", 0}}
 		if !d.has("image/pool/probe") {
 			image.pool = "mean"
 		}

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -11,37 +12,53 @@ var timm = family{
 	types: []string{"timm"},
 	parts: []part{timmVision("")},
 	describe: func(d *description) error {
-		o := imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
-			preprocess: preprocess{half, half, resizeCrop, "bicubic"}}
-		_, afterMean := d.file.Lookup("fc_norm.weight")
-		switch architecture := d.config.Architecture; {
-		case d.has("image/blocks/00/scale1"):
-			o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
-		case d.has("image/pool/probe"):
-			o.style, o.pool, o.preprocess.resize = "siglip", "attention", resizeSquash
-		case afterMean:
-			o.pool = "mean" // and then the norm
-		case !d.has("image/cls_token"):
-			o.style, o.pool, o.preprocess.resize = "siglip", "mean", resizeSquash
-		case d.has("image/norm_pre/weight"):
-			o.style, o.eps, o.preprocess = "clip", 1e-5, preprocess{clipMean, clipStd, resizeCrop, "bicubic"}
-			if strings.Contains(architecture, "quickgelu") {
-				o.activation = "quick_gelu"
-			}
-		case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
-			o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
-		}
 		args := d.config.Args
-		d.config.Heads = orElse(d.config.Heads, args.Heads)
+		o := d.timmFacts("", d.config.Architecture, args.Pool)
+		o.heads = cmp.Or(args.Heads, o.heads)
 		if act, ok := args.Activation.(string); ok && slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act) {
 			o.activation = act
-		}
-		if args.Pool == "avg" {
-			o.pool = "mean"
 		}
 		return d.image(o)
 	},
 }
+
+// timmFacts is what a vision transformer of timm has by its tensors below a prefix and its architecture. pool is the
+// argument global_pool, empty where it is the architecture's.
+func (d *description) timmFacts(prefix, architecture, pool string) imageFacts {
+	o := imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
+		preprocess: preprocess{half, half, resizeCrop, "bicubic", 0}}
+	_, afterMean := d.file.Lookup(prefix + "fc_norm.weight")
+	switch {
+	case d.has("image/blocks/00/scale1"):
+		o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
+	case d.has("image/pool/probe"):
+		o.style, o.pool, o.preprocess.resize = "siglip", "attention", resizeSquash
+	case afterMean:
+		o.pool = "mean" // and then the norm
+	case !d.has("image/cls_token"):
+		o.style, o.pool, o.preprocess.resize = "siglip", "mean", resizeSquash
+	case d.has("image/norm_pre/weight"):
+		o.style, o.eps, o.preprocess = "clip", 1e-5, preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
+	case d.has("image/registers") || strings.HasPrefix(architecture, "deit"):
+		o.preprocess.mean, o.preprocess.std = imageNetMean, imageNetStd
+	}
+	switch {
+	case strings.Contains(architecture, "quickgelu"):
+		o.activation = "quick_gelu"
+	case slices.ContainsFunc(timmTanh, func(name string) bool { return strings.Contains(architecture, name) }):
+		o.activation = "gelu_tanh"
+	}
+	if strings.Contains(architecture, "giantopt") {
+		o.heads = 16
+	}
+	if pool == "avg" {
+		o.pool = "mean"
+	}
+	return o
+}
+
+// timmTanh are parts of the names of timm's architectures whose activation is the approximation of GELU by tanh.
+var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "base_patch32_siglip", "large_patch16_siglip_512", "large_patch16_siglip_gap_512"}
 
 // timmVision is the tensors of a vision transformer below a prefix.
 func timmVision(prefix string) part {

@@ -34,12 +34,14 @@ func TestTowersCompute(t *testing.T) {
 		{"clip", "", "image_features", "text_hidden", nil},
 		{"siglip", "image_hidden", "image_features", "text_hidden", nil},
 		{"open_clip", "", "image_features", "", nil},
+		{"open_clip_siglip", "", "image_features", "", []string{"model.image.heads=2"}},
+		{"open_clip_vit", "", "image_features", "", []string{"model.image.heads=2"}},
 		{"albef", "image_hidden", "", "text_hidden", []string{"model.image.heads=2", "model.text.heads=2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, e := open1(t, golden(c.name)), expect(t, c.name)
 			sets := []string{"data.tokens=6", "train.batch_size=2", "model.text.positions=6"}
-			if !m.Has("image_proj/weight") && !m.Has("text_proj/weight") { // one tower: the other one is never built
+			if !(m.Has("image/pos_embed") && m.Has("text/embeddings/word/weight")) { // one tower: the other one is never built
 				sets = append(sets, "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0",
 					"model.head.dim=8", "model.head.identity=both", "model.head.topology=euclid", "objective.itc.score=inner", "model.image.width=8", "model.image.heads=2", "model.text.width=8", "model.text.heads=2")
 			}

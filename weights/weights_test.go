@@ -69,10 +69,10 @@ var goldens = []struct{ name, family, settings string }{
 	{"dinov2", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + netImages},
 	{"dinov2_registers", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="swiglu" model.image.pool="class" model.image.registers=2 ` + netImages},
 	{"timm", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
-		halfImages + `model.image.resize="crop" model.image.interpolation="bicubic"`},
+		halfImages + `model.image.resize="crop" model.image.interpolation="bicubic" model.image.crop=0.9`},
 	{"timm_registers", "timm", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=4 ` + netImages},
 	{"timm_siglip", "timm", `model.image.style="siglip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention" ` +
-		halfImages + `model.image.resize="squash" model.image.interpolation="bicubic"`},
+		halfImages + `model.image.resize="crop" model.image.interpolation="bicubic" model.image.crop=0.9`},
 	{"deit_distilled", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
 	{"clip", "clip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="quick_gelu" model.image.pool="class" ` + clipImages +
 		`model.text.style="clip" ` + textSizes + `model.text.activation="quick_gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
@@ -83,6 +83,11 @@ var goldens = []struct{ name, family, settings string }{
 		`model.text.style="clip" ` + textSizes + `model.text.activation="quick_gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
 	{"open_clip_checkpoint", "open_clip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + clipImages +
 		`model.text.style="clip" ` + strings.Replace(textSizes, "heads=2", "heads=1", 1) + `model.text.activation="gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
+	{"open_clip_siglip", "open_clip_timm", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="siglip" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention" ` +
+		halfImages + `model.image.resize="squash" model.image.interpolation="bicubic" model.text.style="siglip" ` + textSizes +
+		`model.text.activation="gelu" model.text.pool="end" data.tokens=6 model.head.dim=8 model.head.identity="image"`},
+	{"open_clip_vit", "open_clip_timm", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + clipImages +
+		`model.text.style="clip" ` + textSizes + `model.text.activation="gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
 	{"albef", "albef", `model.system="albef" model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.text.style="bert" ` +
 		strings.NewReplacer("heads=2", "heads=1", "fusion_layers=0", "fusion_layers=1").Replace(textSizes) + `model.text.activation="gelu" model.text.pool="class" model.head.dim=6 queue.size=4`},
 	{"albef_retrieval", "albef", `model.system="albef" model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.text.style="bert" ` +

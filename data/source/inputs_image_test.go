@@ -9,6 +9,19 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 )
 
+// TestImageCrop: model.image.crop says to which side an image is resized, as timm and the files of Hugging Face do.
+func TestImageCrop(t *testing.T) {
+	for set, want := range map[string]int{"0": 224, "1": 224, "0.875": 256, "0.9": 248, "0.95": 235, "0.8715953307392996": 257} {
+		cfg, err := config.Load("", []string{"model.image.size=224", "model.image.crop=" + set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ImageInput(cfg).Resized; got != want {
+			t.Errorf("model.image.crop=%s resizes to %d, want %d", set, got, want)
+		}
+	}
+}
+
 // TestImageInput: training, evaluation and whoever shows images use the statistics and the
 // filter of model.image.
 func TestImageInput(t *testing.T) {
@@ -38,7 +51,7 @@ func TestImageInput(t *testing.T) {
 	mean := "model.image.mean=0.5,0.4,0.3"
 	trained, seen, plain := pixels()
 	others, unseen, in := pixels(mean, "model.image.std=[0.5, 0.25, 0.2]", "model.image.resize=crop", "model.image.interpolation=bilinear")
-	if want := (transform.Input{Mean: [3]float32{0.5, 0.4, 0.3}, Std: [3]float32{0.5, 0.25, 0.2}, Crop: true, Bilinear: true}); in != want {
+	if want := (transform.Input{Mean: [3]float32{0.5, 0.4, 0.3}, Std: [3]float32{0.5, 0.25, 0.2}, Crop: true, Resized: 32, Bilinear: true}); in != want {
 		t.Errorf("the input is %+v, want %+v", in, want)
 	}
 	for name, x := range map[string][2][]float32{"training": {trained, others}, "evaluation": {seen, unseen}} {

@@ -221,7 +221,7 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 // ImageInput is what the image tower of a configuration wants of images.
 func ImageInput(cfg config.Config) transform.Input {
 	im := cfg.Model.Image
-	in := transform.Input{Crop: im.Resize == "crop", Bilinear: im.Interpolation == "bilinear"}
+	in := transform.Input{Crop: im.Resize == "crop", Resized: im.Resized(), Bilinear: im.Interpolation == "bilinear"}
 	for c := range im.Mean {
 		in.Mean[c], in.Std[c] = float32(im.Mean[c]), float32(im.Std[c])
 	}

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -134,6 +135,19 @@ func byteTokens(id func(token string) (int32, bool)) []int32 {
 		}
 	}
 	return ids
+}
+
+// byteOf returns the byte that a token stands for, such as <0x0A>, where the vocabulary has such tokens.
+func (t *Tokenizer) byteOf(id int32) (byte, bool) {
+	var bytes []int32
+	switch m := t.model.(type) {
+	case *bpe:
+		bytes = m.bytes
+	case *unigram:
+		bytes = m.bytes
+	}
+	i := slices.Index(bytes, id)
+	return byte(max(i, 0)), i >= 0 && id >= 0
 }
 
 // appendBytes appends the byte tokens of s; it fails where one is missing or there are none.

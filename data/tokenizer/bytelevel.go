@@ -61,6 +61,12 @@ func fromByteLevel(s string) string {
 	return string(b)
 }
 
+// byteLevel says whether t writes the bytes of words as characters.
+func (t *Tokenizer) byteLevel() bool {
+	const probe = "\u00e9"
+	return t.split != nil && strings.Contains(strings.Join(t.split(nil, probe, false), ""), toByteLevel(probe))
+}
+
 // gpt2Word returns the length of the first word of s, which is not empty, by the pattern of GPT-2:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+

@@ -253,7 +253,11 @@ func (t *Tokenizer) Decode(ids []int32) string {
 		}
 		s := t.Token(id)
 		if t.kind != WordPiece {
-			b.WriteString(s)
+			if c, ok := t.byteOf(id); ok {
+				b.WriteByte(c)
+			} else {
+				b.WriteString(s)
+			}
 			continue
 		}
 		if p, ok := strings.CutPrefix(s, continuation); ok && p != "" {
@@ -265,12 +269,12 @@ func (t *Tokenizer) Decode(ids []int32) string {
 		}
 		b.WriteString(s)
 	}
-	s := b.String()
-	if t.kind == BPE {
-		s = strings.ToValidUTF8(fromByteLevel(strings.ReplaceAll(s, wordEnd, " ")), "\ufffd")
+	if t.kind == WordPiece {
+		return b.String()
 	}
-	if t.kind != WordPiece {
-		s = strings.TrimSpace(strings.ReplaceAll(s, spaceMark, " "))
+	s := strings.ReplaceAll(b.String(), wordEnd, " ")
+	if t.byteLevel() {
+		s = fromByteLevel(s)
 	}
-	return s
+	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), spaceMark, " "))
 }

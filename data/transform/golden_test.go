@@ -78,6 +78,8 @@ func TestInputsLikeTorchvision(t *testing.T) {
 		{"centre_30x30", p, 30, Input{Crop: true}},
 		{"centre_45x45", p, 45, Input{Crop: true}},
 		{"centre_bilinear_17x17", p, 17, Input{Crop: true, Bilinear: true}},
+		{"centre_21_16x16", p, 16, Input{Crop: true, Resized: 21}},
+		{"squash_21_16x16", p, 16, Input{Resized: 21}},
 		{"centre_tall_17x17", tall, 17, Input{Crop: true}},
 	} {
 		c.Mean, c.Std = [3]float32{}, [3]float32{1, 1, 1}

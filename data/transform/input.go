@@ -22,6 +22,9 @@ type Input struct {
 	// Crop: an image is resized by its shorter side, and its centre is cut out (torchvision's
 	// Resize and CenterCrop); else it is resized to a square, whatever its aspect ratio.
 	Crop bool
+	// Resized is the side that an image is resized to before its centre is cut out, by Crop or as a whole; 0: the side
+	// that is shown.
+	Resized int
 	// Bilinear: by Pillow's BILINEAR filter; else by BICUBIC.
 	Bilinear bool
 }
@@ -31,16 +34,16 @@ func square(size int) Window { return Window{W: size, H: size, Width: size, Heig
 
 // window is the square of the given side that is shown of an image of w x h pixels.
 func (p Input) window(w, h, size int) Window {
-	to := square(size)
+	side := max(size, p.Resized)
+	to := Window{W: side, H: side, Width: size, Height: size}
 	switch {
 	case !p.Crop:
 	case w < h:
-		to.H = int(float64(size) * float64(h) / float64(w))
-		to.Y = int(math.RoundToEven(float64(to.H-size) / 2))
+		to.H = int(float64(side) * float64(h) / float64(w))
 	default:
-		to.W = int(float64(size) * float64(w) / float64(h))
-		to.X = int(math.RoundToEven(float64(to.W-size) / 2))
+		to.W = int(float64(side) * float64(w) / float64(h))
 	}
+	to.X, to.Y = int(math.RoundToEven(float64(to.W-size)/2)), int(math.RoundToEven(float64(to.H-size)/2))
 	return to
 }
 

@@ -12,6 +12,8 @@ func TestSeen(t *testing.T) {
 		{Input{}, 300, 100, 0, 0, 300, 100},
 		{Input{Crop: true}, 300, 100, 100, 0, 100, 100},
 		{Input{Crop: true}, 100, 300, 0, 100, 100, 100},
+		{Input{Resized: 100}, 300, 100, 75, 25, 150, 50},
+		{Input{Crop: true, Resized: 100}, 300, 100, 125, 25, 50, 50},
 		{Input{Crop: true}, 64, 64, 0, 0, 64, 64},
 	} {
 		if x, y, w, h := c.in.Seen(c.w, c.h, 50); x != c.x || y != c.y || w != c.width || h != c.height {

@@ -30,10 +30,11 @@ def warp(img, m):
     return cv2.warpAffine(img, np.float32(m), (W, H), flags=cv2.INTER_LINEAR, borderValue=(128, 128, 128))
 
 
-def centre(img, size, resample):
-    """The rules of torchvision's Resize and CenterCrop."""
+def centre(img, size, resample, resized=None, squash=False):
+    """The rules of torchvision's Resize, to the side resized, and CenterCrop."""
     w, h = img.size
-    w, h = (size, int(size * h / w)) if w < h else (int(size * w / h), size)
+    side = resized or size
+    w, h = (side, side) if squash else (side, int(side * h / w)) if w < h else (int(side * w / h), side)
     left, top = round((w - size) / 2), round((h - size) / 2)
     return img.resize((w, h), resample).crop((left, top, left + size, top + size))
 
@@ -56,6 +57,8 @@ def main():
         "centre_30x30": centre(p, 30, Image.BICUBIC),
         "centre_45x45": centre(p, 45, Image.BICUBIC),
         "centre_bilinear_17x17": centre(p, 17, Image.BILINEAR),
+        "centre_21_16x16": centre(p, 16, Image.BICUBIC, 21),
+        "squash_21_16x16": centre(p, 16, Image.BICUBIC, 21, squash=True),
         "centre_tall_17x17": centre(Image.fromarray(a.transpose(1, 0, 2)), 17, Image.BICUBIC),
         "autocontrast": ImageOps.autocontrast(p),
         "equalize": ImageOps.equalize(p),

@@ -165,6 +165,28 @@ expect("albef", pixel_values=pixels, input_ids=x.int(), lengths=lengths, image_h
 tuned = {k.replace("text_encoder.bert.", "text_encoder.").replace("text_encoder_m.bert.", "text_encoder_m."): v.half() if v.is_floating_point() else v
          for k, v in state.items() if ".cls." not in k and "_m." not in k} | {"idx_queue": torch.full((1, 4), -100)}
 torch.save({"model": tuned}, folder("albef_retrieval") + "checkpoint_best.pth")
+
+# open_clip around towers of timm: SigLIP, and a vision transformer with a projection beside CLIP's text tower.
+for name, arch, vision, words, bias in (
+        ("open_clip_siglip", "vit_base_patch16_siglip_224", dict(timm_pool="map", timm_proj="none"),
+         dict(no_causal_mask=True, proj_bias=True, pool_type="last", norm_kwargs=dict(eps=1e-6)), -10),
+        ("open_clip_vit", "vit_base_patch16_224", dict(timm_pool="token", timm_proj="linear"), {}, None)):
+    def tiny(pretrained=False, arch=arch, **kwargs):
+        return timm.create_model(arch, pretrained=False, **TIMM, **kwargs)
+    tiny.__name__, tiny.__module__ = "tiny_" + name, "timm.models.vision_transformer"
+    timm.models.register_model(tiny)
+    config = dict(embed_dim=WIDTH if vision["timm_proj"] == "none" else DIM, init_logit_bias=bias,
+                  vision_cfg=dict(image_size=SIZE, timm_model_name=tiny.__name__, timm_model_pretrained=False, **vision),
+                  text_cfg=dict(context_length=POSITIONS, vocab_size=VOCAB, width=WIDTH, heads=HEADS, layers=LAYERS, mlp_ratio=MLP / WIDTH, **words))
+    model = randomise(open_clip.CustomTextCLIP(**config))
+    config["vision_cfg"]["timm_model_name"] = arch
+    path = folder(name)
+    save_file(model.state_dict(), path + "open_clip_model.safetensors")
+    prepare = dict(mean=HALF, std=HALF, resize_mode="squash") if bias else dict(mean=CLIP[0], std=CLIP[1])
+    with open(path + "open_clip_config.json", "w") as f:
+        json.dump({"model_cfg": config | dict(custom_text=True), "preprocess_cfg": prepare | dict(size=[SIZE, SIZE], interpolation="bicubic")}, f, indent=1)
+    x = ids(1) if bias else ids(0, VOCAB - 2, VOCAB - 1)
+    expect(name, pixel_values=pixels, input_ids=x.int(), lengths=lengths, image_features=model.encode_image(pixels, normalize=True), text_features=model.encode_text(x, normalize=True))
 for root, _, names in os.walk(ROOT):
     for name in names:
         if name in ("README.md", "generation_config.json"):

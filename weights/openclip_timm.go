@@ -1,0 +1,30 @@
+package weights
+
+// openCLIPTimm is a dual encoder of open_clip whose image tower is a vision transformer of timm, such as its SigLIP.
+var openCLIPTimm = family{
+	name:  "open_clip_timm",
+	types: []string{"open_clip"},
+	below: "visual.trunk.blocks.",
+	parts: []part{
+		timmVision("visual.trunk."),
+		{
+			prefixes: []string{"visual.head.proj.", "visual.trunk.head."},
+			marks:    []string{"weight"},
+			needs:    []rule{{"image_proj/weight", "weight", nil}},
+			may:      []rule{{"image_proj/bias", "bias", nil}},
+		},
+		openCLIPText, logitScale, logitBias(scalar),
+	},
+	unneeded: openCLIPUnneeded,
+	describe: func(d *description) error {
+		var said openCLIPVision
+		if d.openCLIP != nil {
+			said = d.openCLIP.Model.Vision
+		}
+		o := d.timmFacts("visual.trunk.", said.Timm, said.TimmPool)
+		if d.openCLIP != nil { // the size of images is that of the tower, and open_clip's statistics are CLIP's where it says none
+			o.preprocess = preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
+		}
+		return d.openCLIPTowers(o)
+	},
+}
