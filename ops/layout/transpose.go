@@ -2,6 +2,7 @@ package layout
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -16,7 +17,7 @@ const transposeTile = 32
 // the other direction of a contrast.
 func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "transpose", Diff: []bool{true},
+		Kind: "transpose", Diff: []bool{true}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if len(in[0]) != 2 {
 				return nil, op.Need(false, "want a matrix")
@@ -25,7 +26,13 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) { transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi) }
+			body := func(_, lo, hi int) {
+				if c.Out.BF16 != nil {
+					transposeToBF16(c.Out.BF16, c.In[0].F32, rows, cols, lo, hi)
+				} else {
+					transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi)
+				}
+			}
 			grain := max(1, op.ElementGrain/max(1, rows))
 			return func() error {
 				c.Engine.For(cols, grain, body)
@@ -48,6 +55,26 @@ func transpose(y, x []float32, rows, cols, lo, hi int) {
 				out := y[j*rows:][i0:i1]
 				for i := range out {
 					out[i] = x[(i0+i)*cols+j]
+				}
+			}
+		}
+	}
+}
+
+// transposeToBF16 is transpose with the values rounded.
+func transposeToBF16(y []uint16, x []float32, rows, cols, lo, hi int) {
+	var tile [transposeTile * transposeTile]uint16
+	for i0 := 0; i0 < rows; i0 += transposeTile {
+		i1 := min(i0+transposeTile, rows)
+		for j0 := lo; j0 < hi; j0 += transposeTile {
+			n := min(j0+transposeTile, hi) - j0
+			for i := i0; i < i1; i++ {
+				vector.ToBF16(tile[(i-i0)*n:][:n], x[i*cols+j0:])
+			}
+			for j := range n {
+				out := y[(j0+j)*rows:][i0:i1]
+				for i := range out {
+					out[i] = tile[i*n+j]
 				}
 			}
 		}
