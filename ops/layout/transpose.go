@@ -28,9 +28,9 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 			body := func(_, lo, hi int) {
 				if c.Out.BF16 != nil {
-					transposeToBF16(c.Out.BF16, c.In[0].F32, rows, cols, lo, hi)
+					transpose(c.Out.BF16, c.In[0].F32, rows, cols, lo, hi, vector.ToBF16)
 				} else {
-					transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi)
+					transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi, copyValues)
 				}
 			}
 			grain := max(1, op.ElementGrain/max(1, rows))
@@ -45,38 +45,26 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	}, x)
 }
 
-// transpose writes rows lo to hi of the transpose y of x (rows, cols).
-func transpose(y, x []float32, rows, cols, lo, hi int) {
+// transpose writes rows lo to hi of the transpose y of x (rows, cols), with values that load makes
+// of those of x. A tile is loaded by its rows and stored by its columns: elements of one column
+// lie a power of two apart in many matrices, and would compete for the same lines of the cache.
+func transpose[T any](y []T, x []float32, rows, cols, lo, hi int, load func(dst []T, x []float32)) {
+	var tile [transposeTile * transposeTile]T
 	for j0 := lo; j0 < hi; j0 += transposeTile {
-		j1 := min(j0+transposeTile, hi)
+		n := min(j0+transposeTile, hi) - j0
 		for i0 := 0; i0 < rows; i0 += transposeTile {
-			i1 := min(i0+transposeTile, rows)
-			for j := j0; j < j1; j++ {
-				out := y[j*rows:][i0:i1]
+			m := min(i0+transposeTile, rows) - i0
+			for i := range m {
+				load(tile[i*transposeTile:][:n], x[(i0+i)*cols+j0:])
+			}
+			for j := range n {
+				out := y[(j0+j)*rows+i0:][:m]
 				for i := range out {
-					out[i] = x[(i0+i)*cols+j]
+					out[i] = tile[i*transposeTile+j]
 				}
 			}
 		}
 	}
 }
 
-// transposeToBF16 is transpose with the values rounded.
-func transposeToBF16(y []uint16, x []float32, rows, cols, lo, hi int) {
-	var tile [transposeTile * transposeTile]uint16
-	for i0 := 0; i0 < rows; i0 += transposeTile {
-		i1 := min(i0+transposeTile, rows)
-		for j0 := lo; j0 < hi; j0 += transposeTile {
-			n := min(j0+transposeTile, hi) - j0
-			for i := i0; i < i1; i++ {
-				vector.ToBF16(tile[(i-i0)*n:][:n], x[i*cols+j0:])
-			}
-			for j := range n {
-				out := y[(j0+j)*rows:][i0:i1]
-				for i := range out {
-					out[i] = tile[i*n+j]
-				}
-			}
-		}
-	}
-}
+func copyValues(dst, x []float32) { copy(dst, x) }
