@@ -26,13 +26,7 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) {
-				if c.Out.BF16 != nil {
-					transpose(c.Out.BF16, c.In[0].F32, rows, cols, lo, hi, vector.ToBF16)
-				} else {
-					transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi, copyValues)
-				}
-			}
+			body := func(_, lo, hi int) { transpose(c.Out, c.In[0].F32, rows, cols, lo, hi) }
 			grain := max(1, op.ElementGrain/max(1, rows))
 			return func() error {
 				c.Engine.For(cols, grain, body)
@@ -45,26 +39,31 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	}, x)
 }
 
-// transpose writes rows lo to hi of the transpose y of x (rows, cols), with values that load makes
-// of those of x. A tile is loaded by its rows and stored by its columns: elements of one column
-// lie a power of two apart in many matrices, and would compete for the same lines of the cache.
-func transpose[T any](y []T, x []float32, rows, cols, lo, hi int, load func(dst []T, x []float32)) {
-	var tile [transposeTile * transposeTile]T
+// transpose writes rows lo to hi of the transpose y of x (rows, cols). A tile is loaded by its
+// rows and stored by its columns: elements of one column lie a power of two apart in many
+// matrices, and would compete for the same lines of the cache.
+func transpose(y exec.Array, x []float32, rows, cols, lo, hi int) {
+	var tile [transposeTile * transposeTile]float32
+	var column [transposeTile]float32
 	for j0 := lo; j0 < hi; j0 += transposeTile {
 		n := min(j0+transposeTile, hi) - j0
 		for i0 := 0; i0 < rows; i0 += transposeTile {
 			m := min(i0+transposeTile, rows) - i0
 			for i := range m {
-				load(tile[i*transposeTile:][:n], x[(i0+i)*cols+j0:])
+				copy(tile[i*transposeTile:][:n], x[(i0+i)*cols+j0:])
 			}
 			for j := range n {
-				out := y[(j0+j)*rows+i0:][:m]
+				at, out := (j0+j)*rows+i0, column[:m]
+				if y.F32 != nil {
+					out = y.F32[at:][:m]
+				}
 				for i := range out {
 					out[i] = tile[i*transposeTile+j]
+				}
+				if y.BF16 != nil {
+					vector.ToBF16(y.BF16[at:][:m], out)
 				}
 			}
 		}
 	}
 }
-
-func copyValues(dst, x []float32) { copy(dst, x) }
