@@ -36,6 +36,7 @@ const (
 	StyleBERT    = "bert"
 	StyleRoBERTa = "roberta"
 	StyleMPNet   = "mpnet"
+	StyleGRU     = "gru"
 )
 
 func (i *Image) defaults() {
