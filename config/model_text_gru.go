@@ -16,12 +16,9 @@ const (
 func (g *GRU) defaults() { *g = GRU{Embedding: 300, Directions: GRUMean} }
 
 func (g *GRU) check(k *checker, c *Config) {
-	if !c.hasGRU() {
-		return
-	}
 	k.positive("model.text.gru.embedding")
 	k.oneOf("model.text.gru.directions", GRUForward, GRUMean, GRUConcat)
-	k.require("model.text.width", g.Directions != GRUConcat || c.Model.Text.Width%2 == 0, "must be even with model.text.gru.directions \"concat\", which halves it")
+	k.require("model.text.width", !c.hasGRU() || g.Directions != GRUConcat || c.Model.Text.Width%2 == 0, "must be even with model.text.gru.directions \"concat\", which halves it")
 }
 
 // hasGRU says whether texts pass recurrent units.

@@ -120,7 +120,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.Image.Mean, c.Model.Image.Std = []float64{nan, 0, 0}, []float64{1, 1, 1} }, `model.image.mean: must be finite numbers (got [NaN 0 0])`},
 		{func(c *Config) { c.Model.Image.Resize = "pad" }, `model.image.resize: must be empty or one of squash, crop (got "pad")`},
 		{func(c *Config) { c.Model.Image.Interpolation = "nearest" }, `model.image.interpolation: must be empty or one of bicubic, bilinear (got "nearest")`},
-		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip (got "gpt")`},
+		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
 		{func(c *Config) { c.Model.Text.Pool = "max" }, `model.text.pool: must be empty or one of class, mean, end (got "max")`},
