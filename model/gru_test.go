@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
 )
 
 // tinyGRU is tinyCLIP whose captions pass recurrent units, with a teacher and a queue.
@@ -49,8 +50,24 @@ func TestGRUStep(t *testing.T) {
 func TestGRUExplained(t *testing.T) {
 	cfg := tinyGRU()
 	m := buildCLIP(t, cfg)
-	at := m.DefaultBlocks()
-	if err := m.CheckBlocks(at); err != nil || at.Text != 1 {
-		t.Fatalf("blocks %v, error %v", at, err)
+	x := randomPairs(m, 5)
+	b := batch.New(1, append(m.Image().Columns(), m.Text().Columns()...)...)
+	copy(b.Floats(batch.Images), x.Images)
+	copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
+	const words = 4
+	b.Ints(batch.Lengths)[0] = words
+	for layer, d := range []int{cfg.Model.Text.GRU.Embedding, cfg.Model.Text.Width} {
+		e, err := m.Explain(t.Context(), b, Blocks{1, layer, 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Text.N != cfg.Data.Tokens || e.Text.D != d {
+			t.Fatalf("layer %d: %d places of %d channels, want %d and %d", layer, e.Text.N, e.Text.D, cfg.Data.Tokens, d)
+		}
+		for i := range e.Text.N {
+			if some := slices.ContainsFunc(e.Text.Grads[i*d:][:d], func(v float32) bool { return v != 0 }); some != (i < words) {
+				t.Errorf("layer %d: place %d of %d words has a gradient: %v", layer, i, words, some)
+			}
+		}
 	}
 }
