@@ -31,7 +31,7 @@ var conditions = map[string]condition{
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
 
-	"attention": {"a text tower, of another model.text.style than \"gru\"",
+	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
 		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
 	"gru": {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
 

@@ -129,7 +129,10 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.Text.Style = "gru" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "gru"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.GRU.Embedding = 0 }, `model.text.gru.embedding: must be > 0 (got 0)`},
 		{func(c *Config) { c.Model.Text.GRU.Directions = "both" }, `model.text.gru.directions: must be one of forward, mean, concat (got "both")`},
-		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Width, c.Model.Text.GRU.Directions = "gru", 301, "concat" }, `model.text.width: must be even with model.text.gru.directions "concat", which halves it (got 301)`},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Text.Style, c.Model.Text.Width, c.Model.Text.GRU.Directions = "gru", 301, "concat"
+		}, `model.text.width: must be even with model.text.gru.directions "concat", which halves it (got 301)`},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Head.Topology = "mpnet", "Multi(16,4)" }, `model.text.style: must be bert or roberta with several class tokens (got "mpnet"); Multi(n,m) reads m class tokens: choose another model.head.topology`},
 		{func(c *Config) { c.Model.Text.Pool, c.Model.Head.Topology = "mean", "Multi(64,4)" }, `model.text.pool: must be class with several class tokens (got "mean"); Multi(n,m) reads m class tokens: choose another model.head.topology`},
 		{func(c *Config) { c.Model.Head.Identity = "images" }, `model.head.identity: must be empty or one of image, text, both (got "images")`},

@@ -179,6 +179,10 @@ func TestRefused(t *testing.T) {
 		{"vit_registers", export.Options{To: export.HF, Side: "image"}, nil, `model.image.registers = 3 cannot be told to hf`},
 		{"dinov2_mpnet", export.Options{To: export.HF, Side: "image"}, []string{"model.image.mlp=40"}, `model.image.mlp = 40 cannot be told to hf`},
 		{"clip", export.Options{To: export.HF, Side: "text"}, []string{"model.text.pool=mean"}, `model.text.pool = "mean" cannot be told to hf`},
+		{"clip", export.Options{To: export.HF, Side: "text"}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to hf: its towers have no recurrent layers: use --to geoalign`},
+		{"clip", export.Options{To: export.ONNX}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to onnx: recurrent layers are written in no other form: use --to geoalign`},
+		{"clip", export.Options{To: export.OpenCLIP}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to open_clip`},
+		{"clip", export.Options{To: export.HF}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to hf`},
 		{"clip", export.Options{To: "gguf"}, nil, `there is no form "gguf": use geoalign, hf,`},
 		{"clip", export.Options{To: export.HF, Side: "both"}, nil, `no side "both": use image or text`},
 	} {
