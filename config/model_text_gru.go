@@ -16,8 +16,13 @@ const (
 func (g *GRU) defaults() { *g = GRU{Embedding: 300, Directions: GRUMean} }
 
 func (g *GRU) check(k *checker, c *Config) {
-	k.positive("model.text.gru.embedding")
-	k.oneOf("model.text.gru.directions", GRUForward, GRUMean, GRUConcat)
+	k.notNegative("model.text.gru.embedding")
+	if c.hasGRU() {
+		k.positive("model.text.gru.embedding")
+	}
+	if c.hasGRU() || g.Directions != "" {
+		k.oneOf("model.text.gru.directions", GRUForward, GRUMean, GRUConcat)
+	}
 	k.require("model.text.width", !c.hasGRU() || g.Directions != GRUConcat || c.Model.Text.Width%2 == 0, "must be even with model.text.gru.directions \"concat\", which halves it")
 }
 

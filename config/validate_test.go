@@ -127,7 +127,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "clip", "class" }, `model.text.pool: must be mean or end with a pre-norm style, whose first token stands for nothing (got "class")`},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "gru", "class" }, `model.text.pool: must be mean or end with model.text.style "gru", whose first state has seen one word (got "class")`},
 		{func(c *Config) { c.Model.Text.Style = "gru" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "gru"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
-		{func(c *Config) { c.Model.Text.GRU.Embedding = 0 }, `model.text.gru.embedding: must be > 0 (got 0)`},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.GRU.Embedding = "gru", 0 }, `model.text.gru.embedding: must be > 0 (got 0)`},
 		{func(c *Config) { c.Model.Text.GRU.Directions = "both" }, `model.text.gru.directions: must be one of forward, mean, concat (got "both")`},
 		{func(c *Config) {
 			*c = clip()
