@@ -76,7 +76,7 @@ func (d *Data) check(k *checker, c *Config) {
 	k.positive("data.max_pixels", "data.max_words")
 	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
-	k.require("data.tokens", d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
+	k.require("data.tokens", c.hasGRU() || d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
 	k.oneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
 	k.oneOf("data.template", TemplateALBEF, TemplateFile)

@@ -85,7 +85,11 @@ var products = []product{
 		}},
 	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
 		func(c *Config) float64 {
-			return ifWords(c, float64(c.Train.BatchSize)*float64(c.Data.Tokens)*float64(c.Model.Text.Width))
+			width := c.Model.Text.Width
+			if c.hasGRU() {
+				width = gruValues(c.Model.Text)
+			}
+			return ifWords(c, float64(c.Train.BatchSize)*float64(c.Data.Tokens)*float64(width))
 		}},
 	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.layers x model.heads.hidden", mostValues, "",
 		func(c *Config) float64 {
@@ -107,6 +111,9 @@ var products = []product{
 		}},
 	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
 		func(c *Config) float64 {
+			if c.hasGRU() {
+				return gruWeights(c.Model.Text)
+			}
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},
 	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",

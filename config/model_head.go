@@ -35,7 +35,7 @@ func (h *Head) check(k *checker, c *Config) {
 	k.require("model.head.token_blocks", h.TokenBlocks <= min(c.Model.Image.Depth, c.Model.Text.Layers), "must be at most model.image.depth and model.text.layers",
 		"0 is all blocks")
 	least := c.Data.Tokens + space.Spheres - 1
-	k.require("model.text.positions", least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
+	k.require("model.text.positions", c.hasGRU() || least <= c.Model.Text.Positions, fmt.Sprintf("must be at least data.tokens plus the repeated class tokens, %d", least),
 		"Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions")
 	k.require("objective.tcl.local", !c.Objective.TCL.Local, "must be false with several class tokens", "a part is one token, which has no m spheres: use objective.tcl.intra, or another topology")
 }

@@ -38,6 +38,7 @@ const (
 	StyleBERT    = "bert"
 	StyleRoBERTa = "roberta"
 	StyleMPNet   = "mpnet"
+	StyleGRU     = "gru"
 )
 
 func (i *Image) defaults() {

@@ -4,18 +4,19 @@ import "slices"
 
 // Text is the text tower and the fusion layers above it.
 type Text struct {
-	Style        string  `toml:"style" fixed:"meaning"`                               // structure: empty (that of model.system) | bert (post-norm, eps 1e-12) | roberta (bert with eps 1e-5 and no token types) | mpnet (roberta with a bias of attention by distance) | clip (pre-norm, a word sees those before it, eps 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh)
-	Layers       int     `toml:"layers" fixed:"model" max:"128"`                      // text layers
-	FusionLayers int     `toml:"fusion_layers" read:"fusion" fixed:"model" max:"128"` // layers with cross-attention to the image
-	Width        int     `toml:"width" fixed:"model" max:"65536"`                     // width of a token, a multiple of heads
-	Heads        int     `toml:"heads" fixed:"meaning" max:"1024"`                    // attention heads
-	MLP          int     `toml:"mlp" fixed:"model" max:"262144"`                      // hidden width of a layer's MLP; 0: 4 x width
-	Activation   string  `toml:"activation" fixed:"meaning"`                          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
-	Eps          float64 `toml:"eps" fixed:"meaning" max:"0.1"`                       // as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
-	Pool         string  `toml:"pool" fixed:"meaning"`                                // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place)
-	Positions    int     `toml:"positions" fixed:"model" max:"65536"`                 // size of the position table, at least data.tokens
-	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                     // as model.image.freeze; fusion layers are trained all the same
-	Dropout      float64 `toml:"dropout"`                                             // of hidden states and attention probabilities
+	Style        string  `toml:"style" fixed:"meaning"`                                // structure: empty (that of model.system) | bert (post-norm, eps 1e-12) | roberta (bert with eps 1e-5 and no token types) | mpnet (roberta with a bias of attention by distance) | clip (pre-norm, a word sees those before it, eps 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh) | gru (gated recurrent units over embeddings of words, of model.text.gru)
+	Layers       int     `toml:"layers" fixed:"model" max:"128"`                       // text layers
+	FusionLayers int     `toml:"fusion_layers" read:"fusion" fixed:"model" max:"128"`  // layers with cross-attention to the image
+	Width        int     `toml:"width" fixed:"model" max:"65536"`                      // width of a token, a multiple of heads; of gru that of a state
+	Heads        int     `toml:"heads" read:"attention" fixed:"meaning" max:"1024"`    // attention heads
+	MLP          int     `toml:"mlp" read:"attention" fixed:"model" max:"262144"`      // hidden width of a layer's MLP; 0: 4 x width
+	Activation   string  `toml:"activation" read:"attention" fixed:"meaning"`          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
+	Eps          float64 `toml:"eps" read:"attention" fixed:"meaning" max:"0.1"`       // as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
+	Pool         string  `toml:"pool" fixed:"meaning"`                                 // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place, of gru the last state of each direction)
+	Positions    int     `toml:"positions" read:"attention" fixed:"model" max:"65536"` // size of the position table, at least data.tokens
+	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                      // as model.image.freeze; fusion layers are trained all the same
+	Dropout      float64 `toml:"dropout"`                                              // of hidden states and attention probabilities; of gru of embeddings and of what further layers read
+	GRU          GRU     `toml:"gru" read:"gru"`
 }
 
 func (t *Text) defaults() {
@@ -30,22 +31,26 @@ func (t Text) Pooling() string {
 	switch {
 	case t.Pool != "":
 		return t.Pool
-	case t.PreNorm():
+	case t.PreNorm() || t.Style == StyleGRU:
 		return "end"
 	}
 	return "class"
 }
 
 func (t *Text) check(k *checker, c *Config) {
-	k.positive("model.text.layers", "model.text.width", "model.text.heads", "model.text.positions")
+	k.positive("model.text.layers", "model.text.width")
 	k.notNegative("model.text.mlp", "model.text.fusion_layers")
-	k.require("model.text.width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
+	if t.Style != StyleGRU {
+		k.positive("model.text.heads", "model.text.positions")
+		k.require("model.text.width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
+	}
 	k.belowOne("model.text.dropout")
 	k.notNegative("model.text.eps")
-	k.oneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP)
+	k.oneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
 	k.oneOfOrEmpty("model.text.activation", "gelu", "gelu_tanh", "quick_gelu")
 	k.oneOfOrEmpty("model.text.pool", "class", "mean", "end")
 	k.require("model.text.pool", !t.PreNorm() || t.Pooling() != "class", "must be mean or end with a pre-norm style, whose first token stands for nothing")
+	k.require("model.text.pool", t.Style != StyleGRU || t.Pooling() != "class", "must be mean or end with model.text.style \"gru\", whose first state has seen one word")
 	has := c.Model.traits()
 	k.require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
 	fuses := c.Objective.ITM.Weight > 0 || c.Objective.MLM.Weight > 0

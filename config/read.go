@@ -31,6 +31,10 @@ var conditions = map[string]condition{
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
 
+	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
+		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
+	"gru": {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+
 	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
 
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},

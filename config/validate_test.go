@@ -120,11 +120,19 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.Image.Mean, c.Model.Image.Std = []float64{nan, 0, 0}, []float64{1, 1, 1} }, `model.image.mean: must be finite numbers (got [NaN 0 0])`},
 		{func(c *Config) { c.Model.Image.Resize = "pad" }, `model.image.resize: must be empty or one of squash, crop (got "pad")`},
 		{func(c *Config) { c.Model.Image.Interpolation = "nearest" }, `model.image.interpolation: must be empty or one of bicubic, bilinear (got "nearest")`},
-		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip (got "gpt")`},
+		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
 		{func(c *Config) { c.Model.Text.Pool = "max" }, `model.text.pool: must be empty or one of class, mean, end (got "max")`},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "clip", "class" }, `model.text.pool: must be mean or end with a pre-norm style, whose first token stands for nothing (got "class")`},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "gru", "class" }, `model.text.pool: must be mean or end with model.text.style "gru", whose first state has seen one word (got "class")`},
+		{func(c *Config) { c.Model.Text.Style = "gru" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "gru"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.GRU.Embedding = "gru", 0 }, `model.text.gru.embedding: must be > 0 (got 0)`},
+		{func(c *Config) { c.Model.Text.GRU.Directions = "both" }, `model.text.gru.directions: must be one of forward, mean, concat (got "both")`},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Text.Style, c.Model.Text.Width, c.Model.Text.GRU.Directions = "gru", 301, "concat"
+		}, `model.text.width: must be even with model.text.gru.directions "concat", which halves it (got 301)`},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Head.Topology = "mpnet", "Multi(16,4)" }, `model.text.style: must be bert or roberta with several class tokens (got "mpnet"); Multi(n,m) reads m class tokens: choose another model.head.topology`},
 		{func(c *Config) { c.Model.Text.Pool, c.Model.Head.Topology = "mean", "Multi(64,4)" }, `model.text.pool: must be class with several class tokens (got "mean"); Multi(n,m) reads m class tokens: choose another model.head.topology`},
 		{func(c *Config) { c.Model.Head.Identity = "images" }, `model.head.identity: must be empty or one of image, text, both (got "images")`},

@@ -14,7 +14,7 @@ const (
 	PoolClass     Pool = "class"     // the class tokens, the first ones
 	PoolMean      Pool = "mean"      // the mean of patches, or of the words that are no padding
 	PoolAttention Pool = "attention" // of images: attention of a learned probe to the patches
-	PoolEnd       Pool = "end"       // of texts: the last token that is no padding
+	PoolEnd       Pool = "end"       // of texts: the last token that is no padding; of a GRU the last state of each direction
 )
 
 // byClass says whether class tokens are what is read.

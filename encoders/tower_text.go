@@ -63,6 +63,8 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolMean:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = meanWords(s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
+	case t.Pool == PoolEnd && t.recurrent():
+		q.Tokens, q.Classes = t.Encoder.(GRU).ends(c, s, a)
 	case t.Pool == PoolEnd && want.Tokens:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = t.last(a).of(q.Tokens)
@@ -78,6 +80,12 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 		q.Tokens = nil
 	}
 	return q
+}
+
+// recurrent says whether the last states of a text are more than the state at one place.
+func (t TextTower) recurrent() bool {
+	_, ok := t.Encoder.(GRU)
+	return ok
 }
 
 // last are the last places of texts.

@@ -187,6 +187,10 @@ func TestRefused(t *testing.T) {
 		{"clip", export.Options{To: export.ONNX}, []string{"model.lora.rank=2"}, "model.lora.rank = 2: no form has adapters: merge them first"},
 		{"clip_eps", export.Options{To: export.Timm}, nil, `model.image.eps = 0.001 cannot be told to timm: its layer norms have the epsilon 1e-05: use --to hf`},
 		{"clip", export.Options{To: export.OpenCLIP}, []string{"model.image.crop=0.5"}, `model.image.crop = 0.5 cannot be told to open_clip`},
+		{"clip", export.Options{To: export.HF, Side: "text"}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to hf: its towers have no recurrent layers: use --to geoalign`},
+		{"clip", export.Options{To: export.ONNX}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to onnx: recurrent layers are written in no other form: use --to geoalign`},
+		{"clip", export.Options{To: export.OpenCLIP}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to open_clip`},
+		{"clip", export.Options{To: export.HF}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to hf`},
 		{"clip", export.Options{To: "gguf"}, nil, `there is no form "gguf": use geoalign, hf,`},
 		{"clip", export.Options{To: export.HF, Side: "both"}, nil, `no side "both": use image or text`},
 	} {

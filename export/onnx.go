@@ -82,6 +82,9 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 	case encoders.ImageTower:
 		classes = g.Image(s.Name, t.ViT)
 	case encoders.TextTower:
+		if _, ok := t.Encoder.(encoders.GRU); ok {
+			return "", x.refuse("model.text.style", x.Config.Model.Text.Style, "recurrent layers are written in no other form")
+		}
 		classes = g.Text(s.Name, t)
 	case encoders.FeatureTower:
 		classes = g.Features(side+"_features", side+"s", s.Name, t)

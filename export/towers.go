@@ -28,6 +28,9 @@ func (x *job) words() (encoders.TextTower, error) {
 	if !ok {
 		return t, fmt.Errorf("the text tower is a %T, which no form has: use %s", x.sides.Text.Tower, asGeoalign)
 	}
+	if _, ok := t.Encoder.(encoders.GRU); ok {
+		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no recurrent layers")
+	}
 	if t.Classes() > 1 {
 		return t, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
 	}

@@ -59,6 +59,10 @@ func imageEncoder(m config.Model, space space.Space) encoders.ViT {
 // fusion layers of the model.
 func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEncoder {
 	tx, torch := m.Text, m.System == "clip"
+	if tx.Style == config.StyleGRU {
+		return encoders.GRU{Vocab: o.Vocab, Embedding: tx.GRU.Embedding, Layers: tx.Layers, Width: tx.Width,
+			Directions: encoders.Directions(tx.GRU.Directions), Dropout: tx.Dropout}
+	}
 	activation := func(preset string) string {
 		if tx.Activation != "" {
 			return tx.Activation

@@ -38,10 +38,17 @@ var towerGoldens = map[string]func(m *config.Model){
 	"lora_clip_image":  func(m *config.Model) { m.Image.Style, m.LoRA = "clip", everyLayer("image") },
 	"lora_clip_text":   func(m *config.Model) { m.Text.Style, m.Text.Positions, m.LoRA = "clip", 8, everyLayer("text") },
 	"lora_roberta":     func(m *config.Model) { m.Text.Style, m.LoRA = "roberta", everyLayer("text") },
-	"mpnet_mean":       func(m *config.Model) { m.Text.Style, m.Text.Pool = "mpnet", "mean" },
+	"gru":              func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
+	"gru_concat": func(m *config.Model) {
+		m.Text.Style, m.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "concat"}
+	},
+	"gru_forward": func(m *config.Model) {
+		m.Text.Style, m.Text.Pool, m.Text.GRU = "gru", "mean", config.GRU{Embedding: 5, Directions: "forward"}
+	},
+	"mpnet_mean": func(m *config.Model) { m.Text.Style, m.Text.Pool = "mpnet", "mean" },
 }
 
-// TestGoldenTowers compares towers with those of transformers and timm: what stands for an
+// TestGoldenTowers compares towers with those of transformers, timm and PyTorch: what stands for an
 // image or a text and all tokens that are no padding to 1e-5, the gradient of every parameter
 // to 1e-4 of its largest element, whether all tokens are read or not.
 func TestGoldenTowers(t *testing.T) {

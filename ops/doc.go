@@ -6,6 +6,7 @@
 //	nn          layers of transformers
 //	layout      rows and indices moved about
 //	attention   multi-head attention
+//	recurrent   gated recurrent units over packed sequences
 //	pool        a queue with a batch in it
 //	similarity  products, distances and metrics of pairs
 //	contrast    losses over scores, and their negatives

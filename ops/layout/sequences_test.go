@@ -83,6 +83,7 @@ func sequenceCases() []optest.Case {
 	z, ints := optest.F32s(r, "z", 120, 321), optest.I32s("z", optest.RandomInts(r, 50, 50), 50)
 	return []optest.Case{
 		{Name: "transpose", Inputs: []optest.Input{z}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Transpose(ns[0]) }},
+		{Name: "concat columns", Inputs: []optest.Input{x, optest.F32s(r, "beside", 40*30, 5)}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ConcatColumns(ns[0], ns[1]) }},
 		{Name: "strided rows", Inputs: []optest.Input{z}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return StridedRows(ns[0], 1, 2, 60) }},
 		{Name: "slice of rows", Inputs: []optest.Input{z}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return StridedRows(ns[0], 10, 1, 100) }},
 		{Name: "gather ints", Inputs: []optest.Input{ints}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GatherInts(ns[0], ns[0]) }},

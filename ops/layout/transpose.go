@@ -2,6 +2,7 @@ package layout
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -16,7 +17,7 @@ const transposeTile = 32
 // the other direction of a contrast.
 func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
-		Kind: "transpose", Diff: []bool{true},
+		Kind: "transpose", Diff: []bool{true}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if len(in[0]) != 2 {
 				return nil, op.Need(false, "want a matrix")
@@ -25,7 +26,7 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
-			body := func(_, lo, hi int) { transpose(c.Out.F32, c.In[0].F32, rows, cols, lo, hi) }
+			body := func(_, lo, hi int) { transpose(c.Out, c.In[0].F32, rows, cols, lo, hi) }
 			grain := max(1, op.ElementGrain/max(1, rows))
 			return func() error {
 				c.Engine.For(cols, grain, body)
@@ -38,16 +39,29 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 	}, x)
 }
 
-// transpose writes rows lo to hi of the transpose y of x (rows, cols).
-func transpose(y, x []float32, rows, cols, lo, hi int) {
+// transpose writes rows lo to hi of the transpose y of x (rows, cols). A tile is loaded by its
+// rows and stored by its columns: elements of one column lie a power of two apart in many
+// matrices, and would compete for the same lines of the cache.
+func transpose(y exec.Array, x []float32, rows, cols, lo, hi int) {
+	var tile [transposeTile * transposeTile]float32
+	var column [transposeTile]float32
 	for j0 := lo; j0 < hi; j0 += transposeTile {
-		j1 := min(j0+transposeTile, hi)
+		n := min(j0+transposeTile, hi) - j0
 		for i0 := 0; i0 < rows; i0 += transposeTile {
-			i1 := min(i0+transposeTile, rows)
-			for j := j0; j < j1; j++ {
-				out := y[j*rows:][i0:i1]
+			m := min(i0+transposeTile, rows) - i0
+			for i := range m {
+				copy(tile[i*transposeTile:][:n], x[(i0+i)*cols+j0:])
+			}
+			for j := range n {
+				at, out := (j0+j)*rows+i0, column[:m]
+				if y.F32 != nil {
+					out = y.F32[at:][:m]
+				}
 				for i := range out {
-					out[i] = x[(i0+i)*cols+j]
+					out[i] = tile[i*transposeTile+j]
+				}
+				if y.BF16 != nil {
+					vector.ToBF16(y.BF16[at:][:m], out)
 				}
 			}
 		}

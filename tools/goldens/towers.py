@@ -301,6 +301,43 @@ def mpnet():
         post_norm_text(name, n, model, gen, words(gen, 1, 0, 2), False, mean)
 
 
+class Recurrent(torch.nn.Module):
+    """The text encoder of VSE++ and SCAN: embeddings of words and packed gated recurrent units."""
+
+    def __init__(self, both, join):
+        super().__init__()
+        h = D // 2 if join == "concat" else D
+        self.words = torch.nn.Embedding(VOCAB, 5)
+        self.gru = torch.nn.GRU(5, h, DEPTH, batch_first=True, bidirectional=both)
+        self.join, self.both, self.h = join, both, h
+
+    def forward(self, ids):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(self.words(ids), LENGTHS, batch_first=True, enforce_sorted=False)
+        y, last = self.gru(packed)
+        y, _ = torch.nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=L)
+        last = last[-2:].transpose(0, 1).reshape(N, -1) if self.both else last[-1]
+        if self.join == "mean":
+            y, last = ((x[..., : self.h] + x[..., self.h :]) / 2 for x in (y, last))
+        return y, last
+
+
+def gru(name, join, seed, mean=False):
+    model, gen = fill(Recurrent(join != "forward", join), seed)
+    n = Names(model)
+    n.add("text/embeddings/word/weight", "words.weight")
+    for i in range(DEPTH):
+        for direction, suffix in (("forward", ""), ("reverse", "_reverse"))[: 1 + model.both]:
+            for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                n.add(f"text/layers/{i:02d}/{direction}/{part}", f"gru.{part}_l{i}{suffix}")
+    ids = words(gen, 0, 3)
+
+    def run():
+        y, last = model(ids)
+        return (y.sum(1) / LENGTHS[:, None] if mean else last), y
+
+    write(name, n, gen, text_inputs(ids), run)
+
+
 if __name__ == "__main__":
     clip_image()
     clip_text()
@@ -314,3 +351,6 @@ if __name__ == "__main__":
     timm_image("siglip_mean", 13, global_pool="avg", class_token=False, fc_norm=False, act_layer="gelu_tanh")
     roberta()
     mpnet()
+    gru("gru", "mean", 14)
+    gru("gru_concat", "concat", 15)
+    gru("gru_forward", "forward", 16, mean=True)

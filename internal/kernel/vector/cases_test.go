@@ -59,6 +59,8 @@ var vectorKernels = []vectorKernel{
 	})},
 	{"QuickGELUGrad", 2, true, 1e-6, 1e-6, none(func(s [][]float32) { Fill(s[0], 1); ByQuickGELU.Grad(s[0], s[1], s[0]) }), none(func(s [][]float32) { plainFill(s[0], 1); plainSigmoidUnitGrad(s[0], s[1], s[0], 1.702, 0) })},
 	{"SiLUGrad", 3, false, 1e-6, 4e-6, none(func(s [][]float32) { BySiLU.Grad(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainSigmoidUnitGrad(s[0], s[1], s[2], 1, 0) })},
+	{"GRU", 5, true, 2e-7, 4e-7, none(func(s [][]float32) { cosines(s[0]); cosines(s[4]); GRU(s[0], s[1], s[2], s[3], s[4]) }), none(func(s [][]float32) { cosines(s[0]); cosines(s[4]); plainGRU(s[0], s[1], s[2], s[3], s[4]) })},
+	{"GRUGrad", 7, false, 1e-5, 1e-2, none(func(s [][]float32) { GRUGrad(s[0], s[1], s[2], s[3], s[4], s[5], s[6]) }), none(func(s [][]float32) { plainGRUGrad(s[0], s[1], s[2], s[3], s[4], s[5], s[6]) })},
 	{"Max", 1, false, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
 	{"Max special", 1, true, 0, 0, one(func(s [][]float32) float32 { return Max(s[0]) }), one(func(s [][]float32) float32 { return plainMax(s[0]) })},
 	{"Dot", 2, true, 1.2e-7, 1e-12, one(func(s [][]float32) float32 { return Dot(s[0], s[1]) }), one(func(s [][]float32) float32 { return plainDot(s[0], s[1]) })},

@@ -81,6 +81,8 @@ var roofs = []roof{
 	{"BiasGELU rows", 12, tailMul + 1, tailAll + 4, 1, expNarrow - 2, 2, func(s, rows [][]float32, _ []int32) {
 		eachRow(s, func(lo, hi int) { BiasGELU(s[1][lo:hi], s[0][lo:hi], rows[0]) })
 	}},
+	{"GRU", 36, 3*expMul + 3, 3*expAll + 10, 3, 3 * expNarrow, 5, func(s, _ [][]float32, _ []int32) { GRU(s[0], s[1], s[2], s[3], s[4]) }},
+	{"GRUGrad", 48, 10, 14, 0, 0, 7, func(s, _ [][]float32, _ []int32) { GRUGrad(s[0], s[1], s[2], s[3], s[4], s[5], s[6]) }},
 	{"GELUGrad", 12, tailMul + 3, tailAll + 8, 1, expNarrow - 2, 3, func(s, _ [][]float32, _ []int32) { GELUGrad(s[0], s[1], s[2]) }},
 	{"LayerNorm rows", 8, 3, 6, 0, 0, 2, func(s, rows [][]float32, _ []int32) {
 		eachRow(s, func(lo, hi int) { LayerNorm(s[0][lo:hi], s[1][lo:hi], rows[0], rows[1], 1e-5) })

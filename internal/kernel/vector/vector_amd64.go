@@ -132,6 +132,16 @@ func sigmoidUnitVec(dst *float32, x *float32, n int, a float32, b float32)
 //go:noescape
 func sigmoidUnitGradVec(dst *float32, x *float32, dy *float32, n int, a float32, b float32, slope float32)
 
+// gruVec sets reset and update to their sigmoids, new = tanh(new + reset*gate) and h = new + update*(h - new).
+//
+//go:noescape
+func gruVec(h *float32, new *float32, reset *float32, update *float32, gate *float32, n int)
+
+// gruGradVec adds dy to dh, replaces new, reset, update and gate by the gradients of what they came from, and sets dh to its part through update.
+//
+//go:noescape
+func gruGradVec(dh *float32, new *float32, reset *float32, update *float32, gate *float32, dy *float32, before *float32, n int)
+
 // acosVec sets dst = acos(x), x limited to [-limit, limit].
 //
 //go:noescape

@@ -5300,6 +5300,604 @@ DATA vec42b00000<>+24(SB)/4, $0x42b00000
 DATA vec42b00000<>+28(SB)/4, $0x42b00000
 GLOBL vec42b00000<>(SB), RODATA|NOPTR, $32
 
+// func gruVec(h *float32, new *float32, reset *float32, update *float32, gate *float32, n int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·gruVec(SB), NOSPLIT, $0-48
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         h+0(FP), AX
+	MOVQ         new+8(FP), CX
+	MOVQ         reset+16(FP), DX
+	MOVQ         update+24(FP), BX
+	MOVQ         gate+32(FP), SI
+	VBROADCASTSS vec3fb8aa3b<>+0(SB), Z0
+	VBROADCASTSS vec3f318000<>+0(SB), Z1
+	VBROADCASTSS vecb95e8083<>+0(SB), Z2
+	VBROADCASTSS vec3ab511a9<>+0(SB), Z3
+	VBROADCASTSS vec3c091d36<>+0(SB), Z4
+	VBROADCASTSS vec3d2aac7a<>+0(SB), Z5
+	VBROADCASTSS vec3e2aaa48<>+0(SB), Z6
+	VBROADCASTSS vec3efffffe<>+0(SB), Z7
+	VBROADCASTSS vec3f800000<>+0(SB), Z8
+	VBROADCASTSS vecc2d00000<>+0(SB), Z9
+	VBROADCASTSS vec42b20000<>+0(SB), Z10
+	VBROADCASTSS vec80000000<>+0(SB), Z11
+	VBROADCASTSS vecc0000000<>+0(SB), Z12
+	VBROADCASTSS vec42b00000<>+0(SB), Z13
+	VBROADCASTSS vecc2b00000<>+0(SB), Z14
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+loop1:
+	CMPQ         DI, $0x10
+	JL           end2
+	VMOVUPS      (DX)(R8*4), Z15
+	VXORPS       Z11, Z15, Z15
+	VMAXPS       Z15, Z9, Z15
+	VMINPS       Z15, Z10, Z15
+	VMULPS       Z0, Z15, Z16
+	VRNDSCALEPS  $0x08, Z16, Z16
+	VFNMADD231PS Z1, Z16, Z15
+	VFNMADD231PS Z2, Z16, Z15
+	VMOVUPS      Z3, Z17
+	VFMADD213PS  Z4, Z15, Z17
+	VFMADD213PS  Z5, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMOVUPS      Z8, Z15
+	VADDPS       Z8, Z17, Z17
+	VDIVPS       Z17, Z15, Z15
+	VMOVUPS      Z15, (DX)(R8*4)
+	VMOVUPS      (CX)(R8*4), Z16
+	VMOVUPS      (SI)(R8*4), Z17
+	VFMADD231PS  Z17, Z15, Z16
+	VMULPS       Z12, Z16, Z16
+	VMAXPS       Z16, Z14, Z16
+	VMINPS       Z16, Z13, Z16
+	VMULPS       Z0, Z16, Z15
+	VRNDSCALEPS  $0x08, Z15, Z15
+	VFNMADD231PS Z1, Z15, Z16
+	VFNMADD231PS Z2, Z15, Z16
+	VMOVUPS      Z3, Z17
+	VFMADD213PS  Z4, Z16, Z17
+	VFMADD213PS  Z5, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VMOVUPS      Z8, Z15
+	VSUBPS       Z17, Z15, Z15
+	VADDPS       Z8, Z17, Z17
+	VDIVPS       Z17, Z15, Z15
+	VMOVUPS      Z15, (CX)(R8*4)
+	VMOVUPS      (BX)(R8*4), Z16
+	VXORPS       Z11, Z16, Z16
+	VMAXPS       Z16, Z9, Z16
+	VMINPS       Z16, Z10, Z16
+	VMULPS       Z0, Z16, Z17
+	VRNDSCALEPS  $0x08, Z17, Z17
+	VFNMADD231PS Z1, Z17, Z16
+	VFNMADD231PS Z2, Z17, Z16
+	VMOVUPS      Z3, Z18
+	VFMADD213PS  Z4, Z16, Z18
+	VFMADD213PS  Z5, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	VMOVUPS      Z8, Z16
+	VADDPS       Z8, Z18, Z18
+	VDIVPS       Z18, Z16, Z16
+	VMOVUPS      Z16, (BX)(R8*4)
+	VMOVUPS      (AX)(R8*4), Z17
+	VSUBPS       Z15, Z17, Z17
+	VFMADD213PS  Z15, Z16, Z17
+	VMOVUPS      Z17, (AX)(R8*4)
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, DI
+	JMP          loop1
+
+end2:
+	TESTQ        DI, DI
+	JE           end3
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Z15
+	VPMOVD2M     Z15, K1
+	VMOVUPS.Z    (DX)(R8*4), K1, Z15
+	VXORPS       Z11, Z15, Z15
+	VMAXPS       Z15, Z9, Z15
+	VMINPS       Z15, Z10, Z15
+	VMULPS       Z0, Z15, Z16
+	VRNDSCALEPS  $0x08, Z16, Z16
+	VFNMADD231PS Z1, Z16, Z15
+	VFNMADD231PS Z2, Z16, Z15
+	VMOVUPS      Z3, Z17
+	VFMADD213PS  Z4, Z15, Z17
+	VFMADD213PS  Z5, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMOVUPS      Z8, Z15
+	VADDPS       Z8, Z17, Z17
+	VDIVPS       Z17, Z15, Z15
+	VMOVUPS      Z15, K1, (DX)(R8*4)
+	VMOVUPS.Z    (CX)(R8*4), K1, Z16
+	VMOVUPS.Z    (SI)(R8*4), K1, Z17
+	VFMADD231PS  Z17, Z15, Z16
+	VMULPS       Z12, Z16, Z16
+	VMAXPS       Z16, Z14, Z16
+	VMINPS       Z16, Z13, Z16
+	VMULPS       Z0, Z16, Z12
+	VRNDSCALEPS  $0x08, Z12, Z12
+	VFNMADD231PS Z1, Z12, Z16
+	VFNMADD231PS Z2, Z12, Z16
+	VMOVUPS      Z3, Z13
+	VFMADD213PS  Z4, Z16, Z13
+	VFMADD213PS  Z5, Z16, Z13
+	VFMADD213PS  Z6, Z16, Z13
+	VFMADD213PS  Z7, Z16, Z13
+	VFMADD213PS  Z8, Z16, Z13
+	VFMADD213PS  Z8, Z16, Z13
+	VSCALEFPS    Z12, Z13, Z13
+	VMOVUPS      Z8, Z12
+	VSUBPS       Z13, Z12, Z12
+	VADDPS       Z8, Z13, Z13
+	VDIVPS       Z13, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)(R8*4)
+	VMOVUPS.Z    (BX)(R8*4), K1, Z13
+	VXORPS       Z11, Z13, Z13
+	VMAXPS       Z13, Z9, Z13
+	VMINPS       Z13, Z10, Z13
+	VMULPS       Z0, Z13, Z0
+	VRNDSCALEPS  $0x08, Z0, Z0
+	VFNMADD231PS Z1, Z0, Z13
+	VFNMADD231PS Z2, Z0, Z13
+	VMOVUPS      Z3, Z1
+	VFMADD213PS  Z4, Z13, Z1
+	VFMADD213PS  Z5, Z13, Z1
+	VFMADD213PS  Z6, Z13, Z1
+	VFMADD213PS  Z7, Z13, Z1
+	VFMADD213PS  Z8, Z13, Z1
+	VFMADD213PS  Z8, Z13, Z1
+	VSCALEFPS    Z0, Z1, Z1
+	VMOVUPS      Z8, Z0
+	VADDPS       Z8, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVUPS      Z0, K1, (BX)(R8*4)
+	VMOVUPS.Z    (AX)(R8*4), K1, Z1
+	VSUBPS       Z12, Z1, Z1
+	VFMADD213PS  Z12, Z0, Z1
+	VMOVUPS      Z1, K1, (AX)(R8*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ h+0(FP), AX
+	MOVQ new+8(FP), CX
+	MOVQ reset+16(FP), DX
+	MOVQ update+24(FP), BX
+	MOVQ gate+32(FP), SI
+	MOVQ n+40(FP), DI
+	XORQ R8, R8
+
+loop4:
+	CMPQ         DI, $0x08
+	JL           end5
+	VMOVUPS      (DX)(R8*4), Y0
+	VXORPS       vec80000000<>+0(SB), Y0, Y0
+	VMOVUPS      vecc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS vec3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS vecb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      vec3ab511a9<>+0(SB), Y2
+	VFMADD213PS  vec3c091d36<>+0(SB), Y0, Y2
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y0, Y2
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y0, Y2
+	VFMADD213PS  vec3efffffe<>+0(SB), Y0, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y0
+	VPSUBD       Y0, Y1, Y1
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       vec3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       vec3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      vec3f800000<>+0(SB), Y0
+	VADDPS       vec3f800000<>+0(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (DX)(R8*4)
+	VMOVUPS      (CX)(R8*4), Y1
+	VMOVUPS      (SI)(R8*4), Y2
+	VFMADD231PS  Y2, Y0, Y1
+	VMULPS       vecc0000000<>+0(SB), Y1, Y1
+	VMOVUPS      vecc2b00000<>+0(SB), Y0
+	VMAXPS       Y1, Y0, Y1
+	VMOVUPS      vec42b00000<>+0(SB), Y0
+	VMINPS       Y1, Y0, Y1
+	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS vec3f318000<>+0(SB), Y0, Y1
+	VFNMADD231PS vecb95e8083<>+0(SB), Y0, Y1
+	VMOVUPS      vec3ab511a9<>+0(SB), Y2
+	VFMADD213PS  vec3c091d36<>+0(SB), Y1, Y2
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y1, Y2
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y1, Y2
+	VFMADD213PS  vec3efffffe<>+0(SB), Y1, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y2
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       vec3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       vec3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      vec3f800000<>+0(SB), Y0
+	VSUBPS       Y2, Y0, Y0
+	VADDPS       vec3f800000<>+0(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (CX)(R8*4)
+	VMOVUPS      (BX)(R8*4), Y1
+	VXORPS       vec80000000<>+0(SB), Y1, Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      vec42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS vecb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      vec3ab511a9<>+0(SB), Y3
+	VFMADD213PS  vec3c091d36<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3efffffe<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       vec3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vec3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      vec3f800000<>+0(SB), Y1
+	VADDPS       vec3f800000<>+0(SB), Y3, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMOVUPS      Y1, (BX)(R8*4)
+	VMOVUPS      (AX)(R8*4), Y2
+	VSUBPS       Y0, Y2, Y2
+	VFMADD213PS  Y0, Y1, Y2
+	VMOVUPS      Y2, (AX)(R8*4)
+	ADDQ         $0x08, R8
+	SUBQ         $0x08, DI
+	JMP          loop4
+
+end5:
+	TESTQ        DI, DI
+	JE           end6
+	LEAQ         vecMasks<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	VMASKMOVPS   (DX)(R8*4), Y0, Y1
+	VXORPS       vec80000000<>+0(SB), Y1, Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      vec42b20000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS vecb95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      vec3ab511a9<>+0(SB), Y3
+	VFMADD213PS  vec3c091d36<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3efffffe<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       vec3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vec3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      vec3f800000<>+0(SB), Y1
+	VADDPS       vec3f800000<>+0(SB), Y3, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DX)(R8*4)
+	VMASKMOVPS   (CX)(R8*4), Y0, Y2
+	VMASKMOVPS   (SI)(R8*4), Y0, Y3
+	VFMADD231PS  Y3, Y1, Y2
+	VMULPS       vecc0000000<>+0(SB), Y2, Y2
+	VMOVUPS      vecc2b00000<>+0(SB), Y1
+	VMAXPS       Y2, Y1, Y2
+	VMOVUPS      vec42b00000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y2
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS vec3f318000<>+0(SB), Y1, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y1, Y2
+	VMOVUPS      vec3ab511a9<>+0(SB), Y3
+	VFMADD213PS  vec3c091d36<>+0(SB), Y2, Y3
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y2, Y3
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y2, Y3
+	VFMADD213PS  vec3efffffe<>+0(SB), Y2, Y3
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y3
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vec3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       vec3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      vec3f800000<>+0(SB), Y1
+	VSUBPS       Y3, Y1, Y1
+	VADDPS       vec3f800000<>+0(SB), Y3, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (CX)(R8*4)
+	VMASKMOVPS   (BX)(R8*4), Y0, Y2
+	VXORPS       vec80000000<>+0(SB), Y2, Y2
+	VMOVUPS      vecc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      vec42b20000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      vec3ab511a9<>+0(SB), Y4
+	VFMADD213PS  vec3c091d36<>+0(SB), Y2, Y4
+	VFMADD213PS  vec3d2aac7a<>+0(SB), Y2, Y4
+	VFMADD213PS  vec3e2aaa48<>+0(SB), Y2, Y4
+	VFMADD213PS  vec3efffffe<>+0(SB), Y2, Y4
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y4
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       vec3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       vec3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      vec3f800000<>+0(SB), Y2
+	VADDPS       vec3f800000<>+0(SB), Y4, Y4
+	VDIVPS       Y4, Y2, Y2
+	VMASKMOVPS   Y2, Y0, (BX)(R8*4)
+	VMASKMOVPS   (AX)(R8*4), Y0, Y3
+	VSUBPS       Y1, Y3, Y3
+	VFMADD213PS  Y1, Y2, Y3
+	VMASKMOVPS   Y3, Y0, (AX)(R8*4)
+
+end6:
+	VZEROUPPER
+	RET
+
+DATA vecc0000000<>+0(SB)/4, $0xc0000000
+DATA vecc0000000<>+4(SB)/4, $0xc0000000
+DATA vecc0000000<>+8(SB)/4, $0xc0000000
+DATA vecc0000000<>+12(SB)/4, $0xc0000000
+DATA vecc0000000<>+16(SB)/4, $0xc0000000
+DATA vecc0000000<>+20(SB)/4, $0xc0000000
+DATA vecc0000000<>+24(SB)/4, $0xc0000000
+DATA vecc0000000<>+28(SB)/4, $0xc0000000
+GLOBL vecc0000000<>(SB), RODATA|NOPTR, $32
+
+DATA vecc2b00000<>+0(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+4(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+8(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+12(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+16(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+20(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+24(SB)/4, $0xc2b00000
+DATA vecc2b00000<>+28(SB)/4, $0xc2b00000
+GLOBL vecc2b00000<>(SB), RODATA|NOPTR, $32
+
+// func gruGradVec(dh *float32, new *float32, reset *float32, update *float32, gate *float32, dy *float32, before *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·gruGradVec(SB), NOSPLIT, $0-64
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dh+0(FP), AX
+	MOVQ         new+8(FP), CX
+	MOVQ         reset+16(FP), DX
+	MOVQ         update+24(FP), BX
+	MOVQ         gate+32(FP), SI
+	MOVQ         dy+40(FP), DI
+	MOVQ         before+48(FP), R8
+	VBROADCASTSS vec3f800000<>+0(SB), Z0
+	MOVQ         n+56(FP), R9
+	XORQ         R10, R10
+
+loop1:
+	CMPQ         R9, $0x10
+	JL           end2
+	VMOVUPS      (AX)(R10*4), Z1
+	VMOVUPS      (CX)(R10*4), Z2
+	VMOVUPS      (BX)(R10*4), Z3
+	VMOVUPS      (DI)(R10*4), Z4
+	VADDPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMOVUPS      (R8)(R10*4), Z5
+	VSUBPS       Z2, Z5, Z5
+	VMULPS       Z3, Z1, Z3
+	VMOVUPS      Z3, (AX)(R10*4)
+	VMULPS       Z3, Z5, Z5
+	VMULPS       Z4, Z5, Z5
+	VMOVUPS      Z5, (BX)(R10*4)
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z3, Z1, Z1
+	VMOVUPS      Z1, (CX)(R10*4)
+	VMOVUPS      (DX)(R10*4), Z2
+	VMOVUPS      (SI)(R10*4), Z3
+	VMULPS       Z1, Z3, Z3
+	VMULPS       Z2, Z1, Z1
+	VMOVUPS      Z1, (SI)(R10*4)
+	VMULPS       Z2, Z3, Z3
+	VFNMADD213PS Z3, Z3, Z2
+	VMOVUPS      Z2, (DX)(R10*4)
+	ADDQ         $0x10, R10
+	SUBQ         $0x10, R9
+	JMP          loop1
+
+end2:
+	TESTQ        R9, R9
+	JE           end3
+	LEAQ         vecMasks<>+0(SB), R11
+	MOVQ         $0x00000010, R12
+	SUBQ         R9, R12
+	VMOVUPS      (R11)(R12*4), Z1
+	VPMOVD2M     Z1, K1
+	VMOVUPS.Z    (AX)(R10*4), K1, Z1
+	VMOVUPS.Z    (CX)(R10*4), K1, Z2
+	VMOVUPS.Z    (BX)(R10*4), K1, Z3
+	VMOVUPS.Z    (DI)(R10*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMOVUPS.Z    (R8)(R10*4), K1, Z5
+	VSUBPS       Z2, Z5, Z5
+	VMULPS       Z3, Z1, Z3
+	VMOVUPS      Z3, K1, (AX)(R10*4)
+	VMULPS       Z3, Z5, Z5
+	VMULPS       Z4, Z5, Z5
+	VMOVUPS      Z5, K1, (BX)(R10*4)
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z0
+	VFNMADD231PS Z2, Z2, Z0
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)(R10*4)
+	VMOVUPS.Z    (DX)(R10*4), K1, Z0
+	VMOVUPS.Z    (SI)(R10*4), K1, Z2
+	VMULPS       Z1, Z2, Z2
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, K1, (SI)(R10*4)
+	VMULPS       Z0, Z2, Z2
+	VFNMADD213PS Z2, Z2, Z0
+	VMOVUPS      Z0, K1, (DX)(R10*4)
+
+end3:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ dh+0(FP), AX
+	MOVQ new+8(FP), CX
+	MOVQ reset+16(FP), DX
+	MOVQ update+24(FP), BX
+	MOVQ gate+32(FP), SI
+	MOVQ dy+40(FP), DI
+	MOVQ before+48(FP), R8
+	MOVQ n+56(FP), R9
+	XORQ R10, R10
+
+loop4:
+	CMPQ         R9, $0x08
+	JL           end5
+	VMOVUPS      (AX)(R10*4), Y0
+	VMOVUPS      (CX)(R10*4), Y1
+	VMOVUPS      (BX)(R10*4), Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	VADDPS       Y3, Y0, Y0
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      (R8)(R10*4), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      Y2, (AX)(R10*4)
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      Y4, (BX)(R10*4)
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      vec3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (CX)(R10*4)
+	VMOVUPS      (DX)(R10*4), Y1
+	VMOVUPS      (SI)(R10*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)(R10*4)
+	VMULPS       Y1, Y2, Y2
+	VFNMADD213PS Y2, Y2, Y1
+	VMOVUPS      Y1, (DX)(R10*4)
+	ADDQ         $0x08, R10
+	SUBQ         $0x08, R9
+	JMP          loop4
+
+end5:
+	TESTQ        R9, R9
+	JE           end6
+	LEAQ         vecMasks<>+0(SB), R11
+	MOVQ         $0x00000010, R12
+	SUBQ         R9, R12
+	VMOVUPS      (R11)(R12*4), Y0
+	VMASKMOVPS   (AX)(R10*4), Y0, Y1
+	VMASKMOVPS   (CX)(R10*4), Y0, Y2
+	VMASKMOVPS   (BX)(R10*4), Y0, Y3
+	VMASKMOVPS   (DI)(R10*4), Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      vec3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMASKMOVPS   (R8)(R10*4), Y0, Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y1, Y3
+	VMASKMOVPS   Y3, Y0, (AX)(R10*4)
+	VMULPS       Y3, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMASKMOVPS   Y5, Y0, (BX)(R10*4)
+	VMULPS       Y4, Y1, Y1
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (CX)(R10*4)
+	VMASKMOVPS   (DX)(R10*4), Y0, Y2
+	VMASKMOVPS   (SI)(R10*4), Y0, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (SI)(R10*4)
+	VMULPS       Y2, Y3, Y3
+	VFNMADD213PS Y3, Y3, Y2
+	VMASKMOVPS   Y2, Y0, (DX)(R10*4)
+
+end6:
+	VZEROUPPER
+	RET
+
 // func acosVec(dst *float32, x *float32, n int, limit float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·acosVec(SB), NOSPLIT, $0-28

@@ -59,6 +59,10 @@ func sigmoidUnitVec(dst, x *float32, n int, a, b float32) { panic(noVectors) }
 
 func sigmoidUnitGradVec(dst, x, dy *float32, n int, a, b, slope float32) { panic(noVectors) }
 
+func gruVec(h, new, reset, update, gate *float32, n int) { panic(noVectors) }
+
+func gruGradVec(dh, new, reset, update, gate, dy, before *float32, n int) { panic(noVectors) }
+
 func acosVec(dst, x *float32, n int, limit float32) { panic(noVectors) }
 
 func acosGradVec(dst, x, dy *float32, n int, limit float32) { panic(noVectors) }

@@ -119,7 +119,7 @@ func TestVectorLevelsAgree(t *testing.T) {
 	for _, k := range vectorKernels {
 		switch k.name {
 		case "Exp", "SoftmaxDiff", "SoftmaxDiff2", "GELU", "GELUGrad", "Axpy", "Axpby", "Acos", "AcosGrad", "EMA", "AdamW", "AdamWEMA",
-			"MinPlus", "PathCos", "PathCosSlope":
+			"MinPlus", "PathCos", "PathCosSlope", "GRU", "GRUGrad":
 		default:
 			continue
 		}

@@ -18,6 +18,7 @@ func main() {
 	exponentials()
 	gelu()
 	sigmoidUnits()
+	gru()
 	acos()
 	paths()
 	argMax()
