@@ -17,7 +17,7 @@ import (
 // of float32 for each. Rows are read one at a time, and never all in memory.
 //
 // The name of the file is a hash of what decides its rows: the tower, how its inputs are prepared, and which
-// inputs they are. Each row begins with a hash of its input's state and one of the row, so a row of an image that
+// inputs they are. Each row begins with a check sum of its input's state and of the row, so a row of an image that
 // changed, that was not written yet or that is damaged is missing. Several goroutines may use a cache.
 type TowerCache struct {
 	file   *os.File
@@ -30,8 +30,7 @@ type TowerCache struct {
 var _ batch.Pool = (*TowerCache)(nil)
 
 const (
-	towerHash   = 16            // bytes of a hash in a row
-	towerHead   = 2 * towerHash // of a row: the state of its input, and the check sum
+	towerHash   = 16 // bytes of the check sum of a row
 	towerSuffix = ".tower"
 )
 
@@ -70,7 +69,7 @@ func OpenTowerCache(k TowerKey, in TowerInputs) (*TowerCache, error) {
 }
 
 // stride is the size of a row in the file.
-func (c *TowerCache) stride() int64 { return int64(towerHead + 4*c.width) }
+func (c *TowerCache) stride() int64 { return int64(towerHash + 4*c.width) }
 
 // Path is the file.
 func (c *TowerCache) Path() string { return c.path }
@@ -97,18 +96,17 @@ func (c *TowerCache) Row(i int, dst []float32) error {
 		return errNoRow
 	}
 	for k := range dst {
-		dst[k] = math.Float32frombits(binary.LittleEndian.Uint32(b[towerHead+4*k:]))
+		dst[k] = math.Float32frombits(binary.LittleEndian.Uint32(b[towerHash+4*k:]))
 	}
 	return nil
 }
 
 // valid says whether b is row i, whole and of the input in its present state.
 func (c *TowerCache) valid(i int, b []byte) bool {
-	sum := c.sum(i, b[towerHead:])
-	return [towerHash]byte(b[:towerHash]) == c.states[i] && [towerHash]byte(b[towerHash:]) == sum
+	return [towerHash]byte(b) == c.sum(i, b[towerHash:])
 }
 
-// sum is the check sum of a row of numbers.
+// sum is the check sum of a row of numbers, of its input in the present state.
 func (c *TowerCache) sum(i int, numbers []byte) [towerHash]byte {
 	h := sha256.New()
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(i)))
@@ -119,13 +117,12 @@ func (c *TowerCache) sum(i int, numbers []byte) [towerHash]byte {
 
 // Put writes row i.
 func (c *TowerCache) Put(i int, row []float32) error {
-	b := make([]byte, towerHead, c.stride())
+	b := make([]byte, towerHash, c.stride())
 	for _, v := range row {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
-	sum := c.sum(i, b[towerHead:])
-	copy(b, c.states[i][:])
-	copy(b[towerHash:], sum[:])
+	sum := c.sum(i, b[towerHash:])
+	copy(b, sum[:])
 	if _, err := c.file.WriteAt(b, int64(i)*c.stride()); err != nil {
 		return fmt.Errorf("data: cached features: %w: make room in data.cache_dir, or set data.cache_features = false", err)
 	}
