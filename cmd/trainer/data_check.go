@@ -114,7 +114,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 	r := &checkReport{OK: true}
 	for i, s := range splits {
 		others := map[string]data.Dataset{}
-		if cfg.Data.Kind != "scenes" { // scenes have no files; their splits are disjoint by construction
+		if !cfg.Data.Drawn() { // scenes have no files; their splits are disjoint by construction
 			for _, later := range splits[i+1:] {
 				others[later.name] = later.ds
 			}

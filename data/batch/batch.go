@@ -26,6 +26,10 @@ const (
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
 
+	Regions       = "regions"         // (R, D) float32, features of the regions of an image, zeros after the last one
+	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
+	RegionBoxes   = "regions/boxes"   // (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
+
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )
