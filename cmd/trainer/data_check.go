@@ -24,7 +24,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Look for missing and damaged images, duplicates, leaks and captions too long",
 		Long: `check opens every image and reads every caption of each split. It reports missing and
 damaged images, images without a caption, duplicates, images that are in two splits, and
-captions that are too long. Of stored features (data.kind = "pairs") it reads every row: it
+captions that are too long. Regions of images (data.kind = "regions") take the place of
+pictures: it reads every image and reports those whose regions cannot be used. Of stored features (data.kind = "pairs") it reads every row: it
 reports rows that are not finite or zero, and image rows that are in two splits. It exits
 with 1 when samples are lost or splits overlap.`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
