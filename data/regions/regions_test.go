@@ -476,3 +476,11 @@ func TestPictures(t *testing.T) {
 		t.Errorf("columns %v have no pixels", e.Images().Columns())
 	}
 }
+
+// TestBoxesAreClipped: what rounding puts beyond the image is taken back.
+func TestBoxesAreClipped(t *testing.T) {
+	boxes := []float32{-.005, .2, .5, 1.005}
+	if err := checkBoxes(boxes, BoxError{}); err != nil || !slices.Equal(boxes, []float32{0, .2, .5, 1}) {
+		t.Errorf("%v, %v", boxes, err)
+	}
+}
