@@ -76,7 +76,10 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 		return nil, err
 	}
 	if err := batch.Check(columns, stream.Columns()); err != nil {
-		return nil, err
+		if o.Steps > 0 || cfg.Data.Kind != "regions" {
+			return nil, err
+		}
+		columns = stream.Columns() // whatever tower reads them
 	}
 	images, cache := 0, (*data.Cache)(nil)
 	if t, ok := stream.(*data.Train); ok {

@@ -55,7 +55,7 @@ func (r *DataReport) advice(cfg config.Config, stage string, bestWorkers int) st
 	switch {
 	case workers < bestWorkers:
 		return fmt.Sprintf("set data.workers = %d", bestWorkers)
-	case cfg.Data.Kind == "pairs": // mapped files, which no cache serves
+	case cfg.Data.Kind == "pairs", cfg.Data.Kind == "regions" && !cfg.Data.Drawn(): // mapped files, which no cache serves
 		return "keep the files on a fast disk or in free memory, or store them as float16 (<f2, F16)"
 	case stage == "read" || stage == "decode" || stage == "colour":
 		if r.Cache != "none" {

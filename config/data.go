@@ -2,7 +2,7 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | regions (features of the regions of images)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
 	Captions   Captions   `toml:"captions" read:"caption lists"`
@@ -14,6 +14,7 @@ type Data struct {
 	Parquet    Parquet    `toml:"parquet" read:"parquet"`
 	Scenes     Scenes     `toml:"scenes" read:"scenes"`
 	Pairs      Pairs      `toml:"pairs" read:"pair files"`
+	Regions    Regions    `toml:"regions" read:"regions"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
@@ -23,6 +24,8 @@ type Data struct {
 	Vocab          string  `toml:"vocab" read:"pixels"`                            // tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a SentencePiece .model, or a folder with one of them; empty: learned from the training captions
 	Template       string  `toml:"template" read:"given vocabulary"`               // what stands around a text: albef ([CLS] before it, nothing behind it; for BERT vocabularies) | file (what the files of data.vocab say)
 	VocabSize      int     `toml:"vocab_size" read:"own vocabulary" max:"1048576"` // largest size of a learned vocabulary
+	VocabKind      string  `toml:"vocab_kind" read:"own vocabulary"`               // what is learned: wordpiece (pieces of words) | words (whole words, as word_tokenize of NLTK finds them, between <start> and <end>) | auto (words for data.kind regions, else wordpiece)
+	VocabMinCount  int     `toml:"vocab_min_count" read:"own words" max:"1000000"` // a word that occurs less often in the training captions is <unk>
 	Workers        int     `toml:"workers" max:"1024"`                             // goroutines that read and transform samples; 0: as many as threads
 	Prefetch       int     `toml:"prefetch" max:"1024"`                            // batches prepared ahead; 0: 2
 	Cache          string  `toml:"cache"`                                          // none | memory | disk: keep decoded training images there; evaluation always reads the files
@@ -48,6 +51,17 @@ const (
 	TemplateFile  = "file"
 )
 
+// Values of data.vocab_kind.
+const (
+	VocabWordPiece = "wordpiece"
+	VocabWords     = "words"
+)
+
+// LearnsWords says whether a vocabulary that is learned is one of whole words.
+func (d Data) LearnsWords() bool {
+	return d.VocabKind == VocabWords || d.VocabKind == "auto" && d.Kind == "regions"
+}
+
 func (d *Data) defaults() {
 	*d = Data{
 		Kind:           "scenes",
@@ -59,6 +73,8 @@ func (d *Data) defaults() {
 		Clean:          "albef",
 		Template:       TemplateALBEF,
 		VocabSize:      30522,
+		VocabKind:      "auto",
+		VocabMinCount:  4,
 		Prefetch:       4,
 		Cache:          "none",
 		CacheMaxGB:     4,
@@ -72,7 +88,7 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs")
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions")
 	k.positive("data.max_pixels", "data.max_words")
 	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
@@ -83,6 +99,8 @@ func (d *Data) check(k *checker, c *Config) {
 	k.require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
+	k.oneOf("data.vocab_kind", "auto", VocabWordPiece, VocabWords)
+	k.positive("data.vocab_min_count")
 	d.checkCache(k, c)
 	if d.CacheFeatures {
 		d.checkFeatures(k, c)
@@ -102,6 +120,7 @@ func (d *Data) checkCache(k *checker, c *Config) {
 	k.oneOf("data.cache", "none", "memory", "disk")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
+	k.require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
 	k.require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
 	k.positive("data.cache_max_gb")
 	k.notNegative("data.cache_size")

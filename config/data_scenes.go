@@ -1,6 +1,6 @@
 package config
 
-// Scenes is the built-in procedural world (data.kind = "scenes").
+// Scenes is the built-in procedural world (data.kind = "scenes", and regions of them).
 type Scenes struct {
 	MinObjects   int `toml:"min_objects" max:"4"`            // least number of objects of a scene
 	MaxObjects   int `toml:"max_objects" max:"4"`            // largest number of objects of a scene, at most 4
@@ -14,7 +14,7 @@ func (s *Scenes) defaults() {
 }
 
 func (s *Scenes) check(k *checker, c *Config) {
-	if c.Data.Kind != "scenes" {
+	if !c.Data.Drawn() {
 		return
 	}
 	const most = 4 // the largest number of objects the renderer places apart

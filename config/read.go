@@ -57,7 +57,12 @@ var conditions = map[string]condition{
 	"align wasserstein": fits(AlignByWasserstein),
 
 	// Data.
-	"scenes":        {`data.kind = "scenes"`, ofKind("scenes")},
+	"scenes":  {`data.kind = "scenes", or "regions" with data.regions.source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
+	"regions": {`data.kind = "regions"`, ofKind("regions")},
+	"region files": {`data.kind = "regions" and data.regions.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
+	"region scenes": {`data.kind = "regions" and data.regions.source = "scenes"`,
+		func(c *Config) bool { return c.Data.Kind == "regions" && c.Data.Drawn() }},
 	"caption lists": {`data.kind = "captions"`, ofKind("captions")},
 	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
 	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
@@ -66,11 +71,13 @@ var conditions = map[string]condition{
 	"flickr":        {`data.kind = "flickr"`, ofKind("flickr")},
 	"webdataset":    {`data.kind = "webdataset"`, ofKind("webdataset")},
 	"parquet":       {`data.kind = "parquet"`, ofKind("parquet")},
-	"image files": {`a data.kind other than "scenes" and "pairs"`,
-		func(c *Config) bool { return c.Data.Kind != "scenes" && c.Data.Kind != "pairs" }},
+	"image files": {`a data.kind other than "scenes" and "pairs", with "regions" data.regions.pictures`,
+		func(c *Config) bool {
+			return !c.Data.Drawn() && c.Data.Kind != "pairs" && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+		}},
 	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot or eval.textprobe`,
 		func(c *Config) bool {
-			return c.Data.Kind != "scenes" || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != ""
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != ""
 		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
@@ -78,8 +85,10 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Clean == "albef" && c.Model.traits().words }},
 	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
+	"own words": {`data.vocab = "", a model.system that reads images, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
+		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
 	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,
-		func(c *Config) bool { return c.Data.Kind != "scenes" && !c.Model.Fitted() }},
+		func(c *Config) bool { return !c.Data.Drawn() && !c.Model.Fitted() }},
 	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
 	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,
 		func(c *Config) bool { return c.Data.Cache != "none" || c.Data.CacheFeatures }},

@@ -44,7 +44,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
 		}, "model.lora.rank: must be 0 with frozen towers, which have no adapters (got 4); set model.image.freeze or model.text.freeze to false"},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -60,6 +60,10 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Data.Kind, c.Data.Flickr.File, c.Train.EvalEverySteps = "flickr", "a", 5
 		}, `data.flickr.val_list: must name a file (got ""); or set eval.split or train.eval_every_steps = 0`},
+		{func(c *Config) { c.Data.Kind, c.Data.Regions.Train = "regions", "" }, `data.regions.train: must name the split for data.kind "regions" (got "")`},
+		{func(c *Config) { c.Data.Kind, c.Data.Regions.Features = "regions", "x.h5" }, `data.regions.features: must end in .npy, .npz, .pt, .pth, .safetensors or .tsv (got "x.h5")`},
+		{func(c *Config) { c.Data.Kind, c.Data.Regions.Repeated = "regions", "5" }, `data.regions.repeated: must be one of auto, yes, no (got "5")`},
+		{func(c *Config) { c.Data.VocabKind = "bpe" }, `data.vocab_kind: must be one of auto, wordpiece, words (got "bpe")`},
 		{func(c *Config) { c.Data.Kind = "webdataset" }, `data.webdataset.train_files: must name at least one file for data.kind "webdataset" (got [])`},
 		{func(c *Config) { c.Data.WebDataset.Shuffle = 0 }, "data.webdataset.shuffle: must be > 0 (got 0)"},
 		{func(c *Config) { c.Data.Kind = "parquet" }, `data.parquet.train_files: must name at least one file for data.kind "parquet" (got [])`},

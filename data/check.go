@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/files"
 )
 
@@ -261,7 +262,11 @@ func (c *checker) digests(ctx context.Context, ds Dataset, done *int, total int)
 	return sums, errs, ctx.Err()
 }
 
+// imageDigest is of the pixels of an image, or of its columns where it has no pixels.
 func imageDigest(ds Dataset, i int) (digest, error) {
+	if c, ok := ds.(Columned); ok && !c.Pixels() {
+		return columnsDigest(c, i)
+	}
 	m, err := ds.Image(i)
 	if err != nil {
 		return digest{}, err
@@ -269,6 +274,21 @@ func imageDigest(ds Dataset, i int) (digest, error) {
 	h := sha256.New()
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(m.W)<<32|uint64(m.H)))
 	h.Write(m.Pix)
+	return digest(h.Sum(nil)), nil
+}
+
+// columnsDigest is of the columns of an image.
+func columnsDigest(ds Columned, i int) (digest, error) {
+	b := batch.New(1, ds.ImageColumns()...)
+	if err := ds.FillImage(i, b.Row(0)); err != nil {
+		return digest{}, err
+	}
+	h := sha256.New()
+	for _, c := range b.Columns() {
+		if err := binary.Write(h, binary.LittleEndian, b.Data(c.Name)); err != nil {
+			return digest{}, err
+		}
+	}
 	return digest(h.Sum(nil)), nil
 }
 

@@ -91,8 +91,8 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 	return nil
 }
 
-// Images is the gallery of images: batch.Images (3, S, S), resized and normalised, and
-// batch.Labels.
+// Images is the gallery of images: batch.Images (3, S, S), resized and normalised, the columns of
+// a Columned data set, and batch.Labels.
 func (e *Eval) Images() Gallery { return evalImages{e} }
 
 // Texts is the gallery of texts: the columns of t.
@@ -111,18 +111,18 @@ type evalImages struct{ e *Eval }
 func (g evalImages) Len() int { return g.e.NumImages() }
 
 func (g evalImages) Columns() []Column {
-	return []Column{
-		{Name: batch.Images, Shape: []int{3, g.e.size, g.e.size}},
-		{Name: batch.Labels, Type: batch.Int32},
-	}
+	images := columnsOfImages(g.e.ds, []Column{{Name: batch.Images, Shape: []int{3, g.e.size, g.e.size}}})
+	return append(images, Column{Name: batch.Labels, Type: batch.Int32})
 }
 
 func (g evalImages) Fill(i int, row batch.Row) error {
 	row.Set(batch.Labels, g.e.Label(i))
 	if dst := row.Floats(batch.Images); dst != nil {
-		return g.e.LoadImage(i, dst)
+		if err := g.e.LoadImage(i, dst); err != nil {
+			return err
+		}
 	}
-	return nil
+	return fillImage(g.e.ds, g.e.images[i], row)
 }
 
 type evalTexts struct {

@@ -50,7 +50,7 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 func (s *SceneStream) EpochSamples() int { return s.epoch }
 
 // Columns are those of images, of TrainConfig.Text and of what is known of a scene.
-func (s *SceneStream) Columns() []Column { return s.cfg.columns() }
+func (s *SceneStream) Columns() []Column { return s.cfg.columns(s.cfg.pixels()) }
 
 // Sample draws scene c, in a phrasing and with an augmentation of its own.
 func (s *SceneStream) Sample(c uint64, row batch.Row) error { return s.SampleTimed(c, row, nil) }

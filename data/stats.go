@@ -68,7 +68,7 @@ func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 		}
 	}
 	s.ImageIDs, s.Captions, s.Distinct = len(ids), len(words), len(seen)
-	s.WordLengths, s.TokenLengths, s.PerImage = quantiles(words), quantiles(tokens), quantiles(per)
+	s.WordLengths, s.TokenLengths, s.PerImage = NewQuantiles(words), NewQuantiles(tokens), NewQuantiles(per)
 	if len(tokens) > 0 {
 		s.Histogram = make([]int, s.TokenLengths.Max+1)
 		for _, n := range tokens {
@@ -78,8 +78,8 @@ func NewStats(ds Dataset, tok Tokenizer, clean string) Stats {
 	return s
 }
 
-// quantiles sorts x.
-func quantiles(x []int) Quantiles {
+// NewQuantiles sorts x and returns its quantiles, zeros of an empty list.
+func NewQuantiles(x []int) Quantiles {
 	if len(x) == 0 {
 		return Quantiles{}
 	}

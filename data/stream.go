@@ -144,17 +144,19 @@ func (t *Train) Cache() *Cache {
 
 // Columns are those of images, of TrainConfig.Text, of what the data set knows of
 // an image, and of UseTowers.
-func (t *Train) Columns() []Column { return append(t.cfg.columns(), t.towers.columns()...) }
+func (t *Train) Columns() []Column {
+	return append(t.cfg.columns(columnsOfImages(t.ds, t.cfg.pixels())), t.towers.columns()...)
+}
 
-// columns of a stream of images with captions.
-func (cfg *TrainConfig) columns() []Column {
+// pixels are the columns of pictures.
+func (cfg *TrainConfig) pixels() []Column {
 	s := []int{3, cfg.Transform.Size, cfg.Transform.Size}
-	list := []Column{
-		{Name: batch.Images, Shape: s},
-		{Name: batch.Views, Shape: s},
-		{Name: batch.IDs, Type: batch.Int32},
-		{Name: batch.Labels, Type: batch.Int32},
-	}
+	return []Column{{Name: batch.Images, Shape: s}, {Name: batch.Views, Shape: s}}
+}
+
+// columns of a stream of images, whose columns are given, with captions.
+func (cfg *TrainConfig) columns(images []Column) []Column {
+	list := append(images, Column{Name: batch.IDs, Type: batch.Int32}, Column{Name: batch.Labels, Type: batch.Int32})
 	return append(list, cfg.Text.Columns()...)
 }
 
@@ -189,6 +191,10 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 		}
 		w.start()
 	}
+	if err := fillImage(t.ds, i, row); err != nil {
+		return err
+	}
+	w.lap(StageRead)
 	t.cfg.Text.Fill(caption, row)
 	w.lap(StageText)
 	w.made()

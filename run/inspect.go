@@ -39,7 +39,7 @@ type Inspection struct {
 
 // TokenizerInfo describes a tokenizer.
 type TokenizerInfo struct {
-	Kind     string `json:"kind"`     // WordPiece, BPE or Unigram
+	Kind     string `json:"kind"`     // WordPiece, BPE, Unigram or WordLevel
 	Template string `json:"template"` // what stands around a text: albef or file
 	Tokens   int    `json:"tokens"`
 	Pad      string `json:"pad"` // token that texts are padded with

@@ -73,6 +73,8 @@ var others = map[string]string{
 	"data.webdataset.train_files": "elsewhere.tar", "data.webdataset.val_files": "elsewhere.tar", "data.webdataset.test_files": "elsewhere.tar", "data.webdataset.json_key": "elsewhere",
 	"data.parquet.train_files": "elsewhere.parquet", "data.parquet.val_files": "elsewhere.parquet", "data.parquet.test_files": "elsewhere.parquet", "data.parquet.image": "elsewhere", "data.parquet.caption": "elsewhere",
 	"data.pairs.image": "elsewhere.npy", "data.pairs.text": "elsewhere.npy", "data.pairs.image_tensor": "elsewhere", "data.pairs.text_tensor": "elsewhere", "data.pairs.hold": "last", "data.pairs.image_pool": "elsewhere.npy", "data.pairs.text_pool": "elsewhere.npy", "data.pairs.index": "elsewhere.tsv", "data.pairs.paired": "20",
+	"data.regions.source": "scenes", "data.regions.train": "elsewhere", "data.regions.val": "elsewhere", "data.regions.test": "elsewhere", "data.regions.features": "elsewhere.npz", "data.regions.tensor": "elsewhere", "data.regions.boxes": "elsewhere.npy", "data.regions.captions": "elsewhere.txt",
+	"data.regions.caption_form": "words", "data.regions.ids": "elsewhere.txt", "data.regions.mapping": "elsewhere.json", "data.regions.pictures": "elsewhere", "data.regions.repeated": "yes", "data.vocab_kind": "words",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
 	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",

@@ -79,7 +79,7 @@ func Describe(d *pages.Data, cfg config.Config) {
 	}
 	add("system", cfg.Model.System)
 	what := cfg.Data.Kind
-	if cfg.Data.Root != "" && cfg.Data.Kind != "scenes" {
+	if cfg.Data.Root != "" && !cfg.Data.Drawn() {
 		what += ", " + filepath.Base(cfg.Data.Root)
 	}
 	add("data", what)

@@ -34,7 +34,7 @@ func sceneColours() map[string]string {
 
 // attributes lists the attributes that the points can be coloured by, the default first.
 func (e *embedder) attributes() (list []string) {
-	if e.cfg.Data.Kind == "scenes" {
+	if e.cfg.Data.Drawn() {
 		list = append(list, "colour", "shape", "objects", "size", "place")
 	}
 	if e.set.Eval == nil {

@@ -56,7 +56,13 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 	if err != nil {
 		return nil, err
 	}
-	t, err := tokenizer.Learn(slices.Values(captions), cfg.Data.VocabSize)
+	learn := func() (*tokenizer.Tokenizer, error) {
+		if d := cfg.Data; d.LearnsWords() {
+			return tokenizer.LearnWords(slices.Values(captions), d.VocabSize, d.VocabMinCount)
+		}
+		return tokenizer.Learn(slices.Values(captions), cfg.Data.VocabSize)
+	}
+	t, err := learn()
 	if err != nil {
 		return nil, fmt.Errorf("data.vocab: is empty, so the vocabulary is learned from the %s of the train split: %w: give its entries captions, or name a vocabulary",
 			words.Count(len(captions), "caption"), err)

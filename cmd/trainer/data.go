@@ -43,7 +43,7 @@ func checkFinite(cfg config.Config, split string) error {
 	if err := checkSplit(split); err != nil {
 		return err
 	}
-	if cfg.Data.Kind == "scenes" && split == "train" {
+	if cfg.Data.Drawn() && split == "train" {
 		return usageError{errors.New("the train split of the scenes is endless: choose val or test")}
 	}
 	return nil

@@ -25,7 +25,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Look for missing and damaged images, duplicates, leaks and captions too long",
 		Long: `check opens every image and reads every caption of each split. It reports missing and
 damaged images, images without a caption, duplicates, images that are in two splits, and
-captions that are too long. Of stored features (data.kind = "pairs") it reads every row: it
+captions that are too long. Regions of images (data.kind = "regions") take the place of
+pictures: it reads every image and reports those whose regions cannot be used. Of stored features (data.kind = "pairs") it reads every row: it
 reports rows that are not finite or zero, and image rows that are in two splits. It exits
 with 1 when samples are lost or splits overlap.`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
@@ -109,7 +110,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress 
 	r := &checkReport{OK: true}
 	for i, s := range splits {
 		others := map[string]data.Dataset{}
-		if cfg.Data.Kind != "scenes" { // scenes have no files; their splits are disjoint by construction
+		if !cfg.Data.Drawn() { // scenes have no files; their splits are disjoint by construction
 			for _, later := range splits[i+1:] {
 				others[later.name] = later.ds
 			}

@@ -37,7 +37,9 @@ train split is shown as training sees it: cropped, flipped, augmented, one drawn
 each; with data.views = 2 the second view stands to the right of the first.
 The others are shown as an evaluation sees them: the whole image resized to the side
 model.image.size, whatever its shape, with its first caption; images without a caption and
-those beyond eval.max_images are left out.`,
+those beyond eval.max_images are left out. Boxes of regions (data.kind = "regions") are drawn
+on the pictures, which are shown whole in every split; where there are no pictures, a table
+is printed and no file written.`,
 		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
   trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
   trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,
@@ -58,6 +60,9 @@ those beyond eval.max_images are left out.`,
 				return err
 			}
 			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
+			if table, err := regionTable(c, cfg, split, images, out.json, source.Options{Warn: warn}); table || err != nil {
+				return err
+			}
 			s, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sheet, error) {
 				return previewSheet(ctx, cfg, split, images, columns, source.Options{Warn: warn, Progress: progress})
 			})
@@ -143,6 +148,9 @@ const secondView = "(second view)"
 func samples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (func(i int) ([]*transform.Image, string, error), error) {
 	if cfg.Data.Kind == "pairs" {
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
+	}
+	if cfg.Data.Kind == "regions" {
+		return regionSamples(ctx, cfg, split, n, o)
 	}
 	if split == "train" {
 		stream, err := source.Stream(ctx, cfg, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
@@ -24,7 +25,8 @@ func newStatsCommand() *cobra.Command {
 		Short: "Count images, captions, words and tokens of each split",
 		Long: `stats counts the images, captions, words and tokens of each split. The token lengths show
 what data.tokens should be: captions with more tokens lose their end. No image is opened.
-Of stored features (data.kind = "pairs") it reads every row and gives widths and norms.`,
+Of stored features (data.kind = "pairs") it reads every row and gives widths and norms, of
+regions of images (data.kind = "regions") their width and their number in 1,000 images.`,
 		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data stats --config my.toml --split train --json`,
 		Args: noArgs,
@@ -76,8 +78,9 @@ type statsReport struct {
 type splitStats struct {
 	Split string `json:"split"`
 	data.Stats
-	Classes int `json:"classes"`      // of data with labels
-	Cut     int `json:"captions_cut"` // captions with more than data.tokens tokens
+	Regions *regions.Stats `json:"regions,omitempty"` // of data.kind = "regions"
+	Classes int            `json:"classes"`           // of data with labels
+	Cut     int            `json:"captions_cut"`      // captions with more than data.tokens tokens
 }
 
 func statistics(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*statsReport, error) {
@@ -96,6 +99,13 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 			names, _ := l.Labels()
 			st.Classes = len(names)
 		}
+		if c, ok := s.ds.(data.Columned); ok {
+			found, err := regions.NewStats(ctx, c, regionsLooked)
+			if err != nil {
+				return nil, err
+			}
+			st.Regions = &found
+		}
 		for n, captions := range st.Histogram {
 			if n > cfg.Data.Tokens {
 				st.Cut += captions
@@ -105,6 +115,9 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 	}
 	return r, nil
 }
+
+// regionsLooked is the number of images whose regions are counted: their features have to be read.
+const regionsLooked = 1000
 
 // print writes the report as a table, a column per split.
 func (r *statsReport) print(w io.Writer) error {
@@ -123,6 +136,11 @@ func (r *statsReport) print(w io.Writer) error {
 	row("images", func(s splitStats) string { return words.Thousands(s.Images) })
 	if len(r.Splits) > 0 && r.Splits[0].Classes > 0 {
 		row("classes", func(s splitStats) string { return words.Thousands(s.Classes) })
+	}
+	if len(r.Splits) > 0 && r.Splits[0].Regions != nil {
+		row("regions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.Regions.Number) })
+		row("most regions x features", func(s splitStats) string { return fmt.Sprintf("%d x %d", s.Regions.Most, s.Regions.Width) })
+		row("boxes", func(s splitStats) string { return map[bool]string{true: "yes", false: "no"}[s.Regions.Boxed] })
 	}
 	row("captions", func(s splitStats) string { return words.Thousands(s.Captions) })
 	row("captions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.PerImage) })

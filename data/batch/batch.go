@@ -29,6 +29,10 @@ const (
 	ImageTower = "image tower" // (m D) float32, class tokens that a frozen image tower gave before
 	TextTower  = "text tower"  // (m D) float32, likewise of a text
 
+	Regions       = "regions"         // (R, D) float32, features of the regions of an image, zeros after the last one
+	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
+	RegionBoxes   = "regions/boxes"   // (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
+
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )

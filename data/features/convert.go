@@ -187,7 +187,7 @@ func torchRows(paths []string, tensor string, emit func([]float32) error, told f
 }
 
 func torchFileRows(path, tensor string, emit func([]float32) error) error {
-	m := &Matrix{path: path, rowIsMatrix: true}
+	m := &Matrix{path: path, axes: 2, rowIsMatrix: true}
 	if err := m.open(tensor, func(*os.File, int64) []byte { return nil }); err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ import (
 type Matrix struct {
 	path        string
 	rows, width int
+	shape       []int // of a row; its product is width
+	axes        int   // of the array
 	dtype       safetensors.DType
 	start       int64 // first byte of the data
 	rowIsMatrix bool  // an array of one axis is a row
@@ -44,8 +46,18 @@ type Matrix struct {
 // says. Close it after use.
 func OpenMatrix(path, tensor string) (*Matrix, error) { return openMatrix(path, tensor, files.Map) }
 
+// OpenArray is OpenMatrix of an array of so many axes, 2 or more: a row of the matrix is what the first
+// axis counts, see RowShape.
+func OpenArray(path, tensor string, axes int) (*Matrix, error) {
+	return openArray(path, tensor, axes, files.Map)
+}
+
 func openMatrix(path, tensor string, mapping func(*os.File, int64) []byte) (*Matrix, error) {
-	m := &Matrix{path: path}
+	return openArray(path, tensor, 2, mapping)
+}
+
+func openArray(path, tensor string, axes int, mapping func(*os.File, int64) []byte) (*Matrix, error) {
+	m := &Matrix{path: path, axes: axes}
 	if err := m.open(tensor, mapping); err != nil {
 		return nil, err
 	}
@@ -181,10 +193,21 @@ const maxRows = math.MaxInt32
 
 // setShape takes the sizes of a matrix.
 func (m *Matrix) setShape(shape []int) error {
-	if len(shape) != 2 || shape[0] <= 0 || shape[1] <= 0 {
+	switch ok := len(shape) == m.axes && slices.Min(shape) > 0; {
+	case !ok && m.axes == 2:
 		return fmt.Errorf("its shape is %v: a row for each pair and a column for each channel are needed", shape)
+	case !ok:
+		return fmt.Errorf("its shape is %v: %d axes are needed, none of them empty, of which the first counts the images", shape, m.axes)
 	}
-	if m.rows, m.width = shape[0], shape[1]; m.rows > maxRows || m.width > maxRows {
+	m.rows, m.width, m.shape = shape[0], 1, slices.Clone(shape[1:])
+	for _, n := range m.shape {
+		if n > maxRows/m.width {
+			m.width = maxRows + 1
+			break
+		}
+		m.width *= n
+	}
+	if m.rows > maxRows || m.width > maxRows {
 		return fmt.Errorf("its shape %v is too large: at most %d rows and columns can be read", shape, maxRows)
 	}
 	return nil
@@ -222,6 +245,9 @@ func (m *Matrix) Rows() int { return m.rows }
 
 // Width returns D.
 func (m *Matrix) Width() int { return m.width }
+
+// RowShape returns the axes of the array behind the first: (D) of a matrix.
+func (m *Matrix) RowShape() []int { return slices.Clone(m.shape) }
 
 // Type names the type of the numbers in the file, such as F16.
 func (m *Matrix) Type() string { return string(m.dtype) }

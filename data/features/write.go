@@ -8,16 +8,22 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/geoalign/geoalign/internal/process"
 )
 
 // npyHeaderText is the header of a file that is written; with spaces it has always one length.
-const npyHeaderText = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }"
+const npyHeaderText = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }"
 
 // Write writes rows of one width as a .npy file of float32, which gets its name when it is whole. rows hands one after
 // another to emit. The process does not end meanwhile, so that a signal finds what was begun removed.
-func Write(path string, rows func(emit func([]float32) error) error) (err error) {
+func Write(path string, rows func(emit func([]float32) error) error) error {
+	return WriteArray(path, nil, rows)
+}
+
+// WriteArray is Write of an array whose rows have a shape; nil: one axis.
+func WriteArray(path string, shape []int, rows func(emit func([]float32) error) error) (err error) {
 	defer process.Hold()()
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
@@ -33,11 +39,14 @@ func Write(path string, rows func(emit func([]float32) error) error) (err error)
 	if _, err = w.Write(make([]byte, size)); err != nil {
 		return err
 	}
-	count, width := 0, 0
+	count, width := 0, 1
+	for _, n := range shape {
+		width *= n
+	}
 	var b []byte
 	err = rows(func(row []float32) error {
-		if count == 0 {
-			width = len(row)
+		if count == 0 && shape == nil {
+			width, shape = len(row), []int{len(row)}
 		}
 		if len(row) != width || width == 0 {
 			return fmt.Errorf("row %d has %d numbers, and row 0 has %d: all rows of a matrix have one width, above 0", count, len(row), width)
@@ -60,7 +69,11 @@ func Write(path string, rows func(emit func([]float32) error) error) (err error)
 		return err
 	}
 	head := append([]byte(npyMagic), 1, 0, size-10, 0)
-	head = fmt.Appendf(head, npyHeaderText, count, width)
+	axes := strconv.Itoa(count)
+	for _, n := range shape {
+		axes += ", " + strconv.Itoa(n)
+	}
+	head = fmt.Appendf(head, npyHeaderText, axes)
 	for len(head) < size-1 {
 		head = append(head, ' ')
 	}

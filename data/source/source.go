@@ -30,6 +30,7 @@ var kinds = map[string]Kind{
 	"karpathy":   imageFiles(karpathy),
 	"pairs":      storedPairs,
 	"parquet":    imageFiles(parquetTables),
+	"regions":    regionSets,
 	"scenes":     scenesKind,
 	"webdataset": imageFiles(shards),
 }
@@ -171,7 +172,7 @@ func CheckSplit(cfg config.Config, split string) error {
 		return nil
 	}
 	why := ""
-	if slices.Contains(Splits, split) && cfg.Data.Kind == "scenes" {
+	if slices.Contains(Splits, split) && cfg.Data.Drawn() {
 		why = ", as its train split has no end"
 	}
 	return fmt.Errorf("there is no split %q to read: data of kind %q has %s%s", split, cfg.Data.Kind, strings.Join(list, ", "), why)

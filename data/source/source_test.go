@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -87,6 +88,24 @@ func folder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	put("table.parquet", table)
+	for split, n := range map[string]int{"train": 4, "dev": 2} {
+		err := features.WriteArray(filepath.Join(dir, split+"_ims.npy"), []int{n, 3}, func(emit func([]float32) error) error {
+			for i := range 2 {
+				x := make([]float32, n*3)
+				for k := range x {
+					x[k] = float32(i + k + 1)
+				}
+				if err := emit(x); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(split+"_caps.txt", []byte("A picture.\nA square.\nA cat.\nA dog.\n"))
+	}
 	put("image.safetensors", rows(3))
 	put("text.safetensors", rows(5))
 	return dir
@@ -117,6 +136,8 @@ func configOf(kind, root string) config.Config {
 		d.Root = filepath.Join(root, "classes")
 	case "pairs":
 		d.Pairs.Image, d.Pairs.Text, d.Pairs.ValSamples, d.Pairs.TestSamples = "image.safetensors", "text.safetensors", 4, 0
+	case "regions":
+		d.Regions.Test = ""
 	case "scenes":
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}
@@ -128,7 +149,7 @@ func configOf(kind, root string) config.Config {
 func TestKinds(t *testing.T) {
 	root := folder(t)
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
-		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "webdataset": "[train val]"}
+		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "webdataset": "[train val]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
 		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})

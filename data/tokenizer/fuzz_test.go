@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -154,4 +155,30 @@ func TestSmallFiles(t *testing.T) {
 		}
 		same(t, tok)
 	}
+}
+
+func FuzzWords(f *testing.F) {
+	f.Add("Mr. Smith's dogs' can't, gonna -- \"stop\" (here). no!")
+	f.Add("'\u00e9' \u2018x\u2019 \x1c.\u00a0\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, w := range nltkWords(nil, s, true) {
+			if w == "" || strings.ContainsFunc(w, isPythonSpace) {
+				t.Fatalf("%q has the word %q", s, w)
+			}
+		}
+	})
+}
+
+func FuzzWordVocab(f *testing.F) {
+	f.Add([]byte(oldVocab))
+	f.Add([]byte(`{"word2idx": {"<pad>": 3, "<start>": 2, "<end>": 1, "<unk>": 0}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file, err := parseWordVocab(b)
+		if err != nil || file == nil {
+			return
+		}
+		if tok, err := file.build(roles{}); err == nil {
+			same(t, tok)
+		}
+	})
 }

@@ -267,8 +267,19 @@ func (f *jsonFile) buildModel(t *Tokenizer) error {
 		}
 		t.model, t.unk = m, m.unk
 		keep(m.ids)
+	case WordLevel:
+		var x wordLevelFile
+		if err := read(&x); err != nil {
+			return err
+		}
+		m, err := newWordLevel(&x)
+		if err != nil {
+			return err
+		}
+		t.model, t.unk = m, m.unk
+		keep(m.ids)
 	default:
-		return fmt.Errorf("tokenizer: tokenizer.json holds a %s model: only WordPiece, BPE and Unigram are supported", t.kind)
+		return fmt.Errorf("tokenizer: tokenizer.json holds a %s model: only WordPiece, BPE, Unigram and WordLevel are supported", t.kind)
 	}
 	return nil
 }

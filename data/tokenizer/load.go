@@ -25,6 +25,7 @@ var folderFiles = []string{"tokenizer.json", "spiece.model", "sentencepiece.bpe.
 //   - a vocab.json with its merges.txt beside it (RoBERTa, CLIP)
 //   - CLIP's bpe_simple_vocab_16e6.txt, as it is or .gz
 //   - a SentencePiece .model of a unigram model
+//   - a vocabulary of whole words {"word2idx": ...} of VSE++, SCAN and their successors
 //
 // With TemplateALBEF it is read as a BERT vocabulary: only WordPiece fits. With TemplateFile a
 // tokenizer_config.json beside the file is read too, which names the padding and the class.
@@ -62,6 +63,15 @@ func isFile(path string) bool {
 }
 
 func read(path, template string, b []byte) (*Tokenizer, error) {
+	words, err := parseWordVocab(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case words != nil && template == TemplateALBEF:
+		return nil, fmt.Errorf("tokenizer: a vocabulary of words has <start> and <end> around a text, which data.template = %q does not fit: set it to %q", TemplateALBEF, TemplateFile)
+	case words != nil && template == TemplateFile:
+		return words.build(roles{})
+	}
 	if template == TemplateALBEF {
 		f, err := plainFile(b)
 		if err != nil {

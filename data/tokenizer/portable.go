@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -9,6 +10,9 @@ import (
 // TemplateALBEF the [CLS] before a text, which readers of JSON would have to know of. The names of special tokens
 // in a text are special to these readers, also with TemplateALBEF.
 func (t *Tokenizer) Portable() ([]byte, error) {
+	if bytes.Contains(t.stored, []byte(`"`+nltkType+`"`)) {
+		return nil, fmt.Errorf("tokenizer: words of NLTK are no step that readers of tokenizer.json have: export the vocabulary of a model that cuts words into pieces")
+	}
 	b, err := t.JSON()
 	if err != nil || !t.albef {
 		return b, err

@@ -44,6 +44,8 @@ func newSplitter(raw json.RawMessage, depth int) (splitter, error) {
 			}
 			return out
 		}, nil
+	case nltkType:
+		return nltkWords, nil
 	case "ByteLevel":
 		return f.byteLevel(), nil
 	case "Metaspace":

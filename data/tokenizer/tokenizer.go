@@ -24,6 +24,7 @@ const (
 	WordPiece = "WordPiece"
 	BPE       = "BPE"
 	Unigram   = "Unigram"
+	WordLevel = "WordLevel"
 )
 
 // Options are the steps of BERT's normaliser. Default is that of bert-base-uncased.
@@ -107,7 +108,7 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 	return t, err
 }
 
-// Kind is WordPiece, BPE or Unigram.
+// Kind is WordPiece, BPE, Unigram or WordLevel.
 func (t *Tokenizer) Kind() string { return t.kind }
 
 // Template is TemplateALBEF or TemplateFile.
@@ -252,7 +253,7 @@ func (t *Tokenizer) Decode(ids []int32) string {
 			continue
 		}
 		s := t.Token(id)
-		if t.kind != WordPiece {
+		if t.kind != WordPiece && t.kind != WordLevel {
 			if c, ok := t.byteOf(id); ok {
 				b.WriteByte(c)
 			} else {
@@ -260,7 +261,7 @@ func (t *Tokenizer) Decode(ids []int32) string {
 			}
 			continue
 		}
-		if p, ok := strings.CutPrefix(s, continuation); ok && p != "" {
+		if p, ok := strings.CutPrefix(s, continuation); ok && p != "" && t.kind == WordPiece {
 			b.WriteString(p)
 			continue
 		}
@@ -269,7 +270,7 @@ func (t *Tokenizer) Decode(ids []int32) string {
 		}
 		b.WriteString(s)
 	}
-	if t.kind == WordPiece {
+	if t.kind == WordPiece || t.kind == WordLevel {
 		return b.String()
 	}
 	s := strings.ReplaceAll(b.String(), wordEnd, " ")

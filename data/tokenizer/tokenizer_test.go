@@ -151,7 +151,7 @@ func TestParseRefuses(t *testing.T) {
 		{"{", "tokenizer.json"},
 		{"{}", "no model.vocab"},
 		{`{"model": {"type": "BPE", "vocab": {"a": 0}}}`, "no token to pad with"},
-		{`{"model": {"type": "WordLevel", "vocab": {"a": 0}}}`, "WordLevel"},
+		{`{"model": {"type": "Characters", "vocab": {"a": 0}}}`, "Characters"},
 		{`{"model": {"vocab": {"a": "x"}}}`, "tokenizer.json"},
 		{`{"model": {"vocab": {"a": 1, "a": 2}}}`, `tokenizer.json: key "a" is there twice`},
 		{model(`{"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[MASK]": 9}`), "without gaps"},

@@ -28,7 +28,7 @@ var order = [][]string{
 	{"weights"},
 	{"encoders"},
 	{"gallery"},
-	{"data/source", "data/features", "data/neighbours", "data/descriptor"},
+	{"data/source", "data/features", "data/regions", "data/neighbours", "data/descriptor"},
 	{"data"},
 	{"config/gen"},
 	{"config"},

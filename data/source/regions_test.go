@@ -1,0 +1,112 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// TestRegions: all splits have the regions of the largest, and the validation split can be cut.
+func TestRegions(t *testing.T) {
+	cfg := configOf("regions", folder(t))
+	stream, err := Stream(t.Context(), cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := Eval(t.Context(), cfg, "val", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := data.Column{Name: batch.Regions, Shape: []int{4, 3}} // of train; those of dev are 2
+	for _, columns := range [][]data.Column{stream.Columns(), set.Images().Columns()} {
+		if c, _ := batch.Find(columns, batch.Regions); !c.Equal(want) {
+			t.Errorf("column %v, want %v", c, want)
+		}
+	}
+	if set.NumImages() != 2 || set.NumTexts() != 4 {
+		t.Errorf("%d images, %d texts", set.NumImages(), set.NumTexts())
+	}
+	cfg.Data.Regions.ValCaptions, cfg.Data.Regions.Most = 2, 1
+	if set, err = Eval(t.Context(), cfg, "val", Options{}); err != nil || set.NumImages() != 1 || set.NumTexts() != 2 {
+		t.Errorf("cut: %v %v", set, err)
+	}
+	if c, _ := batch.Find(set.Images().Columns(), batch.Regions); !slices.Equal(c.Shape, []int{1, 3}) {
+		t.Errorf("column %v with data.regions.most = 1", c)
+	}
+	if train, err := Split(t.Context(), cfg, "train", Options{}); err != nil || train.Len() != 2 {
+		t.Errorf("train is cut too: %v", err)
+	}
+}
+
+// TestRegionsErrors: files that are not there are found before they are opened, with their key.
+func TestRegionsErrors(t *testing.T) {
+	root := folder(t)
+	for _, c := range []struct {
+		set  func(r *config.Regions)
+		want string
+	}{
+		{func(r *config.Regions) { r.Features = "{split}_feat.npy" }, "data.regions.features: there is no such file: " + filepath.Join(root, "dev_feat.npy")},
+		{func(r *config.Regions) { r.Captions = "{split}_precaps.txt" }, "data.regions.captions: there is no such file"},
+		{func(r *config.Regions) { r.Boxes = "{split}_boxes.npy" }, "data.regions.boxes: there is no such file"},
+		{func(r *config.Regions) { r.Pictures = "images" }, "data.regions.pictures: there is no such folder"},
+	} {
+		cfg := configOf("regions", root)
+		c.set(&cfg.Data.Regions)
+		if err := CheckInputs(Inputs(cfg, "val")); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	cfg := configOf("regions", root)
+	if err := CheckInputs(Inputs(cfg, Splits...)); err != nil { // there is no test split
+		t.Error(err)
+	}
+	if _, err := Split(t.Context(), cfg, "test", Options{}); err == nil || !strings.Contains(err.Error(), "data.regions.test: must name the split") {
+		t.Error(err)
+	}
+	for from, to := range map[string]string{"image": "train", "text": "dev"} { // a tensor of 20 rows is an image of 20 regions
+		b, err := os.ReadFile(filepath.Join(root, from+".safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, to+".safetensors"), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Data.Regions.Features = "{split}.safetensors"
+	if _, err := Stream(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "dev.safetensors 5: all splits must have one width") {
+		t.Error(err)
+	}
+}
+
+// TestRegionsOfScenes: the built-in scenes as regions, beside their pictures.
+func TestRegionsOfScenes(t *testing.T) {
+	cfg := configOf("scenes", t.TempDir())
+	cfg.Data.Kind, cfg.Data.Regions.Source, cfg.Data.Regions.Width = "regions", config.RegionsOfScenes, 12
+	stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := Eval(t.Context(), cfg, "test", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range [][]data.Column{stream.Columns(), set.Images().Columns()} {
+		for name, shape := range map[string][]int{batch.Regions: {4, 12}, batch.RegionBoxes: {4, 4}, batch.Images: {3, 16, 16}} {
+			if c, ok := batch.Find(columns, name); !ok || !slices.Equal(c.Shape, shape) {
+				t.Errorf("column %v, want %s %v", c, name, shape)
+			}
+		}
+	}
+	if captions, err := Captions(t.Context(), cfg, Options{}); err != nil || len(captions) == 0 {
+		t.Errorf("%d captions, %v", len(captions), err)
+	}
+	if got, err := Finite(cfg); err != nil || !slices.Equal(got, []string{"val", "test"}) {
+		t.Errorf("splits %q, %v", got, err)
+	}
+}
