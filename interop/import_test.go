@@ -193,7 +193,7 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 	other := ""
 	if _, ok := e.Lookup("picture_default"); ok {
 		most, share := levels("picture_default")
-		if other = fmt.Sprintf("%.0f in %.2f%%", most, 100*share); most > 1.001 || share > 0.01 {
+		if other = fmt.Sprintf("%.0f in %.2f%%", most, 100*share); most > 2.001 || share > 0.01 { // as far apart are both processors of the package
 			t.Errorf("values of a picture by the default processor differ by %s", other)
 		}
 	}

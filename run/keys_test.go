@@ -101,7 +101,7 @@ var others = map[string]string{
 // when, how fast, what becomes of bad luck, and what images with several captions, or that are
 // no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "train.log_every_steps",
+	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
