@@ -9,9 +9,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	pages "github.com/geoalign/geoalign/report"
 )
@@ -118,7 +118,7 @@ func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
 	if !ok || err != nil {
 		return nil
 	}
-	m := pages.Metric{Name: objectives.MetricName, Form: cfg.Objective.GSSF.Form, C: cfg.Model.Head.Dim, Weights: weights}
+	m := pages.Metric{Name: encoders.MetricName(encoders.SimilaritySite), Form: cfg.Objective.GSSF.Form, C: cfg.Model.Head.Dim, Weights: weights}
 	if m.Form == pages.BlockDiag {
 		m.Blocks = cfg.MetricBlocks()
 	}
