@@ -21,6 +21,8 @@ type Options struct {
 	MaskID int32           // of masked language modelling
 	// Specials are the ids that masked language modelling does not hide besides the first of a text.
 	Specials []int32
+	// Begin and End are the tokens that stand around the words of every text, such as 1 and 0 of [CLS] alone.
+	Begin, End int
 	// Pad is the id of padding, whose embedding is not learned; -1: texts have that token too.
 	Pad int
 	// Start gives values that parameters start from in training, such as those of another program; those that it has not

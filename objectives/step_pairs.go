@@ -2,6 +2,7 @@ package objectives
 
 import (
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
@@ -36,4 +37,11 @@ func (s *Step) local(x Side) encoders.Local {
 		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, n) // masked captions come after them
 	}
 	return x.Local(head, head.Raw(x.Scope, x.Tokens), s.AllTokens)
+}
+
+// bothWays returns w times the sum of a loss over the rows of PairScores and that over their
+// columns, where it reads the scores as rows.
+func (s *Step) bothWays(w float64, rows func(scores *gorgonia.Node) *gorgonia.Node) *gorgonia.Node {
+	scores := s.PairScores()
+	return arith.WeightedSum([]float32{float32(w), float32(w)}, rows(scores), rows(layout.Transpose(scores)))
 }
