@@ -13,10 +13,17 @@ import (
 // objective.hinge.
 func matchingSystem(cfg config.Config, o Options, space space.Space) design {
 	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
-	for _, x := range []*side{&d.image, &d.text} {
+	for _, x := range []struct {
+		*side
+		own encoders.Tower // in the place of the side's
+	}{{&d.image, o.Image}, {&d.text, o.Text}} {
+		tower := x.tower
+		if x.own != nil {
+			tower = x.own
+		}
 		head := x.head.(encoders.Projection)
-		_, width := x.tower.Shape()
-		head.Identity = head.Identity || width == space.SphereDim() && space.One()
+		_, width := tower.Shape()
+		head.Identity = head.Identity || width == space.Dim && !space.Tokens
 		x.head = head
 	}
 	return d
