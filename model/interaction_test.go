@@ -302,7 +302,7 @@ func TestInteractionGradients(t *testing.T) {
 			t.Fatal(err)
 		}
 		return r.Loss
-	}, []string{"gssf/weight", "interaction/image/fc1/weight", "interaction/text/fc2/weight", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/layers/00/attn/qkv/weight"})
+	}, []string{"gssf/weight", "interaction/image/fc1/weight", "interaction/text/fc2/weight", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/layers/00/attention/output/weight"})
 }
 
 // TestInteractionHasNoFeatures: what gives an image one vector is no part of the step.
