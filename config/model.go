@@ -15,9 +15,9 @@ type Model struct {
 
 	Interaction Interaction `toml:"interaction" read:"words"`
 
-	Heads  Heads  `toml:"heads" read:"heads"`
-	Align  Align  `toml:"align"`
-	Views  Views  `toml:"views" read:"views"`
+	Heads Heads `toml:"heads" read:"heads"`
+	Align Align `toml:"align"`
+	Views Views `toml:"views" read:"views"`
 }
 
 func (m *Model) defaults() { *m = Model{System: "albef"} }

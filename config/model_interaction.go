@@ -62,6 +62,7 @@ func (i *Interaction) check(k *checker, c *Config) {
 	terms := c.PairTerms()
 	k.require(o.scorePath(), len(terms) == 1 && slices.Contains([]string{ScoreCosine, ScoreGSSF}, terms[0].Kind) && terms[0].Weight == 1,
 		"must be cosine or gssf with model.interaction", "that is how two tokens are compared")
+	k.require("eval.beside", !slices.Contains(c.Eval.Beside, "zeroshot"), "must not have zeroshot with model.interaction", "it compares features")
 	k.require("eval.score", c.Eval.Score == "train", `must be "train" with model.interaction`, "evaluation compares tokens as training does")
 	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.interaction`, "features are all that is kept of other micro-batches")
 	k.training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1 with model.interaction", "all patches are compared")

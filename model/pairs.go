@@ -73,7 +73,9 @@ type Pairs struct {
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
 	explainings map[explainKey]*explaining
-	keys        keys
+	// interactions by numbers of images and texts.
+	interactions map[[2]int]*interacting
+	keys         keys
 }
 
 // New builds a model with freshly initialised parameters and compiles its training step.

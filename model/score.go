@@ -28,10 +28,14 @@ func metricForm(cfg config.Config) encoders.Metric {
 }
 
 // PairScore is the score by which stored features of images and texts are compared, that
-// of eval.score with the parameters as they are now.
+// of eval.score with the parameters as they are now. A model that compares tokens has none:
+// the error is ErrNoFeatures.
 func (p *Pairs) PairScore() (scoring.Score, error) {
 	cfg := p.cfg
 	x := scoring.Score{Space: p.design.space}
+	if p.design.interaction != nil {
+		return x, ErrNoFeatures
+	}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {

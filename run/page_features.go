@@ -137,6 +137,9 @@ type FeatureOptions struct {
 	Progress func(phase string, done, total int)
 }
 
+// noFeatures is what a page says of a model that compares tokens.
+const noFeatures = "The model compares images and texts by their tokens (model.interaction): there are no features to draw."
+
 // Draw adds what a page shows of the model to d: learned metrics and features. Its scores
 // need the engine: write the page before t is closed.
 func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) error {
@@ -148,6 +151,10 @@ func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) err
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 	}
 	d.Metrics = learnedMetrics(t.Config, t.Model)
+	if t.Config.Model.Interacts() {
+		d.Notes = append(d.Notes, noFeatures)
+		return nil
+	}
 	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.split(o.Split),
 		points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
 	d.Features, err = e.run(ctx)
