@@ -314,3 +314,54 @@ func TestInteractionHasNoFeatures(t *testing.T) {
 		}
 	}
 }
+
+// TestInteract: blocks of encoded images and texts have the scores of the training step, as
+// many rows as there are, and rows without tokens have the score 0.
+func TestInteract(t *testing.T) {
+	cfg := tinyFILIP(config.InteractionMaxAve)
+	m := buildInteraction(t, cfg)
+	if m.InteractionName() != "max_ave" {
+		t.Errorf("name %q", m.InteractionName())
+	}
+	b := randomPairs(m, 7)
+	b.Lengths[1] = 1 // no word
+	f := m.feed(b, Control{}).Batch
+	images, imageLengths, err := m.Image().EncodeTokens(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, textLengths, err := m.Text().EncodeTokens(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := naiveMaxAve(tokenRows(t, m, m.Image(), b, nil), tokenRows(t, m, m.Text(), b, b.Lengths))
+	n := len(want)
+	check := func(got []float32, rows, columns int) {
+		t.Helper()
+		for i := range rows {
+			for j := range columns {
+				v := want[i][j]
+				if j == 1 {
+					v = 0
+				}
+				if math.Abs(float64(got[i*columns+j])-v) > 1e-5 {
+					t.Errorf("%d x %d: score of image %d and text %d is %v, want %v", rows, columns, i, j, got[i*columns+j], v)
+				}
+			}
+		}
+	}
+	for _, size := range [][2]int{{n, n}, {2, n}, {1, 3}} {
+		got, err := m.Interact(t.Context(), images[:size[0]*m.Image().Len()*m.Dim()], imageLengths[:size[0]], texts[:size[1]*m.Text().Len()*m.Dim()], textLengths[:size[1]])
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(got, size[0], size[1])
+	}
+	if _, err := m.PairScore(); err != ErrNoFeatures {
+		t.Errorf("score of features: %v", err)
+	}
+	plain := buildCLIP(t, tinyCLIP("sphere"))
+	if _, err := plain.Interact(t.Context(), nil, nil, nil, nil); err == nil || plain.InteractionName() != "" {
+		t.Errorf("a model of features interacts: %v", err)
+	}
+}
