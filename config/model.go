@@ -43,12 +43,13 @@ type traits struct {
 	fitted     bool // it is fitted in closed form: it has no steps, and nothing that only steps read
 	prototypes bool // views are compared with learned prototypes
 	interacts  bool // images and texts can be compared by their tokens
+	whole      bool // a tower as wide as the space has no projection
 }
 
 var systems = []traits{
 	{name: "albef", captions: true, words: true, fusion: true, teacher: true, tokens: true},
 	{name: "clip", captions: true, words: true, teacher: true, tokens: true, interacts: true},
-	{name: "matching", captions: true, words: true, teacher: true, tokens: true, interacts: true},
+	{name: "matching", captions: true, words: true, teacher: true, tokens: true, interacts: true, whole: true},
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
 	{name: "heads", captions: true, teacher: true, stored: true},

@@ -11,7 +11,7 @@ type Text struct {
 	Heads        int     `toml:"heads" fixed:"meaning" max:"1024"`                    // attention heads
 	MLP          int     `toml:"mlp" fixed:"model" max:"262144"`                      // hidden width of a layer's MLP; 0: 4 x width
 	Activation   string  `toml:"activation" fixed:"meaning"`                          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
-	Pool         string  `toml:"pool" fixed:"meaning"`                                // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place)
+	Pool         string  `toml:"pool" read:"text features" fixed:"meaning"`           // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place)
 	Positions    int     `toml:"positions" fixed:"model" max:"65536"`                 // size of the position table, at least data.tokens
 	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                     // as model.image.freeze; fusion layers are trained all the same
 	Dropout      float64 `toml:"dropout"`                                             // of hidden states and attention probabilities
