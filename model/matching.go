@@ -23,7 +23,7 @@ func matchingSystem(cfg config.Config, o Options, space space.Space) design {
 		}
 		head := x.head.(encoders.Projection)
 		_, width := tower.Shape()
-		head.Identity = head.Identity || width == space.Dim && !space.Tokens
+		head.Identity = width == space.Dim && !space.Tokens
 		x.head = head
 	}
 	return d
