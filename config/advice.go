@@ -10,7 +10,7 @@ func (c Config) Advice() []string {
 	var list []string
 	o := c.Objective
 	contrast := o.ITC.Weight > 0
-	if contrast && c.Model.traits().teacher && c.Init.Random() && o.ITC.InBatchWeight == 0 && o.SigLIP.Weight == 0 {
+	if contrast && c.Model.traits().teacher && c.Init.Random() && !o.comparesBatch() {
 		list = append(list, "objective.itc.in_batch_weight is 0 and all parameters start from random numbers: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
 	if contrast && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {

@@ -24,7 +24,7 @@ type Eval struct {
 	ProbeHold       float64 `toml:"probe_hold" read:"pixels"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
 	ProbeNeighbours int     `toml:"probe_neighbours" read:"pixels" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
 
-	ZeroShot  ZeroShot  `toml:"zeroshot" read:"pairs"`
+	ZeroShot  ZeroShot  `toml:"zeroshot" read:"features"`
 	TextProbe TextProbe `toml:"textprobe" read:"words"`
 }
 

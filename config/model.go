@@ -7,14 +7,17 @@ import (
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"pixels"`
 	Text   Text   `toml:"text" read:"words"`
 	LoRA   LoRA   `toml:"lora" read:"pixels"`
 	Head   Head   `toml:"head" read:"steps"`
-	Heads  Heads  `toml:"heads" read:"heads"`
-	Align  Align  `toml:"align"`
-	Views  Views  `toml:"views" read:"views"`
+
+	Interaction Interaction `toml:"interaction" read:"words"`
+
+	Heads Heads `toml:"heads" read:"heads"`
+	Align Align `toml:"align"`
+	Views Views `toml:"views" read:"views"`
 }
 
 func (m *Model) defaults() { *m = Model{System: "albef"} }
@@ -39,11 +42,14 @@ type traits struct {
 	stored     bool // it reads stored features and no pixels
 	fitted     bool // it is fitted in closed form: it has no steps, and nothing that only steps read
 	prototypes bool // views are compared with learned prototypes
+	interacts  bool // images and texts can be compared by their tokens
+	whole      bool // a tower as wide as the space has no projection
 }
 
 var systems = []traits{
 	{name: "albef", captions: true, words: true, fusion: true, teacher: true, tokens: true},
-	{name: "clip", captions: true, words: true, teacher: true, tokens: true},
+	{name: "clip", captions: true, words: true, teacher: true, tokens: true, interacts: true},
+	{name: "matching", captions: true, words: true, teacher: true, tokens: true, interacts: true, whole: true},
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
 	{name: "heads", captions: true, teacher: true, stored: true},

@@ -48,6 +48,7 @@ func (h *Head) checkIdentity(k *checker, c *Config) {
 	k.oneOfOrEmpty("model.head.identity", "image", "text", "both")
 	t := c.Model.traits()
 	k.require("model.head.identity", h.Identity == "" || t.tokens, "must be empty", c.Model.named()+" has a head of its own")
+	k.require("model.head.identity", h.Identity == "" || !t.whole, "must be empty", c.Model.named()+" has no projection where a tower is as wide as model.head.dim")
 	space, err := h.Space()
 	if err != nil || !t.tokens {
 		return

@@ -12,7 +12,7 @@ type Text struct {
 	MLP          int     `toml:"mlp" read:"attention" fixed:"model" max:"262144"`      // hidden width of a layer's MLP; 0: 4 x width
 	Activation   string  `toml:"activation" read:"attention" fixed:"meaning"`          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
 	Eps          float64 `toml:"eps" read:"attention" fixed:"meaning" max:"0.1"`       // as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
-	Pool         string  `toml:"pool" fixed:"meaning"`                                 // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place, of gru the last state of each direction)
+	Pool         string  `toml:"pool" read:"text features" fixed:"meaning"`            // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place, of gru the last state of each direction)
 	Positions    int     `toml:"positions" read:"attention" fixed:"model" max:"65536"` // size of the position table, at least data.tokens
 	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                      // as model.image.freeze; fusion layers are trained all the same
 	Dropout      float64 `toml:"dropout"`                                              // of hidden states and attention probabilities; of gru of embeddings and of what further layers read

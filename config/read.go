@@ -20,6 +20,10 @@ var conditions = map[string]condition{
 	"pixels": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
 	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
 	"pairs":  {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"features": {`a model.system of pairs whose features are compared (model.interaction.kind = "")`,
+		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},
+	"text features": {`a model.system with a text tower, and model.interaction.kind = ""`,
+		func(c *Config) bool { return c.Model.traits().words && !c.Model.Interacts() }},
 	"scored": {"a model.system of pairs that is trained in steps",
 		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Fitted() }},
 	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
@@ -34,6 +38,9 @@ var conditions = map[string]condition{
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
 		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
 	"gru": {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
+	"max_soft": {`model.interaction.kind = "max_soft"`,
+		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
 
 	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
 
@@ -120,6 +127,11 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
 	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
 	"siglip":    {"objective.siglip.weight > 0", func(c *Config) bool { return c.Objective.SigLIP.Weight > 0 }},
+	"hinge":     {"objective.hinge.weight > 0", func(c *Config) bool { return c.Objective.Hinge.Weight > 0 }},
+	"hardest": {`objective.hinge.weight > 0 and negatives = "hardest"`,
+		func(c *Config) bool { return c.Objective.Hinge.Weight > 0 && c.Objective.Hinge.Negatives == "hardest" }},
+	"poly":      {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
+	"cmpm":      {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
 	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
 	"structure": {"objective.structure.weight > 0", func(c *Config) bool { return c.Objective.Structure.Weight > 0 }},
 	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
@@ -302,7 +314,7 @@ func (c *Config) hasDropout() bool {
 // readsScore says whether something compares images and texts by the score of objective.itc.
 func (c *Config) readsScore() bool {
 	o := c.Objective
-	return o.contrasts() || o.SigLIP.Weight > 0 || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
+	return o.contrasts() || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
 		c.Model.traits().captions && c.Eval.Score == "train"
 }
 

@@ -143,6 +143,7 @@ var groups = []group{
 	{[]string{"train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes"}, true},
 	{[]string{"schedule.warmup_steps", "schedule.warmup_epochs", "schedule.warmup_percent"}, false},
 	{[]string{"objective.distill.ramp_steps", "objective.distill.ramp_epochs"}, false},
+	{[]string{"objective.hinge.warmup_steps", "objective.hinge.warmup_epochs"}, false},
 }
 
 // clearReplaced zeroes the units that a layer of configuration replaced: a file

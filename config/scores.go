@@ -93,7 +93,7 @@ func hasKind(terms []ScoreTerm, kind string) bool {
 // more than once.
 func (o Objective) usedTerms() []ScoreTerm {
 	var used []ScoreTerm
-	if o.ITC.Weight+o.ITC.InBatchWeight+o.SigLIP.Weight > 0 {
+	if o.ITC.Weight > 0 || o.comparesBatch() {
 		used = append(used, o.ScoreTerms()...)
 		if o.Distill.Alpha > 0 && o.ITC.Weight > 0 {
 			used = append(used, o.TargetTerms()...)

@@ -107,7 +107,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.MinObjects, c.Data.Scenes.MaxObjects = 3, 2 }, "data.scenes.max_objects: must be at least data.scenes.min_objects (got 2)"},
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, moco, swav, heads, align (got "blip")`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, heads, align (got "blip")`},
 		{func(c *Config) { c.Model.Image.Style = "resnet" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip (got "resnet")`},
 		{func(c *Config) { c.Model.Image.Activation = "relu" }, `model.image.activation: must be empty or one of gelu, gelu_tanh, quick_gelu, swiglu (got "relu")`},
 		{func(c *Config) { c.Model.Image.Pool = "max" }, `model.image.pool: must be empty or one of class, mean, attention (got "max")`},

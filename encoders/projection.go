@@ -76,10 +76,20 @@ func (p Projection) Dimension() int { return p.Space.Dim }
 // Rows projects every row of x (R, D) as Forward projects first tokens, with the same
 // parameters: (R, C). There is no such thing with class tokens for each sphere.
 func (p Projection) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	return p.Normalize(p.Raw(s, x))
+}
+
+// Raw implements TokenHead: Rows before what the space asks for.
+func (p Projection) Raw(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	if p.Space.Tokens {
 		misuse("projection", x, "a row is one class token of %d", p.Space.Groups())
 	}
-	return p.Forward(s, x, 1)
+	return p.linear(s, x)
+}
+
+// Normalize implements TokenHead.
+func (p Projection) Normalize(x *gorgonia.Node) *gorgonia.Node {
+	return normalizeIn(p.Space, x, x.Shape()[0])
 }
 
 // Parameters returns the nodes of the parameters s+"weight" and s+"bias" (nil with

@@ -38,6 +38,8 @@ type Sequence struct {
 	Classes *gorgonia.Node // (R*m, Width), all class tokens; nil unless wanted
 	Len     int            // tokens of a row
 	Width   int            // channels of a token
+	Begin   int            // of them before patches, words or regions: class tokens, what begins a text
+	End     int            // of Lengths behind the words: what ends a text
 }
 
 // First returns the first token of each of the first n rows: (n, Width).

@@ -22,7 +22,7 @@ func (t ImageTower) Shape() (length, width int) { return t.ViT.Tokens(), t.ViT.W
 // those of the class tokens.
 func (t ImageTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	images := in[batch.Images]
-	q, v := Sequence{Len: t.Tokens(), Width: t.Width}, t.keeping(c, images.Shape()[0])
+	q, v := Sequence{Len: t.Tokens(), Width: t.Width, Begin: t.Tokens() - t.Patches()}, t.keeping(c, images.Shape()[0])
 	if want.Tokens {
 		q.Tokens, q.Classes = v.Encode(s, images)
 	} else {

@@ -26,6 +26,8 @@ type TextTower struct {
 	// Padding: padding is read like words, as SigLIP does, and the last place of a text is the
 	// last of its places. Lengths are those of its words all the same.
 	Padding bool
+	// Begin and End are the tokens that stand around the words of every text, such as [CLS].
+	Begin, End int
 }
 
 var _ Tower = TextTower{}
@@ -50,7 +52,7 @@ func (t TextTower) FirstIsClass() bool { return t.Pool.byClass() && t.Classes() 
 // Encode encodes R texts. With tokens alone a text has one class token, whatever Classes
 // says; without tokens the last layer computes no query but those of what is read.
 func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
-	q := Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Encoder.width()}
+	q := Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Encoder.width(), Begin: t.Begin, End: t.End}
 	a := TextArgs{IDs: in[batch.Tokens], Lengths: q.Lengths, Len: t.Tokens}
 	if t.Padding {
 		a.Lengths = nil

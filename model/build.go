@@ -118,6 +118,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: terms(obj.NegativeTerms()), PairTerms: terms(cfg.PairTerms()),
+		Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
 		Values: func(name string) objectives.Values { return values{p.params, name} },
 	}
 	b.s = s
@@ -233,7 +234,9 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	out := b.tower(tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
-	out.Features = x.head.Project(c, out.Scope, out.Classes) // (B, C)
+	if out.Classes != nil {
+		out.Features = x.head.Project(c, out.Scope, out.Classes) // (B, C)
+	}
 	return out
 }
 
@@ -248,7 +251,7 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 		x.Masked = layout.StridedRows(x.Sequence.Tokens, n, 1, n)   // (B*L, D)
 		return x
 	}
-	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: true})
+	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: b.design.interaction == nil || r.Features})
 	if !r.Masked {
 		return x
 	}

@@ -19,6 +19,8 @@ type design struct {
 	// views: the sides are two views of an image. Only what a loss reads is encoded, the
 	// queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
+	// interaction scores pairs by their tokens in the place of features, nil without.
+	interaction encoders.Interaction
 	// keys returns what enters the queue with a batch.
 	keys func(s *objectives.Step) keyNodes
 }
@@ -51,6 +53,8 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = albef(cfg, o, space)
 	case "clip":
 		d = clip(cfg, o, space)
+	case "matching":
+		d = matchingSystem(cfg, o, space)
 	case "moco", "swav":
 		d = views(cfg)
 	case "heads":
@@ -59,13 +63,14 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, moco, swav or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
 		d.image.teacher = map[string]string{batch.Images: batch.Views}
 	}
 	d.space = space
+	d.interaction = newInteraction(cfg)
 	if cfg.Data.CacheFeatures {
 		d.image.kept, d.text.kept = d.image.frozen, d.text.frozen
 	}

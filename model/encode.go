@@ -23,6 +23,7 @@ type Encoder struct {
 type shape struct {
 	rows    int
 	classes bool // class tokens alone, before the head
+	tokens  bool // all tokens in the shared space alone
 }
 
 // encoding is a compiled computation. What it was not compiled for is nil.
@@ -31,7 +32,11 @@ type encoding struct {
 	inputs   *feed.Inputs
 	states   *gorgonia.Node // (n*Len, D)
 	classes  *gorgonia.Node // (n*m, D)
-	features *gorgonia.Node // (n, C)
+	features *gorgonia.Node // (n, C), or of tokens (n*Len, C) before their norm
+	// Of tokens: how many of each row there are, (n), or the same for all.
+	lengths  *gorgonia.Node
+	full     []int32
+	sequence encoders.Sequence // without nodes
 }
 
 // Columns are the columns of a batch that Encode reads.
@@ -58,7 +63,7 @@ func (e *Encoder) Dim() int { return e.side.head.Dimension() }
 // kept for every number of rows: call it with few different ones. It ends early with the
 // error of ctx.
 func (e *Encoder) Encode(ctx context.Context, b *batch.Batch) (states, features []float32, err error) {
-	x, err := e.run(ctx, b, false)
+	x, err := e.run(ctx, b, shape{rows: b.Rows()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +78,7 @@ func (e *Encoder) Encode(ctx context.Context, b *batch.Batch) (states, features 
 // EncodeClasses runs the tower alone: all m class tokens of each row of b one after the
 // other, (n, m*D). The same holds for it as for Encode.
 func (e *Encoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
-	x, err := e.run(ctx, b, true)
+	x, err := e.run(ctx, b, shape{rows: b.Rows(), classes: true})
 	if err != nil {
 		return nil, err
 	}
@@ -84,20 +89,28 @@ func (e *Encoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32,
 // Forget frees the memory of computations, which the next call compiles again.
 func (e *Encoder) Forget() { e.nets = nil }
 
-// run runs the computation of a batch, which it compiles for the first one of its size.
-func (e *Encoder) run(ctx context.Context, b *batch.Batch, classes bool) (x *encoding, err error) {
-	of := shape{b.Rows(), classes}
+// encoding returns a computation, which it compiles when it is first asked for.
+func (e *Encoder) encoding(of shape) (x *encoding, err error) {
+	if x = e.nets[of]; x != nil {
+		return x, nil
+	}
+	if x, err = e.build(of); err != nil {
+		return nil, err
+	}
+	if e.nets == nil {
+		e.nets = map[shape]*encoding{}
+	}
+	e.nets[of] = x
+	return x, nil
+}
+
+// run runs a computation over a batch.
+func (e *Encoder) run(ctx context.Context, b *batch.Batch, of shape) (x *encoding, err error) {
 	if of.rows < 1 {
 		return nil, errors.New("model: a batch to encode has no rows")
 	}
-	if x = e.nets[of]; x == nil {
-		if x, err = e.build(of); err != nil {
-			return nil, err
-		}
-		if e.nets == nil {
-			e.nets = map[shape]*encoding{}
-		}
-		e.nets[of] = x
+	if x, err = e.encoding(of); err != nil {
+		return nil, err
 	}
 	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
 		return nil, err
@@ -111,10 +124,14 @@ func (e *Encoder) build(of shape) (x *encoding, err error) {
 	t, b := e.side.tower, newNet(e.p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: e.p.design.teacher})
 	x = &encoding{inputs: b.inputs}
-	q := t.Encode(&encoders.Context{}, e.scope(on.In(e.side.name)), b.towerInputs(t, of.rows, nil), encoders.Want{Tokens: !of.classes, Classes: true})
+	q := t.Encode(&encoders.Context{}, e.scope(on.In(e.side.name)), b.towerInputs(t, of.rows, nil), encoders.Want{Tokens: !of.classes, Classes: !of.tokens})
 	if of.classes {
 		x.classes = q.Classes
 		x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, x.classes)
+		return x, err
+	}
+	if of.tokens {
+		x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine}, e.tokens(x, on.In(e.side.proj), q, of.rows)...)
 		return x, err
 	}
 	x.states = q.Tokens

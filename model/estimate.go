@@ -57,8 +57,28 @@ func (p *Pairs) estimate() Footprint {
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
 	}
-	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + 3*p.planPairs()) // similarities of both spaces and the gradient
+	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
 	return f
+}
+
+// tokenPlaces counts the places of the nearest tokens that an interaction keeps for its backward
+// pass.
+func (p *Pairs) tokenPlaces() int64 {
+	c := p.cfg.Model.Interaction
+	if c.Kind == "" {
+		return 0
+	}
+	tokens := 0
+	if c.Way() != config.DirectionTextToImage {
+		n, _ := p.design.image.tower.Shape()
+		tokens += n
+	}
+	if c.Way() != config.DirectionImageToText {
+		n, _ := p.design.text.tower.Shape()
+		tokens += n
+	}
+	rows := int64(p.cfg.Train.BatchSize)
+	return rows * rows * int64(tokens)
 }
 
 // chunkValues counts the values of the points that pass a head at a time in the geometric
@@ -125,9 +145,12 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		return weights, kept
 	}
 	weights += textWeights(t)
-	for side, width := range map[string]int{"image": x.Width, "text": t.Width} {
-		if !m.Head.Whole(side) {
-			weights += int64(m.Head.Dim) * int64(width)
+	for _, side := range []struct {
+		head  encoders.Head
+		width int
+	}{{p.design.image.head, x.Width}, {p.design.text.head, t.Width}} {
+		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
+			weights += int64(m.Head.Dim) * int64(side.width)
 		}
 	}
 	if !t.Freeze && !some {

@@ -26,8 +26,16 @@ func TestEstimate(t *testing.T) {
 		"moco":       func(c *config.Config) { *c = tinyViews(t, "moco") },
 		"swav":       func(c *config.Config) { *c = tinyViews(t, "swav") },
 		"every idea": func(c *config.Config) { *c = everyIdea() },
-		"heads":      func(c *config.Config) { *c = tinyHeads() },
-		"plans":      func(c *config.Config) { *c = tinyKLOT() },
+		"tokens": func(c *config.Config) {
+			*c = tinyFILIP(config.InteractionMaxAve)
+			c.Train.BatchSize = 20 // most of the memory is places
+		},
+		"matching": func(c *config.Config) {
+			*c = tinyCLIP("sphere")
+			c.Model.System, c.Model.Head.Dim = "matching", 24 // as wide as texts
+		},
+		"heads": func(c *config.Config) { *c = tinyHeads() },
+		"plans": func(c *config.Config) { *c = tinyKLOT() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := tinyConfig()

@@ -21,6 +21,15 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.SigLIP; c.Weight > 0 {
 		list = append(list, &objectives.SigLIP{Weight: c.Weight, Scale: c.Scale, ScaleMax: c.ScaleMax, Bias: c.Bias})
 	}
+	if c := obj.Hinge; c.Weight > 0 {
+		list = append(list, objectives.Hinge{Weight: c.Weight, Margin: c.Margin, Hardest: c.Negatives == "hardest", Warmup: c.WarmupSteps, WarmupEpochs: c.WarmupEpochs})
+	}
+	if c := obj.Poly; c.Weight > 0 {
+		list = append(list, objectives.Poly{Weight: c.Weight, Margin: c.Margin})
+	}
+	if c := obj.CMPM; c.Weight > 0 {
+		list = append(list, objectives.CMPM{Weight: c.Weight, Scale: c.Scale})
+	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
 			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})

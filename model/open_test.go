@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
@@ -182,7 +182,7 @@ func TestOpenWithoutAParameter(t *testing.T) {
 	if err != nil || len(s.Terms) != 1 || s.Terms[0].Metric == nil || s.Terms[0].Metric.Form != "cosine" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, ok := plain.params.Get(objectives.MetricName); ok {
+	if _, ok := plain.params.Get(encoders.MetricName(encoders.SimilaritySite)); ok {
 		t.Error("a metric that is not stored is a parameter")
 	}
 }

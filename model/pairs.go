@@ -21,6 +21,8 @@ type Options struct {
 	MaskID int32           // of masked language modelling
 	// Specials are the ids that masked language modelling does not hide besides the first of a text.
 	Specials []int32
+	// Begin and End are the tokens that stand around the words of every text, such as 1 and 0 of [CLS] alone.
+	Begin, End int
 	// Pad is the id of padding, whose embedding is not learned; -1: texts have that token too.
 	Pad int
 	// Start gives values that parameters start from in training, such as those of another program; those that it has not
@@ -71,7 +73,9 @@ type Pairs struct {
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
 	explainings map[explainKey]*explaining
-	keys        keys
+	// interactions by numbers of images and texts.
+	interactions map[[2]int]*interacting
+	keys         keys
 }
 
 // New builds a model with freshly initialised parameters and compiles its training step.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 	"gorgonia.org/gorgonia"
 )
@@ -305,7 +304,7 @@ func TestGroupsAreThoseOfTheNames(t *testing.T) {
 				want = encoders.GroupBias
 			case base == "temperature" || base == "logit_scale":
 				want = encoders.GroupTemperature
-			case q.Name == objectives.MetricName:
+			case q.Name == encoders.MetricName(encoders.SimilaritySite):
 				want = encoders.GroupMetric
 			}
 			if q.Group != want {

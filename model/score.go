@@ -23,15 +23,19 @@ func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) o
 }
 
 // metricForm is the form of the learned metric of objective.gssf.
-func metricForm(cfg config.Config) objectives.MetricForm {
-	return objectives.MetricForm{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim}
+func metricForm(cfg config.Config) encoders.Metric {
+	return encoders.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim}
 }
 
 // PairScore is the score by which stored features of images and texts are compared, that
-// of eval.score with the parameters as they are now.
+// of eval.score with the parameters as they are now. A model that compares tokens has none:
+// the error is ErrNoFeatures.
 func (p *Pairs) PairScore() (scoring.Score, error) {
 	cfg := p.cfg
 	x := scoring.Score{Space: p.design.space}
+	if p.design.interaction != nil {
+		return x, ErrNoFeatures
+	}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
@@ -55,7 +59,7 @@ func (p *Pairs) Metric() ([]float32, bool, error) {
 	if shape == nil {
 		return nil, false, nil
 	}
-	q, ok, err := p.params.stored(objectives.MetricName, shape...)
+	q, ok, err := p.params.stored(encoders.MetricName(encoders.SimilaritySite), shape...)
 	if !ok || err != nil {
 		return nil, false, err
 	}

@@ -18,7 +18,7 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 	}
 	texts := encoders.TextTower{
 		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
-		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP,
+		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
 	}
 	return design{
 		image:   side{name: "image", tower: encoders.ImageTower{ViT: imageEncoder(m, space)}, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},

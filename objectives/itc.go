@@ -111,9 +111,8 @@ func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.No
 //
 //	s = score(f_I, f_T) / tau,  L = (CE(s) + CE(s^T)) / 2
 //
-// where the score is the cosine there; score must have no geodesic term.
-func InBatchContrast(image, text *gorgonia.Node, score Score, p Positives) Contrast {
-	i2t := score.Pairs(image, text) // (B, B)
+// for the logits s (B, B), where the score is the cosine there.
+func InBatchContrast(i2t *gorgonia.Node, p Positives) Contrast {
 	t2i := layout.Transpose(i2t)
 	loss := func(logits, further *gorgonia.Node) *gorgonia.Node {
 		return contrast.CrossEntropy(contrast.CrossEntropyArgs{

@@ -177,7 +177,7 @@ func TestInBatchContrastAgainstOracle(t *testing.T) {
 		at := func(tau float64) float64 {
 			return (softLoss(scores(k.image, k.text, 5, tau), hard, nil, 0) + softLoss(scores(k.text, k.image, 5, tau), hard, nil, 0)) / 2
 		}
-		loss, grads := n.lossAndGrads(InBatchContrast(image, text, cosineScore(Temperature{Node: tau}), p).Loss, image, text, tau)
+		loss, grads := n.lossAndGrads(InBatchContrast(cosineScore(Temperature{Node: tau}).Pairs(image, text), p).Loss, image, text, tau)
 		near(t, "loss", loss, at(k.tau), 1e-6)
 		f := func() float64 { return at(k.tau) }
 		nearAll(t, "gradient of image", grads[0], fdGrad(k.image, f), 1e-4)

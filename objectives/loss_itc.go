@@ -79,7 +79,7 @@ type InBatch struct{ Weight float64 }
 
 // Prepare implements Preparer.
 func (l InBatch) Prepare(s *Step) {
-	s.Reads.Online.Image.Features, s.Reads.Online.Text.Features = true, true
+	s.ReadPairs()
 }
 
 // Build implements Loss.

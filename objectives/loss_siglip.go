@@ -20,7 +20,7 @@ const (
 //
 //	L = -1/B sum_i sum_j log sigmoid(z_ij (t s_ij + b)),  t = exp(t')
 //
-// with z_ij = 1 for right answers and -1 for all others, scores s of the step's PairTerms, and
+// with z_ij = 1 for right answers and -1 for all others, scores s of PairScores, and
 // t' and b learned. The temperature of the contrast takes no part.
 type SigLIP struct {
 	Weight   float64
@@ -38,15 +38,14 @@ var (
 
 // Prepare implements Preparer.
 func (l *SigLIP) Prepare(s *Step) {
-	s.Reads.Online.Image.Features, s.Reads.Online.Text.Features = true, true
+	s.ReadPairs()
 }
 
 // Build implements Loss.
 func (l *SigLIP) Build(s *Step) []Part {
-	score := s.Scores.Bare(s.PairTerms, false)
 	scale, bias := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature}), s.Params.As(encoders.Traits{Group: encoders.GroupBias})
 	a := contrast.SigmoidArgs{
-		Scores:   score.Pairs(s.Online.Image.Features, s.Online.Text.Features), // (B, B)
+		Scores:   s.PairScores(), // (B, B)
 		LogScale: scale.Param(sigmoidScale, encoders.Const(float32(math.Log(l.Scale)))),
 		Bias:     bias.Param(sigmoidBias, encoders.Const(float32(l.Bias))),
 	}

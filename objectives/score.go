@@ -3,6 +3,7 @@ package objectives
 import (
 	"slices"
 
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/similarity"
@@ -119,7 +120,9 @@ func (s Score) fold(f *gorgonia.Node, from Modality) (*gorgonia.Node, float32) {
 		case scoring.Cosine, scoring.Inner:
 			x = f
 		case scoring.GSSF:
-			x = applyMetric(f, t.Metric, from)
+			if x = encoders.FoldTexts(f, t.Metric); from == Image {
+				x = encoders.FoldImages(f, t.Metric)
+			}
 		default:
 			continue
 		}
@@ -129,17 +132,6 @@ func (s Score) fold(f *gorgonia.Node, from Modality) (*gorgonia.Node, float32) {
 		return terms[0], weights[0]
 	}
 	return combine(weights, terms), 1
-}
-
-// applyMetric returns W^T f for images and W f for texts.
-func applyMetric(f, w *gorgonia.Node, from Modality) *gorgonia.Node {
-	switch {
-	case w == nil:
-		return f
-	case len(w.Shape()) == 1:
-		return similarity.Diagonal(f, w)
-	}
-	return similarity.BlockDiagonal(f, w, from == Image)
 }
 
 // combine returns the weighted sum, nil of nothing. A single term of weight 1 is itself.

@@ -14,7 +14,6 @@ const (
 	TemperatureName         = "temperature"
 	LogScaleName            = "logit_scale"          // with Scores.Log
 	GeodesicTemperatureName = "geodesic/temperature" // with Scores.GeodesicTemperature
-	MetricName              = "gssf/weight"
 )
 
 // Terms are the terms of a score before it has parameters.
@@ -47,29 +46,9 @@ type Scores struct {
 	// term have for themselves; 0: they share the other one.
 	GeodesicTemperature float64
 
-	Metric MetricForm  // of gssf terms
-	Paths  Paths       // of geodesic terms
-	Space  space.Space // of the features
-}
-
-// MetricForm is the form of a learned metric.
-type MetricForm struct {
-	Form   string // cosine, diag, block_diag or dense
-	Blocks int    // of block_diag
-	Dim    int    // C
-}
-
-// Shape returns the shape of the metric's weight, nil for the cosine, which has none.
-func (m MetricForm) Shape() []int {
-	switch m.Form {
-	case "diag":
-		return []int{m.Dim}
-	case "block_diag":
-		return []int{m.Blocks, m.Dim / m.Blocks, m.Dim / m.Blocks}
-	case "dense":
-		return []int{m.Dim, m.Dim}
-	}
-	return nil
+	Metric encoders.Metric // of gssf terms
+	Paths  Paths           // of geodesic terms
+	Space  space.Space     // of the features
 }
 
 // Divisor is the temperature that scores are divided by.
@@ -107,22 +86,11 @@ func (s Scores) Bare(terms Terms, teacher bool) Score {
 			if teacher {
 				p = s.Twins
 			}
-			term.Metric = s.metric(p)
+			term.Metric = s.Metric.Weights(p, encoders.SimilaritySite)
 		case scoring.Geodesic:
 			term.Paths = s.Paths
 		}
 		x.Terms = append(x.Terms, term)
 	}
 	return x
-}
-
-// metric is the learned metric, nil for that of the cosine. It starts as the identity.
-func (s Scores) metric(p encoders.Scope) *gorgonia.Node {
-	m := s.Metric
-	shape := m.Shape()
-	if shape == nil {
-		return nil
-	}
-	p = p.As(encoders.Traits{Twin: true, Group: encoders.GroupMetric, Settings: "model.head.topology, objective.gssf.form and objective.gssf.blocks to those"})
-	return p.Param(MetricName, encoders.Values(scoring.Identity(m.Form, m.Blocks, m.Dim)), shape...)
 }

@@ -72,6 +72,8 @@ type Step struct {
 	Uniform         float64                  // share of the uniform distribution in the targets of the contrast, from the second epoch on
 	NegativeTerms   Terms                    // of the score that negatives of matching are drawn by; nil: that of the contrast
 	PairTerms       Terms                    // of the score of pairs without a queue
+	Interaction     encoders.Interaction     // scores pairs by their tokens, in the place of features and PairTerms; nil: by features
+	AllTokens       bool                     // class tokens and what stands around a text take part in Interaction
 	Values          func(name string) Values // memory of a parameter by name
 	banks           *Banks
 	similarities    Contrast    // of the first contrast that was built

@@ -33,11 +33,10 @@ func (s *Step) within() Contrast {
 	if s.IDs != nil {
 		own = Positives{RowIDs: s.IDs, ColIDs: s.IDs}
 	}
-	image, text := s.Online.Image.Features, s.Online.Text.Features
-	c := InBatchContrast(image, text, s.Scores.Score(s.PairTerms, false), s.targets(own, nil))
+	c := InBatchContrast(s.Scores.Score(s.PairTerms, false).Temperature.Divide(s.PairScores()), s.targets(own, nil))
 	by := c
 	if s.similarities.I2T == nil && s.NegativeTerms != nil {
-		by.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(image, text)
+		by.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(s.Online.Image.Features, s.Online.Text.Features)
 		by.T2I = layout.Transpose(by.I2T)
 	}
 	s.offer(by)

@@ -13,6 +13,7 @@
 //	geodesic    scores along a graph over the queue
 //	geometric   the regulariser of neighbourhoods
 //	relation    what rows are to each other in two spaces: transport plans, random walks
+//	interaction scores of images and texts by all their tokens
 //
 // Every function puts one node into the Gorgonia graph of its operands; the
 // gradient is made of further ops, so gorgonia.Grad works on any graph of them.

@@ -57,6 +57,7 @@ type Evaluation struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split               // nil for a task that reads files of its own
+	With      []Evaluation         // models whose scores of the same pairs are averaged with this one's, of retrieval
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -85,17 +86,20 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	if c.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower: use --task %s", c.Model.System, TaskProbe)}
 	}
-	texts, err := e.Set.Texts(textColumns(c, e.Tokenizer))
+	own, err := e.member()
 	if err != nil {
 		return nil, err
 	}
-	score, err := e.Model.PairScore()
-	if err != nil {
-		return nil, err
+	var with []tasks.Member
+	for _, x := range e.With {
+		m, err := x.member()
+		if err != nil {
+			return nil, err
+		}
+		with = append(with, m)
 	}
 	s, err := tasks.Retrieval{
-		Image: e.Model.Image(), Text: e.Model.Text(), Matcher: e.Model, Score: score, Engine: e.Engine,
-		Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
+		Member: own, With: with, Matcher: e.Model, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
 		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err

@@ -41,10 +41,15 @@ func keysRuns(features string) map[string][]string {
 		"heads, started":     slices.Concat(heads, untaught, []string{"model.heads.layers=0", "model.heads.start=cca", "optimizer.eps=0.001"}),
 		"masked words": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "eval.rerank_top=0", "queue.size=0", "eval.score=inner",
 			"schedule.kind=constant", "schedule.warmup_steps=0"}),
-		"matching":        slices.Concat(cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.mlm.weight=0", "data.randaugment_ops=0", "optimizer.decay=0"}),
-		"clip":            slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
-		"clip, sigmoid":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
-		"clip, gru":       slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
+		"matching":      slices.Concat(cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.mlm.weight=0", "data.randaugment_ops=0", "optimizer.decay=0"}),
+		"clip":          slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
+		"clip, sigmoid": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
+		"clip, gru":     slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
+		"clip, hinge": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.itc.in_batch_weight=0", "objective.hinge.weight=1", "objective.hinge.margin=1.5", "objective.hinge.warmup_steps=2",
+			"objective.poly.weight=1", "objective.cmpm.weight=1"}),
+		"clip, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.head.topology=sphere", "model.interaction.kind=max_soft"}),
+		"matching, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=max_sum", "objective.itc.score=gssf",
+			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
 		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
 		"clip, adapted":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.lora.rank=2", "train.accumulate_steps=2", "train.accumulate=features"}),
 		"clip, idle twin": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "queue.size=0"}),
@@ -87,6 +92,7 @@ var others = map[string]string{
 	"model.lora.layers": `["text/layers/*/ffn/*"]`, "model.text.style": "roberta|bert", "model.text.gru.directions": "forward", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
 	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",
 	"objective.itc.score": "l2", "objective.itc.scores": `[{kind = "l2", weight = 1.0}]`, "objective.itc.target_score": "cosine", "objective.itc.positives": "pair", "objective.itc.temperature_max": "0.06", "objective.itc.temperature_min": "0.08",
+	"model.interaction.kind": "max_ave|max_sum", "model.interaction.direction": "image_to_text|text_to_image", "objective.hinge.negatives": "all", "objective.hinge.warmup_steps": "4", "objective.hinge.warmup_epochs": "2",
 	"objective.gssf.form": "diag", "objective.gssf.blocks": "4",
 	"objective.geodesic.layers": "[3, 4]", "objective.geodesic.construction": "split", "objective.geodesic.neighbours": "1", "objective.geodesic.iterations": "1", "objective.geodesic.kmeans_init": "plusplus",
 	"objective.geodesic.gradient": "strict", "objective.geodesic.limit_pi": "0.3", "objective.geodesic.entries": "2", "objective.geodesic.temperature": "0.2", "objective.geodesic.weigh": "3", "objective.geodesic.lag_steps": "1",
@@ -150,7 +156,9 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 	}
 	tasks := []string{DefaultTask(cfg)}
 	if !cfg.Model.Stored() && tasks[0] != TaskProbe {
-		tasks = append(tasks, TaskProbe, TaskZeroShot)
+		if tasks = append(tasks, TaskProbe); !cfg.Model.Interacts() { // which names classes by features
+			tasks = append(tasks, TaskZeroShot)
+		}
 	}
 	for _, task := range tasks {
 		s, err := Evaluate(ctx, Evaluation{Task: task, Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set})

@@ -9,9 +9,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	pages "github.com/geoalign/geoalign/report"
 )
@@ -118,7 +118,7 @@ func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
 	if !ok || err != nil {
 		return nil
 	}
-	m := pages.Metric{Name: objectives.MetricName, Form: cfg.Objective.GSSF.Form, C: cfg.Model.Head.Dim, Weights: weights}
+	m := pages.Metric{Name: encoders.MetricName(encoders.SimilaritySite), Form: cfg.Objective.GSSF.Form, C: cfg.Model.Head.Dim, Weights: weights}
 	if m.Form == pages.BlockDiag {
 		m.Blocks = cfg.MetricBlocks()
 	}
@@ -137,6 +137,9 @@ type FeatureOptions struct {
 	Progress func(phase string, done, total int)
 }
 
+// noFeatures is what a page says of a model that compares tokens.
+const noFeatures = "The model compares images and texts by their tokens (model.interaction): there are no features to draw."
+
 // Draw adds what a page shows of the model to d: learned metrics and features. Its scores
 // need the engine: write the page before t is closed.
 func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) error {
@@ -148,6 +151,10 @@ func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) err
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 	}
 	d.Metrics = learnedMetrics(t.Config, t.Model)
+	if t.Config.Model.Interacts() {
+		d.Notes = append(d.Notes, noFeatures)
+		return nil
+	}
 	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.split(o.Split),
 		points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
 	d.Features, err = e.run(ctx)

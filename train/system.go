@@ -138,6 +138,7 @@ func modelOptions(tok *tokenizer.Tokenizer, engine *compute.Engine) model.Option
 	o := model.Options{Engine: engine}
 	if tok != nil {
 		o.Vocab, o.MaskID, o.Specials, o.Pad = tok.Size(), tok.MaskID(), tok.Specials(), int(tok.PadRow())
+		o.Begin, o.End = tok.Ends()
 	}
 	return o
 }

@@ -12,6 +12,7 @@ import (
 func newEvalCommand() *cobra.Command {
 	var f runFlags
 	var path, task, split, out string
+	var with []string
 	var twin bool
 	c := &cobra.Command{
 		Use:   "eval",
@@ -44,6 +45,10 @@ neighbourhoods: the mean rank that the five nearest stored neighbours of a row h
 rows of a new one, of the same items: how many of the ten neighbours that an item has by the
 new model its query finds in the mapped index of the old one.
 
+With --with the scores of pairs are the mean of those of several models, weights equal: ensembles,
+such as one that attends from texts to images and one that does the reverse. All are evaluated on
+the split of the first, which must be that of the others.
+
 --out FILE.html draws classes with their confusion matrix; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
 
@@ -55,6 +60,7 @@ override it.`,
   trainer eval --checkpoint runs/quickstart --json
   trainer eval --checkpoint runs/quickstart --task zeroshot --set 'eval.zeroshot.templates=["a {}"]'
   trainer eval --checkpoint runs/flickr8k --twin
+  trainer eval --checkpoint runs/filip --with runs/clip
   trainer eval --checkpoint runs/clip --task zeroshot --set eval.zeroshot.images=/data/imagenet/val \
       --set eval.zeroshot.classes=/data/imagenet/names.txt --set eval.zeroshot.templates_file=/data/prompts.txt
   trainer eval --checkpoint runs/moco --task probe --split test --set eval.probe_hold=0.1 --out probe.html
@@ -69,13 +75,17 @@ override it.`,
 			if err := run.CheckTask(task); err != nil {
 				return err
 			}
-			return evalRun(c, &f, path, task, split, out, twin)
+			if len(with) > 0 && (out != "" || task != "" && task != run.TaskRetrieval) {
+				return usageError{fmt.Errorf("--with averages scores of retrieval: leave out --task and --out")}
+			}
+			return evalRun(c, &f, path, with, task, split, out, twin)
 		},
 	}
 	f.config.add(c)
 	overCheckpoint(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
+	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, neighbours or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion to, of a task that has any")
@@ -83,7 +93,7 @@ override it.`,
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path, task, split, out string, twin bool) error {
+func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split, out string, twin bool) error {
 	opening := f.opening(c)
 	opening.Twin = twin
 	t, err := run.Open(path, opening)
@@ -97,8 +107,22 @@ func evalRun(c *cobra.Command, f *runFlags, path, task, split, out string, twin 
 		}
 	}
 	split = cmp.Or(split, t.Config.Eval.Split)
+	var others []*run.Trained
+	for _, folder := range with {
+		opening := f.opening(c)
+		x, err := run.Open(folder, opening)
+		if err != nil {
+			return err
+		}
+		defer x.Close()
+		others = append(others, x)
+	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	scores, err := t.Evaluate(c.Context(), task, split, bar.show)
+	evaluate := func() (run.Scores, error) { return t.Evaluate(c.Context(), task, split, bar.show) }
+	if len(others) > 0 {
+		evaluate = func() (run.Scores, error) { return t.EvaluateWith(c.Context(), others, split, bar.show) }
+	}
+	scores, err := evaluate()
 	bar.done()
 	if err != nil {
 		return err

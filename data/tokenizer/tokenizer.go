@@ -119,6 +119,9 @@ func (t *Tokenizer) Template() string {
 	return TemplateFile
 }
 
+// Ends are how many tokens begin every text and how many end it.
+func (t *Tokenizer) Ends() (begin, end int) { return len(t.begin), len(t.end) }
+
 // Around is how many tokens stand around every text.
 func (t *Tokenizer) Around() int { return len(t.begin) + len(t.end) }
 

@@ -66,8 +66,8 @@ func TestALBEF(t *testing.T) {
 	}
 	const top = 3
 	got := mustRun(t, Retrieval{
-		Image: m.Image(), Text: m.Text(), Matcher: m, Score: score, Engine: engine,
-		Images: set.Images(), Texts: texts, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 4, RerankTop: top, Workers: 2,
+		Member:  Member{Image: m.Image(), Text: m.Text(), Score: score, Engine: engine, Images: set.Images(), Texts: texts},
+		Matcher: m, TextImage: set.TextImage, ImageID: set.ImageID, BatchSize: 4, RerankTop: top, Workers: 2,
 	})
 
 	one := &single{t: t, m: m, tok: tok, set: set}

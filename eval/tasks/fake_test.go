@@ -223,8 +223,9 @@ func fake(t testing.TB, seed uint64, n, texts int) (Retrieval, *fakeModel) {
 		m.scores = append(m.scores, s)
 	}
 	e := Retrieval{
-		Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Matcher: m, Engine: engine, BatchSize: 4, Workers: 2,
-		Score: scoring.Score{Space: space.Space{Dim: fakeDim}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}},
+		Member: Member{Image: fakeImages{fakeSide{m}}, Text: fakeTexts{fakeSide{m}}, Engine: engine,
+			Score: scoring.Score{Space: space.Space{Dim: fakeDim}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}}},
+		Matcher: m, BatchSize: 4, Workers: 2,
 	}
 	fakeSet{n: n, owner: m.owner}.into(&e)
 	return e, m

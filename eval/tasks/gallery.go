@@ -11,7 +11,7 @@ import (
 type gallery struct {
 	r                       *Retrieval
 	ctx                     context.Context
-	images, texts           []float32 // features (n, C)
+	members                 mean
 	imageStates, textStates []float32 // (N*T, D), (M*L, E), with re-ranking
 	lengths                 []int32
 	scored                  [2]int // queries re-ranked so far, images and texts
@@ -47,41 +47,37 @@ func (g *gallery) source(f eval.Fold) (chunk int, source eval.Source) {
 }
 
 // scores is the eval.Source of the gallery: rows of images against all texts.
-func (g *gallery) scores(row, n int, dst []float32) error {
-	if err := g.ctx.Err(); err != nil {
-		return err
-	}
-	c := g.r.Image.Dim()
-	return g.r.Score.Rows(g.r.Engine, g.images[row*c:(row+n)*c], n, g.texts, len(g.texts)/c, dst)
-}
+func (g *gallery) scores(row, n int, dst []float32) error { return g.members.rows(g.ctx, row, n, dst) }
 
-// encode runs both towers over the split.
-func (g *gallery) encode() error {
+// encode runs the towers of all members over the split.
+func (g *gallery) encode(members []Member) error {
 	r := g.r
 	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Progress: r.Progress}
-	texts, images := r.Texts.Len(), r.Images.Len()
-	g.texts, g.images = make([]float32, 0, texts*r.Text.Dim()), make([]float32, 0, images*r.Image.Dim())
-	g.lengths = make([]int32, 0, texts)
-	rerank := r.RerankTop > 0
-	if rerank {
-		g.textStates = make([]float32, 0, texts*r.Text.Len()*r.Text.Width())
-		g.imageStates = make([]float32, 0, images*r.Image.Len()*r.Image.Width())
+	var seen func(image bool, x Encoded)
+	if r.RerankTop > 0 {
+		g.lengths = make([]int32, 0, r.Texts.Len())
+		g.textStates = make([]float32, 0, r.Texts.Len()*r.Text.Len()*r.Text.Width())
+		g.imageStates = make([]float32, 0, r.Images.Len()*r.Image.Len()*r.Image.Width())
+		seen = g.keep
 	}
-	err := e.Run(g.ctx, r.Text, r.Texts, "encoding texts", func(x Encoded) error {
-		g.texts = append(g.texts, x.Features...)
-		if rerank {
-			g.textStates, g.lengths = append(g.textStates, x.States...), append(g.lengths, x.Batch.Ints(batch.Lengths)[:x.Rows]...)
+	for _, m := range members {
+		s, err := newScored(m, r.BatchSize, r.Progress)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		if err := s.encode(g.ctx, e, seen); err != nil {
+			return err
+		}
+		g.members, seen = append(g.members, s), nil
 	}
-	return e.Run(g.ctx, r.Image, r.Images, "encoding images", func(x Encoded) error {
-		g.images = append(g.images, x.Features...)
-		if rerank {
-			g.imageStates = append(g.imageStates, x.States...)
-		}
-		return nil
-	})
+	return nil
+}
+
+// keep keeps the token states that re-ranking reads.
+func (g *gallery) keep(image bool, x Encoded) {
+	if image {
+		g.imageStates = append(g.imageStates, x.States...)
+		return
+	}
+	g.textStates, g.lengths = append(g.textStates, x.States...), append(g.lengths, x.Batch.Ints(batch.Lengths)[:x.Rows]...)
 }

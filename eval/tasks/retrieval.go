@@ -3,11 +3,9 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"strings"
 
-	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
 // Matcher is a matching head over pairs of encoded rows; *model.Pairs has one.
@@ -22,21 +20,22 @@ type Matcher interface {
 // projected features over the whole gallery, such as their cosine, then, with RerankTop, the
 // matching head on the best candidates of every query.
 //
+// With an interaction the pair score is that of tokens, and images and texts are encoded to
+// tokens. With further models it is the mean of the scores of all.
+//
 // With N images, M texts, C channels, T image tokens of width D and L text tokens of
 // width E it keeps 4 bytes x (N+M)*C of features and min(BatchSize, N)*M of scores.
 // Re-ranking keeps the token states of the whole split too, 4 bytes x (N*T*D + M*L*E):
 // 1,000 images of 65 x 192 and 5,000 texts of 30 x 192 are 165 MB, the 5,000 images of
 // COCO at 384 pixels with a ViT-B/16 (577 x 768) and their texts 11 GB.
 type Retrieval struct {
-	Image, Text   Encoder
-	Matcher       Matcher       // may be nil without re-ranking
-	Score         scoring.Score // by which features of images and texts are compared
-	Engine        *kernel.Engine
-	Images, Texts data.Gallery
-	TextImage     func(j int) int   // row of the image of text j
-	ImageID       func(i int) int64 // images of one id are right answers for each other's texts
-	BatchSize     int               // images or texts encoded at a time, at least 1
-	RerankTop     int               // candidates re-scored per query; 0: none
+	Member
+	With      []Member          // models whose scores of the same split are averaged with those of Member
+	Matcher   Matcher           // may be nil without re-ranking
+	TextImage func(j int) int   // row of the image of text j
+	ImageID   func(i int) int64 // images of one id are right answers for each other's texts
+	BatchSize int               // images or texts encoded at a time, at least 1
+	RerankTop int               // candidates re-scored per query; 0: none
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds   int
@@ -93,10 +92,24 @@ func (r *Retrieval) check() error {
 	switch {
 	case r.RerankTop < 0 || r.Folds < 0:
 		return fmt.Errorf("tasks: eval.rerank_top and eval.folds must not be negative (got %d and %d)", r.RerankTop, r.Folds)
+	case r.RerankTop > 0 && r.Interaction != nil:
+		return fmt.Errorf("tasks: eval.rerank_top = %d needs fusion layers, and this model compares tokens: set eval.rerank_top = 0", r.RerankTop)
 	case r.RerankTop > 0 && (r.Matcher == nil || !r.Matcher.HasMatching()):
 		return fmt.Errorf("tasks: eval.rerank_top = %d needs a match head, and this model was trained without one: set eval.rerank_top = 0", r.RerankTop)
 	}
 	return nil
+}
+
+// scoreName names the score of all members.
+func scoreName(members []Member) string {
+	if len(members) == 1 {
+		return members[0].Name()
+	}
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Name())
+	}
+	return "mean of " + strings.Join(names, " and ")
 }
 
 // correspondence says which texts and images of the split are right answers.
@@ -123,6 +136,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 	if err := r.check(); err != nil {
 		return Scores{}, err
 	}
+	members := append([]Member{r.Member}, r.With...)
 	corr, err := r.correspondence()
 	if err != nil {
 		return Scores{}, err
@@ -132,7 +146,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		return Scores{}, err
 	}
 	g := &gallery{r: &r, ctx: ctx}
-	if err := g.encode(); err != nil {
+	if err := g.encode(members); err != nil {
 		return Scores{}, err
 	}
 	var scored, rerank, chance []eval.Metrics
@@ -157,7 +171,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 			precise = append(precise, p)
 		}
 	}
-	s := Scores{Score: r.Score.String(), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
+	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance), Images: corr.NumImages(), Texts: corr.NumTexts()}
 	if precise != nil {
 		p := eval.MeanPrecision(precise)
 		s.Precision = &p

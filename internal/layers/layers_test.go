@@ -25,7 +25,7 @@ var order = [][]string{
 	{"model", "eval", "align"},
 	{"objectives"},
 	{"objectives/scoring", "objectives/geodesic"},
-	{"weights"},
+	{"weights", "interact"},
 	{"encoders"},
 	{"gallery"},
 	{"data/source", "data/features", "data/regions", "data/neighbours", "data/descriptor"},

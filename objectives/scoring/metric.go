@@ -42,22 +42,6 @@ func (m Metric) Check(dim int) error {
 	return nil
 }
 
-// Identity returns the weights that a metric starts from, with which its score is the
-// inner product; nil for the form cosine. blocks is of block_diag.
-func Identity(form string, blocks, dim int) []float32 {
-	n, d := Metric{Form: form, Blocks: blocks}.shape(dim)
-	if n == 0 {
-		return nil
-	}
-	w := make([]float32, n*d*d)
-	for b := range n {
-		for i := range d {
-			w[(b*d+i)*d+i] = 1
-		}
-	}
-	return w
-}
-
 // add adds weight * W^T x to y, both (C).
 func (m *Metric) add(y []float32, weight float32, x []float32) {
 	if m == nil || m.Form == "cosine" {

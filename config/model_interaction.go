@@ -1,0 +1,69 @@
+package config
+
+import "slices"
+
+// Interaction compares an image and a text by all their tokens, in the place of one feature of
+// each: every patch, word or region looks for the nearest one of the other side. Losses within
+// the batch and evaluation read its scores; there is no vector of an image or a text then, so
+// nothing is embedded or searched.
+type Interaction struct {
+	Kind        string `toml:"kind" fixed:"model"`                               // empty (features are compared) | max_ave (the mean of the tokens' largest products, FILIP) | max_sum (their sum, TERAN) | max_soft (their mean under learned weights, WTI)
+	Direction   string `toml:"direction" read:"interaction" fixed:"model"`       // whose tokens the mean or sum is over: empty (that of kind: text_to_image of max_sum, else both) | both (half of either) | image_to_text (the patches or regions) | text_to_image (the words)
+	ClassTokens bool   `toml:"class_tokens" read:"interaction" fixed:"model"`    // class tokens and what stands around a text, such as [CLS], take part like patches and words
+	Hidden      int    `toml:"hidden" read:"max_soft" fixed:"model" max:"65536"` // of max_soft: width of the hidden layer that gives a token its weight; 0: model.head.dim
+}
+
+// Kinds and directions of interactions.
+const (
+	InteractionMaxAve  = "max_ave"
+	InteractionMaxSum  = "max_sum"
+	InteractionMaxSoft = "max_soft"
+
+	DirectionBoth        = "both"
+	DirectionImageToText = "image_to_text"
+	DirectionTextToImage = "text_to_image"
+)
+
+func (i *Interaction) defaults() {}
+
+// Way returns the direction, that of the kind where none is given.
+func (i Interaction) Way() string {
+	switch {
+	case i.Direction != "":
+		return i.Direction
+	case i.Kind == InteractionMaxSum:
+		return DirectionTextToImage
+	}
+	return DirectionBoth
+}
+
+// Interacts says whether images and texts are compared by their tokens.
+func (m Model) Interacts() bool { return m.Interaction.Kind != "" }
+
+func (i *Interaction) check(k *checker, c *Config) {
+	const path = "model.interaction.kind"
+	k.oneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft)
+	k.oneOfOrEmpty("model.interaction.direction", DirectionBoth, DirectionImageToText, DirectionTextToImage)
+	k.notNegative("model.interaction.hidden")
+	if i.Kind == "" {
+		return
+	}
+	k.require(path, c.Model.traits().interacts, "must be empty", c.Model.named()+` compares features: use "clip" or "matching"`)
+	k.require("model.head.topology", c.Model.Head.Topology == "sphere", `must be "sphere" with model.interaction`, "tokens are unit vectors of one sphere")
+	k.training("momentum.enabled", !c.Momentum.Enabled, "must be false with model.interaction", "a teacher and a queue hold one feature of each image and text")
+	o := c.Objective
+	for _, x := range []struct {
+		path string
+		on   bool
+	}{{"objective.itc.weight", o.ITC.Weight > 0}, {"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
+		{"objective.geometric.weight", o.UsesGeometric()}} {
+		k.training(x.path, !x.on, "must be 0 with model.interaction", "it compares features: use objective.itc.in_batch_weight, objective.siglip, objective.hinge, objective.poly or objective.cmpm")
+	}
+	terms := c.PairTerms()
+	k.require(o.scorePath(), len(terms) == 1 && slices.Contains([]string{ScoreCosine, ScoreGSSF}, terms[0].Kind) && terms[0].Weight == 1,
+		"must be cosine or gssf with model.interaction", "that is how two tokens are compared")
+	k.require("eval.beside", !slices.Contains(c.Eval.Beside, "zeroshot"), "must not have zeroshot with model.interaction", "it compares features")
+	k.require("eval.score", c.Eval.Score == "train", `must be "train" with model.interaction`, "evaluation compares tokens as training does")
+	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.interaction`, "features are all that is kept of other micro-batches")
+	k.training("model.image.keep_patches", !c.Model.Image.LeavesPatchesOut(), "must be 1 with model.interaction", "all patches are compared")
+}

@@ -1,0 +1,47 @@
+package objectives
+
+import (
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/layout"
+	"gorgonia.org/gorgonia"
+)
+
+// ReadPairs says that a loss reads PairScores. It is for Prepare.
+func (s *Step) ReadPairs() {
+	for _, r := range []*Read{&s.Reads.Online.Image, &s.Reads.Online.Text} {
+		if s.Interaction != nil {
+			r.Tokens = true
+		} else {
+			r.Features = true
+		}
+	}
+}
+
+// PairScores returns the scores (B, B) of the batch's images with its texts before any
+// temperature: by Interaction where the system has one, else by PairTerms of the features. Every
+// loss within the batch reads them.
+func (s *Step) PairScores() *gorgonia.Node {
+	image, text := s.Online.Image, s.Online.Text
+	if s.Interaction == nil {
+		return s.Scores.Bare(s.PairTerms, false).Pairs(image.Features, text.Features)
+	}
+	return s.Interaction.Scores(s.Student, s.Params, s.local(image), s.local(text))
+}
+
+// local are the local features of a side.
+func (s *Step) local(x Side) encoders.Local {
+	head, ok := x.Head.(encoders.TokenHead)
+	Need(ok && x.Tokens != nil, "interaction", "needs towers of tokens, with a linear head")
+	if n := s.Rows * x.Len; x.Tokens.Shape()[0] > n {
+		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, n) // masked captions come after them
+	}
+	return x.Local(head, head.Raw(x.Scope, x.Tokens), s.AllTokens)
+}
+
+// bothWays returns w times the sum of a loss over the rows of PairScores and that over their
+// columns, where it reads the scores as rows.
+func (s *Step) bothWays(w float64, rows func(scores *gorgonia.Node) *gorgonia.Node) *gorgonia.Node {
+	scores := s.PairScores()
+	return arith.WeightedSum([]float32{float32(w), float32(w)}, rows(scores), rows(layout.Transpose(scores)))
+}

@@ -1,0 +1,5 @@
+// Package interaction has what images and texts are compared by with all their tokens: late
+// interaction, in which each token looks for the nearest one of the other side.
+//
+// N images of T tokens, M texts of L tokens, C channels.
+package interaction
