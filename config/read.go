@@ -37,7 +37,7 @@ var conditions = map[string]condition{
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
 		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
-	"gru": {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"gru":         {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
