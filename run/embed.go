@@ -57,6 +57,9 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	if err != nil {
 		return Embedded{}, err
 	}
+	if err := set.findFiles(ctx, split, progress); err != nil {
+		return Embedded{}, err
+	}
 	if err := embedFolder(out, gallery.ManifestFile); err != nil { // before the work
 		return Embedded{}, err
 	}

@@ -39,6 +39,9 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if err != nil {
 			return nil, err
 		}
+		if err := set.findFiles(ctx, t.split(split), progress); err != nil {
+			return nil, err
+		}
 		if len(list) > 0 {
 			if err := sameGalleries(list[0].Set, set); err != nil {
 				return nil, &ArgumentError{fmt.Errorf("%s and %s have other splits %q: %w: evaluate both on the same data, by --config or --set", t.Checkpoint.Path, x.Checkpoint.Path, t.split(split), err)}

@@ -192,6 +192,9 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		if set, err = t.Split(ctx, split, progress); err != nil {
 			return nil, err
 		}
+		if err := set.findFiles(ctx, t.split(split), progress); err != nil { // rather than when the texts are encoded
+			return nil, err
+		}
 	}
 	return Evaluate(ctx, Evaluation{Task: task, Config: t.Config, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
 }

@@ -61,15 +61,23 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		report.Say("the data has no classes: there is no evaluation")
 		return nil, nil
 	}
-	err = set.Eval.FindFiles(ctx, findWorkers, func(done, of int) {
-		if of >= findShown && (done%findShown == 0 || done == of) {
-			progress("looking for the files of "+cfg.Eval.Split, done, of)
-		}
-	})
-	if err != nil {
+	if err := set.findFiles(ctx, cfg.Eval.Split, progress); err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}
 	return set, nil
+}
+
+// findFiles looks for the files of the images of a split that a model is about to encode. The
+// error is that of data.Eval.FindFiles. progress may be nil.
+func (s *Split) findFiles(ctx context.Context, split string, progress func(phase string, done, of int)) error {
+	if s.Eval == nil {
+		return nil
+	}
+	return s.Eval.FindFiles(ctx, findWorkers, func(done, of int) {
+		if progress != nil && of >= findShown && (done%findShown == 0 || done == of) {
+			progress("looking for the files of "+split, done, of)
+		}
+	})
 }
 
 // How files are looked for: at a network file system several at a time, and on a terminal

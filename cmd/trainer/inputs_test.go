@@ -49,6 +49,25 @@ func TestMissingInputs(t *testing.T) {
 	must(t, exitDone, append([]string{"validate", "--config", tiny}, flags...)...)
 }
 
+// TestMissingImages: eval and embed count the images that are not there before they encode anything, and name the first.
+func TestMissingImages(t *testing.T) {
+	dir, flags := photoData(t)
+	out := filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, tinyArgs(out, append(flags, "--max-steps", "1", "--quiet")...)...)
+	for _, name := range []string{"000.png", "002.png"} {
+		if err := os.Remove(filepath.Join(dir, "val", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{"eval", "embed"} {
+		stderr := fails(t, exitFailed, []string{command, "--checkpoint", out, "--split", "val"}, "2 of ", "image files cannot be read: correct their paths or data.root, or remove the entries",
+			filepath.Join(dir, "val", "000.png"), filepath.Join(dir, "val", "002.png"))
+		if strings.Contains(stderr, "encoding") {
+			t.Errorf("%s encoded before it looked: %s", command, stderr)
+		}
+	}
+}
+
 // TestWrongLists: what a list is instead, and what to do about it.
 func TestWrongLists(t *testing.T) {
 	dir, flags := photoData(t)
