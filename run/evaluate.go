@@ -44,8 +44,8 @@ func DefaultTask(cfg config.Config) string {
 	return TaskRetrieval
 }
 
-// readsSplit says whether a task reads a split of the data, or files of its own alone.
-func readsSplit(cfg config.Config, task string) bool {
+// ReadsSplit says whether a task reads a split of the data, or files of its own alone.
+func ReadsSplit(cfg config.Config, task string) bool {
 	return task != TaskTextProbe && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 

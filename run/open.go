@@ -187,7 +187,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		return nil, err
 	}
 	var set *Split
-	if readsSplit(t.Config, task) {
+	if ReadsSplit(t.Config, task) {
 		var err error
 		if set, err = t.Split(ctx, split, progress); err != nil {
 			return nil, err

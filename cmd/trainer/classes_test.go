@@ -97,7 +97,7 @@ func TestZeroShotImages(t *testing.T) {
 	names, templates, out := write(t, "names.txt", "small\ttiny thing\nred_circle\tred circle\nblue_square\tblue square\nsmall\tsmall thing\n"), write(t, "templates.txt", "a {}\n{}\n"), filepath.Join(t.TempDir(), "classes.html")
 	folder := append(eval, "--set", "eval.zeroshot.images="+root, "--set", "eval.zeroshot.classes="+names, "--set", "eval.zeroshot.templates_file="+templates)
 	stdout, _ = must(t, exitDone, append(folder, "--out", out)...)
-	contains(t, stdout, "zeroshot on val: 6 images, 3 classes of 8 prompts, step 2", "chance %                   33.33  100.00", "tiny thing", "blue square")
+	contains(t, stdout, "zeroshot: 6 images, 3 classes of 8 prompts, step 2", "chance %                   33.33  100.00", "tiny thing", "blue square")
 	page, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)

@@ -135,6 +135,10 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s on %s: %s, step %d of %s\n\n%s", scores.Task(), split, scores.Size(), t.Checkpoint.Step, path, scores.Table())
+	on := ""
+	if run.ReadsSplit(t.Config, task) {
+		on = " on " + split
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
 	return nil
 }
