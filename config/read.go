@@ -115,8 +115,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
 		}},
-	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
-		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},
+	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
+		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() && !c.ReadsRegions() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 
