@@ -46,14 +46,13 @@ func Differences(old, now Config) []Difference {
 	if old.Model.Head.Topology == now.Model.Head.Topology { // which 0 blocks follow
 		old.Objective.GSSF.Blocks, now.Objective.GSSF.Blocks = old.MetricBlocks(), now.MetricBlocks()
 	}
-	return differences(old, now)
+	return differences(old.explicit(), now.explicit())
 }
 
 // NotDefault lists the keys of c that have not their default.
 func (c Config) NotDefault() []Difference { return differences(Default(), c) }
 
 func differences(old, now Config) (list []Difference) {
-	old, now = old.explicit(), now.explicit()
 	before := leaves(&old)
 	for i, f := range leaves(&now) {
 		was, is := before[i].value.Interface(), f.value.Interface()

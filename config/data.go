@@ -21,7 +21,7 @@ type Data struct {
 	MaxWords       int     `toml:"max_words" read:"counted words" max:"65536"`     // words kept of a caption
 	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] and the like included
 	Clean          string  `toml:"clean" read:"words"`                             // albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | whitespace | lower | canonicalize (as in open_clip: HTML entities and white space; and lower case; and no punctuation)
-	Vocab          string  `toml:"vocab" read:"pixels"`                            // tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a SentencePiece .model, or a folder with one of them; empty: learned from the training captions
+	Vocab          string  `toml:"vocab" read:"images"`                            // tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a SentencePiece .model, or a folder with one of them; empty: learned from the training captions
 	Template       string  `toml:"template" read:"given vocabulary"`               // what stands around a text: albef ([CLS] before it, nothing behind it; for BERT vocabularies) | file (what the files of data.vocab say)
 	VocabSize      int     `toml:"vocab_size" read:"own vocabulary" max:"1048576"` // largest size of a learned vocabulary
 	VocabKind      string  `toml:"vocab_kind" read:"own vocabulary"`               // what is learned: wordpiece (pieces of words) | words (whole words, as word_tokenize of NLTK finds them, between <start> and <end>) | auto (words for data.kind regions, else wordpiece)

@@ -23,7 +23,7 @@ type Regions struct {
 	Pictures    string  `toml:"pictures" read:"region files"`                   // folder of these files, to show them; empty: none
 	Repeated    string  `toml:"repeated" read:"region files"`                   // where there are as many captions as images, every image is there five times, once for each caption: auto (by ids, else by the first rows) | yes | no
 	ValCaptions int     `toml:"val_captions" read:"region files" max:"1000000"` // captions of the validation split that are used, the first ones: 5000 as older programs do; 0: all
-	Most        int     `toml:"most" max:"65536"`                               // regions of an image that are read, the first ones; 0: as many as an image of any split has
+	Most        int     `toml:"most" max:"65536"`                               // regions of an image that are read, the first ones; 0: as many as an image of any split has, a number that a run with model.image.style "regions" writes down
 	Width       int     `toml:"width" read:"region scenes" max:"65536"`         // features of a region of a scene
 	Noise       float64 `toml:"noise" read:"region scenes" max:"1000"`          // standard deviation of the noise of these features, which are about 1
 }

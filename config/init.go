@@ -3,7 +3,7 @@ package config
 // Init says what the parameters start from.
 type Init struct {
 	Checkpoint string    `toml:"checkpoint" fixed:"run"` // checkpoint or run folder whose parameters are the start; empty: random
-	Image      InitImage `toml:"image" read:"pixels"`
+	Image      InitImage `toml:"image" read:"images"`
 	Text       InitText  `toml:"text" read:"words"`
 }
 

@@ -81,7 +81,11 @@ var products = []product{
 		func(c *Config) float64 { return pixels(c, c.Eval.BatchSize) }},
 	{"train.batch_size", "values of a layer, train.batch_size x patches of an image x model.image.width", mostValues, "",
 		func(c *Config) float64 {
-			return unlessStored(c, float64(c.Train.BatchSize)*patches(c)*float64(c.Model.Image.Width))
+			width := c.Model.Image.Width
+			if c.ReadsRegions() {
+				width = max(width, c.Model.Image.Regions.In)
+			}
+			return unlessStored(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
 		}},
 	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
 		func(c *Config) float64 {
@@ -107,6 +111,9 @@ var products = []product{
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {
+			if c.ReadsRegions() {
+				return c.Model.Image.RegionWeights()
+			}
 			return unlessStored(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
 		}},
 	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
@@ -134,14 +141,20 @@ func (k *checker) products(c *Config) {
 	}
 }
 
-// patches returns the patches of an image, 0 where none are read.
+// patches returns the patches or regions of an image, 0 where none are read.
 func patches(c *Config) float64 {
+	if c.ReadsRegions() {
+		return float64(c.Data.Regions.Most)
+	}
 	side := float64(c.Model.Image.Size / c.Model.Image.Patch)
 	return unlessStored(c, side*side)
 }
 
 // pixels returns the values of so many images.
 func pixels(c *Config, images int) float64 {
+	if c.ReadsRegions() {
+		return 0
+	}
 	return unlessStored(c, 3*float64(images)*float64(c.Data.Views)*float64(c.Model.Image.Size)*float64(c.Model.Image.Size))
 }
 

@@ -8,9 +8,9 @@ import (
 // Model is the architecture.
 type Model struct {
 	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
-	Image  Image  `toml:"image" read:"pixels"`
+	Image  Image  `toml:"image" read:"images"`
 	Text   Text   `toml:"text" read:"words"`
-	LoRA   LoRA   `toml:"lora" read:"pixels"`
+	LoRA   LoRA   `toml:"lora" read:"images"`
 	Head   Head   `toml:"head" read:"steps"`
 
 	Interaction Interaction `toml:"interaction" read:"words"`

@@ -8,24 +8,26 @@ import (
 
 // Image is the vision transformer.
 type Image struct {
-	Style         string    `toml:"style" fixed:"meaning"`              // structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12: Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention pooling, eps 1e-6, gelu_tanh)
-	Size          int       `toml:"size" fixed:"model" max:"8192"`      // side of the square input image in pixels, a multiple of patch
-	Patch         int       `toml:"patch" fixed:"model" max:"8192"`     // side of a square patch in pixels
-	Depth         int       `toml:"depth" fixed:"model" max:"128"`      // transformer blocks
-	Width         int       `toml:"width" fixed:"model" max:"65536"`    // width of a token, a multiple of heads
-	Heads         int       `toml:"heads" fixed:"meaning" max:"1024"`   // attention heads
-	MLP           int       `toml:"mlp" fixed:"model" max:"262144"`     // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
-	Activation    string    `toml:"activation" fixed:"meaning"`         // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
-	Eps           float64   `toml:"eps" fixed:"meaning" max:"0.1"`      // added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
-	Pool          string    `toml:"pool" fixed:"meaning"`               // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches)
-	Registers     int       `toml:"registers" fixed:"model" max:"1024"` // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
-	Mean          []float64 `toml:"mean" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
-	Std           []float64 `toml:"std" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
-	Resize        string    `toml:"resize" fixed:"model"`               // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
-	Crop          float64   `toml:"crop" fixed:"model" max:"1"`         // side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256 where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
-	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`    // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
-	KeepPatches   float64   `toml:"keep_patches" read:"steps" max:"1"`  // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
-	Interpolation string    `toml:"interpolation" fixed:"model"`        // filter of resizing: empty or bicubic | bilinear
+	Style         string    `toml:"style" fixed:"meaning"`                            // structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12: Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention pooling, eps 1e-6, gelu_tanh) | regions (features of regions in the place of pixels, of model.image.regions)
+	Size          int       `toml:"size" read:"pixels" fixed:"model" max:"8192"`      // side of the square input image in pixels, a multiple of patch
+	Patch         int       `toml:"patch" read:"pixels" fixed:"model" max:"8192"`     // side of a square patch in pixels
+	Depth         int       `toml:"depth" read:"pixels" fixed:"model" max:"128"`      // transformer blocks
+	Width         int       `toml:"width" fixed:"model" max:"65536"`                  // width of a token, a multiple of heads
+	Heads         int       `toml:"heads" read:"pixels" fixed:"meaning" max:"1024"`   // attention heads
+	MLP           int       `toml:"mlp" read:"pixels" fixed:"model" max:"262144"`     // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
+	Activation    string    `toml:"activation" read:"pixels" fixed:"meaning"`         // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
+	Eps           float64   `toml:"eps" read:"pixels" fixed:"meaning" max:"0.1"`      // added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
+	Pool          string    `toml:"pool" fixed:"meaning"`                             // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches); of regions mean (empty too) | max (the largest value of each channel) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | gru (the last state of recurrent units over the regions, as in VSRN)
+	Registers     int       `toml:"registers" read:"pixels" fixed:"model" max:"1024"` // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
+	Mean          []float64 `toml:"mean" read:"pixels" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
+	Std           []float64 `toml:"std" read:"pixels" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
+	Resize        string    `toml:"resize" read:"pixels" fixed:"model"`               // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
+	Crop          float64   `toml:"crop" read:"pixels" fixed:"model" max:"1"`         // side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256 where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
+	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`                  // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
+	KeepPatches   float64   `toml:"keep_patches" read:"pixel steps" max:"1"`          // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
+	Interpolation string    `toml:"interpolation" read:"pixels" fixed:"model"`        // filter of resizing: empty or bicubic | bilinear
+
+	Regions RegionTower `toml:"regions" read:"region tower"`
 }
 
 // Styles of model.image and model.text. The empty one is that of the system.
@@ -39,19 +41,22 @@ const (
 	StyleRoBERTa = "roberta"
 	StyleMPNet   = "mpnet"
 	StyleGRU     = "gru"
+	StyleRegions = "regions"
 )
 
 func (i *Image) defaults() {
 	*i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12, KeepPatches: 1}
 }
 
-// Pooling returns what stands for an image: class, mean or attention.
+// Pooling returns what stands for an image: class, mean or attention, of regions mean, max, gpo or gru.
 func (i Image) Pooling() string {
 	switch {
 	case i.Pool != "":
 		return i.Pool
 	case i.Style == StyleSigLIP:
 		return "attention"
+	case i.Style == StyleRegions:
+		return "mean"
 	}
 	return "class"
 }
@@ -68,11 +73,18 @@ func (i Image) Hidden() int {
 }
 
 func (i *Image) check(k *checker, c *Config) {
-	k.positive("model.image.size", "model.image.patch", "model.image.depth", "model.image.width", "model.image.heads")
+	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleRegions)
+	k.positive("model.image.size", "model.image.width")
+	if i.Style == StyleRegions {
+		k.oneOfOrEmpty("model.image.pool", "mean", "max", "gpo", "gru")
+		space, err := c.Model.Head.Space()
+		k.require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "regions have no class tokens, of which Multi(n,m) reads m")
+		return
+	}
+	k.positive("model.image.patch", "model.image.depth", "model.image.heads")
 	k.notNegative("model.image.mlp", "model.image.registers")
 	k.require("model.image.size", i.Patch <= 0 || i.Size%i.Patch == 0, "must be a multiple of model.image.patch")
 	k.require("model.image.width", i.Heads <= 0 || i.Width%i.Heads == 0, "must be a multiple of model.image.heads")
-	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP)
 	k.oneOfOrEmpty("model.image.activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
 	k.oneOfOrEmpty("model.image.pool", "class", "mean", "attention")
 	k.require("model.image.pool", i.Style != StyleSigLIP || i.Pooling() != "class", "must be mean or attention with model.image.style \"siglip\", which has no class token")
@@ -110,7 +122,9 @@ func (i Image) Resized() int {
 func (i Image) Patches() int { return (i.Size / i.Patch) * (i.Size / i.Patch) }
 
 // LeavesPatchesOut says whether a training step sees a share of the patches of an image.
-func (i Image) LeavesPatchesOut() bool { return i.KeepPatches > 0 && i.KeepPatches < 1 }
+func (i Image) LeavesPatchesOut() bool {
+	return i.Style != StyleRegions && i.KeepPatches > 0 && i.KeepPatches < 1
+}
 
 // Kept returns the number of patches of an image that a training step sees.
 func (i Image) Kept() int {

@@ -17,9 +17,21 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"pixels": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
-	"words":  {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
-	"pairs":  {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"images": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"pixels": {`a model.system that reads images and a model.image.style other than "regions"`,
+		func(c *Config) bool { return !c.Model.Stored() && !c.ReadsRegions() }},
+	"pixel steps": {`a model.system that reads images and is trained in steps, and a model.image.style other than "regions"`,
+		func(c *Config) bool { return !c.Model.Stored() && !c.ReadsRegions() }},
+	"region tower": {`model.image.style = "regions" and a model.system that reads images`, (*Config).ReadsRegions},
+	"region graph": {`model.image.regions.encoder = "graph"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder == RegionsGraph }},
+	"graph blocks": {`model.image.regions.metric = "block_diag"`,
+		func(c *Config) bool {
+			r := c.Model.Image.Regions
+			return c.ReadsRegions() && r.Encoder == RegionsGraph && r.Metric == "block_diag"
+		}},
+	"words": {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
 	"features": {`a model.system of pairs whose features are compared (model.interaction.kind = "")`,
 		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},
 	"text features": {`a model.system with a text tower, and model.interaction.kind = ""`,
@@ -103,8 +115,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
 		}},
-	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
-		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},
+	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
+		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() && !c.ReadsRegions() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 

@@ -26,6 +26,15 @@ func clip() Config {
 	return c
 }
 
+// regionHost is clip over features of regions.
+func regionHost() Config {
+	c := clip()
+	c.Data.Kind, c.Data.Regions.Source = "regions", RegionsOfScenes
+	c.Model.Image.Style = StyleRegions
+	c.Model.Image.Regions.defaults()
+	return c
+}
+
 func TestHeadSpace(t *testing.T) {
 	for _, x := range []struct {
 		topology string

@@ -21,6 +21,10 @@ type Context struct {
 	// tokens is that of class tokens and patches of an image, classes that of the former.
 	Patches func(n, tokens, classes int) (rows *gorgonia.Node, patches int)
 
+	// Regions returns of r regions of each of n images the rows that come first, int32 (n*r), and how many of them
+	// count, int32 (n); nil keeps all as they are.
+	Regions func(n, r int) (rows, lengths *gorgonia.Node)
+
 	sites uint64 // dropout places so far
 }
 

@@ -108,10 +108,15 @@ func (g GRU) states(c *Context, s Scope, a TextArgs) (forward, reverse *gorgonia
 
 // unit is one direction of a layer over x (R*L, I): (R*L, H).
 func (g GRU) unit(s Scope, x *gorgonia.Node, a TextArgs, reverse bool) *gorgonia.Node {
-	in, h := columns("gru", x), g.hidden()
+	return gruUnit(s, x, a.Lengths, a.Len, g.hidden(), reverse)
+}
+
+// gruUnit is one direction of a layer of h channels over x (R*l, I) with lengths (R): (R*l, h).
+func gruUnit(s Scope, x, lengths *gorgonia.Node, l, h int, reverse bool) *gorgonia.Node {
+	in := columns("gru", x)
 	init, bias := Uniform(1/math.Sqrt(float64(h))), s.As(Traits{Group: GroupBias})
 	return recurrent.GRU(recurrent.Args{
-		X: x, Lengths: a.Lengths, Len: a.Len, Reverse: reverse,
+		X: x, Lengths: lengths, Len: l, Reverse: reverse,
 		WeightIH: s.Param("weight_ih", init, 3*h, in), WeightHH: s.Param("weight_hh", init, 3*h, h),
 		BiasIH: bias.Param("bias_ih", init, 3*h), BiasHH: bias.Param("bias_hh", init, 3*h),
 	})

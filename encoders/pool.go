@@ -14,6 +14,9 @@ const (
 	PoolClass     Pool = "class"     // the class tokens, the first ones
 	PoolMean      Pool = "mean"      // the mean of patches, or of the words that are no padding
 	PoolAttention Pool = "attention" // of images: attention of a learned probe to the patches
+	PoolMax       Pool = "max"       // the largest value of each channel, of regions or of the words that are no padding
+	PoolGPO       Pool = "gpo"       // the generalised pooling operator of VSE-infinity, of the same: sorted values under learned weights
+	PoolGRU       Pool = "gru"       // of regions: the last state of recurrent units over them
 	PoolEnd       Pool = "end"       // of texts: the last token that is no padding; of a GRU the last state of each direction
 )
 

@@ -31,6 +31,9 @@ func (x *job) words() (encoders.TextTower, error) {
 	if _, ok := t.Encoder.(encoders.GRU); ok {
 		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no recurrent layers")
 	}
+	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO {
+		return t, x.refuse("model.text.pool", string(t.Pool), "its towers have no such pool")
+	}
 	if t.Classes() > 1 {
 		return t, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens", asONNX)
 	}

@@ -134,6 +134,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.dropout()
 	b.patches()
+	b.regions()
 	if f := p.design.fusion; f != nil {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
@@ -228,7 +229,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
-		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches}
+		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions}
 	} else {
 		scope = b.adapted(scope, c)
 	}

@@ -138,7 +138,11 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	x, t := m.Image, m.Text
 	weights = imageWeights(x)
 	some := m.Adapts() && len(m.LoRA.Layers) > 0 // of a layer without an adapter little need be kept
-	if !x.Freeze && !some {
+	switch {
+	case x.Freeze || some:
+	case x.Style == config.StyleRegions:
+		kept = int64(p.cfg.Data.Regions.Most) * int64(x.Width)
+	default:
 		kept = int64(x.Kept()) * int64(x.Width) * int64(x.Depth-1)
 	}
 	if m.ImagesOnly() {
@@ -162,6 +166,9 @@ func (p *Pairs) sizes() (weights, kept int64) {
 
 // imageWeights returns the weights of the matrices of an image tower.
 func imageWeights(x config.Image) int64 {
+	if x.Style == config.StyleRegions {
+		return int64(x.RegionWeights())
+	}
 	first := x.Hidden()
 	if x.Activation == encoders.SwiGLU {
 		first *= 2

@@ -20,8 +20,14 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
 		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
 	}
+	var images encoders.Tower
+	if cfg.ReadsRegions() {
+		images = regionTower(cfg)
+	} else {
+		images = encoders.ImageTower{ViT: imageEncoder(m, space)}
+	}
 	return design{
-		image:   side{name: "image", tower: encoders.ImageTower{ViT: imageEncoder(m, space)}, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
+		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
 		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),

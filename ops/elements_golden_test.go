@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -28,12 +29,17 @@ func TestElementsGolden(t *testing.T) {
 		"quick_gelu": func(g get) *gorgonia.Node {
 			return nn.LinearActivated(g("input"), g("weight"), g("bias"), "quick_gelu")
 		},
-		"silu":                        func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), nil, "silu") },
-		"swiglu":                      func(g get) *gorgonia.Node { return nn.SwiGLU(g("x")) },
-		"scale columns":               func(g get) *gorgonia.Node { return nn.ScaleColumns(g("x"), g("scale")) },
-		"repeat rows":                 func(g get) *gorgonia.Node { return nn.RepeatRows(g("x"), 3) },
-		"mean tokens":                 func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },
-		"mean patches":                func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), nil, 3, 1) },
+		"silu":          func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), nil, "silu") },
+		"swiglu":        func(g get) *gorgonia.Node { return nn.SwiGLU(g("x")) },
+		"scale columns": func(g get) *gorgonia.Node { return nn.ScaleColumns(g("x"), g("scale")) },
+		"repeat rows":   func(g get) *gorgonia.Node { return nn.RepeatRows(g("x"), 3) },
+		"mean tokens":   func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },
+		"mean patches":  func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), nil, 3, 1) },
+		"max tokens":    func(g get) *gorgonia.Node { return nn.MaxTokens(g("x"), g("lengths"), 3) },
+		"sort pool":     func(g get) *gorgonia.Node { return nn.SortPool(g("x"), g("scores"), g("lengths"), 3, 0.5) },
+		"affinity": func(g get) *gorgonia.Node {
+			return attention.Affinity(g("q"), g("k"), g("v"), g("lengths"), 3)
+		},
 		"embed":                       func(g get) *gorgonia.Node { return nn.Embed(g("table"), g("ids")) },
 		"gather rows":                 func(g get) *gorgonia.Node { return nn.GatherRows(g("x"), g("ids"), 2) },
 		"add positions":               func(g get) *gorgonia.Node { return nn.AddPositions(g("x"), g("table"), 2) },

@@ -112,8 +112,19 @@ type imageInputs struct {
 	stop            func()
 }
 
+// noPictures refuses pictures by themselves where the image tower reads features of regions.
+func noPictures(cfg config.Config) error {
+	if !cfg.ReadsRegions() {
+		return nil
+	}
+	return &ArgumentError{fmt.Errorf("model.image.style %q reads features of regions: a picture by itself has none; encode a split of data.kind = \"regions\"", config.StyleRegions)}
+}
+
 // openImages opens a folder or a list of images.
 func openImages(cfg config.Config, from string) (*imageInputs, error) {
+	if err := noPictures(cfg); err != nil {
+		return nil, err
+	}
 	abs, err := filepath.Abs(from)
 	if err != nil {
 		return nil, err

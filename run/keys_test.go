@@ -29,6 +29,7 @@ func keysRuns(features string) map[string][]string {
 	heads := slices.Concat(dual, cosine, []string{"model.system=heads", "data.kind=pairs", "data.root=" + features, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors",
 		"data.pairs.val_samples=21", "data.pairs.test_samples=20", "data.views=1", "model.heads.hidden=12", "model.heads.layers=2", "model.head.topology=sphere"})
 	aligned := slices.Concat(heads, []string{"model.system=align", "eval.rerank_top=0"})
+	regions := []string{"model.system=matching", "data.kind=regions", "data.regions.source=scenes", "model.image.style=regions", "model.head.topology=sphere"}
 	return map[string][]string{
 		"all of albef":       nil,
 		"align, cca":         slices.Concat(aligned, []string{"model.align.cca.shrinkage=1"}),
@@ -50,6 +51,9 @@ func keysRuns(features string) map[string][]string {
 		"clip, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.head.topology=sphere", "model.interaction.kind=max_soft"}),
 		"matching, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=max_sum", "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
+		"matching, regions": slices.Concat(dual, cosine, untaught, regions, []string{"model.image.pool=gpo", "model.text.pool=max", "model.image.regions.drop=0.4"}),
+		"clip, region graph": slices.Concat(dual, cosine, untaught, regions, []string{"model.system=clip", "model.image.regions.encoder=graph", "model.image.regions.metric=block_diag",
+			"model.image.regions.metric_blocks=2", "model.image.pool=gru"}),
 		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
 		"clip, adapted":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.lora.rank=2", "train.accumulate_steps=2", "train.accumulate=features"}),
 		"clip, idle twin": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "queue.size=0"}),
@@ -78,7 +82,7 @@ var others = map[string]string{
 	"data.webdataset.train_files": "elsewhere.tar", "data.webdataset.val_files": "elsewhere.tar", "data.webdataset.test_files": "elsewhere.tar", "data.webdataset.json_key": "elsewhere",
 	"data.parquet.train_files": "elsewhere.parquet", "data.parquet.val_files": "elsewhere.parquet", "data.parquet.test_files": "elsewhere.parquet", "data.parquet.image": "elsewhere", "data.parquet.caption": "elsewhere",
 	"data.pairs.image": "elsewhere.npy", "data.pairs.text": "elsewhere.npy", "data.pairs.image_tensor": "elsewhere", "data.pairs.text_tensor": "elsewhere", "data.pairs.hold": "last", "data.pairs.image_pool": "elsewhere.npy", "data.pairs.text_pool": "elsewhere.npy", "data.pairs.index": "elsewhere.tsv", "data.pairs.paired": "20",
-	"data.regions.source": "scenes", "data.regions.train": "elsewhere", "data.regions.val": "elsewhere", "data.regions.test": "elsewhere", "data.regions.features": "elsewhere.npz", "data.regions.tensor": "elsewhere", "data.regions.boxes": "elsewhere.npy", "data.regions.captions": "elsewhere.txt",
+	"data.regions.source": "scenes|files", "data.regions.train": "elsewhere", "data.regions.val": "elsewhere", "data.regions.test": "elsewhere", "data.regions.features": "elsewhere.npz", "data.regions.tensor": "elsewhere", "data.regions.boxes": "elsewhere.npy", "data.regions.captions": "elsewhere.txt",
 	"data.regions.caption_form": "words", "data.regions.ids": "elsewhere.txt", "data.regions.mapping": "elsewhere.json", "data.regions.pictures": "elsewhere", "data.regions.repeated": "yes", "data.vocab_kind": "words",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
 	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
@@ -88,7 +92,7 @@ var others = map[string]string{
 	"eval.beside": `["zeroshot"]`, "eval.probe_hold": "0.5", "eval.textprobe.train": "elsewhere.tsv", "eval.textprobe.test": "elsewhere.tsv",
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
-	"model.image.style": "dinov2|vit", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.crop": "0.5", "model.image.interpolation": "bilinear",
+	"model.image.style": "dinov2|vit", "model.image.regions.encoder": "mlp|linear", "model.image.regions.metric": "diag", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.crop": "0.5", "model.image.interpolation": "bilinear",
 	"model.lora.layers": `["text/layers/*/ffn/*"]`, "model.text.style": "roberta|bert", "model.text.gru.directions": "forward", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
 	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",
 	"objective.itc.score": "l2", "objective.itc.scores": `[{kind = "l2", weight = 1.0}]`, "objective.itc.target_score": "cosine", "objective.itc.positives": "pair", "objective.itc.temperature_max": "0.06", "objective.itc.temperature_min": "0.08",

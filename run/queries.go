@@ -77,6 +77,8 @@ func (q *Queries) Reads(side string) error {
 	switch {
 	case cfg.Model.Stored():
 		return fmt.Errorf("model.system %q reads stored features: query by a row, a vector or features of its encoders", cfg.Model.System)
+	case side == gallery.Image && cfg.ReadsRegions():
+		return noPictures(cfg)
 	case side == gallery.Text && cfg.Model.ImagesOnly():
 		return fmt.Errorf("model.system %q has no texts: query by an image, a row or a vector", cfg.Model.System)
 	}

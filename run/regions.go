@@ -97,6 +97,9 @@ func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptio
 	if cfg.Model.Stored() {
 		return done, &ArgumentError{fmt.Errorf("model.system %q has no image tower: its features have no regions", cfg.Model.System)}
 	}
+	if err := noPictures(cfg); err != nil {
+		return done, err
+	}
 	split := o.Split
 	if split == "" {
 		split = cfg.Eval.Split

@@ -2,16 +2,21 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/model"
 )
 
-// Resolve fills in what a configuration leaves to its data: the widths of stored features.
+// Resolve fills in what a configuration leaves to its data: the widths of stored features, and how many regions
+// there are with how many features each.
 // Widths that are not those of the files are config.Errors. What is made of a configuration
 // is made of the resolved one, and a run folder holds it.
 func Resolve(cfg config.Config) (config.Config, error) {
+	if cfg.ReadsRegions() {
+		return resolveRegions(cfg)
+	}
 	if !cfg.Model.Stored() || cfg.Model.Fitted() || cfg.Data.Kind != "pairs" {
 		return cfg, nil
 	}
@@ -28,4 +33,27 @@ func Resolve(cfg config.Config) (config.Config, error) {
 		return cfg, err
 	}
 	return cfg, p.Close()
+}
+
+// resolveRegions fills in the sizes of regions.
+func resolveRegions(cfg config.Config) (config.Config, error) {
+	own := &cfg.Model.Image.Regions
+	s, err := source.SizeOfRegions(cfg)
+	if own.In > 0 && cfg.Data.Regions.Most > 0 && (err != nil || s.Width == 0) {
+		return cfg, nil // who reads the files says what is wrong with them
+	}
+	switch {
+	case err != nil:
+		return cfg, cmp.Or(checkTraining(cfg), err)
+	case s.Width == 0:
+		return cfg, cmp.Or(checkTraining(cfg), source.CheckInputs(source.Inputs(cfg, "train")), error(config.Errors{{Path: "model.image.regions.in", Value: own.In,
+			Msg: "must be > 0 where no file of data.regions.features is there", Hint: "or set data.root and data.regions.features to the files"}}))
+	case own.In == 0:
+		own.In = s.Width
+	case own.In != s.Width:
+		return cfg, config.Errors{{Path: "model.image.regions.in", Value: own.In, Msg: fmt.Sprintf("must be %d, the features of a region of %s", s.Width, s.Of),
+			Hint: "read regions with as many features, or leave this key out to train on these"}}
+	}
+	cfg.Data.Regions.Most = s.Most
+	return cfg, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/regions"
+	"github.com/geoalign/geoalign/data/scenes"
 )
 
 // regionSets is data.kind = "regions": features of the regions of images, of files or of the built-in scenes. Files
@@ -116,23 +117,34 @@ func openRegions(cfg config.Config, split string, o Options) (*regions.Set, erro
 	if split == "val" {
 		c.MaxCaptions = r.ValCaptions
 	}
-	var err error
 	if c.Most == 0 {
-		if c.Most, err = MostRegions(cfg); err != nil {
+		s, err := SizeOfRegions(cfg)
+		if err != nil {
 			return nil, rootHint(err, cfg.Data.Root)
 		}
+		c.Most = s.Most
 	}
 	set, err := regions.Load(c)
 	return set, rootHint(err, cfg.Data.Root)
 }
 
-// MostRegions is data.regions.most, or where it is 0 the most regions that an image of any split has, of the splits
-// whose files are there.
-func MostRegions(cfg config.Config) (int, error) {
+// RegionSizes are those of the regions of a configuration.
+type RegionSizes struct {
+	Most  int    // regions of an image: data.regions.most, or where it is 0 the most that an image of any split has
+	Width int    // features of a region, 0 where no file is there
+	Of    string // where these come from, a file or a key
+}
+
+// SizeOfRegions reads the sizes of regions from the splits whose files are there, which must have one width.
+func SizeOfRegions(cfg config.Config) (s RegionSizes, err error) {
 	r := cfg.Data.Regions
-	most, width, first := r.Most, 0, ""
-	if most > 0 {
-		return most, nil
+	s.Most = r.Most
+	if cfg.Data.Drawn() {
+		if s.Most == 0 {
+			s.Most = scenes.MaxObjects
+		}
+		s.Width, s.Of = r.Width, "data.regions.width"
+		return s, nil
 	}
 	seen := map[string]bool{}
 	for _, split := range Splits {
@@ -143,18 +155,20 @@ func MostRegions(cfg config.Config) (int, error) {
 		seen[path] = true
 		f, err := regions.OpenFeatures(path, r.Tensor, "")
 		if err != nil {
-			return 0, err
+			return s, err
 		}
-		if first == "" {
-			first, width = path, f.Width()
+		if s.Of == "" {
+			s.Of, s.Width = path, f.Width()
 		}
-		if f.Width() != width {
-			return 0, fmt.Errorf("regions: %s has %d features for a region and %s %d: all splits must have one width", first, width, path, f.Width())
+		if f.Width() != s.Width {
+			return s, fmt.Errorf("regions: %s has %d features for a region and %s %d: all splits must have one width", s.Of, s.Width, path, f.Width())
 		}
-		most = max(most, f.Most())
+		if r.Most == 0 {
+			s.Most = max(s.Most, f.Most())
+		}
 		if err := f.Close(); err != nil {
-			return 0, err
+			return s, err
 		}
 	}
-	return most, nil
+	return s, nil
 }

@@ -19,6 +19,7 @@ const (
 	Mask      = "mask"
 	Dropout   = "dropout"
 	Patches   = "patches"
+	Regions   = "regions"
 	Negatives = "negatives"
 	Queue     = "queue"
 	Scenes    = "scenes"

@@ -16,6 +16,8 @@ func attentionCases() []optest.Case {
 	index, lengths := optest.I32s("index", []int32{0, 2, 1, 0, 2, 2, 0}, rows), optest.I32s("lengths", []int32{9, 1, 0, 3, 9, 8, 5}, rows)
 	bits := optest.I32s("bits", optest.RandomInts(r, rows*heads*l, 1<<l), rows*heads*l)
 	return []optest.Case{
+		{Name: "affinity", Inputs: []optest.Input{q, optest.F32s(r, "k", rows*l, d), optest.F32s(r, "v", rows*l, 2*d), lengths}, WRT: []int{0, 1, 2},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Affinity(ns[0], ns[1], ns[2], ns[3], l) }},
 		{Name: "self attention", Inputs: []optest.Input{qkv, lengths, bits}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return SelfAttention(SelfArgs{QKV: ns[0], Lengths: ns[1], Bits: ns[2], Len: l, Heads: heads, Keep: .5})

@@ -30,6 +30,9 @@ func TestIdentity(t *testing.T) {
 		func() *gorgonia.Node {
 			return CrossAttention(CrossArgs{Q: q, KV: kv, Bias: bias, QueryLen: 3, KeyLen: 3, Heads: 2, Keep: 1})
 		},
+		func() *gorgonia.Node { return Affinity(q, q, q, four, 3) },
+		func() *gorgonia.Node { return Affinity(q, q, kv, four, 3) },
+		func() *gorgonia.Node { return Affinity(q, q, q, other, 3) },
 		func() *gorgonia.Node { return RelativeBias(table, 3, 3, 9) },
 		func() *gorgonia.Node { return RelativeBias(table, 2, 3, 9) },
 		func() *gorgonia.Node { return RelativeBias(table, 3, 2, 9) },

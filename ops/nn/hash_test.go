@@ -105,6 +105,7 @@ func TestHash(t *testing.T) {
 		},
 		"two operands": {
 			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(activatedGrad(vector.ByGELU), m, m), optest.Variant(activatedGrad(vector.ByGELUTanh), m, m), optest.Variant(scaleColumnsGrad(), m, m),
+			optest.Variant(maxTokensGrad(3), m, m), optest.Variant(maxTokensGrad(4), m, m), optest.Variant(sortPool{3, 1}.gradX(), m, m), optest.Variant(sortPool{4, 1}.gradX(), m, m), optest.Variant(sortPool{3, 2}.gradX(), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },
@@ -116,6 +117,9 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return MeanTokens(m, nil, 3, 0) },
 			func() *gorgonia.Node { return MeanTokens(m, nil, 4, 0) },
 			func() *gorgonia.Node { return MeanTokens(m, nil, 4, 1) },
+			func() *gorgonia.Node { return Sinusoids(m, 3, 4) },
+			func() *gorgonia.Node { return Sinusoids(m, 3, 6) },
+			func() *gorgonia.Node { return Sinusoids(m, 4, 4) },
 			optest.Variant(columnSums(0, 12), m), optest.Variant(columnSums(0, 13), m), optest.Variant(columnSums(1, 13), m),
 		},
 	})

@@ -146,6 +146,22 @@ case("mean patches", lambda x: x.reshape(3, 3, 4)[:, 1:].mean(1), dys=more, x=ra
 # Some at the ends, which clamp replaces by 1 - 1e-6 as float32 has it.
 limit = 1 - 17 * 2.0**-24
 
+regions = torch.Generator().manual_seed(4)
+LENGTHS = torch.tensor([3, 1, 2])
+
+
+def each(f, *xs):
+    """f of the rows of each sequence that count."""
+    return [f(*(x[3 * i : 3 * i + n] for x in xs)) for i, n in enumerate(LENGTHS.tolist())]
+
+
+case("max tokens", lambda x, lengths: torch.stack(each(lambda x: x.amax(0), x)), {"lengths": LENGTHS}, dys=regions, x=rand(regions, 9, 4))
+case("sort pool", lambda x, scores, lengths: torch.stack(each(
+    lambda x, s: (x.sort(0, descending=True)[0] * torch.softmax(s / 0.5, 0)).sum(0), x, scores)),
+     {"lengths": LENGTHS}, dys=regions, x=rand(regions, 9, 4), scores=rand(regions, 9, 1))
+case("affinity", lambda q, k, v, lengths: torch.cat([F.pad(y, (0, 0, 0, 3 - len(y))) for y in each(lambda q, k, v: q @ k.T @ v / len(q), q, k, v)]),
+     {"lengths": LENGTHS}, dys=regions, q=rand(regions, 9, 4), k=rand(regions, 9, 4), v=rand(regions, 9, 5))
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")

@@ -1,0 +1,70 @@
+package config
+
+// RegionTower is what an image tower of model.image.style = "regions" is besides model.image: images come as
+// features of regions, of data.kind = "regions".
+type RegionTower struct {
+	In           int     `toml:"in" fixed:"model" max:"1048576"`                              // features of a region; 0: as many as the data has
+	Encoder      string  `toml:"encoder" fixed:"model"`                                       // linear (VSE++, SCAN) | mlp (linear plus a network of one hidden layer, VSE-infinity) | graph (linear, then layers of reasoning over the graph of the regions, VSRN)
+	Layers       int     `toml:"layers" read:"region graph" fixed:"model" max:"128"`          // of reasoning of encoder "graph"
+	Metric       string  `toml:"metric" read:"region graph" fixed:"model"`                    // how two regions of encoder "graph" are compared: empty or cosine (the product) | diag | block_diag | dense (the forms of objective.gssf.form, with weights of each layer)
+	MetricBlocks int     `toml:"metric_blocks" read:"graph blocks" fixed:"model" max:"65536"` // of metric "block_diag", a divisor of model.image.width; 0: of 16 channels each
+	Drop         float64 `toml:"drop" read:"steps" max:"1"`                                   // share of the regions that a training step leaves out at random, 0.2 in VSE-infinity; the teacher and evaluation see all
+}
+
+// Values of model.image.regions.encoder.
+const (
+	RegionsLinear = "linear"
+	RegionsMLP    = "mlp"
+	RegionsGraph  = "graph"
+)
+
+func (r *RegionTower) defaults() { *r = RegionTower{Encoder: RegionsLinear, Layers: 4} }
+
+func (r *RegionTower) check(k *checker, c *Config) {
+	k.notNegative("model.image.regions.in", "model.image.regions.layers", "model.image.regions.metric_blocks", "model.image.regions.drop")
+	if !c.ReadsRegions() {
+		return
+	}
+	k.oneOf("model.image.regions.encoder", RegionsLinear, RegionsMLP, RegionsGraph)
+	k.require("model.image.style", c.Model.traits().interacts, `must not be "regions"`, c.Model.named()+` reads pixels: use model.system "clip" or "matching"`)
+	k.require("data.kind", c.Data.Kind == "regions", `must be "regions" with model.image.style "regions"`, "other kinds have no features of regions")
+	k.require("model.image.regions.drop", r.Drop < 1, "must be below 1")
+	k.require("model.image.regions.drop", r.Drop == 0 || !c.Data.CacheFeatures, "must be 0 with data.cache_features", "what is kept of an image is the same at every step")
+	k.require("model.image.width", r.Encoder != RegionsMLP || c.Model.Image.Width%2 == 0, `must be even with model.image.regions.encoder "mlp"`, "its hidden layer is half as wide")
+	if r.Encoder != RegionsGraph {
+		return
+	}
+	k.positive("model.image.regions.layers")
+	k.oneOfOrEmpty("model.image.regions.metric", "cosine", "diag", "block_diag", "dense")
+	if r.Metric == "block_diag" {
+		n := c.Model.Image.RegionBlocks()
+		k.require("model.image.regions.metric_blocks", n > 0 && c.Model.Image.Width%n == 0, "must divide model.image.width", "choose a divisor: the blocks have one size")
+	}
+}
+
+// RegionBlocks returns the blocks of the metric between regions.
+func (i Image) RegionBlocks() int {
+	if n := i.Regions.MetricBlocks; n > 0 {
+		return n
+	}
+	return i.Width / 16
+}
+
+// ReadsRegions says whether images are read as features of regions.
+func (c *Config) ReadsRegions() bool { return !c.Model.Stored() && c.Model.Image.Style == StyleRegions }
+
+// RegionWeights returns the weights of the matrices of a tower of regions and of its pool.
+func (i Image) RegionWeights() float64 {
+	in, w := float64(i.Regions.In), float64(i.Width)
+	n := in * w
+	switch i.Regions.Encoder {
+	case RegionsMLP:
+		n += (in + w) * w / 2
+	case RegionsGraph:
+		n += 4 * float64(i.Regions.Layers) * w * w
+	}
+	if i.Pooling() == "gru" {
+		n += 6 * w * w
+	}
+	return n
+}

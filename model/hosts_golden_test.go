@@ -1,0 +1,176 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyHost is a host of GSSF over features of regions, by name, of the sizes of tools/goldens/hosts.py.
+func tinyHost(name string) config.Config {
+	c := tinyCLIP("sphere")
+	c.Model.System = "matching"
+	c.Data.Kind, c.Data.Regions.Most = "regions", 4
+	c.Model.Image = config.Image{Style: config.StyleRegions, Width: 8, Regions: config.RegionTower{In: 6, Encoder: config.RegionsLinear}}
+	c.Model.Text = config.Text{Style: config.StyleGRU, Layers: 1, Width: 8, GRU: config.GRU{Embedding: 7, Directions: config.GRUForward}}
+	c.Objective.ITC.InBatchWeight = 0
+	c.Objective.Hinge = config.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
+	switch r := &c.Model.Image.Regions; name {
+	case "vseinf":
+		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "gpo", "gpo", config.GRUMean
+	case "vsrn":
+		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = config.RegionsGraph, 2, "dense", "gru"
+	}
+	return c
+}
+
+var hosts = []string{"vsepp", "vseinf", "vsrn"}
+
+// hostBatch is a batch of the inputs of a golden.
+func hostBatch(m *Pairs, g golden) *batch.Batch {
+	b := batch.New(5, m.Columns()...)
+	copy(b.Floats(batch.Regions), g.floats("input/regions"))
+	copy(b.Ints(batch.RegionLengths), g.ints("input/region_lengths"))
+	copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
+	copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
+	copy(b.Ints(batch.IDs), []int32{0, 1, 2, 3, 4})
+	return b
+}
+
+// hostFeatures are the features of both sides.
+func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32) {
+	t.Helper()
+	of := func(e *Encoder) []float32 {
+		x := batch.New(b.Rows(), e.Columns()...)
+		for i := range b.Rows() {
+			x.Row(i).Copy(b.Row(i))
+		}
+		_, f, err := e.Encode(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(f)
+	}
+	return of(m.Image()), of(m.Text())
+}
+
+// TestGoldenHosts compares features, scores, the loss and all gradients by name with PyTorch's modules, whose inputs
+// have rubbish in the regions and words behind a length.
+func TestGoldenHosts(t *testing.T) {
+	for _, name := range hosts {
+		t.Run(name, func(t *testing.T) {
+			file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { file.Close() })
+			g := golden{t, file}
+			m := buildCLIP(t, tinyHost(name))
+			names := map[string]bool{}
+			for _, info := range file.Tensors() {
+				if p, ok := strings.CutPrefix(info.Name, "param/"); ok {
+					names[p] = true
+				}
+			}
+			for _, q := range m.params.List() {
+				if !names[q.Name] {
+					t.Fatalf("PyTorch has no %s", q.Name)
+				}
+				delete(names, q.Name)
+				copy(m.params.Value(q), g.floats("param/"+q.Name))
+			}
+			if len(names) > 0 {
+				t.Fatalf("there is no %v", names)
+			}
+			b := hostBatch(m, g)
+			res, err := m.Step(t.Context(), &feed.Step{Batch: b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
+				t.Errorf("loss %v, PyTorch %v", res.Loss, want)
+			}
+			for _, q := range m.params.List() {
+				if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
+					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+				}
+			}
+			image, text := hostFeatures(t, m, b)
+			scores := make([]float32, 25)
+			for i := range scores {
+				for c := range 8 {
+					scores[i] += image[i/5*8+c] * text[i%5*8+c]
+				}
+			}
+			for name, got := range map[string][]float32{"image": image, "text": text, "scores": scores} {
+				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
+					t.Errorf("%s differ by %.1e (%v)", name, rel, err)
+				}
+			}
+		})
+	}
+}
+
+// TestHostMetricStart: with a learned metric, which starts as the identity, a host scores its pairs bit for bit as with
+// the cosine, and has its loss. The same holds of the metric between regions.
+func TestHostMetricStart(t *testing.T) {
+	for _, name := range hosts {
+		cfg := tinyHost(name)
+		cfg.Model.Image.Regions.Metric = ""
+		plain := buildCLIP(t, cfg)
+		b := batch.New(5, plain.Columns()...)
+		for i := range b.Rows() {
+			row := b.Row(i)
+			row.Set(batch.RegionLengths, int32(1+i%4))
+			row.Set(batch.Lengths, int32(2+i))
+			row.Set(batch.IDs, int32(i))
+			for k := range row.Floats(batch.Regions) {
+				row.Floats(batch.Regions)[k] = float32(math.Sin(float64(100*i + k)))
+			}
+			for k := range row.Ints(batch.Tokens) {
+				row.Ints(batch.Tokens)[k] = int32(5 + (3*i+k)%15)
+			}
+		}
+		loss := func(m *Pairs) float64 {
+			res, err := m.Step(t.Context(), &feed.Step{Batch: b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.Loss
+		}
+		image, text := hostFeatures(t, plain, b)
+		want := loss(plain)
+		for _, form := range []string{"diag", "block_diag", "dense"} {
+			with := cfg
+			with.Objective.ITC.Score = "gssf"
+			with.Objective.GSSF = config.GSSF{Form: form, Blocks: 2}
+			if name == "vsrn" {
+				with.Model.Image.Regions.Metric, with.Model.Image.Regions.MetricBlocks = form, 2
+			}
+			m := buildCLIP(t, with)
+			for _, q := range plain.params.List() { // the order of parameters is that of their random numbers
+				own, ok := m.params.Get(q.Name)
+				if !ok {
+					t.Fatalf("there is no %s", q.Name)
+				}
+				copy(m.params.Value(own), plain.params.Value(q))
+			}
+			if n := len(m.params.List()) - len(plain.params.List()); n < 1 || name == "vsrn" && n != 3 {
+				t.Fatalf("%d weights of metrics", n)
+			}
+			if got := loss(m); got != want {
+				t.Errorf("%s, %s: the loss is %v, %v of the cosine", name, form, got, want)
+			}
+			gotImage, gotText := hostFeatures(t, m, b)
+			if !sameBits(gotImage, image) || !sameBits(gotText, text) {
+				t.Errorf("%s, %s: features differ from those of the cosine", name, form)
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package model
+
+import (
+	"math/rand/v2"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/rng"
+	"gorgonia.org/gorgonia"
+)
+
+// regionTower is the tower of images that come as features of regions.
+func regionTower(cfg config.Config) encoders.RegionTower {
+	im := cfg.Model.Image
+	r := im.Regions
+	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, Pool: encoders.Pool(im.Pooling())}
+	if r.Encoder == config.RegionsGraph {
+		t.Graph = encoders.RegionGraph{Layers: r.Layers, Metric: encoders.Metric{Form: r.Metric, Blocks: im.RegionBlocks(), Dim: im.Width}}
+	}
+	return t
+}
+
+// regions lets the online side see a share of the regions of an image.
+func (b *builder) regions() {
+	drop := b.cfg.Model.Image.Regions.Drop
+	if !b.cfg.ReadsRegions() || drop == 0 {
+		return
+	}
+	b.s.Student.Regions = func(n, most int) (rows, lengths *gorgonia.Node) {
+		draw := func(f *feed.Step, rows, lengths []int32) {
+			dropRegions(rng.New(b.s.Seed, rng.Regions, f.Stream()), f.Batch.Ints(batch.RegionLengths), rows, lengths, most, drop)
+		}
+		rows = b.s.Ints("regions/rows", func(f *feed.Step, dst []int32) error {
+			draw(f, dst, make([]int32, n))
+			return nil
+		}, n*most)
+		return rows, b.s.Ints("regions/kept", func(f *feed.Step, dst []int32) error {
+			draw(f, make([]int32, n*most), dst)
+			return nil
+		}, n)
+	}
+}
+
+// dropRegions leaves each region of images with so many out with a probability, but never all of them: it writes to
+// rows (n*most) the rows of those that are kept, in their order, and then the others, and to lengths how many are kept.
+func dropRegions(r *rand.Rand, of, rows, lengths []int32, most int, drop float64) {
+	left := make([]int32, 0, most)
+	for i, n := range of {
+		own := rows[i*most:][:0]
+		left = left[:0]
+		for k := range most {
+			row := int32(i*most + k)
+			if k < int(n) && r.Float64() >= drop {
+				own = append(own, row)
+			} else {
+				left = append(left, row)
+			}
+		}
+		lengths[i] = int32(len(own))
+		if len(own) == 0 && n > 0 {
+			lengths[i] = 1 // the first
+		}
+		copy(rows[i*most+len(own):], left)
+	}
+}
