@@ -81,7 +81,7 @@ case("i2t_lse", (), i2t=True, smooth=4, pool=5)
 case("t2i_mean_metrics", ("xa", "xs"), i2t=False, smooth=9, pool=0)
 case("i2t_lse_metrics", ("xa", "xs"), i2t=True, smooth=4, pool=5)
 case("t2i_focal", (), i2t=False, smooth=20, pool=0, focal=True)
-case("i2t_focal_similarity", ("xs",), i2t=True, smooth=10, pool=0, focal=True)
+case("i2t_focal_similarity", ("xs",), i2t=True, smooth=4, pool=0, focal=True)
 
 out = pathlib.Path("ops/interaction/testdata/cross.json")
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")
