@@ -53,6 +53,12 @@ var conditions = map[string]condition{
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
+	"cross attention": {`model.interaction.kind = "scan" or "bfan"`,
+		func(c *Config) bool { return c.Model.Interaction.CrossAttends() }},
+	"lse": {`model.interaction.kind = "scan" or "bfan" and pool = "lse"`,
+		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.Model.Interaction.poolsLSE() }},
+	"cross metric": {`model.interaction.kind = "scan" or "bfan" and objective.itc.score = "gssf"`,
+		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.UsesMetric() }},
 
 	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
 

@@ -18,8 +18,11 @@ type Metric struct {
 	Dim    int    // C
 }
 
-// SimilaritySite is the site of the score of a pair.
-const SimilaritySite = ""
+// Sites.
+const (
+	SimilaritySite = ""          // the score of a pair
+	AttentionSite  = "attention" // the products that the attention of one side to the other reads
+)
 
 // metricSettings are the settings that shape a metric.
 const metricSettings = "model.head.topology, objective.gssf.form and objective.gssf.blocks to those"

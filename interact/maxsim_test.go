@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/space"
-	"gorgonia.org/gorgonia"
 )
 
 // sizes of the tests: images of T tokens of which the first is a class token, texts of L places.
@@ -213,31 +212,7 @@ func TestSoftGradients(t *testing.T) {
 	x, y := s.pair(false)
 	score := m.Scores(&encoders.Context{}, encoders.NewScope(s), x, y)
 	loss := arith.Sum(nn.ScaleColumns(score, s.floats("slopes", []float32{1, -2, 3, .5}, numTexts)))
-	names := []string{"interaction/image/fc1/weight", "interaction/text/fc2/weight", "interaction/text/fc1/bias", "gssf/weight", "images", "texts"}
-	var wrt gorgonia.Nodes
-	for _, n := range names {
-		wrt = append(wrt, s.nodes[n])
-	}
-	grads, err := gorgonia.Grad(loss, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := s.run(t, append(gorgonia.Nodes{loss}, grads...)...)
-	for k, name := range names {
-		v := s.floatsOf(name)
-		for i := 0; i < len(v); i += 3 {
-			const h = 1e-3
-			at := func(d float32) float64 {
-				old := v[i]
-				v[i] = old + d
-				defer func() { v[i] = old }()
-				return float64(s.run(t, loss)[0][0])
-			}
-			if want := (at(h) - at(-h)) / (2 * h); math.Abs(float64(out[1+k][i])-want) > 2e-2*max(1, math.Abs(want)) {
-				t.Errorf("gradient of %s[%d] is %v, finite differences %v", name, i, out[1+k][i], want)
-			}
-		}
-	}
+	s.checkGradients(t, loss, "interaction/image/fc1/weight", "interaction/text/fc2/weight", "interaction/text/fc1/bias", "gssf/weight", "images", "texts")
 }
 
 // TestSites: the metric of another site has weights of its own.
@@ -245,7 +220,7 @@ func TestSites(t *testing.T) {
 	s := newStore(0)
 	m := encoders.Metric{Form: "diag", Dim: channels}
 	scope := encoders.NewScope(s)
-	if m.Weights(scope, encoders.SimilaritySite) == m.Weights(scope, "attention") || s.nodes["gssf/attention/weight"] == nil {
+	if m.Weights(scope, encoders.SimilaritySite) == m.Weights(scope, encoders.AttentionSite) || s.nodes["gssf/attention/weight"] == nil {
 		t.Errorf("parameters %v", s.nodes)
 	}
 }

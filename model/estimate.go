@@ -65,7 +65,7 @@ func (p *Pairs) estimate() Footprint {
 // pass.
 func (p *Pairs) tokenPlaces() int64 {
 	c := p.cfg.Model.Interaction
-	if c.Kind == "" {
+	if c.Kind == "" || c.CrossAttends() { // which keeps nothing
 		return 0
 	}
 	tokens := 0

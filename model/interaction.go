@@ -22,6 +22,22 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 			Hidden: cmp.Or(c.Hidden, cfg.Model.Head.Dim), Metric: metric,
 		}
 	}
+	cross := func(share float32) encoders.Interaction {
+		x := interact.Cross{Focal: c.Kind == config.InteractionBFAN, Share: share}
+		if c.Metric != config.MetricAttention {
+			x.Similarity = metric
+		}
+		if c.Metric != config.MetricSimilarity {
+			x.Attention = metric
+		}
+		for direction, to := range map[string]**interact.Attention{config.DirectionImageToText: &x.ImageToText, config.DirectionTextToImage: &x.TextToImage} {
+			if way := c.Way(); way == config.DirectionBoth || way == direction {
+				scale, pool := c.Attention(direction)
+				*to = &interact.Attention{Scale: float32(scale), Pool: float32(pool)}
+			}
+		}
+		return x
+	}
 	switch c.Kind {
 	case config.InteractionMaxAve:
 		return maxSim(interact.Mean)
@@ -29,6 +45,10 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 		return maxSim(interact.Sum)
 	case config.InteractionMaxSoft:
 		return maxSim(interact.Soft)
+	case config.InteractionSCAN:
+		return cross(0.5)
+	case config.InteractionBFAN:
+		return cross(1)
 	}
 	return nil
 }

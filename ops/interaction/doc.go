@@ -1,5 +1,6 @@
 // Package interaction has what images and texts are compared by with all their tokens: late
-// interaction, in which each token looks for the nearest one of the other side.
+// interaction, in which each token looks for the nearest one of the other side, and cross
+// attention, in which it looks at all of them.
 //
 // N images of T tokens, M texts of L tokens, C channels.
 package interaction

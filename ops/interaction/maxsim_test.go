@@ -319,7 +319,17 @@ func TestHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 4))
 	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 12, 4), optest.F32s(r, "y", 12, 4), optest.F32s(r, "v", 12), optest.I32s("four", make([]int32, 4), 4), optest.F32s(r, "logits", 12, 1)})
 	x := Tokens{Rows: ns[0], Len: 3, Weights: ns[2]}
+	cross := func(how Cross) func() *gorgonia.Node {
+		return func() *gorgonia.Node { return CrossAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
+	}
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
+		"cross": {
+			cross(Cross{Scale: 9}), cross(Cross{Scale: 4}), cross(Cross{Scale: 9, ImageQueries: true}), cross(Cross{Scale: 9, Pool: 6}),
+			cross(Cross{Scale: 9, Focal: true}), cross(Cross{Scale: 9, Attention: ns[1]}), cross(Cross{Scale: 9, Similarity: ns[1]}),
+			func() *gorgonia.Node {
+				return CrossAttention(x, Tokens{Rows: ns[1], Len: 3, First: 1}, Cross{Scale: 9})
+			},
+		},
 		"maxsim": {
 			func() *gorgonia.Node { return MaxSim(x, Tokens{Rows: ns[1], Len: 3}) },
 			func() *gorgonia.Node { return MaxSim(x, Tokens{Rows: ns[1], Len: 4}) },
@@ -346,7 +356,11 @@ func TestCases(t *testing.T) {
 	p.images, p.texts = randomSide(r, p.n, 9, p.channels, true, true), randomSide(r, p.m, 12, p.channels, true, true)
 	in := p.inputs()
 	soft := []optest.Input{optest.F32s(r, "logits", 4000, 1), optest.I32s("lengths", optest.RandomInts(r, 400, 11), 400)}
+	across := randomCross(r, 31, 40, 60, 9, 12, 16)
+	focal := randomCross(r, 32+4, 40, 60, 9, 12, 16)
 	optest.CheckCases(t, []optest.Case{
+		{Name: "cross", Inputs: across.inputs(), WRT: floats(across.inputs()), GEMM: true, Build: across.build},
+		{Name: "cross focal", Inputs: focal.inputs(), WRT: floats(focal.inputs()), GEMM: true, Build: focal.build},
 		{Name: "maxsim", Inputs: in, WRT: floats(in), GEMM: true, Build: p.build},
 		{Name: "token softmax", Inputs: soft, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return Tokens{Len: 10, First: 1, Lengths: ns[1]}.Softmax(ns[0])

@@ -1,0 +1,54 @@
+package interact
+
+import (
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/interaction"
+	"gorgonia.org/gorgonia"
+)
+
+// Cross compares every token of one side with its context, the tokens of the other side as it
+// attends to them: SCAN (Lee et al. 2018, "Stacked Cross Attention for Image-Text Matching") and
+// BFAN (Liu et al. 2019, "Focus Your Attention"). See interaction.CrossAttention for the score.
+type Cross struct {
+	// Directions, nil where one is not there. With both, the score is Share times their sum.
+	ImageToText *Attention // tokens of images attend to those of texts
+	TextToImage *Attention // tokens of texts attend to those of images
+	Share       float32
+	Focal       bool // context below the mean of a token's weights is left out: BFAN
+	// Metrics of the sites: the products that attention reads, and x^T W y of a token and its
+	// context, each of length 1 before W. Both directions have the same weights.
+	Attention, Similarity encoders.Metric
+}
+
+// Attention is that of one direction.
+type Attention struct {
+	Scale float32 // lambda
+	Pool  float32 // l of the logarithm of the sum of exponentials; 0: the mean
+}
+
+var _ encoders.Interaction = Cross{}
+
+// Scores implements encoders.Interaction.
+func (m Cross) Scores(_ *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
+	x, y := tokens(images), tokens(texts)
+	under := func(m encoders.Metric, site string) *gorgonia.Node {
+		if w := m.Weights(s, site); w != nil {
+			return encoders.FoldImages(x.Rows, w)
+		}
+		return nil
+	}
+	how := interaction.Cross{Focal: m.Focal, Attention: under(m.Attention, encoders.AttentionSite), Similarity: under(m.Similarity, encoders.SimilaritySite)}
+	way := func(imageQueries bool, a *Attention) *gorgonia.Node {
+		how := how
+		how.ImageQueries, how.Scale, how.Pool = imageQueries, a.Scale, a.Pool
+		return interaction.CrossAttention(x, y, how) // (N, M)
+	}
+	switch {
+	case m.TextToImage == nil:
+		return way(true, m.ImageToText)
+	case m.ImageToText == nil:
+		return way(false, m.TextToImage)
+	}
+	return arith.Combine([]float32{m.Share, m.Share}, way(true, m.ImageToText), way(false, m.TextToImage))
+}

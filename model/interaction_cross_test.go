@@ -1,0 +1,79 @@
+package model
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/interact"
+)
+
+// TestCrossInteraction: kinds, directions and sites of the metric become those of the published
+// codes.
+func TestCrossInteraction(t *testing.T) {
+	metric := encoders.Metric{Form: "dense", Blocks: 1, Dim: 16}
+	for _, c := range []struct {
+		set  config.Interaction
+		want interact.Cross
+	}{
+		{config.Interaction{Kind: "scan", Metric: "similarity"}, interact.Cross{TextToImage: &interact.Attention{Scale: 9, Pool: 6}, Share: .5, Similarity: metric}},
+		{config.Interaction{Kind: "scan", Direction: "image_to_text", Metric: "attention"}, interact.Cross{ImageToText: &interact.Attention{Scale: 4, Pool: 5}, Share: .5, Attention: metric}},
+		{config.Interaction{Kind: "scan", Pool: "mean", Metric: "both"}, interact.Cross{TextToImage: &interact.Attention{Scale: 9}, Share: .5, Attention: metric, Similarity: metric}},
+		{config.Interaction{Kind: "scan", AttentionScale: 7, LSEScale: 20, Direction: "both", Metric: "similarity"},
+			interact.Cross{ImageToText: &interact.Attention{Scale: 7, Pool: 20}, TextToImage: &interact.Attention{Scale: 7, Pool: 20}, Share: .5, Similarity: metric}},
+		{config.Interaction{Kind: "bfan", Metric: "similarity"},
+			interact.Cross{ImageToText: &interact.Attention{Scale: 20}, TextToImage: &interact.Attention{Scale: 20}, Share: 1, Focal: true, Similarity: metric}},
+		{config.Interaction{Kind: "bfan", Direction: "text_to_image", Pool: "lse", Metric: "similarity"},
+			interact.Cross{TextToImage: &interact.Attention{Scale: 20, Pool: 6}, Share: 1, Focal: true, Similarity: metric}},
+	} {
+		cfg := tinyFILIP(c.set.Kind)
+		cfg.Model.Interaction, cfg.Model.Head.Dim = c.set, 16
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
+		if err := cfg.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got := newInteraction(cfg); !reflect.DeepEqual(got, encoders.Interaction(c.want)) {
+			t.Errorf("%+v: got %+v, want %+v", c.set, got, c.want)
+		}
+	}
+}
+
+// TestCrossEvaluates: evaluation in blocks gives the scores that a step of training compares.
+func TestCrossEvaluates(t *testing.T) {
+	for _, kind := range []string{config.InteractionSCAN, config.InteractionBFAN} {
+		cfg := tinyFILIP(kind)
+		cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: .2, Negatives: "hardest"}
+		cfg.Objective.Poly, cfg.Objective.CMPM = config.Poly{Weight: 1, Margin: .2}, config.CMPM{Weight: 1, Scale: 2}
+		m := buildInteraction(t, cfg)
+		b := randomPairs(m, 7)
+		for i := range b.Lengths {
+			b.Lengths[i] = max(b.Lengths[i], 2)
+		}
+		r, err := m.Forward(b, Control{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		encode := func(e *Encoder) ([]float32, []int32) {
+			x, n, err := e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return append([]float32{}, x...), append([]int32{}, n...)
+		}
+		x, nx := encode(m.Image())
+		y, ny := encode(m.Text())
+		n := len(b.IDs)
+		scores := make([][]float64, n)
+		for i := range n { // an image at a time
+			one, err := m.Interact(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range one {
+				scores[i] = append(scores[i], float64(v))
+			}
+		}
+		comparePairLosses(t, kind, r, scores, lossIDs(b.IDs, "pair"), 0.3)
+	}
+}

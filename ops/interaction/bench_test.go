@@ -1,0 +1,62 @@
+package interaction
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+)
+
+// benchCross is a problem of the sizes of SCAN: images of 36 regions, captions of 4 to 30 words,
+// 12 in the mean, 1,024 channels. bench/peer/cross.py has the same lengths.
+func benchCross(images, texts int, how Cross) crossProblem {
+	const regions, words, channels = 36, 30, 1024
+	r := rand.New(rand.NewPCG(67, 9))
+	p := crossProblem{problem: problem{n: images, m: texts, channels: channels}, how: how}
+	p.images = problemSide{len: regions, rows: optest.UnitRows(r, images*regions, channels)}
+	p.texts = problemSide{len: words, rows: optest.UnitRows(r, texts*words, channels)}
+	for i := range texts {
+		p.texts.lengths = append(p.texts.lengths, int32(min(words, 4+27*(37*i%128)*((53*i+29)%128)/16129*13/10)))
+	}
+	return p
+}
+
+// BenchmarkCross runs the score of a batch of 128 pairs, forward and backward, and of 1,000
+// images with 5,000 texts, on one thread, and reports the best time of that thread and the working memory.
+// bench/peer/cross.py runs the loop of the published code on the same lengths.
+func BenchmarkCross(b *testing.B) {
+	e, err := kernel.New(kernel.Options{Threads: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	for name, how := range map[string]Cross{"t2i": {Scale: 9, Pool: 6}, "i2t": {ImageQueries: true, Scale: 4, Pool: 5}} {
+		for _, size := range [][2]int{{128, 128}, {1000, 5000}} {
+			b.Run(fmt.Sprintf("%s/%dx%d", name, size[0], size[1]), func(b *testing.B) {
+				p := benchCross(size[0], size[1], how)
+				c := optest.Case{Inputs: p.inputs(), Build: p.build}
+				if size[0] == size[1] {
+					c.WRT = floats(p.inputs())
+				}
+				m, _ := c.Compile(b, e)
+				best := time.Duration(1 << 62)
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				for b.Loop() {
+					start := kerneltest.Clock()
+					if err := m.RunAll(); err != nil {
+						b.Fatal(err)
+					}
+					best = min(best, kerneltest.Clock()-start)
+				}
+				b.ReportMetric(best.Seconds(), "s/best")
+				b.ReportMetric(float64(m.Memory())/(1<<20), "MiB")
+			})
+		}
+	}
+}

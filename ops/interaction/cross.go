@@ -1,0 +1,168 @@
+package interaction
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Cross says how the tokens of one side, the queries, look at those of the other, the context.
+type Cross struct {
+	ImageQueries bool    // the tokens of images are the queries (image to text); else those of texts
+	Scale        float32 // lambda
+	Pool         float32 // l of the logarithm of the sum over the queries; 0: their mean
+	Focal        bool    // context below the mean of a query's weights is left out (BFAN)
+	// Attention and Similarity are the images' rows (N*T, C) as the attention and the final score
+	// compare them, under a metric each; nil: as they are.
+	Attention, Similarity *gorgonia.Node
+}
+
+// CrossAttention returns the scores (N, M) of images x (N*T, C) and texts y (M*L, C) by stacked
+// cross attention (SCAN, Lee et al. 2018, equations 1 to 9, with the slope and the norms of the
+// published code). With tokens q of the queries and k of the context, their products
+// s_qk and
+//
+//	b_qk = LeakyReLU(s_qk),  slope 0.1
+//	p_qk = softmax_k(lambda b_qk / (|b_.k| + 1e-8))
+//	c_q  = sum_k p_qk k
+//	r_q  = q.c_q / max(|q| |c_q|, 1e-8)
+//
+// a pair has the score log(sum_q exp(l r_q))/l or mean_q r_q. With Focal p_qk are 0 where they
+// are not above their mean over k, and the others are scaled to the sum 1 (BFAN, Liu et al. 2019,
+// equation 5 with equal weights); a query whose weights are all equal keeps them.
+// Attention is in the place of x in s_qk, Similarity in that of q.c_q; the norms are those of x
+// and y. A sequence without a token has the score 0 with all.
+//
+// No c_q is made: q.c_q is the sum of p_qk q.k, and |c_q|^2 = p_q G p_q with the products G of
+// the tokens of the context with each other. Pairs are worked on in blocks, and the backward pass
+// makes them again, so that memory does not grow with the number of pairs. Products over channels
+// are in the precision of the engine.
+func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
+	in := []*gorgonia.Node{images.Rows, texts.Rows}
+	add := func(n *gorgonia.Node, or int) int {
+		if n == nil {
+			return or
+		}
+		in = append(in, n)
+		return len(in) - 1
+	}
+	x := &cross{scale: how.Scale, pool: how.Pool, focal: how.Focal, query: 1}
+	if how.ImageQueries {
+		x.query = 0
+	}
+	x.sites[attentionSite] = [2]int{add(how.Attention, 0), 1}
+	x.sites[similaritySite] = [2]int{add(how.Similarity, 0), 1}
+	x.rows = len(in)
+	for k, q := range []Tokens{images, texts} {
+		x.sides[k] = side{rows: k, lengths: add(q.Lengths, -1), weights: -1, places: -1, first: q.First, len: q.Len}
+	}
+	x.operands = len(in)
+	return op.Apply(x.forward(), in...)
+}
+
+// Sites of products.
+const (
+	attentionSite = iota
+	similaritySite
+)
+
+// cross describes the ops. The operands are the rows of images, of texts, of images under the
+// metrics, and the lengths.
+type cross struct {
+	sides       [2]side   // images, texts
+	query       int       // the side of the queries
+	sites       [2][2]int // the operand that each site takes of each side
+	rows        int       // operands that are rows
+	operands    int
+	scale, pool float32
+	focal       bool
+}
+
+func (x *cross) args() string { return fmt.Sprintf("%+v", *x) }
+
+// sideOf returns the side of an operand of rows.
+func (x *cross) sideOf(operand int) int {
+	if operand == 1 {
+		return 1
+	}
+	return 0
+}
+
+// shared says whether both sites have the same products.
+func (x *cross) shared() bool { return x.sites[attentionSite] == x.sites[similaritySite] }
+
+func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
+	out := tensor.Shape{0, 0}
+	for k, s := range x.sides {
+		n, err := s.sequences(in, in[k])
+		if err != nil {
+			return nil, err
+		}
+		out[k] = n
+	}
+	for _, rows := range in[2:x.rows] {
+		if err := op.Need(rows.Eq(in[0]), "rows of images under a metric must have shape %v (got %v)", in[0], rows); err != nil {
+			return nil, err
+		}
+	}
+	return out, op.All(
+		op.Need(in[0][1] == in[1][1], "images and texts must have as many channels (got %d and %d)", in[0][1], in[1][1]),
+		op.Need(x.scale > 0, "the scale of the attention must be > 0 (got %g)", x.scale),
+		op.Need(x.pool >= 0, "the scale of the pool must be >= 0 (got %g)", x.pool))
+}
+
+func (x *cross) forward() *op.Op {
+	o := &op.Op{Kind: "cross attention scores", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.operands)}
+	for k := range x.rows {
+		o.Diff[k] = true
+	}
+	o.Scratch = func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, false) }
+	o.FLOPs = x.flops
+	o.Host = func(c *exec.Call) (exec.Step, error) { return x.step(c, false) }
+	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+		d := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
+		grads := make(gorgonia.Nodes, x.operands)
+		grads[0] = d
+		for k := 1; k < x.rows; k++ {
+			grads[k] = op.Take(d, k-1, in[k].Shape())
+		}
+		return grads
+	}
+	return o
+}
+
+// backward returns the gradient of the images' rows, and as auxiliary results those of the texts'
+// and of the images' under the metrics, from the operands and the gradient (N, M) of the scores.
+func (x *cross) backward() *op.Op {
+	return &op.Op{
+		Kind: "cross attention scores drows", Args: x.args(), Diff: make([]bool, x.operands+1),
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			out, err := x.shape(in[:x.operands])
+			if err != nil {
+				return nil, err
+			}
+			return in[0].Clone(), op.Need(in[x.operands].Eq(out), "dy must have shape %v", out)
+		},
+		Aux: func(in []tensor.Shape) (list []exec.AuxSpec) {
+			for _, s := range in[1:x.rows] {
+				list = append(list, exec.AuxSpec{Shape: s.Clone()})
+			}
+			return list
+		},
+		Scratch: func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, true) },
+		FLOPs:   func(in []tensor.Shape) int64 { return 3 * x.flops(in) },
+		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
+	}
+}
+
+// flops counts the products of all tokens.
+func (x *cross) flops(in []tensor.Shape) int64 {
+	n := 2 * int64(in[0][0]) * int64(in[1][0]) * int64(in[0][1])
+	if !x.shared() {
+		n *= 2
+	}
+	return n
+}
