@@ -12,6 +12,7 @@ type Data struct {
 	Flickr     Flickr     `toml:"flickr" read:"flickr"`
 	WebDataset WebDataset `toml:"webdataset" read:"webdataset"`
 	Parquet    Parquet    `toml:"parquet" read:"parquet"`
+	Identities Identities `toml:"identities" read:"identities"`
 	Scenes     Scenes     `toml:"scenes" read:"scenes"`
 	Pairs      Pairs      `toml:"pairs" read:"pair files"`
 	Regions    Regions    `toml:"regions" read:"regions"`
@@ -158,6 +159,8 @@ func (d *Data) checkFeatures(k *checker, c *Config) {
 func (d *Data) checkViews(k *checker, c *Config) {
 	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
 	switch t := c.Model.traits(); {
+	case t.identities:
+		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
 	case !t.captions:
 		k.require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")
 	case t.stored:

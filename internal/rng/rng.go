@@ -26,6 +26,7 @@ const (
 
 	Neighbours = "neighbours"
 	Pool       = "pool"
+	Identities = "identities"
 )
 
 // New returns the generator of the stream name of seed at position index.
