@@ -20,3 +20,7 @@ func (d *Identities) check(k *checker, c *Config) {
 
 // BatchIdentities returns the number of identities of a batch.
 func (c Config) BatchIdentities() int { return c.Train.BatchSize / max(1, c.Data.Identities.Images) }
+
+// DropsLast says whether samples that do not fill a batch at the end of an epoch are left out. By identities
+// they are: after a bad sample the next epoch has whole identities again.
+func (c Config) DropsLast() bool { return c.Data.DropLast || c.Model.ByIdentity() }

@@ -106,6 +106,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
 		}},
+	"short batches": {`a model.system that is trained in steps and not by identities, whose epochs are whole batches`,
+		func(c *Config) bool { return !c.Model.Fitted() && !c.Model.ByIdentity() }},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images",
 		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
