@@ -11,7 +11,7 @@ type CSV struct {
 	Caption    string   `toml:"caption"`     // column of the caption; empty: the id is the caption, for images without words
 	ID         string   `toml:"id"`          // column of the id of the image, a whole number or a text: images of one id are right answers for each other; empty: every image has its own
 	Camera     string   `toml:"camera"`      // column of the camera that took the image, any text; evaluation by identities ignores images of the query's id and camera; empty: none are known
-	Role       string   `toml:"role"`        // column that says whether evaluation by identities searches with the image (query) or in it (gallery), nothing for both; empty: every image is searched for all others
+	Role       string   `toml:"role"`        // column that says whether evaluation by identities searches with the image (query) or in it (gallery), nothing for both (as in training tables, which have the column too); empty: every image is searched for all others
 	Separator  string   `toml:"separator"`   // character between columns; empty: a tab in files that end in .tsv, else a comma
 	LazyQuotes bool     `toml:"lazy_quotes"` // a quotation mark inside of a cell without quotes is a character like any other, else an error
 }
