@@ -185,7 +185,7 @@ func (r *DataReport) measureStages(stream data.Stream, columns []batch.Column, a
 func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, columns []batch.Column, workers int, from uint64, atLeast time.Duration) (float64, uint64, error) {
 	l, err := data.NewLoader(stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: columns,
-		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.Data.DropLast,
+		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.DropsLast(),
 	})
 	if err != nil {
 		return 0, 0, err

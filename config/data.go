@@ -12,6 +12,7 @@ type Data struct {
 	Flickr     Flickr     `toml:"flickr" read:"flickr"`
 	WebDataset WebDataset `toml:"webdataset" read:"webdataset"`
 	Parquet    Parquet    `toml:"parquet" read:"parquet"`
+	Identities Identities `toml:"identities" read:"identities"`
 	Scenes     Scenes     `toml:"scenes" read:"scenes"`
 	Pairs      Pairs      `toml:"pairs" read:"pair files"`
 	Regions    Regions    `toml:"regions" read:"regions"`
@@ -42,7 +43,7 @@ type Data struct {
 	Grayscale      float64 `toml:"grayscale" read:"pixels"`                        // probability of dropping the colours
 	Blur           float64 `toml:"blur" read:"pixels"`                             // probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
 	OverfitSamples int     `toml:"overfit_samples" read:"steps" max:"1000000000"`  // train on the first N samples only (sanity check); 0: all
-	DropLast       bool    `toml:"drop_last" read:"steps"`                         // drop a short last batch of an epoch instead of padding it
+	DropLast       bool    `toml:"drop_last" read:"short batches"`                 // drop a short last batch of an epoch instead of padding it
 }
 
 // Values of data.template.
@@ -158,6 +159,8 @@ func (d *Data) checkFeatures(k *checker, c *Config) {
 func (d *Data) checkViews(k *checker, c *Config) {
 	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
 	switch t := c.Model.traits(); {
+	case t.identities:
+		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
 	case !t.captions:
 		k.require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")
 	case t.stored:

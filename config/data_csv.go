@@ -8,8 +8,10 @@ type CSV struct {
 	ValFiles   []string `toml:"val_files"`   // validation tables
 	TestFiles  []string `toml:"test_files"`  // test tables
 	Image      string   `toml:"image"`       // column of the path of the image, below data.root unless absolute; rows of one path are one image
-	Caption    string   `toml:"caption"`     // column of the caption
+	Caption    string   `toml:"caption"`     // column of the caption; empty: the id is the caption, for images without words
 	ID         string   `toml:"id"`          // column of the id of the image, a whole number or a text: images of one id are right answers for each other; empty: every image has its own
+	Camera     string   `toml:"camera"`      // column of the camera that took the image, any text; evaluation by identities ignores images of the query's id and camera; empty: none are known
+	Role       string   `toml:"role"`        // column that says whether evaluation by identities searches with the image (query) or in it (gallery), nothing for both (as in training tables, which have the column too); empty: every image is searched for all others
 	Separator  string   `toml:"separator"`   // character between columns; empty: a tab in files that end in .tsv, else a comma
 	LazyQuotes bool     `toml:"lazy_quotes"` // a quotation mark inside of a cell without quotes is a character like any other, else an error
 }
@@ -19,7 +21,7 @@ func (f *CSV) defaults() { *f = CSV{Image: "filepath", Caption: "title"} }
 func (f *CSV) check(k *checker, c *Config) {
 	k.splitFiles("csv", f.Split, c)
 	k.require("data.csv.image", f.Image != "", "must name a column")
-	k.require("data.csv.caption", f.Caption != "", "must name a column")
+	k.require("data.csv.caption", f.Caption != "" || f.ID != "", "must name a column", "or name one in data.csv.id, which is then the caption")
 	r, n := utf8.DecodeRuneInString(f.Separator)
 	k.require("data.csv.separator", n == len(f.Separator) && (n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
 		"must be one character, and no quotation mark or end of a line")

@@ -42,7 +42,7 @@ func TestImagesOnly(t *testing.T) {
 		{"moco", func(c *Config) { c.Objective.ITC.Positives = "id" }, `objective.itc.positives: must be "pair" (got "id"); model.system "moco" knows an image by its views alone`},
 		{"moco", func(c *Config) { c.Objective.Geodesic.Weigh = .5 }, `objective.geodesic.weigh: must be 0 (got 0.5); model.system "moco" does not weigh negatives`},
 		{"swav", func(c *Config) { c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "swav" compares no pairs`},
-		{"swav", func(c *Config) { c.Momentum.Enabled = true }, `momentum.enabled: must be false (got true); both views pass the same encoder in model.system "swav"`},
+		{"swav", func(c *Config) { c.Momentum.Enabled = true }, `momentum.enabled: must be false (got true); there is one encoder and no teacher in model.system "swav"`},
 		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" reads no captions`},
 		{"moco", func(c *Config) { c.Objective.SigLIP.Weight = 1 }, `objective.siglip.weight: must be 0 (got 1); model.system "moco" reads no captions`},
 		{"moco", func(c *Config) { c.Objective.Structure.Weight = 1 }, `objective.structure.weight: must be 0 (got 1); model.system "moco" compares two views of an image: the term keeps each of two modalities as it is`},

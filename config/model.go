@@ -7,7 +7,7 @@ import (
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"images"`
 	Text   Text   `toml:"text" read:"words"`
 	LoRA   LoRA   `toml:"lora" read:"images"`
@@ -41,6 +41,7 @@ type traits struct {
 	tokens     bool // an encoding has parts: patches of an image, tokens of a text, class tokens
 	stored     bool // it reads stored features and no pixels
 	fitted     bool // it is fitted in closed form: it has no steps, and nothing that only steps read
+	identities bool // images alone whose identities are known, else two views of an image
 	prototypes bool // views are compared with learned prototypes
 	interacts  bool // images and texts can be compared by their tokens
 	whole      bool // a tower as wide as the space has no projection
@@ -52,6 +53,7 @@ var systems = []traits{
 	{name: "matching", captions: true, words: true, teacher: true, tokens: true, interacts: true, whole: true},
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
+	{name: "identities", identities: true},
 	{name: "heads", captions: true, teacher: true, stored: true},
 	{name: "align", captions: true, stored: true, fitted: true},
 }
@@ -68,6 +70,9 @@ func (m Model) named() string { return fmt.Sprintf("model.system %q", m.System) 
 
 // ImagesOnly says whether a system is trained on images without captions.
 func (m Model) ImagesOnly() bool { return !m.traits().captions }
+
+// ByIdentity says whether a system learns from the identities of images.
+func (m Model) ByIdentity() bool { return m.traits().identities }
 
 // Stored says whether a system reads stored features in the place of images and captions.
 func (m Model) Stored() bool { return m.traits().stored }

@@ -13,7 +13,7 @@ func (m *Momentum) defaults() { *m = Momentum{Enabled: true, M: 0.995, Dropout: 
 func (m *Momentum) check(k *checker, c *Config) {
 	k.belowOne("momentum.m")
 	k.notNegative("momentum.ramp_steps")
-	k.require("momentum.enabled", !m.Enabled || c.Model.traits().teacher, "must be false", "both views pass the same encoder in "+c.Model.named())
+	k.require("momentum.enabled", !m.Enabled || c.Model.traits().teacher, "must be false", "there is one encoder and no teacher in "+c.Model.named())
 }
 
 // needsTeacher is what is done about a part that reads a teacher where there is none.

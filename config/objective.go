@@ -6,6 +6,8 @@ type Objective struct {
 	ITC       ITC       `toml:"itc"`
 	SigLIP    SigLIP    `toml:"siglip"`
 	Hinge     Hinge     `toml:"hinge"`
+	Triplet   Triplet   `toml:"triplet"`
+	Softmax   Softmax   `toml:"softmax"`
 	Poly      Poly      `toml:"poly"`
 	CMPM      CMPM      `toml:"cmpm"`
 	KLOT      KLOT      `toml:"klot"`
@@ -22,13 +24,13 @@ type Objective struct {
 
 func (o *Objective) defaults() {}
 
-// comparesBatch says whether a loss reads the scores of the pairs of a batch.
+// comparesBatch says whether a loss reads the scores of a batch.
 func (o Objective) comparesBatch() bool {
-	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0
+	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Triplet.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0
 }
 
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
-	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0
+	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -36,9 +36,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},
 	"text features": {`a model.system with a text tower, and model.interaction.kind = ""`,
 		func(c *Config) bool { return c.Model.traits().words && !c.Model.Interacts() }},
-	"scored": {"a model.system of pairs that is trained in steps",
-		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Fitted() }},
-	"views":      {"a model.system of images alone", func(c *Config) bool { return c.Model.ImagesOnly() }},
+	"scored": {"a model.system of pairs or of identities that is trained in steps",
+		func(c *Config) bool {
+			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
+		}},
+	"views":      {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
+	"identities": {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
 	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
 	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
@@ -121,6 +124,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
 		}},
+	"short batches": {`a model.system that is trained in steps and not by identities, whose epochs are whole batches`,
+		func(c *Config) bool { return !c.Model.Fitted() && !c.Model.ByIdentity() }},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
 		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() && !c.ReadsRegions() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
@@ -148,6 +153,10 @@ var conditions = map[string]condition{
 	"hinge":     {"objective.hinge.weight > 0", func(c *Config) bool { return c.Objective.Hinge.Weight > 0 }},
 	"hardest": {`objective.hinge.weight > 0 and negatives = "hardest"`,
 		func(c *Config) bool { return c.Objective.Hinge.Weight > 0 && c.Objective.Hinge.Negatives == "hardest" }},
+	"triplet": {"objective.triplet.weight > 0", func(c *Config) bool { return c.Objective.Triplet.Weight > 0 }},
+	"hard margin": {"objective.triplet.weight > 0 and soft = false",
+		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
+	"softmax":   {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
 	"poly":      {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
 	"cmpm":      {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
 	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
@@ -320,7 +329,7 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool {
 	g := c.Objective.Geometric
-	return c.Model.ImagesOnly() || c.Momentum.Enabled && (c.Objective.distils() || g.Weight > 0 && g.Modalities != "text")
+	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || g.Weight > 0 && g.Modalities != "text")
 }
 
 // hasDropout says whether a tower of the system drops anything.
@@ -333,7 +342,7 @@ func (c *Config) hasDropout() bool {
 func (c *Config) readsScore() bool {
 	o := c.Objective
 	return o.contrasts() || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 && o.ITM.Negatives == "score" ||
-		c.Model.traits().captions && c.Eval.Score == "train"
+		(c.Model.traits().captions || c.Model.ByIdentity()) && c.Eval.Score == "train"
 }
 
 func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }

@@ -147,7 +147,7 @@ func TestNotReadLines(t *testing.T) {
 	c.Objective.Geodesic.Layers, c.Objective.Geodesic.Neighbours, c.Objective.Geodesic.PeriodSteps = []int{8, 64}, 3, 50
 	c.Objective.TCL.Grid, c.Model.Views.Hidden = 2, 5
 	want := []string{
-		"model.views.hidden is set but nothing reads it: it is read with a model.system of images alone",
+		"model.views.hidden is set but nothing reads it: it is read with a model.system of two views of an image",
 		`objective.geodesic.layers, neighbours and period_steps are set but nothing reads them: they are read with objective.itc.score = "geodesic"`,
 		"objective.tcl.grid is set but nothing reads it: it is read with objective.tcl.local = true",
 	}

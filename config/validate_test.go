@@ -49,7 +49,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
 		{func(c *Config) { c.Data.CSV.Image = "" }, `data.csv.image: must name a column (got "")`},
-		{func(c *Config) { c.Data.CSV.Caption = "" }, `data.csv.caption: must name a column (got "")`},
+		{func(c *Config) { c.Data.CSV.Caption = "" }, `data.csv.caption: must name a column (got ""); or name one in data.csv.id, which is then the caption`},
 		{func(c *Config) { c.Data.Kind = "coco" }, `data.coco.train_file: must name the captions_*.json for data.kind "coco" (got "")`},
 		{func(c *Config) {
 			c.Data.Kind, c.Data.COCO.TrainFile, c.Train.EvalEverySteps = "coco", "a", 5
@@ -107,7 +107,19 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Data.Scenes.MinObjects, c.Data.Scenes.MaxObjects = 3, 2 }, "data.scenes.max_objects: must be at least data.scenes.min_objects (got 2)"},
 		{func(c *Config) { c.Data.Scenes.ValSamples = 0 }, "data.scenes.val_samples: must be > 0 (got 0)"},
 
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, heads, align (got "blip")`},
+		{func(c *Config) { identities(c); c.Train.BatchSize = 10 }, `data.identities.images: must divide train.batch_size into at least 2 identities (got 4); a batch is so many images of each of some identities`},
+		{func(c *Config) { identities(c); c.Data.Identities.Images = 1 }, `data.identities.images: must be at least 2 with objective.triplet.weight > 0 (got 1); a triplet has two images of one identity`},
+		{func(c *Config) { identities(c); c.Data.Identities.Short = "drop" }, `data.identities.short: must be one of repeat, leave_out (got "drop")`},
+		{func(c *Config) { identities(c); c.Data.Views = 2 }, `data.views: must be 1 (got 2); model.system "identities" sees an image once`},
+		{func(c *Config) { identities(c); c.Objective.ITC.Weight = 1 }, `objective.itc.weight: must be 0 (got 1); model.system "identities" is trained by objective.triplet.weight and objective.softmax.weight`},
+		{func(c *Config) { identities(c); c.Queue.Size = 64 }, `queue.size: must be 0 (got 64); model.system "identities" compares a batch with itself`},
+		{func(c *Config) { identities(c); c.Objective.Softmax.Classes = 1 }, `objective.softmax.classes: must be at least 2 (got 1); the number of identities of the training data`},
+		{func(c *Config) { identities(c); c.Objective.Softmax.Smoothing = 1 }, `objective.softmax.smoothing: must be at least 0 and below 1 (got 1)`},
+		{func(c *Config) { identities(c); c.Objective.Triplet.Margin = 0 }, `objective.triplet.margin: must be above 0 and at most 10000 (got 0); 0.3 is what distances are trained with`},
+		{func(c *Config) { identities(c); c.Objective.Triplet.Negatives = "none" }, `objective.triplet.negatives: must be one of hardest, all (got "none")`},
+		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
+		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, heads, align (got "blip")`},
 		{func(c *Config) { c.Model.Image.Style = "resnet" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, regions (got "resnet")`},
 		{func(c *Config) { c.Model.Image.Activation = "relu" }, `model.image.activation: must be empty or one of gelu, gelu_tanh, quick_gelu, swiglu (got "relu")`},
 		{func(c *Config) { c.Model.Image.Pool = "max" }, `model.image.pool: must be empty or one of class, mean, attention (got "max")`},
@@ -447,5 +459,24 @@ func TestValidateCacheFeatures(t *testing.T) {
 		if err := c.Validate(); r.want == "" && err != nil || r.want != "" && (err == nil || !strings.HasPrefix(err.Error(), r.want)) {
 			t.Errorf("got  %v\nwant %s", err, r.want)
 		}
+	}
+}
+
+// identities makes a configuration one of model.system "identities" without a problem.
+func identities(c *Config) {
+	c.Model.System, c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha, c.Train.BatchSize = "identities", false, 0, 0, 8
+	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Eval.RerankTop, c.Objective.ITC.Score = 0, 0, 0, 0, 0, "gssf"
+	c.Objective.Triplet.Weight, c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 1, 64
+}
+
+// TestIdentities: a configuration of the system has no problem, and its advice none of keys that are read.
+func TestIdentities(t *testing.T) {
+	c := Default()
+	identities(&c)
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
 	}
 }

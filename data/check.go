@@ -27,13 +27,14 @@ const (
 	ZeroRow          = "zero row"          // a row of stored features without direction
 	EmptyCaption     = "empty caption"     // dropped on loading
 	LongCaption      = "long caption"      // more words or tokens than are kept
+	UnmatchedQuery   = "unmatched query"   // no image of its identity by another camera is in the gallery
 	DuplicateImage   = "duplicate image"   // equal pixels under another name
 	DuplicateCaption = "duplicate caption" // the same text at images of different ids
 	RepeatedCaption  = "repeated caption"  // the same text twice at one image
 )
 
 // kinds in the order of a report.
-var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption, DuplicateImage, DuplicateCaption, RepeatedCaption}
+var kinds = []string{MissingImage, BadImage, LargeImage, NoCaption, BadRow, Leak, ZeroRow, EmptyCaption, LongCaption, UnmatchedQuery, DuplicateImage, DuplicateCaption, RepeatedCaption}
 
 // Finding is one kind of trouble in a data set.
 type Finding struct {
@@ -82,6 +83,7 @@ var hints = map[string]string{
 	Leak:             "remove the image from one split: its scores would be too good",
 	EmptyCaption:     "nothing to do: dropped when the data is loaded",
 	LongCaption:      "raise data.max_words or data.tokens, or accept that the end is cut",
+	UnmatchedQuery:   "nothing to do: an evaluation by identities leaves it out",
 	DuplicateImage:   "give both the same image_id, or remove one: each counts as a wrong answer for the other",
 	DuplicateCaption: "harmless in training; in an evaluation the text cannot tell its images apart",
 	RepeatedCaption:  "remove the repetition",
@@ -96,6 +98,7 @@ func Check(ctx context.Context, ds Dataset, cfg CheckConfig) ([]Finding, error) 
 	c := &checker{cfg: cfg, found: map[string]*Finding{}}
 	c.captions(ds)
 	c.paths(ds)
+	c.identities(ds)
 	if cfg.Images {
 		if err := c.images(ctx, ds); err != nil {
 			return nil, err

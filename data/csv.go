@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
 	"errors"
@@ -22,8 +23,9 @@ import (
 
 // CSVConfig says how tables of pairs are read.
 type CSVConfig struct {
-	Image, Caption string // columns
+	Image, Caption string // columns; without a caption's the id is the caption
 	ID             string // column of ids; empty: every image has its own
+	Camera, Role   string // columns of cameras and roles (query, gallery or nothing); empty: none are known
 	Comma          rune   // between columns; 0: a tab in files that end in .tsv, else a comma
 	LazyQuotes     bool   // see encoding/csv
 }
@@ -38,6 +40,8 @@ type Table struct {
 	ends      []uint32 // of the captions of each image in rows
 	rows      []uint32 // of captions
 	ids       []int64  // of images; nil: their places
+	cameras   []int32  // of images, numbered in the order in which they come, -1 for none; nil: none are known
+	roles     []Role   // of images; nil: none are known
 	empty     int
 	clean     string // see Clean
 	maxPixels int
@@ -55,9 +59,12 @@ type tableFile struct {
 }
 
 // columns are the places of columns.
-type columns struct{ image, caption, id int }
+type columns struct{ image, caption, id, camera, role int }
 
-var _ Cached = (*Table)(nil)
+var (
+	_ Cached = (*Table)(nil)
+	_ Seen   = (*Table)(nil)
+)
 
 // maxRows is the number of rows that a Table can have.
 const maxRows = math.MaxUint32
@@ -68,7 +75,10 @@ const maxRows = math.MaxUint32
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, error) {
 	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels}
-	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, numbers: true, opt: opt}
+	b := tableBuilder{t: t, images: map[[16]byte]uint32{}, cameras: map[string]int32{}, numbers: true, opt: opt}
+	if cfg.Caption == "" && cfg.ID == "" {
+		return nil, errors.New("data: table: rows have neither a caption nor an id: set data.csv.caption or data.csv.id")
+	}
 	for _, path := range tables {
 		if st, err := os.Stat(path); err == nil { // else opening says why not
 			b.size += st.Size()
@@ -93,6 +103,7 @@ func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (*Table, 
 type tableBuilder struct {
 	t       *Table
 	images  map[[16]byte]uint32 // by a hash of the path
+	cameras map[string]int32    // numbers
 	owner   []uint32            // image of each row; noImage: its caption is blank
 	keys    []idKey             // of images, only with cfg.ID
 	numbers bool                // every key is a whole number
@@ -235,9 +246,16 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 		}
 		return i
 	}
-	at = columns{image: find("image", t.cfg.Image), caption: find("caption", t.cfg.Caption), id: -1}
-	if t.cfg.ID != "" {
-		at.id = find("id", t.cfg.ID)
+	optional := func(key, name string) int {
+		if name == "" {
+			return -1
+		}
+		return find(key, name)
+	}
+	at = columns{image: find("image", t.cfg.Image), caption: optional("caption", t.cfg.Caption), id: optional("id", t.cfg.ID),
+		camera: optional("camera", t.cfg.Camera), role: optional("role", t.cfg.Role)}
+	if at.caption < 0 {
+		at.caption = at.id
 	}
 	return at, err
 }
@@ -287,8 +305,11 @@ func (b *tableBuilder) add(row []string, at columns, n int) error {
 			return fmt.Errorf("image %q has another id here (%q) than in an earlier row: one image, one id", path, row[at.id])
 		}
 	}
+	if err := b.seen(row, at, int(image), known, path); err != nil {
+		return err
+	}
 	if !utf8.ValidString(row[at.caption]) {
-		return fmt.Errorf("column %q: %s", b.t.cfg.Caption, notUTF8)
+		return fmt.Errorf("column %q: %s", cmp.Or(b.t.cfg.Caption, b.t.cfg.ID), notUTF8)
 	}
 	if blank(b.t.clean, row[at.caption]) {
 		b.t.empty++

@@ -242,3 +242,70 @@ func FuzzCSV(f *testing.F) {
 		}
 	})
 }
+
+// TestCSVSeen: cameras and roles by their columns, an id in the place of a caption, and rows that do not agree.
+func TestCSVSeen(t *testing.T) {
+	cfg := CSVConfig{Image: "image", ID: "person", Camera: "camera", Role: "role"}
+	table, err := loadCSV(t, "root", cfg, "image,person,camera,role\na.jpg,0002,c1,query\nb.jpg,0002, c2 ,gallery\nc.jpg,-1,c1,\nd.jpg,7,,gallery\nb.jpg,0002,c2,gallery\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cameras []int32
+	var roles []Role
+	var ids []int64
+	for i := range table.Len() {
+		cameras, roles, ids = append(cameras, table.Camera(i)), append(roles, table.Role(i)), append(ids, table.ImageID(i))
+	}
+	if !slices.Equal(cameras, []int32{0, 1, 0, -1}) || !slices.Equal(roles, []Role{Query, Searched, Either, Searched}) || !slices.Equal(ids, []int64{2, 2, -1, 7}) {
+		t.Errorf("cameras %v, roles %v, ids %v", cameras, roles, ids)
+	}
+	if got := table.Captions(0); !slices.Equal(got, []string{"0002"}) {
+		t.Errorf("captions %q, want the id", got)
+	}
+	e, err := NewEval(table, EvalConfig{ImageSize: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Identity(1) != 2 || e.Camera(1) != 1 || e.Role(1) != Searched {
+		t.Errorf("image 1 has identity %d, camera %d and role %d", e.Identity(1), e.Camera(1), e.Role(1))
+	}
+	for text, want := range map[string]string{
+		"image,person,camera,role\na.jpg,2,c1,probe\n":              `line 2: column "role": there is no role "probe": write query, gallery, or nothing`,
+		"image,person,camera,role\na.jpg,2,c1,\na.jpg,2,c2,\n":      `line 3: image "a.jpg" has another camera here ("c2")`,
+		"image,person,camera,role\na.jpg,2,c1,query\na.jpg,2,c1,\n": `line 3: image "a.jpg" has another role here ("")`,
+		"image,person,role\na.jpg,2,query\n":                        `data.csv.camera: there is no column "camera"`,
+		"image,person,camera\na.jpg,2,c1\n":                         `data.csv.role: there is no column "role"`,
+		"image,person,camera,role,role\na.jpg,2,c1,query,gallery\n": `data.csv.role: there are two columns "role"`,
+	} {
+		if _, err := loadCSV(t, "root", cfg, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+	plain, err := loadCSV(t, "root", CSVConfig{Image: "image", ID: "person"}, "image,person\na.jpg,1\n")
+	if err != nil || plain.Camera(0) != -1 || plain.Role(0) != Either {
+		t.Errorf("without columns: %v", err)
+	}
+	if _, err := loadCSV(t, "root", CSVConfig{Image: "image"}, "image\na.jpg\n"); err == nil || !strings.Contains(err.Error(), "neither a caption nor an id") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzCSVSeen: rows are refused or each image has a camera and a role.
+func FuzzCSVSeen(f *testing.F) {
+	f.Add("a.jpg", "2", "c1", "query")
+	f.Add("a.jpg", "x\"", "", "gallery")
+	f.Fuzz(func(t *testing.T, image, id, camera, role string) {
+		var b bytes.Buffer
+		w := csv.NewWriter(&b)
+		_ = w.WriteAll([][]string{{"image", "person", "camera", "role"}, {image, id, camera, role}, {image, id, camera, role}})
+		table, err := loadCSV(t, "root", CSVConfig{Image: "image", ID: "person", Camera: "camera", Role: "role"}, b.String())
+		if err != nil {
+			return
+		}
+		for i := range table.Len() {
+			if c, r := table.Camera(i), table.Role(i); int(c) >= table.Len() || r > Searched {
+				t.Errorf("image %d has camera %d and role %d", i, c, r)
+			}
+		}
+	})
+}

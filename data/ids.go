@@ -31,6 +31,14 @@ func (d denseIDs) of(id int64) int32 {
 	return d[id]
 }
 
+// count is the number of ids of n images.
+func (d denseIDs) count(n int) int {
+	if d == nil {
+		return n
+	}
+	return len(d)
+}
+
 // HashID is the value of the column batch.IDs for an id of a source that has no end or
 // no dense numbers: the id itself where it fits, else 31 bits of its hash (a row then
 // agrees by chance with one of 65,536 queue entries once in 30,000 times).

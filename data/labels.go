@@ -96,7 +96,7 @@ func (o overfit) SampleLabel(c uint64) int32 { return sampleLabel(o.Stream, c%o.
 func (s *SceneStream) Labels() (names []string, ok bool) { return s.world.Classes(), true }
 
 // SampleLabel is the class of scene c.
-func (s *SceneStream) SampleLabel(c uint64) int32 { return int32(s.world.Class(s.world.Train(c))) }
+func (s *SceneStream) SampleLabel(c uint64) int32 { return int32(s.world.Class(s.scene(c))) }
 
 // Labels returns the classes of the world: see scenes.World.Classes.
 func (s *SceneSet) Labels() (names []string, ok bool) { return s.world.Classes(), true }

@@ -12,13 +12,17 @@ import (
 
 // SceneStream is the endless training stream of a procedural world. The id of a
 // sample is the key of its facts: scenes with one key are described alike, so
-// each is a right answer for the other.
+// each is a right answer for the other. Drawn by identities, the first samples of an epoch
+// are those of every epoch, and the id of a sample is its class.
 type SceneStream struct {
 	world *scenes.World
 	cfg   TrainConfig
 	epoch int
 	plain bool // no augmentation: render at the final size
 	pool  sync.Pool
+
+	order      ordering // by identities; nil: as they come
+	identities IdentityCounts
 }
 
 var (
@@ -43,7 +47,23 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 	s := &SceneStream{world: w, cfg: cfg, epoch: epochSamples}
 	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour()
 	s.pool.New = func() any { return transform.NewImage(size, size) }
+	if cfg.Identities.Images == 0 {
+		return s, nil
+	}
+	o, counts, err := newIdentityOrder(cfg.Seed, epochSamples, len(w.Classes()), func(i int) int32 { return int32(w.Class(w.Train(uint64(i)))) }, cfg.Identities)
+	if err != nil {
+		return nil, err
+	}
+	s.order, s.epoch, s.identities = o, o.samples(), counts
 	return s, nil
+}
+
+// scene of sample c.
+func (s *SceneStream) scene(c uint64) scenes.Scene {
+	if s.order != nil {
+		c = uint64(s.order.At(c))
+	}
+	return s.world.Train(c)
 }
 
 // EpochSamples is the number of samples that count as one epoch.
@@ -58,8 +78,12 @@ func (s *SceneStream) Sample(c uint64, row batch.Row) error { return s.SampleTim
 // SampleTimed is Sample and adds to w, if not nil, what each stage took.
 func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	w.start()
-	scene := s.world.Train(c)
-	row.Set(batch.IDs, HashID(int64(scene.Key()))) // keys have 48 bits
+	scene := s.scene(c)
+	if s.order != nil {
+		row.Set(batch.IDs, int32(s.world.Class(scene)))
+	} else {
+		row.Set(batch.IDs, HashID(int64(scene.Key()))) // keys have 48 bits
+	}
 	row.Set(batch.Labels, int32(s.world.Class(scene)))
 	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
 		if err := s.draw(scene, c, row, w); err != nil {
@@ -101,7 +125,7 @@ func (s *SceneStream) draw(scene scenes.Scene, c uint64, row batch.Row, w *Stopw
 
 // Describe returns the caption of scene c and its key.
 func (s *SceneStream) Describe(c uint64) (string, int64, error) {
-	scene := s.world.Train(c)
+	scene := s.scene(c)
 	return s.caption(scene, c), int64(scene.Key()), nil
 }
 

@@ -61,7 +61,9 @@ type TrainConfig struct {
 	Text      *Texts // the columns of captions; nil: none
 	MaxWords  int    // words kept of a caption; 0: all
 	Clean     string // rule by which captions are cleaned, see Clean
-	Pairs     bool   // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
+	// Identities makes batches of some identities with some images each.
+	Identities IdentityConfig
+	Pairs      bool // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
 }
 
 // Train is the training stream of a data set: every epoch is a new permutation.
@@ -71,11 +73,15 @@ type Train struct {
 	pairs []pair // only with cfg.Pairs
 	n     int    // samples of an epoch
 	dense denseIDs
-	order *Order
+	order ordering
 
-	towers towerColumns
-	firsts []int32 // caption rows before each image, see TextInputs; nil before its call
+	identities IdentityCounts // of an order by identities
+	towers     towerColumns
+	firsts     []int32 // caption rows before each image, see TextInputs; nil before its call
 }
+
+// ordering says which of a finite number of samples stands at each position.
+type ordering interface{ At(c uint64) int }
 
 type pair struct{ image, caption int32 }
 
@@ -87,12 +93,13 @@ var (
 // NewTrain returns the training stream of ds. It fails when ds has no sample.
 func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 	t := &Train{ds: ds, cfg: cfg, n: ds.Len(), dense: newDenseIDs(ds)}
+	byIdentity := cfg.Identities.Images > 0
 	var parts []int // first samples of the parts
 	mixed := 0
 	if p, ok := ds.(Parted); ok {
 		parts, mixed = p.Parts()
 	}
-	if cfg.Pairs {
+	if cfg.Pairs && !byIdentity {
 		var firsts []int
 		for i := range ds.Len() {
 			for len(firsts) < len(parts) && parts[len(firsts)] == i { // a part may be empty
@@ -116,7 +123,15 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 	if err := cfg.Text.check(); err != nil {
 		return nil, err
 	}
-	t.order = newPartOrder(cfg.Seed, t.n, parts, mixed)
+	if !byIdentity {
+		t.order = newPartOrder(cfg.Seed, t.n, parts, mixed)
+		return t, nil
+	}
+	o, counts, err := newIdentityOrder(cfg.Seed, t.n, t.dense.count(t.n), func(i int) int32 { return t.dense.of(ds.ImageID(i)) }, cfg.Identities)
+	if err != nil {
+		return nil, err
+	}
+	t.order, t.n, t.identities = o, o.samples(), counts
 	return t, nil
 }
 
@@ -128,7 +143,8 @@ func numCaptions(ds Dataset, i int) int {
 	return len(ds.Captions(i))
 }
 
-// EpochSamples is the number of images, or of pairs with TrainConfig.Pairs.
+// EpochSamples is the number of images, of pairs with TrainConfig.Pairs, or of what the visits of an epoch to its
+// identities draw.
 func (t *Train) EpochSamples() int { return t.n }
 
 // NumImages is the number of images of the data set.
@@ -242,7 +258,7 @@ func (t *Train) cleaned(i, j int, captions []string) (string, error) {
 // item is the image of sample c and which of its captions it has, -1 for any.
 func (t *Train) item(c uint64) (image, caption int) {
 	k := t.order.At(c)
-	if t.cfg.Pairs {
+	if t.pairs != nil {
 		return int(t.pairs[k].image), int(t.pairs[k].caption)
 	}
 	return int(k), -1

@@ -129,8 +129,8 @@ func TestPartsOfPairs(t *testing.T) {
 		for c := range s.EpochSamples() {
 			seen = append(seen, s.order.At(uint64(c)))
 		}
-		if slices.Sort(seen); !slices.Equal(s.order.parts, want) || seen[len(seen)-1] != len(seen)-1 {
-			t.Errorf("pairs %v: parts %v, want %v; samples %v", pairs, s.order.parts, want, seen)
+		if slices.Sort(seen); !slices.Equal(s.order.(*Order).parts, want) || seen[len(seen)-1] != len(seen)-1 {
+			t.Errorf("pairs %v: parts %v, want %v; samples %v", pairs, s.order.(*Order).parts, want, seen)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type design struct {
 	image, text side
 	teacher     bool           // both sides have momentum twins
 	fusion      *encoders.BERT // layers over pairs, or nil
-	// views: the sides are two views of an image. Only what a loss reads is encoded, the
+	// views: of images alone. The sides are two views of an image. Only what a loss reads is encoded, the
 	// queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
 	// interaction scores pairs by their tokens in the place of features, nil without.
@@ -57,13 +57,15 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = matchingSystem(cfg, o, space)
 	case "moco", "swav":
 		d = views(cfg)
+	case "identities":
+		d = identities(cfg, space)
 	case "heads":
 		d = heads(cfg, o, space)
 	default:
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {

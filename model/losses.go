@@ -24,6 +24,12 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.Hinge; c.Weight > 0 {
 		list = append(list, objectives.Hinge{Weight: c.Weight, Margin: c.Margin, Hardest: c.Negatives == "hardest", Warmup: c.WarmupSteps, WarmupEpochs: c.WarmupEpochs})
 	}
+	if c := obj.Triplet; c.Weight > 0 {
+		list = append(list, objectives.Triplet{Weight: c.Weight, Margin: c.Margin, Soft: c.Soft, Hardest: c.Negatives == "hardest"})
+	}
+	if c := obj.Softmax; c.Weight > 0 {
+		list = append(list, objectives.Softmax{Weight: c.Weight, Classes: c.Classes, Smoothing: c.Smoothing})
+	}
 	if c := obj.Poly; c.Weight > 0 {
 		list = append(list, objectives.Poly{Weight: c.Weight, Margin: c.Margin})
 	}

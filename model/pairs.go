@@ -120,7 +120,7 @@ func newPairs(cfg config.Config, o Options, params *Params) (*Pairs, error) {
 		return nil, err
 	}
 	if d.views && (o.Image != nil || o.Text != nil) {
-		return nil, fmt.Errorf("model: model.system %q takes no towers of its own: its views are those of images", cfg.Model.System)
+		return nil, fmt.Errorf("model: model.system %q takes no towers of its own: it reads images", cfg.Model.System)
 	}
 	if o.Image != nil {
 		d.image.tower = o.Image

@@ -18,13 +18,14 @@ const (
 	TaskRetrieval  = "retrieval"
 	TaskProbe      = "probe"
 	TaskNeighbours = "neighbours" // of stored features: what an alignment keeps of their neighbourhoods
+	TaskReID       = "reid"       // of images with identities: what each finds of its identity
 	TaskMigration  = "migration"  // of stored features: what an index of the old model gives to queries of the new one
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskMigration}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -38,6 +39,9 @@ func CheckTask(task string) error {
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
 func DefaultTask(cfg config.Config) string {
+	if cfg.Model.ByIdentity() {
+		return TaskReID
+	}
 	if cfg.Model.ImagesOnly() {
 		return TaskProbe
 	}
@@ -72,6 +76,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.probe(ctx)
 	case TaskTextProbe:
 		return e.textProbe(ctx)
+	case TaskReID:
+		return e.reID(ctx)
 	case TaskNeighbours:
 		return e.neighbours(ctx)
 	case TaskZeroShot:

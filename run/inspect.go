@@ -142,6 +142,8 @@ func (r *Inspection) nameMetric() {
 	system, known := m["system"].(string)
 	switch {
 	case r.Metric == nil || r.Measure != "" || !known:
+	case config.Model{System: system}.ByIdentity():
+		r.Measure = reIDMetric
 	case config.Model{System: system}.ImagesOnly():
 		r.Measure = probeMetric
 	default:

@@ -65,7 +65,9 @@ func keysRuns(features string) map[string][]string {
 		"heads, taught": slices.Concat(heads, []string{"objective.itc.score=angle"}),
 		"heads, plans":  slices.Concat(heads, untaught, []string{"objective.klot.weight=1", "objective.klot.iterations=2", "objective.klot.rows=3"}),
 		"heads, walks":  slices.Concat(heads, untaught, []string{"objective.structure.weight=1", "objective.structure.hops=2", "objective.structure.warmup_steps=2"}),
-		"moco":          slices.Concat(views, []string{"model.system=moco"}),
+		"identities": slices.Concat(dual, cosine, untaught, []string{"model.system=identities", "objective.itc.in_batch_weight=0", "objective.itc.positives=pair", "objective.itc.score=gssf", "model.head.topology=sphere",
+			"objective.triplet.weight=1", "objective.triplet.negatives=all", "objective.softmax.weight=1", "objective.softmax.classes=64", "data.identities.images=2", "data.scenes.epoch_samples=60", "data.scenes.val_samples=60"}),
+		"moco": slices.Concat(views, []string{"model.system=moco"}),
 		"moco, geodesic": slices.Concat(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster",
 			"objective.itc.in_batch_weight=1"}),
 		"swav":           slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
@@ -78,7 +80,7 @@ var others = map[string]string{
 	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
 	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
-	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.separator": ";",
+	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.camera": "elsewhere", "data.csv.role": "elsewhere", "data.identities.short": "leave_out", "objective.triplet.negatives": "all|hardest", "objective.softmax.classes": "80", "data.csv.separator": ";",
 	"data.coco.train_file": "elsewhere.json", "data.coco.val_file": "elsewhere.json", "data.coco.test_file": "elsewhere.json", "data.coco.train_images": "elsewhere", "data.coco.val_images": "elsewhere", "data.coco.test_images": "elsewhere",
 	"data.flickr.file": "elsewhere.token", "data.flickr.image_root": "elsewhere", "data.flickr.train_list": "elsewhere.txt", "data.flickr.val_list": "elsewhere.txt", "data.flickr.test_list": "elsewhere.txt",
 	"data.webdataset.train_files": "elsewhere.tar", "data.webdataset.val_files": "elsewhere.tar", "data.webdataset.test_files": "elsewhere.tar", "data.webdataset.json_key": "elsewhere",
@@ -162,7 +164,7 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 	}
 	tasks := []string{DefaultTask(cfg)}
 	if !cfg.Model.Stored() && tasks[0] != TaskProbe {
-		if tasks = append(tasks, TaskProbe); !cfg.Model.Interacts() { // which names classes by features
+		if tasks = append(tasks, TaskProbe); !cfg.Model.Interacts() && !cfg.Model.ImagesOnly() { // which names classes by features
 			tasks = append(tasks, TaskZeroShot)
 		}
 	}

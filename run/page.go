@@ -144,6 +144,9 @@ func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
 	if DefaultTask(cfg) == TaskProbe {
 		return []keptMetric{{probeMetric, "linear probe"}}
 	}
+	if DefaultTask(cfg) == TaskReID {
+		return []keptMetric{{reIDMetric, "mAP"}}
+	}
 	first := keptMetric{retrievalMetric(eval.First), "mean recall by the pair score"}
 	reranked := keptMetric{retrievalMetric(eval.Reranked), "mean recall, re-ranked"}
 	switch {

@@ -72,7 +72,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if n := cfg.Data.OverfitSamples; n > 0 {
 		epoch = n
 	}
-	if s.span, err = schedule.NewSpan(cfg.Train, epoch, cfg.Data.DropLast); err != nil {
+	if s.span, err = schedule.NewSpan(cfg.Train, epoch, cfg.DropsLast()); err != nil {
 		return nil, err
 	}
 	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {
@@ -89,7 +89,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(), MaxBadShare: cfg.Data.MaxBadShare,
-		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.Data.DropLast,
+		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(),
 	})
 	return s, err
 }

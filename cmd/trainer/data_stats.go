@@ -78,9 +78,10 @@ type statsReport struct {
 type splitStats struct {
 	Split string `json:"split"`
 	data.Stats
-	Regions *regions.Stats `json:"regions,omitempty"` // of data.kind = "regions"
-	Classes int            `json:"classes"`           // of data with labels
-	Cut     int            `json:"captions_cut"`      // captions with more than data.tokens tokens
+	Identities *data.IdentityStats `json:"identities,omitempty"` // of tables with ids, and for model.system = "identities"
+	Regions    *regions.Stats      `json:"regions,omitempty"`    // of data.kind = "regions"
+	Classes    int                 `json:"classes"`              // of data with labels
+	Cut        int                 `json:"captions_cut"`         // captions with more than data.tokens tokens
 }
 
 func statistics(ctx context.Context, cfg config.Config, split string, progress func(phase string, done, of int)) (*statsReport, error) {
@@ -98,6 +99,10 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 		if l, ok := s.ds.(data.Labelled); ok {
 			names, _ := l.Labels()
 			st.Classes = len(names)
+		}
+		if cfg.Model.ByIdentity() || cfg.Data.Kind == "csv" && cfg.Data.CSV.ID != "" {
+			found := data.NewIdentityStats(s.ds)
+			st.Identities = &found
 		}
 		if c, ok := s.ds.(data.Columned); ok {
 			found, err := regions.NewStats(ctx, c, regionsLooked)
@@ -136,6 +141,15 @@ func (r *statsReport) print(w io.Writer) error {
 	row("images", func(s splitStats) string { return words.Thousands(s.Images) })
 	if len(r.Splits) > 0 && r.Splits[0].Classes > 0 {
 		row("classes", func(s splitStats) string { return words.Thousands(s.Classes) })
+	}
+	if len(r.Splits) > 0 && r.Splits[0].Identities != nil {
+		row("identities", func(s splitStats) string { return words.Thousands(s.Identities.Identities) })
+		row("images per identity (min/p50/p95/max)", func(s splitStats) string { return lengths(s.Identities.PerIdentity) })
+		row("cameras", func(s splitStats) string { return words.Thousands(s.Identities.Cameras) })
+		row("queries, gallery", func(s splitStats) string {
+			return words.Thousands(s.Identities.Queries) + ", " + words.Thousands(s.Identities.Gallery)
+		})
+		row("queries without a match", func(s splitStats) string { return words.Thousands(s.Identities.Unmatched) })
 	}
 	if len(r.Splits) > 0 && r.Splits[0].Regions != nil {
 		row("regions of an image, min / median / 95% / max", func(s splitStats) string { return lengths(s.Regions.Number) })

@@ -11,5 +11,5 @@ import (
 var csvTables = fileLists("csv", func(d config.Data, split string) []string { return d.CSV.Split(split) },
 	func(_ context.Context, paths []string, cfg config.Config, o Options) (data.Cached, error) {
 		c := cfg.Data.CSV
-		return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID, Comma: c.Comma(), LazyQuotes: c.LazyQuotes}, options(cfg, o, "reading tables, in MiB")))
+		return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID, Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes}, options(cfg, o, "reading tables, in MiB")))
 	})

@@ -77,7 +77,11 @@ func Stream(ctx context.Context, cfg config.Config, o Options) (data.Stream, err
 	if err != nil {
 		return nil, err
 	}
-	return k.Stream(ctx, cfg, o)
+	s, err := k.Stream(ctx, cfg, o)
+	if err != nil || !cfg.Model.ByIdentity() {
+		return s, err
+	}
+	return s, o.checkIdentities(cfg, s)
 }
 
 // Split opens a finite split of images with captions. It may end early with the error of ctx.
@@ -212,6 +216,10 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 			Gray:     d.Grayscale,
 			Blur:     d.Blur,
 		},
+	}
+	if cfg.Model.ByIdentity() {
+		id := d.Identities
+		t.Identities = data.IdentityConfig{Identities: cfg.BatchIdentities(), Images: id.Images, LeaveOut: id.Short == "leave_out"}
 	}
 	if o.Tokenizer != nil {
 		t.Text = &data.Texts{Tokenizer: o.Tokenizer, Tokens: d.Tokens}

@@ -27,6 +27,7 @@ const (
 
 	Neighbours = "neighbours"
 	Pool       = "pool"
+	Identities = "identities"
 )
 
 // New returns the generator of the stream name of seed at position index.
