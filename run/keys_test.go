@@ -50,7 +50,7 @@ func keysRuns(features string) map[string][]string {
 		"clip, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.head.topology=sphere", "model.interaction.kind=max_soft"}),
 		"matching, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=max_sum", "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
-		"matching, attention": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=scan", "run.seed=7", /* whose probe sees model.image.pool */ "objective.itc.score=gssf",
+		"matching, attention": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=scan", "run.seed=7" /* whose probe sees model.image.pool */, "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
 		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
 		"clip, adapted":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.lora.rank=2", "train.accumulate_steps=2", "train.accumulate=features"}),
