@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -290,8 +291,11 @@ type Unread struct {
 func (c Config) Unread() (list []Unread) {
 	of := map[string]condition{} // by section and key, those around it included
 	set := map[string]bool{}
+	defaults := Default()
 	for _, d := range c.NotDefault() {
-		set[d.Path] = true
+		was, _ := defaults.Get(d.Path)
+		now, _ := c.Get(d.Path)
+		set[d.Path] = !reflect.DeepEqual(was, now) // else it follows another key
 	}
 	for _, f := range fields(&c) {
 		x, own := f.condition()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -310,4 +311,37 @@ func TestCrossErrors(t *testing.T) {
 	optest.RunError(t, "length 4 of sequence 1: want at most 3", func(ns gorgonia.Nodes) *gorgonia.Node {
 		return CrossAttention(Tokens{Rows: ns[0], Len: 3, Lengths: ns[2]}, Tokens{Rows: ns[1], Len: 2}, Cross{Scale: 9})
 	}, optest.F32s(r, "x", 6, 4), optest.F32s(r, "y", 4, 4), optest.I32s("lengths", []int32{2, 4}, 2))
+}
+
+// TestCrossBF16: products in bfloat16 give scores and gradients near those of float32.
+func TestCrossBF16(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	p := randomCross(rand.New(rand.NewPCG(67, 4)), 31, 4, 5, 6, 7, 64)
+	c := optest.Case{Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build}
+	run := func(e *kernel.Engine) (list [][]float32) {
+		m, outputs := c.Compile(t, e)
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range outputs {
+			v, err := m.Value(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, slices.Clone(v.F32))
+		}
+		return list
+	}
+	want, equal := run(optest.Engine), true
+	for i, got := range run(e) {
+		optest.Near(t, fmt.Sprint("result ", i), got, want[i], 4e-2)
+		equal = equal && slices.Equal(got, want[i])
+	}
+	if equal {
+		t.Error("bf16 gives the bits of float32")
+	}
 }
