@@ -65,7 +65,7 @@ func (p *Pairs) estimate() Footprint {
 // pass.
 func (p *Pairs) tokenPlaces() int64 {
 	c := p.cfg.Model.Interaction
-	if c.Kind == "" || c.CrossAttends() { // which keeps nothing
+	if c.Kind == "" || c.CrossAttends() { // which keeps nothing of a pair but its score
 		return 0
 	}
 	tokens := 0
@@ -160,8 +160,21 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	if !t.Freeze && !some {
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	weights += p.fusionWeights()
+	weights += p.fusionWeights() + interactionWeights(m)
 	return weights, kept
+}
+
+// interactionWeights returns the weights of the matrices of an interaction.
+func interactionWeights(m config.Model) int64 {
+	i, c, s := m.Interaction, int64(m.Head.Dim), int64(m.Interaction.SimDim)
+	if !i.MakesVectors() {
+		return 0
+	}
+	weights := 4*c*c + 2*c*s // of two pools, of words and of wholes
+	if i.Kind == config.InteractionSGR {
+		weights += 3 * int64(i.Steps) * s * s
+	}
+	return weights
 }
 
 // imageWeights returns the weights of the matrices of an image tower.

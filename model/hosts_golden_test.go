@@ -60,47 +60,60 @@ func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32
 	return of(m.Image()), of(m.Text())
 }
 
+// openHost opens the golden of a host.
+func openHost(t *testing.T, name string) golden {
+	t.Helper()
+	file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return golden{t, file}
+}
+
+// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step.
+func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
+	t.Helper()
+	names := map[string]bool{}
+	for _, info := range g.f.Tensors() {
+		if p, ok := strings.CutPrefix(info.Name, "param/"); ok {
+			names[p] = true
+		}
+	}
+	for _, q := range m.params.List() {
+		if !names[q.Name] {
+			t.Fatalf("PyTorch has no %s", q.Name)
+		}
+		delete(names, q.Name)
+		copy(m.params.Value(q), g.floats("param/"+q.Name))
+	}
+	if len(names) > 0 {
+		t.Fatalf("there is no %v", names)
+	}
+	b := hostBatch(m, g)
+	res, err := m.Step(t.Context(), &feed.Step{Batch: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
+		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
+	}
+	for _, q := range m.params.List() {
+		if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
+			t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+		}
+	}
+	return b
+}
+
 // TestGoldenHosts compares features, scores, the loss and all gradients by name with PyTorch's modules, whose inputs
 // have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
 	for _, name := range hosts {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
+			g := openHost(t, name)
 			m := buildCLIP(t, tinyHost(name))
-			names := map[string]bool{}
-			for _, info := range file.Tensors() {
-				if p, ok := strings.CutPrefix(info.Name, "param/"); ok {
-					names[p] = true
-				}
-			}
-			for _, q := range m.params.List() {
-				if !names[q.Name] {
-					t.Fatalf("PyTorch has no %s", q.Name)
-				}
-				delete(names, q.Name)
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			if len(names) > 0 {
-				t.Fatalf("there is no %v", names)
-			}
-			b := hostBatch(m, g)
-			res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
-				t.Errorf("loss %v, PyTorch %v", res.Loss, want)
-			}
-			for _, q := range m.params.List() {
-				if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
+			b := g.hostStep(t, m)
 			image, text := hostFeatures(t, m, b)
 			scores := make([]float32, 25)
 			for i := range scores {
