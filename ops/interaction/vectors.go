@@ -34,7 +34,7 @@ type Vectors struct {
 
 // SimilarityVectors returns the scores (N, M) of images x (N*T, C) and texts y (M*L, C) by vectors
 // of similarity (SGRAF, Diao et al. 2021, "Similarity Reasoning and Filtration for Image-Text
-// Matching", equations 2 to 9). A word w_l attends to the tokens v_t of an image as in
+// Matching", with the norms of the published code). A word w_l attends to the tokens v_t of an image as in
 // CrossAttention, where the norm is over the words, with weights p_lt. With v~ the rows of
 // Similarity, unit(z) = z/(|z| + 1e-8) and the squares of each channel, a pair has the nodes
 //
