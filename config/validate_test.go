@@ -154,6 +154,14 @@ func TestValidateMessages(t *testing.T) {
 		}, `model.image.regions.drop: must be 0 with data.cache_features (got 0.2); what is kept of an image is the same at every step`},
 		{func(c *Config) {
 			*c = regionHost()
+			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.BatchNorm, c.Train.Accumulate, c.Train.AccumulateSteps = "mlp", true, "features", 2
+		}, `train.accumulate: must be "gradients" with model.image.regions.batch_norm (got "features"); a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.BatchNorm, c.Train.BatchSize = "graph", true, 1
+		}, `train.batch_size: must be at least 2 with model.image.regions.batch_norm (got 1); one row has no variance`},
+		{func(c *Config) {
+			*c = regionHost()
 			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.Layers = "graph", 0
 		}, `model.image.regions.layers: must be > 0 (got 0)`},
 		{func(c *Config) {
