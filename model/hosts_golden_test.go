@@ -22,6 +22,10 @@ func tinyHost(name string) config.Config {
 	c.Objective.ITC.InBatchWeight = 0
 	c.Objective.Hinge = config.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
 	name, c.Model.Image.Regions.BatchNorm = strings.CutSuffix(name, "_norm")
+	name, caption := strings.CutSuffix(name, "_caption")
+	if caption {
+		c.Objective.Captioning = config.Captioning{Weight: 0.5, Width: 6, Embedding: 5}
+	}
 	switch r := &c.Model.Image.Regions; name {
 	case "vseinf":
 		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "gpo", "gpo", config.GRUMean
@@ -31,7 +35,7 @@ func tinyHost(name string) config.Config {
 	return c
 }
 
-var hosts = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm"}
+var hosts = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption"}
 
 // hostBatch is a batch of the inputs of a golden.
 func hostBatch(m *Pairs, g golden) *batch.Batch {

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -22,8 +24,11 @@ type statistic struct {
 	kept  []float32      // of the micro-batches so far, (D) of each process
 }
 
-// add is encoders.Context.Statistics.
+// add is encoders.Context.Statistics. Scores that several losses read are built for each, and are one node.
 func (n *norms) add(running, batch encoders.Moments) {
+	if slices.ContainsFunc(n.list, func(x statistic) bool { return x.batch == batch.Mean }) {
+		return
+	}
 	n.list = append(n.list, statistic{name: running.Mean.Name(), batch: batch.Mean}, statistic{name: running.Variance.Name(), batch: batch.Variance})
 }
 

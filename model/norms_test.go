@@ -9,6 +9,8 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"gorgonia.org/gorgonia"
 )
 
 // normBatches are batches of a host, with numbers behind the regions of an image, which are no part of it.
@@ -96,6 +98,17 @@ func TestStatisticsOfProcesses(t *testing.T) {
 	}
 	if len(n.list[0].kept) != 0 {
 		t.Error("what was kept counts twice")
+	}
+	g := gorgonia.NewGraph()
+	node := func(name string) *gorgonia.Node {
+		return gorgonia.NewVector(g, gorgonia.Float32, gorgonia.WithShape(4), gorgonia.WithName(name))
+	}
+	n, a, b := norms{}, encoders.Moments{Mean: node("a"), Variance: node("b")}, encoders.Moments{Mean: node("c"), Variance: node("d")}
+	n.add(a, b)
+	n.add(a, b)
+	n.add(a, encoders.Moments{Mean: node("e"), Variance: node("f")})
+	if len(n.list) != 4 {
+		t.Errorf("%d statistics of two passes, one of them built twice", len(n.list))
 	}
 }
 

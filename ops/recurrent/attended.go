@@ -158,7 +158,6 @@ func (d *attended) forward(c *exec.Call) (exec.Step, error) {
 				tanhSum(tanh, c.In[atKeys].F32[(seq*d.m+m)*h:], queries[i*h:])
 				weights[m] = vector.Dot(tanh, c.In[atScore].F32)
 			}
-			clear(weights[n:])
 			if n > 0 {
 				vector.Softmax(weights[:n], weights[:n])
 			}
@@ -188,8 +187,6 @@ func (d *attended) forward(c *exec.Call) (exec.Step, error) {
 			c.Engine.Multiply(query)
 			c.Engine.For(alive, op.RowGrain(d.m*h), step)
 		}
-		clear(c.Out.F32[p.tokens()*4*h:])
-		clear(c.Aux[1].F32[p.tokens()*d.m:])
 		return nil
 	}, nil
 }

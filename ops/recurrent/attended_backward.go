@@ -119,7 +119,6 @@ func (d *attended) backward(c *exec.Call) (exec.Step, error) {
 			c.Engine.Multiply(back)
 		}
 		clear(c.Out.F32[p.tokens()*4*h:])
-		clear(c.Aux[backQueries].F32[p.tokens()*h:])
 		clear(c.Aux[backScore].F32)
 		vector.SumRows(c.Aux[backScore].F32, scores)
 		for i, seq := range p.order {
