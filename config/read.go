@@ -26,6 +26,8 @@ var conditions = map[string]condition{
 	"region tower": {`model.image.style = "regions" and a model.system that reads images`, (*Config).ReadsRegions},
 	"region graph": {`model.image.regions.encoder = "graph"`,
 		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder == RegionsGraph }},
+	"region norms": {`model.image.regions.encoder = "mlp" or "graph"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder != RegionsLinear }},
 	"graph blocks": {`model.image.regions.metric = "block_diag"`,
 		func(c *Config) bool {
 			r := c.Model.Image.Regions
@@ -190,8 +192,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm": {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
-	"mlm": {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+	"itm":        {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
+	"captioning": {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
+	"mlm":        {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},

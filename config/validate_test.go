@@ -146,12 +146,33 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { *c = regionHost(); c.Model.Head.Topology = "Multi(16,4)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(16,4)"); regions have no class tokens, of which Multi(n,m) reads m`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder = "" }, `model.image.regions.encoder: must be one of linear, mlp, graph (got "")`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder, c.Model.Image.Width = "mlp", 33 }, `model.image.width: must be even with model.image.regions.encoder "mlp" (got 33); its hidden layer is half as wide`},
+		{func(c *Config) { *c = regionHost(); c.Init.Image.LayerDecay = .5 }, `init.image.layer_decay: must be 1 with model.image.style "regions" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Objective.Captioning.Weight, c.Objective.Captioning.Tokens = 1, 1
+		}, `objective.captioning.tokens: must be at least 2, or 0 (got 1); the first token of a caption is given`},
+		{func(c *Config) { c.Objective.Captioning.Dropout = 1 }, `objective.captioning.dropout: must be at least 0 and below 1 (got 1)`},
+		{func(c *Config) { c.Objective.Captioning.Weight = -1 }, `objective.captioning.weight: must be >= 0 (got -1)`},
+		{func(c *Config) { c.Objective.Captioning.Width = 0 }, `objective.captioning.width: must be > 0 (got 0)`},
+		{func(c *Config) { *c = headsConfig(); c.Objective.Captioning.Weight = 1 }, `objective.captioning.weight: must be 0 (got 1); model.system "heads" has no captions of words`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Objective.Captioning.Weight, c.Train.Accumulate, c.Train.AccumulateSteps = 1, "features", 2
+		}, `train.accumulate: must be "gradients" with objective.captioning.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.captioning.weight = 0`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Drop = 1 }, `model.image.regions.drop: must be below 1 (got 1)`},
 		{func(c *Config) {
 			*c = regionHost()
 			c.Model.Image.Regions.Drop, c.Model.Image.Freeze, c.Data.CacheFeatures, c.Data.CacheDir = .2, true, true, "cache"
 			c.Data.CropScaleMin, c.Data.Flip, c.Data.RandAugmentOps = 1, false, 0
 		}, `model.image.regions.drop: must be 0 with data.cache_features (got 0.2); what is kept of an image is the same at every step`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.BatchNorm, c.Train.Accumulate, c.Train.AccumulateSteps = "mlp", true, "features", 2
+		}, `train.accumulate: must be "gradients" with model.image.regions.batch_norm (got "features"); a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.BatchNorm, c.Train.BatchSize = "graph", true, 1
+		}, `train.batch_size: must be at least 2 with model.image.regions.batch_norm (got 1); one row has no variance`},
 		{func(c *Config) {
 			*c = regionHost()
 			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.Layers = "graph", 0

@@ -26,6 +26,7 @@ type trainStep struct {
 	losses  []objectives.Loss
 	columns []batch.Column // of a batch that the step reads
 	keys    keyNodes
+	norms   norms
 }
 
 // builder is a training step under construction.
@@ -35,6 +36,7 @@ type builder struct {
 	s      *objectives.Step
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
+	norms  norms  // of the student
 	// matched are the globs of model.lora.layers that have matched a layer.
 	matched map[string]bool
 }
@@ -123,7 +125,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.s = s
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{}
+		s.Mentor = &encoders.Context{Statistics: func(_, _ encoders.Moments) {}} // its running ones follow the student's, as all twins do
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
@@ -132,6 +134,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	if obj.ITC.Positives == "id" {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
+	s.Student.Statistics = b.norms.add
 	b.dropout()
 	b.patches()
 	b.regions()
@@ -163,7 +166,8 @@ func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope 
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) {
+	captioning := b.cfg.Objective.Captioning
+	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && (captioning.Weight == 0 || captioning.Dropout == 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -267,7 +271,8 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
-	c.Outputs = t.keys.nodes()
+	t.norms = b.norms
+	c.Outputs = append(t.keys.nodes(), t.norms.nodes()...)
 	need := b.params.footprint()
 	if b.cfg.Train.AccumulateSteps > 1 {
 		need.Gradients *= 2 // with their sum

@@ -157,11 +157,33 @@ func (p *Pairs) sizes() (weights, kept int64) {
 			weights += int64(m.Head.Dim) * int64(side.width)
 		}
 	}
-	if !t.Freeze && !some {
+	switch {
+	case t.Freeze || some:
+	case t.Style == config.StyleGRU:
+		kept += int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
+	default:
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
 	weights += p.fusionWeights()
-	return weights, kept
+	w, k := p.captioningSizes()
+	return weights + w, kept + k
+}
+
+// captioningSizes are those of the decoder of objective.captioning: the logits of a caption, its gates and its weights of the tokens
+// of an image.
+func (p *Pairs) captioningSizes() (weights, kept int64) {
+	c := p.cfg.Objective.Captioning
+	if c.Weight == 0 {
+		return 0, 0
+	}
+	tokens, width := p.design.image.tower.Shape()
+	words := p.cfg.Data.Tokens
+	if c.Tokens > 0 {
+		words = min(words, c.Tokens)
+	}
+	v, h, e := int64(p.o.Vocab), int64(c.Width), int64(c.Embedding)
+	weights = h*int64(width) + 6*h*h + 2*h*h + 3*h*(2*h+e) + v*(h+e) // of the encoder, the attention, the decoder, and by word
+	return weights, int64(max(1, words-1))*(v+4*h+int64(tokens)) + 4*h*int64(tokens)
 }
 
 // imageWeights returns the weights of the matrices of an image tower.
@@ -179,6 +201,9 @@ func imageWeights(x config.Image) int64 {
 
 // textWeights returns the weights of the matrices of a text tower, words left out.
 func textWeights(t config.Text) int64 {
+	if t.Style == config.StyleGRU {
+		return int64(t.GRUWeights())
+	}
 	return block(t.Width, t.MLP)*int64(t.Layers) + int64(t.Positions)*int64(t.Width)
 }
 

@@ -53,7 +53,7 @@ func keysRuns(features string) map[string][]string {
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
 		"matching, regions": slices.Concat(dual, cosine, untaught, regions, []string{"model.image.pool=gpo", "model.text.pool=max", "model.image.regions.drop=0.4"}),
 		"clip, region graph": slices.Concat(dual, cosine, untaught, regions, []string{"model.system=clip", "model.image.regions.encoder=graph", "model.image.regions.metric=block_diag",
-			"model.image.regions.metric_blocks=2", "model.image.pool=gru"}),
+			"model.image.regions.metric_blocks=2", "model.image.pool=gru", "model.image.regions.batch_norm=true"}),
 		"matching, attention": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=scan", "run.seed=7" /* whose probe sees model.image.pool */, "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
 		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
