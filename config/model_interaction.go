@@ -11,15 +11,19 @@ import (
 // the batch and evaluation read its scores; there is no vector of an image or a text then, so
 // nothing is embedded or searched.
 type Interaction struct {
-	Kind        string `toml:"kind" fixed:"model"`                               // empty (features are compared) | max_ave (the mean of the tokens' largest products, FILIP) | max_sum (their sum, TERAN) | max_soft (their mean under learned weights, WTI) | scan (cosines with attended contexts, SCAN) | bfan (the same by focal attention, BFAN)
-	Direction   string `toml:"direction" read:"interaction" fixed:"model"`       // whose tokens the mean or sum is over: empty (that of kind: text_to_image of max_sum and scan, else both) | both (half of either, of bfan their sum) | image_to_text (the patches or regions) | text_to_image (the words)
+	Kind        string `toml:"kind" fixed:"model"`                               // empty (features are compared) | max_ave (the mean of the tokens' largest products, FILIP) | max_sum (their sum, TERAN) | max_soft (their mean under learned weights, WTI) | scan (cosines with attended contexts, SCAN) | bfan (the same by focal attention, BFAN) | sgr (vectors of similarity with attended contexts, reasoning over their graph, SGR of SGRAF) | saf (the same vectors under gates, SAF of SGRAF)
+	Direction   string `toml:"direction" read:"interaction" fixed:"model"`       // whose tokens the mean or sum is over: empty (that of kind: text_to_image of max_sum, scan, sgr and saf, which have no other, else both) | both (half of either, of bfan their sum) | image_to_text (the patches or regions) | text_to_image (the words)
 	ClassTokens bool   `toml:"class_tokens" read:"interaction" fixed:"model"`    // class tokens and what stands around a text, such as [CLS], take part like patches and words
 	Hidden      int    `toml:"hidden" read:"max_soft" fixed:"model" max:"65536"` // of max_soft: width of the hidden layer that gives a token its weight; 0: model.head.dim
 
-	AttentionScale float64 `toml:"attention_scale" read:"cross attention" fixed:"model"` // of scan and bfan: attention is the softmax of this times the normalised products; 0: that of the kind, 9 of scan from text to image and 4 the other way, 20 of bfan
-	Pool           string  `toml:"pool" read:"cross attention" fixed:"model"`            // of scan and bfan, what the score is of the cosines of the tokens: empty (lse of scan, mean of bfan) | lse (the logarithm of the sum of their exponentials) | mean
+	AttentionScale float64 `toml:"attention_scale" read:"cross attention" fixed:"model"` // of scan, bfan, sgr and saf: attention is the softmax of this times the normalised products; 0: that of the kind, 9 from text to image and 4 the other way, 20 of bfan
+	Pool           string  `toml:"pool" read:"cosines" fixed:"model"`                    // of scan and bfan, what the score is of the cosines of the tokens: empty (lse of scan, mean of bfan) | lse (the logarithm of the sum of their exponentials) | mean
 	LSEScale       float64 `toml:"lse_scale" read:"lse" fixed:"model"`                   // of pool lse: cosines are multiplied by this before the exponential; 0: 6 from text to image, 5 the other way
-	Metric         string  `toml:"metric" read:"cross metric" fixed:"model"`             // of scan and bfan with objective.itc.score = "gssf", where the learned metric is: similarity (in the cosine of a token with its context) | attention (in the products that attention reads) | both (each with weights of its own)
+	Metric         string  `toml:"metric" read:"cross metric" fixed:"model"`             // of scan, bfan, sgr and saf with objective.itc.score = "gssf", where the learned metric is: similarity (where a token is compared with its context, and of sgr and saf where the wholes are) | attention (in the products that attention reads) | both (each with weights of its own)
+
+	SimDim  int     `toml:"sim_dim" read:"similarity vectors" fixed:"model" max:"65536"` // of sgr and saf: channels of a vector of similarity
+	Steps   int     `toml:"steps" read:"sgr" fixed:"model" max:"128"`                    // of sgr: steps of reasoning
+	Dropout float64 `toml:"dropout" read:"similarity vectors"`                           // of sgr and saf: of what the pools of whole images and texts weigh tokens by, 0.4 in SGRAF
 }
 
 // Kinds and directions of interactions.
@@ -29,6 +33,8 @@ const (
 	InteractionMaxSoft = "max_soft"
 	InteractionSCAN    = "scan"
 	InteractionBFAN    = "bfan"
+	InteractionSGR     = "sgr"
+	InteractionSAF     = "saf"
 
 	DirectionBoth        = "both"
 	DirectionImageToText = "image_to_text"
@@ -42,14 +48,16 @@ const (
 	MetricBoth       = "both"
 )
 
-func (i *Interaction) defaults() { *i = Interaction{Metric: MetricSimilarity} }
+func (i *Interaction) defaults() {
+	*i = Interaction{Metric: MetricSimilarity, SimDim: 256, Steps: 3, Dropout: 0.4}
+}
 
 // Way returns the direction, that of the kind where none is given.
 func (i Interaction) Way() string {
 	switch {
 	case i.Direction != "":
 		return i.Direction
-	case i.Kind == InteractionMaxSum, i.Kind == InteractionSCAN:
+	case i.Kind == InteractionMaxSum, i.Kind == InteractionSCAN, i.MakesVectors():
 		return DirectionTextToImage
 	}
 	return DirectionBoth
@@ -57,7 +65,17 @@ func (i Interaction) Way() string {
 
 // CrossAttends says whether the kind is one of cross attention.
 func (i Interaction) CrossAttends() bool {
+	return i.comparesCosines() || i.MakesVectors()
+}
+
+// comparesCosines says whether cross attention ends in cosines.
+func (i Interaction) comparesCosines() bool {
 	return i.Kind == InteractionSCAN || i.Kind == InteractionBFAN
+}
+
+// MakesVectors says whether cross attention ends in vectors of similarity.
+func (i Interaction) MakesVectors() bool {
+	return i.Kind == InteractionSGR || i.Kind == InteractionSAF
 }
 
 // Attention returns the scale of the attention of one direction, and that of its pool, 0 of the
@@ -85,11 +103,12 @@ func (m Model) Interacts() bool { return m.Interaction.Kind != "" }
 
 func (i *Interaction) check(k *checker, c *Config) {
 	const path = "model.interaction.kind"
-	k.oneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft, InteractionSCAN, InteractionBFAN)
+	k.oneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft, InteractionSCAN, InteractionBFAN, InteractionSGR, InteractionSAF)
 	k.oneOfOrEmpty("model.interaction.direction", DirectionBoth, DirectionImageToText, DirectionTextToImage)
 	k.oneOfOrEmpty("model.interaction.pool", PoolLSE, PoolMean)
 	k.oneOf("model.interaction.metric", MetricSimilarity, MetricAttention, MetricBoth)
-	k.notNegative("model.interaction.hidden")
+	k.notNegative("model.interaction.hidden", "model.interaction.sim_dim", "model.interaction.steps")
+	k.belowOne("model.interaction.dropout")
 	for _, path := range []string{"model.interaction.attention_scale", "model.interaction.lse_scale"} {
 		v := k.number(path)
 		k.require(path, v == 0 || v >= 1e-3 && v <= 1e4, "must be 0 or between 0.001 and 10000")
@@ -98,6 +117,13 @@ func (i *Interaction) check(k *checker, c *Config) {
 		return
 	}
 	k.require(path, c.Model.traits().interacts, "must be empty", c.Model.named()+` compares features: use "clip" or "matching"`)
+	if i.MakesVectors() {
+		k.positive("model.interaction.sim_dim")
+		k.require("model.interaction.direction", i.Way() == DirectionTextToImage, `must be "text_to_image" or empty`, "a vector of similarity belongs to a word")
+	}
+	if i.Kind == InteractionSGR {
+		k.positive("model.interaction.steps")
+	}
 	k.require("model.head.topology", c.Model.Head.Topology == "sphere", `must be "sphere" with model.interaction`, "tokens are unit vectors of one sphere")
 	k.training("momentum.enabled", !c.Momentum.Enabled, "must be false with model.interaction", "a teacher and a queue hold one feature of each image and text")
 	o := c.Objective

@@ -32,13 +32,10 @@ var _ encoders.Interaction = Cross{}
 // Scores implements encoders.Interaction.
 func (m Cross) Scores(_ *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)
-	under := func(m encoders.Metric, site string) *gorgonia.Node {
-		if w := m.Weights(s, site); w != nil {
-			return encoders.FoldImages(x.Rows, w)
-		}
-		return nil
+	how := interaction.Cross{
+		Focal:     m.Focal,
+		Attention: fold(x.Rows, m.Attention.Weights(s, encoders.AttentionSite)), Similarity: fold(x.Rows, m.Similarity.Weights(s, encoders.SimilaritySite)),
 	}
-	how := interaction.Cross{Focal: m.Focal, Attention: under(m.Attention, encoders.AttentionSite), Similarity: under(m.Similarity, encoders.SimilaritySite)}
 	way := func(imageQueries bool, a *Attention) *gorgonia.Node {
 		how := how
 		how.ImageQueries, how.Scale, how.Pool = imageQueries, a.Scale, a.Pool

@@ -166,8 +166,9 @@ func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope 
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	captioning := b.cfg.Objective.Captioning
-	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && (captioning.Weight == 0 || captioning.Dropout == 0) {
+	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
+	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
+		(captioning.Weight == 0 || captioning.Dropout == 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {

@@ -65,7 +65,7 @@ func (p *Pairs) estimate() Footprint {
 // pass.
 func (p *Pairs) tokenPlaces() int64 {
 	c := p.cfg.Model.Interaction
-	if c.Kind == "" || c.CrossAttends() { // which keeps nothing
+	if c.Kind == "" || c.CrossAttends() { // which keeps nothing of a pair but its score
 		return 0
 	}
 	tokens := 0
@@ -164,7 +164,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	default:
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	weights += p.fusionWeights()
+	weights += p.fusionWeights() + interactionWeights(m)
 	w, k := p.captioningSizes()
 	return weights + w, kept + k
 }
@@ -184,6 +184,19 @@ func (p *Pairs) captioningSizes() (weights, kept int64) {
 	v, h, e := int64(p.o.Vocab), int64(c.Width), int64(c.Embedding)
 	weights = h*int64(width) + 6*h*h + 2*h*h + 3*h*(2*h+e) + v*(h+e) // of the encoder, the attention, the decoder, and by word
 	return weights, int64(max(1, words-1))*(v+4*h+int64(tokens)) + 4*h*int64(tokens)
+}
+
+// interactionWeights returns the weights of the matrices of an interaction.
+func interactionWeights(m config.Model) int64 {
+	i, c, s := m.Interaction, int64(m.Head.Dim), int64(m.Interaction.SimDim)
+	if !i.MakesVectors() {
+		return 0
+	}
+	weights := 4*c*c + 2*c*s // of two pools, of words and of wholes
+	if i.Kind == config.InteractionSGR {
+		weights += 3 * int64(i.Steps) * s * s
+	}
+	return weights
 }
 
 // imageWeights returns the weights of the matrices of an image tower.

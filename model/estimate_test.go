@@ -30,6 +30,10 @@ func TestEstimate(t *testing.T) {
 			*c = tinyFILIP(config.InteractionMaxAve)
 			c.Train.BatchSize = 20 // most of the memory is places
 		},
+		"vectors": func(c *config.Config) {
+			*c = tinySGRAF(config.InteractionSGR)
+			c.Model.Interaction.SimDim, c.Model.Interaction.Steps = 64, 4 // most of the weights
+		},
 		"matching": func(c *config.Config) {
 			*c = tinyCLIP("sphere")
 			c.Model.System, c.Model.Head.Dim = "matching", 24 // as wide as texts

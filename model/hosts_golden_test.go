@@ -65,56 +65,70 @@ func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32
 	return of(m.Image()), of(m.Text())
 }
 
+// openHost opens the golden of a host.
+func openHost(t *testing.T, name string) golden {
+	t.Helper()
+	file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return golden{t, file}
+}
+
+// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step,
+// and running statistics behind the update.
+func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
+	t.Helper()
+	names := map[string]bool{}
+	for _, info := range g.f.Tensors() {
+		if p, ok := strings.CutPrefix(info.Name, "param/"); ok {
+			names[p] = true
+		}
+	}
+	for _, q := range m.params.List() {
+		if !names[q.Name] {
+			t.Fatalf("PyTorch has no %s", q.Name)
+		}
+		delete(names, q.Name)
+		copy(m.params.Value(q), g.floats("param/"+q.Name))
+	}
+	if len(names) > 0 {
+		t.Fatalf("there is no %v", names)
+	}
+	b := hostBatch(m, g)
+	res, err := m.Step(t.Context(), &feed.Step{Batch: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
+		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
+	}
+	if err := m.After(); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range m.params.List() {
+		if strings.Contains(q.Name, "running_") {
+			if rel, err := relative(m.params.Value(q), g.floats("after/"+q.Name)); err != nil || !(rel <= 1e-5) {
+				t.Errorf("%s differs by %.1e (%v)", q.Name, rel, err)
+			}
+			continue
+		}
+		if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
+			t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+		}
+	}
+	return b
+}
+
 // TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and scores with
 // PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
 	for _, name := range hosts {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
+			g := openHost(t, name)
 			m := buildCLIP(t, tinyHost(name))
-			names := map[string]bool{}
-			for _, info := range file.Tensors() {
-				if p, ok := strings.CutPrefix(info.Name, "param/"); ok {
-					names[p] = true
-				}
-			}
-			for _, q := range m.params.List() {
-				if !names[q.Name] {
-					t.Fatalf("PyTorch has no %s", q.Name)
-				}
-				delete(names, q.Name)
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			if len(names) > 0 {
-				t.Fatalf("there is no %v", names)
-			}
-			b := hostBatch(m, g)
-			res, err := m.Step(t.Context(), &feed.Step{Batch: b})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
-				t.Errorf("loss %v, PyTorch %v", res.Loss, want)
-			}
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
-			for _, q := range m.params.List() {
-				if strings.Contains(q.Name, "running_") {
-					if rel, err := relative(m.params.Value(q), g.floats("after/"+q.Name)); err != nil || !(rel <= 1e-5) {
-						t.Errorf("%s differs by %.1e (%v)", q.Name, rel, err)
-					}
-					continue
-				}
-				if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
+			b := g.hostStep(t, m)
 			image, text := hostFeatures(t, m, b)
 			scores := make([]float32, 25)
 			for i := range scores {

@@ -22,20 +22,30 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 			Hidden: cmp.Or(c.Hidden, cfg.Model.Head.Dim), Metric: metric,
 		}
 	}
-	cross := func(share float32) encoders.Interaction {
-		x := interact.Cross{Focal: c.Kind == config.InteractionBFAN, Share: share}
+	sites := func() (attention, similarity encoders.Metric) {
 		if c.Metric != config.MetricAttention {
-			x.Similarity = metric
+			similarity = metric
 		}
 		if c.Metric != config.MetricSimilarity {
-			x.Attention = metric
+			attention = metric
 		}
+		return attention, similarity
+	}
+	cross := func(share float32) encoders.Interaction {
+		x := interact.Cross{Focal: c.Kind == config.InteractionBFAN, Share: share}
+		x.Attention, x.Similarity = sites()
 		for direction, to := range map[string]**interact.Attention{config.DirectionImageToText: &x.ImageToText, config.DirectionTextToImage: &x.TextToImage} {
 			if way := c.Way(); way == config.DirectionBoth || way == direction {
 				scale, pool := c.Attention(direction)
 				*to = &interact.Attention{Scale: float32(scale), Pool: float32(pool)}
 			}
 		}
+		return x
+	}
+	vectors := func(steps int) encoders.Interaction {
+		scale, _ := c.Attention(c.Way())
+		x := interact.Vectors{Dim: c.SimDim, Scale: float32(scale), Steps: steps, Dropout: c.Dropout}
+		x.Attention, x.Similarity = sites()
 		return x
 	}
 	switch c.Kind {
@@ -49,6 +59,10 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 		return cross(0.5)
 	case config.InteractionBFAN:
 		return cross(1)
+	case config.InteractionSGR:
+		return vectors(c.Steps)
+	case config.InteractionSAF:
+		return vectors(0)
 	}
 	return nil
 }

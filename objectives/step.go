@@ -76,9 +76,10 @@ type Step struct {
 	AllTokens       bool                     // class tokens and what stands around a text take part in Interaction
 	Values          func(name string) Values // memory of a parameter by name
 	banks           *Banks
-	similarities    Contrast    // of the first contrast that was built
-	relabelled      *Relabelled // by Judge, once it was asked
-	parts           []Part      // of the losses built so far
+	pairScores      *gorgonia.Node // of Interaction, once they are built
+	similarities    Contrast       // of the first contrast that was built
+	relabelled      *Relabelled    // by Judge, once it was asked
+	parts           []Part         // of the losses built so far
 	alpha           *gorgonia.Node
 }
 

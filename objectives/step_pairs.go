@@ -26,7 +26,10 @@ func (s *Step) PairScores() *gorgonia.Node {
 	if s.Interaction == nil {
 		return s.Scores.Bare(s.PairTerms, false).Pairs(image.Features, text.Features)
 	}
-	return s.Interaction.Scores(s.Student, s.Params, s.local(image), s.local(text))
+	if s.pairScores == nil { // once, since dropout in it would differ
+		s.pairScores = s.Interaction.Scores(s.Student, s.Params, s.local(image), s.local(text))
+	}
+	return s.pairScores
 }
 
 // local are the local features of a side.

@@ -42,6 +42,7 @@ func TestElementsGolden(t *testing.T) {
 			return nn.LinearActivated(g("input"), g("weight"), g("bias"), "quick_gelu")
 		},
 		"silu":          func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), nil, "silu") },
+		"tanh":          func(g get) *gorgonia.Node { return nn.Tanh(g("input")) },
 		"swiglu":        func(g get) *gorgonia.Node { return nn.SwiGLU(g("x")) },
 		"scale columns": func(g get) *gorgonia.Node { return nn.ScaleColumns(g("x"), g("scale")) },
 		"repeat rows":   func(g get) *gorgonia.Node { return nn.RepeatRows(g("x"), 3) },

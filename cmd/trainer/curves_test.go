@@ -48,6 +48,7 @@ var (
 		"data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors", "data.pairs.val_samples=0", "data.pairs.test_samples=32",
 		"model.image.patch=8", "model.heads.hidden=16", "objective.klot.rows=6", "objective.structure.weight=1", "objective.structure.hops=2", "objective.structure.warmup_steps=4",
 	}
+	curveHost     = []string{"model.head.dim=32", "model.interaction.sim_dim=12", "model.text.gru.embedding=16"}
 	curveMulti    = []string{"model.head.topology=Multi(4,4)"}
 	curveMatching = []string{"eval.rerank_top=4"}
 	curveQueue    = []string{"queue.size=32", "queue.start_steps=3", "momentum.ramp_steps=4"}
@@ -81,6 +82,8 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"geomm-clip", "geomm-clip", slices.Concat(dual, curveQueue, curveDistill, curveGraph)},
 		{"geomm-mafa", "geomm-mafa", with(geodesic, "objective.mafa.connector="+judge, "objective.mafa.positive_above=0.5", "objective.mafa.negative_below=0.4")},
 		{"geomm-tcl", "geomm-tcl", geodesic},
+		{"gssf-sgraf", "gssf-sgraf", with(slices.Concat(dual, curveHost), "model.interaction.kind=sgr")},
+		{"gssf-saf", "gssf-sgraf", with(slices.Concat(dual, curveHost), "model.interaction.kind=saf", "model.interaction.metric=both")},
 		{"geomm-moco", "geomm-moco", views},
 		{"geomm-swav", "geomm-swav", with(views, "objective.swav.prototypes=10")},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},

@@ -49,3 +49,27 @@ func TestInteractionRuns(t *testing.T) {
 	fails(t, exitUsage, interactionArgs(t.TempDir(), "model.system=clip", "model.interaction.kind=max_ave", "objective.hinge.weight=1", "momentum.enabled=true"), "momentum.enabled: must be false with model.interaction")
 	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", "model.interaction.kind=max_ave"), "model.interaction.kind: must be empty")
 }
+
+// TestVectorsRuns: SGR and SAF train, resume to the same bits, and are evaluated with each other, which is SGRAF.
+func TestVectorsRuns(t *testing.T) {
+	whole, sgr, saf := t.TempDir(), t.TempDir(), t.TempDir()
+	sets := []string{"model.system=matching", "objective.hinge.weight=1", "model.interaction.sim_dim=8", "objective.itc.score=gssf", "model.interaction.metric=attention"}
+	must(t, exitDone, interactionArgs(whole, append(sets, "model.interaction.kind=sgr")...)...)
+	must(t, exitDone, append(interactionArgs(sgr, append(sets, "model.interaction.kind=sgr")...), "--max-steps", "3")...)
+	must(t, exitDone, interactionArgs(sgr, append(sets, "model.interaction.kind=sgr")...)...)
+	last := func(dir string) float64 { r := rows(t, dir); return r[len(r)-1].Values["loss"] }
+	if last(whole) != last(sgr) {
+		t.Errorf("loss %v in one go, %v resumed", last(whole), last(sgr))
+	}
+	must(t, exitDone, interactionArgs(saf, append(sets, "model.interaction.kind=saf")...)...)
+	stdout, _ := must(t, exitDone, "eval", "--checkpoint", sgr, "--with", saf, "--json")
+	contains(t, stdout, `"score": "mean of sgr and saf"`)
+	for key, want := range map[string]string{
+		"model.interaction.direction=both": `model.interaction.direction: must be "text_to_image" or empty (got "both"): a vector of similarity belongs to a word`,
+		"model.interaction.sim_dim=0":      "model.interaction.sim_dim: must be > 0 (got 0)",
+		"model.interaction.steps=0":        "model.interaction.steps: must be > 0 (got 0)",
+		"model.interaction.dropout=1":      "model.interaction.dropout: must be at least 0 and below 1 (got 1)",
+	} {
+		fails(t, exitUsage, interactionArgs(t.TempDir(), append(sets, "model.interaction.kind=sgr", key)...), want)
+	}
+}

@@ -2,6 +2,7 @@ package interaction
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -26,15 +27,28 @@ func benchCross(images, texts int, how Cross) crossProblem {
 	return p
 }
 
+// benchVectors is a problem of the same lengths.
+func benchVectors(steps, pairs, channels, size int) vectorsProblem {
+	r, cross := rand.New(rand.NewPCG(71, 9)), benchCross(pairs, pairs, Cross{})
+	p := randomVectors(r, steps, pairs, pairs, cross.images.len, cross.texts.len, channels, size)
+	p.texts.lengths = cross.texts.lengths
+	for _, rows := range [][]float32{p.images.rows, p.texts.rows, p.wholes[0], p.wholes[1]} {
+		for i := 0; i < len(rows); i += channels {
+			optest.Normalise(rows[i:][:channels])
+		}
+	}
+	for _, w := range p.layers {
+		for i := range w { // nodes stay about as long as they are
+			w[i] *= 2 / float32(math.Sqrt(float64(size)))
+		}
+	}
+	return p
+}
+
 // BenchmarkCross runs the score of a batch of 128 pairs, forward and backward, and of 1,000
 // images with 5,000 texts, on one thread, and reports the best time of that thread and the working memory.
 // bench/peer/cross.py runs the loop of the published code on the same lengths.
 func BenchmarkCross(b *testing.B) {
-	e, err := kernel.New(kernel.Options{Threads: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer e.Close()
 	for name, how := range map[string]Cross{"t2i": {Scale: 9, Pool: 6}, "i2t": {ImageQueries: true, Scale: 4, Pool: 5}} {
 		for _, size := range [][2]int{{128, 128}, {1000, 5000}} {
 			b.Run(fmt.Sprintf("%s/%dx%d", name, size[0], size[1]), func(b *testing.B) {
@@ -43,20 +57,42 @@ func BenchmarkCross(b *testing.B) {
 				if size[0] == size[1] {
 					c.WRT = floats(p.inputs())
 				}
-				m, _ := c.Compile(b, e)
-				best := time.Duration(1 << 62)
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-				for b.Loop() {
-					start := kerneltest.Clock()
-					if err := m.RunAll(); err != nil {
-						b.Fatal(err)
-					}
-					best = min(best, kerneltest.Clock()-start)
-				}
-				b.ReportMetric(best.Seconds(), "s/best")
-				b.ReportMetric(float64(m.Memory())/(1<<20), "MiB")
+				onOneThread(b, c)
 			})
 		}
 	}
+}
+
+// BenchmarkVectors runs the score of a batch of pairs by vectors of similarity, forward and backward, in the same way.
+func BenchmarkVectors(b *testing.B) {
+	for name, steps := range map[string]int{"sgr": 3, "saf": 0} {
+		for _, size := range [][3]int{{128, 1024, 256}, {64, 128, 64}} {
+			b.Run(fmt.Sprintf("%s/%dx%d", name, size[0], size[1]), func(b *testing.B) {
+				p := benchVectors(steps, size[0], size[1], size[2])
+				onOneThread(b, optest.Case{Inputs: p.inputs(), Build: p.build, WRT: floats(p.inputs())})
+			})
+		}
+	}
+}
+
+// onOneThread runs a case.
+func onOneThread(b *testing.B, c optest.Case) {
+	e, err := kernel.New(kernel.Options{Threads: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	m, _ := c.Compile(b, e)
+	best := time.Duration(1 << 62)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for b.Loop() {
+		start := kerneltest.Clock()
+		if err := m.RunAll(); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, kerneltest.Clock()-start)
+	}
+	b.ReportMetric(best.Seconds(), "s/best")
+	b.ReportMetric(float64(m.Memory())/(1<<20), "MiB")
 }

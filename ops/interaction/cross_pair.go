@@ -6,47 +6,34 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-const (
-	crossSlope = 0.1  // of LeakyReLU
-	crossEps   = 1e-8 // added to the norms over the queries, and the least product of two lengths
-	crossEqual = 1e-5 // weights that differ by this part of them are equal
-)
-
 // pairWork is a thread's memory for a pair of q queries with k tokens of context.
 type pairWork struct {
-	scores     []float32 // (q, k) after LeakyReLU
-	weights    []float32 // (q, k)
+	attending
 	mixed      []float32 // (q, k) weights times G
-	slopes     []float32 // (q, k) gradient of the weights, then of the logits
-	norms      []float32 // (k) over the queries
-	inverse    []float32 // (k) lambda / (norm + eps)
-	along      []float32 // (k)
 	cosines    []float32 // (q) r
 	lengths    []float32 // (q) |c_q|^2
 	dcosines   []float32 // (q)
 	exponents  []float32 // (q) l r
-	q, k       int
-	from, cols int // where the pair's products begin, and how many there are in a row
-	row        int // the first row of the queries
+	from, cols int       // where the pair's products begin, and how many there are in a row
+	row        int       // the first row of the queries
 }
 
 // pairFloats is the memory of pairWork.
 func (x *cross) pairFloats() int {
 	q, k := x.sides[x.query].len, x.sides[1-x.query].len
-	return 4*q*k + 3*k + 4*q
+	return attendingFloats(q, k) + q*k + 4*q
 }
 
 func (b *crossBlock) pairOf(worker, query, context int) pairWork {
-	w := pairWork{cols: b.span[1-b.query].rows()}
+	cols := b.span[1-b.query].rows()
 	at, k := b.span[1-b.query].of(context)
-	w.row, w.q = b.span[b.query].of(query)
-	w.k, w.from = k, w.row*w.cols+at
+	row, q := b.span[b.query].of(query)
 	m := carve{memory: b.pairs[worker]}
-	n := w.q * k
-	w.scores, w.weights, w.mixed, w.slopes = m.take(n), m.take(n), m.take(n), m.take(n)
-	w.norms, w.inverse, w.along = m.take(k), m.take(k), m.take(k)
-	w.cosines, w.lengths, w.dcosines, w.exponents = m.take(w.q), m.take(w.q), m.take(w.q), m.take(w.q)
-	return w
+	return pairWork{
+		attending: attendingIn(&m, q, k), mixed: m.take(q * k),
+		cosines: m.take(q), lengths: m.take(q), dcosines: m.take(q), exponents: m.take(q),
+		from: row*cols + at, cols: cols, row: row,
+	}
 }
 
 // of returns the values of query i of a pair in a matrix of the block.
@@ -86,29 +73,7 @@ func (b *crossBlock) texts() int { return b.c.In[1].Dim(0) / b.sides[1].len }
 // score returns the score of a pair with sequence i of the context of the block.
 func (b *crossBlock) score(w *pairWork, i int) float32 {
 	k := w.k
-	clear(w.norms)
-	for r := range w.q {
-		row := w.scores[r*k:][:k]
-		for c, v := range w.of(b.products[attentionSite], r) {
-			if v < 0 {
-				v *= crossSlope
-			}
-			row[c] = v
-			w.norms[c] += v * v
-		}
-	}
-	for c, v := range w.norms {
-		w.norms[c] = float32(math.Sqrt(float64(v)))
-		w.inverse[c] = b.scale / (w.norms[c] + crossEps)
-	}
-	for r := range w.q {
-		row := w.weights[r*k:][:k]
-		vector.Mul(row, w.scores[r*k:][:k], w.inverse)
-		vector.Softmax(row, row)
-		if b.focal {
-			focus(row)
-		}
-	}
+	w.weigh(b.products[attentionSite][w.from:], w.cols, b.scale, b.focal)
 	b.c.Engine.GemmSerial(false, false, w.q, k, k, 1, w.weights, k, b.gramOf(b.gram, i), k, 0, w.mixed, k)
 	for r := range w.q {
 		weights := w.weights[r*k:][:k]
@@ -125,24 +90,6 @@ func (b *crossBlock) score(w *pairWork, i int) float32 {
 // denominator returns |q| |c_q| of query r.
 func (b *crossBlock) denominator(w *pairWork, r int) float32 {
 	return b.norms[w.row+r] * float32(math.Sqrt(float64(w.lengths[r])))
-}
-
-// focus sets weights that are not above their mean to 0, and the sum of the others to 1. Weights
-// of which none is above the mean are equal and stay.
-func focus(weights []float32) {
-	mean := vector.Sum(weights) / float32(len(weights)) * (1 + crossEqual)
-	if !(vector.Max(weights) > mean) {
-		return
-	}
-	kept := float32(0)
-	for c, v := range weights {
-		if v > mean {
-			kept += v
-		} else {
-			weights[c] = 0
-		}
-	}
-	vector.Scale(weights, 1/kept, weights)
 }
 
 // scoreSlopes sets the gradients of the products of a pair after score, and of |q|^2, and adds
@@ -164,34 +111,13 @@ func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 			dlength = -d * w.cosines[r] / (2 * w.lengths[r])
 			b.dnorms[i*b.capacity(b.query)+w.row+r] = -d * w.cosines[r] / (2 * norm * norm)
 		}
-		weights, mixed, slopes := w.weights[r*k:][:k], w.mixed[r*k:][:k], w.slopes[r*k:][:k]
-		vector.Axpby(slopes, dnum, w.of(b.products[similaritySite], r), 2*dlength, mixed)
+		weights, mixed := w.weights[r*k:][:k], w.mixed[r*k:][:k]
+		vector.Axpby(w.slopes[r*k:][:k], dnum, w.of(b.products[similaritySite], r), 2*dlength, mixed)
 		vector.Scale(w.of(b.dproduct[similaritySite], r), dnum, weights)
-		vector.SoftmaxGradRow(slopes, weights, slopes)
-		for c, v := range w.scores[r*k:][:k] {
-			w.along[c] += v * slopes[c]
-		}
+		w.toLogits(r)
 		vector.Scale(mixed, dlength, weights)
 	}
 	gram := b.gramOf(b.dgram, i)
 	b.c.Engine.GemmSerial(true, false, k, k, w.q, 1, w.weights, k, w.mixed, k, 1, gram, k)
-	for c, v := range w.norms { // the gradient through the norm
-		if v > 0 {
-			w.along[c] *= w.inverse[c] / (v * (v + crossEps))
-		}
-	}
-	shared := b.shared()
-	for r := range w.q {
-		row, scores, slopes := w.of(b.dproduct[attentionSite], r), w.scores[r*k:][:k], w.slopes[r*k:][:k]
-		for c, v := range scores {
-			d := slopes[c]*w.inverse[c] - v*w.along[c]
-			if v <= 0 {
-				d *= crossSlope
-			}
-			if shared {
-				d += row[c]
-			}
-			row[c] = d
-		}
-	}
+	w.toProducts(b.dproduct[attentionSite][w.from:], w.cols, b.shared())
 }

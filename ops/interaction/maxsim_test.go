@@ -323,6 +323,7 @@ func TestHash(t *testing.T) {
 		return func() *gorgonia.Node { return CrossAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
 	}
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
+		"similarity vectors": vectorsVariants(),
 		"cross": {
 			cross(Cross{Scale: 9}), cross(Cross{Scale: 4}), cross(Cross{Scale: 9, ImageQueries: true}), cross(Cross{Scale: 9, Pool: 6}),
 			cross(Cross{Scale: 9, Focal: true}), cross(Cross{Scale: 9, Attention: ns[1]}), cross(Cross{Scale: 9, Similarity: ns[1]}),
@@ -358,8 +359,11 @@ func TestCases(t *testing.T) {
 	soft := []optest.Input{optest.F32s(r, "logits", 4000, 1), optest.I32s("lengths", optest.RandomInts(r, 400, 11), 400)}
 	across := randomCross(r, 31, 40, 60, 9, 12, 16)
 	focal := randomCross(r, 32+4, 40, 60, 9, 12, 16)
+	reasoned, filtered := randomVectors(r, 2+4+8, 40, 60, 9, 12, 16, 8), randomVectors(r, 4+16, 40, 60, 9, 12, 16, 8)
 	optest.CheckCases(t, []optest.Case{
 		{Name: "cross", Inputs: across.inputs(), WRT: floats(across.inputs()), GEMM: true, Build: across.build},
+		{Name: "similarity vectors by reasoning", Inputs: reasoned.inputs(), WRT: floats(reasoned.inputs()), GEMM: true, Build: reasoned.build},
+		{Name: "similarity vectors by filtration", Inputs: filtered.inputs(), WRT: floats(filtered.inputs()), GEMM: true, Build: filtered.build},
 		{Name: "cross focal", Inputs: focal.inputs(), WRT: floats(focal.inputs()), GEMM: true, Build: focal.build},
 		{Name: "maxsim", Inputs: in, WRT: floats(in), GEMM: true, Build: p.build},
 		{Name: "token softmax", Inputs: soft, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {

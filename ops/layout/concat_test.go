@@ -53,4 +53,8 @@ func TestRepeatFirst(t *testing.T) {
 	if want := []int32{2, -3, -10}; !slices.Equal(got.I32, want) {
 		t.Errorf("added -3: got %v, want %v", got.I32, want)
 	}
+	got = optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return AtLeastInt(ns[0], 2) }, optest.I32s("x", []int32{5, 2, 1, -7}, 4))
+	if want := []int32{5, 2, 2, 2}; !slices.Equal(got.I32, want) {
+		t.Errorf("at least 2: got %v, want %v", got.I32, want)
+	}
 }

@@ -44,6 +44,18 @@ func AddInt(x *gorgonia.Node, k int) *gorgonia.Node {
 	return op.Apply(o, x)
 }
 
+// AtLeastInt returns the larger of each value of x (N) int32 and least.
+func AtLeastInt(x *gorgonia.Node, least int) *gorgonia.Node {
+	o := op.IntsOp("at least int", 1, op.SameInts, func(c *exec.Call) error {
+		for i, v := range c.In[0].I32 {
+			c.Out.I32[i] = max(v, int32(least))
+		}
+		return nil
+	})
+	o.Args = fmt.Sprintf("least=%d", least)
+	return op.Apply(o, x)
+}
+
 // ConcatInts joins int32 vectors end to end.
 func ConcatInts(xs ...*gorgonia.Node) *gorgonia.Node {
 	shape := func(in []tensor.Shape) (tensor.Shape, error) {

@@ -101,6 +101,7 @@ func sequenceCases() []optest.Case {
 		}},
 		{Name: "repeat first", Inputs: []optest.Input{ids}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RepeatFirst(ns[0], 30, 5) }},
 		{Name: "add int", Inputs: []optest.Input{ids}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return AddInt(ns[0], 5) }},
+		{Name: "at least int", Inputs: []optest.Input{ids}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return AtLeastInt(ns[0], 5) }},
 	}
 }
 
@@ -135,7 +136,8 @@ func sequenceVariants(m, ids *gorgonia.Node) map[string][]func() *gorgonia.Node 
 			func() *gorgonia.Node { return RepeatFirst(ids, 4, 2) },
 			func() *gorgonia.Node { return RepeatFirst(ids, 3, 1) },
 		},
-		"add int": {func() *gorgonia.Node { return AddInt(ids, 1) }, func() *gorgonia.Node { return AddInt(ids, 2) }},
+		"at least int": {func() *gorgonia.Node { return AtLeastInt(ids, 1) }, func() *gorgonia.Node { return AtLeastInt(ids, 2) }},
+		"add int":      {func() *gorgonia.Node { return AddInt(ids, 1) }, func() *gorgonia.Node { return AddInt(ids, 2) }},
 	}
 }
 
@@ -159,6 +161,7 @@ func TestSequenceErrors(t *testing.T) {
 		"repeat in broken texts":    func() { RepeatFirst(ids, 5, 1) },
 		"repeat a matrix":           func() { RepeatFirst(m, 5, 1) },
 		"add to a matrix":           func() { AddInt(m, 1) },
+		"least of a matrix":         func() { AtLeastInt(m, 1) },
 	} {
 		optest.BuildError(t, name, "", build)
 	}

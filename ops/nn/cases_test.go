@@ -51,6 +51,7 @@ func nnCases() []optest.Case {
 			Build: batchNormOf(true, 30, 0, 1e-5)},
 		{Name: "gelu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
 		{Name: "relu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
+		{Name: "tanh", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Tanh(ns[0]) }},
 		{Name: "silu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SiLU(ns[0]) }},
 		{Name: "dropout", Inputs: []optest.Input{x, key}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {

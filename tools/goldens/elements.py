@@ -184,6 +184,8 @@ case("batch norm", batch_norm, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
 case("batch norm of rows that count", lambda lengths, **x: counted(*x.values()), {"lengths": LENGTHS}, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
 case("batch norm by given statistics", lambda mean, variance, **x: batch_norm(*x.values(), mean, variance),
      given, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
+last = torch.Generator().manual_seed(5)
+case("tanh", torch.tanh, dys=last, input=rand(last, 5, 4))
 
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)

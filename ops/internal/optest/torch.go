@@ -122,6 +122,12 @@ func (c TorchCase) Check(t *testing.T, tol float64, build func(get func(name str
 // CheckTorch holds ops against all cases of a file, with the gradients that it has.
 func CheckTorch(t *testing.T, file string, builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
 	t.Helper()
+	CheckTorchNear(t, file, 2e-6, builds)
+}
+
+// CheckTorchNear is CheckTorch with another tolerance, relative to the largest element.
+func CheckTorchNear(t *testing.T, file string, tol float64, builds map[string]func(get func(name string) *gorgonia.Node) *gorgonia.Node) {
+	t.Helper()
 	cases := TorchCases(t, file)
 	if len(cases) != len(builds) {
 		t.Errorf("%d cases, %d of them are tested", len(cases), len(builds))
@@ -137,7 +143,7 @@ func CheckTorch(t *testing.T, file string, builds map[string]func(get func(name 
 			if len(want) == 0 {
 				t.Fatal("no gradient to compare")
 			}
-			c.Check(t, 2e-6, builds[name], want)
+			c.Check(t, tol, builds[name], want)
 		})
 	}
 }

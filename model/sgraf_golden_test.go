@@ -1,0 +1,117 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// tinySGRAF is a host with vectors of similarity of the sizes of tools/goldens/sgraf.py, without a metric.
+func tinySGRAF(kind string) config.Config {
+	c := tinyHost("vsepp")
+	c.Model.Text.GRU.Directions = config.GRUMean
+	c.Model.Interaction = config.Interaction{Kind: kind, SimDim: 6, Steps: 2, Metric: config.MetricSimilarity}
+	return c
+}
+
+// hostScores are the scores of images [from, to) of a batch with all its texts, as evaluation makes them.
+func hostScores(t *testing.T, m *Pairs, b *batch.Batch, from, to int) []float32 {
+	t.Helper()
+	encode := func(e *Encoder) ([]float32, []int32) {
+		x := batch.New(b.Rows(), e.Columns()...)
+		for i := range b.Rows() {
+			x.Row(i).Copy(b.Row(i))
+		}
+		rows, n, err := e.EncodeTokens(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(rows), slices.Clone(n)
+	}
+	x, nx := encode(m.Image())
+	y, ny := encode(m.Text())
+	size := len(x) / len(nx)
+	scores, err := m.Interact(t.Context(), x[from*size:to*size], nx[from:to], y, ny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(scores)
+}
+
+// TestGoldenSGRAF compares scores, the loss and all gradients by name with PyTorch's modules, whose inputs have rubbish
+// in the regions and words behind a length. Scores of a block are those of all.
+func TestGoldenSGRAF(t *testing.T) {
+	for _, kind := range []string{config.InteractionSGR, config.InteractionSAF} {
+		t.Run(kind, func(t *testing.T) {
+			g, cfg := openHost(t, kind), tinySGRAF(kind)
+			if kind == config.InteractionSGR {
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", config.GSSF{Form: "dense"}, config.MetricBoth
+			}
+			m := buildCLIP(t, cfg)
+			b := g.hostStep(t, m)
+			scores := hostScores(t, m, b, 0, 5)
+			if rel, err := relative(scores, g.floats("expect/scores")); err != nil || !(rel <= 1e-5) {
+				t.Errorf("scores differ by %.1e (%v)", rel, err)
+			}
+			if rel, err := relative(hostScores(t, m, b, 3, 5), scores[3*5:]); err != nil || !(rel <= 1e-6) {
+				t.Errorf("scores of a block differ by %.1e (%v)", rel, err)
+			}
+		})
+	}
+}
+
+// TestSGRAFMetricStart: with a learned metric at any site, which starts as the identity, SGR and SAF score their pairs
+// bit for bit as without one.
+func TestSGRAFMetricStart(t *testing.T) {
+	for _, kind := range []string{config.InteractionSGR, config.InteractionSAF} {
+		g, plain := openHost(t, kind), buildCLIP(t, tinySGRAF(kind))
+		want := hostScores(t, plain, hostBatch(plain, g), 0, 5)
+		for _, form := range []string{"diag", "block_diag", "dense"} {
+			for site, weights := range map[string]int{config.MetricSimilarity: 1, config.MetricAttention: 1, config.MetricBoth: 2} {
+				cfg := tinySGRAF(kind)
+				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", config.GSSF{Form: form, Blocks: 2}, site
+				m := buildCLIP(t, cfg)
+				for _, q := range plain.params.List() {
+					same, _ := m.params.Get(q.Name)
+					copy(m.params.Value(same), plain.params.Value(q))
+				}
+				if got := hostScores(t, m, hostBatch(m, g), 0, 5); !slices.Equal(got, want) {
+					t.Errorf("%s with %s at %s starts with other scores", kind, form, site)
+				}
+				if more := len(m.params.List()) - len(plain.params.List()); more != weights {
+					t.Errorf("%s with %s at %s has %d more parameters, want %d", kind, form, site, more, weights)
+				}
+			}
+		}
+	}
+}
+
+// TestSGRAFDropout: dropout in the pools changes the losses of steps and nothing of evaluation, and all losses of a step
+// read one matrix of scores.
+func TestSGRAFDropout(t *testing.T) {
+	losses := map[string]bool{}
+	for _, dropout := range []float64{0, .4} {
+		cfg := tinySGRAF(config.InteractionSAF)
+		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, config.CMPM{Weight: 1, Scale: 1}
+		m, again := buildCLIP(t, cfg), buildCLIP(t, cfg)
+		g := openHost(t, "saf")
+		b := hostBatch(m, g)
+		if !slices.Equal(hostScores(t, m, b, 0, 5), hostScores(t, m, b, 0, 5)) {
+			t.Error("evaluation draws masks")
+		}
+		for _, m := range []*Pairs{m, again} {
+			r, err := m.Step(t.Context(), &feed.Step{Batch: b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses[fmt.Sprint(r.Loss)] = true
+		}
+	}
+	if len(losses) != 2 {
+		t.Errorf("losses %v, want one without dropout and another one with it", losses)
+	}
+}

@@ -1,0 +1,116 @@
+package interaction
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+const (
+	crossSlope = 0.1  // of LeakyReLU
+	crossEps   = 1e-8 // added to the norms over the queries, and the least product of two lengths
+	crossEqual = 1e-5 // weights that differ by this part of them are equal
+)
+
+// attending is a thread's memory for how q queries of a pair attend to k tokens of context.
+type attending struct {
+	scores  []float32 // (q, k) after LeakyReLU
+	weights []float32 // (q, k)
+	slopes  []float32 // (q, k) gradient of the weights, then of the logits
+	norms   []float32 // (k) over the queries
+	inverse []float32 // (k) lambda / (norm + eps)
+	along   []float32 // (k)
+	q, k    int
+}
+
+// attendingFloats is the memory of attending.
+func attendingFloats(q, k int) int { return 3 * (q*k + k) }
+
+// attendingIn takes the memory.
+func attendingIn(m *carve, q, k int) attending {
+	return attending{
+		q: q, k: k, scores: m.take(q * k), weights: m.take(q * k), slopes: m.take(q * k),
+		norms: m.take(k), inverse: m.take(k), along: m.take(k),
+	}
+}
+
+// weigh makes the weights of products s (q, k) with rows of ld values,
+//
+//	b_qk = LeakyReLU(s_qk),  p_qk = softmax_k(scale b_qk / (|b_.k| + eps))
+//
+// with focus the focal ones. The products may be the scores themselves.
+func (a *attending) weigh(products []float32, ld int, scale float32, focal bool) {
+	clear(a.norms)
+	for r := range a.q {
+		row := a.scores[r*a.k:][:a.k]
+		for c, v := range products[r*ld:][:a.k] {
+			if v < 0 {
+				v *= crossSlope
+			}
+			row[c] = v
+			a.norms[c] += v * v
+		}
+	}
+	for c, v := range a.norms {
+		a.norms[c] = float32(math.Sqrt(float64(v)))
+		a.inverse[c] = scale / (a.norms[c] + crossEps)
+	}
+	for r := range a.q {
+		row := a.weights[r*a.k:][:a.k]
+		vector.Mul(row, a.scores[r*a.k:][:a.k], a.inverse)
+		vector.Softmax(row, row)
+		if focal {
+			focus(row)
+		}
+	}
+}
+
+// toLogits turns the gradient of the weights of query r, in slopes, into that of its logits.
+func (a *attending) toLogits(r int) {
+	slopes := a.slopes[r*a.k:][:a.k]
+	vector.SoftmaxGradRow(slopes, a.weights[r*a.k:][:a.k], slopes)
+	for c, v := range a.scores[r*a.k:][:a.k] {
+		a.along[c] += v * slopes[c]
+	}
+}
+
+// toProducts sets, or adds, the gradient of the products (q, k) with rows of ld values from that of
+// the logits of all queries. It may lie where slopes lie.
+func (a *attending) toProducts(products []float32, ld int, add bool) {
+	for c, v := range a.norms { // the gradient through the norm
+		if v > 0 {
+			a.along[c] *= a.inverse[c] / (v * (v + crossEps))
+		}
+	}
+	for r := range a.q {
+		row, slopes := products[r*ld:][:a.k], a.slopes[r*a.k:][:a.k]
+		for c, v := range a.scores[r*a.k:][:a.k] {
+			d := slopes[c]*a.inverse[c] - v*a.along[c]
+			if v <= 0 {
+				d *= crossSlope
+			}
+			if add {
+				d += row[c]
+			}
+			row[c] = d
+		}
+	}
+}
+
+// focus sets weights that are not above their mean to 0, and the sum of the others to 1. Weights
+// of which none is above the mean are equal and stay.
+func focus(weights []float32) {
+	mean := vector.Sum(weights) / float32(len(weights)) * (1 + crossEqual)
+	if !(vector.Max(weights) > mean) {
+		return
+	}
+	kept := float32(0)
+	for c, v := range weights {
+		if v > mean {
+			kept += v
+		} else {
+			weights[c] = 0
+		}
+	}
+	vector.Scale(weights, 1/kept, weights)
+}
