@@ -162,6 +162,9 @@ case("sort pool", lambda x, scores, lengths: torch.stack(each(
 case("affinity", lambda q, k, v, lengths: torch.cat([F.pad(y, (0, 0, 0, 3 - len(y))) for y in each(lambda q, k, v: q @ k.T @ v / len(q), q, k, v)]),
      {"lengths": LENGTHS}, dys=regions, q=rand(regions, 9, 4), k=rand(regions, 9, 4), v=rand(regions, 9, 5))
 
+tuning = torch.Generator().manual_seed(5)
+case("scale shift", lambda x, scale, shift: x * scale[1:5] + shift[1:5], dys=tuning, x=rand(tuning, 5, 4), scale=rand(tuning, 6), shift=rand(tuning, 6))
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")
