@@ -96,7 +96,7 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	}
 	b := newNet(NewParams(1, false))
 	in := b.towerInputs(side.tower, rows, nil)
-	scope := adapted(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
+	scope := tuned(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
 	q := side.tower.Encode(&encoders.Context{}, scope, in, encoders.Want{Tokens: tokens, Classes: true})
 	read := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(4, 8), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Classes, read, nil))

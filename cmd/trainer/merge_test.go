@@ -50,7 +50,7 @@ func TestAdapters(t *testing.T) {
 	fails(t, exitFailed, tinyArgs(merged), weightsAlone(merged)...)
 	fails(t, exitFailed, append(args[:3:3], "--out", again, "--resume", merged), weightsAlone(merged)...)
 	_, stderr = must(t, exitDone, "finetune", "--checkpoint", adapted, "--out", filepath.Join(dir, "whole"), "--set", "model.lora.rank=0", "--max-steps", "1")
-	contains(t, stderr, "with an adapter of the checkpoint merged (image/blocks/00/attn/proj/weight, ")
+	contains(t, stderr, "with tuning of the checkpoint merged (image/blocks/00/attn/proj/weight, ")
 	_, stderr = must(t, exitDone, "finetune", "--checkpoint", merged, "--out", again, "--max-steps", "1", "--quiet")
 	if strings.Contains(stderr, "left at random") {
 		t.Errorf("a run from what is merged: %s", stderr)
