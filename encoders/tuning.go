@@ -17,9 +17,12 @@ type Tuning struct {
 	BitFit  bool // biases are trained (Ben Zaken et al. 2022)
 	Blocks  int  // so many of the last blocks are trained, and all that stands behind them
 	// Metric is learned in the paths of low rank, of LoRA and of adapters (GSSF): they read x M in
-	// the place of x (R, in). Its Dim is the width of x, whatever Dim says.
+	// the place of x (R, in). Its Dim is the width of x, whatever Dim says, and 0 Blocks are of 8 channels.
 	Metric Metric
 }
+
+// metricChannels is the size of a block of a metric where the number of blocks is not said.
+const metricChannels = 8
 
 // tuning is that of a scope.
 type tuning struct {
@@ -76,8 +79,13 @@ func (s Scope) tunedLinear(x, y *gorgonia.Node, from, out int, bias bool) *gorgo
 // metric returns x (R, in) M in the place of x, with M the parameter of a name, where tuning has a metric.
 func (s Scope) metric(name string, m Metric, x *gorgonia.Node) *gorgonia.Node {
 	m.Dim = columns("metric", x)
-	if m.Form == "block_diag" && (m.Blocks < 1 || m.Dim%m.Blocks != 0) {
-		misuse("metric", x, "model.tuning.metric_blocks must divide the %d inputs of %s (got %d): choose a divisor, or leave the layer out of model.lora.layers", m.Dim, s.layer(), m.Blocks)
+	if m.Form == "block_diag" {
+		if m.Blocks == 0 && m.Dim%metricChannels == 0 {
+			m.Blocks = m.Dim / metricChannels
+		}
+		if m.Blocks < 1 || m.Dim%m.Blocks != 0 {
+			misuse("metric", x, "model.tuning.metric_blocks must divide the %d inputs of %s (got %d, and 0 stands for blocks of %d): choose a divisor, or leave the layer out of model.lora.layers", m.Dim, s.layer(), m.Blocks, metricChannels)
+		}
 	}
 	shape := m.Shape()
 	if shape == nil {
