@@ -61,7 +61,7 @@ func (t *tuning) trains(name string, of Traits) bool {
 // added is the scope of what tuning adds to s, which is trained and not tuned itself.
 func (s Scope) added() Scope {
 	s.traits.Locked, s.tuned, s.tunes = false, nil, nil
-	return s
+	return s.As(Traits{Added: true})
 }
 
 // layer is the name of s.

@@ -27,6 +27,8 @@ type Traits struct {
 	// Locked: is not trained, and has no gradient, optimiser state nor twin; where a twin is
 	// asked for, it is the parameter itself.
 	Locked bool
+	// Added: tuning puts it beside the parameters of a transformer, whose stored weights have none.
+	Added bool
 	// Front: of a transformer, stands in front of its blocks. Whoever trains the last ones leaves it as it is.
 	Front bool
 	Group string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
@@ -45,7 +47,7 @@ type Traits struct {
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
 	t.Twin, t.Frozen, t.Locked, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
-	t.Given, t.Front = t.Given || o.Given, t.Front || o.Front
+	t.Given, t.Added, t.Front = t.Given || o.Given, t.Added || o.Added, t.Front || o.Front
 	if o.Group != "" {
 		t.Group = o.Group
 	}
