@@ -53,6 +53,7 @@ func TestTuning(t *testing.T) {
 	tune("beside", "model.tuning.adapter_width=3", "model.tuning.prompt_tokens=2", "model.tuning.ssf=true")
 	fails(t, exitUsage, []string{"export", "--checkpoint", at("beside"), "--to", "onnx", "--out", at("onnx")}, "model.tuning.adapter_width = 3 cannot be told to onnx", "--to geoalign")
 	must(t, exitDone, "export", "--checkpoint", at("beside"), "--to", "geoalign", "--out", at("own"))
+	must(t, exitDone, "explain", "--checkpoint", at("beside"), "--split", "val", "--pairs", "2", "--json")
 	must(t, exitDone, "merge", "--checkpoint", at("beside"), "--out", at("half"))
 	if d := farthest(embedded(t, at("half")), embedded(t, at("beside"))); d > 2e-6 {
 		t.Errorf("features of merged scales beside bottlenecks and prompts differ by %.1e", d)
