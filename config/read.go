@@ -72,6 +72,14 @@ var conditions = map[string]condition{
 	"cross metric": {`model.interaction.kind = "scan", "bfan", "sgr" or "saf" and objective.itc.score = "gssf"`,
 		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.UsesMetric() }},
 
+	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system that reads images",
+		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.AdapterWidth > 0 }},
+	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system that reads images",
+		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.PromptTokens > 0 }},
+	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system that reads images",
+		func(c *Config) bool { return c.Model.lowRank() }},
+	"low rank blocks": {`model.tuning.metric = "block_diag", and model.lora.rank or model.tuning.adapter_width > 0`,
+		func(c *Config) bool { return c.Model.lowRank() && c.Model.Tuning.Metric == "block_diag" }},
 	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
 
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},

@@ -44,6 +44,23 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
 		}, "model.lora.rank: must be 0 with frozen towers, which have no adapters (got 4); set model.image.freeze or model.text.freeze to false"},
+		{func(c *Config) { c.Model.Tuning.AdapterWidth = -1 }, "model.tuning.adapter_width: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Model.Tuning.AdapterActivation = "silu" }, `model.tuning.adapter_activation: must be one of gelu, relu (got "silu")`},
+		{func(c *Config) { c.Model.Tuning.PartialBlocks = 7 }, "model.tuning.partial_blocks: must be at most model.text.layers (6) (got 7); leave model.tuning off to train all"},
+		{func(c *Config) { c.Model.Tuning.PromptTokens = -2 }, "model.tuning.prompt_tokens: must be >= 0 (got -2)"},
+		{func(c *Config) {
+			c.Model.Tuning.PromptTokens, c.Model.System, c.Model.Text.Style, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 2, "clip", "mpnet", 0, 0, 0
+		}, `model.tuning.prompt_tokens: must be 0 with model.text.style "mpnet", whose attention reads distances that prompts have not (got 2)`},
+		{func(c *Config) { c.Model.Tuning.Metric = "cosine" }, `model.tuning.metric: must be empty or one of diag, block_diag, dense (got "cosine")`},
+		{func(c *Config) {
+			c.Model.Tuning.Metric, c.Model.Tuning.MetricBlocks, c.Model.LoRA.Rank = "block_diag", 10, 4
+		}, "model.tuning.metric_blocks: must divide model.image.width (768) (got 10); choose a divisor: the blocks have one size"},
+		{func(c *Config) {
+			c.Model.Tuning.Metric, c.Model.Tuning.AdapterWidth, c.Model.Text.Width = "block_diag", 4, 780
+		}, "model.tuning.metric_blocks: must divide model.text.width (780) (got 0); 0 stands for blocks of 8 channels: choose a divisor"},
+		{func(c *Config) {
+			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
+		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and model.text.style "gru" are trained as they are`},
 		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},

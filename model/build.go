@@ -74,7 +74,10 @@ func (p *Pairs) assemble() (b *builder, err error) {
 	if err := b.addLosses(); err != nil {
 		return nil, err
 	}
-	return b, b.checkAdapters()
+	if err := b.checkAdapters(); err != nil {
+		return nil, err
+	}
+	return b, b.checkTrained()
 }
 
 // addLosses builds the losses and what enters the queue.
@@ -142,7 +145,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.adapted(b.scope(on, "text"), s.Student), Twins: b.adapted(b.scope(twins, "text"), s.Mentor),
+			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), Twins: b.tuned(b.scope(twins, "text"), s.Mentor),
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
@@ -159,9 +162,9 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 	return s.As(encoders.Traits{Twin: b.design.teacher}).In(name)
 }
 
-// adapted gives a tower or fusion layers of the step their adapters.
-func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return adaptedBy(b.cfg.Model, s, c, b.matched)
+// tuned gives a tower or fusion layers of the step the tuning of the configuration.
+func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
+	return tunedBy(b.cfg.Model, s, c, b.matched)
 }
 
 // dropout gives the towers this step's key of dropout masks.
@@ -236,7 +239,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	if x.frozen {
 		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions}
 	} else {
-		scope = b.adapted(scope, c)
+		scope = b.tuned(scope, c)
 	}
 	out := b.tower(tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)

@@ -137,7 +137,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	}
 	x, t := m.Image, m.Text
 	weights = imageWeights(x)
-	some := m.Adapts() && len(m.LoRA.Layers) > 0 // of a layer without an adapter little need be kept
+	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
 	case x.Freeze || some:
 	case x.Style == config.StyleRegions:
@@ -154,7 +154,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		width int
 	}{{p.design.image.head, x.Width}, {p.design.text.head, t.Width}} {
 		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
-			weights += int64(m.Head.Dim) * int64(side.width)
+			weights += int64(m.Head.Dim/p.design.space.Classes()) * int64(side.width) // class tokens share one
 		}
 	}
 	switch {
@@ -226,13 +226,25 @@ func (p *Pairs) lockedWeights() (n int64) {
 	if m.Stored() {
 		return 0
 	}
-	if m.Image.Freeze || m.Adapts() {
-		n += imageWeights(m.Image)
+	last := m.Tuning.PartialBlocks // of which a tuned tower trains the weights
+	switch x := m.Image; {
+	case x.Freeze:
+		n += imageWeights(x)
+	case m.Tunes() && x.Style != config.StyleRegions:
+		x.Depth -= last
+		n += imageWeights(x)
 	}
-	if (m.Text.Freeze || m.Adapts()) && !m.ImagesOnly() {
-		n += textWeights(m.Text)
+	if m.ImagesOnly() {
+		return n
 	}
-	if m.Adapts() {
+	switch t := m.Text; {
+	case t.Freeze:
+		n += textWeights(t)
+	case m.Tunes() && t.Style != config.StyleGRU:
+		t.Layers -= last
+		n += textWeights(t)
+	}
+	if m.Tunes() && last == 0 {
 		n += p.fusionWeights()
 	}
 	return n

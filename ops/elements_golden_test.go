@@ -44,6 +44,7 @@ func TestElementsGolden(t *testing.T) {
 		"silu":          func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), nil, "silu") },
 		"tanh":          func(g get) *gorgonia.Node { return nn.Tanh(g("input")) },
 		"swiglu":        func(g get) *gorgonia.Node { return nn.SwiGLU(g("x")) },
+		"scale shift":   func(g get) *gorgonia.Node { return nn.ScaleShift(g("x"), g("scale"), g("shift"), 1) },
 		"scale columns": func(g get) *gorgonia.Node { return nn.ScaleColumns(g("x"), g("scale")) },
 		"repeat rows":   func(g get) *gorgonia.Node { return nn.RepeatRows(g("x"), 3) },
 		"mean tokens":   func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },

@@ -38,6 +38,8 @@ func nnCases() []optest.Case {
 		{Name: "quick_gelu alone", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Activated(ns[0], "quick_gelu") }},
 		{Name: "swiglu", Inputs: []optest.Input{optest.F32s(r, "x", rows, 642)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SwiGLU(ns[0]) }},
 		{Name: "scale columns", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleColumns(ns[0], ns[1]) }},
+		{Name: "scale shift", Inputs: []optest.Input{x, optest.F32s(r, "scale", 2*d), optest.F32s(r, "shift", 2*d)}, WRT: []int{0, 1, 2},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleShift(ns[0], ns[1], ns[2], 100) }},
 		{Name: "repeat rows", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RepeatRows(ns[0], 3) }},
 		{Name: "mean tokens", Inputs: []optest.Input{x, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MeanTokens(ns[0], ns[1], 30, 0) }},

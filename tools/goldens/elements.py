@@ -186,6 +186,8 @@ case("batch norm by given statistics", lambda mean, variance, **x: batch_norm(*x
      given, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
 last = torch.Generator().manual_seed(5)
 case("tanh", torch.tanh, dys=last, input=rand(last, 5, 4))
+tuning = torch.Generator().manual_seed(5)
+case("scale shift", lambda x, scale, shift: x * scale[1:5] + shift[1:5], dys=tuning, x=rand(tuning, 5, 4), scale=rand(tuning, 6), shift=rand(tuning, 6))
 
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
