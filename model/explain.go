@@ -183,7 +183,9 @@ func (p *Pairs) explain(ctx context.Context, b *batch.Batch, key explainKey, cha
 			return nil, err
 		}
 	}
-	c.Terms, err = p.terms(c.Image, c.Text)
+	if terms := p.terms(); terms != nil {
+		c.Terms, err = terms(c.Image, c.Text)
+	}
 	out.Compared = c
 	return out, err
 }

@@ -29,16 +29,20 @@ type Locals struct {
 	First int
 }
 
-// terms is the table of what scores of interactions are made of: a line for each kind that says.
-func (p *Pairs) terms(image, text Locals) ([]explain.Terms, error) {
+// terms is the table of what scores of interactions are made of, a line for each kind that says; nil for
+// the others.
+func (p *Pairs) terms() func(image, text Locals) ([]explain.Terms, error) {
 	switch m := p.design.interaction.(type) {
 	case interact.MaxSim:
-		return p.maxSimTerms(m, image, text)
+		return func(image, text Locals) ([]explain.Terms, error) { return p.maxSimTerms(m, image, text) }
 	case interact.Cross:
-		return p.crossTerms(m, image, text)
+		return func(image, text Locals) ([]explain.Terms, error) { return p.crossTerms(m, image, text) }
 	}
-	return nil, nil
+	return nil
 }
+
+// HasTerms says whether the model has an interaction whose kind says what its scores are made of.
+func (p *Pairs) HasTerms() bool { return p.terms() != nil }
 
 func (p *Pairs) crossTerms(m interact.Cross, image, text Locals) (list []explain.Terms, err error) {
 	how := explain.Cross{Focal: m.Focal, Share: 1}

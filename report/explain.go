@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"image/color"
 	"io"
 	"math"
 	"strings"
@@ -33,7 +34,14 @@ type ExplainedScore struct {
 	ID, Title, Intro string
 	Words            []explain.Word // nil: none
 	Pictures         []Picture
+	Tables           []HeatTable
 	Small            bool // many pictures
+}
+
+// HeatTable is a table of a page whose cells have colours.
+type HeatTable struct {
+	explain.Heatmap
+	Title, Caption string
 }
 
 // WriteExplanation writes the page of an explained pair.
@@ -48,10 +56,68 @@ func WriteExplanation(w io.Writer, e Explanation) error {
 			s.Legend += wordStrip(x.Words, true)
 		}
 		s.show(x.Pictures)
+		for _, t := range x.Tables {
+			s.Panels = append(s.Panels, panel{SVG: t.draw(), Caption: t.Caption})
+		}
+		s.Single = len(x.Tables) > 0
 		p.show(s)
 	}
 	return p.write(w)
 }
+
+// draw draws the table, which scrolls within its panel.
+func (t HeatTable) draw() template.HTML {
+	var b strings.Builder
+	cell := func(class, s string) { fmt.Fprintf(&b, `<td class="%s">%s</td>`, class, s) }
+	b.WriteString(`<h3>` + escape(t.Title) + `</h3><div class="scroll"><table class="heatmap"><thead><tr><th></th>`)
+	columns := len(t.Columns)
+	for j, name := range t.Columns {
+		if !t.Wide() && j%4 != 0 {
+			name = ""
+		}
+		b.WriteString(`<th>` + escape(name) + `</th>`)
+	}
+	for _, x := range t.Beside {
+		b.WriteString(`<th>` + escape(x.Name) + `</th>`)
+	}
+	b.WriteString(`</tr></thead><tbody>`)
+	marked := map[int]bool{}
+	for _, at := range t.Marked {
+		marked[at] = true
+	}
+	for i, name := range t.Rows {
+		b.WriteString(`<tr><th scope="row">` + escape(name) + `</th>`)
+		for j := range columns {
+			at := i*columns + j
+			c, figure, class := t.Colour(at), "", "narrow"
+			if t.Wide() {
+				figure, class = fmt.Sprintf("%.2f", t.Values[at]), "cell"
+			}
+			if marked[at] {
+				class += " marked"
+			}
+			fmt.Fprintf(&b, `<td class="%s" style="background:%s;color:%s" title="%s, %s: %.4f">%s</td>`, class, hex(c), hex(explain.Letters(c)), escape(name), escape(t.Columns[j]), t.Values[at], figure)
+		}
+		for _, x := range t.Beside {
+			cell("figure", fmt.Sprintf("%.4f", x.Values[i]))
+		}
+		b.WriteString(`</tr>`)
+	}
+	for _, x := range t.Below {
+		if !t.Wide() {
+			break
+		}
+		b.WriteString(`<tr><th scope="row">` + escape(x.Name) + `</th>`)
+		for _, v := range x.Values {
+			cell("figure", fmt.Sprintf("%.3f", v))
+		}
+		b.WriteString(`</tr>`)
+	}
+	b.WriteString(`</tbody></table></div>`)
+	return template.HTML(b.String())
+}
+
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 // show adds pictures as panels.
 func (s *section) show(list []Picture) {
@@ -96,8 +162,7 @@ func wordStrip(list []explain.Word, figures bool) template.HTML {
 func heatScale() template.HTML {
 	var stops []string
 	for i := range 7 {
-		c := explain.Heat(float64(i) / 6)
-		stops = append(stops, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B))
+		stops = append(stops, hex(explain.Heat(float64(i)/6)))
 	}
 	return template.HTML(`<div class="heat">nothing <i style="background:linear-gradient(90deg,` + strings.Join(stops, ",") + `)"></i> most</div>`)
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
 	pages "github.com/geoalign/geoalign/report"
@@ -102,13 +101,9 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 	if cfg.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)}
 	}
-	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(ctx, cfg, t.split(split), t.log, progress)
+	set, err := t.openPairs(ctx, split, progress)
 	if err != nil {
 		return nil, err
-	}
-	if set.Eval == nil {
-		return nil, &ArgumentError{fmt.Errorf("data.kind %q has no images and texts to explain", cfg.Data.Kind)}
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil { // before the work
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
@@ -118,9 +113,9 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		return nil, err
 	}
 	var said Explanation
-	x.describe(&said, o)
+	x.describe(&said)
 	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.split(split), Score: said.Score,
-		Formula: cmp.Or(o.Formula, FormulaChannels), Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
+		Formula: said.Formula, Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
 	total := set.Len()
 	if n <= 0 {
 		n = DefaultPairs
@@ -152,11 +147,7 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 
 // add explains the pair of an image of a split with its first text.
 func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contributions, tokens, words, places, scores *tally) error {
-	m, err := set.Eval.Image(image)
-	if err != nil {
-		return err
-	}
-	if err := x.setImage(m, batch.Images); err != nil {
+	if err := x.fill(set, image); err != nil {
 		return err
 	}
 	text := set.Eval.Text(set.Eval.ImageTexts(image)[0])
