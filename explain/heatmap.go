@@ -1,9 +1,10 @@
 package explain
 
 import (
-	"fmt"
 	"image"
 	"image/color"
+	"strconv"
+	"strings"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
@@ -37,6 +38,23 @@ func (h Heatmap) Colour(i int) color.RGBA {
 		return Heat(0)
 	}
 	return Heat(h.Values[i] / most)
+}
+
+// Figure writes a number with so many decimals, without a sign before 0.
+func Figure(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Trim(s, "-0.") == "" {
+		return strings.TrimPrefix(s, "-")
+	}
+	return s
+}
+
+// Cell is the figure of value i; where it is exactly 0, as what focal attention leaves out, there is none.
+func (h Heatmap) Cell(i int) string {
+	if h.Values[i] == 0 {
+		return ""
+	}
+	return Figure(h.Values[i], 2)
 }
 
 // Wide says whether there is room for a figure in each column.
@@ -110,7 +128,7 @@ func (h Heatmap) Draw() (image.Image, error) {
 			c := h.Colour(at)
 			draw.Draw(out, box, image.NewUniform(c), image.Point{}, draw.Src)
 			if h.Wide() {
-				centred(out, small, Letters(c), fmt.Sprintf("%.2f", h.Values[at]), box, box.Max.Y-heatBaseline)
+				centred(out, small, Letters(c), h.Cell(at), box, box.Max.Y-heatBaseline)
 			}
 		}
 	}
@@ -122,14 +140,14 @@ func (h Heatmap) Draw() (image.Image, error) {
 		edge := right + heatFigures*(k+1)
 		toRight(small, soft, x.Name, edge, top-heatBaseline)
 		for i, v := range x.Values {
-			toRight(small, ink, fmt.Sprintf("%.3f", v), edge, top+(i+1)*heatRow-heatBaseline)
+			toRight(small, ink, Figure(v, 3), edge, top+(i+1)*heatRow-heatBaseline)
 		}
 	}
 	for k, x := range below {
 		y := bottom + (k+1)*heatRow - heatBaseline
 		toRight(small, soft, x.Name, left-heatMargin, y)
 		for j, v := range x.Values {
-			centred(out, small, ink, fmt.Sprintf("%.3f", v), image.Rect(left+j*cell, 0, left+(j+1)*cell, 0), y)
+			centred(out, small, ink, Figure(v, 3), image.Rect(left+j*cell, 0, left+(j+1)*cell, 0), y)
 		}
 	}
 	return out, nil

@@ -23,18 +23,32 @@ const (
 	cellSide   = 56  // of a region that has no box
 	cellsInRow = 12
 	labels     = 15
+
+	manyRegions = 12
 )
+
+// plainBox is the colour of boxes without a value.
+var plainBox = color.RGBA{0, 114, 178, 255}
+
+// greyed is how light the picture of an image stays, so that pale boxes show on it.
+const greyed = 0.62
 
 // Regions draws the regions of an image, numbered from 0, over the image in grey, or where it is nil on
 // an empty canvas: a box each, in the colour of its value against the largest one and the stronger the
-// larger that is, the strongest on top. What is below 0 is drawn as 0. Without values all are drawn alike.
+// larger that is, the strongest on top. What is below 0 is drawn as 0. Of many regions those are numbered
+// that have at least a tenth of the largest value. Without values (nil) all are drawn alike, over the image
+// as it is.
 // Without boxes (nil) regions are n squares in a row.
 func Regions(img image.Image, boxes []Box, n int, values []float64) (*image.RGBA, error) {
-	face, err := typeface.New(labels)
+	out, places := stage(img, boxes, n, values != nil)
+	size, many := min(max(labels, out.Rect.Dx()/24), 2*labels), n > manyRegions // to be read in small pictures too
+	if many {
+		size = max(labels, 2*size/3)
+	}
+	face, err := typeface.New(float64(size))
 	if err != nil {
 		return nil, err
 	}
-	out, places := stage(img, boxes, n)
 	most, order := 0.0, make([]int, n)
 	for i := range order {
 		order[i] = i
@@ -60,29 +74,34 @@ func Regions(img image.Image, boxes []Box, n int, values []float64) (*image.RGBA
 		})
 	}
 	for _, i := range order {
-		pen, fill, width := color.RGBA{0, 114, 178, 255}, 0.0, 2
+		pen, fill, width := plainBox, 0.0, 2
 		if values != nil {
 			h := heat(i)
 			pen, fill = Heat(h), 0.6*math.Pow(h, 0.75)
-			if h > 0.5 {
+			switch {
+			case h > 0.5:
 				width = 3
+			case many && h < 0.1:
+				width = 1
 			}
 		}
 		shade(out, places[i], pen, fill)
 		frame(out, places[i], pen, width)
 	}
 	for _, i := range order { // above all boxes
-		pen := color.RGBA{0, 114, 178, 255}
+		pen := plainBox
 		if values != nil {
-			pen = Heat(heat(i))
+			if pen = Heat(heat(i)); many && heat(i) < 0.1 {
+				continue
+			}
 		}
-		tag(out, face, places[i], fmt.Sprint(i), pen)
+		tag(out, face, size, places[i], fmt.Sprint(i), pen)
 	}
 	return out, nil
 }
 
-// stage returns what regions are drawn on, and where they lie.
-func stage(img image.Image, boxes []Box, n int) (out *image.RGBA, places []image.Rectangle) {
+// stage returns what regions are drawn on, an image in grey for heat, and where they lie.
+func stage(img image.Image, boxes []Box, n int, heat bool) (out *image.RGBA, places []image.Rectangle) {
 	switch {
 	case boxes == nil:
 		rows, columns := (n+cellsInRow-1)/cellsInRow, min(n, cellsInRow)
@@ -96,9 +115,9 @@ func stage(img image.Image, boxes []Box, n int) (out *image.RGBA, places []image
 		out = empty(canvasSide, canvasSide)
 	default:
 		out = Enlarged(img)
-		for i := 0; i < len(out.Pix); i += 4 {
+		for i := 0; heat && i < len(out.Pix); i += 4 {
 			p := out.Pix[i : i+3]
-			grey := 0.299*float64(p[0]) + 0.587*float64(p[1]) + 0.114*float64(p[2])
+			grey := greyed * (0.299*float64(p[0]) + 0.587*float64(p[1]) + 0.114*float64(p[2]))
 			p[0], p[1], p[2] = uint8(grey), uint8(grey), uint8(grey)
 		}
 	}
@@ -137,13 +156,13 @@ func frame(out *image.RGBA, r image.Rectangle, c color.RGBA, width int) {
 }
 
 // tag writes the number of a region at the top left of its box, within the picture.
-func tag(out *image.RGBA, face font.Face, r image.Rectangle, s string, back color.RGBA) {
-	w, h := font.MeasureString(face, s).Ceil()+8, labels+4
+func tag(out *image.RGBA, face font.Face, size int, r image.Rectangle, s string, back color.RGBA) {
+	w, h := font.MeasureString(face, s).Ceil()+8, size+4
 	x, y := max(min(r.Min.X, out.Rect.Max.X-w), 0), max(min(r.Min.Y, out.Rect.Max.Y-h), 0)
 	box := image.Rect(x, y, x+w, y+h)
 	draw.Draw(out, box, image.NewUniform(back), image.Point{}, draw.Src)
 	d := font.Drawer{Dst: out, Src: image.NewUniform(Letters(back)), Face: face}
-	d.Dot = fixed.P(x+4, y+h-5)
+	d.Dot = fixed.P(x+4, y+h-size/3)
 	d.DrawString(s)
 }
 

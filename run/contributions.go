@@ -37,11 +37,12 @@ type Contributions struct {
 	Block      int            `json:"block"`            // of the image tower, from 0 on
 	Layer      int            `json:"layer"`            // of the text tower
 	Tokens     []Contribution `json:"tokens,omitempty"` // scores of class tokens or spheres
-	Rows       int            `json:"rows"`             // of patches
+	Rows       int            `json:"rows"`             // of patches, 0 of regions
 	Columns    int            `json:"columns"`
-	Patches    []float64      `json:"patches"` // mean share of each, row by row from the top left
-	Words      []Contribution `json:"words"`   // mean share, the largest first
-	Places     []Contribution `json:"places"`  // mean share of each token place of a text
+	Patches    []float64      `json:"patches,omitempty"` // mean share of each, row by row from the top left
+	Regions    []Contribution `json:"regions,omitempty"` // in the place of patches: mean share by number, from 0 on
+	Words      []Contribution `json:"words"`             // mean share, the largest first
+	Places     []Contribution `json:"places"`            // mean share of each token place of a text
 	Files      []string       `json:"files"`
 
 	tokens bool
@@ -121,12 +122,12 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		n = DefaultPairs
 	}
 	n = min(n, total)
-	var tokens, words, places, scores tally
+	var tokens, words, places, regions, scores tally
 	for i := range n {
 		if progress != nil {
 			progress("explaining pairs", i, n)
 		}
-		if err := x.add(ctx, set, i*total/n, c, &tokens, &words, &places, &scores); err != nil {
+		if err := x.add(ctx, set, i*total/n, c, &tokens, &words, &places, &regions, &scores); err != nil {
 			return nil, err
 		}
 	}
@@ -140,13 +141,13 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		c.Patches[i] /= float64(c.Pairs)
 	}
 	c.Mean = scores.list()[0].Mean
-	c.Tokens, c.Words, c.Places = tokens.list(), words.list(), places.list()
+	c.Tokens, c.Words, c.Places, c.Regions = tokens.list(), words.list(), places.list(), regions.list()
 	slices.SortStableFunc(c.Words, func(a, b Contribution) int { return cmp.Compare(b.Mean, a.Mean) })
 	return c, c.write()
 }
 
 // add explains the pair of an image of a split with its first text.
-func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contributions, tokens, words, places, scores *tally) error {
+func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contributions, tokens, words, places, regions, scores *tally) error {
 	if err := x.fill(set, image); err != nil {
 		return err
 	}
@@ -161,12 +162,19 @@ func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contribut
 	}
 	c.Pairs++
 	scores.add("", r.Score)
-	c.Rows, c.Columns = r.Image.Rows, r.Image.Columns
-	if c.Patches == nil {
-		c.Patches = make([]float64, len(r.Image.Values))
-	}
-	for i, s := range shares(r.Image.Values) {
-		c.Patches[i] += s
+	each := shares(r.Image.Values)
+	if x.t.Config.ReadsRegions() {
+		for i, s := range each {
+			regions.add(fmt.Sprint(i), s)
+		}
+	} else {
+		c.Rows, c.Columns = r.Image.Rows, r.Image.Columns
+		if c.Patches == nil {
+			c.Patches = make([]float64, len(each))
+		}
+		for i, s := range each {
+			c.Patches[i] += s
+		}
 	}
 	of := explain.Shares(r.Words)
 	share := map[string]float64{} // of the words of this text, each once
@@ -222,8 +230,10 @@ const (
 func (c *Contributions) write() error {
 	p := pages.Contributions{Title: filepath.Base(c.Folder), Tokened: c.tokens, Patches: explain.Map{Values: c.Patches, Rows: c.Rows, Columns: c.Columns}}
 	p.Title = fmt.Sprintf("%d right pairs of the %s split", c.Pairs, c.Split)
-	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)}, {Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)},
-		{Name: "image block", Value: fmt.Sprint(c.Block)}, {Name: "text layer", Value: fmt.Sprint(c.Layer)}}
+	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)}, {Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)}}
+	if c.Formula != FormulaTerms {
+		p.Facts = append(p.Facts, pages.Fact{Name: "image block", Value: fmt.Sprint(c.Block)}, pages.Fact{Name: "text layer", Value: fmt.Sprint(c.Layer)})
+	}
 	bars := func(list []Contribution, name func(Contribution) string) (out []pages.Bar) {
 		for _, x := range list {
 			out = append(out, pages.Bar{Name: name(x), Mean: x.Mean, Spread: x.Spread})
@@ -231,6 +241,7 @@ func (c *Contributions) write() error {
 		return out
 	}
 	p.Tokens = bars(c.Tokens, func(x Contribution) string { return x.Name })
+	p.Regions = bars(c.Regions, func(x Contribution) string { return x.Name })
 	p.Places = bars(c.Places, func(x Contribution) string { return x.Name })
 	var common []Contribution
 	for _, w := range c.Words {

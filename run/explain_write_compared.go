@@ -123,7 +123,7 @@ func sumIntro(c *Comparison, part string, score float64) string {
 	if len(c.Terms) == 2 {
 		query = fmt.Sprintf("word, and of each %s", part)
 	}
-	s := fmt.Sprintf("Colours are the attention p of each %s. The term r is the cosine of it with what it sees. ", query)
+	s := fmt.Sprintf("Colours are the attention p of each %s. The term r is the cosine of it with what it sees, under the metric where the model has one. ", query)
 	if !c.Terms[0].Attends {
 		s = fmt.Sprintf("Colours are products of tokens; the framed one is the largest of each %s, and is its term r. ", query)
 	}
