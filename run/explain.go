@@ -179,8 +179,12 @@ func (e *Explanation) decode(o ExplainOptions) (err error) {
 func (x *Explainer) read(o ExplainOptions, set *Split, out *Explanation) (err error) {
 	if o.Text == "" {
 		out.Text = set.Eval.Text(set.Eval.ImageTexts(out.Row)[0]) // clean already
-	} else if out.Text, out.Notes, err = x.seenText(o.Text); err != nil {
-		return err
+	} else {
+		var notes []string
+		if out.Text, notes, err = x.seenText(o.Text); err != nil {
+			return err
+		}
+		out.Notes = append(out.Notes, notes...)
 	}
 	x.setText(out.Text)
 	switch n, all := unknown(x.words); {
