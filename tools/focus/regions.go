@@ -167,10 +167,10 @@ func add(to *[]float64, r run.Relevance, word, token int, attention bool) {
 
 // measurePointing prints a line for each run and way of pointing, and the mean over the runs.
 func measurePointing(runs []string, n int) error {
-	fmt.Printf("%-24s %-16s %-12s %8s %8s\n", "run", "text", "by", "right", "chance")
-	sum, count := map[way][2]float64{}, map[way]float64{}
-	line := func(name string, w way, right, chance float64) {
-		fmt.Printf("%-24s %-16s %-12s %7.1f%% %7.1f%%\n", name, w.text, w.by, 100*right, 100*chance)
+	fmt.Printf("%-24s %-16s %-12s %8s %8s %8s\n", "run", "text", "by", "names", "right", "chance")
+	sum, names, count := map[way][2]float64{}, map[way]float64{}, map[way]float64{}
+	line := func(name string, w way, named int, right, chance float64) {
+		fmt.Printf("%-24s %-16s %-12s %8d %7.2f%% %7.2f%%\n", name, w.text, w.by, named, 100*right, 100*chance)
 	}
 	for _, dir := range runs {
 		found, chance, err := point(dir, n)
@@ -179,14 +179,15 @@ func measurePointing(runs []string, n int) error {
 		}
 		for _, w := range ways {
 			if p, ok := found[w]; ok {
-				line(dir, w, p.share(), chance)
+				line(dir, w, p.named, p.share(), chance)
 				sum[w], count[w] = [2]float64{sum[w][0] + p.share(), sum[w][1] + chance}, count[w]+1
+				names[w] += float64(p.named)
 			}
 		}
 	}
 	for _, w := range ways {
 		if c := count[w]; c > 1 {
-			line("mean", w, sum[w][0]/c, sum[w][1]/c)
+			line("mean", w, int(names[w]/c), sum[w][0]/c, sum[w][1]/c)
 		}
 	}
 	return nil
