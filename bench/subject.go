@@ -98,7 +98,7 @@ func fill(r *rand.Rand, x []float32) {
 }
 
 // randomBatch makes a batch of noise, of ids that count the rows, and of random texts of
-// full length.
+// full length, of images with as many regions as there can be.
 func randomBatch(cfg config.Config, columns []batch.Column) *batch.Batch {
 	r, b := rand.New(rand.NewPCG(1, 2)), batch.New(cfg.Train.BatchSize, columns...)
 	for _, c := range columns {
@@ -112,6 +112,8 @@ func randomBatch(cfg config.Config, columns []batch.Column) *batch.Batch {
 				x[i] = r.Int32N(int32(cfg.Data.VocabSize))
 			case batch.Lengths:
 				x[i] = int32(cfg.Data.Tokens)
+			case batch.RegionLengths:
+				x[i] = int32(cfg.Data.Regions.Most)
 			case batch.ImageNeighbours, batch.TextNeighbours:
 				x[i] = r.Int32N(poolRows)
 			}

@@ -19,6 +19,8 @@ var systems = map[string][]string{
 		"objective.distill.alpha=0", "data.views=2", "eval.rerank_top=0"},
 	"swav": {"model.system=swav", "momentum.enabled=false", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.itc.in_batch_weight=0",
 		"objective.distill.alpha=0", "data.views=2", "eval.rerank_top=0"},
+	"matching": {"model.system=matching", "data.kind=regions", "data.regions.source=scenes", "data.regions.most=5", "data.regions.width=7", "model.image.style=regions", "model.text.fusion_layers=0",
+		"momentum.enabled=false", "queue.size=0", "objective.itc.weight=0", "objective.distill.alpha=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.hinge.weight=1", "eval.rerank_top=0"},
 	"heads": {"model.system=heads", "data.kind=pairs", "data.pairs.image=a.npy", "data.pairs.text=b.npy", "model.heads.in_image=6", "model.heads.in_text=5",
 		"momentum.enabled=false", "queue.size=0", "objective.itc.weight=0", "objective.distill.alpha=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"},
 }
@@ -79,6 +81,10 @@ func TestWorkloadBatches(t *testing.T) {
 			case batch.Lengths:
 				if !slices.Equal(x, slices.Repeat([]int32{16}, 8)) {
 					t.Errorf("%s: lengths %v", system, x)
+				}
+			case batch.RegionLengths:
+				if !slices.Equal(x, slices.Repeat([]int32{5}, 8)) {
+					t.Errorf("%s: regions %v", system, x)
 				}
 			case batch.Tokens:
 				if slices.Min(x) < 0 || slices.Max(x) >= 120 || len(slices.Compact(slices.Sorted(slices.Values(x)))) < 40 {

@@ -16,8 +16,10 @@ func (c Config) Advice() []string {
 	if contrast && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
 		list = append(list, "queue.start_steps is 0 and all parameters start from random numbers: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
 	}
-	if c.Model.Adapts() && c.Init.Checkpoint == "" {
+	if c.Model.Adapts() && c.Init.Random() {
 		list = append(list, "init.checkpoint is empty and model.lora.rank > 0: towers keep their random weights; set init.checkpoint to what is adapted")
+	} else if c.Model.Tunes() && c.Init.Random() {
+		list = append(list, "init.checkpoint is empty and "+c.Model.Tuning.methods()[0]+" is set: towers keep their random weights; set init.checkpoint, init.image.path or init.text.path to what is tuned")
 	}
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))

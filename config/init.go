@@ -41,8 +41,9 @@ type InitImage struct {
 
 func (i *InitImage) defaults() { *i = InitImage{LRFactor: 1, LayerDecay: 1} }
 
-func (i *InitImage) check(k *checker, _ *Config) {
+func (i *InitImage) check(k *checker, c *Config) {
 	k.rate("init.image.lr_factor", "init.image.layer_decay")
+	k.training("init.image.layer_decay", !c.ReadsRegions() || i.LayerDecay == 1, `must be 1 with model.image.style "regions"`, "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
 }
 
 // InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and feed-forward parts

@@ -119,7 +119,7 @@ var products = []product{
 	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
 		func(c *Config) float64 {
 			if c.hasGRU() {
-				return gruWeights(c.Model.Text)
+				return c.Model.Text.GRUWeights()
 			}
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},

@@ -11,6 +11,7 @@ type Model struct {
 	Image  Image  `toml:"image" read:"images"`
 	Text   Text   `toml:"text" read:"words"`
 	LoRA   LoRA   `toml:"lora" read:"images"`
+	Tuning Tuning `toml:"tuning" read:"images"`
 	Head   Head   `toml:"head" read:"steps"`
 
 	Interaction Interaction `toml:"interaction" read:"words"`

@@ -5,6 +5,7 @@ package config
 type RegionTower struct {
 	In           int     `toml:"in" fixed:"model" max:"1048576"`                              // features of a region; 0: as many as the data has
 	Encoder      string  `toml:"encoder" fixed:"model"`                                       // linear (VSE++, SCAN) | mlp (linear plus a network of one hidden layer, VSE-infinity) | graph (linear, then layers of reasoning over the graph of the regions, VSRN)
+	BatchNorm    bool    `toml:"batch_norm" read:"region norms" fixed:"model"`                // the batch norms of the published code: behind the first layer of encoder "mlp", in each layer of "graph" and behind its pool; regions behind the last of an image take no part
 	Layers       int     `toml:"layers" read:"region graph" fixed:"model" max:"128"`          // of reasoning of encoder "graph"
 	Metric       string  `toml:"metric" read:"region graph" fixed:"model"`                    // how two regions of encoder "graph" are compared: empty or cosine (the product) | diag | block_diag | dense (the forms of objective.gssf.form, with weights of each layer)
 	MetricBlocks int     `toml:"metric_blocks" read:"graph blocks" fixed:"model" max:"65536"` // of metric "block_diag", a divisor of model.image.width; 0: of 16 channels each
@@ -31,6 +32,10 @@ func (r *RegionTower) check(k *checker, c *Config) {
 	k.require("model.image.regions.drop", r.Drop < 1, "must be below 1")
 	k.require("model.image.regions.drop", r.Drop == 0 || !c.Data.CacheFeatures, "must be 0 with data.cache_features", "what is kept of an image is the same at every step")
 	k.require("model.image.width", r.Encoder != RegionsMLP || c.Model.Image.Width%2 == 0, `must be even with model.image.regions.encoder "mlp"`, "its hidden layer is half as wide")
+	if c.trainsNorms() {
+		k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.image.regions.batch_norm`, "a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
+		k.training("train.batch_size", c.Train.BatchSize != 1, "must be at least 2 with model.image.regions.batch_norm", "one row has no variance")
+	}
 	if r.Encoder != RegionsGraph {
 		return
 	}
@@ -40,6 +45,12 @@ func (r *RegionTower) check(k *checker, c *Config) {
 		n := c.Model.Image.RegionBlocks()
 		k.require("model.image.regions.metric_blocks", n > 0 && c.Model.Image.Width%n == 0, "must divide model.image.width", "choose a divisor: the blocks have one size")
 	}
+}
+
+// trainsNorms says whether batch norms see the statistics of a batch in training.
+func (c *Config) trainsNorms() bool {
+	r := c.Model.Image.Regions
+	return c.ReadsRegions() && r.BatchNorm && r.Encoder != RegionsLinear && !c.Model.Image.Freeze && !c.Model.Adapts()
 }
 
 // RegionBlocks returns the blocks of the metric between regions.

@@ -4,7 +4,7 @@ import "path"
 
 // LoRA adapts towers by matrices of low rank beside their linear layers (Hu et al. 2021).
 type LoRA struct {
-	Rank    int      `toml:"rank" fixed:"model" max:"4096"`                     // rank of an adapter; towers and fusion layers keep their parameters and adapters, heads and losses are trained; 0: no adapters
+	Rank    int      `toml:"rank" fixed:"model" max:"4096"`                     // rank of an adapter; transformers and fusion layers keep their parameters and adapters, heads and losses are trained; 0: no adapters
 	Alpha   float64  `toml:"alpha" read:"adapters" fixed:"model" max:"1000000"` // an adapter adds alpha/rank times its product
 	Dropout float64  `toml:"dropout" read:"adapters"`                           // of the input of an adapter
 	Layers  []string `toml:"layers" read:"adapters" fixed:"model"`              // layers with an adapter, as globs of the names of their weights without /weight, such as "text/layers/*/ffn/*" (trainer inspect lists the names); empty: those of attention
@@ -34,6 +34,5 @@ func (l *LoRA) check(k *checker, c *Config) {
 		_, err := path.Match(glob, "")
 		k.require("model.lora.layers", err == nil && glob != "", "must be globs of names", "such as \"text/layers/*/attention/*\"")
 	}
-	frozen := c.Model.Image.Freeze && (c.Model.Text.Freeze || c.Model.ImagesOnly())
-	k.training("model.lora.rank", !c.Model.Adapts() || !frozen || c.Model.Text.FusionLayers > 0, "must be 0 with frozen towers, which have no adapters", "set model.image.freeze or model.text.freeze to false")
+	k.training("model.lora.rank", !c.Model.Adapts() || len(c.tunedTowers()) > 0, "must be 0 with frozen towers, which have no adapters", "set model.image.freeze or model.text.freeze to false")
 }

@@ -42,11 +42,17 @@ func (t Text) directions() (n, width int) {
 	return 2, t.Width
 }
 
-// gruWeights returns the weights of the recurrent layers.
-func gruWeights(t Text) float64 {
+// GRUWeights returns the weights of the recurrent layers of model.text.style = "gru".
+func (t Text) GRUWeights() float64 {
 	n, h := t.directions()
 	in := float64(t.GRU.Embedding + (t.Layers-1)*n*h) // of all layers
 	return 3 * float64(n) * float64(h) * (in + float64(t.Layers)*float64(h))
+}
+
+// GRUGates returns the channels of a token that the backward pass of those layers reads: the gates of each direction.
+func (t Text) GRUGates() int {
+	n, h := t.directions()
+	return 4 * n * h * t.Layers
 }
 
 // gruValues returns the channels of a token of the widest array: its gates or its embedding.

@@ -20,6 +20,8 @@ type Objective struct {
 	SwAV      SwAV      `toml:"swav" read:"prototypes"`
 	ITM       ITM       `toml:"itm"`
 	MLM       MLM       `toml:"mlm"`
+
+	Captioning Captioning `toml:"captioning"`
 }
 
 func (o *Objective) defaults() {}

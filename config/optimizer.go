@@ -13,7 +13,7 @@ type Optimizer struct {
 	Beta2    float64  `toml:"beta2"`                 // decay of the second moment
 	Eps      float64  `toml:"eps"`                   // added to the root of the second moment
 	Decay    float64  `toml:"decay"`                 // decoupled weight decay
-	NoDecay  []string `toml:"no_decay" read:"decay"` // groups without decay: "bias", "1d" (tensors of one axis, but not class tokens), "temperature", "metric" (the weights of objective.gssf), or a glob on parameter names
+	NoDecay  []string `toml:"no_decay" read:"decay"` // groups without decay: "bias", "1d" (tensors of one axis, but not class tokens), "temperature", "metric" (learned metrics: of objective.gssf, of model.tuning), or a glob on parameter names
 	ClipNorm float64  `toml:"clip_norm"`             // global gradient norm; 0: no clipping
 }
 

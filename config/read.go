@@ -26,6 +26,8 @@ var conditions = map[string]condition{
 	"region tower": {`model.image.style = "regions" and a model.system that reads images`, (*Config).ReadsRegions},
 	"region graph": {`model.image.regions.encoder = "graph"`,
 		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder == RegionsGraph }},
+	"region norms": {`model.image.regions.encoder = "mlp" or "graph"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder != RegionsLinear }},
 	"graph blocks": {`model.image.regions.metric = "block_diag"`,
 		func(c *Config) bool {
 			r := c.Model.Image.Regions
@@ -70,6 +72,14 @@ var conditions = map[string]condition{
 	"cross metric": {`model.interaction.kind = "scan", "bfan", "sgr" or "saf" and objective.itc.score = "gssf"`,
 		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.UsesMetric() }},
 
+	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system that reads images",
+		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.AdapterWidth > 0 }},
+	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system that reads images",
+		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.PromptTokens > 0 }},
+	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system that reads images",
+		func(c *Config) bool { return c.Model.lowRank() }},
+	"low rank blocks": {`model.tuning.metric = "block_diag", and model.lora.rank or model.tuning.adapter_width > 0`,
+		func(c *Config) bool { return c.Model.lowRank() && c.Model.Tuning.Metric == "block_diag" }},
 	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
 
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
@@ -196,8 +206,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm": {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
-	"mlm": {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+	"itm":        {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
+	"captioning": {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
+	"mlm":        {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},

@@ -81,7 +81,7 @@ func (t *Train) checkFeatures(k *checker, c *Config) {
 		key  string
 		used bool
 	}{
-		{"objective.itm.weight", o.ITM.Weight > 0}, {"objective.mlm.weight", o.MLM.Weight > 0},
+		{"objective.itm.weight", o.ITM.Weight > 0}, {"objective.mlm.weight", o.MLM.Weight > 0}, {"objective.captioning.weight", o.Captioning.Weight > 0},
 		{"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
 		{"objective.geometric.weight", o.UsesGeometric()},
 	} {

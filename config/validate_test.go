@@ -44,6 +44,23 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
 		}, "model.lora.rank: must be 0 with frozen towers, which have no adapters (got 4); set model.image.freeze or model.text.freeze to false"},
+		{func(c *Config) { c.Model.Tuning.AdapterWidth = -1 }, "model.tuning.adapter_width: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Model.Tuning.AdapterActivation = "silu" }, `model.tuning.adapter_activation: must be one of gelu, relu (got "silu")`},
+		{func(c *Config) { c.Model.Tuning.PartialBlocks = 7 }, "model.tuning.partial_blocks: must be at most model.text.layers (6) (got 7); leave model.tuning off to train all"},
+		{func(c *Config) { c.Model.Tuning.PromptTokens = -2 }, "model.tuning.prompt_tokens: must be >= 0 (got -2)"},
+		{func(c *Config) {
+			c.Model.Tuning.PromptTokens, c.Model.System, c.Model.Text.Style, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 2, "clip", "mpnet", 0, 0, 0
+		}, `model.tuning.prompt_tokens: must be 0 with model.text.style "mpnet", whose attention reads distances that prompts have not (got 2)`},
+		{func(c *Config) { c.Model.Tuning.Metric = "cosine" }, `model.tuning.metric: must be empty or one of diag, block_diag, dense (got "cosine")`},
+		{func(c *Config) {
+			c.Model.Tuning.Metric, c.Model.Tuning.MetricBlocks, c.Model.LoRA.Rank = "block_diag", 10, 4
+		}, "model.tuning.metric_blocks: must divide model.image.width (768) (got 10); choose a divisor: the blocks have one size"},
+		{func(c *Config) {
+			c.Model.Tuning.Metric, c.Model.Tuning.AdapterWidth, c.Model.Text.Width = "block_diag", 4, 780
+		}, "model.tuning.metric_blocks: must divide model.text.width (780) (got 0); 0 stands for blocks of 8 channels: choose a divisor"},
+		{func(c *Config) {
+			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
+		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and model.text.style "gru" are trained as they are`},
 		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
@@ -146,12 +163,33 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { *c = regionHost(); c.Model.Head.Topology = "Multi(16,4)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(16,4)"); regions have no class tokens, of which Multi(n,m) reads m`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder = "" }, `model.image.regions.encoder: must be one of linear, mlp, graph (got "")`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder, c.Model.Image.Width = "mlp", 33 }, `model.image.width: must be even with model.image.regions.encoder "mlp" (got 33); its hidden layer is half as wide`},
+		{func(c *Config) { *c = regionHost(); c.Init.Image.LayerDecay = .5 }, `init.image.layer_decay: must be 1 with model.image.style "regions" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Objective.Captioning.Weight, c.Objective.Captioning.Tokens = 1, 1
+		}, `objective.captioning.tokens: must be at least 2, or 0 (got 1); the first token of a caption is given`},
+		{func(c *Config) { c.Objective.Captioning.Dropout = 1 }, `objective.captioning.dropout: must be at least 0 and below 1 (got 1)`},
+		{func(c *Config) { c.Objective.Captioning.Weight = -1 }, `objective.captioning.weight: must be >= 0 (got -1)`},
+		{func(c *Config) { c.Objective.Captioning.Width = 0 }, `objective.captioning.width: must be > 0 (got 0)`},
+		{func(c *Config) { *c = headsConfig(); c.Objective.Captioning.Weight = 1 }, `objective.captioning.weight: must be 0 (got 1); model.system "heads" has no captions of words`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Objective.Captioning.Weight, c.Train.Accumulate, c.Train.AccumulateSteps = 1, "features", 2
+		}, `train.accumulate: must be "gradients" with objective.captioning.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.captioning.weight = 0`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Drop = 1 }, `model.image.regions.drop: must be below 1 (got 1)`},
 		{func(c *Config) {
 			*c = regionHost()
 			c.Model.Image.Regions.Drop, c.Model.Image.Freeze, c.Data.CacheFeatures, c.Data.CacheDir = .2, true, true, "cache"
 			c.Data.CropScaleMin, c.Data.Flip, c.Data.RandAugmentOps = 1, false, 0
 		}, `model.image.regions.drop: must be 0 with data.cache_features (got 0.2); what is kept of an image is the same at every step`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.BatchNorm, c.Train.Accumulate, c.Train.AccumulateSteps = "mlp", true, "features", 2
+		}, `train.accumulate: must be "gradients" with model.image.regions.batch_norm (got "features"); a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.BatchNorm, c.Train.BatchSize = "graph", true, 1
+		}, `train.batch_size: must be at least 2 with model.image.regions.batch_norm (got 1); one row has no variance`},
 		{func(c *Config) {
 			*c = regionHost()
 			c.Model.Image.Regions.Encoder, c.Model.Image.Regions.Layers = "graph", 0

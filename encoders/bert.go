@@ -98,22 +98,27 @@ type TextArgs struct {
 // one class token each, whatever Classes says, and the same positions as in TextClasses.
 func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
-	b.check(ids)
-	x, bias := b.embed(c, s, ids, l, b.classes()-1), b.bias(s, l, l)
+	s = s.transformer(b.Layers)
+	p := b.check(s, ids)
+	x, bias, seen := b.embed(c, s, ids, l, b.classes()-1), b.bias(s, l, l), withPrompts(lengths, p)
 	if at != nil && (b.Layers == 0 || bias != nil) {
 		return at.of(b.Text(c, s, a, nil))
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
-		s.tap.tokens(i, x, l)
+		x = prompted(i, x, layer.prompt(i, b.Width), l, 0)
+		s.tap.tokens(i, x, p+l)
 		s.block(func() {
 			if at != nil && i == b.Layers-1 {
-				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
+				x = b.selfAttentionAt(c, layer, x, at.of(unprompted(x, l, p)), seen, p+l, at)
 			} else {
-				x = b.selfAttention(c, layer, x, lengths, bias, l)
+				x = b.selfAttention(c, layer, x, seen, bias, p+l)
 			}
 			x = b.feedForward(c, layer, x)
 		})
+	}
+	if at == nil {
+		x = unprompted(x, l, p)
 	}
 	return b.final(s, x)
 }
@@ -123,7 +128,9 @@ func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 // all, states is nil and the last layer computes no queries but those of class tokens.
 func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, classes *gorgonia.Node) {
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
-	b.check(ids)
+	s = s.transformer(b.Layers)
+	p := b.check(s, ids)
+	lengths = withPrompts(lengths, p)
 	m, t, seen := b.classes(), l, lengths
 	var late *gorgonia.Node // (R*(m-1), D) class tokens that are not in x yet
 	if m > 1 {
@@ -137,19 +144,20 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 	}
 	for i := range b.Layers {
 		if late != nil && i == b.Layers-b.TokenBlocks {
-			x, late, t = layout.InsertRows(x, late, l, m-1, 1), nil, l+m-1
+			x, late, t = layout.InsertRows(x, late, p+l, m-1, p+1), nil, l+m-1
 		}
 		see := seen
 		if late != nil {
 			see = lengths
 		}
 		layer := s.Layer("layers", i)
-		s.tap.tokens(i, x, t)
+		x = prompted(i, x, layer.prompt(i, b.Width), t, 0)
+		s.tap.tokens(i, x, p+t)
 		s.block(func() {
 			if !all && i == b.Layers-1 {
-				x = b.selfAttentionLeading(c, layer, x, see, first, m, t)
+				x = b.selfAttentionLeading(c, layer, x, b.leading(x, p, m, t), see, first, m, p+t)
 			} else {
-				x = b.selfAttention(c, layer, x, see, bias, t)
+				x = b.selfAttention(c, layer, x, see, bias, p+t)
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -160,7 +168,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 		}
 		return nil, b.final(s, x)
 	}
-	x = b.final(s, x)
+	x = b.final(s, unprompted(x, t, p))
 	classes = leading(x, m, t)
 	if m > 1 {
 		x = layout.SequenceRest(x, t, 1, m-1)
@@ -168,19 +176,34 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 	return x, classes
 }
 
-// check tells class tokens that make no sense.
-func (b BERT) check(ids *gorgonia.Node) {
+// leading returns the first m of the t tokens behind p prompts of every sequence: (R*m, D).
+func (b BERT) leading(x *gorgonia.Node, p, m, t int) *gorgonia.Node {
+	if p == 0 {
+		return leading(x, m, t)
+	}
+	return layout.SequenceRows(x, p+t, p, m)
+}
+
+// check tells class tokens and prompts that make no sense, and returns how many prompts a text has.
+func (b BERT) check(s Scope, ids *gorgonia.Node) (prompts int) {
 	if b.Classes < 0 || b.TokenBlocks < 0 || b.TokenBlocks > b.Layers {
 		misuse("text", ids, "class tokens and their layers must be at least 0, layers at most %d (got %d and %d)", b.Layers, b.Classes, b.TokenBlocks)
 	}
 	if b.Relative > 0 && (b.classes() > 1 || b.FusionLayers > 0) {
 		misuse("text", ids, "a bias by distance goes with one class token and no fusion layers (got %d and %d)", b.classes(), b.FusionLayers)
 	}
+	if b.Layers == 0 { // there is nothing that reads them
+		return 0
+	}
+	if b.Relative > 0 && s.prompts() > 0 {
+		misuse("text", ids, "a bias by distance goes without prompts, which have no place (got %d)", s.prompts())
+	}
+	return s.prompts()
 }
 
 // embed returns the embeddings of ids (R*t): (R*t, D). Positions are 0, skip+1, skip+2 ...
 func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgonia.Node {
-	s = s.In("embeddings")
+	s = s.In("embeddings").As(Traits{Front: true})
 	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, b.Pad) // (R*t, D)
 	if !b.NoTokenType {
 		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
@@ -199,7 +222,7 @@ func (b BERT) bias(s Scope, m, t int) *gorgonia.Node {
 	if b.Relative == 0 {
 		return nil
 	}
-	return attention.RelativeBias(s.Param("relative/weight", bertInit, b.Relative, b.Heads), m, t, farthest)
+	return attention.RelativeBias(s.As(Traits{Front: true}).Param("relative/weight", bertInit, b.Relative, b.Heads), m, t, farthest)
 }
 
 // final is the norm after the text layers.
@@ -234,6 +257,7 @@ type FusionArgs struct {
 // in. With dropout, the pairs of a text therefore share the masks of that attention,
 // as they share those of the text layers.
 func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
+	s = s.transformer(b.Layers)
 	x, lengths, images, p, at, l, t := a.Texts, a.Lengths, a.Images, a.Pairs, a.At, a.TextLen, a.ImageLen
 	if b.FusionLayers < 1 {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
@@ -243,7 +267,7 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 		last := at != nil && i == b.FusionLayers-1
 		s.block(func() {
 			if last && i > 0 {
-				x = b.selfAttentionAt(c, layer, x, lengths, l, at)
+				x = b.selfAttentionAt(c, layer, x, at.of(x), lengths, l, at)
 			} else {
 				x = b.selfAttention(c, layer, x, lengths, nil, l)
 			}
@@ -273,11 +297,10 @@ func (b BERT) selfAttention(c *Context, s Scope, x, lengths, bias *gorgonia.Node
 	return b.output(c, s, b.starts().output, h, x)
 }
 
-// selfAttentionAt is selfAttention for the queries at some places: (M, D).
-func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l int, at *Places) *gorgonia.Node {
+// selfAttentionAt is selfAttention for the queries y (M, D) at some places: (M, D).
+func (b BERT) selfAttentionAt(c *Context, s Scope, x, y, lengths *gorgonia.Node, l int, at *Places) *gorgonia.Node {
 	s = s.In("attention")
 	sequences("attention", x, l)
-	y := at.of(x)
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (M, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
 	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
@@ -285,11 +308,11 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, lengths *gorgonia.Node, l 
 	return b.output(c, s, b.starts().output, h, y)
 }
 
-// selfAttentionLeading is selfAttention for the queries of the first m tokens of every
+// selfAttentionLeading is selfAttention for the queries y (R*m, D) of m tokens of every
 // sequence of t: (R*m, D).
-func (b BERT) selfAttentionLeading(c *Context, s Scope, x, lengths, bias *gorgonia.Node, m, t int) *gorgonia.Node {
+func (b BERT) selfAttentionLeading(c *Context, s Scope, x, y, lengths, bias *gorgonia.Node, m, t int) *gorgonia.Node {
 	s = s.In("attention")
-	rows, y := sequences("attention", x, t), leading(x, m, t)
+	rows := sequences("attention", x, t)
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (R*m, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
 	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
@@ -326,7 +349,7 @@ func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node 
 
 // output is BERT's block end: LN(x + dropout(dense(h))).
 func (b BERT) output(c *Context, s Scope, start start, h, x *gorgonia.Node) *gorgonia.Node {
-	h = linear(s, "output", start, h, b.Width)
+	h = s.bottleneck(linear(s, "output", start, h, b.Width))
 	bits := c.bits(h.Shape()[0], b.Width, b.Dropout)
 	_, y := addNorm(s, "norm", h, x, bits, keep(b.Dropout), b.eps())
 	return y
@@ -335,9 +358,10 @@ func (b BERT) output(c *Context, s Scope, start start, h, x *gorgonia.Node) *gor
 // MLMHead maps states (M, D) to vocabulary logits (M, V): dense, activation, layer norm,
 // and a decoder that is the word embedding plus a bias of its own.
 func (b BERT) MLMHead(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	s = s.transformer(b.Layers)
 	h := s.In("mlm")
 	x = linearActivated(h, "dense", from(bertInit), x, b.Width, b.Activation)
 	x = norm(h, "norm", x, b.eps())
-	word := s.Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
+	word := s.As(Traits{Front: true}).Param("embeddings/word/weight", bertInit, b.Vocab, b.Width)
 	return nn.Linear(x, word, h.bias(Zeros, b.Vocab))
 }

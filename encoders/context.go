@@ -25,6 +25,10 @@ type Context struct {
 	// count, int32 (n); nil keeps all as they are.
 	Regions func(n, r int) (rows, lengths *gorgonia.Node)
 
+	// Statistics hears of each batch norm of a training step: which parameters are its running statistics, and the
+	// statistics of the batch. nil: batch norms are those of inference.
+	Statistics func(running, batch Moments)
+
 	sites uint64 // dropout places so far
 }
 
@@ -83,7 +87,7 @@ func linear(s Scope, name string, start start, x *gorgonia.Node, out int) *gorgo
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return s.adapted(x, nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out)), 0, out, out)
+	return s.tunedLinear(x, nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out)), 0, out, true)
 }
 
 // linearNoBias is linear without a bias.
@@ -91,7 +95,7 @@ func linearNoBias(s Scope, name string, start start, x *gorgonia.Node, out int) 
 	in := columns(name, x)
 	weight, _ := start(in)
 	s = s.In(name)
-	return s.adapted(x, nn.Linear(x, s.Param("weight", weight, out, in), nil), 0, out, out)
+	return s.tunedLinear(x, nn.Linear(x, s.Param("weight", weight, out, in), nil), 0, out, false)
 }
 
 // linearGELU is a dense layer followed by GELU.
@@ -107,9 +111,9 @@ func linearActivated(s Scope, name string, start start, x *gorgonia.Node, out in
 	if activation == "" {
 		activation = "gelu"
 	}
-	if s.adapts() {
+	if s.tunesLinear() {
 		y := nn.Linear(x, s.Param("weight", weight, out, in), s.bias(bias, out))
-		return nn.Activated(s.adapted(x, y, 0, out, out), activation)
+		return nn.Activated(s.tunedLinear(x, y, 0, out, true), activation)
 	}
 	return nn.LinearActivated(x, s.Param("weight", weight, out, in), s.bias(bias, out), activation)
 }
@@ -120,14 +124,14 @@ func linearPart(s Scope, name string, start start, x *gorgonia.Node, from, n, ou
 	in := columns(name, x)
 	weight, bias := start(in)
 	s = s.In(name)
-	return s.adapted(x, nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n), from, n, out)
+	return s.tunedLinear(x, nn.LinearPart(x, s.Param("weight", weight, out, in), s.bias(bias, out), from, n), from, out, true)
 }
 
 // norm is a layer norm with its parameters name/weight and name/bias.
 func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 	d := columns(name, x)
 	s = s.In(name)
-	return nn.LayerNorm(x, s.Param("weight", Const(1), d), s.bias(Zeros, d), eps)
+	return s.scaledShifted(nn.LayerNorm(x, s.Param("weight", Const(1), d), s.bias(Zeros, d), eps), 0, d, true)
 }
 
 // addNorm is the seam between two blocks: sum is x + dropout(h), normed the layer norm
@@ -135,7 +139,8 @@ func norm(s Scope, name string, x *gorgonia.Node, eps float32) *gorgonia.Node {
 func addNorm(s Scope, name string, h, x, bits *gorgonia.Node, keep, eps float32) (sum, normed *gorgonia.Node) {
 	d := columns(name, x)
 	s = s.In(name)
-	return nn.AddNorm(nn.AddNormArgs{H: h, X: x, Bits: bits, Gamma: s.Param("weight", Const(1), d), Beta: s.bias(Zeros, d), Keep: keep, Eps: eps})
+	sum, normed = nn.AddNorm(nn.AddNormArgs{H: h, X: x, Bits: bits, Gamma: s.Param("weight", Const(1), d), Beta: s.bias(Zeros, d), Keep: keep, Eps: eps})
+	return sum, s.scaledShifted(normed, 0, d, true)
 }
 
 // defaultTo returns v, or the default if v is 0.

@@ -10,6 +10,9 @@
 // What reads the tokens of an item, such as the fusion layers, sees the first class token
 // and the patches or words, however many class tokens there are.
 //
+// A transformer may be tuned: its scope locks its parameters, trains some of them, and puts few new ones
+// beside them. See Tuning.
+//
 // Shape letters: B batch, R rows (texts or pairs), L tokens of a text, P patches,
 // T = P+1 image tokens, m class tokens, D width, C channels of the shared space, V
 // vocabulary.

@@ -1,8 +1,6 @@
 package encoders
 
 import (
-	"strings"
-
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -15,7 +13,8 @@ import (
 //
 // with the parameters lora_a (r, in), which starts as PyTorch's default of a linear layer, and
 // lora_b (out, r), which starts at 0: a fresh adapter changes nothing. A joint projection to
-// queries, keys and values is one layer and has one adapter.
+// queries, keys and values is one layer and has one adapter. With a metric M of Tuning, lora_metric,
+// A reads dropout(x) M.
 type LoRA struct {
 	Rank    int // r; 0: no layer has an adapter
 	Alpha   float64
@@ -26,42 +25,30 @@ type LoRA struct {
 
 // Names of the parameters of an adapter, below that of its layer.
 const (
-	LoRADown = "lora_a"
-	LoRAUp   = "lora_b"
+	LoRADown   = "lora_a"
+	LoRAUp     = "lora_b"
+	LoRAMetric = "lora_metric"
 )
 
 // Scale is what the product of an adapter's matrices is multiplied with, alpha/r.
 func (l LoRA) Scale() float64 { return l.Alpha / float64(l.Rank) }
 
-// adapters are those of a scope.
-type adapters struct {
-	LoRA
-	context *Context // of the dropout
-}
-
-// Adapted returns s with adapters for linear layers, whose dropout is that of the context. All
-// other parameters keep their values: they are locked.
-func (s Scope) Adapted(l LoRA, c *Context) Scope {
-	s.adapters = &adapters{l, c}
-	return s.As(Traits{Locked: true})
-}
-
 // adapts says whether the linear layer s has an adapter.
 func (s Scope) adapts() bool {
-	return s.adapters != nil && s.adapters.Rank > 0 && s.adapters.Adapts(strings.TrimSuffix(s.prefix, "/"))
+	return s.tuned != nil && s.tuned.LoRA.Rank > 0 && s.tuned.LoRA.Adapts(s.layer())
 }
 
 // adapted returns the output y (R, n) of the linear layer s for x (R, in), which is its columns
 // from the given one on of out, with what its adapter adds.
-func (s Scope) adapted(x, y *gorgonia.Node, from, n, out int) *gorgonia.Node {
+func (s Scope) adapted(x, y *gorgonia.Node, from, out int) *gorgonia.Node {
 	if !s.adapts() {
 		return y
 	}
-	a := s.adapters
-	s.traits.Locked, s.traits.Frozen = false, false
-	down, up := s.Param(LoRADown, LinearDefault(x.Shape()[1]), a.Rank, x.Shape()[1]), s.Param(LoRAUp, Zeros, out, a.Rank)
-	h := nn.Linear(a.context.dropout(x, a.Dropout), down, nil) // (R, r)
-	h = arith.Combine([]float32{float32(a.Scale())}, h)
+	t, in, n := s.tuned, x.Shape()[1], y.Shape()[1]
+	s = s.added()
+	down, up := s.Param(LoRADown, LinearDefault(in), t.LoRA.Rank, in), s.Param(LoRAUp, Zeros, out, t.LoRA.Rank)
+	h := nn.Linear(s.metric(LoRAMetric, t.Metric, t.context.dropout(x, t.LoRA.Dropout)), down, nil) // (R, r)
+	h = arith.Combine([]float32{float32(t.LoRA.Scale())}, h)
 	if n == out {
 		return arith.Add(y, nn.Linear(h, up, nil))
 	}

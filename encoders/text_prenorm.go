@@ -36,10 +36,16 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 	if p.Layers < 1 {
 		misuse("text", a.IDs, "want at least one layer (got %d)", p.Layers)
 	}
-	x := p.embed(c, s, a)
-	y := norm(s.Layer("layers", 0), "norm1", x, p.Eps)
+	s = s.transformer(p.Layers)
+	first := s.Layer("layers", 0)
+	x := prompted(0, p.embed(c, s, a), first.prompt(0, p.Width), a.Len, 0)
+	y := norm(first, "norm1", x, p.Eps)
 	for i := range p.Layers {
-		s.tap.tokens(i, y, a.Len)
+		layer := s.Layer("layers", i)
+		if prompts := layer.prompt(i, p.Width); i > 0 && prompts != nil {
+			x, y = prompted(i, x, prompts, a.Len, 0), prompted(i, y, norm(layer, "norm1", prompts, p.Eps), a.Len, 0)
+		}
+		s.tap.tokens(i, y, s.prompts()+a.Len)
 		s.block(func() {
 			if i == p.Layers-1 {
 				x, y = p.layer(c, s, i, x, y, a, at)
@@ -47,6 +53,9 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 				x, y = p.layer(c, s, i, x, y, a, nil)
 			}
 		})
+	}
+	if at == nil {
+		y = unprompted(y, a.Len, s.prompts())
 	}
 	return y
 }
@@ -64,7 +73,7 @@ func (p PreNormText) TextClasses(c *Context, s Scope, a TextArgs, all bool) (sta
 
 // embed returns the embeddings of words with their positions: (R*L, D).
 func (p PreNormText) embed(c *Context, s Scope, a TextArgs) *gorgonia.Node {
-	s = s.In("embeddings")
+	s = s.In("embeddings").As(Traits{Front: true})
 	x := nn.Embed(s.Param("word/weight", bertInit, p.Vocab, p.Width), a.IDs) // (R*L, D)
 	x = nn.AddPositions(x, s.Param("position/weight", positionInit(p.TorchStart), p.Positions, p.Width), a.Len)
 	return c.dropout(x, p.Dropout)
@@ -76,25 +85,26 @@ func (p PreNormText) embed(c *Context, s Scope, a TextArgs) *gorgonia.Node {
 func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a TextArgs, at *Places) (_, _ *gorgonia.Node) {
 	b, start := s.Layer("layers", i), p.starts()
 	in := b.In("attention")
+	t, lengths := s.prompts()+a.Len, withPrompts(a.Lengths, s.prompts())
 	var h *gorgonia.Node
 	if at == nil {
 		qkv := linear(in, "qkv", start.qkv, y, 3*p.Width) // (R*L, 3D)
-		bits := c.bits(sequences("attention", y, a.Len)*p.Heads*a.Len, a.Len, p.Dropout)
-		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: a.Lengths, Bits: bits, Causal: p.Causal, Len: a.Len, Heads: p.Heads, Keep: keep(p.Dropout)})
+		bits := c.bits(sequences("attention", y, t)*p.Heads*t, t, p.Dropout)
+		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Causal: p.Causal, Len: t, Heads: p.Heads, Keep: keep(p.Dropout)})
 	} else {
 		// The last token of a text sees all of it, causal or not.
-		q := linearPart(in, "qkv", start.qkv, at.of(y), 0, p.Width, 3*p.Width)   // (M, D)
-		kv := linearPart(in, "qkv", start.qkv, y, p.Width, 2*p.Width, 3*p.Width) // (R*L, 2D)
-		bits := c.bits(q.Shape()[0]*p.Heads, a.Len, p.Dropout)
-		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(a.Lengths), Bits: bits, QueryLen: 1, KeyLen: a.Len, Heads: p.Heads, Keep: keep(p.Dropout)})
-		x = at.of(x)
+		q := linearPart(in, "qkv", start.qkv, at.of(unprompted(y, a.Len, s.prompts())), 0, p.Width, 3*p.Width) // (M, D)
+		kv := linearPart(in, "qkv", start.qkv, y, p.Width, 2*p.Width, 3*p.Width)                               // (R*L, 2D)
+		bits := c.bits(q.Shape()[0]*p.Heads, t, p.Dropout)
+		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths), Bits: bits, QueryLen: 1, KeyLen: t, Heads: p.Heads, Keep: keep(p.Dropout)})
+		x = at.of(unprompted(x, a.Len, s.prompts()))
 	}
-	h = linear(in, "output", start.output, h, p.Width)
+	h = in.bottleneck(linear(in, "output", start.output, h, p.Width))
 	x, y = addNorm(b, "norm2", h, x, c.bits(h.Shape()[0], p.Width, p.Dropout), keep(p.Dropout), p.Eps)
 
 	f := b.In("ffn")
 	h = linearActivated(f, "intermediate", start.mlp, y, defaultTo(p.MLP, 4*p.Width), p.Activation)
-	h = linear(f, "output", start.mlp, h, p.Width)
+	h = f.bottleneck(linear(f, "output", start.mlp, h, p.Width))
 	next, name := s, "norm"
 	if i+1 < p.Layers {
 		next, name = s.Layer("layers", i+1), "norm1"

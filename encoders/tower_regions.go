@@ -15,15 +15,20 @@ import (
 // it, and a pool. Its tokens are the regions.
 //
 //	x = fc(v)                     (VSE++, Faghri et al. 2018; SCAN, Lee et al. 2018)
-//	x = fc(v) + fc2(relu(fc1(v))) with MLP (VSE-infinity, Chen et al. 2021), without its batch norm; the bias of fc is that of both
+//	x = fc(v) + fc2(relu(fc1(v))) with MLP (VSE-infinity, Chen et al. 2021); the bias of fc is that of both
 //	x = graph(unit(fc(v)))        with Graph layers (VSRN, Li et al. 2019), see RegionGraph
+//
+// With BatchNorm there are the batch norms of the published code: fc1(v) is bn(fc1(v)), and with Graph layers there is
+// one in each layer and one behind the pool.
 type RegionTower struct {
 	Regions int // R, most regions of an image
 	In      int // D, features of a region
 	Width   int
 	MLP     bool
 	Graph   RegionGraph // of no layers: none
-	Pool    Pool        // PoolMean, PoolMax, PoolGPO or PoolGRU; empty: PoolMean
+	// BatchNorm: of the regions that an image has.
+	BatchNorm bool
+	Pool      Pool // PoolMean, PoolMax, PoolGPO or PoolGRU; empty: PoolMean
 }
 
 var _ Tower = RegionTower{}
@@ -55,13 +60,16 @@ func (t RegionTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence 
 		rows, lengths = c.Regions(n, t.Regions)
 		v = nn.GatherRows(v, rows, 1)
 	}
-	q := Sequence{Tokens: t.regions(s, v, lengths), Lengths: lengths, Len: t.Regions, Width: t.Width}
+	q := Sequence{Tokens: t.regions(c, s, v, lengths), Lengths: lengths, Len: t.Regions, Width: t.Width}
 	if want.Classes {
 		pool := t.Pool
 		if pool == "" {
 			pool = PoolMean
 		}
 		q.Classes = pool.of(s, s.tap.pooled(q.Tokens, q.Len), lengths, q.Len) // (n, width)
+		if t.BatchNorm && t.Graph.Layers > 0 {
+			q.Classes = BatchNorm{}.Of(c, s.In("bn"), q.Classes)
+		}
 	}
 	if !want.Tokens {
 		q.Tokens = nil
@@ -70,14 +78,21 @@ func (t RegionTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence 
 }
 
 // regions encodes the regions v (n*R, D): (n*R, width).
-func (t RegionTower) regions(s Scope, v, lengths *gorgonia.Node) *gorgonia.Node {
+func (t RegionTower) regions(c *Context, s Scope, v, lengths *gorgonia.Node) *gorgonia.Node {
 	x := linear(s, "fc", xavier(t.Width), v, t.Width)
+	var norm *BatchNorm
+	if t.BatchNorm {
+		norm = &BatchNorm{Lengths: lengths, Len: t.Regions}
+	}
 	if t.MLP {
-		h := nn.ReLU(linear(s, "fc1", torchLinear, v, t.Width/2))
-		x = arith.Add(x, linearNoBias(s, "fc2", torchLinear, h, t.Width))
+		h := linear(s, "fc1", torchLinear, v, t.Width/2)
+		if norm != nil {
+			h = norm.Of(c, s.In("bn1"), h)
+		}
+		x = arith.Add(x, linearNoBias(s, "fc2", torchLinear, nn.ReLU(h), t.Width))
 	}
 	if t.Graph.Layers > 0 {
-		x = t.Graph.reason(s, nn.L2Normalize(x, centerEps), lengths, t.Regions)
+		x = t.Graph.reason(c, s, nn.L2Normalize(x, centerEps), lengths, t.Regions, norm)
 	}
 	return x
 }
@@ -94,15 +109,19 @@ func xavier(out int) start {
 //	x' = x + W (R g(x)),  R = theta(x) phi(x)^T / n
 //
 // with n the regions of the image and no softmax, after which they are brought to unit length. W and its bias start
-// at 0, so that a layer starts as the identity. A metric compares theta(x) and phi(x) in the place of their product.
+// at 0, so that a layer starts as the identity. With a batch norm it is bn(W (R g(x))) whose weight starts at 0 instead. A metric compares theta(x) and phi(x) in the place of their product.
 type RegionGraph struct {
 	Layers int
 	Metric Metric // its weights are those of each layer
 }
 
-// reason passes regions x (n*l, D) through the layers: (n*l, D).
-func (g RegionGraph) reason(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
+// reason passes regions x (n*l, D) through the layers, with a batch norm of each or none: (n*l, D).
+func (g RegionGraph) reason(c *Context, s Scope, x, lengths *gorgonia.Node, l int, norm *BatchNorm) *gorgonia.Node {
 	d := columns("region graph", x)
+	start := from(Zeros)
+	if norm != nil {
+		start = torchLinear
+	}
 	for i := range g.Layers {
 		layer := s.Layer("graph", i)
 		s.tap.tokens(i, x, l)
@@ -110,7 +129,11 @@ func (g RegionGraph) reason(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia
 			theta, phi, value := linear(layer, "theta", torchLinear, x, d), linear(layer, "phi", torchLinear, x, d), linear(layer, "g", torchLinear, x, d)
 			phi = FoldTexts(phi, g.Metric.Weights(layer, SimilaritySite))
 			y := attention.Affinity(theta, phi, value, lengths, l)
-			x = arith.Add(x, linear(layer, "w", from(Zeros), y, d)) // (n*l, D)
+			y = linear(layer, "w", start, y, d)
+			if norm != nil {
+				y = BatchNorm{Lengths: norm.Lengths, Len: norm.Len, Weight: Zeros}.Of(c, layer.In("bn"), y)
+			}
+			x = arith.Add(x, y) // (n*l, D)
 		})
 	}
 	return nn.L2Normalize(x, centerEps)

@@ -47,6 +47,8 @@ type ViT struct {
 
 	// kept are the patches that a step sees; of no rows: all.
 	kept keptPatches
+	// prompts is how many the tuning of a scope has, between registers and patches.
+	prompts int
 
 	// TorchStart starts dense layers from PyTorch's defaults, class tokens and positions
 	// from N(0, 1/D), as clip-mtob's code does, instead of all from N(0, .02^2).
@@ -95,9 +97,16 @@ func (v ViT) Tokens() int {
 // prefix is the number of tokens before the patches within the blocks.
 func (v ViT) prefix() int {
 	if v.NoClass {
-		return v.Registers
+		return v.Registers + v.prompts
 	}
-	return v.classes() + v.Registers
+	return v.classes() + v.Registers + v.prompts
+}
+
+// in is the scope of the blocks, with v as tuning has it there.
+func (v ViT) in(s Scope) (ViT, Scope) {
+	s = s.transformer(v.Depth)
+	v.prompts = s.prompts()
+	return v, s
 }
 
 // Forward encodes images (B, 3, Size, Size) into (B*T, D), normalised by the final
@@ -114,6 +123,7 @@ func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.N
 	if v.kept.rows != nil {
 		misuse("vit", images, "an image of which some patches are left out has no sequence of tokens to read")
 	}
+	v, s = v.in(s)
 	x, y := v.encode(s, images, false) // (B*(P+prefix), D)
 	t := v.Patches() + v.prefix()
 	classes = v.pooled(s, x, y)
@@ -126,6 +136,7 @@ func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.N
 // Class is the classes of Encode for callers that read nothing else: (B*m, D). The last
 // block computes no other query than those of class tokens, where they are what is read.
 func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
+	v, s = v.in(s)
 	if v.Pool.byClass() {
 		_, y := v.encode(s, images, true)
 		return y
@@ -184,14 +195,20 @@ func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.
 			x, y = layout.InsertRows(x, late, t, v.Classes-1, 1), layout.InsertRows(y, normed, t, v.Classes-1, 1)
 			t += v.Classes - 1
 		}
+		if prompts := s.Layer("blocks", i).prompt(i, v.Width); i > 0 && prompts != nil {
+			l, at := t-v.prompts, t-v.inner()-v.prompts
+			x, y = prompted(i, x, prompts, l, at), prompted(i, y, norm(s.Layer("blocks", i), "norm1", prompts, v.eps()), l, at)
+		}
 		s.tap.tokens(i, y, t)
 		s.block(func() { x, y = v.block(s, i, x, y, t, class && i == v.Depth-1) })
 	}
 	return x, y
 }
 
-// embed returns class tokens, registers and patches with their positions, in this order.
+// embed returns class tokens, registers, prompts and patches, in this order, those that have positions with them.
 func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
+	block := s.Layer("blocks", 0)
+	s = s.As(Traits{Front: true})
 	x := nn.Patchify(images, v.Patch) // (B*P, 3*patch*patch)
 	if v.NoPatchBias {
 		x = linearNoBias(s, "patch_embed", v.dense(), x, v.Width)
@@ -215,6 +232,7 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 		registers := nn.RepeatRows(s.Param("registers", v.tokenInit(), r, v.Width), images.Shape()[0]) // (B*R, D)
 		x = layout.InsertRows(x, registers, t, r, m)
 	}
+	x = prompted(0, x, block.prompt(0, v.Width), t+v.Registers, m+v.Registers)
 	if v.PreNorm {
 		x = norm(s, "norm_pre", x, v.eps())
 	}
@@ -297,10 +315,10 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
 		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Len: t, Heads: v.Heads, Keep: 1})
 	}
-	h = v.scaled(b, "scale1", linear(b, "attn/proj", start.output, h, v.Width))
+	h = b.In("attn").bottleneck(v.scaled(b, "scale1", linear(b, "attn/proj", start.output, h, v.Width)))
 	x, y = addNorm(b, "norm2", h, x, nil, 1, v.eps())
 
-	h = v.scaled(b, "scale2", v.mlp(b.In("mlp"), y))
+	h = b.In("mlp").bottleneck(v.scaled(b, "scale2", v.mlp(b.In("mlp"), y)))
 	if i+1 < v.Depth {
 		return addNorm(s.Layer("blocks", i+1), "norm1", h, x, nil, 1, v.eps())
 	}

@@ -27,7 +27,11 @@ type Traits struct {
 	// Locked: is not trained, and has no gradient, optimiser state nor twin; where a twin is
 	// asked for, it is the parameter itself.
 	Locked bool
-	Group  string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
+	// Added: tuning puts it beside the parameters of a transformer, whose stored weights have none.
+	Added bool
+	// Front: of a transformer, stands in front of its blocks. Whoever trains the last ones leaves it as it is.
+	Front bool
+	Group string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
 	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
 	// of length 1; 0: those of the shape.
 	Axes int
@@ -43,7 +47,7 @@ type Traits struct {
 // over returns t with what o sets.
 func (t Traits) over(o Traits) Traits {
 	t.Twin, t.Frozen, t.Locked, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
-	t.Given = t.Given || o.Given
+	t.Given, t.Added, t.Front = t.Given || o.Given, t.Added || o.Added, t.Front || o.Front
 	if o.Group != "" {
 		t.Group = o.Group
 	}
@@ -68,12 +72,13 @@ const (
 
 // Scope is a prefix of parameter names over Weights, with traits that all below it have.
 type Scope struct {
-	weights  Weights
-	prefix   string
-	traits   Traits
-	mark     func()
-	tap      Tap
-	adapters *adapters // of linear layers, nil without
+	weights Weights
+	prefix  string
+	traits  Traits
+	mark    func()
+	tap     Tap
+	tunes   *tuning // of the transformers within, nil without
+	tuned   *tuning // of the one that this is a part of, nil without
 }
 
 // NewScope returns the scope with all names of w.
@@ -126,7 +131,11 @@ func LayerOf(name string) (int, bool) {
 
 // Param returns a parameter of the scope.
 func (s Scope) Param(name string, init Init, shape ...int) *gorgonia.Node {
-	return s.weights.Param(s.prefix+name, s.traits, init, shape...)
+	t := s.traits
+	if s.tuned != nil && s.tuned.trains(s.prefix+name, t) {
+		t.Locked = false
+	}
+	return s.weights.Param(s.prefix+name, t, init, shape...)
 }
 
 // bias returns the parameter bias of n values.

@@ -29,7 +29,7 @@ func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONN
 
 // Model is what is written.
 type Model struct {
-	Config    config.Config        // without adapters
+	Config    config.Config        // without what weights take in, see config.Model.Folded
 	Params    []weights.Param      // all of them, under the names of this module
 	Twins     []weights.Param      // momentum/NAME, and queues as queue/image and queue/text; none where there are none
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
@@ -103,8 +103,8 @@ func (x *job) write() (Written, error) {
 	if !slices.Contains([]string{"", "image", "text"}, x.Side) {
 		return Written{}, fmt.Errorf("a model has no side %q: use image or text", x.Side)
 	}
-	if x.Config.Model.Adapts() {
-		return Written{}, fmt.Errorf("model.lora.rank = %d: no form has adapters: merge them first (train.Params)", x.Config.Model.LoRA.Rank)
+	if x.Config.Model.Folds() {
+		return Written{}, fmt.Errorf("model.lora.rank = %d and model.tuning.ssf = %t: no form has adapters, scales and shifts: merge them first (train.Params)", x.Config.Model.LoRA.Rank, x.Config.Model.Tuning.SSF)
 	}
 	if err := x.describe(); err != nil {
 		return Written{}, err
@@ -142,6 +142,11 @@ func (x *job) describe() (err error) {
 			return x.refuse("model.system", x.Config.Model.System, "it has no text tower", "--side image")
 		}
 		x.Side = "image"
+	}
+	if t := x.Config.Model.Tuning; x.To != Geoalign && t.AdapterWidth > 0 {
+		return x.refuse("model.tuning.adapter_width", t.AdapterWidth, "its layers have no bottlenecks, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
+	} else if x.To != Geoalign && t.PromptTokens > 0 {
+		return x.refuse("model.tuning.prompt_tokens", t.PromptTokens, "its layers have no prompts, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
 	}
 	if x.To != Geoalign && x.To != ONNX && x.Config.Model.Stored() {
 		return x.refuse("model.system", x.Config.Model.System, "heads over stored features have no towers", asONNX)

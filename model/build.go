@@ -26,6 +26,7 @@ type trainStep struct {
 	losses  []objectives.Loss
 	columns []batch.Column // of a batch that the step reads
 	keys    keyNodes
+	norms   norms
 }
 
 // builder is a training step under construction.
@@ -35,6 +36,7 @@ type builder struct {
 	s      *objectives.Step
 	blocks blocks // of the student, to compute again in the backward pass
 	judge  *judge // of hard negatives, or nil
+	norms  norms  // of the student
 	// matched are the globs of model.lora.layers that have matched a layer.
 	matched map[string]bool
 }
@@ -72,7 +74,10 @@ func (p *Pairs) assemble() (b *builder, err error) {
 	if err := b.addLosses(); err != nil {
 		return nil, err
 	}
-	return b, b.checkAdapters()
+	if err := b.checkAdapters(); err != nil {
+		return nil, err
+	}
+	return b, b.checkTrained()
 }
 
 // addLosses builds the losses and what enters the queue.
@@ -123,7 +128,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.s = s
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{}
+		s.Mentor = &encoders.Context{Statistics: func(_, _ encoders.Moments) {}} // its running ones follow the student's, as all twins do
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
@@ -132,6 +137,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	if obj.ITC.Positives == "id" {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
+	s.Student.Statistics = b.norms.add
 	b.dropout()
 	b.patches()
 	b.regions()
@@ -139,7 +145,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
 		s.Fusion = &objectives.Fusion{
-			BERT: *f, Params: b.adapted(b.scope(on, "text"), s.Student), Twins: b.adapted(b.scope(twins, "text"), s.Mentor),
+			BERT: *f, Params: b.tuned(b.scope(on, "text"), s.Student), Twins: b.tuned(b.scope(twins, "text"), s.Mentor),
 			TextLen: textLen, ImageLen: imageLen,
 		}
 	}
@@ -156,15 +162,16 @@ func (b *builder) scope(s encoders.Scope, name string) encoders.Scope {
 	return s.As(encoders.Traits{Twin: b.design.teacher}).In(name)
 }
 
-// adapted gives a tower or fusion layers of the step their adapters.
-func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope {
-	return adaptedBy(b.cfg.Model, s, c, b.matched)
+// tuned gives a tower or fusion layers of the step the tuning of the configuration.
+func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
+	return tunedBy(b.cfg.Model, s, c, b.matched)
 }
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	m := b.cfg.Model
-	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) {
+	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
+	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
+		(captioning.Weight == 0 || captioning.Dropout == 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -232,7 +239,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	if x.frozen {
 		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions}
 	} else {
-		scope = b.adapted(scope, c)
+		scope = b.tuned(scope, c)
 	}
 	out := b.tower(tower, scope, context, in, r)
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
@@ -268,7 +275,8 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
-	c.Outputs = t.keys.nodes()
+	t.norms = b.norms
+	c.Outputs = append(t.keys.nodes(), t.norms.nodes()...)
 	need := b.params.footprint()
 	if b.cfg.Train.AccumulateSteps > 1 {
 		need.Gradients *= 2 // with their sum

@@ -43,6 +43,9 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 			list = append(list, x)
 		}
 	}
+	if len(list) == 0 {
+		return errors.New("model: nothing is trained: all that the losses read is frozen, or has no adapter: set model.image.freeze = false, or name layers in model.lora.layers")
+	}
 	grads, err := gorgonia.Grad(o.loss, nodesOf(list)...)
 	if err != nil {
 		return fmt.Errorf("model: differentiating the loss: %w", err)

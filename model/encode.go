@@ -140,10 +140,10 @@ func (e *Encoder) build(of shape) (x *encoding, err error) {
 	return x, err
 }
 
-// scope is that of the tower, with its adapters.
+// scope is that of the tower, as it is tuned.
 func (e *Encoder) scope(s encoders.Scope) encoders.Scope {
 	if e.side.frozen {
 		return s
 	}
-	return adapted(e.p.cfg.Model, s, &encoders.Context{})
+	return tuned(e.p.cfg.Model, s, &encoders.Context{})
 }

@@ -137,7 +137,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	}
 	x, t := m.Image, m.Text
 	weights = imageWeights(x)
-	some := m.Adapts() && len(m.LoRA.Layers) > 0 // of a layer without an adapter little need be kept
+	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
 	case x.Freeze || some:
 	case x.Style == config.StyleRegions:
@@ -154,14 +154,36 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		width int
 	}{{p.design.image.head, x.Width}, {p.design.text.head, t.Width}} {
 		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
-			weights += int64(m.Head.Dim) * int64(side.width)
+			weights += int64(m.Head.Dim/p.design.space.Classes()) * int64(side.width) // class tokens share one
 		}
 	}
-	if !t.Freeze && !some {
+	switch {
+	case t.Freeze || some:
+	case t.Style == config.StyleGRU:
+		kept += int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
+	default:
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
 	weights += p.fusionWeights() + interactionWeights(m)
-	return weights, kept
+	w, k := p.captioningSizes()
+	return weights + w, kept + k
+}
+
+// captioningSizes are those of the decoder of objective.captioning: the logits of a caption, its gates and its weights of the tokens
+// of an image.
+func (p *Pairs) captioningSizes() (weights, kept int64) {
+	c := p.cfg.Objective.Captioning
+	if c.Weight == 0 {
+		return 0, 0
+	}
+	tokens, width := p.design.image.tower.Shape()
+	words := p.cfg.Data.Tokens
+	if c.Tokens > 0 {
+		words = min(words, c.Tokens)
+	}
+	v, h, e := int64(p.o.Vocab), int64(c.Width), int64(c.Embedding)
+	weights = h*int64(width) + 6*h*h + 2*h*h + 3*h*(2*h+e) + v*(h+e) // of the encoder, the attention, the decoder, and by word
+	return weights, int64(max(1, words-1))*(v+4*h+int64(tokens)) + 4*h*int64(tokens)
 }
 
 // interactionWeights returns the weights of the matrices of an interaction.
@@ -192,6 +214,9 @@ func imageWeights(x config.Image) int64 {
 
 // textWeights returns the weights of the matrices of a text tower, words left out.
 func textWeights(t config.Text) int64 {
+	if t.Style == config.StyleGRU {
+		return int64(t.GRUWeights())
+	}
 	return block(t.Width, t.MLP)*int64(t.Layers) + int64(t.Positions)*int64(t.Width)
 }
 
@@ -201,13 +226,25 @@ func (p *Pairs) lockedWeights() (n int64) {
 	if m.Stored() {
 		return 0
 	}
-	if m.Image.Freeze || m.Adapts() {
-		n += imageWeights(m.Image)
+	last := m.Tuning.PartialBlocks // of which a tuned tower trains the weights
+	switch x := m.Image; {
+	case x.Freeze:
+		n += imageWeights(x)
+	case m.Tunes() && x.Style != config.StyleRegions:
+		x.Depth -= last
+		n += imageWeights(x)
 	}
-	if (m.Text.Freeze || m.Adapts()) && !m.ImagesOnly() {
-		n += textWeights(m.Text)
+	if m.ImagesOnly() {
+		return n
 	}
-	if m.Adapts() {
+	switch t := m.Text; {
+	case t.Freeze:
+		n += textWeights(t)
+	case m.Tunes() && t.Style != config.StyleGRU:
+		t.Layers -= last
+		n += textWeights(t)
+	}
+	if m.Tunes() && last == 0 {
 		n += p.fusionWeights()
 	}
 	return n

@@ -38,8 +38,14 @@ func TestEstimate(t *testing.T) {
 			*c = tinyCLIP("sphere")
 			c.Model.System, c.Model.Head.Dim = "matching", 24 // as wide as texts
 		},
-		"heads": func(c *config.Config) { *c = tinyHeads() },
-		"plans": func(c *config.Config) { *c = tinyKLOT() },
+		"recurrent": func(c *config.Config) { *c = tinyHost("vsepp"); c.Model.Text.Layers, c.Model.Text.Width = 2, 32 },
+		"side by side": func(c *config.Config) {
+			*c = tinyHost("vsepp")
+			c.Model.Text.GRU.Directions, c.Model.Text.Layers, c.Model.Text.Width = config.GRUConcat, 3, 32
+		},
+		"captioning": func(c *config.Config) { *c = tinyHost("vsrn_caption"); c.Train.BatchSize = 9 },
+		"heads":      func(c *config.Config) { *c = tinyHeads() },
+		"plans":      func(c *config.Config) { *c = tinyKLOT() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := tinyConfig()

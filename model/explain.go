@@ -20,8 +20,9 @@ import (
 )
 
 // Blocks say where a score is explained, counted from 0: at the tokens that the attention of a block
-// of the image tower and of a layer of the text tower reads, and at the attention to the image of a
-// fusion layer. A tower with a pool other than class or end has one more, the tokens that it pools.
+// of the image tower and of a layer of the text tower reads, of recurrent units what a layer reads, and at
+// the attention to the image of a fusion layer. A tower with a pool other than class or end has one more,
+// the tokens that it pools, as a tower whose tokens an interaction compares has with those.
 type Blocks struct{ Image, Text, Fusion int }
 
 // DefaultBlocks are the last of each tower, and of the fusion layers the one in the middle, the third
@@ -33,27 +34,40 @@ func (p *Pairs) DefaultBlocks() Blocks {
 
 // blocks are how many there are of each.
 func (p *Pairs) blocks() Blocks {
-	m := p.cfg.Model
-	n := Blocks{Image: m.Image.Depth, Text: m.Text.Layers}
-	if t, ok := p.design.image.tower.(encoders.ImageTower); ok && (t.Pool == encoders.PoolMean || t.Pool == encoders.PoolAttention) {
-		n.Image++
-	}
-	if t, ok := p.design.text.tower.(encoders.TextTower); ok && t.Pool == encoders.PoolMean {
-		n.Text++
-	}
-	if p.design.views {
-		n.Text = n.Image
-	}
-	if f := p.design.fusion; f != nil {
+	d := &p.design
+	n := Blocks{Image: p.places(&d.image), Text: p.places(&d.text)}
+	if f := d.fusion; f != nil {
 		n.Fusion = f.FusionLayers
+	}
+	return n
+}
+
+// places are the layers of the tower of a side, and the tokens behind them where a pool or an interaction
+// reads them.
+func (p *Pairs) places(s *side) int {
+	n := p.layers(s)
+	pooled := p.design.interaction != nil
+	switch t := s.tower.(type) {
+	case encoders.ImageTower:
+		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolAttention
+	case encoders.TextTower:
+		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO
+	case encoders.RegionTower:
+		pooled = true
+	}
+	if pooled {
+		n++
 	}
 	return n
 }
 
 // layers is how many blocks or layers the tower of a side has.
 func (p *Pairs) layers(s *side) int {
-	if s == &p.design.text && !p.design.views {
+	switch t := s.tower.(type) {
+	case encoders.TextTower:
 		return p.cfg.Model.Text.Layers
+	case encoders.RegionTower:
+		return t.Graph.Layers
 	}
 	return p.cfg.Model.Image.Depth
 }
@@ -62,10 +76,11 @@ func (p *Pairs) layers(s *side) int {
 // next one of the same kind.
 type Explained struct {
 	Score float64
-	// Image and Text are the patches and the places of the text at their blocks, of systems of two
-	// views the patches of both images; nil of a match.
+	// Image and Text are the patches or regions and the places of the text at their blocks, of systems of
+	// two views the patches of both images; nil of a match.
 	Image, Text *States
-	Cross       *Cross // of a match
+	Cross       *Cross    // of a match
+	Compared    *Compared // of an interaction
 }
 
 // States are N tokens of D channels, and the gradient of the score to them.
@@ -88,9 +103,10 @@ type explaining struct {
 	machine     *exec.Machine
 	inputs      *feed.Inputs
 	score       *gorgonia.Node
-	channels    []float32 // (C) of a group of channels: 1 where they count
-	image, text tapped    // of the pair score
-	cross       tapped    // of the match: the gathered values
+	channels    []float32     // (C) of a group of channels: 1 where they count
+	image, text tapped        // of the pair score
+	compared    [2]*comparing // of an interaction: image, text
+	cross       tapped        // of the match: the gathered values
 	q, kv       *gorgonia.Node
 	ask         gorgonia.Nodes
 	sizes       Cross
@@ -157,7 +173,21 @@ func (p *Pairs) explain(ctx context.Context, b *batch.Batch, key explainKey, cha
 	if err := x.machine.Run(ctx); err != nil {
 		return nil, err
 	}
-	return x.read()
+	out, err := x.read()
+	if err != nil || x.compared[0] == nil {
+		return out, err
+	}
+	c := &Compared{}
+	for k, to := range []*Locals{&c.Image, &c.Text} {
+		if *to, err = x.compared[k].read(x); err != nil {
+			return nil, err
+		}
+	}
+	if terms := p.terms(); terms != nil {
+		c.Terms, err = terms(c.Image, c.Text)
+	}
+	out.Compared = c
+	return out, err
 }
 
 // explaining returns the computation of a key, built when it is first asked for.
@@ -183,7 +213,7 @@ func (p *Pairs) explaining(key explainKey) (*explaining, error) {
 func (p *Pairs) Explains() error {
 	for _, x := range []side{p.design.image, p.design.text} {
 		switch x.tower.(type) {
-		case encoders.ImageTower, encoders.TextTower:
+		case encoders.ImageTower, encoders.RegionTower, encoders.TextTower:
 		default:
 			return fmt.Errorf("model: model.system %q has a tower without patches or words (%s): its scores cannot be explained by them", p.cfg.Model.System, x.name)
 		}
@@ -218,9 +248,12 @@ func (p *Pairs) buildExplaining(key explainKey) (x *explaining, err error) {
 	n := newNet(p.params)
 	x = &explaining{inputs: n.inputs}
 	on := encoders.NewScope(n.params).As(encoders.Traits{Twin: p.design.teacher})
-	if key.kind == "match" {
+	switch {
+	case key.kind == "match":
 		x.match(p, n, on, key.at)
-	} else {
+	case p.design.interaction != nil:
+		x.interaction(p, n, on, key.at)
+	default:
 		x.pair(p, n, on, key)
 	}
 	if err := x.differentiate(); err != nil {
@@ -233,7 +266,8 @@ func (p *Pairs) buildExplaining(key explainKey) (x *explaining, err error) {
 // pair builds the score of features.
 func (x *explaining) pair(p *Pairs, n *net, on encoders.Scope, key explainKey) {
 	d := &p.design
-	features := func(s *side, block int, to *tapped) *gorgonia.Node {
+	features := func(e *Encoder, block int, to *tapped) *gorgonia.Node {
+		s := e.side
 		see := func(tokens *gorgonia.Node, t int) { *to = tapped{node: tokens, lead: t - parts(s.tower)} }
 		tap := encoders.Tap{Tokens: func(i int, tokens *gorgonia.Node, t int) {
 			if i == block {
@@ -243,7 +277,7 @@ func (x *explaining) pair(p *Pairs, n *net, on encoders.Scope, key explainKey) {
 		if block == p.layers(s) {
 			tap.Pooled = see
 		}
-		scope := on.In(s.name).Tapped(tap)
+		scope := e.scope(on.In(s.name)).Tapped(tap)
 		q := s.tower.Encode(&encoders.Context{}, scope, n.towerInputs(s.tower, 1, s.column), encoders.Want{Classes: true})
 		return s.head.Project(&encoders.Context{}, on.In(s.proj), q.Classes) // (1, C)
 	}
@@ -251,7 +285,7 @@ func (x *explaining) pair(p *Pairs, n *net, on encoders.Scope, key explainKey) {
 	if d.views {
 		at.Text = at.Image
 	}
-	f, g := features(&d.image, at.Image, &x.image), features(&d.text, at.Text, &x.text)
+	f, g := features(p.image, at.Image, &x.image), features(p.text, at.Text, &x.text)
 	var s *gorgonia.Node // (1, 1)
 	if key.kind == "group" {
 		x.channels = make([]float32, d.space.Dim)
@@ -260,6 +294,14 @@ func (x *explaining) pair(p *Pairs, n *net, on encoders.Scope, key explainKey) {
 		s = p.hostScore(encoders.NewScope(n.params)).Pairs(f, g)
 	}
 	x.score = arith.Sum(s)
+}
+
+// interaction builds the score of an interaction.
+func (x *explaining) interaction(p *Pairs, n *net, on encoders.Scope, at Blocks) {
+	image := x.compare(p, n, on, p.image, at.Image, &x.image)
+	text := x.compare(p, n, on, p.text, at.Text, &x.text)
+	x.compared = [2]*comparing{image, text}
+	x.score = arith.Sum(p.design.interaction.Scores(&encoders.Context{}, encoders.NewScope(n.params), image.local, text.local)) // (1, 1)
 }
 
 // hostScore is the score of PairScore in a graph, without a temperature.
@@ -285,14 +327,14 @@ func (p *Pairs) hostScore(on encoders.Scope) objectives.Score {
 // match builds the logit of the match head.
 func (x *explaining) match(p *Pairs, n *net, on encoders.Scope, at Blocks) {
 	d := &p.design
-	image := d.image.tower.Encode(&encoders.Context{}, on.In(d.image.name), n.towerInputs(d.image.tower, 1, nil), encoders.Want{Tokens: true, Classes: true})
-	text := d.text.tower.Encode(&encoders.Context{}, on.In(d.text.name), n.towerInputs(d.text.tower, 1, nil), encoders.Want{Tokens: true, Classes: true})
+	image := d.image.tower.Encode(&encoders.Context{}, p.image.scope(on.In(d.image.name)), n.towerInputs(d.image.tower, 1, nil), encoders.Want{Tokens: true, Classes: true})
+	text := d.text.tower.Encode(&encoders.Context{}, p.text.scope(on.In(d.text.name)), n.towerInputs(d.text.tower, 1, nil), encoders.Want{Tokens: true, Classes: true})
 	tap := encoders.Tap{Cross: func(i int, q, kv, gathered *gorgonia.Node) {
 		if i == at.Fusion {
 			x.q, x.kv, x.cross = q, kv, tapped{node: gathered}
 		}
 	}}
-	fused := d.fusion.Fusion(&encoders.Context{}, on.In(d.text.name).Tapped(tap), encoders.FusionArgs{
+	fused := d.fusion.Fusion(&encoders.Context{}, tuned(p.cfg.Model, on.In(d.text.name), &encoders.Context{}).Tapped(tap), encoders.FusionArgs{
 		Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens, TextLen: text.Len, ImageLen: image.Len,
 	}) // (L, D)
 	logits := objectives.MatchLogits(encoders.NewScope(n.params), layout.StridedRows(fused, 0, text.Len, 1)) // (1, 2)
@@ -300,7 +342,7 @@ func (x *explaining) match(p *Pairs, n *net, on encoders.Scope, at Blocks) {
 	x.sizes = Cross{Heads: d.fusion.Heads, L: text.Len, T: image.Len, P: parts(d.image.tower), D: d.fusion.Width}
 }
 
-// parts is the number of patches of an image, or of places of a text.
+// parts is the number of patches or regions of an image, or of places of a text.
 func parts(t encoders.Tower) int {
 	if v, ok := t.(encoders.ImageTower); ok {
 		return v.Patches()
@@ -311,7 +353,7 @@ func parts(t encoders.Tower) int {
 
 // differentiate adds the gradients of the score to the inner nodes, and notes what to compute.
 func (x *explaining) differentiate() error {
-	x.ask = gorgonia.Nodes{x.score}
+	x.ask = append(x.ask, x.score)
 	var wrt gorgonia.Nodes
 	var to []*tapped
 	for _, t := range []*tapped{&x.image, &x.text, &x.cross} {

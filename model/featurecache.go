@@ -88,7 +88,9 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 		pass.matched = b.matched
 		pass.captions()
 		to := &towerPass{b: pass, learnable: map[string]bool{}}
-		return to, objectives.Sides{Image: side(&b.design.image, to, teacher), Text: side(&b.design.text, to, teacher)}
+		sides := objectives.Sides{Image: side(&b.design.image, to, teacher), Text: side(&b.design.text, to, teacher)}
+		objectives.Need(len(pass.norms.list) == 0, "train.accumulate", `must be "gradients" with a batch norm, which would see one micro-batch at a time`)
+		return to, sides
 	}
 	c.online, s.Online = both(false)
 	if b.design.teacher {

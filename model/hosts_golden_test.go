@@ -21,6 +21,11 @@ func tinyHost(name string) config.Config {
 	c.Model.Text = config.Text{Style: config.StyleGRU, Layers: 1, Width: 8, GRU: config.GRU{Embedding: 7, Directions: config.GRUForward}}
 	c.Objective.ITC.InBatchWeight = 0
 	c.Objective.Hinge = config.Hinge{Weight: 1, Margin: 0.2, Negatives: "hardest"}
+	name, c.Model.Image.Regions.BatchNorm = strings.CutSuffix(name, "_norm")
+	name, caption := strings.CutSuffix(name, "_caption")
+	if caption {
+		c.Objective.Captioning = config.Captioning{Weight: 0.5, Width: 6, Embedding: 5}
+	}
 	switch r := &c.Model.Image.Regions; name {
 	case "vseinf":
 		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "gpo", "gpo", config.GRUMean
@@ -30,7 +35,7 @@ func tinyHost(name string) config.Config {
 	return c
 }
 
-var hosts = []string{"vsepp", "vseinf", "vsrn"}
+var hosts = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption"}
 
 // hostBatch is a batch of the inputs of a golden.
 func hostBatch(m *Pairs, g golden) *batch.Batch {
@@ -71,7 +76,8 @@ func openHost(t *testing.T, name string) golden {
 	return golden{t, file}
 }
 
-// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step.
+// hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a step,
+// and running statistics behind the update.
 func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
 	t.Helper()
 	names := map[string]bool{}
@@ -98,7 +104,16 @@ func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
 	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
 		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
 	}
+	if err := m.After(); err != nil {
+		t.Fatal(err)
+	}
 	for _, q := range m.params.List() {
+		if strings.Contains(q.Name, "running_") {
+			if rel, err := relative(m.params.Value(q), g.floats("after/"+q.Name)); err != nil || !(rel <= 1e-5) {
+				t.Errorf("%s differs by %.1e (%v)", q.Name, rel, err)
+			}
+			continue
+		}
 		if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
 			t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
 		}
@@ -106,8 +121,8 @@ func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
 	return b
 }
 
-// TestGoldenHosts compares features, scores, the loss and all gradients by name with PyTorch's modules, whose inputs
-// have rubbish in the regions and words behind a length.
+// TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and scores with
+// PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
 	for _, name := range hosts {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +178,8 @@ func TestHostMetricStart(t *testing.T) {
 			with := cfg
 			with.Objective.ITC.Score = "gssf"
 			with.Objective.GSSF = config.GSSF{Form: form, Blocks: 2}
-			if name == "vsrn" {
+			graph := strings.HasPrefix(name, "vsrn")
+			if graph {
 				with.Model.Image.Regions.Metric, with.Model.Image.Regions.MetricBlocks = form, 2
 			}
 			m := buildCLIP(t, with)
@@ -174,7 +190,7 @@ func TestHostMetricStart(t *testing.T) {
 				}
 				copy(m.params.Value(own), plain.params.Value(q))
 			}
-			if n := len(m.params.List()) - len(plain.params.List()); n < 1 || name == "vsrn" && n != 3 {
+			if n := len(m.params.List()) - len(plain.params.List()); n < 1 || graph && n != 3 {
 				t.Fatalf("%d weights of metrics", n)
 			}
 			if got := loss(m); got != want {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
@@ -43,6 +44,10 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.Structure; c.Weight > 0 {
 		list = append(list, objectives.Structure{Weight: c.Weight, Image: c.Modalities != "text", Text: c.Modalities != "image",
 			Hops: c.Hops, Temperature: c.Temperature, TargetTemperature: c.Target(), Warmup: c.WarmupSteps})
+	}
+	if c := obj.Captioning; c.Weight > 0 {
+		list = append(list, objectives.Captioning{Weight: c.Weight, Len: cfg.Data.Tokens, Tokens: c.Tokens,
+			Decoder: encoders.CaptionDecoder{Vocab: o.Vocab, Width: c.Width, Embedding: c.Embedding, Dropout: c.Dropout}})
 	}
 	if fused := newFused(cfg, o); len(fused) > 0 {
 		list = append(list, fused)

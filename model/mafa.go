@@ -79,7 +79,7 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 		if frozen {
 			return p.In(name)
 		}
-		return adapted(j.Model, p.In(name), plain)
+		return tuned(j.Model, p.In(name), plain)
 	}
 	tokens := vit.Forward(tower("image", j.Model.Image.Freeze), s.Node(batch.Images))                                                                       // (B*T, Dimage)
 	states := bert.Text(plain, tower("text", j.Model.Text.Freeze), encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)

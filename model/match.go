@@ -82,7 +82,7 @@ func (p *Pairs) matching(n, k int) (x *matching, err error) {
 		images: in.Unbound("image states", batch.Float32, k*t, p.image.Width()), index: in.Unbound("image of pair", batch.Int32, n),
 	}
 	first := &encoders.Places{Rows: in.Count("first tokens", 0, n, l), Sequences: in.Count("pairs", 0, n, 1)}
-	fused := p.design.fusion.Fusion(&encoders.Context{}, adapted(p.cfg.Model, on.In("text"), &encoders.Context{}), encoders.FusionArgs{
+	fused := p.design.fusion.Fusion(&encoders.Context{}, tuned(p.cfg.Model, on.In("text"), &encoders.Context{}), encoders.FusionArgs{
 		Texts: x.states, Lengths: x.lengths, Images: x.images, Pairs: encoders.Pairs{Images: x.index}, At: first, TextLen: l, ImageLen: t,
 	}) // (n, D)
 	x.logits = objectives.MatchLogits(encoders.NewScope(b.params), fused)

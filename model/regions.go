@@ -15,7 +15,7 @@ import (
 func regionTower(cfg config.Config) encoders.RegionTower {
 	im := cfg.Model.Image
 	r := im.Regions
-	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, Pool: encoders.Pool(im.Pooling())}
+	t := encoders.RegionTower{Regions: cfg.Data.Regions.Most, In: r.In, Width: im.Width, MLP: r.Encoder == config.RegionsMLP, BatchNorm: r.BatchNorm && r.Encoder != config.RegionsLinear, Pool: encoders.Pool(im.Pooling())}
 	if r.Encoder == config.RegionsGraph {
 		t.Graph = encoders.RegionGraph{Layers: r.Layers, Metric: encoders.Metric{Form: r.Metric, Blocks: im.RegionBlocks(), Dim: im.Width}}
 	}

@@ -88,11 +88,15 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	return r, p.keep(s)
 }
 
-// keep remembers what the batch brings to the queue.
+// keep remembers what the batch brings to the queue and to running statistics.
 func (p *Pairs) keep(s *feed.Step) error {
 	if s.Micro == 0 {
 		p.keys.Clear()
 		p.keys.ids, p.keys.micro = p.keys.ids[:0], 0
+		p.step.norms.drop()
+	}
+	if err := p.step.norms.keep(p.step.machine, p.o.Group); err != nil {
+		return err
 	}
 	if p.queue == nil {
 		return nil
@@ -123,7 +127,7 @@ func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
 // overwrites it.
 func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.machine) }
 
-// After is called when an update was made: it clamps the temperature and lets the features
+// After is called when an update was made: it clamps the temperature, moves running statistics and lets the features
 // of all micro-batches into the queue at once, so that each micro-batch saw the same queue.
 //
 // ALBEF's code clamps the temperature at the start of the next forward pass; doing it at
@@ -131,6 +135,7 @@ func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.
 // fails.
 func (p *Pairs) After() error {
 	p.ClampTemperature()
+	p.step.norms.move(p.params, p.o.Group.Size())
 	if p.queue == nil || p.keys.micro == 0 {
 		return nil
 	}

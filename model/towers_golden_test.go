@@ -21,7 +21,14 @@ func everyLayer(side string) config.LoRA {
 	return config.LoRA{Rank: 2, Alpha: 3, Layers: []string{side + "/*/*/*/*"}}
 }
 
-// towerGoldens are towers of tools/goldens/towers.py and lora.py as a configuration describes them.
+// everyTuning adapts, scales and shifts the layers of a side, with a metric in the paths of low rank and two prompts, as
+// tools/goldens/tuning.py does.
+func everyTuning(m *config.Model, side, activation, metric string, deep bool) {
+	m.LoRA = everyLayer(side)
+	m.Tuning = config.Tuning{AdapterWidth: 3, AdapterActivation: activation, SSF: true, Metric: metric, MetricBlocks: 2, PromptTokens: 2, PromptDeep: deep}
+}
+
+// towerGoldens are towers of tools/goldens/towers.py, lora.py and tuning.py as a configuration describes them.
 var towerGoldens = map[string]func(m *config.Model){
 	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
 	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },
@@ -38,7 +45,27 @@ var towerGoldens = map[string]func(m *config.Model){
 	"lora_clip_image":  func(m *config.Model) { m.Image.Style, m.LoRA = "clip", everyLayer("image") },
 	"lora_clip_text":   func(m *config.Model) { m.Text.Style, m.Text.Positions, m.LoRA = "clip", 8, everyLayer("text") },
 	"lora_roberta":     func(m *config.Model) { m.Text.Style, m.LoRA = "roberta", everyLayer("text") },
-	"gru":              func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
+	"tuning_clip_image": func(m *config.Model) {
+		m.Image.Style = "clip"
+		everyTuning(m, "image", "gelu", "block_diag", true)
+	},
+	"tuning_clip_text": func(m *config.Model) {
+		m.Text.Style, m.Text.Positions = "clip", 8
+		everyTuning(m, "text", "gelu", "dense", false)
+	},
+	"tuning_roberta": func(m *config.Model) {
+		m.Text.Style = "roberta"
+		everyTuning(m, "text", "relu", "diag", true)
+	},
+	"tuning_adapter_roberta":     func(m *config.Model) { m.Text.Style, m.Tuning.AdapterWidth = "roberta", 3 },
+	"tuning_ssf_clip_image":      func(m *config.Model) { m.Image.Style, m.Tuning.SSF = "clip", true },
+	"tuning_prompt_roberta":      func(m *config.Model) { m.Text.Style, m.Tuning.PromptTokens = "roberta", 2 },
+	"tuning_prompt_siglip_text":  func(m *config.Model) { m.Text.Style, m.Tuning.PromptTokens, m.Tuning.PromptDeep = "siglip", 2, true },
+	"tuning_prompt_siglip_image": func(m *config.Model) { m.Image.Style, m.Tuning.PromptTokens = "siglip", 2 },
+	"tuning_prompt_registers": func(m *config.Model) {
+		m.Image.Style, m.Image.MLP, m.Image.Registers, m.Tuning.PromptTokens, m.Tuning.PromptDeep = "dinov2", 24, 3, 2, true
+	},
+	"gru": func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
 	"gru_concat": func(m *config.Model) {
 		m.Text.Style, m.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "concat"}
 	},
@@ -96,7 +123,7 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	}
 	b := newNet(NewParams(1, false))
 	in := b.towerInputs(side.tower, rows, nil)
-	scope := adapted(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
+	scope := tuned(m, encoders.NewScope(b.params).In(side.name), &encoders.Context{})
 	q := side.tower.Encode(&encoders.Context{}, scope, in, encoders.Want{Tokens: tokens, Classes: true})
 	read := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(4, 8), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Classes, read, nil))

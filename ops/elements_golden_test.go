@@ -24,14 +24,27 @@ func TestElementsGolden(t *testing.T) {
 		"linear without bias":        func(g get) *gorgonia.Node { return nn.Linear(g("input"), g("weight"), nil) },
 		"layer norm":                 func(g get) *gorgonia.Node { return nn.LayerNorm(g("x"), g("gamma"), g("beta"), 1e-5) },
 		"layer norm of equal values": func(g get) *gorgonia.Node { return nn.LayerNorm(g("x"), g("gamma"), g("beta"), 1e-2) },
-		"gelu":                       func(g get) *gorgonia.Node { return nn.GELU(g("input")) },
-		"gelu_tanh":                  func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), g("bias"), "gelu_tanh") },
+		"batch norm": func(g get) *gorgonia.Node {
+			y, _, _ := nn.BatchNorm(nn.BatchNormArgs{X: g("x"), Gamma: g("gamma"), Beta: g("beta"), Eps: 1e-5})
+			return y
+		},
+		"batch norm of rows that count": func(g get) *gorgonia.Node {
+			y, _, _ := nn.BatchNorm(nn.BatchNormArgs{X: g("x"), Gamma: g("gamma"), Beta: g("beta"), Lengths: g("lengths"), Len: 3, Eps: 1e-5})
+			return y
+		},
+		"batch norm by given statistics": func(g get) *gorgonia.Node {
+			y, _, _ := nn.BatchNorm(nn.BatchNormArgs{X: g("x"), Gamma: g("gamma"), Beta: g("beta"), Mean: g("mean"), Variance: g("variance"), Eps: 1e-5})
+			return y
+		},
+		"gelu":      func(g get) *gorgonia.Node { return nn.GELU(g("input")) },
+		"gelu_tanh": func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), g("bias"), "gelu_tanh") },
 		"quick_gelu": func(g get) *gorgonia.Node {
 			return nn.LinearActivated(g("input"), g("weight"), g("bias"), "quick_gelu")
 		},
 		"silu":          func(g get) *gorgonia.Node { return nn.LinearActivated(g("input"), g("weight"), nil, "silu") },
 		"tanh":          func(g get) *gorgonia.Node { return nn.Tanh(g("input")) },
 		"swiglu":        func(g get) *gorgonia.Node { return nn.SwiGLU(g("x")) },
+		"scale shift":   func(g get) *gorgonia.Node { return nn.ScaleShift(g("x"), g("scale"), g("shift"), 1) },
 		"scale columns": func(g get) *gorgonia.Node { return nn.ScaleColumns(g("x"), g("scale")) },
 		"repeat rows":   func(g get) *gorgonia.Node { return nn.RepeatRows(g("x"), 3) },
 		"mean tokens":   func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },

@@ -112,5 +112,6 @@ type section struct {
 	Tables    []Table
 	Legend    template.HTML
 	Small     bool   // panels are narrow
+	Single    bool   // one panel beside no other
 	Missing   string // why there is nothing else
 }

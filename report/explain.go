@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"image/color"
 	"io"
 	"math"
 	"strings"
@@ -33,7 +34,14 @@ type ExplainedScore struct {
 	ID, Title, Intro string
 	Words            []explain.Word // nil: none
 	Pictures         []Picture
+	Tables           []HeatTable
 	Small            bool // many pictures
+}
+
+// HeatTable is a table of a page whose cells have colours.
+type HeatTable struct {
+	explain.Heatmap
+	Title, Caption string
 }
 
 // WriteExplanation writes the page of an explained pair.
@@ -48,10 +56,76 @@ func WriteExplanation(w io.Writer, e Explanation) error {
 			s.Legend += wordStrip(x.Words, true)
 		}
 		s.show(x.Pictures)
+		for _, t := range x.Tables {
+			s.Panels = append(s.Panels, panel{SVG: t.draw(), Caption: t.Caption})
+		}
+		s.Single = len(x.Tables) > 0
 		p.show(s)
 	}
 	return p.write(w)
 }
+
+// denseColumns are so many that a table has smaller letters.
+const denseColumns = 20
+
+// draw draws the table, which scrolls within its panel.
+func (t HeatTable) draw() template.HTML {
+	var b strings.Builder
+	cell := func(class, s string) { fmt.Fprintf(&b, `<td class="%s">%s</td>`, class, s) }
+	b.WriteString(`<h3>` + escape(t.Title) + `</h3><div class="scroll"><table class="heatmap`)
+	columns, decimals := len(t.Columns), 4
+	if columns > denseColumns {
+		b.WriteString(` dense`)
+		decimals = 3
+	}
+	b.WriteString(`"><thead><tr><th></th>`)
+	for j, name := range t.Columns {
+		if !t.Wide() && j%4 != 0 {
+			name = ""
+		}
+		b.WriteString(`<th>` + escape(name) + `</th>`)
+	}
+	for _, x := range t.Beside {
+		b.WriteString(`<th>` + escape(x.Name) + `</th>`)
+	}
+	b.WriteString(`</tr></thead><tbody>`)
+	marked := map[int]bool{}
+	for _, at := range t.Marked {
+		marked[at] = true
+	}
+	for i, name := range t.Rows {
+		b.WriteString(`<tr><th scope="row">` + escape(name) + `</th>`)
+		for j := range columns {
+			at := i*columns + j
+			c, figure, class := t.Colour(at), "", "narrow"
+			if t.Wide() {
+				figure, class = t.Cell(at), "cell"
+			}
+			if marked[at] {
+				class += " marked"
+			}
+			fmt.Fprintf(&b, `<td class="%s" style="background:%s;color:%s" title="%s, %s: %s">%s</td>`, class, hex(c), hex(explain.Letters(c)), escape(name), escape(t.Columns[j]), explain.Figure(t.Values[at], 4), figure)
+		}
+		for _, x := range t.Beside {
+			cell("figure", explain.Figure(x.Values[i], 4))
+		}
+		b.WriteString(`</tr>`)
+	}
+	for _, x := range t.Below {
+		if !t.Wide() {
+			break
+		}
+		b.WriteString(`<tr><th scope="row">` + escape(x.Name) + `</th>`)
+		for _, v := range x.Values {
+			cell("figure", explain.Figure(v, decimals))
+		}
+		b.WriteString(`</tr>`)
+	}
+	b.WriteString(`</tbody></table></div>`)
+	return template.HTML(b.String())
+}
+
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 // show adds pictures as panels.
 func (s *section) show(list []Picture) {
@@ -96,8 +170,7 @@ func wordStrip(list []explain.Word, figures bool) template.HTML {
 func heatScale() template.HTML {
 	var stops []string
 	for i := range 7 {
-		c := explain.Heat(float64(i) / 6)
-		stops = append(stops, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B))
+		stops = append(stops, hex(explain.Heat(float64(i)/6)))
 	}
 	return template.HTML(`<div class="heat">nothing <i style="background:linear-gradient(90deg,` + strings.Join(stops, ",") + `)"></i> most</div>`)
 }
@@ -112,6 +185,7 @@ type Contributions struct {
 	Tokened bool  // class tokens, else spheres
 	// Patches is the mean share of each patch, and Places that of each place of a text.
 	Patches explain.Map
+	Regions []Bar // in the place of patches: of each number of a region, over the images that have it
 	Words   []Bar
 	Places  []Bar
 }
@@ -128,8 +202,7 @@ func WriteContributions(w io.Writer, c Contributions) error {
 		tokens.Intro = "Each " + name + " compares its own channels of image and text; the score is their sum. Bars are means over the pairs, with one standard deviation to both sides. One that is high for every pair tells pairs apart as little as one that is near 0."
 		tokens.Panels = []panel{{SVG: Bars{Title: "score of each " + name, Bars: c.Tokens}.draw(), Wide: true}}
 	}
-	patches := section{ID: "patches", Title: "Patches", Intro: "Mean share that each patch has of what patches add to a score. Images differ, so a map of one bright place means that the model looks there whatever the image shows.", Legend: heatScale()}
-	patches.Panels = []panel{{SVG: heatGrid(c.Patches), Wide: true, Caption: fmt.Sprintf("An even map has %s %% everywhere. The largest share is %s %%.", short(100/float64(len(c.Patches.Values))), short(roundTo(100*c.Patches.Most(), 3)))}}
+	patches := patchSection(c)
 	words := section{ID: "words", Title: "Words", Intro: "Mean share that a word has of what words add to the score of its text, over the texts that have it, with one standard deviation to both sides. The number of texts stands behind the word."}
 	if len(c.Words) > 0 {
 		words.Panels = append(words.Panels, panel{SVG: Bars{Title: "by word", Bars: c.Words}.draw(), Wide: true})
@@ -139,6 +212,17 @@ func WriteContributions(w io.Writer, c Contributions) error {
 	}
 	p.show(tokens, patches, words)
 	return p.write(w)
+}
+
+// patchSection shows what patches or regions add.
+func patchSection(c Contributions) section {
+	if len(c.Regions) > 0 {
+		return section{ID: "regions", Title: "Regions", Intro: "Mean share that a region has of what the regions of an image add to a score, by its number in the data, over the images that have so many, with one standard deviation to both sides.",
+			Panels: []panel{{SVG: Bars{Title: "by number of the region", Bars: c.Regions}.draw(), Wide: true}}}
+	}
+	s := section{ID: "patches", Title: "Patches", Intro: "Mean share that each patch has of what patches add to a score. Images differ, so a map of one bright place means that the model looks there whatever the image shows.", Legend: heatScale()}
+	s.Panels = []panel{{SVG: heatGrid(c.Patches), Wide: true, Caption: fmt.Sprintf("An even map has %s %% everywhere. The largest share is %s %%.", short(100/float64(len(c.Patches.Values))), short(roundTo(100*c.Patches.Most(), 3)))}}
+	return s
 }
 
 // heatGrid draws a map as squares.

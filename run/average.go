@@ -154,8 +154,8 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			}
 		}
 	}
-	if cfg.Model.Adapts() { // a mean of products is no product of means
-		cfg.Model.LoRA = config.Default().Model.LoRA
+	if cfg.Model.Folds() { // a mean of products is no product of means
+		cfg.Model = cfg.Model.Folded()
 		if a.files[runlog.ConfigFile], err = cfg.Encode(); err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			delete(a.groups, group) // not all of them have twins
 			continue
 		}
-		params, err := train.Params(ck, group, a.cfg.Model.LoRA, nil)
+		params, err := train.Params(ck, group, a.cfg.Model, nil)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
 	pages "github.com/geoalign/geoalign/report"
@@ -38,11 +37,12 @@ type Contributions struct {
 	Block      int            `json:"block"`            // of the image tower, from 0 on
 	Layer      int            `json:"layer"`            // of the text tower
 	Tokens     []Contribution `json:"tokens,omitempty"` // scores of class tokens or spheres
-	Rows       int            `json:"rows"`             // of patches
+	Rows       int            `json:"rows"`             // of patches, 0 of regions
 	Columns    int            `json:"columns"`
-	Patches    []float64      `json:"patches"` // mean share of each, row by row from the top left
-	Words      []Contribution `json:"words"`   // mean share, the largest first
-	Places     []Contribution `json:"places"`  // mean share of each token place of a text
+	Patches    []float64      `json:"patches,omitempty"` // mean share of each, row by row from the top left
+	Regions    []Contribution `json:"regions,omitempty"` // in the place of patches: mean share by number, from 0 on
+	Words      []Contribution `json:"words"`             // mean share, the largest first
+	Places     []Contribution `json:"places"`            // mean share of each token place of a text
 	Files      []string       `json:"files"`
 
 	tokens bool
@@ -102,13 +102,9 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 	if cfg.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)}
 	}
-	cfg.Eval.Folds = 0 // the split is not ranked
-	set, err := OpenSplit(ctx, cfg, t.split(split), t.log, progress)
+	set, err := t.openPairs(ctx, split, progress)
 	if err != nil {
 		return nil, err
-	}
-	if set.Eval == nil {
-		return nil, &ArgumentError{fmt.Errorf("data.kind %q has no images and texts to explain", cfg.Data.Kind)}
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil { // before the work
 		return nil, fmt.Errorf("%w: choose another folder with --out", err)
@@ -118,20 +114,20 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		return nil, err
 	}
 	var said Explanation
-	x.describe(&said, o)
+	x.describe(&said)
 	c := &Contributions{Folder: dir, Checkpoint: said.Checkpoint, Step: said.Step, Split: t.split(split), Score: said.Score,
-		Formula: cmp.Or(o.Formula, FormulaChannels), Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
+		Formula: said.Formula, Block: said.Block, Layer: said.Layer, tokens: said.tokens, system: said.System}
 	total := set.Len()
 	if n <= 0 {
 		n = DefaultPairs
 	}
 	n = min(n, total)
-	var tokens, words, places, scores tally
+	var tokens, words, places, regions, scores tally
 	for i := range n {
 		if progress != nil {
 			progress("explaining pairs", i, n)
 		}
-		if err := x.add(ctx, set, i*total/n, c, &tokens, &words, &places, &scores); err != nil {
+		if err := x.add(ctx, set, i*total/n, c, &tokens, &words, &places, &regions, &scores); err != nil {
 			return nil, err
 		}
 	}
@@ -145,18 +141,14 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 		c.Patches[i] /= float64(c.Pairs)
 	}
 	c.Mean = scores.list()[0].Mean
-	c.Tokens, c.Words, c.Places = tokens.list(), words.list(), places.list()
+	c.Tokens, c.Words, c.Places, c.Regions = tokens.list(), words.list(), places.list(), regions.list()
 	slices.SortStableFunc(c.Words, func(a, b Contribution) int { return cmp.Compare(b.Mean, a.Mean) })
 	return c, c.write()
 }
 
 // add explains the pair of an image of a split with its first text.
-func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contributions, tokens, words, places, scores *tally) error {
-	m, err := set.Eval.Image(image)
-	if err != nil {
-		return err
-	}
-	if err := x.setImage(m, batch.Images); err != nil {
+func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contributions, tokens, words, places, regions, scores *tally) error {
+	if err := x.fill(set, image); err != nil {
 		return err
 	}
 	text := set.Eval.Text(set.Eval.ImageTexts(image)[0])
@@ -170,12 +162,19 @@ func (x *Explainer) add(ctx context.Context, set *Split, image int, c *Contribut
 	}
 	c.Pairs++
 	scores.add("", r.Score)
-	c.Rows, c.Columns = r.Image.Rows, r.Image.Columns
-	if c.Patches == nil {
-		c.Patches = make([]float64, len(r.Image.Values))
-	}
-	for i, s := range shares(r.Image.Values) {
-		c.Patches[i] += s
+	each := shares(r.Image.Values)
+	if x.t.Config.ReadsRegions() {
+		for i, s := range each {
+			regions.add(fmt.Sprint(i), s)
+		}
+	} else {
+		c.Rows, c.Columns = r.Image.Rows, r.Image.Columns
+		if c.Patches == nil {
+			c.Patches = make([]float64, len(each))
+		}
+		for i, s := range each {
+			c.Patches[i] += s
+		}
 	}
 	of := explain.Shares(r.Words)
 	share := map[string]float64{} // of the words of this text, each once
@@ -231,8 +230,10 @@ const (
 func (c *Contributions) write() error {
 	p := pages.Contributions{Title: filepath.Base(c.Folder), Tokened: c.tokens, Patches: explain.Map{Values: c.Patches, Rows: c.Rows, Columns: c.Columns}}
 	p.Title = fmt.Sprintf("%d right pairs of the %s split", c.Pairs, c.Split)
-	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)}, {Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)},
-		{Name: "image block", Value: fmt.Sprint(c.Block)}, {Name: "text layer", Value: fmt.Sprint(c.Layer)}}
+	p.Facts = []pages.Fact{{Name: "system", Value: c.system}, {Name: "step", Value: fmt.Sprint(c.Step)}, {Name: "mean score (" + c.Score + ")", Value: fmt.Sprintf("%.3f", c.Mean)}}
+	if c.Formula != FormulaTerms {
+		p.Facts = append(p.Facts, pages.Fact{Name: "image block", Value: fmt.Sprint(c.Block)}, pages.Fact{Name: "text layer", Value: fmt.Sprint(c.Layer)})
+	}
 	bars := func(list []Contribution, name func(Contribution) string) (out []pages.Bar) {
 		for _, x := range list {
 			out = append(out, pages.Bar{Name: name(x), Mean: x.Mean, Spread: x.Spread})
@@ -240,6 +241,7 @@ func (c *Contributions) write() error {
 		return out
 	}
 	p.Tokens = bars(c.Tokens, func(x Contribution) string { return x.Name })
+	p.Regions = bars(c.Regions, func(x Contribution) string { return x.Name })
 	p.Places = bars(c.Places, func(x Contribution) string { return x.Name })
 	var common []Contribution
 	for _, w := range c.Words {

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -18,6 +19,7 @@ const (
 	FormulaChannels    = "channels"    // explain.Channels
 	FormulaElementwise = "elementwise" // explain.Elementwise
 	FormulaGradCAM     = "gradcam"     // explain.Pooled
+	FormulaTerms       = "terms"       // of model.interaction, for words too: explain.Terms
 )
 
 // DefaultTokens is how many class tokens are shown unless asked otherwise.
@@ -26,11 +28,13 @@ const DefaultTokens = 16
 // ExplainOptions say which score is explained and where.
 type ExplainOptions struct {
 	Image string // file
-	Text  string
+	Row   *int   // in the place of Image: a row of the images of a split, from 0 on
+	Split string // of Row; empty: eval.split
+	Text  string // empty with Row: the first text of the image
 	With  string // file of the second image, of a system of images alone
 
 	Block, Layer, Fusion *int   // image block, text layer and fusion layer, from 0 on; nil: model.DefaultBlocks
-	Formula              string // for patches; empty: FormulaChannels
+	Formula              string // for patches and regions; empty: FormulaTerms where the model has them and no block or layer is asked for, else FormulaChannels
 	Tokens               int    // class tokens to show, those with the largest scores; 0: DefaultTokens
 }
 
@@ -41,16 +45,22 @@ type Explanation struct {
 	System     string
 	Score      string // how features are compared
 	Formula    string
-	Block      int // of the image tower, from 0 on
-	Layer      int // of the text tower, -1 without one
-	Fusion     int // fusion layer, -1 without a match head
+	Block      int    // of the image tower, from 0 on
+	Layer      int    // of the text tower, -1 without one
+	Fusion     int    // fusion layer, -1 without a match head
+	Split      string // of a row, empty of a file
+	Row        int
+	Name       string // of the image of a row
 	Text       string
 	Notes      []string
 	Scores     []Relevance
 	Tokens     []float64 // scores of all class tokens or spheres; nil where there is one
 
+	Regions int           // of the image; 0: patches are what is explained
+	Boxes   []explain.Box // of the regions; nil: not known
+
 	tokens       bool             // each sphere has a class token of its own
-	image, other *transform.Image // as they were decoded
+	image, other *transform.Image // as they were decoded; nil of regions without a picture
 	cfg          config.Config
 }
 
@@ -65,15 +75,24 @@ func Explainable(cfg config.Config) error {
 // check refuses options that do not fit a configuration, and fills in what is empty.
 func (o *ExplainOptions) check(cfg config.Config) error {
 	bad := func(format string, args ...any) error { return &ArgumentError{fmt.Errorf(format, args...)} }
-	if o.Formula == "" {
-		o.Formula = FormulaChannels
-	}
 	if o.Tokens == 0 {
 		o.Tokens = DefaultTokens
 	}
 	switch {
-	case o.Formula != FormulaChannels && o.Formula != FormulaElementwise && o.Formula != FormulaGradCAM:
-		return bad("--formula must be %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM, o.Formula)
+	case !slices.Contains([]string{"", FormulaChannels, FormulaElementwise, FormulaGradCAM, FormulaTerms}, o.Formula):
+		return bad("--formula must be %s, %s, %s or %s (got %q)", FormulaChannels, FormulaElementwise, FormulaGradCAM, FormulaTerms, o.Formula)
+	case o.Formula == FormulaTerms && !cfg.Model.Interacts():
+		return bad("--formula %s is of models with model.interaction: choose %s, %s or %s", FormulaTerms, FormulaChannels, FormulaElementwise, FormulaGradCAM)
+	case o.Formula == FormulaTerms && (o.Block != nil || o.Layer != nil):
+		return bad("--formula %s is of the tokens that are compared: leave out --block and --layer, or choose %s", FormulaTerms, FormulaChannels)
+	case o.Row != nil && o.Image != "":
+		return bad("a row of a split and --image do not go together: leave one out")
+	case o.Row != nil && *o.Row < 0:
+		return bad("--row must be at least 0 (got %d)", *o.Row)
+	case o.Row != nil && cfg.Model.ImagesOnly():
+		return bad("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)
+	case o.Image != "" && cfg.ReadsRegions():
+		return bad("model.image.style %q reads regions of an image, which a file of pixels has not: name a row of a split with --split and --row", cfg.Model.Image.Style)
 	case o.Tokens < 1:
 		return bad("--tokens must be at least 1 (got %d)", o.Tokens)
 	case cfg.Model.ImagesOnly() && o.Text != "":
@@ -98,6 +117,9 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 	}
 	only := t.Config.Model.ImagesOnly()
 	switch {
+	case o.Row != nil:
+	case o.Image == "" && t.Config.ReadsRegions():
+		return nil, &ArgumentError{errors.New("--row names the image to explain, a row of --split")}
 	case o.Image == "":
 		return nil, &ArgumentError{errors.New("--image names the file of the image to explain")}
 	case only && o.With == "":
@@ -106,30 +128,33 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 		return nil, &ArgumentError{errors.New("--text gives the text to explain")}
 	}
 	out := &Explanation{cfg: t.Config}
+	var set *Split
 	var err error
-	if out.image, err = data.DecodeFile(o.Image, t.Config.Data.MaxPixels); err != nil {
-		return nil, fmt.Errorf("--image: %w", err)
+	if o.Row != nil {
+		set, err = t.openRow(ctx, o, out)
+	} else {
+		err = out.decode(o)
 	}
-	if only {
-		if out.other, err = data.DecodeFile(o.With, t.Config.Data.MaxPixels); err != nil {
-			return nil, fmt.Errorf("--with: %w", err)
-		}
+	if err != nil {
+		return nil, err
 	}
 	x, err := t.Explainer(o)
 	if err != nil {
 		return nil, err
 	}
-	x.describe(out, o)
-	if err := x.setImage(out.image, batch.Images); err != nil {
+	x.describe(out)
+	if set != nil {
+		err = x.setRow(set, out)
+	} else {
+		err = x.setImage(out.image, batch.Images)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if only {
 		err = x.setImage(out.other, batch.Views)
-	} else if out.Text, out.Notes, err = x.seenText(o.Text); err == nil {
-		x.setText(out.Text)
-		if n := unknown(x.words); n > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("The vocabulary lacks %s of the text.", words.Count(n, "word")))
-		}
+	} else {
+		err = x.read(o, set, out)
 	}
 	if err != nil {
 		return nil, err
@@ -137,14 +162,50 @@ func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, 
 	return out, x.scores(ctx, out, o.Tokens)
 }
 
+// decode reads the files of images.
+func (e *Explanation) decode(o ExplainOptions) (err error) {
+	if e.image, err = data.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
+		return fmt.Errorf("--image: %w", err)
+	}
+	if o.With != "" {
+		if e.other, err = data.DecodeFile(o.With, e.cfg.Data.MaxPixels); err != nil {
+			return fmt.Errorf("--with: %w", err)
+		}
+	}
+	return nil
+}
+
+// read makes the text that is asked for that of the pair, or the first one of a row.
+func (x *Explainer) read(o ExplainOptions, set *Split, out *Explanation) (err error) {
+	if o.Text == "" {
+		out.Text = set.Eval.Text(set.Eval.ImageTexts(out.Row)[0]) // clean already
+	} else {
+		var notes []string
+		if out.Text, notes, err = x.seenText(o.Text); err != nil {
+			return err
+		}
+		out.Notes = append(out.Notes, notes...)
+	}
+	x.setText(out.Text)
+	switch n, all := unknown(x.words); {
+	case n == all:
+		return &ArgumentError{fmt.Errorf("the vocabulary of the model knows no word of the text %.60q: use words of its captions", out.Text)}
+	case n > 0:
+		out.Notes = append(out.Notes, fmt.Sprintf("The vocabulary lacks %s of the text.", words.Count(n, "word")))
+	}
+	return nil
+}
+
 // describe says what is explained, and where.
-func (x *Explainer) describe(out *Explanation, o ExplainOptions) {
+func (x *Explainer) describe(out *Explanation) {
 	cfg := x.t.Config
 	out.Checkpoint, out.Step, out.System = x.t.Checkpoint.Path, x.t.Checkpoint.Step, cfg.Model.System
-	out.Formula, out.Block, out.Layer, out.Fusion = o.Formula, x.at.Image, x.at.Text, -1
+	out.Formula, out.Block, out.Layer, out.Fusion = x.formula, x.at.Image, x.at.Text, -1
 	out.Score, out.tokens = "cosine", x.pairs.Space().Tokens
 	if cfg.Model.ImagesOnly() {
 		out.Layer = -1
+	} else if cfg.Model.Interacts() {
+		out.Score = cfg.Model.Interaction.Kind
 	} else if s, err := x.pairs.PairScore(); err == nil {
 		out.Score = s.Host().String()
 	}
@@ -179,7 +240,11 @@ func (x *Explainer) scores(ctx context.Context, out *Explanation, tokens int) er
 	}
 	for _, r := range out.Scores {
 		if r.Image.Most() == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("No patch speaks for the score %s at this block: its map is dark.", r.Name))
+			what := "patch"
+			if out.Regions > 0 {
+				what = "region"
+			}
+			out.Notes = append(out.Notes, fmt.Sprintf("No %s speaks for the score %s at this block: its map is dark.", what, r.Name))
 		}
 	}
 	return nil

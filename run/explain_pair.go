@@ -27,12 +27,14 @@ type Relevance struct {
 	Group int     // of GroupScore, from 0 on
 	Score float64 // before any temperature
 	// Image and Other are what the patches of the image, and of the second one of a system of images
-	// alone, add to the score; of a match, the mean over the words.
+	// alone, add to the score; of a match, the mean over the words. Regions are a row.
 	Image, Other *explain.Map
 	// Words are what the words of the text add, of a match the relevance of the image for them.
 	Words []explain.Word
-	// WordMaps are the patches that each word of a match looks at, in the order of Words.
+	// WordMaps are the patches or regions that each word of a match, or of an interaction, looks at, in the
+	// order of Words.
 	WordMaps []explain.Map
+	Compared *Comparison // of an interaction whose kind says what its scores are made of
 }
 
 // Explainer explains scores of pairs by the towers of a model, one pair after the other, for one goroutine.
@@ -43,6 +45,7 @@ type Explainer struct {
 	formula string // for patches
 	b       *batch.Batch
 	words   []textWord
+	ids     []int32 // tokens of the text
 }
 
 // Explainer opens the model, which must have patches or words, and checks the options. Of those that say
@@ -62,6 +65,14 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no towers to explain a score by", t.Config.Model.System)}
 	}
 	x := &Explainer{t: t, pairs: m.Pairs, formula: o.Formula}
+	switch {
+	case o.Formula == FormulaTerms && !m.HasTerms():
+		return nil, &ArgumentError{fmt.Errorf("model.interaction.kind %q does not say what its scores are made of: leave out --formula, and gradients do", t.Config.Model.Interaction.Kind)}
+	case o.Formula == "" && m.HasTerms() && o.Block == nil && o.Layer == nil:
+		x.formula = FormulaTerms
+	case o.Formula == "":
+		x.formula = FormulaChannels
+	}
 	if err := m.Explains(); err != nil {
 		return nil, &ArgumentError{err}
 	}
@@ -107,8 +118,8 @@ func (x *Explainer) setImage(m *transform.Image, column string) error {
 // setText makes a text that is clean already that of the pair.
 func (x *Explainer) setText(clean string) {
 	textColumns(x.t.Config, x.t.Tokenizer).Fill(clean, x.b.Row(0))
-	n := x.b.Ints(batch.Lengths)[0]
-	x.words = wordsOf(x.t.Tokenizer, x.b.Ints(batch.Tokens)[:n])
+	x.ids = x.b.Ints(batch.Tokens)[:x.b.Ints(batch.Lengths)[0]]
+	x.words = wordsOf(x.t.Tokenizer, x.ids)
 }
 
 // groups is m, the class tokens or spheres that have scores of their own, 0 where the whole score is all there is.
@@ -153,6 +164,12 @@ func (x *Explainer) strongest(ctx context.Context, n int) (list []Relevance, all
 // relevance reads what tokens add to a score.
 func (x *Explainer) relevance(r Relevance, e *model.Explained) Relevance {
 	r.Score = e.Score
+	if e.Compared != nil && e.Compared.Terms != nil {
+		x.compared(&r, e)
+		if x.formula == FormulaTerms {
+			return r
+		}
+	}
 	formula := map[string]func(values, grads []float32, n, d int) []float64{
 		FormulaChannels: explain.Channels, FormulaElementwise: explain.Elementwise, FormulaGradCAM: explain.Pooled,
 	}[x.formula]
@@ -204,8 +221,12 @@ func (x *Explainer) Match(ctx context.Context) (Relevance, error) {
 // fusionLayers is how many fusion layers the model has.
 func (x *Explainer) fusionLayers() int { return x.t.Config.Model.Text.FusionLayers }
 
-// patches is a map over the grid of the image tower.
+// patches is a map over the grid of the image tower, or a row of the regions that the image has.
 func (x *Explainer) patches(values []float64) *explain.Map {
+	if x.t.Config.ReadsRegions() {
+		n := int(x.b.Ints(batch.RegionLengths)[0])
+		return &explain.Map{Values: values[:n], Rows: 1, Columns: n}
+	}
 	side := x.t.Config.Model.Image.Size / x.t.Config.Model.Image.Patch
 	return &explain.Map{Values: values, Rows: side, Columns: side}
 }

@@ -66,14 +66,17 @@ func spread(list []textWord, values []float64) []explain.Word {
 	return out
 }
 
-// unknown counts the words that the vocabulary lacks.
-func unknown(list []textWord) (n int) {
+// unknown counts the words that the vocabulary lacks, and all.
+func unknown(list []textWord) (n, all int) {
 	for _, w := range list {
 		if w.unknown {
 			n++
 		}
+		if !w.special {
+			all++
+		}
 	}
-	return n
+	return n, all
 }
 
 // uncut is cleaner without the limit of words.

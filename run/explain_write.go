@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/words"
 	pages "github.com/geoalign/geoalign/report"
 )
 
@@ -76,6 +77,9 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 // facts are the head of the page.
 func (e *Explanation) facts() []pages.Fact {
 	list := []pages.Fact{{Name: "system", Value: e.System}, {Name: "step", Value: fmt.Sprint(e.Step)}}
+	if e.Split != "" {
+		list = append(list, pages.Fact{Name: "row of " + e.Split, Value: fmt.Sprint(e.Row)}, pages.Fact{Name: "image", Value: e.Name})
+	}
 	for _, r := range e.Scores {
 		switch r.Kind {
 		case PairScore:
@@ -83,6 +87,12 @@ func (e *Explanation) facts() []pages.Fact {
 		case MatchScore:
 			list = append(list, pages.Fact{Name: "match logit", Value: fmt.Sprintf("%.3f", r.Score)})
 		}
+	}
+	if e.Regions > 0 {
+		list = append(list, pages.Fact{Name: "regions", Value: fmt.Sprint(e.Regions)})
+	}
+	if e.Formula == FormulaTerms {
+		return list
 	}
 	list = append(list, pages.Fact{Name: "image block", Value: fmt.Sprint(e.Block)})
 	if e.Layer >= 0 {
@@ -106,6 +116,9 @@ func (f *explainFolder) seen() error {
 		if err := f.add(&f.page.Seen, x.name+".png", explain.Enlarged(x.m.NRGBA()), pages.Picture{Alt: x.says, Caption: fmt.Sprintf("%s, %d x %d pixels", x.says, x.m.W, x.m.H)}); err != nil {
 			return err
 		}
+		if f.e.Regions > 0 {
+			continue // which the model does not see
+		}
 		side := f.e.cfg.Model.Image.Size
 		if x.m.W == side && x.m.H == side {
 			continue // the model sees it as it is
@@ -123,7 +136,14 @@ func (f *explainFolder) seen() error {
 			return err
 		}
 	}
-	return nil
+	if f.e.Regions == 0 {
+		return nil
+	}
+	m, err := explain.Regions(f.photo(), f.e.Boxes, f.e.Regions, nil)
+	if err != nil {
+		return err
+	}
+	return f.add(&f.page.Seen, "regions.png", m, pages.Picture{Alt: "the regions", Caption: words.Count(f.e.Regions, "region") + ", numbered as in the data, from 0 on"})
 }
 
 // formulas say in the page what a patch adds.
@@ -131,25 +151,50 @@ var formulas = map[string]string{
 	FormulaElementwise: "the gradient of the score to its token, times the token, where the sum over the channels is above 0",
 	FormulaChannels:    "the gradient of the score to each channel of its token, times the channel, where that is above 0",
 	FormulaGradCAM:     "the mean gradient of the score to all patches, times its token",
+	FormulaTerms:       "what the terms of its token add",
 }
 
-// pair adds the score of the features.
-func (f *explainFolder) pair(r Relevance) error {
-	s := pages.ExplainedScore{ID: "pair", Title: "Score of the pair", Words: r.Words,
-		Intro: fmt.Sprintf("Bright patches matter for the score, by %s, in block %d. The brightest one is the largest of its map, however small it is.", formulas[f.e.Formula], f.e.Block)}
-	if r.Words != nil {
-		s.Intro += fmt.Sprintf(" Words likewise, by the gradient to each channel of their tokens in layer %d, times the channel, where that is above 0; the figure is their share. Pale tokens stand around every text and are left out of it.", f.e.Layer)
+// part is what images are made of.
+func (e *Explanation) part() string {
+	if e.Regions > 0 {
+		return "region"
 	}
-	if err := f.overlay(&s.Pictures, "pair.png", f.e.image, *r.Image, pages.Picture{Alt: "what patches add to the score", Caption: f.e.caption(r)}); err != nil {
+	return "patch"
+}
+
+// pair adds the score of the features, or of an interaction.
+func (f *explainFolder) pair(r Relevance) error {
+	s := pages.ExplainedScore{ID: "pair", Title: "Score of the pair", Words: r.Words, Intro: f.e.intro(r)}
+	if err := f.heat(&s.Pictures, "pair.png", f.e.image, *r.Image, pages.Picture{Alt: "what each " + f.e.part() + " adds to the score", Caption: f.e.caption(r)}); err != nil {
 		return err
 	}
 	if r.Other != nil {
-		if err := f.overlay(&s.Pictures, "pair-with.png", f.e.other, *r.Other, pages.Picture{Alt: "what patches of the second image add to the score", Caption: "The second image"}); err != nil {
+		if err := f.heat(&s.Pictures, "pair-with.png", f.e.other, *r.Other, pages.Picture{Alt: "what patches of the second image add to the score", Caption: "The second image"}); err != nil {
 			return err
 		}
 	}
 	f.page.Parts = append(f.page.Parts, s)
-	return f.strip("pair-words.png", r.Words)
+	if err := f.strip("pair-words.png", r.Words); err != nil {
+		return err
+	}
+	return f.compared(r)
+}
+
+// intro says how the score of the features is explained.
+func (e *Explanation) intro(r Relevance) string {
+	part := e.part()
+	if e.Formula == FormulaTerms {
+		return fmt.Sprintf("The score is a sum of terms, one for each word with each %s. Bright ones add most: the sum of their terms with all words. Words likewise; the figure is their share.", part)
+	}
+	many := "patches"
+	if e.Regions > 0 {
+		many = "regions"
+	}
+	s := fmt.Sprintf("Bright %s matter for the score, by %s, in block %d. The brightest one is the largest of its map, however small it is.", many, strings.ReplaceAll(formulas[e.Formula], "patches", many), e.Block)
+	if r.Words != nil {
+		s += fmt.Sprintf(" Words likewise, by the gradient to each channel of their tokens in layer %d, times the channel, where that is above 0; the figure is their share. Pale tokens stand around every text and are left out of it.", e.Layer)
+	}
+	return s
 }
 
 func (e *Explanation) caption(r Relevance) string {
@@ -168,7 +213,7 @@ func (f *explainFolder) groups(list []Relevance) error {
 		s.Intro += fmt.Sprintf(" %d of %d are shown.", len(list), n)
 	}
 	for _, r := range list {
-		err := f.overlaySmall(&s.Pictures, r.Name+".png", *r.Image, pages.Picture{Alt: fmt.Sprintf("what patches add to the score of %s %d", what, r.Group),
+		err := f.heatSmall(&s.Pictures, r.Name+".png", *r.Image, pages.Picture{Alt: fmt.Sprintf("what patches add to the score of %s %d", what, r.Group),
 			Caption: fmt.Sprintf("%s %d: %.3f", what, r.Group, r.Score), Words: plainWords(r.Words)})
 		if err == nil {
 			err = f.strip(r.Name+"-words.png", r.Words)
@@ -198,7 +243,7 @@ func (f *explainFolder) match(r Relevance) error {
 	if r.WordMaps != nil {
 		s.Intro += " First the mean over all tokens, then one map for each word; each is scaled by itself."
 	}
-	if err := f.overlay(&s.Pictures, "match.png", f.e.image, *r.Image, pages.Picture{Alt: "what the match head looks at", Caption: fmt.Sprintf("all tokens, logit %.3f", r.Score)}); err != nil {
+	if err := f.heat(&s.Pictures, "match.png", f.e.image, *r.Image, pages.Picture{Alt: "what the match head looks at", Caption: fmt.Sprintf("all tokens, logit %.3f", r.Score)}); err != nil {
 		return err
 	}
 	for i, m := range r.WordMaps {
@@ -207,7 +252,7 @@ func (f *explainFolder) match(r Relevance) error {
 			continue
 		}
 		name := fmt.Sprintf("match-word-%02d%s.png", i, plainName(w.Text))
-		if err := f.overlaySmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at", Caption: w.Text}); err != nil {
+		if err := f.heatSmall(&s.Pictures, name, m, pages.Picture{Alt: "what the word " + w.Text + " looks at", Caption: w.Text}); err != nil {
 			return err
 		}
 	}
@@ -229,14 +274,20 @@ func plainName(word string) string {
 	return "-" + b.String()
 }
 
-// overlay writes a map over an image in its own size, and adds it to pictures of the page.
-func (f *explainFolder) overlay(to *[]pages.Picture, name string, m *transform.Image, over explain.Map, p pages.Picture) error {
+// heat writes a map over an image in its own size, or over its regions, and adds it to pictures of the page.
+func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Image, over explain.Map, p pages.Picture) error {
+	if f.e.Regions > 0 {
+		return f.regions(to, name, over, p)
+	}
 	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
 	return f.add(to, name, explain.Overlay(m.NRGBA(), over, x, y, w, h), p)
 }
 
-// overlaySmall is overlay for one of many maps of the image: at most mostInlined pixels a side.
-func (f *explainFolder) overlaySmall(to *[]pages.Picture, name string, over explain.Map, p pages.Picture) error {
+// heatSmall is heat for one of many maps of the image: at most mostInlined pixels a side.
+func (f *explainFolder) heatSmall(to *[]pages.Picture, name string, over explain.Map, p pages.Picture) error {
+	if f.e.Regions > 0 {
+		return f.regions(to, name, over, p)
+	}
 	m := f.e.image
 	if f.small == nil {
 		f.small = explain.Reduced(m.NRGBA(), mostInlined)
@@ -245,6 +296,23 @@ func (f *explainFolder) overlaySmall(to *[]pages.Picture, name string, over expl
 	b := f.small.Bounds()
 	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
 	return f.add(to, name, explain.Overlay(f.small, over, x*sx, y*sy, w*sx, h*sy), p)
+}
+
+// regions is heat over regions, on the picture of the image where there is one.
+func (f *explainFolder) regions(to *[]pages.Picture, name string, over explain.Map, p pages.Picture) error {
+	m, err := explain.Regions(f.photo(), f.e.Boxes, f.e.Regions, over.Values)
+	if err != nil {
+		return err
+	}
+	return f.add(to, name, m, p)
+}
+
+// photo is the picture of an image of regions, not too large, nil without one.
+func (f *explainFolder) photo() image.Image {
+	if f.small == nil && f.e.image != nil {
+		f.small = explain.Reduced(f.e.image.NRGBA(), mostInlined)
+	}
+	return f.small
 }
 
 // add writes a picture and adds it, not too large, to pictures of the page.

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/weights"
 )
 
 // Export writes the model in the form of another program, see package export. With OpenOptions.Twin the
-// momentum twins take the place of their parameters. Adapters are taken in by the weights of their layers.
+// momentum twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of their layers.
 func (t *Trained) Export(o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error
@@ -30,11 +29,13 @@ func (t *Trained) Export(o export.Options) (export.Written, error) {
 			return export.Written{}, err
 		}
 	}
-	adapted := m.Config.Model.Adapts()
-	m.Config.Model.LoRA = config.Default().Model.LoRA
+	m.Config.Model = m.Config.Model.Folded()
 	w, err := export.Write(m, o)
-	if adapted {
+	if t.Config.Model.Adapts() {
 		w.Notes = append(w.Notes, "adapters (model.lora) are merged into the weights of their layers")
+	}
+	if t.Config.Model.Tuning.SSF {
+		w.Notes = append(w.Notes, "scales and shifts (model.tuning.ssf) are merged into the weights and biases of their layers")
 	}
 	if refused := (*export.RefusedError)(nil); errors.As(err, &refused) {
 		err = &ArgumentError{err}
@@ -48,7 +49,7 @@ func (t *Trained) params() ([]weights.Param, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no parameters", t.Checkpoint.Path)
 	}
-	list, err := train.Params(t.Checkpoint, modelGroups[i], t.Config.Model.LoRA, nil)
+	list, err := train.Params(t.Checkpoint, modelGroups[i], t.Config.Model, nil)
 	if err != nil || !t.twin {
 		return list, err
 	}
@@ -57,7 +58,7 @@ func (t *Trained) params() ([]weights.Param, error) {
 
 // withTwins returns parameters with twins in the place of those that have one.
 func (t *Trained) withTwins(list []weights.Param) ([]weights.Param, error) {
-	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model.LoRA, nil)
+	twins, err := train.Params(t.Checkpoint, train.TwinsGroup, t.Config.Model, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// Merge writes a run folder at out whose one checkpoint is that at path with its adapters taken in
-// by their layers (model.lora), see train.Merge. It returns the folder of the checkpoint. A folder
+// Merge writes a run folder at out whose one checkpoint is that at path with its adapters of low rank, scales and shifts taken in
+// by their layers (model.lora, model.tuning.ssf), see train.Merge. It returns the folder of the checkpoint. A folder
 // that holds a run already is an error.
 func Merge(path, out string) (string, error) {
 	ck, err := checkpoint.Open(path, modelGroups...)
@@ -22,7 +22,7 @@ func Merge(path, out string) (string, error) {
 	defer ck.Close()
 	snap, _, err := train.Merge(ck)
 	if errors.Is(err, train.ErrNoAdapters) {
-		return "", fmt.Errorf("%s: %w: it is an ordinary checkpoint already", ck.Path, err)
+		return "", fmt.Errorf("%s: %w: what weights can take in they have already", ck.Path, err)
 	}
 	if err != nil {
 		return "", err

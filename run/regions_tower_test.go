@@ -4,11 +4,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 // host are the settings of a small host of GSSF over testdata/scenes.toml.
@@ -20,8 +24,8 @@ var host = []string{"model.system=matching", "model.image.style=regions", "data.
 func TestRegionTowersLearn(t *testing.T) {
 	for _, c := range [][]string{
 		{"model.image.pool=max", "model.text.gru.directions=forward"},
-		{"model.image.regions.encoder=mlp", "model.image.pool=gpo", "model.text.pool=gpo", "model.image.regions.drop=0.2", "compute.precision=bf16"},
-		{"model.image.regions.encoder=graph", "model.image.regions.layers=2", "model.image.pool=gru", "model.text.pool=max", "compute.recompute=true"},
+		{"model.image.regions.encoder=mlp", "model.image.regions.batch_norm=true", "model.image.pool=gpo", "model.text.pool=gpo", "model.image.regions.drop=0.2", "compute.precision=bf16"},
+		{"model.image.regions.encoder=graph", "model.image.regions.batch_norm=true", "model.image.regions.layers=2", "model.image.pool=gru", "model.text.pool=max", "compute.recompute=true"},
 		{"model.system=clip", "model.head.dim=8", "objective.itc.score=gssf", "model.image.regions.encoder=graph", "model.image.regions.metric=block_diag", "model.image.regions.metric_blocks=4",
 			"model.image.regions.drop=0.1", "train.accumulate_steps=2", "train.accumulate=features", "objective.hinge.warmup_steps=75"},
 		{"model.interaction.kind=max_ave", "model.image.regions.drop=0.3"},
@@ -127,4 +131,57 @@ func TestRegionSizes(t *testing.T) {
 	regionFiles(t, wide, 6)
 	_, err = Open(dir, OpenOptions{Set: []string{"data.root=" + wide}})
 	refused("another width of a checkpoint", err, "model.image.regions.in: must be 6")
+}
+
+// TestBatchNormsResume: a run in pieces ends with the parameters, running statistics and twins of a whole one, bit by bit, and
+// a mean of checkpoints has the mean of running statistics.
+func TestBatchNormsResume(t *testing.T) {
+	sets := append([]string{"data.regions.source=scenes", "data.regions.width=8", "model.image.regions.encoder=graph", "model.image.regions.batch_norm=true", "model.image.regions.layers=1",
+		"momentum.enabled=true", "queue.size=32", "objective.itc.weight=1", "train.accumulate_steps=2", "train.eval_every_steps=0", "train.save_every_steps=2", "train.keep_last=3", "schedule.kind=constant",
+		"optimizer.lr=0.004"}, host...)
+	of := func(dir string) (files []string) {
+		c, err := checkpoint.Open(filepath.Join(dir, "checkpoints", "step-00000004"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for _, group := range []string{"model", train.TwinsGroup} {
+			b, err := os.ReadFile(filepath.Join(c.Path, group+".safetensors"))
+			if err != nil || !strings.Contains(string(b), "image/graph/00/bn/running_var") {
+				t.Fatalf("%s has no running statistics: %v", group, err)
+			}
+			files = append(files, string(b))
+		}
+		return files
+	}
+	whole, parts := t.TempDir(), t.TempDir()
+	trained(t, settings(t, whole, append(sets, "train.max_steps=4")...), Options{})
+	trained(t, settings(t, parts, append(sets, "train.max_steps=2")...), Options{})
+	trained(t, settings(t, parts, append(sets, "train.max_steps=4")...), Options{})
+	if !slices.Equal(of(whole), of(parts)) {
+		t.Error("a run in pieces differs from a whole one")
+	}
+	mean := filepath.Join(t.TempDir(), "mean")
+	if _, err := Average(whole, AverageOptions{Last: 2, Out: mean}); err != nil {
+		t.Fatal(err)
+	}
+	name := "image/bn/running_mean"
+	read := func(dir string) []float32 {
+		f, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	a, b := read(filepath.Join(whole, "checkpoints", "step-00000002")), read(filepath.Join(whole, "checkpoints", "step-00000004"))
+	for i, got := range read(filepath.Join(mean, "checkpoints", "step-00000004")) {
+		if want := (a[i] + b[i]) / 2; got != want || a[i] == b[i] {
+			t.Fatalf("element %d of the mean is %v, of %v and %v", i, got, a[i], b[i])
+		}
+	}
 }

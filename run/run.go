@@ -328,7 +328,7 @@ func (r *Run) initModel() error {
 	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
 		return err
 	}
-	took, err := train.InitModel(r.pairs, ck, r.cfg.Model.LoRA)
+	took, err := train.InitModel(r.pairs, ck, r.cfg.Model)
 	if err != nil {
 		return shapeKeys(ck, r.cfg, err)
 	}

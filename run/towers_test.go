@@ -210,3 +210,31 @@ func TestTowersRefused(t *testing.T) {
 		}
 	}
 }
+
+// What tuning adds to a tower of stored weights, and a pool that no file of texts has, start fresh without being asked for.
+func TestTowersTuned(t *testing.T) {
+	bert, vit := stored(t, "bert"), stored(t, "vit")
+	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
+		t.Fatal(err)
+	}
+	sets := append(slices.Clone(fused), "init.image.path="+vit, "init.text.path="+bert, "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0",
+		"model.text.pool=gpo", "model.lora.rank=2", "model.tuning.adapter_width=2", "model.tuning.prompt_tokens=1", "model.tuning.ssf=true", "model.tuning.metric=dense")
+	_, err := New(t.Context(), settings(t, t.TempDir(), sets...), Options{})
+	log := &recorder{}
+	r, err := New(t.Context(), settings(t, t.TempDir(), append(sets, flags(t, err)...)...), Options{Reporter: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	said := strings.Join(log.lines, "\n")
+	for _, want := range []string{"random (image/blocks/00/attn/adapter/down/bias, ", "random (text/embeddings/norm/ssf_scale, "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not told: %s", want, said)
+		}
+	}
+	for _, q := range r.pairs.Params().List() {
+		if tower := strings.HasPrefix(q.Name, "image/") || strings.HasPrefix(q.Name, "text/"); tower && q.Locked == (q.Added || strings.HasPrefix(q.Name, "text/pool/")) {
+			t.Errorf("%s: added %t, locked %t", q.Name, q.Added, q.Locked)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func TestCentreIsOfTheData(t *testing.T) {
 	c := first.save(t, t.TempDir(), 1)
 	second := headsOver(t, featureFolder(t, 60, 50, false), "model.heads.center=true")
 	mean := paramValue(t, second, "image/shift")
-	if r, err := InitModel(second.model, c, second.cfg.Model.LoRA); err != nil || len(r.Fresh)+len(r.Unused) != 0 {
+	if r, err := InitModel(second.model, c, second.cfg.Model); err != nil || len(r.Fresh)+len(r.Unused) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
 	if !slices.Equal(paramValue(t, second, "image/shift"), mean) || slices.Equal(paramValue(t, first, "image/shift"), mean) {

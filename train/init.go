@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights"
@@ -22,7 +20,7 @@ type InitReport struct {
 	Resampled []string // position tables brought to another image size
 	Fresh     []string // parameters that the checkpoint lacks: left as initialised
 	Unused    []string // parameters that the model lacks
-	Merged    []string // weights that have taken in an adapter that the model lacks, or has in another form
+	Merged    []string // weights that have taken in an adapter, or a scale, that the model lacks, or has in another form
 }
 
 // String tells in a line what was taken over and what was not.
@@ -31,7 +29,7 @@ func (r InitReport) String() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with an adapter of the checkpoint merged", r.Merged}} {
+	}{{"resampled", r.Resampled}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
 		if n := len(l.names); n > 0 {
 			s += fmt.Sprintf(", %d %s (%s)", n, l.what, strings.Join(l.names[:min(n, 3)], ", "))
 			if n > 3 {
@@ -47,12 +45,13 @@ func (r InitReport) String() string {
 // What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
-// nothing with the model. Adapters of the checkpoint go on where those of the model, now, are the
-// same; elsewhere the weights of their layers take them in, so that nothing of them is lost.
-func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.LoRA) (InitReport, error) {
+// nothing with the model. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
+// same; elsewhere the weights of their layers take them in, so that nothing of them is lost. Bottlenecks and
+// prompts that the model lacks are not used.
+func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitReport, error) {
 	var r InitReport
 	p := m.Params()
-	was, keep, err := adaptersOf(c, p, now)
+	was, keep, err := folded(c, p, now)
 	if err != nil {
 		return r, err
 	}
@@ -107,34 +106,17 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.LoRA) (InitRepo
 	return r, nil
 }
 
-// adaptersOf returns the adapters of a checkpoint, and which of them go on in the parameters p of a model
-// with the adapters now: those of the same rank and scale.
-func adaptersOf(c *checkpoint.Checkpoint, p *model.Params, now config.LoRA) (was config.LoRA, keep func(layer string) bool, err error) {
-	f, err := c.Group("model")
-	if err != nil || !slices.ContainsFunc(f.Tensors(), func(x safetensors.Info) bool { return strings.HasSuffix(x.Name, "/"+encoders.LoRADown) }) {
-		return was, nil, err
-	}
-	cfg, _, err := OpenConfig(c)
-	if problems := (config.Errors)(nil); errors.As(err, &problems) {
-		err = problems.Using()
-	}
-	was = cfg.Model.LoRA
-	return was, func(layer string) bool {
-		_, has := p.Get(layer + "/" + encoders.LoRADown)
-		return has && was.Rank == now.Rank && was.Alpha == now.Alpha
-	}, err
-}
-
-// mergedLayers lists the weights that have taken in an adapter of a checkpoint.
+// mergedLayers lists the weights that have taken in what tuned them in a checkpoint.
 func mergedLayers(c *checkpoint.Checkpoint, from map[string]weights.Param) (names []string, err error) {
 	f, err := c.Group("model")
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range f.Tensors() {
-		if layer, down := strings.CutSuffix(x.Name, "/"+encoders.LoRADown); down {
-			if _, kept := from[x.Name]; !kept {
-				names = append(names, layer+"/weight")
+		if _, kept := from[x.Name]; foldable(x.Name) && !kept {
+			layer, _ := splitName(x.Name)
+			if w := layer + "/weight"; !slices.Contains(names, w) {
+				names = append(names, w)
 			}
 		}
 	}

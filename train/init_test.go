@@ -24,7 +24,7 @@ func trained(t *testing.T, sets ...string) (*Session, *checkpoint.Checkpoint) {
 func TestInitCopiesParametersAndTeacher(t *testing.T) {
 	s, c := trained(t)
 	fresh := small(t, 0, 0, "run.seed=8")
-	r, err := InitModel(fresh.model, c, fresh.cfg.Model.LoRA)
+	r, err := InitModel(fresh.model, c, fresh.cfg.Model)
 	if err != nil || r.Loaded != len(s.model.Params().List()) || len(r.Fresh)+len(r.Unused)+len(r.Resampled) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
@@ -43,7 +43,7 @@ func TestInitCopiesParametersAndTeacher(t *testing.T) {
 func TestInitWithoutATeacher(t *testing.T) {
 	_, c := trained(t, "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0")
 	fresh := small(t, 0, 0)
-	if _, err := InitModel(fresh.model, c, fresh.cfg.Model.LoRA); err != nil {
+	if _, err := InitModel(fresh.model, c, fresh.cfg.Model); err != nil {
 		t.Fatal(err)
 	}
 	p := fresh.model.Params()
@@ -59,7 +59,7 @@ func TestInitWithoutATeacher(t *testing.T) {
 func TestInitAtAnotherImageSize(t *testing.T) {
 	s, c := trained(t)
 	large := small(t, 0, 0, "model.image.size=32")
-	r, err := InitModel(large.model, c, large.cfg.Model.LoRA)
+	r, err := InitModel(large.model, c, large.cfg.Model)
 	if err != nil || !slices.Equal(r.Resampled, []string{"image/pos_embed"}) || !strings.Contains(r.String(), "1 resampled (image/pos_embed)") {
 		t.Fatalf("%v %v", err, r)
 	}
@@ -81,7 +81,7 @@ func TestInitAtAnotherImageSize(t *testing.T) {
 
 func TestInitReportsWhatIsMissing(t *testing.T) {
 	_, c := trained(t, "objective.mlm.weight=0", "model.text.fusion_layers=1")
-	r, err := InitModel(small(t, 0, 0, "objective.itm.weight=0", "eval.rerank_top=0").model, c, config.LoRA{})
+	r, err := InitModel(small(t, 0, 0, "objective.itm.weight=0", "eval.rerank_top=0").model, c, config.Model{})
 	if err != nil || len(r.Fresh) == 0 || !slices.Contains(r.Unused, "itm_head/weight") {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -92,7 +92,7 @@ func TestInitReportsWhatIsMissing(t *testing.T) {
 
 func TestInitRefuses(t *testing.T) {
 	_, c := trained(t)
-	if _, err := InitModel(small(t, 0, 0, "model.text.width=64").model, c, config.LoRA{}); err == nil || !strings.Contains(err.Error(), "in this model: set [model] to the sizes of the checkpoint") {
+	if _, err := InitModel(small(t, 0, 0, "model.text.width=64").model, c, config.Model{}); err == nil || !strings.Contains(err.Error(), "in this model: set [model] to the sizes of the checkpoint") {
 		t.Errorf("another width: %v", err)
 	}
 	store, err := checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{})
@@ -111,7 +111,7 @@ func TestInitRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := InitModel(small(t, 0, 0).model, other, config.LoRA{}); err == nil || !strings.Contains(err.Error(), "no parameter of this model") {
+	if _, err := InitModel(small(t, 0, 0).model, other, config.Model{}); err == nil || !strings.Contains(err.Error(), "no parameter of this model") {
 		t.Errorf("another system: %v", err)
 	}
 }

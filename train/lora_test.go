@@ -17,7 +17,7 @@ var loraSets = []string{"model.lora.rank=2", "model.lora.alpha=8", "model.lora.d
 func TestLoRAResume(t *testing.T) {
 	base, from := trained(t)
 	whole := small(t, 0, 0, loraSets...)
-	r, err := InitModel(whole.model, from, whole.cfg.Model.LoRA)
+	r, err := InitModel(whole.model, from, whole.cfg.Model)
 	if err != nil || len(r.Fresh) == 0 || slices.ContainsFunc(r.Fresh, func(name string) bool { return !strings.Contains(name, "/lora_") }) || len(r.Unused) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
@@ -87,7 +87,7 @@ func TestLoRAInit(t *testing.T) {
 		{[]string{"model.lora.rank=2", "model.lora.alpha=8", "model.lora.layers=['image/blocks/*/attn/*']"}, true},
 	} {
 		next := small(t, 0, 0, c2.sets...)
-		r, err := InitModel(next.model, c, next.cfg.Model.LoRA)
+		r, err := InitModel(next.model, c, next.cfg.Model)
 		if err != nil {
 			t.Fatalf("%v: %v", c2.sets, err)
 		}
@@ -98,7 +98,7 @@ func TestLoRAInit(t *testing.T) {
 		if !slices.Equal(value(next, weight), want) || slices.Contains(r.Merged, weight) != c2.merges || len(r.Unused) > 0 || !slices.Equal(value(next, bias), value(s, bias)) {
 			t.Errorf("%v: %+v", c2.sets, r)
 		}
-		if c2.merges != strings.Contains(r.String(), " with an adapter of the checkpoint merged (") {
+		if c2.merges != strings.Contains(r.String(), " with tuning of the checkpoint merged (") {
 			t.Errorf("%v: %s", c2.sets, r)
 		}
 		if q, _ := next.model.Params().Get(weight); q.Twin && !slices.Equal(next.model.Params().MomentumValue(q), twin) {

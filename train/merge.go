@@ -8,12 +8,12 @@ import (
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
-// ErrNoAdapters says that a checkpoint has no adapters to merge.
-var ErrNoAdapters = errors.New("train: the checkpoint has no adapters: model.lora.rank is 0")
+// ErrNoAdapters says that a checkpoint has nothing that weights can take in.
+var ErrNoAdapters = errors.New("train: the checkpoint has nothing to merge: model.lora.rank is 0 and model.tuning.ssf is false")
 
-// Merge returns the checkpoint of a model without adapters that computes what the adapted model of
-// c does: the weights of adapted layers have taken them in (model.MergeLoRA). It holds the
-// parameters, the configuration and the tokenizer; the teacher, the optimiser and the queue of the
+// Merge returns the checkpoint of a model that computes what the tuned model of c does without adapters of low rank, scales
+// and shifts: the weights and biases of their layers have taken them in (Params). Bottlenecks and prompts stay as they
+// are. It holds the parameters, the configuration and the tokenizer; the teacher, the optimiser and the queue of the
 // run are left out, so that it can be used and trained from but not resumed. c must stay open until
 // the snapshot is saved.
 func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error) {
@@ -25,10 +25,10 @@ func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error)
 	if err != nil {
 		return snap, cfg, err
 	}
-	if !cfg.Model.Adapts() {
+	if !cfg.Model.Folds() {
 		return snap, cfg, ErrNoAdapters
 	}
-	params, err := Params(c, "model", cfg.Model.LoRA, nil)
+	params, err := Params(c, "model", cfg.Model, nil)
 	if err != nil {
 		return snap, cfg, err
 	}
@@ -44,7 +44,7 @@ func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error)
 	if snap, err = checkpoint.Take([]state.Part{own, values}); err != nil {
 		return snap, cfg, err
 	}
-	cfg.Model.LoRA = config.Default().Model.LoRA
+	cfg.Model = cfg.Model.Folded()
 	text, err := cfg.Encode()
 	if err != nil {
 		return snap, cfg, err

@@ -25,6 +25,9 @@ func NewRates(c config.Config) Rates {
 	m, i, t := c.Model, c.Init.Image, c.Init.Text
 	if !m.Stored() && !m.Image.Freeze {
 		r.image = towerRate{i.LRFactor, i.LayerDecay, m.Image.Depth}
+		if m.Image.Style == config.StyleRegions {
+			r.image = towerRate{i.LRFactor, 1, 1} // alike for all of it: there are no blocks
+		}
 	}
 	if !m.Stored() && !m.ImagesOnly() && (!m.Text.Freeze || m.Text.FusionLayers > 0) {
 		r.text = towerRate{t.LRFactor, t.LayerDecay, m.Text.Layers + m.Text.FusionLayers}

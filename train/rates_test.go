@@ -42,6 +42,12 @@ func TestRatesOf(t *testing.T) {
 	if s := NewRates(c).String(); s != "text tower 0.1" {
 		t.Error(s)
 	}
+	c.Model.Image.Freeze, c.Model.Image.Style, c.Model.Image.Depth, c.Init.Image = false, config.StyleRegions, 0, config.InitImage{LRFactor: .5, LayerDecay: .75}
+	for _, name := range []string{"image/fc/weight", "image/graph/01/theta/weight", "image/pool/weight_hh"} {
+		if got := NewRates(c).Of(name); got != .5 {
+			t.Errorf("%s of a tower of regions has %v", name, got)
+		}
+	}
 	if s := NewRates(config.Default()).String(); s != "" {
 		t.Error(s)
 	}

@@ -41,7 +41,7 @@ func (t Towers) Lacks(p *model.Params) (fresh, missing []string) {
 	for _, q := range p.List() {
 		switch m := t.side(q.Name); {
 		case m == nil || m.Has(q.Name):
-		case strings.Contains(q.Name, "/crossattention/") || strings.HasPrefix(q.Name, "text/mlm/"):
+		case q.Added || strings.Contains(q.Name, "/crossattention/") || strings.HasPrefix(q.Name, "text/mlm/") || strings.HasPrefix(q.Name, "text/pool/"):
 			fresh = append(fresh, q.Name)
 		default:
 			missing = append(missing, q.Name)

@@ -21,8 +21,8 @@ func newAverageCommand() *cobra.Command {
 		Long: `average writes the mean of the parameters of several checkpoints of a run, and of their
 momentum twins where all have them, as the checkpoint of a new run folder: of the --last so
 many, or of the --best so many by the metric of their evaluations. The run must have kept
-them (train.keep_last, train.keep_best). Of a run with adapters (model.lora) it is the mean of
-the weights that have taken them in, and has none.
+them (train.keep_last, train.keep_best). Of a run with adapters (model.lora) or scales and shifts
+(model.tuning.ssf) it is the mean of the weights that have taken them in, and has none.
 
 The mean is evaluated, embedded, searched and exported as any checkpoint. It has no optimiser,
 so training does not go on from it, and may start from it with init.checkpoint.`,

@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -118,14 +121,24 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		others = append(others, x)
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
-	evaluate := func() (run.Scores, error) { return t.Evaluate(c.Context(), task, split, bar.show) }
+	var scoring scoringTime
+	progress := func(phase string, done, total int) {
+		scoring.see(phase, done, total)
+		bar.show(phase, done, total)
+	}
+	evaluate := func() (run.Scores, error) { return t.Evaluate(c.Context(), task, split, progress) }
 	if len(others) > 0 {
-		evaluate = func() (run.Scores, error) { return t.EvaluateWith(c.Context(), others, split, bar.show) }
+		evaluate = func() (run.Scores, error) { return t.EvaluateWith(c.Context(), others, split, progress) }
 	}
 	scores, err := evaluate()
 	bar.done()
 	if err != nil {
 		return err
+	}
+	if r, ok := scores.(run.Retrieval); ok && scoring.times > 0 && !f.output.quiet {
+		pairs := scoring.times * r.Images * r.Texts
+		fmt.Fprintf(c.ErrOrStderr(), "scored %s pairs of an image and a text in %.1f s, %s a second\n",
+			words.Thousands(pairs), scoring.took.Seconds(), words.Thousands(int(float64(pairs)/scoring.took.Seconds())))
 	}
 	if out != "" {
 		if err := run.DrawClasses(out, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
@@ -141,4 +154,22 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
 	return nil
+}
+
+// scoringTime is how long models took to score all images with all texts by their tokens.
+type scoringTime struct {
+	began time.Time
+	took  time.Duration
+	times int // models
+}
+
+func (s *scoringTime) see(phase string, done, total int) {
+	switch {
+	case phase != tasks.ScoringPhase:
+	case done == 0:
+		s.began = time.Now()
+	case done == total:
+		s.took += time.Since(s.began)
+		s.times++
+	}
 }

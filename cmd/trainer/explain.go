@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +23,7 @@ type explainFlags struct {
 
 	checkpoint, out, split string
 	block, layer, fusion   int
-	pairs                  int
+	pairs, row             int
 	options                run.ExplainOptions
 }
 
@@ -42,14 +44,22 @@ page (explain.html, which needs nothing beside it) to the folder --out:
 Of systems of images alone the score is that of two images: --with takes the place of --text.
 Systems of stored features have no patches and no words, and are refused.
 
+With --row the image is a row of the split --split, with its first text or --text. That is the
+way to explain a model of regions: boxes of the regions are drawn over the picture of the image
+where the data has both, else over an empty canvas, or as a numbered row. A model that compares
+tokens (model.interaction) shows what its score is a sum of: which regions or patches each word
+looks at, which words they look at, and a table of words by regions with the terms that add up
+to the score.
+
 --block, --layer and --fusion say where in the image tower, the text tower and the fusion
 layers, counted from 0; the last block, the last layer and the middle of the fusion layers
 hold without them. --formula says how gradient and token make the heat of a patch: their
 product where it is above 0 in a channel (channels), where its sum over the channels is
 (elementwise: sharper, and dark where a score is at its largest), or with the mean gradient of
-all patches (gradcam, that of convolutions).
+all patches (gradcam, that of convolutions). Of an interaction the terms that it adds up are
+shown (terms) unless another formula is asked for, or its kind does not say what they are.
 
-With --split instead of --image and --text it explains right pairs of a split and writes
+With --split alone it explains right pairs of a split and writes
 contributions.html: which class tokens, patches, words and places of a text add how much to
 their scores.
 
@@ -57,6 +67,7 @@ A map shows what moves the score to first order. It is no proof of what the mode
 docs/explain.md has the formulas and how well maps find what a text names.`,
 		Example: `  trainer explain --checkpoint runs/quickstart --image scene.png --text "a big red circle" --out why
   trainer explain --checkpoint runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4
+  trainer explain --checkpoint runs/gssf-scan --split test --row 12
   trainer explain --checkpoint runs/moco --image a.jpg --with b.jpg
   trainer explain --checkpoint runs/quickstart --split val --pairs 500
   trainer explain --checkpoint runs/flickr8k --image dog.jpg --text "a dog" --block 8 --json`,
@@ -71,12 +82,13 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 	c.Flags().StringVar(&f.options.Text, "text", "", "text to compare with the image")
 	c.Flags().StringVar(&f.options.With, "with", "", "second image `file`, for systems of images alone")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write to (default RUN/explain)")
-	c.Flags().StringVar(&f.split, "split", "", "explain right pairs of train (of data that ends), val or test")
+	c.Flags().StringVar(&f.split, "split", "", "explain right pairs of train (of data that ends), val or test; with --row one of them")
+	c.Flags().IntVar(&f.row, "row", 0, "explain row `N` of the images of --split (default eval.split), from 0 on")
 	c.Flags().IntVar(&f.pairs, "pairs", run.DefaultPairs, "pairs of --split, at even distances")
 	c.Flags().IntVar(&f.block, "block", 0, "block of the image tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.layer, "layer", 0, "layer of the text tower, from 0 on (default the last)")
 	c.Flags().IntVar(&f.fusion, "fusion", 0, "fusion layer, from 0 on (default the middle one)")
-	c.Flags().StringVar(&f.options.Formula, "formula", run.FormulaChannels, "of patches: channels, elementwise or gradcam")
+	c.Flags().StringVar(&f.options.Formula, "formula", "", "of patches and regions: channels, elementwise, gradcam, or terms of an interaction (default terms where there are some, else channels)")
 	c.Flags().IntVar(&f.options.Tokens, "tokens", run.DefaultTokens, "class tokens or spheres to show, those with the largest scores")
 	return c
 }
@@ -85,12 +97,18 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 	if f.checkpoint == "" {
 		return usageError{errors.New("explain needs --checkpoint: a run or step folder")}
 	}
-	if err := apart(c, "split", "image", "text", "with", "tokens"); err != nil {
+	row := c.Flags().Changed("row")
+	if row {
+		f.options.Row, f.options.Split = &f.row, f.split
+		if err := apart(c, "row", "image", "with", "pairs"); err != nil {
+			return err
+		}
+	} else if err := apart(c, "split", "image", "text", "with", "tokens"); err != nil {
 		return err
 	}
 	switch {
-	case f.split == "" && f.options.Image == "":
-		return usageError{errors.New("explain needs --image and --text, or --split: what to explain")}
+	case f.split == "" && f.options.Image == "" && !row:
+		return usageError{errors.New("explain needs --image and --text, --row, or --split: what to explain")}
 	case f.split == "" && c.Flags().Changed("pairs"):
 		return usageError{errors.New("--pairs is of --split: leave it out")}
 	case f.pairs < 1:
@@ -114,7 +132,7 @@ func explainRun(c *cobra.Command, f *explainFlags) error {
 	if out == "" {
 		out = filepath.Join(t.Folder(), "explain")
 	}
-	if f.split != "" {
+	if f.split != "" && !row {
 		return f.contributions(c, t, out)
 	}
 	e, err := t.Explain(c.Context(), f.options)
@@ -170,4 +188,31 @@ func printExplanation(w io.Writer, e *run.Explanation) {
 		}
 		fmt.Fprintln(w)
 	}
+	if e.Regions > 0 {
+		fmt.Fprintf(w, "%-19s   %s\n", "regions", strongest(e.Scores[0].Image.Values))
+	}
+}
+
+// mostPrinted is how many regions are printed.
+const mostPrinted = 5
+
+// strongest lists the regions with the largest shares of what is above 0, by their numbers.
+func strongest(values []float64) string {
+	list := make([]explain.Word, len(values))
+	for i, v := range values {
+		list[i] = explain.Word{Text: fmt.Sprint(i), Value: v}
+	}
+	shares := explain.Shares(list)
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
+	var parts []string
+	for _, i := range order[:min(mostPrinted, len(order))] {
+		if shares[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %.0f %%", i, 100*shares[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -148,12 +148,12 @@ func TestExplain(t *testing.T) {
 		want string
 	}{
 		{[]string{"--image", image}, "--text gives the text"},
-		{[]string{"--text", "a"}, "needs --image and --text, or --split"},
+		{[]string{"--text", "a"}, "needs --image and --text, --row, or --split"},
 		{[]string{"--image", image, "--text", " ... "}, "nothing of the text"},
 		{[]string{"--image", image, "--text", "a", "--block", "2"}, "no block of the image tower 2: the model has 2"},
 		{[]string{"--image", image, "--text", "a", "--layer", "-1"}, "no layer of the text tower -1"},
 		{[]string{"--image", image, "--text", "a", "--fusion", "2"}, "no fusion layer 2"},
-		{[]string{"--image", image, "--text", "a", "--formula", "magic"}, "--formula must be channels, elementwise or gradcam"},
+		{[]string{"--image", image, "--text", "a", "--formula", "magic"}, "--formula must be channels, elementwise, gradcam or terms"},
 		{[]string{"--image", image, "--with", image}, "--with is for systems of images alone"},
 		{[]string{"--image", image, "--text", "a", "--tokens", "-1"}, "--tokens must be at least 1"},
 		{[]string{"--image", image, "--text", "a", "--split", "val"}, "--split and --image do not go together"},

@@ -37,7 +37,8 @@ func newExportCommand() *cobra.Command {
 Beside the weights lie config.json, preprocessor_config.json and the files of the tokenizer,
 where the program reads them. What the towers are decides which class fits: by which keys they
 were made does not matter. A model that a form cannot hold, such as one with oblique heads in
-CLIP, is refused with the key and the forms that can. Adapters (model.lora) are merged on the way.
+CLIP, is refused with the key and the forms that can. Adapters (model.lora), scales
+and shifts (model.tuning.ssf) are merged on the way.
 
 The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time.`,
 		Example: `  trainer export --checkpoint runs/clip --to hf --out clip

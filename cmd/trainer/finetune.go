@@ -20,8 +20,8 @@ pair a sample, and all captions of one image positives of each other.
 
 Without --config the checkpoint's own configuration is the base. A model may be
 fine-tuned at another image size: its position table is resampled. The vocabulary is
-always the checkpoint's. Adapters (model.lora) go on where they are the same, and are merged into
-their weights elsewhere.`,
+always the checkpoint's. Adapters (model.lora), scales and shifts (model.tuning.ssf) go on where they
+are the same, and are merged into their weights elsewhere.`,
 		Example: `  trainer finetune --checkpoint runs/flickr8k --set data.root=flickr8k --set train.max_steps=200 --out runs/tuned
   trainer finetune --checkpoint runs/a --config mine.toml --set model.image.size=160`,
 		Args: noArgs,

@@ -32,8 +32,9 @@ func TestInteractionRuns(t *testing.T) {
 	}
 	must(t, exitDone, interactionArgs(clip, "model.system=clip", "objective.itc.in_batch_weight=1")...)
 
-	stdout, _ := must(t, exitDone, "eval", "--checkpoint", filip, "--json")
+	stdout, stderr := must(t, exitDone, "eval", "--checkpoint", filip, "--json")
 	contains(t, stdout, `"score": "max_soft"`)
+	contains(t, stderr, "scored ", " pairs of an image and a text in ", " a second")
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", filip, "--with", clip, "--json", "--set", "eval.folds=2")
 	contains(t, stdout, `"score": "mean of max_soft and cosine"`)
 	must(t, exitDone, "report", filip, "--out", filip+"/page.html")

@@ -13,9 +13,10 @@ func newMergeCommand() *cobra.Command {
 	var from, out string
 	c := &cobra.Command{
 		Use:   "merge",
-		Short: "Write a checkpoint whose weights have taken in the adapters of model.lora",
-		Long: `merge adds the product of each adapter of a run with model.lora to the weight of its layer and
-writes an ordinary checkpoint, of a model without adapters that computes the same. It holds
+		Short: "Write a checkpoint whose weights have taken in what tunes them",
+		Long: `merge adds the product of each adapter of a run with model.lora to the weight of its layer, makes
+weights and biases take in the scales and shifts of model.tuning.ssf, and writes a checkpoint of a
+model without them that computes the same. Bottlenecks and prompts of model.tuning stay. It holds
 parameters, configuration and tokenizer: it can be evaluated, embedded and trained from, and not
 resumed, as the teacher, the optimiser and the queue are left out.`,
 		Example: `  trainer merge --checkpoint runs/adapted --out runs/merged
@@ -23,7 +24,7 @@ resumed, as the teacher, the optimiser and the queue are left out.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from == "" || out == "" {
-				return usageError{errors.New("merge needs --checkpoint, the run or step folder with adapters, and --out, the folder to write")}
+				return usageError{errors.New("merge needs --checkpoint, the run or step folder that is tuned, and --out, the folder to write")}
 			}
 			path, err := run.Merge(from, out)
 			if err == nil {
@@ -32,7 +33,7 @@ resumed, as the teacher, the optimiser and the queue are left out.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&from, "checkpoint", "", "run or step `folder` with adapters")
+	c.Flags().StringVar(&from, "checkpoint", "", "run or step `folder` that is tuned")
 	c.Flags().StringVar(&out, "out", "", "`folder` of the run to write")
 	return c
 }

@@ -15,7 +15,7 @@ func TestAdapters(t *testing.T) {
 	dir := t.TempDir()
 	base, adapted, merged, again := filepath.Join(dir, "base"), filepath.Join(dir, "adapted"), filepath.Join(dir, "merged"), filepath.Join(dir, "again")
 	must(t, exitDone, tinyArgs(base, "--max-steps", "4", "--quiet")...)
-	stderr := fails(t, exitFailed, []string{"merge", "--checkpoint", base, "--out", merged}, "has no adapters", "it is an ordinary checkpoint already")
+	stderr := fails(t, exitFailed, []string{"merge", "--checkpoint", base, "--out", merged}, "has nothing to merge: model.lora.rank is 0 and model.tuning.ssf is false", "what weights can take in they have already")
 	if _, err := os.Stat(merged); err == nil {
 		t.Errorf("a merge that failed wrote %s: %s", merged, stderr)
 	}
@@ -50,7 +50,7 @@ func TestAdapters(t *testing.T) {
 	fails(t, exitFailed, tinyArgs(merged), weightsAlone(merged)...)
 	fails(t, exitFailed, append(args[:3:3], "--out", again, "--resume", merged), weightsAlone(merged)...)
 	_, stderr = must(t, exitDone, "finetune", "--checkpoint", adapted, "--out", filepath.Join(dir, "whole"), "--set", "model.lora.rank=0", "--max-steps", "1")
-	contains(t, stderr, "with an adapter of the checkpoint merged (image/blocks/00/attn/proj/weight, ")
+	contains(t, stderr, "with tuning of the checkpoint merged (image/blocks/00/attn/proj/weight, ")
 	_, stderr = must(t, exitDone, "finetune", "--checkpoint", merged, "--out", again, "--max-steps", "1", "--quiet")
 	if strings.Contains(stderr, "left at random") {
 		t.Errorf("a run from what is merged: %s", stderr)

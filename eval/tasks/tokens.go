@@ -7,6 +7,9 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 )
 
+// ScoringPhase is the phase in which an interaction scores the images of a split with all its texts.
+const ScoringPhase = "scoring images with all texts"
+
 // tokens are those of a split, whose pairs an interaction scores once, in blocks of images and
 // texts, since ranking reads them more than once. Memory is 4 bytes x (N*T + M*L)*C for the tokens,
 // one block, and 4 bytes x N*M for the scores.
@@ -68,6 +71,9 @@ func (t *tokens) encode(ctx context.Context, e Encoding, _ func(image bool, x En
 	}
 	n, m := len(t.image.lengths), len(t.text.lengths)
 	t.scores = make([]float32, n*m)
+	if t.progress != nil {
+		t.progress(ScoringPhase, 0, n)
+	}
 	for i := 0; i < n; i += t.image.block {
 		k := min(t.image.block, n-i)
 		for j := 0; j < m; j += t.text.block {
@@ -76,7 +82,7 @@ func (t *tokens) encode(ctx context.Context, e Encoding, _ func(image bool, x En
 			}
 		}
 		if t.progress != nil {
-			t.progress("scoring images with all texts", i+k, n)
+			t.progress(ScoringPhase, i+k, n)
 		}
 	}
 	t.image.rows, t.text.rows = nil, nil

@@ -14,6 +14,10 @@ func nnCases() []optest.Case {
 	const rows, d = 120, 321
 	x, y := optest.F32s(r, "x", rows, d), optest.F32s(r, "y", rows, d)
 	vector, other := optest.F32s(r, "vector", d), optest.F32s(r, "other", d)
+	square := optest.F32s(r, "square", d)
+	for i, v := range square.Floats() {
+		square.Floats()[i] = v * v
+	}
 	key := optest.I32s("key", []int32{3, 4}, 2)
 	ids := optest.I32s("ids", optest.RandomInts(r, 90, 60), 90)
 	every := optest.I32s("every", make([]int32, rows), rows)
@@ -34,12 +38,19 @@ func nnCases() []optest.Case {
 		{Name: "quick_gelu alone", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Activated(ns[0], "quick_gelu") }},
 		{Name: "swiglu", Inputs: []optest.Input{optest.F32s(r, "x", rows, 642)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SwiGLU(ns[0]) }},
 		{Name: "scale columns", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleColumns(ns[0], ns[1]) }},
+		{Name: "scale shift", Inputs: []optest.Input{x, optest.F32s(r, "scale", 2*d), optest.F32s(r, "shift", 2*d)}, WRT: []int{0, 1, 2},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleShift(ns[0], ns[1], ns[2], 100) }},
 		{Name: "repeat rows", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return RepeatRows(ns[0], 3) }},
 		{Name: "mean tokens", Inputs: []optest.Input{x, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MeanTokens(ns[0], ns[1], 30, 0) }},
 		{Name: "mean patches", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MeanTokens(ns[0], nil, 30, 2) }},
 		{Name: "layer norm", Inputs: []optest.Input{x, vector, other}, WRT: []int{0, 1, 2},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LayerNorm(ns[0], ns[1], ns[2], 1e-5) }},
+		{Name: "batch norm", Inputs: []optest.Input{x, vector, other}, WRT: []int{0, 1, 2}, Build: batchNormOf(false, 0, 0, 1e-5)},
+		{Name: "batch norm of rows that count", Inputs: []optest.Input{x, vector, other, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0, 1, 2},
+			Build: batchNormOf(false, 30, 0, 1e-5)},
+		{Name: "batch norm by given statistics", Inputs: []optest.Input{x, vector, other, vector, square, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0, 1, 2},
+			Build: batchNormOf(true, 30, 0, 1e-5)},
 		{Name: "gelu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
 		{Name: "relu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
 		{Name: "tanh", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Tanh(ns[0]) }},

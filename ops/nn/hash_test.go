@@ -12,13 +12,30 @@ import (
 // TestHash: variants that differ in one argument are different nodes.
 func TestHash(t *testing.T) {
 	h := optest.NewHashInputs()
-	m, v, key, images, bits := h.M, h.V, h.Key, h.Images, h.Bits
+	m, v, key, images, bits, part := h.M, h.V, h.Key, h.Images, h.Bits, h.Narrow
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
 		"layer norm": {
 			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-5) },
 			func() *gorgonia.Node { return LayerNorm(m, v, v, 1e-6) },
 			func() *gorgonia.Node { return LayerNorm(m, v, v, 1.0000001e-6) },
 		},
+		"batch norm": {
+			func() *gorgonia.Node { return batchNormOf(false, 0, 0, 1e-5)(gorgonia.Nodes{m, v, v}) },
+			func() *gorgonia.Node { return batchNormOf(false, 0, 0, 1.0000001e-5)(gorgonia.Nodes{m, v, v}) },
+			func() *gorgonia.Node { return batchNormOf(false, 6, 0, 1e-5)(gorgonia.Nodes{m, v, v, key}) },
+			func() *gorgonia.Node { return batchNormOf(true, 0, 0, 1e-5)(gorgonia.Nodes{m, v, v, v, v}) },
+		},
+		"batch norm dx": {
+			optest.Variant((&batchNorm{}).backward(4), m, m, v, m),
+			optest.Variant((&batchNorm{given: true}).backward(4), m, m, v, m),
+			optest.Variant((&batchNorm{padded: true, l: 1}).backward(5), m, m, v, m, key),
+			optest.Variant((&batchNorm{padded: true, l: 2}).backward(5), m, m, v, m, key),
+		},
+		"scale shift": {
+			func() *gorgonia.Node { return ScaleShift(part, v, v, 0) },
+			func() *gorgonia.Node { return ScaleShift(part, v, v, 1) },
+		},
+		"scale shift dx": {optest.Variant(scaleShiftGrad(0), part, v), optest.Variant(scaleShiftGrad(1), part, v)},
 		"dropout bits": {
 			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.5) },
 			func() *gorgonia.Node { return DropoutBits(key, 2, 12, 12, 0.5) },

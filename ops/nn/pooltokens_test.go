@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -118,4 +119,30 @@ func TestSinusoids(t *testing.T) {
 	optest.Near(t, "sinusoids", got, want, 1e-7)
 	_, ns := optest.Nodes([]optest.Input{optest.I32s("like", []int32{7, 8}, 2)})
 	optest.BuildError(t, "odd", "even number of channels (got 2 and 3)", func() { Sinusoids(ns[0], 2, 3) })
+}
+
+// Columns are sorted as a stable sort does, whatever their number of rows.
+func TestSortColumns(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 70 {
+		const d = 19
+		x, order := make([]float32, n*d), make([]int32, n*d)
+		for i := range x {
+			x[i] = float32(r.IntN(1 + n/2)) // with ties
+		}
+		was := slices.Clone(x)
+		sortColumns(x, order, n, d)
+		for j := range d {
+			want := make([]int32, n)
+			for i := range want {
+				want[i] = int32(i)
+			}
+			slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(was[int(b)*d+j], was[int(a)*d+j]) })
+			for k, i := range want {
+				if order[k*d+j] != i || x[k*d+j] != was[int(i)*d+j] {
+					t.Fatalf("%d rows, column %d, rank %d: %v of row %d, want row %d", n, j, k, x[k*d+j], order[k*d+j], i)
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,6 @@
-// Package recurrent has the gated recurrent unit over batches of sequences of different lengths.
+// Package recurrent has the gated recurrent unit over batches of sequences of different lengths, and one that attends to a memory.
 //
-// Letters: R sequences of L places, I channels of a token, H of a state, T tokens of all
+// Letters: R sequences of L places, M places of a memory, I channels of a token, H of a state, T tokens of all
 // sequences together.
 //
 // Sequences are sorted by length and their tokens packed, step by step: the rows of step t are

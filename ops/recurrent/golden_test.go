@@ -74,3 +74,21 @@ func TestGRUGolden(t *testing.T) {
 		})
 	}
 }
+
+// TestAttendedGolden holds states and all gradients against torch.gru_cell with attention before each word.
+func TestAttendedGolden(t *testing.T) {
+	for name, c := range optest.TorchCases(t, "attended.json") {
+		want := map[string]string{}
+		for in := range c {
+			if _, ok := c["d"+in]; ok {
+				want[in] = "d" + in
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			c.Check(t, 2e-6, func(get func(string) *gorgonia.Node) *gorgonia.Node {
+				return Attended(AttendedArgs{X: get("x"), Lengths: get("lengths"), Keys: get("keys"), Values: get("values"), MemoryLengths: get("memory"),
+					Query: get("query"), Score: get("score"), WeightHH: get("weight_hh"), BiasHH: get("bias_hh"), Start: get("start"), Len: 4, Memory: 3})
+			}, want)
+		})
+	}
+}

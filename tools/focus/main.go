@@ -5,8 +5,13 @@
 // the box has, and the same for the boxes of the other objects. Of the words of a caption it measures how
 // their shares go with what the score loses when a word is replaced by an unknown one.
 //
+// Of models of regions, which are the objects of a scene, it measures how often the strongest region of a
+// name is the object that it names, beside chance: of the name as a text of its own, and by what its words
+// look at and add within the caption.
+//
 //	for s in 1 2 3; do bin/trainer train --config tools/focus/focus.toml --seed $s --out runs/focus-$s; done
 //	go run ./tools/focus runs/focus-1 runs/focus-2 runs/focus-3
+//	go run ./tools/focus -scenes 1000 runs/gssf-scan
 package main
 
 import (
@@ -35,7 +40,15 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := measure(flag.Args(), *n, *block); err != nil {
+	regions, err := ofRegions(flag.Args())
+	switch {
+	case err != nil:
+	case regions:
+		err = measurePointing(flag.Args(), *n)
+	default:
+		err = measure(flag.Args(), *n, *block)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "focus:", err)
 		os.Exit(1)
 	}

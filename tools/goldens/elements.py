@@ -162,8 +162,32 @@ case("sort pool", lambda x, scores, lengths: torch.stack(each(
 case("affinity", lambda q, k, v, lengths: torch.cat([F.pad(y, (0, 0, 0, 3 - len(y))) for y in each(lambda q, k, v: q @ k.T @ v / len(q), q, k, v)]),
      {"lengths": LENGTHS}, dys=regions, q=rand(regions, 9, 4), k=rand(regions, 9, 4), v=rand(regions, 9, 5))
 
+
+def batch_norm(x, gamma, beta, mean=None, variance=None):
+    """nn.BatchNorm1d with these values, in training or, of given statistics, in inference."""
+    m = torch.nn.BatchNorm1d(x.shape[1]).double().train(mean is None)
+    buffers = {} if mean is None else {"running_mean": mean, "running_var": variance}
+    return torch.func.functional_call(m, {"weight": gamma, "bias": beta, **buffers}, (x,))
+
+
+def counted(x, *rest):
+    """batch_norm of the rows that count, with rows of 0 in the places of the others."""
+    y = torch.zeros_like(x)
+    places = torch.cat(each(lambda i: i, torch.arange(9)))
+    return y.index_put((places,), batch_norm(x[places], *rest))
+
+
+norms = torch.Generator().manual_seed(8)
+affine = {"gamma": rand(norms, 4), "beta": rand(norms, 4)}
+given = {"mean": rand(norms, 4), "variance": rand(norms, 4) ** 2 + 0.25}
+case("batch norm", batch_norm, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
+case("batch norm of rows that count", lambda lengths, **x: counted(*x.values()), {"lengths": LENGTHS}, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
+case("batch norm by given statistics", lambda mean, variance, **x: batch_norm(*x.values(), mean, variance),
+     given, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
 last = torch.Generator().manual_seed(5)
 case("tanh", torch.tanh, dys=last, input=rand(last, 5, 4))
+tuning = torch.Generator().manual_seed(5)
+case("scale shift", lambda x, scale, shift: x * scale[1:5] + shift[1:5], dys=tuning, x=rand(tuning, 5, 4), scale=rand(tuning, 6), shift=rand(tuning, 6))
 
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)

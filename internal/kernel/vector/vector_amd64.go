@@ -256,3 +256,8 @@ func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)
 //
 //go:noescape
 func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int)
+
+// exchangeVec swaps a with b and ia with ib where b > a, or b = a and ib < ia.
+//
+//go:noescape
+func exchangeVec(a *float32, b *float32, ia *int32, ib *int32, n int)

@@ -122,3 +122,5 @@ func adamwEMAVec(p, m, v, grad, twin *float32, n int, scalars *float32, w float3
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVectors) }
 
 func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int) { panic(noVectors) }
+
+func exchangeVec(a, b *float32, ia, ib *int32, n int) { panic(noVectors) }

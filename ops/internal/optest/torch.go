@@ -49,7 +49,7 @@ func (c TorchCase) Ints(name string) []int32 {
 }
 
 // torchInts are the arrays that are int32 inputs.
-var torchInts = map[string]bool{"lengths": true, "bits": true, "index": true, "labels": true, "rowIDs": true, "colIDs": true, "cols": true, "ids": true}
+var torchInts = map[string]bool{"lengths": true, "memory": true, "bits": true, "index": true, "labels": true, "rowIDs": true, "colIDs": true, "cols": true, "ids": true}
 
 // Input returns an array as a graph input.
 func (c TorchCase) Input(name string) Input {

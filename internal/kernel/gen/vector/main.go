@@ -28,6 +28,7 @@ func main() {
 	adamW()
 	randomBits()
 	codes()
+	exchange()
 	Generate() // parses the flags
 	if err := writeOther(); err != nil {
 		log.Fatal(err)
