@@ -108,7 +108,7 @@ func (g RegionGraph) reason(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia
 		s.tap.tokens(i, x, l)
 		s.block(func() {
 			theta, phi, value := linear(layer, "theta", torchLinear, x, d), linear(layer, "phi", torchLinear, x, d), linear(layer, "g", torchLinear, x, d)
-			phi = FoldTexts(phi, g.Metric.Weights(layer, SimilaritySite))
+			phi = FoldTexts(phi, g.Metric.Weights(nil, layer, SimilaritySite))
 			y := attention.Affinity(theta, phi, value, lengths, l)
 			x = arith.Add(x, linear(layer, "w", from(Zeros), y, d)) // (n*l, D)
 		})

@@ -30,10 +30,10 @@ type Attention struct {
 var _ encoders.Interaction = Cross{}
 
 // Scores implements encoders.Interaction.
-func (m Cross) Scores(_ *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
+func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)
 	under := func(m encoders.Metric, site string) *gorgonia.Node {
-		if w := m.Weights(s, site); w != nil {
+		if w := m.Weights(c, s, site); w != nil {
 			return encoders.FoldImages(x.Rows, w)
 		}
 		return nil

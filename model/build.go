@@ -121,7 +121,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
 		Values: func(name string) objectives.Values { return values{p.params, name} },
 	}
-	b.s = s
+	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
 		s.Mentor = &encoders.Context{}
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
@@ -163,7 +163,7 @@ func (b *builder) adapted(s encoders.Scope, c *encoders.Context) encoders.Scope 
 
 // dropout gives the towers this step's key of dropout masks.
 func (b *builder) dropout() {
-	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) {
+	if m := b.cfg.Model; m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && b.cfg.Objective.GSSF.Dropout == 0 {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {

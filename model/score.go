@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
@@ -24,7 +25,15 @@ func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) o
 
 // metricForm is the form of the learned metric of objective.gssf.
 func metricForm(cfg config.Config) encoders.Metric {
-	return encoders.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim}
+	g := cfg.Objective.GSSF
+	m := encoders.Metric{
+		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Rank: g.LowRank(cfg.Model.Head.Dim), Symmetric: g.Symmetric, Hidden: g.Units(cfg.Model.Head.Dim),
+		Dropout: g.Dropout,
+	}
+	if g.Decay > 0 || g.L1 > 0 {
+		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo == config.DecayToIdentity, L1: g.L1}
+	}
+	return m
 }
 
 // PairScore is the score by which stored features of images and texts are compared, that
@@ -40,12 +49,12 @@ func (p *Pairs) PairScore() (scoring.Score, error) {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
 			term.Metric = &scoring.Metric{Form: "cosine"}
-			weight, ok, err := p.Metric()
+			m, err := p.Metric()
 			if err != nil {
 				return x, err
 			}
-			if ok {
-				term.Metric = &scoring.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Weight: weight}
+			if m != nil {
+				term.Metric = m
 			}
 		}
 		x.Terms = append(x.Terms, term)
@@ -53,17 +62,38 @@ func (p *Pairs) PairScore() (scoring.Score, error) {
 	return x, nil
 }
 
-// Metric returns the weights of the learned metric of objective.gssf, false without one.
-func (p *Pairs) Metric() ([]float32, bool, error) {
-	shape := metricForm(p.cfg).Shape()
-	if shape == nil {
-		return nil, false, nil
+// Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
+// low_rank are dense.
+func (p *Pairs) Metric() (*scoring.Metric, error) {
+	form := metricForm(p.cfg)
+	var values [][]float32
+	for _, x := range form.Params(encoders.SimilaritySite) {
+		q, ok, err := p.params.stored(x.Name, x.Shape...)
+		if !ok || err != nil {
+			return nil, err
+		}
+		values = append(values, p.params.Value(q))
 	}
-	q, ok, err := p.params.stored(encoders.MetricName(encoders.SimilaritySite), shape...)
-	if !ok || err != nil {
-		return nil, false, err
+	if len(values) == 0 {
+		return nil, nil
 	}
-	return p.params.Value(q), true, nil
+	return scoringMetric(p.engine, form, values), nil
+}
+
+// scoringMetric is a metric with the values of its parameters.
+func scoringMetric(e *compute.Engine, form encoders.Metric, values [][]float32) *scoring.Metric {
+	m := &scoring.Metric{Form: form.Form, Blocks: form.Blocks, Weight: values[0]}
+	switch form.Form {
+	case encoders.MetricMLP:
+		m.Weight, m.Net = nil, &scoring.Network{Product: values[0], Difference: values[1], Bias: values[2], Out: values[3]}
+	case encoders.MetricSparse:
+		m.Form = encoders.MetricDense
+	case encoders.MetricLowRank:
+		left, right, c := values[0], values[len(values)-1], form.Dim
+		m.Form, m.Weight = encoders.MetricDense, make([]float32, c*c)
+		e.Gemm(true, false, c, c, form.Rank, 1, left, c, right, c, 0, m.Weight, c)
+	}
+	return m
 }
 
 // temperature returns the value of the contrast's temperature, 0 where the model has none.
