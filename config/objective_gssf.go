@@ -17,7 +17,7 @@ type GSSF struct {
 	Hidden    int     `toml:"hidden" fixed:"model" max:"65536"`                   // of mlp, units of the hidden layer; 0: a quarter of model.head.dim
 	L1        float64 `toml:"l1" max:"1000000"`                                   // of sparse, weight of the sum of the absolute weights off the diagonal, as a proximal step after each update
 	Decay     float64 `toml:"decay" max:"1000000"`                                // of diag, block_diag and dense, decoupled weight decay of W in the place of optimizer.decay; 0: none of its own
-	DecayTo   string  `toml:"decay_to"`                                           // of decay, toward: identity | zero
+	DecayTo   string  `toml:"decay_to"`                                           // of decay, toward: identity (so is empty) | zero
 	Dropout   float64 `toml:"dropout"`                                            // of dense, share of the weights that a training step leaves out
 }
 
@@ -37,7 +37,7 @@ func (g *GSSF) check(k *checker, c *Config) {
 	const form = "objective.gssf.form"
 	dim := c.Model.Head.Dim
 	k.oneOf(form, "cosine", "diag", "block_diag", "dense", "sparse", "low_rank", "mlp")
-	k.oneOf("objective.gssf.decay_to", DecayToIdentity, "zero")
+	k.oneOfOrEmpty("objective.gssf.decay_to", DecayToIdentity, "zero")
 	k.notNegative("objective.gssf.blocks", "objective.gssf.rank", "objective.gssf.hidden", "objective.gssf.l1", "objective.gssf.decay")
 	k.belowOne("objective.gssf.dropout")
 	if dim < 1 || !c.UsesMetric() {
@@ -75,7 +75,7 @@ func (g *GSSF) options(k *checker) {
 	} {
 		k.require(x.path, !x.set || slices.Contains(x.of, g.Form), fmt.Sprintf("is not of objective.gssf.form %q", g.Form), "it is of "+strings.Join(x.of, ", "))
 	}
-	k.require("objective.gssf.decay_to", g.DecayTo == DecayToIdentity || g.Decay > 0, "is not read with objective.gssf.decay = 0", "set it, or leave this one out")
+	k.require("objective.gssf.decay_to", g.DecayTo != "zero" || g.Decay > 0, "is not read with objective.gssf.decay = 0", "set it, or leave this one out")
 }
 
 // UsesMetric says whether a score reads the learned metric of objective.gssf.

@@ -105,9 +105,6 @@ func TestMetricBlocks(t *testing.T) {
 // gssf compares pairs by the learned metric.
 func gssf(g GSSF) func(c *Config) {
 	return func(c *Config) {
-		if g.DecayTo == "" {
-			g.DecayTo = DecayToIdentity
-		}
 		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", g
 	}
 }

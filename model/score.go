@@ -31,7 +31,7 @@ func metricForm(cfg config.Config) encoders.Metric {
 		Dropout: g.Dropout,
 	}
 	if g.Decay > 0 || g.L1 > 0 {
-		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo == config.DecayToIdentity, L1: g.L1}
+		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo != "zero", L1: g.L1}
 	}
 	return m
 }

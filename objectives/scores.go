@@ -48,8 +48,8 @@ type Scores struct {
 
 	Metric  encoders.Metric   // of gssf terms
 	Context *encoders.Context // dropout of the learned metric, not of a teacher's; nil: none
-	Paths  Paths           // of geodesic terms
-	Space  space.Space     // of the features
+	Paths   Paths             // of geodesic terms
+	Space   space.Space       // of the features
 }
 
 // Divisor is the temperature that scores are divided by.
