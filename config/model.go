@@ -13,6 +13,8 @@ type Model struct {
 	LoRA   LoRA   `toml:"lora" read:"images"`
 	Head   Head   `toml:"head" read:"steps"`
 
+	AttentionMetric AttentionMetric `toml:"attention_metric" read:"images"`
+
 	Interaction Interaction `toml:"interaction" read:"words"`
 
 	Heads Heads `toml:"heads" read:"heads"`

@@ -53,7 +53,10 @@ var conditions = map[string]condition{
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
 		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
-	"gru":         {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"gru":              {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"attention metric": {"model.attention_metric.form", func(c *Config) bool { return c.Model.AttentionMetric.Form != "" }},
+	"attention blocks": {`model.attention_metric.form = "block_diag"`,
+		func(c *Config) bool { return c.Model.AttentionMetric.Form == "block_diag" }},
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},

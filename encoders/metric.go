@@ -109,7 +109,10 @@ func (m Metric) Params(site string) (list []MetricParam) {
 
 // scope is that of the parameters of a metric.
 func (m Metric) scope(s Scope) Scope {
-	return s.As(Traits{Twin: true, Group: GroupMetric, Settings: metricSettings})
+	if s.traits.Settings == "" {
+		s.traits.Settings = metricSettings
+	}
+	return s.As(Traits{Twin: true, Group: GroupMetric})
 }
 
 // Weights returns W of a site: (C), (N, d, d) or (C, C); nil for the cosine and for mlp, which has none. Where the

@@ -3,9 +3,9 @@ package model
 import (
 	"math"
 
-	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -27,8 +27,13 @@ func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) o
 func metricForm(cfg config.Config) encoders.Metric {
 	g := cfg.Objective.GSSF
 	m := encoders.Metric{
-		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Rank: g.LowRank(cfg.Model.Head.Dim), Symmetric: g.Symmetric, Hidden: g.Units(cfg.Model.Head.Dim),
-		Dropout: g.Dropout,
+		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout,
+	}
+	switch m.Form {
+	case encoders.MetricLowRank:
+		m.Rank = g.LowRank(m.Dim)
+	case encoders.MetricMLP:
+		m.Hidden = g.Units(m.Dim)
 	}
 	if g.Decay > 0 || g.L1 > 0 {
 		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo != "zero", L1: g.L1}
@@ -40,21 +45,39 @@ func metricForm(cfg config.Config) encoders.Metric {
 // of eval.score with the parameters as they are now. A model that compares tokens has none:
 // the error is ErrNoFeatures.
 func (p *Pairs) PairScore() (scoring.Score, error) {
-	cfg := p.cfg
-	x := scoring.Score{Space: p.design.space}
 	if p.design.interaction != nil {
-		return x, ErrNoFeatures
+		return scoring.Score{Space: p.design.space}, ErrNoFeatures
+	}
+	return StoredScore(p.cfg, p.values)
+}
+
+// Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
+// low_rank are dense.
+func (p *Pairs) Metric() (*scoring.Metric, error) { return storedMetric(p.cfg, p.values) }
+
+// values are those of a parameter, nil where there is none.
+func (p *Pairs) values(name string, shape ...int) ([]float32, error) {
+	q, ok, err := p.params.stored(name, shape...)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return p.params.Value(q), nil
+}
+
+// StoredScore is the score by which features of a model are compared, see Pairs.PairScore, for parameters that read
+// gives by their names, nil where there is none.
+func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (x scoring.Score, err error) {
+	if x.Space, err = cfg.Model.Head.Space(); err != nil {
+		return x, err
 	}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
-			term.Metric = &scoring.Metric{Form: "cosine"}
-			m, err := p.Metric()
-			if err != nil {
+			if term.Metric, err = storedMetric(cfg, read); err != nil {
 				return x, err
 			}
-			if m != nil {
-				term.Metric = m
+			if term.Metric == nil {
+				term.Metric = &scoring.Metric{Form: encoders.MetricCosine}
 			}
 		}
 		x.Terms = append(x.Terms, term)
@@ -62,26 +85,20 @@ func (p *Pairs) PairScore() (scoring.Score, error) {
 	return x, nil
 }
 
-// Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
-// low_rank are dense.
-func (p *Pairs) Metric() (*scoring.Metric, error) {
-	form := metricForm(p.cfg)
+// storedMetric is the learned metric of parameters.
+func storedMetric(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (*scoring.Metric, error) {
+	form := metricForm(cfg)
 	var values [][]float32
 	for _, x := range form.Params(encoders.SimilaritySite) {
-		q, ok, err := p.params.stored(x.Name, x.Shape...)
-		if !ok || err != nil {
+		v, err := read(x.Name, x.Shape...)
+		if v == nil || err != nil {
 			return nil, err
 		}
-		values = append(values, p.params.Value(q))
+		values = append(values, v)
 	}
 	if len(values) == 0 {
 		return nil, nil
 	}
-	return scoringMetric(p.engine, form, values), nil
-}
-
-// scoringMetric is a metric with the values of its parameters.
-func scoringMetric(e *compute.Engine, form encoders.Metric, values [][]float32) *scoring.Metric {
 	m := &scoring.Metric{Form: form.Form, Blocks: form.Blocks, Weight: values[0]}
 	switch form.Form {
 	case encoders.MetricMLP:
@@ -89,11 +106,20 @@ func scoringMetric(e *compute.Engine, form encoders.Metric, values [][]float32) 
 	case encoders.MetricSparse:
 		m.Form = encoders.MetricDense
 	case encoders.MetricLowRank:
-		left, right, c := values[0], values[len(values)-1], form.Dim
-		m.Form, m.Weight = encoders.MetricDense, make([]float32, c*c)
-		e.Gemm(true, false, c, c, form.Rank, 1, left, c, right, c, 0, m.Weight, c)
+		m.Form, m.Weight = encoders.MetricDense, leftRight(values[0], values[len(values)-1], form.Dim)
 	}
-	return m
+	return m, nil
+}
+
+// leftRight returns L^T R (c, c) of L and R (r, c).
+func leftRight(left, right []float32, c int) []float32 {
+	w := make([]float32, c*c)
+	for at := 0; at < len(left); at += c {
+		for i, v := range left[at : at+c] {
+			vector.Axpy(w[i*c:(i+1)*c], v, right[at:at+c])
+		}
+	}
+	return w
 }
 
 // temperature returns the value of the contrast's temperature, 0 where the model has none.

@@ -21,7 +21,7 @@ func everyLayer(side string) config.LoRA {
 	return config.LoRA{Rank: 2, Alpha: 3, Layers: []string{side + "/*/*/*/*"}}
 }
 
-// towerGoldens are towers of tools/goldens/towers.py and lora.py as a configuration describes them.
+// towerGoldens are towers of tools/goldens/towers.py, lora.py and metric_towers.py as a configuration describes them.
 var towerGoldens = map[string]func(m *config.Model){
 	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
 	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },
@@ -38,7 +38,16 @@ var towerGoldens = map[string]func(m *config.Model){
 	"lora_clip_image":  func(m *config.Model) { m.Image.Style, m.LoRA = "clip", everyLayer("image") },
 	"lora_clip_text":   func(m *config.Model) { m.Text.Style, m.Text.Positions, m.LoRA = "clip", 8, everyLayer("text") },
 	"lora_roberta":     func(m *config.Model) { m.Text.Style, m.LoRA = "roberta", everyLayer("text") },
-	"gru":              func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
+	"metric_dense": func(m *config.Model) {
+		m.Image.Style, m.AttentionMetric = "clip", config.AttentionMetric{Form: "dense", Heads: "own"}
+	},
+	"metric_shared": func(m *config.Model) {
+		m.Text.Style, m.Text.Positions, m.AttentionMetric = "clip", 8, config.AttentionMetric{Form: "block_diag", Blocks: 2, Heads: "shared"}
+	},
+	"metric_diag": func(m *config.Model) {
+		m.Text.Style, m.Text.Pool, m.AttentionMetric = "mpnet", "mean", config.AttentionMetric{Form: "diag", Heads: "own"}
+	},
+	"gru": func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
 	"gru_concat": func(m *config.Model) {
 		m.Text.Style, m.Text.GRU = "gru", config.GRU{Embedding: 5, Directions: "concat"}
 	},
