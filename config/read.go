@@ -188,6 +188,12 @@ var conditions = map[string]condition{
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
 	"local":     {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
+	"score teacher": {"objective.distill_scores.teacher", func(c *Config) bool { return c.Objective.DistillScores.Teacher != "" }},
+	"teacher blocks": {`objective.distill_scores.teacher and metric = "block_diag"`,
+		func(c *Config) bool {
+			d := c.Objective.DistillScores
+			return d.Teacher != "" && d.Metric == "block_diag"
+		}},
 	"connector": {"objective.mafa.connector", func(c *Config) bool { return c.Objective.MAFA.Connector != "" }},
 	"targets": {"objective.itc.in_batch_weight > 0 or, of pairs, objective.itc.weight > 0",
 		func(c *Config) bool {

@@ -56,7 +56,15 @@ func (p *Pairs) buildStep() (err error) {
 func (p *Pairs) assemble() (b *builder, err error) {
 	defer op.Catch(&err)
 	b = p.newBuilder(p.cfg.ComparedRows())
-	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
+	p.step = &trainStep{inputs: b.s.Inputs, losses: newLosses(p.cfg, p.o)}
+	if p.tutor != nil {
+		l, err := p.tutor.loss(p.cfg.Objective.DistillScores)
+		if err != nil {
+			return nil, err
+		}
+		p.step.losses = append(p.step.losses, l)
+	}
+	p.step.losses = append(p.step.losses, p.o.Losses...)
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)

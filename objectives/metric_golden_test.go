@@ -30,7 +30,7 @@ type goldenArray struct {
 }
 
 func (w goldenWeights) Param(name string, _ encoders.Traits, _ encoders.Init, shape ...int) *gorgonia.Node {
-	short := strings.TrimPrefix(name, "gssf/")
+	short := name[strings.Index(name, "gssf/")+len("gssf/"):]
 	v, ok := w.of[short]
 	if !ok || !slices.Equal(v.Shape, shape) {
 		w.bench.t.Fatalf("parameter %s %v: the golden has %v", name, shape, v.Shape)
@@ -44,15 +44,7 @@ func (w goldenWeights) Param(name string, _ encoders.Traits, _ encoders.Init, sh
 // TestGoldenMetrics compares the scores of every form of the learned metric, and the gradients of both sides and of
 // all parameters, with those of PyTorch (tools/goldens/metric.py).
 func TestGoldenMetrics(t *testing.T) {
-	raw, err := os.ReadFile("testdata/metric.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases map[string]map[string]goldenArray
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
-	for name, golden := range cases {
+	for name, golden := range readGolden(t, "metric.json") {
 		form, symmetric, _ := strings.Cut(name, " ")
 		b := newBench(t)
 		w := goldenWeights{b, golden, map[string]*gorgonia.Node{}}
@@ -92,6 +84,19 @@ func TestGoldenMetrics(t *testing.T) {
 			nearGolden(t, name+" "+key, got[i].F32, golden[key].Data)
 		}
 	}
+}
+
+// readGolden reads cases of a file of testdata.
+func readGolden(t *testing.T, file string) (cases map[string]map[string]goldenArray) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
 }
 
 // nearGolden compares with numbers of PyTorch, to 1e-5 of the largest.
