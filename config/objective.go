@@ -27,7 +27,8 @@ func (o *Objective) defaults() {}
 
 // comparesBatch says whether a loss reads the scores of a batch.
 func (o Objective) comparesBatch() bool {
-	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Triplet.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0
+	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Triplet.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0 ||
+		o.DistillScores.Teacher != ""
 }
 
 func (o *Objective) check(k *checker, _ *Config) {
