@@ -44,7 +44,10 @@ type Difference struct {
 // that stand for others are replaced: a width of 0 is what follows from it.
 func Differences(old, now Config) []Difference {
 	if old.Model.Head.Topology == now.Model.Head.Topology { // which 0 blocks follow
-		old.Objective.GSSF.Blocks, now.Objective.GSSF.Blocks = old.MetricBlocks(), now.MetricBlocks()
+		for _, c := range []*Config{&old, &now} {
+			g, dim := &c.Objective.GSSF, c.Model.Head.Dim
+			g.Blocks, g.Rank, g.Hidden = c.MetricBlocks(), g.LowRank(dim), g.Units(dim)
+		}
 	}
 	return differences(old.explicit(), now.explicit())
 }

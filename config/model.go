@@ -14,6 +14,8 @@ type Model struct {
 	Tuning Tuning `toml:"tuning" read:"images"`
 	Head   Head   `toml:"head" read:"steps"`
 
+	AttentionMetric AttentionMetric `toml:"attention_metric" read:"images"`
+
 	Interaction Interaction `toml:"interaction" read:"words"`
 
 	Heads Heads `toml:"heads" read:"heads"`

@@ -2,33 +2,34 @@ package config
 
 // Objective weighs the losses; a weight of 0 switches a loss off.
 type Objective struct {
-	Distill   Distill   `toml:"distill"`
-	ITC       ITC       `toml:"itc"`
-	SigLIP    SigLIP    `toml:"siglip"`
-	Hinge     Hinge     `toml:"hinge"`
-	Triplet   Triplet   `toml:"triplet"`
-	Softmax   Softmax   `toml:"softmax"`
-	Poly      Poly      `toml:"poly"`
-	CMPM      CMPM      `toml:"cmpm"`
-	KLOT      KLOT      `toml:"klot"`
-	Structure Structure `toml:"structure"`
-	GSSF      GSSF      `toml:"gssf" read:"metric"`
-	Geodesic  Geodesic  `toml:"geodesic" read:"graph"`
-	Geometric Geometric `toml:"geometric"`
-	TCL       TCL       `toml:"tcl"`
-	MAFA      MAFA      `toml:"mafa"`
-	SwAV      SwAV      `toml:"swav" read:"prototypes"`
-	ITM       ITM       `toml:"itm"`
-	MLM       MLM       `toml:"mlm"`
-
-	Captioning Captioning `toml:"captioning"`
+	Distill       Distill       `toml:"distill"`
+	DistillScores DistillScores `toml:"distill_scores"`
+	ITC           ITC           `toml:"itc"`
+	SigLIP        SigLIP        `toml:"siglip"`
+	Hinge         Hinge         `toml:"hinge"`
+	Triplet       Triplet       `toml:"triplet"`
+	Softmax       Softmax       `toml:"softmax"`
+	Poly          Poly          `toml:"poly"`
+	CMPM          CMPM          `toml:"cmpm"`
+	KLOT          KLOT          `toml:"klot"`
+	Structure     Structure     `toml:"structure"`
+	GSSF          GSSF          `toml:"gssf" read:"metric"`
+	Geodesic      Geodesic      `toml:"geodesic" read:"graph"`
+	Geometric     Geometric     `toml:"geometric"`
+	TCL           TCL           `toml:"tcl"`
+	MAFA          MAFA          `toml:"mafa"`
+	SwAV          SwAV          `toml:"swav" read:"prototypes"`
+	ITM           ITM           `toml:"itm"`
+	MLM           MLM           `toml:"mlm"`
+	Captioning    Captioning    `toml:"captioning"`
 }
 
 func (o *Objective) defaults() {}
 
 // comparesBatch says whether a loss reads the scores of a batch.
 func (o Objective) comparesBatch() bool {
-	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Triplet.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0
+	return o.ITC.InBatchWeight > 0 || o.SigLIP.Weight > 0 || o.Hinge.Weight > 0 || o.Triplet.Weight > 0 || o.Poly.Weight > 0 || o.CMPM.Weight > 0 ||
+		o.DistillScores.Teacher != ""
 }
 
 func (o *Objective) check(k *checker, _ *Config) {

@@ -55,7 +55,10 @@ var conditions = map[string]condition{
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
 		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
-	"gru":         {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"gru":              {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"attention metric": {"model.attention_metric.form", func(c *Config) bool { return c.Model.AttentionMetric.Form != "" }},
+	"attention blocks": {`model.attention_metric.form = "block_diag"`,
+		func(c *Config) bool { return c.Model.AttentionMetric.Form == "block_diag" }},
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
@@ -200,7 +203,13 @@ var conditions = map[string]condition{
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
-	"local":     {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
+	"local":         {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
+	"score teacher": {"objective.distill_scores.teacher", func(c *Config) bool { return c.Objective.DistillScores.Teacher != "" }},
+	"teacher blocks": {`objective.distill_scores.teacher and metric = "block_diag"`,
+		func(c *Config) bool {
+			d := c.Objective.DistillScores
+			return d.Teacher != "" && d.Metric == "block_diag"
+		}},
 	"connector": {"objective.mafa.connector", func(c *Config) bool { return c.Objective.MAFA.Connector != "" }},
 	"targets": {"objective.itc.in_batch_weight > 0 or, of pairs, objective.itc.weight > 0",
 		func(c *Config) bool {

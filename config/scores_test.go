@@ -102,6 +102,13 @@ func TestMetricBlocks(t *testing.T) {
 	}
 }
 
+// gssf compares pairs by the learned metric.
+func gssf(g GSSF) func(c *Config) {
+	return func(c *Config) {
+		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", g
+	}
+}
+
 func TestCombinedMessages(t *testing.T) {
 	for _, x := range []struct {
 		from   func() Config
@@ -113,6 +120,16 @@ func TestCombinedMessages(t *testing.T) {
 		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Head.TokenBlocks = "Multi(16,4)", 7 }, `model.head.token_blocks: must be at most model.image.depth and model.text.layers (got 7); 0 is all blocks`},
 		{small, func(c *Config) { c.Model.Head.Topology, c.Model.Text.Positions = "Multi(16,4)", 32 }, `model.text.positions: must be at least data.tokens plus the repeated class tokens, 33 (got 32); Multi(n,m) repeats [CLS] m-1 times: raise model.text.positions`},
 		{small, func(c *Config) { c.Objective.ITC.Score, c.Objective.GSSF.Blocks = "gssf", 5 }, `objective.gssf.blocks: must divide model.head.dim (64) (got 5); choose a divisor: the blocks have one size`},
+		{small, gssf(GSSF{Form: "low_rank", Rank: 65}), `objective.gssf.rank: must be at most model.head.dim (64) (got 65); a full rank is objective.gssf.form = "dense"`},
+		{small, gssf(GSSF{Form: "sparse"}), `objective.gssf.l1: must be > 0 with objective.gssf.form "sparse" (got 0); without it the form is "dense"`},
+		{small, gssf(GSSF{Form: "mlp"}), `objective.gssf.form: must not be "mlp" with objective.itc.weight > 0 (got "mlp"); it compares the pairs of a batch, not a batch with a queue: use objective.itc.in_batch_weight`},
+		{small, gssf(GSSF{Form: "dense", Rank: 3}), `objective.gssf.rank: is not of objective.gssf.form "dense" (got 3); it is of low_rank`},
+		{small, gssf(GSSF{Form: "dense", Symmetric: true}), `objective.gssf.symmetric: is not of objective.gssf.form "dense" (got true); it is of low_rank`},
+		{small, gssf(GSSF{Form: "dense", Hidden: 3}), `objective.gssf.hidden: is not of objective.gssf.form "dense" (got 3); it is of mlp`},
+		{small, gssf(GSSF{Form: "dense", L1: 3}), `objective.gssf.l1: is not of objective.gssf.form "dense" (got 3); it is of sparse`},
+		{small, gssf(GSSF{Form: "low_rank", Decay: 3}), `objective.gssf.decay: is not of objective.gssf.form "low_rank" (got 3); it is of diag, block_diag, dense`},
+		{small, gssf(GSSF{Form: "diag", Dropout: 0.5}), `objective.gssf.dropout: is not of objective.gssf.form "diag" (got 0.5); it is of dense`},
+		{small, gssf(GSSF{Form: "dense", DecayTo: "zero"}), `objective.gssf.decay_to: is not read with objective.gssf.decay = 0 (got "zero"); set it, or leave this one out`},
 		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", 0}, {"gssf", 0}} }, `objective.itc.scores: at least one weight must be > 0 (got [{kind = "cosine", weight = 0}, {kind = "gssf", weight = 0}]); write [{kind = "cosine", weight = 1}]`},
 		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", -1}} }, `objective.itc.scores: item 1: weight must be >= 0 (got [{kind = "cosine", weight = -1}]); leave the term out, or give it a weight above 0`},
 		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"hyperbolic", 1}} }, `objective.itc.scores: item 1: kind must be one of cosine, inner, l2, angle, gssf, geodesic (got [{kind = "hyperbolic", weight = 1}])`},

@@ -43,7 +43,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.LoRA.Layers = []string{"text/[layers"} }, `model.lora.layers: must be globs of names (got ["text/[layers"]); such as "text/layers/*/attention/*"`},
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
-		}, "model.lora.rank: must be 0 with frozen towers, which have no adapters (got 4); set model.image.freeze or model.text.freeze to false"},
+		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze or model.text.freeze to false; towers of regions and of recurrent units are trained as they are"},
 		{func(c *Config) { c.Model.Tuning.AdapterWidth = -1 }, "model.tuning.adapter_width: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Tuning.AdapterActivation = "silu" }, `model.tuning.adapter_activation: must be one of gelu, relu (got "silu")`},
 		{func(c *Config) { c.Model.Tuning.PartialBlocks = 7 }, "model.tuning.partial_blocks: must be at most model.text.layers (6) (got 7); leave model.tuning off to train all"},

@@ -44,6 +44,9 @@ type BERT struct {
 	// Relative is the number of buckets of a bias of attention by the distance of two tokens,
 	// one for all layers (MPNet, Song et al. 2020); 0: none. See attention.RelativeBias.
 	Relative int
+	// Metric is that of the self-attention of text layers and fusion layers, FusionMetric that of the cross-attention
+	// of the latter.
+	Metric, FusionMetric AttentionMetric
 	// TorchStart starts the layers from PyTorch's defaults, words from N(0, .02^2) and
 	// positions from N(0, .01^2) as CLIP does, instead of all from N(0, .02^2).
 	TorchStart bool
@@ -291,7 +294,7 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 func (b BERT) selfAttention(c *Context, s Scope, x, lengths, bias *gorgonia.Node, l int) *gorgonia.Node {
 	s = s.In("attention")
 	rows := sequences("attention", x, l)
-	qkv := linear(s, "qkv", b.starts().qkv, x, 3*b.Width)
+	qkv := b.Metric.fold(s, linear(s, "qkv", b.starts().qkv, x, 3*b.Width), b.Width, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
 	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Bias: bias, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, x)
@@ -303,6 +306,7 @@ func (b BERT) selfAttentionAt(c *Context, s Scope, x, y, lengths *gorgonia.Node,
 	sequences("attention", x, l)
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (M, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (N*L, 2D)
+	kv = b.Metric.fold(s, kv, 0, b.Width, b.Heads)
 	bits := c.bits(y.Shape()[0]*b.Heads, l, b.Dropout)
 	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths), Bits: bits, QueryLen: 1, KeyLen: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
@@ -315,6 +319,7 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, y, lengths, bias *gor
 	rows := sequences("attention", x, t)
 	q := linearPart(s, "qkv", b.starts().qkv, y, 0, b.Width, 3*b.Width)          // (R*m, D)
 	kv := linearPart(s, "qkv", b.starts().qkv, x, b.Width, 2*b.Width, 3*b.Width) // (R*t, 2D)
+	kv = b.Metric.fold(s, kv, 0, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*m, t, b.Dropout)
 	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Lengths: lengths, Bits: bits, Bias: bias, QueryLen: m, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, y)
@@ -326,6 +331,7 @@ func (b BERT) crossAttention(c *Context, s Scope, i int, x, images, index *gorgo
 	rows := sequences("crossattention", x, l)
 	q := linear(s, "query", from(bertInit), x, b.Width)      // (R*L, D)
 	kv := linear(s, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
+	kv = b.FusionMetric.fold(s, kv, 0, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
 	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: index, Bits: bits, QueryLen: l, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	s.tap.cross(i, q, kv, h)

@@ -18,8 +18,9 @@ type PreNormText struct {
 	MLP        int     // hidden width of the feed-forward blocks; 0 means 4*Width
 	Dropout    float64 // of embeddings, block outputs and attention probabilities
 	Causal     bool
-	Activation string  // gelu, gelu_tanh or quick_gelu; empty: gelu
-	Eps        float32 // of layer norms
+	Activation string          // gelu, gelu_tanh or quick_gelu; empty: gelu
+	Eps        float32         // of layer norms
+	Metric     AttentionMetric // of self-attention
 	// TorchStart is that of BERT.
 	TorchStart bool
 }
@@ -89,12 +90,14 @@ func (p PreNormText) layer(c *Context, s Scope, i int, x, y *gorgonia.Node, a Te
 	var h *gorgonia.Node
 	if at == nil {
 		qkv := linear(in, "qkv", start.qkv, y, 3*p.Width) // (R*L, 3D)
+		qkv = p.Metric.fold(in, qkv, p.Width, p.Width, p.Heads)
 		bits := c.bits(sequences("attention", y, t)*p.Heads*t, t, p.Dropout)
 		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Causal: p.Causal, Len: t, Heads: p.Heads, Keep: keep(p.Dropout)})
 	} else {
 		// The last token of a text sees all of it, causal or not.
 		q := linearPart(in, "qkv", start.qkv, at.of(unprompted(y, a.Len, s.prompts())), 0, p.Width, 3*p.Width) // (M, D)
 		kv := linearPart(in, "qkv", start.qkv, y, p.Width, 2*p.Width, 3*p.Width)                               // (R*L, 2D)
+		kv = p.Metric.fold(in, kv, 0, p.Width, p.Heads)
 		bits := c.bits(q.Shape()[0]*p.Heads, t, p.Dropout)
 		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: at.Sequences, Lengths: at.each(lengths), Bits: bits, QueryLen: 1, KeyLen: t, Heads: p.Heads, Keep: keep(p.Dropout)})
 		x = at.of(unprompted(x, a.Len, s.prompts()))

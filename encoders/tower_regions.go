@@ -127,7 +127,7 @@ func (g RegionGraph) reason(c *Context, s Scope, x, lengths *gorgonia.Node, l in
 		s.tap.tokens(i, x, l)
 		s.block(func() {
 			theta, phi, value := linear(layer, "theta", torchLinear, x, d), linear(layer, "phi", torchLinear, x, d), linear(layer, "g", torchLinear, x, d)
-			phi = FoldTexts(phi, g.Metric.Weights(layer, SimilaritySite))
+			phi = FoldTexts(phi, g.Metric.Weights(nil, layer, SimilaritySite))
 			y := attention.Affinity(theta, phi, value, lengths, l)
 			y = linear(layer, "w", start, y, d)
 			if norm != nil {

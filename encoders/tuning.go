@@ -92,5 +92,5 @@ func (s Scope) metric(name string, m Metric, x *gorgonia.Node) *gorgonia.Node {
 		return x
 	}
 	s = s.As(Traits{Group: GroupMetric, Settings: "model.tuning.metric and model.tuning.metric_blocks to those"})
-	return FoldImages(x, s.Param(name, identity(shape), shape...))
+	return FoldImages(x, s.Param(name, identity(shape...), shape...))
 }

@@ -45,6 +45,9 @@ type ViT struct {
 	NormFirst bool // with PoolMean: the mean of normalised patches, instead of the norm of the mean
 	NoClass   bool // no class token; Pool is another then
 
+	// Metric is that of the self-attention of the blocks. The attention of a pooling head has none.
+	Metric AttentionMetric
+
 	// kept are the patches that a step sees; of no rows: all.
 	kept keptPatches
 	// prompts is how many the tuning of a scope has, between registers and patches.
@@ -309,10 +312,12 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		m := v.classes()
 		q := linearPart(b, "attn/qkv", start.qkv, leading(y, m, t), 0, v.Width, 3*v.Width) // (B*m, D)
 		kv := linearPart(b, "attn/qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width)       // (B*t, 2D)
+		kv = v.Metric.fold(b.In("attn"), kv, 0, v.Width, v.Heads)
 		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: m, KeyLen: t, Heads: v.Heads, Keep: 1})
 		x = leading(x, m, t)
 	} else {
 		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
+		qkv = v.Metric.fold(b.In("attn"), qkv, v.Width, v.Width, v.Heads)
 		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Len: t, Heads: v.Heads, Keep: 1})
 	}
 	h = b.In("attn").bottleneck(v.scaled(b, "scale1", linear(b, "attn/proj", start.output, h, v.Width)))

@@ -32,6 +32,7 @@ type Traits struct {
 	// Front: of a transformer, stands in front of its blocks. Whoever trains the last ones leaves it as it is.
 	Front bool
 	Group string // by which optimizer.no_decay may name it: bias, temperature or metric; empty: none
+	Pull  Pull   // of the weights of a learned metric, besides the gradient
 	// Axes is the number of axes that optimizer.no_decay sees, where the shape leaves out one
 	// of length 1; 0: those of the shape.
 	Axes int
@@ -48,6 +49,9 @@ type Traits struct {
 func (t Traits) over(o Traits) Traits {
 	t.Twin, t.Frozen, t.Locked, t.Grid = t.Twin || o.Twin, t.Frozen || o.Frozen, t.Locked || o.Locked, t.Grid || o.Grid
 	t.Given, t.Added, t.Front = t.Given || o.Given, t.Added || o.Added, t.Front || o.Front
+	if o.Pull != (Pull{}) {
+		t.Pull = o.Pull
+	}
 	if o.Group != "" {
 		t.Group = o.Group
 	}
@@ -61,6 +65,14 @@ func (t Traits) over(o Traits) Traits {
 		t.Settings = o.Settings
 	}
 	return t
+}
+
+// Pull is what moves the weights of a learned metric besides the gradient, see optim.Pull of package train/optim.
+type Pull struct {
+	Decay    float64 // decoupled decay; 0: that of other parameters
+	Identity bool    // toward the identity, else 0
+	L1       float64 // of the weights off the diagonal
+	Side     int     // weights are blocks of Side x Side numbers, or with 1 a diagonal
 }
 
 // Groups that optimizer.no_decay may name.

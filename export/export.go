@@ -62,7 +62,8 @@ type Written struct {
 // a time. A model that the form cannot hold is a *RefusedError.
 func Write(m Model, o Options) (Written, error) {
 	x := &job{Model: m, Options: o, files: map[string]fill{}, params: map[string]weights.Param{}}
-	for _, p := range m.Params {
+	x.foldAttention()
+	for _, p := range x.Params {
 		x.params[p.Name] = p
 	}
 	w, err := x.write()
@@ -168,10 +169,7 @@ func (x *job) below(drop func(name string) bool, prefixes ...string) (list []wei
 func (x *job) tensors(file string, params []weights.Param, meta map[string]string) {
 	list := make([]safetensors.Tensor, len(params))
 	for i, p := range params {
-		n := 1
-		for _, d := range p.Shape {
-			n *= d
-		}
+		n := size(p.Shape)
 		list[i] = safetensors.Tensor{Name: p.Name, Shape: p.Shape, Data: safetensors.Lazy{Len: n, Fill: p.Read}}
 		x.count, x.size = x.count+1, x.size+n
 	}

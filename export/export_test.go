@@ -191,6 +191,11 @@ func TestRefused(t *testing.T) {
 		{"clip", export.Options{To: export.ONNX}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to onnx: recurrent layers are written in no other form: use --to geoalign`},
 		{"clip", export.Options{To: export.OpenCLIP}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to open_clip`},
 		{"clip", export.Options{To: export.HF}, []string{"model.text.style=gru"}, `model.text.style = "gru" cannot be told to hf`},
+		{"clip_gssf", export.Options{To: export.HF}, nil, `eval.score = "gssf" cannot be told to hf: it compares pairs by their cosine: use --to onnx or --side image or --side text or --set eval.score=cosine`},
+		{"clip_gssf", export.Options{To: export.OpenCLIP}, nil, `eval.score = "gssf" cannot be told to open_clip`},
+		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, nil, `eval.score = "gssf" cannot be told to hf: the score reads features of unit length, and this class gives them before their norm: use --to onnx or --set eval.score=cosine`},
+		{"clip_gssf", export.Options{To: export.HF, Side: "text"}, nil, ""},
+		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, []string{"eval.score=cosine"}, ""},
 		{"clip", export.Options{To: "gguf"}, nil, `there is no form "gguf": use geoalign, hf,`},
 		{"clip", export.Options{To: export.HF, Side: "both"}, nil, `no side "both": use image or text`},
 	} {

@@ -17,6 +17,9 @@ func (x *job) hfImage() error {
 	}
 	params := x.below(nil, "image/")
 	if class == "CLIPVisionModel" && x.plainHead(x.sides.Image.Head) {
+		if err := x.comparesByMetric(); err != nil {
+			return err
+		}
 		class = "CLIPVisionModelWithProjection"
 		config["projection_dim"] = x.sides.Image.Head.Dimension()
 		params = x.below(nil, "image/", "image_proj/")

@@ -1,11 +1,11 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 
-	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/export/onnx"
 	"github.com/geoalign/geoalign/weights"
@@ -19,6 +19,14 @@ func (x *job) onnx() error {
 	var features []string
 	var axes []int
 	dual := onnx.New(x.Params)
+	fold, err := x.folded()
+	if err != nil {
+		return err
+	}
+	images := "" // that are folded
+	if fold != nil {
+		x.note("image_folded are images with the score %s folded into them: their products with text_embeds are the scores, without another norm", x.Config.EvalTerms()[0].Kind)
+	}
 	for _, side := range []string{"image", "text"} {
 		if x.Side != "" && x.Side != side {
 			continue
@@ -32,6 +40,14 @@ func (x *job) onnx() error {
 			if i == 1 {
 				features = append(features, f)
 			}
+			if side != "image" || fold == nil {
+				continue
+			}
+			if f = g.Fold(f, fold); i == 0 {
+				g.Output("image_folded", f, "images", x.dim(side))
+			} else {
+				images = f
+			}
 		}
 		if err := x.graph(side, g); err != nil {
 			return err
@@ -44,7 +60,7 @@ func (x *job) onnx() error {
 		x.load = fmt.Sprintf("onnxruntime.InferenceSession(%q)", x.Out+"/text.onnx")
 	}
 	if len(features) == 2 {
-		if err := x.dual(dual, features, axes); err != nil {
+		if err := x.dual(dual, features, cmp.Or(images, features[0]), axes); err != nil {
 			return err
 		}
 	}
@@ -103,17 +119,21 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 	return features, nil
 }
 
-// dual writes the model of both sides, with the scores of all pairs where the score is a product.
-func (x *job) dual(g *onnx.Graph, features []string, axes []int) error {
-	terms := x.Config.EvalTerms()
-	if len(terms) == 1 && (terms[0].Kind == config.ScoreCosine || terms[0].Kind == config.ScoreInner) {
+// dual writes the model of both sides, with the scores of all pairs where the score is a product; images are
+// their features, folded where the score is to be folded into them.
+func (x *job) dual(g *onnx.Graph, features []string, images string, axes []int) error {
+	score, err := x.score()
+	if err != nil {
+		return err
+	}
+	if score.Folds() && !x.Config.Model.Interacts() {
 		scale, bias, err := x.scaleAndBias()
 		if err != nil {
 			return err
 		}
-		g.Output("logits", g.Logits(features[0], features[1], scale, bias), "images", "texts")
+		g.Output("logits", g.Logits(images, features[1], scale, bias), "images", "texts")
 	} else {
-		x.note("dual.onnx has no logits: the score %s (eval.score) is no product of features", terms[0].Kind)
+		x.note("dual.onnx has no logits: the score %s (eval.score) is no product of features", score)
 	}
 	g.Output("image_embeds", features[0], "images", axes[0])
 	g.Output("text_embeds", features[1], "texts", axes[1])

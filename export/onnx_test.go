@@ -179,8 +179,12 @@ func TestONNX(t *testing.T) {
 			if x.Tokenizer == nil {
 				images, texts = []string{"image_features"}, []string{"text_features"}
 			}
+			features := []string{"image_embeds", "image_pooled"}
+			if c.Name == "clip_gssf" || c.Name == "vit_low_rank" {
+				features = append(features, "image_folded")
+			}
 			for name, want := range map[string][2][]string{
-				"image": {images, {"image_embeds", "image_pooled"}},
+				"image": {images, features},
 				"text":  {texts, {"text_embeds", "text_pooled"}},
 				"dual":  {slices.Concat(images, texts), {"logits", "image_embeds", "text_embeds"}},
 			} {
@@ -192,7 +196,7 @@ func TestONNX(t *testing.T) {
 					t.Errorf("%s, %s: weights beside the model: %t", c.Name, name, m.external)
 				}
 				for _, p := range x.Params {
-					if s, ok := m.tensors[p.Name]; ok && !sameNumbers(p.Name, s, p.Shape, numbers(t, p)) {
+					if s, ok := m.tensors[p.Name]; ok && !attended(x, p.Name) && !sameNumbers(p.Name, s, p.Shape, numbers(t, p)) {
 						t.Errorf("%s, %s: %s is another", c.Name, name, p.Name)
 					}
 				}
@@ -216,6 +220,52 @@ func sameNumbers(name string, s stored, shape []int, want []float32) bool {
 		}
 	}
 	return true
+}
+
+// attended says whether a parameter makes keys that a metric of attention is folded into.
+func attended(x *exporttest.Tiny, name string) bool {
+	return x.Config.Model.AttentionMetric.Form != "" && (strings.Contains(name, "/qkv/") || strings.Contains(name, "/kv/"))
+}
+
+// Metrics of attention are folded into the layers of keys: rows of keys are W times those of the model, for weights and biases, and nothing
+// else is changed.
+func TestFoldedAttention(t *testing.T) {
+	x := exporttest.New(t, exporttest.Find(t, "clip_attended"))
+	w := written(t, x, export.Options{To: export.ONNX})
+	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "model.attention_metric") {
+		t.Errorf("notes %v", w.Notes)
+	}
+	params := map[string][]float32{}
+	for _, p := range x.Params {
+		params[p.Name] = numbers(t, p)
+	}
+	m := readONNX(t, filepath.Join(w.Path, "dual.onnx"))
+	const width, d = 16, 4 // blocks of 4 channels, two of each of two heads
+	for _, at := range []string{"image/blocks/01/attn", "text/layers/00/attention"} {
+		metric := params[at+"/gssf/weight"]
+		for _, part := range []struct {
+			name string
+			in   int
+		}{{"weight", width}, {"bias", 1}} {
+			name := at + "/qkv/" + part.name
+			want := slices.Clone(params[name])
+			for i := range width {
+				for k := range part.in {
+					sum := float32(0)
+					for j := range d {
+						sum += metric[(i/d*d+i%d)*d+j] * params[name][(width+i/d*d+j)*part.in+k]
+					}
+					want[(width+i)*part.in+k] = sum
+				}
+			}
+			if len(metric) != 4*d*d || !sameNumbers(name, m.tensors[name], []int{3 * width, part.in}, want) && part.in > 1 {
+				t.Errorf("%s is another", name)
+			}
+			if part.in == 1 && !slices.Equal(m.tensors[name].values, want) {
+				t.Errorf("%s: got %v, want %v", name, m.tensors[name].values, want)
+			}
+		}
+	}
 }
 
 // A score that is no product of features leaves out the logits, with a note.

@@ -30,11 +30,11 @@ type Attention struct {
 var _ encoders.Interaction = Cross{}
 
 // Scores implements encoders.Interaction.
-func (m Cross) Scores(_ *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
+func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)
 	how := interaction.Cross{
 		Focal:     m.Focal,
-		Attention: fold(x.Rows, m.Attention.Weights(s, encoders.AttentionSite)), Similarity: fold(x.Rows, m.Similarity.Weights(s, encoders.SimilaritySite)),
+		Attention: fold(x.Rows, m.Attention.Weights(c, s, encoders.AttentionSite)), Similarity: fold(x.Rows, m.Similarity.Weights(c, s, encoders.SimilaritySite)),
 	}
 	way := func(imageQueries bool, a *Attention) *gorgonia.Node {
 		how := how

@@ -43,7 +43,7 @@ var _ encoders.Interaction = MaxSim{}
 // Scores implements encoders.Interaction.
 func (m MaxSim) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y := tokens(images), tokens(texts)
-	x.Rows = encoders.FoldImages(x.Rows, m.Metric.Weights(s, encoders.SimilaritySite))
+	x.Rows = encoders.FoldImages(x.Rows, m.Metric.Weights(c, s, encoders.SimilaritySite))
 	scope := s.In("interaction")
 	if m.ImageToText {
 		x.Weights = m.weights(c, scope.In("image"), x, images.Raw)

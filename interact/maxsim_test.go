@@ -220,7 +220,7 @@ func TestSites(t *testing.T) {
 	s := newStore(0)
 	m := encoders.Metric{Form: "diag", Dim: channels}
 	scope := encoders.NewScope(s)
-	if m.Weights(scope, encoders.SimilaritySite) == m.Weights(scope, encoders.AttentionSite) || s.nodes["gssf/attention/weight"] == nil {
+	if m.Weights(nil, scope, encoders.SimilaritySite) == m.Weights(nil, scope, encoders.AttentionSite) || s.nodes["gssf/attention/weight"] == nil {
 		t.Errorf("parameters %v", s.nodes)
 	}
 }

@@ -29,10 +29,10 @@ var _ encoders.Interaction = Vectors{}
 func (v Vectors) Scores(c *encoders.Context, s encoders.Scope, images, texts encoders.Local) *gorgonia.Node {
 	x, y, scope := tokens(images), tokens(texts), s.In("interaction")
 	pool := encoders.SelfPool{Dropout: v.Dropout}
-	similarity := v.Similarity.Weights(s, encoders.SimilaritySite)
+	similarity := v.Similarity.Weights(c, s, encoders.SimilaritySite)
 	how := interaction.Vectors{
 		Scale:     v.Scale,
-		Attention: fold(x.Rows, v.Attention.Weights(s, encoders.AttentionSite)), Similarity: fold(x.Rows, similarity),
+		Attention: fold(x.Rows, v.Attention.Weights(c, s, encoders.AttentionSite)), Similarity: fold(x.Rows, similarity),
 		Images: encoders.FoldImages(pool.Forward(c, scope.In("image"), images), similarity), // (N, C)
 		Texts:  pool.Forward(c, scope.In("text"), texts),                                    // (M, C)
 	}

@@ -58,7 +58,15 @@ func (p *Pairs) buildStep() (err error) {
 func (p *Pairs) assemble() (b *builder, err error) {
 	defer op.Catch(&err)
 	b = p.newBuilder(p.cfg.ComparedRows())
-	p.step = &trainStep{inputs: b.s.Inputs, losses: append(newLosses(p.cfg, p.o), p.o.Losses...)}
+	p.step = &trainStep{inputs: b.s.Inputs, losses: newLosses(p.cfg, p.o)}
+	if p.tutor != nil {
+		l, err := p.tutor.loss(p.cfg.Objective.DistillScores)
+		if err != nil {
+			return nil, err
+		}
+		p.step.losses = append(p.step.losses, l)
+	}
+	p.step.losses = append(p.step.losses, p.o.Losses...)
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.Preparer); ok {
 			x.Prepare(b.s)
@@ -126,7 +134,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
 		Values: func(name string) objectives.Values { return values{p.params, name} },
 	}
-	b.s = s
+	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
 		s.Mentor = &encoders.Context{Statistics: func(_, _ encoders.Moments) {}} // its running ones follow the student's, as all twins do
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
@@ -171,7 +179,7 @@ func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
 func (b *builder) dropout() {
 	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
 	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		(captioning.Weight == 0 || captioning.Dropout == 0) {
+		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -164,11 +165,12 @@ func TestExplainOtherInteractions(t *testing.T) {
 func TestExplainHosts(t *testing.T) {
 	for _, name := range hosts {
 		m := buildCLIP(t, tinyHost(name))
+		host, _, _ := strings.Cut(name, "_")
 		stir(m)
 		b := randomPair(m, 3, 5)
 		copy(b.Ints(batch.Tokens), []int32{2, 3, 4, 5, 6}) // each once
 		at := m.DefaultBlocks()
-		if want := map[string]Blocks{"vsepp": {}, "vseinf": {Text: 1}, "vsrn": {Image: 2}}[name]; at.Image != want.Image || at.Text != want.Text {
+		if want := map[string]Blocks{"vsepp": {}, "vseinf": {Text: 1}, "vsrn": {Image: 2}}[host]; at.Image != want.Image || at.Text != want.Text {
 			t.Errorf("%s: default blocks %v", name, at)
 		}
 		explained := func(at Blocks) *Explained {
@@ -204,7 +206,7 @@ func TestExplainHosts(t *testing.T) {
 				region += float64(e.Image.Grads[i*e.Image.D+k])
 			}
 			checks := map[string]float64{"text/embeddings/word/weight": word}
-			if name != "vsrn" { // whose pool reads regions behind a norm
+			if host != "vsrn" { // whose pool reads regions behind a norm
 				checks["image/fc/bias"] = region
 			}
 			for param, sum := range checks {

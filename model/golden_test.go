@@ -72,7 +72,10 @@ func loadGolden(t testing.TB, mode string) (*Pairs, Batch, golden) {
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
 	cfg := tinyConfig()
-	cfg.Objective.ITC.Positives = mode
+	if cfg.Objective.ITC.Positives = mode; mode == "metric" {
+		cfg.Objective.ITC.Positives = "pair"
+		cfg.Model.AttentionMetric = config.AttentionMetric{Form: "dense", Heads: config.AttendOwn}
+	}
 	m, err := newModel(cfg, newEngine(t))
 	if err != nil {
 		t.Fatal(err)
@@ -103,10 +106,10 @@ func loadGolden(t testing.TB, mode string) (*Pairs, Batch, golden) {
 }
 
 // TestGoldenStep compares a whole training step with an independent PyTorch
-// implementation: every loss part to 1e-5, every gradient by name to 1e-4 of its
+// implementation, without and with a learned metric in all attention: every loss part to 1e-5, every gradient by name to 1e-4 of its
 // largest element, and the teacher's features.
 func TestGoldenStep(t *testing.T) {
-	for _, mode := range []string{"pair", "id"} {
+	for _, mode := range []string{"pair", "id", "metric"} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadGolden(t, mode)
 			tg := m.step

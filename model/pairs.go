@@ -45,6 +45,9 @@ type Options struct {
 	// Connector judges hard negatives in training (objective.mafa), or nil. A model without
 	// the one that its configuration names evaluates as well, but does not train.
 	Connector *Connector
+	// Tutor is the frozen model of objective.distill_scores, opened for inference, or nil: a model without the one that its
+	// configuration names evaluates as well, but does not train. It belongs to this model from then on.
+	Tutor *Pairs
 	// Reference is the alignment of stored features that objective.klot keeps to, fitted
 	// before training; nil without it.
 	Reference *objectives.Reference
@@ -69,6 +72,7 @@ type Pairs struct {
 	// cache makes the features that the step reads, of one micro-batch after the other; nil
 	// where the step has the towers itself.
 	cache *featureCache
+	tutor *tutor // of scores, nil without one
 
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
@@ -95,6 +99,11 @@ func New(cfg config.Config, o Options) (*Pairs, error) {
 	}
 	if err := p.newQueue(); err != nil {
 		return nil, err
+	}
+	if o.Tutor != nil {
+		if p.tutor, err = newTutor(o.Tutor, cfg, &p.design, cfg.Train.BatchSize); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.buildStep(); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -24,28 +25,59 @@ func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) o
 
 // metricForm is the form of the learned metric of objective.gssf.
 func metricForm(cfg config.Config) encoders.Metric {
-	return encoders.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim}
+	g := cfg.Objective.GSSF
+	m := encoders.Metric{
+		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout,
+	}
+	switch m.Form {
+	case encoders.MetricLowRank:
+		m.Rank = g.LowRank(m.Dim)
+	case encoders.MetricMLP:
+		m.Hidden = g.Units(m.Dim)
+	}
+	if g.Decay > 0 || g.L1 > 0 {
+		m.Pull = encoders.Pull{Decay: g.Decay, Identity: g.Decay > 0 && g.DecayTo != "zero", L1: g.L1}
+	}
+	return m
 }
 
 // PairScore is the score by which stored features of images and texts are compared, that
 // of eval.score with the parameters as they are now. A model that compares tokens has none:
 // the error is ErrNoFeatures.
 func (p *Pairs) PairScore() (scoring.Score, error) {
-	cfg := p.cfg
-	x := scoring.Score{Space: p.design.space}
 	if p.design.interaction != nil {
-		return x, ErrNoFeatures
+		return scoring.Score{Space: p.design.space}, ErrNoFeatures
+	}
+	return StoredScore(p.cfg, p.values)
+}
+
+// Metric returns the learned metric of objective.gssf as stored features are compared by it, nil without one: sparse and
+// low_rank are dense.
+func (p *Pairs) Metric() (*scoring.Metric, error) { return storedMetric(p.cfg, p.values) }
+
+// values are those of a parameter, nil where there is none.
+func (p *Pairs) values(name string, shape ...int) ([]float32, error) {
+	q, ok, err := p.params.stored(name, shape...)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return p.params.Value(q), nil
+}
+
+// StoredScore is the score by which features of a model are compared, see Pairs.PairScore, for parameters that read
+// gives by their names, nil where there is none.
+func StoredScore(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (x scoring.Score, err error) {
+	if x.Space, err = cfg.Model.Head.Space(); err != nil {
+		return x, err
 	}
 	for _, t := range cfg.EvalTerms() {
 		term := scoring.Term{Kind: scoring.Kind(t.Kind), Weight: float32(t.Weight)}
 		if t.Kind == config.ScoreGSSF {
-			term.Metric = &scoring.Metric{Form: "cosine"}
-			weight, ok, err := p.Metric()
-			if err != nil {
+			if term.Metric, err = storedMetric(cfg, read); err != nil {
 				return x, err
 			}
-			if ok {
-				term.Metric = &scoring.Metric{Form: cfg.Objective.GSSF.Form, Blocks: cfg.MetricBlocks(), Weight: weight}
+			if term.Metric == nil {
+				term.Metric = &scoring.Metric{Form: encoders.MetricCosine}
 			}
 		}
 		x.Terms = append(x.Terms, term)
@@ -53,17 +85,41 @@ func (p *Pairs) PairScore() (scoring.Score, error) {
 	return x, nil
 }
 
-// Metric returns the weights of the learned metric of objective.gssf, false without one.
-func (p *Pairs) Metric() ([]float32, bool, error) {
-	shape := metricForm(p.cfg).Shape()
-	if shape == nil {
-		return nil, false, nil
+// storedMetric is the learned metric of parameters.
+func storedMetric(cfg config.Config, read func(name string, shape ...int) ([]float32, error)) (*scoring.Metric, error) {
+	form := metricForm(cfg)
+	var values [][]float32
+	for _, x := range form.Params(encoders.SimilaritySite) {
+		v, err := read(x.Name, x.Shape...)
+		if v == nil || err != nil {
+			return nil, err
+		}
+		values = append(values, v)
 	}
-	q, ok, err := p.params.stored(encoders.MetricName(encoders.SimilaritySite), shape...)
-	if !ok || err != nil {
-		return nil, false, err
+	if len(values) == 0 {
+		return nil, nil
 	}
-	return p.params.Value(q), true, nil
+	m := &scoring.Metric{Form: form.Form, Blocks: form.Blocks, Weight: values[0]}
+	switch form.Form {
+	case encoders.MetricMLP:
+		m.Weight, m.Net = nil, &scoring.Network{Product: values[0], Difference: values[1], Bias: values[2], Out: values[3]}
+	case encoders.MetricSparse:
+		m.Form = encoders.MetricDense
+	case encoders.MetricLowRank:
+		m.Form, m.Weight = encoders.MetricDense, leftRight(values[0], values[len(values)-1], form.Dim)
+	}
+	return m, nil
+}
+
+// leftRight returns L^T R (c, c) of L and R (r, c).
+func leftRight(left, right []float32, c int) []float32 {
+	w := make([]float32, c*c)
+	for at := 0; at < len(left); at += c {
+		for i, v := range left[at : at+c] {
+			vector.Axpy(w[i*c:(i+1)*c], v, right[at:at+c])
+		}
+	}
+	return w
 }
 
 // temperature returns the value of the contrast's temperature, 0 where the model has none.

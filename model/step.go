@@ -59,6 +59,9 @@ func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	if p.o.Connector == nil && p.cfg.Objective.MAFA.Connector != "" {
 		return nil, fmt.Errorf("model: %s: this model was built without its connector: give it in Options to train it", ConnectorKey)
 	}
+	if p.tutor == nil && p.cfg.Objective.DistillScores.Teacher != "" {
+		return nil, fmt.Errorf("model: %s: this model was built without its teacher: give it in Options.Tutor to train it", TutorKey)
+	}
 	if p.cache != nil {
 		return nil, errors.New(`model: with train.accumulate = "features" a step is Encode of each micro-batch, Compare, and Backward of each`)
 	}

@@ -40,7 +40,7 @@ func imageEncoder(m config.Model, space space.Space) encoders.ViT {
 	im := m.Image
 	v := encoders.ViT{Size: im.Size, Patch: im.Patch, Depth: im.Depth, Width: im.Width, Heads: im.Heads, MLP: im.MLP,
 		Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Registers: im.Registers, Activation: im.Activation,
-		Pool: encoders.Pool(im.Pooling()), Eps: float32(im.LayerNormEps(m.System)), TorchStart: m.System == "clip"}
+		Metric: attentionMetric(m, config.AttendImage), Pool: encoders.Pool(im.Pooling()), Eps: float32(im.LayerNormEps(m.System)), TorchStart: m.System == "clip"}
 	v.NormFirst = im.Style != config.StyleViT && im.Style != config.StyleDeiT && im.Style != ""
 	preset := ""
 	switch im.Style {
@@ -77,7 +77,7 @@ func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEnco
 	}
 	if tx.PreNorm() {
 		p := encoders.PreNormText{Vocab: o.Vocab, Positions: tx.Positions, Layers: tx.Layers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
-			Dropout: tx.Dropout, Eps: float32(tx.LayerNormEps(m.System)), TorchStart: torch}
+			Dropout: tx.Dropout, Eps: float32(tx.LayerNormEps(m.System)), TorchStart: torch, Metric: attentionMetric(m, config.AttendText)}
 		if tx.Style == config.StyleCLIP {
 			p.Causal, p.Activation = true, activation("quick_gelu")
 		} else {
@@ -86,7 +86,8 @@ func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEnco
 		return p
 	}
 	b := encoders.BERT{Vocab: o.Vocab, Pad: o.Pad, Positions: tx.Positions, Layers: tx.Layers, FusionLayers: tx.FusionLayers, Width: tx.Width, Heads: tx.Heads, MLP: tx.MLP,
-		Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Activation: tx.Activation, Eps: float32(tx.LayerNormEps(m.System)), TorchStart: torch}
+		Dropout: tx.Dropout, Classes: space.Classes(), TokenBlocks: m.Head.TokenBlocks, Activation: tx.Activation, Eps: float32(tx.LayerNormEps(m.System)), TorchStart: torch,
+		Metric: attentionMetric(m, config.AttendText), FusionMetric: attentionMetric(m, config.AttendFusion)}
 	switch tx.Style {
 	case config.StyleRoBERTa:
 		b.NoTokenType = true
@@ -102,3 +103,13 @@ func textEncoder(m config.Model, o Options, space space.Space) encoders.TextEnco
 
 // mpnetBuckets are those of MPNet's bias by distance.
 const mpnetBuckets = 32
+
+// attentionMetric is the learned metric of the attention at a place, none where the configuration has none there.
+func attentionMetric(m config.Model, where string) encoders.AttentionMetric {
+	a := m.AttentionMetric
+	if !a.At(where) {
+		return encoders.AttentionMetric{}
+	}
+	width, heads := m.Attends(where)
+	return encoders.AttentionMetric{Form: a.Form, Blocks: a.HeadBlocks(width / max(1, heads)), Shared: a.Heads == config.AttendShared}
+}

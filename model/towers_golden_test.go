@@ -28,7 +28,7 @@ func everyTuning(m *config.Model, side, activation, metric string, deep bool) {
 	m.Tuning = config.Tuning{AdapterWidth: 3, AdapterActivation: activation, SSF: true, Metric: metric, MetricBlocks: 2, PromptTokens: 2, PromptDeep: deep}
 }
 
-// towerGoldens are towers of tools/goldens/towers.py, lora.py and tuning.py as a configuration describes them.
+// towerGoldens are towers of tools/goldens/towers.py, lora.py, tuning.py and metric_towers.py as a configuration describes them.
 var towerGoldens = map[string]func(m *config.Model){
 	"clip_image":       func(m *config.Model) { m.Image.Style = "clip" },
 	"siglip_image":     func(m *config.Model) { m.Image.Style = "siglip" },
@@ -64,6 +64,15 @@ var towerGoldens = map[string]func(m *config.Model){
 	"tuning_prompt_siglip_image": func(m *config.Model) { m.Image.Style, m.Tuning.PromptTokens = "siglip", 2 },
 	"tuning_prompt_registers": func(m *config.Model) {
 		m.Image.Style, m.Image.MLP, m.Image.Registers, m.Tuning.PromptTokens, m.Tuning.PromptDeep = "dinov2", 24, 3, 2, true
+	},
+	"metric_dense": func(m *config.Model) {
+		m.Image.Style, m.AttentionMetric = "clip", config.AttentionMetric{Form: "dense", Heads: "own"}
+	},
+	"metric_shared": func(m *config.Model) {
+		m.Text.Style, m.Text.Positions, m.AttentionMetric = "clip", 8, config.AttentionMetric{Form: "block_diag", Blocks: 2, Heads: "shared"}
+	},
+	"metric_diag": func(m *config.Model) {
+		m.Text.Style, m.Text.Pool, m.AttentionMetric = "mpnet", "mean", config.AttentionMetric{Form: "diag", Heads: "own"}
 	},
 	"gru": func(m *config.Model) { m.Text.Style, m.Text.GRU.Embedding = "gru", 5 },
 	"gru_concat": func(m *config.Model) {

@@ -37,7 +37,8 @@ type Term struct {
 	// Metric is W of gssf: (C) for a diagonal, (N, d, d) for blocks, (C, C) for a dense one;
 	// nil is the identity.
 	Metric *gorgonia.Node
-	Paths  Paths // of geodesic
+	Net    *encoders.PairNet // of the metric mlp, what it adds to the product; else nil
+	Paths  Paths             // of geodesic
 }
 
 // Temperature divides scores.
@@ -71,7 +72,10 @@ func (s Score) Logits(b *Bank, f *gorgonia.Node, from Modality, positives Positi
 
 // Scores is Logits before the temperature.
 func (s Score) Scores(b *Bank, f *gorgonia.Node, from Modality, positives Positives) *gorgonia.Node {
-	return s.sum(f, from, b.Cosine, b.distance, func(t Term) *gorgonia.Node { return b.Geodesic(f, t.Paths, positives) })
+	return s.sum(f, from, b.Cosine, b.distance, func(t Term) *gorgonia.Node {
+		Need(t.Net == nil, "gssf", `a metric "mlp" compares the pairs of a batch, not a batch with a queue`)
+		return b.Geodesic(f, t.Paths, positives)
+	})
 }
 
 // Pairs returns the scores of images (B, C) with texts (B2, C), divided by the
@@ -82,13 +86,14 @@ func (s Score) Pairs(images, texts *gorgonia.Node) *gorgonia.Node {
 	distances := func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node {
 		return similarity.NegativeDistance(d, f, texts, nil, nil)
 	}
-	return s.Temperature.Divide(s.sum(images, Image, products, distances, nil))
+	nets := func(t Term) *gorgonia.Node { return t.Net.Pairs(images, texts) }
+	return s.Temperature.Divide(s.sum(images, Image, products, distances, nets))
 }
 
 // sum adds the terms up. Those that are products share one: of features that have been
-// folded with their metrics.
+// folded with their metrics. other scores a geodesic, or what a network adds to the product.
 func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.Node) *gorgonia.Node,
-	distances func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node, geodesic func(t Term) *gorgonia.Node) *gorgonia.Node {
+	distances func(d similarity.Distance, f *gorgonia.Node) *gorgonia.Node, other func(t Term) *gorgonia.Node) *gorgonia.Node {
 	var terms gorgonia.Nodes
 	var weights []float32
 	add := func(w float32, n *gorgonia.Node) { weights, terms = append(weights, w), append(terms, n) }
@@ -96,11 +101,11 @@ func (s Score) sum(f *gorgonia.Node, from Modality, products func(f *gorgonia.No
 		add(w, products(folded))
 	}
 	for _, t := range s.Terms {
-		switch t.Kind {
-		case scoring.L2, scoring.Angle:
+		switch {
+		case t.Kind == scoring.L2, t.Kind == scoring.Angle:
 			add(t.Weight, distances(similarity.Distance{Kind: string(t.Kind), Spheres: s.Space.Groups()}, f))
-		case scoring.Geodesic:
-			add(t.Weight, geodesic(t))
+		case t.Kind == scoring.Geodesic, t.Net != nil:
+			add(t.Weight, other(t))
 		}
 	}
 	return combine(weights, terms)

@@ -46,9 +46,10 @@ type Scores struct {
 	// term have for themselves; 0: they share the other one.
 	GeodesicTemperature float64
 
-	Metric encoders.Metric // of gssf terms
-	Paths  Paths           // of geodesic terms
-	Space  space.Space     // of the features
+	Metric  encoders.Metric   // of gssf terms
+	Context *encoders.Context // dropout of the learned metric, not of a teacher's; nil: none
+	Paths   Paths             // of geodesic terms
+	Space   space.Space       // of the features
 }
 
 // Divisor is the temperature that scores are divided by.
@@ -82,11 +83,11 @@ func (s Scores) Bare(terms Terms, teacher bool) Score {
 		term := Term{Kind: t.Kind, Weight: float32(t.Weight)}
 		switch t.Kind {
 		case scoring.GSSF:
-			p := s.Params
+			p, c := s.Params, s.Context
 			if teacher {
-				p = s.Twins
+				p, c = s.Twins, nil
 			}
-			term.Metric = s.Metric.Weights(p, encoders.SimilaritySite)
+			term.Metric, term.Net = s.Metric.Weights(c, p, encoders.SimilaritySite), s.Metric.Net(p)
 		case scoring.Geodesic:
 			term.Paths = s.Paths
 		}

@@ -82,7 +82,7 @@ func metricSection(d Data) section {
 			}
 		}
 		p.Caption = text
-		s.Panels = append(s.Panels, p)
+		s.Panels = append(append(s.Panels, p), weightPanels(m, x)...)
 	}
 	return s
 }

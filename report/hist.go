@@ -131,8 +131,22 @@ func median(x []float64) float64 {
 // histogram draws two histograms, each with a height of 1: narrow hills would dwarf wide
 // ones otherwise.
 func histogram(title string, p pairScores) template.HTML {
-	lo := min(slices.Min(p.own), slices.Min(p.other))
-	hi := max(slices.Max(p.own), slices.Max(p.other))
+	return hills(title, "score", []hill{{"other pairs", p.other, "c1"}, {"own pairs", p.own, "c0"}}, wideWidth)
+}
+
+// hill is a histogram with its name, which may be empty, and its colour.
+type hill struct {
+	name   string
+	values []float64
+	hue    string
+}
+
+// hills draws histograms over one axis, each with a height of 1.
+func hills(title, label string, list []hill, w float64) template.HTML {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, x := range list {
+		lo, hi = min(lo, slices.Min(x.values)), max(hi, slices.Max(x.values))
+	}
 	if lo == hi {
 		lo, hi = lo-0.5, hi+0.5
 	}
@@ -148,21 +162,17 @@ func histogram(title string, p pairScores) template.HTML {
 		}
 		return h
 	}
-	own, other := count(p.own), count(p.other)
 
-	w, h := wideWidth, 1.15*chartHeight
-	c := newCanvas(w, h, "histogram of scores: "+title)
+	h := 1.15 * chartHeight
+	c := newCanvas(w, h, "histogram of "+label+"s: "+title)
 	f := frame{c: c, left: 14, top: marginTop, width: w - 28, height: h - marginTop - marginFoot}
 	f.x = axis{lo: lo, hi: hi, pixels: f.width}
 	f.y = axis{lo: 0, hi: 1.08, pixels: f.height}
-	f.bottom("score")
+	f.bottom(label)
 	c.heading(title, "")
-	for _, x := range []struct {
-		bars []float64
-		hue  string
-	}{{other, "c1"}, {own, "c0"}} {
+	for _, x := range list {
 		outline := [][2]float64{{f.left, f.top + f.height}}
-		for i, v := range x.bars {
+		for i, v := range count(x.values) {
 			y := f.atY(v)
 			outline = append(outline, [2]float64{f.atX(lo + float64(i)*width), y}, [2]float64{f.atX(lo + float64(i+1)*width), y})
 		}
@@ -170,9 +180,12 @@ func histogram(title string, p pairScores) template.HTML {
 		c.path("hist "+x.hue, outline, true)
 	}
 	x := w - marginRight
-	for _, l := range []struct{ text, hue string }{{"other pairs", "c1"}, {"own pairs", "c0"}} {
-		c.text("key", "end", x, 15, l.text)
-		x -= textWidth(l.text, 12) + 16
+	for _, l := range list {
+		if l.name == "" {
+			continue
+		}
+		c.text("key", "end", x, 15, l.name)
+		x -= textWidth(l.name, 12) + 16
 		c.rect("hist "+l.hue, x, 6, 10, 10)
 		x -= 16
 	}

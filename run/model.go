@@ -29,8 +29,8 @@ type Model interface {
 	Dim() int // C, channels of the shared space
 	// PairScore is the score by which stored features of images and texts are compared.
 	PairScore() (scoring.Score, error)
-	// Metric returns the weights of a learned metric, false without one.
-	Metric() ([]float32, bool, error)
+	// Metric returns the learned metric of pairs, nil without one.
+	Metric() (*scoring.Metric, error)
 }
 
 // openModel opens the model of a checkpoint, which must stay open. tok is nil for a system
@@ -62,7 +62,7 @@ type fitted struct{ *model.Aligned }
 func (f fitted) Image() Encoder                   { return f.Aligned.Image() }
 func (f fitted) Text() Encoder                    { return f.Aligned.Text() }
 func (f fitted) HasMatching() bool                { return false }
-func (f fitted) Metric() ([]float32, bool, error) { return nil, false, nil }
+func (f fitted) Metric() (*scoring.Metric, error) { return nil, nil }
 
 // Match implements tasks.Matcher.
 func (f fitted) Match(context.Context, []float32, []int32, []int32, []float32, int, int) ([]float32, error) {

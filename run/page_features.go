@@ -114,15 +114,15 @@ func (e *embedder) caption(i int) string {
 
 // learnedMetrics returns the learned metric of a model for the page, if it has one.
 func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
-	weights, ok, err := p.Metric()
-	if !ok || err != nil {
+	m, err := p.Metric()
+	if m == nil || err != nil || m.Weight == nil {
 		return nil
 	}
-	m := pages.Metric{Name: encoders.MetricName(encoders.SimilaritySite), Form: cfg.Objective.GSSF.Form, C: cfg.Model.Head.Dim, Weights: weights}
+	page := pages.Metric{Name: encoders.MetricName(encoders.SimilaritySite), Form: m.Form, C: cfg.Model.Head.Dim, Weights: m.Weight}
 	if m.Form == pages.BlockDiag {
-		m.Blocks = cfg.MetricBlocks()
+		page.Blocks = m.Blocks
 	}
-	return []pages.Metric{m}
+	return []pages.Metric{page}
 }
 
 // DefaultPoints is the number of images that a page embeds unless asked otherwise.

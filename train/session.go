@@ -112,7 +112,7 @@ func NewOptimizerAt(c config.Optimizer, rates Rates, engine *kernel.Engine, m Tr
 		if err != nil {
 			return nil, err
 		}
-		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Rate: rates.Of(q.Name), Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
+		segs = append(segs, optim.Segment{Name: q.Name, Offset: p.Offset(q), Len: q.Len(), Decay: decay, Rate: rates.Of(q.Name), Pull: optim.Pull(q.Pull), Shape: q.Shape, Frozen: !m.Learnable(q.Name)})
 	}
 	o, err := optim.New(engine, p.Values(), p.Grads(), segs, c)
 	if err != nil {

@@ -81,7 +81,7 @@ type ModelOptions struct {
 }
 
 // NewModel builds the model of a configuration for training, with freshly initialised
-// parameters, the frozen model of objective.mafa and the alignment of objective.klot. Close it
+// parameters, the frozen models of objective.mafa and objective.distill_scores and the alignment of objective.klot. Close it
 // after use.
 func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 	if err := canMask(cfg, with.Tokenizer); err != nil {
@@ -99,6 +99,11 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	defer done()
+	taught, err := teach(&o, cfg, with.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	defer taught()
 	if err := refer(&o, cfg); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -40,7 +41,7 @@ func (t Towers) Read(name string, shape []int, dst []float32) error {
 func (t Towers) Lacks(p *model.Params) (fresh, missing []string) {
 	for _, q := range p.List() {
 		switch m := t.side(q.Name); {
-		case m == nil || m.Has(q.Name):
+		case m == nil || m.Has(q.Name) || q.Group == encoders.GroupMetric: // which starts as the identity
 		case q.Added || strings.Contains(q.Name, "/crossattention/") || strings.HasPrefix(q.Name, "text/mlm/") || strings.HasPrefix(q.Name, "text/pool/"):
 			fresh = append(fresh, q.Name)
 		default:

@@ -74,6 +74,10 @@ func Cases() []Case {
 		of("multi", 0, "vit", "bert", "model.head.topology='Multi(4,2)'", "model.text.positions=8"),
 		of("multi_late", 0, "dinov2", "roberta", "model.head.topology='Multi(4,2)'", "model.head.token_blocks=1", "model.text.positions=8"),
 		of("euclid", 0, "vit", "bert", "model.head.topology=euclid", "objective.itc.score=inner"),
+		of("clip_gssf", 0, "clip", "clip", "objective.itc.score=gssf", "objective.gssf.blocks=2"),
+		of("vit_low_rank", 0, "vit", "bert", "objective.itc.scores=[{kind='gssf',weight=0.5},{kind='cosine',weight=0.25}]", "objective.gssf.form=low_rank", "objective.gssf.rank=3"),
+		of("clip_attended", 0, "clip", "clip", "model.attention_metric.form=block_diag", "model.attention_metric.blocks=2"),
+		{"albef_attended", -1, []string{"model.text.fusion_layers=1", "model.attention_metric.form=dense", "model.attention_metric.heads=shared"}},
 		{"mtob", 0, dual},
 		{"heads", 0, heads},
 		{"heads_linear", 0, slices.Concat(heads, []string{"model.heads.layers=0", "model.heads.center=false", "model.head.topology='Ob(4,2)'"})},
@@ -218,11 +222,14 @@ func (x *Tiny) Inputs(t testing.TB) []safetensors.Tensor {
 	fi, ft := x.Features(t)
 	ci, ct := x.Classes(t)
 	list := []safetensors.Tensor{
-		{Name: "logits", Shape: []int{Rows, Rows}, Data: x.logits(fi, ft)},
+		{Name: "logits", Shape: []int{Rows, Rows}, Data: x.logits(t, fi, ft)},
 		{Name: "image_embeds", Shape: []int{Rows, len(fi) / Rows}, Data: fi},
 		{Name: "text_embeds", Shape: []int{Rows, len(ft) / Rows}, Data: ft},
 		{Name: "image_pooled", Shape: []int{Rows, len(ci) / Rows}, Data: ci},
 		{Name: "text_pooled", Shape: []int{Rows, len(ct) / Rows}, Data: ct},
+	}
+	if folded := x.folded(t, fi); folded != nil {
+		list = append(list, safetensors.Tensor{Name: "image_folded", Shape: []int{Rows, len(fi) / Rows}, Data: folded})
 	}
 	if x.Tokenizer == nil {
 		return append(list, x.rows("image_features", batch.ImageFeatures), x.rows("text_features", batch.TextFeatures))
@@ -247,8 +254,8 @@ func (x *Tiny) rows(name, column string) safetensors.Tensor {
 	return safetensors.Tensor{Name: name, Shape: []int{Rows, len(v) / Rows}, Data: v}
 }
 
-// logits are the scores of all pairs (Rows, Rows) by the scale of the model.
-func (x *Tiny) logits(image, text []float32) []float32 {
+// logits are the scores of all pairs (Rows, Rows), by the score of the model where that is a product, times its scale.
+func (x *Tiny) logits(t testing.TB, image, text []float32) []float32 {
 	scale, bias := 1., 0.
 	for _, q := range x.Pairs.Params().List() {
 		v := float64(x.Pairs.Params().Value(q)[0])
@@ -263,12 +270,31 @@ func (x *Tiny) logits(image, text []float32) []float32 {
 	}
 	out := make([]float32, Rows*Rows)
 	width := len(image) / Rows
+	if folded := x.folded(t, image); folded != nil {
+		image = folded
+	}
 	for i := range out {
 		sum := 0.
 		for c := range width {
 			sum += float64(image[i/Rows*width+c]) * float64(text[i%Rows*width+c])
 		}
 		out[i] = float32(scale*sum + bias)
+	}
+	return out
+}
+
+// folded are images with the score folded into them, nil where there is nothing to fold.
+func (x *Tiny) folded(t testing.TB, image []float32) []float32 {
+	s, err := x.Pairs.PairScore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Identity() || !s.Folds() {
+		return nil
+	}
+	out := make([]float32, len(image))
+	if err := s.FoldImages(out, image, Rows); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

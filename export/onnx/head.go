@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/space"
@@ -67,4 +68,10 @@ func (g *Graph) Logits(image, text string, scale, bias float32) string {
 		s = g.plus(s, g.number(bias))
 	}
 	return s
+}
+
+// Fold multiplies rows x (B, C) by a matrix (C, C).
+func (g *Graph) Fold(x string, matrix []float32) string {
+	c := int(math.Sqrt(float64(len(matrix))))
+	return g.op("MatMul", on(x, g.add(constant{name: "fold", shape: []int{c, c}, read: func(dst []float32) error { copy(dst, matrix); return nil }})))
 }

@@ -8,7 +8,7 @@
 //	inner     x . y
 //	l2        -|x - y|
 //	angle     -sqrt(sum_k arccos^2(x_k . y_k)), minus the distance of the oblique manifold
-//	gssf      x^T (W o U) y, the learned metric of GSSF; x is the image
+//	gssf      x^T (W o U) y, the learned metric of GSSF; x is the image. With its form mlp x . y + f(x, y), see Network
 //	geodesic  through a graph over a queue, which stored pairs have not: see Score.Host
 //
 // Terms that are products need one matrix product for all of them: images are folded with

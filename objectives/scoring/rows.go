@@ -45,7 +45,7 @@ func (s Score) fold(dst, x []float32) {
 
 // Rows sets dst (n, t) to the scores of n images (n, C) with t texts (t, C). Beside the
 // result it holds the folded images and, for terms that are distances, up to 2 x n x 256
-// values for each thread.
+// values for each thread; for the metric mlp the hidden units of 256 pairs.
 func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32, t int, dst []float32) error {
 	c := s.Space.Dim
 	if err := s.Check(); err != nil {
@@ -56,7 +56,7 @@ func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32,
 	}
 	products := false
 	for _, term := range s.Terms {
-		products = products || term.Kind != L2 && term.Kind != Angle
+		products = products || term.product()
 	}
 	if products {
 		folded := make([]float32, n*c)
@@ -80,12 +80,16 @@ func (s Score) Rows(e *compute.Engine, images []float32, n int, texts []float32,
 	return nil
 }
 
-// distances adds the terms that are distances to n rows of dst, stride apart, for m texts.
+// distances adds the terms that are distances, and networks of metrics, to n rows of dst, stride apart, for m texts.
 // work has room for n*m values.
 func (s Score) distances(e *compute.Engine, images []float32, n int, texts []float32, m int, dst []float32, stride int, work []float32) {
 	c, channels := s.Space.Dim, s.Space.SphereDim()
 	for _, t := range s.Terms {
 		switch t.Kind {
+		case GSSF:
+			if t.net() {
+				t.Metric.Net.add(e, t.Weight, images, n, texts, m, c, dst, stride)
+			}
 		case L2:
 			dots := work[:n*m]
 			e.GemmSerial(false, true, n, m, c, 1, images, c, texts, c, 0, dots, m)

@@ -108,5 +108,11 @@ func (s Score) Identity() bool {
 // Folds says whether all terms are products, so that the score of a pair is that of a
 // folded image and the text.
 func (s Score) Folds() bool {
-	return !slices.ContainsFunc(s.Terms, func(t Term) bool { return t.Kind == L2 || t.Kind == Angle || t.Kind == Geodesic })
+	return !slices.ContainsFunc(s.Terms, func(t Term) bool { return !t.product() && t.Kind != GSSF || t.net() })
 }
+
+// product says whether a product is part of the term.
+func (t Term) product() bool { return t.Kind == Cosine || t.Kind == Inner || t.Kind == GSSF }
+
+// net says whether a network is part of the term.
+func (t Term) net() bool { return t.Metric != nil && t.Metric.Form == "mlp" }

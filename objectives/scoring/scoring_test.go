@@ -66,6 +66,9 @@ func naive(s space.Space, t scoring.Term, x, y []float32) float64 {
 		if t.Metric == nil || t.Metric.Form == "cosine" {
 			return dot
 		}
+		if t.Metric.Form == "mlp" {
+			return dot + naiveNet(t.Metric.Net, x, y)
+		}
 		blocks := map[string]int{"diag": len(x), "block_diag": t.Metric.Blocks, "dense": 1}[t.Metric.Form]
 		d := len(x) / blocks
 		var sum float64
@@ -79,6 +82,20 @@ func naive(s space.Space, t scoring.Term, x, y []float32) float64 {
 		return sum
 	}
 	return dot
+}
+
+// naiveNet is the definition of a network for one pair.
+func naiveNet(n *scoring.Network, x, y []float32) (sum float64) {
+	c := len(x)
+	for h, v := range n.Out {
+		p := float64(n.Bias[h])
+		for i := range x {
+			d := float64(x[i]) - float64(y[i])
+			p += float64(n.Product[h*c+i])*float64(x[i])*float64(y[i]) + float64(n.Difference[h*c+i])*d*d
+		}
+		sum += float64(v) * max(p, 0)
+	}
+	return sum
 }
 
 func TestRowsAgainstDefinition(t *testing.T) {
@@ -96,6 +113,7 @@ func TestRowsAgainstDefinition(t *testing.T) {
 			{Kind: scoring.GSSF, Weight: 1, Metric: &scoring.Metric{Form: "diag", Weight: weights(12)}},
 			{Kind: scoring.GSSF, Weight: 1, Metric: &scoring.Metric{Form: "block_diag", Blocks: 4, Weight: weights(36)}},
 			{Kind: scoring.GSSF, Weight: 1, Metric: &scoring.Metric{Form: "dense", Weight: weights(144)}},
+			{Kind: scoring.GSSF, Weight: 0.5, Metric: &scoring.Metric{Form: "mlp", Net: &scoring.Network{Product: weights(60), Difference: weights(60), Bias: weights(5), Out: weights(5)}}},
 		}
 		if !space.Euclid {
 			terms = append(terms, scoring.Term{Kind: scoring.Cosine, Weight: 0.3}, scoring.Term{Kind: scoring.Angle, Weight: 1})
@@ -222,6 +240,8 @@ func TestErrors(t *testing.T) {
 		{one, gssf(scoring.Metric{Form: "band"}), `no metric "band"`},
 		{one, gssf(scoring.Metric{Form: "block_diag", Blocks: 3}), "3 blocks do not divide 4 channels"},
 		{one, gssf(scoring.Metric{Form: "block_diag"}), "0 blocks do not divide 4 channels"},
+		{one, gssf(scoring.Metric{Form: "mlp"}), "has no network"},
+		{one, gssf(scoring.Metric{Form: "mlp", Net: &scoring.Network{Out: make([]float32, 2)}}), "has 0, 0, 0 and 2 weights: want 8, 8, 2 and 2"},
 		{one, gssf(scoring.Metric{Form: "diag", Weight: make([]float32, 3)}), "has 3 weights: want 4"},
 	} {
 		err := scoring.Score{Space: x.space, Terms: x.terms}.Rows(e, make([]float32, 4), 1, make([]float32, 4), 1, make([]float32, 1))

@@ -25,6 +25,19 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+func TestSquare(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 17))
+	for _, shape := range [][]int{{}, {5}, {2, 3, 4}, {7, 3000}} {
+		x := optest.F32s(r, "x", shape...)
+		want := make([]float32, len(x.Floats()))
+		for i, v := range x.Floats() {
+			want[i] = v * v
+		}
+		optest.Near(t, "square", optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Square(ns[0]) }, x).F32, want, 0)
+		optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Square(ns[0]) }, []int{0}, 1e-2, 2e-3, x)
+	}
+}
+
 func TestReduce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 13))
 	shapes := [][]int{{}, {1}, {5}, {3, 4}, {90, 100}, {1, 4096}, {4097, 1}}

@@ -75,6 +75,7 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 			w := o.work[i]
 			s := o.stepOf(w)
 			vector.AdamW(o.params[w.lo:w.hi], o.m[w.lo:w.hi], o.v[w.lo:w.hi], o.grads[w.lo:w.hi], s)
+			w.pull.after(o.params[w.lo:w.hi], w.lo, s.LR)
 		}
 	}
 	o.twinBody = o.stepPieces
@@ -108,6 +109,9 @@ func (o *AdamW) stepOf(w chunk) vector.AdamWStep {
 	s.LR *= w.rate
 	if w.decay {
 		s.Decay = o.decay
+	}
+	if p := w.pull; p != nil && p.Decay > 0 {
+		s.Decay = float32(p.Decay)
 	}
 	return s
 }

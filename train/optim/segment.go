@@ -13,6 +13,7 @@ type Segment struct {
 	Offset, Len int     // in elements
 	Decay       bool    // weight decay applies
 	Rate        float64 // times the learning rate, and so the decay; 0: 1
+	Pull        Pull    // of a learned metric
 
 	Shape  []int // in a checkpoint; nil: (Len), or no axis for one element
 	Frozen bool  // never touched; a checkpoint holds its moments, which are zero
@@ -59,11 +60,12 @@ func Decays(groups []string, name, group string, axes int) (bool, error) {
 // stay in the second-level cache between the passes of a call.
 const chunkLen = 16 * 1024
 
-// chunk is a piece of work: elements [lo, hi) of the slabs with one decay and one rate.
+// chunk is a piece of work: elements [lo, hi) of the slabs with one decay, one rate and one pull.
 type chunk struct {
 	lo, hi int
 	decay  bool
 	rate   float32 // times the learning rate
+	pull   *pull   // nil: none
 }
 
 // chunks cuts the segments into pieces, joining neighbours of equal decay and rate. The
@@ -84,7 +86,13 @@ func chunks(segs []Segment, size int) ([]chunk, error) {
 			return nil, fmt.Errorf("optim: segment %s: the rate is a finite number >= 0 (got %v)", s.Name, s.Rate)
 		}
 		run := chunk{lo: s.Offset, hi: end, decay: s.Decay, rate: float32(cmp.Or(s.Rate, 1))}
-		if k := len(runs) - 1; k >= 0 && runs[k].hi == run.lo && runs[k].decay == run.decay && runs[k].rate == run.rate {
+		if s.Pull != (Pull{}) {
+			if s.Pull.Side < 1 || s.Len%(s.Pull.Side*s.Pull.Side) != 0 {
+				return nil, fmt.Errorf("optim: segment %s: %d weights are no blocks of %d x %d", s.Name, s.Len, s.Pull.Side, s.Pull.Side)
+			}
+			run.pull = &pull{s.Pull, s.Offset}
+		}
+		if k := len(runs) - 1; k >= 0 && runs[k].hi == run.lo && runs[k].decay == run.decay && runs[k].rate == run.rate && runs[k].pull == nil && run.pull == nil {
 			runs[k].hi = end
 			continue
 		}
@@ -93,7 +101,9 @@ func chunks(segs []Segment, size int) ([]chunk, error) {
 	var out []chunk
 	for _, r := range runs {
 		for lo := r.lo; lo < r.hi; lo += chunkLen {
-			out = append(out, chunk{lo: lo, hi: min(lo+chunkLen, r.hi), decay: r.decay, rate: r.rate})
+			c := r
+			c.lo, c.hi = lo, min(lo+chunkLen, r.hi)
+			out = append(out, c)
 		}
 	}
 	return out, nil

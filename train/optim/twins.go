@@ -52,7 +52,7 @@ func (o *AdamW) SetTwins(twins []Twin) error {
 			twins = twins[1:]
 		}
 		if len(work) > 0 && work[0].lo <= p.lo {
-			p.update, p.decay, p.rate = true, work[0].decay, work[0].rate
+			p.update, p.decay, p.rate, p.pull = true, work[0].decay, work[0].rate, work[0].pull
 		}
 		if len(twins) > 0 && twins[0].Offset <= p.lo {
 			t := twins[0]
@@ -84,9 +84,15 @@ func (o *AdamW) stepPieces(_, lo, hi int) {
 		}
 		s := o.stepOf(p.chunk)
 		m, v, g := o.m[p.lo:p.hi], o.v[p.lo:p.hi], o.grads[p.lo:p.hi]
-		if p.twin == nil {
+		switch {
+		case p.twin == nil:
 			vector.AdamW(values, m, v, g, s)
-		} else {
+			p.pull.after(values, p.lo, s.LR)
+		case p.pull != nil:
+			vector.AdamW(values, m, v, g, s)
+			p.pull.after(values, p.lo, s.LR)
+			vector.EMA(p.twin, values, o.twinWeight)
+		default:
 			vector.AdamWEMA(values, m, v, g, p.twin, s, o.twinWeight)
 		}
 	}

@@ -1,0 +1,182 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+)
+
+// metricForms are settings of objective.gssf over a head of 8 channels, with the number of their weights.
+var metricForms = map[string]struct {
+	config.GSSF
+	weights int
+}{
+	"diag":                {config.GSSF{Form: "diag"}, 8},
+	"block_diag":          {config.GSSF{Form: "block_diag", Blocks: 2}, 32},
+	"dense":               {config.GSSF{Form: "dense"}, 64},
+	"dense decayed":       {config.GSSF{Form: "dense", Decay: 0.1, DecayTo: "identity"}, 64},
+	"sparse":              {config.GSSF{Form: "sparse", L1: 0.1}, 64},
+	"low_rank":            {config.GSSF{Form: "low_rank", Rank: 8}, 128},
+	"low_rank, 3":         {config.GSSF{Form: "low_rank", Rank: 3}, 48},
+	"low_rank, symmetric": {config.GSSF{Form: "low_rank", Rank: 8, Symmetric: true}, 64},
+	"mlp":                 {config.GSSF{Form: "mlp", Hidden: 6}, 2*6*8 + 2*6},
+}
+
+// TestMetricForms: every form has its weights and starts as the cosine, bit for bit in loss and gradients, where it is
+// said to. With other weights the scores of stored features are those that the loss of a step reads, and so, where
+// there is something to fold, are the products of texts with images folded once.
+func TestMetricForms(t *testing.T) {
+	cosine := build(t, tinyCLIP("sphere"), "builtin", 1)
+	b := randomPairs(cosine, 3)
+	want, err := cosine.Forward(b, Control{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, form := range metricForms {
+		cfg := tinyCLIP("sphere")
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", form.GSSF
+		m := build(t, cfg, "builtin", 1)
+		got, err := m.Forward(b, Control{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "low_rank, 3" && !slices.Equal(got.Parts, want.Parts) {
+			t.Errorf("%s starts at %v, the cosine at %v", name, got.Parts, want.Parts)
+		}
+		count := 0
+		r := rand.New(rand.NewPCG(4, 5))
+		for _, q := range m.params.List() {
+			if q.Group != encoders.GroupMetric {
+				if p, _ := cosine.params.Get(q.Name); name != "low_rank, 3" && !sameBits(m.params.Grad(q), cosine.params.Grad(p)) {
+					t.Errorf("%s: the gradient of %s is another than that of the cosine", name, q.Name)
+				}
+				continue
+			}
+			count += q.Len()
+			for i := range m.params.Value(q) {
+				m.params.Value(q)[i] += float32(0.5 * r.NormFloat64())
+			}
+		}
+		if count != form.weights {
+			t.Errorf("%s: %d weights, want %d", name, count, form.weights)
+		}
+		metricOfStoredFeatures(t, name, m, b)
+	}
+}
+
+// metricOfStoredFeatures compares the loss of a step with its definition over stored features.
+func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
+	t.Helper()
+	got, err := m.Forward(b, Control{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := m.feed(b, Control{}).Batch
+	_, x, err := m.Image().Encode(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, y, err := m.Text().Encode(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	score, err := m.PairScore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, c := m.cfg.Train.BatchSize, m.Dim()
+	rows := make([]float32, n*n)
+	if err := score.Rows(m.engine, x, n, y, n, rows); err != nil {
+		t.Fatal(err)
+	}
+	loss := 0.0
+	for i := range n {
+		var row, column float64
+		for j := range n {
+			row += math.Exp(float64(rows[i*n+j]) / m.Temperature())
+			column += math.Exp(float64(rows[j*n+i]) / m.Temperature())
+		}
+		loss += (math.Log(row) + math.Log(column) - 2*float64(rows[i*n+i])/m.Temperature()) / float64(2*n)
+	}
+	if math.Abs(got.Loss-loss) > 1e-5*loss {
+		t.Errorf("%s: loss %v, by stored features %v", name, got.Loss, loss)
+	}
+	if score.Folds() != (m.cfg.Objective.GSSF.Form != "mlp") {
+		t.Errorf("%s folds: %t", name, score.Folds())
+	}
+	if !score.Folds() {
+		return
+	}
+	folded := make([]float32, n*c)
+	if err := score.FoldImages(folded, x, n); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		for j := range n {
+			var dot float64
+			for k := range c {
+				dot += float64(folded[i*c+k]) * float64(y[j*c+k])
+			}
+			if math.Abs(dot-float64(rows[i*n+j])) > 1e-6 {
+				t.Errorf("%s: pair %d, %d: folded %v, want %v", name, i, j, dot, rows[i*n+j])
+			}
+		}
+	}
+}
+
+// TestMetricDropout: a step leaves out weights of W by its key, the same in every loss, and evaluation none.
+func TestMetricDropout(t *testing.T) {
+	cfg := tinyCLIP("sphere")
+	cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: "dense", Dropout: 0.5}
+	cfg.Objective.Hinge = config.Hinge{Weight: 1, Margin: 0.2, Negatives: "all"}
+	m := build(t, cfg, "builtin", 1)
+	b := randomPairs(m, 3)
+	loss := map[float64]bool{}
+	q, _ := m.params.Get("gssf/weight")
+	for step := range 4 {
+		s := m.feed(b, Control{})
+		s.Counter = step
+		r, err := m.Step(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss[r.Loss] = true
+		// Where a weight is left out it has no gradient of either loss.
+		if n := len(m.params.Grad(q)); n != 64 {
+			t.Fatal(n)
+		}
+		zeros := 0
+		for _, g := range m.params.Grad(q) {
+			if g == 0 {
+				zeros++
+			}
+		}
+		if zeros < 12 || zeros > 52 {
+			t.Errorf("step %d: %d of 64 weights have no gradient, want about half", step, zeros)
+		}
+	}
+	if len(loss) < 4 {
+		t.Errorf("%d different losses in 4 steps", len(loss))
+	}
+	score, err := m.PairScore()
+	if err != nil || score.Terms[0].Metric.Weight[0] != 1 {
+		t.Errorf("evaluation: %v, %v", score.Terms, err)
+	}
+}
+
+// TestMetricPulls: what pulls at W is a trait of it.
+func TestMetricPulls(t *testing.T) {
+	for name, want := range map[string]encoders.Pull{"dense decayed": {Decay: 0.1, Identity: true, Side: 8}, "sparse": {L1: 0.1, Side: 8}, "dense": {}} {
+		cfg := tinyCLIP("sphere")
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", metricForms[name].GSSF
+		m := build(t, cfg, "builtin", 1)
+		q, _ := m.params.Get("gssf/weight")
+		if q.Pull != want {
+			t.Errorf("%s: %+v, want %+v", name, q.Pull, want)
+		}
+	}
+}

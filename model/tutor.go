@@ -1,0 +1,205 @@
+package model
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
+	"github.com/geoalign/geoalign/state"
+)
+
+// TutorKey is where the configuration names the frozen teacher of scores.
+const TutorKey = "objective.distill_scores.teacher"
+
+// tutor is a frozen model that gives targets to scores (objective.distill_scores), in evaluation mode. Its parameters are read
+// once, when the model that it teaches is made.
+type tutor struct {
+	*Pairs
+	rows  int
+	path  string // that the configuration names
+	saved tutorCounters
+	print string
+}
+
+// tutorCounters are what a checkpoint holds of a tutor.
+type tutorCounters struct {
+	Fingerprint string `json:"fingerprint"` // of its parameters
+}
+
+var (
+	_ objectives.Tutor = (*tutor)(nil)
+	_ state.Part       = (*tutor)(nil)
+	_ state.Checker    = (*tutor)(nil)
+	_ state.Optional   = (*tutor)(nil)
+)
+
+// newTutor reads the parameters of a teacher of batches of some rows, which the towers of d read too.
+func newTutor(p *Pairs, cfg config.Config, d *design, rows int) (*tutor, error) {
+	bad := func(hint, format string, args ...any) error {
+		return config.Errors{{Path: TutorKey, Value: cfg.Objective.DistillScores.Teacher, Msg: fmt.Sprintf(format, args...), Hint: hint}}
+	}
+	if p.design.views {
+		return nil, bad("choose a run with images and texts", "must be a model of pairs (this one is of system %q)", p.cfg.Model.System)
+	}
+	t := &tutor{Pairs: p, rows: rows, path: cfg.Objective.DistillScores.Teacher}
+	given := slices.Concat(d.image.trained().Columns(), d.text.trained().Columns())
+	for _, c := range t.Columns() {
+		i := slices.IndexFunc(given, func(x batch.Column) bool { return x.Name == c.Name })
+		if i < 0 || !slices.Equal(given[i].Shape, c.Shape) || given[i].Type != c.Type {
+			return nil, bad("choose a run with the same data settings", "must read what this run reads: it reads %s %v", c.Name, c.Shape)
+		}
+	}
+	im, own := p.cfg.Model.Image, cfg.Model.Image
+	if !cfg.Model.Stored() && !cfg.ReadsRegions() && (!slices.Equal(im.Mean, own.Mean) || !slices.Equal(im.Std, own.Std)) {
+		return nil, bad("choose a run with the same data settings", "must take images that are normalised as those of this run, by model.image.mean = %v and std = %v (it takes %v and %v)", own.Mean, own.Std, im.Mean, im.Std)
+	}
+	if metric := cfg.Objective.DistillScores.Metric; metric != "" {
+		if t.Dim() == 0 {
+			return nil, bad("set objective.distill_scores.metric = \"\"", "compares tokens and has no features for objective.distill_scores.metric = %q", metric)
+		}
+		if s, err := p.PairScore(); err != nil || !s.Folds() {
+			return nil, bad("set objective.distill_scores.metric = \"\"", "has a score that is no product of features (%v), which objective.distill_scores.metric needs", s)
+		}
+	}
+	if err := t.load(); err != nil {
+		return nil, fmt.Errorf("%s: %w", TutorKey, err)
+	}
+	return t, nil
+}
+
+// load reads the parameters by compiling what they are asked for by, and takes their fingerprint.
+func (t *tutor) load() error {
+	of := shape{rows: t.rows, tokens: t.design.interaction != nil}
+	for _, e := range []*Encoder{t.image, t.text} {
+		if _, err := e.encoding(of); err != nil {
+			return err
+		}
+	}
+	if of.tokens {
+		if _, err := t.interacting(t.rows, t.rows); err != nil {
+			return err
+		}
+	} else if _, err := t.PairScore(); err != nil {
+		return err
+	}
+	names := slices.Clone(t.params.list)
+	slices.SortFunc(names, func(a, b *Param) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
+	h := sha256.New()
+	for _, q := range names {
+		fmt.Fprintf(h, "%s %v ", q.Name, []int(q.Shape))
+		if err := binary.Write(h, binary.LittleEndian, t.params.Value(q)); err != nil {
+			return err
+		}
+	}
+	t.print = hex.EncodeToString(h.Sum(nil)[:16])
+	return nil
+}
+
+// Columns implements objectives.Tutor.
+func (t *tutor) Columns() []batch.Column { return slices.Concat(t.image.Columns(), t.text.Columns()) }
+
+// Dim implements objectives.Tutor.
+func (t *tutor) Dim() int {
+	if t.design.interaction != nil {
+		return 0
+	}
+	return t.Pairs.Dim()
+}
+
+// Features implements objectives.Tutor.
+func (t *tutor) Features(b *batch.Batch, side objectives.Modality, dst []float32) error {
+	if side == objectives.Text {
+		_, y, err := t.text.Encode(context.Background(), b)
+		copy(dst, y)
+		return err
+	}
+	_, x, err := t.image.Encode(context.Background(), b)
+	if err != nil {
+		return err
+	}
+	s, err := t.PairScore()
+	if err != nil {
+		return err
+	}
+	return s.FoldImages(dst, x, b.Rows())
+}
+
+// Scores implements objectives.Tutor.
+func (t *tutor) Scores(b *batch.Batch, dst []float32) error {
+	ctx, n := context.Background(), b.Rows()
+	if t.design.interaction != nil {
+		x, xn, err := t.image.EncodeTokens(ctx, b)
+		if err != nil {
+			return err
+		}
+		y, yn, err := t.text.EncodeTokens(ctx, b)
+		if err != nil {
+			return err
+		}
+		s, err := t.Interact(ctx, x, xn, y, yn)
+		copy(dst, s)
+		return err
+	}
+	_, x, err := t.image.Encode(ctx, b)
+	if err != nil {
+		return err
+	}
+	_, y, err := t.text.Encode(ctx, b)
+	if err != nil {
+		return err
+	}
+	s, err := t.PairScore()
+	if err != nil {
+		return err
+	}
+	return s.Rows(t.engine, x, n, y, n, dst)
+}
+
+// StateName implements state.Part.
+func (t *tutor) StateName() string { return "teacher" }
+
+// StateVersion implements state.Part.
+func (t *tutor) StateVersion() int { return 1 }
+
+// Counters implements state.Part.
+func (t *tutor) Counters() any {
+	t.saved.Fingerprint = t.print
+	return &t.saved
+}
+
+// Tensors implements state.Part: its parameters stay in its own checkpoint.
+func (t *tutor) Tensors() []state.Tensor { return nil }
+
+// CheckCounters implements state.Checker.
+func (t *tutor) CheckCounters() error {
+	if t.saved.Fingerprint == t.print {
+		return nil
+	}
+	return config.Errors{{Path: TutorKey, Value: t.path, Msg: fmt.Sprintf("has other weights than the teacher that this run was started with (fingerprint %s, then %s)", t.print, t.saved.Fingerprint),
+		Hint: "give the teacher of the start, or start anew with --resume never"}}
+}
+
+// Absent implements state.Optional: distillation was added to a run.
+func (t *tutor) Absent() error { return nil }
+
+// loss is that of a configuration with a teacher.
+func (t *tutor) loss(d config.DistillScores) (objectives.Loss, error) {
+	l := objectives.DistillScores{Weight: d.Weight, Temperature: d.Temperature, Teacher: t}
+	if d.Metric != "" {
+		l.Metric = encoders.Metric{Form: d.Metric, Dim: t.Dim()}
+		if d.Metric == encoders.MetricBlockDiag {
+			var err error
+			if l.Metric.Blocks, err = d.TeacherBlocks(t.Dim()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l, nil
+}
