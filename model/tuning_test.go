@@ -411,3 +411,26 @@ func TestMergedTuning(t *testing.T) {
 		}
 	}
 }
+
+// TestTuningRecompute: a tuned step that computes its blocks again, and one in bfloat16, do what they do untuned: the same bits,
+// and nearly the loss of float32.
+func TestTuningRecompute(t *testing.T) {
+	for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "styles": bothStyles("clip", "clip")} {
+		allTuning(&cfg.Model)
+		kept := build(t, cfg, "builtin", 1)
+		cfg.Compute.Recompute = true
+		again := build(t, cfg, "builtin", 1)
+		cfg.Compute.Recompute, cfg.Compute.Precision = false, "bf16"
+		half := build(t, cfg, "builtin", 1)
+		for _, m := range []*Pairs{kept, again, half} {
+			spread(m, 0.05)
+		}
+		want, got, rounded := step(t, kept, loraBatch(kept), Control{}), step(t, again, loraBatch(kept), Control{}), step(t, half, loraBatch(kept), Control{})
+		if want.Loss != got.Loss || !sameBits(kept.params.Grads(), again.params.Grads()) {
+			t.Errorf("%s: loss %v computed again, %v kept", name, got.Loss, want.Loss)
+		}
+		if math.Abs(rounded.Loss-want.Loss) > 0.05*want.Loss {
+			t.Errorf("%s: loss %v in bfloat16, %v in float32", name, rounded.Loss, want.Loss)
+		}
+	}
+}

@@ -100,6 +100,12 @@ func TestTuningInit(t *testing.T) {
 		if dropped := slices.ContainsFunc(r.Unused, func(n string) bool { return strings.Contains(n, "/adapter/") || strings.HasSuffix(n, "/prompts") }); dropped != x.unused {
 			t.Errorf("%v: %s", x.sets, r)
 		}
+		for _, q := range next.model.Params().List() {
+			was, ok := s.model.Params().Get(q.Name)
+			if ok && q.Added && q.Twin && slices.Equal(was.Shape, q.Shape) && !changed && !slices.Equal(next.model.Params().MomentumValue(q), s.model.Params().MomentumValue(was)) {
+				t.Errorf("%v: the twin of %s does not go on", x.sets, q.Name)
+			}
+		}
 		if scale := value(next, layer+"/ssf_scale"); scale != nil && !slices.Equal(scale, of("ssf_scale")) {
 			t.Errorf("%v: the scale does not go on", x.sets)
 		}
