@@ -74,8 +74,11 @@ func (i Image) RegionWeights() float64 {
 	case RegionsGraph:
 		n += 4 * float64(i.Regions.Layers) * w * w
 	}
-	if i.Pooling() == "gru" {
+	switch i.Pooling() {
+	case "gru":
 		n += 6 * w * w
+	case "esa":
+		n += w * w
 	}
 	return n
 }

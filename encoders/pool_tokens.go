@@ -16,12 +16,15 @@ func (p Pool) of(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 		return nn.MaxTokens(x, lengths, l)
 	case PoolGPO:
 		return nn.SortPool(x, gpoScores(s.In("pool"), lengths, l), lengths, l, gpoTemperature)
+	case PoolESA: // Zhu et al. 2023, section 3.2
+		d := columns("pool", x)
+		return nn.SoftPool(x, linear(s, "pool", xavier(d), x, d), lengths, l)
 	case PoolGRU:
 		d := columns("pool", x)
 		states := gruUnit(s.In("pool"), x, lengths, l, d, false)
 		return recurrent.Last(states, lengths, l, false)
 	}
-	misuse("pool", x, "must be mean, max, gpo or gru (got %q)", p)
+	misuse("pool", x, "must be mean, max, gpo, esa or gru (got %q)", p)
 	return nil
 }
 

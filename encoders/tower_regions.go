@@ -28,7 +28,7 @@ type RegionTower struct {
 	Graph   RegionGraph // of no layers: none
 	// BatchNorm: of the regions that an image has.
 	BatchNorm bool
-	Pool      Pool // PoolMean, PoolMax, PoolGPO or PoolGRU; empty: PoolMean
+	Pool      Pool // PoolMean, PoolMax, PoolGPO, PoolESA or PoolGRU; empty: PoolMean
 }
 
 var _ Tower = RegionTower{}

@@ -51,7 +51,7 @@ func keysRuns(features string) map[string][]string {
 		"clip, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.head.topology=sphere", "model.interaction.kind=max_soft"}),
 		"matching, tokens": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=max_sum", "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
-		"matching, regions": slices.Concat(dual, cosine, untaught, regions, []string{"model.image.pool=gpo", "model.text.pool=max", "model.image.regions.drop=0.4", "objective.captioning.weight=1", "objective.captioning.width=6",
+		"matching, regions": slices.Concat(dual, cosine, untaught, regions, []string{"model.image.pool=gpo", "model.text.pool=esa", "model.image.regions.drop=0.4", "objective.captioning.weight=1", "objective.captioning.width=6",
 			"objective.captioning.embedding=5"}),
 		"clip, region graph": slices.Concat(dual, cosine, untaught, regions, []string{"model.system=clip", "model.image.regions.encoder=graph", "model.image.regions.metric=block_diag",
 			"model.image.regions.metric_blocks=2", "model.image.pool=gru", "model.image.regions.batch_norm=true"}),

@@ -31,6 +31,11 @@ func TestHash(t *testing.T) {
 			optest.Variant((&batchNorm{padded: true, l: 1}).backward(5), m, m, v, m, key),
 			optest.Variant((&batchNorm{padded: true, l: 2}).backward(5), m, m, v, m, key),
 		},
+		"soft pool": {
+			func() *gorgonia.Node { return SoftPool(m, m, key, 6) },
+			func() *gorgonia.Node { return SoftPool(m, m, bits, 1) },
+		},
+		"soft pool dx": {optest.Variant(softPoolGrad(1), m, m, m, key, m), optest.Variant(softPoolGrad(2), m, m, m, key, m)},
 		"dropout bits": {
 			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.5) },
 			func() *gorgonia.Node { return DropoutBits(key, 2, 12, 12, 0.5) },

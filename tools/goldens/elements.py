@@ -185,6 +185,10 @@ case("batch norm of rows that count", lambda lengths, **x: counted(*x.values()),
 case("batch norm by given statistics", lambda mean, variance, **x: batch_norm(*x.values(), mean, variance),
      given, dys=norms, x=rand(norms, 9, 4) + 2, **affine)
 
+soft = torch.Generator().manual_seed(9)
+case("soft pool", lambda x, scores, lengths: torch.stack(each(lambda x, s: (x * torch.softmax(s, 0)).sum(0), x, scores)),
+     {"lengths": LENGTHS}, dys=soft, x=rand(soft, 9, 4), scores=rand(soft, 9, 4))
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")
