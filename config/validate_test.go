@@ -146,6 +146,16 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { *c = regionHost(); c.Model.Head.Topology = "Multi(16,4)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(16,4)"); regions have no class tokens, of which Multi(n,m) reads m`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder = "" }, `model.image.regions.encoder: must be one of linear, mlp, graph (got "")`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder, c.Model.Image.Width = "mlp", 33 }, `model.image.width: must be even with model.image.regions.encoder "mlp" (got 33); its hidden layer is half as wide`},
+		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Mask = 1 }, `model.image.regions.mask: must be below 1 (got 1)`},
+		{func(c *Config) { *c = regionHost(); c.Model.Image.Pool, c.Model.Image.Regions.Mask = "esa", .2 }, `model.image.regions.mask: must be 0 without objective.hinge, or with model.interaction, which compare no views (got 0.2)`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Pool, c.Model.Image.Regions.Mask, c.Model.Image.Regions.Drop, c.Objective.Hinge.Weight = "esa", .2, .2, 1
+		}, `model.image.regions.mask: must be 0 with model.image.regions.drop (got 0.2); set one of the two`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Pool, c.Model.Image.Regions.Mask, c.Objective.Hinge.Weight, c.Train.Accumulate, c.Train.AccumulateSteps = "esa", .2, 1, "features", 2
+		}, `model.image.regions.mask: must be 0 with train.accumulate = "features" and data.cache_features (got 0.2); they keep one feature of an image`},
 		{func(c *Config) { *c = regionHost(); c.Init.Image.LayerDecay = .5 }, `init.image.layer_decay: must be 1 with model.image.style "regions" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
 		{func(c *Config) {
 			*c = regionHost()

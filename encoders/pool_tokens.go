@@ -28,6 +28,18 @@ func (p Pool) of(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 	return nil
 }
 
+// esaViews are two masked views of sequences of l tokens x (n*l, D), pooled as PoolESA pools all of them, (n, D) each (Zhu et
+// al. 2023).
+func esaViews(c *Context, s Scope, x *gorgonia.Node, l int) (first, second *gorgonia.Node) {
+	d := columns("pool", x)
+	scores := linear(s, "pool", xavier(d), x, d)
+	rows, lengths := c.Masks(x.Shape()[0]/l, l)
+	view := func(i int) *gorgonia.Node {
+		return nn.SoftPool(nn.GatherRows(x, rows[i], 1), nn.GatherRows(scores, rows[i], 1), lengths[i], l)
+	}
+	return view(0), view(1)
+}
+
 // Sizes of the generalised pooling operator, those of VSE-infinity.
 const (
 	gpoPositions   = 32 // channels of a position
