@@ -48,6 +48,7 @@ var (
 		"data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors", "data.pairs.val_samples=0", "data.pairs.test_samples=32",
 		"model.image.patch=8", "model.heads.hidden=16", "objective.klot.rows=6", "objective.structure.weight=1", "objective.structure.hops=2", "objective.structure.warmup_steps=4",
 	}
+	curveRegions  = []string{"model.text.width=16", "model.image.width=16", "model.text.gru.embedding=8", "data.scenes.epoch_samples=72", "data.scenes.test_samples=48", "objective.hinge.warmup_epochs=0"}
 	curveMulti    = []string{"model.head.topology=Multi(4,4)"}
 	curveMatching = []string{"eval.rerank_top=4"}
 	curveQueue    = []string{"queue.size=32", "queue.start_steps=3", "momentum.ramp_steps=4"}
@@ -83,6 +84,9 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"geomm-tcl", "geomm-tcl", geodesic},
 		{"geomm-moco", "geomm-moco", views},
 		{"geomm-swav", "geomm-swav", with(views, "objective.swav.prototypes=10")},
+		{"gssf-esa", "gssf-esa", slices.Concat(curveScale, curveRegions)},
+		{"gssf-vseinf", "gssf-vseinf", slices.Concat(curveScale, curveRegions)},
+		{"gssf-vsrn", "gssf-vsrn", slices.Concat(curveScale, curveRegions, []string{"model.image.regions.layers=2", "objective.captioning.width=8", "objective.captioning.embedding=8"})},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }
