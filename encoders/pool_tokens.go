@@ -16,7 +16,7 @@ func (p Pool) of(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 		return nn.MaxTokens(x, lengths, l)
 	case PoolGPO:
 		return nn.SortPool(x, gpoScores(s.In("pool"), lengths, l), lengths, l, gpoTemperature)
-	case PoolESA: // Zhu et al. 2023, section 3.2
+	case PoolESA: // Zhu et al. 2023
 		d := columns("pool", x)
 		return nn.SoftPool(x, linear(s, "pool", xavier(d), x, d), lengths, l)
 	case PoolGRU:

@@ -11,7 +11,7 @@ import (
 )
 
 // SoftPool returns the mean of each channel over the first lengths (B) int32 of the l rows of each sequence of x (B*l, D),
-// under weights of that channel (Zhu et al. 2023, "ESA", section 3.2): (B, D),
+// under weights of that channel (Zhu et al. 2023, "ESA"): (B, D),
 //
 //	y_d = sum_k p_kd x_kd,  p_.d = softmax_k(s_kd)
 //
