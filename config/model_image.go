@@ -17,7 +17,7 @@ type Image struct {
 	MLP           int       `toml:"mlp" read:"pixels" fixed:"model" max:"262144"`     // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
 	Activation    string    `toml:"activation" read:"pixels" fixed:"meaning"`         // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
 	Eps           float64   `toml:"eps" read:"pixels" fixed:"meaning" max:"0.1"`      // added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
-	Pool          string    `toml:"pool" fixed:"meaning"`                             // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches); of regions mean (empty too) | max (the largest value of each channel) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | gru (the last state of recurrent units over the regions, as in VSRN)
+	Pool          string    `toml:"pool" fixed:"meaning"`                             // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches); of regions mean (empty too) | max (the largest value of each channel) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external space attention: a mean of each channel under weights of that channel) | gru (the last state of recurrent units over the regions, as in VSRN)
 	Registers     int       `toml:"registers" read:"pixels" fixed:"model" max:"1024"` // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
 	Mean          []float64 `toml:"mean" read:"pixels" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
 	Std           []float64 `toml:"std" read:"pixels" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
@@ -48,7 +48,7 @@ func (i *Image) defaults() {
 	*i = Image{Size: 256, Patch: 16, Depth: 12, Width: 768, Heads: 12, KeepPatches: 1}
 }
 
-// Pooling returns what stands for an image: class, mean or attention, of regions mean, max, gpo or gru.
+// Pooling returns what stands for an image: class, mean or attention, of regions mean, max, gpo, esa or gru.
 func (i Image) Pooling() string {
 	switch {
 	case i.Pool != "":
@@ -76,7 +76,7 @@ func (i *Image) check(k *checker, c *Config) {
 	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleRegions)
 	k.positive("model.image.size", "model.image.width")
 	if i.Style == StyleRegions {
-		k.oneOfOrEmpty("model.image.pool", "mean", "max", "gpo", "gru")
+		k.oneOfOrEmpty("model.image.pool", "mean", "max", "gpo", "esa", "gru")
 		space, err := c.Model.Head.Space()
 		k.require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "regions have no class tokens, of which Multi(n,m) reads m")
 		return

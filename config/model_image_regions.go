@@ -10,6 +10,7 @@ type RegionTower struct {
 	Metric       string  `toml:"metric" read:"region graph" fixed:"model"`                    // how two regions of encoder "graph" are compared: empty or cosine (the product) | diag | block_diag | dense (the forms of objective.gssf.form, with weights of each layer)
 	MetricBlocks int     `toml:"metric_blocks" read:"graph blocks" fixed:"model" max:"65536"` // of metric "block_diag", a divisor of model.image.width; 0: of 16 channels each
 	Drop         float64 `toml:"drop" read:"steps" max:"1"`                                   // share of the regions that a training step leaves out at random, 0.2 in VSE-infinity; the teacher and evaluation see all
+	Mask         float64 `toml:"mask" read:"masked regions" max:"1"`                          // share of the regions that each of two views of an image leaves out of the pool "esa" in a training step, 0.2 in ESA, for objective.hinge: a text shall be nearer to both views of its image than to those of others; 0: one view of all
 }
 
 // Values of model.image.regions.encoder.
@@ -22,7 +23,7 @@ const (
 func (r *RegionTower) defaults() { *r = RegionTower{Encoder: RegionsLinear, Layers: 4} }
 
 func (r *RegionTower) check(k *checker, c *Config) {
-	k.notNegative("model.image.regions.in", "model.image.regions.layers", "model.image.regions.metric_blocks", "model.image.regions.drop")
+	k.notNegative("model.image.regions.in", "model.image.regions.layers", "model.image.regions.metric_blocks", "model.image.regions.drop", "model.image.regions.mask")
 	if !c.ReadsRegions() {
 		return
 	}
@@ -31,6 +32,13 @@ func (r *RegionTower) check(k *checker, c *Config) {
 	k.require("data.kind", c.Data.Kind == "regions", `must be "regions" with model.image.style "regions"`, "other kinds have no features of regions")
 	k.require("model.image.regions.drop", r.Drop < 1, "must be below 1")
 	k.require("model.image.regions.drop", r.Drop == 0 || !c.Data.CacheFeatures, "must be 0 with data.cache_features", "what is kept of an image is the same at every step")
+	k.require("model.image.regions.mask", r.Mask < 1, "must be below 1")
+	if r.Mask > 0 && c.Model.Image.Pooling() == "esa" {
+		const path = "model.image.regions.mask"
+		k.training(path, c.Objective.Hinge.Weight > 0 && !c.Model.Interacts(), "must be 0 without objective.hinge, or with model.interaction, which compare no views")
+		k.training(path, r.Drop == 0, "must be 0 with model.image.regions.drop", "set one of the two")
+		k.training(path, !c.AccumulatesFeatures() && !c.Data.CacheFeatures, `must be 0 with train.accumulate = "features" and data.cache_features`, "they keep one feature of an image")
+	}
 	k.require("model.image.width", r.Encoder != RegionsMLP || c.Model.Image.Width%2 == 0, `must be even with model.image.regions.encoder "mlp"`, "its hidden layer is half as wide")
 	if c.trainsNorms() {
 		k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.image.regions.batch_norm`, "a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
@@ -74,8 +82,11 @@ func (i Image) RegionWeights() float64 {
 	case RegionsGraph:
 		n += 4 * float64(i.Regions.Layers) * w * w
 	}
-	if i.Pooling() == "gru" {
+	switch i.Pooling() {
+	case "gru":
 		n += 6 * w * w
+	case "esa":
+		n += w * w
 	}
 	return n
 }

@@ -1,7 +1,7 @@
 package config
 
 // Captioning is the loss of a decoder that writes the caption of an image from its regions or patches, as VSRN has it beside
-// the loss that matches (Li et al. 2019, equation 8): the sum over the words of a caption, the mean over the batch.
+// the loss that matches (Li et al. 2019, section 3.4): the sum over the words of a caption, the mean over the batch.
 type Captioning struct {
 	Weight    float64 `toml:"weight" max:"1000000"`                                  // of the loss in the total, 1 in VSRN; 0: off
 	Width     int     `toml:"width" read:"captioning" fixed:"model" max:"65536"`     // of the recurrent units that read the image and write the caption

@@ -26,6 +26,8 @@ var conditions = map[string]condition{
 	"region tower": {`model.image.style = "regions" and a model.system that reads images`, (*Config).ReadsRegions},
 	"region graph": {`model.image.regions.encoder = "graph"`,
 		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder == RegionsGraph }},
+	"masked regions": {`model.image.pool = "esa" and model.image.style = "regions"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Pooling() == "esa" }},
 	"region norms": {`model.image.regions.encoder = "mlp" or "graph"`,
 		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder != RegionsLinear }},
 	"graph blocks": {`model.image.regions.metric = "block_diag"`,

@@ -156,13 +156,23 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
-		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, mean, end, max, gpo (got "min")`},
+		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, mean, end, max, gpo, esa (got "min")`},
 		{func(c *Config) { *c = clip(); c.Model.Image.Style = "regions" }, `data.kind: must be "regions" with model.image.style "regions" (got "scenes"); other kinds have no features of regions`},
 		{func(c *Config) { c.Model.Image.Style, c.Data.Kind = "regions", "regions" }, `model.image.style: must not be "regions" (got "regions"); model.system "albef" reads pixels: use model.system "clip" or "matching"`},
-		{func(c *Config) { *c = regionHost(); c.Model.Image.Pool = "class" }, `model.image.pool: must be empty or one of mean, max, gpo, gru (got "class")`},
+		{func(c *Config) { *c = regionHost(); c.Model.Image.Pool = "class" }, `model.image.pool: must be empty or one of mean, max, gpo, esa, gru (got "class")`},
 		{func(c *Config) { *c = regionHost(); c.Model.Head.Topology = "Multi(16,4)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(16,4)"); regions have no class tokens, of which Multi(n,m) reads m`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder = "" }, `model.image.regions.encoder: must be one of linear, mlp, graph (got "")`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Encoder, c.Model.Image.Width = "mlp", 33 }, `model.image.width: must be even with model.image.regions.encoder "mlp" (got 33); its hidden layer is half as wide`},
+		{func(c *Config) { *c = regionHost(); c.Model.Image.Regions.Mask = 1 }, `model.image.regions.mask: must be below 1 (got 1)`},
+		{func(c *Config) { *c = regionHost(); c.Model.Image.Pool, c.Model.Image.Regions.Mask = "esa", .2 }, `model.image.regions.mask: must be 0 without objective.hinge, or with model.interaction, which compare no views (got 0.2)`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Pool, c.Model.Image.Regions.Mask, c.Model.Image.Regions.Drop, c.Objective.Hinge.Weight = "esa", .2, .2, 1
+		}, `model.image.regions.mask: must be 0 with model.image.regions.drop (got 0.2); set one of the two`},
+		{func(c *Config) {
+			*c = regionHost()
+			c.Model.Image.Pool, c.Model.Image.Regions.Mask, c.Objective.Hinge.Weight, c.Train.Accumulate, c.Train.AccumulateSteps = "esa", .2, 1, "features", 2
+		}, `model.image.regions.mask: must be 0 with train.accumulate = "features" and data.cache_features (got 0.2); they keep one feature of an image`},
 		{func(c *Config) { *c = regionHost(); c.Init.Image.LayerDecay = .5 }, `init.image.layer_decay: must be 1 with model.image.style "regions" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
 		{func(c *Config) {
 			*c = regionHost()
@@ -203,8 +213,8 @@ func TestValidateMessages(t *testing.T) {
 			r := &c.Model.Image.Regions
 			r.Encoder, r.Metric, r.MetricBlocks = "graph", "block_diag", 5
 		}, `model.image.regions.metric_blocks: must divide model.image.width (got 5); choose a divisor: the blocks have one size`},
-		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "clip", "class" }, `model.text.pool: must be mean, end, max or gpo with a pre-norm style, whose first token stands for nothing (got "class")`},
-		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "gru", "class" }, `model.text.pool: must be mean, end, max or gpo with model.text.style "gru", whose first state has seen one word (got "class")`},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "clip", "class" }, `model.text.pool: must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing (got "class")`},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "gru", "class" }, `model.text.pool: must be mean, end, max, gpo or esa with model.text.style "gru", whose first state has seen one word (got "class")`},
 		{func(c *Config) { c.Model.Text.Style = "gru" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "gru"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.GRU.Embedding = "gru", 0 }, `model.text.gru.embedding: must be > 0 (got 0)`},
 		{func(c *Config) { c.Model.Text.GRU.Directions = "both" }, `model.text.gru.directions: must be one of forward, mean, concat (got "both")`},

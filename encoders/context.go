@@ -25,6 +25,10 @@ type Context struct {
 	// count, int32 (n); nil keeps all as they are.
 	Regions func(n, r int) (rows, lengths *gorgonia.Node)
 
+	// Masks returns for two masked views of n sequences of l tokens the rows that come first and how many of them count, as
+	// Regions does, for PoolESA; nil: one view of all.
+	Masks func(n, l int) (rows, lengths [2]*gorgonia.Node)
+
 	// Statistics hears of each batch norm of a training step: which parameters are its running statistics, and the
 	// statistics of the batch. nil: batch norms are those of inference.
 	Statistics func(running, batch Moments)

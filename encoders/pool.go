@@ -16,6 +16,7 @@ const (
 	PoolAttention Pool = "attention" // of images: attention of a learned probe to the patches
 	PoolMax       Pool = "max"       // the largest value of each channel, of regions or of the words that are no padding
 	PoolGPO       Pool = "gpo"       // the generalised pooling operator of VSE-infinity, of the same: sorted values under learned weights
+	PoolESA       Pool = "esa"       // external space attention, of the same: a mean of each channel under weights of that channel
 	PoolGRU       Pool = "gru"       // of regions: the last state of recurrent units over them
 	PoolEnd       Pool = "end"       // of texts: the last token that is no padding; of a GRU the last state of each direction
 )

@@ -16,13 +16,28 @@ func (p Pool) of(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 		return nn.MaxTokens(x, lengths, l)
 	case PoolGPO:
 		return nn.SortPool(x, gpoScores(s.In("pool"), lengths, l), lengths, l, gpoTemperature)
+	case PoolESA: // Zhu et al. 2023
+		d := columns("pool", x)
+		return nn.SoftPool(x, linear(s, "pool", xavier(d), x, d), lengths, l)
 	case PoolGRU:
 		d := columns("pool", x)
 		states := gruUnit(s.In("pool"), x, lengths, l, d, false)
 		return recurrent.Last(states, lengths, l, false)
 	}
-	misuse("pool", x, "must be mean, max, gpo or gru (got %q)", p)
+	misuse("pool", x, "must be mean, max, gpo, esa or gru (got %q)", p)
 	return nil
+}
+
+// esaViews are two masked views of sequences of l tokens x (n*l, D), pooled as PoolESA pools all of them, (n, D) each (Zhu et
+// al. 2023).
+func esaViews(c *Context, s Scope, x *gorgonia.Node, l int) (first, second *gorgonia.Node) {
+	d := columns("pool", x)
+	scores := linear(s, "pool", xavier(d), x, d)
+	rows, lengths := c.Masks(x.Shape()[0]/l, l)
+	view := func(i int) *gorgonia.Node {
+		return nn.SoftPool(nn.GatherRows(x, rows[i], 1), nn.GatherRows(scores, rows[i], 1), lengths[i], l)
+	}
+	return view(0), view(1)
 }
 
 // Sizes of the generalised pooling operator, those of VSE-infinity.

@@ -36,6 +36,7 @@ type Sequence struct {
 	Tokens  *gorgonia.Node // (R*Len, Width); nil unless wanted
 	Lengths *gorgonia.Node // (R) int32, tokens of each row that are no padding; nil: all
 	Classes *gorgonia.Node // (R*m, Width), all class tokens; nil unless wanted
+	Second  *gorgonia.Node // (R*m, Width), the class tokens of a second masked view; nil without
 	Len     int            // tokens of a row
 	Width   int            // channels of a token
 	Begin   int            // of them before patches, words or regions: class tokens, what begins a text

@@ -28,7 +28,7 @@ type RegionTower struct {
 	Graph   RegionGraph // of no layers: none
 	// BatchNorm: of the regions that an image has.
 	BatchNorm bool
-	Pool      Pool // PoolMean, PoolMax, PoolGPO or PoolGRU; empty: PoolMean
+	Pool      Pool // PoolMean, PoolMax, PoolGPO, PoolESA or PoolGRU; empty: PoolMean
 }
 
 var _ Tower = RegionTower{}
@@ -66,7 +66,11 @@ func (t RegionTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence 
 		if pool == "" {
 			pool = PoolMean
 		}
-		q.Classes = pool.of(s, s.tap.pooled(q.Tokens, q.Len), lengths, q.Len) // (n, width)
+		if x := s.tap.pooled(q.Tokens, q.Len); pool == PoolESA && c.Masks != nil {
+			q.Classes, q.Second = esaViews(c, s, x, q.Len)
+		} else {
+			q.Classes = pool.of(s, x, lengths, q.Len) // (n, width)
+		}
 		if t.BatchNorm && t.Graph.Layers > 0 {
 			q.Classes = BatchNorm{}.Of(c, s.In("bn"), q.Classes)
 		}

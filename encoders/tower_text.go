@@ -65,7 +65,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolMean:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = meanWords(s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
-	case t.Pool == PoolMax || t.Pool == PoolGPO:
+	case t.Pool == PoolMax || t.Pool == PoolGPO || t.Pool == PoolESA:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = t.Pool.of(s, s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
 	case t.Pool == PoolEnd && t.recurrent():
@@ -76,7 +76,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolEnd:
 		q.Classes = t.Encoder.Text(c, s, a, t.last(a))
 	default:
-		misuse("text", a.IDs, "pool must be class, mean, max, gpo or end (got %q)", t.Pool)
+		misuse("text", a.IDs, "pool must be class, mean, max, gpo, esa or end (got %q)", t.Pool)
 	}
 	if t.Classes() > 1 && !t.Pool.byClass() {
 		misuse("text", a.IDs, "pool %q goes with one class token (got %d)", t.Pool, t.Classes())

@@ -245,7 +245,7 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	}
 	scope, context := b.scope(p, x.name), c
 	if x.frozen {
-		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions}
+		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{Patches: c.Patches, Regions: c.Regions, Masks: c.Masks}
 	} else {
 		scope = b.tuned(scope, c)
 	}
@@ -253,6 +253,9 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	out.Head, out.Scope = x.head, b.scope(p, x.proj)
 	if out.Classes != nil {
 		out.Features = x.head.Project(c, out.Scope, out.Classes) // (B, C)
+	}
+	if out.Second != nil {
+		out.View = x.head.Project(c, out.Scope, out.Second) // (B, C)
 	}
 	return out
 }

@@ -70,6 +70,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 			p, ctx, names, what = pass.s.Twins, pass.s.Mentor, x.teacher, "teacher's features of all "
 		}
 		out := pass.side(x, p, ctx, objectives.Read{Features: true}, names)
+		objectives.Need(out.View == nil, "train.accumulate", `must be "gradients" with two masked views of an image: one is kept of other micro-batches`)
 		f := cachedSide{features: out.Features, all: make([]float32, s.Rows*b.Dim())}
 		f.input = s.SharedFloats(what+x.name+"s", f.all, s.Rows, b.Dim())
 		if !teacher {

@@ -29,13 +29,15 @@ func tinyHost(name string) config.Config {
 	switch r := &c.Model.Image.Regions; name {
 	case "vseinf":
 		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "gpo", "gpo", config.GRUMean
+	case "esa":
+		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "esa", "esa", config.GRUMean
 	case "vsrn":
 		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = config.RegionsGraph, 2, "dense", "gru"
 	}
 	return c
 }
 
-var hosts = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption"}
+var hosts = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption", "esa_norm"}
 
 // hostBatch is a batch of the inputs of a golden.
 func hostBatch(m *Pairs, g golden) *batch.Batch {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/compute/feed"
@@ -24,23 +25,39 @@ func regionTower(cfg config.Config) encoders.RegionTower {
 
 // regions lets the online side see a share of the regions of an image.
 func (b *builder) regions() {
-	drop := b.cfg.Model.Image.Regions.Drop
-	if !b.cfg.ReadsRegions() || drop == 0 {
+	r := b.cfg.Model.Image.Regions
+	if !b.cfg.ReadsRegions() {
 		return
 	}
-	b.s.Student.Regions = func(n, most int) (rows, lengths *gorgonia.Node) {
-		draw := func(f *feed.Step, rows, lengths []int32) {
-			dropRegions(rng.New(b.s.Seed, rng.Regions, f.Stream()), f.Batch.Ints(batch.RegionLengths), rows, lengths, most, drop)
+	if r.Drop > 0 {
+		b.s.Student.Regions = func(n, most int) (rows, lengths *gorgonia.Node) {
+			return b.leftOut("regions", rng.Regions, n, most, r.Drop)
 		}
-		rows = b.s.Ints("regions/rows", func(f *feed.Step, dst []int32) error {
-			draw(f, dst, make([]int32, n))
-			return nil
-		}, n*most)
-		return rows, b.s.Ints("regions/kept", func(f *feed.Step, dst []int32) error {
-			draw(f, make([]int32, n*most), dst)
-			return nil
-		}, n)
 	}
+	if r.Mask > 0 {
+		b.s.Student.Masks = func(n, most int) (rows, lengths [2]*gorgonia.Node) {
+			for i := range rows {
+				name := fmt.Sprintf("%s/%d", rng.Regions, i+1)
+				rows[i], lengths[i] = b.leftOut(name, name, n, most, r.Mask)
+			}
+			return rows, lengths
+		}
+	}
+}
+
+// leftOut are the inputs of dropRegions for a share of the regions of a batch, which a random stream draws.
+func (b *builder) leftOut(name, stream string, n, most int, share float64) (rows, lengths *gorgonia.Node) {
+	draw := func(f *feed.Step, rows, lengths []int32) {
+		dropRegions(rng.New(b.s.Seed, stream, f.Stream()), f.Batch.Ints(batch.RegionLengths), rows, lengths, most, share)
+	}
+	rows = b.s.Ints(name+"/rows", func(f *feed.Step, dst []int32) error {
+		draw(f, dst, make([]int32, n))
+		return nil
+	}, n*most)
+	return rows, b.s.Ints(name+"/kept", func(f *feed.Step, dst []int32) error {
+		draw(f, make([]int32, n*most), dst)
+		return nil
+	}, n)
 }
 
 // dropRegions leaves each region of images with so many out with a probability, but never all of them: it writes to

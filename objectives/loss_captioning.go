@@ -8,7 +8,7 @@ import (
 )
 
 // Captioning is the loss of a decoder that writes the caption of an image from the image's tokens (VSRN, Li et al. 2019,
-// equation 8), beside losses that match the two:
+// section 3.4), beside losses that match the two:
 //
 //	L = -1/B sum_i sum_t log p(w_it | w_i1 .. w_it-1, image i)
 //

@@ -2,7 +2,9 @@ package objectives
 
 import (
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -13,6 +15,9 @@ import (
 //
 // for scores s of PairScores and the negatives j of pair i, or the sum over them in the place
 // of each maximum. Pairs of one id are no negatives, where the step has ids.
+//
+// Where images have two masked views (Zhu et al. 2023, "ESA"), each view is an image of the first term, and the second
+// term has the scores of Worst: a text is compared with the farther view of its image and the nearer ones of others.
 type Hinge struct {
 	Weight  float64
 	Margin  float64 // g
@@ -37,10 +42,16 @@ func (l Hinge) Build(s *Step) []Part {
 		}
 		return nil
 	})
-	part := s.Part("hinge", l.Weight, s.bothWays(1, func(scores *gorgonia.Node) *gorgonia.Node {
-		return contrast.Hinge(scores, s.IDs, hardest, l.Margin)
-	}))
-	part.Chance = 2 * l.Margin * float64(s.Rows)
+	rows := func(scores *gorgonia.Node) *gorgonia.Node { return contrast.Hinge(scores, s.IDs, hardest, l.Margin) }
+	sum, directions := (*gorgonia.Node)(nil), 2.0
+	if view := s.ViewScores(); view != nil {
+		scores := s.PairScores()
+		sum, directions = arith.WeightedSum([]float32{1, 1, 1}, rows(scores), rows(view), rows(layout.Transpose(contrast.Worst(scores, view)))), 3
+	} else {
+		sum = s.bothWays(1, rows)
+	}
+	part := s.Part("hinge", l.Weight, sum)
+	part.Chance = directions * l.Margin * float64(s.Rows)
 	if !l.Hardest {
 		part.Chance *= float64(s.Rows - 1)
 	}

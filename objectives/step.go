@@ -100,6 +100,7 @@ type Sides struct{ Image, Text Side }
 type Side struct {
 	encoders.Sequence
 	Features *gorgonia.Node // (B, C); nil where nothing reads the side
+	View     *gorgonia.Node // (B, C) features of a second masked view, nil without
 	Masked   *gorgonia.Node // (B*Len, Width) states of the masked captions, unless they are in Tokens behind the clean ones
 	Head     encoders.Head
 	Scope    encoders.Scope // of the head's parameters

@@ -32,6 +32,15 @@ func (s *Step) PairScores() *gorgonia.Node {
 	return s.pairScores
 }
 
+// ViewScores are PairScores of the second masked views of the images; nil without.
+func (s *Step) ViewScores() *gorgonia.Node {
+	view := s.Online.Image.View
+	if view == nil || s.Interaction != nil {
+		return nil
+	}
+	return s.Scores.Bare(s.PairTerms, false).Pairs(view, s.Online.Text.Features)
+}
+
 // local are the local features of a side.
 func (s *Step) local(x Side) encoders.Local {
 	head, ok := x.Head.(encoders.TokenHead)

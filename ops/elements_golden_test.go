@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
+	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -50,6 +51,8 @@ func TestElementsGolden(t *testing.T) {
 		"mean tokens":   func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },
 		"mean patches":  func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), nil, 3, 1) },
 		"max tokens":    func(g get) *gorgonia.Node { return nn.MaxTokens(g("x"), g("lengths"), 3) },
+		"worst":         func(g get) *gorgonia.Node { return contrast.Worst(g("x"), g("z")) },
+		"soft pool":     func(g get) *gorgonia.Node { return nn.SoftPool(g("x"), g("scores"), g("lengths"), 3) },
 		"sort pool":     func(g get) *gorgonia.Node { return nn.SortPool(g("x"), g("scores"), g("lengths"), 3, 0.5) },
 		"affinity": func(g get) *gorgonia.Node {
 			return attention.Affinity(g("q"), g("k"), g("v"), g("lengths"), 3)

@@ -49,6 +49,7 @@ var (
 		"model.image.patch=8", "model.heads.hidden=16", "objective.klot.rows=6", "objective.structure.weight=1", "objective.structure.hops=2", "objective.structure.warmup_steps=4",
 	}
 	curveHost     = []string{"model.head.dim=32", "model.interaction.sim_dim=12", "model.text.gru.embedding=16"}
+	curveRegions  = []string{"model.text.width=16", "model.image.width=16", "model.text.gru.embedding=8", "data.scenes.epoch_samples=72", "data.scenes.test_samples=48", "objective.hinge.warmup_epochs=0"}
 	curveMulti    = []string{"model.head.topology=Multi(4,4)"}
 	curveMatching = []string{"eval.rerank_top=4"}
 	curveQueue    = []string{"queue.size=32", "queue.start_steps=3", "momentum.ramp_steps=4"}
@@ -86,6 +87,9 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"gssf-saf", "gssf-sgraf", with(slices.Concat(dual, curveHost), "model.interaction.kind=saf", "model.interaction.metric=both")},
 		{"geomm-moco", "geomm-moco", views},
 		{"geomm-swav", "geomm-swav", with(views, "objective.swav.prototypes=10")},
+		{"gssf-esa", "gssf-esa", slices.Concat(curveScale, curveRegions)},
+		{"gssf-vseinf", "gssf-vseinf", slices.Concat(curveScale, curveRegions)},
+		{"gssf-vsrn", "gssf-vsrn", slices.Concat(curveScale, curveRegions, []string{"model.image.regions.layers=2", "objective.captioning.width=8", "objective.captioning.embedding=8"})},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }

@@ -25,6 +25,8 @@ func lossCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return CrossEntropy(CrossEntropyArgs{Logits: ns[0], RowIDs: ns[1], ColIDs: ns[2]})
 			}},
+		{Name: "worst", Inputs: []optest.Input{optest.F32s(r, "a", 150, 150), optest.F32s(r, "b", 150, 150)}, WRT: []int{0, 1},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Worst(ns[0], ns[1]) }},
 		{Name: "accuracy", Inputs: []optest.Input{logits, labels}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Accuracy(ns[0], ns[1]) }},
 		{Name: "negatives", Inputs: []optest.Input{square, noise, ids},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {

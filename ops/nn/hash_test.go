@@ -36,6 +36,11 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return ScaleShift(part, v, v, 1) },
 		},
 		"scale shift dx": {optest.Variant(scaleShiftGrad(0), part, v), optest.Variant(scaleShiftGrad(1), part, v)},
+		"soft pool": {
+			func() *gorgonia.Node { return SoftPool(m, m, key, 6) },
+			func() *gorgonia.Node { return SoftPool(m, m, bits, 1) },
+		},
+		"soft pool dx": {optest.Variant(softPoolGrad(1), m, m, m, key, m), optest.Variant(softPoolGrad(2), m, m, m, key, m)},
 		"dropout bits": {
 			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.5) },
 			func() *gorgonia.Node { return DropoutBits(key, 2, 12, 12, 0.5) },

@@ -78,6 +78,41 @@ func TestSortPool(t *testing.T) {
 	optest.BuildError(t, "temperature", "temperature must be positive (got 0)", func() { SortPool(ns[0], ns[1], ns[2], 3, 0) })
 }
 
+// TestSoftPool compares values with the definition, and gradients with finite differences, also of scores that overflow
+// without their largest.
+func TestSoftPool(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 25))
+	for i, s := range append(optest.RandomShapes(r, 12, 7, 9, 20), []int{2, 40, 3}) {
+		rows, l, d := s[0], s[1], s[2]
+		x, scores, lengths := optest.F32s(r, "x", rows*l, d), optest.F32s(r, "scores", rows*l, d), optest.RandomInts(r, rows, l+1)
+		if i%3 == 0 {
+			for k := range scores.Floats() {
+				scores.Floats()[k] += 200
+			}
+		}
+		build := func(ns gorgonia.Nodes) *gorgonia.Node { return SoftPool(ns[0], ns[1], ns[2], l) }
+		want := make([]float32, rows*d)
+		for b, n := range lengths {
+			for j := range d {
+				var top, sum float64
+				for k := range int(n) {
+					w := math.Exp(float64(scores.Floats()[(b*l+k)*d+j]) - 200)
+					top, sum = top+w*float64(x.Floats()[(b*l+k)*d+j]), sum+w
+				}
+				if sum > 0 {
+					want[b*d+j] = float32(top / sum)
+				}
+			}
+		}
+		in := []optest.Input{x, scores, optest.I32s("lengths", lengths, rows)}
+		optest.Near(t, "soft pool", optest.Eval(t, build, in...).F32, want, 1e-5)
+		optest.CheckGrad(t, build, []int{0, 1}, 1e-2, 1e-2, in...)
+	}
+	pooledErrors(t, func(x, lengths *gorgonia.Node, l int) *gorgonia.Node { return SoftPool(x, x, lengths, l) })
+	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 6, 2), optest.F32s(r, "scores", 6, 1), optest.I32s("lengths", make([]int32, 2), 2)})
+	optest.BuildError(t, "scores", "scores must have the shape (6, 2) of x", func() { SoftPool(ns[0], ns[1], ns[2], 3) })
+}
+
 // TestSortPoolTies: equal values keep their order, so that gradients go to the first of them first.
 func TestSortPoolTies(t *testing.T) {
 	x, scores := optest.In("x", []int{3, 1}, []float32{2, 5, 2}), optest.In("scores", []int{3, 1}, []float32{0, 0, 1})

@@ -189,6 +189,14 @@ case("tanh", torch.tanh, dys=last, input=rand(last, 5, 4))
 tuning = torch.Generator().manual_seed(5)
 case("scale shift", lambda x, scale, shift: x * scale[1:5] + shift[1:5], dys=tuning, x=rand(tuning, 5, 4), scale=rand(tuning, 6), shift=rand(tuning, 6))
 
+soft = torch.Generator().manual_seed(9)
+case("soft pool", lambda x, scores, lengths: torch.stack(each(lambda x, s: (x * torch.softmax(s, 0)).sum(0), x, scores)),
+     {"lengths": LENGTHS}, dys=soft, x=rand(soft, 9, 4), scores=rand(soft, 9, 4))
+
+worst = torch.Generator().manual_seed(10)
+case("worst", lambda x, z: torch.where(torch.eye(4) > 0.5, torch.minimum(x, z), torch.maximum(x, z)), dys=worst,
+     x=rand(worst, 4, 4) + 1 / 128, z=rand(worst, 4, 4))
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")

@@ -1,14 +1,14 @@
 """Golden training steps of tiny hosts of GSSF for model/hosts_golden_test.go.
 
-VSE++, VSE-infinity and VSRN over features of regions, written with PyTorch's own modules in the manner of the published
+VSE++, VSE-infinity, VSRN and ESA over features of regions, written with PyTorch's own modules in the manner of the published
 code: nn.Linear and nn.GRU over packed sequences, GPO with torch.sort, the graph layers with torch.matmul, and the hinge
 loss with the hardest negatives. The graph's regions are brought to unit length each (docs/gssf.md). The metric within the
-graph of VSRN is a dense one. VSE-infinity and VSRN come without and with nn.BatchNorm1d over the regions that an image has, and VSRN with its captioning loss, at half its weight.
-It knows nothing of the Go code but names.
+graph of VSRN is a dense one. VSE-infinity and VSRN come without nn.BatchNorm1d over the regions that an image has, and they and
+ESA with it, and VSRN with its captioning loss, at half its weight. It knows nothing of the Go code but names.
 
 Run from the repository root:  python tools/goldens/hosts.py
-Writes model/testdata/host_{vsepp,vseinf,vsrn,vseinf_norm,vsrn_norm,vsrn_caption}.safetensors. Every number comes from torch in float64. Last run with torch
-2.15.
+Writes model/testdata/host_{vsepp,vseinf,vsrn,vseinf_norm,vsrn_norm,vsrn_caption,esa_norm}.safetensors. Every number comes from
+torch in float64. Last run with torch 2.15.
 """
 import math
 
@@ -54,6 +54,13 @@ def gpo(p, prefix, x, lengths):
     return (x * weights).sum(1)
 
 
+def esa(p, prefix, x, lengths):
+    """External space attention: softmax over the rows of each channel."""
+    mask = (torch.arange(x.shape[1]).expand(x.shape[:2]) < lengths.unsqueeze(1)).unsqueeze(-1)
+    weights = torch.softmax(lin(p, prefix, x).masked_fill(mask == 0, -10000), 1).masked_fill(mask == 0, 0)
+    return (weights * x.masked_fill(mask == 0, 0)).sum(1)
+
+
 def mean(x, lengths):
     mask = (torch.arange(x.shape[1]).expand(x.shape[:2]) < lengths.unsqueeze(1)).unsqueeze(-1)
     return (x * mask).sum(1) / lengths.unsqueeze(1)
@@ -93,11 +100,12 @@ def features(mode, p, regions, regions_n, tokens, lengths, train=True):
     one = "text/layers/00/forward"
     if mode == "vsepp":
         image, text = mean(x, regions_n), gru(p, (one,), words, lengths)[1]
-    elif mode == "vseinf":
+    elif mode in ("vseinf", "esa"):
         h = batch_norm(p, "image/bn1", lin(p, "image/fc1", regions), regions_n, train)
         x = x + lin(p, "image/fc2", F.relu(h))
         (a, b), _ = gru(p, (one, "text/layers/00/reverse"), words, lengths)
-        image, text = gpo(p, "image/pool", x, regions_n), gpo(p, "text/pool", (a + b) / 2, lengths)
+        pool = gpo if mode == "vseinf" else esa
+        image, text = pool(p, "image/pool", x, regions_n), pool(p, "text/pool", (a + b) / 2, lengths)
     else:
         x = graph(p, F.normalize(x, dim=-1), regions_n, train)
         image = gru(p, ("image/pool",), x, regions_n)[1]
@@ -142,10 +150,12 @@ def shapes(mode, norm, caption):
             s[f"{name}/{k}"] = shape
 
     unit("text/layers/00/forward", EMBED, WIDTH)
-    if mode == "vseinf":
+    if mode in ("vseinf", "esa"):
         unit("text/layers/00/reverse", EMBED, WIDTH)
         s["image/fc1/weight"], s["image/fc1/bias"], s["image/fc2/weight"] = (WIDTH // 2, IN), (WIDTH // 2,), (WIDTH, WIDTH // 2)
-        for side in ("image", "text"):
+        for side in ("image", "text") if mode == "esa" else ():
+            s[side + "/pool/weight"], s[side + "/pool/bias"] = (WIDTH, WIDTH), (WIDTH,)
+        for side in ("image", "text") if mode == "vseinf" else ():
             unit(side + "/pool/forward", 32, 32)
             unit(side + "/pool/reverse", 32, 32)
             s[side + "/pool/scores/weight"] = (1, 32)
@@ -164,7 +174,7 @@ def shapes(mode, norm, caption):
         s[c + "decoder/words/weight"], s[c + "decoder/words/bias"], s[c + "decoder/memory/weight"] = (3 * h, e), (3 * h,), (3 * h, h)
         s[c + "decoder/weight_hh"], s[c + "decoder/bias_hh"] = (3 * h, h), (3 * h,)
         s[c + "out/weight"], s[c + "out/bias"] = (VOCAB, h), (VOCAB,)
-    norms = {"vseinf": {"image/bn1": WIDTH // 2}, "vsrn": {"image/bn": WIDTH, "image/graph/00/bn": WIDTH, "image/graph/01/bn": WIDTH}}
+    norms = {"vseinf": {"image/bn1": WIDTH // 2}, "esa": {"image/bn1": WIDTH // 2}, "vsrn": {"image/bn": WIDTH, "image/graph/00/bn": WIDTH, "image/graph/01/bn": WIDTH}}
     for name, d in norms[mode].items() if norm else ():
         for k in NORM:
             s[f"{name}/{k}"] = (d,)
@@ -211,3 +221,4 @@ if __name__ == "__main__":
     main("vseinf", 34, norm=True)
     main("vsrn", 35, norm=True)
     main("vsrn", 36, caption=True)
+    main("esa", 37, norm=True)
