@@ -13,7 +13,7 @@ import (
 func TestHeatTables(t *testing.T) {
 	h := explain.Heatmap{Rows: []string{"<a>", "circle"}, Columns: []string{"0", "1"}, Values: []float64{.25, .75, 0, 1}, Marked: []int{1},
 		Beside: []explain.Figures{{Name: "r", Values: []float64{.1, -.00001}}}, Below: []explain.Figures{{Name: "adds", Values: []float64{.5, .625}}}}
-	wide := explain.Heatmap{Rows: []string{"a"}, Columns: make([]string, 64), Values: make([]float64, 64), Below: []explain.Figures{{Name: "under", Values: make([]float64, 64)}}}
+	wide := explain.Heatmap{Rows: []string{"a"}, Columns: make([]string, 64), Values: make([]float64, 64), Below: []explain.Figures{{Name: "lowest row", Values: make([]float64, 64)}}}
 	var b bytes.Buffer
 	err := WriteExplanation(&b, Explanation{Title: "a pair", Parts: []ExplainedScore{{ID: "terms", Title: "Terms", Tables: []HeatTable{{Heatmap: h, Title: "words", Caption: "the sum"}, {Heatmap: wide, Title: "patches"}}}}})
 	if err != nil {
@@ -27,7 +27,7 @@ func TestHeatTables(t *testing.T) {
 	if n := strings.Count(b.String(), `class="cell marked"`); n != 1 {
 		t.Errorf("%d cells have a frame", n)
 	}
-	if strings.Contains(b.String(), "under") || strings.Contains(b.String(), "<a>") {
+	if strings.Contains(b.String(), "lowest row") || strings.Contains(b.String(), "<a>") {
 		t.Error("figures below narrow columns, or a word as a tag")
 	}
 }
