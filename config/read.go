@@ -187,7 +187,7 @@ var conditions = map[string]condition{
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
-	"local":     {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
+	"local":         {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
 	"score teacher": {"objective.distill_scores.teacher", func(c *Config) bool { return c.Objective.DistillScores.Teacher != "" }},
 	"teacher blocks": {`objective.distill_scores.teacher and metric = "block_diag"`,
 		func(c *Config) bool {

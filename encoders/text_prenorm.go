@@ -18,8 +18,8 @@ type PreNormText struct {
 	MLP        int     // hidden width of the feed-forward blocks; 0 means 4*Width
 	Dropout    float64 // of embeddings, block outputs and attention probabilities
 	Causal     bool
-	Activation string  // gelu, gelu_tanh or quick_gelu; empty: gelu
-	Eps        float32 // of layer norms
+	Activation string          // gelu, gelu_tanh or quick_gelu; empty: gelu
+	Eps        float32         // of layer norms
 	Metric     AttentionMetric // of self-attention
 	// TorchStart is that of BERT.
 	TorchStart bool
