@@ -93,6 +93,7 @@ type Metric struct {
 	Form    string
 	C       int       // channels
 	Blocks  int       // of BlockDiag
+	Rank    int       // of Dense: it began as the first Rank rows of the identity; 0: all
 	Weights []float32 // Diag (C), BlockDiag (Blocks, C/Blocks, C/Blocks), Dense (C, C)
 }
 

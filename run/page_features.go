@@ -122,6 +122,9 @@ func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
 	if m.Form == pages.BlockDiag {
 		page.Blocks = m.Blocks
 	}
+	if g := cfg.Objective.GSSF; g.Form == encoders.MetricLowRank {
+		page.Rank = g.LowRank(page.C)
+	}
 	return []pages.Metric{page}
 }
 
