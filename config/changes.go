@@ -44,9 +44,11 @@ type Difference struct {
 // that stand for others are replaced: a width of 0 is what follows from it.
 func Differences(old, now Config) []Difference {
 	if old.Model.Head.Topology == now.Model.Head.Topology { // which 0 blocks follow
-		for _, c := range []*Config{&old, &now} {
-			g, dim := &c.Objective.GSSF, c.Model.Head.Dim
-			g.Blocks, g.Rank, g.Hidden = c.MetricBlocks(), g.LowRank(dim), g.Units(dim)
+		old.Objective.GSSF.Blocks, now.Objective.GSSF.Blocks = old.MetricBlocks(), now.MetricBlocks()
+	}
+	if dim := now.Model.Head.Dim; old.Model.Head.Dim == dim { // which ranks and units of 0 follow
+		for _, g := range []*GSSF{&old.Objective.GSSF, &now.Objective.GSSF} {
+			g.Rank, g.Hidden = g.LowRank(dim), g.Units(dim)
 		}
 	}
 	return differences(old.explicit(), now.explicit())

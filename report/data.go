@@ -23,7 +23,8 @@ type Data struct {
 	Classes []Classes // of the last evaluation, for each task that tells classes
 
 	Features *Features
-	Metrics  []Metric // learned metrics of pairs
+	Pairs    *Features // of a model that compares tokens: N, Captions, IDs, Split, Score and its name alone
+	Metrics  []Metric  // learned metrics of pairs
 }
 
 // Table is a table of the page; the first column is text.
@@ -93,6 +94,7 @@ type Metric struct {
 	Form    string
 	C       int       // channels
 	Blocks  int       // of BlockDiag
+	Rank    int       // of Dense: it began as the first Rank rows of the identity; 0: all
 	Weights []float32 // Diag (C), BlockDiag (Blocks, C/Blocks, C/Blocks), Dense (C, C)
 }
 

@@ -35,7 +35,7 @@ func (m Metric) departures() []float64 {
 	}
 	for i, w := range m.Weights {
 		out[i] = float64(w)
-		if r := i % (side * side); r/side == r%side {
+		if r := i % (side * side); r/side == r%side && (m.Rank == 0 || r/side < m.Rank) {
 			out[i]--
 		}
 	}
@@ -49,7 +49,7 @@ func metricSection(d Data) section {
 		s.Missing = "The model has no learned metric of pairs."
 		return s
 	}
-	s.Intro = "Weights of the metric, minus the identity that training begins with: white is unchanged, orange is more, blue is less. Rows are channels of the image, columns channels of the text."
+	s.Intro = "Weights of the metric, minus the identity that training begins with: white is unchanged, orange is more, blue is less. Rows are channels of the image, columns channels of the text. A metric of low rank begins with the first channels of the identity alone."
 	for _, m := range d.Metrics {
 		x := m.departures()
 		lo, hi, most, bad := 0.0, 0.0, 0.0, 0

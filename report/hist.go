@@ -92,11 +92,14 @@ func (p pairScores) above() float64 {
 func pairSection(d Data) (section, error) {
 	s := section{ID: "pairs", Title: "Scores of pairs"}
 	f := d.Features
+	if f == nil && d.Pairs != nil {
+		f = d.Pairs
+	}
 	switch {
 	case f == nil:
 		s.Missing = "No model was loaded, so there are no scores of pairs."
 		return s, nil
-	case f.Texts == nil:
+	case f.Texts == nil && f != d.Pairs:
 		s.Missing = "The model has no text tower, so there are no pairs."
 		return s, nil
 	}
@@ -118,6 +121,9 @@ func pairSection(d Data) (section, error) {
 		if err := draw(name, f.Score); err != nil {
 			return s, err
 		}
+	}
+	if f == d.Pairs {
+		return s, nil
 	}
 	return s, draw("cosine", cosines(f.C))
 }

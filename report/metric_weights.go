@@ -34,7 +34,7 @@ func weightPanels(m Metric, x []float64) []panel {
 		if m.C > mostSingular {
 			return []panel{{Caption: fmt.Sprintf("Singular values are drawn of up to %d channels.", mostSingular)}}
 		}
-		s := singular(x, m.C)
+		s := singular(x, m.C, cmp.Or(m.Rank, m.C))
 		if s == nil {
 			return nil
 		}
@@ -51,10 +51,11 @@ func weightPanels(m Metric, x []float64) []panel {
 // mostSingular is the side of the largest matrix whose singular values are found: 1024^3 operations take seconds.
 const mostSingular = 1024
 
-// singular returns the singular values of the identity plus departures x (n, n), the largest first; nil where they are not found.
-func singular(x []float64, n int) []float64 {
+// singular returns the singular values of the first rows of the identity plus departures x (n, n), the largest first; nil where they
+// are not found.
+func singular(x []float64, n, rows int) []float64 {
 	w := mat.NewDense(n, n, slices.Clone(x))
-	for i := range n {
+	for i := range rows {
 		w.Set(i, i, w.At(i, i)+1)
 	}
 	var svd mat.SVD

@@ -23,9 +23,17 @@ func TestWeightPanels(t *testing.T) {
 	if len(dense) != 1 || !strings.Contains(dense[0].Caption, "from 3 to 2.") || !strings.Contains(string(dense[0].SVG), "identity") {
 		t.Errorf("dense: %+v", dense)
 	}
-	s := singular([]float64{-1, -2, 3, -1}, 2)
+	s := singular([]float64{-1, -2, 3, -1}, 2, 2)
 	if len(s) != 2 || math.Abs(s[0]-3) > 1e-12 || math.Abs(s[1]-2) > 1e-12 {
 		t.Errorf("singular values %v", s)
+	}
+	// A metric of rank 1 that is still what it began with.
+	low := Metric{Name: "w", Form: Dense, C: 2, Rank: 1, Weights: []float32{1, 0, 0, 0}}
+	if x := low.departures(); x[0] != 0 || x[3] != 0 {
+		t.Errorf("low rank: departures %v", x)
+	}
+	if p := panels(low); len(p) != 1 || !strings.Contains(p[0].Caption, "from 1 to 0.") {
+		t.Errorf("low rank: %+v", p)
 	}
 	if x := panels(Metric{Name: "w", Form: BlockDiag, C: 2, Blocks: 2, Weights: []float32{1, 2}}); x != nil {
 		t.Errorf("blocks: %+v", x)

@@ -53,6 +53,9 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		}}
 	m, images := e.model, tasks.Some{Gallery: e.set.Images(), Rows: chosen}
 	var err error
+	if x, ok := m.(tasks.Interaction); ok && e.cfg.Model.Interacts() {
+		return f, e.pairs(ctx, f, encoding, tasks.Member{Image: m.Image(), Text: m.Text(), Interaction: x, Images: images, Engine: e.engine}, chosen)
+	}
 	if e.cfg.Model.ImagesOnly() {
 		f.C = m.Image().Width()
 		f.Images, err = encoding.ClassTokens(ctx, m.Image(), images, "encoding images")
@@ -77,6 +80,34 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		}
 	}
 	return f, err
+}
+
+// pairs scores the chosen images with their texts by tokens.
+func (e *embedder) pairs(ctx context.Context, f *pages.Features, encoding tasks.Encoding, m tasks.Member, chosen []int) (err error) {
+	if m.Texts, err = e.texts(chosen); err != nil {
+		return err
+	}
+	scores, err := m.Pairs(ctx, encoding)
+	f.ScoreName = m.Name()
+	f.Score = func(_ []float32, _ int, _ []float32, _ int, dst []float32) error {
+		copy(dst, scores)
+		return nil
+	}
+	return err
+}
+
+// draw adds what a page shows of the model to d: features, or scores of pairs where it compares tokens.
+func (e *embedder) draw(ctx context.Context, d *pages.Data) error {
+	f, err := e.run(ctx)
+	if err != nil {
+		return err
+	}
+	if e.cfg.Model.Interacts() {
+		d.Pairs, d.Notes = f, append(d.Notes, noFeatures)
+		return nil
+	}
+	d.Features = f
+	return nil
 }
 
 // texts are the first texts of the chosen images.
@@ -122,6 +153,9 @@ func learnedMetrics(cfg config.Config, p Model) []pages.Metric {
 	if m.Form == pages.BlockDiag {
 		page.Blocks = m.Blocks
 	}
+	if g := cfg.Objective.GSSF; g.Form == encoders.MetricLowRank {
+		page.Rank = g.LowRank(page.C)
+	}
 	return []pages.Metric{page}
 }
 
@@ -138,7 +172,7 @@ type FeatureOptions struct {
 }
 
 // noFeatures is what a page says of a model that compares tokens.
-const noFeatures = "The model compares images and texts by their tokens (model.interaction): there are no features to draw."
+const noFeatures = "The model compares images and texts by their tokens (model.interaction): there are scores of pairs, but no features to draw."
 
 // Draw adds what a page shows of the model to d: learned metrics and features. Its scores
 // need the engine: write the page before t is closed.
@@ -151,12 +185,7 @@ func (t *Trained) Draw(ctx context.Context, d *pages.Data, o FeatureOptions) err
 		return fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 	}
 	d.Metrics = learnedMetrics(t.Config, t.Model)
-	if t.Config.Model.Interacts() {
-		d.Notes = append(d.Notes, noFeatures)
-		return nil
-	}
 	e := embedder{cfg: t.Config, engine: t.Engine, model: t.Model, tok: t.Tokenizer, set: set, split: t.split(o.Split),
 		points: cmp.Or(o.Points, DefaultPoints), colour: o.Colour, progress: o.Progress}
-	d.Features, err = e.run(ctx)
-	return err
+	return e.draw(ctx, d)
 }

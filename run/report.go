@@ -185,11 +185,9 @@ func (r *Run) writePage(ctx context.Context) error {
 		switch {
 		case r.several:
 			d.Notes = append(d.Notes, "One of several runs: trainer report draws its features too.")
-		case r.cfg.Model.Interacts():
-			d.Notes = append(d.Notes, noFeatures)
 		case r.set != nil:
 			e := embedder{cfg: r.cfg, engine: r.engine, model: r.model, tok: r.tok, set: r.set, split: r.cfg.Eval.Split, points: DefaultPoints, progress: r.report.Phase}
-			d.Features, err = e.run(ctx)
+			err = e.draw(ctx, d)
 			r.report.PhasesDone()
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,11 @@ func TestInteractionRuns(t *testing.T) {
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", filip, "--with", clip, "--json", "--set", "eval.folds=2")
 	contains(t, stdout, `"score": "mean of max_soft and cosine"`)
 	must(t, exitDone, "report", filip, "--out", filip+"/page.html")
+	page, err := os.ReadFile(filip + "/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(page), "histogram of scores: max_soft", "there are scores of pairs, but no features to draw")
 
 	const tokens = "compares images and texts by all their tokens (model.interaction)"
 	fails(t, exitFailed, []string{"embed", "--checkpoint", filip}, tokens)

@@ -49,6 +49,19 @@ func (m Member) Name() string {
 	return m.Score.String()
 }
 
+// Pairs returns the scores (N, M) of all pairs of Images and Texts.
+func (m Member) Pairs(ctx context.Context, e Encoding) ([]float32, error) {
+	s, err := newScored(m, e.BatchSize, e.Progress)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.encode(ctx, e, nil); err != nil {
+		return nil, err
+	}
+	scores := make([]float32, m.Images.Len()*m.Texts.Len())
+	return scores, s.rows(ctx, 0, m.Images.Len(), scores)
+}
+
 // scored is an encoded split of a member.
 type scored interface {
 	// encode runs both towers. seen is called with what they give, where it is not nil.
