@@ -14,21 +14,32 @@ const (
 
 // pairWork is a thread's memory for a pair of q queries with k tokens of context.
 type pairWork struct {
-	scores     []float32 // (q, k) after LeakyReLU
-	weights    []float32 // (q, k)
-	mixed      []float32 // (q, k) weights times G
-	slopes     []float32 // (q, k) gradient of the weights, then of the logits
-	norms      []float32 // (k) over the queries
-	inverse    []float32 // (k) lambda / (norm + eps)
-	along      []float32 // (k)
-	cosines    []float32 // (q) r
-	lengths    []float32 // (q) |c_q|^2
-	dcosines   []float32 // (q)
-	exponents  []float32 // (q) l r
-	q, k       int
-	from, cols int // where the pair's products begin, and how many there are in a row
-	row        int // the first row of the queries
+	scores    []float32 // (q, k) after LeakyReLU
+	weights   []float32 // (q, k)
+	mixed     []float32 // (q, k) weights times G
+	slopes    []float32 // (q, k) gradient of the weights, then of the logits
+	norms     []float32 // (k) over the queries
+	inverse   []float32 // (k) lambda / (norm + eps)
+	along     []float32 // (k)
+	cosines   []float32 // (q) r
+	lengths   []float32 // (q) |c_q|^2
+	dcosines  []float32 // (q)
+	exponents []float32 // (q) l r
+	q, k      int
+	row       int // the first row of the queries
+	// The products of each site, and in the backward pass where their gradients are added.
+	products, dproducts [2]pairProducts
+	dweights            []float32 // (q, k) gradient of the weights from elsewhere, or nil
 }
+
+// pairProducts are the products of a pair within a matrix.
+type pairProducts struct {
+	values     []float32
+	from, cols int // where those of the pair begin, and how many there are in a row
+}
+
+// of returns the products of query r with k tokens of context.
+func (p pairProducts) of(r, k int) []float32 { return p.values[p.from+r*p.cols:][:k] }
 
 // pairFloats is the memory of pairWork.
 func (x *cross) pairFloats() int {
@@ -37,10 +48,15 @@ func (x *cross) pairFloats() int {
 }
 
 func (b *crossBlock) pairOf(worker, query, context int) pairWork {
-	w := pairWork{cols: b.span[1-b.query].rows()}
+	var w pairWork
 	at, k := b.span[1-b.query].of(context)
 	w.row, w.q = b.span[b.query].of(query)
-	w.k, w.from = k, w.row*w.cols+at
+	w.k = k
+	cols := b.span[1-b.query].rows()
+	for site := range b.sites {
+		w.products[site] = pairProducts{b.products[site], w.row*cols + at, cols}
+		w.dproducts[site] = pairProducts{b.dproduct[site], w.row*cols + at, cols}
+	}
 	m := carve{memory: b.pairs[worker]}
 	n := w.q * k
 	w.scores, w.weights, w.mixed, w.slopes = m.take(n), m.take(n), m.take(n), m.take(n)
@@ -49,22 +65,13 @@ func (b *crossBlock) pairOf(worker, query, context int) pairWork {
 	return w
 }
 
-// of returns the values of query i of a pair in a matrix of the block.
-func (w *pairWork) of(products []float32, i int) []float32 {
-	return products[w.from+i*w.cols:][:w.k]
-}
-
 // attend works on the pairs of sequences of the context with all queries of the block.
 func (b *crossBlock) attend(worker, lo, hi int) {
-	q, m := b.span[b.query], b.texts()
+	q := b.span[b.query]
 	for i := lo; i < hi; i++ {
 		context := b.span[1-b.query].from + i
 		for query := q.from; query < q.to; query++ {
-			at := context*m + query
-			if b.query == 0 {
-				at = query*m + context
-			}
-			w := b.pairOf(worker, query, context)
+			w, at := b.pairOf(worker, query, context), b.at(query, context)
 			switch {
 			case w.q == 0 || w.k == 0:
 				if !b.backward {
@@ -80,8 +87,14 @@ func (b *crossBlock) attend(worker, lo, hi int) {
 	}
 }
 
-// texts returns how many texts there are.
-func (b *crossBlock) texts() int { return b.c.In[1].Dim(0) / b.sides[1].len }
+// at returns where the score of a pair is.
+func (b *crossBlock) at(query, context int) int {
+	texts := b.c.In[1].Dim(0) / b.sides[1].len
+	if b.query == 0 {
+		return query*texts + context
+	}
+	return context*texts + query
+}
 
 // score returns the score of a pair with sequence i of the context of the block.
 func (b *crossBlock) score(w *pairWork, i int) float32 {
@@ -89,7 +102,7 @@ func (b *crossBlock) score(w *pairWork, i int) float32 {
 	clear(w.norms)
 	for r := range w.q {
 		row := w.scores[r*k:][:k]
-		for c, v := range w.of(b.products[attentionSite], r) {
+		for c, v := range w.products[attentionSite].of(r, k) {
 			if v < 0 {
 				v *= crossSlope
 			}
@@ -113,7 +126,7 @@ func (b *crossBlock) score(w *pairWork, i int) float32 {
 	for r := range w.q {
 		weights := w.weights[r*k:][:k]
 		w.lengths[r] = max(0, vector.Dot(weights, w.mixed[r*k:][:k]))
-		w.cosines[r] = vector.Dot(weights, w.of(b.products[similaritySite], r)) / max(crossEps, b.denominator(w, r))
+		w.cosines[r] = vector.Dot(weights, w.products[similaritySite].of(r, k)) / max(crossEps, b.denominator(w, r))
 	}
 	if b.pool == 0 {
 		return vector.Sum(w.cosines) / float32(w.q)
@@ -145,8 +158,8 @@ func focus(weights []float32) {
 	vector.Scale(weights, 1/kept, weights)
 }
 
-// scoreSlopes sets the gradients of the products of a pair after score, and of |q|^2, and adds
-// that of G, where g is the gradient of the score.
+// scoreSlopes adds the gradients of the products of a pair after score, of |q|^2 and of G, where g
+// is the gradient of the score.
 func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 	k := w.k
 	if b.pool == 0 {
@@ -162,11 +175,14 @@ func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 		if den > crossEps {
 			norm := b.norms[w.row+r]
 			dlength = -d * w.cosines[r] / (2 * w.lengths[r])
-			b.dnorms[i*b.capacity(b.query)+w.row+r] = -d * w.cosines[r] / (2 * norm * norm)
+			b.dnorms[i*b.most[b.query]+w.row+r] -= d * w.cosines[r] / (2 * norm * norm)
 		}
 		weights, mixed, slopes := w.weights[r*k:][:k], w.mixed[r*k:][:k], w.slopes[r*k:][:k]
-		vector.Axpby(slopes, dnum, w.of(b.products[similaritySite], r), 2*dlength, mixed)
-		vector.Scale(w.of(b.dproduct[similaritySite], r), dnum, weights)
+		vector.Axpby(slopes, dnum, w.products[similaritySite].of(r, k), 2*dlength, mixed)
+		if w.dweights != nil {
+			vector.Add(slopes, slopes, w.dweights[r*k:][:k])
+		}
+		vector.Axpy(w.dproducts[similaritySite].of(r, k), dnum, weights)
 		vector.SoftmaxGradRow(slopes, weights, slopes)
 		for c, v := range w.scores[r*k:][:k] {
 			w.along[c] += v * slopes[c]
@@ -180,18 +196,14 @@ func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 			w.along[c] *= w.inverse[c] / (v * (v + crossEps))
 		}
 	}
-	shared := b.shared()
 	for r := range w.q {
-		row, scores, slopes := w.of(b.dproduct[attentionSite], r), w.scores[r*k:][:k], w.slopes[r*k:][:k]
+		row, scores, slopes := w.dproducts[attentionSite].of(r, k), w.scores[r*k:][:k], w.slopes[r*k:][:k]
 		for c, v := range scores {
 			d := slopes[c]*w.inverse[c] - v*w.along[c]
 			if v <= 0 {
 				d *= crossSlope
 			}
-			if shared {
-				d += row[c]
-			}
-			row[c] = d
+			row[c] += d
 		}
 	}
 }

@@ -315,13 +315,17 @@ func TestCrossErrors(t *testing.T) {
 
 // TestCrossBF16: products in bfloat16 give scores and gradients near those of float32.
 func TestCrossBF16(t *testing.T) {
+	p := randomCross(rand.New(rand.NewPCG(67, 4)), 31, 4, 5, 6, 7, 64)
+	checkBF16(t, optest.Case{Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
+}
+
+func checkBF16(t *testing.T, c optest.Case) {
+	t.Helper()
 	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	p := randomCross(rand.New(rand.NewPCG(67, 4)), 31, 4, 5, 6, 7, 64)
-	c := optest.Case{Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build}
 	run := func(e *kernel.Engine) (list [][]float32) {
 		m, outputs := c.Compile(t, e)
 		if err := m.RunAll(); err != nil {

@@ -317,10 +317,15 @@ func TestMaxSimErrors(t *testing.T) {
 // TestHash: variants that differ in one argument are different nodes.
 func TestHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 4))
-	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 12, 4), optest.F32s(r, "y", 12, 4), optest.F32s(r, "v", 12), optest.I32s("four", make([]int32, 4), 4), optest.F32s(r, "logits", 12, 1)})
+	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 12, 4), optest.F32s(r, "y", 12, 4), optest.F32s(r, "v", 12), optest.I32s("four", make([]int32, 4), 4), optest.F32s(r, "logits", 12, 1),
+		optest.F32s(r, "weight", 8, 8), optest.F32s(r, "bias", 8)})
 	x := Tokens{Rows: ns[0], Len: 3, Weights: ns[2]}
 	cross := func(how Cross) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return CrossAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
+	}
+	recurrent := func(how Recurrent) func() *gorgonia.Node {
+		how.Weight, how.Bias = ns[5], ns[6]
+		return func() *gorgonia.Node { return RecurrentAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
 	}
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
 		"cross": {
@@ -329,6 +334,10 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node {
 				return CrossAttention(x, Tokens{Rows: ns[1], Len: 3, First: 1}, Cross{Scale: 9})
 			},
+		},
+		"recurrent": {
+			recurrent(Recurrent{Scale: 9, Steps: 3}), recurrent(Recurrent{Scale: 4, Steps: 3}), recurrent(Recurrent{Scale: 9, Steps: 2}), recurrent(Recurrent{Scale: 9, Steps: 3, ImageQueries: true}),
+			recurrent(Recurrent{Scale: 9, Steps: 3, Pool: 6}), recurrent(Recurrent{Scale: 9, Steps: 3, Unit: true}), recurrent(Recurrent{Scale: 9, Steps: 3, Attention: ns[1]}), recurrent(Recurrent{Scale: 9, Steps: 3, Similarity: ns[1]}),
 		},
 		"maxsim": {
 			func() *gorgonia.Node { return MaxSim(x, Tokens{Rows: ns[1], Len: 3}) },
@@ -358,7 +367,9 @@ func TestCases(t *testing.T) {
 	soft := []optest.Input{optest.F32s(r, "logits", 4000, 1), optest.I32s("lengths", optest.RandomInts(r, 400, 11), 400)}
 	across := randomCross(r, 31, 40, 60, 9, 12, 16)
 	focal := randomCross(r, 32+4, 40, 60, 9, 12, 16)
+	recurrent := randomRecurrent(r, 4+8+16+32+64, 40, 60, 9, 12, 16)
 	optest.CheckCases(t, []optest.Case{
+		{Name: "recurrent", Inputs: recurrent.inputs(), WRT: floats(recurrent.inputs()), GEMM: true, Build: recurrent.build},
 		{Name: "cross", Inputs: across.inputs(), WRT: floats(across.inputs()), GEMM: true, Build: across.build},
 		{Name: "cross focal", Inputs: focal.inputs(), WRT: floats(focal.inputs()), GEMM: true, Build: focal.build},
 		{Name: "maxsim", Inputs: in, WRT: floats(in), GEMM: true, Build: p.build},
