@@ -37,6 +37,15 @@ type place struct {
 // whoever checks many asks often.
 var places = sync.OnceValue(func() []place { return below(place{}, reflect.TypeFor[Config]()) })
 
+// placeOf maps every dotted path to its place.
+var placeOf = sync.OnceValue(func() map[string]place {
+	m := make(map[string]place, len(places()))
+	for _, p := range places() {
+		m[p.path] = p
+	}
+	return m
+})
+
 // below lists the keys of the section of type t at a place.
 func below(at place, t reflect.Type) (list []place) {
 	for i := range t.NumField() {
@@ -77,8 +86,12 @@ func Paths() []string {
 
 // Get returns the value at a dotted path, and whether there is such a key.
 func (c Config) Get(path string) (any, bool) {
-	v, ok := schema(&c)[path]
-	if !ok || v.Kind() == reflect.Struct {
+	p, ok := placeOf()[path]
+	if !ok {
+		return nil, false
+	}
+	v := reflect.ValueOf(&c).Elem().FieldByIndex(p.index)
+	if v.Kind() == reflect.Struct {
 		return nil, false
 	}
 	return v.Interface(), true
