@@ -160,8 +160,20 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	if !t.Freeze && !some {
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	weights += p.fusionWeights()
+	weights += p.fusionWeights() + p.memoryWeights()
 	return weights, kept
+}
+
+// memoryWeights returns the weights of the memory units of an interaction.
+func (p *Pairs) memoryWeights() int64 {
+	c, width := p.cfg.Model.Interaction, 2*int64(p.cfg.Model.Head.Dim)
+	switch {
+	case !c.HasMemory():
+		return 0
+	case c.Way() == config.DirectionBoth:
+		return 2 * width * width
+	}
+	return width * width
 }
 
 // imageWeights returns the weights of the matrices of an image tower.

@@ -26,11 +26,19 @@ func tinyHost(name string) config.Config {
 		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "gpo", "gpo", config.GRUMean
 	case "vsrn":
 		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = config.RegionsGraph, 2, "dense", "gru"
+	case "imram":
+		c.Model.Text.GRU.Directions = config.GRUMean
+		c.Model.Interaction = config.Interaction{Kind: name, Steps: 3, Metric: config.MetricBoth}
+		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
 	}
 	return c
 }
 
-var hosts = []string{"vsepp", "vseinf", "vsrn"}
+// hosts compare features, tokenHosts tokens.
+var (
+	hosts      = []string{"vsepp", "vseinf", "vsrn"}
+	tokenHosts = []string{"imram"}
+)
 
 // hostBatch is a batch of the inputs of a golden.
 func hostBatch(m *Pairs, g golden) *batch.Batch {
@@ -47,11 +55,7 @@ func hostBatch(m *Pairs, g golden) *batch.Batch {
 func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32) {
 	t.Helper()
 	of := func(e *Encoder) []float32 {
-		x := batch.New(b.Rows(), e.Columns()...)
-		for i := range b.Rows() {
-			x.Row(i).Copy(b.Row(i))
-		}
-		_, f, err := e.Encode(t.Context(), x)
+		_, f, err := e.Encode(t.Context(), hostColumns(e, b))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,10 +64,38 @@ func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32
 	return of(m.Image()), of(m.Text())
 }
 
+// hostColumns are the columns of a batch that a side reads.
+func hostColumns(e *Encoder, b *batch.Batch) *batch.Batch {
+	x := batch.New(b.Rows(), e.Columns()...)
+	for i := range b.Rows() {
+		x.Row(i).Copy(b.Row(i))
+	}
+	return x
+}
+
+// tokenScores are the scores of a model that compares tokens.
+func tokenScores(t *testing.T, m *Pairs, b *batch.Batch) []float32 {
+	t.Helper()
+	of := func(e *Encoder) ([]float32, []int32) {
+		x, n, err := e.EncodeTokens(t.Context(), hostColumns(e, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(x), slices.Clone(n)
+	}
+	x, nx := of(m.Image())
+	y, ny := of(m.Text())
+	scores, err := m.Interact(t.Context(), x, nx, y, ny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
 // TestGoldenHosts compares features, scores, the loss and all gradients by name with PyTorch's modules, whose inputs
 // have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
-	for _, name := range hosts {
+	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		t.Run(name, func(t *testing.T) {
 			file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
 			if err != nil {
@@ -101,14 +133,20 @@ func TestGoldenHosts(t *testing.T) {
 					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
 				}
 			}
-			image, text := hostFeatures(t, m, b)
-			scores := make([]float32, 25)
-			for i := range scores {
-				for c := range 8 {
-					scores[i] += image[i/5*8+c] * text[i%5*8+c]
+			outputs := map[string][]float32{}
+			if slices.Contains(tokenHosts, name) {
+				outputs["scores"] = tokenScores(t, m, b)
+			} else {
+				image, text := hostFeatures(t, m, b)
+				scores := make([]float32, 25)
+				for i := range scores {
+					for c := range 8 {
+						scores[i] += image[i/5*8+c] * text[i%5*8+c]
+					}
 				}
+				outputs["image"], outputs["text"], outputs["scores"] = image, text, scores
 			}
-			for name, got := range map[string][]float32{"image": image, "text": text, "scores": scores} {
+			for name, got := range outputs {
 				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
 					t.Errorf("%s differ by %.1e (%v)", name, rel, err)
 				}
@@ -120,9 +158,9 @@ func TestGoldenHosts(t *testing.T) {
 // TestHostMetricStart: with a learned metric, which starts as the identity, a host scores its pairs bit for bit as with
 // the cosine, and has its loss. The same holds of the metric between regions.
 func TestHostMetricStart(t *testing.T) {
-	for _, name := range hosts {
+	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		cfg := tinyHost(name)
-		cfg.Model.Image.Regions.Metric = ""
+		cfg.Model.Image.Regions.Metric, cfg.Objective.ITC.Score = "", "cosine"
 		plain := buildCLIP(t, cfg)
 		b := batch.New(5, plain.Columns()...)
 		for i := range b.Rows() {
@@ -144,7 +182,14 @@ func TestHostMetricStart(t *testing.T) {
 			}
 			return res.Loss
 		}
-		image, text := hostFeatures(t, plain, b)
+		outputs := func(m *Pairs) (list [][]float32) {
+			if plain.InteractionName() != "" {
+				return [][]float32{tokenScores(t, m, b)}
+			}
+			image, text := hostFeatures(t, m, b)
+			return [][]float32{image, text}
+		}
+		rows := outputs(plain)
 		want := loss(plain)
 		for _, form := range []string{"diag", "block_diag", "dense"} {
 			with := cfg
@@ -167,9 +212,10 @@ func TestHostMetricStart(t *testing.T) {
 			if got := loss(m); got != want {
 				t.Errorf("%s, %s: the loss is %v, %v of the cosine", name, form, got, want)
 			}
-			gotImage, gotText := hostFeatures(t, m, b)
-			if !sameBits(gotImage, image) || !sameBits(gotText, text) {
-				t.Errorf("%s, %s: features differ from those of the cosine", name, form)
+			for k, got := range outputs(m) {
+				if !sameBits(got, rows[k]) {
+					t.Errorf("%s, %s: features or scores differ from those of the cosine", name, form)
+				}
 			}
 		}
 	}

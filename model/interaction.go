@@ -22,7 +22,7 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 			Hidden: cmp.Or(c.Hidden, cfg.Model.Head.Dim), Metric: metric,
 		}
 	}
-	cross := func(share float32) encoders.Interaction {
+	cross := func(share float32) interact.Cross {
 		x := interact.Cross{Focal: c.Kind == config.InteractionBFAN, Share: share}
 		if c.Metric != config.MetricAttention {
 			x.Similarity = metric
@@ -49,6 +49,9 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 		return cross(0.5)
 	case config.InteractionBFAN:
 		return cross(1)
+	case config.InteractionIMRAM:
+		x := cross(1)
+		return interact.Recurrent{ImageToText: x.ImageToText, TextToImage: x.TextToImage, Share: x.Share, Steps: c.Steps, Unit: c.UnitQueries, Attention: x.Attention, Similarity: x.Similarity}
 	}
 	return nil
 }

@@ -1,12 +1,13 @@
 """Golden training steps of tiny hosts of GSSF for model/hosts_golden_test.go.
 
-VSE++, VSE-infinity and VSRN over features of regions, written with PyTorch's own modules in the manner of the published
+VSE++, VSE-infinity, VSRN and IMRAM over features of regions, written with PyTorch's own modules in the manner of the published
 code: nn.Linear and nn.GRU over packed sequences, GPO with torch.sort, the graph layers with torch.matmul, and the hinge
 loss with the hardest negatives. Batch norms are left out, and the graph's regions are brought to unit length each
-(docs/gssf.md). The metric within the graph of VSRN is a dense one. It knows nothing of the Go code but names.
+(docs/gssf.md). The metric within the graph of VSRN is a dense one, and so are those of IMRAM's attention and of its
+similarity. It knows nothing of the Go code but names.
 
 Run from the repository root:  python tools/goldens/hosts.py
-Writes model/testdata/host_{vsepp,vseinf,vsrn}.safetensors. Every number comes from torch in float64. Last run with torch
+Writes model/testdata/host_{vsepp,vseinf,vsrn,imram}.safetensors. Every number comes from torch in float64. Last run with torch
 2.15.
 """
 import math
@@ -90,6 +91,44 @@ def features(mode, p, regions, regions_n, tokens, lengths):
     return F.normalize(image), F.normalize(text)
 
 
+def attend(x, context, words_left, wa, smooth):
+    """Contexts (x, C) of one pair, from x and rows of the other side; words_left says on which side of the metric x is."""
+    s = x @ wa.T @ context.T if words_left else x @ wa @ context.T
+    b = F.leaky_relu(s, 0.1)
+    b = b / (b.norm(dim=0, keepdim=True) + 1e-8)
+    return torch.softmax(smooth * b, dim=1) @ context
+
+
+def imram(p, regions, regions_n, words, lengths):
+    """Scores of IMRAM, image to text and text to image, a pair after the other: three steps each."""
+    regions, words = F.normalize(regions, dim=-1), F.normalize(words, dim=-1)
+    wa, ws = p["gssf/attention/weight"], p["gssf/weight"]
+    rows = []
+    for i, n in enumerate(regions_n.tolist()):
+        row = []
+        for j, m in enumerate(lengths.tolist()):
+            v, w, total = regions[i, :n], words[j, :m], 0
+            for way, q, k in (("image_to_text", v, w), ("text_to_image", w, v)):
+                weight, bias = p[f"interaction/{way}/memory/weight"], p[f"interaction/{way}/memory/bias"]
+                x = q
+                for _ in range(3):
+                    c = attend(x, k, way == "text_to_image", wa, 9)
+                    dot = ((q @ ws) * c if way == "image_to_text" else (c @ ws) * q).sum(1)
+                    total = total + (dot / (q.norm(dim=1) * c.norm(dim=1)).clamp(min=1e-8)).mean()
+                    gate, update = F.linear(torch.cat([x, c], 1), weight, bias).split(WIDTH, 1)
+                    gate = torch.sigmoid(gate)
+                    x = gate * x + (1 - gate) * torch.tanh(update)
+            row.append(total)
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
+
+
+def tokens_of(p, regions, tokens, lengths):
+    words = F.embedding(tokens, p["text/embeddings/word/weight"])
+    (a, b), _ = gru(p, ("text/layers/00/forward", "text/layers/00/reverse"), words, lengths)
+    return lin(p, "image/fc", regions), (a + b) / 2
+
+
 def hinge(scores):
     """The published ContrastiveLoss with max_violation."""
     diagonal = scores.diag().view(-1, 1)
@@ -107,6 +146,11 @@ def shapes(mode):
             s[f"{name}/{k}"] = shape
 
     unit("text/layers/00/forward", EMBED, WIDTH)
+    if mode == "imram":
+        unit("text/layers/00/reverse", EMBED, WIDTH)
+        s["gssf/weight"] = s["gssf/attention/weight"] = (WIDTH, WIDTH)
+        for way in ("image_to_text", "text_to_image"):
+            s[f"interaction/{way}/memory/weight"], s[f"interaction/{way}/memory/bias"] = (2 * WIDTH, 2 * WIDTH), (2 * WIDTH,)
     if mode == "vseinf":
         unit("text/layers/00/reverse", EMBED, WIDTH)
         s["image/fc1/weight"], s["image/fc1/bias"], s["image/fc2/weight"] = (WIDTH // 2, IN), (WIDTH // 2,), (WIDTH, WIDTH // 2)
@@ -129,11 +173,16 @@ def main(mode, seed):
     p = {k: (exact(*shape) * (0.1 if "pool" in k and mode == "vseinf" else 0.4)).float().double().requires_grad_() for k, shape in sorted(shapes(mode).items())}
     regions, regions_n = exact(B, R, IN).float().double(), torch.tensor([4, 1, 3, 2, 4])
     tokens, lengths = torch.randint(0, VOCAB, (B, L), generator=gen), torch.tensor([6, 2, 4, 1, 5])
-    image, text = features(mode, p, regions, regions_n, tokens, lengths)
-    scores = image @ text.T
+    out = {"input/regions": regions}
+    if mode == "imram":
+        words = tokens_of(p, regions, tokens, lengths)
+        scores = imram(p, words[0], regions_n, words[1], lengths)
+    else:
+        image, text = out["expect/image"], out["expect/text"] = features(mode, p, regions, regions_n, tokens, lengths)
+        scores = image @ text.T
     loss = hinge(scores)
     loss.backward()
-    out = {"input/regions": regions, "expect/loss": loss.reshape(1), "expect/scores": scores, "expect/image": image, "expect/text": text}
+    out |= {"expect/loss": loss.reshape(1), "expect/scores": scores}
     for k, v in p.items():
         out["param/" + k], out["grad/" + k] = v, v.grad
     out = {k: v.detach().float().contiguous() for k, v in out.items()}
@@ -146,3 +195,4 @@ if __name__ == "__main__":
     main("vsepp", 31)
     main("vseinf", 32)
     main("vsrn", 33)
+    main("imram", 34)
