@@ -56,7 +56,7 @@ func keysRuns(features string) map[string][]string {
 			"model.image.regions.metric_blocks=2", "model.image.pool=gru"}),
 		"matching, attention": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=scan", "run.seed=7" /* whose probe sees model.image.pool */, "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
-		"matching, memory": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=imram", "run.seed=7", "objective.itc.score=gssf",
+		"matching, memory": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=imram", "model.interaction.pool=lse", "objective.itc.score=gssf",
 			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
 		"clip, taught":    slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
 		"clip, adapted":   slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.lora.rank=2", "train.accumulate_steps=2", "train.accumulate=features"}),
