@@ -96,8 +96,8 @@ func (b *crossBlock) at(query, context int) int {
 	return context*texts + query
 }
 
-// score returns the score of a pair with sequence i of the context of the block.
-func (b *crossBlock) score(w *pairWork, i int) float32 {
+// weigh makes the weights of a pair.
+func (b *crossBlock) weigh(w *pairWork) {
 	k := w.k
 	clear(w.norms)
 	for r := range w.q {
@@ -122,6 +122,12 @@ func (b *crossBlock) score(w *pairWork, i int) float32 {
 			focus(row)
 		}
 	}
+}
+
+// score returns the score of a pair with sequence i of the context of the block.
+func (b *crossBlock) score(w *pairWork, i int) float32 {
+	b.weigh(w)
+	k := w.k
 	b.c.Engine.GemmSerial(false, false, w.q, k, k, 1, w.weights, k, b.gramOf(b.gram, i), k, 0, w.mixed, k)
 	for r := range w.q {
 		weights := w.weights[r*k:][:k]
@@ -168,15 +174,8 @@ func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 		vector.Softmax(w.dcosines, w.exponents)
 		vector.Scale(w.dcosines, g, w.dcosines)
 	}
-	clear(w.along)
 	for r, d := range w.dcosines {
-		den := b.denominator(w, r)
-		dnum, dlength := d/max(crossEps, den), float32(0)
-		if den > crossEps {
-			norm := b.norms[w.row+r]
-			dlength = -d * w.cosines[r] / (2 * w.lengths[r])
-			b.dnorms[i*b.most[b.query]+w.row+r] -= d * w.cosines[r] / (2 * norm * norm)
-		}
+		dnum, dlength := b.cosineSlopes(w, i, r, d)
 		weights, mixed, slopes := w.weights[r*k:][:k], w.mixed[r*k:][:k], w.slopes[r*k:][:k]
 		vector.Axpby(slopes, dnum, w.products[similaritySite].of(r, k), 2*dlength, mixed)
 		if w.dweights != nil {
@@ -184,13 +183,36 @@ func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 		}
 		vector.Axpy(w.dproducts[similaritySite].of(r, k), dnum, weights)
 		vector.SoftmaxGradRow(slopes, weights, slopes)
-		for c, v := range w.scores[r*k:][:k] {
-			w.along[c] += v * slopes[c]
-		}
 		vector.Scale(mixed, dlength, weights)
 	}
 	gram := b.gramOf(b.dgram, i)
 	b.c.Engine.GemmSerial(true, false, k, k, w.q, 1, w.weights, k, w.mixed, k, 1, gram, k)
+	b.weighSlopes(w)
+}
+
+// cosineSlopes returns the gradients of q.c_q and of |c_q|^2, and adds that of |q|^2, where d is the
+// gradient of the cosine of query r.
+func (b *crossBlock) cosineSlopes(w *pairWork, i, r int, d float32) (dnum, dlength float32) {
+	den := b.denominator(w, r)
+	if den > crossEps {
+		norm := b.norms[w.row+r]
+		dlength = -d * w.cosines[r] / (2 * w.lengths[r])
+		b.dnorms[i*b.most[b.query]+w.row+r] -= d * w.cosines[r] / (2 * norm * norm)
+	}
+	return d / max(crossEps, den), dlength
+}
+
+// weighSlopes adds the gradients of the products that the attention reads after weigh, where
+// w.slopes is that of what the softmax is of.
+func (b *crossBlock) weighSlopes(w *pairWork) {
+	k := w.k
+	clear(w.along)
+	for r := range w.q {
+		slopes := w.slopes[r*k:][:k]
+		for c, v := range w.scores[r*k:][:k] {
+			w.along[c] += v * slopes[c]
+		}
+	}
 	for c, v := range w.norms { // the gradient through the norm
 		if v > 0 {
 			w.along[c] *= w.inverse[c] / (v * (v + crossEps))

@@ -327,6 +327,15 @@ func TestHash(t *testing.T) {
 		how.Weight, how.Bias = ns[5], ns[6]
 		return func() *gorgonia.Node { return RecurrentAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
 	}
+	negative := func(how Negative) func() *gorgonia.Node {
+		if how.Boundary == nil {
+			how.Boundary = ns[6]
+		}
+		return func() *gorgonia.Node {
+			scores, _ := NegativeAttention(x, Tokens{Rows: ns[1], Len: 3}, how)
+			return scores
+		}
+	}
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
 		"cross": {
 			cross(Cross{Scale: 9}), cross(Cross{Scale: 4}), cross(Cross{Scale: 9, ImageQueries: true}), cross(Cross{Scale: 9, Pool: 6}),
@@ -338,6 +347,10 @@ func TestHash(t *testing.T) {
 		"recurrent": {
 			recurrent(Recurrent{Scale: 9, Steps: 3}), recurrent(Recurrent{Scale: 4, Steps: 3}), recurrent(Recurrent{Scale: 9, Steps: 2}), recurrent(Recurrent{Scale: 9, Steps: 3, ImageQueries: true}),
 			recurrent(Recurrent{Scale: 9, Steps: 3, Pool: 6}), recurrent(Recurrent{Scale: 9, Steps: 3, Unit: true}), recurrent(Recurrent{Scale: 9, Steps: 3, Attention: ns[1]}), recurrent(Recurrent{Scale: 9, Steps: 3, Similarity: ns[1]}),
+		},
+		"negative": {
+			negative(Negative{Scale: 20}), negative(Negative{Scale: 9}), negative(Negative{Scale: 20, At: 1}), negative(Negative{Scale: 20, Smooth: 5}),
+			negative(Negative{Scale: 20, Attention: ns[1]}), negative(Negative{Scale: 20, Similarity: ns[1]}),
 		},
 		"maxsim": {
 			func() *gorgonia.Node { return MaxSim(x, Tokens{Rows: ns[1], Len: 3}) },
@@ -368,7 +381,12 @@ func TestCases(t *testing.T) {
 	across := randomCross(r, 31, 40, 60, 9, 12, 16)
 	focal := randomCross(r, 32+4, 40, 60, 9, 12, 16)
 	recurrent := randomRecurrent(r, 4+8+16+32+64, 40, 60, 9, 12, 16)
+	negative := randomNegative(r, 2+4+8+16, 40, 60, 9, 12, 16)
 	optest.CheckCases(t, []optest.Case{
+		{Name: "negative", Inputs: negative.inputs(), WRT: negative.rowsOf(negative.inputs()), GEMM: true, Build: negative.build},
+		{Name: "mismatch samples", Inputs: []optest.Input{optest.F32s(r, "scores", 90, 90), optest.F32s(r, "moments", 90, 90, 3)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return MismatchSamples(ns[0], ns[1])
+		}},
 		{Name: "recurrent", Inputs: recurrent.inputs(), WRT: floats(recurrent.inputs()), GEMM: true, Build: recurrent.build},
 		{Name: "cross", Inputs: across.inputs(), WRT: floats(across.inputs()), GEMM: true, Build: across.build},
 		{Name: "cross focal", Inputs: focal.inputs(), WRT: floats(focal.inputs()), GEMM: true, Build: focal.build},
