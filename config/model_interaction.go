@@ -11,17 +11,18 @@ import (
 // the batch and evaluation read its scores; there is no vector of an image or a text then, so
 // nothing is embedded or searched.
 type Interaction struct {
-	Kind        string `toml:"kind" fixed:"model"`                               // empty (features are compared) | max_ave (the mean of the tokens' largest products, FILIP) | max_sum (their sum, TERAN) | max_soft (their mean under learned weights, WTI) | scan (cosines with attended contexts, SCAN) | bfan (the same by focal attention, BFAN) | imram (the same in steps, with queries that a memory unit refines, IMRAM)
-	Direction   string `toml:"direction" read:"interaction" fixed:"model"`       // whose tokens the mean or sum is over: empty (that of kind: text_to_image of max_sum and scan, else both) | both (half of either, of bfan and imram their sum) | image_to_text (the patches or regions) | text_to_image (the words)
+	Kind        string `toml:"kind" fixed:"model"`                               // empty (features are compared) | max_ave (the mean of the tokens' largest products, FILIP) | max_sum (their sum, TERAN) | max_soft (their mean under learned weights, WTI) | scan (cosines with attended contexts, SCAN) | bfan (the same by focal attention, BFAN) | imram (the same in steps, with queries that a memory unit refines, IMRAM) | naaf (words against what they match, and against a boundary below which they are mismatched, NAAF)
+	Direction   string `toml:"direction" read:"interaction" fixed:"model"`       // whose tokens the mean or sum is over: empty (that of kind: text_to_image of max_sum, scan and naaf, which has no other, else both) | both (half of either, of bfan and imram their sum) | image_to_text (the patches or regions) | text_to_image (the words)
 	ClassTokens bool   `toml:"class_tokens" read:"interaction" fixed:"model"`    // class tokens and what stands around a text, such as [CLS], take part like patches and words
 	Hidden      int    `toml:"hidden" read:"max_soft" fixed:"model" max:"65536"` // of max_soft: width of the hidden layer that gives a token its weight; 0: model.head.dim
 
-	AttentionScale float64 `toml:"attention_scale" read:"cross attention" fixed:"model"` // of scan, bfan and imram: attention is the softmax of this times the normalised products; 0: that of the kind, 9 of scan from text to image and 4 the other way, 20 of bfan, 9 of imram
-	Pool           string  `toml:"pool" read:"cross attention" fixed:"model"`            // of scan, bfan and imram, what the score is of the cosines of the tokens: empty (lse of scan, mean of the others) | lse (the logarithm of the sum of their exponentials) | mean
+	AttentionScale float64 `toml:"attention_scale" read:"cross attention" fixed:"model"` // of scan, bfan, imram and naaf: attention is the softmax of this times the normalised products; 0: that of the kind, 9 of scan from text to image and 4 the other way, 20 of bfan and naaf, 9 of imram
+	Pool           string  `toml:"pool" read:"pooled" fixed:"model"`                     // of scan, bfan and imram, what the score is of the cosines of the tokens: empty (lse of scan, mean of the others) | lse (the logarithm of the sum of their exponentials) | mean
 	LSEScale       float64 `toml:"lse_scale" read:"lse" fixed:"model"`                   // of pool lse: cosines are multiplied by this before the exponential; 0: 6 from text to image, 5 the other way
 	Steps          int     `toml:"steps" read:"recurrent" fixed:"model" max:"16"`        // of imram: steps whose scores are added up
 	UnitQueries    bool    `toml:"unit_queries" read:"memory" fixed:"model"`             // of imram: refined queries are brought to unit length
-	Metric         string  `toml:"metric" read:"cross metric" fixed:"model"`             // of scan, bfan and imram with objective.itc.score = "gssf", where the learned metric is: similarity (in the cosine of a token with its context) | attention (in the products that attention reads) | both (each with weights of its own)
+	Penalty        float64 `toml:"penalty" read:"mismatch" max:"1000"`                   // of naaf: how many times as bad it is to take a mismatched word for a matched one as the other way, where the boundary between both is learned
+	Metric         string  `toml:"metric" read:"cross metric" fixed:"model"`             // of scan, bfan, imram and naaf with objective.itc.score = "gssf", where the learned metric is: similarity (in the cosine of a token with its context) | attention (in the products that attention reads) | both (each with weights of its own)
 }
 
 // Kinds and directions of interactions.
@@ -32,6 +33,7 @@ const (
 	InteractionSCAN    = "scan"
 	InteractionBFAN    = "bfan"
 	InteractionIMRAM   = "imram"
+	InteractionNAAF    = "naaf"
 
 	DirectionBoth        = "both"
 	DirectionImageToText = "image_to_text"
@@ -45,14 +47,14 @@ const (
 	MetricBoth       = "both"
 )
 
-func (i *Interaction) defaults() { *i = Interaction{Metric: MetricSimilarity, Steps: 3} }
+func (i *Interaction) defaults() { *i = Interaction{Metric: MetricSimilarity, Steps: 3, Penalty: 2} }
 
 // Way returns the direction, that of the kind where none is given.
 func (i Interaction) Way() string {
 	switch {
 	case i.Direction != "":
 		return i.Direction
-	case i.Kind == InteractionMaxSum, i.Kind == InteractionSCAN:
+	case i.Kind == InteractionMaxSum, i.Kind == InteractionSCAN, i.Mismatches():
 		return DirectionTextToImage
 	}
 	return DirectionBoth
@@ -60,8 +62,16 @@ func (i Interaction) Way() string {
 
 // CrossAttends says whether the kind is one of cross attention.
 func (i Interaction) CrossAttends() bool {
+	return i.pools() || i.Mismatches()
+}
+
+// pools says whether the kind is one of cross attention whose score is a pool of cosines.
+func (i Interaction) pools() bool {
 	return i.Kind == InteractionSCAN || i.Kind == InteractionBFAN || i.Recurrent()
 }
+
+// Mismatches says whether words below a boundary count against an image.
+func (i Interaction) Mismatches() bool { return i.Kind == InteractionNAAF }
 
 // Recurrent says whether the kind is cross attention in steps.
 func (i Interaction) Recurrent() bool { return i.Kind == InteractionIMRAM }
@@ -77,7 +87,7 @@ func (i Interaction) Attention(direction string) (scale, pool float64) {
 		scale, pool = 4, 5
 	}
 	switch i.Kind {
-	case InteractionBFAN:
+	case InteractionBFAN, InteractionNAAF:
 		scale = 20
 	case InteractionIMRAM:
 		scale = 9
@@ -97,12 +107,14 @@ func (m Model) Interacts() bool { return m.Interaction.Kind != "" }
 
 func (i *Interaction) check(k *checker, c *Config) {
 	const path = "model.interaction.kind"
-	k.oneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft, InteractionSCAN, InteractionBFAN, InteractionIMRAM)
+	k.oneOfOrEmpty(path, InteractionMaxAve, InteractionMaxSum, InteractionMaxSoft, InteractionSCAN, InteractionBFAN, InteractionIMRAM, InteractionNAAF)
 	k.oneOfOrEmpty("model.interaction.direction", DirectionBoth, DirectionImageToText, DirectionTextToImage)
 	k.oneOfOrEmpty("model.interaction.pool", PoolLSE, PoolMean)
 	k.oneOf("model.interaction.metric", MetricSimilarity, MetricAttention, MetricBoth)
-	k.notNegative("model.interaction.hidden", "model.interaction.steps")
+	k.notNegative("model.interaction.hidden", "model.interaction.steps", "model.interaction.penalty")
 	k.require("model.interaction.steps", i.Steps >= 1 || !i.Recurrent(), "must be at least 1")
+	k.require("model.interaction.penalty", i.Penalty > 0 || !i.Mismatches(), "must be > 0")
+	k.require("model.interaction.direction", !i.Mismatches() || i.Way() == DirectionTextToImage, `must be "text_to_image" or empty with model.interaction.kind = "naaf"`, "it is words that are matched or not")
 	for _, path := range []string{"model.interaction.attention_scale", "model.interaction.lse_scale"} {
 		v := k.number(path)
 		k.require(path, v == 0 || v >= 1e-3 && v <= 1e4, "must be 0 or between 0.001 and 10000")

@@ -25,6 +25,9 @@ type Context struct {
 	// count, int32 (n); nil keeps all as they are.
 	Regions func(n, r int) (rows, lengths *gorgonia.Node)
 
+	// Samples takes what an interaction learns from beside its gradients, in training; nil in evaluation.
+	Samples func(n *gorgonia.Node)
+
 	sites uint64 // dropout places so far
 }
 

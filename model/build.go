@@ -26,6 +26,7 @@ type trainStep struct {
 	losses  []objectives.Loss
 	columns []batch.Column // of a batch that the step reads
 	keys    keyNodes
+	samples *samples // nil unless an interaction learns from some
 }
 
 // builder is a training step under construction.
@@ -135,6 +136,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	b.dropout()
 	b.patches()
 	b.regions()
+	b.samples()
 	if f := p.design.fusion; f != nil {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
@@ -268,6 +270,9 @@ func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	c.Outputs = t.keys.nodes()
+	if t.samples != nil {
+		c.Outputs = append(c.Outputs, t.samples.node)
+	}
 	need := b.params.footprint()
 	if b.cfg.Train.AccumulateSteps > 1 {
 		need.Gradients *= 2 // with their sum

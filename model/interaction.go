@@ -49,6 +49,9 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 		return cross(0.5)
 	case config.InteractionBFAN:
 		return cross(1)
+	case config.InteractionNAAF:
+		x := cross(1)
+		return interact.Negative{Scale: x.TextToImage.Scale, Attention: x.Attention, Similarity: x.Similarity}
 	case config.InteractionIMRAM:
 		x := cross(1)
 		return interact.Recurrent{ImageToText: x.ImageToText, TextToImage: x.TextToImage, Share: x.Share, Steps: c.Steps, Unit: c.UnitQueries, Attention: x.Attention, Similarity: x.Similarity}

@@ -30,6 +30,7 @@ func TestCrossInteraction(t *testing.T) {
 			interact.Recurrent{ImageToText: &interact.Attention{Scale: 9}, TextToImage: &interact.Attention{Scale: 9}, Share: 1, Steps: 3, Attention: metric, Similarity: metric}},
 		{config.Interaction{Kind: "imram", Direction: "text_to_image", AttentionScale: 11, Metric: "similarity", Steps: 2, UnitQueries: true},
 			interact.Recurrent{TextToImage: &interact.Attention{Scale: 11}, Share: 1, Steps: 2, Unit: true, Similarity: metric}},
+		{config.Interaction{Kind: "naaf", Metric: "both", Penalty: 2}, interact.Negative{Scale: 20, Attention: metric, Similarity: metric}},
 	} {
 		cfg := tinyFILIP(c.set.Kind)
 		cfg.Model.Interaction, cfg.Model.Head.Dim = c.set, 16

@@ -78,6 +78,9 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 			x.FilterGradients(s.Update)
 		}
 	}
+	if err := p.sample(s.Micro == 0); err != nil {
+		return nil, err
+	}
 	r, err := p.step.read()
 	if err != nil {
 		return nil, err
@@ -123,7 +126,8 @@ func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
 // overwrites it.
 func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.machine) }
 
-// After is called when an update was made: it clamps the temperature and lets the features
+// After is called when an update was made: it clamps the temperature, moves the boundary of
+// mismatched words and lets the features
 // of all micro-batches into the queue at once, so that each micro-batch saw the same queue.
 //
 // ALBEF's code clamps the temperature at the start of the next forward pass; doing it at
@@ -131,6 +135,7 @@ func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.
 // fails.
 func (p *Pairs) After() error {
 	p.ClampTemperature()
+	p.moveBoundary()
 	if p.queue == nil || p.keys.micro == 0 {
 		return nil
 	}

@@ -1,13 +1,13 @@
 """Golden training steps of tiny hosts of GSSF for model/hosts_golden_test.go.
 
-VSE++, VSE-infinity, VSRN and IMRAM over features of regions, written with PyTorch's own modules in the manner of the published
+VSE++, VSE-infinity, VSRN, IMRAM and NAAF over features of regions, written with PyTorch's own modules in the manner of the published
 code: nn.Linear and nn.GRU over packed sequences, GPO with torch.sort, the graph layers with torch.matmul, and the hinge
 loss with the hardest negatives. Batch norms are left out, and the graph's regions are brought to unit length each
-(docs/gssf.md). The metric within the graph of VSRN is a dense one, and so are those of IMRAM's attention and of its
-similarity. It knows nothing of the Go code but names.
+(docs/gssf.md). The metric within the graph of VSRN is a dense one, and so are those of the
+attention and of the similarity of IMRAM and NAAF. The scores of NAAF are those of evaluation, its loss that of training. It knows nothing of the Go code but names.
 
 Run from the repository root:  python tools/goldens/hosts.py
-Writes model/testdata/host_{vsepp,vseinf,vsrn,imram}.safetensors. Every number comes from torch in float64. Last run with torch
+Writes model/testdata/host_{vsepp,vseinf,vsrn,imram,naaf}.safetensors. Every number comes from torch in float64. Last run with torch
 2.15.
 """
 import math
@@ -123,6 +123,28 @@ def imram(p, regions, regions_n, words, lengths):
     return torch.stack(rows)
 
 
+def naaf(p, regions, regions_n, words, lengths, training):
+    """Scores of NAAF, a pair after the other."""
+    regions, words = F.normalize(regions, dim=-1), F.normalize(words, dim=-1)
+    t = p["interaction/boundary"][0 if training else 1].detach()
+    rows = []
+    for i, n in enumerate(regions_n.tolist()):
+        row = []
+        for j, m in enumerate(lengths.tolist()):
+            v, w = regions[i, :n], words[j, :m]
+            a, s = w @ (v @ p["gssf/attention/weight"]).T, w @ (v @ p["gssf/weight"]).T
+            over = s.max(1).values - t
+            shared = over if training else torch.softmax(5 * w @ w.T, 1) @ over
+            positive = torch.exp(20 * (a - t)).masked_fill(a <= t, 0)
+            positive = positive / (positive.sum(1, keepdim=True) + 1e-8)
+            length = (positive @ v).square().sum(1).clamp(min=1e-30).sqrt().clamp(min=1e-8)
+            b = F.leaky_relu(a, 0.1)
+            weights = torch.softmax(20 * b / (b.norm(dim=0, keepdim=True) + 1e-8), 1)
+            row.append((over * (shared < 0) + (positive * s).sum(1) / length + (weights * s).sum(1)).mean())
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
+
+
 def tokens_of(p, regions, tokens, lengths):
     words = F.embedding(tokens, p["text/embeddings/word/weight"])
     (a, b), _ = gru(p, ("text/layers/00/forward", "text/layers/00/reverse"), words, lengths)
@@ -146,9 +168,12 @@ def shapes(mode):
             s[f"{name}/{k}"] = shape
 
     unit("text/layers/00/forward", EMBED, WIDTH)
-    if mode == "imram":
+    if mode in ("imram", "naaf"):
         unit("text/layers/00/reverse", EMBED, WIDTH)
         s["gssf/weight"] = s["gssf/attention/weight"] = (WIDTH, WIDTH)
+    if mode == "naaf":
+        s["interaction/boundary"] = (2,)
+    if mode == "imram":
         for way in ("image_to_text", "text_to_image"):
             s[f"interaction/{way}/memory/weight"], s[f"interaction/{way}/memory/bias"] = (2 * WIDTH, 2 * WIDTH), (2 * WIDTH,)
     if mode == "vseinf":
@@ -177,14 +202,22 @@ def main(mode, seed):
     if mode == "imram":
         words = tokens_of(p, regions, tokens, lengths)
         scores = imram(p, words[0], regions_n, words[1], lengths)
+    elif mode == "naaf":
+        with torch.no_grad():
+            p["interaction/boundary"].copy_(torch.tensor([0.25, 0.125]))
+        words = tokens_of(p, regions, tokens, lengths)
+        scores = naaf(p, words[0], regions_n, words[1], lengths, True)
+        out["expect/scores"] = naaf(p, words[0], regions_n, words[1], lengths, False)
     else:
         image, text = out["expect/image"], out["expect/text"] = features(mode, p, regions, regions_n, tokens, lengths)
         scores = image @ text.T
     loss = hinge(scores)
     loss.backward()
-    out |= {"expect/loss": loss.reshape(1), "expect/scores": scores}
+    out = {"expect/scores": scores} | out | {"expect/loss": loss.reshape(1)}
     for k, v in p.items():
-        out["param/" + k], out["grad/" + k] = v, v.grad
+        out["param/" + k] = v
+        if v.grad is not None:
+            out["grad/" + k] = v.grad
     out = {k: v.detach().float().contiguous() for k, v in out.items()}
     out |= {"input/region_lengths": regions_n, "input/tokens": tokens, "input/lengths": lengths}
     save_file(out, f"model/testdata/host_{mode}.safetensors")
@@ -196,3 +229,4 @@ if __name__ == "__main__":
     main("vseinf", 32)
     main("vsrn", 33)
     main("imram", 34)
+    main("naaf", 35)
