@@ -84,6 +84,7 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"geomm-moco", "geomm-moco", views},
 		{"geomm-swav", "geomm-swav", with(views, "objective.swav.prototypes=10")},
 		{"gssf-imram", "gssf-imram", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
+		{"gssf-naaf", "gssf-naaf", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "train.batch_size=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }
