@@ -1,6 +1,7 @@
 // Package interaction has what images and texts are compared by with all their tokens: late
 // interaction, in which each token looks for the nearest one of the other side, and cross
-// attention, in which it looks at all of them.
+// attention, in which it looks at all of them: once, in steps with a memory (recurrent attention),
+// or with a boundary below which a token has no counterpart (negative-aware attention).
 //
 // N images of T tokens, M texts of L tokens, C channels.
 package interaction
