@@ -303,6 +303,35 @@ func TestRecurrentZero(t *testing.T) {
 	}
 }
 
+// TestRecurrentStale: what a run with NaN leaves in the working memory of images without a token
+// does not reach the next one.
+func TestRecurrentStale(t *testing.T) {
+	p := randomRecurrent(rand.New(rand.NewPCG(71, 8)), 4+64, 3, 3, 4, 4, 4)
+	for i := range p.images.lengths {
+		p.images.lengths[i], p.texts.lengths[i] = 4, 4
+	}
+	c := optest.Case{Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build}
+	m, outputs := c.Compile(t, optest.Engine)
+	old := p.images.rows[len(p.images.rows)-1]
+	p.images.rows[len(p.images.rows)-1] = float32(math.NaN())
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	p.images.rows[len(p.images.rows)-1], p.images.lengths[2] = old, 0
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range outputs {
+		v, err := m.Value(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(v.F32, func(v float32) bool { return v != v }) {
+			t.Errorf("result %d has NaN from the run before: %v", i, v.F32)
+		}
+	}
+}
+
 // TestRecurrentGolden compares with torch, from tools/goldens/recurrent.py.
 func TestRecurrentGolden(t *testing.T) {
 	type get = func(name string) *gorgonia.Node
