@@ -384,6 +384,10 @@ func TestCases(t *testing.T) {
 	negative := randomNegative(r, 2+4+8+16, 40, 60, 9, 12, 16)
 	optest.CheckCases(t, []optest.Case{
 		{Name: "negative", Inputs: negative.inputs(), WRT: negative.rowsOf(negative.inputs()), GEMM: true, Build: negative.build},
+		{Name: "negative moments", Inputs: negative.inputs(), GEMM: true, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			_, moments := negative.nodes(ns)
+			return moments
+		}},
 		{Name: "mismatch samples", Inputs: []optest.Input{optest.F32s(r, "scores", 90, 90), optest.F32s(r, "moments", 90, 90, 3)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return MismatchSamples(ns[0], ns[1])
 		}},
