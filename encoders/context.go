@@ -33,6 +33,9 @@ type Context struct {
 	// statistics of the batch. nil: batch norms are those of inference.
 	Statistics func(running, batch Moments)
 
+	// Samples takes what an interaction learns from beside its gradients, in training; nil in evaluation.
+	Samples func(n *gorgonia.Node)
+
 	sites uint64 // dropout places so far
 }
 

@@ -36,16 +36,20 @@ func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encod
 		Focal:     m.Focal,
 		Attention: fold(x.Rows, m.Attention.Weights(c, s, encoders.AttentionSite)), Similarity: fold(x.Rows, m.Similarity.Weights(c, s, encoders.SimilaritySite)),
 	}
-	way := func(imageQueries bool, a *Attention) *gorgonia.Node {
+	return directions(m.ImageToText, m.TextToImage, m.Share, func(imageQueries bool, a *Attention) *gorgonia.Node {
 		how := how
 		how.ImageQueries, how.Scale, how.Pool = imageQueries, a.Scale, a.Pool
 		return interaction.CrossAttention(x, y, how) // (N, M)
-	}
+	})
+}
+
+// directions returns the scores of the direction that is there, or share times the sum of both.
+func directions(imageToText, textToImage *Attention, share float32, way func(imageQueries bool, a *Attention) *gorgonia.Node) *gorgonia.Node {
 	switch {
-	case m.TextToImage == nil:
-		return way(true, m.ImageToText)
-	case m.ImageToText == nil:
-		return way(false, m.TextToImage)
+	case textToImage == nil:
+		return way(true, imageToText)
+	case imageToText == nil:
+		return way(false, textToImage)
 	}
-	return arith.Combine([]float32{m.Share, m.Share}, way(true, m.ImageToText), way(false, m.TextToImage))
+	return arith.Combine([]float32{share, share}, way(true, imageToText), way(false, textToImage))
 }

@@ -27,6 +27,7 @@ type trainStep struct {
 	columns []batch.Column // of a batch that the step reads
 	keys    keyNodes
 	norms   norms
+	samples *samples // nil unless an interaction learns from some
 }
 
 // builder is a training step under construction.
@@ -149,6 +150,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	b.dropout()
 	b.patches()
 	b.regions()
+	b.samples()
 	if f := p.design.fusion; f != nil {
 		textLen, _ := p.design.text.tower.Shape()
 		imageLen, _ := p.design.image.tower.Shape()
@@ -288,6 +290,9 @@ func (b *builder) compile() error {
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
 	c.Outputs = append(t.keys.nodes(), t.norms.nodes()...)
+	if t.samples != nil {
+		c.Outputs = append(c.Outputs, t.samples.node)
+	}
 	need := b.params.footprint()
 	if b.cfg.Train.AccumulateSteps > 1 {
 		need.Gradients *= 2 // with their sum

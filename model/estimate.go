@@ -164,7 +164,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	default:
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	weights += p.fusionWeights() + interactionWeights(m)
+	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights()
 	w, k := p.captioningSizes()
 	return weights + w, kept + k
 }
@@ -197,6 +197,18 @@ func interactionWeights(m config.Model) int64 {
 		weights += 3 * int64(i.Steps) * s * s
 	}
 	return weights
+}
+
+// memoryWeights returns the weights of the memory units of an interaction.
+func (p *Pairs) memoryWeights() int64 {
+	c, width := p.cfg.Model.Interaction, 2*int64(p.cfg.Model.Head.Dim)
+	switch {
+	case !c.HasMemory():
+		return 0
+	case c.Way() == config.DirectionBoth:
+		return 2 * width * width
+	}
+	return width * width
 }
 
 // imageWeights returns the weights of the matrices of an image tower.

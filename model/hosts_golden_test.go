@@ -33,11 +33,19 @@ func tinyHost(name string) config.Config {
 		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "esa", "esa", config.GRUMean
 	case "vsrn":
 		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = config.RegionsGraph, 2, "dense", "gru"
+	case "imram", "naaf":
+		c.Model.Text.GRU.Directions = config.GRUMean
+		c.Model.Interaction = config.Interaction{Kind: name, Steps: 3, Penalty: 2, Metric: config.MetricBoth}
+		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
 	}
 	return c
 }
 
-var hosts = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption", "esa_norm"}
+// hosts compare features, tokenHosts tokens.
+var (
+	hosts      = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption", "esa_norm"}
+	tokenHosts = []string{"imram", "naaf"}
+)
 
 // hostBatch is a batch of the inputs of a golden.
 func hostBatch(m *Pairs, g golden) *batch.Batch {
@@ -54,11 +62,7 @@ func hostBatch(m *Pairs, g golden) *batch.Batch {
 func hostFeatures(t *testing.T, m *Pairs, b *batch.Batch) (image, text []float32) {
 	t.Helper()
 	of := func(e *Encoder) []float32 {
-		x := batch.New(b.Rows(), e.Columns()...)
-		for i := range b.Rows() {
-			x.Row(i).Copy(b.Row(i))
-		}
-		_, f, err := e.Encode(t.Context(), x)
+		_, f, err := e.Encode(t.Context(), hostColumns(e, b))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,6 +120,9 @@ func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
 			}
 			continue
 		}
+		if q.Frozen {
+			continue
+		}
 		if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
 			t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
 		}
@@ -123,22 +130,56 @@ func (g golden) hostStep(t *testing.T, m *Pairs) *batch.Batch {
 	return b
 }
 
+// hostColumns are the columns of a batch that a side reads.
+func hostColumns(e *Encoder, b *batch.Batch) *batch.Batch {
+	x := batch.New(b.Rows(), e.Columns()...)
+	for i := range b.Rows() {
+		x.Row(i).Copy(b.Row(i))
+	}
+	return x
+}
+
+// tokenScores are the scores of a model that compares tokens.
+func tokenScores(t *testing.T, m *Pairs, b *batch.Batch) []float32 {
+	t.Helper()
+	of := func(e *Encoder) ([]float32, []int32) {
+		x, n, err := e.EncodeTokens(t.Context(), hostColumns(e, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(x), slices.Clone(n)
+	}
+	x, nx := of(m.Image())
+	y, ny := of(m.Text())
+	scores, err := m.Interact(t.Context(), x, nx, y, ny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
 // TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and scores with
 // PyTorch's modules, whose inputs have rubbish in the regions and words behind a length.
 func TestGoldenHosts(t *testing.T) {
-	for _, name := range hosts {
+	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		t.Run(name, func(t *testing.T) {
 			g := openHost(t, name)
 			m := buildCLIP(t, tinyHost(name))
 			b := g.hostStep(t, m)
-			image, text := hostFeatures(t, m, b)
-			scores := make([]float32, 25)
-			for i := range scores {
-				for c := range 8 {
-					scores[i] += image[i/5*8+c] * text[i%5*8+c]
+			outputs := map[string][]float32{}
+			if slices.Contains(tokenHosts, name) {
+				outputs["scores"] = tokenScores(t, m, b)
+			} else {
+				image, text := hostFeatures(t, m, b)
+				scores := make([]float32, 25)
+				for i := range scores {
+					for c := range 8 {
+						scores[i] += image[i/5*8+c] * text[i%5*8+c]
+					}
 				}
+				outputs["image"], outputs["text"], outputs["scores"] = image, text, scores
 			}
-			for name, got := range map[string][]float32{"image": image, "text": text, "scores": scores} {
+			for name, got := range outputs {
 				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
 					t.Errorf("%s differ by %.1e (%v)", name, rel, err)
 				}
@@ -150,9 +191,9 @@ func TestGoldenHosts(t *testing.T) {
 // TestHostMetricStart: with a learned metric, which starts as the identity, a host scores its pairs bit for bit as with
 // the cosine, and has its loss. The same holds of the metric between regions.
 func TestHostMetricStart(t *testing.T) {
-	for _, name := range hosts {
+	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		cfg := tinyHost(name)
-		cfg.Model.Image.Regions.Metric = ""
+		cfg.Model.Image.Regions.Metric, cfg.Objective.ITC.Score = "", "cosine"
 		plain := buildCLIP(t, cfg)
 		b := batch.New(5, plain.Columns()...)
 		for i := range b.Rows() {
@@ -174,7 +215,14 @@ func TestHostMetricStart(t *testing.T) {
 			}
 			return res.Loss
 		}
-		image, text := hostFeatures(t, plain, b)
+		outputs := func(m *Pairs) (list [][]float32) {
+			if plain.InteractionName() != "" {
+				return [][]float32{tokenScores(t, m, b)}
+			}
+			image, text := hostFeatures(t, m, b)
+			return [][]float32{image, text}
+		}
+		rows := outputs(plain)
 		want := loss(plain)
 		for _, form := range []string{"diag", "block_diag", "dense"} {
 			with := cfg
@@ -198,9 +246,10 @@ func TestHostMetricStart(t *testing.T) {
 			if got := loss(m); got != want {
 				t.Errorf("%s, %s: the loss is %v, %v of the cosine", name, form, got, want)
 			}
-			gotImage, gotText := hostFeatures(t, m, b)
-			if !sameBits(gotImage, image) || !sameBits(gotText, text) {
-				t.Errorf("%s, %s: features differ from those of the cosine", name, form)
+			for k, got := range outputs(m) {
+				if !sameBits(got, rows[k]) {
+					t.Errorf("%s, %s: features or scores differ from those of the cosine", name, form)
+				}
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 		}
 		return attention, similarity
 	}
-	cross := func(share float32) encoders.Interaction {
+	cross := func(share float32) interact.Cross {
 		x := interact.Cross{Focal: c.Kind == config.InteractionBFAN, Share: share}
 		x.Attention, x.Similarity = sites()
 		for direction, to := range map[string]**interact.Attention{config.DirectionImageToText: &x.ImageToText, config.DirectionTextToImage: &x.TextToImage} {
@@ -63,6 +63,12 @@ func newInteraction(cfg config.Config) encoders.Interaction {
 		return vectors(c.Steps)
 	case config.InteractionSAF:
 		return vectors(0)
+	case config.InteractionNAAF:
+		x := cross(1)
+		return interact.Negative{Scale: x.TextToImage.Scale, Attention: x.Attention, Similarity: x.Similarity}
+	case config.InteractionIMRAM:
+		x := cross(1)
+		return interact.Recurrent{ImageToText: x.ImageToText, TextToImage: x.TextToImage, Share: x.Share, Steps: c.Steps, Unit: c.UnitQueries, Attention: x.Attention, Similarity: x.Similarity}
 	}
 	return nil
 }

@@ -81,6 +81,9 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 			x.FilterGradients(s.Update)
 		}
 	}
+	if err := p.sample(s.Micro == 0); err != nil {
+		return nil, err
+	}
 	r, err := p.step.read()
 	if err != nil {
 		return nil, err
@@ -130,7 +133,8 @@ func (k *keys) add(g parallel.Group, x Keys, ids []int32) (err error) {
 // overwrites it.
 func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.machine) }
 
-// After is called when an update was made: it clamps the temperature, moves running statistics and lets the features
+// After is called when an update was made: it clamps the temperature, moves running statistics and the boundary of
+// mismatched words, and lets the features
 // of all micro-batches into the queue at once, so that each micro-batch saw the same queue.
 //
 // ALBEF's code clamps the temperature at the start of the next forward pass; doing it at
@@ -139,6 +143,7 @@ func (p *Pairs) Features() (k Keys, err error) { return p.step.keys.read(p.step.
 func (p *Pairs) After() error {
 	p.ClampTemperature()
 	p.step.norms.move(p.params, p.o.Group.Size())
+	p.moveBoundary()
 	if p.queue == nil || p.keys.micro == 0 {
 		return nil
 	}

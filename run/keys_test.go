@@ -65,6 +65,10 @@ func keysRuns(features string) map[string][]string {
 		"clip, adapted": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.lora.rank=2", "train.accumulate_steps=2", "train.accumulate=features"}),
 		"clip, tuned": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.text.layers=2", "model.lora.rank=2", "model.tuning.adapter_width=3", "model.tuning.prompt_tokens=2", "model.tuning.metric=block_diag",
 			"model.tuning.metric_blocks=2", "model.tuning.ssf=true"}),
+		"matching, memory": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=imram", "model.interaction.pool=lse", "objective.itc.score=gssf",
+			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
+		"matching, mismatches": slices.Concat(dual, cosine, untaught, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=naaf", "run.seed=13" /* whose probe sees model.image.pool */, "objective.itc.score=gssf",
+			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
 		"clip, idle twin": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "queue.size=0"}),
 		"clip, regularised": slices.Concat(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "objective.geometric.weight=1", "objective.geometric.search=exact",
 			"objective.geometric.sampling=closest", "objective.geometric.kernel=linear", "objective.structure.weight=1"}),
@@ -122,10 +126,10 @@ var others = map[string]string{
 }
 
 // unseen are keys that are read and that these numbers do not show: they say where and
-// when, how fast, what becomes of bad luck, and what images with several captions, or that are
+// when, how fast, what becomes of bad luck, of more words than are here, and what images with several captions, or that are
 // no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
+	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }

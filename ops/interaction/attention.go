@@ -69,14 +69,18 @@ func (a *attending) weigh(products []float32, ld int, scale float32, focal bool)
 func (a *attending) toLogits(r int) {
 	slopes := a.slopes[r*a.k:][:a.k]
 	vector.SoftmaxGradRow(slopes, a.weights[r*a.k:][:a.k], slopes)
-	for c, v := range a.scores[r*a.k:][:a.k] {
-		a.along[c] += v * slopes[c]
-	}
 }
 
 // toProducts sets, or adds, the gradient of the products (q, k) with rows of ld values from that of
 // the logits of all queries. It may lie where slopes lie.
 func (a *attending) toProducts(products []float32, ld int, add bool) {
+	clear(a.along)
+	for r := range a.q {
+		slopes := a.slopes[r*a.k:][:a.k]
+		for c, v := range a.scores[r*a.k:][:a.k] {
+			a.along[c] += v * slopes[c]
+		}
+	}
 	for c, v := range a.norms { // the gradient through the norm
 		if v > 0 {
 			a.along[c] *= a.inverse[c] / (v * (v + crossEps))

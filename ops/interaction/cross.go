@@ -41,26 +41,38 @@ type Cross struct {
 // makes them again, so that memory does not grow with the number of pairs. Products over channels
 // are in the precision of the engine.
 func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
-	in := []*gorgonia.Node{images.Rows, texts.Rows}
-	add := func(n *gorgonia.Node, or int) int {
-		if n == nil {
-			return or
-		}
-		in = append(in, n)
-		return len(in) - 1
-	}
 	x := &cross{scale: how.Scale, pool: how.Pool, focal: how.Focal, query: 1}
 	if how.ImageQueries {
 		x.query = 0
 	}
-	x.sites[attentionSite] = [2]int{add(how.Attention, 0), 1}
-	x.sites[similaritySite] = [2]int{add(how.Similarity, 0), 1}
+	in := x.take(images, texts, how.Attention, how.Similarity, 0)
+	return op.Apply(x.forward(), in...)
+}
+
+// take returns the operands: rows of images and texts, those of one side under the metric of each
+// site, which may be nil, and the lengths. Blocks are those of cross attention.
+func (x *cross) take(images, texts Tokens, attention, similarity *gorgonia.Node, under int) gorgonia.Nodes {
+	in := gorgonia.Nodes{images.Rows, texts.Rows}
+	x.of = [4]int{0, 1, under, under}
+	x.sites = [2][2]int{{0, 1}, {0, 1}}
+	for site, rows := range []*gorgonia.Node{attention, similarity} {
+		if rows != nil {
+			x.sites[site][under] = len(in)
+			in = append(in, rows)
+		}
+	}
 	x.rows = len(in)
 	for k, q := range []Tokens{images, texts} {
-		x.sides[k] = side{rows: k, lengths: add(q.Lengths, -1), weights: -1, places: -1, first: q.First, len: q.Len}
+		x.sides[k] = side{rows: k, lengths: -1, weights: -1, places: -1, first: q.First, len: q.Len}
+		if q.Lengths != nil {
+			x.sides[k].lengths = len(in)
+			in = append(in, q.Lengths)
+		}
+		x.most[k] = max(crossRows, q.Len)
+		x.sequences[k] = x.most[k]
 	}
 	x.operands = len(in)
-	return op.Apply(x.forward(), in...)
+	return in
 }
 
 // Sites of products.
@@ -69,27 +81,22 @@ const (
 	similaritySite
 )
 
-// cross describes the ops. The operands are the rows of images, of texts, of images under the
+// cross describes the ops. The operands are the rows of images, of texts, of one of them under the
 // metrics, and the lengths.
 type cross struct {
 	sides       [2]side   // images, texts
 	query       int       // the side of the queries
 	sites       [2][2]int // the operand that each site takes of each side
+	of          [4]int    // the side of each operand of rows
 	rows        int       // operands that are rows
 	operands    int
 	scale, pool float32
 	focal       bool
+	// Of each side in a block: the most tokens that take part, and the most sequences.
+	most, sequences [2]int
 }
 
 func (x *cross) args() string { return fmt.Sprintf("%+v", *x) }
-
-// sideOf returns the side of an operand of rows.
-func (x *cross) sideOf(operand int) int {
-	if operand == 1 {
-		return 1
-	}
-	return 0
-}
 
 // shared says whether both sites have the same products.
 func (x *cross) shared() bool { return x.sites[attentionSite] == x.sites[similaritySite] }
@@ -103,8 +110,9 @@ func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
 		}
 		out[k] = n
 	}
-	for _, rows := range in[2:x.rows] {
-		if err := op.Need(rows.Eq(in[0]), "rows of images under a metric must have shape %v (got %v)", in[0], rows); err != nil {
+	for k := 2; k < x.rows; k++ {
+		want := in[x.of[k]]
+		if err := op.Need(in[k].Eq(want), "rows of %s under a metric must have shape %v (got %v)", [2]string{"images", "texts"}[x.of[k]], want, in[k]); err != nil {
 			return nil, err
 		}
 	}

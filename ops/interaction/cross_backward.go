@@ -29,7 +29,7 @@ func (b *crossBlock) addSlopes() {
 		b.addProduct(true, n, m, d, b.packed[q], b.dpacked[k])
 	}
 	for i := range b.span[context].to - b.span[context].from {
-		for r, d := range b.dnorms[i*b.capacity(query):][:m] {
+		for r, d := range b.dnorms[i*b.most[query]:][:m] {
 			if d != 0 {
 				vector.Axpy(b.dpacked[query][r*b.channels:][:b.channels], 2*d, b.packed[query][r*b.channels:][:b.channels])
 			}
@@ -67,7 +67,7 @@ func (b *crossBlock) addGrams(worker, lo, hi int) {
 func (b *crossBlock) unpack(side int) {
 	s, span := b.sides[side], &b.span[side]
 	for k := range b.rows {
-		if b.sideOf(k) != side {
+		if b.of[k] != side {
 			continue
 		}
 		to := b.gradient(k)

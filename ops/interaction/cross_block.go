@@ -9,7 +9,7 @@ import (
 	"github.com/geoalign/geoalign/ops/op"
 )
 
-// crossRows are the tokens of a side in a block: sequences as long as they fit, or one.
+// crossRows are the tokens of a side in a block of cross attention: sequences as long as they fit, or one.
 const crossRows = 512
 
 // crossBlock is a block of pairs, some sequences of the queries with some of the context. Tokens
@@ -50,9 +50,6 @@ func (s *blockSpan) of(i int) (at, n int) {
 	return at, s.starts[i-s.from+1] - at
 }
 
-// capacity returns the most rows of a side in a block, and the most sequences.
-func (x *cross) capacity(side int) int { return max(crossRows, x.sides[side].len) }
-
 // carve gives parts of memory away.
 type carve struct {
 	memory []float32
@@ -78,10 +75,10 @@ func (x *cross) floats(channels, threads int, backward bool) int {
 // lay gives a block its memory.
 func (b *crossBlock) lay(m *carve, threads int) {
 	context := 1 - b.query
-	q, k := b.capacity(b.query), b.capacity(context)
+	q, k := b.most[b.query], b.most[context]
 	table := func() (t [4][]float32) {
 		for i := range b.rows {
-			t[i] = m.take(b.capacity(b.sideOf(i)) * b.channels)
+			t[i] = m.take(b.most[b.of[i]] * b.channels)
 		}
 		return t
 	}
@@ -95,29 +92,49 @@ func (b *crossBlock) lay(m *carve, threads int) {
 	grams := k * b.sides[context].len // k sequences of one token, or fewer longer ones
 	b.packed, b.products, b.gram, b.norms = table(), sites(), m.take(grams), m.take(q)
 	if b.backward {
-		b.dpacked, b.dproduct, b.dgram, b.dnorms = table(), sites(), m.take(grams), m.take(q*k)
+		b.dpacked, b.dproduct, b.dgram, b.dnorms = table(), sites(), m.take(grams), m.take(q*b.sequences[context])
 	}
 	for range threads {
 		b.pairs = append(b.pairs, m.take(b.pairFloats()))
 	}
 }
 
-func (x *cross) step(c *exec.Call, backward bool) (exec.Step, error) {
+// block returns a block in memory.
+func (x *cross) block(c *exec.Call, memory *carve, backward bool) *crossBlock {
 	b := &crossBlock{cross: x, c: c, backward: backward, channels: c.In[0].Dim(1)}
-	b.lay(&carve{memory: c.Scratch}, c.Engine.Threads())
+	b.lay(memory, c.Engine.Threads())
 	for k := range b.span {
-		b.span[k].starts = make([]int, x.capacity(k)+1)
+		b.span[k].starts = make([]int, x.sequences[k]+1)
 	}
 	b.product = op.Product(c, false, true)
 	for range b.pairs {
 		b.serial = append(b.serial, op.Product(c, false, true))
 	}
-	return b.run(b.attend, b.grams, b.addGrams), nil
+	return b
 }
 
-// run works on all blocks; attend, grams and addGrams work on sequences of the context, each by
-// one thread.
-func (b *crossBlock) run(attend, grams, addGrams func(worker, lo, hi int)) exec.Step {
+func (x *cross) step(c *exec.Call, backward bool) (exec.Step, error) {
+	b := x.block(c, &carve{memory: c.Scratch}, backward)
+	attend, grams, addGrams := b.attend, b.grams, b.addGrams
+	return b.run(
+		func(contexts int) { c.Engine.For(contexts, 1, grams) },
+		func(contexts int) {
+			b.multiply()
+			if backward {
+				b.clearSlopes()
+			}
+			c.Engine.For(contexts, 1, attend)
+			if backward {
+				b.addSlopes()
+			}
+		},
+		func(contexts int) { c.Engine.For(contexts, 1, addGrams) }), nil
+}
+
+// run works on all blocks: prepare when sequences of the context are packed, work when queries are
+// packed besides, and in the backward pass finish after the last queries. They are given the number
+// of sequences of the context.
+func (b *crossBlock) run(prepare, work, finish func(contexts int)) exec.Step {
 	q, k := b.query, 1-b.query
 	return func() error {
 		for _, s := range b.sides {
@@ -133,21 +150,16 @@ func (b *crossBlock) run(attend, grams, addGrams func(worker, lo, hi int)) exec.
 		}
 		for i := 0; i < contexts; i = b.span[k].to {
 			b.pack(k, i, contexts)
-			b.c.Engine.For(b.span[k].to-i, 1, grams)
+			prepare(b.span[k].to - i)
 			for j := 0; j < queries; j = b.span[q].to {
 				b.pack(q, j, queries)
-				b.multiply()
+				work(b.span[k].to - i)
 				if b.backward {
-					clear(b.dnorms)
-				}
-				b.c.Engine.For(b.span[k].to-i, 1, attend)
-				if b.backward {
-					b.addSlopes()
 					b.unpack(q)
 				}
 			}
 			if b.backward {
-				b.c.Engine.For(b.span[k].to-i, 1, addGrams)
+				finish(b.span[k].to - i)
 				b.unpack(k)
 			}
 		}
@@ -155,17 +167,25 @@ func (b *crossBlock) run(attend, grams, addGrams func(worker, lo, hi int)) exec.
 	}
 }
 
+// clearSlopes clears the gradients of the products of the block and of |q|^2.
+func (b *crossBlock) clearSlopes() {
+	clear(b.dnorms)
+	for _, d := range b.dproduct {
+		clear(d[:b.span[0].rows()*b.span[1].rows()])
+	}
+}
+
 // pack takes sequences of a side from i on, of n, into the block.
 func (b *crossBlock) pack(side, i, n int) {
-	s, span, capacity := b.sides[side], &b.span[side], b.capacity(side)
+	s, span, most := b.sides[side], &b.span[side], b.most[side]
 	span.from, span.to, span.starts[0] = i, i, 0
-	for end := 0; span.to < n && span.to-i < capacity; span.to++ {
+	for end := 0; span.to < n && span.to-i < b.sequences[side]; span.to++ {
 		lo, hi := s.span(b.c, span.to)
-		if end+hi-lo > capacity {
+		if end+hi-lo > most {
 			break
 		}
 		for k := range b.rows {
-			if b.sideOf(k) == side {
+			if b.of[k] == side {
 				at := (span.to*s.len + lo) * b.channels
 				copy(b.packed[k][end*b.channels:], b.c.In[k].F32[at:][:(hi-lo)*b.channels])
 			}
@@ -180,7 +200,7 @@ func (b *crossBlock) pack(side, i, n int) {
 	}
 	if b.backward {
 		for k := range b.rows {
-			if b.sideOf(k) == side {
+			if b.of[k] == side {
 				clear(b.dpacked[k][:span.rows()*b.channels])
 			}
 		}

@@ -9,14 +9,25 @@ import (
 // pairWork is a thread's memory for a pair of q queries with k tokens of context.
 type pairWork struct {
 	attending
-	mixed      []float32 // (q, k) weights times G
-	cosines    []float32 // (q) r
-	lengths    []float32 // (q) |c_q|^2
-	dcosines   []float32 // (q)
-	exponents  []float32 // (q) l r
-	from, cols int       // where the pair's products begin, and how many there are in a row
-	row        int       // the first row of the queries
+	mixed     []float32 // (q, k) weights times G
+	cosines   []float32 // (q) r
+	lengths   []float32 // (q) |c_q|^2
+	dcosines  []float32 // (q)
+	exponents []float32 // (q) l r
+	row       int       // the first row of the queries
+	// The products of each site, and in the backward pass where their gradients are added.
+	products, dproducts [2]pairProducts
+	dweights            []float32 // (q, k) gradient of the weights from elsewhere, or nil
 }
+
+// pairProducts are the products of a pair within a matrix.
+type pairProducts struct {
+	values     []float32
+	from, cols int // where those of the pair begin, and how many there are in a row
+}
+
+// of returns the products of query r with k tokens of context.
+func (p pairProducts) of(r, k int) []float32 { return p.values[p.from+r*p.cols:][:k] }
 
 // pairFloats is the memory of pairWork.
 func (x *cross) pairFloats() int {
@@ -29,29 +40,24 @@ func (b *crossBlock) pairOf(worker, query, context int) pairWork {
 	at, k := b.span[1-b.query].of(context)
 	row, q := b.span[b.query].of(query)
 	m := carve{memory: b.pairs[worker]}
-	return pairWork{
+	w := pairWork{
 		attending: attendingIn(&m, q, k), mixed: m.take(q * k),
-		cosines: m.take(q), lengths: m.take(q), dcosines: m.take(q), exponents: m.take(q),
-		from: row*cols + at, cols: cols, row: row,
+		cosines: m.take(q), lengths: m.take(q), dcosines: m.take(q), exponents: m.take(q), row: row,
 	}
-}
-
-// of returns the values of query i of a pair in a matrix of the block.
-func (w *pairWork) of(products []float32, i int) []float32 {
-	return products[w.from+i*w.cols:][:w.k]
+	for site := range b.sites {
+		w.products[site] = pairProducts{b.products[site], row*cols + at, cols}
+		w.dproducts[site] = pairProducts{b.dproduct[site], row*cols + at, cols}
+	}
+	return w
 }
 
 // attend works on the pairs of sequences of the context with all queries of the block.
 func (b *crossBlock) attend(worker, lo, hi int) {
-	q, m := b.span[b.query], b.texts()
+	q := b.span[b.query]
 	for i := lo; i < hi; i++ {
 		context := b.span[1-b.query].from + i
 		for query := q.from; query < q.to; query++ {
-			at := context*m + query
-			if b.query == 0 {
-				at = query*m + context
-			}
-			w := b.pairOf(worker, query, context)
+			w, at := b.pairOf(worker, query, context), b.at(query, context)
 			switch {
 			case w.q == 0 || w.k == 0:
 				if !b.backward {
@@ -67,18 +73,30 @@ func (b *crossBlock) attend(worker, lo, hi int) {
 	}
 }
 
-// texts returns how many texts there are.
-func (b *crossBlock) texts() int { return b.c.In[1].Dim(0) / b.sides[1].len }
+// at returns where the score of a pair is.
+func (b *crossBlock) at(query, context int) int {
+	texts := b.c.In[1].Dim(0) / b.sides[1].len
+	if b.query == 0 {
+		return query*texts + context
+	}
+	return context*texts + query
+}
+
+// weigh makes the weights of a pair.
+func (b *crossBlock) weigh(w *pairWork) {
+	p := w.products[attentionSite]
+	w.attending.weigh(p.values[p.from:], p.cols, b.scale, b.focal)
+}
 
 // score returns the score of a pair with sequence i of the context of the block.
 func (b *crossBlock) score(w *pairWork, i int) float32 {
+	b.weigh(w)
 	k := w.k
-	w.weigh(b.products[attentionSite][w.from:], w.cols, b.scale, b.focal)
 	b.c.Engine.GemmSerial(false, false, w.q, k, k, 1, w.weights, k, b.gramOf(b.gram, i), k, 0, w.mixed, k)
 	for r := range w.q {
 		weights := w.weights[r*k:][:k]
 		w.lengths[r] = max(0, vector.Dot(weights, w.mixed[r*k:][:k]))
-		w.cosines[r] = vector.Dot(weights, w.of(b.products[similaritySite], r)) / max(crossEps, b.denominator(w, r))
+		w.cosines[r] = vector.Dot(weights, w.products[similaritySite].of(r, k)) / max(crossEps, b.denominator(w, r))
 	}
 	if b.pool == 0 {
 		return vector.Sum(w.cosines) / float32(w.q)
@@ -92,8 +110,8 @@ func (b *crossBlock) denominator(w *pairWork, r int) float32 {
 	return b.norms[w.row+r] * float32(math.Sqrt(float64(w.lengths[r])))
 }
 
-// scoreSlopes sets the gradients of the products of a pair after score, and of |q|^2, and adds
-// that of G, where g is the gradient of the score.
+// scoreSlopes adds the gradients of the products of a pair after score, of |q|^2 and of G, where g
+// is the gradient of the score.
 func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 	k := w.k
 	if b.pool == 0 {
@@ -102,22 +120,37 @@ func (b *crossBlock) scoreSlopes(w *pairWork, i int, g float32) {
 		vector.Softmax(w.dcosines, w.exponents)
 		vector.Scale(w.dcosines, g, w.dcosines)
 	}
-	clear(w.along)
 	for r, d := range w.dcosines {
-		den := b.denominator(w, r)
-		dnum, dlength := d/max(crossEps, den), float32(0)
-		if den > crossEps {
-			norm := b.norms[w.row+r]
-			dlength = -d * w.cosines[r] / (2 * w.lengths[r])
-			b.dnorms[i*b.capacity(b.query)+w.row+r] = -d * w.cosines[r] / (2 * norm * norm)
+		dnum, dlength := b.cosineSlopes(w, i, r, d)
+		weights, mixed, slopes := w.weights[r*k:][:k], w.mixed[r*k:][:k], w.slopes[r*k:][:k]
+		vector.Axpby(slopes, dnum, w.products[similaritySite].of(r, k), 2*dlength, mixed)
+		if w.dweights != nil {
+			vector.Add(slopes, slopes, w.dweights[r*k:][:k])
 		}
-		weights, mixed := w.weights[r*k:][:k], w.mixed[r*k:][:k]
-		vector.Axpby(w.slopes[r*k:][:k], dnum, w.of(b.products[similaritySite], r), 2*dlength, mixed)
-		vector.Scale(w.of(b.dproduct[similaritySite], r), dnum, weights)
+		vector.Axpy(w.dproducts[similaritySite].of(r, k), dnum, weights)
 		w.toLogits(r)
 		vector.Scale(mixed, dlength, weights)
 	}
 	gram := b.gramOf(b.dgram, i)
 	b.c.Engine.GemmSerial(true, false, k, k, w.q, 1, w.weights, k, w.mixed, k, 1, gram, k)
-	w.toProducts(b.dproduct[attentionSite][w.from:], w.cols, b.shared())
+	b.weighSlopes(w)
+}
+
+// cosineSlopes returns the gradients of q.c_q and of |c_q|^2, and adds that of |q|^2, where d is the
+// gradient of the cosine of query r.
+func (b *crossBlock) cosineSlopes(w *pairWork, i, r int, d float32) (dnum, dlength float32) {
+	den := b.denominator(w, r)
+	if den > crossEps {
+		norm := b.norms[w.row+r]
+		dlength = -d * w.cosines[r] / (2 * w.lengths[r])
+		b.dnorms[i*b.most[b.query]+w.row+r] -= d * w.cosines[r] / (2 * norm * norm)
+	}
+	return d / max(crossEps, den), dlength
+}
+
+// weighSlopes adds the gradients of the products that the attention reads after weigh, where
+// w.slopes is that of what the softmax is of.
+func (b *crossBlock) weighSlopes(w *pairWork) {
+	p := w.dproducts[attentionSite]
+	w.toProducts(p.values[p.from:], p.cols, true)
 }

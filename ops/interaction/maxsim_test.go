@@ -317,10 +317,24 @@ func TestMaxSimErrors(t *testing.T) {
 // TestHash: variants that differ in one argument are different nodes.
 func TestHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 4))
-	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 12, 4), optest.F32s(r, "y", 12, 4), optest.F32s(r, "v", 12), optest.I32s("four", make([]int32, 4), 4), optest.F32s(r, "logits", 12, 1)})
+	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 12, 4), optest.F32s(r, "y", 12, 4), optest.F32s(r, "v", 12), optest.I32s("four", make([]int32, 4), 4), optest.F32s(r, "logits", 12, 1),
+		optest.F32s(r, "weight", 8, 8), optest.F32s(r, "bias", 8)})
 	x := Tokens{Rows: ns[0], Len: 3, Weights: ns[2]}
 	cross := func(how Cross) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return CrossAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
+	}
+	recurrent := func(how Recurrent) func() *gorgonia.Node {
+		how.Weight, how.Bias = ns[5], ns[6]
+		return func() *gorgonia.Node { return RecurrentAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
+	}
+	negative := func(how Negative) func() *gorgonia.Node {
+		if how.Boundary == nil {
+			how.Boundary = ns[6]
+		}
+		return func() *gorgonia.Node {
+			scores, _ := NegativeAttention(x, Tokens{Rows: ns[1], Len: 3}, how)
+			return scores
+		}
 	}
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
 		"similarity vectors": vectorsVariants(),
@@ -330,6 +344,14 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node {
 				return CrossAttention(x, Tokens{Rows: ns[1], Len: 3, First: 1}, Cross{Scale: 9})
 			},
+		},
+		"recurrent": {
+			recurrent(Recurrent{Scale: 9, Steps: 3}), recurrent(Recurrent{Scale: 4, Steps: 3}), recurrent(Recurrent{Scale: 9, Steps: 2}), recurrent(Recurrent{Scale: 9, Steps: 3, ImageQueries: true}),
+			recurrent(Recurrent{Scale: 9, Steps: 3, Pool: 6}), recurrent(Recurrent{Scale: 9, Steps: 3, Unit: true}), recurrent(Recurrent{Scale: 9, Steps: 3, Attention: ns[1]}), recurrent(Recurrent{Scale: 9, Steps: 3, Similarity: ns[1]}),
+		},
+		"negative": {
+			negative(Negative{Scale: 20}), negative(Negative{Scale: 9}), negative(Negative{Scale: 20, At: 1}), negative(Negative{Scale: 20, Smooth: 5}),
+			negative(Negative{Scale: 20, Attention: ns[1]}), negative(Negative{Scale: 20, Similarity: ns[1]}),
 		},
 		"maxsim": {
 			func() *gorgonia.Node { return MaxSim(x, Tokens{Rows: ns[1], Len: 3}) },
@@ -360,7 +382,18 @@ func TestCases(t *testing.T) {
 	across := randomCross(r, 31, 40, 60, 9, 12, 16)
 	focal := randomCross(r, 32+4, 40, 60, 9, 12, 16)
 	reasoned, filtered := randomVectors(r, 2+4+8, 40, 60, 9, 12, 16, 8), randomVectors(r, 4+16, 40, 60, 9, 12, 16, 8)
+	recurrent := randomRecurrent(r, 4+8+16+32+64, 40, 60, 9, 12, 16)
+	negative := randomNegative(r, 2+4+8+16, 40, 60, 9, 12, 16)
 	optest.CheckCases(t, []optest.Case{
+		{Name: "negative", Inputs: negative.inputs(), WRT: negative.rowsOf(negative.inputs()), GEMM: true, Build: negative.build},
+		{Name: "negative moments", Inputs: negative.inputs(), GEMM: true, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			_, moments := negative.nodes(ns)
+			return moments
+		}},
+		{Name: "mismatch samples", Inputs: []optest.Input{optest.F32s(r, "scores", 90, 90), optest.F32s(r, "moments", 90, 90, 3)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return MismatchSamples(ns[0], ns[1])
+		}},
+		{Name: "recurrent", Inputs: recurrent.inputs(), WRT: floats(recurrent.inputs()), GEMM: true, Build: recurrent.build},
 		{Name: "cross", Inputs: across.inputs(), WRT: floats(across.inputs()), GEMM: true, Build: across.build},
 		{Name: "similarity vectors by reasoning", Inputs: reasoned.inputs(), WRT: floats(reasoned.inputs()), GEMM: true, Build: reasoned.build},
 		{Name: "similarity vectors by filtration", Inputs: filtered.inputs(), WRT: floats(filtered.inputs()), GEMM: true, Build: filtered.build},

@@ -128,7 +128,6 @@ func (b *vectorsBlock) compareSlopes(worker, lo, hi int) {
 		folded, _ := b.rowsOf(b.c.In[b.similarity].F32, 0, p.image)
 		b.multiply(worker, false, true, a.q, a.k, c, dfolded, folded, 0, a.slopes)
 		b.multiply(worker, false, true, a.q, a.k, c, dcontexts, rows, 1, a.slopes)
-		clear(a.along)
 		for r := range a.q {
 			a.toLogits(r)
 		}
