@@ -35,8 +35,9 @@ type comparedPair struct {
 			Values        []float64
 		}
 		Words []struct {
-			Text  string
-			Value float64
+			Text    string
+			Value   float64
+			Special bool
 		}
 		Compared *struct {
 			Image, Text []string
@@ -91,12 +92,17 @@ func TestExplainRegions(t *testing.T) {
 		if want := 1 + len(set) - 1; s.Compared == nil || len(s.Compared.Directions) != want || len(s.Compared.Image) != e.Regions {
 			t.Fatalf("%s: %+v", kind, s.Compared)
 		}
-		sum, rest := 0.0, 0.0
+		sum, rest, words := 0.0, 0.0, make([]float64, len(s.Compared.Text))
 		for _, d := range s.Compared.Directions {
 			for q, row := range d.Adds {
 				adds, seen := 0.0, 0.0
 				for k, v := range row {
 					adds += v
+					if d.Direction == "image_to_text" {
+						words[k] += v
+					} else {
+						words[q] += v
+					}
 					if d.Attention != nil {
 						seen += d.Attention[q][k]
 					}
@@ -112,8 +118,16 @@ func TestExplainRegions(t *testing.T) {
 		for _, v := range s.Image.Values {
 			image += v
 		}
+		token := 0
 		for _, w := range s.Words {
 			text += w.Value
+			if w.Special {
+				continue
+			}
+			if w.Text != s.Compared.Text[token] || math.Abs(w.Value-words[token]) > 1e-6 {
+				t.Errorf("%s: the word %q adds %v, its token %q %v", kind, w.Text, w.Value, s.Compared.Text[token], words[token])
+			}
+			token++
 		}
 		for what, got := range map[string]float64{"terms": sum + rest, "regions": image, "words": text} {
 			if math.Abs(got-s.Score) > 1e-5 {
