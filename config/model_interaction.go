@@ -128,7 +128,9 @@ func (i *Interaction) check(k *checker, c *Config) {
 	k.oneOf("model.interaction.metric", MetricSimilarity, MetricAttention, MetricBoth)
 	k.notNegative("model.interaction.hidden", "model.interaction.sim_dim", "model.interaction.steps", "model.interaction.penalty")
 	k.belowOne("model.interaction.dropout")
-	k.require("model.interaction.steps", i.Steps >= 1 || !i.Stepped(), "must be at least 1")
+	if i.Stepped() {
+		k.positive("model.interaction.steps")
+	}
 	k.require("model.interaction.penalty", i.Penalty > 0 || !i.Mismatches(), "must be > 0")
 	k.require("model.interaction.direction", !i.Mismatches() || i.Way() == DirectionTextToImage, `must be "text_to_image" or empty with model.interaction.kind = "naaf"`, "it is words that are matched or not")
 	for _, path := range []string{"model.interaction.attention_scale", "model.interaction.lse_scale"} {
