@@ -12,6 +12,7 @@ import (
 type GSSF struct {
 	Form      string  `toml:"form" fixed:"model"`                                 // cosine (W is fixed) | diag (one weight for each channel) | block_diag (weights within blocks of channels) | dense (all) | sparse (all, those off the diagonal drawn to 0 by l1) | low_rank (W is a product of two matrices of rank rows) | mlp (a network of one hidden layer adds to the product of a pair; there is nothing to fold, so pairs are compared one by one)
 	Blocks    int     `toml:"blocks" read:"block_diag" fixed:"model" max:"65536"` // of block_diag, a divisor of model.head.dim; 0: one for each sphere of the head, or of 16 channels on one sphere
+	Start     string  `toml:"start" fixed:"run"`                                  // of diag, block_diag, dense and sparse: identity (so is empty) | random (uniform, of variance one over the weights of a row; GSSF's table of starts)
 	Rank      int     `toml:"rank" fixed:"model" max:"65536"`                     // of low_rank, at most model.head.dim, with which it starts as the inner product; below it starts as that of the first rank channels; 0: a quarter of model.head.dim
 	Symmetric bool    `toml:"symmetric" fixed:"model"`                            // of low_rank: both matrices are one, and W is symmetric and positive semidefinite
 	Hidden    int     `toml:"hidden" fixed:"model" max:"65536"`                   // of mlp, units of the hidden layer; 0: a quarter of model.head.dim
@@ -24,7 +25,15 @@ type GSSF struct {
 // DecayToIdentity is the default of objective.gssf.decay_to.
 const DecayToIdentity = "identity"
 
-func (g *GSSF) defaults() { *g = GSSF{Form: "block_diag", DecayTo: DecayToIdentity} }
+// Values of objective.gssf.start.
+const (
+	StartIdentity = "identity"
+	StartRandom   = "random"
+)
+
+func (g *GSSF) defaults() {
+	*g = GSSF{Form: "block_diag", DecayTo: DecayToIdentity, Start: StartIdentity}
+}
 
 // LowRank returns the rank of low_rank for a head of so many channels.
 func (g GSSF) LowRank(dim int) int { return cmp.Or(g.Rank, max(1, dim/4)) }
@@ -38,6 +47,7 @@ func (g *GSSF) check(k *checker, c *Config) {
 	dim := c.Model.Head.Dim
 	k.oneOf(form, "cosine", "diag", "block_diag", "dense", "sparse", "low_rank", "mlp")
 	k.oneOfOrEmpty("objective.gssf.decay_to", DecayToIdentity, "zero")
+	k.oneOfOrEmpty("objective.gssf.start", StartIdentity, StartRandom)
 	k.notNegative("objective.gssf.blocks", "objective.gssf.rank", "objective.gssf.hidden", "objective.gssf.l1", "objective.gssf.decay")
 	k.belowOne("objective.gssf.dropout")
 	if dim < 1 || !c.UsesMetric() {
@@ -67,6 +77,7 @@ func (g *GSSF) options(k *checker) {
 		of   []string
 	}{
 		{"objective.gssf.rank", g.Rank != 0, []string{"low_rank"}},
+		{"objective.gssf.start", g.Start == StartRandom, []string{"diag", "block_diag", "dense", "sparse"}},
 		{"objective.gssf.symmetric", g.Symmetric, []string{"low_rank"}},
 		{"objective.gssf.hidden", g.Hidden != 0, []string{"mlp"}},
 		{"objective.gssf.l1", g.L1 != 0, []string{"sparse"}},

@@ -129,6 +129,7 @@ func TestCombinedMessages(t *testing.T) {
 		{small, gssf(GSSF{Form: "dense", L1: 3}), `objective.gssf.l1: is not of objective.gssf.form "dense" (got 3); it is of sparse`},
 		{small, gssf(GSSF{Form: "low_rank", Decay: 3}), `objective.gssf.decay: is not of objective.gssf.form "low_rank" (got 3); it is of diag, block_diag, dense`},
 		{small, gssf(GSSF{Form: "diag", Dropout: 0.5}), `objective.gssf.dropout: is not of objective.gssf.form "diag" (got 0.5); it is of dense`},
+		{small, gssf(GSSF{Form: "low_rank", Start: "random"}), `objective.gssf.start: `},
 		{small, gssf(GSSF{Form: "dense", DecayTo: "zero"}), `objective.gssf.decay_to: is not read with objective.gssf.decay = 0 (got "zero"); set it, or leave this one out`},
 		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", 0}, {"gssf", 0}} }, `objective.itc.scores: at least one weight must be > 0 (got [{kind = "cosine", weight = 0}, {kind = "gssf", weight = 0}]); write [{kind = "cosine", weight = 1}]`},
 		{small, func(c *Config) { c.Objective.ITC.Scores = []ScoreTerm{{"cosine", -1}} }, `objective.itc.scores: item 1: weight must be >= 0 (got [{kind = "cosine", weight = -1}]); leave the term out, or give it a weight above 0`},

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/geoalign/geoalign/ops/layout"
@@ -39,6 +40,7 @@ type Metric struct {
 	Dim       int // C
 	Rank      int // of low_rank
 	Symmetric bool
+	Random    bool    // W starts with uniform numbers of variance one over the weights of a row, not as the identity
 	Hidden    int     // of mlp: width of the hidden layer
 	Dropout   float64 // share of W that a training step leaves out
 	Pull      Pull    // of W; Side follows from the form
@@ -135,6 +137,9 @@ func (m Metric) Weights(c *Context, s Scope, site string) *gorgonia.Node {
 	start, side := Const(1), 1
 	if len(shape) > 1 {
 		start, side = identity(shape...), shape[len(shape)-1]
+	}
+	if m.Random {
+		start = Uniform(math.Sqrt(3 / float64(side)))
 	}
 	if m.Pull != (Pull{}) {
 		pull := m.Pull

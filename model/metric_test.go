@@ -68,6 +68,26 @@ func TestMetricForms(t *testing.T) {
 	}
 }
 
+// TestMetricRandomStart: weights that start at random have the variance of one over those of a row.
+func TestMetricRandomStart(t *testing.T) {
+	for form, variance := range map[string]float64{"diag": 1, "block_diag": 0.25, "dense": 0.125, "sparse": 0.125} {
+		cfg := tinyCLIP("sphere")
+		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", config.GSSF{Form: form, Blocks: 2, L1: 1, Start: config.StartRandom}
+		q, _ := build(t, cfg, "builtin", 1).params.Get("gssf/weight")
+		m := build(t, cfg, "builtin", 1)
+		sum := 0.0
+		for _, w := range m.params.Value(q) {
+			sum += float64(w) * float64(w)
+			if limit := math.Sqrt(3 * variance); math.Abs(float64(w)) > limit {
+				t.Errorf("%s: a weight of %v, at most %v", form, w, limit)
+			}
+		}
+		if got := sum / float64(q.Len()); got < variance/2 || got > 2*variance {
+			t.Errorf("%s: a variance of %v, want %v", form, got, variance)
+		}
+	}
+}
+
 // metricOfStoredFeatures compares the loss of a step with its definition over stored features.
 func metricOfStoredFeatures(t *testing.T, name string, m *Pairs, b Batch) {
 	t.Helper()

@@ -27,7 +27,7 @@ func newScores(cfg config.Config, space space.Space, on, twins encoders.Scope) o
 func metricForm(cfg config.Config) encoders.Metric {
 	g := cfg.Objective.GSSF
 	m := encoders.Metric{
-		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout,
+		Form: g.Form, Blocks: cfg.MetricBlocks(), Dim: cfg.Model.Head.Dim, Symmetric: g.Symmetric, Dropout: g.Dropout, Random: g.Start == config.StartRandom,
 	}
 	switch m.Form {
 	case encoders.MetricLowRank:

@@ -46,11 +46,38 @@ func naiveTriplet(t Triplets, s []float32, ids []int32) (loss float64, anchors i
 	return sum / float64(max(1, count)), anchors
 }
 
+// kinked says whether a step of differences may meet a kink: a hinge near 0, or two hardest ones near each other.
+func kinked(t Triplets, s []float32, ids []int32) bool {
+	const step = 2e-3
+	n := len(ids)
+	for a := range n {
+		for p := range n {
+			for q := range n {
+				if p == a || q == a || p == q {
+					continue
+				}
+				gap := float64(s[a*n+q] - s[a*n+p])
+				if alike := ids[p] == ids[q]; alike && t.Hardest && math.Abs(gap) < step || !alike && ids[p] == ids[a] && !t.Soft && math.Abs(gap+float64(t.Margin)) < step {
+					return true
+				}
+			}
+			if t.Hardest && ids[p] != ids[a] {
+				for q := range p {
+					if ids[q] != ids[a] && math.Abs(float64(s[a*n+p]-s[a*n+q])) < step {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
 // TestTriplet compares random problems, with ids that are alone and with one id for all, with the
-// definition and with its differences.
+// definition and, away from kinks, with its differences.
 func TestTriplet(t *testing.T) {
-	r := rand.New(rand.NewPCG(71, 1))
 	for name, form := range tripletForms {
+		r, smooth := rand.New(rand.NewPCG(71, 1)), 0
 		for i := range 40 {
 			n := 1 + r.IntN(7)
 			ids, s := optest.RandomInts(r, n, []int{1, 2, 3, 100}[i%4]), optest.F32s(r, "", n, n).Data.([]float32)
@@ -58,7 +85,10 @@ func TestTriplet(t *testing.T) {
 			build := func(ns gorgonia.Nodes) *gorgonia.Node { return Triplet(ns[0], ns[1], form) }
 			want, anchors := naiveTriplet(form, s, ids)
 			optest.Near(t, name, optest.Eval(t, build, in...).F32, []float32{float32(want)}, 1e-5)
-			optest.CheckGrad(t, build, []int{0}, 1e-3, 2e-2, in...)
+			if !kinked(form, s, ids) {
+				smooth++
+				optest.CheckGrad(t, build, []int{0}, 1e-3, 2e-2, in...)
+			}
 			got := optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return TripletAnchors(ns[0]) }, in[1]).F32
 			if int(got[0]) != anchors {
 				t.Errorf("%g anchors, want %d", got[0], anchors)
@@ -66,6 +96,9 @@ func TestTriplet(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("%s: problem %d: ids %v, scores %v", name, i, ids, s)
 			}
+		}
+		if smooth < 20 {
+			t.Errorf("%s: differences of %d problems are taken", name, smooth)
 		}
 	}
 }
