@@ -33,9 +33,13 @@ func tinyHost(name string) config.Config {
 		r.Encoder, c.Model.Image.Pool, c.Model.Text.Pool, c.Model.Text.GRU.Directions = config.RegionsMLP, "esa", "esa", config.GRUMean
 	case "vsrn":
 		r.Encoder, r.Layers, r.Metric, c.Model.Image.Pool = config.RegionsGraph, 2, "dense", "gru"
-	case "imram", "naaf":
+	case "scan", "scan_i2t", "bfan", "imram", "naaf":
 		c.Model.Text.GRU.Directions = config.GRUMean
-		c.Model.Interaction = config.Interaction{Kind: name, Steps: 3, Penalty: 2, Metric: config.MetricBoth}
+		kind, i2t := strings.CutSuffix(name, "_i2t")
+		c.Model.Interaction = config.Interaction{Kind: kind, Steps: 3, Penalty: 2, Metric: config.MetricBoth}
+		if i2t {
+			c.Model.Interaction.Direction = config.DirectionImageToText
+		}
 		c.Objective.ITC.Score, c.Objective.GSSF = "gssf", config.GSSF{Form: "dense"}
 	}
 	return c
@@ -44,7 +48,7 @@ func tinyHost(name string) config.Config {
 // hosts compare features, tokenHosts tokens.
 var (
 	hosts      = []string{"vsepp", "vseinf", "vsrn", "vseinf_norm", "vsrn_norm", "vsrn_caption", "esa_norm"}
-	tokenHosts = []string{"imram", "naaf"}
+	tokenHosts = []string{"scan", "scan_i2t", "bfan", "imram", "naaf"}
 )
 
 // hostBatch is a batch of the inputs of a golden.

@@ -1,10 +1,10 @@
 """Golden training steps of tiny hosts of GSSF that compare regions with words, for model/hosts_golden_test.go.
 
-IMRAM and NAAF over features of regions, written pair by pair, with dense metrics in the attention and in the similarity. The scores
+SCAN of both directions, BFAN, IMRAM and NAAF over features of regions, written pair by pair, with dense metrics in the attention and in the similarity. The scores
 of NAAF are those of evaluation, its loss that of training. It knows nothing of the Go code but names.
 
 Run from the repository root:  python tools/goldens/hosts_tokens.py
-Writes model/testdata/host_{imram,naaf}.safetensors. Every number comes from torch in float64. Last run with torch 2.15.
+Writes model/testdata/host_{scan,scan_i2t,bfan,imram,naaf}.safetensors. Every number comes from torch in float64. Last run with torch 2.15.
 """
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,41 @@ def attend(x, context, words_left, wa, smooth):
     b = F.leaky_relu(s, 0.1)
     b = b / (b.norm(dim=0, keepdim=True) + 1e-8)
     return torch.softmax(smooth * b, dim=1) @ context
+
+
+def cross(p, regions, regions_n, words, lengths, ways, smooth, pool, focal=False):
+    """Scores of cross attention, a pair after the other: the sum over ways of the pooled cosines of queries with contexts."""
+    regions, words = F.normalize(regions, dim=-1), F.normalize(words, dim=-1)
+    wa, ws = p["gssf/attention/weight"], p["gssf/weight"]
+    rows = []
+    for i, n in enumerate(regions_n.tolist()):
+        row = []
+        for j, m in enumerate(lengths.tolist()):
+            v, w, total = regions[i, :n], words[j, :m], 0
+            for way in ways:
+                q, k = (v, w) if way == "image_to_text" else (w, v)
+                s = q @ wa.T @ k.T if way == "text_to_image" else q @ wa @ k.T
+                b = F.leaky_relu(s, 0.1)
+                weights = torch.softmax(smooth * b / (b.norm(dim=0, keepdim=True) + 1e-8), dim=1)
+                if focal:
+                    keep = weights > weights.mean(1, keepdim=True) * (1 + 1e-5)  # closer ones are equal
+                    keep = keep | ~keep.any(1, keepdim=True)
+                    weights = weights * keep
+                    weights = weights / weights.sum(1, keepdim=True)
+                c = weights @ k
+                dot = ((q @ ws) * c if way == "image_to_text" else (c @ ws) * q).sum(1)
+                r = dot / (q.norm(dim=1) * c.norm(dim=1)).clamp(min=1e-8)
+                total = total + (torch.logsumexp(pool * r, 0) / pool if pool else r.mean())
+            row.append(total)
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
+
+
+CROSS = {
+    "scan": dict(ways=["text_to_image"], smooth=9, pool=6),
+    "scan_i2t": dict(ways=["image_to_text"], smooth=4, pool=5),
+    "bfan": dict(ways=["image_to_text", "text_to_image"], smooth=20, pool=0, focal=True),
+}
 
 
 def imram(p, regions, regions_n, words, lengths):
@@ -81,7 +116,7 @@ def shapes(mode):
     s["gssf/weight"] = s["gssf/attention/weight"] = (WIDTH, WIDTH)
     if mode == "naaf":
         s["interaction/boundary"] = (2,)
-    else:
+    if mode == "imram":
         for way in ("image_to_text", "text_to_image"):
             s[f"interaction/{way}/memory/weight"], s[f"interaction/{way}/memory/bias"] = (2 * WIDTH, 2 * WIDTH), (2 * WIDTH,)
     return s
@@ -94,7 +129,10 @@ def main(mode, seed):
     regions, regions_n = exact(B, R, IN).float().double(), torch.tensor([4, 1, 3, 2, 4])
     tokens, lengths = torch.randint(0, VOCAB, (B, L), generator=gen), torch.tensor([6, 2, 4, 1, 5])
     out = {"input/regions": regions}
-    if mode == "imram":
+    if mode in CROSS:
+        words = tokens_of(p, regions, tokens, lengths)
+        scores = out["expect/scores"] = cross(p, words[0], regions_n, words[1], lengths, **CROSS[mode])
+    elif mode == "imram":
         words = tokens_of(p, regions, tokens, lengths)
         scores = out["expect/scores"] = imram(p, words[0], regions_n, words[1], lengths)
     else:
@@ -119,3 +157,6 @@ def main(mode, seed):
 if __name__ == "__main__":
     main("imram", 34)
     main("naaf", 35)
+    main("scan", 38)
+    main("scan_i2t", 39)
+    main("bfan", 40)
