@@ -5,12 +5,16 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
 // openPairs opens a split (empty: eval.split) whose pairs are to be explained.
 func (t *Trained) openPairs(ctx context.Context, split string, progress func(phase string, done, total int)) (*Split, error) {
+	if err := source.CheckSplit(t.Config, t.split(split)); err != nil {
+		return nil, &ArgumentError{err}
+	}
 	cfg := t.Config
 	cfg.Eval.Folds = 0 // the split is not ranked
 	set, err := OpenSplit(ctx, cfg, t.split(split), t.log, progress)
