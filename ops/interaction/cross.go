@@ -3,7 +3,6 @@ package interaction
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -46,7 +45,7 @@ func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
 		x.query = 0
 	}
 	in := x.take(images, texts, how.Attention, how.Similarity, 0)
-	return op.Apply(x.forward(), in...)
+	return op.Apply(x.op().forward(), in...)
 }
 
 // take returns the operands: rows of images and texts, those of one side under the metric of each
@@ -122,48 +121,15 @@ func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
 		op.Need(x.pool >= 0, "the scale of the pool must be >= 0 (got %g)", x.pool))
 }
 
-func (x *cross) forward() *op.Op {
-	o := &op.Op{Kind: "cross attention scores", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.operands)}
-	for k := range x.rows {
-		o.Diff[k] = true
+func (x *cross) op() scored {
+	return scored{
+		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(), operands: x.operands, floats: first(x.rows), passes: 3,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
 	}
-	o.Scratch = func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, false) }
-	o.FLOPs = x.flops
-	o.Host = func(c *exec.Call) (exec.Step, error) { return x.step(c, false) }
-	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-		d := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
-		grads := make(gorgonia.Nodes, x.operands)
-		grads[0] = d
-		for k := 1; k < x.rows; k++ {
-			grads[k] = op.Take(d, k-1, in[k].Shape())
-		}
-		return grads
-	}
-	return o
 }
 
-// backward returns the gradient of the images' rows, and as auxiliary results those of the texts'
-// and of the images' under the metrics, from the operands and the gradient (N, M) of the scores.
-func (x *cross) backward() *op.Op {
-	return &op.Op{
-		Kind: "cross attention scores drows", Args: x.args(), Diff: make([]bool, x.operands+1),
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			out, err := x.shape(in[:x.operands])
-			if err != nil {
-				return nil, err
-			}
-			return in[0].Clone(), op.Need(in[x.operands].Eq(out), "dy must have shape %v", out)
-		},
-		Aux: func(in []tensor.Shape) (list []exec.AuxSpec) {
-			for _, s := range in[1:x.rows] {
-				list = append(list, exec.AuxSpec{Shape: s.Clone()})
-			}
-			return list
-		},
-		Scratch: func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, true) },
-		FLOPs:   func(in []tensor.Shape) int64 { return 3 * x.flops(in) },
-		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
-	}
+func (x *cross) scratch(in []tensor.Shape, threads int, backward bool) int {
+	return x.floats(in[0][1], threads, backward)
 }
 
 // flops counts the products of all tokens.

@@ -77,50 +77,22 @@ func (x *negative) shape(in []tensor.Shape) (tensor.Shape, error) {
 		op.Need(x.smooth >= 0, "the scale of the smoothing must be >= 0 (got %g)", x.smooth))
 }
 
-func (x *negative) forward() *op.Op {
-	o := &op.Op{Kind: "negative attention scores", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.boundary+1)}
-	for k := range x.rows {
-		o.Diff[k] = true
+func (x *negative) op() scored {
+	return scored{
+		kind: "negative attention scores", gradients: "negative attention scores drows", args: x.args(), operands: x.boundary + 1, floats: first(x.rows), passes: 3,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
 	}
+}
+
+// forward has the moments of the words as its auxiliary result.
+func (x *negative) forward() *op.Op {
+	o := x.op().forward()
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0] / x.sides[0].len, in[1][0] / x.sides[1].len, 3}}}
-	}
-	o.Scratch = func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, false) }
-	o.FLOPs = x.flops
-	o.Host = func(c *exec.Call) (exec.Step, error) { return x.step(c, false) }
-	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-		d := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
-		grads := make(gorgonia.Nodes, len(in))
-		grads[0] = d
-		for k := 1; k < x.rows; k++ {
-			grads[k] = op.Take(d, k-1, in[k].Shape())
-		}
-		return grads
 	}
 	return o
 }
 
-// backward returns the gradient of the images' rows, and as auxiliary results those of the texts'
-// and of the images' under the metrics, from the operands and the gradient (N, M) of the scores.
-func (x *negative) backward() *op.Op {
-	dy := x.boundary + 1
-	return &op.Op{
-		Kind: "negative attention scores drows", Args: x.args(), Diff: make([]bool, dy+1),
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			out, err := x.shape(in[:dy])
-			if err != nil {
-				return nil, err
-			}
-			return in[0].Clone(), op.Need(in[dy].Eq(out), "dy must have shape %v", out)
-		},
-		Aux: func(in []tensor.Shape) (list []exec.AuxSpec) {
-			for _, s := range in[1:x.rows] {
-				list = append(list, exec.AuxSpec{Shape: s.Clone()})
-			}
-			return list
-		},
-		Scratch: func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, true) },
-		FLOPs:   func(in []tensor.Shape) int64 { return 3 * x.flops(in) },
-		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
-	}
+func (x *negative) scratch(in []tensor.Shape, threads int, backward bool) int {
+	return x.floats(in[0][1], threads, backward)
 }

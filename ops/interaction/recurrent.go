@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -55,7 +54,7 @@ func RecurrentAttention(images, texts Tokens, how Recurrent) *gorgonia.Node {
 	x.limit()
 	x.weight = len(in)
 	in = append(in, how.Weight, how.Bias)
-	return op.Apply(x.forward(), in...)
+	return op.Apply(x.op().forward(), in...)
 }
 
 // Most rows of a block: tokens of the queries, as long as sequences fit, and times sequences of the context.
@@ -96,59 +95,16 @@ func (x *recurrent) shape(in []tensor.Shape) (tensor.Shape, error) {
 		op.WantShape(in, x.weight+1, "the bias of the memory unit", 2*c))
 }
 
-func (x *recurrent) forward() *op.Op {
-	o := &op.Op{Kind: "recurrent attention scores", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.weight+2)}
-	for k := range x.rows {
-		o.Diff[k] = true
+func (x *recurrent) op() scored {
+	return scored{
+		kind: "recurrent attention scores", gradients: "recurrent attention scores drows", args: x.args(), operands: x.weight + 2,
+		floats: append(first(x.rows), x.weight, x.weight+1), passes: 4,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
 	}
-	o.Diff[x.weight], o.Diff[x.weight+1] = true, true
-	o.Scratch = func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, false) }
-	o.FLOPs = x.flops
-	o.Host = func(c *exec.Call) (exec.Step, error) { return x.step(c, false) }
-	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-		d := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
-		grads := make(gorgonia.Nodes, len(in))
-		grads[0] = d
-		for at, k := range x.differentiable() {
-			grads[k] = op.Take(d, at, in[k].Shape())
-		}
-		return grads
-	}
-	return o
 }
 
-// differentiable lists the operands whose gradients are auxiliary results of the backward op, in
-// their order; that of the images' rows is its output.
-func (x *recurrent) differentiable() (list []int) {
-	for k := 1; k < x.rows; k++ {
-		list = append(list, k)
-	}
-	return append(list, x.weight, x.weight+1)
-}
-
-// backward returns the gradient of the images' rows, and as auxiliary results those of the other
-// operands, from the operands and the gradient (N, M) of the scores.
-func (x *recurrent) backward() *op.Op {
-	dy := x.weight + 2
-	return &op.Op{
-		Kind: "recurrent attention scores drows", Args: x.args(), Diff: make([]bool, dy+1),
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			out, err := x.shape(in[:dy])
-			if err != nil {
-				return nil, err
-			}
-			return in[0].Clone(), op.Need(in[dy].Eq(out), "dy must have shape %v", out)
-		},
-		Aux: func(in []tensor.Shape) (list []exec.AuxSpec) {
-			for _, k := range x.differentiable() {
-				list = append(list, exec.AuxSpec{Shape: in[k].Clone()})
-			}
-			return list
-		},
-		Scratch: func(in []tensor.Shape, threads int) int { return x.floats(in[0][1], threads, true) },
-		FLOPs:   func(in []tensor.Shape) int64 { return 4 * x.flops(in) },
-		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
-	}
+func (x *recurrent) scratch(in []tensor.Shape, threads int, backward bool) int {
+	return x.floats(in[0][1], threads, backward)
 }
 
 // flops counts the products of all tokens in each step, and those of refined queries with the

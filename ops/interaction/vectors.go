@@ -3,7 +3,6 @@ package interaction
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -82,7 +81,7 @@ func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 		x.sides[k] = side{rows: k, lengths: add(q.Lengths, -1), weights: -1, places: -1, first: q.First, len: q.Len}
 	}
 	x.operands = len(in)
-	return op.Apply(x.forward(), in...)
+	return op.Apply(x.op().forward(), in...)
 }
 
 // Operands of vectors: rows of images and of texts, the wholes, rows of images under metrics, the
@@ -162,47 +161,10 @@ func (l layer) check(in []tensor.Shape, name string, out, inputs int) error {
 	return op.WantShape(in, l.bias, "bias of "+name, out)
 }
 
-func (x *vectors) forward() *op.Op {
-	o := &op.Op{Kind: "similarity vectors", Args: x.args(), Shape: x.shape, Diff: make([]bool, x.operands)}
-	for k := range x.floats {
-		o.Diff[k] = true
-	}
-	o.Scratch = func(in []tensor.Shape, threads int) int { return x.scratch(in, threads, false) }
-	o.FLOPs = x.flops
-	o.Host = func(c *exec.Call) (exec.Step, error) { return x.step(c, false) }
-	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-		d := op.Apply(x.backward(), append(append(gorgonia.Nodes{}, in...), dy)...)
-		grads := make(gorgonia.Nodes, x.operands)
-		grads[0] = d
-		for k := 1; k < x.floats; k++ {
-			grads[k] = op.Take(d, k-1, in[k].Shape())
-		}
-		return grads
-	}
-	return o
-}
-
-// backward returns the gradient of the images' rows, and as auxiliary results those of the other
-// operands in their order, from the operands and the gradient (N, M) of the scores.
-func (x *vectors) backward() *op.Op {
-	return &op.Op{
-		Kind: "similarity vectors doperands", Args: x.args(), Diff: make([]bool, x.operands+1),
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			out, err := x.shape(in[:x.operands])
-			if err != nil {
-				return nil, err
-			}
-			return in[0].Clone(), op.Need(in[x.operands].Eq(out), "dy must have shape %v", out)
-		},
-		Aux: func(in []tensor.Shape) (list []exec.AuxSpec) {
-			for _, s := range in[1:x.floats] {
-				list = append(list, exec.AuxSpec{Shape: s.Clone()})
-			}
-			return list
-		},
-		Scratch: func(in []tensor.Shape, threads int) int { return x.scratch(in, threads, true) },
-		FLOPs:   func(in []tensor.Shape) int64 { return 3 * x.flops(in) },
-		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
+func (x *vectors) op() scored {
+	return scored{
+		kind: "similarity vectors", gradients: "similarity vectors doperands", args: x.args(), operands: x.operands, floats: first(x.floats), passes: 3,
+		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
 	}
 }
 
