@@ -2,7 +2,6 @@ package interact
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/encoders"
@@ -127,21 +126,9 @@ func firstPlaces(n int) (list []int32) {
 
 // TestNegativeStartsAsTheCosine: to the bit, at either site and both.
 func TestNegativeStartsAsTheCosine(t *testing.T) {
-	_, want := scores(t, Negative{Scale: 20}, 0, false)
-	for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
-		for sites := 1; sites < 4; sites++ {
-			m, metric := Negative{Scale: 20}, encoders.Metric{Form: form, Blocks: 2, Dim: channels}
-			if sites&1 != 0 {
-				m.Attention = metric
-			}
-			if sites&2 != 0 {
-				m.Similarity = metric
-			}
-			if _, got := scores(t, m, 0, false); !slices.Equal(got, want) {
-				t.Errorf("%s at sites %b starts with other scores than the cosine", form, sites)
-			}
-		}
-	}
+	startsAsWithout(t, func(attention, similarity encoders.Metric) encoders.Interaction {
+		return Negative{Scale: 20, Attention: attention, Similarity: similarity}
+	})
 }
 
 // TestNegativeGradients: the metrics of both sites and the tokens have those of finite differences.

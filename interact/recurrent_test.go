@@ -140,27 +140,11 @@ func TestRecurrent(t *testing.T) {
 // TestRecurrentStartsAsTheCosine: to the bit, at either site and both, and one step is Cross.
 func TestRecurrentStartsAsTheCosine(t *testing.T) {
 	plain := Recurrent{ImageToText: &Attention{Scale: 4}, TextToImage: &Attention{Scale: 9, Pool: 6}, Share: 1, Steps: 3}
-	_, want := scores(t, plain, 0, false)
-	for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
-		for sites := 1; sites < 4; sites++ {
-			m, metric := plain, encoders.Metric{Form: form, Blocks: 2, Dim: channels}
-			if sites&1 != 0 {
-				m.Attention = metric
-			}
-			if sites&2 != 0 {
-				m.Similarity = metric
-			}
-			s, got := scores(t, m, 0, false)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s at sites %b starts with other scores than the cosine", form, sites)
-			}
-			for k, site := range []string{encoders.AttentionSite, encoders.SimilaritySite} {
-				if has := s.nodes[encoders.MetricName(site)] != nil; has != (form != "cosine" && sites>>k&1 != 0) {
-					t.Errorf("%s at sites %b: weights of %q %t", form, sites, site, has)
-				}
-			}
-		}
-	}
+	startsAsWithout(t, func(attention, similarity encoders.Metric) encoders.Interaction {
+		m := plain
+		m.Attention, m.Similarity = attention, similarity
+		return m
+	})
 	plain.Steps = 1
 	s, got := scores(t, plain, 0, false)
 	_, once := scores(t, Cross{ImageToText: plain.ImageToText, TextToImage: plain.TextToImage, Share: 1}, 0, false)

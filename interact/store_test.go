@@ -89,3 +89,29 @@ func (s *store) run(t testing.TB, nodes ...*gorgonia.Node) (out [][]float32) {
 	}
 	return out
 }
+
+// startsAsWithout compares the scores of an interaction without metrics with those of every form at either site and at both,
+// as they start: to the bit, with weights where they are asked for alone.
+func startsAsWithout(t *testing.T, with func(attention, similarity encoders.Metric) encoders.Interaction) {
+	t.Helper()
+	_, want := scores(t, with(encoders.Metric{}, encoders.Metric{}), 0, false)
+	for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
+		for sites := 1; sites < 4; sites++ {
+			var of [2]encoders.Metric
+			for k := range of {
+				if sites>>k&1 != 0 {
+					of[k] = encoders.Metric{Form: form, Blocks: 2, Dim: channels}
+				}
+			}
+			s, got := scores(t, with(of[0], of[1]), 0, false)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s at sites %b starts with other scores than without", form, sites)
+			}
+			for k, site := range []string{encoders.AttentionSite, encoders.SimilaritySite} {
+				if has := s.nodes[encoders.MetricName(site)] != nil; has != (form != "cosine" && sites>>k&1 != 0) {
+					t.Errorf("%s at sites %b: weights of %q %t", form, sites, site, has)
+				}
+			}
+		}
+	}
+}

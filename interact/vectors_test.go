@@ -52,27 +52,11 @@ func TestVectorsTokens(t *testing.T) {
 // TestVectorsStart: metrics at either site and both start as none, to the bit.
 func TestVectorsStart(t *testing.T) {
 	for _, plain := range []Vectors{{Dim: 6, Scale: 9, Steps: 2}, {Dim: 6, Scale: 9}} {
-		_, want := scores(t, plain, 0, false)
-		for _, form := range []string{"cosine", "diag", "block_diag", "dense"} {
-			for sites := 1; sites < 4; sites++ {
-				m, metric := plain, encoders.Metric{Form: form, Blocks: 2, Dim: channels}
-				if sites&1 != 0 {
-					m.Attention = metric
-				}
-				if sites&2 != 0 {
-					m.Similarity = metric
-				}
-				s, got := scores(t, m, 0, false)
-				if !slices.Equal(got, want) {
-					t.Errorf("%s at sites %b starts with other scores", form, sites)
-				}
-				for k, site := range []string{encoders.AttentionSite, encoders.SimilaritySite} {
-					if has := s.nodes[encoders.MetricName(site)] != nil; has != (form != "cosine" && sites>>k&1 != 0) {
-						t.Errorf("%s at sites %b: weights of %q %t", form, sites, site, has)
-					}
-				}
-			}
-		}
+		startsAsWithout(t, func(attention, similarity encoders.Metric) encoders.Interaction {
+			m := plain
+			m.Attention, m.Similarity = attention, similarity
+			return m
+		})
 	}
 }
 
