@@ -58,7 +58,7 @@ func Combine(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	return op.Apply(o, xs...)
 }
 
-// Times returns a*x for a constant a.
+// Times returns a*x for a constant a. It is for gradients: none flows back through it. In a forward graph Combine does the same.
 func Times(a float32, x *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "times", Args: fmt.Sprintf("a=%g", a), Diff: []bool{false}, InPlace: []int{0},
