@@ -16,8 +16,9 @@ type Engine interface {
 // blocks that the sizes alone fix, and each block is a product on one thread.
 type Convolution struct {
 	Sizes
-	engine Engine
-	block  int // places of the result in a block
+	engine             Engine
+	direct, directData *direct // of windows, where there are tiles
+	block              int     // places of the result in a block
 
 	// Of the call in progress.
 	x, w, y []float32
@@ -43,11 +44,17 @@ const (
 const partials = 4
 
 // New makes a convolution that computes with e.
-func New(e Engine, s Sizes) *Convolution {
+//
+// t are the tiles that windows of more than one place are computed by, nil to gather what the windows see and multiply
+// it with e.
+func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads())}
 	c.bodies.pack = func(_, lo, hi int) { s.pack(c.packed, c.w, lo, hi) }
 	c.bodies.forward, c.bodies.data, c.bodies.scatter = c.forward, c.data, c.scatterData
 	c.bodies.weights, c.bodies.unpack = c.gradient, c.collect
+	if s.Kernel > 1 {
+		c.direct, c.directData = newDirect(t, newPass(s, e.Threads(), false), e.Threads()), newDirect(t, newPass(s, e.Threads(), true), e.Threads())
+	}
 	return c
 }
 
@@ -73,6 +80,9 @@ func (s Sizes) Scratch(threads int) int {
 	n := s.sums() * s.weights()
 	if !s.pointwise() {
 		n = max(n, s.weights()) + threads*s.blockSize()*s.terms()
+	}
+	if s.Kernel > 1 {
+		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads))
 	}
 	return n
 }
@@ -108,6 +118,10 @@ type After struct {
 
 // Forward sets y (B*Ho*Wo, Out) for x (B*H*W, In) and w (Out, In, k, k). scratch has the floats that Scratch asks for.
 func (c *Convolution) Forward(y, x, w []float32, after After, scratch []float32) {
+	if c.direct != nil {
+		c.direct.compute(c.engine, y, x, w, false, after, scratch)
+		return
+	}
 	c.use(w, scratch)
 	c.x, c.y, c.after = x, y, after
 	c.engine.For(c.blocksOf(c.block), 1, c.bodies.forward)
@@ -163,6 +177,10 @@ func (a After) finish(y []float32, first, n int) {
 
 // Data sets dx (B*H*W, In) for dy (B*Ho*Wo, Out) and w, or adds to it.
 func (c *Convolution) Data(dx, dy, w []float32, add bool, scratch []float32) {
+	if c.directData != nil {
+		c.directData.compute(c.engine, dx, dy, w, add, After{}, scratch)
+		return
+	}
 	c.use(w, scratch)
 	c.x, c.y, c.add = dx, dy, add
 	if c.pointwise() {
