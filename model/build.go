@@ -137,7 +137,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{Statistics: func(_, _ encoders.Moments) {}} // its running ones follow the student's, as all twins do
+		s.Mentor = &encoders.Context{Statistics: func(encoders.Moments, ...encoders.Moments) {}} // its running ones follow the student's, as all twins do
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
