@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -129,6 +130,9 @@ func (e *Engine) Describe() string {
 func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
 	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float, Tiles: e.tiles})
 }
+
+// NewConvolution returns a convolution in float32, whatever the engine's precision.
+func (e *Engine) NewConvolution(s convolve.Sizes) *convolve.Convolution { return convolve.New(e, s) }
 
 // For calls body on contiguous ranges that cover [0, n), on several threads at
 // once, and returns when all are done. The split depends on n, grain (the least

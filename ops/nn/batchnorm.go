@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -21,6 +22,10 @@ type BatchNormArgs struct {
 	Lengths *gorgonia.Node
 	Len     int
 	Eps     float32
+	// Add (R, D), if any, is added to the result, and ReLU takes the positive part of the sum: what follows a batch
+	// norm in a residual network, in the same pass. Add does not go with Lengths.
+	Add  *gorgonia.Node
+	ReLU bool
 }
 
 // BatchNorm normalises each channel over the rows of a batch (Ioffe and Szegedy 2015, algorithm 1; PyTorch's
@@ -28,16 +33,20 @@ type BatchNormArgs struct {
 //
 //	y = gamma (x - mean) / sqrt(var + eps) + beta
 //
+// and max(y + Add, 0) where the arguments say so (its gradient at 0 is 0),
 // with the mean and the variance of the rows that count, divided by their number n; sums are made in float64. mean and
 // variance (D) are what running statistics move to: the variance is divided by n-1. Both are nil where the arguments have
 // them. Fewer than 2 rows have no variance, which is an error of the run.
 func BatchNorm(a BatchNormArgs) (y, mean, variance *gorgonia.Node) {
-	b := &batchNorm{eps: a.Eps, given: a.Mean != nil, padded: a.Lengths != nil}
+	b := &batchNorm{eps: a.Eps, given: a.Mean != nil, padded: a.Lengths != nil, added: a.Add != nil, relu: a.ReLU}
 	in := gorgonia.Nodes{a.X, a.Gamma, a.Beta}
 	if b.given {
 		in = append(in, a.Mean, a.Variance)
 	}
-	if a.Lengths != nil {
+	if b.added {
+		in = append(in, a.Add)
+	}
+	if b.padded {
 		b.l = a.Len
 		in = append(in, a.Lengths)
 	}
@@ -54,7 +63,17 @@ type batchNorm struct {
 	l      int // rows of a sequence, where they have lengths
 	padded bool
 	given  bool // mean and variance are operands
+	added  bool // an operand is added to the result
+	relu   bool
 	eps    float32
+}
+
+// residual is the place of the operand that is added.
+func (b *batchNorm) residual() int {
+	if b.given {
+		return 5
+	}
+	return 3
 }
 
 // Auxiliary results of the forward pass.
@@ -65,15 +84,19 @@ const (
 )
 
 func (b *batchNorm) args() string {
-	return fmt.Sprintf("eps=%g given=%t padded=%t l=%d", b.eps, b.given, b.padded, b.l)
+	return fmt.Sprintf("eps=%g given=%t padded=%t l=%d added=%t relu=%t", b.eps, b.given, b.padded, b.l, b.added, b.relu)
 }
 
-// forward is the op of n operands: x, gamma, beta, mean and variance where they are given, and lengths.
+// forward is the op of n operands: x, gamma, beta, mean and variance where they are given, what is added, and lengths.
 func (b *batchNorm) forward(n int) *op.Op {
 	diff := make([]bool, n)
 	diff[0], diff[1], diff[2] = true, true, true
+	inPlace := []int{0}
+	if b.added {
+		diff[b.residual()], inPlace = true, append(inPlace, b.residual())
+	}
 	return &op.Op{
-		Kind: "batch norm", Args: b.args(), Diff: diff, InPlace: []int{0},
+		Kind: "batch norm", Args: b.args(), Diff: diff, InPlace: inPlace,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			if err := op.Need(len(in[0]) == 2, "want x (R, D)"); err != nil {
 				return nil, err
@@ -82,6 +105,9 @@ func (b *batchNorm) forward(n int) *op.Op {
 			errs := []error{op.WantVector(in[1], "gamma", d), op.WantVector(in[2], "beta", d), op.Need(b.eps >= 0, "eps must not be negative (got %g)", b.eps)}
 			if b.given {
 				errs = append(errs, op.WantVector(in[3], "mean", d), op.WantVector(in[4], "variance", d))
+			}
+			if b.added {
+				errs = append(errs, op.WantShape(in, b.residual(), "what is added", in[0]...), op.Need(!b.padded, "nothing can be added to rows with lengths"))
 			}
 			if b.padded {
 				_, err := pooledShape(in[0], in[n-1], b.l)
@@ -115,12 +141,18 @@ func (b *batchNorm) forward(n int) *op.Op {
 			}, nil
 		},
 		Grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+			grads := make(gorgonia.Nodes, n)
+			if b.relu {
+				dy = op.Apply(reluGrad(), out, dy)
+			}
+			if b.added {
+				grads[b.residual()] = dy
+			}
 			operands := gorgonia.Nodes{out, in[0], in[1], dy}
 			if b.padded {
 				operands = append(operands, in[n-1])
 			}
 			dx := op.Apply(b.backward(len(operands)), operands...)
-			grads := make(gorgonia.Nodes, n)
 			d := in[1].Shape()
 			grads[0], grads[1], grads[2] = dx, op.Take(dx, 0, d), op.Take(dx, 1, d)
 			return grads
@@ -177,8 +209,21 @@ func (b *batchNorm) normalize(c *exec.Call, rows *countedRows, lo, hi int) {
 			for j, v := range c.In[0].F32[r*rows.d+lo : r*rows.d+hi] {
 				out[j] = gamma[j]*((v-mean[j])*rstd[j]) + beta[j]
 			}
+			b.finish(c, r*rows.d, out, lo)
 		}
 		rows.clear(c.Out.F32, s, lo, hi)
+	}
+}
+
+// finish does what follows the norm, for the part of a row of the result that begins at column lo.
+func (b *batchNorm) finish(c *exec.Call, row int, out []float32, lo int) {
+	if b.added {
+		vector.Add(out, out, c.In[b.residual()].F32[row+lo:][:len(out)])
+	}
+	if b.relu {
+		for j, v := range out {
+			out[j] = max(v, 0)
+		}
 	}
 }
 

@@ -1,0 +1,237 @@
+package convolve
+
+import (
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+// Engine is what a convolution needs of the engine.
+type Engine interface {
+	For(n, grain int, body func(worker, lo, hi int))
+	MultiplySerial(p *gemm.Product)
+	Threads() int
+}
+
+// Convolution computes one convolution, or its gradients, in float32. Parts of images are spread over the threads in
+// blocks that the sizes alone fix, and each block is a product on one thread.
+type Convolution struct {
+	Sizes
+	engine Engine
+	block  int // places of the result in a block
+	blocks int // of an image
+
+	// Of the call in progress.
+	x, w, y []float32
+	after   After
+	add     bool
+	scratch []float32
+	packed  []float32
+
+	products []gemm.Product // of each thread
+	bodies   struct{ pack, forward, data, weights, unpack func(worker, lo, hi int) }
+}
+
+// blockPlaces are the places of the result that a block has at most: enough rows for a product to run at full speed.
+const blockPlaces = 256
+
+// partials are the sums of weight gradients that are made side by side and then added up, by a fixed number, so that
+// the order of additions does not depend on the threads.
+const partials = 4
+
+// New makes a convolution that computes with e.
+func New(e Engine, s Sizes) *Convolution {
+	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads())}
+	c.blocks = (s.out() + c.block - 1) / c.block
+	c.bodies.pack = func(_, lo, hi int) { s.pack(c.packed, c.w, lo, hi) }
+	c.bodies.forward, c.bodies.data, c.bodies.weights, c.bodies.unpack = c.forward, c.data, c.gradient, c.collect
+	return c
+}
+
+func (s Sizes) blockSize() int {
+	n := (s.out() + blockPlaces - 1) / blockPlaces
+	return (s.out() + n - 1) / n
+}
+
+// sums is how many partial sums of weight gradients there are.
+func (s Sizes) sums() int { return min(partials, s.Batch) }
+
+// Scratch returns the floats of working memory of any of the three passes.
+func (s Sizes) Scratch(threads int) int {
+	n := s.sums() * s.weights()
+	if !s.pointwise() {
+		n = max(n, s.weights()) + threads*s.blockSize()*s.terms()
+	}
+	return n
+}
+
+// columns is the memory of a thread for what the filters see.
+func (c *Convolution) columns(worker int) []float32 {
+	size := c.block * c.terms()
+	return c.scratch[len(c.scratch)-(worker+1)*size:][:size]
+}
+
+// use sets the weights in the order of gather.
+func (c *Convolution) use(w, scratch []float32) {
+	c.w, c.scratch = w, scratch
+	if c.Kernel == 1 {
+		c.packed = w
+		return
+	}
+	c.packed = scratch[:c.weights()]
+	c.engine.For(c.Out, 1+8192/c.terms(), c.bodies.pack)
+}
+
+// done lets go of the memory of the call.
+func (c *Convolution) done() {
+	c.x, c.w, c.y, c.scratch, c.packed, c.after = nil, nil, nil, nil, nil, After{}
+}
+
+// After is what follows a convolution: y = y*Scale + Shift + Add, and of that the positive part. What is nil is left out.
+type After struct {
+	Scale, Shift []float32 // (Out)
+	Add          []float32 // as y
+	ReLU         bool
+}
+
+// Forward sets y (B*Ho*Wo, Out) for x (B*H*W, In) and w (Out, In, k, k). scratch has the floats that Scratch asks for.
+func (c *Convolution) Forward(y, x, w []float32, after After, scratch []float32) {
+	c.use(w, scratch)
+	c.x, c.y, c.after = x, y, after
+	c.engine.For(c.Batch*c.blocks, 1, c.bodies.forward)
+	c.done()
+}
+
+// place says which image and which of its places unit i is.
+func (c *Convolution) place(i int) (image, lo, hi int) {
+	image, lo = i/c.blocks, i%c.blocks*c.block
+	return image, lo, min(lo+c.block, c.out())
+}
+
+// seen returns what the filters see at places lo to hi of the result of an image.
+func (c *Convolution) seen(worker, image, lo, hi int) []float32 {
+	x := c.x[image*c.places()*c.In:][:c.places()*c.In]
+	if c.pointwise() {
+		return x[lo*c.In : hi*c.In]
+	}
+	columns := c.columns(worker)
+	c.gather(columns, x, lo, hi)
+	return columns[:(hi-lo)*c.terms()]
+}
+
+func (c *Convolution) forward(worker, lo, hi int) {
+	p := &c.products[worker]
+	for i := lo; i < hi; i++ {
+		image, from, to := c.place(i)
+		first := (image*c.out() + from) * c.Out
+		y := c.y[first:][:(to-from)*c.Out]
+		*p = gemm.Product{TransB: true, M: to - from, N: c.Out, K: c.terms(), Alpha: 1,
+			A: gemm.Matrix{F32: c.seen(worker, image, from, to), LD: c.terms()}, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, C: y, LDC: c.Out}
+		c.engine.MultiplySerial(p)
+		c.after.finish(y, first, c.Out)
+	}
+	*p = gemm.Product{}
+}
+
+// finish does what follows, for rows of y that begin at element first.
+func (a After) finish(y []float32, first, n int) {
+	if a.Scale == nil && a.Shift == nil && a.Add == nil && !a.ReLU {
+		return
+	}
+	for ; len(y) > 0; y, first = y[n:], first+n {
+		row := y[:n]
+		if a.Scale != nil {
+			vector.Mul(row, row, a.Scale)
+		}
+		if a.Shift != nil {
+			vector.Add(row, row, a.Shift)
+		}
+		if a.Add != nil {
+			vector.Add(row, row, a.Add[first:][:n])
+		}
+		if a.ReLU {
+			for j, v := range row {
+				row[j] = max(v, 0)
+			}
+		}
+	}
+}
+
+// Data sets dx (B*H*W, In) for dy (B*Ho*Wo, Out) and w, or adds to it.
+func (c *Convolution) Data(dx, dy, w []float32, add bool, scratch []float32) {
+	c.use(w, scratch)
+	c.x, c.y, c.add = dx, dy, add
+	if c.pointwise() {
+		c.engine.For(c.Batch*c.blocks, 1, c.bodies.data)
+	} else {
+		c.engine.For(c.Batch, 1, c.bodies.data)
+	}
+	c.done()
+}
+
+func (c *Convolution) data(worker, lo, hi int) {
+	p := &c.products[worker]
+	*p = gemm.Product{N: c.terms(), K: c.Out, Alpha: 1, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, LDC: c.terms()}
+	if c.pointwise() {
+		if c.add {
+			p.Beta = 1
+		}
+		for i := lo; i < hi; i++ {
+			image, from, to := c.place(i)
+			at := image*c.out() + from
+			p.M, p.A, p.C = to-from, gemm.Matrix{F32: c.y[at*c.Out:], LD: c.Out}, c.x[at*c.In:]
+			c.engine.MultiplySerial(p)
+		}
+		*p = gemm.Product{}
+		return
+	}
+	p.C = c.columns(worker)
+	for image := lo; image < hi; image++ {
+		dx := c.x[image*c.places()*c.In:][:c.places()*c.In]
+		if !c.add {
+			clear(dx)
+		}
+		for b := range c.blocks {
+			_, from, to := c.place(b)
+			p.M, p.A = to-from, gemm.Matrix{F32: c.y[(image*c.out()+from)*c.Out:], LD: c.Out}
+			c.engine.MultiplySerial(p)
+			c.scatter(dx, p.C, from, to, vector.Add)
+		}
+	}
+	*p = gemm.Product{}
+}
+
+// Weights sets dw (Out, In, k, k) for dy (B*Ho*Wo, Out) and x (B*H*W, In), or adds to it.
+func (c *Convolution) Weights(dw, dy, x []float32, add bool, scratch []float32) {
+	c.x, c.y, c.w, c.add, c.scratch = x, dy, dw, add, scratch
+	c.engine.For(c.sums(), 1, c.bodies.weights)
+	c.engine.For(c.Out, 1+8192/c.terms(), c.bodies.unpack)
+	c.done()
+}
+
+// gradient makes partial sums lo to hi, each of its part of the images.
+func (c *Convolution) gradient(worker, lo, hi int) {
+	p := &c.products[worker]
+	*p = gemm.Product{TransA: true, M: c.Out, N: c.terms(), Alpha: 1, LDC: c.terms()}
+	for i := lo; i < hi; i++ {
+		p.C, p.Beta = c.scratch[i*c.weights():][:c.weights()], 0
+		for u := i * c.Batch / c.sums() * c.blocks; u < (i+1)*c.Batch/c.sums()*c.blocks; u++ {
+			image, from, to := c.place(u)
+			p.K = to - from
+			p.A = gemm.Matrix{F32: c.y[(image*c.out()+from)*c.Out:], LD: c.Out}
+			p.B = gemm.Matrix{F32: c.seen(worker, image, from, to), LD: c.terms()}
+			c.engine.MultiplySerial(p)
+			p.Beta = 1
+		}
+	}
+	*p = gemm.Product{}
+}
+
+// collect adds up the partial sums of filters lo to hi.
+func (c *Convolution) collect(_, lo, hi int) {
+	a, b := lo*c.terms(), hi*c.terms()
+	sum := c.scratch[a:b]
+	for i := 1; i < c.sums(); i++ {
+		vector.Add(sum, sum, c.scratch[i*c.weights():][a:b])
+	}
+	c.unpack(c.w, c.scratch, lo, hi, c.add)
+}
