@@ -70,7 +70,7 @@ func (r ResNet) Places() int { return r.side() * r.side() }
 // Sizes counts the weights of the convolutions, those of them that are locked, and the values of an image that the backward
 // pass reads of those that are not.
 func (r ResNet) Sizes() (weights, locked, kept int64) {
-	r.walk(func(l layer) {
+	r.walk(func(l resLayer) {
 		n := int64(l.out) * int64(l.in) * int64(l.g.Kernel) * int64(l.g.Kernel)
 		weights += n
 		if l.stage < r.FrozenStages {
@@ -82,8 +82,8 @@ func (r ResNet) Sizes() (weights, locked, kept int64) {
 	return weights, locked, kept
 }
 
-// layer is a convolution with its batch norm.
-type layer struct {
+// resLayer is a convolution with its batch norm.
+type resLayer struct {
 	stage      int    // 0: the stem
 	scope      string // of both, empty for the stem
 	conv, norm string
@@ -93,14 +93,14 @@ type layer struct {
 	last       bool // the sum of a block follows
 }
 
-// block is a block of a stage.
-type block struct {
-	layers []layer
-	down   *layer // of its input; nil: the input is added as it is
+// resBlock is a block of a stage.
+type resBlock struct {
+	layers []resLayer
+	down   *resLayer // of its input; nil: the input is added as it is
 }
 
 // walk calls f for every convolution.
-func (r ResNet) walk(f func(l layer)) {
+func (r ResNet) walk(f func(l resLayer)) {
 	f(r.stemLayer())
 	for stage := range 4 {
 		for _, b := range r.stage(stage) {
@@ -115,16 +115,16 @@ func (r ResNet) walk(f func(l layer)) {
 }
 
 // stemLayer is the first convolution.
-func (r ResNet) stemLayer() layer {
+func (r ResNet) stemLayer() resLayer {
 	g := conv.Geometry{Height: r.Size, Width: r.Size, Kernel: 7, Stride: 2, Pad: 3}
 	if r.SmallStem {
 		g.Kernel, g.Stride, g.Pad = 3, 1, 1
 	}
-	return layer{conv: "conv1", norm: "bn1", in: 3, out: r.Width, g: g}
+	return resLayer{conv: "conv1", norm: "bn1", in: 3, out: r.Width, g: g}
 }
 
 // stage returns the blocks of a stage, counted from 0.
-func (r ResNet) stage(i int) (blocks []block) {
+func (r ResNet) stage(i int) (blocks []resBlock) {
 	side, _ := r.stem()
 	in := r.Width
 	for k := range i {
@@ -141,19 +141,19 @@ func (r ResNet) stage(i int) (blocks []block) {
 			stride = 2
 		}
 		name := fmt.Sprintf("layer%d/%02d", i+1, k)
-		of := func(number, side, in, out, kernel, stride int) layer {
-			return layer{stage: i + 1, scope: name, conv: fmt.Sprintf("conv%d", number), norm: fmt.Sprintf("bn%d", number), in: in, out: out,
+		of := func(number, side, in, out, kernel, stride int) resLayer {
+			return resLayer{stage: i + 1, scope: name, conv: fmt.Sprintf("conv%d", number), norm: fmt.Sprintf("bn%d", number), in: in, out: out,
 				g: conv.Geometry{Height: side, Width: side, Kernel: kernel, Stride: stride, Pad: kernel / 2}}
 		}
 		after := side
 		if stride == 2 {
 			after = halved(side)
 		}
-		var b block
+		var b resBlock
 		if r.expansion() == 1 {
-			b.layers = []layer{of(1, side, in, width, 3, stride), of(2, after, width, width, 3, 1)}
+			b.layers = []resLayer{of(1, side, in, width, 3, stride), of(2, after, width, width, 3, 1)}
 		} else {
-			b.layers = []layer{of(1, side, in, width, 1, 1), of(2, side, width, width, 3, stride), of(3, after, width, out, 1, 1)}
+			b.layers = []resLayer{of(1, side, in, width, 1, 1), of(2, side, width, width, 3, stride), of(3, after, width, out, 1, 1)}
 		}
 		b.layers[len(b.layers)-1].last = true
 		if stride != 1 || in != out {
@@ -184,7 +184,7 @@ func (r ResNet) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 }
 
 // block passes x through a block.
-func (r ResNet) block(c *Context, s Scope, b block, x *gorgonia.Node) *gorgonia.Node {
+func (r ResNet) block(c *Context, s Scope, b resBlock, x *gorgonia.Node) *gorgonia.Node {
 	y, last := x, len(b.layers)-1
 	for _, l := range b.layers[:last] {
 		y = r.layer(c, s, l, y, nil)
@@ -196,7 +196,7 @@ func (r ResNet) block(c *Context, s Scope, b block, x *gorgonia.Node) *gorgonia.
 }
 
 // layer is a convolution of x with its batch norm, what is added to it, and ReLU. Where no gradient is wanted all is one pass.
-func (r ResNet) layer(c *Context, s Scope, l layer, x, add *gorgonia.Node) *gorgonia.Node {
+func (r ResNet) layer(c *Context, s Scope, l resLayer, x, add *gorgonia.Node) *gorgonia.Node {
 	if l.scope != "" {
 		s = s.In(l.scope)
 	}
