@@ -150,13 +150,13 @@ func (k *checker) products(c *Config) {
 // patches returns the patches, regions or places of an image, 0 where none are read.
 func patches(c *Config) float64 {
 	switch {
-	case c.readsResNet():
-		return float64(c.Model.Image.Places())
+	case c.Model.Stored():
+		return 0
 	case c.ReadsRegions():
 		return float64(c.Data.Regions.Most)
 	}
-	side := float64(c.Model.Image.Size / c.Model.Image.Patch)
-	return unlessStored(c, side*side)
+	side := float64(c.Model.Image.Grid())
+	return side * side
 }
 
 // pixels returns the values of so many images.

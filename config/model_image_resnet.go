@@ -27,16 +27,18 @@ const (
 func (r *ResNet) defaults() { *r = ResNet{Depth: 50, Width: 64, TeacherNorm: TeacherNormBatch} }
 
 func (r *ResNet) check(k *checker, c *Config) {
-	k.require("model.image.resnet.depth", r.basic() || r.bottleneck(), "must be 18, 34, 50 or 101")
-	k.positive("model.image.resnet.width")
-	k.notNegative("model.image.resnet.frozen_stages", "model.image.resnet.shuffle_groups")
-	k.oneOf("model.image.resnet.teacher_norm", TeacherNormBatch, TeacherNormRunning)
+	k.notNegative("model.image.resnet.depth", "model.image.resnet.width", "model.image.resnet.frozen_stages", "model.image.resnet.shuffle_groups")
+	if c.readsResNet() || r.TeacherNorm != "" {
+		k.oneOf("model.image.resnet.teacher_norm", TeacherNormBatch, TeacherNormRunning)
+	}
 	if !c.readsResNet() {
 		return
 	}
+	k.require("model.image.resnet.depth", r.basic() || r.bottleneck(), "must be 18, 34, 50 or 101")
+	k.positive("model.image.resnet.width")
 	if c.trainsResNetNorms() {
 		k.accumulates(c, `batch norms of model.image.style "resnet" that are not frozen`)
-		last := c.Model.Image.Places() * c.Train.BatchSize
+		last := c.Model.Image.Patches() * c.Train.BatchSize
 		k.training("train.batch_size", last != 1, "must be at least 2 with images of one place", "one row has no variance: or set model.image.resnet.frozen_norm = true")
 	}
 	r.checkGroups(k, c)

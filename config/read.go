@@ -25,7 +25,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return !c.Model.Stored() && c.Model.Image.Transforms() }},
 	"patch steps": {`a model.system that reads images and is trained in steps, and a model.image.style other than "regions" and "resnet"`,
 		func(c *Config) bool { return !c.Model.Stored() && c.Model.Image.Transforms() }},
-	"token width": {`a model.system that reads images and a model.image.style other than "resnet"`,
+	"other than resnet": {`a model.system that reads images and a model.image.style other than "resnet"`,
 		func(c *Config) bool { return !c.Model.Stored() && !c.readsResNet() }},
 	"resnet": {`model.image.style = "resnet" and a model.system that reads images`, (*Config).readsResNet},
 	"resnet steps": {`model.image.style = "resnet", a model.system that reads images and model.image.freeze = false`,
