@@ -79,10 +79,13 @@ var products = []product{
 		}},
 	{"eval.batch_size", "pixel values of a batch, eval.batch_size x 3 x model.image.size^2", mostValues, "",
 		func(c *Config) float64 { return pixels(c, c.Eval.BatchSize) }},
-	{"train.batch_size", "values of a layer, train.batch_size x patches of an image x model.image.width", mostValues, "",
+	{"train.batch_size", "values of a layer, train.batch_size x patches of an image x model.image.width, or those of its stem", mostValues, "",
 		func(c *Config) float64 {
 			width := c.Model.Image.Width
-			if c.ReadsRegions() {
+			switch {
+			case c.readsResNet():
+				return float64(c.Train.BatchSize) * c.Model.Image.ResNet.widest(c.Model.Image.Size)
+			case c.ReadsRegions():
 				width = max(width, c.Model.Image.Regions.In)
 			}
 			return unlessStored(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
@@ -111,7 +114,10 @@ var products = []product{
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {
-			if c.ReadsRegions() {
+			switch {
+			case c.readsResNet(): // whose width and depth have no more
+				return 0
+			case c.ReadsRegions():
 				return c.Model.Image.RegionWeights()
 			}
 			return unlessStored(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
@@ -141,13 +147,16 @@ func (k *checker) products(c *Config) {
 	}
 }
 
-// patches returns the patches or regions of an image, 0 where none are read.
+// patches returns the patches, regions or places of an image, 0 where none are read.
 func patches(c *Config) float64 {
-	if c.ReadsRegions() {
+	switch {
+	case c.Model.Stored():
+		return 0
+	case c.ReadsRegions():
 		return float64(c.Data.Regions.Most)
 	}
-	side := float64(c.Model.Image.Size / c.Model.Image.Patch)
-	return unlessStored(c, side*side)
+	side := float64(c.Model.Image.Grid())
+	return side * side
 }
 
 // pixels returns the values of so many images.

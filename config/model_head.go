@@ -58,7 +58,7 @@ func (h *Head) checkIdentity(k *checker, c *Config) {
 		side    string
 		width   int
 		regular bool
-	}{{"image", c.Model.Image.Width, g.Images()}, {"text", c.Model.Text.Width, g.Texts()}} {
+	}{{"image", c.Model.Image.TokenWidth(), g.Images()}, {"text", c.Model.Text.Width, g.Texts()}} {
 		if !h.Whole(x.side) {
 			continue
 		}

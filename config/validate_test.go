@@ -43,7 +43,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.LoRA.Layers = []string{"text/[layers"} }, `model.lora.layers: must be globs of names (got ["text/[layers"]); such as "text/layers/*/attention/*"`},
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
-		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze or model.text.freeze to false; towers of regions and of recurrent units are trained as they are"},
+		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze or model.text.freeze to false; towers of regions, of convolutions and of recurrent units are trained as they are"},
 		{func(c *Config) { c.Model.Tuning.AdapterWidth = -1 }, "model.tuning.adapter_width: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Tuning.AdapterActivation = "silu" }, `model.tuning.adapter_activation: must be one of gelu, relu (got "silu")`},
 		{func(c *Config) { c.Model.Tuning.PartialBlocks = 7 }, "model.tuning.partial_blocks: must be at most model.text.layers (6) (got 7); leave model.tuning off to train all"},
@@ -60,7 +60,7 @@ func TestValidateMessages(t *testing.T) {
 		}, "model.tuning.metric_blocks: must divide model.text.width (780) (got 0); 0 stands for blocks of 8 channels: choose a divisor"},
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
-		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and model.text.style "gru" are trained as they are`},
+		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
 		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
@@ -137,7 +137,21 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, heads, align (got "blip")`},
-		{func(c *Config) { c.Model.Image.Style = "resnet" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, regions (got "resnet")`},
+		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, resnet, regions (got "convnext")`},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Depth = "resnet", 52 }, "model.image.resnet.depth: must be 18, 34, 50 or 101 (got 52)"},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Width = "resnet", 0 }, "model.image.resnet.width: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Image.ResNet.FrozenStages = 6 }, "model.image.resnet.frozen_stages: must be at most 5 (got 6); lower it: docs/config.md lists the limit of every key"},
+		{func(c *Config) { c.Model.Image.ResNet.TeacherNorm = "sync" }, `model.image.resnet.teacher_norm: must be one of batch, running (got "sync")`},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Head.Topology = "resnet", "Multi(128,2)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(128,2)"); a residual network has one class token, and Multi(n,m) reads m`},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 3 }, "model.image.resnet.shuffle_groups: must divide train.batch_size (64) (got 3); the groups have one size"},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 64 }, "model.image.resnet.shuffle_groups: must be less than train.batch_size (got 64); a group is 2 images at least"},
+		{func(c *Config) {
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "running", ShuffleGroups: 4}
+		}, `model.image.resnet.shuffle_groups: must be 0 with model.image.resnet.teacher_norm "running" (got 4); batch norms of the twin take no statistics from the batch`},
+		{func(c *Config) {
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
+		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
+		{func(c *Config) { c.Model.Image.Style, c.Init.Image.LayerDecay = "resnet", .5 }, `init.image.layer_decay: must be 1 with model.image.style "resnet" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
 		{func(c *Config) { c.Model.Image.Activation = "relu" }, `model.image.activation: must be empty or one of gelu, gelu_tanh, quick_gelu, swiglu (got "relu")`},
 		{func(c *Config) { c.Model.Image.Pool = "max" }, `model.image.pool: must be empty or one of class, mean, attention (got "max")`},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.Pool = "siglip", "class" }, `model.image.pool: must be mean or attention with model.image.style "siglip", which has no class token (got "class")`},
@@ -322,7 +336,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Objective.ITC.TargetScore = "geodesic"; c.Objective.Distill.Alpha = 0 }, "objective.itc.target_score: needs objective.distill.alpha > 0 (got \"geodesic\"); there are no soft targets without it"},
 		{func(c *Config) { c.Objective.Geodesic.LagSteps = 100 }, "objective.geodesic.lag_steps: must be below objective.geodesic.period_steps (got 100); one graph would not be ready when the next is begun"},
 		{func(c *Config) { c.Objective.ITC.Score = "geodesic"; c.Objective.Geodesic.Weigh = 1 }, `objective.geodesic.weigh: must be 0 with a geodesic score (got 1); it weighs the negatives of another score`},
-		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch) (got 5)"},
+		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer) (got 5)"},
 		{func(c *Config) { c.Objective.MAFA.Uniform = 1 }, "objective.mafa.uniform: must be at least 0 and below 1 (got 1)"},
 		{func(c *Config) { c.Objective.MAFA.Uniform = 0.5; c.Objective.ITC.Weight = 0 }, "objective.mafa.uniform: needs objective.itc.weight or objective.itc.in_batch_weight > 0 (got 0.5); it is a part of the contrast's targets"},
 		{func(c *Config) { c.Objective.MAFA.Connector = "run"; c.Objective.ITM.Weight = 0 }, `objective.mafa.connector: needs objective.itm.weight > 0 (got "run"); it relabels the negatives of matching`},

@@ -137,7 +137,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{Statistics: func(_, _ encoders.Moments) {}} // its running ones follow the student's, as all twins do
+		s.Mentor = &encoders.Context{}
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
@@ -147,6 +147,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
 	s.Student.Statistics = b.norms.add
+	b.teacherNorms()
 	b.dropout()
 	b.patches()
 	b.regions()

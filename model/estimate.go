@@ -139,7 +139,10 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	weights = imageWeights(x)
 	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
-	case x.Freeze || some:
+	case x.Freeze:
+	case x.Style == config.StyleResNet:
+		_, _, kept = resNetTower(m).Sizes()
+	case some:
 	case x.Style == config.StyleRegions:
 		kept = int64(p.cfg.Data.Regions.Most) * int64(x.Width)
 	default:
@@ -152,7 +155,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	for _, side := range []struct {
 		head  encoders.Head
 		width int
-	}{{p.design.image.head, x.Width}, {p.design.text.head, t.Width}} {
+	}{{p.design.image.head, x.TokenWidth()}, {p.design.text.head, t.Width}} {
 		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
 			weights += int64(m.Head.Dim/p.design.space.Classes()) * int64(side.width) // class tokens share one
 		}
@@ -213,8 +216,12 @@ func (p *Pairs) memoryWeights() int64 {
 
 // imageWeights returns the weights of the matrices of an image tower.
 func imageWeights(x config.Image) int64 {
-	if x.Style == config.StyleRegions {
+	switch x.Style {
+	case config.StyleRegions:
 		return int64(x.RegionWeights())
+	case config.StyleResNet:
+		n, _, _ := resNetTower(config.Model{Image: x}).Sizes()
+		return n
 	}
 	first := x.Hidden()
 	if x.Activation == encoders.SwiGLU {
@@ -242,7 +249,10 @@ func (p *Pairs) lockedWeights() (n int64) {
 	switch x := m.Image; {
 	case x.Freeze:
 		n += imageWeights(x)
-	case m.Tunes() && x.Style != config.StyleRegions:
+	case x.Style == config.StyleResNet:
+		_, locked, _ := resNetTower(m).Sizes()
+		n += locked
+	case m.Tunes() && x.Transforms():
 		x.Depth -= last
 		n += imageWeights(x)
 	}
@@ -268,7 +278,7 @@ func (p *Pairs) fusionWeights() int64 {
 	if p.design.fusion == nil {
 		return 0
 	}
-	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
+	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.TokenWidth())) * int64(t.FusionLayers)
 }
 
 // block returns the weights of a transformer block without cross-attention.

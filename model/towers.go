@@ -20,18 +20,23 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
 		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
 	}
-	var images encoders.Tower
-	if cfg.ReadsRegions() {
-		images = regionTower(cfg)
-	} else {
-		images = encoders.ImageTower{ViT: imageEncoder(m, space)}
-	}
 	return design{
-		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
+		image:   side{name: "image", tower: imageTower(cfg, space), proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
 		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),
 	}
+}
+
+// imageTower is the tower of images that a style names.
+func imageTower(cfg config.Config, space space.Space) encoders.Tower {
+	switch cfg.Model.Image.Style {
+	case config.StyleRegions:
+		return regionTower(cfg)
+	case config.StyleResNet:
+		return resNetTower(cfg.Model)
+	}
+	return encoders.ImageTower{ViT: imageEncoder(cfg.Model, space)}
 }
 
 // imageEncoder is the vision transformer of a model, with the class tokens that the space of

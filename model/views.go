@@ -20,11 +20,11 @@ import (
 func views(cfg config.Config) design {
 	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
 	if hidden == 0 {
-		hidden = im.Width
+		hidden = im.TokenWidth()
 	}
 	first := side{
 		name: "image", proj: "image_proj", frozen: im.Freeze,
-		tower: encoders.ImageTower{ViT: imageEncoder(cfg.Model, space.Space{Dim: cfg.Model.Head.Dim})},
+		tower: imageTower(cfg, space.Space{Dim: cfg.Model.Head.Dim}),
 		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
 	}
 	second := first

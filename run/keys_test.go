@@ -30,6 +30,7 @@ func keysRuns(features string) map[string][]string {
 		"data.pairs.val_samples=21", "data.pairs.test_samples=20", "data.views=1", "model.heads.hidden=12", "model.heads.layers=2", "model.head.topology=sphere"})
 	aligned := slices.Concat(heads, []string{"model.system=align", "eval.rerank_top=0"})
 	regions := []string{"model.system=matching", "data.kind=regions", "data.regions.source=scenes", "model.image.style=regions", "model.head.topology=sphere"}
+	resnet := []string{"model.image.style=resnet", "model.image.resnet.depth=18", "model.image.resnet.width=2", "model.image.resnet.small_stem=true"}
 	return map[string][]string{
 		"all of albef":       nil,
 		"align, cca":         slices.Concat(aligned, []string{"model.align.cca.shrinkage=1"}),
@@ -79,7 +80,9 @@ func keysRuns(features string) map[string][]string {
 		"identities": slices.Concat(dual, cosine, untaught, []string{"model.system=identities", "objective.itc.in_batch_weight=0", "objective.itc.positives=pair", "objective.itc.score=gssf", "model.head.topology=sphere",
 			"objective.gssf.form=dense", "objective.gssf.decay=0.5", "objective.gssf.dropout=0.3",
 			"objective.triplet.weight=1", "objective.triplet.negatives=all", "objective.softmax.weight=1", "objective.softmax.classes=64", "data.identities.images=2", "data.scenes.epoch_samples=60", "data.scenes.val_samples=60"}),
-		"moco": slices.Concat(views, []string{"model.system=moco"}),
+		"moco":         slices.Concat(views, []string{"model.system=moco"}),
+		"clip, resnet": slices.Concat(dual, cosine, untaught, resnet, []string{"model.system=clip", "model.image.resnet.frozen_stages=1"}),
+		"moco, resnet": slices.Concat(views, resnet, []string{"model.system=moco", "model.image.resnet.shuffle_groups=2"}),
 		"moco, geodesic": slices.Concat(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster",
 			"objective.itc.in_batch_weight=1"}),
 		"swav":           slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
@@ -109,6 +112,7 @@ var others = map[string]string{
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
 	"model.image.style": "dinov2|vit", "model.image.regions.encoder": "mlp|linear", "model.image.regions.metric": "diag", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.crop": "0.5", "model.image.interpolation": "bilinear",
+	"model.image.resnet.depth": "34", "model.image.resnet.frozen_stages": "2", "model.image.resnet.teacher_norm": "running", "model.image.resnet.shuffle_groups": "4|2",
 	"model.tuning.adapter_activation": "relu", "model.tuning.metric": "diag", "model.tuning.metric_blocks": "4",
 	"model.lora.layers": `["text/layers/*/ffn/*"]`, "model.text.style": "roberta|bert", "model.text.gru.directions": "forward", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
 	"objective.distill.ramp_steps": "4", "objective.distill.ramp_epochs": "2", "schedule.warmup_percent": "50", "queue.start_steps": "4", "queue.size": "24",
