@@ -41,6 +41,12 @@ func (p problem) inputs() (in []optest.Input) {
 
 // build is MaxSim of inputs.
 func (p problem) build(ns gorgonia.Nodes) *gorgonia.Node {
+	images, texts := p.sides(ns)
+	return MaxSim(images, texts)
+}
+
+// sides are the tokens of inputs.
+func (p problem) sides(ns gorgonia.Nodes) (images, texts Tokens) {
 	var sides [2]Tokens
 	for k, s := range []problemSide{p.images, p.texts} {
 		q := Tokens{Rows: ns[0], Len: s.len, First: s.first}
@@ -53,7 +59,7 @@ func (p problem) build(ns gorgonia.Nodes) *gorgonia.Node {
 		}
 		sides[k] = q
 	}
-	return MaxSim(sides[0], sides[1])
+	return sides[0], sides[1]
 }
 
 // floats are the inputs that have gradients.
