@@ -73,9 +73,16 @@ func (x *wordPatch) shape(in []tensor.Shape) (tensor.Shape, error) {
 
 func (x *wordPatch) op() scored {
 	return scored{
-		kind: "word patch scores", gradients: "word patch scores drows", args: x.args(), operands: x.operands, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step,
+		kind: "word patch scores", gradients: "word patch scores drows", args: x.args(), operands: x.operands, floats: first(x.rows),
+		shape: x.shape, scratch: x.scratch, step: x.step,
+		flops:  func(in []tensor.Shape) int64 { return x.flops(in) + x.mixes(in) },
+		slopes: func(in []tensor.Shape) int64 { return 3*x.flops(in) + 2*x.mixes(in) },
 	}
+}
+
+// mixes counts the products of the weights of all pairs with those of the tokens of a side with each other.
+func (x *wordPatch) mixes(in []tensor.Shape) int64 {
+	return 2 * int64(in[0][0]) * int64(in[1][0]) * int64(x.sides[imageSide].len+x.sides[textSide].len)
 }
 
 func (x *wordPatch) scratch(in []tensor.Shape, threads int, backward bool) int {
