@@ -224,3 +224,18 @@ func TestWordPatchBF16(t *testing.T) {
 	p := randomWordPatch(rand.New(rand.NewPCG(73, 6)), 4+8, 4, 5, 6, 7, 64)
 	checkBF16(t, optest.Case{Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build}, 4e-2)
 }
+
+// TestWordPatchGolden compares with torch, from tools/goldens/vipmm_losses.py.
+func TestWordPatchGolden(t *testing.T) {
+	type get = func(name string) *gorgonia.Node
+	scores := func(how WordPatch) func(get) *gorgonia.Node {
+		return func(g get) *gorgonia.Node {
+			return WordPatchScores(Tokens{Rows: g("images"), Lengths: g("index"), Len: 5, First: 1}, Tokens{Rows: g("texts"), Lengths: g("lengths"), Len: 6, First: 1}, how)
+		}
+	}
+	optest.CheckTorchNear(t, "wordpatch.json", 1e-5, map[string]func(get) *gorgonia.Node{
+		"mean":   scores(WordPatch{Scale: 1, Context: .25, Temperature: .5}),
+		"scaled": scores(WordPatch{Scale: 4, Context: .125, Temperature: .25}),
+		"sum":    scores(WordPatch{Scale: 1, Context: .5, Temperature: .5, Sum: true}),
+	})
+}
