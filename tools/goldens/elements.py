@@ -197,6 +197,11 @@ worst = torch.Generator().manual_seed(10)
 case("worst", lambda x, z: torch.where(torch.eye(4) > 0.5, torch.minimum(x, z), torch.maximum(x, z)), dys=worst,
      x=rand(worst, 4, 4) + 1 / 128, z=rand(worst, 4, 4))
 
+pairs = torch.Generator().manual_seed(11)
+case("row products", lambda x, z: (x.reshape(2, 3, 4) * z[:, None]).sum(2).flatten(), dys=pairs, x=rand(pairs, 6, 4), z=rand(pairs, 2, 4))
+case("margin", lambda x, z, weights: ((0.5 - x + z).clamp(min=0) * weights).sum() / weights.sum(), {"weights": torch.tensor([1.0, 0, 2, 1, 1]).double()},
+     x=rand(pairs, 5), z=rand(pairs, 5))
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")
