@@ -159,8 +159,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 
 	// Teacher and queue.
-	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
-	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
+	"momentum":        {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
+	"static momentum": {`momentum.enabled = true and momentum.rule = "static"`, func(c *Config) bool { return c.Momentum.Enabled && !c.Momentum.Dynamic() }},
+	"teacher dropout": {"a loss against momentum features or a dynamic momentum.rule, and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
 		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
 	"queue": {"queue.size > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
@@ -389,7 +390,9 @@ func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 
 func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
 
 // readsTeacher says whether a loss reads features of the teacher.
-func (c *Config) readsTeacher() bool { return c.Objective.distils() || c.GeometricQueue() }
+func (c *Config) readsTeacher() bool {
+	return c.Objective.distils() || c.GeometricQueue() || c.Momentum.Dynamic()
+}
 
 // readsMix says whether a score that is computed is named by the geodesic alone.
 func (o Objective) readsMix() bool {
