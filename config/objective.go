@@ -23,6 +23,9 @@ type Objective struct {
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
 	Captioning    Captioning    `toml:"captioning"`
+	WordPatch     WordPatch     `toml:"word_patch"`
+	TokenImage    TokenImage    `toml:"token_image"`
+	TextSwap      TextSwap      `toml:"text_swap"`
 }
 
 func (o *Objective) defaults() {}
@@ -33,8 +36,13 @@ func (o Objective) comparesBatch() bool {
 		o.DistillScores.Teacher != ""
 }
 
+// comparesTokens says whether a loss compares words with patches or images.
+func (o Objective) comparesTokens() bool {
+	return o.WordPatch.Weight > 0 || o.TokenImage.Weight > 0 || o.TextSwap.Weight > 0
+}
+
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
-	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 || o.ADCL.Weight > 0
+	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 || o.ADCL.Weight > 0 || o.comparesTokens()
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -234,9 +234,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":        {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
-	"captioning": {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
-	"mlm":        {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+	"itm":         {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
+	"captioning":  {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
+	"word_patch":  {"objective.word_patch.weight > 0", func(c *Config) bool { return c.Objective.WordPatch.Weight > 0 }},
+	"token_image": {"objective.token_image.weight > 0", func(c *Config) bool { return c.Objective.TokenImage.Weight > 0 }},
+	"text_swap":   {"objective.text_swap.weight > 0", func(c *Config) bool { return c.Objective.TextSwap.Weight > 0 }},
+	"mlm":         {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},

@@ -51,6 +51,15 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 		list = append(list, objectives.Structure{Weight: c.Weight, Image: c.Modalities != "text", Text: c.Modalities != "image",
 			Hops: c.Hops, Temperature: c.Temperature, TargetTemperature: c.Target(), Warmup: c.WarmupSteps})
 	}
+	if c := obj.WordPatch; c.Weight > 0 {
+		list = append(list, objectives.WordPatch{Weight: c.Weight, Temperature: c.Temperature, ContextTemperature: c.ContextTemperature, Scale: c.AttentionScale, Sum: c.Reduce == "sum"})
+	}
+	if c := obj.TokenImage; c.Weight > 0 {
+		list = append(list, objectives.TokenImage{Weight: c.Weight, Margin: c.Margin, Half: c.Negatives == "half"})
+	}
+	if c := obj.TextSwap; c.Weight > 0 {
+		list = append(list, objectives.TextSwap{Weight: c.Weight, Margin: c.Margin, Alpha: c.Alpha, Prob: c.Probability, Batch: c.Attention == "batch", Recompute: c.Recompute, Images: c.Images})
+	}
 	if c := obj.Captioning; c.Weight > 0 {
 		list = append(list, objectives.Captioning{Weight: c.Weight, Len: cfg.Data.Tokens, Tokens: c.Tokens,
 			Decoder: encoders.CaptionDecoder{Vocab: o.Vocab, Width: c.Width, Embedding: c.Embedding, Dropout: c.Dropout}})

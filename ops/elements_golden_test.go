@@ -18,6 +18,7 @@ import (
 // tools/goldens/elements.py.
 func TestElementsGolden(t *testing.T) {
 	type get = func(name string) *gorgonia.Node
+	rowProducts := func(g get) *gorgonia.Node { return similarity.RowProducts(g("x"), g("z")) }
 	similarity := func(g get) *gorgonia.Node { return similarity.Similarity(g("f"), g("keys"), g("queue"), g("cols")) }
 	builds := map[string]func(get) *gorgonia.Node{
 		"add":                        func(g get) *gorgonia.Node { return arith.Add(g("x"), g("z")) },
@@ -51,6 +52,8 @@ func TestElementsGolden(t *testing.T) {
 		"mean tokens":   func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },
 		"mean patches":  func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), nil, 3, 1) },
 		"max tokens":    func(g get) *gorgonia.Node { return nn.MaxTokens(g("x"), g("lengths"), 3) },
+		"row products":  rowProducts,
+		"margin":        func(g get) *gorgonia.Node { return contrast.Margin(g("x"), g("z"), g("weights"), 0.5) },
 		"worst":         func(g get) *gorgonia.Node { return contrast.Worst(g("x"), g("z")) },
 		"soft pool":     func(g get) *gorgonia.Node { return nn.SoftPool(g("x"), g("scores"), g("lengths"), 3) },
 		"sort pool":     func(g get) *gorgonia.Node { return nn.SortPool(g("x"), g("scores"), g("lengths"), 3, 0.5) },
