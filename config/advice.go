@@ -13,7 +13,7 @@ func (c Config) Advice() []string {
 	if contrast && c.Model.traits().teacher && c.Init.Random() && !o.comparesBatch() {
 		list = append(list, "objective.itc.in_batch_weight is 0 and all parameters start from random numbers: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
-	if contrast && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
+	if (contrast || o.ADCL.Weight > 0) && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
 		list = append(list, "queue.start_steps is 0 and all parameters start from random numbers: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
 	}
 	if c.Model.Adapts() && c.Init.Random() {
@@ -33,8 +33,8 @@ func (c Config) Advice() []string {
 	if o.ITC.Weight == 0 && hasKind(o.ScoreTerms(), ScoreGeodesic) {
 		list = append(list, "objective.itc.weight is 0: the geodesic of the score is left out, as the contrast within the batch has no queue; set objective.itc.weight > 0 or take it out of the scores")
 	}
-	if c.Queue.Size > 0 && o.ITC.Weight == 0 && !c.GeometricQueue() {
-		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
+	if c.Queue.Size > 0 && o.ITC.Weight == 0 && o.ADCL.Weight == 0 && !c.GeometricQueue() {
+		list = append(list, "queue.size is > 0 but objective.itc.weight and objective.adcl.weight are 0: nothing reads the queue")
 	}
 	list = append(list, c.notRead()...)
 	if c.Data.Kind == "captions" && len(c.Data.Captions.Split(c.Eval.Split)) == 0 {

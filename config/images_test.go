@@ -44,6 +44,8 @@ func TestImagesOnly(t *testing.T) {
 		{"swav", func(c *Config) { c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "swav" compares no pairs`},
 		{"swav", func(c *Config) { c.Momentum.Enabled = true }, `momentum.enabled: must be false (got true); there is one encoder and no teacher in model.system "swav"`},
 		{"moco", func(c *Config) { c.Objective.TCL.Local = true }, `objective.tcl.local: must be false (got true); model.system "moco" reads no captions`},
+		{"moco", func(c *Config) { c.Momentum.Rule = "dynamic" }, `momentum.rule: must be "static" (got "dynamic"); model.system "moco" has no texts to compare`},
+		{"moco", func(c *Config) { c.Objective.ADCL.Weight = 0.04 }, `objective.adcl.weight: must be 0 (got 0.04); model.system "moco" reads no captions`},
 		{"moco", func(c *Config) { c.Objective.SigLIP.Weight = 1 }, `objective.siglip.weight: must be 0 (got 1); model.system "moco" reads no captions`},
 		{"moco", func(c *Config) { c.Objective.Structure.Weight = 1 }, `objective.structure.weight: must be 0 (got 1); model.system "moco" compares two views of an image: the term keeps each of two modalities as it is`},
 		{"swav", func(c *Config) { c.Objective.Geometric.Weight = 1 }, `objective.geometric.weight: must be 0 (got 1); model.system "swav" keeps no features before the head`},

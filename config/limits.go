@@ -129,6 +129,8 @@ var products = []product{
 			}
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},
+	{"model.head.dim", "weights of the fusion of objective.adcl, model.head.dim^3 with a full core", mostWeights, "lower it or set objective.adcl.rank",
+		func(c *Config) float64 { return float64(c.Objective.ADCL.Weights(c.Model.Head.Dim)) }},
 	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",
 		func(c *Config) float64 {
 			h := c.Model.Heads

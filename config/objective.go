@@ -17,6 +17,7 @@ type Objective struct {
 	Geodesic      Geodesic      `toml:"geodesic" read:"graph"`
 	Geometric     Geometric     `toml:"geometric"`
 	TCL           TCL           `toml:"tcl"`
+	ADCL          ADCL          `toml:"adcl"`
 	MAFA          MAFA          `toml:"mafa"`
 	SwAV          SwAV          `toml:"swav" read:"prototypes"`
 	ITM           ITM           `toml:"itm"`
@@ -42,6 +43,6 @@ func (o Objective) comparesTokens() bool {
 
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
-	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 || o.comparesTokens()
+	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 || o.ADCL.Weight > 0 || o.comparesTokens()
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -73,6 +73,7 @@ var conditions = map[string]condition{
 	"attention metric": {"model.attention_metric.form", func(c *Config) bool { return c.Model.AttentionMetric.Form != "" }},
 	"attention blocks": {`model.attention_metric.form = "block_diag"`,
 		func(c *Config) bool { return c.Model.AttentionMetric.Form == "block_diag" }},
+	"mlp head":    {`model.head.style = "mlp"`, (*Config).hasMLPHead},
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
@@ -170,11 +171,14 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 
 	// Teacher and queue.
-	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
-	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
+	"momentum":        {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
+	"static momentum": {`momentum.enabled = true and momentum.rule = "static"`, func(c *Config) bool { return c.Momentum.Enabled && !c.Momentum.Dynamic() }},
+	"teacher dropout": {"a loss against momentum features or a dynamic momentum.rule, and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
 		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
-	"queue": {"queue.size > 0 and objective.itc.weight > 0",
-		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
+	"queue": {"queue.size > 0, and objective.itc.weight or objective.adcl.weight > 0",
+		func(c *Config) bool {
+			return c.Queue.Size > 0 && (c.Objective.ITC.Weight > 0 || c.Objective.ADCL.Weight > 0)
+		}},
 
 	// Losses.
 	"soft targets": {"objective.itc.weight or objective.mlm.weight > 0",
@@ -221,6 +225,15 @@ var conditions = map[string]condition{
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
+	"adcl":        {"objective.adcl.weight > 0", func(c *Config) bool { return c.Objective.ADCL.Weight > 0 }},
+	"adcl fusion": {`objective.adcl.weight > 0 and fusion = "tucker" or "attention"`, func(c *Config) bool { return c.Objective.ADCL.fuses() }},
+	"adcl tucker": {`objective.adcl.weight > 0 and fusion = "tucker"`,
+		func(c *Config) bool { return c.Objective.ADCL.fuses() && c.Objective.ADCL.Fusion == FusionTucker }},
+	"adcl ranks": {`objective.adcl.weight > 0, fusion = "tucker" and rank > 0`,
+		func(c *Config) bool {
+			a := c.Objective.ADCL
+			return a.fuses() && a.Fusion == FusionTucker && a.Rank > 0
+		}},
 	"local":         {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
 	"score teacher": {"objective.distill_scores.teacher", func(c *Config) bool { return c.Objective.DistillScores.Teacher != "" }},
 	"teacher blocks": {`objective.distill_scores.teacher and metric = "block_diag"`,
@@ -380,7 +393,7 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool {
 	g := c.Objective.Geometric
-	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || g.Weight > 0 && g.Modalities != "text")
+	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
 }
 
 // hasDropout says whether a tower of the system drops anything.
@@ -403,7 +416,9 @@ func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 
 func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
 
 // readsTeacher says whether a loss reads features of the teacher.
-func (c *Config) readsTeacher() bool { return c.Objective.distils() || c.GeometricQueue() }
+func (c *Config) readsTeacher() bool {
+	return c.Objective.distils() || c.Objective.ADCL.Weight > 0 || c.GeometricQueue() || c.Momentum.Dynamic()
+}
 
 // readsMix says whether a score that is computed is named by the geodesic alone.
 func (o Objective) readsMix() bool {

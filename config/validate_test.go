@@ -37,6 +37,39 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
 		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
+		{func(c *Config) { c.Momentum.Rule = "moco" }, `momentum.rule: must be one of static, dynamic, dynamic_teacher (got "moco")`},
+		{func(c *Config) { c.Objective.ADCL.Weight = -1 }, "objective.adcl.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.ADCL.Temperature = 0 }, "objective.adcl.temperature: must be between 0.001 and 1000 (got 0); 0.07 and 0.1 are usual"},
+		{func(c *Config) { c.Objective.ADCL.FusionTemperature = 2000 }, "objective.adcl.fusion_temperature: must be between 0.001 and 1000 (got 2000); 0.07 and 0.1 are usual"},
+		{func(c *Config) { c.Objective.ADCL.Fusion = "sum" }, `objective.adcl.fusion: must be one of tucker, attention, none (got "sum")`},
+		{func(c *Config) { c.Objective.ADCL.Dim = 0 }, "objective.adcl.dim: must be > 0 (got 0)"},
+		{func(c *Config) { c.Objective.ADCL.Rank = -2 }, "objective.adcl.rank: must be >= 0 (got -2)"},
+		{func(c *Config) { c.Objective.ADCL.Dropout = 1 }, "objective.adcl.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { *c = clip(); c.Objective.ADCL.Weight = 0.04 },
+			"objective.adcl.weight: must be 0 without momentum (got 0.04); it needs the teacher: set momentum.enabled = true"},
+		{func(c *Config) {
+			*c = clip()
+			c.Momentum.Enabled, c.Objective.ADCL.Weight = true, 0.04
+		}, "objective.adcl.weight: must be 0 without a queue (got 0.04); its negatives are there: set queue.size"},
+		{func(c *Config) { *c = small(); c.Objective.ADCL.Weight, c.Model.Head.Topology = 0.04, "Ob(8,8)" },
+			`objective.adcl.weight: must be 0 with another model.head.topology than "sphere" (got 0.04); it compares unit vectors of one sphere`},
+		{func(c *Config) {
+			*c = small()
+			c.Objective.ADCL.Weight, c.Objective.ADCL.Rank, c.Model.Head.Dim, c.Objective.ADCL.Dim = 0.04, 0, 1<<14, 1
+		}, "model.head.dim: makes 4398046527488 weights of the fusion of objective.adcl, model.head.dim^3 with a full core, of which there must be at most 1099511627776 (got 16384); lower it or set objective.adcl.rank"},
+		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, mlp (got "tucker")`},
+		{func(c *Config) { c.Model.Head.Activation = "sine" }, `model.head.activation: must be one of tanh, gelu, relu, silu (got "sine")`},
+		{func(c *Config) { c.Model.Head.Shared = -1 }, "model.head.shared: must be >= 0 (got -1)"},
+		{func(c *Config) { *c = clip(); c.Model.System, c.Model.Head.Style = "matching", "mlp" },
+			`model.head.style: must be "linear" (got "mlp"); model.system "matching" has no other`},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Head.Style, c.Model.Head.Identity, c.Model.Head.Dim = "mlp", "image", 768
+		}, `model.head.style: must be "linear" with model.head.identity (got "mlp"); a side without a projection has no layers: set model.head.identity = ""`},
+		{func(c *Config) { *c = clip(); c.Model.Head.Style, c.Model.Head.Topology = "mlp", "Multi(8,8)" },
+			`model.head.style: must be "linear" with model.head.topology = "Multi(n,m)" (got "mlp"); its class tokens share one layer: use another topology`},
+		{func(c *Config) { c.Model.Head.Style, c.Objective.Geometric.Weight = "mlp", 1 },
+			`model.head.style: must be "linear" with objective.geometric (got "mlp"); the term passes points through one layer: set objective.geometric.weight = 0`},
 		{func(c *Config) { c.Model.LoRA.Rank = -1 }, "model.lora.rank: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.LoRA.Alpha = 0 }, "model.lora.alpha: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.LoRA.Dropout = 1 }, "model.lora.dropout: must be at least 0 and below 1 (got 1)"},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
@@ -22,12 +23,13 @@ const teacherSites = 1 << 16
 // trainStep is the compiled training step.
 type trainStep struct {
 	outcome
-	inputs  *feed.Inputs
-	losses  []objectives.Loss
-	columns []batch.Column // of a batch that the step reads
-	keys    keyNodes
-	norms   norms
-	samples *samples // nil unless an interaction learns from some
+	inputs    *feed.Inputs
+	losses    []objectives.Loss
+	columns   []batch.Column // of a batch that the step reads
+	keys      keyNodes
+	norms     norms
+	agreement agreement
+	samples   *samples // nil unless an interaction learns from some
 }
 
 // builder is a training step under construction.
@@ -83,6 +85,7 @@ func (p *Pairs) assemble() (b *builder, err error) {
 	if err := b.addLosses(); err != nil {
 		return nil, err
 	}
+	b.agree()
 	if err := b.checkAdapters(); err != nil {
 		return nil, err
 	}
@@ -182,7 +185,8 @@ func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
 func (b *builder) dropout() {
 	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
 	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 {
+		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
+		!b.cfg.Objective.ADCL.Drops() {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -290,7 +294,7 @@ func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
-	c.Outputs = append(t.keys.nodes(), t.norms.nodes()...)
+	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {
 		c.Outputs = append(c.Outputs, t.samples.node)
 	}

@@ -52,7 +52,7 @@ func (p *Pairs) estimate() Footprint {
 		f.Gradients *= 2
 	}
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Moments / 2
+		f.Twins = f.Moments/2 - 4*p.fusedWeights()
 	}
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
@@ -157,7 +157,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		width int
 	}{{p.design.image.head, x.TokenWidth()}, {p.design.text.head, t.Width}} {
 		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
-			weights += int64(m.Head.Dim/p.design.space.Classes()) * int64(side.width) // class tokens share one
+			weights += m.Head.Weights(side.width)
 		}
 	}
 	switch {
@@ -167,9 +167,31 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	default:
 		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights()
+	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights() + p.fusedWeights()
+	kept += p.queueLogits()
 	w, k := p.captioningSizes()
 	return weights + w, kept + k
+}
+
+// fusedWeights returns the weights of the matrices that fuse features, which have no twins.
+func (p *Pairs) fusedWeights() int64 {
+	if p.cfg.Model.Stored() {
+		return 0
+	}
+	return p.cfg.Objective.ADCL.Weights(p.cfg.Model.Head.Dim)
+}
+
+// queueLogits counts the products of a sample with the queue, of both sides, that objective.adcl keeps, and those of its channels
+// with each other with a full core.
+func (p *Pairs) queueLogits() (n int64) {
+	a, c := p.cfg.Objective.ADCL, int64(p.cfg.Model.Head.Dim)
+	if a.Weight == 0 {
+		return 0
+	}
+	if a.Fusion == config.FusionTucker && a.Rank == 0 {
+		n = 2 * c * c
+	}
+	return n + 2*int64(p.cfg.Queue.Size)
 }
 
 // captioningSizes are those of the decoder of objective.captioning: the logits of a caption, its gates and its weights of the tokens

@@ -45,6 +45,9 @@ func TestEstimate(t *testing.T) {
 		},
 		"captioning": func(c *config.Config) { *c = tinyHost("vsrn_caption"); c.Train.BatchSize = 9 },
 		"heads":      func(c *config.Config) { *c = tinyHeads() },
+		"full core":  func(c *config.Config) { *c = tinyADCL("tucker", 0); c.Queue.Size = 200 },
+		"ranks":      func(c *config.Config) { *c = tinyADCL("tucker", 100) },
+		"mlp head":   func(c *config.Config) { *c = tinyCLIP("sphere"); c.Model.Head.Style, c.Model.Head.Shared = "mlp", 80 },
 		"plans":      func(c *config.Config) { *c = tinyKLOT() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,12 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if w := obj.ITC.InBatchWeight; w > 0 {
 		list = append(list, objectives.InBatch{Weight: w})
 	}
+	if c := obj.ADCL; c.Weight > 0 {
+		list = append(list, objectives.QueueContrast{Weight: c.Weight, Temperature: c.Temperature})
+		if fusion := newPairFusion(c); fusion != nil {
+			list = append(list, objectives.FusedContrast{Weight: c.Weight, Temperature: c.FusionTemperature, Fusion: fusion, Name: "adcl/" + c.Fusion})
+		}
+	}
 	if c := obj.SigLIP; c.Weight > 0 {
 		list = append(list, &objectives.SigLIP{Weight: c.Weight, Scale: c.Scale, ScaleMax: c.ScaleMax, Bias: c.Bias})
 	}
@@ -72,6 +78,17 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 		})
 	}
 	return list
+}
+
+// newPairFusion is the fusion of the pairs that are contrasted, nil without.
+func newPairFusion(c config.ADCL) objectives.PairFusion {
+	switch c.Fusion {
+	case config.FusionTucker:
+		return encoders.Tucker{Dim: c.Dim, Rank: c.Rank, Tanh: c.Tanh, Dropout: c.Dropout}
+	case config.FusionAttention:
+		return encoders.PairAttention{Dim: c.Dim, Dropout: c.Dropout}
+	}
+	return nil
 }
 
 // newGeometricPool is the geometric term over the pools of stored features.
