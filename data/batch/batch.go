@@ -21,8 +21,11 @@ const (
 	Views         = "images/2"       // (3, S, S) float32, a second view of each image
 	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
+	SecondTokens  = "tokens/2"       // (L) int32, ids of the second text of a row, padded
+	SecondLengths = "lengths/2"      // () int32, tokens of the second text that are no padding
 	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
+	Scores        = "scores"         // () float32, how alike the two texts of a row are
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
 
