@@ -16,10 +16,7 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		p.NoBias = head.NoBias && !(side == "text" && m.Text.Style == config.StyleSigLIP)
 		return p
 	}
-	texts := encoders.TextTower{
-		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
-		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
-	}
+	texts := textTower(cfg, o, space)
 	var images encoders.Tower
 	if cfg.ReadsRegions() {
 		images = regionTower(cfg)
@@ -31,6 +28,15 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),
+	}
+}
+
+// textTower is the tower of texts of a model.
+func textTower(cfg config.Config, o Options, space space.Space) encoders.TextTower {
+	m := cfg.Model
+	return encoders.TextTower{
+		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
+		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
 	}
 }
 

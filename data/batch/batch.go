@@ -21,6 +21,8 @@ const (
 	Views         = "images/2"       // (3, S, S) float32, a second view of each image
 	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
+	Positives     = "positives"      // (L) int32, ids of a text that says the same as that of Tokens
+	Negatives     = "negatives"      // (L) int32, ids of a text that looks like that of Tokens and says something else
 	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
@@ -29,12 +31,25 @@ const (
 	ImageTower = "image tower" // (m D) float32, class tokens that a frozen image tower gave before
 	TextTower  = "text tower"  // (m D) float32, likewise of a text
 
+	PositiveLengths = "positives/lengths" // () int32, as Lengths
+	NegativeLengths = "negatives/lengths" // () int32, as Lengths
+
 	Regions       = "regions"         // (R, D) float32, features of the regions of an image, zeros after the last one
 	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
 	RegionBoxes   = "regions/boxes"   // (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
 
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
+)
+
+// Text names the columns of a text.
+type Text struct{ Tokens, Lengths string }
+
+// The texts of a row.
+var (
+	OwnText      = Text{Tokens, Lengths}
+	PositiveText = Text{Positives, PositiveLengths}
+	NegativeText = Text{Negatives, NegativeLengths}
 )
 
 // Type is the type of a column's values.
