@@ -43,6 +43,7 @@ func (e *Eval) check(k *checker, c *Config) {
 		k.require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
 		k.require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
 	}
+	k.require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
 	k.positive("eval.probe_samples", "eval.probe_neighbours")
 	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")
