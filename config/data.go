@@ -2,21 +2,23 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
-	Captions   Captions   `toml:"captions" read:"caption lists"`
-	Karpathy   Karpathy   `toml:"karpathy" read:"karpathy"`
-	CSV        CSV        `toml:"csv" read:"csv"`
-	COCO       COCO       `toml:"coco" read:"coco"`
-	Flickr     Flickr     `toml:"flickr" read:"flickr"`
-	WebDataset WebDataset `toml:"webdataset" read:"webdataset"`
-	Parquet    Parquet    `toml:"parquet" read:"parquet"`
-	Identities Identities `toml:"identities" read:"identities"`
-	Scenes     Scenes     `toml:"scenes" read:"scenes"`
-	Pairs      Pairs      `toml:"pairs" read:"pair files"`
-	Regions    Regions    `toml:"regions" read:"regions"`
-	Sentences  Sentences  `toml:"sentences" read:"sentences"`
+	Captions   Captions      `toml:"captions" read:"caption lists"`
+	Karpathy   Karpathy      `toml:"karpathy" read:"karpathy"`
+	CSV        CSV           `toml:"csv" read:"csv"`
+	COCO       COCO          `toml:"coco" read:"coco"`
+	Flickr     Flickr        `toml:"flickr" read:"flickr"`
+	WebDataset WebDataset    `toml:"webdataset" read:"webdataset"`
+	Parquet    Parquet       `toml:"parquet" read:"parquet"`
+	Identities Identities    `toml:"identities" read:"identities"`
+	Scenes     Scenes        `toml:"scenes" read:"scenes"`
+	Pairs      Pairs         `toml:"pairs" read:"pair files"`
+	Regions    Regions       `toml:"regions" read:"regions"`
+	Sentences  SentenceFiles `toml:"sentences" read:"sentences"`
+
+	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
@@ -90,7 +92,7 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences")
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind)
 	k.positive("data.max_pixels", "data.max_words")
 	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
@@ -123,6 +125,7 @@ func (d *Data) checkCache(k *checker, c *Config) {
 	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
+	k.require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
 	k.require("data.cache", d.Cache == "none" || !c.Model.TextsOnly(), "must be none", c.Model.named()+" reads no images")
 	k.require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
 	k.positive("data.cache_max_gb")

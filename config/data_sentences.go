@@ -1,8 +1,8 @@
 package config
 
-// Sentences names the files of data.kind = "sentences", for model.system "simcse". A file whose name ends in .csv, .tsv, .jsonl or
+// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse". A file whose name ends in .csv, .tsv, .jsonl or
 // .parquet is a table with a sentence in each row, every other file has a sentence on each line.
-type Sentences struct {
+type SentenceFiles struct {
 	TrainFiles []string `toml:"train_files"` // training files
 	ValFiles   []string `toml:"val_files"`   // validation files
 	TestFiles  []string `toml:"test_files"`  // test files
@@ -11,9 +11,9 @@ type Sentences struct {
 	Negative   string   `toml:"negative"`    // column of a sentence that looks like it and says something else, its hard negative; empty: there are none
 }
 
-func (f *Sentences) defaults() { *f = Sentences{Sentence: "sentence"} }
+func (f *SentenceFiles) defaults() { *f = SentenceFiles{Sentence: "sentence"} }
 
-func (f *Sentences) check(k *checker, c *Config) {
+func (f *SentenceFiles) check(k *checker, c *Config) {
 	k.splitFiles("sentences", f.Split, c)
 	k.require("data.sentences.sentence", f.Sentence != "", "must name a column")
 	k.require("data.sentences.negative", f.Negative == "" || f.Positive != "", "must be empty without data.sentences.positive", "a hard negative stands beside a positive")
@@ -23,7 +23,7 @@ func (f *Sentences) check(k *checker, c *Config) {
 }
 
 // Split returns the files of a split: train, val or test.
-func (f Sentences) Split(name string) []string {
+func (f SentenceFiles) Split(name string) []string {
 	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 

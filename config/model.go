@@ -49,6 +49,8 @@ type traits struct {
 	prototypes bool // views are compared with learned prototypes
 	interacts  bool // images and texts can be compared by their tokens
 	whole      bool // a tower as wide as the space has no projection
+
+	sentencePairs bool // it is trained on pairs of sentences
 }
 
 var systems = []traits{

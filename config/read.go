@@ -118,22 +118,23 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
 	"region scenes": {`data.kind = "regions" and data.regions.source = "scenes"`,
 		func(c *Config) bool { return c.Data.Kind == "regions" && c.Data.Drawn() }},
-	"caption lists": {`data.kind = "captions"`, ofKind("captions")},
-	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
-	"sentences":     {`data.kind = "sentences"`, ofKind("sentences")},
-	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
-	"csv":           {`data.kind = "csv"`, ofKind("csv")},
-	"coco":          {`data.kind = "coco"`, ofKind("coco")},
-	"flickr":        {`data.kind = "flickr"`, ofKind("flickr")},
-	"webdataset":    {`data.kind = "webdataset"`, ofKind("webdataset")},
-	"parquet":       {`data.kind = "parquet"`, ofKind("parquet")},
-	"image files": {`a data.kind other than "scenes", "pairs" and "sentences", with "regions" data.regions.pictures`,
+	"caption lists":  {`data.kind = "captions"`, ofKind("captions")},
+	"karpathy":       {`data.kind = "karpathy"`, ofKind("karpathy")},
+	"pair files":     {`data.kind = "pairs"`, ofKind("pairs")},
+	"csv":            {`data.kind = "csv"`, ofKind("csv")},
+	"coco":           {`data.kind = "coco"`, ofKind("coco")},
+	"flickr":         {`data.kind = "flickr"`, ofKind("flickr")},
+	"webdataset":     {`data.kind = "webdataset"`, ofKind("webdataset")},
+	"parquet":        {`data.kind = "parquet"`, ofKind("parquet")},
+	"sentences":      {`data.kind = "sentences"`, ofKind("sentences")},
+	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
+	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 		}},
-	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot or eval.textprobe`,
+	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe or eval.sentences`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != ""
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0
 		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
@@ -143,8 +144,10 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
 	"own words": {`data.vocab = "", a model.system with towers, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
-	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,
-		func(c *Config) bool { return !c.Data.Drawn() && !c.Model.Fitted() }},
+	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, or eval.sentences.tasks`,
+		func(c *Config) bool {
+			return !c.Data.Drawn() && !c.Model.Fitted() || len(c.Eval.Sentences.Tasks) > 0
+		}},
 	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
 	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,
 		func(c *Config) bool { return c.Data.Cache != "none" || c.Data.CacheFeatures }},
@@ -239,6 +242,8 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.Images != "" }},
 	"templates": {`a model.system with a text tower and eval.zeroshot.templates_file = ""`,
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
+	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
+		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
 	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.

@@ -61,7 +61,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -347,6 +347,15 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Train.OnNaN = "ignore" }, `train.on_nan: must be one of stop, skip, rollback (got "ignore")`},
 		{func(c *Config) { c.Train.KeepBestBy = "worst" }, `train.keep_best_by: must be one of better, first, rerank (got "worst")`},
 
+		{func(c *Config) { c.Train.KeepBestBy = "eval/sts/stsb/spearman" }, `train.keep_best_by: names a number that is not measured (got "eval/sts/stsb/spearman"); add "sentences" to eval.beside`},
+		{func(c *Config) { c.Eval.Beside = []string{"sentences"} }, `eval.beside: must not have "sentences" (got ["sentences"]); eval.sentences.tasks names no task`},
+		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"stsb", "mrpc="} }, `eval.sentences.tasks: has an item "mrpc=" that is none (got ["stsb" "mrpc="]); write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`},
+		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"stsb", "stsb=dev.tsv"} }, `eval.sentences.tasks: must name a task once (got ["stsb" "stsb=dev.tsv"])`},
+		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"cola"} }, `eval.sentences.tasks: has an item "cola" of no task (got ["cola"]); the tasks are mnli, mnli-mm, qnli, snli, qqp, mrpc, rte, stsb, sick, sick-e, sts12, sts13, sts14, sts15, sts16`},
+		{func(c *Config) { c.Eval.Sentences.Feature = "cls" }, `eval.sentences.feature: must be one of class, mean, head (got "cls")`},
+		{func(c *Config) { c.Eval.Sentences.Rules = []string{"fixed", "svm"} }, `eval.sentences.rules: must be some of fixed, tuned, kmeans, probe (got ["fixed" "svm"])`},
+		{func(c *Config) { c.Eval.Sentences.Isotropy = 1 }, `eval.sentences.isotropy: must be 0 or at least 2 (got 1)`},
+		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
 		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" with train.max_minutes`},

@@ -72,7 +72,7 @@ func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 		x.SetFloats(name, values)
 	}
 	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs,
-		batch.Positives: b.Positives, batch.PositiveLengths: b.PositiveLengths, batch.Negatives: b.Negatives, batch.NegativeLengths: b.NegativeLengths,
+		batch.SecondTokens: b.Positives, batch.SecondLengths: b.PositiveLengths, batch.ThirdTokens: b.Negatives, batch.ThirdLengths: b.NegativeLengths,
 		batch.ImageNeighbours: b.ImageNeighbours, batch.TextNeighbours: b.TextNeighbours} {
 		x.SetInts(name, values)
 	}

@@ -21,18 +21,18 @@ const (
 	Views         = "images/2"       // (3, S, S) float32, a second view of each image
 	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
-	Positives     = "positives"      // (L) int32, ids of a text that says the same as that of Tokens
-	Negatives     = "negatives"      // (L) int32, ids of a text that looks like that of Tokens and says something else
+	SecondTokens  = "tokens/2"       // (L) int32, ids of the second text of a row, padded
+	SecondLengths = "lengths/2"      // () int32, tokens of the second text that are no padding
+	ThirdTokens   = "tokens/3"       // (L) int32, ids of the third text of a row, padded
+	ThirdLengths  = "lengths/3"      // () int32, tokens of the third text that are no padding
 	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
+	Scores        = "scores"         // () float32, how alike the two texts of a row are
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
 
 	ImageTower = "image tower" // (m D) float32, class tokens that a frozen image tower gave before
 	TextTower  = "text tower"  // (m D) float32, likewise of a text
-
-	PositiveLengths = "positives/lengths" // () int32, as Lengths
-	NegativeLengths = "negatives/lengths" // () int32, as Lengths
 
 	Regions       = "regions"         // (R, D) float32, features of the regions of an image, zeros after the last one
 	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
@@ -45,11 +45,11 @@ const (
 // Text names the columns of a text.
 type Text struct{ Tokens, Lengths string }
 
-// The texts of a row.
+// The texts of a row: its own, one that says the same, and one that looks like it and says something else.
 var (
 	OwnText      = Text{Tokens, Lengths}
-	PositiveText = Text{Positives, PositiveLengths}
-	NegativeText = Text{Negatives, NegativeLengths}
+	PositiveText = Text{SecondTokens, SecondLengths}
+	NegativeText = Text{ThirdTokens, ThirdLengths}
 )
 
 // Type is the type of a column's values.

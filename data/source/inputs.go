@@ -54,6 +54,26 @@ func TextProbeInputs(cfg config.Config) []Input {
 	return append(named(cfg, "eval.textprobe.train", p.Train, false), named(cfg, "eval.textprobe.test", p.Test, false)...)
 }
 
+// SentencesInputs lists the files and folders of eval.sentences.
+func SentencesInputs(cfg config.Config) (list []Input) {
+	const key = "eval.sentences."
+	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+		return nil
+	}
+	found := false // below eval.sentences.folder
+	for _, t := range cfg.Eval.Sentences.Items() {
+		found = found || t.Test == ""
+		for _, name := range []string{t.Test, t.Train} {
+			st, err := os.Stat(Below(cfg.Data.Root, name))
+			list = append(list, named(cfg, key+"tasks", name, err == nil && st.IsDir())...)
+		}
+	}
+	if found {
+		list = append(list, below(cfg, key+"folder", cfg.Eval.Sentences.Folder, true)...)
+	}
+	return list
+}
+
 // named is below of a key that may be empty.
 func named(cfg config.Config, key, value string, folder bool) []Input {
 	if value == "" {

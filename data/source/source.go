@@ -22,17 +22,18 @@ import (
 
 // kinds are the values of data.kind.
 var kinds = map[string]Kind{
-	"captions":   imageFiles(captionLists),
-	"coco":       imageFiles(coco),
-	"csv":        imageFiles(csvTables),
-	"flickr":     imageFiles(flickr),
-	"folder":     imageFiles(classFolders),
-	"karpathy":   imageFiles(karpathy),
-	"pairs":      storedPairs,
-	"parquet":    imageFiles(parquetTables),
-	"regions":    regionSets,
-	"scenes":     scenesKind,
-	"webdataset": imageFiles(shards),
+	"captions":       imageFiles(captionLists),
+	"coco":           imageFiles(coco),
+	"csv":            imageFiles(csvTables),
+	"flickr":         imageFiles(flickr),
+	"folder":         imageFiles(classFolders),
+	"karpathy":       imageFiles(karpathy),
+	"pairs":          storedPairs,
+	"parquet":        imageFiles(parquetTables),
+	"regions":        regionSets,
+	"scenes":         scenesKind,
+	"sentence_pairs": sentencePairs,
+	"webdataset":     imageFiles(shards),
 }
 
 // Kind opens data of one kind. A function that a kind does not have is nil.
