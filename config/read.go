@@ -62,6 +62,7 @@ var conditions = map[string]condition{
 	"attention metric": {"model.attention_metric.form", func(c *Config) bool { return c.Model.AttentionMetric.Form != "" }},
 	"attention blocks": {`model.attention_metric.form = "block_diag"`,
 		func(c *Config) bool { return c.Model.AttentionMetric.Form == "block_diag" }},
+	"mlp head":    {`model.head.style = "mlp"`, (*Config).hasMLPHead},
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},

@@ -37,6 +37,19 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
 		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
+		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, mlp (got "tucker")`},
+		{func(c *Config) { c.Model.Head.Activation = "sine" }, `model.head.activation: must be one of tanh, gelu, relu, silu (got "sine")`},
+		{func(c *Config) { c.Model.Head.Shared = -1 }, "model.head.shared: must be >= 0 (got -1)"},
+		{func(c *Config) { *c = clip(); c.Model.System, c.Model.Head.Style = "matching", "mlp" },
+			`model.head.style: must be "linear" (got "mlp"); model.system "matching" has no other`},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Head.Style, c.Model.Head.Identity, c.Model.Head.Dim = "mlp", "image", 768
+		}, `model.head.style: must be "linear" with model.head.identity (got "mlp"); a side without a projection has no layers: set model.head.identity = ""`},
+		{func(c *Config) { *c = clip(); c.Model.Head.Style, c.Model.Head.Topology = "mlp", "Multi(8,8)" },
+			`model.head.style: must be "linear" with model.head.topology = "Multi(n,m)" (got "mlp"); its class tokens share one layer: use another topology`},
+		{func(c *Config) { c.Model.Head.Style, c.Objective.Geometric.Weight = "mlp", 1 },
+			`model.head.style: must be "linear" with objective.geometric (got "mlp"); the term passes points through one layer: set objective.geometric.weight = 0`},
 		{func(c *Config) { c.Model.LoRA.Rank = -1 }, "model.lora.rank: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.LoRA.Alpha = 0 }, "model.lora.alpha: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.LoRA.Dropout = 1 }, "model.lora.dropout: must be at least 0 and below 1 (got 1)"},

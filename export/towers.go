@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -61,8 +62,20 @@ func projection(h encoders.Head) *encoders.Projection {
 	return nil
 }
 
-// comparable refuses spaces and scores that are no cosine of unit rows, which programs of dual encoders compute.
+// oneLayer refuses heads of several layers.
+func (x *job) oneLayer(forms ...string) error {
+	if style := x.Config.Model.Head.Style; style == config.HeadMLP {
+		return x.refuse("model.head.style", style, "its heads are one layer", append(forms, oneSide)...)
+	}
+	return nil
+}
+
+// comparable refuses heads of several layers, and spaces and scores that are no cosine of unit rows: programs of dual
+// encoders have a linear layer and compute cosines.
 func (x *job) comparable(forms ...string) error {
+	if err := x.oneLayer(forms...); err != nil {
+		return err
+	}
 	space, err := x.Config.Model.Head.Space()
 	if err != nil {
 		return err

@@ -157,7 +157,7 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		width int
 	}{{p.design.image.head, x.Width}, {p.design.text.head, t.Width}} {
 		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
-			weights += int64(m.Head.Dim/p.design.space.Classes()) * int64(side.width) // class tokens share one
+			weights += m.Head.Weights(side.width)
 		}
 	}
 	switch {

@@ -6,11 +6,19 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// pairOfTowers is a design of a tower for images and one for texts, each with the head, which
-// is left out where model.head.identity says so, and has a bias for texts of SigLIP.
+// pairOfTowers is a design of a tower for images and one for texts, each with the head of
+// model.head.style: the linear one given, which is left out where model.head.identity says so and has a bias
+// for texts of SigLIP, or an MLP.
 func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders.Projection) design {
 	m := cfg.Model
-	of := func(side string) encoders.Projection {
+	of := func(side string, tower, own encoders.Tower) encoders.Head {
+		if h := m.Head; h.Style == config.HeadMLP {
+			if own != nil {
+				tower = own
+			}
+			_, width := tower.Shape()
+			return encoders.MLP{Space: space, Shared: h.Shared, Layers: 1, Hidden: h.Hidden(width), Activation: h.Activation}
+		}
 		p := head
 		p.Identity = m.Head.Whole(side)
 		p.NoBias = head.NoBias && !(side == "text" && m.Text.Style == config.StyleSigLIP)
@@ -24,8 +32,8 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		images = encoders.ImageTower{ViT: imageEncoder(m, space)}
 	}
 	return design{
-		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
-		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
+		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image", images, o.Image), frozen: m.Image.Freeze},
+		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text", texts, o.Text), frozen: m.Text.Freeze},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),
 	}

@@ -75,8 +75,11 @@ func TestElementsGolden(t *testing.T) {
 			h := nn.GELU(g("x"))
 			return arith.Add(arith.Add(h, h), op.Detach(h))
 		},
-		"div scalar": func(g get) *gorgonia.Node { return arith.DivScalar(g("x"), g("s")) },
-		"mul scalar": func(g get) *gorgonia.Node { return arith.MulScalar(g("x"), g("s")) },
+		"sum products":         func(g get) *gorgonia.Node { return arith.SumProducts(g("x"), g("z"), 3) },
+		"dot products of rows": func(g get) *gorgonia.Node { return arith.SumProducts(g("x"), g("z"), 1) },
+		"outer":                func(g get) *gorgonia.Node { return arith.Outer(g("x"), g("z")) },
+		"div scalar":           func(g get) *gorgonia.Node { return arith.DivScalar(g("x"), g("s")) },
+		"mul scalar":           func(g get) *gorgonia.Node { return arith.MulScalar(g("x"), g("s")) },
 		"add norm": func(g get) *gorgonia.Node {
 			_, norm := nn.AddNorm(nn.AddNormArgs{H: g("h"), X: g("x"), Bits: g("bits"), Gamma: g("gamma"), Beta: g("beta"), Keep: 0.75, Eps: 1e-5})
 			return norm

@@ -49,6 +49,9 @@ func (g *Graph) layers(name string, m encoders.MLP, x string) string {
 	if activation == "" {
 		activation = "gelu"
 	}
+	if g.has(name + "/shared/weight") { // of a tower of another width
+		x = g.linear(name+"/shared", x)
+	}
 	for i := range m.Layers {
 		fc := fmt.Sprintf("%s/fc%d", name, i+1)
 		y := g.linear(fc, x)
