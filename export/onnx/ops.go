@@ -76,8 +76,6 @@ func (g *Graph) activated(name, x string) string {
 		return g.times(x, g.op("Sigmoid", on(g.times(x, g.number(1.702)))))
 	case "silu":
 		return g.times(x, g.op("Sigmoid", on(x)))
-	case "tanh":
-		return g.op("Tanh", on(x))
 	case "relu":
 		return g.op("Relu", on(x))
 	case "tanh":
