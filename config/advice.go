@@ -24,7 +24,7 @@ func (c Config) Advice() []string {
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))
 	}
-	if d := c.Data; d.Kind == "scenes" && !c.Model.ImagesOnly() && !c.Model.Stored() && (d.Flip || d.CropScaleMin < 1 || d.RandAugmentOps > 0 || d.ColorJitter > 0 || d.Grayscale > 0) {
+	if d := c.Data; d.Kind == "scenes" && !c.Model.ImagesOnly() && c.Model.seesImages() && (d.Flip || d.CropScaleMin < 1 || d.RandAugmentOps > 0 || d.ColorJitter > 0 || d.Grayscale > 0) {
 		list = append(list, "data.kind is scenes and images are augmented: a flip, a crop or a colour operation makes captions about places, objects and colours wrong; set data.flip = false, data.crop_scale_min = 1, data.randaugment_ops = 0, data.color_jitter = 0 and data.grayscale = 0")
 	}
 	if t := c.Train; o.UsesGraph() && t.MaxSteps > 0 && (t.MaxSteps-1)*t.BatchSize*max(1, t.AccumulateSteps) < c.Queue.Size {

@@ -21,7 +21,7 @@ type Eval struct {
 
 	ProbeSamples    int     `toml:"probe_samples" read:"images" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
 	ProbeDecay      float64 `toml:"probe_decay" read:"fixed decay" max:"1000000"` // weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
-	ProbeHold       float64 `toml:"probe_hold" read:"images"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
+	ProbeHold       float64 `toml:"probe_hold" read:"towers"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
 	ProbeNeighbours int     `toml:"probe_neighbours" read:"images" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
 
 	ZeroShot  ZeroShot  `toml:"zeroshot" read:"features"`
@@ -45,6 +45,7 @@ func (e *Eval) check(k *checker, c *Config) {
 		k.require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
 		k.require("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
 	}
+	k.require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
 	k.positive("eval.probe_samples", "eval.probe_neighbours")
 	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")

@@ -88,7 +88,7 @@ var products = []product{
 			case c.ReadsRegions():
 				width = max(width, c.Model.Image.Regions.In)
 			}
-			return unlessStored(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
+			return ifImages(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
 		}},
 	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
 		func(c *Config) float64 {
@@ -120,7 +120,7 @@ var products = []product{
 			case c.ReadsRegions():
 				return c.Model.Image.RegionWeights()
 			}
-			return unlessStored(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
+			return ifImages(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
 		}},
 	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
 		func(c *Config) float64 {
@@ -158,7 +158,7 @@ func patches(c *Config) float64 {
 		return float64(c.Data.Regions.Most)
 	}
 	side := float64(c.Model.Image.Grid())
-	return side * side
+	return ifImages(c, side*side)
 }
 
 // pixels returns the values of so many images.
@@ -166,7 +166,7 @@ func pixels(c *Config, images int) float64 {
 	if c.ReadsRegions() {
 		return 0
 	}
-	return unlessStored(c, 3*float64(images)*float64(c.Data.Views)*float64(c.Model.Image.Size)*float64(c.Model.Image.Size))
+	return ifImages(c, 3*float64(images)*float64(c.Data.Views)*float64(c.Model.Image.Size)*float64(c.Model.Image.Size))
 }
 
 // blocksWeights returns the matrices of n transformer blocks.
@@ -177,9 +177,9 @@ func blocksWeights(n, width, mlp int) float64 {
 	return float64(n) * float64(width) * (4*float64(width) + 2*float64(mlp))
 }
 
-func unlessStored(c *Config, n float64) float64 { return pick(!c.Model.Stored(), n) }
-func ifStored(c *Config, n float64) float64     { return pick(c.Model.Stored(), n) }
-func ifWords(c *Config, n float64) float64      { return pick(c.Model.traits().words, n) }
+func ifImages(c *Config, n float64) float64 { return pick(c.Model.seesImages(), n) }
+func ifStored(c *Config, n float64) float64 { return pick(c.Model.Stored(), n) }
+func ifWords(c *Config, n float64) float64  { return pick(c.Model.traits().words, n) }
 
 func pick(read bool, n float64) float64 {
 	if read {

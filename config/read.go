@@ -18,15 +18,16 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"images": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"images": {"a model.system that reads images", func(c *Config) bool { return c.Model.seesImages() }},
+	"towers": {"a model.system with towers", func(c *Config) bool { return !c.Model.Stored() }},
 	"pixels": {`a model.system that reads images and a model.image.style other than "regions"`,
-		func(c *Config) bool { return !c.Model.Stored() && !c.ReadsRegions() }},
+		func(c *Config) bool { return c.Model.seesImages() && !c.ReadsRegions() }},
 	"patches": {`a model.system that reads images and a model.image.style other than "regions" and "resnet"`,
-		func(c *Config) bool { return !c.Model.Stored() && c.Model.Image.Transforms() }},
+		func(c *Config) bool { return c.Model.seesImages() && c.Model.Image.Transforms() }},
 	"patch steps": {`a model.system that reads images and is trained in steps, and a model.image.style other than "regions" and "resnet"`,
-		func(c *Config) bool { return !c.Model.Stored() && c.Model.Image.Transforms() }},
+		func(c *Config) bool { return c.Model.seesImages() && c.Model.Image.Transforms() }},
 	"other than resnet": {`a model.system that reads images and a model.image.style other than "resnet"`,
-		func(c *Config) bool { return !c.Model.Stored() && !c.readsResNet() }},
+		func(c *Config) bool { return c.Model.seesImages() && !c.readsResNet() }},
 	"resnet": {`model.image.style = "resnet" and a model.system that reads images`, (*Config).readsResNet},
 	"resnet steps": {`model.image.style = "resnet", a model.system that reads images and model.image.freeze = false`,
 		func(c *Config) bool { return c.readsResNet() && !c.Model.Image.Freeze }},
@@ -94,15 +95,15 @@ var conditions = map[string]condition{
 	"cross metric": {`model.interaction.kind = "scan", "bfan", "imram", "naaf", "sgr" or "saf" and objective.itc.score = "gssf"`,
 		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.UsesMetric() }},
 
-	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system that reads images",
+	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system with towers",
 		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.AdapterWidth > 0 }},
-	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system that reads images",
+	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system with towers",
 		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.PromptTokens > 0 }},
-	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system that reads images",
+	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system with towers",
 		func(c *Config) bool { return c.Model.lowRank() }},
 	"low rank blocks": {`model.tuning.metric = "block_diag", and model.lora.rank or model.tuning.adapter_width > 0`,
 		func(c *Config) bool { return c.Model.lowRank() && c.Model.Tuning.Metric == "block_diag" }},
-	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
+	"adapters": {"model.lora.rank > 0 and a model.system with towers", func(c *Config) bool { return c.Model.Adapts() }},
 
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
 	"skips": {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", func(c *Config) bool {
@@ -138,10 +139,11 @@ var conditions = map[string]condition{
 	"flickr":         {`data.kind = "flickr"`, ofKind("flickr")},
 	"webdataset":     {`data.kind = "webdataset"`, ofKind("webdataset")},
 	"parquet":        {`data.kind = "parquet"`, ofKind("parquet")},
+	"sentences":      {`data.kind = "sentences"`, ofKind("sentences")},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
-	"image files": {`a data.kind other than "scenes", "pairs" and "sentence_pairs", with "regions" data.regions.pictures`,
+	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 		}},
 	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe or eval.sentences`,
 		func(c *Config) bool {
@@ -151,9 +153,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
 	"counted words": {`data.clean = "albef" and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Clean == "albef" && c.Model.traits().words }},
-	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
+	"own vocabulary": {`data.vocab = "" and a model.system with towers`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
-	"own words": {`data.vocab = "", a model.system that reads images, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
+	"own words": {`data.vocab = "", a model.system with towers, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
 	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, or eval.sentences.tasks`,
 		func(c *Config) bool {
@@ -169,7 +171,7 @@ var conditions = map[string]condition{
 	"short batches": {`a model.system that is trained in steps and not by identities, whose epochs are whole batches`,
 		func(c *Config) bool { return !c.Model.Fitted() && !c.Model.ByIdentity() }},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
-		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() && !c.ReadsRegions() }},
+		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && c.Model.seesImages() && !c.ReadsRegions() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 
@@ -201,9 +203,13 @@ var conditions = map[string]condition{
 	"triplet": {"objective.triplet.weight > 0", func(c *Config) bool { return c.Objective.Triplet.Weight > 0 }},
 	"hard margin": {"objective.triplet.weight > 0 and soft = false",
 		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
-	"softmax":   {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
-	"poly":      {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
-	"cmpm":      {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
+	"softmax": {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
+	"poly":    {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
+	"cmpm":    {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
+	"simcse":  {"objective.simcse.weight > 0", func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 }},
+	"mcse":    {"objective.mcse.weight > 0", func(c *Config) bool { return c.Objective.MCSE.Weight > 0 }},
+	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
+		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
 	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
 	"structure": {"objective.structure.weight > 0", func(c *Config) bool { return c.Objective.Structure.Weight > 0 }},
 	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
@@ -266,7 +272,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
 	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
 		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
-	"fixed decay": {"a model.system that reads images and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
+	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.
 	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},

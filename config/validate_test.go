@@ -94,7 +94,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentence_pairs (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -169,7 +169,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { identities(c); c.Objective.Triplet.Negatives = "none" }, `objective.triplet.negatives: must be one of hardest, all (got "none")`},
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, heads, align (got "blip")`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, simcse, heads, align (got "blip")`},
 		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, resnet, regions (got "convnext")`},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Depth = "resnet", 52 }, "model.image.resnet.depth: must be 18, 34, 50 or 101 (got 52)"},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Width = "resnet", 0 }, "model.image.resnet.width: must be > 0 (got 0)"},
@@ -203,7 +203,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
-		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, mean, end, max, gpo, esa (got "min")`},
+		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, mean, first_last, end, max, gpo, esa (got "min")`},
 		{func(c *Config) { *c = clip(); c.Model.Image.Style = "regions" }, `data.kind: must be "regions" with model.image.style "regions" (got "scenes"); other kinds have no features of regions`},
 		{func(c *Config) { c.Model.Image.Style, c.Data.Kind = "regions", "regions" }, `model.image.style: must not be "regions" (got "regions"); model.system "albef" reads pixels: use model.system "clip" or "matching"`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Pool = "class" }, `model.image.pool: must be empty or one of mean, max, gpo, esa, gru (got "class")`},

@@ -161,7 +161,8 @@ func (t *Train) Cache() *Cache {
 // Columns are those of images, of TrainConfig.Text, of what the data set knows of
 // an image, and of UseTowers.
 func (t *Train) Columns() []Column {
-	return append(t.cfg.columns(columnsOfImages(t.ds, t.cfg.pixels())), t.towers.columns()...)
+	list := append(t.cfg.columns(columnsOfImages(t.ds, t.cfg.pixels())), t.towers.columns()...)
+	return append(list, t.cfg.columnsOfOthers(t.ds)...)
 }
 
 // pixels are the columns of pictures.
@@ -212,6 +213,9 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	}
 	w.lap(StageRead)
 	t.cfg.Text.Fill(caption, row)
+	if err := t.cfg.fillOthers(t.ds, i, row); err != nil {
+		return err
+	}
 	w.lap(StageText)
 	w.made()
 	return nil

@@ -54,6 +54,14 @@ func (t *Texts) columns(tokens, lengths string) []Column {
 // are.
 func (t *Texts) Fill(text string, row batch.Row) { t.fill(text, row, batch.Tokens, batch.Lengths) }
 
+// FillText is Fill for the columns of a text of a row, which TextColumns are.
+func (t *Texts) FillText(text string, row batch.Row, of batch.Text) {
+	t.fill(text, row, of.Tokens, of.Lengths)
+}
+
+// TextColumns are Columns of a text of a row.
+func (t *Texts) TextColumns(of batch.Text) []Column { return t.columns(of.Tokens, of.Lengths) }
+
 // FillSecond is Fill for SecondColumns.
 func (t *Texts) FillSecond(text string, row batch.Row) {
 	t.fill(text, row, batch.SecondTokens, batch.SecondLengths)

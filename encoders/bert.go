@@ -100,12 +100,27 @@ type TextArgs struct {
 // Tokens beyond a text's length are not attended to; their rows mean nothing. Texts have
 // one class token each, whatever Classes says, and the same positions as in TextClasses.
 func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
+	_, x := b.text(c, s, a, at)
+	return x
+}
+
+// firstLast returns the states behind the first layer and those of Text: (R*L, D) each. There is at least one layer.
+func (b BERT) firstLast(c *Context, s Scope, a TextArgs) (first, last *gorgonia.Node) {
+	if b.Layers < 1 {
+		misuse("text", a.IDs, "want at least one layer (got %d)", b.Layers)
+	}
+	return b.text(c, s, a, nil)
+}
+
+// text is Text, with the states behind the first layer beside it where at is nil.
+func (b BERT) text(c *Context, s Scope, a TextArgs, at *Places) (first, x *gorgonia.Node) {
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	s = s.transformer(b.Layers)
 	p := b.check(s, ids)
-	x, bias, seen := b.embed(c, s, ids, l, b.classes()-1), b.bias(s, l, l), withPrompts(lengths, p)
+	x = b.embed(c, s, ids, l, b.classes()-1)
+	bias, seen := b.bias(s, l, l), withPrompts(lengths, p)
 	if at != nil && (b.Layers == 0 || bias != nil) {
-		return at.of(b.Text(c, s, a, nil))
+		return nil, at.of(b.Text(c, s, a, nil))
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
@@ -119,11 +134,14 @@ func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 			}
 			x = b.feedForward(c, layer, x)
 		})
+		if at == nil && i == 0 {
+			first = unprompted(x, l, p)
+		}
 	}
 	if at == nil {
 		x = unprompted(x, l, p)
 	}
-	return b.final(s, x)
+	return first, b.final(s, x)
 }
 
 // TextClasses encodes the texts of Text with m class tokens: classes (R*m, D), and with

@@ -2,6 +2,7 @@ package encoders
 
 import (
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
@@ -65,6 +66,14 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolMean:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = meanWords(s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
+	case t.Pool == PoolFirstLast:
+		b, ok := t.Encoder.(BERT)
+		if !ok {
+			misuse("text", a.IDs, "pool %q reads layers of BERT", t.Pool)
+		}
+		var first *gorgonia.Node
+		first, q.Tokens = b.firstLast(c, s, a)
+		q.Classes = meanWords(arith.Combine([]float32{.5, .5}, first, s.tap.pooled(q.Tokens, q.Len)), q.Lengths, q.Len)
 	case t.Pool == PoolMax || t.Pool == PoolGPO || t.Pool == PoolESA:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = t.Pool.of(s, s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
@@ -76,7 +85,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolEnd:
 		q.Classes = t.Encoder.Text(c, s, a, t.last(a))
 	default:
-		misuse("text", a.IDs, "pool must be class, mean, max, gpo, esa or end (got %q)", t.Pool)
+		misuse("text", a.IDs, "pool must be class, mean, first_last, max, gpo, esa or end (got %q)", t.Pool)
 	}
 	if t.Classes() > 1 && !t.Pool.byClass() {
 		misuse("text", a.IDs, "pool %q goes with one class token (got %d)", t.Pool, t.Classes())

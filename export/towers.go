@@ -32,7 +32,7 @@ func (x *job) words() (encoders.TextTower, error) {
 	if _, ok := t.Encoder.(encoders.GRU); ok {
 		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no recurrent layers")
 	}
-	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO {
+	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA || t.Pool == encoders.PoolFirstLast {
 		return t, x.refuse("model.text.pool", string(t.Pool), "its towers have no such pool")
 	}
 	if t.Classes() > 1 {
@@ -56,7 +56,7 @@ func kind(v encoders.ViT) string {
 
 // projection is the head of a side as a linear layer; nil where it has none or another head.
 func projection(h encoders.Head) *encoders.Projection {
-	if p, ok := h.(encoders.Projection); ok && !p.Identity {
+	if p, ok := h.(encoders.Projection); ok && !p.Identity && p.Activation == "" {
 		return &p
 	}
 	return nil
@@ -94,7 +94,7 @@ func (x *job) comparable(forms ...string) error {
 // twoSided refuses one side where a form has both.
 func (x *job) twoSided(why string, forms ...string) error {
 	switch {
-	case x.sides.Views:
+	case x.sides.Views || x.sides.Sentences:
 		return x.refuse("model.system", x.Config.Model.System, why, forms...)
 	case x.Side != "":
 		return x.refuse("--side", x.Side, why, forms...)

@@ -278,6 +278,9 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 		x.Masked = layout.StridedRows(x.Sequence.Tokens, n, 1, n)   // (B*L, D)
 		return x
 	}
+	if text, ok := t.(encoders.TextTower); ok && len(r.Behind) > 0 {
+		return b.behind(text, p, c, in, r)
+	}
 	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: b.design.interaction == nil || r.Features})
 	if !r.Masked {
 		return x
@@ -285,6 +288,27 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 	x.Masked = t.Encode(c, p, b.s.Captions.Masked, encoders.Want{Tokens: true}).Tokens // (B*L, D)
 	if r.Tokens {
 		x.Tokens = layout.ConcatRows(x.Tokens, x.Masked) // (2B*L, D)
+	}
+	return x
+}
+
+// behind runs a text tower over the texts of the batch and those of r.Behind, in one pass.
+func (b *builder) behind(t encoders.TextTower, p encoders.Scope, c *encoders.Context, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+	ids, lengths := gorgonia.Nodes{in[batch.Tokens]}, gorgonia.Nodes{in[batch.Lengths]}
+	for _, text := range r.Behind {
+		more := in
+		if text != batch.OwnText {
+			more = b.net.towerInputs(t, b.s.Rows, map[string]string{batch.Tokens: text.Tokens, batch.Lengths: text.Lengths})
+		}
+		ids, lengths = append(ids, more[batch.Tokens]), append(lengths, more[batch.Lengths])
+	}
+	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...), batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
+	x.Sequence = t.Encode(c, p, all, encoders.Want{Tokens: r.Tokens, Classes: true})
+	n := b.s.Rows * t.Classes()
+	x.Behind = layout.StridedRows(x.Classes, n, 1, x.Classes.Shape()[0]-n) // (kB, D)
+	x.Classes, x.Lengths = layout.StridedRows(x.Classes, 0, 1, n), in[batch.Lengths]
+	if r.Tokens {
+		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, b.s.Rows*x.Len) // (B*L, D)
 	}
 	return x
 }

@@ -16,8 +16,8 @@ type design struct {
 	image, text side
 	teacher     bool           // both sides have momentum twins
 	fusion      *encoders.BERT // layers over pairs, or nil
-	// views: of images alone. The sides are two views of an image. Only what a loss reads is encoded, the
-	// queue holds one ring, and the batch enters the queue before it is compared.
+	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
+	// the queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
 	// interaction scores pairs by their tokens in the place of features, nil without.
 	interaction encoders.Interaction
@@ -59,13 +59,15 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = views(cfg)
 	case "identities":
 		d = identities(cfg, space)
+	case "simcse":
+		d = simcse(cfg, o, space)
 	case "heads":
 		d = heads(cfg, o, space)
 	default:
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, simcse or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
@@ -101,6 +103,14 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 		add(x.trained(), x.column)
 		if d.teacher {
 			add(x.trained(), x.teacher)
+		}
+	}
+	for _, x := range []struct {
+		text batch.Text
+		read bool
+	}{{batch.PositiveText, cfg.HasPositives()}, {batch.NegativeText, cfg.HasNegatives()}} {
+		if x.read {
+			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
 	if g := cfg.Objective.Geometric; cfg.GeometricPool() {

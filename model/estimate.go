@@ -136,6 +136,9 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		return (int64(h.InImage+h.InText+2*m.Head.Dim) + between) * int64(h.Hidden), kept
 	}
 	x, t := m.Image, m.Text
+	if m.TextsOnly() {
+		return p.sentenceSizes()
+	}
 	weights = imageWeights(x)
 	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
@@ -163,9 +166,9 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	switch {
 	case t.Freeze || some:
 	case t.Style == config.StyleGRU:
-		kept += int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
+		kept += int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
 	default:
-		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
+		kept += int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
 	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights() + p.fusedWeights()
 	kept += p.queueLogits()
@@ -192,6 +195,23 @@ func (p *Pairs) queueLogits() (n int64) {
 		n = 2 * c * c
 	}
 	return n + 2*int64(p.cfg.Queue.Size)
+}
+
+// sentenceSizes are those of a text tower alone, for all texts of a row.
+func (p *Pairs) sentenceSizes() (weights, kept int64) {
+	m, t := p.cfg.Model, p.cfg.Model.Text
+	weights = textWeights(t)
+	if head, ok := p.design.text.head.(encoders.Projection); !ok || !head.Identity {
+		weights += int64(m.Head.Dim) * int64(t.Width)
+	}
+	if m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) {
+		return weights, 0
+	}
+	per := int64(t.Width) * int64(t.Layers-1)
+	if t.Style == config.StyleGRU {
+		per = int64(t.GRUGates())
+	}
+	return weights, int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * per
 }
 
 // captioningSizes are those of the decoder of objective.captioning: the logits of a caption, its gates and its weights of the tokens
@@ -269,6 +289,7 @@ func (p *Pairs) lockedWeights() (n int64) {
 	}
 	last := m.Tuning.PartialBlocks // of which a tuned tower trains the weights
 	switch x := m.Image; {
+	case m.TextsOnly():
 	case x.Freeze:
 		n += imageWeights(x)
 	case x.Style == config.StyleResNet:

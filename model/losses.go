@@ -5,6 +5,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
 )
 
 // newLosses is the list of the losses of a configuration, in the order in which they are
@@ -42,6 +43,12 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	}
 	if c := obj.CMPM; c.Weight > 0 {
 		list = append(list, objectives.CMPM{Weight: c.Weight, Scale: c.Scale})
+	}
+	if c := obj.SimCSE; c.Weight > 0 {
+		list = append(list, newSimCSE(cfg))
+	}
+	if c := obj.MCSE; c.Weight > 0 {
+		list = append(list, objectives.MCSE{Weight: c.Weight, Temperature: c.Temperature})
 	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
@@ -101,6 +108,20 @@ func newGeometricPool(g config.Geometric, o Options) objectives.Loss {
 	if g.Texts() {
 		objectives.Need(o.TextPool != nil, "geometric", "needs the pool of text features: give it in Options.TextPool")
 		l.Text = o.TextPool
+	}
+	return l
+}
+
+// newSimCSE is the contrast of sentences.
+func newSimCSE(cfg config.Config) objectives.Loss {
+	c, d := cfg.Objective.SimCSE, cfg.Model.Text.Width
+	l := objectives.SimCSE{Weight: c.Weight, Temperature: c.Temperature, Positives: cfg.HasPositives(), Negatives: cfg.HasNegatives(),
+		HardNegativeWeight: c.HardNegativeWeight}
+	switch sphere := (space.Space{Dim: d, Spheres: 1}); {
+	case c.Head == config.SentenceHeadTraining:
+		l.Head = sentenceHead(sphere)
+	case c.Head == config.SentenceHeadNone:
+		l.Head = encoders.Projection{Space: sphere, Identity: true}
 	}
 	return l
 }

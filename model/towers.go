@@ -24,11 +24,7 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 		p.NoBias = head.NoBias && !(side == "text" && m.Text.Style == config.StyleSigLIP)
 		return p
 	}
-	texts := encoders.TextTower{
-		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
-		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
-	}
-	images := imageTower(cfg, space)
+	texts, images := textTower(cfg, o, space), imageTower(cfg, space)
 	return design{
 		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image", images, o.Image), frozen: m.Image.Freeze},
 		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text", texts, o.Text), frozen: m.Text.Freeze},
@@ -46,6 +42,15 @@ func imageTower(cfg config.Config, space space.Space) encoders.Tower {
 		return resNetTower(cfg.Model)
 	}
 	return encoders.ImageTower{ViT: imageEncoder(cfg.Model, space)}
+}
+
+// textTower is the tower of texts of a model.
+func textTower(cfg config.Config, o Options, space space.Space) encoders.TextTower {
+	m := cfg.Model
+	return encoders.TextTower{
+		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
+		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
+	}
 }
 
 // imageEncoder is the vision transformer of a model, with the class tokens that the space of

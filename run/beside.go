@@ -11,8 +11,8 @@ import (
 // which checkpoints are kept.
 func tasksBeside(cfg config.Config, set *Split) (list []string) {
 	if !cfg.Model.Stored() {
-		if cfg.Model.ImagesOnly() {
-			return nil // the probe is its own task
+		if cfg.Model.ImagesOnly() || cfg.Model.TextsOnly() {
+			return nil // both would read the other side; the probe of images alone is their own task
 		}
 		return cfg.Eval.Beside
 	}

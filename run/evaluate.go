@@ -21,11 +21,12 @@ const (
 	TaskReID       = "reid"       // of images with identities: what each finds of its identity
 	TaskMigration  = "migration"  // of stored features: what an index of the old model gives to queries of the new one
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
+	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -44,6 +45,9 @@ func DefaultTask(cfg config.Config) string {
 	}
 	if cfg.Model.ImagesOnly() {
 		return TaskProbe
+	}
+	if cfg.Model.TextsOnly() {
+		return TaskSiblings
 	}
 	return TaskRetrieval
 }
@@ -78,6 +82,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.textProbe(ctx)
 	case TaskReID:
 		return e.reID(ctx)
+	case TaskSiblings:
+		return e.siblings(ctx)
 	case TaskNeighbours:
 		return e.neighbours(ctx)
 	case TaskZeroShot:
@@ -91,6 +97,9 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	c := e.Config
 	if c.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower: use --task %s", c.Model.System, TaskProbe)}
+	}
+	if c.Model.TextsOnly() {
+		return nil, noImages(c, TaskRetrieval)
 	}
 	own, err := e.member()
 	if err != nil {
@@ -109,6 +118,11 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
+}
+
+// noImages refuses a task that needs images for a system of texts alone.
+func noImages(cfg config.Config, task string) error {
+	return &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder, and model.system %q has none: use --task %s", task, cfg.Model.System, DefaultTask(cfg))}
 }
 
 // textColumns says how captions become columns, nil for a system without texts.

@@ -147,6 +147,9 @@ func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
 	if DefaultTask(cfg) == TaskReID {
 		return []keptMetric{{reIDMetric, "mAP"}}
 	}
+	if DefaultTask(cfg) == TaskSiblings {
+		return []keptMetric{{siblingsMetric, "mAP"}}
+	}
 	first := keptMetric{retrievalMetric(eval.First), "mean recall by the pair score"}
 	reranked := keptMetric{retrievalMetric(eval.Reranked), "mean recall, re-ranked"}
 	switch {

@@ -18,6 +18,9 @@ import (
 // tested on the split.
 func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	c := e.Config
+	if c.Model.TextsOnly() {
+		return nil, noImages(c, TaskProbe)
+	}
 	if e.Set.Eval == nil {
 		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
 	}

@@ -61,6 +61,13 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		report.Say("the data has no classes: there is no evaluation")
 		return nil, nil
 	}
+	if DefaultTask(cfg) == TaskSiblings {
+		if !set.hasSiblings() {
+			report.Say("no image of the data has several captions: there is no evaluation")
+			return nil, nil
+		}
+		return set, nil // images are not read
+	}
 	if err := set.findFiles(ctx, cfg.Eval.Split, progress); err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
 	}

@@ -117,7 +117,7 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 			found := data.NewIdentityStats(s.ds)
 			st.Identities = &found
 		}
-		if c, ok := s.ds.(data.Columned); ok {
+		if c, ok := s.ds.(data.Columned); ok && len(c.ImageColumns()) > 0 {
 			found, err := regions.NewStats(ctx, c, regionsLooked)
 			if err != nil {
 				return nil, err

@@ -37,7 +37,7 @@ func ZeroShotInputs(cfg config.Config) (list []Input) {
 	switch z := cfg.Eval.ZeroShot; {
 	case cfg.Model.Stored():
 		return zeroShotInputs(cfg)
-	case cfg.Model.ImagesOnly():
+	case cfg.Model.ImagesOnly(), cfg.Model.TextsOnly():
 		return nil
 	default:
 		return slices.Concat(named(cfg, "eval.zeroshot.images", z.Images, true), named(cfg, "eval.zeroshot.classes", z.Classes, false),

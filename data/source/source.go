@@ -32,6 +32,7 @@ var kinds = map[string]Kind{
 	"parquet":        imageFiles(parquetTables),
 	"regions":        regionSets,
 	"scenes":         scenesKind,
+	"sentences":      imageFiles(sentenceLists),
 	"sentence_pairs": sentencePairs,
 	"webdataset":     imageFiles(shards),
 }

@@ -24,6 +24,9 @@ func (g *Graph) Head(name string, h encoders.Head, x string) string {
 		if !h.Identity {
 			x = g.linear(name, x)
 		}
+		if h.Activation != "" {
+			x = g.activated(h.Activation, x)
+		}
 		return g.in(h.Space, x)
 	case encoders.MLP:
 		return g.layers(name, h, x)

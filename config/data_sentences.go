@@ -1,0 +1,47 @@
+package config
+
+// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse". A file whose name ends in .csv, .tsv, .jsonl or
+// .parquet is a table with a sentence in each row, every other file has a sentence on each line.
+type SentenceFiles struct {
+	TrainFiles []string `toml:"train_files"` // training files
+	ValFiles   []string `toml:"val_files"`   // validation files
+	TestFiles  []string `toml:"test_files"`  // test files
+	Sentence   string   `toml:"sentence"`    // column of the sentence in tables
+	Positive   string   `toml:"positive"`    // column of a sentence that follows from it or says the same, its positive in training; empty: a sentence is its own
+	Negative   string   `toml:"negative"`    // column of a sentence that looks like it and says something else, its hard negative; empty: there are none
+}
+
+func (f *SentenceFiles) defaults() { *f = SentenceFiles{Sentence: "sentence"} }
+
+func (f *SentenceFiles) check(k *checker, c *Config) {
+	k.splitFiles("sentences", f.Split, c)
+	k.require("data.sentences.sentence", f.Sentence != "", "must name a column")
+	k.require("data.sentences.negative", f.Negative == "" || f.Positive != "", "must be empty without data.sentences.positive", "a hard negative stands beside a positive")
+	if c.Data.Kind == "sentences" {
+		k.require("data.kind", c.Model.TextsOnly(), `must not be "sentences"`, c.Model.named()+` reads images: sentences alone are for model.system "simcse"`)
+	}
+}
+
+// Split returns the files of a split: train, val or test.
+func (f SentenceFiles) Split(name string) []string {
+	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
+}
+
+// HasPositives says whether a sentence of the training data has a positive beside it.
+func (c Config) HasPositives() bool {
+	return c.Data.Kind == "sentences" && c.Data.Sentences.Positive != ""
+}
+
+// HasNegatives says whether it has a hard negative too.
+func (c Config) HasNegatives() bool { return c.HasPositives() && c.Data.Sentences.Negative != "" }
+
+// TextsOfRow returns the texts of a row of the batch that pass the text tower of a training step.
+func (c Config) TextsOfRow() int {
+	switch o := c.Objective; {
+	case c.HasNegatives():
+		return 3
+	case o.SimCSE.Weight > 0 || o.MCSE.Weight > 0:
+		return 2
+	}
+	return 1
+}
