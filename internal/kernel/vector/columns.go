@@ -9,6 +9,9 @@ import (
 
 // The passes of a batch norm over rows of n channels.
 
+// columnValues are the values of the rows that sums go over at a time, which stay in the level-1 cache while they do.
+const columnValues = 4096
+
 // Columns is what a batch norm does with each channel: y = (x - Mean)*Scale + Shift, of which ReLU takes the positive part.
 type Columns struct {
 	Mean, Scale, Shift []float32 // (n)
@@ -36,7 +39,10 @@ func ColumnMoments(sum, square []float64, x, from []float32) {
 	case !cpu.HasAVX2FMA:
 		plainColumnMoments(sum, square, x, from)
 	default:
-		columnMomentsVec(&sum[0], &square[0], &x[0], &from[0], rows, n)
+		for step := max(1, columnValues/n); rows > 0; rows -= step {
+			columnMomentsVec(&sum[0], &square[0], &x[0], &from[0], min(rows, step), n)
+			x = x[min(rows, step)*n:]
+		}
 	}
 }
 
@@ -45,15 +51,19 @@ func ColumnMoments(sum, square []float64, x, from []float32) {
 func (c *Columns) Sums(sum, product []float64, x, dy []float32) {
 	n, rows := len(c.Mean), rowsOf(x, len(c.Mean))
 	checkSums(sum, product, n)
-	g := at(dy, len(x))
-	switch {
-	case rows == 0:
-	case !cpu.HasAVX2FMA:
+	dy = dy[:len(x)]
+	if !cpu.HasAVX2FMA {
 		c.plainSums(sum, product, x, dy)
-	case c.ReLU:
-		columnDotsReLUVec(&sum[0], &product[0], &x[0], &c.Mean[0], g, at(c.Scale, n), at(c.Shift, n), rows, n)
-	default:
-		columnDotsVec(&sum[0], &product[0], &x[0], &c.Mean[0], g, rows, n)
+		return
+	}
+	for step := max(1, columnValues/max(n, 1)); rows > 0; rows -= step {
+		m := min(rows, step)
+		if c.ReLU {
+			columnDotsReLUVec(&sum[0], &product[0], &x[0], &c.Mean[0], &dy[0], at(c.Scale, n), at(c.Shift, n), m, n)
+		} else {
+			columnDotsVec(&sum[0], &product[0], &x[0], &c.Mean[0], &dy[0], m, n)
+		}
+		x, dy = x[m*n:], dy[m*n:]
 	}
 }
 
