@@ -11807,14 +11807,14 @@ end10:
 	RET
 
 // func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·maxColumnsVec(SB), NOSPLIT, $0-36
 	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
 	JE           narrow
 	MOVQ         top+0(FP), AX
 	MOVQ         at+8(FP), CX
 	MOVQ         x+16(FP), DX
-	VPBROADCASTD place+32(FP), Z0
+	VBROADCASTSS place+32(FP), Z0
 	MOVQ         n+24(FP), BX
 	XORQ         SI, SI
 
@@ -11890,7 +11890,7 @@ narrow:
 	MOVQ         top+0(FP), AX
 	MOVQ         at+8(FP), CX
 	MOVQ         x+16(FP), DX
-	VPBROADCASTD place+32(FP), Y0
+	VBROADCASTSS place+32(FP), Y0
 	MOVQ         n+24(FP), BX
 	XORQ         SI, SI
 

@@ -58,7 +58,7 @@ func maxima() {
 				panic(err)
 			}
 			place := b.vec()
-			VPBROADCASTD(p.Addr, place)
+			VBROADCASTSS(p.Addr, place)
 			b.each(pointer("n"), 2, func(s step) {
 				t, i, v := s.load(top), s.load(at), s.load(x)
 				const greater, unordered = 0x1e, 0x03
