@@ -132,7 +132,9 @@ func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
 }
 
 // NewConvolution returns a convolution in float32, whatever the engine's precision.
-func (e *Engine) NewConvolution(s convolve.Sizes) *convolve.Convolution { return convolve.New(e, s) }
+func (e *Engine) NewConvolution(s convolve.Sizes) *convolve.Convolution {
+	return convolve.New(e, e.float, s)
+}
 
 // For calls body on contiguous ranges that cover [0, n), on several threads at
 // once, and returns when all are done. The split depends on n, grain (the least

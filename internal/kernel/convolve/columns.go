@@ -1,11 +1,14 @@
 package convolve
 
-// gather writes what the filters see at places lo to hi of the result of an image x (H*W, In) into the rows of dst:
+import "github.com/geoalign/geoalign/internal/kernel/vector"
+
+// gather writes what the filters see at places lo to hi of the result for x (B*H*W, In) into the rows of dst:
 // (hi-lo, k*k*In), by row of the filter, its column and channel, with 0 for the border.
 func (s Sizes) gather(dst, x []float32, lo, hi int) {
-	wide, across := s.Kernel*s.In, s.OutWidth()
+	wide, across, out := s.Kernel*s.In, s.OutWidth(), s.out()
 	for p := lo; p < hi; p++ {
-		top, left := p/across*s.Stride-s.Pad, p%across*s.Stride-s.Pad
+		x := x[p/out*s.places()*s.In:]
+		top, left := p%out/across*s.Stride-s.Pad, p%out%across*s.Stride-s.Pad
 		from, to := max(left, 0), min(left+s.Kernel, s.Width)
 		for y := top; y < top+s.Kernel; y++ {
 			row := dst[:wide]
@@ -23,10 +26,11 @@ func (s Sizes) gather(dst, x []float32, lo, hi int) {
 }
 
 // scatter adds the rows of src to the places that gather took them from.
-func (s Sizes) scatter(x, src []float32, lo, hi int, add func(dst, x, y []float32)) {
-	wide, across := s.Kernel*s.In, s.OutWidth()
+func (s Sizes) scatter(x, src []float32, lo, hi int) {
+	wide, across, out := s.Kernel*s.In, s.OutWidth(), s.out()
 	for p := lo; p < hi; p++ {
-		top, left := p/across*s.Stride-s.Pad, p%across*s.Stride-s.Pad
+		x := x[p/out*s.places()*s.In:]
+		top, left := p%out/across*s.Stride-s.Pad, p%out%across*s.Stride-s.Pad
 		from, to := max(left, 0), min(left+s.Kernel, s.Width)
 		for y := top; y < top+s.Kernel; y++ {
 			row := src[:wide]
@@ -36,7 +40,7 @@ func (s Sizes) scatter(x, src []float32, lo, hi int, add func(dst, x, y []float3
 			}
 			a, b := (from-left)*s.In, (to-left)*s.In
 			at := x[(y*s.Width+from)*s.In:][:b-a]
-			add(at, at, row[a:b])
+			vector.Add(at, at, row[a:b])
 		}
 	}
 }

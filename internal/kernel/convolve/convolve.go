@@ -16,9 +16,9 @@ type Engine interface {
 // blocks that the sizes alone fix, and each block is a product on one thread.
 type Convolution struct {
 	Sizes
-	engine Engine
-	block  int // places of the result in a block
-	blocks int // of an image
+	engine             Engine
+	direct, directData *direct // of windows, where there are tiles
+	block              int     // places of the result in a block
 
 	// Of the call in progress.
 	x, w, y []float32
@@ -28,29 +28,49 @@ type Convolution struct {
 	packed  []float32
 
 	products []gemm.Product // of each thread
-	bodies   struct{ pack, forward, data, weights, unpack func(worker, lo, hi int) }
+	bodies   struct{ pack, forward, data, scatter, weights, unpack func(worker, lo, hi int) }
 }
 
-// blockPlaces are the places of the result that a block has at most: enough rows for a product to run at full speed.
-const blockPlaces = 256
+// Places of the result in a block: enough rows for a product to run at full speed, and no more than the caches have room
+// for where what the filters see is gathered.
+const (
+	gatheredPlaces = 256
+	leastPlaces    = 392
+	mostPlaces     = 1024
+)
 
 // partials are the sums of weight gradients that are made side by side and then added up, by a fixed number, so that
 // the order of additions does not depend on the threads.
 const partials = 4
 
 // New makes a convolution that computes with e.
-func New(e Engine, s Sizes) *Convolution {
+//
+// t are the tiles that windows of more than one place are computed by, nil to gather what the windows see and multiply
+// it with e.
+func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads())}
-	c.blocks = (s.out() + c.block - 1) / c.block
 	c.bodies.pack = func(_, lo, hi int) { s.pack(c.packed, c.w, lo, hi) }
-	c.bodies.forward, c.bodies.data, c.bodies.weights, c.bodies.unpack = c.forward, c.data, c.gradient, c.collect
+	c.bodies.forward, c.bodies.data, c.bodies.scatter = c.forward, c.data, c.scatterData
+	c.bodies.weights, c.bodies.unpack = c.gradient, c.collect
+	if s.Kernel > 1 {
+		c.direct, c.directData = newDirect(t, newPass(s, e.Threads(), false), e.Threads()), newDirect(t, newPass(s, e.Threads(), true), e.Threads())
+	}
 	return c
 }
 
+// all are the places of all results.
+func (s Sizes) all() int { return s.Batch * s.out() }
+
+// blockSize cuts the places of the results into blocks of nearly the same size.
 func (s Sizes) blockSize() int {
-	n := (s.out() + blockPlaces - 1) / blockPlaces
-	return (s.out() + n - 1) / n
+	most := gatheredPlaces
+	if s.pointwise() {
+		most = min(max(s.all()/8, leastPlaces), mostPlaces)
+	}
+	return (s.all() + s.blocksOf(most) - 1) / s.blocksOf(most)
 }
+
+func (s Sizes) blocksOf(size int) int { return (s.all() + size - 1) / size }
 
 // sums is how many partial sums of weight gradients there are.
 func (s Sizes) sums() int { return min(partials, s.Batch) }
@@ -60,6 +80,9 @@ func (s Sizes) Scratch(threads int) int {
 	n := s.sums() * s.weights()
 	if !s.pointwise() {
 		n = max(n, s.weights()) + threads*s.blockSize()*s.terms()
+	}
+	if s.Kernel > 1 {
+		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads))
 	}
 	return n
 }
@@ -95,39 +118,35 @@ type After struct {
 
 // Forward sets y (B*Ho*Wo, Out) for x (B*H*W, In) and w (Out, In, k, k). scratch has the floats that Scratch asks for.
 func (c *Convolution) Forward(y, x, w []float32, after After, scratch []float32) {
+	if c.direct != nil {
+		c.direct.compute(c.engine, y, x, w, false, after, scratch)
+		return
+	}
 	c.use(w, scratch)
 	c.x, c.y, c.after = x, y, after
-	c.engine.For(c.Batch*c.blocks, 1, c.bodies.forward)
+	c.engine.For(c.blocksOf(c.block), 1, c.bodies.forward)
 	c.done()
 }
 
-// place says which image and which of its places unit i is.
-func (c *Convolution) place(i int) (image, lo, hi int) {
-	image, lo = i/c.blocks, i%c.blocks*c.block
-	return image, lo, min(lo+c.block, c.out())
-}
-
-// seen returns what the filters see at places lo to hi of the result of an image.
-func (c *Convolution) seen(worker, image, lo, hi int) []float32 {
-	x := c.x[image*c.places()*c.In:][:c.places()*c.In]
+// seen returns what the filters see at places lo to hi of the result.
+func (c *Convolution) seen(worker, lo, hi int) []float32 {
 	if c.pointwise() {
-		return x[lo*c.In : hi*c.In]
+		return c.x[lo*c.In : hi*c.In]
 	}
 	columns := c.columns(worker)
-	c.gather(columns, x, lo, hi)
+	c.gather(columns, c.x, lo, hi)
 	return columns[:(hi-lo)*c.terms()]
 }
 
 func (c *Convolution) forward(worker, lo, hi int) {
 	p := &c.products[worker]
 	for i := lo; i < hi; i++ {
-		image, from, to := c.place(i)
-		first := (image*c.out() + from) * c.Out
-		y := c.y[first:][:(to-from)*c.Out]
+		from, to := i*c.block, min((i+1)*c.block, c.all())
+		y := c.y[from*c.Out : to*c.Out]
 		*p = gemm.Product{TransB: true, M: to - from, N: c.Out, K: c.terms(), Alpha: 1,
-			A: gemm.Matrix{F32: c.seen(worker, image, from, to), LD: c.terms()}, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, C: y, LDC: c.Out}
+			A: gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, C: y, LDC: c.Out}
 		c.engine.MultiplySerial(p)
-		c.after.finish(y, first, c.Out)
+		c.after.finish(y, from*c.Out, c.Out)
 	}
 	*p = gemm.Product{}
 }
@@ -158,43 +177,48 @@ func (a After) finish(y []float32, first, n int) {
 
 // Data sets dx (B*H*W, In) for dy (B*Ho*Wo, Out) and w, or adds to it.
 func (c *Convolution) Data(dx, dy, w []float32, add bool, scratch []float32) {
+	if c.directData != nil {
+		c.directData.compute(c.engine, dx, dy, w, add, After{}, scratch)
+		return
+	}
 	c.use(w, scratch)
 	c.x, c.y, c.add = dx, dy, add
 	if c.pointwise() {
-		c.engine.For(c.Batch*c.blocks, 1, c.bodies.data)
+		c.engine.For(c.blocksOf(c.block), 1, c.bodies.data)
 	} else {
-		c.engine.For(c.Batch, 1, c.bodies.data)
+		c.engine.For(c.Batch, 1, c.bodies.scatter)
 	}
 	c.done()
 }
 
+// data makes blocks lo to hi of the gradient of a pointwise convolution.
 func (c *Convolution) data(worker, lo, hi int) {
 	p := &c.products[worker]
-	*p = gemm.Product{N: c.terms(), K: c.Out, Alpha: 1, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, LDC: c.terms()}
-	if c.pointwise() {
-		if c.add {
-			p.Beta = 1
-		}
-		for i := lo; i < hi; i++ {
-			image, from, to := c.place(i)
-			at := image*c.out() + from
-			p.M, p.A, p.C = to-from, gemm.Matrix{F32: c.y[at*c.Out:], LD: c.Out}, c.x[at*c.In:]
-			c.engine.MultiplySerial(p)
-		}
-		*p = gemm.Product{}
-		return
+	*p = gemm.Product{N: c.In, K: c.Out, Alpha: 1, B: gemm.Matrix{F32: c.packed, LD: c.In}, LDC: c.In}
+	if c.add {
+		p.Beta = 1
 	}
-	p.C = c.columns(worker)
+	for i := lo; i < hi; i++ {
+		from, to := i*c.block, min((i+1)*c.block, c.all())
+		p.M, p.A, p.C = to-from, gemm.Matrix{F32: c.y[from*c.Out:], LD: c.Out}, c.x[from*c.In:]
+		c.engine.MultiplySerial(p)
+	}
+	*p = gemm.Product{}
+}
+
+// scatterData makes the gradients of images lo to hi.
+func (c *Convolution) scatterData(worker, lo, hi int) {
+	p := &c.products[worker]
+	*p = gemm.Product{N: c.terms(), K: c.Out, Alpha: 1, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, C: c.columns(worker), LDC: c.terms()}
+	if !c.add {
+		clear(c.x[lo*c.places()*c.In : hi*c.places()*c.In])
+	}
 	for image := lo; image < hi; image++ {
-		dx := c.x[image*c.places()*c.In:][:c.places()*c.In]
-		if !c.add {
-			clear(dx)
-		}
-		for b := range c.blocks {
-			_, from, to := c.place(b)
-			p.M, p.A = to-from, gemm.Matrix{F32: c.y[(image*c.out()+from)*c.Out:], LD: c.Out}
+		for from := image * c.out(); from < (image+1)*c.out(); from += c.block {
+			to := min(from+c.block, (image+1)*c.out())
+			p.M, p.A = to-from, gemm.Matrix{F32: c.y[from*c.Out:], LD: c.Out}
 			c.engine.MultiplySerial(p)
-			c.scatter(dx, p.C, from, to, vector.Add)
+			c.scatter(c.x, p.C, from, to)
 		}
 	}
 	*p = gemm.Product{}
@@ -208,17 +232,22 @@ func (c *Convolution) Weights(dw, dy, x []float32, add bool, scratch []float32) 
 	c.done()
 }
 
-// gradient makes partial sums lo to hi, each of its part of the images.
+// gradient makes partial sums lo to hi, each of its part of the places.
 func (c *Convolution) gradient(worker, lo, hi int) {
 	p := &c.products[worker]
 	*p = gemm.Product{TransA: true, M: c.Out, N: c.terms(), Alpha: 1, LDC: c.terms()}
+	step := c.block
+	if c.pointwise() {
+		step = c.all()
+	}
 	for i := lo; i < hi; i++ {
 		p.C, p.Beta = c.scratch[i*c.weights():][:c.weights()], 0
-		for u := i * c.Batch / c.sums() * c.blocks; u < (i+1)*c.Batch/c.sums()*c.blocks; u++ {
-			image, from, to := c.place(u)
+		end := (i + 1) * c.all() / c.sums()
+		for from := i * c.all() / c.sums(); from < end; from += step {
+			to := min(from+step, end)
 			p.K = to - from
-			p.A = gemm.Matrix{F32: c.y[(image*c.out()+from)*c.Out:], LD: c.Out}
-			p.B = gemm.Matrix{F32: c.seen(worker, image, from, to), LD: c.terms()}
+			p.A = gemm.Matrix{F32: c.y[from*c.Out:], LD: c.Out}
+			p.B = gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}
 			c.engine.MultiplySerial(p)
 			p.Beta = 1
 		}

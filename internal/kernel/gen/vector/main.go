@@ -23,6 +23,7 @@ func main() {
 	paths()
 	argMax()
 	layerNorm()
+	channels()
 	dropout()
 	attention()
 	adamW()
