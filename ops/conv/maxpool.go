@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -59,11 +60,7 @@ func (g Geometry) largest(out []float32, at []int32, x []float32, p int) {
 				}
 				continue
 			}
-			for j, v := range row {
-				if v > out[j] || v != v {
-					out[j], at[j] = v, place
-				}
-			}
+			vector.MaxColumns(out, at, row, place)
 		}
 	}
 }

@@ -39,6 +39,10 @@ const (
 	mostPlaces     = 1024
 )
 
+// leastChannels are the channels of x for which tiles compute its gradient: of fewer a tile would leave most of its
+// columns empty.
+const leastChannels = 16
+
 // partials are the sums of weight gradients that are made side by side and then added up, by a fixed number, so that
 // the order of additions does not depend on the threads.
 const partials = 4
@@ -53,7 +57,10 @@ func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c.bodies.forward, c.bodies.data, c.bodies.scatter = c.forward, c.data, c.scatterData
 	c.bodies.weights, c.bodies.unpack = c.gradient, c.collect
 	if s.Kernel > 1 {
-		c.direct, c.directData = newDirect(t, newPass(s, e.Threads(), false), e.Threads()), newDirect(t, newPass(s, e.Threads(), true), e.Threads())
+		c.direct = newDirect(t, newPass(s, e.Threads(), false), e.Threads())
+		if s.In >= leastChannels {
+			c.directData = newDirect(t, newPass(s, e.Threads(), true), e.Threads())
+		}
 	}
 	return c
 }

@@ -87,6 +87,9 @@ func (d *direct) pack(_, lo, hi int) {
 // and where their packed weights begin.
 func (d *direct) blocks(w *sweep, f func(u, first, block, at int)) {
 	runs, terms := d.runs(w)
+	if runs*terms == 0 {
+		return
+	}
 	at, step := w.packed, parts(terms, directTerms, 1)
 	for u := range w.u {
 		for r := range runs {

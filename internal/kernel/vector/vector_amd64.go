@@ -306,3 +306,8 @@ func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int)
 //
 //go:noescape
 func exchangeVec(a *float32, b *float32, ia *int32, ib *int32, n int)
+
+// maxColumnsVec sets top to x and at to place where x > top or x is NaN.
+//
+//go:noescape
+func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32)

@@ -11805,3 +11805,158 @@ end9:
 end10:
 	VZEROUPPER
 	RET
+
+// func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·maxColumnsVec(SB), NOSPLIT, $0-36
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         top+0(FP), AX
+	MOVQ         at+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS place+32(FP), Z0
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ      BX, $0x20
+	JL        end2
+	VMOVUPS   (AX)(SI*4), Z1
+	VMOVUPS   (CX)(SI*4), Z2
+	VMOVUPS   (DX)(SI*4), Z3
+	VCMPPS    $0x1e, Z1, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K2, K1, K1
+	VBLENDMPS Z3, Z1, K1, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z1, (AX)(SI*4)
+	VMOVUPS   Z2, (CX)(SI*4)
+	VMOVUPS   64(AX)(SI*4), Z1
+	VMOVUPS   64(CX)(SI*4), Z2
+	VMOVUPS   64(DX)(SI*4), Z3
+	VCMPPS    $0x1e, Z1, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K2, K1, K1
+	VBLENDMPS Z3, Z1, K1, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z1, 64(AX)(SI*4)
+	VMOVUPS   Z2, 64(CX)(SI*4)
+	ADDQ      $0x20, SI
+	SUBQ      $0x20, BX
+	JMP       loop1
+
+end2:
+loop3:
+	CMPQ      BX, $0x10
+	JL        end4
+	VMOVUPS   (AX)(SI*4), Z1
+	VMOVUPS   (CX)(SI*4), Z2
+	VMOVUPS   (DX)(SI*4), Z3
+	VCMPPS    $0x1e, Z1, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K2, K1, K1
+	VBLENDMPS Z3, Z1, K1, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z1, (AX)(SI*4)
+	VMOVUPS   Z2, (CX)(SI*4)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop3
+
+end4:
+	TESTQ     BX, BX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), DI
+	MOVQ      $0x00000010, R8
+	SUBQ      BX, R8
+	VMOVUPS   (DI)(R8*4), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (AX)(SI*4), K1, Z1
+	VMOVUPS.Z (CX)(SI*4), K1, Z2
+	VMOVUPS.Z (DX)(SI*4), K1, Z3
+	VCMPPS    $0x1e, Z1, Z3, K2
+	VCMPPS    $0x03, Z3, Z3, K3
+	KORW      K3, K2, K2
+	VBLENDMPS Z3, Z1, K2, Z1
+	VBLENDMPS Z0, Z2, K2, Z2
+	VMOVUPS   Z1, K1, (AX)(SI*4)
+	VMOVUPS   Z2, K1, (CX)(SI*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         top+0(FP), AX
+	MOVQ         at+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS place+32(FP), Y0
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop6:
+	CMPQ      BX, $0x10
+	JL        end7
+	VMOVUPS   (AX)(SI*4), Y1
+	VMOVUPS   (CX)(SI*4), Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VORPS     Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y1, Y1
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   Y2, (CX)(SI*4)
+	VMOVUPS   32(AX)(SI*4), Y1
+	VMOVUPS   32(CX)(SI*4), Y2
+	VMOVUPS   32(DX)(SI*4), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VORPS     Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y1, Y1
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VMOVUPS   Y1, 32(AX)(SI*4)
+	VMOVUPS   Y2, 32(CX)(SI*4)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop6
+
+end7:
+loop8:
+	CMPQ      BX, $0x08
+	JL        end9
+	VMOVUPS   (AX)(SI*4), Y1
+	VMOVUPS   (CX)(SI*4), Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VORPS     Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y1, Y1
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   Y2, (CX)(SI*4)
+	ADDQ      $0x08, SI
+	SUBQ      $0x08, BX
+	JMP       loop8
+
+end9:
+	TESTQ      BX, BX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       BX, R8
+	VMOVUPS    (DI)(R8*4), Y1
+	VMASKMOVPS (AX)(SI*4), Y1, Y2
+	VMASKMOVPS (CX)(SI*4), Y1, Y3
+	VMASKMOVPS (DX)(SI*4), Y1, Y4
+	VCMPPS     $0x1e, Y2, Y4, Y5
+	VCMPPS     $0x03, Y4, Y4, Y6
+	VORPS      Y6, Y5, Y5
+	VBLENDVPS  Y5, Y4, Y2, Y2
+	VBLENDVPS  Y5, Y0, Y3, Y3
+	VMASKMOVPS Y2, Y1, (AX)(SI*4)
+	VMASKMOVPS Y3, Y1, (CX)(SI*4)
+
+end10:
+	VZEROUPPER
+	RET

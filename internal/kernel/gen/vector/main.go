@@ -30,6 +30,7 @@ func main() {
 	randomBits()
 	codes()
 	exchange()
+	maxima()
 	Generate() // parses the flags
 	if err := writeOther(); err != nil {
 		log.Fatal(err)
