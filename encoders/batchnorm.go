@@ -22,8 +22,8 @@ type BatchNorm struct {
 	ReLU    bool           // follows
 }
 
-// batchNormEps is PyTorch's default.
-const batchNormEps = 1e-5
+// BatchNormEps is what batch norms add to a variance, PyTorch's default.
+const BatchNormEps = 1e-5
 
 // Moments are a mean and a variance (D) of channels.
 type Moments struct{ Mean, Variance *gorgonia.Node }
@@ -53,7 +53,7 @@ func (b BatchNorm) args(s Scope, x *gorgonia.Node, d int) nn.BatchNormArgs {
 	if weight == nil {
 		weight = Const(1)
 	}
-	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths, Len: b.Len, Eps: batchNormEps, Add: b.Add, ReLU: b.ReLU}
+	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths, Len: b.Len, Eps: BatchNormEps, Add: b.Add, ReLU: b.ReLU}
 	statistics := s.As(Traits{Frozen: true})
 	a.Mean, a.Variance = statistics.Param("running_mean", Zeros, d), statistics.Param("running_var", Const(1), d)
 	return a

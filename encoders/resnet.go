@@ -70,61 +70,60 @@ func (r ResNet) Places() int { return r.side() * r.side() }
 // Sizes counts the weights of the convolutions, those of them that are locked, and the values of an image that the backward
 // pass reads of those that are not.
 func (r ResNet) Sizes() (weights, locked, kept int64) {
-	r.walk(func(l resLayer) {
-		n := int64(l.out) * int64(l.in) * int64(l.g.Kernel) * int64(l.g.Kernel)
+	r.walk(func(l ResNetLayer) {
+		n := int64(l.Out) * int64(l.In) * int64(l.Geometry.Kernel) * int64(l.Geometry.Kernel)
 		weights += n
 		if l.stage < r.FrozenStages {
 			locked += n
 			return
 		}
-		kept += int64(l.g.OutHeight()) * int64(l.g.OutWidth()) * int64(l.out)
+		kept += int64(l.Geometry.OutHeight()) * int64(l.Geometry.OutWidth()) * int64(l.Out)
 	})
 	return weights, locked, kept
 }
 
-// resLayer is a convolution with its batch norm.
-type resLayer struct {
-	stage      int    // 0: the stem
-	scope      string // of both, empty for the stem
-	conv, norm string
-	in, out    int
-	g          conv.Geometry
-	plain      bool // nothing but the batch norm follows
-	last       bool // the sum of a block follows
+// ResNetLayer is a convolution with its batch norm.
+type ResNetLayer struct {
+	Conv, Norm string // names of both below the tower, such as layer1/00/conv1
+	In, Out    int    // channels
+	Geometry   conv.Geometry
+	ReLU       bool // follows, of the last layer of a block the sum
+	stage      int  // 0: the stem
+	last       bool // of a block
 }
 
-// resBlock is a block of a stage.
-type resBlock struct {
-	layers []resLayer
-	down   *resLayer // of its input; nil: the input is added as it is
+// ResNetBlock is a block of a stage.
+type ResNetBlock struct {
+	Layers []ResNetLayer
+	Down   *ResNetLayer // of its input; nil: the input is added as it is
 }
 
 // walk calls f for every convolution.
-func (r ResNet) walk(f func(l resLayer)) {
-	f(r.stemLayer())
+func (r ResNet) walk(f func(l ResNetLayer)) {
+	f(r.Stem())
 	for stage := range 4 {
-		for _, b := range r.stage(stage) {
-			for _, l := range b.layers {
+		for _, b := range r.Stage(stage) {
+			for _, l := range b.Layers {
 				f(l)
 			}
-			if b.down != nil {
-				f(*b.down)
+			if b.Down != nil {
+				f(*b.Down)
 			}
 		}
 	}
 }
 
-// stemLayer is the first convolution.
-func (r ResNet) stemLayer() resLayer {
+// Stem is the first convolution. Pooling of 3 x 3 with stride 2 follows, unless SmallStem says other.
+func (r ResNet) Stem() ResNetLayer {
 	g := conv.Geometry{Height: r.Size, Width: r.Size, Kernel: 7, Stride: 2, Pad: 3}
 	if r.SmallStem {
 		g.Kernel, g.Stride, g.Pad = 3, 1, 1
 	}
-	return resLayer{conv: "conv1", norm: "bn1", in: 3, out: r.Width, g: g}
+	return ResNetLayer{Conv: "conv1", Norm: "bn1", In: 3, Out: r.Width, Geometry: g, ReLU: true}
 }
 
-// stage returns the blocks of a stage, counted from 0.
-func (r ResNet) stage(i int) (blocks []resBlock) {
+// Stage returns the blocks of a stage, counted from 0 to 3.
+func (r ResNet) Stage(i int) (blocks []ResNetBlock) {
 	side, _ := r.stem()
 	in := r.Width
 	for k := range i {
@@ -140,26 +139,26 @@ func (r ResNet) stage(i int) (blocks []resBlock) {
 		if k == 0 && i > 0 {
 			stride = 2
 		}
-		name := fmt.Sprintf("layer%d/%02d", i+1, k)
-		of := func(number, side, in, out, kernel, stride int) resLayer {
-			return resLayer{stage: i + 1, scope: name, conv: fmt.Sprintf("conv%d", number), norm: fmt.Sprintf("bn%d", number), in: in, out: out,
-				g: conv.Geometry{Height: side, Width: side, Kernel: kernel, Stride: stride, Pad: kernel / 2}}
+		of := func(conv1, norm string, side, in, out, kernel, stride int) ResNetLayer {
+			name := fmt.Sprintf("layer%d/%02d/", i+1, k)
+			return ResNetLayer{Conv: name + conv1, Norm: name + norm, In: in, Out: out, stage: i + 1, ReLU: true,
+				Geometry: conv.Geometry{Height: side, Width: side, Kernel: kernel, Stride: stride, Pad: kernel / 2}}
 		}
 		after := side
 		if stride == 2 {
 			after = halved(side)
 		}
-		var b resBlock
+		var b ResNetBlock
 		if r.expansion() == 1 {
-			b.layers = []resLayer{of(1, side, in, width, 3, stride), of(2, after, width, width, 3, 1)}
+			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 3, stride), of("conv2", "bn2", after, width, width, 3, 1)}
 		} else {
-			b.layers = []resLayer{of(1, side, in, width, 1, 1), of(2, side, width, width, 3, stride), of(3, after, width, out, 1, 1)}
+			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 1, 1), of("conv2", "bn2", side, width, width, 3, stride), of("conv3", "bn3", after, width, out, 1, 1)}
 		}
-		b.layers[len(b.layers)-1].last = true
+		b.Layers[len(b.Layers)-1].last = true
 		if stride != 1 || in != out {
-			down := of(0, side, in, out, 1, stride)
-			down.conv, down.norm, down.plain = "downsample/0", "downsample/1", true
-			b.down = &down
+			down := of("downsample/0", "downsample/1", side, in, out, 1, stride)
+			down.ReLU = false
+			b.Down = &down
 		}
 		blocks = append(blocks, b)
 		side, in = after, out
@@ -170,13 +169,13 @@ func (r ResNet) stage(i int) (blocks []resBlock) {
 // Forward encodes x (B*S*S, 3), rows of places, to the places of the last layer: (B*P, D).
 func (r ResNet) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	r.check(x)
-	x = r.layer(c, s, r.stemLayer(), x, nil)
+	x = r.layer(c, s, r.Stem(), x, nil)
 	if !r.SmallStem {
 		_, side := r.stem()
 		x = conv.MaxPool(x, conv.Geometry{Height: side, Width: side, Kernel: 3, Stride: 2, Pad: 1})
 	}
 	for i := range 4 {
-		for _, b := range r.stage(i) {
+		for _, b := range r.Stage(i) {
 			s.block(func() { x = r.block(c, s, b, x) })
 		}
 	}
@@ -184,39 +183,37 @@ func (r ResNet) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 }
 
 // block passes x through a block.
-func (r ResNet) block(c *Context, s Scope, b resBlock, x *gorgonia.Node) *gorgonia.Node {
-	y, last := x, len(b.layers)-1
-	for _, l := range b.layers[:last] {
+func (r ResNet) block(c *Context, s Scope, b ResNetBlock, x *gorgonia.Node) *gorgonia.Node {
+	y, last := x, len(b.Layers)-1
+	for _, l := range b.Layers[:last] {
 		y = r.layer(c, s, l, y, nil)
 	}
-	if b.down != nil {
-		x = r.layer(c, s, *b.down, x, nil)
+	if b.Down != nil {
+		x = r.layer(c, s, *b.Down, x, nil)
 	}
-	return r.layer(c, s, b.layers[last], y, x)
+	return r.layer(c, s, b.Layers[last], y, x)
 }
 
 // layer is a convolution of x with its batch norm, what is added to it, and ReLU. Where no gradient is wanted all is one pass.
-func (r ResNet) layer(c *Context, s Scope, l resLayer, x, add *gorgonia.Node) *gorgonia.Node {
-	if l.scope != "" {
-		s = s.In(l.scope)
-	}
+func (r ResNet) layer(c *Context, s Scope, l ResNetLayer, x, add *gorgonia.Node) *gorgonia.Node {
 	frozen := l.stage < r.FrozenStages
 	if frozen {
 		s = s.As(Traits{Locked: true})
 	}
-	w := s.In(l.conv).Param("weight", fanOut(l.out*l.g.Kernel*l.g.Kernel), l.out, l.in, l.g.Kernel, l.g.Kernel)
-	n := s.In(l.norm)
+	k := l.Geometry.Kernel
+	w := s.In(l.Conv).Param("weight", fanOut(l.Out*k*k), l.Out, l.In, k, k)
+	n := s.In(l.Norm)
 	if r.FrozenNorm {
 		n = n.As(Traits{Locked: true})
 	}
-	norm := BatchNorm{Add: add, ReLU: !l.plain}
+	norm := BatchNorm{Add: add, ReLU: l.ReLU}
 	if r.ZeroInitResidual && l.last {
 		norm.Weight = Zeros
 	}
 	if c.Statistics == nil || frozen {
-		return norm.folded(n, x, w, l.g)
+		return norm.folded(n, x, w, l.Geometry)
 	}
-	return norm.Of(c, n, conv.Conv(x, w, l.g))
+	return norm.Of(c, n, conv.Conv(x, w, l.Geometry))
 }
 
 // fanOut starts a convolution as He et al. 2015 do, by the number of its outputs: N(0, 2/n) (kaiming_normal_ of PyTorch with

@@ -12,6 +12,9 @@ import (
 
 // vit is the image tower, with every default written out.
 func (x *job) vit() (encoders.ViT, error) {
+	if _, ok := x.resNet(); ok {
+		return encoders.ViT{}, x.refuse("model.image.style", x.Config.Model.Image.Style, "its image tower is a vision transformer", oneSide, asTimm, asONNX)
+	}
 	t, ok := x.sides.Image.Tower.(encoders.ImageTower)
 	if !ok {
 		return encoders.ViT{}, fmt.Errorf("the image tower is a %T, which no form has: use %s", x.sides.Image.Tower, asGeoalign)
