@@ -70,6 +70,24 @@ func TestValidateMessages(t *testing.T) {
 			`model.head.style: must be "linear" with model.head.topology = "Multi(n,m)" (got "mlp"); its class tokens share one layer: use another topology`},
 		{func(c *Config) { c.Model.Head.Style, c.Objective.Geometric.Weight = "mlp", 1 },
 			`model.head.style: must be "linear" with objective.geometric (got "mlp"); the term passes points through one layer: set objective.geometric.weight = 0`},
+		{func(c *Config) {
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TextSwap.Weight = "features", 2, 0, 0, 1
+		}, `train.accumulate: must be "gradients" with objective.text_swap.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.text_swap.weight = 0`},
+		{func(c *Config) { c.Objective.WordPatch.Weight = -1 }, "objective.word_patch.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.WordPatch.Temperature = 0 }, "objective.word_patch.temperature: must be between 0.001 and 10000 (got 0)"},
+		{func(c *Config) { c.Objective.WordPatch.ContextTemperature = -1 }, "objective.word_patch.context_temperature: must be between 0.001 and 10000 (got -1)"},
+		{func(c *Config) { c.Objective.WordPatch.AttentionScale = 1e5 }, "objective.word_patch.attention_scale: must be between 0.001 and 10000 (got 100000)"},
+		{func(c *Config) { c.Objective.WordPatch.Reduce = "max" }, `objective.word_patch.reduce: must be one of mean, sum (got "max")`},
+		{func(c *Config) { c.Objective.WordPatch.Weight, c.Model.Head.Topology = 1, "Multi(64,4)" },
+			`objective.word_patch.weight: must be 0 with model.head.topology = "Multi(n,m)" (got 1); a word or a patch is one token and has no m spheres`},
+		{func(c *Config) { c.Objective.WordPatch.Weight, c.Train.BatchSize = 1, 1 },
+			"train.batch_size: must be at least 2 with objective.word_patch.weight > 0 (got 1); a pair is told from others of its batch"},
+		{func(c *Config) { c.Objective.TokenImage.Margin = 0 }, "objective.token_image.margin: must be above 0 and at most 10000 (got 0); 0.5 is what cosines are trained with"},
+		{func(c *Config) { c.Objective.TokenImage.Negatives = "hardest" }, `objective.token_image.negatives: must be one of random, half (got "hardest")`},
+		{func(c *Config) { c.Objective.TextSwap.Margin = -1 }, "objective.text_swap.margin: must be above 0 and at most 10000 (got -1); 0.2 is what cosines are trained with"},
+		{func(c *Config) { c.Objective.TextSwap.Alpha = -1 }, "objective.text_swap.alpha: must be between 0 and 10000 (got -1)"},
+		{func(c *Config) { c.Objective.TextSwap.Probability = 0 }, "objective.text_swap.probability: must be above 0 and at most 1 (got 0); to leave the loss out set objective.text_swap.weight = 0"},
+		{func(c *Config) { c.Objective.TextSwap.Attention = "global" }, `objective.text_swap.attention: must be one of local, batch (got "global")`},
 		{func(c *Config) { c.Model.LoRA.Rank = -1 }, "model.lora.rank: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.LoRA.Alpha = 0 }, "model.lora.alpha: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.LoRA.Dropout = 1 }, "model.lora.dropout: must be at least 0 and below 1 (got 1)"},
@@ -559,5 +577,38 @@ func TestIdentities(t *testing.T) {
 	}
 	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
 		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
+	}
+}
+
+// TestTokenLosses: losses over words and patches need both, in one space and in every batch.
+func TestTokenLosses(t *testing.T) {
+	for _, key := range []string{"objective.word_patch.weight", "objective.token_image.weight", "objective.text_swap.weight"} {
+		for _, r := range []struct {
+			change func(c *Config)
+			want   string
+		}{
+			{func(c *Config) { c.Model.System = "moco" }, `: must be 0 (got 1); model.system "moco" has no words and patches in one space`},
+			{func(c *Config) { c.Model.System = "identities" }, `: must be 0 (got 1); model.system "identities" has no words and patches in one space`},
+			{func(c *Config) { c.Model.System = "heads" }, `: must be 0 (got 1); model.system "heads" has no words and patches in one space`},
+			{func(c *Config) { c.Data.CacheFeatures, c.Model.Text.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
+			{func(c *Config) { c.Data.CacheFeatures, c.Model.Image.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
+		} {
+			c := Default()
+			schema(&c)[key].SetFloat(1)
+			if err := c.Validate(); err != nil {
+				t.Fatalf("%s: %v", key, err)
+			}
+			r.change(&c)
+			if err := c.Validate(); err == nil || !strings.Contains(err.Error(), key+r.want) {
+				t.Errorf("got %v\nwant %s%s", err, key, r.want)
+			}
+		}
+		c := Default()
+		c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
+		c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha, c.Data.Views = false, 0, 0, 1
+		schema(&c)[key].SetFloat(1)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s alone: %v", key, err)
+		}
 	}
 }

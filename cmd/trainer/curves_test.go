@@ -78,6 +78,7 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"albef", "quickstart", albef},
 		{"albef-accumulate", "quickstart", with(albef, "train.accumulate_steps=2")},
 		{"clip", "clip", slices.Concat(dual, curveMulti)},
+		{"clip-words-patches", "clip", with(dual, "model.head.topology=sphere", "objective.word_patch.weight=1", "objective.token_image.weight=1", "objective.text_swap.weight=1", "objective.text_swap.images=true")},
 		{"geoalign", "geoalign", with(slices.Concat(geodesic, curveMulti), "objective.geometric.neighbours=3", "objective.geometric.pool=2")},
 		{"geomm", "geomm", geodesic},
 		{"geomm-clip", "geomm-clip", slices.Concat(dual, curveQueue, curveDistill, curveGraph)},

@@ -125,13 +125,13 @@ def encode(p, images, ids, padding):
 
 
 def nce(logits):
-    """Equations 3 and 4 with the logarithm, and their sum, equation 6."""
+    """Equations 4 and 6 with the logarithm, and their sum, equation 7."""
     own = torch.arange(len(logits))
     return F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)
 
 
 def word_patch(words, patches):
-    """Equations 7 to 12."""
+    """Equations 8 to 12."""
 
     def phi(s, p):
         dots = s @ p.T
@@ -168,7 +168,7 @@ def queue_contrast(f, aug, queue):
 
 
 def fuse(p, fusion, y, x):
-    """Equation 22 of images y and texts x, of length 1."""
+    """Equation 22 of images y and texts x, with unit rows."""
     if fusion == "tucker":
         a, b = linear(p, "adcl/tucker/image", y).view(B, RANK, C), linear(p, "adcl/tucker/text", x).view(B, RANK, C)
         q = linear(p, "adcl/tucker/out", (a * b).sum(1))
