@@ -93,6 +93,8 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"gssf-vsrn", "gssf-vsrn", slices.Concat(curveScale, curveRegions, []string{"model.image.regions.layers=2", "objective.captioning.width=8", "objective.captioning.embedding=8"})},
 		{"gssf-imram", "gssf-imram", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
 		{"gssf-naaf", "gssf-naaf", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "train.batch_size=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
+		{"vipmm", "vipmm", with(slices.Concat(dual, []string{"queue.size=32", "queue.start_steps=3"}), "model.head.shared=24", "objective.adcl.dim=12", "objective.adcl.rank=3")},
+		{"vipmm-static", "vipmm", with(slices.Concat(dual, curveQueue), "momentum.rule=static", "model.head.shared=0", "objective.adcl.fusion=attention")},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }

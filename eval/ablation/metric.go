@@ -27,7 +27,7 @@ type Column struct {
 var plain = map[string]string{
 	Seconds: "lower", StepMS: "lower", PeakMB: "lower",
 	"loss": "lower", "data_wait": "lower", "samples_per_second": "higher",
-	"lr": "none", "temperature": "none", "grad_norm": "none", "epoch": "none",
+	"lr": "none", "temperature": "none", "grad_norm": "none", "epoch": "none", "online_weight": "none",
 }
 
 // retrieval is where a run logs image-text retrieval.
