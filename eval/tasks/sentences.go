@@ -156,9 +156,6 @@ func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vec
 	spec := t.Test.Task
 	k := len(spec.Classes)
 	r.Classes, r.Rules, r.Constant, r.Nearest = spec.Classes, map[string]float64{}, make([]float64, k), int(spec.Near[0])
-	for _, l := range p.Labels {
-		r.Constant[l] += 100 / float64(len(pairs))
-	}
 	share := func(told func(i int) int32) float64 {
 		right := 0
 		for i, l := range p.Labels {
@@ -167,6 +164,9 @@ func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vec
 			}
 		}
 		return 100 * float64(right) / float64(len(pairs))
+	}
+	for l := range r.Constant {
+		r.Constant[l] = share(func(int) int32 { return int32(l) })
 	}
 	if slices.Contains(s.Rules, FixedRule) {
 		cut := eval.FixedThresholds(k)
@@ -245,7 +245,7 @@ func cosines(v Vectors, pairs []sentencepairs.Pair) []float64 {
 			dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
 		}
 		if aa > 0 && bb > 0 {
-			list[i] = dot / (math.Sqrt(aa) * math.Sqrt(bb))
+			list[i] = dot / math.Sqrt(aa*bb) // which is 1 of a sentence with itself, so that such pairs tie
 		}
 	}
 	return list
