@@ -182,7 +182,7 @@ func (s Sentences) Line() string {
 
 // featureNames say what stood for a sentence.
 var featureNames = map[string]string{
-	config.SentenceClass: "class token before the head", config.SentenceMean: "mean of the tokens", config.SentenceHead: "feature of the shared space",
+	config.SentenceClass: "class tokens before the head", config.SentenceMean: "mean of the tokens", config.SentenceHead: "feature of the shared space",
 }
 
 // Size implements Scores.
@@ -197,7 +197,13 @@ func (s Sentences) Size() string {
 // Table implements Scores.
 func (s Sentences) Table() string {
 	text := ""
-	for _, part := range []string{s.correlations(), s.accuracies(), s.isotropies(), strings.Join(s.Notes, "\n")} {
+	skipped := ""
+	for _, t := range s.Tasks {
+		if t.Skipped != "" {
+			skipped += fmt.Sprintf("%s: %s\n", t.Task, t.Skipped)
+		}
+	}
+	for _, part := range []string{aligned(s.correlations()), aligned(s.accuracies()) + skipped, aligned(s.isotropies()), strings.Join(s.Notes, "\n")} {
 		if text != "" && part != "" {
 			text += "\n"
 		}
@@ -210,7 +216,7 @@ func (s Sentences) Table() string {
 func named(t tasks.PairScores) string { return strings.TrimSpace(t.Task + " " + t.Split) }
 
 // correlations are lines for each task with scores and its files.
-func (s Sentences) correlations() string {
+func (s Sentences) correlations() [][]string {
 	rows := [][]string{{"similarity, %", "pairs", "Spearman", "Pearson"}}
 	line := func(name string, pairs int, c eval.Correlation) {
 		rows = append(rows, []string{name, fmt.Sprint(pairs), fmt.Sprintf("%.2f", 100*c.Spearman), fmt.Sprintf("%.2f", 100*c.Pearson)})
@@ -227,13 +233,12 @@ func (s Sentences) correlations() string {
 		line(named(t)+", mean of files", t.Pairs, t.STS.Mean)
 		line(named(t)+", mean by pairs", t.Pairs, t.STS.Weighted)
 	}
-	return aligned(rows)
+	return rows
 }
 
-// accuracies are a line for each task with classes, and why rules were left out.
-func (s Sentences) accuracies() string {
+// accuracies are a line for each task with classes.
+func (s Sentences) accuracies() [][]string {
 	rows := [][]string{slices.Concat([]string{"accuracy, %", "pairs", "training"}, s.Rules, []string{"majority", "always the nearest class"})}
-	skipped := ""
 	for _, t := range s.Tasks {
 		if t.STS != nil {
 			continue
@@ -248,15 +253,12 @@ func (s Sentences) accuracies() string {
 		}
 		class, share := t.Majority()
 		rows = append(rows, append(row, fmt.Sprintf("%.2f (%s)", share, class), fmt.Sprintf("%.2f (%s)", t.Constant[t.Nearest], t.Classes[t.Nearest])))
-		if t.Skipped != "" {
-			skipped += fmt.Sprintf("%s: %s\n", t.Task, t.Skipped)
-		}
 	}
-	return aligned(rows) + skipped
+	return rows
 }
 
 // isotropies are a line for each task whose isotropy was measured.
-func (s Sentences) isotropies() string {
+func (s Sentences) isotropies() [][]string {
 	rows := [][]string{{"isotropy", "sentences", "mean cosine", "effective rank", "participation", "IsoScore", "uniformity", "alignment", "positives"}}
 	for _, t := range s.Tasks {
 		i := t.Isotropy
@@ -270,7 +272,7 @@ func (s Sentences) isotropies() string {
 		rows = append(rows, []string{t.Task, fmt.Sprint(i.Rows), fmt.Sprintf("%.4f", i.Cosine), fmt.Sprintf("%.1f", i.EffectiveRank), fmt.Sprintf("%.1f", i.Participation),
 			fmt.Sprintf("%.4f", i.IsoScore), fmt.Sprintf("%.4f", i.Uniformity), alignment, fmt.Sprint(i.Positives)})
 	}
-	return aligned(rows)
+	return rows
 }
 
 // aligned writes rows below a head, the first column to the left and the others to the right; nothing of a head alone.

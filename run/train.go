@@ -325,6 +325,9 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 		beside = append(beside, s)
 	}
 	r.scores, r.beside, r.scoreStep = scores, beside, step
+	if err := r.writeSentences(false); err != nil {
+		return err
+	}
 	return r.writeClasses()
 }
 
@@ -372,6 +375,9 @@ func (r *Run) finish(ctx context.Context) error {
 		if err := r.evaluate(ctx, r.state.Step); err != nil {
 			return err
 		}
+	}
+	if err := r.writeSentences(true); err != nil {
+		return err
 	}
 	return r.writePage(ctx)
 }
