@@ -37,7 +37,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
 		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
-		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, mlp (got "tucker")`},
+		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, tanh, mlp (got "tucker")`},
 		{func(c *Config) { c.Model.Head.Activation = "sine" }, `model.head.activation: must be one of tanh, gelu, relu, silu (got "sine")`},
 		{func(c *Config) { c.Model.Head.Shared = -1 }, "model.head.shared: must be >= 0 (got -1)"},
 		{func(c *Config) { *c = clip(); c.Model.System, c.Model.Head.Style = "matching", "mlp" },
