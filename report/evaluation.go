@@ -64,6 +64,9 @@ func evalGroup(name string) string {
 	if ranking, metric := splitRanking(name); ranking != "" {
 		return evalGroup(retrieval+metric) + ", " + rankingNames[ranking]
 	}
+	if group, _, ok := sentenceGroup(name); ok {
+		return group
+	}
 	parts := strings.Split(strings.TrimPrefix(name, "eval/"), "/")
 	last := parts[len(parts)-1]
 	direction := ""
@@ -105,6 +108,9 @@ func evalRank(group string) int {
 
 // evalLabel names a line of such a chart.
 func evalLabel(name string) string {
+	if _, label, ok := sentenceGroup(name); ok {
+		return label
+	}
 	last := name[strings.LastIndexByte(name, '/')+1:]
 	for _, p := range []string{"i2t_", "t2i_"} {
 		last = strings.TrimPrefix(last, p)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -35,6 +36,10 @@ func checkBeside(cfg config.Config, set *Split) error {
 				err = z.Close()
 			}
 			if err != nil {
+				return err
+			}
+		case TaskSentences:
+			if _, err := source.OpenSentences(cfg); err != nil {
 				return err
 			}
 		case TaskProbe:

@@ -23,10 +23,11 @@ const (
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
 	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
+	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -54,7 +55,7 @@ func DefaultTask(cfg config.Config) string {
 
 // ReadsSplit says whether a task reads a split of the data, or files of its own alone.
 func ReadsSplit(cfg config.Config, task string) bool {
-	return task != TaskTextProbe && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	return task != TaskTextProbe && task != TaskSentences && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -80,6 +81,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.probe(ctx)
 	case TaskTextProbe:
 		return e.textProbe(ctx)
+	case TaskSentences:
+		return e.sentences(ctx)
 	case TaskReID:
 		return e.reID(ctx)
 	case TaskSiblings:

@@ -42,6 +42,9 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Classes, err = readClasses(dir); err != nil {
 		return nil, err
 	}
+	if d.Sentences, err = readSentences(dir); err != nil {
+		return nil, err
+	}
 	if e, ok := readEnvironment(dir); ok {
 		d.Environment = machine(e)
 	}
@@ -141,6 +144,9 @@ type keptMetric struct{ key, name string }
 // keptMetrics lists the curves by which checkpoints of a run are kept. Logs of earlier
 // versions have one, of the last ranking.
 func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
+	if cfg.Train.KeepsByMetric() {
+		return []keptMetric{{cfg.Train.KeepBestBy, strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/")}}
+	}
 	if DefaultTask(cfg) == TaskProbe {
 		return []keptMetric{{probeMetric, "linear probe"}}
 	}

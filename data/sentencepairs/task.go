@@ -32,7 +32,7 @@ type Task struct {
 // Scored says whether pairs have scores, in the place of classes.
 func (t Task) Scored() bool { return t.Classes == nil }
 
-// Alike is the least score of pairs that mean nearly the same: four fifths of the scale, 4 of 5 as in SimCSE (Gao et al. 2021,
+// Alike is the score above which pairs mean nearly the same: four fifths of the scale, 4 of 5 as in SimCSE (Gao et al. 2021,
 // section 3).
 func (t Task) Alike() float64 { return t.Low + 0.8*(t.High-t.Low) }
 
