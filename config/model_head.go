@@ -5,7 +5,7 @@ import "fmt"
 // Head projects both towers into the shared space.
 type Head struct {
 	Identity    string `toml:"identity" fixed:"meaning"`                         // side without a projection, whose tokens are as wide as dim: empty (none) | image | text | both
-	Style       string `toml:"style" read:"words" fixed:"model"`                 // linear (one layer) | mlp (two layers with an activation between them, the first as wide as what it reads, as in ViPMM)
+	Style       string `toml:"style" read:"words" fixed:"model"`                 // linear (one layer) | tanh (one layer with a bias and tanh behind it, as in MCSE) | mlp (two layers with an activation between them, the first as wide as what it reads, as in ViPMM)
 	Activation  string `toml:"activation" read:"mlp head" fixed:"meaning"`       // of the mlp: tanh | gelu | relu | silu
 	Shared      int    `toml:"shared" read:"mlp head" fixed:"model" max:"65536"` // of the mlp: width that the rows of a tower of another width are mapped to by a linear layer first, 768 in ViPMM; 0: none
 	Dim         int    `toml:"dim" fixed:"model" max:"65536"`                    // width of the shared space
@@ -16,6 +16,7 @@ type Head struct {
 // Styles of heads.
 const (
 	HeadLinear = "linear"
+	HeadTanh   = "tanh"
 	HeadMLP    = "mlp"
 )
 
@@ -28,15 +29,15 @@ func (c *Config) hasMLPHead() bool { return c.Model.Head.Style == HeadMLP && c.M
 
 // checkStyle tells a head of several layers what it cannot be.
 func (h *Head) checkStyle(k *checker, c *Config) {
-	k.oneOf("model.head.style", HeadLinear, HeadMLP)
+	k.oneOf("model.head.style", HeadLinear, HeadTanh, HeadMLP)
 	k.oneOf("model.head.activation", "tanh", "gelu", "relu", "silu")
 	k.notNegative("model.head.shared")
-	if h.Style != HeadMLP {
+	if h.Style != HeadMLP && h.Style != HeadTanh {
 		return
 	}
 	const path, want = "model.head.style", `must be "linear"`
 	t := c.Model.traits()
-	k.require(path, t.words && !t.whole, want, c.Model.named()+" has no other")
+	k.require(path, t.words && !t.whole && !t.sentences, want, c.Model.named()+" has no other")
 	k.require(path, h.Identity == "", want+" with model.head.identity", "a side without a projection has no layers: set model.head.identity = \"\"")
 	space, err := h.Space()
 	k.require(path, err != nil || !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"", "its class tokens share one layer: use another topology")

@@ -57,7 +57,7 @@ func TestValidateMessages(t *testing.T) {
 			*c = small()
 			c.Objective.ADCL.Weight, c.Objective.ADCL.Rank, c.Model.Head.Dim, c.Objective.ADCL.Dim = 0.04, 0, 1<<14, 1
 		}, "model.head.dim: makes 4398046527488 weights of the fusion of objective.adcl, model.head.dim^3 with a full core, of which there must be at most 1099511627776 (got 16384); lower it or set objective.adcl.rank"},
-		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, mlp (got "tucker")`},
+		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, tanh, mlp (got "tucker")`},
 		{func(c *Config) { c.Model.Head.Activation = "sine" }, `model.head.activation: must be one of tanh, gelu, relu, silu (got "sine")`},
 		{func(c *Config) { c.Model.Head.Shared = -1 }, "model.head.shared: must be >= 0 (got -1)"},
 		{func(c *Config) { *c = clip(); c.Model.System, c.Model.Head.Style = "matching", "mlp" },

@@ -199,7 +199,7 @@ func TestRefused(t *testing.T) {
 		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, nil, `eval.score = "gssf" cannot be told to hf: the score reads features of unit length, and this class gives them before their norm: use --to onnx or --set eval.score=cosine`},
 		{"clip_gssf", export.Options{To: export.HF, Side: "text"}, nil, ""},
 		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, []string{"eval.score=cosine"}, ""},
-		{"clip_mlp", export.Options{To: export.HF}, nil, `model.head.style = "mlp" cannot be told to hf: its heads are one layer: use --to onnx or --side image or --side text or --to geoalign`},
+		{"clip_mlp", export.Options{To: export.HF}, nil, `model.head.style = "mlp" cannot be told to hf: its heads are one linear layer: use --to onnx or --side image or --side text or --to geoalign`},
 		{"clip_mlp", export.Options{To: export.OpenCLIP}, nil, `model.head.style = "mlp" cannot be told to open_clip`},
 		{"siglip_mean", export.Options{To: export.HF, Side: "text"}, []string{"model.head.style=mlp"}, `model.head.style = "mlp" cannot be told to hf`},
 		{"clip_mlp", export.Options{To: export.HF, Side: "image"}, nil, ""}, // without its head

@@ -65,10 +65,10 @@ func projection(h encoders.Head) *encoders.Projection {
 	return nil
 }
 
-// oneLayer refuses heads of several layers.
+// oneLayer refuses heads that are more than a linear layer.
 func (x *job) oneLayer(forms ...string) error {
-	if style := x.Config.Model.Head.Style; style == config.HeadMLP {
-		return x.refuse("model.head.style", style, "its heads are one layer", append(forms, oneSide)...)
+	if style := x.Config.Model.Head.Style; style == config.HeadMLP || style == config.HeadTanh {
+		return x.refuse("model.head.style", style, "its heads are one linear layer", append(forms, oneSide)...)
 	}
 	return nil
 }

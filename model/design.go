@@ -113,6 +113,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
 	}
+	if cfg.MixesSentences() {
+		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
+	}
 	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
 		near := func(name string, read bool) {
 			if read {

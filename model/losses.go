@@ -48,7 +48,7 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 		list = append(list, newSimCSE(cfg))
 	}
 	if c := obj.MCSE; c.Weight > 0 {
-		list = append(list, objectives.MCSE{Weight: c.Weight, Temperature: c.Temperature})
+		list = append(list, objectives.MCSE{Weight: c.Weight, Temperature: c.Temperature, Mixed: cfg.MixesSentences()})
 	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),

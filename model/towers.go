@@ -8,7 +8,7 @@ import (
 
 // pairOfTowers is a design of a tower for images and one for texts, each with the head of
 // model.head.style: the linear one given, which is left out where model.head.identity says so and has a bias
-// for texts of SigLIP, or an MLP.
+// for texts of SigLIP, one with tanh behind it, or an MLP.
 func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders.Projection) design {
 	m := cfg.Model
 	of := func(side string, tower, own encoders.Tower) encoders.Head {
@@ -18,6 +18,9 @@ func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders
 			}
 			_, width := tower.Shape()
 			return encoders.MLP{Space: space, Shared: h.Shared, Layers: 1, Hidden: h.Hidden(width), Activation: h.Activation}
+		}
+		if m.Head.Style == config.HeadTanh {
+			return sentenceHead(space)
 		}
 		p := head
 		p.Identity = m.Head.Whole(side)

@@ -3,8 +3,11 @@ package objectives
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
+	"gorgonia.org/gorgonia"
 )
 
 // MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes z, z' of text i under
@@ -16,6 +19,7 @@ import (
 type MCSE struct {
 	Weight      float64 // the paper's lambda
 	Temperature float64 // tau
+	Mixed       bool    // some rows have no image, as batch.Paired says: they are left out
 }
 
 var _ Preparer = MCSE{}
@@ -29,8 +33,25 @@ func (l MCSE) Prepare(s *Step) {
 // Build implements Loss.
 func (l MCSE) Build(s *Step) []Part {
 	logits := cosineLogits(s.sentences(nil), s.Online.Image.Features, l.Temperature) // (2B, B)
-	labels := layout.ConcatInts(s.Own(), s.Own())
+	own := s.Own()
+	if l.Mixed {
+		own = s.paired()
+	}
+	labels := layout.ConcatInts(own, own)
 	part := s.Part("mcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels}))
 	part.Chance = math.Log(float64(s.Rows))
 	return []Part{part, {Name: "mcse_accuracy", Node: contrast.Accuracy(logits, labels), Measure: true}}
+}
+
+// paired are the places of rows with an image, -1 of the others, (B) int32.
+func (s *Step) paired() *gorgonia.Node {
+	s.Read(batch.Column{Name: batch.Paired, Type: batch.Int32})
+	return s.Ints("paired rows", func(f *feed.Step, dst []int32) error {
+		for i, p := range f.Batch.Ints(batch.Paired) {
+			if dst[i] = int32(i); p == 0 {
+				dst[i] = -1
+			}
+		}
+		return nil
+	}, s.Rows)
 }

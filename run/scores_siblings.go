@@ -14,13 +14,17 @@ import (
 // siblings searches the captions of the split for others of their image, by the score of the model.
 func (e Evaluation) siblings(ctx context.Context) (Scores, error) {
 	c := e.Config
-	switch {
-	case e.Tokenizer == nil || e.Set == nil || e.Set.Eval == nil || c.Model.ImagesOnly():
+	if e.Tokenizer == nil || e.Set == nil || e.Set.Eval == nil || c.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSiblings, c.Model.System)}
-	case !e.Set.hasSiblings():
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs images with several captions, and no image of this split of data.kind %q has two: use another split or --task %s", TaskSiblings, c.Data.Kind, TaskTextProbe)}
 	}
-	texts, err := e.Set.Texts(textColumns(c, e.Tokenizer))
+	set, err := e.Set.Eval.Rephrased()
+	if err != nil {
+		return nil, err
+	}
+	if !set.HasSiblings() {
+		return nil, &ArgumentError{fmt.Errorf("the task %s needs images with several captions, and no image of this split of data.kind %q has two: use another split, or data of another kind", TaskSiblings, c.Data.Kind)}
+	}
+	texts, err := set.Texts(textColumns(c, e.Tokenizer))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +33,7 @@ func (e Evaluation) siblings(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := tasks.ReID{
-		Model: e.Model.Text(), Set: captions{texts, e.Set.Eval}, Score: score, Engine: e.Engine, BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		Model: e.Model.Text(), Set: captions{texts, set}, Score: score, Engine: e.Engine, BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
 	return Siblings{s}, err
 }
@@ -53,19 +57,6 @@ func (c captions) Camera(int) int32 { return -1 }
 
 // Role implements tasks.IdentifiedSet.
 func (c captions) Role(int) data.Role { return data.Either }
-
-// hasSiblings says whether some image has several captions, or some id several images.
-func (s *Split) hasSiblings() bool {
-	seen := map[int64]bool{}
-	for i := range s.Eval.NumImages() {
-		id := s.Eval.ImageID(i)
-		if seen[id] || len(s.Eval.ImageTexts(i)) > 1 {
-			return true
-		}
-		seen[id] = true
-	}
-	return false
-}
 
 // siblingsMetric is the metric of checkpoints of a system of sentences, as metrics.jsonl names it.
 const siblingsMetric = "eval/" + TaskSiblings + "/map"

@@ -62,7 +62,10 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		return nil, nil
 	}
 	if DefaultTask(cfg) == TaskSiblings {
-		if !set.hasSiblings() {
+		if all, err := set.Eval.Rephrased(); err != nil || !all.HasSiblings() {
+			if err != nil {
+				return nil, err
+			}
 			report.Say("no image of the data has several captions: there is no evaluation")
 			return nil, nil
 		}

@@ -27,6 +27,7 @@ const (
 	ThirdLengths  = "lengths/3"      // () int32, tokens of the third text that are no padding
 	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
+	Paired        = "paired"         // () int32, 1 of a row with an image and a text, 0 of a text alone
 	Scores        = "scores"         // () float32, how alike the two texts of a row are
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder

@@ -28,6 +28,9 @@ func Inputs(cfg config.Config, splits ...string) []Input {
 	var list []Input
 	for _, split := range splits {
 		list = append(list, k.Inputs(cfg, split)...)
+		if split == "train" && cfg.MixesSentences() {
+			list = append(list, sentenceLists.inputs(cfg, split)...)
+		}
 	}
 	return list
 }

@@ -26,11 +26,7 @@ var scenesKind = Kind{
 		if err != nil {
 			return nil, err
 		}
-		set, err := data.NewSceneSet(w, split, cfg.Model.Image.Size)
-		if err == nil && cfg.Model.TextsOnly() { // phrasings of a scene are what its sentences are compared with
-			set = set.Rephrased()
-		}
-		return set, err
+		return data.NewSceneSet(w, split, cfg.Model.Image.Size)
 	},
 	Captions: func(_ context.Context, cfg config.Config, _ Options) ([]string, error) {
 		w, err := World(cfg)

@@ -40,3 +40,12 @@ func keptWords(d config.Data) int {
 	}
 	return n
 }
+
+// alternating is a stream of pairs with batches of data.sentences between those of pairs.
+func alternating(ctx context.Context, pairs data.Stream, cfg config.Config, o Options) (data.Stream, error) {
+	s, err := imageFiles(sentenceLists).Stream(ctx, cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	return data.NewAlternating(pairs, s, cfg.Train.BatchSize, cfg.Data.Sentences.Batches)
+}

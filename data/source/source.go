@@ -80,6 +80,9 @@ func Stream(ctx context.Context, cfg config.Config, o Options) (data.Stream, err
 		return nil, err
 	}
 	s, err := k.Stream(ctx, cfg, o)
+	if err == nil && cfg.MixesSentences() {
+		s, err = alternating(ctx, s, cfg, o)
+	}
 	if err != nil || !cfg.Model.ByIdentity() {
 		return s, err
 	}
@@ -155,7 +158,12 @@ func Captions(ctx context.Context, cfg config.Config, o Options) ([]string, erro
 	if k.Captions == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no captions to learn a vocabulary from", cfg.Data.Kind)
 	}
-	return k.Captions(ctx, cfg, o)
+	list, err := k.Captions(ctx, cfg, o)
+	if err != nil || !cfg.MixesSentences() {
+		return list, err
+	}
+	more, err := kinds["sentences"].Captions(ctx, cfg, o)
+	return append(list, more...), err
 }
 
 // Finite lists the finite splits that a configuration has, train first.
