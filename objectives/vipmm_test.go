@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -82,6 +84,25 @@ func TestLocalLossesOfZeros(t *testing.T) {
 					t.Errorf("%s: gradient of %s %v", name, leaves[i], g)
 					break
 				}
+			}
+		}
+	}
+}
+
+// TestLocalLossesNeedTokens: without the tokens of a side, or a head that maps them, the error names the loss.
+func TestLocalLossesNeedTokens(t *testing.T) {
+	for name, l := range map[string]Loss{"word_patch": WordPatch{Weight: 1}, "token_image": TokenImage{Weight: 1}, "text_swap": TextSwap{Weight: 1}} {
+		for _, change := range []func(x *Side){func(x *Side) { x.Tokens = nil }, func(x *Side) { x.Head = nil }} {
+			x := localRows{"patches": make([]float32, 24), "words": make([]float32, 24), "image": make([]float32, 6), "text": make([]float32, 6)}
+			s := newLocalStep(t, x, 2, 3, []int32{4, 4}, nil)
+			change(&s.Online.Text)
+			err := func() (err error) {
+				defer op.Catch(&err)
+				l.Build(s.Step)
+				return nil
+			}()
+			if err == nil || !strings.Contains(err.Error(), name+": needs towers of tokens, with a head that maps each of them") {
+				t.Errorf("%s: got error %v", name, err)
 			}
 		}
 	}
