@@ -4,9 +4,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/space"
 )
 
 // localLosses are one of each loss over words and patches.
@@ -83,6 +86,39 @@ func TestLocalLossesOfZeros(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestLocalLossesNeedTokens: without the tokens of a side, or a head that maps them, the error names the loss.
+func TestLocalLossesNeedTokens(t *testing.T) {
+	for name, l := range map[string]Loss{"word_patch": WordPatch{Weight: 1}, "token_image": TokenImage{Weight: 1}, "text_swap": TextSwap{Weight: 1}} {
+		for _, change := range []func(x *Side){func(x *Side) { x.Tokens = nil }, func(x *Side) { x.Head = nil }} {
+			x := localRows{"patches": make([]float32, 24), "words": make([]float32, 24), "image": make([]float32, 6), "text": make([]float32, 6)}
+			s := newLocalStep(t, x, 2, 3, []int32{4, 4}, nil)
+			change(&s.Online.Text)
+			err := func() (err error) {
+				defer op.Catch(&err)
+				l.Build(s.Step)
+				return nil
+			}()
+			if err == nil || !strings.Contains(err.Error(), name+": needs towers of tokens, with a head that maps each of them") {
+				t.Errorf("%s: got error %v", name, err)
+			}
+		}
+	}
+}
+
+// TestUnitRows: rows of several spheres and those of any length have the length 1, unit vectors of one sphere are taken as they are.
+func TestUnitRows(t *testing.T) {
+	b := newBench(t)
+	x := b.floats("x", []float32{3, 4, 0, 12, 0, 0, 8, 6}, 2, 4)
+	for _, sp := range []space.Space{{Dim: 4, Spheres: 2}, {Dim: 4, Spheres: 1, Euclid: true}} {
+		s := &Step{Scores: Scores{Space: sp}}
+		want := []float32{3. / 13, 4. / 13, 0, 12. / 13, 0, 0, .8, .6}
+		nearGolden(t, "rows", b.run(s.unit(x))[0].F32, want)
+	}
+	if s := (&Step{Scores: Scores{Space: space.Space{Dim: 4, Spheres: 1}}}); s.unit(x) != x {
+		t.Error("unit vectors are made anew")
 	}
 }
 

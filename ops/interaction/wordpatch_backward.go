@@ -9,18 +9,18 @@ import (
 // cosines, and those of the text's G.
 func (b *wordPatchBlock) slopes(worker, i int) {
 	t, columns := &b.threads[worker], b.columns()
-	d, work := b.strip(b.dproduct[attentionSite], i), b.strip(b.dwork, i)
+	d, dweights := b.strip(b.dproduct[attentionSite], i), b.strip(b.dweights, i)
 	text := b.strip(b.text.weights, i)
 
-	b.patchSlopes(t, d, work, i)
-	t.softmaxWordsSlopes(work, text, columns)
-	b.softmaxPatchesSlopes(work, b.strip(b.overPatches, i))
-	vector.Axpy(d, b.how.Scale/b.how.Context, work)
+	b.patchSlopes(t, d, dweights, i)
+	t.softmaxWordsSlopes(dweights, text, columns)
+	b.softmaxPatchesSlopes(dweights, b.strip(b.overPatches, i))
+	vector.Axpy(d, b.how.Scale/b.how.Context, dweights)
 
-	b.wordSlopes(t, d, work, i)
-	b.softmaxPatchesSlopes(work, b.strip(b.image.weights, i))
-	t.softmaxWordsSlopes(work, b.strip(b.overWords, i), columns)
-	vector.Axpy(d, b.how.Scale/b.how.Context, work)
+	b.wordSlopes(t, d, dweights, i)
+	b.softmaxPatchesSlopes(dweights, b.strip(b.image.weights, i))
+	t.softmaxWordsSlopes(dweights, b.strip(b.overWords, i), columns)
+	vector.Axpy(d, b.how.Scale/b.how.Context, dweights)
 
 	_, n := b.wordsOf(i)
 	b.c.Engine.GemmSerial(false, true, n, n, columns, 1, b.strip(b.text.mixed, i), columns, text, columns, 1, b.gramIn(textSide, b.dtextGram, i), n)

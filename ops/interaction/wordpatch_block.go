@@ -21,14 +21,14 @@ type wordPatchBlock struct {
 	threads                []wordPatchThread
 
 	dtextGram   []float32
-	dwork       []float32 // gradient of weights
+	dweights    []float32 // of the weights of one summary and then of the other
 	dpatchNorms []float32 // gradient of |P_j|^2 from each text: (texts, columns)
 }
 
 // summary is how the tokens of a side are summed up for each token of the other.
 type summary struct {
 	weights []float32
-	mixed   []float32 // G times the weights; then what the gradient of G is made of
+	mixed   []float32 // G times the weights; in the backward pass then the gradient of that
 }
 
 // wordPatchThread is a thread's memory for a text with the images of a block.
@@ -68,7 +68,7 @@ func (b *wordPatchBlock) lay(m *carve, threads int) {
 	b.text, b.image = summary{matrix(), matrix()}, summary{matrix(), matrix()}
 	b.patchNorms, b.textGram = m.take(columns), m.take(rows*length)
 	if b.backward {
-		b.dwork, b.dtextGram, b.dpatchNorms = matrix(), m.take(rows*length), m.take(b.sequences[textSide]*columns)
+		b.dweights, b.dtextGram, b.dpatchNorms = matrix(), m.take(rows*length), m.take(b.sequences[textSide]*columns)
 	}
 	cosinesOf := func(n int) cosines { return cosines{m.take(n), m.take(n), m.take(n), m.take(n)} }
 	for range threads {
