@@ -116,11 +116,11 @@ func (c *Convolution) done() {
 	c.x, c.w, c.y, c.scratch, c.packed, c.after = nil, nil, nil, nil, nil, After{}
 }
 
-// After is what follows a convolution: y = y*Scale + Shift + Add, and of that the positive part. What is nil is left out.
+// After is what follows a convolution: y is normalised by Columns, with Add (as y) or nil added. Without Columns y is left
+// as it is.
 type After struct {
-	Scale, Shift []float32 // (Out)
-	Add          []float32 // as y
-	ReLU         bool
+	Columns *vector.Columns
+	Add     []float32
 }
 
 // Forward sets y (B*Ho*Wo, Out) for x (B*H*W, In) and w (Out, In, k, k). scratch has the floats that Scratch asks for.
@@ -153,32 +153,19 @@ func (c *Convolution) forward(worker, lo, hi int) {
 		*p = gemm.Product{TransB: true, M: to - from, N: c.Out, K: c.terms(), Alpha: 1,
 			A: gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}, B: gemm.Matrix{F32: c.packed, LD: c.terms()}, C: y, LDC: c.Out}
 		c.engine.MultiplySerial(p)
-		c.after.finish(y, from*c.Out, c.Out)
+		c.after.finish(y, from*c.Out)
 	}
 	*p = gemm.Product{}
 }
 
 // finish does what follows, for rows of y that begin at element first.
-func (a After) finish(y []float32, first, n int) {
-	if a.Scale == nil && a.Shift == nil && a.Add == nil && !a.ReLU {
-		return
-	}
-	for ; len(y) > 0; y, first = y[n:], first+n {
-		row := y[:n]
-		if a.Scale != nil {
-			vector.Mul(row, row, a.Scale)
-		}
-		if a.Shift != nil {
-			vector.Add(row, row, a.Shift)
-		}
-		if a.Add != nil {
-			vector.Add(row, row, a.Add[first:][:n])
-		}
-		if a.ReLU {
-			for j, v := range row {
-				row[j] = max(v, 0)
-			}
-		}
+func (a After) finish(y []float32, first int) {
+	switch {
+	case a.Columns == nil:
+	case a.Add != nil:
+		a.Columns.Apply(y, y, a.Add[first:][:len(y)])
+	default:
+		a.Columns.Apply(y, y, nil)
 	}
 }
 
