@@ -20,6 +20,8 @@ var sizes = []convolve.Sizes{
 	{Batch: 1, In: 1, Out: 1, Height: 1, Width: 1, Kernel: 1, Stride: 1},
 	{Batch: 3, In: 5, Out: 7, Height: 6, Width: 5, Kernel: 1, Stride: 1},
 	{Batch: 2, In: 5, Out: 7, Height: 7, Width: 5, Kernel: 1, Stride: 2},
+	{Batch: 1, In: 300, Out: 500, Height: 3, Width: 5, Kernel: 1, Stride: 1},
+	{Batch: 7, In: 3, Out: 260, Height: 30, Width: 10, Kernel: 1, Stride: 1},
 	{Batch: 2, In: 3, Out: 20, Height: 15, Width: 18, Kernel: 7, Stride: 2, Pad: 3},
 	{Batch: 3, In: 4, Out: 33, Height: 7, Width: 7, Kernel: 3, Stride: 2, Pad: 1},
 	{Batch: 2, In: 17, Out: 3, Height: 7, Width: 9, Kernel: 3, Stride: 1, Pad: 1},
