@@ -16,6 +16,7 @@ type Data struct {
 	Scenes     Scenes     `toml:"scenes" read:"scenes"`
 	Pairs      Pairs      `toml:"pairs" read:"pair files"`
 	Regions    Regions    `toml:"regions" read:"regions"`
+	Crops      Crops      `toml:"crops" read:"prototypes"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
