@@ -16,6 +16,7 @@ type Data struct {
 	Scenes     Scenes        `toml:"scenes" read:"scenes"`
 	Pairs      Pairs         `toml:"pairs" read:"pair files"`
 	Regions    Regions       `toml:"regions" read:"regions"`
+	Crops      Crops         `toml:"crops" read:"prototypes"`
 	Sentences  SentenceFiles `toml:"sentences" read:"sentences"`
 
 	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`

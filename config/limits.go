@@ -166,7 +166,8 @@ func pixels(c *Config, images int) float64 {
 	if c.ReadsRegions() {
 		return 0
 	}
-	return ifImages(c, 3*float64(images)*float64(c.Data.Views)*float64(c.Model.Image.Size)*float64(c.Model.Image.Size))
+	large, small := float64(c.Model.Image.Size), float64(c.Data.Crops.Size)
+	return ifImages(c, 3*float64(images)*(float64(c.Data.Views)*large*large+float64(c.SmallCrops())*small*small))
 }
 
 // blocksWeights returns the matrices of n transformer blocks.

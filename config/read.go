@@ -58,11 +58,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"views":      {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
-	"identities": {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
-	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
-	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
+	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
+	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
+	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())

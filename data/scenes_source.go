@@ -45,7 +45,7 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 	}
 	t := cfg.Transform
 	s := &SceneStream{world: w, cfg: cfg, epoch: epochSamples}
-	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour()
+	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour() && cfg.Crops.Count == 0
 	s.pool.New = func() any { return transform.NewImage(size, size) }
 	if cfg.Identities.Images == 0 {
 		return s, nil
@@ -85,7 +85,7 @@ func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 		row.Set(batch.IDs, HashID(int64(scene.Key()))) // keys have 48 bits
 	}
 	row.Set(batch.Labels, int32(s.world.Class(scene)))
-	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
+	if hasPictures(row) {
 		if err := s.draw(scene, c, row, w); err != nil {
 			return err
 		}

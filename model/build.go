@@ -224,6 +224,7 @@ func (b *builder) encode() {
 	b.captions()
 	s.Online.Image = b.side(&d.image, s.Params, s.Student, r.Online.Image, d.image.column)
 	s.Online.Text = b.side(&d.text, s.Params, s.Student, r.Online.Text, d.text.column)
+	b.crops()
 	if !d.teacher {
 		return
 	}

@@ -19,6 +19,8 @@ type design struct {
 	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
 	// the queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
+	// crops are further, smaller views of an image through the tower of that size, which the image side's head follows.
+	crops crops
 	// interaction scores pairs by their tokens in the place of features, nil without.
 	interaction encoders.Interaction
 	// keys returns what enters the queue with a batch.
@@ -115,6 +117,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
+	}
+	if d.crops.count > 0 {
+		all = append(all, d.crops.column())
 	}
 	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
 		near := func(name string, read bool) {

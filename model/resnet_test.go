@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
 )
 
 // narrow is a residual network of 2 channels for images of 8 x 8.
@@ -149,4 +151,62 @@ func TestResNetSystems(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestResNetCrops: SwAV reads small views of another size through the same tower, whose running statistics hear of them too.
+func TestResNetCrops(t *testing.T) {
+	sets := append(slices.Clone(narrow), "data.crops.count=3", "data.crops.size=6")
+	m := newViewsSystem(t, tinyViews(t, "swav", sets...))
+	want := batch.Column{Name: batch.Crops, Shape: []int{3, 3, 6, 6}}
+	for _, columns := range [][]batch.Column{m.Columns(), must(Columns(m.cfg))} {
+		if got, ok := batch.Find(columns, batch.Crops); !ok || !got.Equal(want) {
+			t.Errorf("the step reads %v", columns)
+		}
+	}
+	if n := len(m.step.norms.list); n != 2*20*3 { // of both views and of the crops
+		t.Errorf("%d statistics", n)
+	}
+	b := viewsBatch(3)
+	x := batch.New(4, m.Columns()...)
+	x.SetFloats(batch.Images, b.Images)
+	x.SetFloats(batch.Views, b.Views)
+	x.SetInts(batch.IDs, b.IDs)
+	crops := x.Floats(batch.Crops)
+	for i := range crops {
+		crops[i] = b.Images[i%len(b.Images)]
+	}
+	step := func() float64 {
+		r, err := m.Step(t.Context(), &feed.Step{Batch: x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Loss
+	}
+	first := step()
+	grads := slices.Clone(m.Params().Grads())
+	q, _ := m.Params().Get("image/layer4/01/conv2/weight")
+	at, w := m.Params().Offset(q), m.Params().Value(q)
+	const h = 1e-2
+	w[0] += h
+	up := step()
+	w[0] -= 2 * h
+	down := step()
+	if got, want := float64(grads[at]), (up-down)/(2*h); math.Abs(got-want) > .05*math.Abs(want)+2e-3 {
+		t.Errorf("gradient %v, finite differences say %v", got, want)
+	}
+	w[0] += h
+	for i := range crops {
+		crops[i] = -crops[i]
+	}
+	if step() == first {
+		t.Error("crops change nothing")
+	}
+}
+
+// must panics with an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -61,6 +61,7 @@ type Step struct {
 	Params, Twins   encoders.Scope    // parameters and their momentum twins
 	Student, Mentor *encoders.Context // dropout of the online and of the teacher's towers
 	Online, Teacher Sides             // what the towers made of the batch; Teacher is empty without one
+	Crops           *gorgonia.Node    // (B*V, C) features of V further views of each image, one image after the other; nil without
 	Reads           Reads             // what losses read of the towers, before they are built
 	Captions        Captions          // inputs of the text tower, where there is one
 	IDs             *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place

@@ -91,6 +91,7 @@ func keysRuns(features string) map[string][]string {
 		"moco, geodesic": slices.Concat(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster",
 			"objective.itc.in_batch_weight=1"}),
 		"swav":           slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
+		"swav, resnet":   slices.Concat(views, resnet, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6", "data.crops.count=2", "data.crops.size=6"}),
 		"swav, geodesic": slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6", "objective.itc.score=geodesic"}),
 	}
 }

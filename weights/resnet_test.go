@@ -80,6 +80,17 @@ func TestResNetFiles(t *testing.T) {
 	if r := moco.Report(); moco.Family != "resnet" || len(r.Missing)+len(r.Unexpected) > 0 || !moco.Has("image/layer4/02/bn3/running_var") {
 		t.Errorf("MoCo is %+v", r)
 	}
+	clip := open1(t, write(t, t.TempDir(), "a.safetensors", contents(t, golden("open_clip"), func(list []safetensors.Tensor) (out []safetensors.Tensor) {
+		for _, x := range list {
+			if !strings.HasPrefix(x.Name, "visual.") {
+				out = append(out, x)
+			}
+		}
+		return append(out, safetensors.Tensor{Name: "visual.attnpool.c_proj.weight", Shape: []int{2}, Data: make([]float32, 2)})
+	})))
+	if notes := strings.Join(clip.Notes, " "); !strings.Contains(notes, "the image tower is the modified ResNet of CLIP") || !clip.Has("text/norm/weight") {
+		t.Errorf("notes of CLIP with a ResNet: %s", notes)
+	}
 	for want, change := range map[string]func(x safetensors.Tensor) []safetensors.Tensor{
 		"the modified ResNet of CLIP, with three convolutions": func(x safetensors.Tensor) []safetensors.Tensor {
 			second := x

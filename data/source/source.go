@@ -227,6 +227,9 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 			Blur:     d.Blur,
 		},
 	}
+	if r := cfg.Data.Crops; cfg.SmallCrops() > 0 {
+		t.Crops = data.Crops{Count: r.Count, Size: r.Size, ScaleMin: r.ScaleMin, ScaleMax: r.ScaleMax}
+	}
 	if cfg.Model.ByIdentity() {
 		id := d.Identities
 		t.Identities = data.IdentityConfig{Identities: cfg.BatchIdentities(), Images: id.Images, LeaveOut: id.Short == "leave_out"}
