@@ -56,6 +56,28 @@ func TestLocalLossesOfEverySystem(t *testing.T) {
 	}
 }
 
+// TestLocalLossesAlone: each of them asks for all that it reads.
+func TestLocalLossesAlone(t *testing.T) {
+	for k, name := range []string{"word_patch", "token_image", "text_swap"} {
+		cfg := withLocal(tinyCLIP("sphere"))
+		o := &cfg.Objective
+		o.ITC.InBatchWeight = 0
+		for i, w := range []*float64{&o.WordPatch.Weight, &o.TokenImage.Weight, &o.TextSwap.Weight} {
+			if i != k {
+				*w = 0
+			}
+		}
+		m := buildCLIP(t, cfg)
+		r, err := m.Forward(randomPairs(m, 7), Control{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(r.Parts) != 1 || r.Parts[0].Name != name || !(r.Parts[0].Value > 0) {
+			t.Errorf("%s: parts %v", name, r.Parts)
+		}
+	}
+}
+
 // TestLocalLossesGradients: those of both towers and both heads are those of finite differences; see TestGradientsAgainstFiniteDifferences.
 func TestLocalLossesGradients(t *testing.T) {
 	for _, topology := range []string{"sphere", "euclid"} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/space"
 )
 
 // localLosses are one of each loss over words and patches.
@@ -83,6 +84,20 @@ func TestLocalLossesOfZeros(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestUnitRows: rows of several spheres and those of any length have the length 1, unit vectors of one sphere are taken as they are.
+func TestUnitRows(t *testing.T) {
+	b := newBench(t)
+	x := b.floats("x", []float32{3, 4, 0, 12, 0, 0, 8, 6}, 2, 4)
+	for _, sp := range []space.Space{{Dim: 4, Spheres: 2}, {Dim: 4, Spheres: 1, Euclid: true}} {
+		s := &Step{Scores: Scores{Space: sp}}
+		want := []float32{3. / 13, 4. / 13, 0, 12. / 13, 0, 0, .8, .6}
+		nearGolden(t, "rows", b.run(s.unit(x))[0].F32, want)
+	}
+	if s := (&Step{Scores: Scores{Space: space.Space{Dim: 4, Spheres: 1}}}); s.unit(x) != x {
+		t.Error("unit vectors are made anew")
 	}
 }
 

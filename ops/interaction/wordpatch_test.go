@@ -180,11 +180,17 @@ func TestWordPatchZeros(t *testing.T) {
 	}
 }
 
-// TestWordPatchSteep: temperatures at which exponentials leave the range of float32 give finite scores.
+// TestWordPatchSteep: temperatures and scales at which exponentials leave the range of float32 give the scores of the definition, and
+// finite gradients.
 func TestWordPatchSteep(t *testing.T) {
+	r := rand.New(rand.NewPCG(73, 4))
 	for kind := range 4 {
-		p := randomWordPatch(rand.New(rand.NewPCG(73, 4)), kind, 2, 2, 3, 3, 4)
-		p.how.Context, p.how.Temperature = .02, .01
+		p := randomWordPatch(r, kind, 3, 5, 3, 3, 4)
+		p.images.rows, p.texts.rows = optest.UnitRows(r, 9, 4), optest.UnitRows(r, 15, 4)
+		for i := range p.texts.rows[24:] { // the others are nearer to everything
+			p.texts.rows[24+i] /= 100
+		}
+		p.how.Scale, p.how.Context, p.how.Temperature = 300, .02, .01
 		optest.Near(t, fmt.Sprint(kind), optest.Eval(t, p.build, p.inputs()...).F32, p.naive(), 1e-4)
 		grads, _ := optest.Gradients(t, p.build, floats(p.inputs()), p.inputs()...)
 		for _, g := range grads {
