@@ -22,7 +22,7 @@ var (
 	_ PairFusion = encoders.PairAttention{}
 )
 
-// FusedContrast is the contrast of fused pairs (ViPMM, section 3.4): a pair as the student sees it, Q_i, shall be nearest
+// FusedContrast is the contrast of fused pairs (ViPMM, equation 23): a pair as the student sees it, Q_i, shall be nearest
 // to itself as the teacher does, Q^aug_i, among the pairs of the batch,
 //
 //	L_q = mean_i -log( exp(Q_i . Q^aug_i / tau2) / sum_j exp(Q_i . Q^aug_j / tau2) )
