@@ -145,7 +145,8 @@ func TestSentencesRules(t *testing.T) {
 	if p := out.Picture; len(p.Pairs) != 2 || len(p.First) != 4 || len(p.Second) != 4 || len(p.Cosines) != 6 || p.Labels[2] != 0 {
 		t.Errorf("%+v", p)
 	}
-	s.Tasks[0].Train, s.Isotropy, s.Picture, s.MaxPairs = nil, 0, 0, 3
+	s.Tasks[0].Train, s.Isotropy, s.Picture = nil, 0, 0
+	s.Tasks[0].Test.Thin(3)
 	if out, err = s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestSentencesScored(t *testing.T) {
 		set.Pairs = append(set.Pairs, sentencepairs.Pair{A: strconv.Itoa(i), B: strconv.Itoa(i + d), Label: data.UnknownLabel, Score: []float64{5, 3, 1, 4.5, 0, 1}[i]})
 	}
 	e, _ := angleEncoder(ClassFeature)
-	out, err := Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}, Rules: []string{FixedRule, TunedRule}, MaxPairs: 1, Isotropy: 12}.Run(t.Context())
+	out, err := Sentences{Encoder: e, Tasks: []PairTask{{Test: set}}, Rules: []string{FixedRule, TunedRule}, Isotropy: 12}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
