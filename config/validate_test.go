@@ -149,7 +149,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { identities(c); c.Objective.Triplet.Negatives = "none" }, `objective.triplet.negatives: must be one of hardest, all (got "none")`},
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, simcse, heads, align (got "blip")`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, simcse, sentence_pairs, heads, align (got "blip")`},
 		{func(c *Config) { c.Model.Image.Style = "resnet" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, regions (got "resnet")`},
 		{func(c *Config) { c.Model.Image.Activation = "relu" }, `model.image.activation: must be empty or one of gelu, gelu_tanh, quick_gelu, swiglu (got "relu")`},
 		{func(c *Config) { c.Model.Image.Pool = "max" }, `model.image.pool: must be empty or one of class, mean, attention (got "max")`},
