@@ -28,7 +28,7 @@ func (f *SentenceFiles) check(k *checker, c *Config) {
 			"must be 0 with losses on images besides objective.mcse", "they compare the images of a batch, which sentences have not")
 	}
 	if c.Data.Kind == "sentences" {
-		k.require("data.kind", c.Model.TextsOnly(), `must not be "sentences"`, c.Model.named()+` reads images: sentences alone are for model.system "simcse"`)
+		k.require("data.kind", c.Model.TextsOnly() && !c.Model.JudgesPairs(), `must not be "sentences"`, c.Model.named()+` reads images: sentences alone are for model.system "simcse"`)
 	}
 }
 
@@ -53,6 +53,8 @@ func (c Config) HasNegatives() bool { return c.HasPositives() && c.Data.Sentence
 // TextsOfRow returns the texts of a row of the batch that pass the text tower of a training step.
 func (c Config) TextsOfRow() int {
 	switch o := c.Objective; {
+	case o.SentencePairs.Weight > 0 && o.SentencePairs.Encoding == PairsSeparate:
+		return 2
 	case c.HasNegatives():
 		return 3
 	case o.SimCSE.Weight > 0 || o.MCSE.Weight > 0:

@@ -7,7 +7,7 @@ import (
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | simcse (texts alone: contrast of sentences with themselves under other dropout, or with given positives) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | simcse (texts alone: contrast of sentences with themselves under other dropout, or with given positives) | heads (MLPs over stored features) | sentence_pairs (texts alone: fine-tuning on pairs of sentences with a class or a score) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"images"`
 	Text   Text   `toml:"text" read:"words"`
 	LoRA   LoRA   `toml:"lora" read:"towers"`
@@ -61,6 +61,7 @@ var systems = []traits{
 	{name: "swav", prototypes: true},
 	{name: "identities", identities: true},
 	{name: "simcse", words: true, sentences: true},
+	{name: "sentence_pairs", words: true, sentences: true, sentencePairs: true},
 	{name: "heads", captions: true, teacher: true, stored: true},
 	{name: "align", captions: true, stored: true, fitted: true},
 }
@@ -80,6 +81,9 @@ func (m Model) ImagesOnly() bool { return !m.traits().captions && !m.traits().se
 
 // TextsOnly says whether a system is trained on texts without images.
 func (m Model) TextsOnly() bool { return m.traits().sentences }
+
+// JudgesPairs says whether a system is trained to tell what two sentences are to each other.
+func (m Model) JudgesPairs() bool { return m.traits().sentencePairs }
 
 // seesImages says whether a system has a tower of images.
 func (m Model) seesImages() bool { return !m.traits().stored && !m.traits().sentences }

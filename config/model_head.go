@@ -84,7 +84,7 @@ func (h *Head) check(k *checker, c *Config) {
 	case t.stored:
 		k.require("model.head.topology", !space.Tokens, "must be sphere, Ob(n,m) or euclid", c.Model.named()+" has one class token for each feature, and Multi(n,m) needs m")
 	case t.sentences:
-		k.require("model.head.dim", h.Dim == c.Model.Text.Width || c.Objective.SimCSE.Head == SentenceHeadAlways, "must be model.text.width", "an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
+		k.require("model.head.dim", h.Dim == c.Model.Text.Width || c.Objective.SimCSE.Head == SentenceHeadAlways && !t.sentencePairs, "must be model.text.width", "an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
 		fallthrough
 	case !t.tokens:
 		k.require("model.head.topology", h.Topology == "sphere", `must be "sphere"`, c.Model.named()+" has no other")

@@ -88,7 +88,9 @@ func (r ResNet) widest(size int) float64 {
 }
 
 // readsResNet says whether images pass a residual network.
-func (c *Config) readsResNet() bool { return c.Model.seesImages() && c.Model.Image.Style == StyleResNet }
+func (c *Config) readsResNet() bool {
+	return c.Model.seesImages() && c.Model.Image.Style == StyleResNet
+}
 
 // trainsResNetNorms says whether batch norms of a residual network see the statistics of a batch in training.
 func (c *Config) trainsResNetNorms() bool {

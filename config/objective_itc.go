@@ -44,7 +44,7 @@ func (i *ITC) check(k *checker, c *Config) {
 		return
 	}
 	if c.Model.TextsOnly() {
-		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" is trained by objective.simcse.weight")
+		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" compares no images with texts")
 		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no images with texts")
 		k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows a sentence by its text alone")
 		return

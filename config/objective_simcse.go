@@ -27,10 +27,11 @@ func (s *SimCSE) check(k *checker, c *Config) {
 	k.least("objective.simcse.temperature")
 	k.oneOf("objective.simcse.head", SentenceHeadTraining, SentenceHeadAlways, SentenceHeadNone)
 	k.require("objective.simcse.hard_negative_weight", s.HardNegativeWeight >= 1e-6, "must be at least 0.000001", "leave out data.sentences.negative for none")
-	k.require(path, s.Weight > 0 || !c.Model.TextsOnly(), "must be > 0", "it is the loss of "+c.Model.named())
+	k.require(path, s.Weight > 0 || !c.Model.TextsOnly() || c.Model.JudgesPairs(), "must be > 0", "it is the loss of "+c.Model.named())
 	if s.Weight == 0 {
 		return
 	}
+	k.require(path, !c.Model.JudgesPairs(), "must be 0", c.Model.named()+" is trained by objective.sentence_pairs.weight")
 	k.sentences(c, path)
 	k.require("objective.simcse.head", s.Head != SentenceHeadAlways || c.Model.TextsOnly(), "must be training or none", c.Model.named()+" has a head of its own for evaluation")
 }

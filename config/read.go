@@ -207,11 +207,13 @@ var conditions = map[string]condition{
 	"triplet": {"objective.triplet.weight > 0", func(c *Config) bool { return c.Objective.Triplet.Weight > 0 }},
 	"hard margin": {"objective.triplet.weight > 0 and soft = false",
 		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
-	"softmax": {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
-	"poly":    {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
-	"cmpm":    {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
-	"simcse":  {"objective.simcse.weight > 0", func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 }},
-	"mcse":    {"objective.mcse.weight > 0", func(c *Config) bool { return c.Objective.MCSE.Weight > 0 }},
+	"softmax":     {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
+	"poly":        {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
+	"cmpm":        {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
+	"simcse":      {"objective.simcse.weight > 0", func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 }},
+	"mcse":        {"objective.mcse.weight > 0", func(c *Config) bool { return c.Objective.MCSE.Weight > 0 }},
+	"pair loss":   {"objective.sentence_pairs.weight > 0", func(c *Config) bool { return c.Objective.SentencePairs.Weight > 0 }},
+	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
 	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
 		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
 	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
@@ -414,7 +416,7 @@ func (c Config) ReadsSecondView() bool {
 // hasDropout says whether a tower of the system drops anything.
 func (c *Config) hasDropout() bool {
 	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
+	return t.words && c.Model.Text.Dropout > 0 || c.JointPairs() && c.Objective.SentencePairs.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
 }
 
 // readsScore says whether something compares images and texts by the score of objective.itc.

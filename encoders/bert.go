@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -94,6 +95,8 @@ type TextArgs struct {
 	IDs     *gorgonia.Node // (R*L) int32, token ids
 	Lengths *gorgonia.Node // (R) int32, tokens of each text that are no padding
 	Len     int            // L
+	// Segments (R*L) int32 are the types of tokens, 0 or 1, of encoders that have types; nil: all are 0.
+	Segments *gorgonia.Node
 }
 
 // Text encodes texts into (R*L, D), or with at into the states at M places alone, (M, D).
@@ -117,7 +120,7 @@ func (b BERT) text(c *Context, s Scope, a TextArgs, at *Places) (first, x *gorgo
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	s = s.transformer(b.Layers)
 	p := b.check(s, ids)
-	x = b.embed(c, s, ids, l, b.classes()-1)
+	x = b.embed(c, s, ids, a.Segments, l, b.classes()-1)
 	bias, seen := b.bias(s, l, l), withPrompts(lengths, p)
 	if at != nil && (b.Layers == 0 || bias != nil) {
 		return nil, at.of(b.Text(c, s, a, nil))
@@ -157,7 +160,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 	if m > 1 {
 		t, ids, seen = l+m-1, layout.RepeatFirst(ids, l, m-1), layout.AddInt(lengths, m-1)
 	}
-	x := b.embed(c, s, ids, t, 0) // (R*t, D), class tokens first
+	x := b.embed(c, s, ids, a.Segments, t, 0) // (R*t, D), class tokens first
 	bias, first := b.bias(s, t, t), b.bias(s, m, t)
 	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
 		x, late = layout.SequenceRest(x, t, 1, m-1), layout.SequenceRows(x, t, 1, m-1)
@@ -222,12 +225,18 @@ func (b BERT) check(s Scope, ids *gorgonia.Node) (prompts int) {
 	return s.prompts()
 }
 
-// embed returns the embeddings of ids (R*t): (R*t, D). Positions are 0, skip+1, skip+2 ...
-func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgonia.Node {
+// embed returns the embeddings of ids (R*t), of the types segments or nil: (R*t, D). Positions are 0, skip+1, skip+2 ...
+func (b BERT) embed(c *Context, s Scope, ids, segments *gorgonia.Node, t, skip int) *gorgonia.Node {
 	s = s.In("embeddings").As(Traits{Front: true})
 	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, b.Pad) // (R*t, D)
-	if !b.NoTokenType {
-		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
+	switch types := func() *gorgonia.Node { return s.Param("token_type/weight", bertInit, 2, b.Width) }; {
+	case b.NoTokenType: // RoBERTa tells two texts by what stands between them
+	case segments != nil && b.classes() > 1:
+		misuse("text", ids, "types of tokens go with one class token (got %d)", b.classes())
+	case segments != nil:
+		x = arith.Add(x, nn.Embed(types(), segments))
+	default:
+		x = nn.AddPositions(x, types(), 1) // type 0 everywhere
 	}
 	table := s.Param("position/weight", positionInit(b.TorchStart), b.Positions, b.Width)
 	if skip > 0 {

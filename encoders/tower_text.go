@@ -27,18 +27,24 @@ type TextTower struct {
 	// Padding: padding is read like words, as SigLIP does, and the last place of a text is the
 	// last of its places. Lengths are those of its words all the same.
 	Padding bool
+	// Segments: a token has one of two types, as the column batch.Segments says; else all have the first.
+	Segments bool
 	// Begin and End are the tokens that stand around the words of every text, such as [CLS].
 	Begin, End int
 }
 
 var _ Tower = TextTower{}
 
-// Columns are the ids of a text, (L), and how many of them are no padding.
+// Columns are the ids of a text, (L), how many of them are no padding, and their types with Segments.
 func (t TextTower) Columns() []batch.Column {
-	return []batch.Column{
+	list := []batch.Column{
 		{Name: batch.Tokens, Shape: []int{t.Tokens}, Type: batch.Int32},
 		{Name: batch.Lengths, Type: batch.Int32},
 	}
+	if t.Segments {
+		list = append(list, batch.Column{Name: batch.Segments, Shape: []int{t.Tokens}, Type: batch.Int32})
+	}
+	return list
 }
 
 // Classes returns m.
@@ -55,6 +61,12 @@ func (t TextTower) FirstIsClass() bool { return t.Pool.byClass() && t.Classes() 
 func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	q := Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Encoder.width(), Begin: t.Begin, End: t.End}
 	a := TextArgs{IDs: in[batch.Tokens], Lengths: q.Lengths, Len: t.Tokens}
+	if t.Segments {
+		if _, ok := t.Encoder.(BERT); !ok {
+			misuse("text", a.IDs, "types of tokens are those of BERT")
+		}
+		a.Segments = in[batch.Segments]
+	}
 	if t.Padding {
 		a.Lengths = nil
 	}

@@ -186,7 +186,8 @@ func (b *builder) dropout() {
 	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
 	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
 		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
-		!b.cfg.Objective.ADCL.Drops() {
+		!b.cfg.Objective.ADCL.Drops() &&
+		!(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -280,7 +281,7 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 		return x
 	}
 	if text, ok := t.(encoders.TextTower); ok && len(r.Behind) > 0 {
-		return b.behind(text, p, c, in, r)
+		return encodeBehind(b.net, text, p, c, b.s.Rows, in, r)
 	}
 	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: b.design.interaction == nil || r.Features})
 	if !r.Masked {
@@ -293,23 +294,23 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 	return x
 }
 
-// behind runs a text tower over the texts of the batch and those of r.Behind, in one pass.
-func (b *builder) behind(t encoders.TextTower, p encoders.Scope, c *encoders.Context, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+// encodeBehind runs a text tower over the texts of rows of a batch, in, and those of r.Behind, in one pass.
+func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Context, rows int, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
 	ids, lengths := gorgonia.Nodes{in[batch.Tokens]}, gorgonia.Nodes{in[batch.Lengths]}
 	for _, text := range r.Behind {
 		more := in
 		if text != batch.OwnText {
-			more = b.net.towerInputs(t, b.s.Rows, map[string]string{batch.Tokens: text.Tokens, batch.Lengths: text.Lengths})
+			more = n.towerInputs(t, rows, map[string]string{batch.Tokens: text.Tokens, batch.Lengths: text.Lengths})
 		}
 		ids, lengths = append(ids, more[batch.Tokens]), append(lengths, more[batch.Lengths])
 	}
 	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...), batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
 	x.Sequence = t.Encode(c, p, all, encoders.Want{Tokens: r.Tokens, Classes: true})
-	n := b.s.Rows * t.Classes()
-	x.Behind = layout.StridedRows(x.Classes, n, 1, x.Classes.Shape()[0]-n) // (kB, D)
-	x.Classes, x.Lengths = layout.StridedRows(x.Classes, 0, 1, n), in[batch.Lengths]
+	own := rows * t.Classes()
+	x.Behind = layout.StridedRows(x.Classes, own, 1, x.Classes.Shape()[0]-own) // (kB, D)
+	x.Classes, x.Lengths = layout.StridedRows(x.Classes, 0, 1, own), in[batch.Lengths]
 	if r.Tokens {
-		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, b.s.Rows*x.Len) // (B*L, D)
+		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, rows*x.Len) // (B*L, D)
 	}
 	return x
 }

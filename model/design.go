@@ -38,6 +38,8 @@ type side struct {
 	// kept: the class tokens of a frozen tower are columns of the batch, batch.ImageTower and
 	// batch.TextTower.
 	kept bool
+	// inTraining is the tower of a training step where it reads more columns than tower; nil: tower.
+	inTraining encoders.Tower
 	// column and teacher rename columns of the tower to those of the batch that the online
 	// side and the teacher's read, where they are others.
 	column, teacher map[string]string
@@ -63,13 +65,15 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = identities(cfg, space)
 	case "simcse":
 		d = simcse(cfg, o, space)
+	case "sentence_pairs":
+		d = sentencePairs(cfg, o, space)
 	case "heads":
 		d = heads(cfg, o, space)
 	default:
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, simcse or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, simcse, sentence_pairs or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
@@ -110,10 +114,16 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives()}, {batch.NegativeText, cfg.HasNegatives()}} {
+	}{{batch.PositiveText, cfg.HasPositives() || cfg.Model.JudgesPairs() && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}
+	}
+	switch task := cfg.Data.SentencePairs; {
+	case cfg.Model.JudgesPairs() && task.Classes() > 0:
+		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
+	case cfg.Model.JudgesPairs():
+		all = append(all, batch.Column{Name: batch.Scores})
 	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})

@@ -50,6 +50,9 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.MCSE; c.Weight > 0 {
 		list = append(list, objectives.MCSE{Weight: c.Weight, Temperature: c.Temperature, Mixed: cfg.MixesSentences()})
 	}
+	if obj.SentencePairs.Weight > 0 {
+		list = append(list, newSentencePairs(cfg))
+	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
 			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})

@@ -24,11 +24,13 @@ const (
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
 	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
-	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
+	// TaskSentencePairs is what a model that was fine-tuned on pairs of sentences says of those of a split.
+	TaskSentencePairs = "sentence_pairs"
+	TaskSentences     = "sentences" // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -48,7 +50,12 @@ func DefaultTask(cfg config.Config) string {
 	if cfg.Model.ImagesOnly() {
 		return TaskProbe
 	}
-	if cfg.Model.TextsOnly() {
+	switch {
+	case cfg.Model.JudgesPairs():
+		return TaskSentencePairs
+	case cfg.Model.TextsOnly() && len(cfg.Eval.Sentences.Tasks) > 0:
+		return TaskSentences
+	case cfg.Model.TextsOnly():
 		return TaskSiblings
 	}
 	return TaskRetrieval
@@ -56,7 +63,7 @@ func DefaultTask(cfg config.Config) string {
 
 // ReadsSplit says whether a task reads a split of the data, or files of its own alone.
 func ReadsSplit(cfg config.Config, task string) bool {
-	return task != TaskTextProbe && task != TaskSentences && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -89,6 +96,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.reID(ctx)
 	case TaskSiblings:
 		return e.siblings(ctx)
+	case TaskSentencePairs:
+		return e.sentencePairs(ctx)
 	case TaskNeighbours:
 		return e.neighbours(ctx)
 	case TaskZeroShot:

@@ -153,8 +153,16 @@ func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
 	if DefaultTask(cfg) == TaskReID {
 		return []keptMetric{{reIDMetric, "mAP"}}
 	}
-	if DefaultTask(cfg) == TaskSiblings {
+	switch DefaultTask(cfg) {
+	case TaskSiblings:
 		return []keptMetric{{siblingsMetric, "mAP"}}
+	case TaskSentencePairs:
+		if cfg.Data.SentencePairs.Classes() == 0 {
+			return []keptMetric{{logPrefix(TaskSentencePairs) + "spearman", "Spearman"}}
+		}
+		return []keptMetric{{logPrefix(TaskSentencePairs) + "accuracy", "accuracy"}}
+	case TaskSentences:
+		return nil // the first task's, which metrics.jsonl names
 	}
 	first := keptMetric{retrievalMetric(eval.First), "mean recall by the pair score"}
 	reranked := keptMetric{retrievalMetric(eval.Reranked), "mean recall, re-ranked"}

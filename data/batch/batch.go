@@ -22,6 +22,7 @@ const (
 	Crops         = "images/crops"   // (V, 3, s, s) float32, further views of each image, smaller ones
 	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
+	Segments      = "segments"       // (L) int32, 0 of the tokens of the first of two texts in one, 1 of the second
 	SecondTokens  = "tokens/2"       // (L) int32, ids of the second text of a row, padded
 	SecondLengths = "lengths/2"      // () int32, tokens of the second text that are no padding
 	ThirdTokens   = "tokens/3"       // (L) int32, ids of the third text of a row, padded

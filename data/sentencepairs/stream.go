@@ -14,11 +14,12 @@ type StreamConfig struct {
 	Text     *data.Texts // the columns of both sentences; nil: none
 	Clean    string      // rule by which sentences are cleaned, see data.Clean
 	MaxWords int         // words kept of a sentence; 0: all
+	Joint    bool        // both sentences are one text, with the column batch.Segments, and none is the second text
 }
 
 // Stream is an endless stream of the pairs of a set in a new order every epoch. Its columns are batch.Tokens and
-// batch.Lengths of the first sentence, batch.SecondTokens and batch.SecondLengths of the second one, batch.Labels and
-// batch.Scores.
+// batch.Lengths of the first sentence, batch.SecondTokens and batch.SecondLengths of the second one, batch.IDs with
+// the number of the pair, batch.Labels and batch.Scores; with StreamConfig.Joint both are one text.
 type Stream struct {
 	set   *Set
 	cfg   StreamConfig
@@ -36,6 +37,11 @@ func NewStream(s *Set, cfg StreamConfig) (*Stream, error) {
 	if len(s.Pairs) == 0 {
 		return nil, errors.New("data: the training data has no pair of sentences: check the files of the train split")
 	}
+	if cfg.Joint {
+		if err := cfg.Text.CheckPairs(); err != nil {
+			return nil, err
+		}
+	}
 	return &Stream{set: s, cfg: cfg, order: data.NewOrder(cfg.Seed, len(s.Pairs))}, nil
 }
 
@@ -43,11 +49,15 @@ func NewStream(s *Set, cfg StreamConfig) (*Stream, error) {
 func (s *Stream) Set() *Set { return s.set }
 
 // Columns implements data.Stream.
-func (s *Stream) Columns() []data.Column { return Columns(s.cfg.Text) }
+func (s *Stream) Columns() []data.Column { return s.cfg.Columns() }
 
 // Columns are those of a pair.
-func Columns(t *data.Texts) []data.Column {
-	return append(append(t.Columns(), t.SecondColumns()...), data.Column{Name: batch.Labels, Type: batch.Int32}, data.Column{Name: batch.Scores})
+func (cfg StreamConfig) Columns() []data.Column {
+	texts := append(cfg.Text.Columns(), cfg.Text.SecondColumns()...)
+	if cfg.Joint {
+		texts = cfg.Text.JointColumns()
+	}
+	return append(texts, data.Column{Name: batch.IDs, Type: batch.Int32}, data.Column{Name: batch.Labels, Type: batch.Int32}, data.Column{Name: batch.Scores})
 }
 
 // EpochSamples is the number of pairs.
@@ -66,8 +76,13 @@ func (s *Set) Fill(i int, cfg StreamConfig, row batch.Row) error {
 	if a == "" || b == "" {
 		return fmt.Errorf("data: pair %d: nothing is left of %.60q and %.60q by data.clean: use another rule, or remove the pair", i, p.A, p.B)
 	}
-	cfg.Text.Fill(a, row)
-	cfg.Text.FillSecond(b, row)
+	if cfg.Joint {
+		cfg.Text.FillJoint(a, b, row)
+	} else {
+		cfg.Text.Fill(a, row)
+		cfg.Text.FillSecond(b, row)
+	}
+	row.Set(batch.IDs, int32(i))
 	row.Set(batch.Labels, p.Label)
 	if x := row.Floats(batch.Scores); x != nil {
 		x[0] = float32(p.Score)

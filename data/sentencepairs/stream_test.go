@@ -67,7 +67,7 @@ func TestStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names, ok := s.Labels(); !ok || len(names) != 2 || s.SampleLabel(7) != 1 || len(s.Columns()) != 2 {
+	if names, ok := s.Labels(); !ok || len(names) != 2 || s.SampleLabel(7) != 1 || len(s.Columns()) != 3 {
 		t.Errorf("%v %v", names, s.Columns())
 	}
 }
@@ -90,5 +90,42 @@ func TestThin(t *testing.T) {
 	}
 	if !slices.Equal(got, []int32{0, 2, 5, 7}) || !slices.Equal(s.Parts, []Part{{"", 0, 4}}) {
 		t.Errorf("%v %v", got, s.Parts)
+	}
+}
+
+// joins is a tokenizer of letters that makes one text of two.
+type joins struct{ letters }
+
+func (joins) HasPairs() error { return nil }
+
+func (joins) EncodePair(a, b string, most int) ([]int32, int) {
+	ids := append(joins{}.Encode(a, most-1), '|')
+	first := len(ids)
+	ids = append(ids, joins{}.Encode(b, most)...)
+	return ids[:min(len(ids), most)], first
+}
+
+// TestJointStream: both sentences are one text, whose tokens say which they are of.
+func TestJointStream(t *testing.T) {
+	set := &Set{Task: taskOf(t, "rte"), Pairs: []Pair{{"ab", "xyz", 1, 0}}}
+	cfg := StreamConfig{Text: &data.Texts{Tokenizer: joins{}, Tokens: 7}, Clean: data.CleanNone, Joint: true}
+	s, err := NewStream(set, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := batch.New(1, s.Columns()...)
+	for i := range b.Ints(batch.Tokens) { // of the batch before
+		b.Ints(batch.Tokens)[i], b.Ints(batch.Segments)[i] = 9, 9
+	}
+	if err := s.Sample(0, b.Row(0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := batch.Find(s.Columns(), batch.SecondTokens); ok || b.Ints(batch.Lengths)[0] != 6 || b.Ints(batch.Labels)[0] != 1 ||
+		!slices.Equal(b.Ints(batch.Tokens), []int32{'a', 'b', '|', 'x', 'y', 'z', 0}) || !slices.Equal(b.Ints(batch.Segments), []int32{0, 0, 0, 1, 1, 1, 0}) {
+		t.Errorf("%v of types %v", b.Ints(batch.Tokens), b.Ints(batch.Segments))
+	}
+	cfg.Text.Tokenizer = letters{}
+	if _, err := NewStream(set, cfg); err == nil || !strings.Contains(err.Error(), "makes no text of two") {
+		t.Errorf("a tokenizer of single texts: %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func sentenceFiles(split string) string { return "data.sentence_pairs." + split 
 
 // SentenceColumns says how pairs of sentences become columns; nil is no tokenizer.
 func SentenceColumns(cfg config.Config, tok data.Tokenizer) sentencepairs.StreamConfig {
-	c := sentencepairs.StreamConfig{Seed: cfg.Run.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
+	c := sentencepairs.StreamConfig{Seed: cfg.Run.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords, Joint: cfg.JointPairs()}
 	if tok != nil {
 		c.Text = &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
 	}

@@ -157,3 +157,18 @@ func TestOpenSentences(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSentenceTaskSizes: the configuration knows the classes and the scale of every task.
+func TestSentenceTaskSizes(t *testing.T) {
+	for _, name := range config.SentenceTasks {
+		task, err := sentencepairs.TaskOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := config.SentencePairs{Task: name}
+		low, high := c.Scale()
+		if c.Classes() != len(task.Classes) || task.Scored() && (low != task.Low || high != task.High) {
+			t.Errorf("%s has %d classes and scores from %g to %g, config says %d and %g to %g", name, len(task.Classes), task.Low, task.High, c.Classes(), low, high)
+		}
+	}
+}

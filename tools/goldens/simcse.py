@@ -1,12 +1,14 @@
 """Golden training steps of sentence embeddings for model/simcse_golden_test.go.
 
 An independent PyTorch version of the losses of SimCSE (Gao et al. 2021, equations 4 and 5) and MCSE (Zhang et al. 2022,
-equations 3 and 4). Without dropout, which is another generator's: SimCSE with given positives and hard negatives over a post-norm
+equations 3 and 4), and of fine-tuning on pairs of sentences: softmax over (u, v, |u-v|) and regression of the cosine (Reimers and
+Gurevych 2019, section 3), and a classifier over both sentences in one text (Devlin et al. 2019, section 4). Without dropout, which is another generator's: SimCSE with given positives and hard negatives over a post-norm
 BERT written out, MCSE over the towers of clip.py. It knows nothing of the Go code but the names of
 parameters and inputs.
 
 Run from the repository root:  python tools/goldens/simcse.py
-Written with torch 2.15. Writes model/testdata/{simcse_training,simcse_always,simcse_none,mcse}.safetensors.
+Written with torch 2.15. Writes model/testdata/{simcse_training,simcse_always,simcse_none,mcse,pairs_classes,pairs_scores,
+pairs_joint,pairs_joint_scores}.safetensors.
 """
 import math
 
@@ -48,10 +50,11 @@ def texts(gen, lengths, rows):
     return tokens, lengths, padding
 
 
-def bert(p, tokens, padding):
+def bert(p, tokens, padding, types=None):
     """States of every layer, the embeddings first."""
     e = "text/embeddings/"
-    x = p[e + "word/weight"][tokens] + p[e + "position/weight"][:L] + p[e + "token_type/weight"][0]
+    types = torch.zeros_like(tokens) if types is None else types
+    x = p[e + "word/weight"][tokens] + p[e + "position/weight"][:L] + p[e + "token_type/weight"][types]
     x = F.layer_norm(x, (W,), p[e + "norm/weight"], p[e + "norm/bias"], 1e-12)
     states = [x]
     for i in range(LAYERS):
@@ -77,7 +80,7 @@ def save(name, p, inputs, expected):
         out["param/" + k] = v
         out["grad/" + k] = v.grad if v.grad is not None else torch.zeros_like(v)
     save_file({k: v.detach().clone().contiguous() for k, v in out.items()}, f"model/testdata/{name}.safetensors")
-    print(name, {k: v.item() for k, v in expected.items()})
+    print(name, {k: v.item() for k, v in expected.items() if v.numel() == 1})
 
 
 def simcse(head, pool, tau, alpha, seed):
@@ -131,7 +134,45 @@ def mcse(seed, tau=0.3, tau_inter=0.2, weight=0.4):
         "simcse_accuracy": (intra.argmax(1) == labels).float().mean(), "mcse_accuracy": (inter.argmax(1) == labels).float().mean()})
 
 
+def pairs(name, joint, classes, low, high, seed):
+    gen = torch.Generator().manual_seed(seed)
+    shapes = bert_shapes()
+    if joint:
+        shapes["pair_head/pooler/weight"], shapes["pair_head/pooler/bias"] = (W, W), (W,)
+    if joint or classes:
+        k = max(1, classes)
+        shapes["pair_head/classifier/weight"], shapes["pair_head/classifier/bias"] = (k, W if joint else 3 * W), (k,)
+    p = draw(gen, shapes)
+    head = lambda part, x: F.linear(x, p[f"pair_head/{part}/weight"], p[f"pair_head/{part}/bias"])
+    tokens, lengths, padding = texts(gen, [6, 4, 3, 5], B)
+    inputs = {"tokens": tokens, "lengths": lengths}
+    if joint:
+        types = (torch.arange(L)[None] >= torch.tensor([3, 2, 2, 4])[:, None]).long().masked_fill(padding, 0)
+        inputs["segments"] = types
+        y = head("classifier", torch.tanh(head("pooler", bert(p, tokens, padding, types)[-1][:, 0])))
+    else:
+        tokens2, lengths2, padding2 = texts(gen, [3, 6, 5, 4], B)
+        inputs["tokens2"], inputs["lengths2"] = tokens2, lengths2
+        mean = lambda x, keep: (x * keep).sum(1) / keep.sum(1)
+        u = mean(bert(p, tokens, padding)[-1], (~padding).float()[..., None])
+        v = mean(bert(p, tokens2, padding2)[-1], (~padding2).float()[..., None])
+        y = head("classifier", torch.cat([u, v, (u - v).abs()], 1)) if classes else F.cosine_similarity(u, v)[:, None]
+    if classes:
+        inputs["labels"] = torch.tensor([2, 0, 1, 2][:B]) % classes
+        loss = F.cross_entropy(y, inputs["labels"])
+    else:
+        scores = torch.tensor([4.2, 1.0, 2.5, 5.0])
+        inputs["scores"] = scores
+        loss = F.mse_loss(y[:, 0], (scores - low) / (high - low))
+    loss.backward()
+    save(name, p, inputs, {"loss": loss, "outputs": y})
+
+
 if __name__ == "__main__":
+    pairs("pairs_classes", False, 3, 0, 5, 35)
+    pairs("pairs_scores", False, 0, 1, 5, 36)
+    pairs("pairs_joint", True, 2, 0, 5, 37)
+    pairs("pairs_joint_scores", True, 0, 0, 5, 38)
     simcse("training", "class", 0.3, 1.0, 31)
     simcse("always", "first_last", 0.2, 2.0, 32)
     simcse("none", "mean", 0.25, 0.5, 33)
