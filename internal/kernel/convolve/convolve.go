@@ -32,7 +32,7 @@ type Convolution struct {
 	packed  []float32
 
 	products []gemm.Product // of each thread
-	bodies   struct{ pack, forward, finish, data, scatter, weights, unpack func(worker, lo, hi int) }
+	bodies   struct{ pack, turn, forward, finish, data, scatter, weights, unpack func(worker, lo, hi int) }
 }
 
 // leastChannels are the channels of x for which tiles compute its gradient: of fewer a tile would leave most of its
@@ -43,6 +43,7 @@ const leastChannels = 16
 func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads())}
 	c.bodies.pack = func(_, lo, hi int) { s.pack(c.packed, c.w, lo, hi) }
+	c.bodies.turn = func(_, lo, hi int) { s.turn(c.packed, c.w, lo, hi) }
 	c.bodies.forward, c.bodies.finish, c.bodies.data, c.bodies.scatter = c.forward, c.finish, c.data, c.scatterData
 	c.bodies.weights, c.bodies.unpack = c.gradient, c.collect
 	if s.Kernel > 1 {
@@ -90,7 +91,10 @@ func (c *Convolution) Forward(y, x, w []float32, after After, scratch []float32)
 		c.direct.compute(c.engine, y, x, w, false, after, scratch)
 		return
 	}
-	c.use(w, scratch)
+	if c.use(w, scratch); c.Kernel == 1 {
+		c.packed = scratch[:c.weights()]
+		c.engine.For((c.Out+turnedFilters-1)/turnedFilters, 1+8192/(turnedFilters*c.In), c.bodies.turn)
+	}
 	c.x, c.y, c.after = x, y, after
 	c.engine.For(c.blocks()*c.parts(c.Out), 1, c.bodies.forward)
 	if c.parts(c.Out) > 1 && after.Columns != nil {

@@ -62,8 +62,12 @@ func (c *Convolution) forward(worker, lo, hi int) {
 	p := &c.products[worker]
 	for i := lo; i < hi; i++ {
 		from, to, first, end := c.unit(i, c.Out)
-		*p = gemm.Product{TransB: true, M: to - from, N: end - first, K: c.terms(), Alpha: 1, LDC: c.Out,
-			A: gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}, B: gemm.Matrix{F32: c.packed[first*c.terms():], LD: c.terms()}, C: c.y[from*c.Out+first:]}
+		*p = gemm.Product{M: to - from, N: end - first, K: c.terms(), Alpha: 1, C: c.y[from*c.Out+first:], LDC: c.Out, A: gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}}
+		if c.Kernel == 1 {
+			p.B = gemm.Matrix{F32: c.packed[first:], LD: c.Out}
+		} else {
+			p.TransB, p.B = true, gemm.Matrix{F32: c.packed[first*c.terms():], LD: c.terms()}
+		}
 		c.engine.MultiplySerial(p)
 		if end-first == c.Out {
 			c.after.finish(c.y[from*c.Out:to*c.Out], from*c.Out)
