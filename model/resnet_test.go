@@ -210,3 +210,37 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestResNetExplains: the score of a pair has a gradient at the places of the last layer, which is the same at each of them, since
+// their mean is what a head reads.
+func TestResNetExplains(t *testing.T) {
+	cfg, err := tinyCLIP("sphere").With(append(slices.Clone(narrow), "model.image.size=24")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := buildCLIP(t, cfg)
+	if m.DefaultBlocks().Image != 0 {
+		t.Errorf("block %d is looked at", m.DefaultBlocks().Image)
+	}
+	x, one := randomPairs(m, 3), batch.New(1, slices.Concat(m.Image().Columns(), m.Text().Columns())...)
+	copy(one.Floats(batch.Images), x.Images)
+	copy(one.Ints(batch.Tokens), x.Tokens)
+	one.SetInts(batch.Lengths, x.Lengths[:1])
+	e, err := m.Explain(t.Context(), one, m.DefaultBlocks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const places, width = 9, 16
+	s := e.Image
+	if s.N != places || s.D != width || len(s.Values) != places*width {
+		t.Fatalf("%d places of %d channels, %d values", s.N, s.D, len(s.Values))
+	}
+	for i, g := range s.Grads {
+		if g != s.Grads[i%width] {
+			t.Fatalf("place %d has another gradient", i/width)
+		}
+	}
+	if slices.Max(s.Grads) <= 0 && slices.Min(s.Grads) >= 0 {
+		t.Error("all gradients are 0")
+	}
+}
