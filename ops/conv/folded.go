@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -13,7 +14,7 @@ import (
 )
 
 // Folded returns nn.BatchNorm of Conv(a.X, w, g) by the given statistics a.Mean and a.Variance, with a.Add and a.ReLU, in
-// one pass over the result: (B*Ho*Wo, Cout). No gradient flows through it: it is for inference and frozen layers.
+// one pass over the result, with the bits of the two ops: (B*Ho*Wo, Cout). No gradient flows through it: it is for inference and frozen layers.
 // Lengths are not taken.
 func Folded(w *gorgonia.Node, g Geometry, a nn.BatchNormArgs) *gorgonia.Node {
 	in := gorgonia.Nodes{a.X, w, a.Gamma, a.Beta, a.Mean, a.Variance}
@@ -40,22 +41,21 @@ func folded(g Geometry, eps float32, relu, padded bool, n int) *op.Op {
 			}
 			return y, op.All(errs...)
 		},
-		Scratch: func(in []tensor.Shape, threads int) int { return 2*in[1][0] + g.scratch(in[0], in[1], threads) },
+		Scratch: func(in []tensor.Shape, threads int) int { return in[1][0] + g.scratch(in[0], in[1], threads) },
 		FLOPs:   func(in []tensor.Shape) int64 { return g.flops(in[0], in[1]) },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			k, err := g.convolution(c, c.In[0].Shape, c.In[1].Shape)
 			d := c.In[1].Dim(0)
+			after := convolve.After{Columns: &vector.Columns{Scale: c.Scratch[:d], ReLU: relu}}
 			return func() error {
-				after := convolve.After{Scale: c.Scratch[:d], Shift: c.Scratch[d : 2*d], ReLU: relu}
-				gamma, beta, mean, variance := c.In[2].F32, c.In[3].F32, c.In[4].F32, c.In[5].F32
-				for j := range d {
-					scale := float64(gamma[j]) / math.Sqrt(float64(variance[j])+float64(eps))
-					after.Scale[j], after.Shift[j] = float32(scale), float32(float64(beta[j])-float64(mean[j])*scale)
+				after.Columns.Mean, after.Columns.Shift = c.In[4].F32, c.In[3].F32
+				for j, v := range c.In[5].F32 {
+					after.Columns.Scale[j] = c.In[2].F32[j] * float32(1/math.Sqrt(float64(v)+float64(eps)))
 				}
 				if n == 7 {
 					after.Add = c.In[6].F32
 				}
-				k.Forward(c.Out.F32, c.In[0].F32, c.In[1].F32, after, c.Scratch[2*d:])
+				k.Forward(c.Out.F32, c.In[0].F32, c.In[1].F32, after, c.Scratch[d:])
 				return nil
 			}, err
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
 	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // sizes are convolutions that differ in all that the code tells apart: windows, strides and borders, images that a
@@ -19,6 +20,8 @@ var sizes = []convolve.Sizes{
 	{Batch: 1, In: 1, Out: 1, Height: 1, Width: 1, Kernel: 1, Stride: 1},
 	{Batch: 3, In: 5, Out: 7, Height: 6, Width: 5, Kernel: 1, Stride: 1},
 	{Batch: 2, In: 5, Out: 7, Height: 7, Width: 5, Kernel: 1, Stride: 2},
+	{Batch: 1, In: 300, Out: 500, Height: 3, Width: 5, Kernel: 1, Stride: 1},
+	{Batch: 7, In: 3, Out: 260, Height: 30, Width: 10, Kernel: 1, Stride: 1},
 	{Batch: 2, In: 3, Out: 20, Height: 15, Width: 18, Kernel: 7, Stride: 2, Pad: 3},
 	{Batch: 3, In: 4, Out: 33, Height: 7, Width: 7, Kernel: 3, Stride: 2, Pad: 1},
 	{Batch: 2, In: 17, Out: 3, Height: 7, Width: 9, Kernel: 3, Stride: 1, Pad: 1},
@@ -112,11 +115,13 @@ func check(t *testing.T, e *kernel.Engine, s convolve.Sizes) {
 		c.Weights(o.dw, o.dy, o.x, add, scratch)
 		near(t, fmt.Sprintf("weights, add %t", add), o.dw, dw, s.Batch*s.OutHeight()*s.OutWidth())
 	}
-	after := convolve.After{Scale: library.Values(s.Out, 7), Shift: library.Values(s.Out, 8), Add: library.Values(len(y), 9), ReLU: true}
+	k := &vector.Columns{Mean: library.Values(s.Out, 7), Scale: library.Values(s.Out, 8), Shift: library.Values(s.Out, 9), ReLU: true}
+	after := convolve.After{Columns: k, Add: library.Values(len(y), 10)}
 	spoil(o.y)
 	c.Forward(o.y, o.x, o.w, after, scratch)
 	for i := range y {
-		y[i] = max(y[i]*float64(after.Scale[i%s.Out])+float64(after.Shift[i%s.Out])+float64(after.Add[i]), 0)
+		o := i % s.Out
+		y[i] = max((y[i]-float64(k.Mean[o]))*float64(k.Scale[o])+float64(k.Shift[o])+float64(after.Add[i]), 0)
 	}
 	near(t, "what follows", o.y, y, s.In*s.Kernel*s.Kernel)
 }

@@ -174,7 +174,7 @@ func (d *direct) unit(t *gemm.TileWork, worker, i, image, lo, hi int) {
 		return
 	}
 	at := lo * d.to.width * n
-	d.after.finish(result[at:hi*d.to.width*n], image*d.to.height*d.to.width*n+at, n)
+	d.after.finish(result[at:hi*d.to.width*n], image*d.to.height*d.to.width*n+at)
 }
 
 // blank is what pixels that no window sees have.

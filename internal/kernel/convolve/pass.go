@@ -36,7 +36,7 @@ func newPass(s Sizes, threads int, backward bool) *pass {
 	p.wide = p.from.channels%wideChannels == 0
 	total := 0
 	for _, w := range p.sweeps {
-		rows := max(1, min(directResult/(w.cols*p.to.channels), s.Batch*w.rows/(2*threads), w.rows))
+		rows := max(1, min(directResult/(w.cols*p.to.channels), (s.Batch*w.rows+threads-1)/threads, w.rows))
 		p.chunk = append(p.chunk, parts(w.rows, rows, 1))
 		p.units = append(p.units, total)
 		total += s.Batch * p.chunks(len(p.chunk)-1)
