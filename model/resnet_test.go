@@ -244,3 +244,26 @@ func TestResNetExplains(t *testing.T) {
 		t.Error("all gradients are 0")
 	}
 }
+
+// TestResNetComputedAgain: a step that computes its blocks again has the same bits, running statistics included.
+func TestResNetComputedAgain(t *testing.T) {
+	sets := append(slices.Clone(narrow), "model.image.resnet.shuffle_groups=2")
+	plain := newViewsSystem(t, tinyViews(t, "moco", sets...))
+	again := newViewsSystem(t, tinyViews(t, "moco", append(sets, "compute.recompute=true")...))
+	for seed := range uint64(2) {
+		for _, m := range []*Pairs{plain, again} {
+			if _, err := m.Forward(viewsBatch(seed), Control{UseQueue: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.After(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !sameBits(plain.params.Grads(), again.params.Grads()) || !sameBits(running(plain), running(again)) {
+			t.Fatalf("step %d differs", seed)
+		}
+	}
+	if a, p := again.step.machine.Memory(), plain.step.machine.Memory(); a > p {
+		t.Errorf("%d bytes, %d where nothing is computed again", a, p)
+	}
+}
