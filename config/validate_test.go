@@ -202,6 +202,8 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
 		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
+		{func(c *Config) { c.Data.Crops.ScaleMin = 0.5 }, "data.crops.scale_max: must be at least data.crops.scale_min (got 0.14)"},
+		{func(c *Config) { c.Data.Crops.Count = -1 }, "data.crops.count: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Image.Style, c.Init.Image.LayerDecay = "resnet", .5 }, `init.image.layer_decay: must be 1 with model.image.style "resnet" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
 		{func(c *Config) { c.Model.Image.Activation = "relu" }, `model.image.activation: must be empty or one of gelu, gelu_tanh, quick_gelu, swiglu (got "relu")`},
 		{func(c *Config) { c.Model.Image.Pool = "max" }, `model.image.pool: must be empty or one of class, mean, attention (got "max")`},

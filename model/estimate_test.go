@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,11 +21,15 @@ func TestEstimate(t *testing.T) {
 			c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = false, 0, 0
 			c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
 		},
-		"bf16":       func(c *config.Config) { c.Compute.Precision = "bf16" },
-		"clip":       func(c *config.Config) { *c = tinyCLIP("sphere") },
-		"multi":      func(c *config.Config) { *c = tinyCLIP("Multi(4,2)") },
-		"moco":       func(c *config.Config) { *c = tinyViews(t, "moco") },
-		"swav":       func(c *config.Config) { *c = tinyViews(t, "swav") },
+		"bf16":   func(c *config.Config) { c.Compute.Precision = "bf16" },
+		"clip":   func(c *config.Config) { *c = tinyCLIP("sphere") },
+		"multi":  func(c *config.Config) { *c = tinyCLIP("Multi(4,2)") },
+		"moco":   func(c *config.Config) { *c = tinyViews(t, "moco") },
+		"swav":   func(c *config.Config) { *c = tinyViews(t, "swav") },
+		"resnet": func(c *config.Config) { *c = tinyViews(t, "swav", narrow...) },
+		"frozen stages": func(c *config.Config) {
+			*c = tinyViews(t, "moco", append(slices.Clone(narrow), "model.image.resnet.depth=50", "model.image.resnet.frozen_stages=3")...)
+		},
 		"every idea": func(c *config.Config) { *c = everyIdea() },
 		"tokens": func(c *config.Config) {
 			*c = tinyFILIP(config.InteractionMaxAve)

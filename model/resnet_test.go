@@ -210,3 +210,60 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestResNetExplains: the score of a pair has a gradient at the places of the last layer, which is the same at each of them, since
+// their mean is what a head reads.
+func TestResNetExplains(t *testing.T) {
+	cfg, err := tinyCLIP("sphere").With(append(slices.Clone(narrow), "model.image.size=24")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := buildCLIP(t, cfg)
+	if m.DefaultBlocks().Image != 0 {
+		t.Errorf("block %d is looked at", m.DefaultBlocks().Image)
+	}
+	x, one := randomPairs(m, 3), batch.New(1, slices.Concat(m.Image().Columns(), m.Text().Columns())...)
+	copy(one.Floats(batch.Images), x.Images)
+	copy(one.Ints(batch.Tokens), x.Tokens)
+	one.SetInts(batch.Lengths, x.Lengths[:1])
+	e, err := m.Explain(t.Context(), one, m.DefaultBlocks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const places, width = 9, 16
+	s := e.Image
+	if s.N != places || s.D != width || len(s.Values) != places*width {
+		t.Fatalf("%d places of %d channels, %d values", s.N, s.D, len(s.Values))
+	}
+	for i, g := range s.Grads {
+		if g != s.Grads[i%width] {
+			t.Fatalf("place %d has another gradient", i/width)
+		}
+	}
+	if slices.Max(s.Grads) <= 0 && slices.Min(s.Grads) >= 0 {
+		t.Error("all gradients are 0")
+	}
+}
+
+// TestResNetComputedAgain: a step that computes its blocks again has the same bits, running statistics included.
+func TestResNetComputedAgain(t *testing.T) {
+	sets := append(slices.Clone(narrow), "model.image.resnet.shuffle_groups=2")
+	plain := newViewsSystem(t, tinyViews(t, "moco", sets...))
+	again := newViewsSystem(t, tinyViews(t, "moco", append(sets, "compute.recompute=true")...))
+	for seed := range uint64(2) {
+		for _, m := range []*Pairs{plain, again} {
+			if _, err := m.Forward(viewsBatch(seed), Control{UseQueue: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.After(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !sameBits(plain.params.Grads(), again.params.Grads()) || !sameBits(running(plain), running(again)) {
+			t.Fatalf("step %d differs", seed)
+		}
+	}
+	if a, p := again.step.machine.Memory(), plain.step.machine.Memory(); a > p {
+		t.Errorf("%d bytes, %d where nothing is computed again", a, p)
+	}
+}

@@ -88,6 +88,8 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"gssf-saf", "gssf-sgraf", with(slices.Concat(dual, curveHost), "model.interaction.kind=saf", "model.interaction.metric=both")},
 		{"geomm-moco", "geomm-moco", views},
 		{"geomm-swav", "geomm-swav", with(views, "objective.swav.prototypes=10")},
+		{"moco-resnet", "moco-resnet", with(views, "model.image.resnet.width=4")},
+		{"swav-resnet", "swav-resnet", with(views, "model.image.resnet.width=4", "data.crops.size=8", "data.crops.count=2", "objective.swav.prototypes=10")},
 		{"gssf-esa", "gssf-esa", slices.Concat(curveScale, curveRegions)},
 		{"gssf-vseinf", "gssf-vseinf", slices.Concat(curveScale, curveRegions)},
 		{"gssf-vsrn", "gssf-vsrn", slices.Concat(curveScale, curveRegions, []string{"model.image.regions.layers=2", "objective.captioning.width=8", "objective.captioning.embedding=8"})},
