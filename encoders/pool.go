@@ -12,6 +12,7 @@ type Pool string
 // The pools. The zero value is PoolClass.
 const (
 	PoolClass     Pool = "class"      // the class tokens, the first ones
+	PoolPooler    Pool = "pooler"     // of texts: the class token through a linear layer and tanh, BERT's pooler
 	PoolMean      Pool = "mean"       // the mean of patches, or of the words that are no padding
 	PoolAttention Pool = "attention"  // of images: attention of a learned probe to the patches
 	PoolFirstLast Pool = "first_last" // of texts: the mean of the words that are no padding, over the states behind the first and the last layer

@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -75,6 +76,9 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 	case t.Pool.byClass():
 		q.Tokens, q.Classes = t.Encoder.TextClasses(c, s, a, want.Tokens)
+	case t.Pool == PoolPooler:
+		q.Tokens, q.Classes = t.Encoder.TextClasses(c, s, a, want.Tokens)
+		q.Classes = nn.Tanh(linear(s, "pooler", from(bertInit), q.Classes, q.Width)) // (R, D)
 	case t.Pool == PoolMean:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = meanWords(s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
@@ -97,7 +101,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolEnd:
 		q.Classes = t.Encoder.Text(c, s, a, t.last(a))
 	default:
-		misuse("text", a.IDs, "pool must be class, mean, first_last, max, gpo, esa or end (got %q)", t.Pool)
+		misuse("text", a.IDs, "pool must be class, pooler, mean, first_last, max, gpo, esa or end (got %q)", t.Pool)
 	}
 	if t.Classes() > 1 && !t.Pool.byClass() {
 		misuse("text", a.IDs, "pool %q goes with one class token (got %d)", t.Pool, t.Classes())
