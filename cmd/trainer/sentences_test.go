@@ -52,7 +52,7 @@ func TestSentences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, string(page), "Sentence pairs", "mrpc, PCA", "similarity of sentences: spearman", "sentence pairs of mrpc: accuracy")
+	contains(t, string(page), "Sentence pairs", "mrpc, PCA", "STS: spearman", "mrpc: accuracy")
 	state, err := os.ReadFile(filepath.Join(dir, "checkpoints", "latest"))
 	if err != nil {
 		t.Fatal(err)
