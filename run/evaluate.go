@@ -24,10 +24,11 @@ const (
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
 	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
+	TaskSentiment  = "sentiment"  // of utterances: their sentiment from words, audio and vision, with eval.sentiment
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -52,7 +53,7 @@ func DefaultTask(cfg config.Config) string {
 
 // ReadsSplit says whether a task reads a split of the data, or files of its own alone.
 func ReadsSplit(cfg config.Config, task string) bool {
-	return task != TaskTextProbe && task != TaskSentences && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	return task != TaskTextProbe && task != TaskSentences && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -81,6 +82,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.textProbe(ctx)
 	case TaskSentences:
 		return e.sentences(ctx)
+	case TaskSentiment:
+		return e.sentiment(ctx)
 	case TaskReID:
 		return e.reID(ctx)
 	case TaskNeighbours:
