@@ -149,9 +149,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 		}},
-	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe or eval.sentences`,
+	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe, eval.sentences or eval.sentiment`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
 		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
@@ -278,6 +278,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
 	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
 		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
+	"sentiment": {"a model.system with a text tower and eval.sentiment.train",
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.Sentiment.Train != "" }},
+	"sentence vectors": {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts",
+		func(c *Config) bool {
+			return c.Model.traits().words && (len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.TrainTexts != "")
+		}},
 	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.

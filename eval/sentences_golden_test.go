@@ -31,6 +31,14 @@ type sentencesGolden struct {
 		Pairs    [][2]int
 		Spectrum []float64
 	}
+	Sentiment struct {
+		Labels, Predicted                                   []float64
+		Accuracy7, Accuracy2, F1, NonNegative, MAE, Pearson float64
+		X                                                   []float32
+		Penalty                                             float64
+		Train                                               int
+		Told                                                []float64
+	}
 }
 
 // TestSentencesGolden compares with scipy, scikit-learn and numpy (tools/goldens/sentences.py).
@@ -118,5 +126,21 @@ func TestSentencesGolden(t *testing.T) {
 		if got.Positives != len(w.Pairs) || got.Rows != w.Rows {
 			t.Errorf("%+v", got)
 		}
+	}
+	w := g.Sentiment
+	m := MeasureSentiment(w.Predicted, w.Labels)
+	near("accuracy of seven", m.Accuracy7, w.Accuracy7)
+	near("accuracy of two", m.Accuracy2, w.Accuracy2)
+	near("F1", m.F1, w.F1)
+	near("not negative", m.NonNegative, w.NonNegative)
+	near("MAE", m.MAE, w.MAE)
+	near("correlation", m.Pearson, w.Pearson)
+	const d = 5
+	layer, err := FitLinear(w.X[:w.Train*d], d, w.Labels[:w.Train], w.Penalty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range layer.Predict(w.X[w.Train*d:]) {
+		near("prediction", v, w.Told[i])
 	}
 }

@@ -132,3 +132,21 @@ func TestIsotropyExtremes(t *testing.T) {
 		t.Error("one row is measured")
 	}
 }
+
+// TestSentimentExtremes: neutral labels alone have no sign, and one sign has an F1.
+func TestSentimentExtremes(t *testing.T) {
+	s := MeasureSentiment([]float64{0, .6}, []float64{0, 0})
+	if s.Accuracy2 != 0 || s.F1 != 0 || s.Accuracy7 != 50 || s.NonNegative != 100 || s.MAE != .3 || s.Pearson != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s = MeasureSentiment([]float64{1, 2}, []float64{1, 3}); s.Accuracy2 != 100 || s.F1 != 100 || s.Accuracy7 != 50 || len(s.Values()) != 6 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := FitLinear([]float32{1}, 1, []float64{1}, 0); err == nil {
+		t.Error("one row is fitted")
+	}
+	l, err := FitLinear([]float32{1, 1, 1}, 1, []float64{1, 2, 6}, 1) // a feature that tells nothing
+	if err != nil || math.Abs(l.Predict([]float32{7})[0]-3) > 1e-12 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}

@@ -174,6 +174,18 @@ func spectra(list []Spectrum) panel {
 	return panel{SVG: ch.draw(), Wide: true, Caption: "Of the sentences with their mean taken away: the slower the fall, the more directions are in use."}
 }
 
+// ofSentences says whether a number is one of tasks of sentence pairs.
+func ofSentences(name string) bool {
+	_, _, ok := sentenceGroup(name)
+	return ok
+}
+
+// sentenceCurve says whether such a number has a curve: of STS tasks Spearman's correlation over all pairs, of others all but a
+// constant.
+func sentenceCurve(name string) bool {
+	return !strings.HasPrefix(name, "eval/sts/") && !strings.HasSuffix(name, "/constant") || strings.Count(name, "/") == 3 && strings.HasSuffix(name, "/spearman")
+}
+
 // sentenceGroup is the chart that a number of tasks of sentence pairs stands in, and its label there; ok is false for another number.
 func sentenceGroup(name string) (group, label string, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(name, "eval/"), "/")
@@ -183,9 +195,9 @@ func sentenceGroup(name string) (group, label string, ok bool) {
 	}
 	switch task := strings.Join(parts[1:last], " "); parts[0] {
 	case "sts":
-		return "similarity of sentences: " + strings.ReplaceAll(parts[last], "_", " "), task, true
+		return "STS: " + strings.ReplaceAll(parts[last], "_", " "), task, true
 	case "pairs":
-		return "sentence pairs of " + task + ": accuracy", parts[last], true
+		return task + ": accuracy", parts[last], true
 	case "isotropy":
 		return "isotropy: " + strings.ReplaceAll(parts[last], "_", " "), task, true
 	}

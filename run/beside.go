@@ -42,6 +42,10 @@ func checkBeside(cfg config.Config, set *Split) error {
 			if _, err := source.OpenSentences(cfg); err != nil {
 				return err
 			}
+		case TaskSentiment:
+			if _, _, err := source.OpenSentiment(cfg); err != nil {
+				return err
+			}
 		case TaskProbe:
 			if _, ok := set.Eval.Labels(); !ok {
 				return config.Errors{{Path: "eval.beside", Value: cfg.Eval.Beside, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", TaskProbe, cfg.Data.Kind), Hint: `use data.kind "folder" or "scenes"`}}

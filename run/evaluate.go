@@ -26,11 +26,12 @@ const (
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
 	// TaskSentencePairs is what a model that was fine-tuned on pairs of sentences says of those of a split.
 	TaskSentencePairs = "sentence_pairs"
+	TaskSentiment     = "sentiment" // of utterances: their sentiment from words, audio and vision, with eval.sentiment
 	TaskSentences     = "sentences" // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -63,7 +64,7 @@ func DefaultTask(cfg config.Config) string {
 
 // ReadsSplit says whether a task reads a split of the data, or files of its own alone.
 func ReadsSplit(cfg config.Config, task string) bool {
-	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -92,6 +93,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.textProbe(ctx)
 	case TaskSentences:
 		return e.sentences(ctx)
+	case TaskSentiment:
+		return e.sentiment(ctx)
 	case TaskReID:
 		return e.reID(ctx)
 	case TaskSiblings:

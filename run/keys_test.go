@@ -115,6 +115,7 @@ var others = map[string]string{
 	"eval.zeroshot.image": "elsewhere.npy", "eval.zeroshot.text": "elsewhere.npy", "eval.zeroshot.image_labels": "elsewhere.txt", "eval.zeroshot.text_labels": "elsewhere.txt", "eval.zeroshot.image_tensor": "elsewhere", "eval.zeroshot.text_tensor": "elsewhere",
 	"eval.zeroshot.images": "elsewhere", "eval.zeroshot.images_split": "test", "eval.zeroshot.classes": "elsewhere.txt", "eval.zeroshot.templates_file": "elsewhere.txt",
 	"data.sentence_pairs.task": "mrpc", "data.sentence_pairs.train_files": "elsewhere.tsv", "data.sentence_pairs.val_files": "elsewhere.tsv", "data.sentence_pairs.test_files": "elsewhere.tsv",
+	"eval.sentiment.train": "elsewhere.npz", "eval.sentiment.test": "elsewhere.npz", "eval.sentiment.train_texts": "elsewhere.txt", "eval.sentiment.test_texts": "elsewhere.txt", "eval.sentiment.modalities": `["audio"]`,
 	"eval.sentences.tasks": "stsb", "eval.sentences.folder": "elsewhere", "eval.sentences.split": "test", "eval.sentences.feature": "mean", "eval.sentences.rules": `["fixed"]`,
 	"eval.beside": `["zeroshot"]`, "eval.probe_hold": "0.5", "eval.textprobe.train": "elsewhere.tsv", "eval.textprobe.test": "elsewhere.tsv",
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",

@@ -33,14 +33,8 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 	}
 	s := c.Eval.Sentences
 	t := tasks.Sentences{
-		Encoder: tasks.SentenceEncoder{
-			Model: e.Model.Text(), Feature: s.Feature,
-			Gallery: func(list []string) data.Gallery {
-				return sentenceTexts{listedTexts{list, cleaner(c), textColumns(c, e.Tokenizer)}}
-			},
-			Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
-		},
-		Rules: s.Rules, Isotropy: s.Isotropy, Picture: picturePairs, Classifier: e.classifier(0),
+		Encoder: e.sentenceEncoder(),
+		Rules:   s.Rules, Isotropy: s.Isotropy, Picture: picturePairs, Classifier: e.classifier(0),
 	}
 	m := sentencepairs.Measure{Tokenizer: e.Tokenizer, Clean: c.Data.Clean, MaxWords: c.Data.MaxWords, Tokens: c.Data.Tokens}
 	out := Sentences{Rules: s.Rules}
@@ -51,6 +45,18 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 	var err error
 	out.SentenceScores, err = t.Run(ctx)
 	return out, err
+}
+
+// sentenceEncoder makes vectors of sentences as eval.sentences.feature says.
+func (e Evaluation) sentenceEncoder() tasks.SentenceEncoder {
+	c := e.Config
+	return tasks.SentenceEncoder{
+		Model: e.Model.Text(), Feature: c.Eval.Sentences.Feature,
+		Gallery: func(list []string) data.Gallery {
+			return sentenceTexts{listedTexts{list, cleaner(c), textColumns(c, e.Tokenizer)}}
+		},
+		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
+	}
 }
 
 // picturePairs is the number of pairs that are drawn.

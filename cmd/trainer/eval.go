@@ -45,7 +45,9 @@ by |u-v| and u*v of their features.
 With --task sentences it evaluates the text tower on tasks of sentence pairs (eval.sentences)
 without fine-tuning: Spearman and Pearson of the cosine with the scores of the STS tasks, and
 the accuracy by rules on MNLI, MRPC and others, with constant answers beside it, and how
-isotropic the sentences are. docs/sentences.md says which files and rules there are.
+isotropic the sentences are. docs/sentences.md says which files and rules there are. --task
+sentiment predicts the sentiment of utterances (eval.sentiment) from their modalities by one
+linear layer, as of CMU-MOSEI.
 
 Of systems over stored features --task neighbours measures what the alignment keeps of their
 neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
@@ -97,7 +99,7 @@ override it.`,
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, sentences, neighbours or migration; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, sentences, sentiment, neighbours or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, or pairs of sentences to, of a task that has any")
 	addTwin(c, &twin)

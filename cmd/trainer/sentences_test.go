@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // sentenceFiles writes small tasks of sentence pairs about scenes and returns their folder.
@@ -52,7 +55,7 @@ func TestSentences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, string(page), "Sentence pairs", "mrpc, PCA", "similarity of sentences: spearman", "sentence pairs of mrpc: accuracy")
+	contains(t, string(page), "Sentence pairs", "mrpc, PCA", "STS: spearman", "mrpc: accuracy")
 	state, err := os.ReadFile(filepath.Join(dir, "checkpoints", "latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,4 +118,63 @@ func TestDataSentences(t *testing.T) {
 	fails(t, exitUsage, append([]string{"train", "--out", t.TempDir()}, set...), `data.kind: must not be "sentence_pairs"`)
 	fails(t, exitUsage, []string{"data", "stats", "--set", "data.kind=sentence_pairs"}, "data.sentence_pairs.train_files: must name at least one file")
 	fails(t, exitFailed, append(append([]string{"data", "stats"}, set...), "--set", "data.sentence_pairs.task=rte"), `there is no column "sentence1", "sentence2", "label" of the task rte, only ["Quality" "#1 String" "#2 String"]`)
+}
+
+// utteranceFile writes n utterances of the layout of CMU-MOSEI and their words, and returns both names.
+func utteranceFile(t *testing.T, dir, name string, n int) (file, texts string) {
+	t.Helper()
+	labels, audio, vision := make([]float32, n), make([]float32, 4*n), make([]float32, 6*n)
+	var lines strings.Builder
+	for i := range n {
+		labels[i] = float32(i%6) - 2.7
+		audio[4*i+2], audio[4*i+3] = labels[i], float32(i%5) // behind a step of padding
+		vision[6*i] = float32(i % 3)
+		lines.WriteString([]string{"a red circle\n", "a blue square\n"}[i%2])
+	}
+	var list []safetensors.Tensor
+	for _, x := range []struct {
+		name  string
+		shape []int
+		data  []float32
+	}{{"audio", []int{n, 2, 2}, audio}, {"labels", []int{n, 1, 1}, labels}, {"vision", []int{n, 3, 2}, vision}} {
+		list = append(list, safetensors.Tensor{Name: x.name, Shape: x.shape, Data: x.data})
+	}
+	f, err := os.Create(filepath.Join(dir, name+".safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(safetensors.Write(f, list, nil), f.Close(), os.WriteFile(filepath.Join(dir, name+".txt"), []byte(lines.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return name + ".safetensors", name + ".txt"
+}
+
+// TestSentiment: utterances by eval and beside training.
+func TestSentiment(t *testing.T) {
+	files := t.TempDir()
+	train, trainTexts := utteranceFile(t, files, "train", 40)
+	test, testTexts := utteranceFile(t, files, "test", 20)
+	set := []string{"--set", "data.root=" + files, "--set", "eval.sentiment.train=" + train, "--set", "eval.sentiment.test=" + test, "--set", `eval.sentiment.modalities=["audio", "vision"]`}
+	dir := filepath.Join(t.TempDir(), "run")
+	must(t, exitDone, tinyArgs(dir, append([]string{"--max-steps", "1", "--set", `eval.beside=["sentiment"]`}, set...)...)...)
+	log, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(log), `"eval/sentiment/accuracy7":`, `"eval/sentiment/constant_mae":`)
+	eval := append([]string{"eval", "--checkpoint", dir, "--task", "sentiment"}, set...)
+	stdout, _ := must(t, exitDone, append(eval, "--set", "eval.sentiment.decay=0.0001")...)
+	contains(t, stdout, "sentiment: 40 training utterances, 20 utterances, 4 features", "linear layer           100.00        100.00", "always the mean")
+	stdout, _ = must(t, exitDone, append(eval, "--json", "--set", "eval.sentiment.train_texts="+trainTexts, "--set", "eval.sentiment.test_texts="+testTexts)...)
+	if m := parseJSON(t, stdout); m["utterances"] != 20. || m["features"].(float64) <= 4 || m["values"].(map[string]any)["pearson"].(float64) < .9 {
+		t.Errorf("%s", stdout)
+	}
+	fails(t, exitFailed, append(eval, "--set", "eval.sentiment.train_texts="+testTexts, "--set", "eval.sentiment.test_texts="+testTexts), "test.txt: it has 20 lines and train.safetensors 40 utterances: write the words of one on each line")
+	fails(t, exitUsage, append(eval, "--set", "eval.sentiment.train_texts="+testTexts), "eval.sentiment.test_texts: must name a text file beside the other one")
+	fails(t, exitUsage, append(eval, "--set", "eval.sentiment.test=none.npz"), "eval.sentiment.test: there is no such file")
+	fails(t, exitUsage, append(eval, "--set", "eval.sentiment.test=x.pkl"), "eval.sentiment.test: must end in .npz or .safetensors")
+	fails(t, exitUsage, append(eval, "--set", `eval.sentiment.modalities=["smell"]`), "eval.sentiment.modalities: must be some of text, audio, vision")
+	fails(t, exitUsage, append(eval, "--set", "eval.sentiment.modalities=[]"), "eval.sentiment.modalities: must name a modality")
+	fails(t, exitUsage, append(eval, "--set", "eval.sentiment.train=", "--set", "eval.sentiment.test="), "eval.sentiment.train: must name a file of utterances")
+	fails(t, exitFailed, append(eval, "--set", `eval.sentiment.modalities=["text"]`), "train.safetensors")
 }

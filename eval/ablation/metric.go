@@ -108,7 +108,7 @@ func direction(name string) (better string, known bool) {
 	if b, ok := plain[name]; ok {
 		return b, true
 	}
-	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/")
+	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/") || strings.HasPrefix(name, "eval/sentiment/") && strings.HasSuffix(name, "mae")
 	if metric, ok := isotropyOf(name); ok {
 		return isotropic[metric], isotropic[metric] != ""
 	}

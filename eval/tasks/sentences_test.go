@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/utterances"
 )
 
 // angles is a text tower whose sentences are degrees: the class token is the direction of the number in the plane, the head
@@ -193,5 +194,44 @@ func TestCosines(t *testing.T) {
 	got := cosines(v, []sentencepairs.Pair{{A: "a", B: "a"}, {A: "b", B: "b"}, {A: "a", B: "none"}})
 	if !slices.Equal(got, []float64{1, 1, 0}) {
 		t.Error(got)
+	}
+}
+
+// TestSentiment: a linear layer finds what words and sounds say of a sentiment, each a half of it.
+func TestSentiment(t *testing.T) {
+	part := func(n, step int) SentimentPart {
+		p := SentimentPart{Set: &utterances.Set{Pooled: map[string][]float32{}, Width: map[string]int{"audio": 1}}}
+		for i := range n {
+			degrees, sound := (i*step)%90, float64(i%7)/3-1
+			p.Sentences = append(p.Sentences, strconv.Itoa(degrees))
+			p.Set.Pooled["audio"] = append(p.Set.Pooled["audio"], float32(sound))
+			p.Set.Labels = append(p.Set.Labels, 2*math.Sin(float64(degrees)*math.Pi/180)+sound-1)
+		}
+		return p
+	}
+	e, read := angleEncoder(ClassFeature)
+	task := SentimentTask{Encoder: e, Train: part(80, 7), Test: part(30, 11), Modalities: []string{"audio"}, Penalty: 1e-6}
+	s, err := task.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.MAE > 1e-3 || s.Pearson < .999 || s.Accuracy7 < 90 || s.Accuracy2 != 100 || s.Width != 3 || s.Train != 80 || s.Rows != 30 || s.Constant.MAE < .5 || s.Constant.Pearson != 0 || *read != 110 {
+		t.Errorf("%+v, %d sentences", s, *read)
+	}
+	task.Train.Sentences, task.Test.Sentences = nil, nil
+	if s, err = task.Run(t.Context()); err != nil || s.Width != 1 || s.MAE < .1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	task.Test.Sentences = []string{"1"}
+	if _, err = task.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "1 sentences of 30 test utterances") {
+		t.Error(err)
+	}
+	task.Test = part(30, 11)
+	if _, err = task.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "training utterances have 1 features and test utterances 3") {
+		t.Error(err)
+	}
+	task.Train.Set.Pooled, task.Modalities = nil, nil
+	if _, err = task.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "have no features") {
+		t.Error(err)
 	}
 }

@@ -1,4 +1,5 @@
-"""Values for eval/sentences_golden_test.go: correlations, rules that tell classes by cosines, and isotropy.
+"""Values for eval/sentences_golden_test.go: correlations, rules that tell classes by cosines, isotropy, and
+sentiments.
 
 Run with a Python that has numpy, scipy and scikit-learn, from the root of the repository:
 
@@ -18,6 +19,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
 from scipy.stats import pearsonr, spearmanr
 from sklearn.cluster import KMeans
+from sklearn.linear_model import Ridge
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.preprocessing import StandardScaler
 
 gen = np.random.default_rng(7)
 
@@ -84,7 +88,26 @@ def isotropy(n, d, positives):
     }
 
 
-out = {"sts": correlations(), "rules": [rules((1, 0), 40), rules((0, 1, 2), 60), rules((0, 1, 2), 21)], "isotropy": [isotropy(20, 6, 4), isotropy(8, 12, 3)]}
+def sentiment():
+    labels = np.round(gen.uniform(-3, 3, size=40) * 3) / 3
+    labels[:6] = 0
+    p = np.round(labels + gen.normal(size=40), 1)
+    p[:4] = [0.5, 1.5, -0.5, 4]  # halves, and beyond the scale
+    some = labels != 0
+    x = (gen.normal(size=(40, 5)) * [1, 10, 0.1, 1, 0] + [0, 5, 0, -3, 2]).astype(np.float32)  # the last is constant
+    x64 = x.astype(float)
+    z = StandardScaler().fit(x64[:30])
+    layer = Ridge(alpha=0.2 * 30, solver="cholesky").fit(z.transform(x64[:30]), labels[:30])
+    return {
+        "labels": labels.tolist(), "predicted": p.tolist(),
+        "accuracy7": 100 * float((np.round(np.clip(p, -3, 3)) == np.round(np.clip(labels, -3, 3))).mean()),
+        "accuracy2": 100 * accuracy_score(labels[some] > 0, p[some] > 0), "f1": 100 * f1_score(labels[some] > 0, p[some] > 0, average="weighted"),
+        "nonnegative": 100 * accuracy_score(labels >= 0, p >= 0), "mae": float(np.abs(p - labels).mean()), "pearson": float(np.corrcoef(p, labels)[0, 1]),
+        "x": x.flatten().tolist(), "penalty": 0.2, "train": 30, "told": layer.predict(z.transform(x64[30:])).tolist(),
+    }
+
+
+out = {"sts": correlations(), "rules": [rules((1, 0), 40), rules((0, 1, 2), 60), rules((0, 1, 2), 21)], "isotropy": [isotropy(20, 6, 4), isotropy(8, 12, 3)], "sentiment": sentiment()}
 path = pathlib.Path("eval/testdata/sentences.json")
 path.write_text(json.dumps(out, indent=None, separators=(",", ":")) + "\n")
 print(path, path.stat().st_size)
