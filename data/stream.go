@@ -197,7 +197,7 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	row.Set(batch.IDs, t.dense.of(id))
 	row.Set(batch.Labels, labelOf(t.ds, i))
 	w.lap(StageText)
-	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
+	if (row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil) && hasPixels(t.ds) {
 		img, err := imageOf(t.ds, i, w)
 		if err != nil {
 			return err

@@ -30,8 +30,19 @@ func keysRuns(features string) map[string][]string {
 		"data.pairs.val_samples=21", "data.pairs.test_samples=20", "data.views=1", "model.heads.hidden=12", "model.heads.layers=2", "model.head.topology=sphere"})
 	aligned := slices.Concat(heads, []string{"model.system=align", "eval.rerank_top=0"})
 	regions := []string{"model.system=matching", "data.kind=regions", "data.regions.source=scenes", "model.image.style=regions", "model.head.topology=sphere"}
+	sentences := slices.Concat(dual, cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.itc.positives=pair", "model.head.topology=sphere", "model.head.dim=16", "objective.itc.score=cosine"})
+	judged := slices.Concat(sentences, []string{"model.system=sentence_pairs", "objective.sentence_pairs.weight=1", "data.kind=sentence_pairs", "data.sentence_pairs.val_files=[\"pairs.csv\"]"})
 	return map[string][]string{
-		"all of albef":       nil,
+		"all of albef": nil,
+		"simcse":       slices.Concat(sentences, []string{"model.system=simcse", "objective.simcse.weight=1", "objective.simcse.temperature=0.5"}),
+		"simcse, triplets": slices.Concat(sentences, []string{"model.system=simcse", "objective.simcse.weight=1", "objective.simcse.head=always", "objective.simcse.hard_negative_weight=3", "data.kind=sentences",
+			"data.sentences.train_files=[\"triplets.csv\"]", "data.sentences.sentence=a", "data.sentences.positive=b", "data.sentences.negative=c",
+			"eval.sentences.tasks=[\"stsb=scores.csv\"]", "eval.sentences.feature=head"}),
+		"clip, grounded": slices.Concat(sentences, []string{"model.system=clip", "model.head.style=tanh", "objective.simcse.weight=1", "objective.simcse.head=none", "objective.mcse.weight=0.5", "objective.mcse.temperature=0.5",
+			"data.sentences.batches=1", "data.sentences.train_files=[\"lines.txt\"]"}),
+		"sentence pairs": slices.Concat(judged, []string{"data.sentence_pairs.task=mrpc", "data.sentence_pairs.train_files=[\"pairs.csv\"]"}),
+		"sentence pairs, joint": slices.Concat(judged, []string{"data.sentence_pairs.task=stsb", "data.sentence_pairs.train_files=[\"scores.csv\"]", "data.sentence_pairs.val_files=[\"scores.csv\"]",
+			"objective.sentence_pairs.encoding=joint", "objective.sentence_pairs.dropout=0.5"}),
 		"align, cca":         slices.Concat(aligned, []string{"model.align.cca.shrinkage=1"}),
 		"align, ridge":       slices.Concat(aligned, []string{"model.align.method=ridge", "model.align.ridge.penalty=1"}),
 		"align, procrustes":  slices.Concat(aligned, []string{"model.align.method=procrustes"}),
@@ -98,6 +109,8 @@ var others = map[string]string{
 	"data.webdataset.train_files": "elsewhere.tar", "data.webdataset.val_files": "elsewhere.tar", "data.webdataset.test_files": "elsewhere.tar", "data.webdataset.json_key": "elsewhere",
 	"data.parquet.train_files": "elsewhere.parquet", "data.parquet.val_files": "elsewhere.parquet", "data.parquet.test_files": "elsewhere.parquet", "data.parquet.image": "elsewhere", "data.parquet.caption": "elsewhere",
 	"data.pairs.image": "elsewhere.npy", "data.pairs.text": "elsewhere.npy", "data.pairs.image_tensor": "elsewhere", "data.pairs.text_tensor": "elsewhere", "data.pairs.hold": "last", "data.pairs.image_pool": "elsewhere.npy", "data.pairs.text_pool": "elsewhere.npy", "data.pairs.index": "elsewhere.tsv", "data.pairs.paired": "20",
+	"data.sentences.train_files": "elsewhere.txt", "data.sentences.val_files": "elsewhere.txt", "data.sentences.test_files": "elsewhere.txt", "data.sentences.sentence": "b", "data.sentences.positive": "c", "data.sentences.negative": "b",
+	"objective.simcse.head": "none|training", "objective.sentence_pairs.encoding": "joint|separate",
 	"data.regions.source": "scenes|files", "data.regions.train": "elsewhere", "data.regions.val": "elsewhere", "data.regions.test": "elsewhere", "data.regions.features": "elsewhere.npz", "data.regions.tensor": "elsewhere", "data.regions.boxes": "elsewhere.npy", "data.regions.captions": "elsewhere.txt",
 	"data.regions.caption_form": "words", "data.regions.ids": "elsewhere.txt", "data.regions.mapping": "elsewhere.json", "data.regions.pictures": "elsewhere", "data.regions.repeated": "yes", "data.vocab_kind": "words",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
@@ -177,7 +190,7 @@ func numbers(ctx context.Context, cfg config.Config, piece func(text string) boo
 		return nil
 	}
 	tasks := []string{DefaultTask(cfg)}
-	if !cfg.Model.Stored() && tasks[0] != TaskProbe {
+	if !cfg.Model.Stored() && !cfg.Model.TextsOnly() && tasks[0] != TaskProbe {
 		if tasks = append(tasks, TaskProbe); !cfg.Model.Interacts() && !cfg.Model.ImagesOnly() { // which names classes by features
 			tasks = append(tasks, TaskZeroShot)
 		}
@@ -257,6 +270,7 @@ func TestKeys(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	writeSentences(t, dir)
 	for side, width := range map[string]int{"image": 6, "text": 4} {
 		writeFeatures(t, filepath.Join(dir, side+".safetensors"), 80, width)
 	}
@@ -310,6 +324,27 @@ func TestKeys(t *testing.T) {
 				t.Errorf("something reads one of these, which are said to be read by nothing (%v): %s", err, strings.Join(idle, " "))
 			}
 		})
+	}
+}
+
+// writeSentences writes files of sentences, triplets and pairs.
+func writeSentences(t *testing.T, dir string) {
+	t.Helper()
+	colours, shapes := []string{"red", "blue", "green"}, []string{"square", "circle"}
+	lines, triplets, pairs, scores := "", "a,b,c\n", "sentence1,sentence2,label\n", "sentence1,sentence2,score\n"
+	for i := range 40 {
+		a := "a " + colours[i%3] + " " + shapes[i%2] + strings.Repeat(" left", i%5)
+		b := shapes[i%2] + " above " + colours[(i+i/7)%3]
+		c := "green " + shapes[(i+1)%2] + " a"
+		lines += a + "\n"
+		triplets += a + "," + b + "," + c + "\n"
+		pairs += fmt.Sprintf("%s,%s,%d\n", a, b, i/7%2)
+		scores += fmt.Sprintf("%s,%s,%d\n", a, b, (i*i)%6)
+	}
+	for name, text := range map[string]string{"lines.txt": lines, "triplets.csv": triplets, "pairs.csv": pairs, "scores.csv": scores} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
