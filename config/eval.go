@@ -43,7 +43,7 @@ func (e *Eval) check(k *checker, c *Config) {
 	for i, task := range e.Beside {
 		k.require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
 		k.require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
-		k.require("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
+		k.training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
 	}
 	k.require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
 	k.positive("eval.probe_samples", "eval.probe_neighbours")

@@ -76,7 +76,7 @@ func (t *Train) check(k *checker, c *Config) {
 		k.oneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
 	}
 	for _, of := range []string{"eval/sts/", "eval/pairs/", "eval/isotropy/"} {
-		k.require("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Model.TextsOnly() && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
+		k.training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Model.TextsOnly() && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
 	}
 	k.oneOf("train.on_nan", "stop", "skip", "rollback")
 	k.oneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
@@ -73,6 +74,7 @@ type Evaluation struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split               // nil for a task that reads files of its own
+	Sentences []source.Sentences   // pairs of TaskSentences; nil: they are opened
 	With      []Evaluation         // models whose scores of the same pairs are averaged with this one's, of retrieval
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)

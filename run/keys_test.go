@@ -118,6 +118,8 @@ var others = map[string]string{
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",
 	"eval.zeroshot.image": "elsewhere.npy", "eval.zeroshot.text": "elsewhere.npy", "eval.zeroshot.image_labels": "elsewhere.txt", "eval.zeroshot.text_labels": "elsewhere.txt", "eval.zeroshot.image_tensor": "elsewhere", "eval.zeroshot.text_tensor": "elsewhere",
 	"eval.zeroshot.images": "elsewhere", "eval.zeroshot.images_split": "test", "eval.zeroshot.classes": "elsewhere.txt", "eval.zeroshot.templates_file": "elsewhere.txt",
+	"data.sentence_pairs.task": "mrpc", "data.sentence_pairs.train_files": "elsewhere.tsv", "data.sentence_pairs.val_files": "elsewhere.tsv", "data.sentence_pairs.test_files": "elsewhere.tsv",
+	"eval.sentences.tasks": "stsb", "eval.sentences.folder": "elsewhere", "eval.sentences.split": "test", "eval.sentences.feature": "mean", "eval.sentences.rules": `["fixed"]`,
 	"eval.beside": `["zeroshot"]`, "eval.probe_hold": "0.5", "eval.textprobe.train": "elsewhere.tsv", "eval.textprobe.test": "elsewhere.tsv",
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
@@ -142,7 +144,7 @@ var others = map[string]string{
 // when, how fast, what becomes of bad luck, of more words than are here, and what images with several captions, or that are
 // no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
+	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }

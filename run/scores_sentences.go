@@ -24,9 +24,12 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 	if e.Tokenizer == nil || c.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSentences, c.Model.System)}
 	}
-	list, err := source.OpenSentences(c)
-	if err != nil {
-		return nil, err
+	list := e.Sentences
+	if list == nil {
+		var err error
+		if list, err = source.OpenSentences(c); err != nil {
+			return nil, err
+		}
 	}
 	s := c.Eval.Sentences
 	t := tasks.Sentences{
@@ -37,7 +40,7 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 			},
 			Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
 		},
-		Rules: s.Rules, MaxTrain: s.MaxTrain, MaxPairs: s.MaxPairs, Isotropy: s.Isotropy, Picture: picturePairs, Classifier: e.classifier(0),
+		Rules: s.Rules, Isotropy: s.Isotropy, Picture: picturePairs, Classifier: e.classifier(0),
 	}
 	m := sentencepairs.Measure{Tokenizer: e.Tokenizer, Clean: c.Data.Clean, MaxWords: c.Data.MaxWords, Tokens: c.Data.Tokens}
 	out := Sentences{Rules: s.Rules}
@@ -45,6 +48,7 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 		t.Tasks = append(t.Tasks, tasks.PairTask{Test: x.Test, Train: x.Train, Split: x.Split, Files: x.String()})
 		out.Notes = append(out.Notes, notesOf(x.Test, m)...)
 	}
+	var err error
 	out.SentenceScores, err = t.Run(ctx)
 	return out, err
 }

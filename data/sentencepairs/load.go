@@ -44,6 +44,18 @@ type Counts struct {
 	Ignored    []string `json:"ignored,omitempty"` // files of scores without a file of sentences
 }
 
+// Thin keeps so many pairs at even distances; all with 0, or where there are no more. The parts are one then.
+func (s *Set) Thin(most int) {
+	if most == 0 || len(s.Pairs) <= most {
+		return
+	}
+	some := make([]Pair, most) // the others are freed
+	for k := range some {
+		some[k] = s.Pairs[k*len(s.Pairs)/most]
+	}
+	s.Pairs, s.Parts = some, []Part{{Last: most}}
+}
+
 // mostExamples is the number of bad rows that Counts keep the reasons of.
 const mostExamples = 5
 

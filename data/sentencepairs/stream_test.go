@@ -108,3 +108,24 @@ func TestJointStream(t *testing.T) {
 		t.Errorf("a tokenizer of single texts: %v", err)
 	}
 }
+
+// TestThin: pairs at even distances, the first among them.
+func TestThin(t *testing.T) {
+	s := &Set{Parts: []Part{{"a", 0, 3}, {"b", 3, 10}}}
+	for i := range 10 {
+		s.Pairs = append(s.Pairs, Pair{Label: int32(i)})
+	}
+	for _, most := range []int{0, 10, 11} {
+		if s.Thin(most); len(s.Pairs) != 10 || len(s.Parts) != 2 {
+			t.Errorf("%d: %+v", most, s)
+		}
+	}
+	s.Thin(4)
+	var got []int32
+	for _, p := range s.Pairs {
+		got = append(got, p.Label)
+	}
+	if !slices.Equal(got, []int32{0, 2, 5, 7}) || !slices.Equal(s.Parts, []Part{{"", 0, 4}}) {
+		t.Errorf("%v %v", got, s.Parts)
+	}
+}

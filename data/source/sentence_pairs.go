@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -114,7 +115,7 @@ func sentenceFile(cfg config.Config, task sentencepairs.Task, name, split string
 type Sentences struct {
 	Test  *sentencepairs.Set
 	Split string             // of Test: val or test, empty where files are named
-	Train *sentencepairs.Set // that rules are fitted to; nil: there is none
+	Train *sentencepairs.Set // that rules are fitted to; nil: there is none, or no rule is
 	From  []string           // files of Test
 }
 
@@ -158,6 +159,10 @@ func openSentences(cfg config.Config, item config.SentenceTask) (s Sentences, er
 	if s.Test, err = sentencepairs.Load(task, found.Paths, o); err != nil || task.Scored() {
 		return s, err
 	}
+	s.Test.Thin(cfg.Eval.Sentences.MaxPairs)
+	if c := cfg.Eval.Sentences; !slices.Contains(c.Rules, config.RuleTuned) && !slices.Contains(c.Rules, config.RuleProbe) {
+		return s, nil
+	}
 	train := sentencepairs.Found{}
 	switch {
 	case item.Train != "":
@@ -165,8 +170,11 @@ func openSentences(cfg config.Config, item config.SentenceTask) (s Sentences, er
 	case folder != "":
 		train, _ = sentencepairs.Find(task, folder, sentencepairs.Train) // rules that need one say so
 	}
-	if train.Paths != nil {
-		s.Train, err = sentencepairs.Load(task, train.Paths, o)
+	if train.Paths == nil {
+		return s, nil
+	}
+	if s.Train, err = sentencepairs.Load(task, train.Paths, o); err == nil {
+		s.Train.Thin(cfg.Eval.Sentences.MaxTrain)
 	}
 	return s, err
 }

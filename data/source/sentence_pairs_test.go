@@ -126,6 +126,16 @@ func TestOpenSentences(t *testing.T) {
 			t.Errorf("%s: %d training pairs, want %d", c.item, train, c.train)
 		}
 	}
+	e.Tasks, e.MaxTrain, e.MaxPairs = []string{"mrpc=MRPC/train.tsv,MRPC/train.tsv"}, 1, 1
+	if list, err := OpenSentences(cfg); err != nil || len(list[0].Train.Pairs) != 1 || len(list[0].Test.Pairs) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	rules := e.Rules
+	e.Rules = []string{config.RuleFixed, config.RuleKMeans}
+	if list, err := OpenSentences(cfg); err != nil || list[0].Train != nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	e.Rules = rules
 	for item, want := range map[string]string{
 		"rte": "eval.sentences.tasks: rte: data: ", "rte=none.tsv": "relative paths start from data.root", "stsb=own.tsv,none.tsv": "", "rte=own.tsv,none.tsv": "no such file",
 	} {

@@ -109,6 +109,9 @@ func direction(name string) (better string, known bool) {
 		return b, true
 	}
 	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/")
+	if metric, ok := isotropyOf(name); ok {
+		return isotropic[metric], isotropic[metric] != ""
+	}
 	switch ranking, metric, ok := splitRetrieval(name); {
 	case ok && ranking == eval.First && isPrecision(metric):
 	case ok:
@@ -127,6 +130,16 @@ func direction(name string) (better string, known bool) {
 		return "higher", true
 	}
 	return "none", true
+}
+
+// isotropic says which way the numbers of the isotropy of sentences are better.
+var isotropic = map[string]string{"mean_cosine": "lower", "effective_rank": "higher", "participation_ratio": "higher", "isoscore": "higher", "uniformity": "lower", "alignment": "lower"}
+
+// isotropyOf returns the number of eval/isotropy/<task>/<number>.
+func isotropyOf(name string) (metric string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "eval/isotropy/")
+	_, metric, ok2 := strings.Cut(rest, "/")
+	return metric, ok && ok2
 }
 
 // isPrecision says whether a metric is logged for the pair score where queries have several right

@@ -34,8 +34,6 @@ type Sentences struct {
 	Encoder  SentenceEncoder
 	Tasks    []PairTask
 	Rules    []string // of FixedRule, TunedRule, KMeansRule and ProbeRule
-	MaxTrain int      // training pairs of a task that are used; 0: all
-	MaxPairs int      // pairs of a task with classes that are evaluated; 0: all
 	Isotropy int      // sentences of each task whose isotropy is measured; 0: none
 	Picture  int      // pairs of the first task that are kept for a picture; 0: none
 	Classifier
@@ -112,11 +110,12 @@ func (s Sentences) Run(ctx context.Context) (SentenceScores, error) {
 // task evaluates one task; the picture of another than the first has no pairs.
 func (s Sentences) task(ctx context.Context, t PairTask, drawn bool) (PairScores, *SentencePicture, error) {
 	spec, pairs := t.Test.Task, t.Test.Pairs
-	if !spec.Scored() {
-		pairs = thinned(pairs, s.MaxPairs)
-	}
 	r := PairScores{Task: spec.Name, Split: t.Split, Files: t.Files, Pairs: len(pairs)}
-	v, err := s.Encoder.Encode(ctx, sentencesOf(pairs), "encoding sentences of "+spec.Name)
+	all := sentencesOf(pairs)
+	if s.fitted() && t.Train != nil {
+		all = append(all, sentencesOf(t.Train.Pairs)...)
+	}
+	v, err := s.Encoder.Encode(ctx, all, "encoding sentences of "+spec.Name)
 	if err != nil {
 		return r, nil, err
 	}
@@ -181,30 +180,26 @@ func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vec
 		class := eval.MatchClusters(clusters, p.Labels, k)
 		r.Rules[KMeansRule] = share(func(i int) int32 { return class[clusters[i]] })
 	}
-	if !slices.Contains(s.Rules, TunedRule) && !slices.Contains(s.Rules, ProbeRule) {
+	if !s.fitted() {
 		return nil
 	}
 	if t.Train == nil {
 		r.Skipped = "there are no training pairs for the rules that are fitted"
 		return nil
 	}
-	train := thinned(t.Train.Pairs, s.MaxTrain)
+	train := t.Train.Pairs
 	r.Train = len(train)
-	u, err := s.Encoder.Encode(ctx, sentencesOf(train), "encoding training sentences of "+spec.Name)
-	if err != nil {
-		return err
-	}
 	labels := make([]int32, len(train))
 	for i, x := range train {
 		labels[i] = x.Label
 	}
 	if slices.Contains(s.Rules, TunedRule) {
-		cut := eval.TuneThresholds(cosines(u, train), labels, spec.Near)
+		cut := eval.TuneThresholds(cosines(v, train), labels, spec.Near)
 		r.Thresholds = cut
 		r.Rules[TunedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
 	}
 	if slices.Contains(s.Rules, ProbeRule) {
-		x, err := s.Classifier.classify(ctx, labelled{related(u, train), labels}, labelled{related(v, pairs), p.Labels}, spec.Classes, s.Encoder.Progress)
+		x, err := s.Classifier.classify(ctx, labelled{related(v, train), labels}, labelled{related(v, pairs), p.Labels}, spec.Classes, s.Encoder.Progress)
 		if err != nil {
 			return err
 		}
@@ -213,16 +208,16 @@ func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vec
 	return nil
 }
 
-// thinned takes so many pairs at even distances, all with 0.
+// fitted says whether a rule is fitted to training pairs.
+func (s Sentences) fitted() bool {
+	return slices.Contains(s.Rules, TunedRule) || slices.Contains(s.Rules, ProbeRule)
+}
+
+// thinned takes so many pairs at even distances.
 func thinned(pairs []sentencepairs.Pair, most int) []sentencepairs.Pair {
-	if most == 0 || len(pairs) <= most {
-		return pairs
-	}
-	some := make([]sentencepairs.Pair, most)
-	for k := range some {
-		some[k] = pairs[k*len(pairs)/most]
-	}
-	return some
+	some := sentencepairs.Set{Pairs: pairs}
+	some.Thin(most)
+	return some.Pairs
 }
 
 // sentencesOf lists both sentences of pairs.
