@@ -92,8 +92,8 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"gssf-vsrn", "gssf-vsrn", slices.Concat(curveScale, curveRegions, []string{"model.image.regions.layers=2", "objective.captioning.width=8", "objective.captioning.embedding=8"})},
 		{"gssf-imram", "gssf-imram", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
 		{"gssf-naaf", "gssf-naaf", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "train.batch_size=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
-		{"simcse", "simcse", with(dual, "model.head.dim=32")},
-		{"mcse", "mcse", dual},
+		{"simcse", "simcse", with(dual, "model.head.dim=32", "model.image.patch=8", "data.scenes.val_samples=48")},
+		{"mcse", "mcse", with(dual, "data.scenes.val_samples=48")},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }
