@@ -141,6 +141,8 @@ func configOf(kind, root string) config.Config {
 		d.Regions.Test = ""
 	case "sentence_pairs":
 		d.SentencePairs.Task, d.SentencePairs.TrainFiles, d.SentencePairs.ValFiles = "rte", []string{"rte.tsv"}, []string{"rte.tsv"}
+	case "sentences":
+		d.Sentences.TrainFiles, d.Sentences.ValFiles, d.Sentences.Sentence, d.Sentences.Positive = []string{"pairs.tsv"}, []string{"val.txt"}, "title", "filepath"
 	case "scenes":
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}
@@ -152,7 +154,7 @@ func configOf(kind, root string) config.Config {
 func TestKinds(t *testing.T) {
 	root := folder(t)
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
-		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "webdataset": "[train val]"}
+		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
 		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})

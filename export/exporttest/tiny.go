@@ -75,6 +75,7 @@ func Cases() []Case {
 		of("multi_late", 0, "dinov2", "roberta", "model.head.topology='Multi(4,2)'", "model.head.token_blocks=1", "model.text.positions=8"),
 		of("euclid", 0, "vit", "bert", "model.head.topology=euclid", "objective.itc.score=inner"),
 		of("clip_mlp", 0, "clip", "clip", "model.head.style=mlp"),
+		of("clip_tanh_head", 0, "clip", "clip", "model.head.style=tanh"),
 		of("vit_shared", 0, "vit", "bert", "model.head.style=mlp", "model.head.shared=12", "model.head.activation=silu"),
 		of("clip_gssf", 0, "clip", "clip", "objective.itc.score=gssf", "objective.gssf.blocks=2"),
 		of("vit_low_rank", 0, "vit", "bert", "objective.itc.scores=[{kind='gssf',weight=0.5},{kind='cosine',weight=0.25}]", "objective.gssf.form=low_rank", "objective.gssf.rank=3"),
