@@ -23,7 +23,7 @@ func (i Init) Random() bool { return i.Checkpoint == "" && i.Image.Path == "" &&
 
 // Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it has not.
 func (c Config) Towers() (image, text string) {
-	if !c.Model.Stored() {
+	if c.Model.seesImages() {
 		image = c.Init.Image.Path
 	}
 	if c.Model.traits().words {

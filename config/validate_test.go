@@ -20,6 +20,65 @@ func TestValidateMessages(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Weight = 0; c.Objective.MCSE.Weight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)
+objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "simcse"`},
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Head = "pooler" }, `objective.simcse.head: must be one of training, always, none (got "pooler")`},
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Temperature = 0 }, "objective.simcse.temperature: must be at least 0.0001 (got 0); 0.05 in the paper"},
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.HardNegativeWeight = 0 }, "objective.simcse.hard_negative_weight: must be at least 0.000001 (got 0); leave out data.sentences.negative for none"},
+		{func(c *Config) { *c = simcse(); c.Model.Text.Dropout = 0 }, "model.text.dropout: must be > 0 with objective.simcse.weight > 0 (got 0); two passes of a text differ by dropout alone"},
+		{func(c *Config) { *c = simcse(); c.Model.Text.Freeze = true }, "model.text.freeze: must be false with objective.simcse.weight > 0 (got true); it trains the text tower"},
+		{func(c *Config) { *c = simcse(); c.Model.Head.Dim = 8 }, `model.head.dim: must be model.text.width (got 8); an embedding is what the text tower gives, where objective.simcse.head is not "always"`},
+		{func(c *Config) { *c = simcse(); c.Model.Head.Style = "mlp" }, `model.head.style: must be "linear" (got "mlp"); model.system "simcse" has no other`},
+		{func(c *Config) { *c = simcse(); c.Objective.MCSE.Weight = 1 }, `objective.mcse.weight: must be 0 (got 1); model.system "simcse" has no images beside its texts`},
+		{func(c *Config) { *c = simcse(); c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "simcse" compares no images with texts`},
+		{func(c *Config) { *c = simcse(); c.Queue.Size = 4096 }, `queue.size: must be 0 (got 4096); model.system "simcse" compares a batch with itself`},
+		{func(c *Config) { *c = simcse(); c.Data.Cache = "memory"; c.Data.Kind = "folder" }, `data.cache: must be none (got "memory"); model.system "simcse" reads no images`},
+		{func(c *Config) { *c = simcse(); c.Eval.Beside = []string{"zeroshot"} }, `eval.beside: must be empty (got ["zeroshot"]); model.system "simcse" has no images`},
+		{func(c *Config) { *c = simcse(); c.Data.Kind = "sentences" }, `data.sentences.train_files: must name at least one file for data.kind "sentences" (got [])`},
+		{func(c *Config) { *c = simcse(); c.Data.Sentences.Negative = "no" }, `data.sentences.negative: must be empty without data.sentences.positive (got "no"); a hard negative stands beside a positive`},
+		{func(c *Config) { *c = simcse(); c.Data.Sentences.Sentence = "" }, `data.sentences.sentence: must name a column (got "")`},
+		{func(c *Config) {
+			*c = clip()
+			c.Data.Kind, c.Data.Sentences.TrainFiles = "sentences", []string{"x.txt"}
+		},
+			`data.kind: must not be "sentences" (got "sentences"); model.system "clip" reads images: sentences alone are for model.system "simcse"`},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.SimCSE.Weight, c.Objective.SimCSE.Head, c.Model.Text.Dropout = 1, "always", 0.1
+		},
+			`objective.simcse.head: must be training or none (got "always"); model.system "clip" has a head of its own for evaluation`},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.MCSE.Weight, c.Model.Text.Dropout, c.Model.Head.Dim, c.Model.Head.Topology = 1, 0.1, 64, "Multi(8,8)"
+		},
+			`objective.mcse.weight: must be 0 with several class tokens (got 1); it reads one vector for each text: choose another model.head.topology`},
+		{func(c *Config) { c.Objective.SimCSE.Weight = 1 }, `objective.simcse.weight: must be 0 (got 1); model.system "albef" has no text tower of its own: use "simcse", "clip" or "matching"`},
+		{func(c *Config) {
+			*c = clip()
+			c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 2, []string{"x.txt"}
+		},
+			"data.sentences.batches: must be 0 without objective.simcse.weight and objective.mcse.weight > 0 (got 2); the other losses compare the images of a batch, which sentences have not"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Text.Dropout, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 0.1, 1, 1, 2, []string{"x.txt"}
+		}, "data.sentences.batches: must be 0 with losses on images besides objective.mcse (got 2); they compare the images of a batch, which sentences have not"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Text.Dropout, c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Data.Sentences.Batches = 0.1, 0, 1, 1, 2
+		}, "data.sentences.train_files: must name at least one file with data.sentences.batches > 0 (got [])"},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = StyleCLIP, "first_last" },
+			`model.text.pool: must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet (got "first_last"); first_last reads the states behind the first layer of these`},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SentencePairs.Encoding = "both" }, `objective.sentence_pairs.encoding: must be one of separate, joint (got "both")`},
+		{func(c *Config) {
+			*c = pairsOf("mrpc")
+			c.Objective.SentencePairs.Encoding, c.Model.Text.Pool = "joint", "mean"
+		},
+			`objective.sentence_pairs.encoding: must be "separate" with this text tower (got "joint"); joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool`},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SentencePairs.Dropout = 1 }, "objective.sentence_pairs.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Data.Kind = "scenes" }, `data.kind: must be "sentence_pairs" (got "scenes"); model.system "sentence_pairs" is trained on these`},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SimCSE.Weight = 1 }, `objective.simcse.weight: must be 0 (got 1); model.system "sentence_pairs" is trained by objective.sentence_pairs.weight`},
+		{func(c *Config) { *c = clip(); c.Objective.SentencePairs.Weight = 1 }, `objective.sentence_pairs.weight: must be 0 (got 1); model.system "clip" reads no pairs of sentences: use "sentence_pairs"`},
+
 		{func(c *Config) { c.Run.Name = "" }, `run.name: must not be empty (got ""); name the run or set run.out`},
 		{func(c *Config) { c.Run.Name = "a/b" }, `run.name: must not be a path (got "a/b"); use run.out for the folder`},
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},

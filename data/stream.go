@@ -209,7 +209,7 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	row.Set(batch.IDs, t.dense.of(id))
 	row.Set(batch.Labels, labelOf(t.ds, i))
 	w.lap(StageText)
-	if hasPictures(row) {
+	if hasPictures(row) && hasPixels(t.ds) {
 		img, err := imageOf(t.ds, i, w)
 		if err != nil {
 			return err

@@ -200,6 +200,10 @@ func TestRefused(t *testing.T) {
 		{"clip_gssf", export.Options{To: export.HF, Side: "text"}, nil, ""},
 		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, []string{"eval.score=cosine"}, ""},
 		{"clip_mlp", export.Options{To: export.HF}, nil, `model.head.style = "mlp" cannot be told to hf: its heads are one linear layer: use --to onnx or --side image or --side text or --to geoalign`},
+		{"clip_tanh_head", export.Options{To: export.HF}, nil, `model.head.style = "tanh" cannot be told to hf: its heads are one linear layer`},
+		{"clip_tanh_head", export.Options{To: export.HF, Side: "text"}, nil, ""}, // without its head
+		{"vit_bert", export.Options{To: export.ONNX}, []string{"model.text.pool=first_last"}, `model.text.pool = "first_last" cannot be told to onnx`},
+		{"vit_bert", export.Options{To: export.HF, Side: "text"}, []string{"model.text.pool=first_last"}, `model.text.pool = "first_last" cannot be told to hf`},
 		{"clip_mlp", export.Options{To: export.OpenCLIP}, nil, `model.head.style = "mlp" cannot be told to open_clip`},
 		{"siglip_mean", export.Options{To: export.HF, Side: "text"}, []string{"model.head.style=mlp"}, `model.head.style = "mlp" cannot be told to hf`},
 		{"clip_mlp", export.Options{To: export.HF, Side: "image"}, nil, ""}, // without its head

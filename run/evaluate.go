@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -62,8 +63,9 @@ func DefaultTask(cfg config.Config) string {
 	return TaskRetrieval
 }
 
-// ReadsSplit says whether a task reads a split of the data, or files of its own alone.
+// ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
 func ReadsSplit(cfg config.Config, task string) bool {
+	task = cmp.Or(task, DefaultTask(cfg))
 	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 

@@ -97,6 +97,8 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"gssf-naaf", "gssf-naaf", with(dual, "model.text.gru.embedding=8", "model.head.dim=32", "train.batch_size=32", "model.interaction.metric=both", "objective.itc.score=gssf", "objective.gssf.blocks=4")},
 		{"vipmm", "vipmm", with(slices.Concat(dual, []string{"queue.size=32", "queue.start_steps=3"}), "model.head.shared=24", "objective.adcl.dim=12", "objective.adcl.rank=3")},
 		{"vipmm-static", "vipmm", with(slices.Concat(dual, curveQueue), "momentum.rule=static", "model.head.shared=0", "objective.adcl.fusion=attention")},
+		{"simcse", "simcse", with(dual, "model.head.dim=32", "model.image.patch=8", "data.scenes.val_samples=48")},
+		{"mcse", "mcse", with(dual, "data.scenes.val_samples=48")},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }

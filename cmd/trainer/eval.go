@@ -159,7 +159,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
 	}
 	on := ""
-	if run.ReadsSplit(t.Config, task) {
+	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())

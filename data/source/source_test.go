@@ -142,7 +142,7 @@ func configOf(kind, root string) config.Config {
 	case "sentence_pairs":
 		d.SentencePairs.Task, d.SentencePairs.TrainFiles, d.SentencePairs.ValFiles = "rte", []string{"rte.tsv"}, []string{"rte.tsv"}
 	case "sentences":
-		d.Sentences.TrainFiles, d.Sentences.ValFiles = []string{"val.txt"}, []string{"val.txt"}
+		d.Sentences.TrainFiles, d.Sentences.ValFiles, d.Sentences.Sentence, d.Sentences.Positive = []string{"pairs.tsv"}, []string{"val.txt"}, "title", "filepath"
 	case "scenes":
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}

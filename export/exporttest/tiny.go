@@ -79,6 +79,7 @@ func Cases() []Case {
 		of("euclid", 0, "vit", "bert", "model.head.topology=euclid", "objective.itc.score=inner"),
 		of("clip_mlp", 0, "clip", "clip", "model.head.style=mlp"),
 		of("vit_pooler", 0, "vit", "bert", "model.text.pool=pooler"),
+		of("clip_tanh_head", 0, "clip", "clip", "model.head.style=tanh"),
 		of("vit_shared", 0, "vit", "bert", "model.head.style=mlp", "model.head.shared=12", "model.head.activation=silu"),
 		of("clip_gssf", 0, "clip", "clip", "objective.itc.score=gssf", "objective.gssf.blocks=2"),
 		of("vit_low_rank", 0, "vit", "bert", "objective.itc.scores=[{kind='gssf',weight=0.5},{kind='cosine',weight=0.25}]", "objective.gssf.form=low_rank", "objective.gssf.rank=3"),
