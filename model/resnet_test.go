@@ -50,8 +50,19 @@ func TestResNetTeacher(t *testing.T) {
 			t.Errorf("%s: other images of the batch change a key: %v", c.set, !same)
 		}
 		drawn := false
-		for counter := 1; counter < 6; counter++ {
-			drawn = drawn || !sameBits(a, keysOf(t, m, viewsBatch(1), counter))
+		for counter := 6; counter > 0; counter-- {
+			if !sameBits(a, keysOf(t, m, viewsBatch(1), counter)) {
+				drawn = true
+			}
+			order, back := m.ints("shuffle/1/order"), m.ints("shuffle/1/back")
+			if (len(order) == 4) != c.counter {
+				t.Errorf("%s: %d images are shuffled", c.set, len(order))
+			}
+			for i, from := range order {
+				if back[from] != int32(i) {
+					t.Errorf("image %d is looked for at %d and lies at %d", from, back[from], i)
+				}
+			}
 		}
 		if drawn != c.counter {
 			t.Errorf("%s: another step draws other groups: %v", c.set, drawn)
