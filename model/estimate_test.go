@@ -25,6 +25,11 @@ func TestEstimate(t *testing.T) {
 		"multi":      func(c *config.Config) { *c = tinyCLIP("Multi(4,2)") },
 		"moco":       func(c *config.Config) { *c = tinyViews(t, "moco") },
 		"swav":       func(c *config.Config) { *c = tinyViews(t, "swav") },
+		"simcse":     func(c *config.Config) { *c = tinySimCSE(t) },
+		"triplets":   func(c *config.Config) { *c = tinySimCSE(t, triplets...) },
+		"mcse":       func(c *config.Config) { *c = tinyMCSE() },
+		"pairs":      func(c *config.Config) { *c = tinyPairs(t, "snli") },
+		"joint":      func(c *config.Config) { *c = tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint") },
 		"every idea": func(c *config.Config) { *c = everyIdea() },
 		"tokens": func(c *config.Config) {
 			*c = tinyFILIP(config.InteractionMaxAve)
