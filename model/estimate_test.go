@@ -30,6 +30,11 @@ func TestEstimate(t *testing.T) {
 		"frozen stages": func(c *config.Config) {
 			*c = tinyViews(t, "moco", append(slices.Clone(narrow), "model.image.resnet.depth=50", "model.image.resnet.frozen_stages=3")...)
 		},
+		"simcse":     func(c *config.Config) { *c = tinySimCSE(t) },
+		"triplets":   func(c *config.Config) { *c = tinySimCSE(t, triplets...) },
+		"mcse":       func(c *config.Config) { *c = tinyMCSE() },
+		"pairs":      func(c *config.Config) { *c = tinyPairs(t, "snli") },
+		"joint":      func(c *config.Config) { *c = tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint") },
 		"every idea": func(c *config.Config) { *c = everyIdea() },
 		"tokens": func(c *config.Config) {
 			*c = tinyFILIP(config.InteractionMaxAve)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/objectives"
@@ -218,6 +219,45 @@ func TestSimCSEDropout(t *testing.T) {
 	for _, n := range m.step.loss.Graph().AllNodes() {
 		if s := n.Shape(); len(s) == 2 && s[0] == 4*6 {
 			t.Errorf("%v has the rows of one pass, which there is none of: both are one", n)
+		}
+	}
+}
+
+// TestSentencesThreads: a step has the same bits on 1, 2 and 5 threads.
+func TestSentencesThreads(t *testing.T) {
+	mcse := tinyMCSE()
+	mcse.Model.Text.Dropout = 0.1
+	for name, cfg := range map[string]config.Config{
+		"dropout": tinySimCSE(t), "triplets": tinySimCSE(t, append([]string{"model.text.pool=first_last"}, triplets...)...), "mcse": mcse,
+		"pairs": tinyPairs(t, "snli"), "joint": tinyPairs(t, "stsb", "objective.sentence_pairs.encoding=joint", "objective.sentence_pairs.dropout=0.3"),
+	} {
+		var want []float32
+		for _, threads := range []int{1, 2, 5} {
+			m := build(t, cfg, "builtin", threads)
+			x := batch.New(cfg.Train.BatchSize, m.Columns()...)
+			r := rand.New(rand.NewPCG(4, 4))
+			for _, c := range x.Columns() {
+				for i := range x.Ints(c.Name) {
+					x.Ints(c.Name)[i] = int32(r.IntN(2) + 3)
+					if c.Name == batch.Labels || c.Name == batch.Segments {
+						x.Ints(c.Name)[i] -= 3
+					}
+				}
+				for i := range x.Floats(c.Name) {
+					x.Floats(c.Name)[i] = r.Float32()
+				}
+			}
+			res, err := m.Step(t.Context(), &feed.Step{Batch: x, Update: 1, Counter: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := append(slices.Clone(m.params.Grads()), float32(res.Loss))
+			if want == nil {
+				want = got
+			}
+			if !sameBits(got, want) {
+				t.Errorf("%s: other bits on %d threads", name, threads)
+			}
 		}
 	}
 }
