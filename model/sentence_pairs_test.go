@@ -91,7 +91,7 @@ func TestGoldenPairs(t *testing.T) {
 
 // TestPairsDropout: the dropout of the pooler is drawn for each step, and evaluation has none.
 func TestPairsDropout(t *testing.T) {
-	m := build(t, tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint", "objective.sentence_pairs.dropout=0.5"), "builtin", 2)
+	m := build(t, tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint", "objective.sentence_pairs.dropout=0.5", "model.heads.dropout=0"), "builtin", 2)
 	q, _ := m.params.Get("pair_head/classifier/weight")
 	for i := range m.params.Value(q) {
 		m.params.Value(q)[i] = float32(i%5) - 2
