@@ -30,6 +30,8 @@ var sizes = []convolve.Sizes{
 	{Batch: 1, In: 256, Out: 40, Height: 4, Width: 5, Kernel: 3, Stride: 1, Pad: 1},
 	{Batch: 1, In: 40, Out: 256, Height: 5, Width: 4, Kernel: 3, Stride: 2, Pad: 1},
 	{Batch: 1, In: 200, Out: 400, Height: 3, Width: 3, Kernel: 3, Stride: 1, Pad: 1},
+	{Batch: 9, In: 70, Out: 65, Height: 5, Width: 7, Kernel: 3, Stride: 1, Pad: 1},
+	{Batch: 3, In: 64, Out: 64, Height: 9, Width: 6, Kernel: 3, Stride: 2, Pad: 1},
 	{Batch: 2, In: 6, Out: 5, Height: 3, Width: 300, Kernel: 3, Stride: 1, Pad: 1},
 	{Batch: 2, In: 8, Out: 90, Height: 40, Width: 30, Kernel: 3, Stride: 1},
 }

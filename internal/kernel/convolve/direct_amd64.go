@@ -9,7 +9,7 @@ import (
 // direct computes sweeps by the tiles of the built-in product without gathering what the windows see: the places that a
 // row of a window sees lie side by side in memory, so that the windows of a row of the result are a matrix whose rows
 // overlap. Each row of a window is a product that adds to the result. A source with a border is copied, a few rows at a
-// time.
+// time; narrow sweeps are gathered.
 //
 // An element of the result sums its products in an order that depends on the sizes alone.
 type direct struct {
@@ -126,6 +126,14 @@ func packColumns(dst, w []float32, run, n, width, term, column int) {
 func (d *direct) work(worker, lo, hi int) {
 	t := d.tiles.Work.Take()
 	for i := range d.sweeps {
+		if w := &d.sweeps[i]; d.narrow(w) {
+			all := d.s.Batch * w.rows * w.cols
+			for u := max(lo, d.units[i]); u < min(hi, d.units[i+1]); u++ {
+				first := (u - d.units[i]) * d.chunk[i]
+				d.gathered(t, worker, w, first, min(first+d.chunk[i], all))
+			}
+			continue
+		}
 		chunks := d.chunks(i)
 		for u := max(lo, d.units[i]); u < min(hi, d.units[i+1]); u++ {
 			image, first := (u-d.units[i])/chunks, (u-d.units[i])%chunks*d.chunk[i]
@@ -175,6 +183,49 @@ func (d *direct) unit(t *gemm.TileWork, worker, i, image, lo, hi int) {
 	}
 	at := lo * d.to.width * n
 	d.after.finish(result[at:hi*d.to.width*n], image*d.to.height*d.to.width*n+at)
+}
+
+// gathered computes windows lo to hi of a narrow sweep, counted over all images: rows of the result.
+func (d *direct) gathered(t *gemm.TileWork, worker int, w *sweep, lo, hi int) {
+	n, work := d.to.channels, &d.threads[worker]
+	p := &work.product
+	p.M, p.Alpha, p.LDC = hi-lo, 1, n
+	_, height := d.tiles.Heights(p.M)
+	p.B.K = d.width() * gemm.WordSize
+	rows := d.scratch[worker*d.bordered():][:d.bordered()]
+	step := parts(n, directColumns, panelWidth)
+	for j := 0; j < n; j += step {
+		p.N = min(step, n-j)
+		p.Add = d.add
+		d.blocks(w, func(u, first, block, at int) {
+			apart := block + narrowGap
+			for i := lo; i < hi; i++ {
+				d.gather(rows[(i-lo)*apart:][:block], w, i, u, first)
+			}
+			p.Terms = block
+			p.A = gemm.RowsOperand{At: unsafe.Pointer(&rows[0]), Row: apart * gemm.WordSize, K: gemm.WordSize, Tile: height * apart * gemm.WordSize}
+			p.B.Panel = block * p.B.K
+			p.B.At = unsafe.Pointer(&d.packed[at+j*block])
+			p.C = d.result[lo*n+j:]
+			d.tiles.MultiplyPanels(t, p, &work.queue)
+			p.Add = true
+		})
+	}
+	if !d.transpose {
+		d.after.finish(d.result[lo*n:hi*n], lo*n)
+	}
+}
+
+// gather copies values of one place that window i sees in row u: from value first of the row on.
+func (d *direct) gather(dst []float32, w *sweep, i, u, first int) {
+	c, at := d.from.channels, i%(w.rows*w.cols)
+	y, x := at/w.cols*w.step+w.top+u, at%w.cols*w.step+w.left+first/c
+	if y < 0 || y >= d.from.height || x < 0 || x >= d.from.width {
+		clear(dst)
+		return
+	}
+	image := i / (w.rows * w.cols)
+	copy(dst, d.source[((image*d.from.height+y)*d.from.width+x)*c+first%c:])
 }
 
 // blank is what pixels that no window sees have.
