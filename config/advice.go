@@ -13,7 +13,7 @@ func (c Config) Advice() []string {
 	if contrast && c.Model.traits().teacher && c.Init.Random() && !o.comparesBatch() {
 		list = append(list, "objective.itc.in_batch_weight is 0 and all parameters start from random numbers: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	}
-	if contrast && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
+	if (contrast || o.ADCL.Weight > 0) && c.Init.Random() && c.Queue.Size > 0 && c.Queue.StartSteps == 0 {
 		list = append(list, "queue.start_steps is 0 and all parameters start from random numbers: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
 	}
 	if c.Model.Adapts() && c.Init.Random() {
@@ -24,7 +24,7 @@ func (c Config) Advice() []string {
 	if c.Train.MaxSteps > 0 && c.Schedule.WarmupSteps >= c.Train.MaxSteps {
 		list = append(list, fmt.Sprintf("schedule.warmup_steps (%d) is not shorter than train.max_steps (%d): the learning rate never comes down", c.Schedule.WarmupSteps, c.Train.MaxSteps))
 	}
-	if d := c.Data; d.Kind == "scenes" && !c.Model.ImagesOnly() && !c.Model.Stored() && (d.Flip || d.CropScaleMin < 1 || d.RandAugmentOps > 0 || d.ColorJitter > 0 || d.Grayscale > 0) {
+	if d := c.Data; d.Kind == "scenes" && !c.Model.ImagesOnly() && c.Model.seesImages() && (d.Flip || d.CropScaleMin < 1 || d.RandAugmentOps > 0 || d.ColorJitter > 0 || d.Grayscale > 0) {
 		list = append(list, "data.kind is scenes and images are augmented: a flip, a crop or a colour operation makes captions about places, objects and colours wrong; set data.flip = false, data.crop_scale_min = 1, data.randaugment_ops = 0, data.color_jitter = 0 and data.grayscale = 0")
 	}
 	if t := c.Train; o.UsesGraph() && t.MaxSteps > 0 && (t.MaxSteps-1)*t.BatchSize*max(1, t.AccumulateSteps) < c.Queue.Size {
@@ -33,8 +33,8 @@ func (c Config) Advice() []string {
 	if o.ITC.Weight == 0 && hasKind(o.ScoreTerms(), ScoreGeodesic) {
 		list = append(list, "objective.itc.weight is 0: the geodesic of the score is left out, as the contrast within the batch has no queue; set objective.itc.weight > 0 or take it out of the scores")
 	}
-	if c.Queue.Size > 0 && o.ITC.Weight == 0 && !c.GeometricQueue() {
-		list = append(list, "queue.size is > 0 but objective.itc.weight is 0: nothing reads the queue")
+	if c.Queue.Size > 0 && o.ITC.Weight == 0 && o.ADCL.Weight == 0 && !c.GeometricQueue() {
+		list = append(list, "queue.size is > 0 but objective.itc.weight and objective.adcl.weight are 0: nothing reads the queue")
 	}
 	list = append(list, c.notRead()...)
 	if c.Data.Kind == "captions" && len(c.Data.Captions.Split(c.Eval.Split)) == 0 {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Fixed says where a key keeps the value that a checkpoint was made with.
@@ -168,4 +169,29 @@ func either(yes bool, a, b string) string {
 		return a
 	}
 	return b
+}
+
+// TextConflicts is Conflicts where a run of texts alone takes over the text tower of a checkpoint of another system: what the
+// structure of that tower keeps from it. What is read of its states, and what stands beside it, may differ.
+func TextConflicts(old, now Config) (list []Conflict) {
+	if was, is := old.textStructure(), now.textStructure(); was != is {
+		list = append(list, Conflict{"model.text.style", now.Model.Text.Style, fmt.Sprintf("a text tower of the structure %q, which is %q now", was, is)})
+	}
+	for _, d := range Differences(old, now) {
+		if name, ok := strings.CutPrefix(d.Path, "model.text."); ok && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
+			list = append(list, Conflict{d.Path, d.Now, Show(d.Was)})
+		}
+	}
+	return list
+}
+
+// textStructure names the structure of the text tower: a style, or that of model.system "clip" without one.
+func (c Config) textStructure() string {
+	switch s := c.Model.Text.Style; {
+	case s != "":
+		return s
+	case c.Model.System == "clip":
+		return "clip-mtob"
+	}
+	return StyleBERT
 }

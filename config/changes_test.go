@@ -79,3 +79,27 @@ func TestConflicts(t *testing.T) {
 		t.Errorf("silent %v, harmless %v", silent, harmless)
 	}
 }
+
+// TestTextConflicts: a run of texts alone takes over a text tower of the same structure, whatever stands beside it.
+func TestTextConflicts(t *testing.T) {
+	old, now := small(), small()
+	old.Model.System, old.Model.Head.Dim, old.Model.Image.Heads, old.Model.Text.FusionLayers = "albef", 64, 2, 3
+	now.Model.System, now.Model.Text.Style, now.Model.Text.Pool, now.Model.Text.FusionLayers = "simcse", StyleBERT, "mean", 0
+	paths := func() (list []string) {
+		for _, c := range TextConflicts(old, now) {
+			list = append(list, c.Path)
+		}
+		return list
+	}
+	if got := paths(); got != nil {
+		t.Errorf("conflicts %v, want none", got)
+	}
+	old.Model.System = "clip"
+	if got := paths(); !slices.Equal(got, []string{"model.text.style"}) {
+		t.Errorf("conflicts with the tower of clip-mtob %v", got)
+	}
+	old.Model.Text.Style, now.Model.Text.Heads = StyleBERT, 2*now.Model.Text.Heads
+	if got := paths(); !slices.Equal(got, []string{"model.text.heads"}) {
+		t.Errorf("conflicts with other heads %v", got)
+	}
+}

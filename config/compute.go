@@ -4,8 +4,8 @@ package config
 type Compute struct {
 	Backend   string `toml:"backend"`                 // auto (the fastest found) | onednn | openblas | mkl | builtin (assembly) | plain (Go)
 	Threads   int    `toml:"threads" max:"1024"`      // 0: all processors
-	Precision string `toml:"precision" read:"steps"`  // of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics and losses stay float32). bf16 is faster on processors with AVX-512-BF16 or AMX
-	Recompute bool   `toml:"recompute" read:"images"` // compute the activations of every transformer block again in the backward pass instead of keeping them: less memory, about a third more time
+	Precision string `toml:"precision" read:"steps"`  // of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics and losses stay float32, and convolutions compute in it). bf16 is faster on processors with AVX-512-BF16 or AMX
+	Recompute bool   `toml:"recompute" read:"towers"` // compute the activations of every transformer block again in the backward pass instead of keeping them: less memory, about a third more time
 	CheckNaN  bool   `toml:"check_nan" read:"steps"`  // name the first op that makes a NaN (slow)
 }
 

@@ -2,27 +2,31 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | regions (features of the regions of images)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
-	Captions   Captions   `toml:"captions" read:"caption lists"`
-	Karpathy   Karpathy   `toml:"karpathy" read:"karpathy"`
-	CSV        CSV        `toml:"csv" read:"csv"`
-	COCO       COCO       `toml:"coco" read:"coco"`
-	Flickr     Flickr     `toml:"flickr" read:"flickr"`
-	WebDataset WebDataset `toml:"webdataset" read:"webdataset"`
-	Parquet    Parquet    `toml:"parquet" read:"parquet"`
-	Identities Identities `toml:"identities" read:"identities"`
-	Scenes     Scenes     `toml:"scenes" read:"scenes"`
-	Pairs      Pairs      `toml:"pairs" read:"pair files"`
-	Regions    Regions    `toml:"regions" read:"regions"`
+	Captions   Captions      `toml:"captions" read:"caption lists"`
+	Karpathy   Karpathy      `toml:"karpathy" read:"karpathy"`
+	CSV        CSV           `toml:"csv" read:"csv"`
+	COCO       COCO          `toml:"coco" read:"coco"`
+	Flickr     Flickr        `toml:"flickr" read:"flickr"`
+	WebDataset WebDataset    `toml:"webdataset" read:"webdataset"`
+	Parquet    Parquet       `toml:"parquet" read:"parquet"`
+	Identities Identities    `toml:"identities" read:"identities"`
+	Scenes     Scenes        `toml:"scenes" read:"scenes"`
+	Pairs      Pairs         `toml:"pairs" read:"pair files"`
+	Regions    Regions       `toml:"regions" read:"regions"`
+	Crops      Crops         `toml:"crops" read:"prototypes"`
+	Sentences  SentenceFiles `toml:"sentences" read:"sentences"`
+
+	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
 	MaxWords       int     `toml:"max_words" read:"counted words" max:"65536"`     // words kept of a caption
 	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] and the like included
 	Clean          string  `toml:"clean" read:"words"`                             // albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | whitespace | lower | canonicalize (as in open_clip: HTML entities and white space; and lower case; and no punctuation)
-	Vocab          string  `toml:"vocab" read:"images"`                            // tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a SentencePiece .model, or a folder with one of them; empty: learned from the training captions
+	Vocab          string  `toml:"vocab" read:"towers"`                            // tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a SentencePiece .model, or a folder with one of them; empty: learned from the training captions
 	Template       string  `toml:"template" read:"given vocabulary"`               // what stands around a text: albef ([CLS] before it, nothing behind it; for BERT vocabularies) | file (what the files of data.vocab say)
 	VocabSize      int     `toml:"vocab_size" read:"own vocabulary" max:"1048576"` // largest size of a learned vocabulary
 	VocabKind      string  `toml:"vocab_kind" read:"own vocabulary"`               // what is learned: wordpiece (pieces of words) | words (whole words, as word_tokenize of NLTK finds them, between <start> and <end>) | auto (words for data.kind regions, else wordpiece)
@@ -89,7 +93,7 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions")
+	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind)
 	k.positive("data.max_pixels", "data.max_words")
 	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
@@ -122,6 +126,8 @@ func (d *Data) checkCache(k *checker, c *Config) {
 	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
+	k.require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
+	k.require("data.cache", d.Cache == "none" || !c.Model.TextsOnly(), "must be none", c.Model.named()+" reads no images")
 	k.require("data.cache_dir", d.Cache != "disk" || d.CacheDir != "", `must name a folder for data.cache = "disk"`)
 	k.positive("data.cache_max_gb")
 	k.notNegative("data.cache_size")
@@ -134,7 +140,7 @@ func (d *Data) checkFeatures(k *checker, c *Config) {
 	const key = "data.cache_features"
 	image, text := c.Model.Image.Freeze, c.Model.Text.Freeze
 	refuse := func(ok bool, msg, hint string) { k.training(key, ok, "must be false "+msg, hint) }
-	refuse(!c.Model.Stored() && !c.Model.ImagesOnly(), "with this model.system", c.Model.named()+" has no frozen tower beside a trained one")
+	refuse(!c.Model.Stored() && !c.Model.ImagesOnly() && !c.Model.TextsOnly(), "with this model.system", c.Model.named()+" has no frozen tower beside a trained one")
 	refuse(image || text, "without a frozen tower", "set model.image.freeze or model.text.freeze to true")
 	refuse(d.CacheDir != "", "without a folder", "name one with data.cache_dir")
 	refuse(d.Kind != "scenes", `with data.kind "scenes"`, "every epoch has new scenes: use images in files")
@@ -161,6 +167,8 @@ func (d *Data) checkViews(k *checker, c *Config) {
 	switch t := c.Model.traits(); {
 	case t.identities:
 		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
+	case t.sentences:
+		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees no images")
 	case !t.captions:
 		k.require("data.views", d.Views == 2, "must be 2", c.Model.named()+" compares two views of an image")
 	case t.stored:

@@ -29,7 +29,8 @@ func (k *checker) splitFiles(kind string, split func(name string) []string, c *C
 		return
 	}
 	k.training(key("train"), len(split("train")) > 0, fmt.Sprintf("must name at least one file for data.kind %q", kind))
-	if c.Train.EvalEverySteps > 0 && (c.Eval.Split == "val" || c.Eval.Split == "test") {
+	ownFiles := c.Model.TextsOnly() && !c.Model.JudgesPairs() && len(c.Eval.Sentences.Tasks) > 0 // which are evaluated in the place of a split
+	if c.Train.EvalEverySteps > 0 && !ownFiles && (c.Eval.Split == "val" || c.Eval.Split == "test") {
 		k.training(key(c.Eval.Split), len(split(c.Eval.Split)) > 0, "must name at least one file",
 			"or set eval.split or train.eval_every_steps = 0")
 	}

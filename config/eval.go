@@ -6,7 +6,7 @@ import (
 )
 
 // besideTasks are those that eval.beside can name.
-var besideTasks = []string{"probe", "zeroshot"}
+var besideTasks = []string{"probe", "zeroshot", "sentences", "sentiment"}
 
 // Eval is retrieval evaluation, linear probes and zero-shot classification.
 type Eval struct {
@@ -17,15 +17,17 @@ type Eval struct {
 	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery; 0: all images of the split
 	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
 
-	Beside []string `toml:"beside" read:"words"` // further tasks of every evaluation of a training run: probe, zeroshot; they do not decide which checkpoints are kept
+	Beside []string `toml:"beside" read:"words"` // further tasks of every evaluation of a training run: probe, zeroshot, sentences, sentiment; they do not decide which checkpoints are kept, unless train.keep_best_by names a number of theirs
 
 	ProbeSamples    int     `toml:"probe_samples" read:"images" max:"1000000000"` // labelled training images of the linear probe, not augmented; a smaller training set is used whole
 	ProbeDecay      float64 `toml:"probe_decay" read:"fixed decay" max:"1000000"` // weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
-	ProbeHold       float64 `toml:"probe_hold" read:"images"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
+	ProbeHold       float64 `toml:"probe_hold" read:"towers"`                     // share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
 	ProbeNeighbours int     `toml:"probe_neighbours" read:"images" max:"65536"`   // neighbours that vote in the k-NN accuracy beside the probe
 
 	ZeroShot  ZeroShot  `toml:"zeroshot" read:"features"`
 	TextProbe TextProbe `toml:"textprobe" read:"words"`
+	Sentences Sentences `toml:"sentences" read:"words"`
+	Sentiment Sentiment `toml:"sentiment" read:"words"`
 }
 
 func (e *Eval) defaults() {
@@ -42,7 +44,10 @@ func (e *Eval) check(k *checker, c *Config) {
 	for i, task := range e.Beside {
 		k.require("eval.beside", slices.Contains(besideTasks, task), "must be some of "+strings.Join(besideTasks, ", "))
 		k.require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
+		k.training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`, "eval.sentences.tasks names no task")
+		k.training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`, "eval.sentiment.train names no file")
 	}
+	k.require("eval.beside", len(e.Beside) == 0 || !c.Model.TextsOnly(), "must be empty", c.Model.named()+" has no images")
 	k.positive("eval.probe_samples", "eval.probe_neighbours")
 	k.require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.Weight > 0 && !c.Model.Fitted(), "must be 0 when objective.itm.weight is 0",
 		"re-ranking uses the matching head, which is not trained")

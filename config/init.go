@@ -1,5 +1,7 @@
 package config
 
+import "fmt"
+
 // Init says what the parameters start from.
 type Init struct {
 	Checkpoint string    `toml:"checkpoint" fixed:"run"` // checkpoint or run folder whose parameters are the start; empty: random
@@ -21,7 +23,7 @@ func (i Init) Random() bool { return i.Checkpoint == "" && i.Image.Path == "" &&
 
 // Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it has not.
 func (c Config) Towers() (image, text string) {
-	if !c.Model.Stored() {
+	if c.Model.seesImages() {
 		image = c.Init.Image.Path
 	}
 	if c.Model.traits().words {
@@ -43,7 +45,7 @@ func (i *InitImage) defaults() { *i = InitImage{LRFactor: 1, LayerDecay: 1} }
 
 func (i *InitImage) check(k *checker, c *Config) {
 	k.rate("init.image.lr_factor", "init.image.layer_decay")
-	k.training("init.image.layer_decay", !c.ReadsRegions() || i.LayerDecay == 1, `must be 1 with model.image.style "regions"`, "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
+	k.training("init.image.layer_decay", c.Model.Stored() || c.Model.Image.Transforms() || i.LayerDecay == 1, fmt.Sprintf("must be 1 with model.image.style %q", c.Model.Image.Style), "such a tower has no blocks: init.image.lr_factor is the rate of all of it")
 }
 
 // InitText is what the text tower starts from, and how fast it learns. Fusion layers take self-attention and feed-forward parts

@@ -79,13 +79,16 @@ var products = []product{
 		}},
 	{"eval.batch_size", "pixel values of a batch, eval.batch_size x 3 x model.image.size^2", mostValues, "",
 		func(c *Config) float64 { return pixels(c, c.Eval.BatchSize) }},
-	{"train.batch_size", "values of a layer, train.batch_size x patches of an image x model.image.width", mostValues, "",
+	{"train.batch_size", "values of a layer, train.batch_size x patches of an image x model.image.width, or those of its stem", mostValues, "",
 		func(c *Config) float64 {
 			width := c.Model.Image.Width
-			if c.ReadsRegions() {
+			switch {
+			case c.readsResNet():
+				return float64(c.Train.BatchSize) * c.Model.Image.ResNet.widest(c.Model.Image.Size)
+			case c.ReadsRegions():
 				width = max(width, c.Model.Image.Regions.In)
 			}
-			return unlessStored(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
+			return ifImages(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
 		}},
 	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
 		func(c *Config) float64 {
@@ -111,10 +114,13 @@ var products = []product{
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {
-			if c.ReadsRegions() {
+			switch {
+			case c.readsResNet(): // whose width and depth have no more
+				return 0
+			case c.ReadsRegions():
 				return c.Model.Image.RegionWeights()
 			}
-			return unlessStored(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
+			return ifImages(c, blocksWeights(c.Model.Image.Depth, c.Model.Image.Width, c.Model.Image.MLP))
 		}},
 	{"model.text.layers", "weights of the layers of the text tower", mostWeights, "",
 		func(c *Config) float64 {
@@ -123,6 +129,8 @@ var products = []product{
 			}
 			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
 		}},
+	{"model.head.dim", "weights of the fusion of objective.adcl, model.head.dim^3 with a full core", mostWeights, "lower it or set objective.adcl.rank",
+		func(c *Config) float64 { return float64(c.Objective.ADCL.Weights(c.Model.Head.Dim)) }},
 	{"model.heads.hidden", "weights of a head, its input and the hidden layers below the last x model.heads.hidden", mostWeights, "",
 		func(c *Config) float64 {
 			h := c.Model.Heads
@@ -141,13 +149,16 @@ func (k *checker) products(c *Config) {
 	}
 }
 
-// patches returns the patches or regions of an image, 0 where none are read.
+// patches returns the patches, regions or places of an image, 0 where none are read.
 func patches(c *Config) float64 {
-	if c.ReadsRegions() {
+	switch {
+	case c.Model.Stored():
+		return 0
+	case c.ReadsRegions():
 		return float64(c.Data.Regions.Most)
 	}
-	side := float64(c.Model.Image.Size / c.Model.Image.Patch)
-	return unlessStored(c, side*side)
+	side := float64(c.Model.Image.Grid())
+	return ifImages(c, side*side)
 }
 
 // pixels returns the values of so many images.
@@ -155,7 +166,8 @@ func pixels(c *Config, images int) float64 {
 	if c.ReadsRegions() {
 		return 0
 	}
-	return unlessStored(c, 3*float64(images)*float64(c.Data.Views)*float64(c.Model.Image.Size)*float64(c.Model.Image.Size))
+	large, small := float64(c.Model.Image.Size), float64(c.Data.Crops.Size)
+	return ifImages(c, 3*float64(images)*(float64(c.Data.Views)*large*large+float64(c.SmallCrops())*small*small))
 }
 
 // blocksWeights returns the matrices of n transformer blocks.
@@ -166,9 +178,9 @@ func blocksWeights(n, width, mlp int) float64 {
 	return float64(n) * float64(width) * (4*float64(width) + 2*float64(mlp))
 }
 
-func unlessStored(c *Config, n float64) float64 { return pick(!c.Model.Stored(), n) }
-func ifStored(c *Config, n float64) float64     { return pick(c.Model.Stored(), n) }
-func ifWords(c *Config, n float64) float64      { return pick(c.Model.traits().words, n) }
+func ifImages(c *Config, n float64) float64 { return pick(c.Model.seesImages(), n) }
+func ifStored(c *Config, n float64) float64 { return pick(c.Model.Stored(), n) }
+func ifWords(c *Config, n float64) float64  { return pick(c.Model.traits().words, n) }
 
 func pick(read bool, n float64) float64 {
 	if read {

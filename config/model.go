@@ -7,14 +7,14 @@ import (
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | heads (MLPs over stored features) | align (a closed form over stored features, fitted in one go)
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | simcse (texts alone: contrast of sentences with themselves under other dropout, or with given positives) | heads (MLPs over stored features) | sentence_pairs (texts alone: fine-tuning on pairs of sentences with a class or a score) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"images"`
 	Text   Text   `toml:"text" read:"words"`
-	LoRA   LoRA   `toml:"lora" read:"images"`
-	Tuning Tuning `toml:"tuning" read:"images"`
+	LoRA   LoRA   `toml:"lora" read:"towers"`
+	Tuning Tuning `toml:"tuning" read:"towers"`
 	Head   Head   `toml:"head" read:"steps"`
 
-	AttentionMetric AttentionMetric `toml:"attention_metric" read:"images"`
+	AttentionMetric AttentionMetric `toml:"attention_metric" read:"towers"`
 
 	Interaction Interaction `toml:"interaction" read:"words"`
 
@@ -45,9 +45,12 @@ type traits struct {
 	stored     bool // it reads stored features and no pixels
 	fitted     bool // it is fitted in closed form: it has no steps, and nothing that only steps read
 	identities bool // images alone whose identities are known, else two views of an image
+	sentences  bool // texts alone, else without captions images alone
 	prototypes bool // views are compared with learned prototypes
 	interacts  bool // images and texts can be compared by their tokens
 	whole      bool // a tower as wide as the space has no projection
+
+	sentencePairs bool // it is trained on pairs of sentences
 }
 
 var systems = []traits{
@@ -57,6 +60,8 @@ var systems = []traits{
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
 	{name: "identities", identities: true},
+	{name: "simcse", words: true, sentences: true},
+	{name: "sentence_pairs", words: true, sentences: true, sentencePairs: true},
 	{name: "heads", captions: true, teacher: true, stored: true},
 	{name: "align", captions: true, stored: true, fitted: true},
 }
@@ -72,7 +77,16 @@ func (m Model) traits() traits {
 func (m Model) named() string { return fmt.Sprintf("model.system %q", m.System) }
 
 // ImagesOnly says whether a system is trained on images without captions.
-func (m Model) ImagesOnly() bool { return !m.traits().captions }
+func (m Model) ImagesOnly() bool { return !m.traits().captions && !m.traits().sentences }
+
+// TextsOnly says whether a system is trained on texts without images.
+func (m Model) TextsOnly() bool { return m.traits().sentences }
+
+// JudgesPairs says whether a system is trained to tell what two sentences are to each other.
+func (m Model) JudgesPairs() bool { return m.traits().sentencePairs }
+
+// seesImages says whether a system has a tower of images.
+func (m Model) seesImages() bool { return !m.traits().stored && !m.traits().sentences }
 
 // ByIdentity says whether a system learns from the identities of images.
 func (m Model) ByIdentity() bool { return m.traits().identities }

@@ -40,7 +40,7 @@ func (a AttentionMetric) HeadBlocks(channels int) int { return cmp.Or(a.Blocks, 
 func (m Model) Attends(where string) (width, heads int) {
 	switch t := m.traits(); {
 	case t.stored:
-	case where == AttendImage && m.Image.Style != StyleRegions:
+	case where == AttendImage && m.Image.Transforms():
 		return m.Image.Width, m.Image.Heads
 	case where == AttendText && t.words && m.Text.Style != StyleGRU, where == AttendFusion && t.fusion && m.Text.FusionLayers > 0:
 		return m.Text.Width, m.Text.Heads

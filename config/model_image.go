@@ -6,27 +6,28 @@ import (
 	"slices"
 )
 
-// Image is the vision transformer.
+// Image is the image tower: a vision transformer, a residual network, or features of regions.
 type Image struct {
-	Style         string    `toml:"style" fixed:"meaning"`                            // structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12: Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention pooling, eps 1e-6, gelu_tanh) | regions (features of regions in the place of pixels, of model.image.regions)
-	Size          int       `toml:"size" read:"pixels" fixed:"model" max:"8192"`      // side of the square input image in pixels, a multiple of patch
-	Patch         int       `toml:"patch" read:"pixels" fixed:"model" max:"8192"`     // side of a square patch in pixels
-	Depth         int       `toml:"depth" read:"pixels" fixed:"model" max:"128"`      // transformer blocks
-	Width         int       `toml:"width" fixed:"model" max:"65536"`                  // width of a token, a multiple of heads
-	Heads         int       `toml:"heads" read:"pixels" fixed:"meaning" max:"1024"`   // attention heads
-	MLP           int       `toml:"mlp" read:"pixels" fixed:"model" max:"262144"`     // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
-	Activation    string    `toml:"activation" read:"pixels" fixed:"meaning"`         // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
-	Eps           float64   `toml:"eps" read:"pixels" fixed:"meaning" max:"0.1"`      // added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
-	Pool          string    `toml:"pool" fixed:"meaning"`                             // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches); of regions mean (empty too) | max (the largest value of each channel) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external space attention: a mean of each channel under weights of that channel) | gru (the last state of recurrent units over the regions, as in VSRN)
-	Registers     int       `toml:"registers" read:"pixels" fixed:"model" max:"1024"` // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
-	Mean          []float64 `toml:"mean" read:"pixels" fixed:"meaning"`               // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
-	Std           []float64 `toml:"std" read:"pixels" fixed:"meaning"`                // standard deviation of the channels; empty: CLIP's
-	Resize        string    `toml:"resize" read:"pixels" fixed:"model"`               // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
-	Crop          float64   `toml:"crop" read:"pixels" fixed:"model" max:"1"`         // side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256 where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
-	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`                  // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
-	KeepPatches   float64   `toml:"keep_patches" read:"pixel steps" max:"1"`          // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
-	Interpolation string    `toml:"interpolation" read:"pixels" fixed:"model"`        // filter of resizing: empty or bicubic | bilinear
+	Style         string    `toml:"style" fixed:"meaning"`                                    // structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12: Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention pooling, eps 1e-6, gelu_tanh) | resnet (a residual network of convolutions, of model.image.resnet) | regions (features of regions in the place of pixels, of model.image.regions)
+	Size          int       `toml:"size" read:"pixels" fixed:"model" max:"8192"`              // side of the square input image in pixels, of a vision transformer a multiple of patch
+	Patch         int       `toml:"patch" read:"patches" fixed:"model" max:"8192"`            // side of a square patch in pixels
+	Depth         int       `toml:"depth" read:"patches" fixed:"model" max:"128"`             // transformer blocks
+	Width         int       `toml:"width" read:"other than resnet" fixed:"model" max:"65536"` // width of a token, a multiple of heads; that of a residual network follows from model.image.resnet
+	Heads         int       `toml:"heads" read:"patches" fixed:"meaning" max:"1024"`          // attention heads
+	MLP           int       `toml:"mlp" read:"patches" fixed:"model" max:"262144"`            // hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
+	Activation    string    `toml:"activation" read:"patches" fixed:"meaning"`                // of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
+	Eps           float64   `toml:"eps" read:"patches" fixed:"meaning" max:"0.1"`             // added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
+	Pool          string    `toml:"pool" read:"other than resnet" fixed:"meaning"`            // what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe attends to the patches); of resnet always the mean of the places of the last layer; of regions mean (empty too) | max (the largest value of each channel) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external space attention: a mean of each channel under weights of that channel) | gru (the last state of recurrent units over the regions, as in VSRN)
+	Registers     int       `toml:"registers" read:"patches" fixed:"model" max:"1024"`        // learned tokens beside the patches that nobody reads (Darcet et al. 2024)
+	Mean          []float64 `toml:"mean" read:"pixels" fixed:"meaning"`                       // of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
+	Std           []float64 `toml:"std" read:"pixels" fixed:"meaning"`                        // standard deviation of the channels; empty: CLIP's
+	Resize        string    `toml:"resize" read:"pixels" fixed:"model"`                       // how an image becomes a square where no random crop is drawn: empty or squash (both sides to size) | crop (the shorter side to size, then the centre)
+	Crop          float64   `toml:"crop" read:"pixels" fixed:"model" max:"1"`                 // side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256 where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
+	Freeze        bool      `toml:"freeze" read:"steps" fixed:"run"`                          // the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
+	KeepPatches   float64   `toml:"keep_patches" read:"patch steps" max:"1"`                  // share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1: all; the teacher and evaluation see all
+	Interpolation string    `toml:"interpolation" read:"pixels" fixed:"model"`                // filter of resizing: empty or bicubic | bilinear
 
+	ResNet  ResNet      `toml:"resnet" read:"resnet"`
 	Regions RegionTower `toml:"regions" read:"region tower"`
 }
 
@@ -41,6 +42,7 @@ const (
 	StyleRoBERTa = "roberta"
 	StyleMPNet   = "mpnet"
 	StyleGRU     = "gru"
+	StyleResNet  = "resnet"
 	StyleRegions = "regions"
 )
 
@@ -51,6 +53,8 @@ func (i *Image) defaults() {
 // Pooling returns what stands for an image: class, mean or attention, of regions mean, max, gpo, esa or gru.
 func (i Image) Pooling() string {
 	switch {
+	case i.Style == StyleResNet:
+		return "mean"
 	case i.Pool != "":
 		return i.Pool
 	case i.Style == StyleSigLIP:
@@ -73,12 +77,18 @@ func (i Image) Hidden() int {
 }
 
 func (i *Image) check(k *checker, c *Config) {
-	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleRegions)
+	k.oneOfOrEmpty("model.image.style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleRegions)
 	k.positive("model.image.size", "model.image.width")
 	if i.Style == StyleRegions {
 		k.oneOfOrEmpty("model.image.pool", "mean", "max", "gpo", "esa", "gru")
 		space, err := c.Model.Head.Space()
 		k.require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "regions have no class tokens, of which Multi(n,m) reads m")
+		return
+	}
+	i.checkPixels(k)
+	if i.Style == StyleResNet {
+		space, err := c.Model.Head.Space()
+		k.require("model.head.topology", err != nil || !space.Tokens, "must be sphere, Ob(n,m) or euclid", "a residual network has one class token, and Multi(n,m) reads m")
 		return
 	}
 	k.positive("model.image.patch", "model.image.depth", "model.image.heads")
@@ -88,18 +98,7 @@ func (i *Image) check(k *checker, c *Config) {
 	k.oneOfOrEmpty("model.image.activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
 	k.oneOfOrEmpty("model.image.pool", "class", "mean", "attention")
 	k.require("model.image.pool", i.Style != StyleSigLIP || i.Pooling() != "class", "must be mean or attention with model.image.style \"siglip\", which has no class token")
-	k.oneOfOrEmpty("model.image.resize", "squash", "crop")
-	k.oneOfOrEmpty("model.image.interpolation", "bicubic", "bilinear")
-	k.require("model.image.crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
 	k.notNegative("model.image.eps")
-	within := func(v float64) bool { return v >= 0 && v <= 1 }
-	k.require("model.image.mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
-	for _, path := range []string{"model.image.mean", "model.image.std"} {
-		v := k.fields[path].Interface().([]float64)
-		k.require(path, len(v) == 0 || len(v) == 3, "must have three values, of R, G and B, or none")
-		k.require(path, !slices.ContainsFunc(v, func(v float64) bool { return !within(v) }), "must be between 0 and 1", "pixels are in [0, 1] when they are normalised")
-	}
-	k.require("model.image.std", !slices.Contains(i.Std, 0), "must be above 0")
 	i.checkClasses(k, c)
 	k.notNegative("model.image.keep_patches")
 	if i.LeavesPatchesOut() && i.Patch > 0 {
@@ -110,6 +109,21 @@ func (i *Image) check(k *checker, c *Config) {
 	}
 }
 
+// checkPixels tells how images cannot be resized and normalised.
+func (i *Image) checkPixels(k *checker) {
+	k.oneOfOrEmpty("model.image.resize", "squash", "crop")
+	k.oneOfOrEmpty("model.image.interpolation", "bicubic", "bilinear")
+	k.require("model.image.crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
+	within := func(v float64) bool { return v >= 0 && v <= 1 }
+	k.require("model.image.mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
+	for _, path := range []string{"model.image.mean", "model.image.std"} {
+		v := k.fields[path].Interface().([]float64)
+		k.require(path, len(v) == 0 || len(v) == 3, "must have three values, of R, G and B, or none")
+		k.require(path, !slices.ContainsFunc(v, func(v float64) bool { return !within(v) }), "must be between 0 and 1", "pixels are in [0, 1] when they are normalised")
+	}
+	k.require("model.image.std", !slices.Contains(i.Std, 0), "must be above 0")
+}
+
 // Resized returns the side in pixels that an image is resized to before its centre, of Size, is cut out.
 func (i Image) Resized() int {
 	if i.Crop <= 0 || i.Crop >= 1 {
@@ -118,12 +132,36 @@ func (i Image) Resized() int {
 	return int(float64(i.Size) / i.Crop * (1 + 1e-15)) // 224/(224/257) is 257
 }
 
-// Patches returns the number of patches of an image.
-func (i Image) Patches() int { return (i.Size / i.Patch) * (i.Size / i.Patch) }
+// Transforms says whether the tower is a vision transformer.
+func (i Image) Transforms() bool { return i.Style != StyleRegions && i.Style != StyleResNet }
+
+// TokenWidth returns the channels of a token.
+func (i Image) TokenWidth() int {
+	if i.Style == StyleResNet {
+		return i.ResNet.channels()
+	}
+	return i.Width
+}
+
+// Grid returns the side of the square of patches of an image, or of the places of the last layer of a residual network: 7 of an
+// image of 224 x 224.
+func (i Image) Grid() int {
+	if i.Style != StyleResNet {
+		return i.Size / i.Patch
+	}
+	side := i.Size
+	for s := i.ResNet.stride(); s > 1; s /= 2 {
+		side = (side + 1) / 2
+	}
+	return side
+}
+
+// Patches returns the number of patches or places of an image.
+func (i Image) Patches() int { return i.Grid() * i.Grid() }
 
 // LeavesPatchesOut says whether a training step sees a share of the patches of an image.
 func (i Image) LeavesPatchesOut() bool {
-	return i.Style != StyleRegions && i.KeepPatches > 0 && i.KeepPatches < 1
+	return i.Transforms() && i.KeepPatches > 0 && i.KeepPatches < 1
 }
 
 // Kept returns the number of patches of an image that a training step sees.

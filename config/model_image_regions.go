@@ -41,7 +41,7 @@ func (r *RegionTower) check(k *checker, c *Config) {
 	}
 	k.require("model.image.width", r.Encoder != RegionsMLP || c.Model.Image.Width%2 == 0, `must be even with model.image.regions.encoder "mlp"`, "its hidden layer is half as wide")
 	if c.trainsNorms() {
-		k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with model.image.regions.batch_norm`, "a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
+		k.accumulates(c, "model.image.regions.batch_norm")
 		k.training("train.batch_size", c.Train.BatchSize != 1, "must be at least 2 with model.image.regions.batch_norm", "one row has no variance")
 	}
 	if r.Encoder != RegionsGraph {
@@ -53,6 +53,11 @@ func (r *RegionTower) check(k *checker, c *Config) {
 		n := c.Model.Image.RegionBlocks()
 		k.require("model.image.regions.metric_blocks", n > 0 && c.Model.Image.Width%n == 0, "must divide model.image.width", "choose a divisor: the blocks have one size")
 	}
+}
+
+// accumulates tells batch norms, which a key asks for, that pairs of several micro-batches are compared.
+func (k *checker) accumulates(c *Config, key string) {
+	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with `+key, "a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch")
 }
 
 // trainsNorms says whether batch norms see the statistics of a batch in training.

@@ -12,7 +12,7 @@ type Text struct {
 	MLP          int     `toml:"mlp" read:"attention" fixed:"model" max:"262144"`      // hidden width of a layer's MLP; 0: 4 x width
 	Activation   string  `toml:"activation" read:"attention" fixed:"meaning"`          // of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
 	Eps          float64 `toml:"eps" read:"attention" fixed:"meaning" max:"0.1"`       // as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
-	Pool         string  `toml:"pool" read:"text features" fixed:"meaning"`            // what stands for a text: empty (that of style) | class (the first token) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place, of gru the last state of each direction) | max (the largest value of each channel over the words) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external space attention: a mean of each channel under weights of that channel)
+	Pool         string  `toml:"pool" read:"text features" fixed:"meaning"`            // what stands for a text: empty (that of style) | class (the first token) | pooler (the first token through a linear layer and tanh, as BERT has it) | mean (of the words that are no padding) | end (the last token that is no padding; of siglip the last place, of gru the last state of each direction) | first_last (the mean of the words over the first and the last layer, as in SimCSE) | max (the largest value of each channel over the words) | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external space attention: a mean of each channel under weights of that channel)
 	Positions    int     `toml:"positions" read:"attention" fixed:"model" max:"65536"` // size of the position table, at least data.tokens
 	Freeze       bool    `toml:"freeze" read:"steps" fixed:"run"`                      // as model.image.freeze; fusion layers are trained all the same
 	Dropout      float64 `toml:"dropout"`                                              // of hidden states and attention probabilities; of gru of embeddings and of what further layers read
@@ -26,7 +26,7 @@ func (t *Text) defaults() {
 // PreNorm says whether the layers of a style have their norms first.
 func (t Text) PreNorm() bool { return t.Style == StyleCLIP || t.Style == StyleSigLIP }
 
-// Pooling returns what stands for a text: class, mean, end, max, gpo or esa.
+// Pooling returns what stands for a text: class, pooler, mean, end, max, gpo or esa.
 func (t Text) Pooling() string {
 	switch {
 	case t.Pool != "":
@@ -36,6 +36,9 @@ func (t Text) Pooling() string {
 	}
 	return "class"
 }
+
+// ReadsClass says whether the first token stands for a text.
+func (t Text) ReadsClass() bool { return t.Pooling() == "class" || t.Pooling() == "pooler" }
 
 func (t *Text) check(k *checker, c *Config) {
 	k.positive("model.text.layers", "model.text.width")
@@ -48,9 +51,13 @@ func (t *Text) check(k *checker, c *Config) {
 	k.notNegative("model.text.eps")
 	k.oneOfOrEmpty("model.text.style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
 	k.oneOfOrEmpty("model.text.activation", "gelu", "gelu_tanh", "quick_gelu")
-	k.oneOfOrEmpty("model.text.pool", "class", "mean", "end", "max", "gpo", "esa")
+	k.oneOfOrEmpty("model.text.pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
 	k.require("model.text.pool", !t.PreNorm() || t.Pooling() != "class", "must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
 	k.require("model.text.pool", t.Style != StyleGRU || t.Pooling() != "class", "must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
+	k.require("model.text.pool", t.Pool != PoolFirstLast || t.masksWords() || t.Style == StyleMPNet, "must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet",
+		"first_last reads the states behind the first layer of these")
+	k.require("model.text.pool", t.Pool != PoolFirstLast || t.Layers > 0, "must be another without layers", "first_last reads the states behind two of them")
+	k.require("model.text.pool", t.Pool != "pooler" || t.masksWords() || t.Style == StyleMPNet, "must not be pooler with a model.text.style other than bert, roberta and mpnet", "they have no first token that stands for a text")
 	has := c.Model.traits()
 	k.require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
 	fuses := c.Objective.ITM.Weight > 0 || c.Objective.MLM.Weight > 0
@@ -66,6 +73,9 @@ func (t *Text) check(k *checker, c *Config) {
 		k.require("model.text.pool", t.Pooling() == "class", "must be class with several class tokens", cure)
 	}
 }
+
+// PoolFirstLast is the value of model.text.pool that reads two layers.
+const PoolFirstLast = "first_last"
 
 // masksWords says whether a style is of the layers that masked language modelling and fusion
 // are made of.

@@ -72,7 +72,7 @@ func (c *Config) tunedTowers() (list []tunedTower) {
 	if m.Stored() {
 		return nil
 	}
-	if m.Image.Style != StyleRegions && !m.Image.Freeze {
+	if m.Image.Transforms() && !m.Image.Freeze {
 		list = append(list, tunedTower{m.Image.Width, m.Image.Depth, "model.image.width", "model.image.depth", m.Image.Style, "model.image.style"})
 	}
 	if fused := m.traits().fusion && m.Text.FusionLayers > 0; m.traits().words && m.Text.Style != StyleGRU && (!m.Text.Freeze || fused) {
@@ -88,7 +88,7 @@ func (t *Tuning) check(k *checker, c *Config) {
 	towers := c.tunedTowers()
 	if len(towers) == 0 && !c.Model.Stored() {
 		for _, key := range t.methods() {
-			k.training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", "set model.image.freeze or model.text.freeze to false; model.image.style \"regions\" and model.text.style \"gru\" are trained as they are")
+			k.training(key, false, "must be off without a transformer that is not frozen: there is nothing to tune", "set model.image.freeze or model.text.freeze to false; model.image.style \"regions\" and \"resnet\" and model.text.style \"gru\" are trained as they are")
 		}
 	}
 	for _, x := range towers {

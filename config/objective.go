@@ -11,17 +11,24 @@ type Objective struct {
 	Softmax       Softmax       `toml:"softmax"`
 	Poly          Poly          `toml:"poly"`
 	CMPM          CMPM          `toml:"cmpm"`
+	SimCSE        SimCSE        `toml:"simcse"`
+	MCSE          MCSE          `toml:"mcse"`
+	SentencePairs PairLoss      `toml:"sentence_pairs"`
 	KLOT          KLOT          `toml:"klot"`
 	Structure     Structure     `toml:"structure"`
 	GSSF          GSSF          `toml:"gssf" read:"metric"`
 	Geodesic      Geodesic      `toml:"geodesic" read:"graph"`
 	Geometric     Geometric     `toml:"geometric"`
 	TCL           TCL           `toml:"tcl"`
+	ADCL          ADCL          `toml:"adcl"`
 	MAFA          MAFA          `toml:"mafa"`
 	SwAV          SwAV          `toml:"swav" read:"prototypes"`
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
 	Captioning    Captioning    `toml:"captioning"`
+	WordPatch     WordPatch     `toml:"word_patch"`
+	TokenImage    TokenImage    `toml:"token_image"`
+	TextSwap      TextSwap      `toml:"text_swap"`
 }
 
 func (o *Objective) defaults() {}
@@ -32,8 +39,14 @@ func (o Objective) comparesBatch() bool {
 		o.DistillScores.Teacher != ""
 }
 
+// comparesTokens says whether a loss compares words with patches or images.
+func (o Objective) comparesTokens() bool {
+	return o.WordPatch.Weight > 0 || o.TokenImage.Weight > 0 || o.TextSwap.Weight > 0
+}
+
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
-	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0
+	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -43,6 +43,12 @@ func (i *ITC) check(k *checker, c *Config) {
 		k.require(c.Objective.scorePath(), !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), "must not be geodesic", system+" has no queue")
 		return
 	}
+	if c.Model.TextsOnly() {
+		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" compares no images with texts")
+		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no images with texts")
+		k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows a sentence by its text alone")
+		return
+	}
 	k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" knows an image by its views alone")
 	for _, t := range c.Objective.ScoreTerms() {
 		k.require(c.Objective.scorePath(), t.Kind == ScoreCosine || t.Kind == ScoreGeodesic, "must be cosine or geodesic", system+" has no other")

@@ -18,11 +18,24 @@ type condition struct {
 // condition besides, such as the weight of a loss that a system has not.
 var conditions = map[string]condition{
 	// Systems.
-	"images": {"a model.system that reads images", func(c *Config) bool { return !c.Model.Stored() }},
+	"images": {"a model.system that reads images", func(c *Config) bool { return c.Model.seesImages() }},
+	"towers": {"a model.system with towers", func(c *Config) bool { return !c.Model.Stored() }},
 	"pixels": {`a model.system that reads images and a model.image.style other than "regions"`,
-		func(c *Config) bool { return !c.Model.Stored() && !c.ReadsRegions() }},
-	"pixel steps": {`a model.system that reads images and is trained in steps, and a model.image.style other than "regions"`,
-		func(c *Config) bool { return !c.Model.Stored() && !c.ReadsRegions() }},
+		func(c *Config) bool { return c.Model.seesImages() && !c.ReadsRegions() }},
+	"patches": {`a model.system that reads images and a model.image.style other than "regions" and "resnet"`,
+		func(c *Config) bool { return c.Model.seesImages() && c.Model.Image.Transforms() }},
+	"patch steps": {`a model.system that reads images and is trained in steps, and a model.image.style other than "regions" and "resnet"`,
+		func(c *Config) bool { return c.Model.seesImages() && c.Model.Image.Transforms() }},
+	"other than resnet": {`a model.system that reads images and a model.image.style other than "resnet"`,
+		func(c *Config) bool { return c.Model.seesImages() && !c.readsResNet() }},
+	"resnet": {`model.image.style = "resnet" and a model.system that reads images`, (*Config).readsResNet},
+	"resnet steps": {`model.image.style = "resnet", a model.system that reads images and model.image.freeze = false`,
+		func(c *Config) bool { return c.readsResNet() && !c.Model.Image.Freeze }},
+	"teacher norms": {`model.image.style = "resnet" with batch norms that are not frozen, and a loss against momentum features`,
+		func(c *Config) bool { return c.trainsResNetNorms() && c.Momentum.Enabled && c.readsTeacher() }},
+	"batch norms": {`model.image.style = "resnet" with batch norms that are not frozen`, (*Config).trainsResNetNorms},
+	"random tower": {`init.checkpoint = "" and init.image.path = ""`,
+		func(c *Config) bool { return c.Init.Checkpoint == "" && c.Init.Image.Path == "" }},
 	"region tower": {`model.image.style = "regions" and a model.system that reads images`, (*Config).ReadsRegions},
 	"region graph": {`model.image.regions.encoder = "graph"`,
 		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder == RegionsGraph }},
@@ -45,11 +58,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"views":      {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
-	"identities": {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
-	"steps":      {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
-	"heads":      {`model.system = "heads"`, (*Config).hasHeads},
-	"prototypes": {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
+	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
+	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
+	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
 	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
@@ -61,6 +75,7 @@ var conditions = map[string]condition{
 	"attention metric": {"model.attention_metric.form", func(c *Config) bool { return c.Model.AttentionMetric.Form != "" }},
 	"attention blocks": {`model.attention_metric.form = "block_diag"`,
 		func(c *Config) bool { return c.Model.AttentionMetric.Form == "block_diag" }},
+	"mlp head":    {`model.head.style = "mlp"`, (*Config).hasMLPHead},
 	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
 	"max_soft": {`model.interaction.kind = "max_soft"`,
 		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
@@ -81,15 +96,15 @@ var conditions = map[string]condition{
 	"cross metric": {`model.interaction.kind = "scan", "bfan", "imram", "naaf", "sgr" or "saf" and objective.itc.score = "gssf"`,
 		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.UsesMetric() }},
 
-	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system that reads images",
+	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system with towers",
 		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.AdapterWidth > 0 }},
-	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system that reads images",
+	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system with towers",
 		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.PromptTokens > 0 }},
-	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system that reads images",
+	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system with towers",
 		func(c *Config) bool { return c.Model.lowRank() }},
 	"low rank blocks": {`model.tuning.metric = "block_diag", and model.lora.rank or model.tuning.adapter_width > 0`,
 		func(c *Config) bool { return c.Model.lowRank() && c.Model.Tuning.Metric == "block_diag" }},
-	"adapters": {"model.lora.rank > 0 and a model.system that reads images", func(c *Config) bool { return c.Model.Adapts() }},
+	"adapters": {"model.lora.rank > 0 and a model.system with towers", func(c *Config) bool { return c.Model.Adapts() }},
 
 	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
 	"skips": {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", func(c *Config) bool {
@@ -125,24 +140,31 @@ var conditions = map[string]condition{
 	"flickr":        {`data.kind = "flickr"`, ofKind("flickr")},
 	"webdataset":    {`data.kind = "webdataset"`, ofKind("webdataset")},
 	"parquet":       {`data.kind = "parquet"`, ofKind("parquet")},
-	"image files": {`a data.kind other than "scenes" and "pairs", with "regions" data.regions.pictures`,
+	"sentences": {`data.kind = "sentences", or data.sentences.batches > 0`,
+		func(c *Config) bool { return c.Data.Kind == "sentences" || c.MixesSentences() }},
+	"beside pairs": {`objective.mcse.weight > 0 and a data.kind other than "sentences"`,
+		func(c *Config) bool { return c.Data.Kind != "sentences" && c.Objective.MCSE.Weight > 0 }},
+	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
+	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() && c.Data.Kind != "pairs" && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
+			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 		}},
-	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot or eval.textprobe`,
+	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe, eval.sentences or eval.sentiment`,
 		func(c *Config) bool {
-			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != ""
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
 		}},
 	"given vocabulary": {`data.vocab and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
 	"counted words": {`data.clean = "albef" and a model.system with a text tower`,
 		func(c *Config) bool { return c.Data.Clean == "albef" && c.Model.traits().words }},
-	"own vocabulary": {`data.vocab = "" and a model.system that reads images`,
+	"own vocabulary": {`data.vocab = "" and a model.system with towers`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
-	"own words": {`data.vocab = "", a model.system that reads images, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
+	"own words": {`data.vocab = "", a model.system with towers, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
 		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
-	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps`,
-		func(c *Config) bool { return !c.Data.Drawn() && !c.Model.Fitted() }},
+	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, or eval.sentences.tasks`,
+		func(c *Config) bool {
+			return !c.Data.Drawn() && !c.Model.Fitted() || len(c.Eval.Sentences.Tasks) > 0
+		}},
 	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
 	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,
 		func(c *Config) bool { return c.Data.Cache != "none" || c.Data.CacheFeatures }},
@@ -153,16 +175,19 @@ var conditions = map[string]condition{
 	"short batches": {`a model.system that is trained in steps and not by identities, whose epochs are whole batches`,
 		func(c *Config) bool { return !c.Model.Fitted() && !c.Model.ByIdentity() }},
 	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
-		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && !c.Model.Stored() && !c.ReadsRegions() }},
+		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && c.Model.seesImages() && !c.ReadsRegions() }},
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 
 	// Teacher and queue.
-	"momentum": {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
-	"teacher dropout": {"a loss against momentum features and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
+	"momentum":        {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
+	"static momentum": {`momentum.enabled = true and momentum.rule = "static"`, func(c *Config) bool { return c.Momentum.Enabled && !c.Momentum.Dynamic() }},
+	"teacher dropout": {"a loss against momentum features or a dynamic momentum.rule, and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
 		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
-	"queue": {"queue.size > 0 and objective.itc.weight > 0",
-		func(c *Config) bool { return c.Queue.Size > 0 && c.Objective.ITC.Weight > 0 }},
+	"queue": {"queue.size > 0, and objective.itc.weight or objective.adcl.weight > 0",
+		func(c *Config) bool {
+			return c.Queue.Size > 0 && (c.Objective.ITC.Weight > 0 || c.Objective.ADCL.Weight > 0)
+		}},
 
 	// Losses.
 	"soft targets": {"objective.itc.weight or objective.mlm.weight > 0",
@@ -182,9 +207,15 @@ var conditions = map[string]condition{
 	"triplet": {"objective.triplet.weight > 0", func(c *Config) bool { return c.Objective.Triplet.Weight > 0 }},
 	"hard margin": {"objective.triplet.weight > 0 and soft = false",
 		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
-	"softmax":   {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
-	"poly":      {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
-	"cmpm":      {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
+	"softmax":     {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
+	"poly":        {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
+	"cmpm":        {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
+	"simcse":      {"objective.simcse.weight > 0", func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 }},
+	"mcse":        {"objective.mcse.weight > 0", func(c *Config) bool { return c.Objective.MCSE.Weight > 0 }},
+	"pair loss":   {"objective.sentence_pairs.weight > 0", func(c *Config) bool { return c.Objective.SentencePairs.Weight > 0 }},
+	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
+	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
+		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
 	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
 	"structure": {"objective.structure.weight > 0", func(c *Config) bool { return c.Objective.Structure.Weight > 0 }},
 	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
@@ -209,6 +240,15 @@ var conditions = map[string]condition{
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
+	"adcl":        {"objective.adcl.weight > 0", func(c *Config) bool { return c.Objective.ADCL.Weight > 0 }},
+	"adcl fusion": {`objective.adcl.weight > 0 and fusion = "tucker" or "attention"`, func(c *Config) bool { return c.Objective.ADCL.fuses() }},
+	"adcl tucker": {`objective.adcl.weight > 0 and fusion = "tucker"`,
+		func(c *Config) bool { return c.Objective.ADCL.fuses() && c.Objective.ADCL.Fusion == FusionTucker }},
+	"adcl ranks": {`objective.adcl.weight > 0, fusion = "tucker" and rank > 0`,
+		func(c *Config) bool {
+			a := c.Objective.ADCL
+			return a.fuses() && a.Fusion == FusionTucker && a.Rank > 0
+		}},
 	"local":         {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
 	"score teacher": {"objective.distill_scores.teacher", func(c *Config) bool { return c.Objective.DistillScores.Teacher != "" }},
 	"teacher blocks": {`objective.distill_scores.teacher and metric = "block_diag"`,
@@ -221,9 +261,12 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":        {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
-	"captioning": {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
-	"mlm":        {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+	"itm":         {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
+	"captioning":  {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
+	"word_patch":  {"objective.word_patch.weight > 0", func(c *Config) bool { return c.Objective.WordPatch.Weight > 0 }},
+	"token_image": {"objective.token_image.weight > 0", func(c *Config) bool { return c.Objective.TokenImage.Weight > 0 }},
+	"text_swap":   {"objective.text_swap.weight > 0", func(c *Config) bool { return c.Objective.TextSwap.Weight > 0 }},
+	"mlm":         {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
@@ -233,7 +276,15 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.Images != "" }},
 	"templates": {`a model.system with a text tower and eval.zeroshot.templates_file = ""`,
 		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
-	"fixed decay": {"a model.system that reads images and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
+	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
+		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
+	"sentiment": {"a model.system with a text tower and eval.sentiment.train",
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.Sentiment.Train != "" }},
+	"sentence vectors": {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts",
+		func(c *Config) bool {
+			return c.Model.traits().words && (len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.TrainTexts != "")
+		}},
+	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
 
 	// Starts.
 	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},
@@ -365,13 +416,13 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool {
 	g := c.Objective.Geometric
-	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || g.Weight > 0 && g.Modalities != "text")
+	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
 }
 
 // hasDropout says whether a tower of the system drops anything.
 func (c *Config) hasDropout() bool {
 	t := c.Model.traits()
-	return t.words && c.Model.Text.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
+	return t.words && c.Model.Text.Dropout > 0 || c.JointPairs() && c.Objective.SentencePairs.Dropout > 0 || c.hasHeads() && c.Model.Heads.Dropout > 0 || c.Model.Adapts() && c.Model.LoRA.Dropout > 0
 }
 
 // readsScore says whether something compares images and texts by the score of objective.itc.
@@ -388,7 +439,9 @@ func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 
 func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
 
 // readsTeacher says whether a loss reads features of the teacher.
-func (c *Config) readsTeacher() bool { return c.Objective.distils() || c.GeometricQueue() }
+func (c *Config) readsTeacher() bool {
+	return c.Objective.distils() || c.Objective.ADCL.Weight > 0 || c.GeometricQueue() || c.Momentum.Dynamic()
+}
 
 // readsMix says whether a score that is computed is named by the geodesic alone.
 func (o Objective) readsMix() bool {

@@ -64,6 +64,9 @@ func (c Config) PairTerms() []ScoreTerm {
 
 // EvalTerms returns the terms of the score by which retrieval is evaluated.
 func (c Config) EvalTerms() []ScoreTerm {
+	if c.Model.TextsOnly() { // whatever the score of pairs
+		return []ScoreTerm{{ScoreCosine, 1}}
+	}
 	if c.Eval.Score == "train" {
 		return c.PairTerms()
 	}

@@ -26,6 +26,22 @@ func clip() Config {
 	return c
 }
 
+// simcse is a text tower on sentences alone, on captions of scenes.
+func simcse() Config {
+	c := clip()
+	c.Model.System, c.Model.Head.Dim, c.Model.Head.Topology, c.Model.Text.Dropout = "simcse", c.Model.Text.Width, "sphere", 0.1
+	c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight = 0, 1
+	return c
+}
+
+// pairsOf is fine-tuning of such a tower on a task of pairs of sentences.
+func pairsOf(task string) Config {
+	c := simcse()
+	c.Model.System, c.Objective.SimCSE.Weight, c.Objective.SentencePairs.Weight = "sentence_pairs", 0, 1
+	c.Data.Kind, c.Data.SentencePairs.Task, c.Data.SentencePairs.TrainFiles = SentencePairsKind, task, []string{"train.tsv"}
+	return c
+}
+
 // regionHost is clip over features of regions.
 func regionHost() Config {
 	c := clip()

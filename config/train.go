@@ -1,5 +1,10 @@
 package config
 
+import (
+	"slices"
+	"strings"
+)
+
 // Train is the loop. Exactly one of the max_* durations must be set.
 type Train struct {
 	BatchSize        int     `toml:"batch_size" max:"65536"`                                // pairs of a micro-batch
@@ -15,7 +20,7 @@ type Train struct {
 	SaveEveryMinutes float64 `toml:"save_every_minutes" change:"harmless" max:"1000000000"` // minutes between two checkpoints; 0: by steps and at the end only
 	KeepLast         int     `toml:"keep_last" change:"harmless" max:"1000000000"`          // newest checkpoints kept; 0: all
 	KeepBest         int     `toml:"keep_best" change:"harmless" max:"1000000000"`          // best checkpoints kept, by the mean of all recalls of the evaluations, by the accuracy of the probe or by the mAP of identities
-	KeepBestBy       string  `toml:"keep_best_by" change:"harmless"`                        // better | first | rerank: whose recalls those are with eval.rerank_top > 0: of the pair score, of re-ranking, or at each evaluation of the one with the larger mean
+	KeepBestBy       string  `toml:"keep_best_by" change:"harmless"`                        // better | first | rerank: whose recalls those are with eval.rerank_top > 0: of the pair score, of re-ranking, or at each evaluation of the one with the larger mean; or the name of another number of the evaluations in metrics.jsonl, larger is better, such as eval/sts/stsb/spearman
 	KeepEverySteps   int     `toml:"keep_every_steps" change:"harmless" max:"1000000000"`   // checkpoints at multiples of this step are kept for ever; 0: none
 	OnNaN            string  `toml:"on_nan"`                                                // stop | skip | rollback: what to do when the loss or the gradient norm is not finite
 }
@@ -59,12 +64,20 @@ const (
 	KeepByRerank = "rerank"
 )
 
+// KeepsByMetric says whether train.keep_best_by names a number of the evaluations.
+func (t *Train) KeepsByMetric() bool { return strings.HasPrefix(t.KeepBestBy, "eval/") }
+
 func (t *Train) check(k *checker, c *Config) {
 	k.positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
 	k.require("train.batch_size", t.BatchSize >= 2, "must be >= 2", "contrast and matching need another pair as a negative")
 	k.notNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "train.eval_every_steps",
 		"train.save_every_steps", "train.save_every_minutes", "train.keep_last", "train.keep_best", "train.keep_every_steps")
-	k.oneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
+	if !t.KeepsByMetric() {
+		k.oneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
+	}
+	for _, of := range []string{"eval/sts/", "eval/pairs/", "eval/isotropy/"} {
+		k.training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) || slices.Contains(c.Eval.Beside, "sentences") || c.Model.TextsOnly() && len(c.Eval.Sentences.Tasks) > 0, "names a number that is not measured", `add "sentences" to eval.beside`)
+	}
 	k.oneOf("train.on_nan", "stop", "skip", "rollback")
 	k.oneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
 	if c.AccumulatesFeatures() {
@@ -82,6 +95,7 @@ func (t *Train) checkFeatures(k *checker, c *Config) {
 		used bool
 	}{
 		{"objective.itm.weight", o.ITM.Weight > 0}, {"objective.mlm.weight", o.MLM.Weight > 0}, {"objective.captioning.weight", o.Captioning.Weight > 0},
+		{"objective.word_patch.weight", o.WordPatch.Weight > 0}, {"objective.token_image.weight", o.TokenImage.Weight > 0}, {"objective.text_swap.weight", o.TextSwap.Weight > 0},
 		{"objective.klot.weight", o.KLOT.Weight > 0}, {"objective.structure.weight", o.Structure.Weight > 0},
 		{"objective.geometric.weight", o.UsesGeometric()},
 	} {

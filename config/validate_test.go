@@ -20,6 +20,65 @@ func TestValidateMessages(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Weight = 0; c.Objective.MCSE.Weight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)
+objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "simcse"`},
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Head = "pooler" }, `objective.simcse.head: must be one of training, always, none (got "pooler")`},
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.Temperature = 0 }, "objective.simcse.temperature: must be at least 0.0001 (got 0); 0.05 in the paper"},
+		{func(c *Config) { *c = simcse(); c.Objective.SimCSE.HardNegativeWeight = 0 }, "objective.simcse.hard_negative_weight: must be at least 0.000001 (got 0); leave out data.sentences.negative for none"},
+		{func(c *Config) { *c = simcse(); c.Model.Text.Dropout = 0 }, "model.text.dropout: must be > 0 with objective.simcse.weight > 0 (got 0); two passes of a text differ by dropout alone"},
+		{func(c *Config) { *c = simcse(); c.Model.Text.Freeze = true }, "model.text.freeze: must be false with objective.simcse.weight > 0 (got true); it trains the text tower"},
+		{func(c *Config) { *c = simcse(); c.Model.Head.Dim = 8 }, `model.head.dim: must be model.text.width (got 8); an embedding is what the text tower gives, where objective.simcse.head is not "always"`},
+		{func(c *Config) { *c = simcse(); c.Model.Head.Style = "mlp" }, `model.head.style: must be "linear" (got "mlp"); model.system "simcse" has no other`},
+		{func(c *Config) { *c = simcse(); c.Objective.MCSE.Weight = 1 }, `objective.mcse.weight: must be 0 (got 1); model.system "simcse" has no images beside its texts`},
+		{func(c *Config) { *c = simcse(); c.Objective.ITC.InBatchWeight = 1 }, `objective.itc.in_batch_weight: must be 0 (got 1); model.system "simcse" compares no images with texts`},
+		{func(c *Config) { *c = simcse(); c.Queue.Size = 4096 }, `queue.size: must be 0 (got 4096); model.system "simcse" compares a batch with itself`},
+		{func(c *Config) { *c = simcse(); c.Data.Cache = "memory"; c.Data.Kind = "folder" }, `data.cache: must be none (got "memory"); model.system "simcse" reads no images`},
+		{func(c *Config) { *c = simcse(); c.Eval.Beside = []string{"zeroshot"} }, `eval.beside: must be empty (got ["zeroshot"]); model.system "simcse" has no images`},
+		{func(c *Config) { *c = simcse(); c.Data.Kind = "sentences" }, `data.sentences.train_files: must name at least one file for data.kind "sentences" (got [])`},
+		{func(c *Config) { *c = simcse(); c.Data.Sentences.Negative = "no" }, `data.sentences.negative: must be empty without data.sentences.positive (got "no"); a hard negative stands beside a positive`},
+		{func(c *Config) { *c = simcse(); c.Data.Sentences.Sentence = "" }, `data.sentences.sentence: must name a column (got "")`},
+		{func(c *Config) {
+			*c = clip()
+			c.Data.Kind, c.Data.Sentences.TrainFiles = "sentences", []string{"x.txt"}
+		},
+			`data.kind: must not be "sentences" (got "sentences"); model.system "clip" reads images: sentences alone are for model.system "simcse"`},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.SimCSE.Weight, c.Objective.SimCSE.Head, c.Model.Text.Dropout = 1, "always", 0.1
+		},
+			`objective.simcse.head: must be training or none (got "always"); model.system "clip" has a head of its own for evaluation`},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.MCSE.Weight, c.Model.Text.Dropout, c.Model.Head.Dim, c.Model.Head.Topology = 1, 0.1, 64, "Multi(8,8)"
+		},
+			`objective.mcse.weight: must be 0 with several class tokens (got 1); it reads one vector for each text: choose another model.head.topology`},
+		{func(c *Config) { c.Objective.SimCSE.Weight = 1 }, `objective.simcse.weight: must be 0 (got 1); model.system "albef" has no text tower of its own: use "simcse", "clip" or "matching"`},
+		{func(c *Config) {
+			*c = clip()
+			c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 2, []string{"x.txt"}
+		},
+			"data.sentences.batches: must be 0 without objective.simcse.weight and objective.mcse.weight > 0 (got 2); the other losses compare the images of a batch, which sentences have not"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Text.Dropout, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 0.1, 1, 1, 2, []string{"x.txt"}
+		}, "data.sentences.batches: must be 0 with losses on images besides objective.mcse (got 2); they compare the images of a batch, which sentences have not"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Text.Dropout, c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Data.Sentences.Batches = 0.1, 0, 1, 1, 2
+		}, "data.sentences.train_files: must name at least one file with data.sentences.batches > 0 (got [])"},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = StyleCLIP, "first_last" },
+			`model.text.pool: must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet (got "first_last"); first_last reads the states behind the first layer of these`},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SentencePairs.Encoding = "both" }, `objective.sentence_pairs.encoding: must be one of separate, joint (got "both")`},
+		{func(c *Config) {
+			*c = pairsOf("mrpc")
+			c.Objective.SentencePairs.Encoding, c.Model.Text.Pool = "joint", "mean"
+		},
+			`objective.sentence_pairs.encoding: must be "separate" with this text tower (got "joint"); joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool`},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SentencePairs.Dropout = 1 }, "objective.sentence_pairs.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Data.Kind = "scenes" }, `data.kind: must be "sentence_pairs" (got "scenes"); model.system "sentence_pairs" is trained on these`},
+		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SimCSE.Weight = 1 }, `objective.simcse.weight: must be 0 (got 1); model.system "sentence_pairs" is trained by objective.sentence_pairs.weight`},
+		{func(c *Config) { *c = clip(); c.Objective.SentencePairs.Weight = 1 }, `objective.sentence_pairs.weight: must be 0 (got 1); model.system "clip" reads no pairs of sentences: use "sentence_pairs"`},
+
 		{func(c *Config) { c.Run.Name = "" }, `run.name: must not be empty (got ""); name the run or set run.out`},
 		{func(c *Config) { c.Run.Name = "a/b" }, `run.name: must not be a path (got "a/b"); use run.out for the folder`},
 		{func(c *Config) { c.Run.Name = ".." }, `run.name: must not be a path (got ".."); use run.out for the folder`},
@@ -37,13 +96,64 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Queue.Size = "features", 2, 0, 0, 64
 		}, `queue.size: must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = "features" (got 64); the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps`},
+		{func(c *Config) { c.Momentum.Rule = "moco" }, `momentum.rule: must be one of static, dynamic, dynamic_teacher (got "moco")`},
+		{func(c *Config) { c.Objective.ADCL.Weight = -1 }, "objective.adcl.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.ADCL.Temperature = 0 }, "objective.adcl.temperature: must be between 0.001 and 1000 (got 0); 0.07 and 0.1 are usual"},
+		{func(c *Config) { c.Objective.ADCL.FusionTemperature = 2000 }, "objective.adcl.fusion_temperature: must be between 0.001 and 1000 (got 2000); 0.07 and 0.1 are usual"},
+		{func(c *Config) { c.Objective.ADCL.Fusion = "sum" }, `objective.adcl.fusion: must be one of tucker, attention, none (got "sum")`},
+		{func(c *Config) { c.Objective.ADCL.Dim = 0 }, "objective.adcl.dim: must be > 0 (got 0)"},
+		{func(c *Config) { c.Objective.ADCL.Rank = -2 }, "objective.adcl.rank: must be >= 0 (got -2)"},
+		{func(c *Config) { c.Objective.ADCL.Dropout = 1 }, "objective.adcl.dropout: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { *c = clip(); c.Objective.ADCL.Weight = 0.04 },
+			"objective.adcl.weight: must be 0 without momentum (got 0.04); it needs the teacher: set momentum.enabled = true"},
+		{func(c *Config) {
+			*c = clip()
+			c.Momentum.Enabled, c.Objective.ADCL.Weight = true, 0.04
+		}, "objective.adcl.weight: must be 0 without a queue (got 0.04); its negatives are there: set queue.size"},
+		{func(c *Config) { *c = small(); c.Objective.ADCL.Weight, c.Model.Head.Topology = 0.04, "Ob(8,8)" },
+			`objective.adcl.weight: must be 0 with another model.head.topology than "sphere" (got 0.04); it compares unit vectors of one sphere`},
+		{func(c *Config) {
+			*c = small()
+			c.Objective.ADCL.Weight, c.Objective.ADCL.Rank, c.Model.Head.Dim, c.Objective.ADCL.Dim = 0.04, 0, 1<<14, 1
+		}, "model.head.dim: makes 4398046527488 weights of the fusion of objective.adcl, model.head.dim^3 with a full core, of which there must be at most 1099511627776 (got 16384); lower it or set objective.adcl.rank"},
+		{func(c *Config) { c.Model.Head.Style = "tucker" }, `model.head.style: must be one of linear, tanh, mlp (got "tucker")`},
+		{func(c *Config) { c.Model.Head.Activation = "sine" }, `model.head.activation: must be one of tanh, gelu, relu, silu (got "sine")`},
+		{func(c *Config) { c.Model.Head.Shared = -1 }, "model.head.shared: must be >= 0 (got -1)"},
+		{func(c *Config) { *c = clip(); c.Model.System, c.Model.Head.Style = "matching", "mlp" },
+			`model.head.style: must be "linear" (got "mlp"); model.system "matching" has no other`},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Head.Style, c.Model.Head.Identity, c.Model.Head.Dim = "mlp", "image", 768
+		}, `model.head.style: must be "linear" with model.head.identity (got "mlp"); a side without a projection has no layers: set model.head.identity = ""`},
+		{func(c *Config) { *c = clip(); c.Model.Head.Style, c.Model.Head.Topology = "mlp", "Multi(8,8)" },
+			`model.head.style: must be "linear" with model.head.topology = "Multi(n,m)" (got "mlp"); its class tokens share one layer: use another topology`},
+		{func(c *Config) { c.Model.Head.Style, c.Objective.Geometric.Weight = "mlp", 1 },
+			`model.head.style: must be "linear" with objective.geometric (got "mlp"); the term passes points through one layer: set objective.geometric.weight = 0`},
+		{func(c *Config) {
+			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TextSwap.Weight = "features", 2, 0, 0, 1
+		}, `train.accumulate: must be "gradients" with objective.text_swap.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.text_swap.weight = 0`},
+		{func(c *Config) { c.Objective.WordPatch.Weight = -1 }, "objective.word_patch.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.WordPatch.Temperature = 0 }, "objective.word_patch.temperature: must be between 0.001 and 10000 (got 0)"},
+		{func(c *Config) { c.Objective.WordPatch.ContextTemperature = -1 }, "objective.word_patch.context_temperature: must be between 0.001 and 10000 (got -1)"},
+		{func(c *Config) { c.Objective.WordPatch.AttentionScale = 1e5 }, "objective.word_patch.attention_scale: must be between 0.001 and 10000 (got 100000)"},
+		{func(c *Config) { c.Objective.WordPatch.Reduce = "max" }, `objective.word_patch.reduce: must be one of mean, sum (got "max")`},
+		{func(c *Config) { c.Objective.WordPatch.Weight, c.Model.Head.Topology = 1, "Multi(64,4)" },
+			`objective.word_patch.weight: must be 0 with model.head.topology = "Multi(n,m)" (got 1); a word or a patch is one token and has no m spheres`},
+		{func(c *Config) { c.Objective.WordPatch.Weight, c.Train.BatchSize = 1, 1 },
+			"train.batch_size: must be at least 2 with objective.word_patch.weight > 0 (got 1); a pair is told from others of its batch"},
+		{func(c *Config) { c.Objective.TokenImage.Margin = 0 }, "objective.token_image.margin: must be above 0 and at most 10000 (got 0); 0.5 is what cosines are trained with"},
+		{func(c *Config) { c.Objective.TokenImage.Negatives = "hardest" }, `objective.token_image.negatives: must be one of random, half (got "hardest")`},
+		{func(c *Config) { c.Objective.TextSwap.Margin = -1 }, "objective.text_swap.margin: must be above 0 and at most 10000 (got -1); 0.2 is what cosines are trained with"},
+		{func(c *Config) { c.Objective.TextSwap.Alpha = -1 }, "objective.text_swap.alpha: must be between 0 and 10000 (got -1)"},
+		{func(c *Config) { c.Objective.TextSwap.Probability = 0 }, "objective.text_swap.probability: must be above 0 and at most 1 (got 0); to leave the loss out set objective.text_swap.weight = 0"},
+		{func(c *Config) { c.Objective.TextSwap.Attention = "global" }, `objective.text_swap.attention: must be one of local, batch (got "global")`},
 		{func(c *Config) { c.Model.LoRA.Rank = -1 }, "model.lora.rank: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.LoRA.Alpha = 0 }, "model.lora.alpha: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.LoRA.Dropout = 1 }, "model.lora.dropout: must be at least 0 and below 1 (got 1)"},
 		{func(c *Config) { c.Model.LoRA.Layers = []string{"text/[layers"} }, `model.lora.layers: must be globs of names (got ["text/[layers"]); such as "text/layers/*/attention/*"`},
 		{func(c *Config) {
 			c.Model.LoRA.Rank, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 4, true, true, 0, 0, 0
-		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze or model.text.freeze to false; towers of regions and of recurrent units are trained as they are"},
+		}, "model.lora.rank: must be 0 without a transformer that is not frozen: nothing has adapters (got 4); set model.image.freeze or model.text.freeze to false; towers of regions, of convolutions and of recurrent units are trained as they are"},
 		{func(c *Config) { c.Model.Tuning.AdapterWidth = -1 }, "model.tuning.adapter_width: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Tuning.AdapterActivation = "silu" }, `model.tuning.adapter_activation: must be one of gelu, relu (got "silu")`},
 		{func(c *Config) { c.Model.Tuning.PartialBlocks = 7 }, "model.tuning.partial_blocks: must be at most model.text.layers (6) (got 7); leave model.tuning off to train all"},
@@ -60,8 +170,8 @@ func TestValidateMessages(t *testing.T) {
 		}, "model.tuning.metric_blocks: must divide model.text.width (780) (got 0); 0 stands for blocks of 8 channels: choose a divisor"},
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
-		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions (got "imagenet")`},
+		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -136,8 +246,24 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { identities(c); c.Objective.Triplet.Negatives = "none" }, `objective.triplet.negatives: must be one of hardest, all (got "none")`},
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, heads, align (got "blip")`},
-		{func(c *Config) { c.Model.Image.Style = "resnet" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, regions (got "resnet")`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, simcse, sentence_pairs, heads, align (got "blip")`},
+		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, resnet, regions (got "convnext")`},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Depth = "resnet", 52 }, "model.image.resnet.depth: must be 18, 34, 50 or 101 (got 52)"},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Width = "resnet", 0 }, "model.image.resnet.width: must be > 0 (got 0)"},
+		{func(c *Config) { c.Model.Image.ResNet.FrozenStages = 6 }, "model.image.resnet.frozen_stages: must be at most 5 (got 6); lower it: docs/config.md lists the limit of every key"},
+		{func(c *Config) { c.Model.Image.ResNet.TeacherNorm = "sync" }, `model.image.resnet.teacher_norm: must be one of batch, running (got "sync")`},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Head.Topology = "resnet", "Multi(128,2)" }, `model.head.topology: must be sphere, Ob(n,m) or euclid (got "Multi(128,2)"); a residual network has one class token, and Multi(n,m) reads m`},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 3 }, "model.image.resnet.shuffle_groups: must divide train.batch_size (64) (got 3); the groups have one size"},
+		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 64 }, "model.image.resnet.shuffle_groups: must be less than train.batch_size (got 64); a group is 2 images at least"},
+		{func(c *Config) {
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "running", ShuffleGroups: 4}
+		}, `model.image.resnet.shuffle_groups: must be 0 with model.image.resnet.teacher_norm "running" (got 4); batch norms of the twin take no statistics from the batch`},
+		{func(c *Config) {
+			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
+		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
+		{func(c *Config) { c.Data.Crops.ScaleMin = 0.5 }, "data.crops.scale_max: must be at least data.crops.scale_min (got 0.14)"},
+		{func(c *Config) { c.Data.Crops.Count = -1 }, "data.crops.count: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Model.Image.Style, c.Init.Image.LayerDecay = "resnet", .5 }, `init.image.layer_decay: must be 1 with model.image.style "resnet" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
 		{func(c *Config) { c.Model.Image.Activation = "relu" }, `model.image.activation: must be empty or one of gelu, gelu_tanh, quick_gelu, swiglu (got "relu")`},
 		{func(c *Config) { c.Model.Image.Pool = "max" }, `model.image.pool: must be empty or one of class, mean, attention (got "max")`},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.Pool = "siglip", "class" }, `model.image.pool: must be mean or attention with model.image.style "siglip", which has no class token (got "class")`},
@@ -156,7 +282,8 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
-		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, mean, end, max, gpo, esa (got "min")`},
+		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, pooler, mean, first_last, end, max, gpo, esa (got "min")`},
+		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "gru", "pooler" }, `model.text.pool: must not be pooler with a model.text.style other than bert, roberta and mpnet (got "pooler"); they have no first token that stands for a text`},
 		{func(c *Config) { *c = clip(); c.Model.Image.Style = "regions" }, `data.kind: must be "regions" with model.image.style "regions" (got "scenes"); other kinds have no features of regions`},
 		{func(c *Config) { c.Model.Image.Style, c.Data.Kind = "regions", "regions" }, `model.image.style: must not be "regions" (got "regions"); model.system "albef" reads pixels: use model.system "clip" or "matching"`},
 		{func(c *Config) { *c = regionHost(); c.Model.Image.Pool = "class" }, `model.image.pool: must be empty or one of mean, max, gpo, esa, gru (got "class")`},
@@ -322,7 +449,7 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Objective.ITC.TargetScore = "geodesic"; c.Objective.Distill.Alpha = 0 }, "objective.itc.target_score: needs objective.distill.alpha > 0 (got \"geodesic\"); there are no soft targets without it"},
 		{func(c *Config) { c.Objective.Geodesic.LagSteps = 100 }, "objective.geodesic.lag_steps: must be below objective.geodesic.period_steps (got 100); one graph would not be ready when the next is begun"},
 		{func(c *Config) { c.Objective.ITC.Score = "geodesic"; c.Objective.Geodesic.Weigh = 1 }, `objective.geodesic.weigh: must be 0 with a geodesic score (got 1); it weighs the negatives of another score`},
-		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch) (got 5)"},
+		{func(c *Config) { c.Objective.TCL.Local = true; c.Objective.TCL.Grid = 5 }, "objective.tcl.grid: must divide the patches along a side of an image (model.image.size / model.image.patch, of a residual network the places of its last layer) (got 5)"},
 		{func(c *Config) { c.Objective.MAFA.Uniform = 1 }, "objective.mafa.uniform: must be at least 0 and below 1 (got 1)"},
 		{func(c *Config) { c.Objective.MAFA.Uniform = 0.5; c.Objective.ITC.Weight = 0 }, "objective.mafa.uniform: needs objective.itc.weight or objective.itc.in_batch_weight > 0 (got 0.5); it is a part of the contrast's targets"},
 		{func(c *Config) { c.Objective.MAFA.Connector = "run"; c.Objective.ITM.Weight = 0 }, `objective.mafa.connector: needs objective.itm.weight > 0 (got "run"); it relabels the negatives of matching`},
@@ -347,6 +474,15 @@ func TestValidateMessages(t *testing.T) {
 		{func(c *Config) { c.Train.OnNaN = "ignore" }, `train.on_nan: must be one of stop, skip, rollback (got "ignore")`},
 		{func(c *Config) { c.Train.KeepBestBy = "worst" }, `train.keep_best_by: must be one of better, first, rerank (got "worst")`},
 
+		{func(c *Config) { c.Train.KeepBestBy = "eval/sts/stsb/spearman" }, `train.keep_best_by: names a number that is not measured (got "eval/sts/stsb/spearman"); add "sentences" to eval.beside`},
+		{func(c *Config) { c.Eval.Beside = []string{"sentences"} }, `eval.beside: must not have "sentences" (got ["sentences"]); eval.sentences.tasks names no task`},
+		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"stsb", "mrpc="} }, `eval.sentences.tasks: has an item "mrpc=" that is none (got ["stsb" "mrpc="]); write "mrpc", "mrpc=dev.tsv" or "mrpc=dev.tsv,train.tsv"`},
+		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"stsb", "stsb=dev.tsv"} }, `eval.sentences.tasks: must name a task once (got ["stsb" "stsb=dev.tsv"])`},
+		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"cola"} }, `eval.sentences.tasks: has an item "cola" of no task (got ["cola"]); the tasks are mnli, mnli-mm, qnli, snli, qqp, mrpc, rte, stsb, sick, sick-e, sts12, sts13, sts14, sts15, sts16`},
+		{func(c *Config) { c.Eval.Sentences.Feature = "cls" }, `eval.sentences.feature: must be one of class, mean, head (got "cls")`},
+		{func(c *Config) { c.Eval.Sentences.Rules = []string{"fixed", "svm"} }, `eval.sentences.rules: must be some of fixed, tuned, kmeans, probe (got ["fixed" "svm"])`},
+		{func(c *Config) { c.Eval.Sentences.Isotropy = 1 }, `eval.sentences.isotropy: must be 0 or at least 2 (got 1)`},
+		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
 		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" with train.max_minutes`},
@@ -526,5 +662,38 @@ func TestIdentities(t *testing.T) {
 	}
 	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
 		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
+	}
+}
+
+// TestTokenLosses: losses over words and patches need both, in one space and in every batch.
+func TestTokenLosses(t *testing.T) {
+	for _, key := range []string{"objective.word_patch.weight", "objective.token_image.weight", "objective.text_swap.weight"} {
+		for _, r := range []struct {
+			change func(c *Config)
+			want   string
+		}{
+			{func(c *Config) { c.Model.System = "moco" }, `: must be 0 (got 1); model.system "moco" has no words and patches in one space`},
+			{func(c *Config) { c.Model.System = "identities" }, `: must be 0 (got 1); model.system "identities" has no words and patches in one space`},
+			{func(c *Config) { c.Model.System = "heads" }, `: must be 0 (got 1); model.system "heads" has no words and patches in one space`},
+			{func(c *Config) { c.Data.CacheFeatures, c.Model.Text.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
+			{func(c *Config) { c.Data.CacheFeatures, c.Model.Image.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
+		} {
+			c := Default()
+			schema(&c)[key].SetFloat(1)
+			if err := c.Validate(); err != nil {
+				t.Fatalf("%s: %v", key, err)
+			}
+			r.change(&c)
+			if err := c.Validate(); err == nil || !strings.Contains(err.Error(), key+r.want) {
+				t.Errorf("got %v\nwant %s%s", err, key, r.want)
+			}
+		}
+		c := Default()
+		c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
+		c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha, c.Data.Views = false, 0, 0, 1
+		schema(&c)[key].SetFloat(1)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s alone: %v", key, err)
+		}
 	}
 }

@@ -287,6 +287,9 @@ func columnsDigest(ds Columned, i int) (digest, error) {
 		return digest{}, err
 	}
 	h := sha256.New()
+	if len(b.Columns()) == 0 { // sentences, of which each is its own
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(i)))
+	}
 	for _, c := range b.Columns() {
 		if err := binary.Write(h, binary.LittleEndian, b.Data(c.Name)); err != nil {
 			return digest{}, err

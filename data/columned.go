@@ -26,6 +26,12 @@ func columnsOfImages(ds Dataset, pixels []Column) []Column {
 	return c.ImageColumns()
 }
 
+// hasPixels says whether a data set has pictures.
+func hasPixels(ds Dataset) bool {
+	c, ok := ds.(Columned)
+	return !ok || c.Pixels()
+}
+
 // fillImage writes the columns of image i that are the data set's own.
 func fillImage(ds Dataset, i int, row batch.Row) error {
 	if c, ok := ds.(Columned); ok {

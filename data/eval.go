@@ -20,6 +20,7 @@ type EvalConfig struct {
 // several goroutines.
 type Eval struct {
 	ds      Dataset
+	cfg     EvalConfig
 	size    int
 	input   transform.Input
 	images  []int // indices into ds
@@ -37,7 +38,7 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 	if cfg.ImageSize <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.ImageSize)
 	}
-	e := &Eval{ds: ds, size: cfg.ImageSize, input: cfg.Input}
+	e := &Eval{ds: ds, cfg: cfg, size: cfg.ImageSize, input: cfg.Input}
 	for i := range ds.Len() {
 		if cfg.MaxImages > 0 && len(e.images) == cfg.MaxImages {
 			break
@@ -61,6 +62,29 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 		return nil, fmt.Errorf("data: none of the %d images of the evaluation split has a caption of at least one word (punctuation does not count): give the entries of its files captions", ds.Len())
 	}
 	return e, nil
+}
+
+// Rephrased is the split with a caption for every phrasing where its data can say the same in several ways, as scenes can; else it is
+// the split itself.
+func (e *Eval) Rephrased() (*Eval, error) {
+	ds, ok := e.ds.(interface{ Rephrased() *SceneSet })
+	if !ok {
+		return e, nil
+	}
+	return NewEval(ds.Rephrased(), e.cfg)
+}
+
+// HasSiblings says whether some image has several captions, or some id several images.
+func (e *Eval) HasSiblings() bool {
+	seen := map[int64]bool{}
+	for i := range e.images {
+		id := e.ImageID(i)
+		if seen[id] || len(e.byImage[i]) > 1 {
+			return true
+		}
+		seen[id] = true
+	}
+	return false
 }
 
 // Skipped is the number of images left out because they have no caption.

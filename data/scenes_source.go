@@ -45,7 +45,7 @@ func NewSceneStream(w *scenes.World, epochSamples int, cfg TrainConfig) (*SceneS
 	}
 	t := cfg.Transform
 	s := &SceneStream{world: w, cfg: cfg, epoch: epochSamples}
-	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour()
+	s.plain = (t.ScaleMin <= 0 || t.ScaleMin >= 1) && !t.Flip && t.Ops == 0 && !t.Colour() && cfg.Crops.Count == 0
 	s.pool.New = func() any { return transform.NewImage(size, size) }
 	if cfg.Identities.Images == 0 {
 		return s, nil
@@ -85,7 +85,7 @@ func (s *SceneStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 		row.Set(batch.IDs, HashID(int64(scene.Key()))) // keys have 48 bits
 	}
 	row.Set(batch.Labels, int32(s.world.Class(scene)))
-	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
+	if hasPictures(row) {
 		if err := s.draw(scene, c, row, w); err != nil {
 			return err
 		}
@@ -142,6 +142,7 @@ type SceneSet struct {
 	n     int
 	at    func(i int) scenes.Scene
 	world *scenes.World
+	all   bool // phrasings
 }
 
 var _ Dataset = (*SceneSet)(nil)
@@ -154,9 +155,9 @@ func NewSceneSet(w *scenes.World, split string, size int) (*SceneSet, error) {
 	}
 	switch split {
 	case "val":
-		return &SceneSet{split, size, w.NumVal(), w.Val, w}, nil
+		return &SceneSet{split, size, w.NumVal(), w.Val, w, false}, nil
 	case "test":
-		return &SceneSet{split, size, w.NumTest(), w.Test, w}, nil
+		return &SceneSet{split, size, w.NumTest(), w.Test, w, false}, nil
 	}
 	return nil, fmt.Errorf("data: scenes have no fixed split %q: use val or test", split)
 }
@@ -164,8 +165,20 @@ func NewSceneSet(w *scenes.World, split string, size int) (*SceneSet, error) {
 // Len is the number of scenes.
 func (s *SceneSet) Len() int { return s.n }
 
+// Rephrased is the split with a caption for every phrasing of a scene.
+func (s *SceneSet) Rephrased() *SceneSet {
+	all := *s
+	all.all = true
+	return &all
+}
+
 // Captions returns the caption that identifies scene i.
-func (s *SceneSet) Captions(i int) []string { return []string{s.at(i).Caption(nil)} }
+func (s *SceneSet) Captions(i int) []string {
+	if s.all {
+		return s.at(i).Captions()
+	}
+	return []string{s.at(i).Caption(nil)}
+}
 
 // ImageID is the key of scene i.
 func (s *SceneSet) ImageID(i int) int64 { return int64(s.at(i).Key()) }

@@ -58,12 +58,20 @@ func Describe(s Stream, c uint64) (caption string, imageID int64, err error) {
 type TrainConfig struct {
 	Seed      uint64
 	Transform transform.Train
+	Crops     Crops  // small views beside those of Transform
 	Text      *Texts // the columns of captions; nil: none
 	MaxWords  int    // words kept of a caption; 0: all
 	Clean     string // rule by which captions are cleaned, see Clean
 	// Identities makes batches of some identities with some images each.
 	Identities IdentityConfig
 	Pairs      bool // every (image, caption) pair is a sample (retrieval fine-tuning); else every image is, with a caption drawn at each access
+}
+
+// Crops are Count small views of an image, of Size pixels a side and with shares of the area from ScaleMin to ScaleMax, which pass the
+// other steps of TrainConfig.Transform too.
+type Crops struct {
+	Count, Size        int
+	ScaleMin, ScaleMax float64
 }
 
 // Train is the training stream of a data set: every epoch is a new permutation.
@@ -161,13 +169,18 @@ func (t *Train) Cache() *Cache {
 // Columns are those of images, of TrainConfig.Text, of what the data set knows of
 // an image, and of UseTowers.
 func (t *Train) Columns() []Column {
-	return append(t.cfg.columns(columnsOfImages(t.ds, t.cfg.pixels())), t.towers.columns()...)
+	list := append(t.cfg.columns(columnsOfImages(t.ds, t.cfg.pixels())), t.towers.columns()...)
+	return append(list, t.cfg.columnsOfOthers(t.ds)...)
 }
 
 // pixels are the columns of pictures.
 func (cfg *TrainConfig) pixels() []Column {
 	s := []int{3, cfg.Transform.Size, cfg.Transform.Size}
-	return []Column{{Name: batch.Images, Shape: s}, {Name: batch.Views, Shape: s}}
+	list := []Column{{Name: batch.Images, Shape: s}, {Name: batch.Views, Shape: s}}
+	if n := cfg.Crops; n.Count > 0 {
+		list = append(list, Column{Name: batch.Crops, Shape: []int{n.Count, 3, n.Size, n.Size}})
+	}
+	return list
 }
 
 // columns of a stream of images, whose columns are given, with captions.
@@ -196,7 +209,7 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	row.Set(batch.IDs, t.dense.of(id))
 	row.Set(batch.Labels, labelOf(t.ds, i))
 	w.lap(StageText)
-	if row.Floats(batch.Images) != nil || row.Floats(batch.Views) != nil {
+	if hasPictures(row) && hasPixels(t.ds) {
 		img, err := imageOf(t.ds, i, w)
 		if err != nil {
 			return err
@@ -212,6 +225,9 @@ func (t *Train) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	}
 	w.lap(StageRead)
 	t.cfg.Text.Fill(caption, row)
+	if err := t.cfg.fillOthers(t.ds, i, row); err != nil {
+		return err
+	}
 	w.lap(StageText)
 	w.made()
 	return nil

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"github.com/geoalign/geoalign/ops/conv"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
@@ -16,31 +17,44 @@ type BatchNorm struct {
 	// Lengths (R/Len) int32 says how many of every Len rows take part; the others come out as 0. nil: all do.
 	Lengths *gorgonia.Node
 	Len     int
-	Weight  Init // nil: 1
+	Weight  Init           // nil: 1
+	Add     *gorgonia.Node // (R, D), added to the result; nil: nothing
+	ReLU    bool           // follows
 }
 
-// batchNormEps is PyTorch's default.
-const batchNormEps = 1e-5
+// BatchNormEps is what batch norms add to a variance, PyTorch's default.
+const BatchNormEps = 1e-5
 
 // Moments are a mean and a variance (D) of channels.
 type Moments struct{ Mean, Variance *gorgonia.Node }
 
 // Of normalises x (R, D) with the parameters of s: encoders.BatchNorm{}.Of(c, s.In("bn"), x).
 func (b BatchNorm) Of(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
-	d := columns("batch norm", x)
+	a := b.args(s, x, columns("batch norm", x))
+	if c.Statistics == nil || s.traits.Locked {
+		y, _, _ := nn.BatchNorm(a)
+		return y
+	}
+	running := Moments{a.Mean, a.Variance}
+	a.Mean, a.Variance = nil, nil
+	y, mean, variance := nn.BatchNorm(a)
+	c.Statistics(running, Moments{mean, variance})
+	return y
+}
+
+// folded is the batch norm of inference of the convolution of x with w, in one pass that no gradient flows through.
+func (b BatchNorm) folded(s Scope, x, w *gorgonia.Node, g conv.Geometry) *gorgonia.Node {
+	return conv.Folded(w, g, b.args(s, x, w.Shape()[0]))
+}
+
+// args are the operands of a batch norm of d channels by its running statistics.
+func (b BatchNorm) args(s Scope, x *gorgonia.Node, d int) nn.BatchNormArgs {
 	weight := b.Weight
 	if weight == nil {
 		weight = Const(1)
 	}
-	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths, Len: b.Len, Eps: batchNormEps}
+	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths, Len: b.Len, Eps: BatchNormEps, Add: b.Add, ReLU: b.ReLU}
 	statistics := s.As(Traits{Frozen: true})
-	running := Moments{statistics.Param("running_mean", Zeros, d), statistics.Param("running_var", Const(1), d)}
-	if c.Statistics == nil || s.traits.Locked {
-		a.Mean, a.Variance = running.Mean, running.Variance
-		y, _, _ := nn.BatchNorm(a)
-		return y
-	}
-	y, mean, variance := nn.BatchNorm(a)
-	c.Statistics(running, Moments{mean, variance})
-	return y
+	a.Mean, a.Variance = statistics.Param("running_mean", Zeros, d), statistics.Param("running_var", Const(1), d)
+	return a
 }

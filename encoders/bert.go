@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -94,18 +95,35 @@ type TextArgs struct {
 	IDs     *gorgonia.Node // (R*L) int32, token ids
 	Lengths *gorgonia.Node // (R) int32, tokens of each text that are no padding
 	Len     int            // L
+	// Segments (R*L) int32 are the types of tokens, 0 or 1, of encoders that have types; nil: all are 0.
+	Segments *gorgonia.Node
 }
 
 // Text encodes texts into (R*L, D), or with at into the states at M places alone, (M, D).
 // Tokens beyond a text's length are not attended to; their rows mean nothing. Texts have
 // one class token each, whatever Classes says, and the same positions as in TextClasses.
 func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
+	_, x := b.text(c, s, a, at)
+	return x
+}
+
+// firstLast returns the states behind the first layer and those of Text: (R*L, D) each. There is at least one layer.
+func (b BERT) firstLast(c *Context, s Scope, a TextArgs) (first, last *gorgonia.Node) {
+	if b.Layers < 1 {
+		misuse("text", a.IDs, "want at least one layer (got %d)", b.Layers)
+	}
+	return b.text(c, s, a, nil)
+}
+
+// text is Text, with the states behind the first layer beside it where at is nil.
+func (b BERT) text(c *Context, s Scope, a TextArgs, at *Places) (first, x *gorgonia.Node) {
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	s = s.transformer(b.Layers)
 	p := b.check(s, ids)
-	x, bias, seen := b.embed(c, s, ids, l, b.classes()-1), b.bias(s, l, l), withPrompts(lengths, p)
+	x = b.embed(c, s, ids, a.Segments, l, b.classes()-1)
+	bias, seen := b.bias(s, l, l), withPrompts(lengths, p)
 	if at != nil && (b.Layers == 0 || bias != nil) {
-		return at.of(b.Text(c, s, a, nil))
+		return nil, at.of(b.Text(c, s, a, nil))
 	}
 	for i := range b.Layers {
 		layer := s.Layer("layers", i)
@@ -119,11 +137,14 @@ func (b BERT) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
 			}
 			x = b.feedForward(c, layer, x)
 		})
+		if at == nil && i == 0 {
+			first = unprompted(x, l, p)
+		}
 	}
 	if at == nil {
 		x = unprompted(x, l, p)
 	}
-	return b.final(s, x)
+	return first, b.final(s, x)
 }
 
 // TextClasses encodes the texts of Text with m class tokens: classes (R*m, D), and with
@@ -139,7 +160,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 	if m > 1 {
 		t, ids, seen = l+m-1, layout.RepeatFirst(ids, l, m-1), layout.AddInt(lengths, m-1)
 	}
-	x := b.embed(c, s, ids, t, 0) // (R*t, D), class tokens first
+	x := b.embed(c, s, ids, a.Segments, t, 0) // (R*t, D), class tokens first
 	bias, first := b.bias(s, t, t), b.bias(s, m, t)
 	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
 		x, late = layout.SequenceRest(x, t, 1, m-1), layout.SequenceRows(x, t, 1, m-1)
@@ -204,12 +225,18 @@ func (b BERT) check(s Scope, ids *gorgonia.Node) (prompts int) {
 	return s.prompts()
 }
 
-// embed returns the embeddings of ids (R*t): (R*t, D). Positions are 0, skip+1, skip+2 ...
-func (b BERT) embed(c *Context, s Scope, ids *gorgonia.Node, t, skip int) *gorgonia.Node {
+// embed returns the embeddings of ids (R*t), of the types segments or nil: (R*t, D). Positions are 0, skip+1, skip+2 ...
+func (b BERT) embed(c *Context, s Scope, ids, segments *gorgonia.Node, t, skip int) *gorgonia.Node {
 	s = s.In("embeddings").As(Traits{Front: true})
 	x := nn.EmbedPadded(s.Param("word/weight", bertInit, b.Vocab, b.Width), ids, b.Pad) // (R*t, D)
-	if !b.NoTokenType {
-		x = nn.AddPositions(x, s.Param("token_type/weight", bertInit, 2, b.Width), 1) // type 0 everywhere
+	switch types := func() *gorgonia.Node { return s.Param("token_type/weight", bertInit, 2, b.Width) }; {
+	case b.NoTokenType: // RoBERTa tells two texts by what stands between them
+	case segments != nil && b.classes() > 1:
+		misuse("text", ids, "types of tokens go with one class token (got %d)", b.classes())
+	case segments != nil:
+		x = arith.Add(x, nn.Embed(types(), segments))
+	default:
+		x = nn.AddPositions(x, types(), 1) // type 0 everywhere
 	}
 	table := s.Param("position/weight", positionInit(b.TorchStart), b.Positions, b.Width)
 	if skip > 0 {

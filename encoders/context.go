@@ -30,8 +30,13 @@ type Context struct {
 	Masks func(n, l int) (rows, lengths [2]*gorgonia.Node)
 
 	// Statistics hears of each batch norm of a training step: which parameters are its running statistics, and the
-	// statistics of the batch. nil: batch norms are those of inference.
-	Statistics func(running, batch Moments)
+	// statistics of the batch, or of each of its groups where it is normalised in several. nil: batch norms are those of
+	// inference, and no gradient flows through convolutions.
+	Statistics func(running Moments, batch ...Moments)
+
+	// Shuffle returns the images of a batch of n in a random order, int32 (n), and where each of them lies in it, for
+	// batch norms of groups of images; nil: groups are of images that follow each other.
+	Shuffle func(n int) (order, back *gorgonia.Node)
 
 	// Samples takes what an interaction learns from beside its gradients, in training; nil in evaluation.
 	Samples func(n *gorgonia.Node)

@@ -9,9 +9,10 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// MLP is an alignment head over the features of a frozen encoder: hidden layers of one
-// width, a linear layer, then what the space asks for. With one hidden layer it is GeRA's
-// network, whose paper leaves the activation open. Hidden layer i is
+// MLP is a head of hidden layers of one width and a linear layer, then what the space asks for, over
+// the features of a frozen encoder or over the tokens of a tower. With one hidden layer it is GeRA's
+// network, whose paper leaves the activation open, and with tanh the head of ViPMM (section 4.2).
+// Hidden layer i is
 //
 //	h_i = dropout(act(norm_i(fc_i(h_i-1)))) [+ h_i-1]
 //
@@ -19,12 +20,13 @@ import (
 // layer only for features as wide as it is, never around the last linear layer.
 //
 // Parameters are fc1/weight, fc1/bias, fc2/weight and so on, with LayerNorm norm1/weight,
-// norm1/bias and so on.
+// norm1/bias and so on, and shared/weight and shared/bias of rows that are mapped to Shared first.
 type MLP struct {
 	Space      space.Space
+	Shared     int    // width that rows of another width are mapped to by a linear layer first; 0: none
 	Layers     int    // hidden layers; 0: one linear layer is all
 	Hidden     int    // H, width of the hidden layers
-	Activation string // gelu, relu or silu; empty: gelu
+	Activation string // gelu, relu, silu or tanh; empty: gelu
 	Dropout    float64
 	Residual   bool // skip connections around hidden layers of equal width
 	LayerNorm  bool // of each hidden layer, before its activation
@@ -35,8 +37,15 @@ const mlpNormEps = 1e-5
 
 // Forward maps features x (N, D) to rows (N, C).
 func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
+	return m.Normalize(m.raw(c, s, x))
+}
+
+// raw is Forward before what the space asks for.
+func (m MLP) raw(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	m.check(x)
-	n := x.Shape()[0]
+	if m.Shared > 0 && columns("mlp", x) != m.Shared {
+		x = linear(s, "shared", torchLinear, x, m.Shared) // (N, Shared)
+	}
 	for i := range m.Layers {
 		y := m.hidden(c, s, i+1, x) // (N, H)
 		if m.Residual && x.Shape().Eq(y.Shape()) {
@@ -44,8 +53,24 @@ func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 		}
 		x = y
 	}
-	return normalizeIn(m.Space, linear(s, fmt.Sprintf("fc%d", m.Layers+1), torchLinear, x, m.Space.Dim), n) // (N, C)
+	return linear(s, fmt.Sprintf("fc%d", m.Layers+1), torchLinear, x, m.Space.Dim) // (N, C)
 }
+
+// Raw implements TokenHead, for heads without dropout.
+func (m MLP) Raw(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if m.Dropout > 0 {
+		misuse("mlp", x, "tokens are mapped without dropout (got %g)", m.Dropout)
+	}
+	return m.raw(&Context{}, s, x)
+}
+
+// Normalize implements TokenHead.
+func (m MLP) Normalize(x *gorgonia.Node) *gorgonia.Node {
+	return normalizeIn(m.Space, x, x.Shape()[0])
+}
+
+// Rows maps every row of x (R, D) as Project maps a class token: (R, C).
+func (m MLP) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node { return m.Normalize(m.Raw(s, x)) }
 
 // check refuses what no head can be made of.
 func (m MLP) check(x *gorgonia.Node) {
@@ -82,15 +107,17 @@ func (m MLP) hidden(c *Context, s Scope, i int, x *gorgonia.Node) *gorgonia.Node
 		h = nn.ReLU(h)
 	case m.Activation == "silu":
 		h = nn.SiLU(h)
+	case m.Activation == "tanh":
+		h = nn.Tanh(h)
 	default:
-		misuse("mlp", x, "activation must be gelu, relu or silu (got %q)", m.Activation)
+		misuse("mlp", x, "activation must be gelu, relu, silu or tanh (got %q)", m.Activation)
 	}
 	return c.dropout(h, m.Dropout)
 }
 
 func (m MLP) gelu() bool { return m.Activation == "" || m.Activation == "gelu" }
 
-var _ Head = MLP{}
+var _ TokenHead = MLP{}
 
 // Classes implements Head: a feature row is one class token.
 func (m MLP) Classes() int { return 1 }

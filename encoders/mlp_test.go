@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/ops/op"
@@ -32,6 +33,9 @@ func mlpOracle(s *store, m MLP, x []float32, n int) []float64 {
 		}
 		return out
 	}
+	if m.Shared > 0 && m.Shared != width {
+		h, width = dense("head/shared", m.Shared), m.Shared
+	}
 	for l := 1; l <= m.Layers; l++ {
 		y := dense(fmt.Sprintf("head/fc%d", l), m.Hidden)
 		if m.LayerNorm {
@@ -53,6 +57,8 @@ func mlpOracle(s *store, m MLP, x []float32, n int) []float64 {
 			switch m.Activation {
 			case "relu":
 				y[i] = max(v, 0)
+			case "tanh":
+				y[i] = math.Tanh(v)
 			case "silu":
 				y[i] = v / (1 + math.Exp(-v))
 			default:
@@ -95,6 +101,10 @@ func TestMLP(t *testing.T) {
 		{MLP{Space: sphere, Layers: 1, Hidden: 11, Activation: "gelu"}, one},
 		{MLP{Space: sphere, Layers: 1, Hidden: 11, Activation: "relu"}, one},
 		{MLP{Space: sphere, Layers: 1, Hidden: 11, Activation: "silu"}, one},
+		{MLP{Space: sphere, Layers: 1, Hidden: 11, Activation: "tanh"}, one},
+		{MLP{Space: sphere, Shared: d, Layers: 1, Hidden: 11, Activation: "tanh"}, one}, // as wide as it is
+		{MLP{Space: sphere, Shared: 9, Layers: 1, Hidden: 9, Activation: "tanh"}, []string{
+			"head/fc1/bias (9)", "head/fc1/weight (9, 9)", "head/fc2/bias (3)", "head/fc2/weight (3, 9)", "head/shared/bias (9)", "head/shared/weight (9, 7)"}},
 		{MLP{Space: sphere}, []string{"head/fc1/bias (3)", "head/fc1/weight (3, 7)"}},
 		{MLP{Space: sphere, Layers: 2, Hidden: 11, LayerNorm: true}, []string{
 			"head/fc1/bias (11)", "head/fc1/weight (11, 7)", "head/fc2/bias (11)", "head/fc2/weight (11, 11)", "head/fc3/bias (3)", "head/fc3/weight (3, 11)",
@@ -113,9 +123,28 @@ func TestMLP(t *testing.T) {
 				break
 			}
 		}
+		if c.m.Dropout == 0 { // tokens are mapped as class tokens are
+			rows := s.run(t, c.m.Rows(NewScope(s).In("head"), in), map[*gorgonia.Node]any{in: x})
+			if !slices.Equal(rows, got) {
+				t.Errorf("%+v: tokens are mapped to other rows than class tokens", c.m)
+			}
+		}
 		if list := s.list(); c.list != nil && !slices.Equal(list, c.list) {
 			t.Errorf("%+v: parameters %v, want %v", c.m, list, c.list)
 		}
+	}
+}
+
+// TestMLPTokens: rows of tokens have no dropout, and a head that has some does not take them.
+func TestMLPTokens(t *testing.T) {
+	err := func() (err error) {
+		defer op.Catch(&err)
+		s := newStore(0)
+		MLP{Space: space.Space{Dim: 3}, Layers: 1, Hidden: 4, Dropout: 0.5}.Raw(NewScope(s), s.floats("x", 2, 4))
+		return nil
+	}()
+	if err == nil || !strings.Contains(err.Error(), "tokens are mapped without dropout (got 0.5)") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -144,7 +173,7 @@ func TestMLPErrors(t *testing.T) {
 		{MLP{Space: sphere, Layers: 1}, []int{2, 4}},
 		{MLP{Layers: 1, Hidden: 3}, []int{2, 4}},
 		{MLP{Space: sphere, Layers: -1, Hidden: 3}, []int{2, 4}},
-		{MLP{Space: sphere, Layers: 1, Hidden: 3, Activation: "tanh"}, []int{2, 4}},
+		{MLP{Space: sphere, Layers: 1, Hidden: 3, Activation: "sine"}, []int{2, 4}},
 		{MLP{Space: sphere, Layers: 1, Hidden: 3}, []int{2, 4, 5}},
 		{MLP{Space: space.Space{Dim: 4, Spheres: 3}, Layers: 1, Hidden: 3}, []int{2, 4}},
 		{MLP{Space: space.Space{Dim: 4, Spheres: 2, Tokens: true}, Layers: 1, Hidden: 3}, []int{2, 4}},

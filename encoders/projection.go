@@ -25,6 +25,8 @@ type Projection struct {
 	// Identity leaves out the linear layer, and with it all parameters: class tokens are as
 	// wide as the space.
 	Identity bool
+	// Activation stands behind the linear layer: tanh, or empty for none.
+	Activation string
 	// Gaussian starts the weight from N(0, 1/D), as clip-mtob's code does, instead of PyTorch's
 	// default of a linear layer.
 	Gaussian bool
@@ -116,7 +118,15 @@ func (p Projection) linear(s Scope, x *gorgonia.Node) *gorgonia.Node {
 		return x
 	}
 	weight, bias := p.Parameters(s, columns("projection", x))
-	return nn.Linear(x, weight, bias)
+	x = nn.Linear(x, weight, bias)
+	switch p.Activation {
+	case "":
+		return x
+	case "tanh":
+		return nn.Tanh(x)
+	}
+	misuse("projection", x, "activation must be tanh or empty (got %q)", p.Activation)
+	return nil
 }
 
 // Classifier is a linear layer on the first token of each sequence, such as the

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestStylesRefused(t *testing.T) {
 		"classes and means": {"one class token with such a pool", image(func(v *ViT) { v.Pool, v.Classes = PoolMean, 2 })},
 		"unknown pool":      {"pool must be class, mean or attention", image(func(v *ViT) { v.Pool = "max" })},
 		"activation":        {"activation must be", image(func(v *ViT) { v.Activation = "relu" })},
-		"unknown text pool": {"pool must be class, mean, max, gpo, esa or end", text(TextTower{Encoder: tinyBERT, Pool: "min"})},
+		"unknown text pool": {"pool must be class, pooler, mean, first_last, max, gpo, esa or end", text(TextTower{Encoder: tinyBERT, Pool: "min"})},
 		"text classes":      {"goes with one class token", text(TextTower{Encoder: BERT{Vocab: vocab, Positions: 9, Layers: 1, Width: 16, Heads: 2, Classes: 2}, Pool: PoolMean})},
 		"bias and classes":  {"a bias by distance goes with one class token", text(TextTower{Encoder: relative})},
 		"no layers":         {"at least one layer", text(TextTower{Encoder: PreNormText{Vocab: vocab, Positions: 9, Width: 16, Heads: 2}, Pool: PoolEnd})},
@@ -57,12 +58,12 @@ func TestStylesRefused(t *testing.T) {
 }
 
 // TestTextPools: what stands for a text is the same whether its words are read too or not, and
-// is the first token, the last one or the mean of those that are no padding.
+// is the first token, BERT's pooler of it, the last one or the mean of those that are no padding.
 func TestTextPools(t *testing.T) {
 	pre := PreNormText{Vocab: vocab, Positions: 9, Layers: 2, Width: 16, Heads: 2, Causal: true, Eps: 1e-5}
 	lengths := []int32{int32(tokens), 2, 1}
 	for name, tower := range map[string]TextTower{
-		"bert class": {Encoder: tinyBERT}, "bert mean": {Encoder: tinyBERT, Pool: PoolMean}, "bert end": {Encoder: tinyBERT, Pool: PoolEnd},
+		"bert class": {Encoder: tinyBERT}, "bert mean": {Encoder: tinyBERT, Pool: PoolMean}, "bert end": {Encoder: tinyBERT, Pool: PoolEnd}, "bert pooler": {Encoder: tinyBERT, Pool: PoolPooler},
 		"pre-norm end": {Encoder: pre, Pool: PoolEnd}, "pre-norm mean": {Encoder: pre, Pool: PoolMean}, "padding is read": {Encoder: pre, Pool: PoolEnd, Padding: true},
 		"relative end": {Encoder: BERT{Vocab: vocab, Positions: 9, Layers: 2, Width: 16, Heads: 2, Relative: 32}, Pool: PoolEnd},
 	} {
@@ -91,6 +92,12 @@ func TestTextPools(t *testing.T) {
 					for i := range int(n) {
 						want[r*16+d] += row(i)[d] / float32(n)
 					}
+				case tower.Pool == PoolPooler:
+					sum := float64(s.values["pooler/bias"][d])
+					for k, v := range row(0) {
+						sum += float64(s.values["pooler/weight"][d*16+k]) * float64(v)
+					}
+					want[r*16+d] = float32(math.Tanh(sum))
 				case tower.Pool == PoolEnd && tower.Padding:
 					want[r*16+d] = row(tokens - 1)[d]
 				case tower.Pool == PoolEnd:

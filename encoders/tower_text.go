@@ -2,7 +2,9 @@ package encoders
 
 import (
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -26,18 +28,24 @@ type TextTower struct {
 	// Padding: padding is read like words, as SigLIP does, and the last place of a text is the
 	// last of its places. Lengths are those of its words all the same.
 	Padding bool
+	// Segments: a token has one of two types, as the column batch.Segments says; else all have the first.
+	Segments bool
 	// Begin and End are the tokens that stand around the words of every text, such as [CLS].
 	Begin, End int
 }
 
 var _ Tower = TextTower{}
 
-// Columns are the ids of a text, (L), and how many of them are no padding.
+// Columns are the ids of a text, (L), how many of them are no padding, and their types with Segments.
 func (t TextTower) Columns() []batch.Column {
-	return []batch.Column{
+	list := []batch.Column{
 		{Name: batch.Tokens, Shape: []int{t.Tokens}, Type: batch.Int32},
 		{Name: batch.Lengths, Type: batch.Int32},
 	}
+	if t.Segments {
+		list = append(list, batch.Column{Name: batch.Segments, Shape: []int{t.Tokens}, Type: batch.Int32})
+	}
+	return list
 }
 
 // Classes returns m.
@@ -54,6 +62,12 @@ func (t TextTower) FirstIsClass() bool { return t.Pool.byClass() && t.Classes() 
 func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	q := Sequence{Lengths: in[batch.Lengths], Len: t.Tokens, Width: t.Encoder.width(), Begin: t.Begin, End: t.End}
 	a := TextArgs{IDs: in[batch.Tokens], Lengths: q.Lengths, Len: t.Tokens}
+	if t.Segments {
+		if _, ok := t.Encoder.(BERT); !ok {
+			misuse("text", a.IDs, "types of tokens are those of BERT")
+		}
+		a.Segments = in[batch.Segments]
+	}
 	if t.Padding {
 		a.Lengths = nil
 	}
@@ -62,9 +76,20 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 	case t.Pool.byClass():
 		q.Tokens, q.Classes = t.Encoder.TextClasses(c, s, a, want.Tokens)
+	case t.Pool == PoolPooler:
+		q.Tokens, q.Classes = t.Encoder.TextClasses(c, s, a, want.Tokens)
+		q.Classes = nn.Tanh(linear(s, "pooler", from(bertInit), q.Classes, q.Width)) // (R, D)
 	case t.Pool == PoolMean:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = meanWords(s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
+	case t.Pool == PoolFirstLast:
+		b, ok := t.Encoder.(BERT)
+		if !ok {
+			misuse("text", a.IDs, "pool %q reads layers of BERT", t.Pool)
+		}
+		var first *gorgonia.Node
+		first, q.Tokens = b.firstLast(c, s, a)
+		q.Classes = meanWords(arith.Combine([]float32{.5, .5}, first, s.tap.pooled(q.Tokens, q.Len)), q.Lengths, q.Len)
 	case t.Pool == PoolMax || t.Pool == PoolGPO || t.Pool == PoolESA:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = t.Pool.of(s, s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
@@ -76,7 +101,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolEnd:
 		q.Classes = t.Encoder.Text(c, s, a, t.last(a))
 	default:
-		misuse("text", a.IDs, "pool must be class, mean, max, gpo, esa or end (got %q)", t.Pool)
+		misuse("text", a.IDs, "pool must be class, pooler, mean, first_last, max, gpo, esa or end (got %q)", t.Pool)
 	}
 	if t.Classes() > 1 && !t.Pool.byClass() {
 		misuse("text", a.IDs, "pool %q goes with one class token (got %d)", t.Pool, t.Classes())

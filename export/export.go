@@ -144,6 +144,12 @@ func (x *job) describe() (err error) {
 		}
 		x.Side = "image"
 	}
+	if x.sides.Sentences {
+		if x.Side == "image" {
+			return x.refuse("model.system", x.Config.Model.System, "it has no image tower", "--side text")
+		}
+		x.Side = "text"
+	}
 	if t := x.Config.Model.Tuning; x.To != Geoalign && t.AdapterWidth > 0 {
 		return x.refuse("model.tuning.adapter_width", t.AdapterWidth, "its layers have no bottlenecks, which no weight can take in: tune by model.lora or model.tuning.ssf for it")
 	} else if x.To != Geoalign && t.PromptTokens > 0 {

@@ -70,6 +70,7 @@ func TestRoundTrip(t *testing.T) {
 		{"dinov2_mpnet", export.Options{To: export.HF, Side: "image"}, "Dinov2Model", "dinov2", `model.image.style="dinov2" model.image.mlp=32`},
 		{"dinov2_mpnet", export.Options{To: export.HF, Side: "text"}, "MPNetModel", "mpnet", `model.text.style="mpnet"`},
 		{"dinov2_swiglu", export.Options{To: export.HF, Side: "image"}, "Dinov2WithRegistersModel", "dinov2", `model.image.activation="swiglu" model.image.mlp=24 model.image.registers=2`},
+		{"resnet", export.Options{To: export.HF, Side: "image"}, "ResNetModel", "resnet_hf", `model.image.resnet.depth=18 model.image.resnet.width=2`},
 		{"albef", export.Options{To: export.HF, Side: "text"}, "BertModel", "bert", `model.text.layers=2 model.text.fusion_layers=0`},
 		{"clip", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="clip" model.image.activation="quick_gelu"`},
 		{"siglip", export.Options{To: export.Timm}, "VisionTransformer", "timm", `model.image.style="siglip" model.image.pool="attention" model.image.activation="gelu_tanh"`},
@@ -198,6 +199,18 @@ func TestRefused(t *testing.T) {
 		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, nil, `eval.score = "gssf" cannot be told to hf: the score reads features of unit length, and this class gives them before their norm: use --to onnx or --set eval.score=cosine`},
 		{"clip_gssf", export.Options{To: export.HF, Side: "text"}, nil, ""},
 		{"clip_gssf", export.Options{To: export.HF, Side: "image"}, []string{"eval.score=cosine"}, ""},
+		{"clip_mlp", export.Options{To: export.HF}, nil, `model.head.style = "mlp" cannot be told to hf: its heads are one linear layer: use --to onnx or --side image or --side text or --to geoalign`},
+		{"clip_tanh_head", export.Options{To: export.HF}, nil, `model.head.style = "tanh" cannot be told to hf: its heads are one linear layer`},
+		{"clip_tanh_head", export.Options{To: export.HF, Side: "text"}, nil, ""}, // without its head
+		{"vit_bert", export.Options{To: export.ONNX}, []string{"model.text.pool=first_last"}, `model.text.pool = "first_last" cannot be told to onnx`},
+		{"vit_bert", export.Options{To: export.HF, Side: "text"}, []string{"model.text.pool=first_last"}, `model.text.pool = "first_last" cannot be told to hf`},
+		{"clip_mlp", export.Options{To: export.OpenCLIP}, nil, `model.head.style = "mlp" cannot be told to open_clip`},
+		{"siglip_mean", export.Options{To: export.HF, Side: "text"}, []string{"model.head.style=mlp"}, `model.head.style = "mlp" cannot be told to hf`},
+		{"clip_mlp", export.Options{To: export.HF, Side: "image"}, nil, ""}, // without its head
+		{"resnet", export.Options{To: export.HF}, nil, `model.image.style = "resnet" cannot be told to hf: its image tower is a vision transformer: use --side image or --side text or --to timm or --to onnx`},
+		{"resnet", export.Options{To: export.OpenCLIP}, nil, `model.image.style = "resnet" cannot be told to open_clip`},
+		{"resnet", export.Options{To: export.Timm}, nil, `model.image.resnet.width = 2 cannot be told to timm: its stem has 64 channels: use --to hf or --to onnx`},
+		{"resnet_small", export.Options{To: export.HF, Side: "image"}, nil, `model.image.resnet.small_stem = true cannot be told to hf`},
 		{"clip", export.Options{To: "gguf"}, nil, `there is no form "gguf": use geoalign, hf,`},
 		{"clip", export.Options{To: export.HF, Side: "both"}, nil, `no side "both": use image or text`},
 	} {

@@ -7,6 +7,9 @@ import (
 
 // hfImage writes the image tower as a class of its own, with its projection where the class has one.
 func (x *job) hfImage() error {
+	if r, ok := x.resNet(); ok {
+		return x.hfResNet(r)
+	}
 	v, err := x.vit()
 	if err != nil {
 		return err

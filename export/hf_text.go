@@ -102,6 +102,9 @@ func (x *job) hfPreNorm(t encoders.TextTower, p encoders.PreNormText) error {
 
 // siglipHead adds the bias that SigLIP's projection of texts has.
 func (x *job) siglipHead(params []weights.Param) ([]weights.Param, error) {
+	if err := x.oneLayer(asONNX); err != nil {
+		return nil, err
+	}
 	h := projection(x.sides.Text.Head)
 	if h == nil {
 		return nil, x.refuse("model.head.identity", x.Config.Model.Head.Identity, "its SigLIP projects texts", asONNX)

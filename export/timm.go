@@ -14,6 +14,9 @@ func (x *job) timm() error {
 	if x.Side == "text" {
 		return x.refuse("--side", "text", "it has image towers alone", asHF, asONNX)
 	}
+	if r, ok := x.resNet(); ok {
+		return x.timmResNet(r)
+	}
 	v, err := x.vit()
 	if err != nil {
 		return err

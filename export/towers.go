@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
 )
 
 // vit is the image tower, with every default written out.
 func (x *job) vit() (encoders.ViT, error) {
+	if _, ok := x.resNet(); ok {
+		return encoders.ViT{}, x.refuse("model.image.style", x.Config.Model.Image.Style, "its image tower is a vision transformer", oneSide, asTimm, asONNX)
+	}
 	t, ok := x.sides.Image.Tower.(encoders.ImageTower)
 	if !ok {
 		return encoders.ViT{}, fmt.Errorf("the image tower is a %T, which no form has: use %s", x.sides.Image.Tower, asGeoalign)
@@ -31,7 +35,7 @@ func (x *job) words() (encoders.TextTower, error) {
 	if _, ok := t.Encoder.(encoders.GRU); ok {
 		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no recurrent layers")
 	}
-	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO {
+	if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA || t.Pool == encoders.PoolFirstLast {
 		return t, x.refuse("model.text.pool", string(t.Pool), "its towers have no such pool")
 	}
 	if t.Classes() > 1 {
@@ -55,14 +59,26 @@ func kind(v encoders.ViT) string {
 
 // projection is the head of a side as a linear layer; nil where it has none or another head.
 func projection(h encoders.Head) *encoders.Projection {
-	if p, ok := h.(encoders.Projection); ok && !p.Identity {
+	if p, ok := h.(encoders.Projection); ok && !p.Identity && p.Activation == "" {
 		return &p
 	}
 	return nil
 }
 
-// comparable refuses spaces and scores that are no cosine of unit rows, which programs of dual encoders compute.
+// oneLayer refuses heads that are more than a linear layer.
+func (x *job) oneLayer(forms ...string) error {
+	if style := x.Config.Model.Head.Style; style == config.HeadMLP || style == config.HeadTanh {
+		return x.refuse("model.head.style", style, "its heads are one linear layer", append(forms, oneSide)...)
+	}
+	return nil
+}
+
+// comparable refuses heads of several layers, and spaces and scores that are no cosine of unit rows: programs of dual
+// encoders have a linear layer and compute cosines.
 func (x *job) comparable(forms ...string) error {
+	if err := x.oneLayer(forms...); err != nil {
+		return err
+	}
 	space, err := x.Config.Model.Head.Space()
 	if err != nil {
 		return err
@@ -81,7 +97,7 @@ func (x *job) comparable(forms ...string) error {
 // twoSided refuses one side where a form has both.
 func (x *job) twoSided(why string, forms ...string) error {
 	switch {
-	case x.sides.Views:
+	case x.sides.Views || x.sides.Sentences:
 		return x.refuse("model.system", x.Config.Model.System, why, forms...)
 	case x.Side != "":
 		return x.refuse("--side", x.Side, why, forms...)

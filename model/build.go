@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
@@ -22,12 +23,13 @@ const teacherSites = 1 << 16
 // trainStep is the compiled training step.
 type trainStep struct {
 	outcome
-	inputs  *feed.Inputs
-	losses  []objectives.Loss
-	columns []batch.Column // of a batch that the step reads
-	keys    keyNodes
-	norms   norms
-	samples *samples // nil unless an interaction learns from some
+	inputs    *feed.Inputs
+	losses    []objectives.Loss
+	columns   []batch.Column // of a batch that the step reads
+	keys      keyNodes
+	norms     norms
+	agreement agreement
+	samples   *samples // nil unless an interaction learns from some
 }
 
 // builder is a training step under construction.
@@ -83,6 +85,7 @@ func (p *Pairs) assemble() (b *builder, err error) {
 	if err := b.addLosses(); err != nil {
 		return nil, err
 	}
+	b.agree()
 	if err := b.checkAdapters(); err != nil {
 		return nil, err
 	}
@@ -137,7 +140,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	}
 	b.s, s.Scores.Context = s, s.Student
 	if p.design.teacher {
-		s.Mentor = &encoders.Context{Statistics: func(_, _ encoders.Moments) {}} // its running ones follow the student's, as all twins do
+		s.Mentor = &encoders.Context{}
 		s.Distill = &objectives.Ramp{To: obj.Distill.Alpha, Steps: obj.Distill.RampSteps, Epochs: obj.Distill.RampEpochs}
 	}
 	if p.queue != nil || p.design.teacher {
@@ -147,6 +150,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
 	s.Student.Statistics = b.norms.add
+	b.teacherNorms()
 	b.dropout()
 	b.patches()
 	b.regions()
@@ -181,7 +185,9 @@ func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
 func (b *builder) dropout() {
 	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
 	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 {
+		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
+		!b.cfg.Objective.ADCL.Drops() &&
+		!(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
 		return
 	}
 	key := b.s.Ints("dropout key", func(f *feed.Step, dst []int32) error {
@@ -219,6 +225,7 @@ func (b *builder) encode() {
 	b.captions()
 	s.Online.Image = b.side(&d.image, s.Params, s.Student, r.Online.Image, d.image.column)
 	s.Online.Text = b.side(&d.text, s.Params, s.Student, r.Online.Text, d.text.column)
+	b.crops()
 	if !d.teacher {
 		return
 	}
@@ -273,6 +280,9 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 		x.Masked = layout.StridedRows(x.Sequence.Tokens, n, 1, n)   // (B*L, D)
 		return x
 	}
+	if text, ok := t.(encoders.TextTower); ok && len(r.Behind) > 0 {
+		return encodeBehind(b.net, text, p, c, b.s.Rows, in, r)
+	}
 	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: b.design.interaction == nil || r.Features})
 	if !r.Masked {
 		return x
@@ -284,12 +294,33 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 	return x
 }
 
+// encodeBehind runs a text tower over the texts of rows of a batch, in, and those of r.Behind, in one pass.
+func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Context, rows int, in encoders.Inputs, r objectives.Read) (x objectives.Side) {
+	ids, lengths := gorgonia.Nodes{in[batch.Tokens]}, gorgonia.Nodes{in[batch.Lengths]}
+	for _, text := range r.Behind {
+		more := in
+		if text != batch.OwnText {
+			more = n.towerInputs(t, rows, map[string]string{batch.Tokens: text.Tokens, batch.Lengths: text.Lengths})
+		}
+		ids, lengths = append(ids, more[batch.Tokens]), append(lengths, more[batch.Lengths])
+	}
+	all := encoders.Inputs{batch.Tokens: layout.ConcatInts(ids...), batch.Lengths: layout.ConcatInts(lengths...)} // ((1+k)B*L), ((1+k)B)
+	x.Sequence = t.Encode(c, p, all, encoders.Want{Tokens: r.Tokens, Classes: true})
+	own := rows * t.Classes()
+	x.Behind = layout.StridedRows(x.Classes, own, 1, x.Classes.Shape()[0]-own) // (kB, D)
+	x.Classes, x.Lengths = layout.StridedRows(x.Classes, 0, 1, own), in[batch.Lengths]
+	if r.Tokens {
+		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, rows*x.Len) // (B*L, D)
+	}
+	return x
+}
+
 // compile compiles the step and binds its inputs.
 func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
-	c.Outputs = append(t.keys.nodes(), t.norms.nodes()...)
+	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {
 		c.Outputs = append(c.Outputs, t.samples.node)
 	}

@@ -16,9 +16,11 @@ type design struct {
 	image, text side
 	teacher     bool           // both sides have momentum twins
 	fusion      *encoders.BERT // layers over pairs, or nil
-	// views: of images alone. The sides are two views of an image. Only what a loss reads is encoded, the
-	// queue holds one ring, and the batch enters the queue before it is compared.
+	// views: of images alone or of texts alone. The sides are two views of an image, or one. Only what a loss reads is encoded,
+	// the queue holds one ring, and the batch enters the queue before it is compared.
 	views bool
+	// crops are further, smaller views of an image through the tower of that size, which the image side's head follows.
+	crops crops
 	// interaction scores pairs by their tokens in the place of features, nil without.
 	interaction encoders.Interaction
 	// keys returns what enters the queue with a batch.
@@ -36,6 +38,8 @@ type side struct {
 	// kept: the class tokens of a frozen tower are columns of the batch, batch.ImageTower and
 	// batch.TextTower.
 	kept bool
+	// inTraining is the tower of a training step where it reads more columns than tower; nil: tower.
+	inTraining encoders.Tower
 	// column and teacher rename columns of the tower to those of the batch that the online
 	// side and the teacher's read, where they are others.
 	column, teacher map[string]string
@@ -59,13 +63,17 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = views(cfg)
 	case "identities":
 		d = identities(cfg, space)
+	case "simcse":
+		d = simcse(cfg, o, space)
+	case "sentence_pairs":
+		d = sentencePairs(cfg, o, space)
 	case "heads":
 		d = heads(cfg, o, space)
 	default:
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, simcse, sentence_pairs or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
@@ -102,6 +110,26 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 		if d.teacher {
 			add(x.trained(), x.teacher)
 		}
+	}
+	for _, x := range []struct {
+		text batch.Text
+		read bool
+	}{{batch.PositiveText, cfg.HasPositives() || cfg.Model.JudgesPairs() && !cfg.JointPairs()}, {batch.NegativeText, cfg.HasNegatives()}} {
+		if x.read {
+			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
+		}
+	}
+	switch task := cfg.Data.SentencePairs; {
+	case cfg.Model.JudgesPairs() && task.Classes() > 0:
+		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
+	case cfg.Model.JudgesPairs():
+		all = append(all, batch.Column{Name: batch.Scores})
+	}
+	if cfg.MixesSentences() {
+		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
+	}
+	if d.crops.count > 0 {
+		all = append(all, d.crops.column())
 	}
 	if g := cfg.Objective.Geometric; cfg.GeometricPool() {
 		near := func(name string, read bool) {

@@ -52,7 +52,7 @@ func (p *Pairs) estimate() Footprint {
 		f.Gradients *= 2
 	}
 	if p.cfg.Momentum.Enabled && p.design.teacher {
-		f.Twins = f.Moments / 2
+		f.Twins = f.Moments/2 - 4*p.fusedWeights()
 	}
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
@@ -136,10 +136,16 @@ func (p *Pairs) sizes() (weights, kept int64) {
 		return (int64(h.InImage+h.InText+2*m.Head.Dim) + between) * int64(h.Hidden), kept
 	}
 	x, t := m.Image, m.Text
+	if m.TextsOnly() {
+		return p.sentenceSizes()
+	}
 	weights = imageWeights(x)
 	some := m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) // of a layer without an adapter little need be kept
 	switch {
-	case x.Freeze || some:
+	case x.Freeze:
+	case x.Style == config.StyleResNet:
+		_, _, kept = resNetTower(m).Sizes()
+	case some:
 	case x.Style == config.StyleRegions:
 		kept = int64(p.cfg.Data.Regions.Most) * int64(x.Width)
 	default:
@@ -152,21 +158,60 @@ func (p *Pairs) sizes() (weights, kept int64) {
 	for _, side := range []struct {
 		head  encoders.Head
 		width int
-	}{{p.design.image.head, x.Width}, {p.design.text.head, t.Width}} {
+	}{{p.design.image.head, x.TokenWidth()}, {p.design.text.head, t.Width}} {
 		if head, ok := side.head.(encoders.Projection); !ok || !head.Identity {
-			weights += int64(m.Head.Dim/p.design.space.Classes()) * int64(side.width) // class tokens share one
+			weights += m.Head.Weights(side.width)
 		}
 	}
 	switch {
 	case t.Freeze || some:
 	case t.Style == config.StyleGRU:
-		kept += int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
+		kept += int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
 	default:
-		kept += int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
+		kept += int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
 	}
-	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights()
+	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights() + p.fusedWeights()
+	kept += p.queueLogits()
 	w, k := p.captioningSizes()
 	return weights + w, kept + k
+}
+
+// fusedWeights returns the weights of the matrices that fuse features, which have no twins.
+func (p *Pairs) fusedWeights() int64 {
+	if p.cfg.Model.Stored() {
+		return 0
+	}
+	return p.cfg.Objective.ADCL.Weights(p.cfg.Model.Head.Dim)
+}
+
+// queueLogits counts the products of a sample with the queue, of both sides, that objective.adcl keeps, and those of its channels
+// with each other with a full core.
+func (p *Pairs) queueLogits() (n int64) {
+	a, c := p.cfg.Objective.ADCL, int64(p.cfg.Model.Head.Dim)
+	if a.Weight == 0 {
+		return 0
+	}
+	if a.Fusion == config.FusionTucker && a.Rank == 0 {
+		n = 2 * c * c
+	}
+	return n + 2*int64(p.cfg.Queue.Size)
+}
+
+// sentenceSizes are those of a text tower alone, for all texts of a row.
+func (p *Pairs) sentenceSizes() (weights, kept int64) {
+	m, t := p.cfg.Model, p.cfg.Model.Text
+	weights = textWeights(t)
+	if head, ok := p.design.text.head.(encoders.Projection); !ok || !head.Identity {
+		weights += int64(m.Head.Dim) * int64(t.Width)
+	}
+	if m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) {
+		return weights, 0
+	}
+	per := int64(t.Width) * int64(t.Layers-1)
+	if t.Style == config.StyleGRU {
+		per = int64(t.GRUGates())
+	}
+	return weights, int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * per
 }
 
 // captioningSizes are those of the decoder of objective.captioning: the logits of a caption, its gates and its weights of the tokens
@@ -213,8 +258,12 @@ func (p *Pairs) memoryWeights() int64 {
 
 // imageWeights returns the weights of the matrices of an image tower.
 func imageWeights(x config.Image) int64 {
-	if x.Style == config.StyleRegions {
+	switch x.Style {
+	case config.StyleRegions:
 		return int64(x.RegionWeights())
+	case config.StyleResNet:
+		n, _, _ := resNetTower(config.Model{Image: x}).Sizes()
+		return n
 	}
 	first := x.Hidden()
 	if x.Activation == encoders.SwiGLU {
@@ -240,9 +289,13 @@ func (p *Pairs) lockedWeights() (n int64) {
 	}
 	last := m.Tuning.PartialBlocks // of which a tuned tower trains the weights
 	switch x := m.Image; {
+	case m.TextsOnly():
 	case x.Freeze:
 		n += imageWeights(x)
-	case m.Tunes() && x.Style != config.StyleRegions:
+	case x.Style == config.StyleResNet:
+		_, locked, _ := resNetTower(m).Sizes()
+		n += locked
+	case m.Tunes() && x.Transforms():
 		x.Depth -= last
 		n += imageWeights(x)
 	}
@@ -268,7 +321,7 @@ func (p *Pairs) fusionWeights() int64 {
 	if p.design.fusion == nil {
 		return 0
 	}
-	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.Width)) * int64(t.FusionLayers)
+	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.TokenWidth())) * int64(t.FusionLayers)
 }
 
 // block returns the weights of a transformer block without cross-attention.

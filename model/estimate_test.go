@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,11 +21,20 @@ func TestEstimate(t *testing.T) {
 			c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha = false, 0, 0
 			c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1
 		},
-		"bf16":       func(c *config.Config) { c.Compute.Precision = "bf16" },
-		"clip":       func(c *config.Config) { *c = tinyCLIP("sphere") },
-		"multi":      func(c *config.Config) { *c = tinyCLIP("Multi(4,2)") },
-		"moco":       func(c *config.Config) { *c = tinyViews(t, "moco") },
-		"swav":       func(c *config.Config) { *c = tinyViews(t, "swav") },
+		"bf16":   func(c *config.Config) { c.Compute.Precision = "bf16" },
+		"clip":   func(c *config.Config) { *c = tinyCLIP("sphere") },
+		"multi":  func(c *config.Config) { *c = tinyCLIP("Multi(4,2)") },
+		"moco":   func(c *config.Config) { *c = tinyViews(t, "moco") },
+		"swav":   func(c *config.Config) { *c = tinyViews(t, "swav") },
+		"resnet": func(c *config.Config) { *c = tinyViews(t, "swav", narrow...) },
+		"frozen stages": func(c *config.Config) {
+			*c = tinyViews(t, "moco", append(slices.Clone(narrow), "model.image.resnet.depth=50", "model.image.resnet.frozen_stages=3")...)
+		},
+		"simcse":     func(c *config.Config) { *c = tinySimCSE(t) },
+		"triplets":   func(c *config.Config) { *c = tinySimCSE(t, triplets...) },
+		"mcse":       func(c *config.Config) { *c = tinyMCSE() },
+		"pairs":      func(c *config.Config) { *c = tinyPairs(t, "snli") },
+		"joint":      func(c *config.Config) { *c = tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint") },
 		"every idea": func(c *config.Config) { *c = everyIdea() },
 		"tokens": func(c *config.Config) {
 			*c = tinyFILIP(config.InteractionMaxAve)
@@ -45,6 +55,9 @@ func TestEstimate(t *testing.T) {
 		},
 		"captioning": func(c *config.Config) { *c = tinyHost("vsrn_caption"); c.Train.BatchSize = 9 },
 		"heads":      func(c *config.Config) { *c = tinyHeads() },
+		"full core":  func(c *config.Config) { *c = tinyADCL("tucker", 0); c.Queue.Size = 200 },
+		"ranks":      func(c *config.Config) { *c = tinyADCL("tucker", 100) },
+		"mlp head":   func(c *config.Config) { *c = tinyCLIP("sphere"); c.Model.Head.Style, c.Model.Head.Shared = "mlp", 80 },
 		"plans":      func(c *config.Config) { *c = tinyKLOT() },
 	} {
 		t.Run(name, func(t *testing.T) {

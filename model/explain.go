@@ -52,7 +52,7 @@ func (p *Pairs) places(s *side) int {
 		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolAttention
 	case encoders.TextTower:
 		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO
-	case encoders.RegionTower:
+	case encoders.RegionTower, encoders.ResNetTower:
 		pooled = true
 	}
 	if pooled {
@@ -68,6 +68,8 @@ func (p *Pairs) layers(s *side) int {
 		return p.cfg.Model.Text.Layers
 	case encoders.RegionTower:
 		return t.Graph.Layers
+	case encoders.ResNetTower:
+		return 0 // the places of the last layer alone
 	}
 	return p.cfg.Model.Image.Depth
 }
@@ -213,7 +215,7 @@ func (p *Pairs) explaining(key explainKey) (*explaining, error) {
 func (p *Pairs) Explains() error {
 	for _, x := range []side{p.design.image, p.design.text} {
 		switch x.tower.(type) {
-		case encoders.ImageTower, encoders.RegionTower, encoders.TextTower:
+		case encoders.ImageTower, encoders.ResNetTower, encoders.RegionTower, encoders.TextTower:
 		default:
 			return fmt.Errorf("model: model.system %q has a tower without patches or words (%s): its scores cannot be explained by them", p.cfg.Model.System, x.name)
 		}
@@ -344,8 +346,11 @@ func (x *explaining) match(p *Pairs, n *net, on encoders.Scope, at Blocks) {
 
 // parts is the number of patches or regions of an image, or of places of a text.
 func parts(t encoders.Tower) int {
-	if v, ok := t.(encoders.ImageTower); ok {
+	switch v := t.(type) {
+	case encoders.ImageTower:
 		return v.Patches()
+	case encoders.ResNetTower:
+		return v.Places()
 	}
 	n, _ := t.Shape()
 	return n

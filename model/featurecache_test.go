@@ -83,6 +83,10 @@ func comparedSystems() map[string]config.Config {
 			taught(c, o)
 			c.Queue.Size, o.ITC.Score, o.Geodesic.Layers, o.Geodesic.Entries = 64, "geodesic", []int{3, 9}, 4
 		}),
+		"fused, dynamic momentum": of(tinyADCL("tucker", 3), 32, func(c *config.Config, o *config.Objective) {
+			c.Queue.Size, c.Momentum.Rule, c.Model.Head.Style, c.Model.Head.Activation = 96, config.MomentumDynamic, config.HeadMLP, "tanh"
+			o.ITC.InBatchWeight = 1
+		}),
 		"frozen image tower": of(tinyCLIP("sphere"), 64, func(c *config.Config, _ *config.Objective) { c.Model.Image.Freeze = true }),
 		"no projections": of(tinyCLIP("sphere"), 64, func(c *config.Config, _ *config.Objective) {
 			c.Model.Image.Freeze, c.Model.Text.Width, c.Model.Head.Dim, c.Model.Head.Identity = true, 16, 16, "both"

@@ -38,7 +38,7 @@ func TestHeadsTakeEveryPart(t *testing.T) {
 	for _, topology := range []string{"sphere", "Ob(4,2)", "euclid"} {
 		for name, change := range parts {
 			cfg := geraHeads()
-			cfg.Model.Head, cfg.Objective.ITC.InBatchWeight, cfg.Train.BatchSize = config.Head{Dim: 8, Topology: topology}, 1, 5
+			cfg.Model.Head.Dim, cfg.Model.Head.Topology, cfg.Objective.ITC.InBatchWeight, cfg.Train.BatchSize = 8, topology, 1, 5
 			cfg.Objective.Geometric.Weight, cfg.Objective.ITC.Score = 0, "inner" // which every space has
 			change(&cfg)
 			if err := cfg.Validate(); err != nil {

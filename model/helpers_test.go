@@ -47,6 +47,7 @@ func randomBatch(m *Pairs, seed uint64) Batch {
 		}
 		x.Tokens[i*l] = 2
 	}
+	x.Positives, x.PositiveLengths, x.Negatives, x.NegativeLengths = x.Tokens, x.Lengths, x.Tokens, x.Lengths
 	for i := range x.MaskLabels {
 		x.MaskLabels[i] = -100
 	}

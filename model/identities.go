@@ -12,7 +12,7 @@ import (
 func identities(cfg config.Config, space space.Space) design {
 	one := side{
 		name: "image", proj: "image_proj", frozen: cfg.Model.Image.Freeze,
-		tower: encoders.ImageTower{ViT: imageEncoder(cfg.Model, space)},
+		tower: imageTower(cfg, space),
 		head:  encoders.Projection{Space: space, NoBias: true, Gaussian: true},
 	}
 	return design{image: one, text: one, views: true}

@@ -15,6 +15,9 @@ import (
 
 // trained is the tower of a side as a training step has it: of class tokens that are kept it reads those.
 func (x side) trained() encoders.Tower {
+	if x.inTraining != nil {
+		return x.inTraining
+	}
 	if !x.kept {
 		return x.tower
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
 )
 
 // newLosses is the list of the losses of a configuration, in the order in which they are
@@ -18,6 +19,12 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	}
 	if w := obj.ITC.InBatchWeight; w > 0 {
 		list = append(list, objectives.InBatch{Weight: w})
+	}
+	if c := obj.ADCL; c.Weight > 0 {
+		list = append(list, objectives.QueueContrast{Weight: c.Weight, Temperature: c.Temperature})
+		if fusion := newPairFusion(c); fusion != nil {
+			list = append(list, objectives.FusedContrast{Weight: c.Weight, Temperature: c.FusionTemperature, Fusion: fusion, Name: "adcl/" + c.Fusion})
+		}
 	}
 	if c := obj.SigLIP; c.Weight > 0 {
 		list = append(list, &objectives.SigLIP{Weight: c.Weight, Scale: c.Scale, ScaleMax: c.ScaleMax, Bias: c.Bias})
@@ -37,6 +44,15 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.CMPM; c.Weight > 0 {
 		list = append(list, objectives.CMPM{Weight: c.Weight, Scale: c.Scale})
 	}
+	if c := obj.SimCSE; c.Weight > 0 {
+		list = append(list, newSimCSE(cfg))
+	}
+	if c := obj.MCSE; c.Weight > 0 {
+		list = append(list, objectives.MCSE{Weight: c.Weight, Temperature: c.Temperature, Mixed: cfg.MixesSentences()})
+	}
+	if obj.SentencePairs.Weight > 0 {
+		list = append(list, newSentencePairs(cfg))
+	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
 			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})
@@ -44,6 +60,15 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.Structure; c.Weight > 0 {
 		list = append(list, objectives.Structure{Weight: c.Weight, Image: c.Modalities != "text", Text: c.Modalities != "image",
 			Hops: c.Hops, Temperature: c.Temperature, TargetTemperature: c.Target(), Warmup: c.WarmupSteps})
+	}
+	if c := obj.WordPatch; c.Weight > 0 {
+		list = append(list, objectives.WordPatch{Weight: c.Weight, Temperature: c.Temperature, ContextTemperature: c.ContextTemperature, Scale: c.AttentionScale, Sum: c.Reduce == "sum"})
+	}
+	if c := obj.TokenImage; c.Weight > 0 {
+		list = append(list, objectives.TokenImage{Weight: c.Weight, Margin: c.Margin, Half: c.Negatives == "half"})
+	}
+	if c := obj.TextSwap; c.Weight > 0 {
+		list = append(list, objectives.TextSwap{Weight: c.Weight, Margin: c.Margin, Alpha: c.Alpha, Prob: c.Probability, Batch: c.Attention == "batch", Recompute: c.Recompute, Images: c.Images})
 	}
 	if c := obj.Captioning; c.Weight > 0 {
 		list = append(list, objectives.Captioning{Weight: c.Weight, Len: cfg.Data.Tokens, Tokens: c.Tokens,
@@ -65,6 +90,17 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	return list
 }
 
+// newPairFusion is the fusion of the pairs that are contrasted, nil without.
+func newPairFusion(c config.ADCL) objectives.PairFusion {
+	switch c.Fusion {
+	case config.FusionTucker:
+		return encoders.Tucker{Dim: c.Dim, Rank: c.Rank, Tanh: c.Tanh, Dropout: c.Dropout}
+	case config.FusionAttention:
+		return encoders.PairAttention{Dim: c.Dim, Dropout: c.Dropout}
+	}
+	return nil
+}
+
 // newGeometricPool is the geometric term over the pools of stored features.
 func newGeometricPool(g config.Geometric, o Options) objectives.Loss {
 	l := objectives.GeometricPool{Weight: g.Weight, Neighbours: g.Neighbours, Kernel: g.Kernel, Epsilon: g.Epsilon, Scale: g.Scale, Chunk: g.Chunk}
@@ -75,6 +111,20 @@ func newGeometricPool(g config.Geometric, o Options) objectives.Loss {
 	if g.Texts() {
 		objectives.Need(o.TextPool != nil, "geometric", "needs the pool of text features: give it in Options.TextPool")
 		l.Text = o.TextPool
+	}
+	return l
+}
+
+// newSimCSE is the contrast of sentences.
+func newSimCSE(cfg config.Config) objectives.Loss {
+	c, d := cfg.Objective.SimCSE, cfg.Model.Text.Width
+	l := objectives.SimCSE{Weight: c.Weight, Temperature: c.Temperature, Positives: cfg.HasPositives(), Negatives: cfg.HasNegatives(),
+		HardNegativeWeight: c.HardNegativeWeight}
+	switch sphere := (space.Space{Dim: d, Spheres: 1}); {
+	case c.Head == config.SentenceHeadTraining:
+		l.Head = sentenceHead(sphere)
+	case c.Head == config.SentenceHeadNone:
+		l.Head = encoders.Projection{Space: sphere, Identity: true}
 	}
 	return l
 }

@@ -69,9 +69,9 @@ func newJudge(c *Connector, g *gorgonia.ExprGraph) *judge {
 
 // logits implements objectives.Judge. The connector has no dropout and sees the first view
 // of the images.
-func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgonia.Node {
+func (j *judge) logits(s *objectives.Step, texts, of *gorgonia.Node) *gorgonia.Node {
 	one, r := space.Space{Dim: j.Model.Head.Dim}, texts.Shape()[0]
-	vit, bert := imageEncoder(j.Model, one), textEncoder(j.Model, Options{Vocab: j.Vocab}, one).(encoders.BERT)
+	images, bert := imageTower(config.Config{Model: j.Model}, one), textEncoder(j.Model, Options{Vocab: j.Vocab}, one).(encoders.BERT)
 	bert.Dropout = 0
 	p, plain, l := encoders.NewScope(j.nodes), &encoders.Context{}, s.Fusion.TextLen
 	clean := s.Captions.Clean
@@ -81,15 +81,15 @@ func (j *judge) logits(s *objectives.Step, texts, images *gorgonia.Node) *gorgon
 		}
 		return tuned(j.Model, p.In(name), plain)
 	}
-	tokens := vit.Forward(tower("image", j.Model.Image.Freeze), s.Node(batch.Images))                                                                       // (B*T, Dimage)
+	seen := images.Encode(plain, tower("image", j.Model.Image.Freeze), encoders.Inputs{batch.Images: s.Node(batch.Images)}, encoders.Want{Tokens: true})    // (B*T, Dimage)
 	states := bert.Text(plain, tower("text", j.Model.Text.Freeze), encoders.TextArgs{IDs: clean[batch.Tokens], Lengths: clean[batch.Lengths], Len: l}, nil) // (B*L, D)
 	first := &encoders.Places{
 		Rows:      s.Count("first tokens of judged pairs", 0, r, l),
 		Sequences: s.Count("judged pairs", 0, r, 1),
 	}
 	fused := bert.Fusion(plain, tower("text", false), encoders.FusionArgs{
-		Texts: states, Lengths: clean[batch.Lengths], Images: tokens, Pairs: encoders.Pairs{Texts: texts, Images: images}, At: first,
-		TextLen: l, ImageLen: vit.Tokens(),
+		Texts: states, Lengths: clean[batch.Lengths], Images: seen.Tokens, Pairs: encoders.Pairs{Texts: texts, Images: of}, At: first,
+		TextLen: l, ImageLen: seen.Len,
 	}) // (R, D)
 	return objectives.MatchLogits(p, fused)
 }

@@ -14,28 +14,33 @@ const statisticsRate = 0.1
 
 // norms are the running statistics of the batch norms of a training step. A step keeps the statistics of its batch, and
 // the end of the update moves the running ones, by each micro-batch in turn, as forward passes of PyTorch do. So an update that
-// is not made leaves them as they were. Processes that train together take the mean over theirs.
+// is not made leaves them as they were. Groups of a batch that are normalised by themselves, and processes that train together, take
+// the mean over theirs.
 type norms struct{ list []statistic }
 
 // statistic is a running mean or variance.
 type statistic struct {
-	name  string         // of the parameter
-	batch *gorgonia.Node // (D)
-	kept  []float32      // of the micro-batches so far, (D) of each process
+	name   string         // of the parameter
+	groups gorgonia.Nodes // (D) of the batch, or of each group of it
+	kept   []float32      // of the micro-batches so far, (D) of each group of each process
 }
 
 // add is encoders.Context.Statistics. Scores that several losses read are built for each, and are one node.
-func (n *norms) add(running, batch encoders.Moments) {
-	if slices.ContainsFunc(n.list, func(x statistic) bool { return x.batch == batch.Mean }) {
+func (n *norms) add(running encoders.Moments, batch ...encoders.Moments) {
+	if slices.ContainsFunc(n.list, func(x statistic) bool { return x.groups[0] == batch[0].Mean }) {
 		return
 	}
-	n.list = append(n.list, statistic{name: running.Mean.Name(), batch: batch.Mean}, statistic{name: running.Variance.Name(), batch: batch.Variance})
+	mean, variance := statistic{name: running.Mean.Name()}, statistic{name: running.Variance.Name()}
+	for _, x := range batch {
+		mean.groups, variance.groups = append(mean.groups, x.Mean), append(variance.groups, x.Variance)
+	}
+	n.list = append(n.list, mean, variance)
 }
 
 // nodes lists what a step has to compute for them.
 func (n *norms) nodes() (list gorgonia.Nodes) {
 	for _, x := range n.list {
-		list = append(list, x.batch)
+		list = append(list, x.groups...)
 	}
 	return list
 }
@@ -44,12 +49,14 @@ func (n *norms) nodes() (list gorgonia.Nodes) {
 func (n *norms) keep(m *exec.Machine, g parallel.Group) error {
 	for i := range n.list {
 		x := &n.list[i]
-		v, err := m.Value(x.batch)
-		if err != nil {
-			return err
-		}
-		if x.kept, err = g.Gather(x.kept, v.F32); err != nil {
-			return err
+		for _, group := range x.groups {
+			v, err := m.Value(group)
+			if err != nil {
+				return err
+			}
+			if x.kept, err = g.Gather(x.kept, v.F32); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -66,12 +73,12 @@ func (n *norms) drop() {
 func (n *norms) move(p *Params, processes int) {
 	for _, x := range n.list {
 		q, _ := p.Get(x.name)
-		running := p.Value(q)
-		for d := len(running) * processes; len(x.kept) >= d; x.kept = x.kept[d:] {
+		running, parts := p.Value(q), processes*len(x.groups)
+		for d := len(running) * parts; len(x.kept) >= d; x.kept = x.kept[d:] {
 			for j := range running {
 				mean := float32(0)
-				for k := range processes {
-					mean += x.kept[k*len(running)+j] / float32(processes)
+				for k := range parts {
+					mean += x.kept[k*len(running)+j] / float32(parts)
 				}
 				running[j] += statisticsRate * (mean - running[j])
 			}

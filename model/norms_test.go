@@ -87,7 +87,7 @@ func TestStatisticsOfProcesses(t *testing.T) {
 		t.Fatal("there is no " + name)
 	}
 	clear(m.params.Value(q))
-	n := norms{[]statistic{{name: name, kept: []float32{1, 2, 3, 4, 3, 2, 1, 0, 10, 10, 10, 10, 20, 20, 20, 20}}}}
+	n := norms{[]statistic{{name: name, groups: gorgonia.Nodes{nil}, kept: []float32{1, 2, 3, 4, 3, 2, 1, 0, 10, 10, 10, 10, 20, 20, 20, 20}}}}
 	n.move(m.params, 2)
 	for i, got := range m.params.Value(q) {
 		first := .1 * []float64{2, 2, 2, 2}[i]

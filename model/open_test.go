@@ -79,6 +79,7 @@ func TestOpenHasTheBitsOfTheModel(t *testing.T) {
 	multi.Model.Head.TokenBlocks = 1
 	for name, cfg := range map[string]config.Config{
 		"albef": tinyConfig(), "every idea": everyIdea(), "clip": multi, "heads": tinyHeads(), "moco": tinyViews(t, "moco"), "swav": tinyViews(t, "swav"),
+		"simcse": tinySimCSE(t, "objective.simcse.head=always", "model.text.pool=first_last"), "pairs": tinyPairs(t, "snli"),
 	} {
 		m := build(t, cfg, "builtin", 2)
 		if queue := m.Queue(); queue != nil {

@@ -76,6 +76,7 @@ type Pairs struct {
 
 	image, text *Encoder
 	matchings   map[[2]int]*matching // by numbers of pairs and images
+	judgings    map[int]*judging     // by numbers of pairs of sentences
 	explainings map[explainKey]*explaining
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting

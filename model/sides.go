@@ -18,6 +18,7 @@ type Sides struct {
 	Image, Text Side
 	Fusion      *encoders.BERT // nil: the system has none
 	Views       bool           // images alone: both sides are one
+	Sentences   bool           // texts alone: both sides are one
 }
 
 // Describe returns the sides of a system, for programs that write it down in other forms. Of options the vocabulary, the
@@ -33,7 +34,7 @@ func Describe(cfg config.Config, o Options) (Sides, error) {
 		}
 		return Side{Tower: s.tower, Head: s.head, Name: s.name, Proj: s.proj}
 	}
-	p := Sides{Image: of(d.image, o.Image), Text: of(d.text, o.Text), Views: d.views}
+	p := Sides{Image: of(d.image, o.Image), Text: of(d.text, o.Text), Views: d.views && !cfg.Model.TextsOnly(), Sentences: cfg.Model.TextsOnly()}
 	if d.fusion != nil && d.fusion.FusionLayers > 0 {
 		p.Fusion = d.fusion
 	}

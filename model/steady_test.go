@@ -52,7 +52,11 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 		}
 		return least
 	}
-	for name, cfg := range map[string]config.Config{"all losses": allOn(), "every idea": everyIdea()} {
+	vipmm := tinyViPMM("tucker")
+	vipmm.Data.Views = 1 // whose batches the test makes
+	sentences := tinyMCSE()
+	sentences.Model.Text.Dropout = 0.1
+	for name, cfg := range map[string]config.Config{"all losses": allOn(), "every idea": everyIdea(), "vipmm": vipmm, "sentences": sentences, "triplets": tinySimCSE(t, triplets...)} {
 		one, three := count(cfg, 1), count(cfg, 3)
 		if one != three || one > 20 {
 			t.Errorf("%s: a step makes %v allocations at depth 1 and %v at depth 3: want the same, at most 20", name, one, three)

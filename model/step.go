@@ -94,12 +94,16 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	return r, p.keep(s)
 }
 
-// keep remembers what the batch brings to the queue and to running statistics.
+// keep remembers what the batch brings to the queue and to running statistics, and how far it moves the teacher.
 func (p *Pairs) keep(s *feed.Step) error {
 	if s.Micro == 0 {
 		p.keys.Clear()
 		p.keys.ids, p.keys.micro = p.keys.ids[:0], 0
 		p.step.norms.drop()
+		p.step.agreement.kept = p.step.agreement.kept[:0]
+	}
+	if err := p.step.agreement.keep(p.step.machine, p.o.Group); err != nil {
+		return err
 	}
 	if err := p.step.norms.keep(p.step.machine, p.o.Group); err != nil {
 		return err

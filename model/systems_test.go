@@ -30,7 +30,9 @@ type Batch struct {
 	Views   []float32 // (B, 3, size, size) second views of the images; nil with data.views = 1
 	Tokens  []int32   // (B, L) ids, padded
 	Lengths []int32   // (B) tokens that are no padding
-	IDs     []int32   // (B) image ids, for multi-positive targets and the queue
+	// Positives and Negatives (B, L) are further texts of each row, with their lengths.
+	Positives, PositiveLengths, Negatives, NegativeLengths []int32
+	IDs                                                    []int32 // (B) image ids, for multi-positive targets and the queue
 
 	// ImageFeatures and TextFeatures (B, D) are the data of heads.
 	ImageFeatures, TextFeatures []float32
@@ -70,6 +72,7 @@ func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 		x.SetFloats(name, values)
 	}
 	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs,
+		batch.SecondTokens: b.Positives, batch.SecondLengths: b.PositiveLengths, batch.ThirdTokens: b.Negatives, batch.ThirdLengths: b.NegativeLengths,
 		batch.ImageNeighbours: b.ImageNeighbours, batch.TextNeighbours: b.TextNeighbours} {
 		x.SetInts(name, values)
 	}

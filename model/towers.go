@@ -6,31 +6,53 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// pairOfTowers is a design of a tower for images and one for texts, each with the head, which
-// is left out where model.head.identity says so, and has a bias for texts of SigLIP.
+// pairOfTowers is a design of a tower for images and one for texts, each with the head of
+// model.head.style: the linear one given, which is left out where model.head.identity says so and has a bias
+// for texts of SigLIP, one with tanh behind it, or an MLP.
 func pairOfTowers(cfg config.Config, o Options, space space.Space, head encoders.Projection) design {
 	m := cfg.Model
-	of := func(side string) encoders.Projection {
+	of := func(side string, tower, own encoders.Tower) encoders.Head {
+		if h := m.Head; h.Style == config.HeadMLP {
+			if own != nil {
+				tower = own
+			}
+			_, width := tower.Shape()
+			return encoders.MLP{Space: space, Shared: h.Shared, Layers: 1, Hidden: h.Hidden(width), Activation: h.Activation}
+		}
+		if m.Head.Style == config.HeadTanh {
+			return sentenceHead(space)
+		}
 		p := head
 		p.Identity = m.Head.Whole(side)
 		p.NoBias = head.NoBias && !(side == "text" && m.Text.Style == config.StyleSigLIP)
 		return p
 	}
-	texts := encoders.TextTower{
-		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
-		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
-	}
-	var images encoders.Tower
-	if cfg.ReadsRegions() {
-		images = regionTower(cfg)
-	} else {
-		images = encoders.ImageTower{ViT: imageEncoder(m, space)}
-	}
+	texts, images := textTower(cfg, o, space), imageTower(cfg, space)
 	return design{
-		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image"), frozen: m.Image.Freeze},
-		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text"), frozen: m.Text.Freeze},
+		image:   side{name: "image", tower: images, proj: "image_proj", head: of("image", images, o.Image), frozen: m.Image.Freeze},
+		text:    side{name: "text", tower: texts, proj: "text_proj", head: of("text", texts, o.Text), frozen: m.Text.Freeze},
 		teacher: cfg.Momentum.Enabled,
 		keys:    teacherKeys(cfg),
+	}
+}
+
+// imageTower is the tower of images that a style names.
+func imageTower(cfg config.Config, space space.Space) encoders.Tower {
+	switch cfg.Model.Image.Style {
+	case config.StyleRegions:
+		return regionTower(cfg)
+	case config.StyleResNet:
+		return resNetTower(cfg.Model)
+	}
+	return encoders.ImageTower{ViT: imageEncoder(cfg.Model, space)}
+}
+
+// textTower is the tower of texts of a model.
+func textTower(cfg config.Config, o Options, space space.Space) encoders.TextTower {
+	m := cfg.Model
+	return encoders.TextTower{
+		Encoder: textEncoder(m, o, space), Tokens: cfg.Data.Tokens,
+		Pool: encoders.Pool(m.Text.Pooling()), Padding: m.Text.Style == config.StyleSigLIP, Begin: o.Begin, End: o.End,
 	}
 }
 

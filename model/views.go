@@ -9,28 +9,34 @@ import (
 )
 
 // views are the systems of images alone, MoCo and SwAV: a vision transformer whose class
-// token passes an MLP of one hidden layer and ReLU to the unit sphere (Chen et al. 2020).
-// There is no batch normalisation: the transformer and its head have none.
+// token passes an MLP of one hidden layer and ReLU to the unit sphere (Chen et al. 2020), or a residual network whose mean does.
+// The transformer and the head have no batch normalisation; a residual network has.
 //
 // MoCo is contrast of two views of an image with a momentum encoder and a queue of its
 // features (He et al. 2020): the first view passes the encoder, the second its twin. SwAV
-// is swapped prediction between two views that pass one encoder (Caron et al. 2020),
-// without multi-crop; its queue holds features of first views, and both views' codes are
+// is swapped prediction between two views that pass one encoder (Caron et al. 2020), and from
+// smaller views to them where there are any (crops.go). Views pass it one after the other, so that each
+// has batch norms of its own statistics, and all crops together. Its queue holds features of first views, and both views' codes are
 // balanced together with it, where SwAV keeps a queue for each view.
 func views(cfg config.Config) design {
 	im, hidden := cfg.Model.Image, cfg.Model.Views.Hidden
 	if hidden == 0 {
-		hidden = im.Width
+		hidden = im.TokenWidth()
 	}
 	first := side{
 		name: "image", proj: "image_proj", frozen: im.Freeze,
-		tower: encoders.ImageTower{ViT: imageEncoder(cfg.Model, space.Space{Dim: cfg.Model.Head.Dim})},
+		tower: imageTower(cfg, space.Space{Dim: cfg.Model.Head.Dim}),
 		head:  encoders.MLP{Space: space.Space{Dim: cfg.Model.Head.Dim}, Layers: 1, Hidden: hidden, Activation: "relu"},
 	}
 	second := first
 	second.column = map[string]string{batch.Images: batch.Views}
 	second.teacher = second.column
 	d := design{image: first, text: second, views: true, teacher: cfg.Momentum.Enabled}
+	if n := cfg.SmallCrops(); n > 0 {
+		small := cfg
+		small.Model.Image.Size = cfg.Data.Crops.Size
+		d.crops = crops{tower: imageTower(small, space.Space{Dim: cfg.Model.Head.Dim}), count: n, size: cfg.Data.Crops.Size}
+	}
 	d.keys = func(s *objectives.Step) keyNodes {
 		if s.HasTeacher() {
 			return keyNodes{image: s.Teacher.Text.Features}

@@ -52,7 +52,7 @@ var (
 	_ GradientFilter = (*SwAV)(nil)
 )
 
-// Prepare implements Preparer: both views pass one encoder.
+// Prepare implements Preparer: both views pass one encoder, and so do the crops where there are any.
 func (l *SwAV) Prepare(s *Step) {
 	s.Reads.Online.Image.Features, s.Reads.Online.Text.Features = true, true
 }
@@ -64,12 +64,21 @@ func (l *SwAV) Build(s *Step) []Part {
 	l.dim = first.Shape()[1]
 	p := SwappedPrediction{
 		Views:      [2]*gorgonia.Node{first, second},
+		Crops:      s.Crops,
 		Prototypes: s.Params.As(encoders.Traits{Settings: "objective.swav.prototypes to that"}).Param(PrototypesName, encoders.LinearDefault(l.dim), l.Prototypes, l.dim),
 		Score:      score, Epsilon: float32(l.Epsilon), Iterations: l.Iterations,
 		Constants: SwappedConstants{
 			One: s.SharedFloats("one", []float32{1}), Minus: s.SharedFloats("minus one", []float32{-1}),
 			First: s.SharedInts("first", []int32{0}), Zeros: s.FixedInts("zeros", make([]int32, s.Rows)),
 		},
+	}
+	if s.Crops != nil {
+		rows := s.Crops.Shape()[0]
+		images := make([]int32, rows)
+		for i := range images {
+			images[i] = int32(i / (rows / s.Rows))
+		}
+		p.Constants.CropImages, p.Constants.CropZeros = s.FixedInts("images of crops", images), s.FixedInts("zeros of crops", make([]int32, rows))
 	}
 	if banks != nil {
 		p.Queue, p.Rows = banks.Image.Queue, banks.Usable

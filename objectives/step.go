@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/op"
@@ -60,6 +61,7 @@ type Step struct {
 	Params, Twins   encoders.Scope    // parameters and their momentum twins
 	Student, Mentor *encoders.Context // dropout of the online and of the teacher's towers
 	Online, Teacher Sides             // what the towers made of the batch; Teacher is empty without one
+	Crops           *gorgonia.Node    // (B*V, C) features of V further views of each image, one image after the other; nil without
 	Reads           Reads             // what losses read of the towers, before they are built
 	Captions        Captions          // inputs of the text tower, where there is one
 	IDs             *gorgonia.Node    // (B) int32, rows of one id are positives of each other; nil: pairs are told by their place
@@ -101,6 +103,7 @@ type Side struct {
 	encoders.Sequence
 	Features *gorgonia.Node // (B, C); nil where nothing reads the side
 	View     *gorgonia.Node // (B, C) features of a second masked view, nil without
+	Behind   *gorgonia.Node // (k*B, Width) class tokens of the k texts of Read.Behind, nil without
 	Masked   *gorgonia.Node // (B*Len, Width) states of the masked captions, unless they are in Tokens behind the clean ones
 	Head     encoders.Head
 	Scope    encoders.Scope // of the head's parameters
@@ -117,6 +120,9 @@ type Read struct {
 	Features bool // only in systems that do not encode the side anyway
 	Tokens   bool // token states
 	Masked   bool // token states of the masked captions
+	// Behind are further texts of each row that pass the text tower in one pass with its own: the same one again is another
+	// draw of the dropout masks.
+	Behind []batch.Text
 }
 
 // Captions are the inputs of the text tower.

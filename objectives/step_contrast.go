@@ -26,14 +26,18 @@ func (s *Step) offer(c Contrast) {
 	}
 }
 
+// positives are those within the batch: the own pair of each row, or all of its id.
+func (s *Step) positives() Positives {
+	if s.IDs != nil {
+		return Positives{RowIDs: s.IDs, ColIDs: s.IDs}
+	}
+	return Positives{Labels: s.Own()}
+}
+
 // within is the contrast within the batch. By NegativeTerms it offers other logits than its
 // own to draw negatives by.
 func (s *Step) within() Contrast {
-	own := Positives{Labels: s.Own()}
-	if s.IDs != nil {
-		own = Positives{RowIDs: s.IDs, ColIDs: s.IDs}
-	}
-	c := InBatchContrast(s.Scores.Score(s.PairTerms, false).Temperature.Divide(s.PairScores()), s.targets(own, nil))
+	c := InBatchContrast(s.Scores.Score(s.PairTerms, false).Temperature.Divide(s.PairScores()), s.targets(s.positives(), nil))
 	by := c
 	if s.similarities.I2T == nil && s.NegativeTerms != nil {
 		by.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(s.Online.Image.Features, s.Online.Text.Features)

@@ -41,15 +41,8 @@ func (s *Step) ViewScores() *gorgonia.Node {
 	return s.Scores.Bare(s.PairTerms, false).Pairs(view, s.Online.Text.Features)
 }
 
-// local are the local features of a side.
-func (s *Step) local(x Side) encoders.Local {
-	head, ok := x.Head.(encoders.TokenHead)
-	Need(ok && x.Tokens != nil, "interaction", "needs towers of tokens, with a linear head")
-	if n := s.Rows * x.Len; x.Tokens.Shape()[0] > n {
-		x.Tokens = layout.StridedRows(x.Tokens, 0, 1, n) // masked captions come after them
-	}
-	return x.Local(head, head.Raw(x.Scope, x.Tokens), s.AllTokens)
-}
+// local are the local features of a side as Interaction compares them.
+func (s *Step) local(x Side) encoders.Local { return s.localOf("interaction", x, s.AllTokens) }
 
 // bothWays returns w times the sum of a loss over the rows of PairScores and that over their
 // columns, where it reads the scores as rows.

@@ -230,3 +230,54 @@ func TestSwappedPredictionAgainstOracle(t *testing.T) {
 		nearAll(t, what+"gradient of the prototypes", grads[2], forPrototypes, 1e-3)
 	}
 }
+
+// TestMultiCropAgainstOracle: every view but its own predicts the code of one of the two, with equal weights (Caron et al. 2020,
+// section 3.2), and gradients follow.
+func TestMultiCropAgainstOracle(t *testing.T) {
+	const v = 3
+	r := rand.New(rand.NewPCG(7, 3))
+	s, n := newSwavCase(r), newBench(t)
+	small := unitRows(r, s.b*v, s.c)
+	views := [2]*gorgonia.Node{n.floats("view 1", s.views[0], s.b, s.c), n.floats("view 2", s.views[1], s.b, s.c)}
+	crops, prototypes := n.floats("crops", small, s.b*v, s.c), n.floats("prototypes", s.prototypes, s.k, s.c)
+	images := make([]int32, s.b*v)
+	for i := range images {
+		images[i] = int32(i / v)
+	}
+	loss := SwappedPrediction{
+		Views: views, Crops: crops, Prototypes: prototypes, Queue: n.floats("queue", s.queue, s.q, s.c), Rows: n.scalarInt("rows", s.rows),
+		Score: cosineAt(n, float32(s.tau)), Epsilon: float32(s.epsilon), Iterations: 3,
+		Constants: SwappedConstants{One: n.floats("one", []float32{1}), Minus: n.floats("minus", []float32{-1}), First: n.scalarInt("first", 0), Zeros: n.ints("zeros", make([]int32, s.b)...),
+			CropImages: n.ints("images", images...), CropZeros: n.ints("crop zeros", make([]int32, s.b*v)...)},
+	}.Build()
+	got, grads := n.lossAndGrads(loss, views[0], crops)
+	var codes [2][][]float64
+	for k := range codes {
+		codes[k] = s.codes(s.scores(s.views[k], s.b, false), false)
+	}
+	want := func() (sum float64) {
+		predicted := func(row, code []float64) {
+			z := make([]float64, s.k)
+			for k, x := range row {
+				z[k] = x / s.tau
+			}
+			_, log := softmax(z)
+			for k, c := range code {
+				sum -= c * log[k] / float64(2*(1+v)*s.b)
+			}
+		}
+		large, all := [2][][]float64{s.scores(s.views[0], s.b, false), s.scores(s.views[1], s.b, false)}, s.scores(small, s.b*v, false)
+		for k := range 2 {
+			for i := range s.b {
+				predicted(large[1-k][i], codes[k][i])
+				for c := range v {
+					predicted(all[i*v+c], codes[k][i])
+				}
+			}
+		}
+		return sum
+	}
+	near(t, "loss", got, want(), 1e-4)
+	nearAll(t, "gradient of the first view", grads[0], fdGrad(s.views[0], want), 2e-3)
+	nearAll(t, "gradient of the crops", grads[1], fdGrad(small, want), 2e-3)
+}

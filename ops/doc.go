@@ -4,6 +4,7 @@
 //	op          what an operation is, and how one becomes a node
 //	arith       sums, multiples, reductions
 //	nn          layers of transformers
+//	conv        convolutions and pooling over places of images
 //	layout      rows and indices moved about
 //	attention   multi-head attention
 //	recurrent   gated recurrent units over packed sequences

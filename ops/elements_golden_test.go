@@ -18,6 +18,7 @@ import (
 // tools/goldens/elements.py.
 func TestElementsGolden(t *testing.T) {
 	type get = func(name string) *gorgonia.Node
+	rowProducts := func(g get) *gorgonia.Node { return similarity.RowProducts(g("x"), g("z")) }
 	similarity := func(g get) *gorgonia.Node { return similarity.Similarity(g("f"), g("keys"), g("queue"), g("cols")) }
 	builds := map[string]func(get) *gorgonia.Node{
 		"add":                        func(g get) *gorgonia.Node { return arith.Add(g("x"), g("z")) },
@@ -51,6 +52,8 @@ func TestElementsGolden(t *testing.T) {
 		"mean tokens":   func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), g("lengths"), 3, 0) },
 		"mean patches":  func(g get) *gorgonia.Node { return nn.MeanTokens(g("x"), nil, 3, 1) },
 		"max tokens":    func(g get) *gorgonia.Node { return nn.MaxTokens(g("x"), g("lengths"), 3) },
+		"row products":  rowProducts,
+		"margin":        func(g get) *gorgonia.Node { return contrast.Margin(g("x"), g("z"), g("weights"), 0.5) },
 		"worst":         func(g get) *gorgonia.Node { return contrast.Worst(g("x"), g("z")) },
 		"soft pool":     func(g get) *gorgonia.Node { return nn.SoftPool(g("x"), g("scores"), g("lengths"), 3) },
 		"sort pool":     func(g get) *gorgonia.Node { return nn.SortPool(g("x"), g("scores"), g("lengths"), 3, 0.5) },
@@ -75,8 +78,11 @@ func TestElementsGolden(t *testing.T) {
 			h := nn.GELU(g("x"))
 			return arith.Add(arith.Add(h, h), op.Detach(h))
 		},
-		"div scalar": func(g get) *gorgonia.Node { return arith.DivScalar(g("x"), g("s")) },
-		"mul scalar": func(g get) *gorgonia.Node { return arith.MulScalar(g("x"), g("s")) },
+		"sum products":         func(g get) *gorgonia.Node { return arith.SumProducts(g("x"), g("z"), 3) },
+		"dot products of rows": func(g get) *gorgonia.Node { return arith.SumProducts(g("x"), g("z"), 1) },
+		"outer":                func(g get) *gorgonia.Node { return arith.Outer(g("x"), g("z")) },
+		"div scalar":           func(g get) *gorgonia.Node { return arith.DivScalar(g("x"), g("s")) },
+		"mul scalar":           func(g get) *gorgonia.Node { return arith.MulScalar(g("x"), g("s")) },
 		"add norm": func(g get) *gorgonia.Node {
 			_, norm := nn.AddNorm(nn.AddNormArgs{H: g("h"), X: g("x"), Bits: g("bits"), Gamma: g("gamma"), Beta: g("beta"), Keep: 0.75, Eps: 1e-5})
 			return norm

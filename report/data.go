@@ -22,6 +22,8 @@ type Data struct {
 	Scores  *Table    // final evaluation
 	Classes []Classes // of the last evaluation, for each task that tells classes
 
+	Sentences *Sentences // of the last evaluation on sentence pairs
+
 	Features *Features
 	Pairs    *Features // of a model that compares tokens: N, Captions, IDs, Split, Score and its name alone
 	Metrics  []Metric  // learned metrics of pairs

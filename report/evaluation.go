@@ -19,6 +19,9 @@ func evalSection(d Data) section {
 		if ranking, _ := splitRanking(name); ranking == eval.Random {
 			continue // it does not change with the steps
 		}
+		if ofSentences(name) && !sentenceCurve(name) {
+			continue // the tables of the section on sentence pairs have it
+		}
 		g := evalGroup(name)
 		if groups[g] == nil {
 			order = append(order, g)
@@ -45,12 +48,16 @@ func evalSection(d Data) section {
 		if most < 2 { // one evaluation is no curve: the table has it
 			continue
 		}
+		ch.wide = ofSentences(names[0]) && len(labels) > 4 // whose keys have no room beside the title
 		ch.keys = len(labels) > 1 || strings.Contains(g, ": recall") || strings.Contains(g, ": precision") || strings.Contains(g, ": rank")
 		s.add(ch, "")
 	}
 	if d.Scores != nil {
 		s.Tables = append(s.Tables, *d.Scores)
 	} else {
+		if d.Sentences != nil { // which has tables of its own
+			names = slices.DeleteFunc(slices.Clone(names), ofSentences)
+		}
 		s.Tables = lastEvaluation(d.Curves, names)
 	}
 	if len(s.Panels) == 0 && len(s.Tables) == 0 {
@@ -63,6 +70,9 @@ func evalSection(d Data) section {
 func evalGroup(name string) string {
 	if ranking, metric := splitRanking(name); ranking != "" {
 		return evalGroup(retrieval+metric) + ", " + rankingNames[ranking]
+	}
+	if group, _, ok := sentenceGroup(name); ok {
+		return group
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "eval/"), "/")
 	last := parts[len(parts)-1]
@@ -100,11 +110,17 @@ func evalRank(group string) int {
 			return i
 		}
 	}
+	if strings.HasPrefix(group, "isotropy") {
+		return 200
+	}
 	return 100
 }
 
 // evalLabel names a line of such a chart.
 func evalLabel(name string) string {
+	if _, label, ok := sentenceGroup(name); ok {
+		return label
+	}
 	last := name[strings.LastIndexByte(name, '/')+1:]
 	for _, p := range []string{"i2t_", "t2i_"} {
 		last = strings.TrimPrefix(last, p)

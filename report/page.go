@@ -49,7 +49,11 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return err
 	}
-	p.show(lossSection(d), stepSection(d), evalSection(d), classes, graphSection(d), pairs, metricSection(d), scatter)
+	sentences, err := sentenceSection(d)
+	if err != nil {
+		return err
+	}
+	p.show(lossSection(d), stepSection(d), evalSection(d), classes, sentences, graphSection(d), pairs, metricSection(d), scatter)
 	return p.write(w)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -11,8 +12,8 @@ import (
 // which checkpoints are kept.
 func tasksBeside(cfg config.Config, set *Split) (list []string) {
 	if !cfg.Model.Stored() {
-		if cfg.Model.ImagesOnly() {
-			return nil // the probe is its own task
+		if cfg.Model.ImagesOnly() || cfg.Model.TextsOnly() {
+			return nil // both would read the other side; the probe of images alone is their own task
 		}
 		return cfg.Eval.Beside
 	}
@@ -35,6 +36,14 @@ func checkBeside(cfg config.Config, set *Split) error {
 				err = z.Close()
 			}
 			if err != nil {
+				return err
+			}
+		case TaskSentences:
+			if _, err := source.OpenSentences(cfg); err != nil {
+				return err
+			}
+		case TaskSentiment:
+			if _, _, err := source.OpenSentiment(cfg); err != nil {
 				return err
 			}
 		case TaskProbe:

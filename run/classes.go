@@ -77,21 +77,32 @@ func readClasses(dir string) (list []pages.Classes, err error) {
 
 // CheckDrawn refuses a task that has no classes to draw; empty is that of the system.
 func CheckDrawn(cfg config.Config, task string) error {
-	if task = cmp.Or(task, DefaultTask(cfg)); taskTitles[task] != "" {
+	if task = cmp.Or(task, DefaultTask(cfg)); taskTitles[task] != "" || task == TaskSentences {
 		return nil
 	}
-	return &ArgumentError{fmt.Errorf("the task %s has no classes to draw: use --out with --task %s, %s or %s", task, TaskZeroShot, TaskProbe, TaskTextProbe)}
+	return &ArgumentError{fmt.Errorf("the task %s has no classes to draw: use --out with --task %s, %s, %s or %s", task, TaskZeroShot, TaskProbe, TaskTextProbe, TaskSentences)}
 }
 
-// DrawClasses writes the outcome of a task that tells classes as a page. It fails for another task.
-func DrawClasses(path string, s Scores, step int, split, of string) error {
-	c, ok := classesOf(s, step, split)
-	if !ok {
-		return fmt.Errorf("run: the task %s has no classes to draw", s.Task())
-	}
+// DrawScores writes the outcome of a task that tells classes, or of sentence pairs, as a page. It fails for another task.
+func DrawScores(path string, s Scores, step int, split, of string) error {
+	facts := []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}
 	var b bytes.Buffer
-	if err := pages.WriteClasses(&b, pages.ClassesPage{Title: c.Title, Facts: []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}, Classes: c}); err != nil {
-		return err
+	if x, ok := s.(Sentences); ok {
+		p, err := x.page(step, true, 0)
+		if err == nil {
+			err = pages.WriteSentences(&b, pages.SentencesPage{Title: "Sentence pairs", Facts: facts, Sentences: p})
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		c, ok := classesOf(s, step, split)
+		if !ok {
+			return fmt.Errorf("run: the task %s has no classes to draw", s.Task())
+		}
+		if err := pages.WriteClasses(&b, pages.ClassesPage{Title: c.Title, Facts: facts, Classes: c}); err != nil {
+			return err
+		}
 	}
 	if err := files.Replace(path, b.Bytes()); err != nil {
 		return fmt.Errorf("%w: choose another file with --out", err)

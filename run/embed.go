@@ -57,8 +57,10 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 	if err != nil {
 		return Embedded{}, err
 	}
-	if err := set.findFiles(ctx, split, progress); err != nil {
-		return Embedded{}, err
+	if !cfg.Model.TextsOnly() {
+		if err := set.findFiles(ctx, split, progress); err != nil {
+			return Embedded{}, err
+		}
 	}
 	if err := embedFolder(out, gallery.ManifestFile); err != nil { // before the work
 		return Embedded{}, err
@@ -96,11 +98,15 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 		return err
 	}
 	rows.describe(done)
-	ids := make([]int64, set.Len())
-	for i := range ids {
-		ids[i] = set.ImageID(i)
+	var tensors []safetensors.Tensor
+	alone := t.Config.Model.TextsOnly() // there are no rows of images to name
+	if !alone {
+		ids := make([]int64, set.Len())
+		for i := range ids {
+			ids[i] = set.ImageID(i)
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: "image_id", Shape: []int{len(ids)}, Data: ids})
 	}
-	tensors := []safetensors.Tensor{{Name: "image_id", Shape: []int{len(ids)}, Data: ids}}
 	add := func(side string, g data.Gallery, phase string) (*spooled, error) {
 		s, err := rows.spool(ctx, e, side, g, phase, done.Path, nil)
 		if err == nil {
@@ -118,12 +124,18 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 		for j := range owner {
 			owner[j] = int64(set.TextImage(j))
 		}
-		tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner})
+		if !alone {
+			tensors = append(tensors, safetensors.Tensor{Name: "text_image", Shape: []int{len(owner)}, Data: owner})
+		}
 		s, err := add(gallery.Text, texts, "encoding texts")
 		if err != nil {
 			return err
 		}
 		defer s.Close()
+	}
+	if alone {
+		done.Images = 0
+		return writeEmbeddings(set, tensors, *done)
 	}
 	images, err := add(gallery.Image, set.Images(), "encoding images")
 	if err != nil {
@@ -161,7 +173,7 @@ func writeEmbeddings(set *Split, tensors []safetensors.Tensor, done Embedded) er
 		Image   int    `json:"image"` // its row
 		Caption string `json:"caption"`
 	}
-	if e, ok := set.Galleries.(namedImages); ok {
+	if e, ok := set.Galleries.(namedImages); ok && done.Images > 0 {
 		err := files.ReplaceFrom(filepath.Join(done.Path, ImagesFile), lines(done.Images, func(i int) any { return image{i, e.ImageName(i), set.ImageID(i)} }))
 		if err != nil {
 			return err

@@ -68,6 +68,8 @@ func (in *Inputs) setDefaults(cfg config.Config) error {
 		return bad("--rows needs a model of stored features (got model.system %q): embed its files with --images or --texts", system)
 	case in.Names != "" && in.Rows == "":
 		return bad("--names is of --rows: name a file of features")
+	case in.Images != "" && cfg.Model.TextsOnly():
+		return bad("model.system %q has no images: embed texts", system)
 	case in.Texts != "" && cfg.Model.ImagesOnly():
 		return bad("model.system %q has no texts: embed images", system)
 	}

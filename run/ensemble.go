@@ -35,6 +35,9 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if x.Config.Model.ImagesOnly() {
 			return nil, &ArgumentError{fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no text tower", x.Checkpoint.Path, x.Config.Model.System)}
 		}
+		if x.Config.Model.TextsOnly() {
+			return nil, &ArgumentError{fmt.Errorf("%s: scores of pairs need a model of images and texts, and model.system %q has no images", x.Checkpoint.Path, x.Config.Model.System)}
+		}
 		set, err := x.Split(ctx, t.split(split), progress)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -9,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
@@ -21,11 +23,16 @@ const (
 	TaskReID       = "reid"       // of images with identities: what each finds of its identity
 	TaskMigration  = "migration"  // of stored features: what an index of the old model gives to queries of the new one
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
+	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
+	// TaskSentencePairs is what a model that was fine-tuned on pairs of sentences says of those of a split.
+	TaskSentencePairs = "sentence_pairs"
+	TaskSentiment     = "sentiment" // of utterances: their sentiment from words, audio and vision, with eval.sentiment
+	TaskSentences     = "sentences" // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
 )
 
 // evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration}
+var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -45,12 +52,21 @@ func DefaultTask(cfg config.Config) string {
 	if cfg.Model.ImagesOnly() {
 		return TaskProbe
 	}
+	switch {
+	case cfg.Model.JudgesPairs():
+		return TaskSentencePairs
+	case cfg.Model.TextsOnly() && len(cfg.Eval.Sentences.Tasks) > 0:
+		return TaskSentences
+	case cfg.Model.TextsOnly():
+		return TaskSiblings
+	}
 	return TaskRetrieval
 }
 
-// ReadsSplit says whether a task reads a split of the data, or files of its own alone.
+// ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
 func ReadsSplit(cfg config.Config, task string) bool {
-	return task != TaskTextProbe && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
+	task = cmp.Or(task, DefaultTask(cfg))
+	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
 // Evaluation is a model with what it is evaluated on.
@@ -61,6 +77,7 @@ type Evaluation struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split               // nil for a task that reads files of its own
+	Sentences []source.Sentences   // pairs of TaskSentences; nil: they are opened
 	With      []Evaluation         // models whose scores of the same pairs are averaged with this one's, of retrieval
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
@@ -76,8 +93,16 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.probe(ctx)
 	case TaskTextProbe:
 		return e.textProbe(ctx)
+	case TaskSentences:
+		return e.sentences(ctx)
+	case TaskSentiment:
+		return e.sentiment(ctx)
 	case TaskReID:
 		return e.reID(ctx)
+	case TaskSiblings:
+		return e.siblings(ctx)
+	case TaskSentencePairs:
+		return e.sentencePairs(ctx)
 	case TaskNeighbours:
 		return e.neighbours(ctx)
 	case TaskZeroShot:
@@ -91,6 +116,9 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	c := e.Config
 	if c.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("retrieval needs a model of images and texts: model.system %q has no text tower: use --task %s", c.Model.System, TaskProbe)}
+	}
+	if c.Model.TextsOnly() {
+		return nil, noImages(c, TaskRetrieval)
 	}
 	own, err := e.member()
 	if err != nil {
@@ -109,6 +137,11 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
 	}.Run(ctx)
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
+}
+
+// noImages refuses a task that needs images for a system of texts alone.
+func noImages(cfg config.Config, task string) error {
+	return &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder, and model.system %q has none: use --task %s", task, cfg.Model.System, DefaultTask(cfg))}
 }
 
 // textColumns says how captions become columns, nil for a system without texts.

@@ -69,6 +69,9 @@ func Explainable(cfg config.Config) error {
 	if cfg.Model.Stored() {
 		return &ArgumentError{fmt.Errorf("model.system %q reads stored features, which have no patches and no words: explain a model with towers", cfg.Model.System)}
 	}
+	if cfg.Model.TextsOnly() {
+		return &ArgumentError{fmt.Errorf("model.system %q has no images: explain a model of images and texts, or of images", cfg.Model.System)}
+	}
 	return nil
 }
 

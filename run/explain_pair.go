@@ -227,7 +227,7 @@ func (x *Explainer) patches(values []float64) *explain.Map {
 		n := int(x.b.Ints(batch.RegionLengths)[0])
 		return &explain.Map{Values: values[:n], Rows: 1, Columns: n}
 	}
-	side := x.t.Config.Model.Image.Size / x.t.Config.Model.Image.Patch
+	side := x.t.Config.Model.Image.Grid()
 	return &explain.Map{Values: values, Rows: side, Columns: side}
 }
 

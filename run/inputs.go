@@ -13,7 +13,7 @@ import (
 // features and vocabulary, those of tasks, and the checkpoint it starts from. Those that are missing or of
 // the wrong kind are config.Errors with their key.
 func CheckInputs(cfg config.Config) error {
-	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), startInputs(cfg)))
+	return source.CheckInputs(slices.Concat(source.Inputs(cfg, source.Splits...), source.ZeroShotInputs(cfg), source.TextProbeInputs(cfg), source.SentencesInputs(cfg), source.SentimentInputs(cfg), startInputs(cfg)))
 }
 
 // checkTraining is CheckInputs of the data that a training run reads, with that of the tasks beside its own.
@@ -21,6 +21,12 @@ func checkTraining(cfg config.Config) error {
 	list := source.Inputs(cfg, "train", cfg.Eval.Split)
 	if cfg.Model.Stored() || slices.Contains(cfg.Eval.Beside, TaskZeroShot) {
 		list = append(list, source.ZeroShotInputs(cfg)...)
+	}
+	if slices.Contains(cfg.Eval.Beside, TaskSentences) {
+		list = append(list, source.SentencesInputs(cfg)...)
+	}
+	if slices.Contains(cfg.Eval.Beside, TaskSentiment) {
+		list = append(list, source.SentimentInputs(cfg)...)
 	}
 	return source.CheckInputs(list)
 }

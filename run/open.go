@@ -192,11 +192,15 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 		if set, err = t.Split(ctx, split, progress); err != nil {
 			return nil, err
 		}
-		if err := set.findFiles(ctx, t.split(split), progress); err != nil { // rather than when the texts are encoded
-			return nil, err
+		if !t.Config.Model.TextsOnly() { // which reads no image
+			if err := set.findFiles(ctx, t.split(split), progress); err != nil { // rather than when the texts are encoded
+				return nil, err
+			}
 		}
 	}
-	return Evaluate(ctx, Evaluation{Task: task, Config: t.Config, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
+	cfg := t.Config
+	cfg.Eval.Split = t.split(split) // of pairs of sentences
+	return Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
 }
 
 // Close ends the engine and closes the checkpoint.

@@ -42,6 +42,9 @@ func PageData(dir string) (*pages.Data, error) {
 	if d.Classes, err = readClasses(dir); err != nil {
 		return nil, err
 	}
+	if d.Sentences, err = readSentences(dir); err != nil {
+		return nil, err
+	}
 	if e, ok := readEnvironment(dir); ok {
 		d.Environment = machine(e)
 	}
@@ -141,11 +144,25 @@ type keptMetric struct{ key, name string }
 // keptMetrics lists the curves by which checkpoints of a run are kept. Logs of earlier
 // versions have one, of the last ranking.
 func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
+	if cfg.Train.KeepsByMetric() {
+		return []keptMetric{{cfg.Train.KeepBestBy, strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/")}}
+	}
 	if DefaultTask(cfg) == TaskProbe {
 		return []keptMetric{{probeMetric, "linear probe"}}
 	}
 	if DefaultTask(cfg) == TaskReID {
 		return []keptMetric{{reIDMetric, "mAP"}}
+	}
+	switch DefaultTask(cfg) {
+	case TaskSiblings:
+		return []keptMetric{{siblingsMetric, "mAP"}}
+	case TaskSentencePairs:
+		if cfg.Data.SentencePairs.Classes() == 0 {
+			return []keptMetric{{logPrefix(TaskSentencePairs) + "spearman", "Spearman"}}
+		}
+		return []keptMetric{{logPrefix(TaskSentencePairs) + "accuracy", "accuracy"}}
+	case TaskSentences:
+		return nil // the first task's, which metrics.jsonl names
 	}
 	first := keptMetric{retrievalMetric(eval.First), "mean recall by the pair score"}
 	reranked := keptMetric{retrievalMetric(eval.Reranked), "mean recall, re-ranked"}

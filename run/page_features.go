@@ -61,7 +61,14 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		f.Images, err = encoding.ClassTokens(ctx, m.Image(), images, "encoding images")
 		return f, err
 	}
-	f.C = m.Dim()
+	if f.C = m.Dim(); e.cfg.Model.TextsOnly() {
+		texts, err := e.texts(chosen)
+		if err != nil {
+			return nil, err
+		}
+		f.Images, err = encoding.Features(ctx, m.Text(), texts, "encoding texts")
+		return f, err
+	}
 	if f.Images, err = encoding.Features(ctx, m.Image(), images, "encoding images"); err != nil {
 		return nil, err
 	}

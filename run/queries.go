@@ -79,6 +79,8 @@ func (q *Queries) Reads(side string) error {
 		return fmt.Errorf("model.system %q reads stored features: query by a row, a vector or features of its encoders", cfg.Model.System)
 	case side == gallery.Image && cfg.ReadsRegions():
 		return noPictures(cfg)
+	case side == gallery.Image && cfg.Model.TextsOnly():
+		return fmt.Errorf("model.system %q has no images: query by a text, a row or a vector", cfg.Model.System)
 	case side == gallery.Text && cfg.Model.ImagesOnly():
 		return fmt.Errorf("model.system %q has no texts: query by an image, a row or a vector", cfg.Model.System)
 	}

@@ -185,7 +185,7 @@ func (r *Run) writePage(ctx context.Context) error {
 		switch {
 		case r.several:
 			d.Notes = append(d.Notes, "One of several runs: trainer report draws its features too.")
-		case r.set != nil:
+		case r.set != nil && r.set.Galleries != nil:
 			e := embedder{cfg: r.cfg, engine: r.engine, model: r.model, tok: r.tok, set: r.set, split: r.cfg.Eval.Split, points: DefaultPoints, progress: r.report.Phase}
 			err = e.draw(ctx, d)
 			r.report.PhasesDone()

@@ -48,6 +48,8 @@ type Run struct {
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
 
+	sentences []source.Sentences // pairs of sentences that evaluations read; nil before the first
+
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
 	scoreStep int
@@ -325,7 +327,7 @@ func (r *Run) initModel() error {
 	if ck.Notice != "" {
 		r.report.Say("%s", ck.Notice)
 	}
-	if err := sameKeys(ck, r.cfg, config.FixedMeaning); err != nil {
+	if err := r.takesOver(ck); err != nil {
 		return err
 	}
 	took, err := train.InitModel(r.pairs, ck, r.cfg.Model)
@@ -333,6 +335,26 @@ func (r *Run) initModel() error {
 		return shapeKeys(ck, r.cfg, err)
 	}
 	r.report.Say("parameters from %s: %s", ck.Path, took)
+	return nil
+}
+
+// takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
+// tower of any system.
+func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
+	old, err := ownConfig(ck)
+	if err != nil {
+		return err
+	}
+	if !r.cfg.Model.TextsOnly() || old.Model.System == r.cfg.Model.System {
+		return sameKeys(ck, r.cfg, config.FixedMeaning)
+	}
+	var errs config.Errors
+	for _, c := range config.TextConflicts(old, r.cfg) {
+		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: "use its value, or another checkpoint"})
+	}
+	if errs != nil {
+		return errs
+	}
 	return nil
 }
 

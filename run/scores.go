@@ -23,8 +23,13 @@ type Scores interface {
 	JSON(split, path string) any
 }
 
-// logPrefix is what stands before the values of a task in metrics.jsonl.
-func logPrefix(task string) string { return "eval/" + task + "/" }
+// logPrefix is what stands before the values of a task in metrics.jsonl. The values of TaskSentences name their tasks themselves.
+func logPrefix(task string) string {
+	if task == TaskSentences {
+		return "eval/"
+	}
+	return "eval/" + task + "/"
+}
 
 // logged returns the values of an outcome as metrics.jsonl names them.
 func logged(o Scores) map[string]float64 {

@@ -55,6 +55,8 @@ func (e Evaluation) openZeroShot() (*source.ZeroShot, error) {
 		return z, err
 	case m.ImagesOnly():
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model of images and texts, and model.system %q has no text tower: use --task %s", e.Task, m.System, TaskProbe)}
+	case m.TextsOnly():
+		return nil, noImages(e.Config, e.Task)
 	}
 	if e.Set == nil {
 		return source.OpenZeroShotImages(e.Config, nil)

@@ -18,6 +18,9 @@ import (
 // tested on the split.
 func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	c := e.Config
+	if c.Model.TextsOnly() {
+		return nil, noImages(c, TaskProbe)
+	}
 	if e.Set.Eval == nil {
 		return nil, &ArgumentError{fmt.Errorf("the probe needs a model with an image encoder: model.system %q has none", c.Model.System)}
 	}
@@ -65,9 +68,10 @@ func (e Evaluation) classifier(neighbours int) tasks.Classifier {
 	return tasks.Classifier{Engine: e.Engine, Decay: c.ProbeDecay, Hold: c.ProbeHold, Neighbours: neighbours}
 }
 
-// unaugmented is a configuration whose training images are resized and nothing else.
+// unaugmented is a configuration whose training images are resized and nothing else, without sentences between them.
 func unaugmented(cfg config.Config) config.Config {
 	d := &cfg.Data
+	d.Sentences.Batches = 0
 	d.CropScaleMin, d.Flip, d.RandAugmentOps = 1, false, 0
 	d.ColorJitter, d.Grayscale, d.Blur, d.Views = 0, 0, 0, 1
 	return cfg

@@ -13,6 +13,9 @@ import (
 // reID searches the images of the split for others of their identity.
 func (e Evaluation) reID(ctx context.Context) (Scores, error) {
 	c := e.Config
+	if c.Model.TextsOnly() {
+		return nil, noImages(c, TaskReID)
+	}
 	if e.Set == nil || e.Set.Eval == nil {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder: model.system %q has none", TaskReID, c.Model.System)}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// Split is a split for evaluation: a gallery for each side.
+// Split is a split for evaluation: a gallery for each side. Galleries are nil where an evaluation reads files of its own alone.
 type Split struct {
 	data.Galleries
 	Eval *data.Eval // the images and captions behind the galleries; nil of stored features
@@ -45,8 +45,18 @@ func openSplit(ctx context.Context, cfg config.Config, split string, say func(fo
 // so that none is found missing after hours of training. It is nil where the configuration
 // names no files for it, and where a probe has no classes.
 func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*Split, error) {
-	if source.Unnamed(cfg, cfg.Eval.Split) {
+	if source.Unnamed(cfg, cfg.Eval.Split) && DefaultTask(cfg) != TaskSentences {
 		return nil, nil
+	}
+	switch DefaultTask(cfg) {
+	case TaskSentences: // reads files of its own
+		if _, err := source.OpenSentences(cfg); err != nil {
+			return nil, err
+		}
+		return &Split{}, nil
+	case TaskSentencePairs:
+		_, err := source.SentencePairs(cfg, cfg.Eval.Split)
+		return &Split{}, err
 	}
 	progress, done := phases(report)
 	defer done()
@@ -60,6 +70,16 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 	if _, ok := set.Eval.Labels(); !ok && DefaultTask(cfg) == TaskProbe {
 		report.Say("the data has no classes: there is no evaluation")
 		return nil, nil
+	}
+	if DefaultTask(cfg) == TaskSiblings {
+		if all, err := set.Eval.Rephrased(); err != nil || !all.HasSiblings() {
+			if err != nil {
+				return nil, err
+			}
+			report.Say("no image of the data has several captions: there is no evaluation")
+			return nil, nil
+		}
+		return set, nil // images are not read
 	}
 	if err := set.findFiles(ctx, cfg.Eval.Split, progress); err != nil {
 		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)

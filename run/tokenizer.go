@@ -72,7 +72,7 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 
 // classless refuses the first token for a text where it is none that the tokenizer puts there, but a word.
 func classless(cfg config.Config, t *tokenizer.Tokenizer) error {
-	if cfg.Model.Stored() || cfg.Model.Text.Pooling() != "class" || t.ClsID() >= 0 {
+	if cfg.Model.Stored() || !cfg.Model.Text.ReadsClass() || t.ClsID() >= 0 {
 		return nil
 	}
 	return config.Errors{{Path: "model.text.pool", Value: cfg.Model.Text.Pool,

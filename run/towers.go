@@ -48,7 +48,7 @@ func openTowers(cfg config.Config) (t train.Towers, err error) {
 
 // hasSide says whether weights have a tower of a side, image or text.
 func hasSide(m *weights.Model, side string) bool {
-	return map[string]bool{"image": m.Has("image/pos_embed"), "text": m.Has(wordEmbeddings)}[side]
+	return map[string]bool{"image": m.Has("image/pos_embed") || m.Has("image/conv1/weight"), "text": m.Has(wordEmbeddings)}[side]
 }
 
 // tookTowers tells what was read of the towers' files, and fails where they lack a parameter that they should have.

@@ -9,9 +9,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -237,7 +240,10 @@ func (r *Run) save(e *train.Event) error {
 		return err
 	}
 	if r.scores != nil && r.scoreStep == e.Step {
-		m := r.scores.Metric()
+		m, err := r.metric()
+		if err != nil {
+			return err
+		}
 		snap.Metric = &m
 	}
 	if err := r.store.Save(e.Step, snap); err != nil {
@@ -263,19 +269,45 @@ func (r *Run) validate(ctx context.Context, step int) (map[string]float64, error
 		return nil, err
 	}
 	r.report.Say("step %d  %s: %s", step, r.cfg.Eval.Split, r.scores.Line())
-	err := r.store.SetMetric(step, r.scores.Metric())
+	m, err := r.metric()
+	if err != nil {
+		return nil, err
+	}
+	err = r.store.SetMetric(step, m)
 	switch {
 	case err == nil:
 		r.prune()
 	case !errors.Is(err, fs.ErrNotExist): // no checkpoint was saved at this step
 		return nil, err
 	}
-	values := logged(r.scores)
 	for _, s := range r.beside {
 		r.report.Say("%s", s.Line())
+	}
+	return r.evaluated(), nil
+}
+
+// evaluated returns the values of the last evaluation as metrics.jsonl names them.
+func (r *Run) evaluated() map[string]float64 {
+	values := logged(r.scores)
+	for _, s := range r.beside {
 		maps.Copy(values, logged(s))
 	}
-	return values, nil
+	return values
+}
+
+// metric is the number of the last evaluation by which checkpoints are kept: that of the task of the system, or the one that
+// train.keep_best_by names.
+func (r *Run) metric() (checkpoint.Metric, error) {
+	name := r.cfg.Train.KeepBestBy
+	if !r.cfg.Train.KeepsByMetric() {
+		return r.scores.Metric(), nil
+	}
+	values := r.evaluated()
+	v, ok := values[name]
+	if !ok {
+		return checkpoint.Metric{}, config.Errors{{Path: "train.keep_best_by", Value: name, Msg: "names a number that the evaluation has not", Hint: "it has " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")}}
+	}
+	return checkpoint.Metric{Name: name, Value: v}, nil
 }
 
 func (r *Run) evaluate(ctx context.Context, step int) error {
@@ -287,6 +319,12 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 	}
 	var beside []Scores
 	for _, e.Task = range tasksBeside(r.cfg, r.set) {
+		if e.Task == TaskSentences && r.sentences == nil { // which every evaluation reads
+			if r.sentences, err = source.OpenSentences(r.cfg); err != nil {
+				return err
+			}
+		}
+		e.Sentences = r.sentences
 		s, err := Evaluate(ctx, e)
 		if err != nil {
 			return err
@@ -294,6 +332,9 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 		beside = append(beside, s)
 	}
 	r.scores, r.beside, r.scoreStep = scores, beside, step
+	if err := r.writeSentences(false); err != nil {
+		return err
+	}
 	return r.writeClasses()
 }
 
@@ -341,6 +382,9 @@ func (r *Run) finish(ctx context.Context) error {
 		if err := r.evaluate(ctx, r.state.Step); err != nil {
 			return err
 		}
+	}
+	if err := r.writeSentences(true); err != nil {
+		return err
 	}
 	return r.writePage(ctx)
 }

@@ -144,10 +144,11 @@ var withoutMatching = []string{"objective.itm.weight=0", "eval.rerank_top=0"}
 // twins, moments, queue and graphs, with dropout, masks and teacher. Both ranks have the same.
 func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
 	for name, sets := range map[string][]string{
-		"cosine":   nil,
-		"id":       {"objective.itc.positives=id"},
-		"geodesic": {"objective.itc.score=geodesic", "objective.geodesic.layers=[2, 6]", "objective.geodesic.entries=4", "objective.geodesic.period_steps=4"},
-		"clip":     {"model.system=clip", "model.text.fusion_layers=0", "objective.mlm.weight=0", "objective.siglip.weight=1", "objective.structure.weight=1"},
+		"dynamic momentum": {"momentum.rule=dynamic"},
+		"cosine":           nil,
+		"id":               {"objective.itc.positives=id"},
+		"geodesic":         {"objective.itc.score=geodesic", "objective.geodesic.layers=[2, 6]", "objective.geodesic.entries=4", "objective.geodesic.period_steps=4"},
+		"clip":             {"model.system=clip", "model.text.fusion_layers=0", "objective.mlm.weight=0", "objective.siglip.weight=1", "objective.structure.weight=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets = append(slices.Clone(withoutMatching), sets...)

@@ -25,7 +25,7 @@ func NewRates(c config.Config) Rates {
 	m, i, t := c.Model, c.Init.Image, c.Init.Text
 	if !m.Stored() && !m.Image.Freeze {
 		r.image = towerRate{i.LRFactor, i.LayerDecay, m.Image.Depth}
-		if m.Image.Style == config.StyleRegions {
+		if !m.Image.Transforms() {
 			r.image = towerRate{i.LRFactor, 1, 1} // alike for all of it: there are no blocks
 		}
 	}

@@ -48,6 +48,12 @@ func TestRatesOf(t *testing.T) {
 			t.Errorf("%s of a tower of regions has %v", name, got)
 		}
 	}
+	c.Model.Image.Style = config.StyleResNet
+	for _, name := range []string{"image/conv1/weight", "image/layer4/02/bn3/bias"} {
+		if got := NewRates(c).Of(name); got != .5 {
+			t.Errorf("%s of a residual network has %v", name, got)
+		}
+	}
 	if s := NewRates(config.Default()).String(); s != "" {
 		t.Error(s)
 	}

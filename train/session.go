@@ -158,7 +158,6 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if err != nil {
 		return out, err
 	}
-	s.parts = out.Parts
 	if err := s.agree(step, bad); err != nil {
 		return out, err
 	}
@@ -177,9 +176,13 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 	if !finite(out.GradNorm) { // the same on every rank
 		return out, &NonFiniteError{Step: step, What: fmt.Sprintf("the gradient norm is %v (loss %v)", out.GradNorm, out.Loss)}
 	}
-	s.whole = false
+	m, err := s.momentum(step, &out)
+	if err != nil {
+		return out, err
+	}
+	s.parts, s.whole = out.Parts, false
 	if s.cfg.Momentum.Enabled {
-		s.optimizer.StepTwins(out.LR, scale, out.GradNorm, schedule.Momentum(step+1, s.cfg.Momentum.M, s.cfg.Momentum.RampSteps))
+		s.optimizer.StepTwins(out.LR, scale, out.GradNorm, m)
 	} else {
 		s.optimizer.Step(out.LR, scale, out.GradNorm)
 	}

@@ -38,7 +38,7 @@ func TestSpoiltOps(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		sets := []string{"objective.itc.score=geodesic", "queue.size=24", "objective.geodesic.layers=[2, 6]", "objective.geodesic.period_steps=4", "objective.geodesic.entries=4"}
 		if named {
-			sets = append(sets, "compute.check_nan=true")
+			sets = append(sets, "compute.check_nan=true", "momentum.rule=dynamic")
 		}
 		s := small(t, 0, 0, sets...)
 		for i := range 4 {

@@ -66,6 +66,7 @@ var (
 	_ starter  = (*model.Pairs)(nil)
 	_ undoer   = (*model.Pairs)(nil)
 	_ finisher = (*model.Pairs)(nil)
+	_ agreeing = (*model.Pairs)(nil)
 	_ tempered = (*model.Pairs)(nil)
 	_ closer   = (*model.Pairs)(nil)
 )

@@ -21,8 +21,8 @@ func bertText(prefixes ...string) part {
 			{"text/embeddings/position/weight", "embeddings.position_embeddings.weight", nil},
 			{"text/embeddings/token_type/weight", "embeddings.token_type_embeddings.weight", nil},
 		}, bertLayers...),
-		may:      bertCross,
-		unneeded: []string{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*"},
+		may:      append(bertCross, pooler),
+		unneeded: []string{"embeddings.position_ids", "embeddings.token_type_ids"},
 	}
 }
 
@@ -44,6 +44,9 @@ var bertCross = []rule{
 	{"text/layers/#/crossattention/output/*", "encoder.layer.#.crossattention.output.dense.*", nil},
 	{"text/layers/#/crossattention/norm/*", "encoder.layer.#.crossattention.output.LayerNorm.*", nil},
 }
+
+// pooler is the layer behind the first token, which model.text.pool may read.
+var pooler = rule{"text/pooler/*", "pooler.dense.*", nil}
 
 // bertMLM is the head of masked language modelling, whose decoder is the word embedding.
 func bertMLM(prefix string) part {

@@ -30,6 +30,11 @@ type hfConfig struct {
 	PatchSize    sides   `json:"patch_size"`
 	Channels     int     `json:"num_channels"`
 
+	// Keys of residual networks.
+	EmbeddingSize   int  `json:"embedding_size"`
+	BottleneckFirst bool `json:"downsample_in_bottleneck"`
+	FirstStage      bool `json:"downsample_in_first_stage"`
+
 	Text   *hfConfig `json:"text_config"`
 	Vision *hfConfig `json:"vision_config"`
 

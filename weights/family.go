@@ -29,7 +29,7 @@ type part struct {
 }
 
 // families are all of them. Where several fit a file as well, the first is taken.
-var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &clip, &siglip, &openCLIP, &openCLIPTimm, &albef}
+var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP, &openCLIPTimm, &albef}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {

@@ -21,7 +21,8 @@ var mpnet = family{
 			{"text/layers/#/ffn/output/*", "encoder.layer.#.output.dense.*", nil},
 			{"text/layers/#/ffn/norm/*", "encoder.layer.#.output.LayerNorm.*", nil},
 		},
-		unneeded: []string{"embeddings.position_ids", "pooler.*"},
+		may:      []rule{pooler},
+		unneeded: []string{"embeddings.position_ids"},
 	}, lmHead},
 	describe: func(d *description) error {
 		if err := d.padding(); err != nil {

@@ -97,6 +97,9 @@ func (d *description) openCLIPTowers(image imageFacts) error {
 	if d.has("image_proj/bias") || d.has("text_proj/bias") && text.style == "clip" {
 		return errors.New("its projections have a bias, and those of a dual encoder here have none but SigLIP's of texts")
 	}
+	if _, modified := d.file.Lookup("visual.attnpool.c_proj.weight"); modified {
+		d.note("the image tower is the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, which is not read")
+	}
 	if d.openCLIP != nil {
 		m := d.openCLIP.Model
 		if m.Vision.Timm != "" && d.depth("image/blocks/") == 0 {

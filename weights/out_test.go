@@ -35,6 +35,8 @@ func TestRenamed(t *testing.T) {
 		"open_clip_siglip": {Family: "open_clip_timm", Prefer: []string{"text.", "text_projection.weight"}},
 		"open_clip_vit":    {Family: "open_clip_timm", Prefer: []string{"text."}},
 		"albef":            {Family: "albef"},
+		"resnet18":         {Family: "resnet"},
+		"resnet_hf":        {Family: "resnet_hf", Prefer: []string{"resnet."}},
 	} {
 		m := open1(t, golden(name))
 		list, err := Renamed(paramsOf(t, m), o)

@@ -38,6 +38,7 @@ type processor struct {
 	OldType    string    `json:"feature_extractor_type"` // as older files call it
 	Normalize  *bool     `json:"do_normalize"`
 	Resample   *int      `json:"resample"`
+	CropPart   float64   `json:"crop_pct"` // of processors that cut the centre of what they scale
 }
 
 // openCLIPPrepare is what is read of preprocess_cfg in an open_clip_config.json.
@@ -89,6 +90,12 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 		p.resize = resizeCrop
 	case x.Size != (sides{}):
 		p.resize = resizeSquash
+	}
+	if x.CropPart < 0 || x.CropPart > 1 {
+		return 0, fmt.Errorf("%s: crop_pct is %g, want a share above 0 and at most 1", file, x.CropPart)
+	}
+	if x.CropPart > 0 {
+		p.crop = x.CropPart
 	}
 	if x.CenterCrop {
 		size = x.Crop

@@ -12,7 +12,8 @@ var roberta = family{
 			{"text/embeddings/word/weight", "embeddings.word_embeddings.weight", nil},
 			{"text/embeddings/position/weight", "embeddings.{position,token_type}_embeddings.weight", afterPadding},
 		}, bertLayers...),
-		unneeded: []string{"embeddings.position_ids", "embeddings.token_type_ids", "pooler.*"},
+		may:      []rule{pooler},
+		unneeded: []string{"embeddings.position_ids", "embeddings.token_type_ids"},
 	}, lmHead},
 	describe: func(d *description) error {
 		if err := d.padding(); err != nil {

@@ -90,16 +90,22 @@ func (d *description) image(o imageFacts) error {
 	if v, ok := d.values["image/registers"]; ok {
 		d.set("model.image.registers", v.shape[0])
 	}
-	if prepared.resize != "" {
-		d.set("model.image.mean", prepared.mean)
-		d.set("model.image.std", prepared.std)
-		d.set("model.image.resize", prepared.resize)
-		d.set("model.image.interpolation", prepared.interpolation)
-		if prepared.crop > 0 && prepared.crop < 1 {
-			d.set("model.image.crop", prepared.crop)
-		}
-	}
+	d.prepareImages(prepared)
 	return nil
+}
+
+// prepareImages sets how images are prepared, where it is known.
+func (d *description) prepareImages(p preprocess) {
+	if p.resize == "" {
+		return
+	}
+	d.set("model.image.mean", p.mean)
+	d.set("model.image.std", p.std)
+	d.set("model.image.resize", p.resize)
+	d.set("model.image.interpolation", p.interpolation)
+	if p.crop > 0 && p.crop < 1 {
+		d.set("model.image.crop", p.crop)
+	}
 }
 
 // root is the square root of n, rounded down.

@@ -1,6 +1,8 @@
 package weights
 
 import (
+	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -20,9 +22,9 @@ func TestTowersCompute(t *testing.T) {
 		textStates             string
 		sets                   []string
 	}{
-		{"bert", "", "", "hidden", nil},
+		{"bert", "", "", "hidden", []string{"model.text.pool=pooler"}},
 		{"roberta", "", "", "hidden", nil},
-		{"mpnet", "", "", "hidden", nil},
+		{"mpnet", "", "", "hidden", []string{"model.text.pool=pooler"}},
 		{"vit", "hidden", "pooled", "", nil},
 		{"deit", "", "pooled", "", nil},
 		{"dinov2", "hidden", "pooled", "", nil},
@@ -86,6 +88,9 @@ func TestTowersCompute(t *testing.T) {
 				if c.textStates != "" {
 					near(t, "text states", states, e.floats(c.textStates), 8, padding(lengths, 6))
 				}
+				if m.Has("text/pooler/weight") {
+					near(t, "text features", features, pooled(t, m, e.floats("hidden")), 8, nil)
+				}
 				for _, name := range m.Report().Unread {
 					if tower := strings.HasPrefix(name, "image") || strings.HasPrefix(name, "text") && !strings.HasPrefix(name, "text/mlm"); tower && c.name != "albef" {
 						t.Errorf("nothing read %s", name)
@@ -97,4 +102,22 @@ func TestTowersCompute(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pooled is the pooler of BERT over the first of six states (2, 6, 8) of each text.
+func pooled(t *testing.T, m *Model, states []float32) (rows []float32) {
+	t.Helper()
+	w, b := make([]float32, 8*8), make([]float32, 8)
+	if err := errors.Join(m.Read("text/pooler/weight", []int{8, 8}, w), m.Read("text/pooler/bias", []int{8}, b)); err != nil {
+		t.Fatal(err)
+	}
+	for ; len(states) > 0; states = states[6*8:] {
+		for i, sum := range b {
+			for k, v := range states[:8] {
+				sum += w[i*8+k] * v
+			}
+			rows = append(rows, float32(math.Tanh(float64(sum))))
+		}
+	}
+	return rows
 }

@@ -16,7 +16,7 @@ var _ model.Source = (*Model)(nil)
 
 // golden is the file of a model of tools/goldens/weights.py.
 func golden(name string) string {
-	for _, file := range []string{"model.safetensors", "open_clip_model.safetensors", "deit.pth", "epoch_3.pt", "checkpoint_03.pth", "checkpoint_best.pth"} {
+	for _, file := range []string{"model.safetensors", "open_clip_model.safetensors", "deit.pth", "resnet18.pth", "epoch_3.pt", "checkpoint_03.pth", "checkpoint_best.pth"} {
 		if path := filepath.Join("testdata", name, file); exists(path) {
 			return path
 		}
@@ -74,6 +74,9 @@ var goldens = []struct{ name, family, settings string }{
 	{"timm_siglip", "timm", `model.image.style="siglip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="attention" ` +
 		halfImages + `model.image.resize="crop" model.image.interpolation="bicubic" model.image.crop=0.9`},
 	{"deit_distilled", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
+	{"resnet18", "resnet", `model.image.style="resnet" model.image.size=224 model.image.resnet.depth=18 model.image.resnet.width=2 model.image.resnet.small_stem=false ` +
+		`model.image.mean=[0.485, 0.456, 0.406] model.image.std=[0.229, 0.224, 0.225] model.image.resize="crop" model.image.interpolation="bilinear" model.image.crop=0.875`},
+	{"resnet_hf", "resnet_hf", `model.image.style="resnet" model.image.size=40 model.image.resnet.depth=50 model.image.resnet.width=2 model.image.resnet.small_stem=false ` + netImages + ` model.image.crop=0.875`},
 	{"clip", "clip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="quick_gelu" model.image.pool="class" ` + clipImages +
 		`model.text.style="clip" ` + textSizes + `model.text.activation="quick_gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
 	{"siglip", "siglip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="siglip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu_tanh" model.image.pool="attention" ` +

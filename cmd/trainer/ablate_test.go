@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/ablation"
 	"github.com/geoalign/geoalign/run/ablate"
 )
@@ -277,13 +278,37 @@ func TestSeedsFlag(t *testing.T) {
 	}
 }
 
+// regionFiles writes the files of data.kind "regions" for three splits of 100 images.
+func regionFiles(t *testing.T, root string) {
+	t.Helper()
+	for _, split := range []string{"train", "dev", "test"} {
+		for name, shape := range map[string][]int{"ims": {2, 6}, "boxes": {2, 4}} {
+			rows := func(emit func([]float32) error) error {
+				row := make([]float32, shape[0]*shape[1])
+				for range 100 {
+					if err := emit(row); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if err := features.WriteArray(filepath.Join(root, split+"_"+name+".npy"), shape, rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(root, split+"_caps.txt"), []byte(strings.Repeat("a photo\n", 500)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The matrices that are shipped name keys and metrics that exist.
 func TestShippedMatrices(t *testing.T) {
 	files, err := fs.Glob(os.DirFS("../../configs/ablation"), "*.toml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v %v", files, err)
 	}
-	// Stored features tell how wide heads are, and some matrices name a table of their pairs.
+	// Stored features tell how wide heads are, some matrices name a table of their pairs, and one reads files of regions.
 	root, table := featuresFolder(t, 9000, 12), "split\timage_row\ttext_row\n"
 	for i := range 9000 {
 		table += fmt.Sprintf("%s\t%d\t%d\n", []string{"train", "train", "train", "train", "val", "test"}[i%6], i, i)
@@ -291,9 +316,10 @@ func TestShippedMatrices(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "pairs.tsv"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	features := []string{"data.root=" + root, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
+	regionFiles(t, root)
+	stored := []string{"data.root=" + root, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
 	for _, f := range files {
-		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Set: features, Log: io.Discard}); err != nil {
+		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Set: stored, Log: io.Discard}); err != nil {
 			t.Error(err)
 		}
 	}

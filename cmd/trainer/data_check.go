@@ -27,7 +27,9 @@ func newCheckCommand() *cobra.Command {
 damaged images, images without a caption, duplicates, images that are in two splits, and
 captions that are too long. Regions of images (data.kind = "regions") take the place of
 pictures: it reads every image and reports those whose regions cannot be used. Of stored features (data.kind = "pairs") it reads every row: it
-reports rows that are not finite or zero, and image rows that are in two splits. It exits
+reports rows that are not finite or zero, and image rows that are in two splits. Of pairs of
+sentences (data.kind = "sentence_pairs") it reports rows without a label or a sentence, those
+that cannot be read, sentences that are cut, and pairs that are in two splits. It exits
 with 1 when samples are lost or splits overlap.`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml --split val --examples 20
@@ -37,7 +39,7 @@ with 1 when samples are lost or splits overlap.`,
 			if o.examples < 1 {
 				return usageError{fmt.Errorf("--examples must be > 0 (got %d)", o.examples)}
 			}
-			cfg, err := flags.load(c)
+			cfg, err := flags.loadData(c)
 			if err != nil {
 				return err
 			}
@@ -94,6 +96,9 @@ type splitReport struct {
 func checkData(ctx context.Context, cfg config.Config, o checkOptions, progress func(phase string, done, of int)) (*checkReport, error) {
 	if cfg.Data.Kind == storedPairs {
 		return checkPairs(ctx, cfg, o, progress)
+	}
+	if cfg.Data.Kind == config.SentencePairsKind {
+		return checkSentences(ctx, cfg, o, progress)
 	}
 	splits, err := openSplits(ctx, cfg, o.split, source.Options{Progress: progress})
 	if err != nil {

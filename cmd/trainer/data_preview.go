@@ -39,7 +39,7 @@ The others are shown as an evaluation sees them: the whole image resized to the 
 model.image.size, whatever its shape, with its first caption; images without a caption and
 those beyond eval.max_images are left out. Boxes of regions (data.kind = "regions") are drawn
 on the pictures, which are shown whole in every split; where there are no pictures, a table
-is printed and no file written.`,
+is printed and no file written, and so for pairs of sentences (data.kind = "sentence_pairs").`,
 		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
   trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
   trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,
@@ -55,11 +55,14 @@ is printed and no file written.`,
 			if err != nil {
 				return err
 			}
-			cfg, err := flags.load(c)
+			cfg, err := flags.loadData(c)
 			if err != nil {
 				return err
 			}
 			warn := func(text string) { fmt.Fprintln(out.note(c), text) }
+			if cfg.Data.Kind == config.SentencePairsKind {
+				return sentenceTable(c, cfg, split, images, out.json)
+			}
 			if table, err := regionTable(c, cfg, split, images, out.json, source.Options{Warn: warn}); table || err != nil {
 				return err
 			}

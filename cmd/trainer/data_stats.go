@@ -26,12 +26,13 @@ func newStatsCommand() *cobra.Command {
 		Long: `stats counts the images, captions, words and tokens of each split. The token lengths show
 what data.tokens should be: captions with more tokens lose their end. No image is opened.
 Of stored features (data.kind = "pairs") it reads every row and gives widths and norms, of
-regions of images (data.kind = "regions") their width and their number in 1,000 images.`,
+regions of images (data.kind = "regions") their width and their number in 1,000 images, of
+pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
 		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data stats --config my.toml --split train --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := flags.load(c)
+			cfg, err := flags.loadData(c)
 			if err != nil {
 				return err
 			}
@@ -40,6 +41,18 @@ regions of images (data.kind = "regions") their width and their number in 1,000 
 			}
 			if cfg.Data.Kind == storedPairs {
 				r, err := untilCancelled(c.Context(), func() (*pairsReport, error) { return statisticsOfPairs(c.Context(), cfg, split) })
+				if err != nil {
+					return err
+				}
+				if out.json {
+					return printJSON(c.OutOrStdout(), r)
+				}
+				return r.print(c.OutOrStdout())
+			}
+			if cfg.Data.Kind == config.SentencePairsKind {
+				r, err := shown(c, out, func(ctx context.Context, progress func(phase string, done, of int)) (*sentencesReport, error) {
+					return statisticsOfSentences(ctx, cfg, split, progress)
+				})
 				if err != nil {
 					return err
 				}
@@ -104,7 +117,7 @@ func statistics(ctx context.Context, cfg config.Config, split string, progress f
 			found := data.NewIdentityStats(s.ds)
 			st.Identities = &found
 		}
-		if c, ok := s.ds.(data.Columned); ok {
+		if c, ok := s.ds.(data.Columned); ok && len(c.ImageColumns()) > 0 {
 			found, err := regions.NewStats(ctx, c, regionsLooked)
 			if err != nil {
 				return nil, err

@@ -42,6 +42,13 @@ is chosen on a tenth of the training images. It is the task of systems of images
 textprobe does the same with pairs of texts and their labels, eval.textprobe.train and test,
 by |u-v| and u*v of their features.
 
+With --task sentences it evaluates the text tower on tasks of sentence pairs (eval.sentences)
+without fine-tuning: Spearman and Pearson of the cosine with the scores of the STS tasks, and
+the accuracy by rules on MNLI, MRPC and others, with constant answers beside it, and how
+isotropic the sentences are. docs/sentences.md says which files and rules there are. --task
+sentiment predicts the sentiment of utterances (eval.sentiment) from their modalities by one
+linear layer, as of CMU-MOSEI.
+
 Of systems over stored features --task neighbours measures what the alignment keeps of their
 neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
 --task migration takes the images for rows of an old embedding model and the texts for
@@ -52,7 +59,8 @@ With --with the scores of pairs are the mean of those of several models, weights
 such as one that attends from texts to images and one that does the reverse. All are evaluated on
 the split of the first, which must be that of the others.
 
---out FILE.html draws classes with their confusion matrix; --json has the matrix too.
+--out FILE.html draws classes with their confusion matrix, of sentences pairs in the plane and
+histograms of their cosines; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
 
 The checkpoint's own configuration says which data and model; --config and --set
@@ -68,6 +76,8 @@ override it.`,
       --set eval.zeroshot.classes=/data/imagenet/names.txt --set eval.zeroshot.templates_file=/data/prompts.txt
   trainer eval --checkpoint runs/moco --task probe --split test --set eval.probe_hold=0.1 --out probe.html
   trainer eval --checkpoint runs/clip --task textprobe --set eval.textprobe.train=train.tsv --set eval.textprobe.test=dev.tsv
+  trainer eval --checkpoint runs/clip --task sentences --set data.root=/data/sentence_pairs \
+      --set 'eval.sentences.tasks=["stsb", "sts12", "mrpc"]' --out sentences.html
   trainer eval --checkpoint runs/align --task neighbours
   trainer eval --checkpoint runs/migrate --task migration`,
 		Args: noArgs,
@@ -89,9 +99,9 @@ override it.`,
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, neighbours or migration; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, sentences, sentiment, neighbours or migration; default: probe for systems of images alone, else retrieval")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
-	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion to, of a task that has any")
+	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, or pairs of sentences to, of a task that has any")
 	addTwin(c, &twin)
 	return c
 }
@@ -141,7 +151,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 			words.Thousands(pairs), scoring.took.Seconds(), words.Thousands(int(float64(pairs)/scoring.took.Seconds())))
 	}
 	if out != "" {
-		if err := run.DrawClasses(out, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
+		if err := run.DrawScores(out, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
 			return err
 		}
 	}
@@ -149,7 +159,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
 	}
 	on := ""
-	if run.ReadsSplit(t.Config, task) {
+	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())

@@ -98,7 +98,7 @@ func TestImportSettings(t *testing.T) {
 	}
 	args = append(args, "data.tokens=6", "model.text.positions=6", "model.system=clip", "objective.itm.weight=0", "objective.mlm.weight=0", "model.text.fusion_layers=0", "eval.rerank_top=0")
 	_, stderr := must(t, exitDone, tinyArgs(filepath.Join(dir, "run"), slices.Concat(sets(args...), []string{"--max-steps", "1"})...)...)
-	contains(t, stderr, "init.text from "+from, "bert, 29 parameters read, 5 left out (text/mlm/bias, ")
+	contains(t, stderr, "init.text from "+from, "bert, 29 parameters read, 7 left out (text/mlm/bias, ")
 	stderr = fails(t, exitUsage, tinyArgs(filepath.Join(dir, "other"), sets("init.text.path="+from, "model.text.width=16")...),
 		"model.text.width: must be 8 for the weights in ", "; all of them: --set ", "--set data.vocab="+from)
 	if !strings.Contains(stderr, "the configuration has ") {

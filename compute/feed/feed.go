@@ -78,6 +78,11 @@ func (in *Inputs) Flat(c batch.Column, rows int) *gorgonia.Node {
 	return in.batched(c, rows, []int{rows * c.Len()})
 }
 
+// Shaped is Column in another shape of as many values, such as (rows * V, ...) of a column (V, ...).
+func (in *Inputs) Shaped(c batch.Column, rows int, shape ...int) *gorgonia.Node {
+	return in.batched(c, rows, shape)
+}
+
 // batched is a column of the batch in a shape.
 func (in *Inputs) batched(c batch.Column, rows int, shape []int) *gorgonia.Node {
 	ints := c.Type == batch.Int32

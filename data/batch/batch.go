@@ -19,10 +19,18 @@ import (
 const (
 	Images        = "images"         // (3, S, S) float32, normalised pixels
 	Views         = "images/2"       // (3, S, S) float32, a second view of each image
+	Crops         = "images/crops"   // (V, 3, s, s) float32, further views of each image, smaller ones
 	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
+	Segments      = "segments"       // (L) int32, 0 of the tokens of the first of two texts in one, 1 of the second
+	SecondTokens  = "tokens/2"       // (L) int32, ids of the second text of a row, padded
+	SecondLengths = "lengths/2"      // () int32, tokens of the second text that are no padding
+	ThirdTokens   = "tokens/3"       // (L) int32, ids of the third text of a row, padded
+	ThirdLengths  = "lengths/3"      // () int32, tokens of the third text that are no padding
 	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
 	Labels        = "labels"         // () int32, the class of a row, -1 for none
+	Paired        = "paired"         // () int32, 1 of a row with an image and a text, 0 of a text alone
+	Scores        = "scores"         // () float32, how alike the two texts of a row are
 	ImageFeatures = "image features" // (D) float32 of a frozen encoder
 	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
 
@@ -35,6 +43,16 @@ const (
 
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
+)
+
+// Text names the columns of a text.
+type Text struct{ Tokens, Lengths string }
+
+// The texts of a row: its own, one that says the same, and one that looks like it and says something else.
+var (
+	OwnText      = Text{Tokens, Lengths}
+	PositiveText = Text{SecondTokens, SecondLengths}
+	NegativeText = Text{ThirdTokens, ThirdLengths}
 )
 
 // Type is the type of a column's values.

@@ -65,7 +65,7 @@ func imageFiles(l lists) Kind {
 				if tell != nil {
 					tell(i, ds.Len())
 				}
-				for _, c := range ds.Captions(i) {
+				for _, c := range append(ds.Captions(i), data.OtherTexts(ds, i)...) {
 					out = append(out, data.Clean(cfg.Data.Clean, c, cfg.Data.MaxWords))
 				}
 			}

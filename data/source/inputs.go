@@ -28,6 +28,9 @@ func Inputs(cfg config.Config, splits ...string) []Input {
 	var list []Input
 	for _, split := range splits {
 		list = append(list, k.Inputs(cfg, split)...)
+		if split == "train" && cfg.MixesSentences() {
+			list = append(list, sentenceLists.inputs(cfg, split)...)
+		}
 	}
 	return list
 }
@@ -37,7 +40,7 @@ func ZeroShotInputs(cfg config.Config) (list []Input) {
 	switch z := cfg.Eval.ZeroShot; {
 	case cfg.Model.Stored():
 		return zeroShotInputs(cfg)
-	case cfg.Model.ImagesOnly():
+	case cfg.Model.ImagesOnly(), cfg.Model.TextsOnly():
 		return nil
 	default:
 		return slices.Concat(named(cfg, "eval.zeroshot.images", z.Images, true), named(cfg, "eval.zeroshot.classes", z.Classes, false),
@@ -52,6 +55,26 @@ func TextProbeInputs(cfg config.Config) []Input {
 	}
 	p := cfg.Eval.TextProbe
 	return append(named(cfg, "eval.textprobe.train", p.Train, false), named(cfg, "eval.textprobe.test", p.Test, false)...)
+}
+
+// SentencesInputs lists the files and folders of eval.sentences.
+func SentencesInputs(cfg config.Config) (list []Input) {
+	const key = "eval.sentences."
+	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+		return nil
+	}
+	found := false // below eval.sentences.folder
+	for _, t := range cfg.Eval.Sentences.Items() {
+		found = found || t.Test == ""
+		for _, name := range []string{t.Test, t.Train} {
+			st, err := os.Stat(Below(cfg.Data.Root, name))
+			list = append(list, named(cfg, key+"tasks", name, err == nil && st.IsDir())...)
+		}
+	}
+	if found {
+		list = append(list, below(cfg, key+"folder", cfg.Eval.Sentences.Folder, true)...)
+	}
+	return list
 }
 
 // named is below of a key that may be empty.

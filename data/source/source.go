@@ -22,17 +22,19 @@ import (
 
 // kinds are the values of data.kind.
 var kinds = map[string]Kind{
-	"captions":   imageFiles(captionLists),
-	"coco":       imageFiles(coco),
-	"csv":        imageFiles(csvTables),
-	"flickr":     imageFiles(flickr),
-	"folder":     imageFiles(classFolders),
-	"karpathy":   imageFiles(karpathy),
-	"pairs":      storedPairs,
-	"parquet":    imageFiles(parquetTables),
-	"regions":    regionSets,
-	"scenes":     scenesKind,
-	"webdataset": imageFiles(shards),
+	"captions":       imageFiles(captionLists),
+	"coco":           imageFiles(coco),
+	"csv":            imageFiles(csvTables),
+	"flickr":         imageFiles(flickr),
+	"folder":         imageFiles(classFolders),
+	"karpathy":       imageFiles(karpathy),
+	"pairs":          storedPairs,
+	"parquet":        imageFiles(parquetTables),
+	"regions":        regionSets,
+	"scenes":         scenesKind,
+	"sentences":      imageFiles(sentenceLists),
+	"sentence_pairs": sentencePairs,
+	"webdataset":     imageFiles(shards),
 }
 
 // Kind opens data of one kind. A function that a kind does not have is nil.
@@ -78,6 +80,9 @@ func Stream(ctx context.Context, cfg config.Config, o Options) (data.Stream, err
 		return nil, err
 	}
 	s, err := k.Stream(ctx, cfg, o)
+	if err == nil && cfg.MixesSentences() {
+		s, err = alternating(ctx, s, cfg, o)
+	}
 	if err != nil || !cfg.Model.ByIdentity() {
 		return s, err
 	}
@@ -153,7 +158,12 @@ func Captions(ctx context.Context, cfg config.Config, o Options) ([]string, erro
 	if k.Captions == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no captions to learn a vocabulary from", cfg.Data.Kind)
 	}
-	return k.Captions(ctx, cfg, o)
+	list, err := k.Captions(ctx, cfg, o)
+	if err != nil || !cfg.MixesSentences() {
+		return list, err
+	}
+	more, err := kinds["sentences"].Captions(ctx, cfg, o)
+	return append(list, more...), err
 }
 
 // Finite lists the finite splits that a configuration has, train first.
@@ -216,6 +226,9 @@ func (o Options) train(cfg config.Config) data.TrainConfig {
 			Gray:     d.Grayscale,
 			Blur:     d.Blur,
 		},
+	}
+	if r := cfg.Data.Crops; cfg.SmallCrops() > 0 {
+		t.Crops = data.Crops{Count: r.Count, Size: r.Size, ScaleMin: r.ScaleMin, ScaleMax: r.ScaleMax}
 	}
 	if cfg.Model.ByIdentity() {
 		id := d.Identities

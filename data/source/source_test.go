@@ -67,6 +67,7 @@ func folder(t *testing.T) string {
 		return b.Bytes()
 	}
 	put("pairs.tsv", []byte("filepath\ttitle\na.png\tA picture.\na.png\tA square.\n"))
+	put("rte.tsv", []byte("sentence1\tsentence2\tlabel\nA picture.\tA square.\tentailment\n"))
 	put("coco.json", []byte(`{"images": [{"id": 7, "file_name": "a.png"}], "annotations": [{"image_id": 7, "caption": "A picture."}]}`))
 	put("captions.token", []byte("a.png#0\tA picture.\na.png#1\tA square.\n"))
 	put("val.txt", []byte("a.png\n"))
@@ -138,6 +139,10 @@ func configOf(kind, root string) config.Config {
 		d.Pairs.Image, d.Pairs.Text, d.Pairs.ValSamples, d.Pairs.TestSamples = "image.safetensors", "text.safetensors", 4, 0
 	case "regions":
 		d.Regions.Test = ""
+	case "sentence_pairs":
+		d.SentencePairs.Task, d.SentencePairs.TrainFiles, d.SentencePairs.ValFiles = "rte", []string{"rte.tsv"}, []string{"rte.tsv"}
+	case "sentences":
+		d.Sentences.TrainFiles, d.Sentences.ValFiles, d.Sentences.Sentence, d.Sentences.Positive = []string{"pairs.tsv"}, []string{"val.txt"}, "title", "filepath"
 	case "scenes":
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}
@@ -149,7 +154,7 @@ func configOf(kind, root string) config.Config {
 func TestKinds(t *testing.T) {
 	root := folder(t)
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
-		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "webdataset": "[train val]"}
+		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
 		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
@@ -167,6 +172,9 @@ func TestKinds(t *testing.T) {
 		names, err := Finite(cfg)
 		if got, _ := json.Marshal(names); err != nil || strings.NewReplacer(`"`, "", ",", " ").Replace(string(got)) != splits[kind] {
 			t.Errorf("%s: splits %v, want %s", kind, names, splits[kind])
+		}
+		if kind == "sentence_pairs" { // which has no images
+			continue
 		}
 		set, err := Galleries(t.Context(), cfg, "val", Options{})
 		if err != nil {

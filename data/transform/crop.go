@@ -12,13 +12,13 @@ const (
 )
 
 // RandomCrop draws the rectangle of a random resized crop of a w x h image as
-// torchvision does: an area share uniform in [scaleMin, 1], an aspect ratio
+// torchvision does: an area share uniform in [scaleMin, scaleMax], an aspect ratio
 // log-uniform in [3/4, 4/3], a uniform place; after ten draws that do not fit,
 // the largest centred rectangle of an allowed ratio.
-func RandomCrop(r *rand.Rand, w, h int, scaleMin float64) Rect {
+func RandomCrop(r *rand.Rand, w, h int, scaleMin, scaleMax float64) Rect {
 	area := float64(w) * float64(h)
 	for range 10 {
-		target := area * (scaleMin + (1-scaleMin)*r.Float64())
+		target := area * (scaleMin + (scaleMax-scaleMin)*r.Float64())
 		lo, hi := math.Log(minRatio), math.Log(maxRatio)
 		ratio := math.Exp(lo + (hi-lo)*r.Float64())
 		cw := int(math.RoundToEven(math.Sqrt(target * ratio)))

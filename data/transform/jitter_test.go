@@ -209,7 +209,7 @@ func TestColourOffDrawsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The pipeline by hand.
-		box := RandomCrop(s, m.W, m.H, 0.3)
+		box := RandomCrop(s, m.W, m.H, 0.3, 1)
 		var cropped Image
 		new(resizer).resize(&cropped, m, box, square(24), s.Float64() < 0.5)
 		Normalize(RandAugment(s, &cropped, 2, 7), b)

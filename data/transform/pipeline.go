@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -13,6 +14,7 @@ type Train struct {
 	Input            // how images are resized and normalised
 	Size     int     // side of the output
 	ScaleMin float64 // least share of the area that a crop keeps; 1 or more, and 0: no random crop, the image is resized as in evaluation
+	ScaleMax float64 // largest share; 0: 1
 	Flip     bool    // mirror every second image
 	Jitter   float64 // probability of ColorJitter(0.4, 0.4, 0.4, 0.1); 0: never
 	Gray     float64 // probability of dropping the colours; 0: never
@@ -65,7 +67,7 @@ func (t Train) ApplyTimed(img *Image, r *rand.Rand, dst []float32, times *Times)
 	defer scratches.Put(s)
 	box, to := whole(img), t.window(img.W, img.H, t.Size)
 	if t.ScaleMin > 0 && t.ScaleMin < 1 {
-		box, to = RandomCrop(r, img.W, img.H, t.ScaleMin), square(t.Size)
+		box, to = RandomCrop(r, img.W, img.H, t.ScaleMin, cmp.Or(t.ScaleMax, 1)), square(t.Size)
 	}
 	s.bilinear = t.Bilinear
 	s.resize(&s.a, img, box, to, t.Flip && r.Float64() < 0.5)

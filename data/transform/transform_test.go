@@ -141,7 +141,7 @@ func TestRandomCrop(t *testing.T) {
 	var area, x float64
 	const n = 5000
 	for range n {
-		b := RandomCrop(r, w, h, 0.2)
+		b := RandomCrop(r, w, h, 0.2, 1)
 		if b.X < 0 || b.Y < 0 || b.W <= 0 || b.H <= 0 || b.X+b.W > w || b.Y+b.H > h {
 			t.Fatalf("%v leaves the image", b)
 		}
@@ -158,10 +158,10 @@ func TestRandomCrop(t *testing.T) {
 		t.Errorf("mean area %.3f, mean centre %.3f", area, x)
 	}
 	// Nothing fits: the largest centred crop of ratio 3/4 or 4/3.
-	if b := RandomCrop(r, 400, 10, 0.9); b != (Rect{193, 0, 13, 10}) {
+	if b := RandomCrop(r, 400, 10, 0.9, 1); b != (Rect{193, 0, 13, 10}) {
 		t.Errorf("wide: %v, want the middle 13x10", b)
 	}
-	if b := RandomCrop(r, 12, 400, 0.9); b != (Rect{0, 192, 12, 16}) {
+	if b := RandomCrop(r, 12, 400, 0.9, 1); b != (Rect{0, 192, 12, 16}) {
 		t.Errorf("tall: %v, want the middle 12x16", b)
 	}
 }

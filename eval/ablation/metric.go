@@ -27,7 +27,7 @@ type Column struct {
 var plain = map[string]string{
 	Seconds: "lower", StepMS: "lower", PeakMB: "lower",
 	"loss": "lower", "data_wait": "lower", "samples_per_second": "higher",
-	"lr": "none", "temperature": "none", "grad_norm": "none", "epoch": "none",
+	"lr": "none", "temperature": "none", "grad_norm": "none", "epoch": "none", "online_weight": "none",
 }
 
 // retrieval is where a run logs image-text retrieval.
@@ -108,7 +108,10 @@ func direction(name string) (better string, known bool) {
 	if b, ok := plain[name]; ok {
 		return b, true
 	}
-	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/")
+	lower := strings.HasSuffix(name, "rank") || strings.HasPrefix(name, "loss/") || strings.HasPrefix(name, "eval/sentiment/") && strings.HasSuffix(name, "mae")
+	if metric, ok := isotropyOf(name); ok {
+		return isotropic[metric], isotropic[metric] != ""
+	}
 	switch ranking, metric, ok := splitRetrieval(name); {
 	case ok && ranking == eval.First && isPrecision(metric):
 	case ok:
@@ -127,6 +130,16 @@ func direction(name string) (better string, known bool) {
 		return "higher", true
 	}
 	return "none", true
+}
+
+// isotropic says which way the numbers of the isotropy of sentences are better.
+var isotropic = map[string]string{"mean_cosine": "lower", "effective_rank": "higher", "participation_ratio": "higher", "isoscore": "higher", "uniformity": "lower", "alignment": "lower"}
+
+// isotropyOf returns the number of eval/isotropy/<task>/<number>.
+func isotropyOf(name string) (metric string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "eval/isotropy/")
+	_, metric, ok2 := strings.Cut(rest, "/")
+	return metric, ok && ok2
 }
 
 // isPrecision says whether a metric is logged for the pair score where queries have several right

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
@@ -70,10 +71,16 @@ func Cases() []Case {
 		of("dinov2_mpnet", 1, "dinov2", "mpnet", "model.image.mlp=32"),
 		of("dinov2_mean", 1, "dinov2", "mpnet", "model.image.mlp=32", "model.image.pool=mean"),
 		of("dinov2_swiglu", 1, "dinov2", "mpnet", "model.image.mlp=24", "model.image.activation=swiglu", "model.image.registers=2"),
+		of("resnet", 0, "resnet", "bert", "model.image.resnet.depth=18", "model.image.resnet.width=2"),
+		of("resnet_small", 0, "resnet", "clip", "model.image.resnet.depth=50", "model.image.resnet.width=1", "model.image.resnet.small_stem=true"),
 		of("oblique", 0, "vit", "bert", "model.head.topology='Ob(4,2)'"),
 		of("multi", 0, "vit", "bert", "model.head.topology='Multi(4,2)'", "model.text.positions=8"),
 		of("multi_late", 0, "dinov2", "roberta", "model.head.topology='Multi(4,2)'", "model.head.token_blocks=1", "model.text.positions=8"),
 		of("euclid", 0, "vit", "bert", "model.head.topology=euclid", "objective.itc.score=inner"),
+		of("clip_mlp", 0, "clip", "clip", "model.head.style=mlp"),
+		of("vit_pooler", 0, "vit", "bert", "model.text.pool=pooler"),
+		of("clip_tanh_head", 0, "clip", "clip", "model.head.style=tanh"),
+		of("vit_shared", 0, "vit", "bert", "model.head.style=mlp", "model.head.shared=12", "model.head.activation=silu"),
 		of("clip_gssf", 0, "clip", "clip", "objective.itc.score=gssf", "objective.gssf.blocks=2"),
 		of("vit_low_rank", 0, "vit", "bert", "objective.itc.scores=[{kind='gssf',weight=0.5},{kind='cosine',weight=0.25}]", "objective.gssf.form=low_rank", "objective.gssf.rank=3"),
 		of("clip_attended", 0, "clip", "clip", "model.attention_metric.form=block_diag", "model.attention_metric.blocks=2"),
@@ -176,7 +183,7 @@ func param(name string, shape []int, values []float32) weights.Param {
 	return weights.Param{Name: name, Shape: shape, Read: func(dst []float32) error { copy(dst, values); return nil }}
 }
 
-// randomise fills values: scales and temperatures near 1, others near 0.
+// randomise fills values: scales and temperatures near 1, variances above it, others near 0.
 func randomise(name string, values []float32) {
 	r := rng.New(1, name, 0)
 	for i := range values {
@@ -185,6 +192,9 @@ func randomise(name string, values []float32) {
 			continue
 		}
 		values[i] = 0.25 * float32(r.NormFloat64())
+		if strings.HasSuffix(name, "running_var") {
+			values[i] = 0.5 + float32(math.Abs(float64(values[i])))
+		}
 	}
 }
 

@@ -24,6 +24,9 @@ func (g *Graph) Head(name string, h encoders.Head, x string) string {
 		if !h.Identity {
 			x = g.linear(name, x)
 		}
+		if h.Activation != "" {
+			x = g.activated(h.Activation, x)
+		}
 		return g.in(h.Space, x)
 	case encoders.MLP:
 		return g.layers(name, h, x)
@@ -45,6 +48,9 @@ func (g *Graph) layers(name string, m encoders.MLP, x string) string {
 	activation := m.Activation
 	if activation == "" {
 		activation = "gelu"
+	}
+	if g.has(name + "/shared/weight") { // of a tower of another width
+		x = g.linear(name+"/shared", x)
 	}
 	for i := range m.Layers {
 		fc := fmt.Sprintf("%s/fc%d", name, i+1)

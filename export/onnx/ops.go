@@ -78,6 +78,8 @@ func (g *Graph) activated(name, x string) string {
 		return g.times(x, g.op("Sigmoid", on(x)))
 	case "relu":
 		return g.op("Relu", on(x))
+	case "tanh":
+		return g.op("Tanh", on(x))
 	case "swiglu": // gates beside values
 		parts := g.several("Split", 2, on(x), attribute{"axis", -1})
 		return g.times(g.activated("silu", parts[0]), parts[1])

@@ -97,7 +97,10 @@ func (g *Graph) bert(name string, t encoders.TextTower, b encoders.BERT, ids str
 	if b.FinalNorm {
 		x = g.norm(name+"/norm", x, b.Eps)
 	}
-	return g.read(t, x, m)
+	if x = g.read(t, x, m); t.Pool == encoders.PoolPooler {
+		x = g.activated("tanh", g.linear(name+"/pooler", x))
+	}
+	return x
 }
 
 // relative is MPNet's bias of attention by distance, (1, H, L, L).

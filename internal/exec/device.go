@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,6 +27,7 @@ type Engine interface {
 	MultiplySerial(p *gemm.Product)
 	GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 	NewAttention(s attend.Sizes) *attend.Head
+	NewConvolution(s convolve.Sizes) *convolve.Convolution
 }
 
 // Device keeps the results of a machine in memory of its own and may run ops there. A

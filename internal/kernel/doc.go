@@ -5,6 +5,7 @@
 //	library   finds and calls matrix libraries
 //	gemm      the built-in products, packed and tiled
 //	attend    attention of one head
+//	convolve  convolutions and their gradients
 //	vector    loops over values
 //	cpu       instruction sets
 //

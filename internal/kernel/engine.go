@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/convolve"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -128,6 +129,11 @@ func (e *Engine) Describe() string {
 // New returns attention of one head in the engine's precision.
 func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
 	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float, Tiles: e.tiles})
+}
+
+// NewConvolution returns a convolution in float32, whatever the engine's precision.
+func (e *Engine) NewConvolution(s convolve.Sizes) *convolve.Convolution {
+	return convolve.New(e, e.float, s)
 }
 
 // For calls body on contiguous ranges that cover [0, n), on several threads at

@@ -28,7 +28,7 @@ var order = [][]string{
 	{"weights", "interact"},
 	{"encoders"},
 	{"gallery"},
-	{"data/source", "data/features", "data/regions", "data/neighbours", "data/descriptor"},
+	{"data/source", "data/features", "data/regions", "data/neighbours", "data/descriptor", "data/utterances"},
 	{"data"},
 	{"config/gen"},
 	{"config"},

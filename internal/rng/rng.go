@@ -20,6 +20,7 @@ const (
 	Dropout   = "dropout"
 	Patches   = "patches"
 	Regions   = "regions"
+	Shuffle   = "shuffle"
 	Negatives = "negatives"
 	Queue     = "queue"
 	Scenes    = "scenes"

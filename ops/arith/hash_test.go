@@ -29,6 +29,8 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Combine([]float32{1, 2.0000002}, m, m) },
 		},
 		"times":        {func() *gorgonia.Node { return Times(1, m) }, func() *gorgonia.Node { return Times(2, m) }},
+		"sum products": {func() *gorgonia.Node { return SumProducts(m, m, 1) }, func() *gorgonia.Node { return SumProducts(m, m, 2) }, func() *gorgonia.Node { return Outer(m, m) }},
+		"mul groups":   {optest.Variant(mulGroups(1), m, m), optest.Variant(mulGroups(2), m, m), optest.Variant(outerGradX(), m, m), optest.Variant(outerGradY(), m, m)},
 		"two operands": {func() *gorgonia.Node { return Add(m, m) }, func() *gorgonia.Node { return MulScalar(m, s) }, func() *gorgonia.Node { return DivScalar(m, s) }, func() *gorgonia.Node { return MulExp(m, s) }},
 	})
 }

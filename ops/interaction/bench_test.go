@@ -96,3 +96,52 @@ func onOneThread(b *testing.B, c optest.Case) {
 	b.ReportMetric(best.Seconds(), "s/best")
 	b.ReportMetric(float64(m.Memory())/(1<<20), "MiB")
 }
+
+// BenchmarkWordPatch runs the scores of a batch of 128 pairs of 49 patches and 32 words with 128 channels, forward and with
+// the gradients, on one thread, and reports the share of the rate of a large product of matrices on that thread, measured
+// between the runs, and the working memory. Both are the best times of the thread.
+func BenchmarkWordPatch(b *testing.B) {
+	r := rand.New(rand.NewPCG(73, 9))
+	p := wordPatchProblem{problem: problem{n: 128, m: 128, channels: 128}, how: WordPatch{Scale: 1, Context: .1, Temperature: .1}}
+	p.images = problemSide{len: 49, rows: optest.UnitRows(r, 128*49, 128)}
+	p.texts = problemSide{len: 32, rows: optest.UnitRows(r, 128*32, 128)}
+	for name, wrt := range map[string][]int{"forward": nil, "both": {0, 1}} {
+		b.Run(name, func(b *testing.B) {
+			e, err := kernel.New(kernel.Options{Threads: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			c := optest.Case{Inputs: p.inputs(), WRT: wrt, Build: p.build}
+			m, _ := c.Compile(b, e)
+			var flops int64
+			const size = 1024
+			x, y, z := make([]float32, size*size), make([]float32, size*size), make([]float32, size*size)
+			run := func() {
+				if err := m.RunAll(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			product := func() { e.Gemm(false, false, size, size, size, 1, x, size, y, size, 0, z, size) }
+			best := [2]time.Duration{1 << 62, 1 << 62}
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for b.Loop() {
+				for k, f := range []func(){run, product} {
+					start := kerneltest.Clock()
+					f()
+					best[k] = min(best[k], kerneltest.Clock()-start)
+				}
+			}
+			for _, k := range m.Profile().Kinds {
+				flops += k.FLOPs
+			}
+			rate, peak := float64(flops)/float64(m.Profile().Runs)/best[0].Seconds()/1e9, 2*float64(size*size*size)/best[1].Seconds()/1e9
+			b.ReportMetric(best[0].Seconds(), "s/best")
+			b.ReportMetric(rate, "GFLOPs")
+			b.ReportMetric(100*rate/peak, "%/peak")
+			b.ReportMetric(peak, "GFLOPs/peak")
+			b.ReportMetric(float64(m.Memory())/(1<<20), "MiB")
+		})
+	}
+}

@@ -48,19 +48,23 @@ func (b *crossBlock) addProduct(transposed bool, m, n int, d gemm.Matrix, rows, 
 
 // addGrams adds the gradients of the rows of sequences of the context through G, 2 dG k.
 func (b *crossBlock) addGrams(worker, lo, hi int) {
-	side := 1 - b.query
 	for i := lo; i < hi; i++ {
-		at, n := b.span[side].of(b.span[side].from + i)
-		if n == 0 {
-			continue
-		}
-		p := b.serial[worker]
-		p.TransB, p.Alpha, p.Beta = false, 2, 1
-		p.M, p.N, p.K = n, b.channels, n
-		p.A, p.B = gemm.Matrix{F32: b.gramOf(b.dgram, i), LD: n}, b.matrix(b.packed[side][at*b.channels:])
-		p.C, p.LDC = b.dpacked[side][at*b.channels:], b.channels
-		b.c.Engine.MultiplySerial(p)
+		b.addGram(worker, 1-b.query, i, b.dgram)
 	}
+}
+
+// addGram adds those of sequence i of a side.
+func (b *crossBlock) addGram(worker, side, i int, dgram []float32) {
+	at, n := b.span[side].of(b.span[side].from + i)
+	if n == 0 {
+		return
+	}
+	p := b.serial[worker]
+	p.TransB, p.Alpha, p.Beta = false, 2, 1
+	p.M, p.N, p.K = n, b.channels, n
+	p.A, p.B = gemm.Matrix{F32: b.gramIn(side, dgram, i), LD: n}, b.matrix(b.packed[side][at*b.channels:])
+	p.C, p.LDC = b.dpacked[side][at*b.channels:], b.channels
+	b.c.Engine.MultiplySerial(p)
 }
 
 // unpack adds the gradients of the rows of a side of the block to the results.

@@ -232,27 +232,34 @@ func (b *crossBlock) matrix(rows []float32) gemm.Matrix {
 
 // grams makes G of sequences of the context, and clears its gradient.
 func (b *crossBlock) grams(worker, lo, hi int) {
-	side := 1 - b.query
 	for i := lo; i < hi; i++ {
-		at, n := b.span[side].of(b.span[side].from + i)
-		if n == 0 {
-			continue
-		}
-		rows := b.matrix(b.packed[side][at*b.channels:])
-		p := b.serial[worker]
-		p.TransB, p.Alpha, p.Beta = true, 1, 0
-		p.M, p.N, p.K = n, n, b.channels
-		p.A, p.B, p.C, p.LDC = rows, rows, b.gramOf(b.gram, i), n
-		b.c.Engine.MultiplySerial(p)
-		if b.backward {
-			clear(b.gramOf(b.dgram, i))
-		}
+		b.makeGram(worker, 1-b.query, i, b.gram, b.dgram)
+	}
+}
+
+// makeGram makes the products of the tokens of sequence i of a side with each other, and clears
+// their gradient.
+func (b *crossBlock) makeGram(worker, side, i int, gram, dgram []float32) {
+	at, n := b.span[side].of(b.span[side].from + i)
+	if n == 0 {
+		return
+	}
+	rows := b.matrix(b.packed[side][at*b.channels:])
+	p := b.serial[worker]
+	p.TransB, p.Alpha, p.Beta = true, 1, 0
+	p.M, p.N, p.K = n, n, b.channels
+	p.A, p.B, p.C, p.LDC = rows, rows, b.gramIn(side, gram, i), n
+	b.c.Engine.MultiplySerial(p)
+	if b.backward {
+		clear(b.gramIn(side, dgram, i))
 	}
 }
 
 // gramOf returns the matrix of sequence i of the context of a block.
-func (b *crossBlock) gramOf(of []float32, i int) []float32 {
-	span := b.span[1-b.query]
-	at, n := span.of(span.from + i)
-	return of[at*b.sides[1-b.query].len:][:n*n]
+func (b *crossBlock) gramOf(of []float32, i int) []float32 { return b.gramIn(1-b.query, of, i) }
+
+// gramIn returns the matrix of sequence i of a side of a block.
+func (b *crossBlock) gramIn(side int, of []float32, i int) []float32 {
+	at, n := b.span[side].of(b.span[side].from + i)
+	return of[at*b.sides[side].len:][:n*n]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,12 @@ func (p problem) inputs() (in []optest.Input) {
 
 // build is MaxSim of inputs.
 func (p problem) build(ns gorgonia.Nodes) *gorgonia.Node {
+	images, texts := p.sides(ns)
+	return MaxSim(images, texts)
+}
+
+// sides are the tokens of inputs.
+func (p problem) sides(ns gorgonia.Nodes) (images, texts Tokens) {
 	var sides [2]Tokens
 	for k, s := range []problemSide{p.images, p.texts} {
 		q := Tokens{Rows: ns[0], Len: s.len, First: s.first}
@@ -53,7 +60,7 @@ func (p problem) build(ns gorgonia.Nodes) *gorgonia.Node {
 		}
 		sides[k] = q
 	}
-	return MaxSim(sides[0], sides[1])
+	return sides[0], sides[1]
 }
 
 // floats are the inputs that have gradients.
@@ -318,7 +325,7 @@ func TestMaxSimErrors(t *testing.T) {
 func TestHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 4))
 	_, ns := optest.Nodes([]optest.Input{optest.F32s(r, "x", 12, 4), optest.F32s(r, "y", 12, 4), optest.F32s(r, "v", 12), optest.I32s("four", make([]int32, 4), 4), optest.F32s(r, "logits", 12, 1),
-		optest.F32s(r, "weight", 8, 8), optest.F32s(r, "bias", 8)})
+		optest.F32s(r, "weight", 8, 8), optest.F32s(r, "bias", 8), optest.F32s(r, "values", 4)})
 	x := Tokens{Rows: ns[0], Len: 3, Weights: ns[2]}
 	cross := func(how Cross) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return CrossAttention(x, Tokens{Rows: ns[1], Len: 3}, how) }
@@ -336,7 +343,17 @@ func TestHash(t *testing.T) {
 			return scores
 		}
 	}
+	wordPatch := func(how WordPatch) func() *gorgonia.Node {
+		return func() *gorgonia.Node { return WordPatchScores(x, Tokens{Rows: ns[1], Len: 3}, how) }
+	}
 	optest.CheckHashes(t, map[string][]func() *gorgonia.Node{
+		"word patch": {
+			wordPatch(WordPatch{Scale: 1, Context: .1, Temperature: .1}), wordPatch(WordPatch{Scale: 2, Context: .1, Temperature: .1}), wordPatch(WordPatch{Scale: 1, Context: .2, Temperature: .1}),
+			wordPatch(WordPatch{Scale: 1, Context: .1, Temperature: .2}), wordPatch(WordPatch{Scale: 1, Context: .1, Temperature: .1, Sum: true}),
+			func() *gorgonia.Node {
+				return WordPatchScores(x, Tokens{Rows: ns[1], Len: 3, First: 1}, WordPatch{Scale: 1, Context: .1, Temperature: .1})
+			},
+		},
 		"similarity vectors": vectorsVariants(),
 		"cross": {
 			cross(Cross{Scale: 9}), cross(Cross{Scale: 4}), cross(Cross{Scale: 9, ImageQueries: true}), cross(Cross{Scale: 9, Pool: 6}),
@@ -366,6 +383,8 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Tokens{Rows: ns[0], Len: 3}.Sum() },
 			func() *gorgonia.Node { return Tokens{Rows: ns[0], Len: 4}.Sum() },
 			func() *gorgonia.Node { return Tokens{Rows: ns[0], Len: 3, Lengths: ns[3]}.Sum() },
+			func() *gorgonia.Node { return Tokens{Rows: ns[0], Len: 3}.Spread(ns[7]) },
+			func() *gorgonia.Node { return Tokens{Rows: ns[0], Len: 3, First: 1}.Spread(ns[7]) },
 			func() *gorgonia.Node { return Tokens{Len: 3, First: 1}.Softmax(ns[4]) },
 			func() *gorgonia.Node { return Tokens{Len: 3}.Softmax(ns[4]) },
 		},
@@ -384,6 +403,7 @@ func TestCases(t *testing.T) {
 	reasoned, filtered := randomVectors(r, 2+4+8, 40, 60, 9, 12, 16, 8), randomVectors(r, 4+16, 40, 60, 9, 12, 16, 8)
 	recurrent := randomRecurrent(r, 4+8+16+32+64, 40, 60, 9, 12, 16)
 	negative := randomNegative(r, 2+4+8+16, 40, 60, 9, 12, 16)
+	patches := randomWordPatch(r, 2+4+8, 40, 60, 9, 12, 16)
 	optest.CheckCases(t, []optest.Case{
 		{Name: "negative", Inputs: negative.inputs(), WRT: negative.rowsOf(negative.inputs()), GEMM: true, Build: negative.build},
 		{Name: "negative moments", Inputs: negative.inputs(), GEMM: true, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
@@ -393,6 +413,7 @@ func TestCases(t *testing.T) {
 		{Name: "mismatch samples", Inputs: []optest.Input{optest.F32s(r, "scores", 90, 90), optest.F32s(r, "moments", 90, 90, 3)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return MismatchSamples(ns[0], ns[1])
 		}},
+		{Name: "word patch", Inputs: patches.inputs(), WRT: floats(patches.inputs()), GEMM: true, Build: patches.build},
 		{Name: "recurrent", Inputs: recurrent.inputs(), WRT: floats(recurrent.inputs()), GEMM: true, Build: recurrent.build},
 		{Name: "cross", Inputs: across.inputs(), WRT: floats(across.inputs()), GEMM: true, Build: across.build},
 		{Name: "similarity vectors by reasoning", Inputs: reasoned.inputs(), WRT: floats(reasoned.inputs()), GEMM: true, Build: reasoned.build},
@@ -401,6 +422,9 @@ func TestCases(t *testing.T) {
 		{Name: "maxsim", Inputs: in, WRT: floats(in), GEMM: true, Build: p.build},
 		{Name: "token softmax", Inputs: soft, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return Tokens{Len: 10, First: 1, Lengths: ns[1]}.Softmax(ns[0])
+		}},
+		{Name: "token spread", Inputs: append(slices.Clone(soft), optest.F32s(r, "values", 400)), Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return Tokens{Rows: ns[0], Len: 10, Lengths: ns[1]}.Spread(ns[2])
 		}},
 		{Name: "token mean", Inputs: soft, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return Tokens{Rows: ns[0], Len: 10, Lengths: ns[1]}.Mean()
@@ -425,6 +449,13 @@ func TestWeights(t *testing.T) {
 		}
 		optest.Near(t, c.name, optest.Eval(t, build, in...).F32, c.want, 1e-6)
 	}
+	spread := func(ns gorgonia.Nodes) *gorgonia.Node {
+		return Tokens{Rows: ns[0], Lengths: ns[1], Len: 3, First: 1}.Spread(ns[2])
+	}
+	values := append(slices.Clone(in), optest.In("values", []int{3}, []float32{2, 3, 4}))
+	optest.Near(t, "spread", optest.Eval(t, spread, values...).F32, []float32{0, 2, 2, 0, 0, 0, 0, 4, 4}, 0)
+	_, ns := optest.Nodes(append(values, optest.In("two", []int{2}, make([]float32, 2))))
+	optest.BuildError(t, "spread", "values must have shape (3)", func() { Tokens{Rows: ns[0], Len: 3}.Spread(ns[3]) })
 	optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node {
 		return Tokens{Lengths: ns[1], Len: 3, First: 1}.Softmax(ns[0])
 	}, []int{0}, 1e-2, 1e-2, in...)

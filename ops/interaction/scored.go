@@ -14,11 +14,12 @@ type scored struct {
 	args            string
 	operands        int   // of the first
 	floats          []int // those with a gradient, in the order of the results of the second; the first is 0, the images' rows
-	passes          int64 // products of the second op, in those of the first
+	passes          int64 // products of the second op, in those of the first, where slopes is nil
 
 	shape   func(in []tensor.Shape) (tensor.Shape, error)
 	scratch func(in []tensor.Shape, threads int, backward bool) int
 	flops   func(in []tensor.Shape) int64
+	slopes  func(in []tensor.Shape) int64 // products of the second op
 	step    func(c *exec.Call, backward bool) (exec.Step, error)
 }
 
@@ -46,6 +47,10 @@ func (x scored) forward() *op.Op {
 // backward returns the gradient of the images' rows, and as auxiliary results those of the other floats, from the
 // operands and the gradient (N, M) of the scores.
 func (x scored) backward() *op.Op {
+	slopes := x.slopes
+	if slopes == nil {
+		slopes = func(in []tensor.Shape) int64 { return x.passes * x.flops(in) }
+	}
 	return &op.Op{
 		Kind: x.gradients, Args: x.args, Diff: make([]bool, x.operands+1),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
@@ -62,7 +67,7 @@ func (x scored) backward() *op.Op {
 			return list
 		},
 		Scratch: func(in []tensor.Shape, threads int) int { return x.scratch(in, threads, true) },
-		FLOPs:   func(in []tensor.Shape) int64 { return x.passes * x.flops(in) },
+		FLOPs:   slopes,
 		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
 	}
 }

@@ -27,6 +27,23 @@ func (q Tokens) weights(kind string, set func(w []float32)) *gorgonia.Node {
 	return op.Apply(o, q.with(q.Rows)...)
 }
 
+// Spread returns the value of each sequence, values (R), for those of its tokens that take part, 0 for the others: (R*Len).
+// No gradient flows through it.
+func (q Tokens) Spread(values *gorgonia.Node) *gorgonia.Node {
+	o := q.perToken("token spread", 2, func(c *exec.Call, at, lo, hi int) {
+		vector.Fill(c.Out.F32[at+lo:at+hi], c.In[1].F32[at/q.Len])
+	})
+	shape := o.Shape
+	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
+		out, err := shape(in)
+		if err != nil {
+			return nil, err
+		}
+		return out, op.WantShape(in, 1, "values", out[0]/q.Len)
+	}
+	return op.Apply(o, q.with(q.Rows, values)...)
+}
+
 // Softmax returns the weights softmax(logits) over the tokens of each sequence that take part,
 // 0 for the others, for logits (R*Len, 1): (R*Len). The gradient goes to the logits.
 func (q Tokens) Softmax(logits *gorgonia.Node) *gorgonia.Node {

@@ -32,9 +32,12 @@ func RepeatFirst(x *gorgonia.Node, l, k int) *gorgonia.Node {
 	return op.Apply(o, x)
 }
 
-// AddInt adds k to every value of x (N) int32.
+// AddInt adds k to every value of x (N), or to a scalar x, int32.
 func AddInt(x *gorgonia.Node, k int) *gorgonia.Node {
-	o := op.IntsOp("add int", 1, op.SameInts, func(c *exec.Call) error {
+	same := func(in []tensor.Shape) (tensor.Shape, error) {
+		return in[0].Clone(), op.Need(len(in[0]) <= 1, "want a vector or a scalar (got %v)", in[0])
+	}
+	o := op.IntsOp("add int", 1, same, func(c *exec.Call) error {
 		for i, v := range c.In[0].I32 {
 			c.Out.I32[i] = v + int32(k)
 		}

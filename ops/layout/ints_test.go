@@ -23,9 +23,11 @@ func TestInts(t *testing.T) {
 		{"last rows", func(ns gorgonia.Nodes) *gorgonia.Node { return LastRows(ns[1], 4) }, []int32{1, 4, 8}},
 		{"numbers", func(ns gorgonia.Nodes) *gorgonia.Node { return Numbers(ns[0]) }, []int32{0, 1, 2}},
 		{"full lengths", func(ns gorgonia.Nodes) *gorgonia.Node { return FullLengths(ns[0], 3) }, []int32{3}},
+		{"add", func(ns gorgonia.Nodes) *gorgonia.Node { return AddInt(ns[0], -2) }, []int32{5, 6, 7}},
+		{"add to a scalar", func(ns gorgonia.Nodes) *gorgonia.Node { return AddInt(ns[2], 1) }, []int32{5}},
 		{"gather", func(ns gorgonia.Nodes) *gorgonia.Node { return GatherInts(ns[0], ns[1]) }, []int32{9, 8, 7}},
 	} {
-		if got := optest.Eval(t, c.build, x, idx); !slices.Equal(got.I32, c.want) {
+		if got := optest.Eval(t, c.build, x, idx, optest.I32s("n", []int32{4})); !slices.Equal(got.I32, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got.I32, c.want)
 		}
 	}

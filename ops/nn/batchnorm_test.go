@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -23,6 +24,83 @@ func batchNormOf(given bool, l, output int, eps float32) func(ns gorgonia.Nodes)
 		}
 		y, mean, variance := BatchNorm(a)
 		return gorgonia.Nodes{y, mean, variance}[output]
+	}
+}
+
+// batchNormThen builds a batch norm of x, gamma and beta with what follows it in a residual network.
+func batchNormThen(relu bool, add *gorgonia.Node) func(ns gorgonia.Nodes) *gorgonia.Node {
+	return func(ns gorgonia.Nodes) *gorgonia.Node {
+		y, _, _ := BatchNorm(BatchNormArgs{X: ns[0], Gamma: ns[1], Beta: ns[2], Eps: 1e-2, Add: add, ReLU: relu})
+		return y
+	}
+}
+
+// TestBatchNormThen compares a residual and a ReLU that are part of a batch norm with ops of their own, in value and
+// gradient, over rows in several parts.
+func TestBatchNormThen(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 34))
+	for _, rows := range []int{2, 37, 600} {
+		in := []optest.Input{optest.F32s(r, "x", rows, 5), optest.F32s(r, "gamma", 5), optest.F32s(r, "beta", 5), optest.F32s(r, "add", rows, 5)}
+		for _, added := range []bool{false, true} {
+			for _, relu := range []bool{false, true} {
+				wrt := []int{0, 1, 2}
+				if added {
+					wrt = append(wrt, 3)
+				}
+				fused := func(ns gorgonia.Nodes) *gorgonia.Node {
+					if added {
+						return batchNormThen(relu, ns[3])(ns)
+					}
+					return batchNormThen(relu, nil)(ns)
+				}
+				parts := func(ns gorgonia.Nodes) *gorgonia.Node {
+					y := batchNormThen(false, nil)(ns)
+					if added {
+						y = arith.Add(y, ns[3])
+					}
+					if relu {
+						y = ReLU(y)
+					}
+					return y
+				}
+				optest.Near(t, "value", optest.Eval(t, fused, in...).F32, optest.Eval(t, parts, in...).F32, 1e-6)
+				got, _ := optest.Gradients(t, fused, wrt, in...)
+				want, _ := optest.Gradients(t, parts, wrt, in...)
+				for i := range want {
+					optest.Near(t, in[wrt[i]].Name, got[i], want[i], 2e-6)
+				}
+			}
+		}
+	}
+}
+
+// TestBatchNormFarRow: statistics hold where the mean is far from 0, and where the first row is far from the others.
+func TestBatchNormFarRow(t *testing.T) {
+	const rows = 1000
+	x := make([]float32, rows*2)
+	for i := range rows {
+		x[2*i], x[2*i+1] = 65536+float32(i%4), float32(i%4)
+	}
+	x[1] = 1e6
+	in := []optest.Input{optest.In("x", []int{rows, 2}, x), optest.In("gamma", []int{2}, []float32{1, 1}), optest.In("beta", []int{2}, []float32{0, 0})}
+	var want [2][]float32
+	for j := range 2 {
+		var mean, squares float64
+		for i := range rows {
+			mean += float64(x[2*i+j]) / rows
+		}
+		for i := range rows {
+			squares += (float64(x[2*i+j]) - mean) * (float64(x[2*i+j]) - mean)
+		}
+		want[0], want[1] = append(want[0], float32(mean)), append(want[1], float32(squares/(rows-1)))
+	}
+	for output := range 2 {
+		got := optest.Eval(t, batchNormOf(false, 0, output+1, 1e-5), in...).F32
+		for j := range got {
+			if math.Abs(float64(got[j]/want[output][j])-1) > 2e-7 {
+				t.Errorf("statistic %d of column %d is %g, want %g", output, j, got[j], want[output][j])
+			}
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ func nnCases() []optest.Case {
 	for i, v := range square.Floats() {
 		square.Floats()[i] = v * v
 	}
+	// Enough rows for several parts of sums.
+	tall, rest := optest.F32s(r, "tall", 700, 21), optest.F32s(r, "rest", 700, 21)
+	narrow, narrower := optest.F32s(r, "narrow", 21), optest.F32s(r, "narrower", 21)
 	key := optest.I32s("key", []int32{3, 4}, 2)
 	ids := optest.I32s("ids", optest.RandomInts(r, 90, 60), 90)
 	every := optest.I32s("every", make([]int32, rows), rows)
@@ -51,6 +54,9 @@ func nnCases() []optest.Case {
 			Build: batchNormOf(false, 30, 0, 1e-5)},
 		{Name: "batch norm by given statistics", Inputs: []optest.Input{x, vector, other, vector, square, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0, 1, 2},
 			Build: batchNormOf(true, 30, 0, 1e-5)},
+		{Name: "batch norm, residual, relu", Inputs: []optest.Input{tall, narrow, narrower, rest}, WRT: []int{0, 1, 2, 3},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return batchNormThen(true, ns[3])(ns) }},
+		{Name: "batch norm, relu", Inputs: []optest.Input{tall, narrow, narrower}, WRT: []int{0, 1, 2}, Build: batchNormThen(true, nil)},
 		{Name: "gelu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
 		{Name: "relu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
 		{Name: "tanh", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Tanh(ns[0]) }},

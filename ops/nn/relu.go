@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,10 +19,7 @@ func ReLU(x *gorgonia.Node) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				y := c.Out.F32[lo:hi]
-				for i, v := range c.In[0].F32[lo:hi] {
-					y[i] = max(v, 0)
-				}
+				vector.ReLU(c.Out.F32[lo:hi], c.In[0].F32[lo:hi])
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), reluGrain, body)
@@ -44,14 +42,7 @@ func reluGrad() *op.Op {
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				dx, dy := c.Out.F32[lo:hi], c.In[1].F32[lo:hi]
-				for i, v := range c.In[0].F32[lo:hi] {
-					if v > 0 {
-						dx[i] = dy[i]
-					} else {
-						dx[i] = 0
-					}
-				}
+				vector.ReLUGrad(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], c.In[1].F32[lo:hi])
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), reluGrain, body)

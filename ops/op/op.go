@@ -129,6 +129,9 @@ func (a *applied) DiffWRT(int) []bool { return a.op.Diff }
 func (a *applied) SymDiff(in gorgonia.Nodes, out, dy *gorgonia.Node) (grads gorgonia.Nodes, err error) {
 	defer Catch(&err)
 	if a.op.Grad == nil {
+		if !slices.Contains(a.op.Diff, true) { // asked for the gradient at its result, which goes no further
+			return make(gorgonia.Nodes, len(in)), nil
+		}
 		return nil, fmt.Errorf("ops: %s has no gradient", a.op.Kind)
 	}
 	return a.op.Grad(in, out, dy), nil

@@ -8,5 +8,5 @@ import (
 )
 
 func TestCases(t *testing.T) {
-	optest.CheckCases(t, slices.Concat(productCases(), distanceCases(), metricCases(), columnCases(), pairNetCases()))
+	optest.CheckCases(t, slices.Concat(productCases(), distanceCases(), metricCases(), columnCases(), pairNetCases(), rowCases()))
 }

@@ -197,6 +197,16 @@ worst = torch.Generator().manual_seed(10)
 case("worst", lambda x, z: torch.where(torch.eye(4) > 0.5, torch.minimum(x, z), torch.maximum(x, z)), dys=worst,
      x=rand(worst, 4, 4) + 1 / 128, z=rand(worst, 4, 4))
 
+products = torch.Generator().manual_seed(11)
+case("sum products", lambda x, z: (x * z).reshape(4, 2, 3).sum(1), dys=products, x=rand(products, 4, 6), z=rand(products, 4, 6))
+case("dot products of rows", lambda x, z: (x * z).sum(1, keepdim=True), dys=products, x=rand(products, 4, 6), z=rand(products, 4, 6))
+case("outer", lambda x, z: torch.einsum("rm,rn->rmn", x, z).flatten(1), dys=products, x=rand(products, 4, 2), z=rand(products, 4, 3))
+
+pairs = torch.Generator().manual_seed(11)
+case("row products", lambda x, z: (x.reshape(2, 3, 4) * z[:, None]).sum(2).flatten(), dys=pairs, x=rand(pairs, 6, 4), z=rand(pairs, 2, 4))
+case("margin", lambda x, z, weights: ((0.5 - x + z).clamp(min=0) * weights).sum() / weights.sum(), {"weights": torch.tensor([1.0, 0, 2, 1, 1]).double()},
+     x=rand(pairs, 5), z=rand(pairs, 5))
+
 out = pathlib.Path("ops/testdata/elements.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")

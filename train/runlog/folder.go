@@ -16,6 +16,7 @@ const (
 	MetricsFile     = "metrics.jsonl"
 	ReportFile      = "report.html"
 	ClassesFile     = "classes.json"
+	SentencesFile   = "sentences.json"
 	CheckpointsDir  = "checkpoints"
 )
 

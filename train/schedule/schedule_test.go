@@ -152,6 +152,21 @@ func TestMomentum(t *testing.T) {
 	}
 }
 
+// TestDynamicMomentum: a cosine is the share of the online parameters, or that of the twin, and one outside of [0, 1]
+// counts as the nearer end.
+func TestDynamicMomentum(t *testing.T) {
+	for _, c := range []struct{ cosine, online, ofTeacher float64 }{
+		{0.995, 0.005, 0.995}, {1, 0, 1}, {1.0000001, 0, 1}, {0.25, 0.75, 0.25}, {0, 1, 0}, {-0.5, 1, 0},
+	} {
+		if got := DynamicMomentum(c.cosine, false); math.Abs(got-c.online) > 1e-15 {
+			t.Errorf("cosine %v: the twins keep %v, want %v", c.cosine, got, c.online)
+		}
+		if got := DynamicMomentum(c.cosine, true); got != c.ofTeacher {
+			t.Errorf("cosine %v of the teacher: the twins keep %v, want %v", c.cosine, got, c.ofTeacher)
+		}
+	}
+}
+
 func TestDue(t *testing.T) {
 	for _, c := range []struct {
 		every, total int

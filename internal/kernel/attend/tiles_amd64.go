@@ -1,7 +1,6 @@
 package attend
 
 import (
-	"sync"
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
@@ -36,7 +35,7 @@ func (p Products) of(s Sizes) products {
 	t := &tiledAttention{width: s.Width, stride: scoreStride(s.Keys), sizes: s, float: p.Float}
 	t.queue.Lines = (s.Width*gemm.WordSize + gemm.CacheLine - 1) / gemm.CacheLine
 	if t.float == nil {
-		t.float = sharedTiles()
+		t.float = gemm.Shared()
 	}
 	t.tiles = t.float
 	switch {
@@ -45,27 +44,6 @@ func (p Products) of(s Sizes) products {
 		t.tiles = p.Tiles
 	default:
 		t.rounded = true
-	}
-	return t
-}
-
-// shared holds the tiles of float32 for engines whose backend has its own product.
-var shared struct {
-	sync.Mutex
-	of map[string]*gemm.Tiled
-}
-
-// sharedTiles returns the built-in product for the instruction set in use.
-func sharedTiles() *gemm.Tiled {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.of == nil {
-		shared.of = map[string]*gemm.Tiled{}
-	}
-	t := shared.of[cpu.Level()]
-	if t == nil {
-		t = gemm.New()
-		shared.of[cpu.Level()] = t
 	}
 	return t
 }

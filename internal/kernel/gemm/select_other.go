@@ -8,6 +8,9 @@ type Tiled struct{ Plain }
 // New returns nil: there is no assembly here.
 func New() *Tiled { return nil }
 
+// Shared returns nil, like New.
+func Shared() *Tiled { return nil }
+
 // NewBF16 returns nil, like New.
 func NewBF16() *Tiled { return nil }
 

@@ -72,12 +72,23 @@ var vectorKernels = []vectorKernel{
 	{"LayerNormGradAdd", 7, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4) }), none(func(s [][]float32) {
 		plainLayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4)
 	})},
+	{"ReLU", 2, true, 0, 0, none(func(s [][]float32) { ReLU(s[0], s[1]) }), none(func(s [][]float32) { plainReLU(s[0], s[1]) })},
+	{"ReLUGrad", 3, true, 0, 0, none(func(s [][]float32) { ReLUGrad(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainReLUGrad(s[0], s[1], s[2]) })},
+	{"Columns.Apply", 5, false, 1e-6, 1e-5, none(func(s [][]float32) { columnsOf(s[2:], false).Apply(s[0], s[1], nil) }), none(func(s [][]float32) { columnsOf(s[2:], false).plainApply(s[0], s[1], nil) })},
+	{"Columns.Apply of a sum", 6, false, 1e-6, 1e-5, none(func(s [][]float32) { columnsOf(s[2:], true).Apply(s[0], s[1], s[5]) }), none(func(s [][]float32) { columnsOf(s[2:], true).plainApply(s[0], s[1], s[5]) })},
+	{"Columns.Grad", 7, false, 1e-6, 1e-4, none(func(s [][]float32) { columnsOf(s[2:], false).Grad(s[0], s[1], s[5], s[6], s[4]) }), none(func(s [][]float32) { columnsOf(s[2:], false).plainGrad(s[0], s[1], s[5], s[6], s[4]) })},
+	{"Columns.Grad with ReLU", 7, false, 1e-6, 1e-4, none(func(s [][]float32) { columnsOf(s[2:], true).Grad(s[0], s[1], s[5], s[6], s[4]) }), none(func(s [][]float32) { columnsOf(s[2:], true).plainGrad(s[0], s[1], s[5], s[6], s[4]) })},
 	{"AdamW", 4, true, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamW(s[0], s[1], s[2], s[3], testAdamW) }), none(func(s [][]float32) { square(s[2]); plainAdamW(s[0], s[1], s[2], s[3], testAdamW) })},
 	{"AdamWEMA", 5, true, 2e-6, 1e-6, none(func(s [][]float32) { square(s[2]); AdamWEMA(s[0], s[1], s[2], s[3], s[4], testAdamW, 0.3) }), none(func(s [][]float32) {
 		square(s[2])
 		plainAdamW(s[0], s[1], s[2], s[3], testAdamW)
 		plainEMA(s[4], s[0], 0.3)
 	})},
+}
+
+// columnsOf are columns with the parameters of three slices.
+func columnsOf(s [][]float32, relu bool) *Columns {
+	return &Columns{Mean: s[0], Scale: s[1], Shift: s[2], ReLU: relu}
 }
 
 // pathEntries are distances to 256 centres, the last of which no path reaches.

@@ -28,3 +28,25 @@ func plainCompareExchange(a, b []float32, ia, ib []int32) {
 		}
 	}
 }
+
+// MaxColumns sets top to x and at to place where x is larger than top or NaN. No two slices overlap; the length is that of
+// top.
+func MaxColumns(top []float32, at []int32, x []float32, place int32) {
+	n := len(top)
+	if len(at) < n || len(x) < n {
+		panic("kernel: vector: a slice is shorter than the first")
+	}
+	if !cpu.HasAVX2FMA {
+		plainMaxColumns(top, at, x, place)
+		return
+	}
+	maxColumnsVec(unsafe.SliceData(top), unsafe.SliceData(at), unsafe.SliceData(x), n, place)
+}
+
+func plainMaxColumns(top []float32, at []int32, x []float32, place int32) {
+	for i := range top {
+		if v := x[i]; v > top[i] || v != v {
+			top[i], at[i] = v, place
+		}
+	}
+}

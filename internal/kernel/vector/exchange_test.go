@@ -8,7 +8,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 )
 
-// CompareExchange does what its plain twin does at every level, ties and special values included.
+// CompareExchange and MaxColumns do what their plain twins do at every level, ties and special values included.
 func TestCompareExchange(t *testing.T) {
 	defer cpu.SetLevel(cpu.Level())
 	for _, level := range []string{cpu.AVX2, cpu.AVX512} {
@@ -29,6 +29,15 @@ func TestCompareExchange(t *testing.T) {
 					ints[i] = append(ints[i], r.Int32N(5)-2)
 				}
 				x[i+2], ints[i+2] = append([]float32{}, x[i]...), append([]int32{}, ints[i]...)
+			}
+			top, at := append([]float32{}, x[0]...), append([]int32{}, ints[0]...)
+			wantTop, wantAt := append([]float32{}, x[0]...), append([]int32{}, ints[0]...)
+			MaxColumns(top, at, x[1], 77)
+			plainMaxColumns(wantTop, wantAt, x[1], 77)
+			for j := range n {
+				if math.Float32bits(top[j]) != math.Float32bits(wantTop[j]) || at[j] != wantAt[j] {
+					t.Fatalf("%s, %d: the larger of %v and %v is %v of %d, want %v of %d", level, n, x[0][j], x[1][j], top[j], at[j], wantTop[j], wantAt[j])
+				}
 			}
 			CompareExchange(x[0], x[1], ints[0], ints[1])
 			plainCompareExchange(x[2], x[3], ints[2], ints[3])

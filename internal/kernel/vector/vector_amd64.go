@@ -207,6 +207,51 @@ func layerNormGradVec(dx *float32, x *float32, gamma *float32, dy *float32, n in
 //go:noescape
 func layerNormGradAddVec(dx *float32, x *float32, gamma *float32, dy *float32, more *float32, n int, mean float32, rstd float32, a float32, b float32)
 
+// columnMomentsVec adds the column sums of x - from and of its square.
+//
+//go:noescape
+func columnMomentsVec(sum *float64, square *float64, x *float32, from *float32, rows int, n int)
+
+// columnDotsVec adds the column sums of dy and of dy*(x - from).
+//
+//go:noescape
+func columnDotsVec(sum *float64, product *float64, x *float32, from *float32, dy *float32, rows int, n int)
+
+// columnDotsReLUVec is columnDotsVec of dy where (x - from)*scale + shift is greater than 0, else of 0.
+//
+//go:noescape
+func columnDotsReLUVec(sum *float64, product *float64, x *float32, from *float32, dy *float32, scale *float32, shift *float32, rows int, n int)
+
+// normaliseColumnsVec sets dst = max((x - mean)*scale + shift, floor).
+//
+//go:noescape
+func normaliseColumnsVec(dst *float32, x *float32, mean *float32, scale *float32, shift *float32, rows int, n int, floor float32)
+
+// normaliseColumnsAddVec sets dst = max((x - mean)*scale + shift + add, floor).
+//
+//go:noescape
+func normaliseColumnsAddVec(dst *float32, x *float32, add *float32, mean *float32, scale *float32, shift *float32, rows int, n int, floor float32)
+
+// columnGradVec sets dx = dy*scale + (x - mean)*b + a.
+//
+//go:noescape
+func columnGradVec(dx *float32, x *float32, dy *float32, mean *float32, scale *float32, a *float32, b *float32, rows int, n int)
+
+// columnGradReLUVec is columnGradVec of dy where (x - mean)*scale + shift is greater than 0, else of 0.
+//
+//go:noescape
+func columnGradReLUVec(dx *float32, x *float32, dy *float32, mean *float32, scale *float32, shift *float32, a *float32, b *float32, rows int, n int)
+
+// reluVec sets dst = max(x, 0).
+//
+//go:noescape
+func reluVec(dst *float32, x *float32, n int)
+
+// reluGradVec sets dx = dy where y is greater than 0, else 0.
+//
+//go:noescape
+func reluGradVec(dx *float32, y *float32, dy *float32, n int)
+
 // dropoutVec sets dst = scale * x where the bit is one and 0 elsewhere.
 //
 //go:noescape
@@ -261,3 +306,8 @@ func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int)
 //
 //go:noescape
 func exchangeVec(a *float32, b *float32, ia *int32, ib *int32, n int)
+
+// maxColumnsVec sets top to x and at to place where x > top or x is NaN.
+//
+//go:noescape
+func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32)

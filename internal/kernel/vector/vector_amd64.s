@@ -8280,6 +8280,1466 @@ end10:
 	VZEROUPPER
 	RET
 
+// func columnMomentsVec(sum *float64, square *float64, x *float32, from *float32, rows int, n int)
+// Requires: AVX, FMA3
+TEXT ·columnMomentsVec(SB), NOSPLIT, $0-48
+	MOVQ sum+0(FP), AX
+	MOVQ square+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ from+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ n+40(FP), DI
+	MOVQ DI, R8
+	SHLQ $0x02, R8
+	XORQ R9, R9
+
+loop1:
+	CMPQ    DI, $0x10
+	JL      end2
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS (BX)(R9*4), X8
+	VMOVUPS 16(BX)(R9*4), X9
+	VMOVUPS 32(BX)(R9*4), X10
+	VMOVUPS 48(BX)(R9*4), X11
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+
+row3:
+	VMOVUPS     (R10)(R9*4), X12
+	VSUBPS      X8, X12, X12
+	VCVTPS2PD   X12, Y12
+	VADDPD      Y12, Y0, Y0
+	VFMADD231PD Y12, Y12, Y4
+	VMOVUPS     16(R10)(R9*4), X12
+	VSUBPS      X9, X12, X12
+	VCVTPS2PD   X12, Y12
+	VADDPD      Y12, Y1, Y1
+	VFMADD231PD Y12, Y12, Y5
+	VMOVUPS     32(R10)(R9*4), X12
+	VSUBPS      X10, X12, X12
+	VCVTPS2PD   X12, Y12
+	VADDPD      Y12, Y2, Y2
+	VFMADD231PD Y12, Y12, Y6
+	VMOVUPS     48(R10)(R9*4), X12
+	VSUBPS      X11, X12, X12
+	VCVTPS2PD   X12, Y12
+	VADDPD      Y12, Y3, Y3
+	VFMADD231PD Y12, Y12, Y7
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         row3
+	VADDPD      (AX)(R9*8), Y0, Y0
+	VMOVUPD     Y0, (AX)(R9*8)
+	VADDPD      (CX)(R9*8), Y4, Y4
+	VMOVUPD     Y4, (CX)(R9*8)
+	VADDPD      32(AX)(R9*8), Y1, Y1
+	VMOVUPD     Y1, 32(AX)(R9*8)
+	VADDPD      32(CX)(R9*8), Y5, Y5
+	VMOVUPD     Y5, 32(CX)(R9*8)
+	VADDPD      64(AX)(R9*8), Y2, Y2
+	VMOVUPD     Y2, 64(AX)(R9*8)
+	VADDPD      64(CX)(R9*8), Y6, Y6
+	VMOVUPD     Y6, 64(CX)(R9*8)
+	VADDPD      96(AX)(R9*8), Y3, Y3
+	VMOVUPD     Y3, 96(AX)(R9*8)
+	VADDPD      96(CX)(R9*8), Y7, Y7
+	VMOVUPD     Y7, 96(CX)(R9*8)
+	ADDQ        $0x10, R9
+	SUBQ        $0x10, DI
+	JMP         loop1
+
+end2:
+loop4:
+	CMPQ    DI, $0x04
+	JL      end5
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS (BX)(R9*4), X2
+	MOVQ    DX, R10
+	MOVQ    SI, R11
+
+row6:
+	VMOVUPS     (R10)(R9*4), X3
+	VSUBPS      X2, X3, X3
+	VCVTPS2PD   X3, Y3
+	VADDPD      Y3, Y0, Y0
+	VFMADD231PD Y3, Y3, Y1
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         row6
+	VADDPD      (AX)(R9*8), Y0, Y0
+	VMOVUPD     Y0, (AX)(R9*8)
+	VADDPD      (CX)(R9*8), Y1, Y1
+	VMOVUPD     Y1, (CX)(R9*8)
+	ADDQ        $0x04, R9
+	SUBQ        $0x04, DI
+	JMP         loop4
+
+end5:
+	TESTQ      DI, DI
+	JE         end7
+	LEAQ       vecMasks<>+0(SB), R10
+	MOVQ       $0x00000010, R11
+	SUBQ       DI, R11
+	VMOVUPS    (R10)(R11*4), X0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VMASKMOVPS (BX)(R9*4), X0, X3
+	MOVQ       SI, BX
+
+row8:
+	VMASKMOVPS  (DX)(R9*4), X0, X4
+	VSUBPS      X3, X4, X4
+	VCVTPS2PD   X4, Y4
+	VADDPD      Y4, Y1, Y1
+	VFMADD231PD Y4, Y4, Y2
+	ADDQ        R8, DX
+	DECQ        BX
+	JNZ         row8
+	VADDPD      (AX)(R9*8), Y1, Y1
+	VMOVUPD     Y1, (AX)(R9*8)
+	VADDPD      (CX)(R9*8), Y2, Y2
+	VMOVUPD     Y2, (CX)(R9*8)
+
+end7:
+	VZEROUPPER
+	RET
+
+// func columnDotsVec(sum *float64, product *float64, x *float32, from *float32, dy *float32, rows int, n int)
+// Requires: AVX, FMA3
+TEXT ·columnDotsVec(SB), NOSPLIT, $0-56
+	MOVQ sum+0(FP), AX
+	MOVQ product+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ from+24(FP), BX
+	MOVQ dy+32(FP), SI
+	SUBQ DX, SI
+	MOVQ rows+40(FP), DI
+	MOVQ n+48(FP), R8
+	MOVQ R8, R9
+	SHLQ $0x02, R9
+	XORQ R10, R10
+
+loop1:
+	CMPQ    R8, $0x10
+	JL      end2
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS (BX)(R10*4), X8
+	VMOVUPS 16(BX)(R10*4), X9
+	VMOVUPS 32(BX)(R10*4), X10
+	VMOVUPS 48(BX)(R10*4), X11
+	MOVQ    DX, R11
+	MOVQ    DI, R12
+
+row3:
+	LEAQ        (R11)(SI*1), R13
+	VMOVUPS     (R11)(R10*4), X12
+	VMOVUPS     (R13)(R10*4), X13
+	VSUBPS      X8, X12, X12
+	VCVTPS2PD   X12, Y12
+	VCVTPS2PD   X13, Y13
+	VADDPD      Y13, Y0, Y0
+	VFMADD231PD Y12, Y13, Y4
+	VMOVUPS     16(R11)(R10*4), X12
+	VMOVUPS     16(R13)(R10*4), X13
+	VSUBPS      X9, X12, X12
+	VCVTPS2PD   X12, Y12
+	VCVTPS2PD   X13, Y13
+	VADDPD      Y13, Y1, Y1
+	VFMADD231PD Y12, Y13, Y5
+	VMOVUPS     32(R11)(R10*4), X12
+	VMOVUPS     32(R13)(R10*4), X13
+	VSUBPS      X10, X12, X12
+	VCVTPS2PD   X12, Y12
+	VCVTPS2PD   X13, Y13
+	VADDPD      Y13, Y2, Y2
+	VFMADD231PD Y12, Y13, Y6
+	VMOVUPS     48(R11)(R10*4), X12
+	VMOVUPS     48(R13)(R10*4), X13
+	VSUBPS      X11, X12, X12
+	VCVTPS2PD   X12, Y12
+	VCVTPS2PD   X13, Y13
+	VADDPD      Y13, Y3, Y3
+	VFMADD231PD Y12, Y13, Y7
+	ADDQ        R9, R11
+	DECQ        R12
+	JNZ         row3
+	VADDPD      (AX)(R10*8), Y0, Y0
+	VMOVUPD     Y0, (AX)(R10*8)
+	VADDPD      (CX)(R10*8), Y4, Y4
+	VMOVUPD     Y4, (CX)(R10*8)
+	VADDPD      32(AX)(R10*8), Y1, Y1
+	VMOVUPD     Y1, 32(AX)(R10*8)
+	VADDPD      32(CX)(R10*8), Y5, Y5
+	VMOVUPD     Y5, 32(CX)(R10*8)
+	VADDPD      64(AX)(R10*8), Y2, Y2
+	VMOVUPD     Y2, 64(AX)(R10*8)
+	VADDPD      64(CX)(R10*8), Y6, Y6
+	VMOVUPD     Y6, 64(CX)(R10*8)
+	VADDPD      96(AX)(R10*8), Y3, Y3
+	VMOVUPD     Y3, 96(AX)(R10*8)
+	VADDPD      96(CX)(R10*8), Y7, Y7
+	VMOVUPD     Y7, 96(CX)(R10*8)
+	ADDQ        $0x10, R10
+	SUBQ        $0x10, R8
+	JMP         loop1
+
+end2:
+loop4:
+	CMPQ    R8, $0x04
+	JL      end5
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS (BX)(R10*4), X2
+	MOVQ    DX, R11
+	MOVQ    DI, R12
+
+row6:
+	LEAQ        (R11)(SI*1), R13
+	VMOVUPS     (R11)(R10*4), X3
+	VMOVUPS     (R13)(R10*4), X4
+	VSUBPS      X2, X3, X3
+	VCVTPS2PD   X3, Y3
+	VCVTPS2PD   X4, Y4
+	VADDPD      Y4, Y0, Y0
+	VFMADD231PD Y3, Y4, Y1
+	ADDQ        R9, R11
+	DECQ        R12
+	JNZ         row6
+	VADDPD      (AX)(R10*8), Y0, Y0
+	VMOVUPD     Y0, (AX)(R10*8)
+	VADDPD      (CX)(R10*8), Y1, Y1
+	VMOVUPD     Y1, (CX)(R10*8)
+	ADDQ        $0x04, R10
+	SUBQ        $0x04, R8
+	JMP         loop4
+
+end5:
+	TESTQ      R8, R8
+	JE         end7
+	LEAQ       vecMasks<>+0(SB), R11
+	MOVQ       $0x00000010, R12
+	SUBQ       R8, R12
+	VMOVUPS    (R11)(R12*4), X0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VMASKMOVPS (BX)(R10*4), X0, X3
+	MOVQ       DI, BX
+
+row8:
+	LEAQ        (DX)(SI*1), DI
+	VMASKMOVPS  (DX)(R10*4), X0, X4
+	VMASKMOVPS  (DI)(R10*4), X0, X5
+	VSUBPS      X3, X4, X4
+	VCVTPS2PD   X4, Y4
+	VCVTPS2PD   X5, Y5
+	VADDPD      Y5, Y1, Y1
+	VFMADD231PD Y4, Y5, Y2
+	ADDQ        R9, DX
+	DECQ        BX
+	JNZ         row8
+	VADDPD      (AX)(R10*8), Y1, Y1
+	VMOVUPD     Y1, (AX)(R10*8)
+	VADDPD      (CX)(R10*8), Y2, Y2
+	VMOVUPD     Y2, (CX)(R10*8)
+
+end7:
+	VZEROUPPER
+	RET
+
+// func columnDotsReLUVec(sum *float64, product *float64, x *float32, from *float32, dy *float32, scale *float32, shift *float32, rows int, n int)
+// Requires: AVX, FMA3
+TEXT ·columnDotsReLUVec(SB), NOSPLIT, $0-72
+	MOVQ sum+0(FP), AX
+	MOVQ product+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ from+24(FP), BX
+	MOVQ dy+32(FP), SI
+	MOVQ scale+40(FP), DI
+	MOVQ shift+48(FP), R8
+	SUBQ DX, SI
+	MOVQ rows+56(FP), R9
+	MOVQ n+64(FP), R10
+	MOVQ R10, R11
+	SHLQ $0x02, R11
+	XORQ R12, R12
+
+loop1:
+	CMPQ    R10, $0x08
+	JL      end2
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VMOVUPS (BX)(R12*4), X4
+	VMOVUPS 16(BX)(R12*4), X5
+	MOVQ    DX, R13
+	MOVQ    R9, R14
+
+row3:
+	LEAQ        (R13)(SI*1), R15
+	VMOVUPS     (R13)(R12*4), X6
+	VMOVUPS     (R15)(R12*4), X7
+	VSUBPS      X4, X6, X6
+	VMOVUPS     (DI)(R12*4), X8
+	VMOVUPS     (R8)(R12*4), X9
+	VFMADD213PS X9, X6, X8
+	VXORPS      X9, X9, X9
+	VCMPPS      $0x1e, X9, X8, X8
+	VANDPS      X8, X7, X7
+	VCVTPS2PD   X6, Y6
+	VCVTPS2PD   X7, Y7
+	VADDPD      Y7, Y0, Y0
+	VFMADD231PD Y6, Y7, Y2
+	VMOVUPS     16(R13)(R12*4), X6
+	VMOVUPS     16(R15)(R12*4), X7
+	VSUBPS      X5, X6, X6
+	VMOVUPS     16(DI)(R12*4), X8
+	VMOVUPS     16(R8)(R12*4), X9
+	VFMADD213PS X9, X6, X8
+	VXORPS      X9, X9, X9
+	VCMPPS      $0x1e, X9, X8, X8
+	VANDPS      X8, X7, X7
+	VCVTPS2PD   X6, Y6
+	VCVTPS2PD   X7, Y7
+	VADDPD      Y7, Y1, Y1
+	VFMADD231PD Y6, Y7, Y3
+	ADDQ        R11, R13
+	DECQ        R14
+	JNZ         row3
+	VADDPD      (AX)(R12*8), Y0, Y0
+	VMOVUPD     Y0, (AX)(R12*8)
+	VADDPD      (CX)(R12*8), Y2, Y2
+	VMOVUPD     Y2, (CX)(R12*8)
+	VADDPD      32(AX)(R12*8), Y1, Y1
+	VMOVUPD     Y1, 32(AX)(R12*8)
+	VADDPD      32(CX)(R12*8), Y3, Y3
+	VMOVUPD     Y3, 32(CX)(R12*8)
+	ADDQ        $0x08, R12
+	SUBQ        $0x08, R10
+	JMP         loop1
+
+end2:
+loop4:
+	CMPQ    R10, $0x04
+	JL      end5
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS (BX)(R12*4), X2
+	MOVQ    DX, R13
+	MOVQ    R9, R14
+
+row6:
+	LEAQ        (R13)(SI*1), R15
+	VMOVUPS     (R13)(R12*4), X3
+	VMOVUPS     (R15)(R12*4), X4
+	VSUBPS      X2, X3, X3
+	VMOVUPS     (DI)(R12*4), X5
+	VMOVUPS     (R8)(R12*4), X6
+	VFMADD213PS X6, X3, X5
+	VXORPS      X6, X6, X6
+	VCMPPS      $0x1e, X6, X5, X5
+	VANDPS      X5, X4, X4
+	VCVTPS2PD   X3, Y3
+	VCVTPS2PD   X4, Y4
+	VADDPD      Y4, Y0, Y0
+	VFMADD231PD Y3, Y4, Y1
+	ADDQ        R11, R13
+	DECQ        R14
+	JNZ         row6
+	VADDPD      (AX)(R12*8), Y0, Y0
+	VMOVUPD     Y0, (AX)(R12*8)
+	VADDPD      (CX)(R12*8), Y1, Y1
+	VMOVUPD     Y1, (CX)(R12*8)
+	ADDQ        $0x04, R12
+	SUBQ        $0x04, R10
+	JMP         loop4
+
+end5:
+	TESTQ      R10, R10
+	JE         end7
+	LEAQ       vecMasks<>+0(SB), R13
+	MOVQ       $0x00000010, R14
+	SUBQ       R10, R14
+	VMOVUPS    (R13)(R14*4), X0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VMASKMOVPS (BX)(R12*4), X0, X3
+	MOVQ       R9, BX
+
+row8:
+	LEAQ        (DX)(SI*1), R9
+	VMASKMOVPS  (DX)(R12*4), X0, X4
+	VMASKMOVPS  (R9)(R12*4), X0, X5
+	VSUBPS      X3, X4, X4
+	VMASKMOVPS  (DI)(R12*4), X0, X6
+	VMASKMOVPS  (R8)(R12*4), X0, X7
+	VFMADD213PS X7, X4, X6
+	VXORPS      X7, X7, X7
+	VCMPPS      $0x1e, X7, X6, X6
+	VANDPS      X6, X5, X5
+	VCVTPS2PD   X4, Y4
+	VCVTPS2PD   X5, Y5
+	VADDPD      Y5, Y1, Y1
+	VFMADD231PD Y4, Y5, Y2
+	ADDQ        R11, DX
+	DECQ        BX
+	JNZ         row8
+	VADDPD      (AX)(R12*8), Y1, Y1
+	VMOVUPD     Y1, (AX)(R12*8)
+	VADDPD      (CX)(R12*8), Y2, Y2
+	VMOVUPD     Y2, (CX)(R12*8)
+
+end7:
+	VZEROUPPER
+	RET
+
+// func normaliseColumnsVec(dst *float32, x *float32, mean *float32, scale *float32, shift *float32, rows int, n int, floor float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·normaliseColumnsVec(SB), NOSPLIT, $0-60
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         mean+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         shift+32(FP), SI
+	VBROADCASTSS floor+56(FP), Z0
+	MOVQ         rows+40(FP), DI
+	MOVQ         n+48(FP), R8
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+
+row1:
+	XORQ R10, R10
+	MOVQ R8, R11
+
+loop2:
+	CMPQ        R11, $0x20
+	JL          end3
+	VMOVUPS     (CX)(R10*4), Z1
+	VMOVUPS     (BX)(R10*4), Z2
+	VMOVUPS     (DX)(R10*4), Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS     (SI)(R10*4), Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, (AX)(R10*4)
+	VMOVUPS     64(CX)(R10*4), Z1
+	VMOVUPS     64(BX)(R10*4), Z2
+	VMOVUPS     64(DX)(R10*4), Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS     64(SI)(R10*4), Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, 64(AX)(R10*4)
+	ADDQ        $0x20, R10
+	SUBQ        $0x20, R11
+	JMP         loop2
+
+end3:
+loop4:
+	CMPQ        R11, $0x10
+	JL          end5
+	VMOVUPS     (CX)(R10*4), Z1
+	VMOVUPS     (BX)(R10*4), Z2
+	VMOVUPS     (DX)(R10*4), Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS     (SI)(R10*4), Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, (AX)(R10*4)
+	ADDQ        $0x10, R10
+	SUBQ        $0x10, R11
+	JMP         loop4
+
+end5:
+	TESTQ       R11, R11
+	JE          end6
+	LEAQ        vecMasks<>+0(SB), R12
+	MOVQ        $0x00000010, R13
+	SUBQ        R11, R13
+	VMOVUPS     (R12)(R13*4), Z1
+	VPMOVD2M    Z1, K1
+	VMOVUPS.Z   (CX)(R10*4), K1, Z1
+	VMOVUPS.Z   (BX)(R10*4), K1, Z2
+	VMOVUPS.Z   (DX)(R10*4), K1, Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS.Z   (SI)(R10*4), K1, Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, K1, (AX)(R10*4)
+
+end6:
+	ADDQ R9, AX
+	ADDQ R9, CX
+	DECQ DI
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         mean+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         shift+32(FP), SI
+	VBROADCASTSS floor+56(FP), Y0
+	MOVQ         rows+40(FP), DI
+	MOVQ         n+48(FP), R8
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+
+row7:
+	XORQ R10, R10
+	MOVQ R8, R11
+
+loop8:
+	CMPQ        R11, $0x10
+	JL          end9
+	VMOVUPS     (CX)(R10*4), Y1
+	VMOVUPS     (BX)(R10*4), Y2
+	VMOVUPS     (DX)(R10*4), Y3
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     (SI)(R10*4), Y3
+	VFMADD213PS Y3, Y1, Y2
+	VMAXPS      Y2, Y0, Y2
+	VMOVUPS     Y2, (AX)(R10*4)
+	VMOVUPS     32(CX)(R10*4), Y1
+	VMOVUPS     32(BX)(R10*4), Y2
+	VMOVUPS     32(DX)(R10*4), Y3
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     32(SI)(R10*4), Y3
+	VFMADD213PS Y3, Y1, Y2
+	VMAXPS      Y2, Y0, Y2
+	VMOVUPS     Y2, 32(AX)(R10*4)
+	ADDQ        $0x10, R10
+	SUBQ        $0x10, R11
+	JMP         loop8
+
+end9:
+loop10:
+	CMPQ        R11, $0x08
+	JL          end11
+	VMOVUPS     (CX)(R10*4), Y1
+	VMOVUPS     (BX)(R10*4), Y2
+	VMOVUPS     (DX)(R10*4), Y3
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     (SI)(R10*4), Y3
+	VFMADD213PS Y3, Y1, Y2
+	VMAXPS      Y2, Y0, Y2
+	VMOVUPS     Y2, (AX)(R10*4)
+	ADDQ        $0x08, R10
+	SUBQ        $0x08, R11
+	JMP         loop10
+
+end11:
+	TESTQ       R11, R11
+	JE          end12
+	LEAQ        vecMasks<>+0(SB), R12
+	MOVQ        $0x00000010, R13
+	SUBQ        R11, R13
+	VMOVUPS     (R12)(R13*4), Y1
+	VMASKMOVPS  (CX)(R10*4), Y1, Y2
+	VMASKMOVPS  (BX)(R10*4), Y1, Y3
+	VMASKMOVPS  (DX)(R10*4), Y1, Y4
+	VSUBPS      Y4, Y2, Y2
+	VMASKMOVPS  (SI)(R10*4), Y1, Y4
+	VFMADD213PS Y4, Y2, Y3
+	VMAXPS      Y3, Y0, Y3
+	VMASKMOVPS  Y3, Y1, (AX)(R10*4)
+
+end12:
+	ADDQ R9, AX
+	ADDQ R9, CX
+	DECQ DI
+	JNZ  row7
+	VZEROUPPER
+	RET
+
+// func normaliseColumnsAddVec(dst *float32, x *float32, add *float32, mean *float32, scale *float32, shift *float32, rows int, n int, floor float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·normaliseColumnsAddVec(SB), NOSPLIT, $0-68
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         mean+24(FP), DX
+	MOVQ         scale+32(FP), BX
+	MOVQ         shift+40(FP), SI
+	MOVQ         add+16(FP), DI
+	VBROADCASTSS floor+64(FP), Z0
+	MOVQ         rows+48(FP), R8
+	MOVQ         n+56(FP), R9
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+
+row1:
+	XORQ R11, R11
+	MOVQ R9, R12
+
+loop2:
+	CMPQ        R12, $0x20
+	JL          end3
+	VMOVUPS     (CX)(R11*4), Z1
+	VMOVUPS     (BX)(R11*4), Z2
+	VMOVUPS     (DX)(R11*4), Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS     (SI)(R11*4), Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMOVUPS     (DI)(R11*4), Z1
+	VADDPS      Z1, Z2, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, (AX)(R11*4)
+	VMOVUPS     64(CX)(R11*4), Z1
+	VMOVUPS     64(BX)(R11*4), Z2
+	VMOVUPS     64(DX)(R11*4), Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS     64(SI)(R11*4), Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMOVUPS     64(DI)(R11*4), Z1
+	VADDPS      Z1, Z2, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, 64(AX)(R11*4)
+	ADDQ        $0x20, R11
+	SUBQ        $0x20, R12
+	JMP         loop2
+
+end3:
+loop4:
+	CMPQ        R12, $0x10
+	JL          end5
+	VMOVUPS     (CX)(R11*4), Z1
+	VMOVUPS     (BX)(R11*4), Z2
+	VMOVUPS     (DX)(R11*4), Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS     (SI)(R11*4), Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMOVUPS     (DI)(R11*4), Z1
+	VADDPS      Z1, Z2, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, (AX)(R11*4)
+	ADDQ        $0x10, R11
+	SUBQ        $0x10, R12
+	JMP         loop4
+
+end5:
+	TESTQ       R12, R12
+	JE          end6
+	LEAQ        vecMasks<>+0(SB), R13
+	MOVQ        $0x00000010, R14
+	SUBQ        R12, R14
+	VMOVUPS     (R13)(R14*4), Z1
+	VPMOVD2M    Z1, K1
+	VMOVUPS.Z   (CX)(R11*4), K1, Z1
+	VMOVUPS.Z   (BX)(R11*4), K1, Z2
+	VMOVUPS.Z   (DX)(R11*4), K1, Z3
+	VSUBPS      Z3, Z1, Z1
+	VMOVUPS.Z   (SI)(R11*4), K1, Z3
+	VFMADD213PS Z3, Z1, Z2
+	VMOVUPS.Z   (DI)(R11*4), K1, Z1
+	VADDPS      Z1, Z2, Z2
+	VMAXPS      Z2, Z0, Z2
+	VMOVUPS     Z2, K1, (AX)(R11*4)
+
+end6:
+	ADDQ R10, AX
+	ADDQ R10, CX
+	ADDQ R10, DI
+	DECQ R8
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         mean+24(FP), DX
+	MOVQ         scale+32(FP), BX
+	MOVQ         shift+40(FP), SI
+	MOVQ         add+16(FP), DI
+	VBROADCASTSS floor+64(FP), Y0
+	MOVQ         rows+48(FP), R8
+	MOVQ         n+56(FP), R9
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+
+row7:
+	XORQ R11, R11
+	MOVQ R9, R12
+
+loop8:
+	CMPQ        R12, $0x10
+	JL          end9
+	VMOVUPS     (CX)(R11*4), Y1
+	VMOVUPS     (BX)(R11*4), Y2
+	VMOVUPS     (DX)(R11*4), Y3
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     (SI)(R11*4), Y3
+	VFMADD213PS Y3, Y1, Y2
+	VMOVUPS     (DI)(R11*4), Y1
+	VADDPS      Y1, Y2, Y2
+	VMAXPS      Y2, Y0, Y2
+	VMOVUPS     Y2, (AX)(R11*4)
+	VMOVUPS     32(CX)(R11*4), Y1
+	VMOVUPS     32(BX)(R11*4), Y2
+	VMOVUPS     32(DX)(R11*4), Y3
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     32(SI)(R11*4), Y3
+	VFMADD213PS Y3, Y1, Y2
+	VMOVUPS     32(DI)(R11*4), Y1
+	VADDPS      Y1, Y2, Y2
+	VMAXPS      Y2, Y0, Y2
+	VMOVUPS     Y2, 32(AX)(R11*4)
+	ADDQ        $0x10, R11
+	SUBQ        $0x10, R12
+	JMP         loop8
+
+end9:
+loop10:
+	CMPQ        R12, $0x08
+	JL          end11
+	VMOVUPS     (CX)(R11*4), Y1
+	VMOVUPS     (BX)(R11*4), Y2
+	VMOVUPS     (DX)(R11*4), Y3
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     (SI)(R11*4), Y3
+	VFMADD213PS Y3, Y1, Y2
+	VMOVUPS     (DI)(R11*4), Y1
+	VADDPS      Y1, Y2, Y2
+	VMAXPS      Y2, Y0, Y2
+	VMOVUPS     Y2, (AX)(R11*4)
+	ADDQ        $0x08, R11
+	SUBQ        $0x08, R12
+	JMP         loop10
+
+end11:
+	TESTQ       R12, R12
+	JE          end12
+	LEAQ        vecMasks<>+0(SB), R13
+	MOVQ        $0x00000010, R14
+	SUBQ        R12, R14
+	VMOVUPS     (R13)(R14*4), Y1
+	VMASKMOVPS  (CX)(R11*4), Y1, Y2
+	VMASKMOVPS  (BX)(R11*4), Y1, Y3
+	VMASKMOVPS  (DX)(R11*4), Y1, Y4
+	VSUBPS      Y4, Y2, Y2
+	VMASKMOVPS  (SI)(R11*4), Y1, Y4
+	VFMADD213PS Y4, Y2, Y3
+	VMASKMOVPS  (DI)(R11*4), Y1, Y2
+	VADDPS      Y2, Y3, Y3
+	VMAXPS      Y3, Y0, Y3
+	VMASKMOVPS  Y3, Y1, (AX)(R11*4)
+
+end12:
+	ADDQ R10, AX
+	ADDQ R10, CX
+	ADDQ R10, DI
+	DECQ R8
+	JNZ  row7
+	VZEROUPPER
+	RET
+
+// func columnGradVec(dx *float32, x *float32, dy *float32, mean *float32, scale *float32, a *float32, b *float32, rows int, n int)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·columnGradVec(SB), NOSPLIT, $0-72
+	CMPB github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE   narrow
+	MOVQ dx+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ mean+24(FP), BX
+	MOVQ scale+32(FP), SI
+	MOVQ a+40(FP), DI
+	MOVQ b+48(FP), R8
+	MOVQ rows+56(FP), R9
+	MOVQ n+64(FP), R10
+	MOVQ R10, R11
+	SHLQ $0x02, R11
+
+row1:
+	XORQ R12, R12
+	MOVQ R10, R13
+
+loop2:
+	CMPQ        R13, $0x20
+	JL          end3
+	VMOVUPS     (CX)(R12*4), Z0
+	VMOVUPS     (DX)(R12*4), Z1
+	VMOVUPS     (SI)(R12*4), Z2
+	VMOVUPS     (BX)(R12*4), Z3
+	VSUBPS      Z3, Z0, Z0
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS     (R8)(R12*4), Z2
+	VMOVUPS     (DI)(R12*4), Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, (AX)(R12*4)
+	VMOVUPS     64(CX)(R12*4), Z0
+	VMOVUPS     64(DX)(R12*4), Z1
+	VMOVUPS     64(SI)(R12*4), Z2
+	VMOVUPS     64(BX)(R12*4), Z3
+	VSUBPS      Z3, Z0, Z0
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS     64(R8)(R12*4), Z2
+	VMOVUPS     64(DI)(R12*4), Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, 64(AX)(R12*4)
+	ADDQ        $0x20, R12
+	SUBQ        $0x20, R13
+	JMP         loop2
+
+end3:
+loop4:
+	CMPQ        R13, $0x10
+	JL          end5
+	VMOVUPS     (CX)(R12*4), Z0
+	VMOVUPS     (DX)(R12*4), Z1
+	VMOVUPS     (SI)(R12*4), Z2
+	VMOVUPS     (BX)(R12*4), Z3
+	VSUBPS      Z3, Z0, Z0
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS     (R8)(R12*4), Z2
+	VMOVUPS     (DI)(R12*4), Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, (AX)(R12*4)
+	ADDQ        $0x10, R12
+	SUBQ        $0x10, R13
+	JMP         loop4
+
+end5:
+	TESTQ       R13, R13
+	JE          end6
+	LEAQ        vecMasks<>+0(SB), R14
+	MOVQ        $0x00000010, R15
+	SUBQ        R13, R15
+	VMOVUPS     (R14)(R15*4), Z0
+	VPMOVD2M    Z0, K1
+	VMOVUPS.Z   (CX)(R12*4), K1, Z0
+	VMOVUPS.Z   (DX)(R12*4), K1, Z1
+	VMOVUPS.Z   (SI)(R12*4), K1, Z2
+	VMOVUPS.Z   (BX)(R12*4), K1, Z3
+	VSUBPS      Z3, Z0, Z0
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS.Z   (R8)(R12*4), K1, Z2
+	VMOVUPS.Z   (DI)(R12*4), K1, Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, K1, (AX)(R12*4)
+
+end6:
+	ADDQ R11, AX
+	ADDQ R11, CX
+	ADDQ R11, DX
+	DECQ R9
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ dx+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ mean+24(FP), BX
+	MOVQ scale+32(FP), SI
+	MOVQ a+40(FP), DI
+	MOVQ b+48(FP), R8
+	MOVQ rows+56(FP), R9
+	MOVQ n+64(FP), R10
+	MOVQ R10, R11
+	SHLQ $0x02, R11
+
+row7:
+	XORQ R12, R12
+	MOVQ R10, R13
+
+loop8:
+	CMPQ        R13, $0x10
+	JL          end9
+	VMOVUPS     (CX)(R12*4), Y0
+	VMOVUPS     (DX)(R12*4), Y1
+	VMOVUPS     (SI)(R12*4), Y2
+	VMOVUPS     (BX)(R12*4), Y3
+	VSUBPS      Y3, Y0, Y0
+	VMULPS      Y2, Y1, Y1
+	VMOVUPS     (R8)(R12*4), Y2
+	VMOVUPS     (DI)(R12*4), Y3
+	VFMADD213PS Y3, Y0, Y2
+	VADDPS      Y2, Y1, Y1
+	VMOVUPS     Y1, (AX)(R12*4)
+	VMOVUPS     32(CX)(R12*4), Y0
+	VMOVUPS     32(DX)(R12*4), Y1
+	VMOVUPS     32(SI)(R12*4), Y2
+	VMOVUPS     32(BX)(R12*4), Y3
+	VSUBPS      Y3, Y0, Y0
+	VMULPS      Y2, Y1, Y1
+	VMOVUPS     32(R8)(R12*4), Y2
+	VMOVUPS     32(DI)(R12*4), Y3
+	VFMADD213PS Y3, Y0, Y2
+	VADDPS      Y2, Y1, Y1
+	VMOVUPS     Y1, 32(AX)(R12*4)
+	ADDQ        $0x10, R12
+	SUBQ        $0x10, R13
+	JMP         loop8
+
+end9:
+loop10:
+	CMPQ        R13, $0x08
+	JL          end11
+	VMOVUPS     (CX)(R12*4), Y0
+	VMOVUPS     (DX)(R12*4), Y1
+	VMOVUPS     (SI)(R12*4), Y2
+	VMOVUPS     (BX)(R12*4), Y3
+	VSUBPS      Y3, Y0, Y0
+	VMULPS      Y2, Y1, Y1
+	VMOVUPS     (R8)(R12*4), Y2
+	VMOVUPS     (DI)(R12*4), Y3
+	VFMADD213PS Y3, Y0, Y2
+	VADDPS      Y2, Y1, Y1
+	VMOVUPS     Y1, (AX)(R12*4)
+	ADDQ        $0x08, R12
+	SUBQ        $0x08, R13
+	JMP         loop10
+
+end11:
+	TESTQ       R13, R13
+	JE          end12
+	LEAQ        vecMasks<>+0(SB), R14
+	MOVQ        $0x00000010, R15
+	SUBQ        R13, R15
+	VMOVUPS     (R14)(R15*4), Y0
+	VMASKMOVPS  (CX)(R12*4), Y0, Y1
+	VMASKMOVPS  (DX)(R12*4), Y0, Y2
+	VMASKMOVPS  (SI)(R12*4), Y0, Y3
+	VMASKMOVPS  (BX)(R12*4), Y0, Y4
+	VSUBPS      Y4, Y1, Y1
+	VMULPS      Y3, Y2, Y2
+	VMASKMOVPS  (R8)(R12*4), Y0, Y3
+	VMASKMOVPS  (DI)(R12*4), Y0, Y4
+	VFMADD213PS Y4, Y1, Y3
+	VADDPS      Y3, Y2, Y2
+	VMASKMOVPS  Y2, Y0, (AX)(R12*4)
+
+end12:
+	ADDQ R11, AX
+	ADDQ R11, CX
+	ADDQ R11, DX
+	DECQ R9
+	JNZ  row7
+	VZEROUPPER
+	RET
+
+// func columnGradReLUVec(dx *float32, x *float32, dy *float32, mean *float32, scale *float32, shift *float32, a *float32, b *float32, rows int, n int)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·columnGradReLUVec(SB), NOSPLIT, $8-80
+	CMPB github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE   narrow
+	MOVQ dx+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ mean+24(FP), BX
+	MOVQ scale+32(FP), SI
+	MOVQ a+48(FP), DI
+	MOVQ b+56(FP), R8
+	MOVQ shift+40(FP), R9
+	MOVQ rows+64(FP), R10
+	MOVQ n+72(FP), R11
+	MOVQ R11, R12
+	SHLQ $0x02, R12
+
+row1:
+	XORQ R13, R13
+	MOVQ R11, R14
+
+loop2:
+	CMPQ        R14, $0x20
+	JL          end3
+	VMOVUPS     (CX)(R13*4), Z0
+	VMOVUPS     (DX)(R13*4), Z1
+	VMOVUPS     (SI)(R13*4), Z2
+	VMOVUPS     (BX)(R13*4), Z3
+	VSUBPS      Z3, Z0, Z0
+	VMOVUPS     Z2, Z3
+	VMOVUPS     (R9)(R13*4), Z4
+	VFMADD213PS Z4, Z0, Z3
+	VXORPS      Z4, Z4, Z4
+	VCMPPS      $0x1e, Z4, Z3, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS     (R8)(R13*4), Z2
+	VMOVUPS     (DI)(R13*4), Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, (AX)(R13*4)
+	VMOVUPS     64(CX)(R13*4), Z0
+	VMOVUPS     64(DX)(R13*4), Z1
+	VMOVUPS     64(SI)(R13*4), Z2
+	VMOVUPS     64(BX)(R13*4), Z3
+	VSUBPS      Z3, Z0, Z0
+	VMOVUPS     Z2, Z3
+	VMOVUPS     64(R9)(R13*4), Z4
+	VFMADD213PS Z4, Z0, Z3
+	VXORPS      Z4, Z4, Z4
+	VCMPPS      $0x1e, Z4, Z3, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS     64(R8)(R13*4), Z2
+	VMOVUPS     64(DI)(R13*4), Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, 64(AX)(R13*4)
+	ADDQ        $0x20, R13
+	SUBQ        $0x20, R14
+	JMP         loop2
+
+end3:
+loop4:
+	CMPQ        R14, $0x10
+	JL          end5
+	VMOVUPS     (CX)(R13*4), Z0
+	VMOVUPS     (DX)(R13*4), Z1
+	VMOVUPS     (SI)(R13*4), Z2
+	VMOVUPS     (BX)(R13*4), Z3
+	VSUBPS      Z3, Z0, Z0
+	VMOVUPS     Z2, Z3
+	VMOVUPS     (R9)(R13*4), Z4
+	VFMADD213PS Z4, Z0, Z3
+	VXORPS      Z4, Z4, Z4
+	VCMPPS      $0x1e, Z4, Z3, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS     (R8)(R13*4), Z2
+	VMOVUPS     (DI)(R13*4), Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, (AX)(R13*4)
+	ADDQ        $0x10, R13
+	SUBQ        $0x10, R14
+	JMP         loop4
+
+end5:
+	TESTQ       R14, R14
+	JE          end6
+	LEAQ        vecMasks<>+0(SB), R15
+	MOVQ        $0x00000010, BP
+	SUBQ        R14, BP
+	VMOVUPS     (R15)(BP*4), Z0
+	VPMOVD2M    Z0, K1
+	VMOVUPS.Z   (CX)(R13*4), K1, Z0
+	VMOVUPS.Z   (DX)(R13*4), K1, Z1
+	VMOVUPS.Z   (SI)(R13*4), K1, Z2
+	VMOVUPS.Z   (BX)(R13*4), K1, Z3
+	VSUBPS      Z3, Z0, Z0
+	VMOVUPS     Z2, Z3
+	VMOVUPS.Z   (R9)(R13*4), K1, Z4
+	VFMADD213PS Z4, Z0, Z3
+	VXORPS      Z4, Z4, Z4
+	VCMPPS      $0x1e, Z4, Z3, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VMULPS      Z2, Z1, Z1
+	VMOVUPS.Z   (R8)(R13*4), K1, Z2
+	VMOVUPS.Z   (DI)(R13*4), K1, Z3
+	VFMADD213PS Z3, Z0, Z2
+	VADDPS      Z2, Z1, Z1
+	VMOVUPS     Z1, K1, (AX)(R13*4)
+
+end6:
+	ADDQ R12, AX
+	ADDQ R12, CX
+	ADDQ R12, DX
+	DECQ R10
+	JNZ  row1
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ dx+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ mean+24(FP), BX
+	MOVQ scale+32(FP), SI
+	MOVQ a+48(FP), DI
+	MOVQ b+56(FP), R8
+	MOVQ shift+40(FP), R9
+	MOVQ rows+64(FP), R10
+	MOVQ n+72(FP), R11
+	MOVQ R11, R12
+	SHLQ $0x02, R12
+
+row7:
+	XORQ R13, R13
+	MOVQ R11, R14
+
+loop8:
+	CMPQ        R14, $0x10
+	JL          end9
+	VMOVUPS     (CX)(R13*4), Y0
+	VMOVUPS     (DX)(R13*4), Y1
+	VMOVUPS     (SI)(R13*4), Y2
+	VMOVUPS     (BX)(R13*4), Y3
+	VSUBPS      Y3, Y0, Y0
+	VMOVUPS     Y2, Y3
+	VMOVUPS     (R9)(R13*4), Y4
+	VFMADD213PS Y4, Y0, Y3
+	VXORPS      Y4, Y4, Y4
+	VCMPPS      $0x1e, Y4, Y3, Y3
+	VANDPS      Y3, Y1, Y1
+	VMULPS      Y2, Y1, Y1
+	VMOVUPS     (R8)(R13*4), Y2
+	VMOVUPS     (DI)(R13*4), Y3
+	VFMADD213PS Y3, Y0, Y2
+	VADDPS      Y2, Y1, Y1
+	VMOVUPS     Y1, (AX)(R13*4)
+	VMOVUPS     32(CX)(R13*4), Y0
+	VMOVUPS     32(DX)(R13*4), Y1
+	VMOVUPS     32(SI)(R13*4), Y2
+	VMOVUPS     32(BX)(R13*4), Y3
+	VSUBPS      Y3, Y0, Y0
+	VMOVUPS     Y2, Y3
+	VMOVUPS     32(R9)(R13*4), Y4
+	VFMADD213PS Y4, Y0, Y3
+	VXORPS      Y4, Y4, Y4
+	VCMPPS      $0x1e, Y4, Y3, Y3
+	VANDPS      Y3, Y1, Y1
+	VMULPS      Y2, Y1, Y1
+	VMOVUPS     32(R8)(R13*4), Y2
+	VMOVUPS     32(DI)(R13*4), Y3
+	VFMADD213PS Y3, Y0, Y2
+	VADDPS      Y2, Y1, Y1
+	VMOVUPS     Y1, 32(AX)(R13*4)
+	ADDQ        $0x10, R13
+	SUBQ        $0x10, R14
+	JMP         loop8
+
+end9:
+loop10:
+	CMPQ        R14, $0x08
+	JL          end11
+	VMOVUPS     (CX)(R13*4), Y0
+	VMOVUPS     (DX)(R13*4), Y1
+	VMOVUPS     (SI)(R13*4), Y2
+	VMOVUPS     (BX)(R13*4), Y3
+	VSUBPS      Y3, Y0, Y0
+	VMOVUPS     Y2, Y3
+	VMOVUPS     (R9)(R13*4), Y4
+	VFMADD213PS Y4, Y0, Y3
+	VXORPS      Y4, Y4, Y4
+	VCMPPS      $0x1e, Y4, Y3, Y3
+	VANDPS      Y3, Y1, Y1
+	VMULPS      Y2, Y1, Y1
+	VMOVUPS     (R8)(R13*4), Y2
+	VMOVUPS     (DI)(R13*4), Y3
+	VFMADD213PS Y3, Y0, Y2
+	VADDPS      Y2, Y1, Y1
+	VMOVUPS     Y1, (AX)(R13*4)
+	ADDQ        $0x08, R13
+	SUBQ        $0x08, R14
+	JMP         loop10
+
+end11:
+	TESTQ       R14, R14
+	JE          end12
+	LEAQ        vecMasks<>+0(SB), R15
+	MOVQ        $0x00000010, BP
+	SUBQ        R14, BP
+	VMOVUPS     (R15)(BP*4), Y0
+	VMASKMOVPS  (CX)(R13*4), Y0, Y1
+	VMASKMOVPS  (DX)(R13*4), Y0, Y2
+	VMASKMOVPS  (SI)(R13*4), Y0, Y3
+	VMASKMOVPS  (BX)(R13*4), Y0, Y4
+	VSUBPS      Y4, Y1, Y1
+	VMOVUPS     Y3, Y4
+	VMASKMOVPS  (R9)(R13*4), Y0, Y5
+	VFMADD213PS Y5, Y1, Y4
+	VXORPS      Y5, Y5, Y5
+	VCMPPS      $0x1e, Y5, Y4, Y4
+	VANDPS      Y4, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	VMASKMOVPS  (R8)(R13*4), Y0, Y3
+	VMASKMOVPS  (DI)(R13*4), Y0, Y4
+	VFMADD213PS Y4, Y1, Y3
+	VADDPS      Y3, Y2, Y2
+	VMASKMOVPS  Y2, Y0, (AX)(R13*4)
+
+end12:
+	ADDQ R12, AX
+	ADDQ R12, CX
+	ADDQ R12, DX
+	DECQ R10
+	JNZ  row7
+	VZEROUPPER
+	RET
+
+// func reluVec(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·reluVec(SB), NOSPLIT, $0-24
+	CMPB   github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE     narrow
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VXORPS Z0, Z0, Z0
+	MOVQ   n+16(FP), DX
+	XORQ   BX, BX
+
+loop1:
+	CMPQ    DX, $0x40
+	JL      end2
+	VMOVUPS (CX)(BX*4), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(CX)(BX*4), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(CX)(BX*4), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $0x40, BX
+	SUBQ    $0x40, DX
+	JMP     loop1
+
+end2:
+loop3:
+	CMPQ    DX, $0x10
+	JL      end4
+	VMOVUPS (CX)(BX*4), Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, DX
+	JMP     loop3
+
+end4:
+	TESTQ     DX, DX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), SI
+	MOVQ      $0x00000010, DI
+	SUBQ      DX, DI
+	VMOVUPS   (SI)(DI*4), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (CX)(BX*4), K1, Z1
+	VMAXPS    Z1, Z0, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	VXORPS Y0, Y0, Y0
+	MOVQ   n+16(FP), DX
+	XORQ   BX, BX
+
+loop6:
+	CMPQ    DX, $0x20
+	JL      end7
+	VMOVUPS (CX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, DX
+	JMP     loop6
+
+end7:
+loop8:
+	CMPQ    DX, $0x08
+	JL      end9
+	VMOVUPS (CX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	SUBQ    $0x08, DX
+	JMP     loop8
+
+end9:
+	TESTQ      DX, DX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), SI
+	MOVQ       $0x00000010, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMAXPS     Y2, Y0, Y2
+	VMASKMOVPS Y2, Y1, (AX)(BX*4)
+
+end10:
+	VZEROUPPER
+	RET
+
+// func reluGradVec(dx *float32, y *float32, dy *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·reluGradVec(SB), NOSPLIT, $0-32
+	CMPB github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE   narrow
+	MOVQ dx+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+
+loop1:
+	CMPQ      BX, $0x40
+	JL        end2
+	VMOVUPS   (DX)(SI*4), Z0
+	VMOVUPS   (CX)(SI*4), Z1
+	VXORPS    Z2, Z2, Z2
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, (AX)(SI*4)
+	VMOVUPS   64(DX)(SI*4), Z0
+	VMOVUPS   64(CX)(SI*4), Z1
+	VXORPS    Z2, Z2, Z2
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, 64(AX)(SI*4)
+	VMOVUPS   128(DX)(SI*4), Z0
+	VMOVUPS   128(CX)(SI*4), Z1
+	VXORPS    Z2, Z2, Z2
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, 128(AX)(SI*4)
+	VMOVUPS   192(DX)(SI*4), Z0
+	VMOVUPS   192(CX)(SI*4), Z1
+	VXORPS    Z2, Z2, Z2
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, 192(AX)(SI*4)
+	ADDQ      $0x40, SI
+	SUBQ      $0x40, BX
+	JMP       loop1
+
+end2:
+loop3:
+	CMPQ      BX, $0x10
+	JL        end4
+	VMOVUPS   (DX)(SI*4), Z0
+	VMOVUPS   (CX)(SI*4), Z1
+	VXORPS    Z2, Z2, Z2
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, (AX)(SI*4)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop3
+
+end4:
+	TESTQ     BX, BX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), DI
+	MOVQ      $0x00000010, R8
+	SUBQ      BX, R8
+	VMOVUPS   (DI)(R8*4), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS.Z (DX)(SI*4), K1, Z0
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VXORPS    Z2, Z2, Z2
+	VCMPPS    $0x1e, Z2, Z1, K2
+	VMOVAPS.Z Z0, K2, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ dx+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+
+loop6:
+	CMPQ    BX, $0x20
+	JL      end7
+	VMOVUPS (DX)(SI*4), Y0
+	VMOVUPS (CX)(SI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	VMOVUPS 32(DX)(SI*4), Y0
+	VMOVUPS 32(CX)(SI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)(SI*4)
+	VMOVUPS 64(DX)(SI*4), Y0
+	VMOVUPS 64(CX)(SI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)(SI*4)
+	VMOVUPS 96(DX)(SI*4), Y0
+	VMOVUPS 96(CX)(SI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)(SI*4)
+	ADDQ    $0x20, SI
+	SUBQ    $0x20, BX
+	JMP     loop6
+
+end7:
+loop8:
+	CMPQ    BX, $0x08
+	JL      end9
+	VMOVUPS (DX)(SI*4), Y0
+	VMOVUPS (CX)(SI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, BX
+	JMP     loop8
+
+end9:
+	TESTQ      BX, BX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       BX, R8
+	VMOVUPS    (DI)(R8*4), Y0
+	VMASKMOVPS (DX)(SI*4), Y0, Y1
+	VMASKMOVPS (CX)(SI*4), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VCMPPS     $0x1e, Y3, Y2, Y2
+	VANDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+end10:
+	VZEROUPPER
+	RET
+
 // func dropoutVec(dst *float32, x *float32, bits *int32, n int, scale float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F
 TEXT ·dropoutVec(SB), NOSPLIT, $0-36
@@ -10341,6 +11801,161 @@ end9:
 	VMASKMOVPS Y1, Y0, (DX)(DI*4)
 	VBLENDVPS  Y5, Y3, Y4, Y1
 	VMASKMOVPS Y1, Y0, (BX)(DI*4)
+
+end10:
+	VZEROUPPER
+	RET
+
+// func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·maxColumnsVec(SB), NOSPLIT, $0-36
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         top+0(FP), AX
+	MOVQ         at+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS place+32(FP), Z0
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop1:
+	CMPQ      BX, $0x20
+	JL        end2
+	VMOVUPS   (AX)(SI*4), Z1
+	VMOVUPS   (CX)(SI*4), Z2
+	VMOVUPS   (DX)(SI*4), Z3
+	VCMPPS    $0x1e, Z1, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K2, K1, K1
+	VBLENDMPS Z3, Z1, K1, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z1, (AX)(SI*4)
+	VMOVUPS   Z2, (CX)(SI*4)
+	VMOVUPS   64(AX)(SI*4), Z1
+	VMOVUPS   64(CX)(SI*4), Z2
+	VMOVUPS   64(DX)(SI*4), Z3
+	VCMPPS    $0x1e, Z1, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K2, K1, K1
+	VBLENDMPS Z3, Z1, K1, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z1, 64(AX)(SI*4)
+	VMOVUPS   Z2, 64(CX)(SI*4)
+	ADDQ      $0x20, SI
+	SUBQ      $0x20, BX
+	JMP       loop1
+
+end2:
+loop3:
+	CMPQ      BX, $0x10
+	JL        end4
+	VMOVUPS   (AX)(SI*4), Z1
+	VMOVUPS   (CX)(SI*4), Z2
+	VMOVUPS   (DX)(SI*4), Z3
+	VCMPPS    $0x1e, Z1, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K2, K1, K1
+	VBLENDMPS Z3, Z1, K1, Z1
+	VBLENDMPS Z0, Z2, K1, Z2
+	VMOVUPS   Z1, (AX)(SI*4)
+	VMOVUPS   Z2, (CX)(SI*4)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop3
+
+end4:
+	TESTQ     BX, BX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), DI
+	MOVQ      $0x00000010, R8
+	SUBQ      BX, R8
+	VMOVUPS   (DI)(R8*4), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (AX)(SI*4), K1, Z1
+	VMOVUPS.Z (CX)(SI*4), K1, Z2
+	VMOVUPS.Z (DX)(SI*4), K1, Z3
+	VCMPPS    $0x1e, Z1, Z3, K2
+	VCMPPS    $0x03, Z3, Z3, K3
+	KORW      K3, K2, K2
+	VBLENDMPS Z3, Z1, K2, Z1
+	VBLENDMPS Z0, Z2, K2, Z2
+	VMOVUPS   Z1, K1, (AX)(SI*4)
+	VMOVUPS   Z2, K1, (CX)(SI*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         top+0(FP), AX
+	MOVQ         at+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS place+32(FP), Y0
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+
+loop6:
+	CMPQ      BX, $0x10
+	JL        end7
+	VMOVUPS   (AX)(SI*4), Y1
+	VMOVUPS   (CX)(SI*4), Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VORPS     Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y1, Y1
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   Y2, (CX)(SI*4)
+	VMOVUPS   32(AX)(SI*4), Y1
+	VMOVUPS   32(CX)(SI*4), Y2
+	VMOVUPS   32(DX)(SI*4), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VORPS     Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y1, Y1
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VMOVUPS   Y1, 32(AX)(SI*4)
+	VMOVUPS   Y2, 32(CX)(SI*4)
+	ADDQ      $0x10, SI
+	SUBQ      $0x10, BX
+	JMP       loop6
+
+end7:
+loop8:
+	CMPQ      BX, $0x08
+	JL        end9
+	VMOVUPS   (AX)(SI*4), Y1
+	VMOVUPS   (CX)(SI*4), Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y4
+	VCMPPS    $0x03, Y3, Y3, Y5
+	VORPS     Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y1, Y1
+	VBLENDVPS Y4, Y0, Y2, Y2
+	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   Y2, (CX)(SI*4)
+	ADDQ      $0x08, SI
+	SUBQ      $0x08, BX
+	JMP       loop8
+
+end9:
+	TESTQ      BX, BX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       BX, R8
+	VMOVUPS    (DI)(R8*4), Y1
+	VMASKMOVPS (AX)(SI*4), Y1, Y2
+	VMASKMOVPS (CX)(SI*4), Y1, Y3
+	VMASKMOVPS (DX)(SI*4), Y1, Y4
+	VCMPPS     $0x1e, Y2, Y4, Y5
+	VCMPPS     $0x03, Y4, Y4, Y6
+	VORPS      Y6, Y5, Y5
+	VBLENDVPS  Y5, Y4, Y2, Y2
+	VBLENDVPS  Y5, Y0, Y3, Y3
+	VMASKMOVPS Y2, Y1, (AX)(SI*4)
+	VMASKMOVPS Y3, Y1, (CX)(SI*4)
 
 end10:
 	VZEROUPPER

@@ -97,6 +97,30 @@ func layerNormGradAddVec(dx, x, gamma, dy, more *float32, n int, mean, rstd, a, 
 	panic(noVectors)
 }
 
+func columnMomentsVec(sum, square *float64, x, from *float32, rows, n int) { panic(noVectors) }
+
+func columnDotsVec(sum, product *float64, x, from, dy *float32, rows, n int) { panic(noVectors) }
+
+func columnDotsReLUVec(sum, product *float64, x, from, dy, scale, shift *float32, rows, n int) {
+	panic(noVectors)
+}
+
+func normaliseColumnsVec(dst, x, mean, scale, shift *float32, rows, n int, floor float32) {
+	panic(noVectors)
+}
+
+func normaliseColumnsAddVec(dst, x, add, mean, scale, shift *float32, rows, n int, floor float32) {
+	panic(noVectors)
+}
+
+func columnGradVec(dx, x, dy, mean, scale, a, b *float32, rows, n int) { panic(noVectors) }
+
+func columnGradReLUVec(dx, x, dy, mean, scale, shift, a, b *float32, rows, n int) { panic(noVectors) }
+
+func reluVec(dst, x *float32, n int) { panic(noVectors) }
+
+func reluGradVec(dx, y, dy *float32, n int) { panic(noVectors) }
+
 func dropoutVec(dst, x *float32, bits *int32, n int, scale float32) { panic(noVectors) }
 
 func dropoutAddVec(dst, x, y *float32, bits *int32, n int, scale float32) { panic(noVectors) }
@@ -124,3 +148,5 @@ func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVect
 func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int) { panic(noVectors) }
 
 func exchangeVec(a, b *float32, ia, ib *int32, n int) { panic(noVectors) }
+
+func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32) { panic(noVectors) }

@@ -47,3 +47,39 @@ func exchange() {
 			b.done()
 		})
 }
+
+// maxima writes the kernel of MaxColumns.
+func maxima() {
+	kernel("maxColumnsVec", "func(top *float32, at *int32, x *float32, n int, place int32)",
+		"sets top to x and at to place where x > top or x is NaN.", func(b *body) {
+			top, at, x := pointer("top"), pointer("at"), pointer("x")
+			p, err := Param("place").Resolve()
+			if err != nil {
+				panic(err)
+			}
+			place := b.vec()
+			VBROADCASTSS(p.Addr, place)
+			b.each(pointer("n"), 2, func(s step) {
+				t, i, v := s.load(top), s.load(at), s.load(x)
+				const greater, unordered = 0x1e, 0x03
+				if b.wide {
+					larger, nan := K(), K()
+					VCMPPS(Imm(greater), t, v, larger)
+					VCMPPS(Imm(unordered), v, v, nan)
+					KORW(nan, larger, larger)
+					VBLENDMPS(v, t, larger, t)
+					VBLENDMPS(place, i, larger, i)
+				} else {
+					larger, nan := b.vec(), b.vec()
+					VCMPPS(Imm(greater), t, v, larger)
+					VCMPPS(Imm(unordered), v, v, nan)
+					VORPS(nan, larger, larger)
+					VBLENDVPS(larger, v, t, t)
+					VBLENDVPS(larger, place, i, i)
+				}
+				s.store(t, top)
+				s.store(i, at)
+			})
+			b.done()
+		})
+}

@@ -23,12 +23,14 @@ func main() {
 	paths()
 	argMax()
 	layerNorm()
+	channels()
 	dropout()
 	attention()
 	adamW()
 	randomBits()
 	codes()
 	exchange()
+	maxima()
 	Generate() // parses the flags
 	if err := writeOther(); err != nil {
 		log.Fatal(err)

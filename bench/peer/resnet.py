@@ -1,0 +1,87 @@
+"""torchvision's ResNet-50 beside BenchmarkResNet of package model: 32 pictures of 224 pixels, random weights, a step of training
+(forward and backward) and inference, in float32.
+
+    python3 bench/peer/resnet.py                # one thread, by the time of the processor
+    python3 bench/peer/resnet.py --threads 2    # by the time of day, on an idle machine
+    python3 bench/peer/resnet.py --go           # and BenchmarkResNet, run by run in turns, from the root of the repository
+
+PyTorch runs in both layouts that it has, planes (its default) and channels_last; inference is of the module as it is and of one whose
+batch norms are folded by torch.fx. Prints the best milliseconds of a run and how many times as fast ours is as the better of PyTorch's.
+"""
+import argparse
+import re
+import statistics
+import subprocess
+import time
+
+import torch
+import torchvision
+from torch.fx.experimental.optimization import fuse
+
+ROWS = 32
+
+
+def best(run, clock, runs):
+    run()
+    least = float("inf")
+    for _ in range(runs):
+        start = clock()
+        run()
+        least = min(least, clock() - start)
+    return 1e3 * least
+
+
+def measure(mode, clock, runs):
+    """Returns the best milliseconds of each way that PyTorch has."""
+    torch.manual_seed(1)
+    times = {}
+    for name, layout in (("planes", torch.contiguous_format), ("channels_last", torch.channels_last)):
+        model = torchvision.models.resnet50(weights=None).to(memory_format=layout)
+        model.fc = torch.nn.Identity()
+        x = torch.randn(ROWS, 3, 224, 224).to(memory_format=layout)
+        if mode == "train":
+            def step():
+                model.zero_grad(set_to_none=True)
+                model(x).square().sum().backward()
+
+            times[name] = best(step, clock, runs)
+            continue
+        model.eval()
+        with torch.inference_mode():
+            times[name] = best(lambda: model(x), clock, runs)
+        folded = fuse(model)
+        with torch.inference_mode():
+            times[name + ", folded"] = best(lambda: folded(x), clock, runs)
+    return times
+
+
+def ours(mode, threads):
+    out = subprocess.run(["go", "test", "./model", "-run", "^$", "-bench", f"ResNet/{mode}/threads={threads}$", "-benchtime", "3x"], check=True, capture_output=True, text=True).stdout
+    return float(re.search(r"([\d.]+) ms/best", out)[1])
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--rounds", type=int, default=3, help="rounds of alternating runs")
+    p.add_argument("--runs", type=int, default=3, help="runs of a round")
+    p.add_argument("--go", action="store_true", help="run BenchmarkResNet too")
+    o = p.parse_args()
+    torch.set_num_threads(o.threads)
+    clock = time.process_time if o.threads == 1 else time.perf_counter
+    print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, {o.threads} threads, milliseconds")
+    for mode in ("train", "encode"):
+        ratios = []
+        for _ in range(o.rounds):
+            times = measure(mode, clock, o.runs)
+            line = f"{mode}: " + ", ".join(f"{name} {ms:.0f}" for name, ms in times.items())
+            if o.go:
+                own = ours(mode, o.threads)
+                ratios.append(min(times.values()) / own)
+                line += f"; geoalign {own:.0f}, {ratios[-1]:.2f} times as fast as the better one"
+            print(line, flush=True)
+        if ratios:
+            print(f"{mode}: median ratio {statistics.median(ratios):.2f}")
+
+
+main()

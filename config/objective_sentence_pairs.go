@@ -1,0 +1,60 @@
+package config
+
+// PairLoss is fine-tuning on pairs of sentences (data.kind = "sentence_pairs"): a classifier of their classes, or a regression
+// of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section 3) or side by side
+// (Devlin et al. 2019, "BERT", section 4).
+type PairLoss struct {
+	Weight   float64 `toml:"weight" max:"1000000"`                    // of the loss in the total; 0: off
+	Encoding string  `toml:"encoding" read:"pair loss" fixed:"model"` // separate (vectors u and v of model.text.pool: classes by a linear layer over u, v and |u-v|, scores by their cosine) | joint (both sentences in one text, [CLS] a [SEP] b [SEP] with types: a pooler and a linear layer over the first token)
+	Dropout  float64 `toml:"dropout" read:"joint pairs"`              // of what the pooler gives
+}
+
+// Values of objective.sentence_pairs.encoding.
+const (
+	PairsSeparate = "separate"
+	PairsJoint    = "joint"
+)
+
+func (p *PairLoss) defaults() { *p = PairLoss{Encoding: PairsSeparate, Dropout: 0.1} }
+
+func (p *PairLoss) check(k *checker, c *Config) {
+	const path = "objective.sentence_pairs."
+	k.notNegative(path + "weight")
+	k.oneOf(path+"encoding", PairsSeparate, PairsJoint)
+	k.belowOne(path + "dropout")
+	judges := c.Model.JudgesPairs()
+	k.require(path+"weight", judges || p.Weight == 0, "must be 0", c.Model.named()+` reads no pairs of sentences: use "sentence_pairs"`)
+	k.require(path+"weight", !judges || p.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
+	if !judges {
+		return
+	}
+	k.training("data.kind", c.Data.Kind == SentencePairsKind, `must be "`+SentencePairsKind+`"`, c.Model.named()+" is trained on these")
+	t := c.Model.Text
+	joint := p.Encoding == PairsJoint
+	k.require(path+"encoding", !joint || t.masksWords() && t.Pooling() == "class", `must be "separate" with this text tower`, "joint reads the first token of BERT or RoBERTa: set model.text.style and model.text.pool")
+	k.training("model.text.freeze", !t.Freeze, "must be false", c.Model.named()+" trains the text tower")
+}
+
+// Classes returns the number of classes of the task, 0 of one with scores.
+func (s SentencePairs) Classes() int {
+	switch s.Task {
+	case "mnli", "mnli-mm", "snli", "sick-e":
+		return 3
+	case "qnli", "qqp", "mrpc", "rte":
+		return 2
+	}
+	return 0
+}
+
+// Scale returns the least and the largest score of a task with scores.
+func (s SentencePairs) Scale() (low, high float64) {
+	if s.Task == "sick" {
+		return 1, 5
+	}
+	return 0, 5
+}
+
+// JointPairs says whether both sentences of a pair are one text.
+func (c Config) JointPairs() bool {
+	return c.Objective.SentencePairs.Weight > 0 && c.Objective.SentencePairs.Encoding == PairsJoint
+}

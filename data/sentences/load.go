@@ -1,0 +1,202 @@
+package sentences
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// Config says how files of sentences are read.
+type Config struct {
+	// Columns of tables. Empty Positive and Negative: there are none.
+	Sentence, Positive, Negative string
+	MaxBadShare                  float64 // of the rows may be bad; with more, reading is an error
+	Clean                        string  // rule by which sentences are cleaned, see data.Clean: rows of which it leaves nothing are left out
+	MaxWords                     int     // words that Counts.Long begins behind; 0: none are counted
+}
+
+// columns are the keys and names of the columns that are read.
+func (c Config) columns() (keys, names []string) {
+	for _, x := range [][2]string{{"sentence", c.Sentence}, {"positive", c.Positive}, {"negative", c.Negative}} {
+		if x[1] != "" {
+			keys, names = append(keys, x[0]), append(names, x[1])
+		}
+	}
+	return keys, names
+}
+
+// Counts say what was read and what was left out.
+type Counts struct {
+	Rows    int   // of the files
+	Empty   int   // left out: a text is empty, or nothing is left of it
+	Bad     int   // left out: other than the file says
+	Garbled int   // kept: bytes that are no UTF-8 became U+FFFD
+	Long    int   // kept, and cut where they become tokens: texts of more words than Config.MaxWords
+	First   error // why the first bad row is
+}
+
+// String says what is to be known, "" where nothing is.
+func (c Counts) String() string {
+	var list []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{c.Empty, "empty and left out"}, {c.Bad, "that cannot be read and are left out"}, {c.Garbled, "with bytes that are no UTF-8"}, {c.Long, "with more words than there are tokens, and cut"}} {
+		if x.n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return fmt.Sprintf("of %d rows: %s", c.Rows, strings.Join(list, ", "))
+}
+
+// tables are the endings of files that are tables.
+var tables = []string{".csv", ".tsv", ".json", ".jsonl", ".parquet"}
+
+// Load reads the sentences of files in their order: of tables (.csv, .tsv, .json, .jsonl, .parquet) the columns that are named,
+// of every other file each line. Rows that cannot be used are counted. An error names the file and the place.
+func Load(paths []string, cfg Config) (*Set, error) {
+	if cfg.Sentence == "" || cfg.Positive == "" && cfg.Negative != "" {
+		return nil, errors.New("data: sentences need a column, and hard negatives one of positives: set data.sentences.sentence, and positive where there is a negative")
+	}
+	keys, names := cfg.columns()
+	r := reader{cfg: cfg, keys: keys, names: names, set: &Set{per: len(names)}}
+	for _, path := range paths {
+		read := r.lines
+		if slices.Contains(tables, strings.ToLower(filepath.Ext(path))) {
+			read = r.table
+		}
+		if err := read(path); err != nil {
+			return nil, err
+		}
+	}
+	c := r.set.counts
+	if bad := c.Bad + c.Garbled; float64(bad) > cfg.MaxBadShare*float64(c.Rows) {
+		return nil, fmt.Errorf("%w: %d of %d rows are so, more than data.max_bad_share = %g allows", c.First, bad, c.Rows, cfg.MaxBadShare)
+	}
+	if r.set.Len() == 0 {
+		return nil, fmt.Errorf("data: %s: there is no sentence in %d rows", strings.Join(paths, ", "), c.Rows)
+	}
+	return r.set, nil
+}
+
+// reader adds files to a set.
+type reader struct {
+	cfg         Config
+	keys, names []string // of the columns
+	set         *Set
+}
+
+// maxLine is the longest line of a file in bytes.
+const maxLine = 16 << 20
+
+// lines reads a file with a sentence on each line.
+func (r *reader) lines(path string) error {
+	if len(r.names) > 1 {
+		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
+	}
+	f, _, err := files.Open(path, 0)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, maxLine)
+	n := 0
+	for s.Scan() {
+		line := s.Bytes()
+		if n++; n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+			if reason := noText(line); reason != nil {
+				return &data.LineError{File: path, Line: n, Err: reason}
+			}
+		}
+		r.take(path, n, []string{string(line)})
+	}
+	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return &data.LineError{File: path, Line: n + 1, Err: fmt.Errorf("it has more than %d MiB: end lines with \\n", maxLine>>20)}
+	} else if err != nil {
+		return fmt.Errorf("data: %s: %w", path, err)
+	}
+	return nil
+}
+
+// noText says why a file that begins so is no file of lines, nil where it may be one.
+func noText(head []byte) error {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return errors.New("it is compressed: unpack it, as gunzip does")
+	case bytes.IndexByte(head, 0) >= 0:
+		return errors.New("it is UTF-16 or no text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8 does it)")
+	}
+	return nil
+}
+
+// table reads a table.
+func (r *reader) table(path string) error {
+	return table.Read(path, r.pick, func(row table.Row) error {
+		if row.Err != nil {
+			r.set.counts.Rows++
+			r.bad(&r.set.counts.Bad, &data.LineError{File: path, Line: row.Line, Err: row.Err})
+			return nil
+		}
+		r.take(path, row.Line, row.Cells)
+		return nil
+	})
+}
+
+// pick finds the columns.
+func (r *reader) pick(columns []string) (c table.Columns, err error) {
+	for k, name := range r.names {
+		i := slices.Index(columns, name)
+		if i < 0 {
+			return c, fmt.Errorf("data.sentences.%s: there is no column %q: the columns are %q", r.keys[k], name, columns)
+		}
+		c.At = append(c.At, i)
+	}
+	return c, nil
+}
+
+// bad counts a row.
+func (r *reader) bad(n *int, why error) {
+	if *n++; r.set.counts.First == nil {
+		r.set.counts.First = why
+	}
+}
+
+// take adds a row.
+func (r *reader) take(path string, line int, texts []string) {
+	c := &r.set.counts
+	c.Rows++
+	garbled, long := false, false
+	for k, t := range texts {
+		if !utf8.ValidString(t) {
+			t = strings.ToValidUTF8(t, "\uFFFD")
+		}
+		garbled = garbled || strings.ContainsRune(t, utf8.RuneError)
+		t = strings.TrimSpace(t)
+		if data.Clean(r.cfg.Clean, t, 0) == "" {
+			c.Empty++
+			return
+		}
+		texts[k], long = t, long || r.cfg.MaxWords > 0 && len(strings.Fields(t)) > r.cfg.MaxWords
+	}
+	if garbled {
+		r.bad(&c.Garbled, &data.LineError{File: path, Line: line, Err: errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")})
+	}
+	if long {
+		c.Long++
+	}
+	r.set.add(texts)
+}

@@ -1,0 +1,63 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/utterances"
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// Sentiment is the utterances of a part of eval.sentiment.
+type Sentiment struct {
+	Set       *utterances.Set
+	Sentences []string // their words; nil: they are not read
+}
+
+// SentimentInputs lists the files of eval.sentiment.
+func SentimentInputs(cfg config.Config) (list []Input) {
+	if cfg.Model.Stored() || cfg.Model.ImagesOnly() {
+		return nil
+	}
+	s := cfg.Eval.Sentiment
+	for _, x := range []struct{ name, path string }{{"train", s.Train}, {"test", s.Test}, {"train_texts", s.TrainTexts}, {"test_texts", s.TestTexts}} {
+		list = append(list, named(cfg, "eval.sentiment."+x.name, x.path, false)...)
+	}
+	return list
+}
+
+// OpenSentiment reads the files of eval.sentiment.
+func OpenSentiment(cfg config.Config) (train, test Sentiment, err error) {
+	s := cfg.Eval.Sentiment
+	if s.Train == "" {
+		return train, test, config.Errors{{Path: "eval.sentiment.train", Value: "", Msg: "must name a file of utterances", Hint: "and eval.sentiment.test another one: docs/sentences.md says what they hold"}}
+	}
+	if err := CheckInputs(SentimentInputs(cfg)); err != nil {
+		return train, test, err
+	}
+	if train, err = openSentiment(cfg, s.Train, s.TrainTexts); err != nil {
+		return train, test, fmt.Errorf("eval.sentiment.train: %w", err)
+	}
+	if test, err = openSentiment(cfg, s.Test, s.TestTexts); err != nil {
+		return train, test, fmt.Errorf("eval.sentiment.test: %w", err)
+	}
+	return train, test, nil
+}
+
+func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err error) {
+	if s.Set, err = utterances.Load(Below(cfg.Data.Root, path), cfg.Eval.Sentiment.Modalities); err != nil || texts == "" {
+		return s, err
+	}
+	b, err := files.Read(Below(cfg.Data.Root, texts), files.MaxList)
+	if err != nil {
+		return s, fmt.Errorf("data: %w", err)
+	}
+	text := strings.TrimPrefix(strings.ToValidUTF8(string(b), "\uFFFD"), "\xef\xbb\xbf")
+	s.Sentences = strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+	if have, want := len(s.Sentences), len(s.Set.Labels); have != want {
+		return s, &data.RecordError{File: texts, Index: -1, Err: fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want)}
+	}
+	return s, nil
+}

@@ -1,0 +1,110 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/files"
+)
+
+// readParquet reads the rows of a .parquet file, a row group at a time.
+func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
+	in, size, err := files.Open(path, 0)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer in.Close()
+	fail := func(err error) error { return &data.RecordError{File: path, Index: -1, Err: err} }
+	defer func() { // the library panics at damaged files
+		if v := recover(); v != nil {
+			err = fail(fmt.Errorf("it cannot be read (%v): copy it again", v))
+		}
+	}()
+	file, err := parquet.OpenFile(in, size, parquet.SkipBloomFilters(true))
+	if err != nil {
+		return fail(fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err))
+	}
+	var names []string
+	all := file.Root().Columns()
+	for _, c := range all {
+		names = append(names, c.Name())
+	}
+	c, err := pick(names)
+	if err == nil && c.Headless {
+		err = fmt.Errorf("its columns %q are none that are known", names)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	for _, i := range c.At {
+		if x := all[i]; !x.Leaf() || x.MaxRepetitionLevel() > 0 {
+			return fail(fmt.Errorf("column %q holds lists or groups (got %s): texts and numbers are read", names[i], x))
+		}
+	}
+	line := 0
+	columns := make([][]string, len(c.At))
+	cells := make([]string, len(c.At))
+	for _, group := range file.RowGroups() {
+		for k, i := range c.At {
+			if columns[k], err = columnTexts(group.ColumnChunks()[all[i].Index()], columns[k][:0]); err != nil {
+				return fail(fmt.Errorf("column %q: %w: copy the file again", names[i], err))
+			}
+			if len(columns[k]) != len(columns[0]) {
+				return fail(fmt.Errorf("column %q has %d rows and %q has %d: copy the file again", names[i], len(columns[k]), names[c.At[0]], len(columns[0])))
+			}
+		}
+		for i := range columns[0] {
+			line++
+			for k := range cells {
+				cells[k] = columns[k][i]
+			}
+			if err := row(Row{Line: line, Cells: cells}); err != nil {
+				return err
+			}
+		}
+	}
+	if line == 0 {
+		return fail(errors.New("it has no row"))
+	}
+	return nil
+}
+
+// columnTexts appends the values of a column of a row group as texts; null is the empty text.
+func columnTexts(chunk parquet.ColumnChunk, list []string) (_ []string, err error) {
+	pages := chunk.Pages()
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	buffer := make([]parquet.Value, 256)
+	for {
+		page, err := pages.ReadPage()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return list, err
+		}
+		for values := page.Values(); ; {
+			n, err := values.ReadValues(buffer)
+			for _, v := range buffer[:n] {
+				switch {
+				case v.IsNull():
+					list = append(list, "")
+				case v.Kind() == parquet.ByteArray:
+					list = append(list, valid(string(v.ByteArray())))
+				default:
+					list = append(list, v.String())
+				}
+			}
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return list, err
+			}
+		}
+		parquet.Release(page)
+	}
+}

@@ -1,0 +1,100 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/data"
+)
+
+// read returns the rows of a file of a text, as "line: cells".
+func read(t *testing.T, name, text string, pick Picker) (rows []string, err error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err = Read(path, pick, func(r Row) error {
+		if r.Err != nil {
+			rows = append(rows, fmt.Sprintf("%d: %v", r.Line, r.Err))
+		} else {
+			rows = append(rows, fmt.Sprintf("%d: %s", r.Line, strings.Join(r.Cells, "|")))
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// columns picks columns by name.
+func columns(names ...string) Picker {
+	return func(all []string) (c Columns, err error) {
+		for _, name := range names {
+			at := slices.Index(all, name)
+			if at < 0 {
+				return c, fmt.Errorf("no %q in %q", name, all)
+			}
+			c.At = append(c.At, at)
+		}
+		return c, nil
+	}
+}
+
+// TestRead: cells in the order that was asked for, with their lines.
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"a.tsv", "\xef\xbb\xbfa\tb\tc\r\n1\t\"2\t3\r\n\r\n4\t5\n6\t\xff\t7", []string{"2: 3|1", "4: it has 2 columns, not 3", "5: 7|6"}},
+		{"a.txt", "c\ta\n1\t2\n", []string{"2: 1|2"}},
+		{"a.csv", "a,b,c\n\"x, \"\"y\"\"\",\"two\nlines\",3\n4,5,6,7\n", []string{`2: 3|x, "y"`, "4: it has 4 columns, not 3"}},
+		{"a.CSV", "a\tc\n\"1,5\t2\n", []string{`2: 2|"1,5`}},
+		{"a.json", `[{"a": 1.50, "c": "x"}, {"a": null, "c": true}, {"a": 1}, {"a": [1], "c": 2}]`, []string{"1: x|1.50", "2: true|", `3: field "c" is missing`, `4: field "a" must be a text or a number (got [1])`}},
+		{"a.json", `{"0": {"c": "x", "a": "y"}}`, []string{"1: x|y"}},
+		{"a.jsonl", "\xef\xbb\xbf{\"a\": \"\\u00fc\", \"c\": 2}\n\n{\"c\": 4, \"a\": 3, \"b\": 1}", []string{"1: 2|\u00fc", "2: 4|3"}},
+	} {
+		got, err := read(t, c.name, c.text, columns("c", "a"))
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
+		}
+	}
+	headless := func([]string) (Columns, error) { return Columns{At: []int{2}, Headless: true}, nil }
+	if got, err := read(t, "a.tsv", "1\t2\t3\n4\t5\t6\t7\n8\n", headless); err != nil || !slices.Equal(got, []string{"1: 3", "2: 6", "3: it has 1 columns, not 3"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestReadErrors: a file that cannot be read is named with the place in it.
+func TestReadErrors(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"a.tsv", "", "it is empty"}, {"a.tsv", "\n\n", "it is empty"}, {"a.csv", "", "it is empty"}, {"a.tsv", "a\tb\n", `line 1: no "c" in ["a" "b"]`},
+		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
+		{"a.json", "{", "neither an object"}, {"a.json", `{"0": {"a": 1, "a": 2, "c": 1}}`, "neither an object"}, {"a.json", "[]", "it has no row"}, {"a.json", "[3]", "entry 0: want an object"}, {"a.json", "[null]", "entry 0: want an object"},
+		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
+		{"a.parquet", "PAR1", "no .parquet file"}, {"a.xls", "", `not from ".xls"`},
+	} {
+		_, err := read(t, c.name, c.text, columns("c", "a"))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s of %.20q: %v, want %q", c.name, c.text, err, c.want)
+		}
+	}
+	for _, ext := range Formats {
+		if err := Read("/nowhere/a"+ext, nil, nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "/nowhere/a"+ext) {
+			t.Error(ext, err)
+		}
+	}
+	stop := &data.RecordError{File: "x", Index: -1, Err: errors.New("stop")}
+	path := filepath.Join(t.TempDir(), "a.tsv")
+	if err := os.WriteFile(path, []byte("a\n1\n2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	if err := Read(path, columns("a"), func(Row) error { rows++; return stop }); err != error(stop) || rows != 1 {
+		t.Errorf("%v after %d rows", err, rows)
+	}
+}

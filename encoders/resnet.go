@@ -1,0 +1,247 @@
+package encoders
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/geoalign/geoalign/ops/conv"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// ResNet is a residual network of convolutions (He et al. 2016) as torchvision has it: a stem and four stages of blocks. A
+// block is the sum of its input and of two convolutions of 3 x 3, or in a bottleneck of 1 x 1, 3 x 3 and 1 x 1, each followed by
+// a batch norm and, but for the last before the sum, by ReLU; ReLU follows the sum. The first block of the stages 2 to 4 moves
+// its first convolution of 3 x 3 by two places at a time (version 1.5 of the bottleneck), and where a block changes the shape
+// its input passes a convolution of 1 x 1 and a batch norm.
+//
+// Parameters are those of torchvision: conv1, bn1, layer1/00/conv1, layer1/00/downsample/0 and so on.
+type ResNet struct {
+	Size      int  // side of an image
+	Depth     int  // 18, 34, 50 or 101
+	Width     int  // channels of the stem; 64 is that of the published networks
+	SmallStem bool // a convolution of 3 x 3 with stride 1 and no pooling in the place of 7 x 7 with stride 2 and pooling
+	// FrozenStages: so many of the stem and the stages, from the first one on, are locked, batch norms included.
+	FrozenStages int
+	FrozenNorm   bool // all batch norms are locked
+	// Groups: batch norms take their statistics from each of so many groups of the images of a batch by itself; 0: 1.
+	Groups int
+	// ZeroInitResidual starts the weight of the last batch norm of a block at 0.
+	ZeroInitResidual bool
+}
+
+// resNetBlocks are the blocks of each stage.
+var resNetBlocks = map[int][4]int{18: {2, 2, 2, 2}, 34: {3, 4, 6, 3}, 50: {3, 4, 6, 3}, 101: {3, 4, 23, 3}}
+
+// expansion is the channels of a block by those of its convolution of 3 x 3.
+func (r ResNet) expansion() int {
+	if r.Depth < 50 {
+		return 1
+	}
+	return 4
+}
+
+// Channels returns D, those of the last layer.
+func (r ResNet) Channels() int { return 8 * r.Width * r.expansion() }
+
+// side returns the places of a side of the last layer.
+func (r ResNet) side() int {
+	side, _ := r.stem()
+	for range 3 {
+		side = halved(side)
+	}
+	return side
+}
+
+// halved is what a convolution of 3 x 3 with stride 2 makes of a side.
+func halved(side int) int { return (side + 1) / 2 }
+
+// stem returns the side of what passes the stem, before and after pooling.
+func (r ResNet) stem() (pooled, convolved int) {
+	if r.SmallStem {
+		return r.Size, r.Size
+	}
+	return halved(halved(r.Size)), halved(r.Size)
+}
+
+// Places returns P, the places of the last layer: 7 x 7 of an image of 224 x 224.
+func (r ResNet) Places() int { return r.side() * r.side() }
+
+// Sizes counts the weights of the convolutions, those of them that are locked, and the values of an image that the backward
+// pass reads of those that are not.
+func (r ResNet) Sizes() (weights, locked, kept int64) {
+	r.walk(func(l ResNetLayer) {
+		n := int64(l.Out) * int64(l.In) * int64(l.Geometry.Kernel) * int64(l.Geometry.Kernel)
+		weights += n
+		if l.stage < r.FrozenStages {
+			locked += n
+			return
+		}
+		kept += int64(l.Geometry.OutHeight()) * int64(l.Geometry.OutWidth()) * int64(l.Out)
+	})
+	return weights, locked, kept
+}
+
+// ResNetLayer is a convolution with its batch norm.
+type ResNetLayer struct {
+	Conv, Norm string // names of both below the tower, such as layer1/00/conv1
+	In, Out    int    // channels
+	Geometry   conv.Geometry
+	ReLU       bool // follows, of the last layer of a block the sum
+	stage      int  // 0: the stem
+	last       bool // of a block
+}
+
+// ResNetBlock is a block of a stage.
+type ResNetBlock struct {
+	Layers []ResNetLayer
+	Down   *ResNetLayer // of its input; nil: the input is added as it is
+}
+
+// walk calls f for every convolution.
+func (r ResNet) walk(f func(l ResNetLayer)) {
+	f(r.Stem())
+	for stage := range 4 {
+		for _, b := range r.Stage(stage) {
+			for _, l := range b.Layers {
+				f(l)
+			}
+			if b.Down != nil {
+				f(*b.Down)
+			}
+		}
+	}
+}
+
+// Stem is the first convolution. Pooling of 3 x 3 with stride 2 follows, unless SmallStem says other.
+func (r ResNet) Stem() ResNetLayer {
+	g := conv.Geometry{Height: r.Size, Width: r.Size, Kernel: 7, Stride: 2, Pad: 3}
+	if r.SmallStem {
+		g.Kernel, g.Stride, g.Pad = 3, 1, 1
+	}
+	return ResNetLayer{Conv: "conv1", Norm: "bn1", In: 3, Out: r.Width, Geometry: g, ReLU: true}
+}
+
+// Stage returns the blocks of a stage, counted from 0 to 3.
+func (r ResNet) Stage(i int) (blocks []ResNetBlock) {
+	side, _ := r.stem()
+	in := r.Width
+	for k := range i {
+		in = r.Width << k * r.expansion()
+		if k > 0 {
+			side = halved(side)
+		}
+	}
+	width := r.Width << i
+	out := width * r.expansion()
+	for k := range resNetBlocks[r.Depth][i] {
+		stride := 1
+		if k == 0 && i > 0 {
+			stride = 2
+		}
+		of := func(conv1, norm string, side, in, out, kernel, stride int) ResNetLayer {
+			name := fmt.Sprintf("layer%d/%02d/", i+1, k)
+			return ResNetLayer{Conv: name + conv1, Norm: name + norm, In: in, Out: out, stage: i + 1, ReLU: true,
+				Geometry: conv.Geometry{Height: side, Width: side, Kernel: kernel, Stride: stride, Pad: kernel / 2}}
+		}
+		after := side
+		if stride == 2 {
+			after = halved(side)
+		}
+		var b ResNetBlock
+		if r.expansion() == 1 {
+			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 3, stride), of("conv2", "bn2", after, width, width, 3, 1)}
+		} else {
+			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 1, 1), of("conv2", "bn2", side, width, width, 3, stride), of("conv3", "bn3", after, width, out, 1, 1)}
+		}
+		b.Layers[len(b.Layers)-1].last = true
+		if stride != 1 || in != out {
+			down := of("downsample/0", "downsample/1", side, in, out, 1, stride)
+			down.ReLU = false
+			b.Down = &down
+		}
+		blocks = append(blocks, b)
+		side, in = after, out
+	}
+	return blocks
+}
+
+// Forward encodes x (B*S*S, 3), rows of places, to the places of the last layer: (B*P, D).
+func (r ResNet) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
+	r.check(x)
+	x = r.layer(c, s, r.Stem(), x, nil)
+	if !r.SmallStem {
+		_, side := r.stem()
+		x = conv.MaxPool(x, conv.Geometry{Height: side, Width: side, Kernel: 3, Stride: 2, Pad: 1})
+	}
+	for i := range 4 {
+		for _, b := range r.Stage(i) {
+			s.block(func() { x = r.block(c, s, b, x) })
+		}
+	}
+	return x
+}
+
+// block passes x through a block.
+func (r ResNet) block(c *Context, s Scope, b ResNetBlock, x *gorgonia.Node) *gorgonia.Node {
+	y, last := x, len(b.Layers)-1
+	for _, l := range b.Layers[:last] {
+		y = r.layer(c, s, l, y, nil)
+	}
+	if b.Down != nil {
+		x = r.layer(c, s, *b.Down, x, nil)
+	}
+	return r.layer(c, s, b.Layers[last], y, x)
+}
+
+// layer is a convolution of x with its batch norm, what is added to it, and ReLU. Where no gradient is wanted all is one pass.
+func (r ResNet) layer(c *Context, s Scope, l ResNetLayer, x, add *gorgonia.Node) *gorgonia.Node {
+	frozen := l.stage < r.FrozenStages
+	if frozen {
+		s = s.As(Traits{Locked: true})
+	}
+	k := l.Geometry.Kernel
+	w := s.In(l.Conv).Param("weight", fanOut(l.Out*k*k), l.Out, l.In, k, k)
+	n := s.In(l.Norm)
+	if r.FrozenNorm {
+		n = n.As(Traits{Locked: true})
+	}
+	norm := BatchNorm{Add: add, ReLU: l.ReLU}
+	if r.ZeroInitResidual && l.last {
+		norm.Weight = Zeros
+	}
+	if c.Statistics == nil || frozen {
+		return norm.folded(n, x, w, l.Geometry)
+	}
+	return norm.Of(c, n, conv.Conv(x, w, l.Geometry))
+}
+
+// fanOut starts a convolution as He et al. 2015 do, by the number of its outputs: N(0, 2/n) (kaiming_normal_ of PyTorch with
+// mode fan_out).
+func fanOut(n int) Init { return Normal(math.Sqrt(2 / float64(n))) }
+
+// check refuses what no network can be made of.
+func (r ResNet) check(x *gorgonia.Node) {
+	if _, known := resNetBlocks[r.Depth]; !known {
+		misuse("resnet", x, "depth must be 18, 34, 50 or 101 (got %d)", r.Depth)
+	}
+	if r.Width < 1 || r.Size < 1 {
+		misuse("resnet", x, "want a width and a size of at least 1 (got %d and %d)", r.Width, r.Size)
+	}
+	if r.FrozenStages < 0 || r.FrozenStages > 5 {
+		misuse("resnet", x, "frozen stages must be 0 to 5, the stem and four stages (got %d)", r.FrozenStages)
+	}
+	if s := x.Shape(); len(s) != 2 || s[1] != 3 || s[0]%(r.Size*r.Size) != 0 {
+		misuse("resnet", x, "want rows of places (B*%d*%d, 3)", r.Size, r.Size)
+	}
+}
+
+// imageRows are the places of images (B, 3, S, S), with a group of them after the other where a shuffle orders them.
+func imageRows(images *gorgonia.Node, order *gorgonia.Node) *gorgonia.Node {
+	s := images.Shape()
+	x := conv.FromPlanes(images) // (B*S*S, 3)
+	if order == nil {
+		return x
+	}
+	return nn.GatherRows(x, order, s[2]*s[3])
+}

@@ -1,0 +1,104 @@
+package encoders
+
+import (
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// ResNetTower is a residual network as a tower. Its tokens are the mean of the places of the last layer, which is the class token,
+// and then the places, row by row: 1 + 49 of an image of 224 x 224.
+//
+// With Groups above 1 the batch norms of a training step normalise each of so many groups of the images by its own statistics, as
+// processes do that have a part of a batch each: a group passes the network by itself, and running statistics move by the mean over the
+// groups. Where the context shuffles images, groups are of shuffled ones, and what comes out is in the order of the images again
+// (shuffling BN, He et al. 2020, section 3.3).
+type ResNetTower struct{ ResNet }
+
+var _ Tower = ResNetTower{}
+
+// Columns is the image, (3, S, S).
+func (t ResNetTower) Columns() []batch.Column {
+	return []batch.Column{{Name: batch.Images, Shape: []int{3, t.Size, t.Size}}}
+}
+
+// Classes returns 1.
+func (t ResNetTower) Classes() int { return 1 }
+
+// Shape returns the tokens of an image, 1 + P, and their width.
+func (t ResNetTower) Shape() (length, width int) { return 1 + t.Places(), t.Channels() }
+
+// Encode encodes images (B, 3, S, S).
+func (t ResNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
+	images := in[batch.Images]
+	if x := images.Shape(); len(x) != 4 || x[1] != 3 || x[2] != t.Size || x[3] != t.Size {
+		misuse("resnet", images, "want images (B, 3, %d, %d)", t.Size, t.Size)
+	}
+	p := t.Places()
+	x := t.places(c, s, images) // (B*P, D)
+	mean := nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0)
+	q := Sequence{Len: 1 + p, Width: t.Channels(), Begin: 1}
+	if want.Classes {
+		q.Classes = mean
+	}
+	if want.Tokens {
+		q.Tokens = layout.InsertRows(x, mean, p, 1, 0) // (B*(1+P), D)
+	}
+	return q
+}
+
+// places encodes images to the places of the last layer, (B*P, D).
+func (t ResNetTower) places(c *Context, s Scope, images *gorgonia.Node) *gorgonia.Node {
+	n, groups := images.Shape()[0], max(1, t.Groups)
+	if groups == 1 || c.Statistics == nil {
+		return t.Forward(c, s, imageRows(images, nil))
+	}
+	if n%groups != 0 {
+		misuse("resnet", images, "%d groups must divide the images", groups)
+	}
+	var order, back *gorgonia.Node
+	if c.Shuffle != nil {
+		order, back = c.Shuffle(n)
+	}
+	x, each := imageRows(images, order), n/groups*t.Size*t.Size
+	own, heard := *c, newGroupMoments()
+	own.Statistics = heard.add
+	var y *gorgonia.Node
+	for g := range groups {
+		z := t.Forward(&own, s, layout.StridedRows(x, g*each, 1, each))
+		if y == nil {
+			y = z
+		} else {
+			y = layout.ConcatRows(y, z)
+		}
+	}
+	heard.tell(c)
+	if back != nil {
+		y = nn.GatherRows(y, back, t.Places())
+	}
+	return y
+}
+
+// groupMoments are the statistics of groups by the running ones that they move.
+type groupMoments struct {
+	running []Moments
+	of      map[Moments][]Moments
+}
+
+func newGroupMoments() *groupMoments { return &groupMoments{of: map[Moments][]Moments{}} }
+
+// add is Context.Statistics of a group.
+func (m *groupMoments) add(running Moments, batch ...Moments) {
+	if m.of[running] == nil {
+		m.running = append(m.running, running)
+	}
+	m.of[running] = append(m.of[running], batch...)
+}
+
+// tell tells a context of all groups.
+func (m *groupMoments) tell(c *Context) {
+	for _, running := range m.running {
+		c.Statistics(running, m.of[running]...)
+	}
+}

@@ -1,0 +1,84 @@
+package tasks
+
+import (
+	"context"
+	"slices"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/eval"
+)
+
+// Judge is a model that was fine-tuned on pairs of sentences; *model.Pairs is one.
+type Judge interface {
+	// JudgeColumns are the columns of a batch that Judge reads.
+	JudgeColumns() []batch.Column
+	// Judge returns logits (n, classes) of the n rows of b, or scores (n, 1). They are overwritten by the next call. It ends
+	// early with the error of ctx.
+	Judge(ctx context.Context, b *batch.Batch) ([]float32, error)
+}
+
+// Judged compares what a model says of pairs of sentences with their classes or scores.
+type Judged struct {
+	Model   Judge
+	Set     *sentencepairs.Set
+	Columns sentencepairs.StreamConfig // how pairs become columns
+	Encoding
+}
+
+// JudgedScores are the outcome.
+type JudgedScores struct {
+	Task     string
+	Pairs    int
+	Classes  []string         // nil of scores
+	Accuracy float64          // share of the pairs whose class has the largest logit, in percent
+	Majority float64          // of the answer that is always the commonest class
+	Scores   eval.Correlation // of what is said with the scores
+}
+
+// judgedPairs is a set as a gallery.
+type judgedPairs struct {
+	set *sentencepairs.Set
+	cfg sentencepairs.StreamConfig
+}
+
+func (g judgedPairs) Len() int                        { return len(g.set.Pairs) }
+func (g judgedPairs) Columns() []data.Column          { return g.cfg.Columns() }
+func (g judgedPairs) Fill(i int, row batch.Row) error { return g.set.Fill(i, g.cfg, row) }
+
+// Run asks the model about every pair. It ends early with the error of ctx.
+func (t Judged) Run(ctx context.Context) (JudgedScores, error) {
+	s := JudgedScores{Task: t.Set.Task.Name, Pairs: len(t.Set.Pairs), Classes: t.Set.Task.Classes}
+	counts := make([]int, max(1, len(s.Classes)))
+	var said, scores []float64
+	right, at := 0, 0
+	err := t.batches(ctx, t.Model.JudgeColumns(), judgedPairs{t.Set, t.Columns}, "reading pairs of sentences", func(b *batch.Batch, k int) error {
+		out, err := t.Model.Judge(ctx, b)
+		if err != nil {
+			return err
+		}
+		n := len(out) / b.Rows()
+		for i := range k {
+			p, row := t.Set.Pairs[at+i], out[i*n:(i+1)*n]
+			if s.Classes == nil {
+				said, scores = append(said, float64(row[0])), append(scores, p.Score)
+				continue
+			}
+			if counts[p.Label]++; slices.Index(row, slices.Max(row)) == int(p.Label) {
+				right++
+			}
+		}
+		at += k
+		return nil
+	})
+	if err != nil || at == 0 {
+		return s, err
+	}
+	if s.Classes == nil {
+		s.Scores = eval.Correlate(said, scores)
+		return s, nil
+	}
+	s.Accuracy, s.Majority = 100*float64(right)/float64(at), 100*float64(slices.Max(counts))/float64(at)
+	return s, nil
+}

@@ -1,0 +1,99 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// Features that can stand for a sentence.
+const (
+	ClassFeature = "class" // the class tokens before any head
+	MeanFeature  = "mean"  // the mean of the states of its tokens, special ones included
+	HeadFeature  = "head"  // the feature of the shared space
+)
+
+// TextEncoder is what a SentenceEncoder reads of a model; *model.Encoder is one.
+type TextEncoder interface {
+	Encoder
+	ClassEncoder
+}
+
+// SentenceEncoder turns sentences into vectors of a text tower, each different one once.
+type SentenceEncoder struct {
+	Model   TextEncoder
+	Feature string                                // ClassFeature, MeanFeature or HeadFeature
+	Gallery func(sentences []string) data.Gallery // columns of sentences
+	Encoding
+}
+
+// Vectors are those of different sentences.
+type Vectors struct {
+	X     []float32 // (n, Width)
+	Width int
+	at    map[string]int
+}
+
+// Row is the vector of a sentence that was encoded.
+func (v Vectors) Row(sentence string) []float32 {
+	i := v.at[sentence]
+	return v.X[i*v.Width : (i+1)*v.Width]
+}
+
+// Encode returns the vectors of sentences, which may repeat. They are encoded in the order of their length. It keeps 4 bytes x n x
+// Width for n different ones, and ends early with the error of ctx.
+func (e SentenceEncoder) Encode(ctx context.Context, sentences []string, phase string) (Vectors, error) {
+	v := Vectors{at: map[string]int{}}
+	var list []string
+	for _, s := range sentences {
+		if _, known := v.at[s]; !known {
+			v.at[s] = 0
+			list = append(list, s)
+		}
+	}
+	if len(list) == 0 {
+		return v, fmt.Errorf("tasks: %s: there is no sentence", phase)
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for i, s := range list {
+		v.at[s] = i
+	}
+	var err error
+	switch g := e.Gallery(list); e.Feature {
+	case HeadFeature:
+		v.X, err = e.Features(ctx, e.Model, g, phase)
+	case MeanFeature:
+		v.X, err = e.means(ctx, g, phase)
+	default:
+		v.X, err = e.ClassTokens(ctx, e.Model, g, phase)
+	}
+	v.Width = len(v.X) / len(list)
+	return v, err
+}
+
+// means returns the mean of the tokens of each row of a gallery, padding left out: (n, Model.Width).
+func (e SentenceEncoder) means(ctx context.Context, g data.Gallery, phase string) (all []float32, err error) {
+	l, d := e.Model.Len(), e.Model.Width()
+	err = e.Run(ctx, e.Model, g, phase, func(x Encoded) error {
+		lengths := x.Batch.Ints(batch.Lengths)
+		for i := range x.Rows {
+			n := l
+			if lengths != nil {
+				n = max(1, min(int(lengths[i]), l))
+			}
+			mean := make([]float32, d)
+			for row := range slices.Chunk(x.States[i*l*d:(i*l+n)*d], d) {
+				for j, s := range row {
+					mean[j] += s / float32(n)
+				}
+			}
+			all = append(all, mean...)
+		}
+		return nil
+	})
+	return all, err
+}

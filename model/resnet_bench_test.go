@@ -1,0 +1,106 @@
+package model
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+	"github.com/geoalign/geoalign/internal/rng"
+	"github.com/geoalign/geoalign/ops/arith"
+	"gorgonia.org/gorgonia"
+)
+
+// BenchmarkResNet passes 32 images of 224 pixels through a ResNet-50 of random weights: in training forward and backward, with the
+// gradient of every weight and the statistics of the batch, and in inference. On one thread time is that of the processor, else of
+// the day. bench/peer/resnet.py measures torchvision's in turns with it.
+//
+//	go test ./model -run '^$' -bench 'ResNet/train/threads=2' -benchtime 3x
+func BenchmarkResNet(b *testing.B) {
+	const rows = 32
+	for _, mode := range []string{"train", "encode"} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads=%d", mode, threads), func(b *testing.B) {
+				e, err := kernel.New(kernel.Options{Threads: threads})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer e.Close()
+				clock := kerneltest.Clock
+				if threads != 1 {
+					start := time.Now()
+					clock = func() time.Duration { return time.Since(start) }
+				}
+				m := resNetMachine(b, e, rows, mode == "train")
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				best := time.Hour
+				for b.Loop() {
+					start := clock()
+					if err := m.RunAll(); err != nil {
+						b.Fatal(err)
+					}
+					best = min(best, clock()-start)
+				}
+				b.ReportMetric(best.Seconds()*1e3, "ms/best")
+				b.ReportMetric(rows/best.Seconds(), "pictures/s")
+				b.ReportMetric(float64(m.Memory())/1e6, "MB")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// resNetMachine compiles a ResNet-50 over so many images of 224 pixels.
+func resNetMachine(b *testing.B, e *kernel.Engine, rows int, train bool) *exec.Machine {
+	tower := resNetTower(config.Model{Image: config.Image{Size: 224, ResNet: config.ResNet{Depth: 50, Width: 64}}})
+	n := newNet(NewParams(1, false))
+	in := n.towerInputs(tower, rows, nil)
+	var norms norms
+	c := &encoders.Context{}
+	if train {
+		c.Statistics = norms.add
+	}
+	q := tower.Encode(c, encoders.NewScope(n.params).In("image"), in, encoders.Want{Classes: true})
+	outputs := append(gorgonia.Nodes{q.Classes}, norms.nodes()...)
+	store := n.params.params
+	if err := store.seal(); err != nil {
+		b.Fatal(err)
+	}
+	if train {
+		loss := arith.Sum(arith.Square(q.Classes))
+		var wrt gorgonia.Nodes
+		for _, p := range store.List() {
+			if !p.Frozen {
+				wrt = append(wrt, n.params.nodes[p.Name])
+			}
+		}
+		grads, err := gorgonia.Grad(loss, wrt...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		outputs = append(append(outputs, loss), grads...)
+	}
+	m, err := exec.Compile(n.g, exec.Config{Engine: e, Outputs: outputs})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := n.bindParams(m); err != nil {
+		b.Fatal(err)
+	}
+	pixels := make([]float32, rows*3*224*224)
+	r := rng.New(1, "pixels", 0)
+	for i := range pixels {
+		pixels[i] = float32(r.NormFloat64())
+	}
+	if err := m.SetInput(in[batch.Images], pixels); err != nil {
+		b.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/nn"
+	"gorgonia.org/gorgonia"
+)
+
+// resNets are the networks of tools/goldens/resnet.py.
+var resNets = map[string]struct {
+	size   int
+	resNet config.ResNet
+}{
+	"18": {9, config.ResNet{Depth: 18, Width: 2, SmallStem: true}},
+	"50": {64, config.ResNet{Depth: 50, Width: 2}},
+}
+
+// TestGoldenResNet compares residual networks with those of torchvision: tokens, and in training the loss, the gradient of every
+// parameter to 1e-4 of its largest element and the running statistics after the pass, with frozen stages and batch norms and
+// without; in inference batch norms are folded.
+func TestGoldenResNet(t *testing.T) {
+	e, err := kernel.New(kernel.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for name, network := range resNets {
+		f, err := safetensors.Open("testdata/resnet_" + name + ".safetensors")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for variant, change := range map[string]func(*config.ResNet){
+			"train":  func(*config.ResNet) {},
+			"stages": func(r *config.ResNet) { r.FrozenStages = 2 },
+			"norm":   func(r *config.ResNet) { r.FrozenNorm = true },
+			"eval":   func(*config.ResNet) {},
+		} {
+			if _, ok := f.Lookup(variant + "/tokens"); !ok {
+				continue // which one network is enough for
+			}
+			m := config.Model{Image: config.Image{Size: network.size, ResNet: network.resNet}}
+			change(&m.Image.ResNet)
+			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, f, resNetTower(m), variant) })
+		}
+	}
+}
+
+// goldenFloats reads a tensor of a golden.
+func goldenFloats(t *testing.T, f *safetensors.File, name string) []float32 {
+	t.Helper()
+	v, err := f.Float32(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// near compares values with a golden, to a share of its largest.
+func near(t *testing.T, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d values, %d in the golden", what, len(got), len(want))
+	}
+	largest, worst := 0.0, 0.0
+	for i, v := range want {
+		largest = max(largest, math.Abs(float64(v)))
+		worst = max(worst, math.Abs(float64(got[i])-float64(v)))
+	}
+	if !(worst <= tolerance*max(largest, 1e-6)) {
+		t.Errorf("%s differs by up to %g of values up to %g", what, worst, largest)
+	}
+}
+
+func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower encoders.ResNetTower, variant string) {
+	const rows, read = 4, 3
+	b := newNet(NewParams(1, false))
+	store := b.params.params
+	in := b.towerInputs(tower, rows, nil)
+	var n norms
+	context, train := &encoders.Context{}, variant != "eval"
+	if train {
+		context.Statistics = n.add
+	}
+	q := tower.Encode(context, encoders.NewScope(b.params).In("image"), in, encoders.Want{Tokens: true})
+	if length, width := tower.Shape(); q.Len != length || q.Width != width || q.Begin != 1 {
+		t.Errorf("a sequence of %d tokens of width %d, the first %d of them classes", q.Len, q.Width, q.Begin)
+	}
+	readers := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(read, q.Width), gorgonia.WithName("read"))
+	loss := arith.Sum(nn.LinearGELU(q.Tokens, readers, nil))
+	if err := store.seal(); err != nil {
+		t.Fatal(err)
+	}
+	outputs := append(gorgonia.Nodes{q.Tokens, loss}, n.nodes()...)
+	grads := map[string]*gorgonia.Node{}
+	if train {
+		var names []string
+		var wrt gorgonia.Nodes
+		for _, p := range store.List() {
+			if !p.Frozen {
+				names, wrt = append(names, p.Name), append(wrt, b.params.nodes[p.Name])
+			}
+		}
+		list, err := gorgonia.Grad(loss, wrt...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, g := range list {
+			grads[names[i]] = g
+		}
+		outputs = append(outputs, list...)
+	}
+	machine, err := exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range store.List() {
+		copy(store.Value(p), goldenFloats(t, f, "param/"+p.Name))
+	}
+	if err := b.bindParams(machine); err != nil {
+		t.Fatal(err)
+	}
+	for node, name := range map[*gorgonia.Node]string{in[batch.Images]: "images", readers: "read"} {
+		if err := machine.SetInput(node, goldenFloats(t, f, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := machine.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	compare := func(what string, node *gorgonia.Node, tolerance float64) {
+		v, err := machine.Value(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, what, v.F32, goldenFloats(t, f, variant+"/"+what), tolerance)
+	}
+	compare("tokens", q.Tokens, 1e-4)
+	if !train {
+		return
+	}
+	compare("loss", loss, 1e-5)
+	for name, g := range grads {
+		compare("grad/"+name, g, 1e-4)
+	}
+	trained := 0
+	for _, info := range f.Tensors() {
+		if strings.HasPrefix(info.Name, variant+"/grad/") {
+			trained++
+		}
+	}
+	if trained != len(grads) {
+		t.Errorf("%d parameters have a gradient, %d in the golden", len(grads), trained)
+	}
+	if err := n.keep(machine, parallel.Single{}); err != nil {
+		t.Fatal(err)
+	}
+	n.move(store, 1)
+	for _, p := range store.List() {
+		if strings.Contains(p.Name, "running_") && !tower.FrozenNorm {
+			near(t, "after/"+p.Name, store.Value(p), goldenFloats(t, f, variant+"/after/"+p.Name), 1e-5)
+		}
+	}
+}

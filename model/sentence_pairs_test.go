@@ -1,0 +1,131 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyPairs is the model of pairs in tools/goldens/simcse.py, without dropout.
+func tinyPairs(t testing.TB, task string, sets ...string) config.Config {
+	t.Helper()
+	return tinySimCSE(t, append([]string{"model.system=sentence_pairs", "objective.simcse.weight=0", "objective.sentence_pairs.weight=1", "objective.sentence_pairs.dropout=0", "model.text.dropout=0",
+		"data.kind=sentence_pairs", `data.sentence_pairs.train_files=["-"]`, "data.sentence_pairs.task=" + task}, sets...)...)
+}
+
+// TestGoldenPairs compares steps of fine-tuning on pairs of sentences with PyTorch: losses to 1e-5, every gradient by name to 1e-4 of its
+// largest element, and what the model then says of the pairs.
+func TestGoldenPairs(t *testing.T) {
+	for name, cfg := range map[string]config.Config{
+		"pairs_classes":      tinyPairs(t, "snli", "model.text.pool=mean"),
+		"pairs_scores":       tinyPairs(t, "sick", "model.text.pool=mean"),
+		"pairs_joint":        tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint"),
+		"pairs_joint_scores": tinyPairs(t, "stsb", "objective.sentence_pairs.encoding=joint"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := safetensors.Open("testdata/" + name + ".safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { file.Close() })
+			g := golden{t, file}
+			m := build(t, cfg, "builtin", 2)
+			for _, q := range m.params.List() {
+				copy(m.params.Value(q), g.floats("param/"+q.Name))
+			}
+			x := batch.New(4, m.Columns()...)
+			fill := func(name, from string) {
+				if v := x.Ints(name); v != nil {
+					copy(v, g.ints("input/"+from))
+				}
+			}
+			fill(batch.Tokens, "tokens")
+			fill(batch.Lengths, "lengths")
+			fill(batch.SecondTokens, "tokens2")
+			fill(batch.SecondLengths, "lengths2")
+			fill(batch.Segments, "segments")
+			fill(batch.Labels, "labels")
+			if v := x.Floats(batch.Scores); v != nil {
+				copy(v, g.floats("input/scores"))
+			}
+			res, err := m.Step(t.Context(), &feed.Step{Batch: x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
+				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
+			}
+			worst, most := "", 0.0
+			for _, q := range m.params.List() {
+				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
+				if err != nil {
+					t.Fatalf("%s: %v", q.Name, err)
+				}
+				if rel > most {
+					most, worst = rel, q.Name
+				}
+			}
+			if t.Logf("largest difference of a gradient: %.1e (%s)", most, worst); !(most <= 1e-4) {
+				t.Errorf("gradient of %s differs by %.1e of its largest element", worst, most)
+			}
+			want := g.floats("expect/outputs")
+			for _, n := range []int{4, 2} { // of any number of pairs
+				part := batch.New(n, m.JudgeColumns()...)
+				for _, c := range part.Columns() {
+					copy(part.Ints(c.Name), x.Ints(c.Name))
+				}
+				got, err := m.Judge(t.Context(), part)
+				if err != nil {
+					t.Fatal(err)
+				}
+				closeTo(t, "what is said of the pairs", got, want[:len(want)/4*n], 1e-5)
+			}
+		})
+	}
+}
+
+// TestPairsDropout: the dropout of the pooler is drawn for each step, and evaluation has none.
+func TestPairsDropout(t *testing.T) {
+	m := build(t, tinyPairs(t, "rte", "objective.sentence_pairs.encoding=joint", "objective.sentence_pairs.dropout=0.5", "model.heads.dropout=0"), "builtin", 2)
+	q, _ := m.params.Get("pair_head/classifier/weight")
+	for i := range m.params.Value(q) {
+		m.params.Value(q)[i] = float32(i%5) - 2
+	}
+	b := sentenceBatch(3)
+	x := batch.New(4, m.Columns()...)
+	copy(x.Ints(batch.Tokens), b.Tokens)
+	copy(x.Ints(batch.Lengths), b.Lengths)
+	copy(x.Ints(batch.Labels), []int32{0, 1, 0, 1})
+	loss := func(step int) float64 {
+		res, err := m.Step(t.Context(), &feed.Step{Batch: x, Update: step, Counter: step})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Loss
+	}
+	if a, b, again := loss(1), loss(2), loss(1); a == b || a != again {
+		t.Errorf("losses of two steps and of the first again: %v, %v, %v", a, b, again)
+	}
+	said := func() []float32 {
+		part := batch.New(4, m.JudgeColumns()...)
+		for _, c := range part.Columns() {
+			copy(part.Ints(c.Name), x.Ints(c.Name))
+		}
+		y, err := m.Judge(t.Context(), part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(y)
+	}
+	if !slices.Equal(said(), said()) {
+		t.Error("evaluation draws dropout")
+	}
+	if names := m.Text().Columns(); len(names) != 2 {
+		t.Errorf("a sentence alone is encoded from %v", names)
+	}
+}

@@ -1,0 +1,139 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyViPMM is the system of tools/goldens/vipmm.py: all losses of ViPMM, a teacher that sees a second view, and a queue.
+func tinyViPMM(fusion string) config.Config {
+	c := tinyADCL("tucker", 3)
+	switch fusion {
+	case "core":
+		c.Objective.ADCL.Rank = 0
+	case "attention":
+		c.Objective.ADCL.Fusion = "attention"
+	}
+	c.Model.Image.Depth, c.Model.Text.Layers = 1, 1
+	c.Model.Image.Style, c.Model.Text.Style = config.StyleViT, config.StyleBERT
+	c.Model.Head.Style, c.Model.Head.Activation, c.Model.Head.Shared = config.HeadMLP, "tanh", 20
+	c.Momentum.Rule, c.Data.Views, c.Data.Tokens = config.MomentumDynamic, 2, 7
+	o := &c.Objective
+	o.ADCL.Weight, o.ADCL.Temperature, o.ADCL.FusionTemperature = 0.04, 0.07, 0.1
+	o.ITC.InBatchWeight, o.ITC.Temperature, o.ITC.LearnTemperature = 2, 0.1, false
+	o.WordPatch = config.WordPatch{Weight: 1, Temperature: 0.1, ContextTemperature: 0.2, AttentionScale: 1, Reduce: "mean"}
+	o.TokenImage = config.TokenImage{Weight: 1, Margin: 0.5, Negatives: "random"}
+	o.TextSwap = config.TextSwap{Weight: 1, Margin: 0.2, Alpha: 0.5, Probability: 0.5, Attention: "local"}
+	return c
+}
+
+// TestGoldenViPMM compares a whole step with an independent PyTorch model, for each fusion of pairs: every loss to 1e-5,
+// every gradient by name to 1e-4 of its largest element, the online weight, the twins after a step of gradient descent, and the
+// queue behind it.
+func TestGoldenViPMM(t *testing.T) {
+	for _, fusion := range []string{"tucker", "core", "attention"} {
+		t.Run(fusion, func(t *testing.T) {
+			f, err := safetensors.Open("testdata/vipmm_" + fusion + ".safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			g := golden{t, f}
+			m, err := New(tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range m.params.List() {
+				if q.Frozen { // the temperature
+					continue
+				}
+				copy(m.params.Value(q), g.floats("param/"+q.Name))
+				if q.Twin {
+					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
+				}
+			}
+			copy(m.queue.Image, g.floats("input/image_queue"))
+			copy(m.queue.Text, g.floats("input/text_queue"))
+			m.queue.Filled, m.queue.Pointer = 5, 5
+			b := batch.New(5, m.Columns()...)
+			copy(b.Floats(batch.Images), g.floats("input/images"))
+			copy(b.Floats(batch.Views), g.floats("input/views"))
+			copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
+			copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
+			step := &feed.Step{Batch: b}
+			if err := m.step.inputs.Fill(m.step.machine, step); err != nil {
+				t.Fatal(err)
+			}
+			m.setPartners("token_image negatives", g.ints("input/negatives"))
+			m.setPartners("text_swap texts", g.ints("input/swaps"))
+			if _, err := m.run(t.Context(), step); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range m.step.parts {
+				got, err := m.step.machine.Scalar(p.Node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := g.floats("expect/" + p.Name)[0]; !(math.Abs(float64(got-want)) <= 1e-5*math.Abs(float64(want))) {
+					t.Errorf("%s: %v, PyTorch %v", p.Name, got, want)
+				}
+			}
+			if len(m.step.parts) != 7 {
+				t.Errorf("%d parts, want 7", len(m.step.parts))
+			}
+			loss, err := m.step.machine.Scalar(m.step.loss)
+			if want := g.floats("expect/loss")[0]; err != nil || !(math.Abs(float64(loss-want)) <= 1e-5*math.Abs(float64(want))) {
+				t.Errorf("loss %v, PyTorch %v (%v)", loss, want, err)
+			}
+			online := min(max(m.TextAgreement(), 0), 1)
+			if want := float64(g.floats("expect/online_weight")[0]); !(math.Abs(online-want) <= 1e-6) {
+				t.Errorf("online weight %v, PyTorch %v", online, want)
+			}
+			compare := func(what string, got, want []float32, tol float64) {
+				if rel, err := relative(got, want); err != nil || !(rel <= tol) {
+					t.Errorf("%s differs by %.1e of its largest element (%v)", what, rel, err)
+				}
+			}
+			for _, q := range m.params.List() {
+				if !q.Frozen {
+					compare("gradient of "+q.Name, m.params.Grad(q), g.floats("grad/"+q.Name), 1e-4)
+				}
+			}
+			for i, v := range m.params.Grads() {
+				m.params.Values()[i] -= 0.05 * v
+			}
+			m.UpdateMomentum(1 - online)
+			if err := m.After(); err != nil {
+				t.Fatal(err)
+			}
+			twins := 0
+			for _, q := range m.params.List() {
+				if q.Twin {
+					twins++
+					compare("twin of "+q.Name, m.params.MomentumValue(q), g.floats("after/"+q.Name), 1e-5)
+				}
+			}
+			if twins < 40 {
+				t.Errorf("only %d parameters have twins", twins)
+			}
+			compare("queue of images", m.queue.Image, g.floats("after/image_queue"), 1e-5)
+			compare("queue of texts", m.queue.Text, g.floats("after/text_queue"), 1e-5)
+		})
+	}
+}
+
+// setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has none.
+func (p *Pairs) setPartners(name string, rows []int32) {
+	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")
+	copy(index, rows)
+	for i, j := range rows {
+		if there[i] = 1; int(j) == i {
+			there[i] = 0
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
+	"gorgonia.org/gorgonia"
+)
+
+// MCSE is the grounding of sentences of Zhang et al. (2022, "MCSE", equations 3 and 4): both passes z, z' of text i under
+// dropout should find its image among those of the batch,
+//
+//	L = -1/2B sum_i sum_{h in z_i, z'_i} log exp(s(g(h), f(v_i))/tau) / sum_j exp(s(g(h), f(v_j))/tau)
+//
+// for the cosine s and heads g and f of the two sides, which are those of evaluation. There is one direction: texts search images.
+type MCSE struct {
+	Weight      float64 // the paper's lambda
+	Temperature float64 // tau
+	Mixed       bool    // some rows have no image, as batch.Paired says: they are left out
+}
+
+var _ Preparer = MCSE{}
+
+// Prepare implements Preparer.
+func (l MCSE) Prepare(s *Step) {
+	s.readTwice()
+	s.Reads.Online.Image.Features = true
+}
+
+// Build implements Loss.
+func (l MCSE) Build(s *Step) []Part {
+	logits := cosineLogits(s.sentences(nil), s.Online.Image.Features, l.Temperature) // (2B, B)
+	own := s.Own()
+	if l.Mixed {
+		own = s.paired()
+	}
+	labels := layout.ConcatInts(own, own)
+	part := s.Part("mcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels}))
+	part.Chance = math.Log(float64(s.Rows))
+	return []Part{part, {Name: "mcse_accuracy", Node: contrast.Accuracy(logits, labels), Measure: true}}
+}
+
+// paired are the places of rows with an image, -1 of the others, (B) int32.
+func (s *Step) paired() *gorgonia.Node {
+	s.Read(batch.Column{Name: batch.Paired, Type: batch.Int32})
+	return s.Ints("paired rows", func(f *feed.Step, dst []int32) error {
+		for i, p := range f.Batch.Ints(batch.Paired) {
+			if dst[i] = int32(i); p == 0 {
+				dst[i] = -1
+			}
+		}
+		return nil
+	}, s.Rows)
+}

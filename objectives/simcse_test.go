@@ -1,0 +1,87 @@
+package objectives
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/space"
+	"gorgonia.org/gorgonia"
+)
+
+// TestMCSE compares the loss over two passes that differ with its definition, and its gradients with finite differences, for pairs alone
+// and for batches some rows of which have no image.
+func TestMCSE(t *testing.T) {
+	const b, c, tau = 4, 5, 0.3
+	for name, paired := range map[string][]int32{"pairs": nil, "some": {1, 0, 1, 1}, "none": {0, 0, 0, 0}} {
+		r := rand.New(rand.NewPCG(5, 1))
+		first, second, images := unitRows(r, b, c), unitRows(r, b, c), unitRows(r, b, c)
+		n := newBench(t)
+		x, y, v := n.floats("first", first, b, c), n.floats("second", second, b, c), n.floats("images", images, b, c)
+		s := &Step{Inputs: feed.New(n.g), Rows: b, Student: &encoders.Context{}}
+		s.Online.Text = Side{Sequence: encoders.Sequence{Classes: x}, Behind: y, Head: encoders.Projection{Space: space.Space{Dim: c}, Identity: true}}
+		s.Online.Image.Features = v
+		l := MCSE{Weight: 2, Temperature: tau, Mixed: paired != nil}
+		l.Prepare(s)
+		parts := l.Build(s)
+		grads, err := gorgonia.Grad(parts[0].Node, x, y, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := n.compile(append(gorgonia.Nodes{parts[0].Node}, grads...)...)
+		if err := s.Inputs.Bind(m); err != nil {
+			t.Fatal(err)
+		}
+		x32 := batch.New(b, s.Inputs.Columns()...)
+		copy(x32.Ints(batch.Paired), paired)
+		if err := s.Inputs.Fill(m, &feed.Step{Batch: x32}); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		hard := diagonal(b, b)
+		rows := b
+		for i, p := range paired {
+			if p == 0 {
+				hard[i], rows = nil, rows-1
+			}
+		}
+		want := func() float64 {
+			if rows == 0 {
+				return 0
+			}
+			// Rows are no longer unit vectors once a difference is added.
+			unit := func(x []float32) []float32 { return normalized(x, c) }
+			return (softLoss(scores(unit(first), images, c, tau), hard, nil, 0) + softLoss(scores(unit(second), images, c, tau), hard, nil, 0)) / 2
+		}
+		got, err := m.Scalar(parts[0].Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name, float64(got), want(), 1e-5)
+		for i, values := range [][]float32{first, second, images} {
+			g, err := m.Value(grads[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			nearAll(t, name+": gradient", slices.Clone(g.F32), fdGrad(values, want), 2e-3)
+		}
+		if parts[0].Weight != 2 || parts[1].Name != "mcse_accuracy" || !parts[1].Measure {
+			t.Errorf("parts %+v", parts)
+		}
+	}
+}
+
+// normalized are rows of c channels as unit vectors.
+func normalized(x []float32, c int) []float32 {
+	y := slices.Clone(x)
+	for i := range len(x) / c {
+		scoring.Normalize(y[i*c : (i+1)*c])
+	}
+	return y
+}

@@ -1,0 +1,324 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/train/checkpoint"
+)
+
+// sentences evaluates the text tower on the tasks of eval.sentences, whatever the split.
+func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
+	c := e.Config
+	if e.Tokenizer == nil || c.Model.ImagesOnly() {
+		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSentences, c.Model.System)}
+	}
+	list := e.Sentences
+	if list == nil {
+		var err error
+		if list, err = source.OpenSentences(c); err != nil {
+			return nil, err
+		}
+	}
+	s := c.Eval.Sentences
+	t := tasks.Sentences{
+		Encoder: e.sentenceEncoder(),
+		Rules:   s.Rules, Isotropy: s.Isotropy, Picture: picturePairs, Classifier: e.classifier(0),
+	}
+	m := sentencepairs.Measure{Tokenizer: e.Tokenizer, Clean: c.Data.Clean, MaxWords: c.Data.MaxWords, Tokens: c.Data.Tokens}
+	out := Sentences{Rules: s.Rules}
+	for _, x := range list {
+		t.Tasks = append(t.Tasks, tasks.PairTask{Test: x.Test, Train: x.Train, Split: x.Split, Files: x.String()})
+		out.Notes = append(out.Notes, notesOf(x.Test, m)...)
+	}
+	var err error
+	out.SentenceScores, err = t.Run(ctx)
+	return out, err
+}
+
+// sentenceEncoder makes vectors of sentences as eval.sentences.feature says.
+func (e Evaluation) sentenceEncoder() tasks.SentenceEncoder {
+	c := e.Config
+	return tasks.SentenceEncoder{
+		Model: e.Model.Text(), Feature: c.Eval.Sentences.Feature,
+		Gallery: func(list []string) data.Gallery {
+			return sentenceTexts{listedTexts{list, cleaner(c), textColumns(c, e.Tokenizer)}}
+		},
+		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
+	}
+}
+
+// picturePairs is the number of pairs that are drawn.
+const picturePairs = 250
+
+// notesOf says what was left out of the pairs of a task, and how many sentences the model does not read whole.
+func notesOf(set *sentencepairs.Set, m sentencepairs.Measure) (list []string) {
+	say := func(format string, args ...any) { list = append(list, set.Task.Name+": "+fmt.Sprintf(format, args...)) }
+	if text := set.Counts.String(); text != "" {
+		say("%s", text)
+	}
+	if n := set.Counts.Ignored; n != nil {
+		say("scores without sentences: %s", strings.Join(n, ", "))
+	}
+	all, long, blank := set.Distinct(), 0, 0
+	for _, x := range all {
+		n, _, cut := m.Length(x)
+		if cut {
+			long++
+		}
+		if n == 0 {
+			blank++
+		}
+	}
+	if long > 0 {
+		say("the end of %s of %s sentences is cut (data.max_words, data.tokens)", words.Thousands(long), words.Thousands(len(all)))
+	}
+	if blank > 0 {
+		say("nothing is left of %s by data.clean", words.Count(blank, "sentence"))
+	}
+	return list
+}
+
+// sentenceTexts are listedTexts of which nothing may be left: what stands around a text is then all there is.
+type sentenceTexts struct{ listedTexts }
+
+// Fill implements data.Gallery.
+func (g sentenceTexts) Fill(i int, row batch.Row) error {
+	g.columns.Fill(g.clean(g.texts[i]), row)
+	return nil
+}
+
+// Sentences is the outcome of tasks of sentence pairs.
+type Sentences struct {
+	tasks.SentenceScores
+	Rules []string // in the order of eval.sentences.rules
+	Notes []string // what was left out
+}
+
+// Task implements Scores.
+func (Sentences) Task() string { return TaskSentences }
+
+// scored are the tasks with scores, in percent.
+func (s Sentences) scored() (list []tasks.PairScores) {
+	return slices.DeleteFunc(slices.Clone(s.Tasks), func(t tasks.PairScores) bool { return t.STS == nil })
+}
+
+// Metric is the first number of the first task: Spearman's correlation, or the accuracy by the first rule.
+func (s Sentences) Metric() checkpoint.Metric {
+	t := s.Tasks[0]
+	if t.STS != nil {
+		return checkpoint.Metric{Name: logPrefix(s.Task()) + "sts/" + t.Task + "/spearman", Value: 100 * t.STS.All.Spearman}
+	}
+	for _, rule := range s.Rules {
+		if v, ok := t.Rules[rule]; ok {
+			return checkpoint.Metric{Name: logPrefix(s.Task()) + "pairs/" + t.Task + "/" + rule, Value: v}
+		}
+	}
+	_, v := t.Majority()
+	return checkpoint.Metric{Name: logPrefix(s.Task()) + "pairs/" + t.Task + "/majority", Value: v}
+}
+
+// Values implements Scores: correlations and accuracies in percent.
+func (s Sentences) Values() map[string]float64 {
+	m := map[string]float64{}
+	correlation := func(prefix string, c eval.Correlation) {
+		m[prefix+"spearman"], m[prefix+"pearson"] = 100*c.Spearman, 100*c.Pearson
+	}
+	mean := 0.0
+	scored := s.scored()
+	for _, t := range s.Tasks {
+		switch {
+		case t.STS != nil:
+			prefix := "sts/" + t.Task + "/"
+			correlation(prefix, t.STS.All)
+			mean += t.STS.All.Spearman / float64(len(scored))
+			if len(t.STS.Parts) > 1 {
+				correlation(prefix+"mean_", t.STS.Mean)
+				correlation(prefix+"weighted_", t.STS.Weighted)
+				for _, p := range t.STS.Parts {
+					correlation(prefix+p.Name+"/", p.Correlation)
+				}
+			}
+		default:
+			prefix := "pairs/" + t.Task + "/"
+			for rule, v := range t.Rules {
+				m[prefix+rule] = v
+			}
+			_, m[prefix+"majority"] = t.Majority()
+			m[prefix+"constant"] = t.Constant[t.Nearest]
+		}
+		if t.Isotropy != nil {
+			for _, v := range t.Isotropy.Values() {
+				m["isotropy/"+t.Task+"/"+v.Name] = v.Value
+			}
+		}
+	}
+	if len(scored) > 1 {
+		m["sts/mean/spearman"] = 100 * mean
+	}
+	return m
+}
+
+// Line implements Scores.
+func (s Sentences) Line() string {
+	var list []string
+	for _, t := range s.Tasks {
+		if t.STS != nil {
+			list = append(list, fmt.Sprintf("%s Spearman %.2f", t.Task, 100*t.STS.All.Spearman))
+			continue
+		}
+		text := t.Task
+		for _, rule := range s.Rules {
+			if v, ok := t.Rules[rule]; ok {
+				text += fmt.Sprintf(" %s %.2f", rule, v)
+			}
+		}
+		_, v := t.Majority()
+		list = append(list, text+fmt.Sprintf(" (majority %.2f)", v))
+	}
+	return strings.Join(list, ", ")
+}
+
+// featureNames say what stood for a sentence.
+var featureNames = map[string]string{
+	config.SentenceClass: "class tokens before the head", config.SentenceMean: "mean of the tokens", config.SentenceHead: "feature of the shared space",
+}
+
+// Size implements Scores.
+func (s Sentences) Size() string {
+	n := 0
+	for _, t := range s.Tasks {
+		n += t.Pairs
+	}
+	return fmt.Sprintf("%s of %s, %s pairs, by the %s (%d numbers)", words.Count(len(s.Tasks), "task"), "sentence pairs", words.Thousands(n), featureNames[s.Feature], s.Width)
+}
+
+// Table implements Scores.
+func (s Sentences) Table() string {
+	text := ""
+	skipped := ""
+	for _, t := range s.Tasks {
+		if t.Skipped != "" {
+			skipped += fmt.Sprintf("%s: %s\n", t.Task, t.Skipped)
+		}
+	}
+	for _, part := range []string{aligned(s.correlations()), aligned(s.accuracies()) + skipped, aligned(s.isotropies()), strings.Join(s.Notes, "\n")} {
+		if text != "" && part != "" {
+			text += "\n"
+		}
+		text += part
+	}
+	return strings.TrimSuffix(text, "\n") + "\n"
+}
+
+// named is a task with its split.
+func named(t tasks.PairScores) string { return strings.TrimSpace(t.Task + " " + t.Split) }
+
+// correlations are lines for each task with scores and its files.
+func (s Sentences) correlations() [][]string {
+	rows := [][]string{{"similarity, %", "pairs", "Spearman", "Pearson"}}
+	line := func(name string, pairs int, c eval.Correlation) {
+		rows = append(rows, []string{name, fmt.Sprint(pairs), fmt.Sprintf("%.2f", 100*c.Spearman), fmt.Sprintf("%.2f", 100*c.Pearson)})
+	}
+	for _, t := range s.scored() {
+		if len(t.STS.Parts) == 1 {
+			line(named(t), t.Pairs, t.STS.All)
+			continue
+		}
+		for _, p := range t.STS.Parts {
+			line(t.Task+" "+p.Name, p.Pairs, p.Correlation)
+		}
+		line(named(t)+", all pairs", t.Pairs, t.STS.All)
+		line(named(t)+", mean of files", t.Pairs, t.STS.Mean)
+		line(named(t)+", mean by pairs", t.Pairs, t.STS.Weighted)
+	}
+	return rows
+}
+
+// accuracies are a line for each task with classes.
+func (s Sentences) accuracies() [][]string {
+	rows := [][]string{slices.Concat([]string{"accuracy, %", "pairs", "training"}, s.Rules, []string{"majority", "always the nearest class"})}
+	for _, t := range s.Tasks {
+		if t.STS != nil {
+			continue
+		}
+		row := []string{named(t), fmt.Sprint(t.Pairs), fmt.Sprint(t.Train)}
+		for _, rule := range s.Rules {
+			cell := "-"
+			if v, ok := t.Rules[rule]; ok {
+				cell = fmt.Sprintf("%.2f", v)
+			}
+			row = append(row, cell)
+		}
+		class, share := t.Majority()
+		rows = append(rows, append(row, fmt.Sprintf("%.2f (%s)", share, class), fmt.Sprintf("%.2f (%s)", t.Constant[t.Nearest], t.Classes[t.Nearest])))
+	}
+	return rows
+}
+
+// isotropies are a line for each task whose isotropy was measured.
+func (s Sentences) isotropies() [][]string {
+	rows := [][]string{{"isotropy", "sentences", "mean cosine", "effective rank", "participation", "IsoScore", "uniformity", "alignment", "positives"}}
+	for _, t := range s.Tasks {
+		i := t.Isotropy
+		if i == nil {
+			continue
+		}
+		alignment := "-"
+		if i.Positives > 0 {
+			alignment = fmt.Sprintf("%.4f", i.Alignment)
+		}
+		rows = append(rows, []string{t.Task, fmt.Sprint(i.Rows), fmt.Sprintf("%.4f", i.Cosine), fmt.Sprintf("%.1f", i.EffectiveRank), fmt.Sprintf("%.1f", i.Participation),
+			fmt.Sprintf("%.4f", i.IsoScore), fmt.Sprintf("%.4f", i.Uniformity), alignment, fmt.Sprint(i.Positives)})
+	}
+	return rows
+}
+
+// aligned writes rows below a head, the first column to the left and the others to the right; nothing of a head alone.
+func aligned(rows [][]string) string {
+	if len(rows) < 2 {
+		return ""
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for k, cell := range row {
+			widths[k] = max(widths[k], len(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		fmt.Fprintf(&b, "%-*s", widths[0], row[0])
+		for k, cell := range row[1:] {
+			fmt.Fprintf(&b, "  %*s", widths[k+1], cell)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// JSON implements Scores.
+func (s Sentences) JSON(_, path string) any {
+	return sentencesJSON{Task: s.Task(), Path: path, Feature: s.Feature, Width: s.Width, Tasks: s.Tasks, Values: s.Values(), Notes: s.Notes}
+}
+
+// sentencesJSON is the JSON form of Sentences.
+type sentencesJSON struct {
+	Task    string             `json:"task"`
+	Path    string             `json:"path"`
+	Feature string             `json:"feature"`
+	Width   int                `json:"width"`
+	Tasks   []tasks.PairScores `json:"tasks"`
+	Values  map[string]float64 `json:"values"` // as metrics.jsonl names them behind "eval/"
+	Notes   []string           `json:"notes,omitempty"`
+}

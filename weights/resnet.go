@@ -1,0 +1,177 @@
+package weights
+
+import (
+	"fmt"
+	"slices"
+)
+
+// resNet is residual networks of torchvision and of timm, which have the same names, and of the checkpoints of MoCo and SwAV.
+var resNet = family{
+	name:     "resnet",
+	types:    []string{"timm"},
+	parts:    resNetParts(torchStem, torchStage, "", "encoder_q.", "encoder.", "backbone."),
+	unneeded: []string{"encoder_k.*", "queue", "queue_ptr", "projection_head.*", "prototypes.*"},
+	describe: func(d *description) error {
+		for _, name := range []string{"attnpool.c_proj.weight", "bn2.weight"} {
+			if _, ok := d.file.Lookup(name); ok {
+				return fmt.Errorf("it has %s: the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, is not read", name)
+			}
+		}
+		// Resized to 256 and cut to 224, as torchvision's reference training evaluates.
+		return d.resNet(preprocess{imageNetMean, imageNetStd, resizeCrop, "bilinear", 0.875})
+	},
+}
+
+// resNetHF is residual networks of Hugging Face.
+var resNetHF = family{
+	name:     "resnet_hf",
+	types:    []string{"resnet"},
+	parts:    resNetParts(hfStem, hfStage, "", "resnet."),
+	unneeded: []string{"classifier.*"},
+	describe: func(d *description) error {
+		if d.config.BottleneckFirst {
+			return fmt.Errorf("%s has downsample_in_bottleneck = true: blocks whose first convolution has the stride are not read, only those of version 1.5", d.path)
+		}
+		if d.config.FirstStage {
+			return fmt.Errorf("%s has downsample_in_first_stage = true: a first stage with a stride is not read", d.path)
+		}
+		return d.resNet(preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875})
+	},
+}
+
+// resNetNames are the names of the parts of a network, with # for the number of a block.
+type resNetNames struct{ conv, norm string }
+
+// torchStem and torchStage are torchvision's names.
+func torchStem() resNetNames { return resNetNames{"conv1", "bn1"} }
+
+func torchStage(i int) (convs []resNetNames) {
+	block := fmt.Sprintf("layer%d.#.", i+1)
+	for k := 1; k <= 3; k++ {
+		convs = append(convs, resNetNames{fmt.Sprintf("%sconv%d", block, k), fmt.Sprintf("%sbn%d", block, k)})
+	}
+	return append(convs, resNetNames{block + "downsample.0", block + "downsample.1"})
+}
+
+// hfStem and hfStage are those of Hugging Face.
+func hfStem() resNetNames {
+	return resNetNames{"embedder.embedder.convolution", "embedder.embedder.normalization"}
+}
+
+func hfStage(i int) (convs []resNetNames) {
+	block := fmt.Sprintf("encoder.stages.%d.layers.#.", i)
+	for k := range 3 {
+		layer := fmt.Sprintf("%slayer.%d.", block, k)
+		convs = append(convs, resNetNames{layer + "convolution", layer + "normalization"})
+	}
+	return append(convs, resNetNames{block + "shortcut.convolution", block + "shortcut.normalization"})
+}
+
+// resNetParts are the stem and the four stages of a network, whose names may have a prefix. Blocks have three convolutions, basic ones
+// two, and some a fourth of their input.
+func resNetParts(stem func() resNetNames, stage func(i int) []resNetNames, prefixes ...string) []part {
+	n := stem()
+	parts := []part{{
+		prefixes: prefixes, marks: []string{n.conv + ".weight"}, ours: "image/",
+		needs:    convolution("conv1", "bn1", n),
+		unneeded: []string{"*.num_batches_tracked", "fc.*"},
+	}}
+	for i := range 4 {
+		convs := stage(i)
+		p := part{prefixes: prefixes, marks: []string{convs[0].conv + ".weight"}, ours: fmt.Sprintf("image/layer%d/", i+1)}
+		for k, n := range convs[:3] {
+			rules := convolution(fmt.Sprintf("#/conv%d", k+1), fmt.Sprintf("#/bn%d", k+1), n)
+			if k < 2 {
+				p.needs = append(p.needs, rules...)
+			} else {
+				p.may = append(p.may, rules...)
+			}
+		}
+		p.may = append(p.may, convolution("#/downsample/0", "#/downsample/1", convs[3])...)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// convolution are the rules of a convolution and its batch norm.
+func convolution(conv, norm string, theirs resNetNames) (rules []rule) {
+	rules = []rule{{conv + "/weight", theirs.conv + ".weight", nil}, {norm + "/*", theirs.norm + ".*", nil}}
+	for _, name := range []string{"running_mean", "running_var"} {
+		rules = append(rules, rule{norm + "/" + name, theirs.norm + "." + name, nil})
+	}
+	return rules
+}
+
+// resNetDepths are the blocks of the stages of the networks that are read, with bottlenecks or without.
+var resNetDepths = []struct {
+	depth      int
+	bottleneck bool
+	blocks     []int
+}{{18, false, []int{2, 2, 2, 2}}, {34, false, []int{3, 4, 6, 3}}, {50, true, []int{3, 4, 6, 3}}, {101, true, []int{3, 4, 23, 3}}}
+
+// resNet sets the keys of [model.image] of a residual network.
+func (d *description) resNet(prepare preprocess) error {
+	width, err := d.size("image/conv1/weight", 0)
+	if err != nil {
+		return err
+	}
+	kernel, err := d.size("image/conv1/weight", 3)
+	if err != nil {
+		return err
+	}
+	if kernel != 3 && kernel != 7 {
+		return fmt.Errorf("its first convolution is of %d x %d: 7 x 7 and 3 x 3 are read", kernel, kernel)
+	}
+	var blocks []int
+	for stage := 1; stage <= 4; stage++ {
+		n := 0
+		for d.has(fmt.Sprintf("image/layer%d/%02d/conv1/weight", stage, n)) {
+			n++
+		}
+		blocks = append(blocks, n)
+	}
+	bottleneck := d.has("image/layer1/00/conv3/weight")
+	depth := 0
+	for _, x := range resNetDepths {
+		if x.bottleneck == bottleneck && slices.Equal(x.blocks, blocks) {
+			depth = x.depth
+		}
+	}
+	kind := map[bool]string{true: "bottlenecks", false: "basic blocks"}[bottleneck]
+	if depth == 0 {
+		return fmt.Errorf("it has stages of %v %s: ResNet-18, 34, 50 and 101 are read", blocks, kind)
+	}
+	for stage := range 4 { // wide and grouped networks have other widths here
+		in, err := d.size(fmt.Sprintf("image/layer%d/01/conv2/weight", stage+1), 1)
+		if err != nil {
+			return err
+		}
+		if in != width<<stage {
+			return fmt.Errorf("a convolution of 3 x 3 of stage %d reads %d channels, and that of a ResNet-%d of width %d has %d: wide and grouped networks are not read", stage+1, in, depth, width, width<<stage)
+		}
+	}
+	if err := d.agrees("embedding_size", d.config.EmbeddingSize, width); err != nil {
+		return err
+	}
+	small := kernel == 3
+	size := 224
+	if small {
+		size, prepare.crop = 32, 0
+	}
+	prepared, side, err := d.prepared(prepare)
+	if err != nil {
+		return err
+	}
+	if side > 0 {
+		size = side
+	} else {
+		d.assume("model.image.size")
+	}
+	d.set("model.image.style", "resnet")
+	d.set("model.image.size", size)
+	d.set("model.image.resnet.depth", depth)
+	d.set("model.image.resnet.width", width)
+	d.set("model.image.resnet.small_stem", small)
+	d.prepareImages(prepared)
+	return nil
+}

@@ -1,0 +1,124 @@
+package weights
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/model"
+)
+
+// Residual networks of torchvision and transformers compute here what they compute there: the places of the last layer behind their
+// mean, and the mean.
+func TestResNetsCompute(t *testing.T) {
+	for name, width := range map[string]int{"resnet18": 16, "resnet_hf": 64} {
+		m, e := open1(t, golden(name)), expect(t, name)
+		sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "model.head.identity=image",
+			"model.head.topology=euclid", "objective.itc.score=inner"}
+		for _, s := range m.Settings() {
+			sets = append(sets, s.String())
+		}
+		cfg, err := config.Parse("", nil, append(sets, "model.image.size=40", "model.head.dim="+map[int]string{16: "16", 64: "64"}[width]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := compute.New(compute.Options{Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Open(cfg, model.Options{Engine: engine, Vocab: 24}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		b := batch.New(2)
+		b.SetFloats(batch.Images, e.floats("pixel_values"))
+		states, features, err := p.Image().Encode(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hidden, pooled := e.floats("hidden"), e.floats("pooled")
+		var want []float32
+		for i := range 2 {
+			want = append(want, pooled[i*width:][:width]...)
+			want = append(want, hidden[i*len(hidden)/2:][:len(hidden)/2]...)
+		}
+		near(t, name+" tokens", states, want, width, nil)
+		near(t, name+" mean", features, pooled, width, nil)
+		if left := m.Report().Unread; len(left) > 0 {
+			t.Errorf("%s: nothing read %v", name, left)
+		}
+	}
+}
+
+// Checkpoints of MoCo and SwAV have a network of torchvision beside other parts; the modified network of CLIP, and others whose
+// blocks are not these, are refused by what they are.
+func TestResNetFiles(t *testing.T) {
+	altered := func(change func(x safetensors.Tensor) []safetensors.Tensor) string {
+		return write(t, t.TempDir(), "a.safetensors", contents(t, golden("resnet_hf"), func(list []safetensors.Tensor) (out []safetensors.Tensor) {
+			for _, x := range list {
+				if name, ok := strings.CutPrefix(x.Name, "resnet."); ok { // under torchvision's names
+					name = strings.NewReplacer("embedder.embedder.convolution", "conv1", "embedder.embedder.normalization", "bn1", ".shortcut.convolution", ".downsample.0", ".shortcut.normalization", ".downsample.1",
+						"encoder.stages.0.layers", "layer1", "encoder.stages.1.layers", "layer2", "encoder.stages.2.layers", "layer3", "encoder.stages.3.layers", "layer4",
+						".layer.0.convolution", ".conv1", ".layer.1.convolution", ".conv2", ".layer.2.convolution", ".conv3",
+						".layer.0.normalization", ".bn1", ".layer.1.normalization", ".bn2", ".layer.2.normalization", ".bn3").Replace(name)
+					x.Name = name
+					out = append(out, change(x)...)
+				}
+			}
+			return out
+		}))
+	}
+	moco := open1(t, altered(func(x safetensors.Tensor) []safetensors.Tensor {
+		key, query := x, x
+		key.Name, query.Name = "encoder_k."+x.Name, "encoder_q."+x.Name
+		return []safetensors.Tensor{query, key}
+	}))
+	if r := moco.Report(); moco.Family != "resnet" || len(r.Missing)+len(r.Unexpected) > 0 || !moco.Has("image/layer4/02/bn3/running_var") {
+		t.Errorf("MoCo is %+v", r)
+	}
+	clip := open1(t, write(t, t.TempDir(), "a.safetensors", contents(t, golden("open_clip"), func(list []safetensors.Tensor) (out []safetensors.Tensor) {
+		for _, x := range list {
+			if !strings.HasPrefix(x.Name, "visual.") {
+				out = append(out, x)
+			}
+		}
+		return append(out, safetensors.Tensor{Name: "visual.attnpool.c_proj.weight", Shape: []int{2}, Data: make([]float32, 2)})
+	})))
+	if notes := strings.Join(clip.Notes, " "); !strings.Contains(notes, "the image tower is the modified ResNet of CLIP") || !clip.Has("text/norm/weight") {
+		t.Errorf("notes of CLIP with a ResNet: %s", notes)
+	}
+	for want, change := range map[string]func(x safetensors.Tensor) []safetensors.Tensor{
+		"the modified ResNet of CLIP, with three convolutions": func(x safetensors.Tensor) []safetensors.Tensor {
+			second := x
+			second.Name = "bn2" + strings.TrimPrefix(x.Name, "bn1")
+			if strings.HasPrefix(x.Name, "bn1.") {
+				return []safetensors.Tensor{x, second}
+			}
+			return []safetensors.Tensor{x}
+		},
+		"it has stages of [3 4 5 3] bottlenecks: ResNet-18, 34, 50 and 101 are read": func(x safetensors.Tensor) []safetensors.Tensor {
+			if strings.HasPrefix(x.Name, "layer3.5.") {
+				return nil
+			}
+			return []safetensors.Tensor{x}
+		},
+		"wide and grouped networks are not read": func(x safetensors.Tensor) []safetensors.Tensor {
+			if x.Name == "layer2.1.conv2.weight" {
+				x.Shape, x.Data = []int{4, 2, 3, 3}, make([]float32, 72)
+			}
+			return []safetensors.Tensor{x}
+		},
+	} {
+		m, err := Open(altered(change))
+		if err == nil {
+			m.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
