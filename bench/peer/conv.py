@@ -9,12 +9,13 @@ Prints the least time of each kind of convolution of three runs in both layouts 
 channels_last, and the sums over the network, without the gradient of the images, which nobody asks for.
 """
 import argparse
-import ctypes
 import re
 import subprocess
 import time
 
 import torch
+
+from memory import keep_memory
 
 # Count, size, channels in and out, kernel, stride.
 KINDS = [
@@ -29,14 +30,6 @@ KINDS = [
 ]
 BATCH = 32
 PASSES = ("forward", "data", "weights")
-
-
-def keep_memory():
-    """Makes glibc keep freed memory, so that results are not mapped anew each time."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(-4, 0)  # M_MMAP_MAX
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 def least(run, clock):

@@ -7,7 +7,6 @@ Reads the same TOML files as trainer bench, trains on random data of the same sh
 prints one line of JSON.
 """
 import argparse
-import ctypes
 import json
 import math
 import os
@@ -22,6 +21,7 @@ sys.dont_write_bytecode = True
 import albef  # noqa: E402, the files beside this one
 import clip  # noqa: E402
 import heads  # noqa: E402
+from memory import keep_memory  # noqa: E402
 import settings  # noqa: E402
 import towers  # noqa: E402
 
@@ -105,14 +105,6 @@ def gemm_speed(dtype, m=2048, k=1536, n=768, seconds=1.0):
 
 def peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def keep_memory():
-    """Makes glibc keep freed memory, so that large tensors are not mapped anew each step."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(-4, 0)  # M_MMAP_MAX
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 def products_by_onednn():

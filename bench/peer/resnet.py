@@ -18,6 +18,8 @@ import torch
 import torchvision
 from torch.fx.experimental.optimization import fuse
 
+from memory import keep_memory
+
 ROWS = 32
 
 
@@ -67,6 +69,7 @@ def main():
     p.add_argument("--runs", type=int, default=3, help="runs of a round")
     p.add_argument("--go", action="store_true", help="run BenchmarkResNet too")
     o = p.parse_args()
+    keep_memory()
     torch.set_num_threads(o.threads)
     clock = time.process_time if o.threads == 1 else time.perf_counter
     print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, {o.threads} threads, milliseconds")
