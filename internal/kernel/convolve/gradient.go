@@ -43,7 +43,7 @@ func (c *Convolution) gradient(worker, lo, hi int) {
 			p.K = to - from
 			p.A = gemm.Matrix{F32: c.y[from*c.Out+first:], LD: c.Out}
 			p.B = gemm.Matrix{F32: c.seen(worker, from, to), LD: c.terms()}
-			c.engine.MultiplySerial(p)
+			c.multiply(p)
 			p.Beta = 1
 		}
 	}

@@ -68,7 +68,7 @@ func (c *Convolution) forward(worker, lo, hi int) {
 		} else {
 			p.TransB, p.B = true, gemm.Matrix{F32: c.packed[first*c.terms():], LD: c.terms()}
 		}
-		c.engine.MultiplySerial(p)
+		c.multiply(p)
 		if end-first == c.Out {
 			c.after.finish(c.y[from*c.Out:to*c.Out], from*c.Out)
 		}
@@ -93,7 +93,7 @@ func (c *Convolution) data(worker, lo, hi int) {
 		from, to, first, end := c.unit(i, c.In)
 		p.M, p.N, p.C = to-from, end-first, c.x[from*c.In+first:]
 		p.A, p.B = gemm.Matrix{F32: c.y[from*c.Out:], LD: c.Out}, gemm.Matrix{F32: c.packed[first:], LD: c.In}
-		c.engine.MultiplySerial(p)
+		c.multiply(p)
 	}
 	*p = gemm.Product{}
 }
@@ -109,7 +109,7 @@ func (c *Convolution) scatterData(worker, lo, hi int) {
 		for from := image * c.out(); from < (image+1)*c.out(); from += c.block {
 			to := min(from+c.block, (image+1)*c.out())
 			p.M, p.A = to-from, gemm.Matrix{F32: c.y[from*c.Out:], LD: c.Out}
-			c.engine.MultiplySerial(p)
+			c.multiply(p)
 			c.scatter(c.x, p.C, from, to)
 		}
 	}
