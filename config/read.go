@@ -64,7 +64,7 @@ var conditions = map[string]condition{
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
-	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
+	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool {
 			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
@@ -126,7 +126,7 @@ var conditions = map[string]condition{
 	"align wasserstein": fits(AlignByWasserstein),
 
 	// Data.
-	"scenes":  {`data.kind = "scenes", or "regions" with data.regions.source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
+	"scenes":  {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
 	"regions": {`data.kind = "regions"`, ofKind("regions")},
 	"region files": {`data.kind = "regions" and data.regions.source = "files"`,
 		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
@@ -144,6 +144,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Kind == "sentences" || c.MixesSentences() }},
 	"beside pairs": {`objective.mcse.weight > 0 and a data.kind other than "sentences"`,
 		func(c *Config) bool { return c.Data.Kind != "sentences" && c.Objective.MCSE.Weight > 0 }},
+	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
+	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
@@ -190,9 +193,9 @@ var conditions = map[string]condition{
 		}},
 
 	// Losses.
-	"soft targets": {"objective.itc.weight or objective.mlm.weight > 0",
+	"soft targets": {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
-	"distill": {"objective.distill.alpha > 0, and objective.itc.weight or objective.mlm.weight > 0",
+	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
 	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
@@ -433,10 +436,16 @@ func (c *Config) readsScore() bool {
 }
 
 func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
-func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 0 }
+func (o Objective) fuses() bool {
+	t := o.task()
+	return o.ITM.Weight > 0 || o.MLM.Weight > 0 || t != nil && t.fuses
+}
 
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
-func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
+func (o Objective) distils() bool {
+	t := o.task()
+	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || t != nil && t.soft) && o.Distill.Alpha > 0
+}
 
 // readsTeacher says whether a loss reads features of the teacher.
 func (c *Config) readsTeacher() bool {
