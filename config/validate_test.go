@@ -261,6 +261,17 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
 		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 4
+		}, "model.image.resnet.shuffle_groups: must be 0 without momentum (got 4); there is no key whose batch norm could tell which batch it is of"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Image.Style, c.Train.Accumulate, c.Train.AccumulateSteps = "resnet", "features", 2
+		}, `train.accumulate: must be "gradients" with batch norms of model.image.style "resnet" that are not frozen (got "features"); a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch`},
+		{func(c *Config) {
+			c.Model.Image.Style, c.Model.Image.Size, c.Train.BatchSize = "resnet", 32, 1
+		}, "train.batch_size: must be at least 2 with images of one place (got 1); one row has no variance: or set model.image.resnet.frozen_norm = true"},
 		{func(c *Config) { c.Data.Crops.ScaleMin = 0.5 }, "data.crops.scale_max: must be at least data.crops.scale_min (got 0.14)"},
 		{func(c *Config) { c.Data.Crops.Count = -1 }, "data.crops.count: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Image.Style, c.Init.Image.LayerDecay = "resnet", .5 }, `init.image.layer_decay: must be 1 with model.image.style "resnet" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
