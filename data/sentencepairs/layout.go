@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // Names of the files of a folder of the STS layout, around the name of a part.
@@ -97,15 +97,10 @@ func (s *Set) loadPart(dir, name string) error {
 }
 
 // lines reads the lines of a text file.
-func lines(path string) ([]string, error) {
-	b, err := files.Read(path, files.MaxList)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	text := strings.TrimSuffix(strings.TrimPrefix(strings.ToValidUTF8(string(b), "\uFFFD"), "\xef\xbb\xbf"), "\n")
-	list := strings.Split(text, "\n")
-	for i := range list {
-		list[i] = strings.TrimSuffix(list[i], "\r")
-	}
-	return list, nil
+func lines(path string) (list []string, err error) {
+	err = table.Lines(path, func(_ int, line string) error {
+		list = append(list, strings.ToValidUTF8(line, "\uFFFD"))
+		return nil
+	})
+	return list, err
 }

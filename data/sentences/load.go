@@ -1,8 +1,6 @@
 package sentences
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
-	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Config says how files of sentences are read.
@@ -98,49 +95,15 @@ type reader struct {
 	set         *Set
 }
 
-// maxLine is the longest line of a file in bytes.
-const maxLine = 16 << 20
-
 // lines reads a file with a sentence on each line.
 func (r *reader) lines(path string) error {
 	if len(r.names) > 1 {
 		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
 	}
-	f, _, err := files.Open(path, 0)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, maxLine)
-	n := 0
-	for s.Scan() {
-		line := s.Bytes()
-		if n++; n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-			if reason := noText(line); reason != nil {
-				return &data.LineError{File: path, Line: n, Err: reason}
-			}
-		}
-		r.take(path, n, []string{string(line)})
-	}
-	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return &data.LineError{File: path, Line: n + 1, Err: fmt.Errorf("it has more than %d MiB: end lines with \\n", maxLine>>20)}
-	} else if err != nil {
-		return fmt.Errorf("data: %s: %w", path, err)
-	}
-	return nil
-}
-
-// noText says why a file that begins so is no file of lines, nil where it may be one.
-func noText(head []byte) error {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return errors.New("it is compressed: unpack it, as gunzip does")
-	case bytes.IndexByte(head, 0) >= 0:
-		return errors.New("it is UTF-16 or no text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8 does it)")
-	}
-	return nil
+	return table.Lines(path, func(n int, line string) error {
+		r.take(path, n, []string{line})
+		return nil
+	})
 }
 
 // table reads a table.

@@ -113,7 +113,7 @@ func TestLoadErrors(t *testing.T) {
 		{"a.txt", "caf\xe9\nb\n", one, []string{"a.txt", "line 1", "no UTF-8", "1 of 2 rows", "data.max_bad_share"}},
 		{"a.txt", "\xff\xfea\x00b\x00\n\x00", one, []string{"a.txt", "line 1", "UTF-16", "iconv"}},
 		{"a.txt", "\x1f\x8b\x08junk", one, []string{"a.txt", "compressed", "gunzip"}},
-		{"a.txt", strings.Repeat("x", maxLine+1), one, []string{"a.txt", "line 1", "16 MiB"}},
+		{"a.txt", strings.Repeat("x", 16<<20+1), one, []string{"a.txt", "line 1", "16 MiB"}},
 	} {
 		_, err := Load([]string{write(t, x.name, x.text)}, x.cfg)
 		for _, want := range x.want {

@@ -76,6 +76,8 @@ func TestReadErrors(t *testing.T) {
 		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
 		{"a.json", "{", "neither an object"}, {"a.json", `{"0": {"a": 1, "a": 2, "c": 1}}`, "neither an object"}, {"a.json", "[]", "it has no row"}, {"a.json", "[3]", "entry 0: want an object"}, {"a.json", "[null]", "entry 0: want an object"},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
+		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"},
+		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or no text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
 		{"a.parquet", "PAR1", "no .parquet file"}, {"a.xls", "", `not from ".xls"`},
 	} {
 		_, err := read(t, c.name, c.text, columns("c", "a"))
