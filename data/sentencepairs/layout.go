@@ -88,7 +88,8 @@ func (s *Set) loadPart(dir, name string) error {
 			continue
 		}
 		b, _, _ := strings.Cut(rest, "\t") // STS16 has the sources behind
-		if err := s.add(a, b, scores[i], gold, i+1); err != nil {
+		wrong := func(err error) error { return &data.LineError{File: gold, Line: i + 1, Err: err} }
+		if err := s.add(a, b, scores[i], wrong); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (s *Set) loadPart(dir, name string) error {
 // lines reads the lines of a text file.
 func lines(path string) (list []string, err error) {
 	err = table.Lines(path, func(_ int, line string) error {
-		list = append(list, strings.ToValidUTF8(line, "\uFFFD"))
+		list = append(list, line)
 		return nil
 	})
 	return list, err

@@ -101,7 +101,7 @@ func (r *reader) lines(path string) error {
 		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
 	}
 	return table.Lines(path, func(n int, line string) error {
-		r.take(path, n, []string{line})
+		r.take([]string{line}, func(err error) error { return &data.LineError{File: path, Line: n, Err: err} })
 		return nil
 	})
 }
@@ -111,10 +111,10 @@ func (r *reader) table(path string) error {
 	return table.Read(path, r.pick, func(row table.Row) error {
 		if row.Err != nil {
 			r.set.counts.Rows++
-			r.bad(&r.set.counts.Bad, &data.LineError{File: path, Line: row.Line, Err: row.Err})
+			r.bad(&r.set.counts.Bad, row.Wrong(row.Err))
 			return nil
 		}
-		r.take(path, row.Line, row.Cells)
+		r.take(row.Cells, row.Wrong)
 		return nil
 	})
 }
@@ -138,15 +138,12 @@ func (r *reader) bad(n *int, why error) {
 	}
 }
 
-// take adds a row.
-func (r *reader) take(path string, line int, texts []string) {
+// take adds a row of texts, of which wrong tells the place of an error.
+func (r *reader) take(texts []string, wrong func(error) error) {
 	c := &r.set.counts
 	c.Rows++
 	garbled, long := false, false
 	for k, t := range texts {
-		if !utf8.ValidString(t) {
-			t = strings.ToValidUTF8(t, "\uFFFD")
-		}
 		garbled = garbled || strings.ContainsRune(t, utf8.RuneError)
 		t = strings.TrimSpace(t)
 		if data.Clean(r.cfg.Clean, t, 0) == "" {
@@ -156,7 +153,7 @@ func (r *reader) take(path string, line int, texts []string) {
 		texts[k], long = t, long || r.cfg.MaxWords > 0 && len(strings.Fields(t)) > r.cfg.MaxWords
 	}
 	if garbled {
-		r.bad(&c.Garbled, &data.LineError{File: path, Line: line, Err: errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")})
+		r.bad(&c.Garbled, wrong(errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")))
 	}
 	if long {
 		c.Long++

@@ -2,7 +2,6 @@ package source
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
@@ -51,7 +50,7 @@ func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err erro
 		return s, err
 	}
 	err = table.Lines(Below(cfg.Data.Root, texts), func(_ int, line string) error {
-		s.Sentences = append(s.Sentences, strings.ToValidUTF8(line, "\uFFFD"))
+		s.Sentences = append(s.Sentences, line)
 		return nil
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func (o *objects) take(b json.RawMessage) error {
 			o.names = append(o.names, all[i])
 		}
 	}
-	r := Row{Line: o.number, Cells: o.cells[:0]}
+	r := Row{Line: o.number, Cells: o.cells[:0], path: o.path, entry: true}
 	for _, name := range o.names {
 		text, err := jsonText(fields[name])
 		if err != nil {

@@ -22,8 +22,8 @@ const bom = "\xef\xbb\xbf"
 // errEmpty is what is wrong with a file without a line.
 var errEmpty = errors.New("it is empty: begin with a line that names the columns")
 
-// Lines calls take for each line of a text file with its number from 1 and without the byte order mark and what ends the line,
-// which may hold bytes that are no UTF-8. It ends early with the error of take. Other errors name the file: it is not there, a
+// Lines calls take for each line of a text file with its number from 1, without the byte order mark and what ends the line; bytes
+// that are no UTF-8 are U+FFFD. It ends early with the error of take. Other errors name the file: it is not there, a
 // line is too long, or it is compressed or UTF-16.
 func Lines(path string, take func(n int, line string) error) error {
 	in, err := open(path)
@@ -85,7 +85,7 @@ func (t *text) lines(take func(n int, line string) error) error {
 	n := 0
 	for s.Scan() {
 		n++
-		if err := take(n, s.Text()); err != nil {
+		if err := take(n, valid(s.Text())); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (t *table) take(line int, cells []string) error {
 			return nil
 		}
 	}
-	r := Row{Line: line}
+	r := Row{Line: line, path: t.path}
 	if r.Cells, r.Err = chosen(t.columns.At, cells, t.width, t.cells); r.Err == nil {
 		t.cells = r.Cells
 	}

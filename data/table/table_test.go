@@ -69,6 +69,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestWrong: an error of a row has its line, or of JSON its entry.
+func TestWrong(t *testing.T) {
+	for name, text := range map[string]string{"a.tsv": "a\n\n1\n", "a.csv": "a\n\n1\n", "a.json": `[{"a": 1}]`, "a.jsonl": "\n\n{\"a\": 1}\n"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := "data: " + path + ": line 3: x"
+		if strings.Contains(name, "json") {
+			want = (&data.RecordError{File: path, Index: 0, Err: errors.New("x")}).Error()
+		}
+		if err := Read(path, columns("a"), func(r Row) error { return r.Wrong(errors.New("x")) }); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // TestReadErrors: a file that cannot be read is named with the place in it.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
