@@ -1,7 +1,8 @@
 package config
 
-// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose name ends in .csv, .tsv, .jsonl or
-// .parquet is a table with a sentence in each row, every other file has a sentence on each line.
+// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose
+// name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other file has a sentence on
+// each line.
 type SentenceFiles struct {
 	TrainFiles []string `toml:"train_files"`                               // training files
 	ValFiles   []string `toml:"val_files"`                                 // validation files

@@ -188,6 +188,14 @@ func (r Row) Copy(from Row) {
 	}
 }
 
+// Clear stores zeros in all columns of r.
+func (r Row) Clear() {
+	for _, c := range r.b.columns {
+		clear(r.Floats(c.Name))
+		clear(r.Ints(c.Name))
+	}
+}
+
 func part[T any](all []T, i, rows int) []T {
 	if all == nil {
 		return nil
