@@ -665,6 +665,32 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
+// TestSentencesBesideOtherLosses: batches of sentences have no images, which every loss of pairs but objective.mcse reads.
+func TestSentencesBesideOtherLosses(t *testing.T) {
+	mixed := func() Config {
+		c := clip()
+		c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Model.Text.Dropout = 0, 1, 1, 0.1
+		c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 2, []string{"x.txt"}
+		c.Momentum.Enabled, c.Queue.Size = true, 4096
+		return c
+	}
+	c := mixed()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"objective.itc.weight", "objective.itc.in_batch_weight", "objective.siglip.weight", "objective.hinge.weight", "objective.poly.weight", "objective.cmpm.weight",
+		"objective.word_patch.weight", "objective.token_image.weight", "objective.text_swap.weight", "objective.adcl.weight",
+		"objective.geometric.weight", "objective.structure.weight", "objective.captioning.weight",
+	} {
+		c := mixed()
+		schema(&c)[key].SetFloat(1)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "data.sentences.batches: must be 0 with losses on images besides objective.mcse") {
+			t.Errorf("%s: got %v", key, err)
+		}
+	}
+}
+
 // TestTokenLosses: losses over words and patches need both, in one space and in every batch.
 func TestTokenLosses(t *testing.T) {
 	for _, key := range []string{"objective.word_patch.weight", "objective.token_image.weight", "objective.text_swap.weight"} {
