@@ -132,6 +132,16 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TextSwap.Weight = "features", 2, 0, 0, 1
 		}, `train.accumulate: must be "gradients" with objective.text_swap.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.text_swap.weight = 0`},
+		{func(c *Config) { c.Objective.SimCSE.Weight = -1 }, "objective.simcse.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.MCSE.Weight = -1 }, "objective.mcse.weight: must be >= 0 (got -1)"},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.SimCSE.Weight, c.Model.Text.Dropout, c.Model.Interaction.Kind = 1, 0.1, "max_ave"
+		}, "objective.simcse.weight: must be 0 with model.interaction.kind (got 1); it reads one vector for each text"},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.ADCL.Weight, c.Model.Interaction.Kind = 0.04, "max_ave"
+		}, "objective.adcl.weight: must be 0 with model.interaction (got 0.04); it compares features"},
 		{func(c *Config) { c.Objective.WordPatch.Weight = -1 }, "objective.word_patch.weight: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.WordPatch.Temperature = 0 }, "objective.word_patch.temperature: must be between 0.001 and 10000 (got 0)"},
 		{func(c *Config) { c.Objective.WordPatch.ContextTemperature = -1 }, "objective.word_patch.context_temperature: must be between 0.001 and 10000 (got -1)"},
