@@ -46,6 +46,11 @@ func (o Objective) comparesTokens() bool {
 	return o.WordPatch.Weight > 0 || o.TokenImage.Weight > 0 || o.TextSwap.Weight > 0
 }
 
+// readsImages says whether a loss of pairs besides objective.mcse reads the images of a batch, all of which must be there.
+func (o Objective) readsImages() bool {
+	return o.ITC.Weight > 0 || o.comparesBatch() || o.comparesTokens() || o.ADCL.Weight > 0 || o.UsesGeometric() || o.Structure.Weight > 0 || o.Captioning.Weight > 0
+}
+
 func (o *Objective) check(k *checker, c *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||

@@ -132,6 +132,16 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TextSwap.Weight = "features", 2, 0, 0, 1
 		}, `train.accumulate: must be "gradients" with objective.text_swap.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.text_swap.weight = 0`},
+		{func(c *Config) { c.Objective.SimCSE.Weight = -1 }, "objective.simcse.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.MCSE.Weight = -1 }, "objective.mcse.weight: must be >= 0 (got -1)"},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.SimCSE.Weight, c.Model.Text.Dropout, c.Model.Interaction.Kind = 1, 0.1, "max_ave"
+		}, "objective.simcse.weight: must be 0 with model.interaction.kind (got 1); it reads one vector for each text"},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.ADCL.Weight, c.Model.Interaction.Kind = 0.04, "max_ave"
+		}, "objective.adcl.weight: must be 0 with model.interaction (got 0.04); it compares features"},
 		{func(c *Config) { c.Objective.WordPatch.Weight = -1 }, "objective.word_patch.weight: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.WordPatch.Temperature = 0 }, "objective.word_patch.temperature: must be between 0.001 and 10000 (got 0)"},
 		{func(c *Config) { c.Objective.WordPatch.ContextTemperature = -1 }, "objective.word_patch.context_temperature: must be between 0.001 and 10000 (got -1)"},
@@ -673,6 +683,32 @@ func TestIdentities(t *testing.T) {
 	}
 	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
 		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
+	}
+}
+
+// TestSentencesBesideOtherLosses: batches of sentences have no images, which every loss of pairs but objective.mcse reads.
+func TestSentencesBesideOtherLosses(t *testing.T) {
+	mixed := func() Config {
+		c := clip()
+		c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Model.Text.Dropout = 0, 1, 1, 0.1
+		c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 2, []string{"x.txt"}
+		c.Momentum.Enabled, c.Queue.Size = true, 4096
+		return c
+	}
+	c := mixed()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"objective.itc.weight", "objective.itc.in_batch_weight", "objective.siglip.weight", "objective.hinge.weight", "objective.poly.weight", "objective.cmpm.weight",
+		"objective.word_patch.weight", "objective.token_image.weight", "objective.text_swap.weight", "objective.adcl.weight",
+		"objective.geometric.weight", "objective.structure.weight", "objective.captioning.weight",
+	} {
+		c := mixed()
+		schema(&c)[key].SetFloat(1)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "data.sentences.batches: must be 0 with losses on images besides objective.mcse") {
+			t.Errorf("%s: got %v", key, err)
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *store) product(name string, x []float64) (y []float64) {
 	return y
 }
 
-// fullCore is the fusion by a full core, whose row k is T_..k.
+// fullCore is the fusion by a full core, whose row k is T_k.
 func fullCore(s *store, x, y []float64) []float64 {
 	z, core := make([]float64, len(x)), s.values["f/core/weight"]
 	for k := range z {

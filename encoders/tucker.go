@@ -9,11 +9,11 @@ import (
 // Tucker fuses features x of images and y of texts, rows of C channels, by a bilinear map whose tensor
 // has the form of Tucker (Ben-Younes et al. 2017, "MUTAN"; ViPMM, equations 20 to 22, which leaves the factors of x and y out):
 //
-//	z_k = sum_ij T_ijk x_i y_j             a full core T (C, C, C)
+//	z_k = sum_ij T_kij x_i y_j             a full core T (C, C, C)
 //	z   = sum_r (A_r x) * (B_r y)          a core of rank R, with A_r and B_r (C, C)
 //	Q   = W_o z
 //
-// The parameters are core/weight (C, C*C), whose row k is T_..k, or image/weight and text/weight (R*C, C), and
+// The parameters are core/weight (C, C*C), whose row k is T_k, or image/weight and text/weight (R*C, C), and
 // out/weight (Dim, C). None has a bias, so that the map is bilinear.
 type Tucker struct {
 	Dim     int     // of Q
