@@ -10,7 +10,6 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
@@ -77,7 +76,6 @@ type Evaluation struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split               // nil for a task that reads files of its own
-	Sentences []source.Sentences   // pairs of TaskSentences; nil: they are opened
 	With      []Evaluation         // models whose scores of the same pairs are averaged with this one's, of retrieval
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
@@ -142,6 +140,14 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 // noImages refuses a task that needs images for a system of texts alone.
 func noImages(cfg config.Config, task string) error {
 	return &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder, and model.system %q has none: use --task %s", task, cfg.Model.System, DefaultTask(cfg))}
+}
+
+// noWords refuses a task that reads words for a system that does not; nil for one that does.
+func (e Evaluation) noWords() error {
+	if e.Tokenizer == nil || e.Config.Model.ImagesOnly() {
+		return &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not: use --task %s", e.Task, e.Config.Model.System, DefaultTask(e.Config))}
+	}
+	return nil
 }
 
 // textColumns says how captions become columns, nil for a system without texts.

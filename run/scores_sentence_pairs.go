@@ -17,7 +17,7 @@ func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 	if !ok || !c.Model.JudgesPairs() {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned on pairs of sentences, which model.system %q is not: use --task %s", TaskSentencePairs, c.Model.System, TaskSentences)}
 	}
-	set, err := source.SentencePairs(c, c.Eval.Split)
+	set, err := e.Set.files().openPairs(c)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/sentencepairs"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
@@ -21,15 +20,12 @@ import (
 // sentences evaluates the text tower on the tasks of eval.sentences, whatever the split.
 func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if e.Tokenizer == nil || c.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSentences, c.Model.System)}
+	if err := e.noWords(); err != nil {
+		return nil, err
 	}
-	list := e.Sentences
-	if list == nil {
-		var err error
-		if list, err = source.OpenSentences(c); err != nil {
-			return nil, err
-		}
+	list, err := e.Set.files().openSentences(c)
+	if err != nil {
+		return nil, err
 	}
 	s := c.Eval.Sentences
 	t := tasks.Sentences{
@@ -42,7 +38,6 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 		t.Tasks = append(t.Tasks, tasks.PairTask{Test: x.Test, Train: x.Train, Split: x.Split, Files: x.String()})
 		out.Notes = append(out.Notes, notesOf(x.Test, m)...)
 	}
-	var err error
 	out.SentenceScores, err = t.Run(ctx)
 	return out, err
 }
