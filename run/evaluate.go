@@ -137,6 +137,11 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
 }
 
+// encoding says how sides of the model are encoded.
+func (e Evaluation) encoding() tasks.Encoding {
+	return tasks.Encoding{BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress}
+}
+
 // noImages refuses a task that needs images for a system of texts alone.
 func noImages(cfg config.Config, task string) error {
 	return &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder, and model.system %q has none: use --task %s", task, cfg.Model.System, DefaultTask(cfg))}

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -23,7 +22,7 @@ func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 	}
 	s, err := tasks.Judged{
 		Model: judge, Set: set, Columns: source.SentenceColumns(c, e.Tokenizer),
-		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
+		Encoding: e.encoding(),
 	}.Run(ctx)
 	return JudgedPairs{s}, err
 }
