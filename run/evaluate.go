@@ -24,34 +24,32 @@ const (
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
 	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
-	// TaskSentencePairs is what a model that was fine-tuned on pairs of sentences says of those of a split.
-	TaskSentencePairs = "sentence_pairs"
-	TaskSentiment     = "sentiment" // of utterances: their sentiment from words, audio and vision, with eval.sentiment
-	TaskSentences     = "sentences" // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
+	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
+	TaskSentiment  = "sentiment"  // of utterances: their sentiment from words, audio and vision, with eval.sentiment
+
+	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
-// evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
+// EvalTasks lists them.
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
-	for _, t := range evalTasks {
+	for _, t := range EvalTasks {
 		if task == t || task == "" {
 			return nil
 		}
 	}
-	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", task, strings.Join(evalTasks[:len(evalTasks)-1], ", "), evalTasks[len(evalTasks)-1])}
+	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", task, strings.Join(EvalTasks[:len(EvalTasks)-1], ", "), EvalTasks[len(EvalTasks)-1])}
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
 func DefaultTask(cfg config.Config) string {
-	if cfg.Model.ByIdentity() {
-		return TaskReID
-	}
-	if cfg.Model.ImagesOnly() {
-		return TaskProbe
-	}
 	switch {
+	case cfg.Model.ByIdentity():
+		return TaskReID
+	case cfg.Model.ImagesOnly():
+		return TaskProbe
 	case cfg.Model.JudgesPairs():
 		return TaskSentencePairs
 	case cfg.Model.TextsOnly() && len(cfg.Eval.Sentences.Tasks) > 0:
