@@ -67,16 +67,19 @@ func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error
 	for i := range n {
 		for _, c := range cosines.RawRowView(i)[:i] {
 			total += c
-			kernel += math.Exp(-uniformityT * (2 - 2*c))
+			kernel += math.Exp(-uniformityT * apart(c))
 		}
 	}
 	pairs := float64(n) * float64(n-1) / 2
 	s.Cosine, s.Uniformity = total/pairs, math.Log(kernel/pairs)
 	for _, p := range positives {
-		s.Alignment += (2 - 2*cosines.At(p[0], p[1])) / float64(len(positives))
+		s.Alignment += apart(cosines.At(p[0], p[1])) / float64(len(positives))
 	}
 	return s, nil
 }
+
+// apart is |x-y|^2 of directions with a cosine, which rounding may put above 1.
+func apart(cosine float64) float64 { return max(0, 2-2*cosine) }
 
 // spectrum sets what the singular values of the centred rows say.
 func (s *Isotropy) spectrum(rows *mat.Dense) error {
