@@ -118,6 +118,7 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 	if sum == 0 {
 		return nil
 	}
+	// exp(-sum_i p_i log p_i) with p_i = s_i / sum_j s_j (Roy and Vetterli 2007, definition 1).
 	entropy := 0.0
 	for _, v := range s.Spectrum {
 		if v > 0 {
@@ -126,7 +127,9 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 	}
 	s.EffectiveRank, s.Participation = math.Exp(entropy), sum*sum/squares
 	if d > 1 {
-		// The variances, scaled to the length of d ones, are away from these by delta of the most that they can be.
+		// The variances, scaled to the length of d ones, are away from these by delta of the most that they can be:
+		// phi = (d - delta^2 (d - sqrt d))^2 / d^2 of the directions are in use, and IsoScore is (d phi - 1) / (d - 1)
+		// (Rudman et al. 2022, algorithm 1). share is d sqrt phi.
 		full := float64(d)
 		delta2 := (2*full - 2*math.Sqrt(full)*sum/math.Sqrt(squares)) / (2 * (full - math.Sqrt(full)))
 		share := full - delta2*(full-math.Sqrt(full))
