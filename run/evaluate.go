@@ -27,11 +27,14 @@ const (
 	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
 	TaskSentiment  = "sentiment"  // of utterances: their sentiment from words, audio and vision, with eval.sentiment
 
+	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
+	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -45,7 +48,9 @@ func CheckTask(task string) error {
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
 func DefaultTask(cfg config.Config) string {
-	switch {
+	switch task := cfg.Task(); {
+	case task != "":
+		return task
 	case cfg.Model.ByIdentity():
 		return TaskReID
 	case cfg.Model.ImagesOnly():
@@ -63,6 +68,9 @@ func DefaultTask(cfg config.Config) string {
 // ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
 func ReadsSplit(cfg config.Config, task string) bool {
 	task = cmp.Or(task, DefaultTask(cfg))
+	if cfg.Data.ReadsExamples() && task == cfg.Task() {
+		return false
+	}
 	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
@@ -105,6 +113,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
+	case TaskEntailment:
+		return e.classified(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err

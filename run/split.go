@@ -59,6 +59,11 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 		_, err := set.files().openPairs(cfg)
 		return set, err
 	}
+	if cfg.Data.ReadsExamples() {
+		set := &Split{}
+		_, err := set.files().openExamples(ctx, cfg)
+		return set, err
+	}
 	progress, done := phases(report)
 	defer done()
 	set, err := openSplit(ctx, cfg, cfg.Eval.Split, report.Say, progress)

@@ -1,7 +1,11 @@
 package run
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/source"
 )
@@ -12,6 +16,7 @@ type evalFiles struct {
 	sentences []source.Sentences // of eval.sentences
 	sentiment []source.Sentiment // of eval.sentiment: training and test utterances
 	pairs     *sentencepairs.Set // of eval.split
+	examples  data.Examples      // of eval.split
 }
 
 // files are those of the split; a nil split keeps none.
@@ -47,4 +52,19 @@ func (f *evalFiles) openPairs(cfg config.Config) (set *sentencepairs.Set, err er
 		f.pairs, err = source.SentencePairs(cfg, cfg.Eval.Split)
 	}
 	return f.pairs, err
+}
+
+// openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that of source.Examples.
+func (f *evalFiles) openExamples(ctx context.Context, cfg config.Config) (x data.Examples, err error) {
+	if f.examples != nil {
+		return f.examples, nil
+	}
+	if x, err = source.Examples(ctx, cfg, cfg.Eval.Split, source.Options{}); err != nil {
+		return nil, err
+	}
+	if err := data.FindExampleFiles(ctx, x, findWorkers, nil); err != nil {
+		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
+	}
+	f.examples = x
+	return x, nil
 }
