@@ -33,6 +33,9 @@ var resNetHF = family{
 		if d.config.BottleneckFirst {
 			return fmt.Errorf("%s has downsample_in_bottleneck = true: blocks whose first convolution has the stride are not read, only those of version 1.5", d.path)
 		}
+		if act := d.config.HiddenAct; act != "" && act != "relu" {
+			return fmt.Errorf("%s has hidden_act = %q: the networks here have relu", d.path, act)
+		}
 		if d.config.FirstStage {
 			return fmt.Errorf("%s has downsample_in_first_stage = true: a first stage with a stride is not read", d.path)
 		}
