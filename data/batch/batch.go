@@ -52,7 +52,8 @@ const (
 // Text names the columns of a text.
 type Text struct{ Tokens, Lengths string }
 
-// The texts of a row: its own, one that says the same, and one that looks like it and says something else.
+// The texts of a row: its own, one that says the same or is the second of a pair, and one that looks like it and says something
+// else.
 var (
 	OwnText      = Text{Tokens, Lengths}
 	PositiveText = Text{SecondTokens, SecondLengths}
