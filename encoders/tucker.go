@@ -24,7 +24,7 @@ type Tucker struct {
 
 // Fuse returns Q (B, Dim) of features of images and texts (B, C).
 func (t Tucker) Fuse(c *Context, s Scope, images, texts *gorgonia.Node) *gorgonia.Node {
-	channels := columns("tucker", images)
+	channels := pairColumns("tucker", images, texts)
 	if t.Rank < 0 || t.Dim < 1 {
 		misuse("tucker", images, "want a rank of at least 0 and an output of at least 1 (got %d and %d)", t.Rank, t.Dim)
 	}
@@ -43,4 +43,13 @@ func (t Tucker) Fuse(c *Context, s Scope, images, texts *gorgonia.Node) *gorgoni
 		z = arith.SumProducts(of("image", x), of("text", y), channels) // (B, C)
 	}
 	return linearNoBias(s, "out", torchLinear, z, t.Dim) // (B, Dim)
+}
+
+// pairColumns returns C of features of images and texts, which must both be (B, C).
+func pairColumns(block string, images, texts *gorgonia.Node) int {
+	c := columns(block, images)
+	if !texts.Shape().Eq(images.Shape()) {
+		misuse(block, images, "want as many texts as images, of as many channels (got texts %v)", texts.Shape())
+	}
+	return c
 }
