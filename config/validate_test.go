@@ -486,7 +486,10 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { c.Eval.Sentences.Split = "train" }, `eval.sentences.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.Sentences.MaxTrain = -1 }, "eval.sentences.max_train: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.Sentences.MaxPairs = -1 }, "eval.sentences.max_pairs: must be >= 0 (got -1)"},
-		{func(c *Config) { *c = clip(); c.Model.Interaction.Kind, c.Objective.Distill.Alpha, c.Eval.Sentences.Feature = "max_ave", 0, "head" }, `eval.sentences.feature: must not be "head" with model.interaction.kind (got "head"); the model compares tokens: it has no feature of a sentence`},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Interaction.Kind, c.Objective.Distill.Alpha, c.Eval.Sentences.Feature = "max_ave", 0, "head"
+		}, `eval.sentences.feature: must not be "head" with model.interaction.kind (got "head"); the model compares tokens: it has no feature of a sentence`},
 		{func(c *Config) { c.Eval.Sentiment.Train = "a.npz" }, `eval.sentiment.test: must name a file of utterances beside the other one (got "")`},
 		{func(c *Config) { c.Eval.Sentiment.Test = "a.npz" }, `eval.sentiment.train: must name a file of utterances beside the other one (got "")`},
 		{func(c *Config) { c.Eval.Sentiment.Modalities = []string{"text", "text"} }, `eval.sentiment.modalities: must name a modality once (got ["text" "text"])`},
