@@ -124,7 +124,7 @@ func (d *Data) check(k *checker, c *Config) {
 
 func (d *Data) checkCache(k *checker, c *Config) {
 	k.oneOf("data.cache", "none", "memory", "disk")
-	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
+	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()), "must be none for scenes", "they are drawn, not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")

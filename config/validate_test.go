@@ -226,7 +226,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { c.Data.Workers = -1 }, "data.workers: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Prefetch = -1 }, "data.prefetch: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Cache = "ram" }, `data.cache: must be one of none, memory, disk (got "ram")`},
-		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for data.kind "scenes" (got "memory"); scenes are drawn, not decoded`},
+		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for scenes (got "memory"); they are drawn, not decoded`},
 		{func(c *Config) {
 			c.Data.Kind, c.Data.Captions.TrainFiles, c.Data.Cache = "captions", []string{"a"}, "disk"
 		},

@@ -192,7 +192,7 @@ func ExampleColumns(cfg config.Config, x data.Examples, tok data.Tokenizer) data
 	return g
 }
 
-// Examples opens a split of samples of a downstream task.
+// Examples opens a split of samples of a downstream task, at most eval.max_images of them where that is set.
 func Examples(ctx context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
@@ -201,5 +201,9 @@ func Examples(ctx context.Context, cfg config.Config, split string, o Options) (
 	if k.Examples == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no samples of a downstream task: use another kind here", cfg.Data.Kind)
 	}
-	return k.Examples(ctx, cfg, split, o)
+	x, err := k.Examples(ctx, cfg, split, o)
+	if err != nil {
+		return nil, err
+	}
+	return data.FirstExamples(x, cfg.Eval.MaxImages), nil
 }
