@@ -130,6 +130,11 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if cfg.Model.Classifies() {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
+	for _, l := range newFused(cfg, Options{}) {
+		if c, ok := l.(objectives.Columned); ok {
+			all = append(all, c.Columns()...)
+		}
+	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
 	}
