@@ -168,6 +168,8 @@ func (d *Data) checkViews(k *checker, c *Config) {
 	switch t := c.Model.traits(); {
 	case t.identities:
 		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
+	case t.classes:
+		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
 	case t.sentences:
 		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees no images")
 	case !t.captions:

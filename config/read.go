@@ -58,7 +58,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
+	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
 	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
 	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
@@ -216,6 +216,7 @@ var conditions = map[string]condition{
 	"simcse":      weighed("objective.simcse.weight"),
 	"mcse":        weighed("objective.mcse.weight"),
 	"pair loss":   weighed("objective.sentence_pairs.weight"),
+	"class loss":  weighed("objective.classes.weight"),
 	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
 	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
 		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
@@ -427,7 +428,7 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool {
 	g := c.Objective.Geometric
-	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
+	return c.Model.seesViews() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
 }
 
 // hasDropout says whether a tower of the system drops anything.
