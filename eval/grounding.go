@@ -78,8 +78,8 @@ func (g *Grounding) Add(kind string, m HeatMap, target data.Rect, proposals []da
 		r.IoU = IoU(target, proposals[r.Box])
 		r.Right = r.IoU >= RightIoU
 	}
-	x, y := m.Peak()
-	r.Points = x >= target.X && x < target.X+target.W && y >= target.Y && y < target.Y+target.H
+	x, y, ok := m.Peak()
+	r.Points = ok && x >= target.X && x < target.X+target.W && y >= target.Y && y < target.Y+target.H
 	right := 0
 	for _, p := range proposals {
 		if IoU(target, p) >= RightIoU {

@@ -56,7 +56,7 @@ func TestHeatMap(t *testing.T) {
 		}
 	}
 	bright := NewHeatMap([]float64{0, 0, 0, 8}, 2, 2, 2, 2)
-	if x, y := bright.Peak(); x != 1.5 || y != 1.5 {
+	if x, y, ok := bright.Peak(); x != 1.5 || y != 1.5 || !ok {
 		t.Errorf("peak at %v, %v", x, y)
 	}
 	small, large, dark := data.Rect{X: 1, Y: 1, W: 1, H: 1}, data.Rect{W: 2, H: 2}, data.Rect{W: 1, H: 1}
@@ -88,6 +88,11 @@ func TestGrounding(t *testing.T) {
 	if len(g.Kinds) != 2 || g.Kinds[0].Kind != "a" || g.Kinds[0].N != 2 || g.Kinds[1].N != 1 {
 		t.Fatalf("%+v", g.Kinds)
 	}
+	dark := NewHeatMap(make([]float64, 4), 2, 2, 4, 4)
+	var none Grounding
+	if r := none.Add("", dark, all, []data.Rect{all}); r != (Grounded{Box: -1}) || none.All.Dark != 1 || none.Kinds != nil {
+		t.Errorf("%+v of a dark map", r)
+	}
 	close := func(name string, got, want float64) {
 		if math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -101,4 +106,34 @@ func TestGrounding(t *testing.T) {
 	close("chance", g.All.Chance(), 100./3*(.5+.5+0))
 	close("chance point", g.All.ChancePoint(), 100./3*(4./16+8./16+1./16))
 	close("of nothing", Grounding{}.All.Accuracy(), 0)
+}
+
+// TestSlidingBoxes: they lie in the picture, and any square from a sixth to two thirds of it has one that is right.
+func TestSlidingBoxes(t *testing.T) {
+	for _, size := range [][2]float64{{640, 480}, {64, 64}, {100, 400}} {
+		w, h := size[0], size[1]
+		list := SlidingBoxes(w, h)
+		if len(list) < 500 || len(list) > 6000 {
+			t.Errorf("%d boxes", len(list))
+		}
+		for _, b := range list {
+			if b.X < 0 || b.Y < 0 || b.X+b.W > w+1e-6 || b.Y+b.H > h+1e-6 {
+				t.Fatalf("%v is not in %v", b, size)
+			}
+		}
+		for i := range 200 {
+			side := math.Sqrt(w*h) * (1./6 + float64(i%17)/34)
+			if side > min(w, h) {
+				continue
+			}
+			target := data.Rect{X: (w - side) * float64(i%13) / 12, Y: (h - side) * float64(i%7) / 6, W: side, H: side}
+			best := 0.0
+			for _, b := range list {
+				best = max(best, IoU(target, b))
+			}
+			if best < RightIoU {
+				t.Errorf("%v has boxes of at most IoU %.2f", target, best)
+			}
+		}
+	}
 }

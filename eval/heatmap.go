@@ -12,6 +12,7 @@ type HeatMap struct {
 	w, h int
 	sums []float64 // (h+1, w+1) of all values above and to the left
 	peak int       // place of the largest value, of equal ones the first
+	most float64   // that value
 }
 
 // NewHeatMap enlarges values (rows, columns), what the patches of a picture say, bicubically to its w x h pixels,
@@ -30,12 +31,13 @@ func NewHeatMap(values []float64, rows, columns, w, h int) HeatMap {
 			m.sums[(y+1)*(w+1)+x+1] = m.sums[y*(w+1)+x+1] + row
 		}
 	}
+	m.most = v[m.peak]
 	return m
 }
 
-// Peak returns the middle of the pixel with the largest value, of equal ones the first.
-func (m HeatMap) Peak() (x, y float64) {
-	return float64(m.peak%m.w) + 0.5, float64(m.peak/m.w) + 0.5
+// Peak returns the middle of the pixel with the largest value, of equal ones the first; ok is false where none is above 0.
+func (m HeatMap) Peak() (x, y float64, ok bool) {
+	return float64(m.peak%m.w) + 0.5, float64(m.peak/m.w) + 0.5, m.most > 0
 }
 
 // Sum adds the values inside a box up: of the pixels from its left upper corner on, which like the right lower one
