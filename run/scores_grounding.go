@@ -62,8 +62,8 @@ func (e Evaluation) grounding(ctx context.Context) (Scores, error) {
 
 // heatOf is where the configuration has heat maps read.
 func heatOf(g config.EvalGrounding, at model.Blocks, depth int) model.HeatOf {
-	of := model.HeatOf{Match: g.Mode == config.GroundingByMatch, Layer: g.Layer}
-	if of.Layer < 0 {
+	of := model.HeatOf{Match: g.Mode == config.GroundingByMatch, Layer: g.Layer - 1}
+	if g.Layer == 0 {
 		if of.Layer = depth - 1; of.Match {
 			of.Layer = at.Fusion
 		}
@@ -98,12 +98,12 @@ func (g Grounding) Metric() checkpoint.Metric {
 // Values implements Scores: in percent.
 func (g Grounding) Values() map[string]float64 { return g.Map() }
 
-// where says which attention the maps are of.
+// where says which attention the maps are of, counted as the configuration does.
 func (g Grounding) where() string {
 	if g.Of.Match {
-		return fmt.Sprintf("fusion layer %d", g.Of.Layer)
+		return fmt.Sprintf("fusion layer %d", g.Of.Layer+1)
 	}
-	return fmt.Sprintf("image block %d", g.Of.Layer)
+	return fmt.Sprintf("image block %d", g.Of.Layer+1)
 }
 
 // Line implements Scores.
