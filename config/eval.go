@@ -28,6 +28,8 @@ type Eval struct {
 	TextProbe TextProbe `toml:"textprobe" read:"words"`
 	Sentences Sentences `toml:"sentences" read:"words"`
 	Sentiment Sentiment `toml:"sentiment" read:"words"`
+
+	Grounding EvalGrounding `toml:"grounding" read:"heat maps"`
 }
 
 func (e *Eval) defaults() {

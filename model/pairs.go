@@ -81,6 +81,7 @@ type Pairs struct {
 	judgings     map[int]*judging     // by numbers of pairs of sentences
 	classifyings map[int]*classifying // by numbers of images
 	explainings  map[explainKey]*explaining
+	heatings     map[heatKey]*heating
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting
 	keys         keys

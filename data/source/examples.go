@@ -21,8 +21,9 @@ type exampleKind struct {
 	// scene makes a sample of a scene, by a generator that is the sample's own.
 	scene func(w *scenes.World, s scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene)
 	// pictures of a sample of scenes, 1 or 2.
-	pictures int
-	classes  []string // names of the classes; nil: none
+	pictures  int
+	classes   []string // names of the classes; nil: none
+	byPicture bool     // ids of training samples are those of their pictures
 	// answers says how answers become columns; nil: there are none.
 	answers func(cfg config.Config) data.Answers
 }
@@ -73,7 +74,7 @@ func examplesOf(x exampleKind) Kind {
 				}
 				f.UseCache(cache)
 			}
-			c := data.ExampleConfig{TrainConfig: o.train(cfg)}
+			c := data.ExampleConfig{TrainConfig: o.train(cfg), ByPicture: x.byPicture}
 			if x.answers != nil {
 				c.Answers = x.answers(cfg)
 			}

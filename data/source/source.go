@@ -28,6 +28,7 @@ var kinds = map[string]Kind{
 	"entailment":     entailment,
 	"flickr":         imageFiles(flickr),
 	"folder":         imageFiles(classFolders),
+	"grounding":      grounding,
 	"karpathy":       imageFiles(karpathy),
 	"pairs":          storedPairs,
 	"parquet":        imageFiles(parquetTables),
