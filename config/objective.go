@@ -25,6 +25,8 @@ type Objective struct {
 	SwAV          SwAV          `toml:"swav" read:"prototypes"`
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
+	NLVR          NLVR          `toml:"nlvr"`
+	Assignment    Assignment    `toml:"assignment"`
 	Captioning    Captioning    `toml:"captioning"`
 	WordPatch     WordPatch     `toml:"word_patch"`
 	TokenImage    TokenImage    `toml:"token_image"`
@@ -47,6 +49,6 @@ func (o Objective) comparesTokens() bool {
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.readsTwoPictures()
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -433,10 +433,14 @@ func (c *Config) readsScore() bool {
 }
 
 func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
-func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 0 }
+func (o Objective) fuses() bool {
+	return o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.readsTwoPictures()
+}
 
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
-func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
+func (o Objective) distils() bool {
+	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || o.NLVR.Weight > 0) && o.Distill.Alpha > 0
+}
 
 // readsTeacher says whether a loss reads features of the teacher.
 func (c *Config) readsTeacher() bool {

@@ -157,6 +157,12 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 	if c := cfg.Objective.MLM; c.Weight > 0 {
 		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID, Specials: o.Specials}})
 	}
+	if w := cfg.Objective.NLVR.Weight; w > 0 {
+		list = append(list, objectives.NLVR{Weight: w})
+	}
+	if w := cfg.Objective.Assignment.Weight; w > 0 {
+		list = append(list, &objectives.Assignment{Weight: w})
+	}
 	return list
 }
 

@@ -19,6 +19,7 @@ import (
 const (
 	Images        = "images"         // (3, S, S) float32, normalised pixels
 	Views         = "images/2"       // (3, S, S) float32, a second view of each image
+	SecondImages  = "images/other"   // (3, S, S) float32, the second picture of each row
 	Crops         = "images/crops"   // (V, 3, s, s) float32, further views of each image, smaller ones
 	Tokens        = "tokens"         // (L) int32, ids of a text, padded
 	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
