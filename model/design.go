@@ -125,9 +125,10 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})
 	}
-	if cfg.Objective.NLVR.Weight > 0 {
-		add(d.image.trained(), map[string]string{batch.Images: batch.SecondImages})
-		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
+	for _, l := range newFused(cfg, Options{}) {
+		if c, ok := l.(objectives.Columned); ok {
+			all = append(all, c.Columns()...)
+		}
 	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})

@@ -157,8 +157,11 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 	if c := cfg.Objective.MLM; c.Weight > 0 {
 		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID, Specials: o.Specials}})
 	}
-	if w := cfg.Objective.NLVR.Weight; w > 0 {
-		list = append(list, objectives.NLVR{Weight: w})
+	if c := cfg.Objective.Entailment; c.Weight > 0 {
+		list = append(list, newEntailment(cfg))
+	}
+	if cfg.Objective.NLVR.Weight > 0 {
+		list = append(list, newNLVR(cfg))
 	}
 	if w := cfg.Objective.Assignment.Weight; w > 0 {
 		list = append(list, &objectives.Assignment{Weight: w})

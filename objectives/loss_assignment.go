@@ -64,10 +64,7 @@ func (l *Assignment) Pairs(s *Step, first int) FusedPairs {
 	return FusedPairs{
 		Count: b, Texts: gorgonia.Nodes{s.Count("batch", 0, b, 1)},
 		Images: gorgonia.Nodes{contrast.AssignedPictures(sampled, kinds, 0)}, Second: gorgonia.Nodes{contrast.AssignedPictures(sampled, kinds, 1)},
-		Places: encoders.Places{
-			Rows:      s.Count("first tokens of assigned texts", first*s.Fusion.TextLen, b, s.Fusion.TextLen),
-			Sequences: s.Count("assigned texts", first, b, 1),
-		},
+		Places: s.Fusion.firstTokens(s, first, b),
 	}
 }
 

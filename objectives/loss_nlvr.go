@@ -3,28 +3,36 @@ package objectives
 import (
 	"math"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/contrast"
-	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
 
 // NLVR tells whether a statement is true of two pictures (NLVR2; Li et al. 2021, section 5, and their model_nlvr.py): the
-// statement passes fusion layers that attend to the pictures in turn (encoders.BERT.Pictures), and its first token x gives the
-// logits, class 1 meaning true, and the loss:
+// statement passes fusion layers that attend to the pictures in turn (encoders.BERT.Pictures), its first token gives the logits
+// z, class 1 meaning true, and with those z' of the teacher
 //
-//	z = W_2 ReLU(W_1 x + b_1) + b_2
-//	L = (1-alpha) CE(z, label) + alpha H(softmax(z_teacher), softmax(z))
+//	L = (1-alpha) CE(z, label) + alpha H(softmax(z'), softmax(z))
 //
-// the mean over the statements with a label. Both pictures pass the image tower at once, and so does the teacher's side, which
-// sees the same pictures.
-type NLVR struct{ Weight float64 }
+// is the mean over the statements with a label, batch.Labels. Both pictures pass the image tower at once. The teacher sees the
+// same pictures.
+type NLVR struct {
+	Weight float64
+	Head   encoders.TaskHead
+	Size   int // side of a picture in pixels
+}
 
-var _ Fused = NLVR{}
+var (
+	_ Fused    = NLVR{}
+	_ Columned = NLVR{}
+)
 
-// NLVRHead is the scope of the parameters of the head: fc1 and fc2.
-const NLVRHead = "nlvr_head"
+// Columns implements Columned.
+func (l NLVR) Columns() []batch.Column {
+	return []batch.Column{{Name: batch.SecondImages, Shape: []int{3, l.Size, l.Size}}, {Name: batch.Labels, Type: batch.Int32}}
+}
 
 // Prepare implements Fused.
 func (NLVR) Prepare(s *Step) {
@@ -37,41 +45,38 @@ func (NLVR) Prepare(s *Step) {
 	}
 }
 
-// Pairs implements Fused.
+// Pairs implements Fused: each statement with both of its pictures, read at its first token.
 func (NLVR) Pairs(s *Step, first int) FusedPairs {
-	b := s.Rows
-	own := s.Count("batch", 0, b, 1) // (B)
+	p := BothPictures(s.Inputs, s.Rows)
 	return FusedPairs{
-		Count: b, Texts: gorgonia.Nodes{own}, Images: gorgonia.Nodes{own}, Second: gorgonia.Nodes{s.Count("second pictures", b, b, 1)},
-		Places: encoders.Places{
-			Rows:      s.Count("first tokens of statements", first*s.Fusion.TextLen, b, s.Fusion.TextLen),
-			Sequences: s.Count("statements", first, b, 1),
-		},
+		Count: s.Rows, Texts: gorgonia.Nodes{p.Texts}, Images: gorgonia.Nodes{p.Images}, Second: gorgonia.Nodes{p.Second},
+		Places: s.Fusion.firstTokens(s, first, s.Rows),
 	}
+}
+
+// BothPictures are the pairs of n texts with their own pictures, where the second pictures of all stand behind the first.
+func BothPictures(in *feed.Inputs, n int) encoders.Pairs {
+	own := in.Count("batch", 0, n, 1) // (n)
+	return encoders.Pairs{Texts: own, Images: own, Second: in.Count("second pictures", n, n, 1)}
 }
 
 // Loss implements Fused.
 func (l NLVR) Loss(s *Step, states *gorgonia.Node) []Part {
 	labels := s.Column(batch.Column{Name: batch.Labels, Type: batch.Int32}, s.Rows)
-	logits := NLVRLogits(s.Params, states)
-	var teacher *gorgonia.Node
-	alpha := s.Alpha()
-	if alpha != nil {
-		p := l.Pairs(s, 0)
-		teacher = NLVRLogits(s.Twins, s.Fusion.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
-			Texts: s.Teacher.Text.Tokens, Lengths: s.Captions.Clean[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &p.Places,
-			Pairs:   encoders.Pairs{Texts: p.Texts[0], Images: p.Images[0], Second: p.Second[0]},
-			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
+	x := contrast.CrossEntropyArgs{Logits: l.logits(s.Params, states), Labels: labels, Alpha: s.Alpha()} // (B, 2)
+	if x.Alpha != nil {
+		first := s.Fusion.firstTokens(s, 0, s.Rows)
+		x.Teacher = l.logits(s.Twins, s.Fusion.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
+			Texts: s.Teacher.Text.Tokens, Lengths: s.Captions.Clean[batch.Lengths], Images: s.Teacher.Image.Tokens,
+			Pairs: BothPictures(s.Inputs, s.Rows), At: &first, TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		})) // (B, 2)
 	}
-	part := s.Part("nlvr", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Teacher: teacher, Labels: labels, Alpha: alpha}))
-	part.Chance = math.Ln2
-	return []Part{part, {Name: "nlvr_accuracy", Node: contrast.Accuracy(logits, labels), Measure: true}}
+	part := s.Part("nlvr", l.Weight, contrast.CrossEntropy(x))
+	part.Chance = math.Log(float64(l.Head.Classes))
+	return []Part{part, {Name: "nlvr_accuracy", Node: contrast.Accuracy(x.Logits, labels), Measure: true}}
 }
 
-// NLVRLogits returns the logits (R, 2) for the fused states (R, D) of the first tokens of statements. s is the scope of the model's
-// parameters or of their twins.
-func NLVRLogits(s encoders.Scope, states *gorgonia.Node) *gorgonia.Node {
-	head := encoders.MLP{Space: space.Space{Dim: 2, Euclid: true}, Layers: 1, Hidden: states.Shape()[1], Activation: "relu"}
-	return head.Rows(s.As(encoders.Traits{Twin: true}).In(NLVRHead), states)
+// logits are those of states (B, D) by the parameters of s, or by their twins.
+func (l NLVR) logits(s encoders.Scope, states *gorgonia.Node) *gorgonia.Node {
+	return l.Head.Forward(s.As(encoders.Traits{Twin: true}).In(TaskHead), states)
 }

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 import albef
 from albef import ALPHA, B, FUSION, L, LAYERS, SIZE, VOCAB, WT, soft_ce
 
-MOMENTUM = ("image", "text", "image_proj", "text_proj", "nlvr_head")
+MOMENTUM = ("image", "text", "image_proj", "text_proj", "task_head")
 
 
 def shapes(head):
@@ -27,7 +27,7 @@ def shapes(head):
     for i in range(LAYERS + 1, LAYERS + 2 * FUSION, 2):
         for part in ("weight", "bias"):
             del s[f"text/layers/{i:02d}/crossattention/kv/{part}"]
-    layers = {"nlvr": [("nlvr_head/fc1", WT, WT), ("nlvr_head/fc2", 2, WT)], "assignment": [("assignment_head", 3, WT)]}
+    layers = {"nlvr": [("task_head/dense", WT, WT), ("task_head/classifier", 2, WT)], "assignment": [("assignment_head", 3, WT)]}
     for name, out, inp in layers[head]:
         s[name + "/weight"], s[name + "/bias"] = (out, inp), (out,)
     return s
@@ -58,7 +58,7 @@ class Model(albef.Model):
 
     def nlvr(self, tokens, mask, images):
         x = self.fusion(self.text(tokens, mask), mask, self.image(images).split(B))
-        return self.lin("nlvr_head/fc2", F.relu(self.lin("nlvr_head/fc1", x[:, 0])))
+        return self.lin("task_head/classifier", F.relu(self.lin("task_head/dense", x[:, 0])))
 
 
 def texts(gen):
