@@ -29,12 +29,13 @@ const (
 
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+	TaskNLVR       = config.NLVRKind       // of statements about two pictures
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment}
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskNLVR}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -113,7 +114,7 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
-	case TaskEntailment:
+	case TaskEntailment, TaskNLVR:
 		return e.classified(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
