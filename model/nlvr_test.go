@@ -1,10 +1,12 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -68,6 +70,30 @@ func TestGoldenPictures(t *testing.T) {
 				t.Fatal(err)
 			}
 			compareStep(t, m, g)
+			if name == "nlvr" {
+				compareJudged(t, m, b, g.floats("output/logits"))
+			}
 		})
+	}
+}
+
+// compareJudged compares what a model says of the rows of a batch, whose columns are those that Judge asks for, with logits.
+func compareJudged(t *testing.T, m *Pairs, b Batch, logits []float32) {
+	t.Helper()
+	var names []string
+	x := m.feed(b, Control{}).Batch
+	for _, c := range m.JudgeColumns() {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	if want := []string{batch.Images, batch.SecondImages, batch.Lengths, batch.Tokens}; !slices.Equal(names, want) {
+		t.Errorf("columns %q, want %q", names, want)
+	}
+	got, err := m.Judge(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rel, err := relative(got, logits); err != nil || rel > 1e-5 {
+		t.Errorf("logits %v, PyTorch %v: %v", got, logits, err)
 	}
 }

@@ -97,6 +97,7 @@ def nlvr():
     write("nlvr", online, twin, {
         "input/images": first, "input/second": second, "input/tokens": i32(tokens), "input/lengths": i32(lengths), "input/labels": i32(labels),
         "expect/loss": loss.detach(), "expect/nlvr": loss.detach(),
+        "output/logits": logits.detach(),
         "expect/nlvr_accuracy": (logits[known].argmax(-1) == labels[known]).float().mean(),
     })
 
