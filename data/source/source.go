@@ -26,6 +26,7 @@ var kinds = map[string]Kind{
 	"coco":           imageFiles(coco),
 	"csv":            imageFiles(csvTables),
 	"entailment":     entailment,
+	"nlvr":           nlvr,
 	"flickr":         imageFiles(flickr),
 	"folder":         imageFiles(classFolders),
 	"grounding":      grounding,
