@@ -125,6 +125,11 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})
 	}
+	for _, l := range newFused(cfg, Options{}) {
+		if c, ok := l.(objectives.Columned); ok {
+			all = append(all, c.Columns()...)
+		}
+	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
 	}

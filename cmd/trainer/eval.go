@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,13 @@ isotropic the sentences are. docs/sentences.md says which files and rules there 
 sentiment predicts the sentiment of utterances (eval.sentiment) from their modalities by one
 linear layer, as of CMU-MOSEI.
 
+With --task siblings each caption searches for the others of its image: the task of systems of
+texts alone. --task sentence_pairs asks a model that was fine-tuned on pairs of sentences about
+those of the split, and is its own task.
+
+With --task reid each image searches for others of its identity (docs/reid.md): the task of
+systems of identities.
+
 Of systems over stored features --task neighbours measures what the alignment keeps of their
 neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
 --task migration takes the images for rows of an old embedding model and the texts for
@@ -59,8 +67,8 @@ With --with the scores of pairs are the mean of those of several models, weights
 such as one that attends from texts to images and one that does the reverse. All are evaluated on
 the split of the first, which must be that of the others.
 
---out FILE.html draws classes with their confusion matrix, of sentences pairs in the plane and
-histograms of their cosines; --json has the matrix too.
+--out FILE.html draws classes with their confusion matrix, and with --task sentences pairs in the
+plane and histograms of their cosines; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
 
 The checkpoint's own configuration says which data and model; --config and --set
@@ -99,7 +107,7 @@ override it.`,
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, sentences, sentiment, neighbours or migration; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks, ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, or pairs of sentences to, of a task that has any")
 	addTwin(c, &twin)
