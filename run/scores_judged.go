@@ -1,15 +1,19 @@
 package run
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/tasks"
+	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -18,6 +22,30 @@ import (
 type Resulted interface {
 	// WriteResults writes the answers in the form of the task's server, or of its published code.
 	WriteResults(w io.Writer) error
+}
+
+// CheckResulted refuses a task whose answers have no form of results; empty is that of the system.
+func CheckResulted(cfg config.Config, task string) error {
+	if task = cmp.Or(task, DefaultTask(cfg)); task == cfg.Task() {
+		return nil
+	}
+	return &ArgumentError{fmt.Errorf("the task %s has no file of results: use --results with a model and the task that it was fine-tuned for", task)}
+}
+
+// WriteResults writes the answers of a task to a file.
+func WriteResults(path string, s Scores) error {
+	r, ok := s.(Resulted)
+	if !ok {
+		return fmt.Errorf("run: the task %s has no file of results", s.Task())
+	}
+	var b bytes.Buffer
+	if err := r.WriteResults(&b); err != nil {
+		return err
+	}
+	if err := files.Replace(path, b.Bytes()); err != nil {
+		return fmt.Errorf("%w: choose another file with --results", err)
+	}
+	return nil
 }
 
 // examples returns the examples of eval.split, for a model that was fine-tuned for the task.

@@ -15,7 +15,7 @@ import (
 
 func newEvalCommand() *cobra.Command {
 	var f runFlags
-	var path, task, split, out string
+	var path, task, split, out, results string
 	var with []string
 	var twin bool
 	c := &cobra.Command{
@@ -67,6 +67,10 @@ With --with the scores of pairs are the mean of those of several models, weights
 such as one that attends from texts to images and one that does the reverse. All are evaluated on
 the split of the first, which must be that of the others.
 
+Tasks that a model was fine-tuned for (trainer finetune --task) are those of such a model:
+entailment gives the accuracy of its classes beside that of the commonest one, and by what is
+asked. --results FILE writes the answers in the form of the task's evaluation server.
+
 --out FILE.html draws classes with their confusion matrix, and with --task sentences pairs in the
 plane and histograms of their cosines; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
@@ -99,7 +103,7 @@ override it.`,
 			if len(with) > 0 && (out != "" || task != "" && task != run.TaskRetrieval) {
 				return usageError{fmt.Errorf("--with averages scores of retrieval: leave out --task and --out")}
 			}
-			return evalRun(c, &f, path, with, task, split, out, twin)
+			return evalRun(c, &f, path, with, task, split, drawn{out, results}, twin)
 		},
 	}
 	f.config.add(c)
@@ -110,11 +114,15 @@ override it.`,
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks, ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, or pairs of sentences to, of a task that has any")
+	c.Flags().StringVar(&results, "results", "", "`file` to write the answers of a downstream task to, as its evaluation server reads them")
 	addTwin(c, &twin)
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split, out string, twin bool) error {
+// drawn are files that an evaluation writes, empty for none.
+type drawn struct{ page, results string }
+
+func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split string, out drawn, twin bool) error {
 	opening := f.opening(c)
 	opening.Twin = twin
 	t, err := run.Open(path, opening)
@@ -122,8 +130,13 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return err
 	}
 	defer t.Close()
-	if out != "" {
+	if out.page != "" {
 		if err := run.CheckDrawn(t.Config, task); err != nil {
+			return err
+		}
+	}
+	if out.results != "" {
+		if err := run.CheckResulted(t.Config, task); err != nil {
 			return err
 		}
 	}
@@ -158,8 +171,13 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		fmt.Fprintf(c.ErrOrStderr(), "scored %s pairs of an image and a text in %.1f s, %s a second\n",
 			words.Thousands(pairs), scoring.took.Seconds(), words.Thousands(int(float64(pairs)/scoring.took.Seconds())))
 	}
-	if out != "" {
-		if err := run.DrawScores(out, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
+	if out.results != "" {
+		if err := run.WriteResults(out.results, scores); err != nil {
+			return err
+		}
+	}
+	if out.page != "" {
+		if err := run.DrawScores(out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
 			return err
 		}
 	}
@@ -167,7 +185,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
 	}
 	on := ""
-	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs {
+	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs || scores.Task() == t.Config.Task() {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())
