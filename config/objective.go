@@ -26,6 +26,7 @@ type Objective struct {
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
 	Captioning    Captioning    `toml:"captioning"`
+	VQA           VQA           `toml:"vqa"`
 	WordPatch     WordPatch     `toml:"word_patch"`
 	TokenImage    TokenImage    `toml:"token_image"`
 	TextSwap      TextSwap      `toml:"text_swap"`

@@ -1,10 +1,8 @@
 package eval
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/geoalign/geoalign/data"
 )
@@ -58,40 +56,4 @@ func Annotators(answers []data.Answer) (given []string) {
 		given = slices.Repeat(given[:1], people)
 	}
 	return given
-}
-
-// KindAccuracy is the mean accuracy of the questions of a kind.
-type KindAccuracy struct {
-	Kind      string  `json:"kind"` // "": all of them
-	Questions int     `json:"questions"`
-	Accuracy  float64 `json:"accuracy"` // percent
-}
-
-// ByKind returns the mean of the accuracies (from 0 to 1) of all questions, and then those of each kind in the order of their
-// names. It fails without questions.
-func ByKind(kinds []string, accuracies []float64) ([]KindAccuracy, error) {
-	if len(kinds) == 0 || len(kinds) != len(accuracies) {
-		return nil, fmt.Errorf("eval: accuracies by kind need a kind for each question (got %d kinds, %d accuracies)", len(kinds), len(accuracies))
-	}
-	out, at := []KindAccuracy{{}}, map[string]int{}
-	for i, k := range kinds {
-		row, ok := at[k]
-		if !ok {
-			row = len(out)
-			at[k] = row
-			out = append(out, KindAccuracy{Kind: k})
-		}
-		for _, r := range []int{0, row} {
-			out[r].Questions++
-			out[r].Accuracy += accuracies[i]
-		}
-	}
-	for r := range out {
-		out[r].Accuracy *= 100 / float64(out[r].Questions)
-	}
-	if len(at) == 1 && out[1].Kind == "" { // nothing is known of kinds
-		return out[:1], nil
-	}
-	slices.SortFunc(out[1:], func(a, b KindAccuracy) int { return strings.Compare(a.Kind, b.Kind) })
-	return out, nil
 }

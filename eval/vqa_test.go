@@ -63,17 +63,3 @@ func TestAnnotators(t *testing.T) {
 		t.Errorf("no answers: %q", got)
 	}
 }
-
-func TestByKind(t *testing.T) {
-	got, err := ByKind([]string{"number", "other", "number", "yes/no"}, []float64{1, .5, 0, 1})
-	want := []KindAccuracy{{"", 4, 62.5}, {"number", 2, 50}, {"other", 1, 50}, {"yes/no", 1, 100}}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v (%v), want %v", got, err, want)
-	}
-	if got, err = ByKind([]string{"", ""}, []float64{1, 0}); err != nil || !slices.Equal(got, []KindAccuracy{{"", 2, 50}}) {
-		t.Errorf("without kinds: %v (%v)", got, err)
-	}
-	if _, err := ByKind(nil, nil); err == nil || !strings.Contains(err.Error(), "got 0 kinds, 0 accuracies") {
-		t.Errorf("error %v", err)
-	}
-}
