@@ -42,7 +42,7 @@ func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 	}, a, b)
 }
 
-// Reshape returns x, of two axes or more, as a matrix (rows, cols) with the same elements in
+// Reshape returns x, of one axis or more, as a matrix (rows, cols) with the same elements in
 // the same order. It names x's memory and costs nothing.
 func Reshape(x *gorgonia.Node, rows, cols int) *gorgonia.Node {
 	return reshape(x, tensor.Shape{rows, cols})
@@ -53,7 +53,7 @@ func reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
 		Kind: "reshape", Args: fmt.Sprint("shape=", shape), Diff: []bool{true}, Alias: &[2]int{0, -1},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.All(
-				op.Need(len(in[0]) >= 2, "want two axes or more (got %v)", in[0]),
+				op.Need(len(in[0]) >= 1, "want an array, no scalar"),
 				op.Need(slices.Min(shape) > 0 && in[0].TotalSize() == shape.TotalSize(), "%v is not as large as %v", in[0], shape),
 			)
 		},
