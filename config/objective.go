@@ -26,6 +26,7 @@ type Objective struct {
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
 	Captioning    Captioning    `toml:"captioning"`
+	VQA           VQA           `toml:"vqa"`
 	WordPatch     WordPatch     `toml:"word_patch"`
 	TokenImage    TokenImage    `toml:"token_image"`
 	TextSwap      TextSwap      `toml:"text_swap"`
@@ -47,6 +48,6 @@ func (o Objective) comparesTokens() bool {
 func (o *Objective) check(k *checker, _ *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.writes()
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

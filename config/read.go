@@ -64,9 +64,9 @@ var conditions = map[string]condition{
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
-	"fusion": {"objective.itm.weight or objective.mlm.weight > 0",
+	"fusion": {`objective.itm.weight, objective.mlm.weight or objective.vqa.weight > 0, or objective.captioning.decoder = "transformer"`,
 		func(c *Config) bool {
-			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
+			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses() || c.Objective.writes())
 		}},
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
@@ -190,9 +190,9 @@ var conditions = map[string]condition{
 		}},
 
 	// Losses.
-	"soft targets": {"objective.itc.weight or objective.mlm.weight > 0",
+	"soft targets": {"objective.itc.weight, objective.mlm.weight or objective.vqa.weight > 0, or another loss with soft targets",
 		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
-	"distill": {"objective.distill.alpha > 0, and objective.itc.weight or objective.mlm.weight > 0",
+	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or objective.vqa.weight > 0, or another loss with soft targets",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
 	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
@@ -261,12 +261,14 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":         {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
-	"captioning":  {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
-	"word_patch":  {"objective.word_patch.weight > 0", func(c *Config) bool { return c.Objective.WordPatch.Weight > 0 }},
-	"token_image": {"objective.token_image.weight > 0", func(c *Config) bool { return c.Objective.TokenImage.Weight > 0 }},
-	"text_swap":   {"objective.text_swap.weight > 0", func(c *Config) bool { return c.Objective.TextSwap.Weight > 0 }},
-	"mlm":         {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+	"itm":            {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
+	"captioning":     {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
+	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
+	"vqa":            {"objective.vqa.weight > 0", func(c *Config) bool { return c.Objective.VQA.Weight > 0 }},
+	"word_patch":     {"objective.word_patch.weight > 0", func(c *Config) bool { return c.Objective.WordPatch.Weight > 0 }},
+	"token_image":    {"objective.token_image.weight > 0", func(c *Config) bool { return c.Objective.TokenImage.Weight > 0 }},
+	"text_swap":      {"objective.text_swap.weight > 0", func(c *Config) bool { return c.Objective.TextSwap.Weight > 0 }},
+	"mlm":            {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
@@ -436,7 +438,9 @@ func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWe
 func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 0 }
 
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
-func (o Objective) distils() bool { return o.ITC.Weight > 0 || o.MLM.Weight > 0 && o.Distill.Alpha > 0 }
+func (o Objective) distils() bool {
+	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || o.writes()) && o.Distill.Alpha > 0
+}
 
 // readsTeacher says whether a loss reads features of the teacher.
 func (c *Config) readsTeacher() bool {

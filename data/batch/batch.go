@@ -41,6 +41,10 @@ const (
 	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
 	RegionBoxes   = "regions/boxes"   // (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
 
+	Answers       = "answers"         // (A, L) int32, ids of the answers to a question, padded, each with the tokens around it
+	AnswerLengths = "answers/lengths" // (A) int32, tokens of an answer that are no padding
+	AnswerWeights = "answers/weights" // (A) float32, how much an answer counts, 0 where there is none
+
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )
