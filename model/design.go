@@ -125,6 +125,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})
 	}
+	if v := cfg.Objective.VQA; v.Weight > 0 {
+		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
+	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
 	}
