@@ -116,6 +116,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.migration(ctx)
 	case TaskEntailment:
 		return e.classified(ctx)
+	case TaskVQA:
+		return e.answered(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err
