@@ -30,6 +30,7 @@ type Eval struct {
 	Sentiment Sentiment `toml:"sentiment" read:"words"`
 
 	Grounding EvalGrounding `toml:"grounding" read:"heat maps"`
+	VQA       EvalVQA       `toml:"vqa" read:"questions"`
 }
 
 func (e *Eval) defaults() {

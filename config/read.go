@@ -64,9 +64,9 @@ var conditions = map[string]condition{
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
-	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
+	"fusion": {`objective.itm.weight, objective.mlm.weight or that of a downstream task > 0, or objective.captioning.decoder = "transformer"`,
 		func(c *Config) bool {
-			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
+			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses() || c.Objective.writes())
 		}},
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
@@ -149,7 +149,18 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
 	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
-	"heat maps":      {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
+	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
+	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
+	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"ranked answers": {`data.kind = "vqa" and eval.vqa.generate = false`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate }},
+	"common answers": {`data.kind = "vqa", eval.vqa.generate = false and eval.vqa.candidates = ""`,
+		func(c *Config) bool {
+			return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
+		}},
+	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
@@ -196,9 +207,9 @@ var conditions = map[string]condition{
 		}},
 
 	// Losses.
-	"soft targets": {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
+	"soft targets": {`objective.itc.weight, objective.mlm.weight or that of a downstream task > 0, or objective.captioning.decoder = "transformer"`,
 		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
-	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
+	"distill": {`objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0, or objective.captioning.decoder = "transformer"`,
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
 	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
@@ -268,12 +279,14 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":         weighed("objective.itm.weight"),
-	"captioning":  weighed("objective.captioning.weight"),
-	"word_patch":  weighed("objective.word_patch.weight"),
-	"token_image": weighed("objective.token_image.weight"),
-	"text_swap":   weighed("objective.text_swap.weight"),
-	"mlm":         weighed("objective.mlm.weight"),
+	"itm":            weighed("objective.itm.weight"),
+	"vqa":            weighed("objective.vqa.weight"),
+	"captioning":     weighed("objective.captioning.weight"),
+	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
+	"word_patch":     weighed("objective.word_patch.weight"),
+	"token_image":    weighed("objective.token_image.weight"),
+	"text_swap":      weighed("objective.text_swap.weight"),
+	"mlm":            weighed("objective.mlm.weight"),
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
@@ -456,7 +469,7 @@ func (o Objective) fuses() bool {
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
 func (o Objective) distils() bool {
 	t := o.task()
-	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || t != nil && t.soft) && o.Distill.Alpha > 0
+	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || o.writes() || t != nil && t.soft) && o.Distill.Alpha > 0
 }
 
 // readsTeacher says whether a loss reads features of the teacher.

@@ -135,6 +135,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 			all = append(all, c.Columns()...)
 		}
 	}
+	if v := cfg.Objective.VQA; v.Weight > 0 {
+		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
+	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})
 	}

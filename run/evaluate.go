@@ -31,6 +31,7 @@ const (
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
 	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
 	TaskNLVR       = config.NLVRKind       // of statements about two pictures
+	TaskVQA        = config.VQAKind        // questions about pictures
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
@@ -41,6 +42,7 @@ var EvalTasks = []string{
 	TaskEntailment,
 	TaskGrounding,
 	TaskNLVR,
+	TaskVQA,
 }
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
@@ -124,6 +126,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.classified(ctx)
 	case TaskGrounding:
 		return e.grounding(ctx)
+	case TaskVQA:
+		return e.answered(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err
