@@ -2,7 +2,7 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score) | entailment (pictures with sentences that they entail or contradict)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
 	Captions   Captions      `toml:"captions" read:"caption lists"`
@@ -20,6 +20,7 @@ type Data struct {
 	Sentences  SentenceFiles `toml:"sentences" read:"sentences"`
 
 	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`
+	Examples      Examples      `toml:"examples" read:"examples"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
@@ -93,7 +94,7 @@ func (d *Data) defaults() {
 }
 
 func (d *Data) check(k *checker, c *Config) {
-	k.oneOf("data.kind", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind)
+	k.oneOf("data.kind", append([]string{"scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "sentences", SentencePairsKind}, exampleKinds()...)...)
 	k.positive("data.max_pixels", "data.max_words")
 	k.require("data.max_bad_share", d.MaxBadShare >= 0 && d.MaxBadShare <= 1, "must be between 0 and 1")
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")

@@ -18,9 +18,7 @@ func (r *Crops) check(k *checker, c *Config) {
 	if r.Count < 1 || !c.Model.traits().prototypes {
 		return
 	}
-	const path = "data.crops.count"
-	k.training(path, c.Model.Image.Style == StyleResNet, `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
-	k.training(path, !c.AccumulatesFeatures(), `must be 0 with train.accumulate = "features"`, `set train.accumulate = "gradients"`)
+	k.training("data.crops.count", c.Model.Image.Style == StyleResNet, `must be 0 with a vision transformer`, `its position table is that of one size: set model.image.style = "resnet", which takes images of any size`)
 }
 
 // SmallCrops returns how many small views of an image there are.

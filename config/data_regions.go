@@ -77,5 +77,5 @@ func (r Regions) File(file, split string) string {
 
 // Drawn says whether the data is the built-in scenes, which are drawn and whose training split has no end.
 func (d Data) Drawn() bool {
-	return d.Kind == "scenes" || d.Kind == "regions" && d.Regions.Source == RegionsOfScenes
+	return d.Kind == "scenes" || d.Kind == "regions" && d.Regions.Source == RegionsOfScenes || d.ReadsExamples() && d.Examples.Source == ExamplesOfScenes
 }

@@ -1,7 +1,8 @@
 package config
 
-// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose name ends in .csv, .tsv, .jsonl or
-// .parquet is a table with a sentence in each row, every other file has a sentence on each line.
+// SentenceFiles names the files of data.kind = "sentences", for model.system "simcse", and of sentences beside pairs. A file whose
+// name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other file has a sentence on
+// each line.
 type SentenceFiles struct {
 	TrainFiles []string `toml:"train_files"`                               // training files
 	ValFiles   []string `toml:"val_files"`                                 // validation files
@@ -24,7 +25,7 @@ func (f *SentenceFiles) check(k *checker, c *Config) {
 		k.training("data.sentences.positive", f.Positive == "", "must be empty with data.sentences.batches > 0", "beside pairs a sentence is its own positive")
 		k.training("data.sentences.batches", c.Objective.MCSE.Weight > 0 && c.Objective.SimCSE.Weight > 0, "must be 0 without objective.simcse.weight and objective.mcse.weight > 0",
 			"the other losses compare the images of a batch, which sentences have not")
-		k.training("data.sentences.batches", !c.Objective.comparesBatch() && c.Objective.ITC.Weight == 0 && !c.Objective.UsesGeometric() && c.Objective.Structure.Weight == 0 && c.Objective.Captioning.Weight == 0,
+		k.training("data.sentences.batches", !c.Objective.readsImages(),
 			"must be 0 with losses on images besides objective.mcse", "they compare the images of a batch, which sentences have not")
 	}
 	if c.Data.Kind == "sentences" {

@@ -1,7 +1,7 @@
 package config
 
-// TextProbe names the labelled pairs of texts that --task textprobe fits a classifier to and tests it on: .tsv
-// files with the columns text_a, text_b and label, or .json files {"id": {"text_a", "text_b", "label"}}. Paths start
+// TextProbe names the labelled pairs of texts that --task textprobe fits a classifier to and tests it on: .tsv, .csv, .jsonl
+// or .parquet files with the columns text_a, text_b and label, or .json files {"id": {"text_a", "text_b", "label"}}. Paths start
 // from data.root.
 type TextProbe struct {
 	Train string `toml:"train"` // file of the pairs that the classifier is fitted to

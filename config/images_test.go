@@ -52,6 +52,10 @@ func TestImagesOnly(t *testing.T) {
 		{"moco", func(c *Config) { c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight = 0, 1 }, `objective.itc.weight: must be > 0 (got 0); it is the loss of model.system "moco"`},
 		{"moco", func(c *Config) { c.Model.Views.Hidden = -1 }, `model.views.hidden: must be >= 0 (got -1)`},
 		{"swav", func(c *Config) { c.Data.Crops.Count = 4 }, `data.crops.count: must be 0 with a vision transformer (got 4); its position table is that of one size: set model.image.style = "resnet", which takes images of any size`},
+		{"swav", func(c *Config) {
+			c.Data.Crops.Count, c.Model.Image.Style, c.Model.Image.ResNet.FrozenNorm = 4, "resnet", true
+			c.Train.Accumulate, c.Train.AccumulateSteps = "features", 2
+		}, `train.accumulate: must be "gradients" (got "features"); model.system "swav" has no pairs`},
 		{"swav", func(c *Config) { c.Objective.SwAV.Prototypes = 1 }, `objective.swav.prototypes: must be >= 2 (got 1)`},
 		{"swav", func(c *Config) { c.Objective.SwAV.Epsilon = 0 }, `objective.swav.epsilon: must be > 0 (got 0)`},
 		{"swav", func(c *Config) { c.Objective.SwAV.Iterations = 0 }, `objective.swav.iterations: must be > 0 (got 0)`},

@@ -30,6 +30,8 @@ type Objective struct {
 	WordPatch     WordPatch     `toml:"word_patch"`
 	TokenImage    TokenImage    `toml:"token_image"`
 	TextSwap      TextSwap      `toml:"text_swap"`
+
+	Entailment EntailmentLoss `toml:"entailment"`
 }
 
 func (o *Objective) defaults() {}
@@ -45,9 +47,15 @@ func (o Objective) comparesTokens() bool {
 	return o.WordPatch.Weight > 0 || o.TokenImage.Weight > 0 || o.TextSwap.Weight > 0
 }
 
-func (o *Objective) check(k *checker, _ *Config) {
+// readsImages says whether a loss of pairs besides objective.mcse reads the images of a batch, all of which must be there.
+func (o Objective) readsImages() bool {
+	return o.ITC.Weight > 0 || o.comparesBatch() || o.comparesTokens() || o.ADCL.Weight > 0 || o.UsesGeometric() || o.Structure.Weight > 0 || o.Captioning.Weight > 0
+}
+
+func (o *Objective) check(k *checker, c *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.writes()
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.task() != nil
+	c.checkTask(k)
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

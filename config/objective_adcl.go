@@ -44,10 +44,10 @@ func (a *ADCL) check(k *checker, c *Config) {
 		return
 	}
 	k.require(path, c.Model.traits().captions, "must be 0", c.Model.named()+" reads no captions")
+	k.require(path, !c.Model.Interacts(), "must be 0 with model.interaction", "it compares features") // before it is told to have a teacher, which goes with none
 	k.require(path, c.Momentum.Enabled, "must be 0 without momentum", needsTeacher)
 	k.require(path, c.Queue.Size > 0, "must be 0 without a queue", "its negatives are there: set queue.size")
 	k.require(path, c.Model.Head.Topology == "sphere", `must be 0 with another model.head.topology than "sphere"`, "it compares unit vectors of one sphere")
-	k.require(path, !c.Model.Interacts(), "must be 0 with model.interaction", "it compares features")
 }
 
 // Weights returns the weights of the matrices of the fusion of features of c channels.

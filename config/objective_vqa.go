@@ -16,12 +16,6 @@ func (v *VQA) check(k *checker, c *Config) {
 	const path = "objective.vqa."
 	k.notNegative(path+"weight", path+"rows")
 	k.positive(path + "answers")
-	k.require(path+"tokens", v.Tokens >= 2, "must be at least 2", "two tokens stand around the words of an answer")
-	if v.Weight == 0 {
-		return
-	}
-	k.require(path+"weight", c.Model.traits().fusion, "must be 0", c.Model.named()+" has no fusion layers, whose states the decoder reads")
-	k.require("model.text.fusion_layers", c.Model.Text.FusionLayers > 0, "must be > 0", "the decoder of objective.vqa has as many layers")
-	k.require(path+"tokens", v.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions")
-	k.training(path+"weight", c.Data.Kind == "vqa", `must be 0 unless data.kind is "vqa"`, "which has the answers")
+	k.require(path+"tokens", v.Tokens >= 3, "must be at least 3", "two tokens stand around the words of an answer")
+	k.require(path+"tokens", v.Weight == 0 || v.Tokens <= c.Model.Text.Positions+1, "must be at most model.text.positions + 1", "the last token of an answer has no position")
 }

@@ -64,9 +64,9 @@ var conditions = map[string]condition{
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
-	"fusion": {`objective.itm.weight, objective.mlm.weight or objective.vqa.weight > 0, or objective.captioning.decoder = "transformer"`,
+	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool {
-			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses() || c.Objective.writes())
+			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
@@ -126,7 +126,7 @@ var conditions = map[string]condition{
 	"align wasserstein": fits(AlignByWasserstein),
 
 	// Data.
-	"scenes":  {`data.kind = "scenes", or "regions" with data.regions.source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
+	"scenes":  {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
 	"regions": {`data.kind = "regions"`, ofKind("regions")},
 	"region files": {`data.kind = "regions" and data.regions.source = "files"`,
 		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
@@ -144,6 +144,9 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Kind == "sentences" || c.MixesSentences() }},
 	"beside pairs": {`objective.mcse.weight > 0 and a data.kind other than "sentences"`,
 		func(c *Config) bool { return c.Data.Kind != "sentences" && c.Objective.MCSE.Weight > 0 }},
+	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
+	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
@@ -190,9 +193,9 @@ var conditions = map[string]condition{
 		}},
 
 	// Losses.
-	"soft targets": {"objective.itc.weight, objective.mlm.weight or objective.vqa.weight > 0, or another loss with soft targets",
+	"soft targets": {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
-	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or objective.vqa.weight > 0, or another loss with soft targets",
+	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
 	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
@@ -200,24 +203,24 @@ var conditions = map[string]condition{
 	"temperature": {"objective.itc.weight, objective.itc.in_batch_weight or objective.itm.weight > 0",
 		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
 	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
-	"siglip":    {"objective.siglip.weight > 0", func(c *Config) bool { return c.Objective.SigLIP.Weight > 0 }},
-	"hinge":     {"objective.hinge.weight > 0", func(c *Config) bool { return c.Objective.Hinge.Weight > 0 }},
+	"siglip":    weighed("objective.siglip.weight"),
+	"hinge":     weighed("objective.hinge.weight"),
 	"hardest": {`objective.hinge.weight > 0 and negatives = "hardest"`,
 		func(c *Config) bool { return c.Objective.Hinge.Weight > 0 && c.Objective.Hinge.Negatives == "hardest" }},
-	"triplet": {"objective.triplet.weight > 0", func(c *Config) bool { return c.Objective.Triplet.Weight > 0 }},
+	"triplet": weighed("objective.triplet.weight"),
 	"hard margin": {"objective.triplet.weight > 0 and soft = false",
 		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
-	"softmax":     {"objective.softmax.weight > 0", func(c *Config) bool { return c.Objective.Softmax.Weight > 0 }},
-	"poly":        {"objective.poly.weight > 0", func(c *Config) bool { return c.Objective.Poly.Weight > 0 }},
-	"cmpm":        {"objective.cmpm.weight > 0", func(c *Config) bool { return c.Objective.CMPM.Weight > 0 }},
-	"simcse":      {"objective.simcse.weight > 0", func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 }},
-	"mcse":        {"objective.mcse.weight > 0", func(c *Config) bool { return c.Objective.MCSE.Weight > 0 }},
-	"pair loss":   {"objective.sentence_pairs.weight > 0", func(c *Config) bool { return c.Objective.SentencePairs.Weight > 0 }},
+	"softmax":     weighed("objective.softmax.weight"),
+	"poly":        weighed("objective.poly.weight"),
+	"cmpm":        weighed("objective.cmpm.weight"),
+	"simcse":      weighed("objective.simcse.weight"),
+	"mcse":        weighed("objective.mcse.weight"),
+	"pair loss":   weighed("objective.sentence_pairs.weight"),
 	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
 	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
 		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
-	"klot":      {"objective.klot.weight > 0", func(c *Config) bool { return c.Objective.KLOT.Weight > 0 }},
-	"structure": {"objective.structure.weight > 0", func(c *Config) bool { return c.Objective.Structure.Weight > 0 }},
+	"klot":      weighed("objective.klot.weight"),
+	"structure": weighed("objective.structure.weight"),
 	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
 	"block_diag": {`objective.itc.score = "gssf" and objective.gssf.form = "block_diag"`,
 		func(c *Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form == "block_diag" }},
@@ -232,7 +235,7 @@ var conditions = map[string]condition{
 		}},
 	"direct": {"a geodesic between samples, which prototypes are not",
 		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
-	"contrast": {"objective.itc.weight > 0", func(c *Config) bool { return c.Objective.ITC.Weight > 0 }},
+	"contrast": weighed("objective.itc.weight"),
 	"geometric queue": {"objective.geometric.weight > 0 and a model.system with towers",
 		func(c *Config) bool { return c.GeometricQueue() }},
 	"geometric pool": {`objective.geometric.weight > 0 and model.system = "heads"`,
@@ -240,7 +243,7 @@ var conditions = map[string]condition{
 	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
 	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
 		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
-	"adcl":        {"objective.adcl.weight > 0", func(c *Config) bool { return c.Objective.ADCL.Weight > 0 }},
+	"adcl":        weighed("objective.adcl.weight"),
 	"adcl fusion": {`objective.adcl.weight > 0 and fusion = "tucker" or "attention"`, func(c *Config) bool { return c.Objective.ADCL.fuses() }},
 	"adcl tucker": {`objective.adcl.weight > 0 and fusion = "tucker"`,
 		func(c *Config) bool { return c.Objective.ADCL.fuses() && c.Objective.ADCL.Fusion == FusionTucker }},
@@ -261,14 +264,14 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":            {"objective.itm.weight > 0", func(c *Config) bool { return c.Objective.ITM.Weight > 0 }},
-	"captioning":     {"objective.captioning.weight > 0", func(c *Config) bool { return c.Objective.Captioning.Weight > 0 }},
+	"itm":            weighed("objective.itm.weight"),
+	"captioning":     weighed("objective.captioning.weight"),
 	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
-	"vqa":            {"objective.vqa.weight > 0", func(c *Config) bool { return c.Objective.VQA.Weight > 0 }},
-	"word_patch":     {"objective.word_patch.weight > 0", func(c *Config) bool { return c.Objective.WordPatch.Weight > 0 }},
-	"token_image":    {"objective.token_image.weight > 0", func(c *Config) bool { return c.Objective.TokenImage.Weight > 0 }},
-	"text_swap":      {"objective.text_swap.weight > 0", func(c *Config) bool { return c.Objective.TextSwap.Weight > 0 }},
-	"mlm":            {"objective.mlm.weight > 0", func(c *Config) bool { return c.Objective.MLM.Weight > 0 }},
+	"vqa":            weighed("objective.vqa.weight"),
+	"word_patch":     weighed("objective.word_patch.weight"),
+	"token_image":    weighed("objective.token_image.weight"),
+	"text_swap":      weighed("objective.text_swap.weight"),
+	"mlm":            weighed("objective.mlm.weight"),
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
@@ -303,6 +306,14 @@ var conditions = map[string]condition{
 			return s.WarmupSteps > 0 || s.WarmupEpochs > 0 || s.WarmupPercent > 0
 		}},
 	"falling rate": {`schedule.kind = "cosine" or "staircase"`, func(c *Config) bool { return c.Schedule.Kind != "constant" }},
+}
+
+// weighed is the condition that a weight is above 0.
+func weighed(path string) condition {
+	return condition{path + " > 0", func(c *Config) bool {
+		w, _ := c.Get(path)
+		return w.(float64) > 0
+	}}
 }
 
 func ofKind(kinds ...string) func(c *Config) bool {
@@ -435,11 +446,15 @@ func (c *Config) readsScore() bool {
 }
 
 func (o Objective) contrasts() bool { return o.ITC.Weight > 0 || o.ITC.InBatchWeight > 0 }
-func (o Objective) fuses() bool     { return o.ITM.Weight > 0 || o.MLM.Weight > 0 }
+func (o Objective) fuses() bool {
+	t := o.task()
+	return o.ITM.Weight > 0 || o.MLM.Weight > 0 || t != nil && t.fuses
+}
 
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
 func (o Objective) distils() bool {
-	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || o.writes()) && o.Distill.Alpha > 0
+	t := o.task()
+	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || t != nil && t.soft) && o.Distill.Alpha > 0
 }
 
 // readsTeacher says whether a loss reads features of the teacher.

@@ -132,6 +132,16 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Train.Accumulate, c.Train.AccumulateSteps, c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Objective.TextSwap.Weight = "features", 2, 0, 0, 1
 		}, `train.accumulate: must be "gradients" with objective.text_swap.weight > 0 (got "features"); it reads more than the features of other micro-batches: set objective.text_swap.weight = 0`},
+		{func(c *Config) { c.Objective.SimCSE.Weight = -1 }, "objective.simcse.weight: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Objective.MCSE.Weight = -1 }, "objective.mcse.weight: must be >= 0 (got -1)"},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.SimCSE.Weight, c.Model.Text.Dropout, c.Model.Interaction.Kind = 1, 0.1, "max_ave"
+		}, "objective.simcse.weight: must be 0 with model.interaction.kind (got 1); it reads one vector for each text"},
+		{func(c *Config) {
+			*c = clip()
+			c.Objective.ADCL.Weight, c.Model.Interaction.Kind = 0.04, "max_ave"
+		}, "objective.adcl.weight: must be 0 with model.interaction (got 0.04); it compares features"},
 		{func(c *Config) { c.Objective.WordPatch.Weight = -1 }, "objective.word_patch.weight: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Objective.WordPatch.Temperature = 0 }, "objective.word_patch.temperature: must be between 0.001 and 10000 (got 0)"},
 		{func(c *Config) { c.Objective.WordPatch.ContextTemperature = -1 }, "objective.word_patch.context_temperature: must be between 0.001 and 10000 (got -1)"},
@@ -171,7 +181,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -261,6 +271,17 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Model.Image.Style, c.Model.Image.ResNet = "resnet", ResNet{Depth: 18, Width: 64, TeacherNorm: "batch", FrozenNorm: true, ShuffleGroups: 4}
 		}, "model.image.resnet.shuffle_groups: must be 0 with frozen batch norms (got 4); they take no statistics from the batch"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Image.Style, c.Model.Image.ResNet.ShuffleGroups = "resnet", 4
+		}, "model.image.resnet.shuffle_groups: must be 0 without momentum (got 4); there is no key whose batch norm could tell which batch it is of"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Image.Style, c.Train.Accumulate, c.Train.AccumulateSteps = "resnet", "features", 2
+		}, `train.accumulate: must be "gradients" with batch norms of model.image.style "resnet" that are not frozen (got "features"); a batch norm would see one micro-batch at a time, and the pairs would not be those of one batch`},
+		{func(c *Config) {
+			c.Model.Image.Style, c.Model.Image.Size, c.Train.BatchSize = "resnet", 32, 1
+		}, "train.batch_size: must be at least 2 with images of one place (got 1); one row has no variance: or set model.image.resnet.frozen_norm = true"},
 		{func(c *Config) { c.Data.Crops.ScaleMin = 0.5 }, "data.crops.scale_max: must be at least data.crops.scale_min (got 0.14)"},
 		{func(c *Config) { c.Data.Crops.Count = -1 }, "data.crops.count: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Model.Image.Style, c.Init.Image.LayerDecay = "resnet", .5 }, `init.image.layer_decay: must be 1 with model.image.style "resnet" (got 0.5); such a tower has no blocks: init.image.lr_factor is the rate of all of it`},
@@ -481,6 +502,19 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { c.Eval.Sentences.Tasks = []string{"cola"} }, `eval.sentences.tasks: has an item "cola" of no task (got ["cola"]); the tasks are mnli, mnli-mm, qnli, snli, qqp, mrpc, rte, stsb, sick, sick-e, sts12, sts13, sts14, sts15, sts16`},
 		{func(c *Config) { c.Eval.Sentences.Feature = "cls" }, `eval.sentences.feature: must be one of class, mean, head (got "cls")`},
 		{func(c *Config) { c.Eval.Sentences.Rules = []string{"fixed", "svm"} }, `eval.sentences.rules: must be some of fixed, tuned, kmeans, probe (got ["fixed" "svm"])`},
+		{func(c *Config) { c.Eval.Sentences.Rules = []string{"fixed", "fixed"} }, `eval.sentences.rules: must name a rule once (got ["fixed" "fixed"])`},
+		{func(c *Config) { c.Eval.Sentences.Folder = "" }, `eval.sentences.folder: must name a folder (got "")`},
+		{func(c *Config) { c.Eval.Sentences.Split = "train" }, `eval.sentences.split: must be one of val, test (got "train")`},
+		{func(c *Config) { c.Eval.Sentences.MaxTrain = -1 }, "eval.sentences.max_train: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Eval.Sentences.MaxPairs = -1 }, "eval.sentences.max_pairs: must be >= 0 (got -1)"},
+		{func(c *Config) {
+			*c = clip()
+			c.Model.Interaction.Kind, c.Objective.Distill.Alpha, c.Eval.Sentences.Feature = "max_ave", 0, "head"
+		}, `eval.sentences.feature: must not be "head" with model.interaction.kind (got "head"); the model compares tokens: it has no feature of a sentence`},
+		{func(c *Config) { c.Eval.Sentiment.Train = "a.npz" }, `eval.sentiment.test: must name a file of utterances beside the other one (got "")`},
+		{func(c *Config) { c.Eval.Sentiment.Test = "a.npz" }, `eval.sentiment.train: must name a file of utterances beside the other one (got "")`},
+		{func(c *Config) { c.Eval.Sentiment.Modalities = []string{"text", "text"} }, `eval.sentiment.modalities: must name a modality once (got ["text" "text"])`},
+		{func(c *Config) { c.Eval.Sentiment.Decay = -1 }, "eval.sentiment.decay: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.Sentences.Isotropy = 1 }, `eval.sentences.isotropy: must be 0 or at least 2 (got 1)`},
 		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
@@ -662,6 +696,32 @@ func TestIdentities(t *testing.T) {
 	}
 	if !c.Model.ImagesOnly() || !c.UsesMetric() || c.ReadsSecondView() || c.BatchIdentities() != 2 {
 		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Model.ImagesOnly(), c.UsesMetric(), c.ReadsSecondView(), c.BatchIdentities())
+	}
+}
+
+// TestSentencesBesideOtherLosses: batches of sentences have no images, which every loss of pairs but objective.mcse reads.
+func TestSentencesBesideOtherLosses(t *testing.T) {
+	mixed := func() Config {
+		c := clip()
+		c.Objective.ITC.InBatchWeight, c.Objective.SimCSE.Weight, c.Objective.MCSE.Weight, c.Model.Text.Dropout = 0, 1, 1, 0.1
+		c.Data.Sentences.Batches, c.Data.Sentences.TrainFiles = 2, []string{"x.txt"}
+		c.Momentum.Enabled, c.Queue.Size = true, 4096
+		return c
+	}
+	c := mixed()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"objective.itc.weight", "objective.itc.in_batch_weight", "objective.siglip.weight", "objective.hinge.weight", "objective.poly.weight", "objective.cmpm.weight",
+		"objective.word_patch.weight", "objective.token_image.weight", "objective.text_swap.weight", "objective.adcl.weight",
+		"objective.geometric.weight", "objective.structure.weight", "objective.captioning.weight",
+	} {
+		c := mixed()
+		schema(&c)[key].SetFloat(1)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "data.sentences.batches: must be 0 with losses on images besides objective.mcse") {
+			t.Errorf("%s: got %v", key, err)
+		}
 	}
 }
 

@@ -38,7 +38,10 @@ type alternatingTowers struct {
 	towered Towered
 }
 
-var _ Towered = alternatingTowers{}
+var (
+	_ Towered     = alternatingTowers{}
+	_ timedStream = Alternating{}
+)
 
 // ImageInputs implements Towered.
 func (a alternatingTowers) ImageInputs() (TowerInputs, bool) { return a.towered.ImageInputs() }
@@ -71,18 +74,17 @@ func (a Alternating) at(c uint64) (k uint64, paired bool) {
 }
 
 // Sample implements Stream.
-func (a Alternating) Sample(c uint64, row batch.Row) error {
+func (a Alternating) Sample(c uint64, row batch.Row) error { return a.SampleTimed(c, row, nil) }
+
+// SampleTimed is Sample and adds to w, if not nil, what each stage took.
+func (a Alternating) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error {
 	k, paired := a.at(c)
 	if paired {
 		row.Set(batch.Paired, 1)
-		return a.Stream.Sample(k, row)
+		return sampleTimed(a.Stream, k, row, w)
 	}
-	for _, c := range a.Stream.Columns() {
-		clear(row.Floats(c.Name))
-		clear(row.Ints(c.Name))
-	}
-	row.Set(batch.Paired, 0)
-	return a.sentences.Sample(k, row)
+	row.Clear()
+	return sampleTimed(a.sentences, k, row, w)
 }
 
 // Describe implements Described.

@@ -41,6 +41,9 @@ func TestAlternating(t *testing.T) {
 		t.Errorf("an epoch has %d samples, want 2 batches of 2 pairs with 3 batches of sentences each", n)
 	}
 	b := batch.New(1, a.Columns()...)
+	if n := testing.AllocsPerRun(10, func() { _ = a.Sample(2, b.Row(0)) }); n > 0 {
+		t.Errorf("a sample of a sentence allocates %v times", n)
+	}
 	var tokens, paired []int32
 	for c := range uint64(18) {
 		b.Floats(batch.Images)[1] = 7 // of the batch before

@@ -22,8 +22,8 @@ const (
 	BadImage         = "bad image"         // it cannot be decoded
 	LargeImage       = "large image"       // more pixels than allowed
 	NoCaption        = "no caption"        // nothing is left of the image's captions
-	BadRow           = "bad row"           // a row of stored features that is not finite
-	Leak             = "leak"              // an image of this split is in another one too
+	BadRow           = "bad row"           // a row of stored features that is not finite, or of sentences that cannot be read
+	Leak             = "leak"              // an image, or a text without one, of this split is in another one too
 	ZeroRow          = "zero row"          // a row of stored features without direction
 	EmptyCaption     = "empty caption"     // dropped on loading
 	LongCaption      = "long caption"      // more words or tokens than are kept
@@ -80,7 +80,7 @@ var hints = map[string]string{
 	NoCaption:        "write a caption or remove the entry",
 	BadRow:           "compute the features again, or remove the pair from both files",
 	ZeroRow:          "see whether the encoder gave nothing for it: scores with it mean nothing",
-	Leak:             "remove the image from one split: its scores would be too good",
+	Leak:             "remove it from one split: its scores would be too good",
 	EmptyCaption:     "nothing to do: dropped when the data is loaded",
 	LongCaption:      "raise data.max_words or data.tokens, or accept that the end is cut",
 	UnmatchedQuery:   "nothing to do: an evaluation by identities leaves it out",
@@ -88,6 +88,9 @@ var hints = map[string]string{
 	DuplicateCaption: "harmless in training; in an evaluation the text cannot tell its images apart",
 	RepeatedCaption:  "remove the repetition",
 }
+
+// BadTextHint says what to do about rows of a file of texts that cannot be read.
+const BadTextHint = "copy the file again, or accept that these rows are left out"
 
 // Check looks through a data set and returns what it found, grave things first;
 // nothing for a clean one. It fails only when ctx ends.
@@ -97,9 +100,13 @@ func Check(ctx context.Context, ds Dataset, cfg CheckConfig) ([]Finding, error) 
 	}
 	c := &checker{cfg: cfg, found: map[string]*Finding{}}
 	c.captions(ds)
-	c.paths(ds)
+	if hasImages(ds) {
+		c.paths(ds)
+	} else {
+		c.texts(ds)
+	}
 	c.identities(ds)
-	if cfg.Images {
+	if cfg.Images && hasImages(ds) {
 		if err := c.images(ctx, ds); err != nil {
 			return nil, err
 		}
@@ -134,6 +141,12 @@ func (c *checker) add(kind string, n int, example string) {
 func (c *checker) captions(ds Dataset) {
 	if f, ok := ds.(interface{ EmptyCaptions() int }); ok && f.EmptyCaptions() > 0 {
 		c.add(EmptyCaption, f.EmptyCaptions(), "")
+	}
+	if f, ok := ds.(interface{ BadRows() (n int, first error) }); ok {
+		if n, first := f.BadRows(); n > 0 {
+			c.add(BadRow, n, first.Error())
+			c.found[BadRow].Hint = BadTextHint
+		}
 	}
 	first := map[string]int{}
 	for i := range ds.Len() {
@@ -179,6 +192,23 @@ func (c *checker) paths(ds Dataset) {
 		for i := range ds.Len() {
 			if _, ok := names[ds.Name(i)]; ok {
 				c.add(Leak, 1, fmt.Sprintf("%s is in %s too", ds.Name(i), split))
+			}
+		}
+	}
+}
+
+// texts finds texts without images that other splits have too.
+func (c *checker) texts(ds Dataset) {
+	for _, split := range sortedKeys(c.cfg.Others) {
+		other := c.cfg.Others[split]
+		theirs := make(map[string]int, other.Len())
+		for i := range other.Len() {
+			theirs[Clean(c.cfg.Clean, other.Captions(i)[0], 0)] = i
+		}
+		for i := range ds.Len() {
+			s := Clean(c.cfg.Clean, ds.Captions(i)[0], 0)
+			if j, both := theirs[s]; both {
+				c.add(Leak, 1, fmt.Sprintf("%s equals %s of %s: %.80q", ds.Name(i), other.Name(j), split, s))
 			}
 		}
 	}
@@ -287,9 +317,6 @@ func columnsDigest(ds Columned, i int) (digest, error) {
 		return digest{}, err
 	}
 	h := sha256.New()
-	if len(b.Columns()) == 0 { // sentences, of which each is its own
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(i)))
-	}
 	for _, c := range b.Columns() {
 		if err := binary.Write(h, binary.LittleEndian, b.Data(c.Name)); err != nil {
 			return digest{}, err

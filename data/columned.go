@@ -32,6 +32,12 @@ func hasPixels(ds Dataset) bool {
 	return !ok || c.Pixels()
 }
 
+// hasImages says whether a data set knows anything of images. Sentences alone have none.
+func hasImages(ds Dataset) bool {
+	c, ok := ds.(Columned)
+	return !ok || c.Pixels() || len(c.ImageColumns()) > 0
+}
+
 // fillImage writes the columns of image i that are the data set's own.
 func fillImage(ds Dataset, i int, row batch.Row) error {
 	if c, ok := ds.(Columned); ok {

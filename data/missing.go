@@ -41,14 +41,23 @@ func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, o
 	if !ok {
 		return nil
 	}
+	paths := make([]string, len(e.images))
+	for i := range paths {
+		paths[i] = f.path(e.images[i])
+	}
+	return findFiles(ctx, paths, workers, progress)
+}
+
+// findFiles returns a *MissingError where some of the paths are no files.
+func findFiles(ctx context.Context, paths []string, workers int, progress func(done, of int)) error {
 	var mu sync.Mutex
-	done, errs := 0, make([]error, len(e.images))
-	err := each(ctx, len(e.images), workers, func(i int) error {
-		errs[i] = isFile(f.path(e.images[i]))
+	done, errs := 0, make([]error, len(paths))
+	err := each(ctx, len(paths), workers, func(i int) error {
+		errs[i] = isFile(paths[i])
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; progress != nil && ctx.Err() == nil {
-			progress(done, len(e.images))
+			progress(done, len(paths))
 		}
 		return nil
 	})

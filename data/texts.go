@@ -35,40 +35,26 @@ func (t *Texts) check() error {
 }
 
 // Columns are the tokens (L) of a text and their number.
-func (t *Texts) Columns() []Column { return t.columns(batch.Tokens, batch.Lengths) }
+func (t *Texts) Columns() []Column { return t.TextColumns(batch.OwnText) }
 
-// SecondColumns are Columns of the second text of a sample, batch.SecondTokens and batch.SecondLengths.
-func (t *Texts) SecondColumns() []Column { return t.columns(batch.SecondTokens, batch.SecondLengths) }
-
-func (t *Texts) columns(tokens, lengths string) []Column {
+// TextColumns are Columns of a text of a row, none where t is nil.
+func (t *Texts) TextColumns(of batch.Text) []Column {
 	if t == nil {
 		return nil
 	}
 	return []Column{
-		{Name: tokens, Shape: []int{t.Tokens}, Type: batch.Int32},
-		{Name: lengths, Type: batch.Int32},
+		{Name: of.Tokens, Shape: []int{t.Tokens}, Type: batch.Int32},
+		{Name: of.Lengths, Type: batch.Int32},
 	}
 }
 
 // Fill writes the columns of text that row has: the ids, padded, and how many they
 // are.
-func (t *Texts) Fill(text string, row batch.Row) { t.fill(text, row, batch.Tokens, batch.Lengths) }
+func (t *Texts) Fill(text string, row batch.Row) { t.FillText(text, row, batch.OwnText) }
 
 // FillText is Fill for the columns of a text of a row, which TextColumns are.
 func (t *Texts) FillText(text string, row batch.Row, of batch.Text) {
-	t.fill(text, row, of.Tokens, of.Lengths)
-}
-
-// TextColumns are Columns of a text of a row.
-func (t *Texts) TextColumns(of batch.Text) []Column { return t.columns(of.Tokens, of.Lengths) }
-
-// FillSecond is Fill for SecondColumns.
-func (t *Texts) FillSecond(text string, row batch.Row) {
-	t.fill(text, row, batch.SecondTokens, batch.SecondLengths)
-}
-
-func (t *Texts) fill(text string, row batch.Row, tokensOf, lengthsOf string) {
-	tokens, lengths := row.Ints(tokensOf), row.Ints(lengthsOf)
+	tokens, lengths := row.Ints(of.Tokens), row.Ints(of.Lengths)
 	if t == nil || tokens == nil && lengths == nil {
 		return
 	}
@@ -77,5 +63,5 @@ func (t *Texts) fill(text string, row batch.Row, tokensOf, lengthsOf string) {
 	for i, pad := 0, t.Tokenizer.PadID(); i < len(rest); i++ {
 		rest[i] = pad
 	}
-	row.Set(lengthsOf, int32(min(len(ids), t.Tokens)))
+	row.Set(of.Lengths, int32(min(len(ids), t.Tokens)))
 }

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (s *store) product(name string, x []float64) (y []float64) {
 	return y
 }
 
-// fullCore is the fusion by a full core, whose row k is T_..k.
+// fullCore is the fusion by a full core, whose row k is T_k.
 func fullCore(s *store, x, y []float64) []float64 {
 	z, core := make([]float64, len(x)), s.values["f/core/weight"]
 	for k := range z {
@@ -157,6 +158,23 @@ func TestTuckerErrors(t *testing.T) {
 		}()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %s", f, err, want)
+		}
+	}
+}
+
+// TestFusionsOfUnequalSides: features of other numbers of pairs, or of channels, are refused with their shapes.
+func TestFusionsOfUnequalSides(t *testing.T) {
+	for _, f := range []fuser{Tucker{Dim: 2}, Tucker{Dim: 2, Rank: 2}, PairAttention{Dim: 2}} {
+		for _, other := range [][2]int{{3, 3}, {2, 4}} {
+			err := func() (err error) {
+				defer op.Catch(&err)
+				s := newStore(0)
+				f.Fuse(&Context{}, NewScope(s), s.floats("x", 2, 3), s.floats("y", other[0], other[1]))
+				return nil
+			}()
+			if want := fmt.Sprintf("(got texts (%d, %d))", other[0], other[1]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: got error %v, want %s", f, err, want)
+			}
 		}
 	}
 }

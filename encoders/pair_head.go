@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
+	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
 
@@ -24,7 +25,7 @@ type PairHead struct {
 func (h PairHead) Separate(s Scope, u, v *gorgonia.Node) *gorgonia.Node {
 	columns("pair head", u)
 	if h.Classes == 0 {
-		return arith.SumProducts(nn.L2Normalize(u, normEps), nn.L2Normalize(v, normEps), 1)
+		return layout.Reshape(similarity.RowProducts(nn.L2Normalize(u, normEps), nn.L2Normalize(v, normEps)), u.Shape()[0], 1)
 	}
 	rest := arith.Combine([]float32{1, -1}, u, v)
 	apart := arith.Add(nn.ReLU(rest), nn.ReLU(arith.Combine([]float32{-1}, rest))) // |u-v|

@@ -20,7 +20,7 @@ type ResNet struct {
 	Size      int  // side of an image
 	Depth     int  // 18, 34, 50 or 101
 	Width     int  // channels of the stem; 64 is that of the published networks
-	SmallStem bool // a convolution of 3 x 3 with stride 1 and no pooling in the place of 7 x 7 with stride 2 and pooling
+	SmallStem bool // a convolution of 3 x 3 with stride 1 and no pooling in the place of 7 x 7 and pooling, both with stride 2
 	// FrozenStages: so many of the stem and the stages, from the first one on, are locked, batch norms included.
 	FrozenStages int
 	FrozenNorm   bool // all batch norms are locked
@@ -30,42 +30,42 @@ type ResNet struct {
 	ZeroInitResidual bool
 }
 
-// resNetBlocks are the blocks of each stage.
+// ResNetDepths are the depths that there are.
+var ResNetDepths = []int{18, 34, 50, 101}
+
+// resNetBlocks are the blocks of each stage by depth.
 var resNetBlocks = map[int][4]int{18: {2, 2, 2, 2}, 34: {3, 4, 6, 3}, 50: {3, 4, 6, 3}, 101: {3, 4, 23, 3}}
+
+// Bottleneck says whether blocks are bottlenecks of three convolutions; others have two.
+func (r ResNet) Bottleneck() bool { return r.Depth >= 50 }
 
 // expansion is the channels of a block by those of its convolution of 3 x 3.
 func (r ResNet) expansion() int {
-	if r.Depth < 50 {
-		return 1
+	if r.Bottleneck() {
+		return 4
 	}
-	return 4
+	return 1
 }
 
 // Channels returns D, those of the last layer.
 func (r ResNet) Channels() int { return 8 * r.Width * r.expansion() }
 
-// side returns the places of a side of the last layer.
-func (r ResNet) side() int {
-	side, _ := r.stem()
-	for range 3 {
-		side = halved(side)
-	}
-	return side
-}
+// side returns the places of a side behind so many layers of stride 2, each of which halves it and rounds up.
+func (r ResNet) side(halvings int) int { return (r.Size + 1<<halvings - 1) >> halvings }
 
-// halved is what a convolution of 3 x 3 with stride 2 makes of a side.
-func halved(side int) int { return (side + 1) / 2 }
-
-// stem returns the side of what passes the stem, before and after pooling.
-func (r ResNet) stem() (pooled, convolved int) {
+// stemHalvings are the layers of stride 2 before the stages: the convolution and the pooling.
+func (r ResNet) stemHalvings() int {
 	if r.SmallStem {
-		return r.Size, r.Size
+		return 0
 	}
-	return halved(halved(r.Size)), halved(r.Size)
+	return 2
 }
 
 // Places returns P, the places of the last layer: 7 x 7 of an image of 224 x 224.
-func (r ResNet) Places() int { return r.side() * r.side() }
+func (r ResNet) Places() int {
+	side := r.side(r.stemHalvings() + 3)
+	return side * side
+}
 
 // Sizes counts the weights of the convolutions, those of them that are locked, and the values of an image that the backward
 // pass reads of those that are not.
@@ -124,35 +124,24 @@ func (r ResNet) Stem() ResNetLayer {
 
 // Stage returns the blocks of a stage, counted from 0 to 3.
 func (r ResNet) Stage(i int) (blocks []ResNetBlock) {
-	side, _ := r.stem()
-	in := r.Width
-	for k := range i {
-		in = r.Width << k * r.expansion()
-		if k > 0 {
-			side = halved(side)
-		}
-	}
 	width := r.Width << i
 	out := width * r.expansion()
+	after := r.side(r.stemHalvings() + i) // places of a side behind the first block
+	in, side, stride := r.Width, after, 1
+	if i > 0 {
+		in, side, stride = out/2, r.side(r.stemHalvings()+i-1), 2
+	}
 	for k := range resNetBlocks[r.Depth][i] {
-		stride := 1
-		if k == 0 && i > 0 {
-			stride = 2
-		}
 		of := func(conv1, norm string, side, in, out, kernel, stride int) ResNetLayer {
 			name := fmt.Sprintf("layer%d/%02d/", i+1, k)
 			return ResNetLayer{Conv: name + conv1, Norm: name + norm, In: in, Out: out, stage: i + 1, ReLU: true,
 				Geometry: conv.Geometry{Height: side, Width: side, Kernel: kernel, Stride: stride, Pad: kernel / 2}}
 		}
-		after := side
-		if stride == 2 {
-			after = halved(side)
-		}
 		var b ResNetBlock
-		if r.expansion() == 1 {
-			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 3, stride), of("conv2", "bn2", after, width, width, 3, 1)}
-		} else {
+		if r.Bottleneck() {
 			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 1, 1), of("conv2", "bn2", side, width, width, 3, stride), of("conv3", "bn3", after, width, out, 1, 1)}
+		} else {
+			b.Layers = []ResNetLayer{of("conv1", "bn1", side, in, width, 3, stride), of("conv2", "bn2", after, width, width, 3, 1)}
 		}
 		b.Layers[len(b.Layers)-1].last = true
 		if stride != 1 || in != out {
@@ -161,7 +150,7 @@ func (r ResNet) Stage(i int) (blocks []ResNetBlock) {
 			b.Down = &down
 		}
 		blocks = append(blocks, b)
-		side, in = after, out
+		in, side, stride = out, after, 1
 	}
 	return blocks
 }
@@ -171,7 +160,7 @@ func (r ResNet) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	r.check(x)
 	x = r.layer(c, s, r.Stem(), x, nil)
 	if !r.SmallStem {
-		_, side := r.stem()
+		side := r.side(1)
 		x = conv.MaxPool(x, conv.Geometry{Height: side, Width: side, Kernel: 3, Stride: 2, Pad: 1})
 	}
 	for i := range 4 {

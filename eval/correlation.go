@@ -19,7 +19,7 @@ func Correlate(x, y []float64) Correlation {
 	return Correlation{Spearman: pearson(ranksOf(x), ranksOf(y)), Pearson: pearson(x, y)}
 }
 
-// pearson is the coefficient, 0 where it is none.
+// pearson is the correlation coefficient of two lists, 0 where there is none: of a constant, which rounding may hide, and of no numbers.
 func pearson(x, y []float64) float64 {
 	r := stat.Correlation(x, y, nil)
 	if math.IsNaN(r) || slices.Max(x) == slices.Min(x) || slices.Max(y) == slices.Min(y) {
@@ -30,19 +30,8 @@ func pearson(x, y []float64) float64 {
 
 // ranksOf returns the rank of each number, from 1; equal numbers share the mean of their ranks.
 func ranksOf(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		switch {
-		case x[i] < x[j]:
-			return -1
-		case x[i] > x[j]:
-			return 1
-		}
-		return i - j
-	})
+	order := descending(x)
+	slices.Reverse(order)
 	ranks := make([]float64, len(x))
 	for first := 0; first < len(order); {
 		last := first + 1

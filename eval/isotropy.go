@@ -67,16 +67,19 @@ func MeasureIsotropy(x []float32, n, d int, positives [][2]int) (Isotropy, error
 	for i := range n {
 		for _, c := range cosines.RawRowView(i)[:i] {
 			total += c
-			kernel += math.Exp(-uniformityT * (2 - 2*c))
+			kernel += math.Exp(-uniformityT * apart(c))
 		}
 	}
 	pairs := float64(n) * float64(n-1) / 2
 	s.Cosine, s.Uniformity = total/pairs, math.Log(kernel/pairs)
 	for _, p := range positives {
-		s.Alignment += (2 - 2*cosines.At(p[0], p[1])) / float64(len(positives))
+		s.Alignment += apart(cosines.At(p[0], p[1])) / float64(len(positives))
 	}
 	return s, nil
 }
+
+// apart is |x-y|^2 of directions with a cosine, which rounding may put above 1.
+func apart(cosine float64) float64 { return max(0, 2-2*cosine) }
 
 // spectrum sets what the singular values of the centred rows say.
 func (s *Isotropy) spectrum(rows *mat.Dense) error {
@@ -115,6 +118,7 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 	if sum == 0 {
 		return nil
 	}
+	// exp(-sum_i p_i log p_i) with p_i = s_i / sum_j s_j (Roy and Vetterli 2007, definition 1).
 	entropy := 0.0
 	for _, v := range s.Spectrum {
 		if v > 0 {
@@ -123,7 +127,9 @@ func (s *Isotropy) spectrum(rows *mat.Dense) error {
 	}
 	s.EffectiveRank, s.Participation = math.Exp(entropy), sum*sum/squares
 	if d > 1 {
-		// The variances, scaled to the length of d ones, are away from these by delta of the most that they can be.
+		// The variances, scaled to the length of d ones, are away from these by delta of the most that they can be:
+		// phi = (d - delta^2 (d - sqrt d))^2 / d^2 of the directions are in use, and IsoScore is (d phi - 1) / (d - 1)
+		// (Rudman et al. 2022, algorithm 1). share is d sqrt phi.
 		full := float64(d)
 		delta2 := (2*full - 2*math.Sqrt(full)*sum/math.Sqrt(squares)) / (2 * (full - math.Sqrt(full)))
 		share := full - delta2*(full-math.Sqrt(full))

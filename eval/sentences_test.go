@@ -122,6 +122,12 @@ func TestIsotropyExtremes(t *testing.T) {
 	if err != nil || math.Abs(s.IsoScore) > 1e-12 || math.Abs(s.Participation-1) > 1e-12 {
 		t.Errorf("%+v, %v", s, err)
 	}
+	for k := range 50 { // equal rows are 0 apart, not less, however their length is rounded
+		x, y := float32(k)/7, float32(50-k)/3
+		if s, err := MeasureIsotropy([]float32{x, y, x, y}, 2, 2, [][2]int{{0, 1}}); err != nil || s.Alignment < 0 || s.Uniformity > 0 {
+			t.Errorf("%g and %g: %+v, %v", x, y, s, err)
+		}
+	}
 	if _, err := MeasureIsotropy([]float32{0, 0, 0, 0}, 2, 2, nil); err != nil { // rows without direction
 		t.Error(err)
 	}

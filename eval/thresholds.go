@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -72,15 +73,7 @@ func descending(x []float64) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case x[i] > x[j]:
-			return -1
-		case x[i] < x[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[j], x[i]) })
 	return order
 }
 
@@ -136,9 +129,8 @@ func ClusterThresholds(cosines []float64, k int) Thresholds {
 	return t
 }
 
-// MatchClusters gives each of k clusters a class of its own so that most members are of the class of their cluster: the
-// assignment of the Hungarian algorithm, by trying all k! of them, as k is at most 3 in the tasks that there are. clusters and labels are those
-// of each member.
+// MatchClusters gives each of k clusters a class of its own so that most members are of the class of their cluster: the assignment
+// of the Hungarian algorithm, by trying all k! of them, as tasks have at most 3 classes. clusters and labels are those of each member.
 func MatchClusters(clusters []int, labels []int32, k int) []int32 {
 	counts := make([][]int, k)
 	for c := range counts {

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/geoalign/geoalign/encoders"
@@ -36,18 +35,8 @@ func (x *job) timmResNet(r encoders.ResNet) error {
 	if err != nil {
 		return err
 	}
-	mean, std, crop, filter := x.prepared()
-	mode := "squash"
-	if crop {
-		mode = "center"
-	}
-	x.json("config.json", object{
-		"architecture": fmt.Sprintf("resnet%d", r.Depth), "num_classes": 0, "num_features": r.Channels(), "global_pool": "avg",
-		"pretrained_cfg": object{
-			"input_size": []int{3, r.Size, r.Size}, "fixed_input_size": false, "interpolation": filter, "crop_pct": cmp.Or(x.Config.Model.Image.Crop, 1), "crop_mode": mode, "mean": mean, "std": std,
-			"num_classes": 0, "pool_size": nil, "first_conv": "conv1", "classifier": "fc",
-		},
-	})
+	x.timmConfig(object{"architecture": fmt.Sprintf("resnet%d", r.Depth), "num_features": r.Channels(), "global_pool": "avg"},
+		object{"input_size": []int{3, r.Size, r.Size}, "fixed_input_size": false, "first_conv": "conv1", "classifier": "fc"})
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("timm.create_model(%q, pretrained=True)", "local-dir:"+x.Out)
 	x.note("torchvision has the same names: resnet%d().load_state_dict(safetensors.torch.load_file(%q), strict=False)", r.Depth, x.Out+"/model.safetensors")
@@ -60,9 +49,9 @@ func (x *job) hfResNet(r encoders.ResNet) error {
 	if err := x.published(r); err != nil {
 		return err
 	}
-	kind, out := "bottleneck", r.Channels()
-	if r.Depth < 50 {
-		kind = "basic"
+	kind, out := "basic", r.Channels()
+	if r.Bottleneck() {
+		kind = "bottleneck"
 	}
 	var depths, sizes []int
 	for i := range 4 {

@@ -3,6 +3,7 @@ package export
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/geoalign/geoalign/encoders"
@@ -22,7 +23,6 @@ func (x *job) timm() error {
 		return err
 	}
 	x.Side, x.class = "image", "VisionTransformer"
-	mean, std, crop, filter := x.prepared()
 	args := object{
 		"img_size": []int{v.Size, v.Size}, "patch_size": v.Patch, "embed_dim": v.Width, "depth": v.Depth, "num_heads": v.Heads,
 		"mlp_ratio": ratio(v.MLP, v.Width), "num_classes": 0, "act_layer": v.Activation, "class_token": !v.NoClass, "reg_tokens": v.Registers, "no_embed_class": false,
@@ -78,21 +78,26 @@ func (x *job) timm() error {
 	if err != nil {
 		return err
 	}
-	mode := "squash"
-	if crop {
-		mode = "center"
-	}
-	x.json("config.json", object{
-		"architecture": architecture, "num_classes": 0, "num_features": v.Width, "global_pool": pool, "model_args": args,
-		"pretrained_cfg": object{
-			"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "interpolation": filter, "crop_pct": cmp.Or(x.Config.Model.Image.Crop, 1), "crop_mode": mode, "mean": mean, "std": std,
-			"num_classes": 0, "pool_size": nil, "first_conv": "patch_embed.proj", "classifier": "head",
-		},
-	})
+	x.timmConfig(object{"architecture": architecture, "num_features": v.Width, "global_pool": pool, "model_args": args},
+		object{"input_size": []int{3, v.Size, v.Size}, "fixed_input_size": true, "first_conv": "patch_embed.proj", "classifier": "head"})
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("timm.create_model(%q, pretrained=True)", "local-dir:"+x.Out)
 	x.leftOut(params)
 	return nil
+}
+
+// timmConfig writes config.json: the keys of an architecture, those of its pretrained_cfg, and what all have.
+func (x *job) timmConfig(model, pretrained object) {
+	mean, std, crop, filter := x.prepared()
+	mode := "squash"
+	if crop {
+		mode = "center"
+	}
+	maps.Copy(pretrained, object{
+		"interpolation": filter, "crop_pct": cmp.Or(x.Config.Model.Image.Crop, 1), "crop_mode": mode, "mean": mean, "std": std, "num_classes": 0, "pool_size": nil,
+	})
+	model["num_classes"], model["pretrained_cfg"] = 0, pretrained
+	x.json("config.json", model)
 }
 
 // epsTolerance is the most that the epsilon of layer norms may differ: it changes outputs by about 1e-4 where the smallest

@@ -144,6 +144,28 @@ func TestADCL(t *testing.T) {
 	}
 }
 
+// TestADCLOfOnePair: in a batch of one the fused pair is the only answer, so that its contrast is 0, and so are those with a queue
+// that nothing has entered; gradients are finite.
+func TestADCLOfOnePair(t *testing.T) {
+	for _, fusion := range []string{"tucker", "attention"} {
+		cfg := tinyADCL(fusion, 2)
+		cfg.Train.BatchSize = 1
+		m := build(t, cfg, "plain", 1)
+		r, err := m.Forward(randomBatch(m, 3), Control{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.Parts {
+			if !(math.Abs(p.Value) <= 1e-6) {
+				t.Errorf("%s: %s is %v, want 0", fusion, p.Name, p.Value)
+			}
+		}
+		if len(r.Parts) != 3 || slices.ContainsFunc(m.params.Grads(), func(v float32) bool { return !finite(float64(v)) }) {
+			t.Errorf("%s: parts %v or a gradient that is not finite", fusion, r.Parts)
+		}
+	}
+}
+
 // naiveFused is L_q with a core of a rank.
 func (p *Pairs) naiveFused(online, teacher [2][][]float64, rank int, tau float64) float64 {
 	product := func(name string, x []float64) (y []float64) {

@@ -163,12 +163,8 @@ func (p *Pairs) sizes() (weights, kept int64) {
 			weights += m.Head.Weights(side.width)
 		}
 	}
-	switch {
-	case t.Freeze || some:
-	case t.Style == config.StyleGRU:
-		kept += int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * int64(t.GRUGates())
-	default:
-		kept += int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * int64(t.Width) * int64(t.Layers-1)
+	if !t.Freeze && !some {
+		kept += p.keptOfTexts()
 	}
 	weights += p.fusionWeights() + interactionWeights(m) + p.memoryWeights() + p.fusedWeights()
 	kept += p.queueLogits()
@@ -202,16 +198,22 @@ func (p *Pairs) sentenceSizes() (weights, kept int64) {
 	m, t := p.cfg.Model, p.cfg.Model.Text
 	weights = textWeights(t)
 	if head, ok := p.design.text.head.(encoders.Projection); !ok || !head.Identity {
-		weights += int64(m.Head.Dim) * int64(t.Width)
+		weights += m.Head.Weights(t.Width)
 	}
 	if m.Tunes() && (!m.Adapts() || len(m.LoRA.Layers) > 0) {
 		return weights, 0
 	}
-	per := int64(t.Width) * int64(t.Layers-1)
+	return weights, p.keptOfTexts()
+}
+
+// keptOfTexts counts the values that pass from layer to layer of a text tower, for all texts of a row.
+func (p *Pairs) keptOfTexts() int64 {
+	t := p.cfg.Model.Text
+	word := int64(t.Width) * int64(t.Layers-1)
 	if t.Style == config.StyleGRU {
-		per = int64(t.GRUGates())
+		word = int64(t.GRUGates())
 	}
-	return weights, int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * per
+	return int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * word
 }
 
 // decoderWeights returns the weights of the matrices of the decoder, without those of words.

@@ -164,6 +164,9 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 	if c := cfg.Objective.MLM; c.Weight > 0 {
 		list = append(list, &objectives.MLM{Weight: c.Weight, Masker: objectives.Masker{Prob: c.Prob, Vocab: o.Vocab, MaskID: o.MaskID, Specials: o.Specials}})
 	}
+	if c := cfg.Objective.Entailment; c.Weight > 0 {
+		list = append(list, newEntailment(cfg))
+	}
 	return list
 }
 

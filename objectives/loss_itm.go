@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
-	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
@@ -34,10 +33,7 @@ func (l *ITM) Pairs(s *Step, first int) FusedPairs {
 	batch := s.Count("batch", 0, b, 1) // (B)
 	return FusedPairs{
 		Count: 3 * b, Texts: gorgonia.Nodes{batch, batch, texts}, Images: gorgonia.Nodes{batch, images, batch},
-		Places: encoders.Places{
-			Rows:      s.Count("first tokens of pairs", first*s.Fusion.TextLen, 3*b, s.Fusion.TextLen),
-			Sequences: s.Count("pairs", first, 3*b, 1),
-		},
+		Places: s.Fusion.firstTokens(s, first, 3*b),
 	}
 }
 

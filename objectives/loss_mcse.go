@@ -32,7 +32,7 @@ func (l MCSE) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l MCSE) Build(s *Step) []Part {
-	logits := cosineLogits(s.sentences(nil), s.Online.Image.Features, l.Temperature) // (2B, B)
+	logits := cosineLogits(s.sentences("mcse", nil), s.Online.Image.Features, l.Temperature) // (2B, B)
 	own := s.Own()
 	if l.Mixed {
 		own = s.paired()

@@ -28,8 +28,9 @@ func (l QueueContrast) Build(s *Step) []Part {
 	banks := s.Banks()
 	Need(banks.Size > 0 && banks.Text != nil, "adcl", "needs the queue of both sides: set queue.size > 0, or objective.adcl.weight = 0")
 	against := func(f *gorgonia.Node, b *Bank) *gorgonia.Node {
-		f = arith.Combine([]float32{float32(1 / l.Temperature)}, f)                                          // (B, C)
-		own, others := arith.SumProducts(f, b.Keys, 1), similarity.Similarity(f, b.Queue, nil, banks.Usable) // (B, 1), (B, K)
+		f = arith.Combine([]float32{float32(1 / l.Temperature)}, f)         // (B, C)
+		own := layout.Reshape(similarity.RowProducts(f, b.Keys), s.Rows, 1) // (B, 1)
+		others := similarity.Similarity(f, b.Queue, nil, banks.Usable)      // (B, K)
 		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 			Logits: layout.ConcatColumns(own, others), Cols: layout.AddInt(banks.Usable, 1), // (B, 1+K)
 			Labels: s.FixedInts("zeros", make([]int32, s.Rows)),

@@ -20,8 +20,8 @@ const SentenceHeadName = "sentence_head"
 //
 //	L = -1/B sum_i log exp(s(h_i, h_i+)/tau) / sum_j (exp(s(h_i, h_j+)/tau) + a^[i=j] exp(s(h_i, h_j-)/tau))
 //
-// for the cosine s. Without given positives, h_i+ is the text itself under other dropout masks. There is one direction: texts search positives. All texts of a row pass the tower
-// at once.
+// for the cosine s. Without given positives, h_i+ is the text itself under other dropout masks. There is one direction: texts
+// search positives. All texts of a row pass the tower at once.
 type SimCSE struct {
 	Weight      float64
 	Temperature float64 // tau
@@ -55,7 +55,7 @@ func (s *Step) readTwice() {
 // Build implements Loss.
 func (l SimCSE) Build(s *Step) []Part {
 	rows := s.Rows
-	z := s.sentences(l.Head)                                                         // ((1+k)B, C)
+	z := s.sentences("simcse", l.Head)                                               // ((1+k)B, C)
 	others := layout.StridedRows(z, rows, 1, z.Shape()[0]-rows)                      // (kB, C)
 	logits := cosineLogits(layout.StridedRows(z, 0, 1, rows), others, l.Temperature) // (B, kB)
 	if l.Negatives && l.HardNegativeWeight != 1 {
@@ -84,10 +84,10 @@ func (l SimCSE) chance(rows int) float64 {
 }
 
 // sentences are unit vectors of the texts and behind them those of Read.Behind: through a head of the loss, or the side's where
-// it is nil. ((1+k)B, C)
-func (s *Step) sentences(head encoders.Head) *gorgonia.Node {
+// it is nil, for the loss of that name: ((1+k)B, C).
+func (s *Step) sentences(name string, head encoders.Head) *gorgonia.Node {
 	x := s.Online.Text
-	Need(x.Behind != nil, "simcse", "needs a text tower that reads the texts twice")
+	Need(x.Behind != nil, name, "needs a text tower that reads the texts twice")
 	scope := s.Params.As(encoders.Traits{}).In(SentenceHeadName)
 	if head == nil {
 		head, scope = x.Head, x.Scope

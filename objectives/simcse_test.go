@@ -3,12 +3,14 @@ package objectives
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
+	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
@@ -84,4 +86,18 @@ func normalized(x []float32, c int) []float32 {
 		scoring.Normalize(y[i*c : (i+1)*c])
 	}
 	return y
+}
+
+// TestSentencesNeedTexts: without a second pass of the texts the error names the loss.
+func TestSentencesNeedTexts(t *testing.T) {
+	for name, l := range map[string]Loss{"simcse": SimCSE{Weight: 1, Temperature: 1}, "mcse": MCSE{Weight: 1, Temperature: 1}} {
+		err := func() (err error) {
+			defer op.Catch(&err)
+			l.Build(&Step{Rows: 2})
+			return nil
+		}()
+		if err == nil || !strings.HasPrefix(err.Error(), name+": needs a text tower that reads the texts twice") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
 }

@@ -23,6 +23,9 @@ type Loss interface {
 // sides that the system encodes anyway.
 type Preparer interface{ Prepare(s *Step) }
 
+// Columned is a loss that reads columns of a batch besides those of the towers, which are known without building it.
+type Columned interface{ Columns() []batch.Column }
+
 // Starter is a loss with something to do before each update, such as bringing parameters
 // back to where they belong. update is the number of updates made before.
 type Starter interface{ Start(update int) }

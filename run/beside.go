@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -39,11 +38,11 @@ func checkBeside(cfg config.Config, set *Split) error {
 				return err
 			}
 		case TaskSentences:
-			if _, err := source.OpenSentences(cfg); err != nil {
+			if _, err := set.files().openSentences(cfg); err != nil {
 				return err
 			}
 		case TaskSentiment:
-			if _, _, err := source.OpenSentiment(cfg); err != nil {
+			if _, _, err := set.files().openSentiment(cfg); err != nil {
 				return err
 			}
 		case TaskProbe:

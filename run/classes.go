@@ -3,10 +3,8 @@ package run
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config"
@@ -41,38 +39,23 @@ func (r *Run) writeClasses() error {
 	if list == nil {
 		return nil
 	}
-	b, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	return files.Replace(filepath.Join(r.dir, runlog.ClassesFile), append(b, '\n'))
+	return writePart(filepath.Join(r.dir, runlog.ClassesFile), list)
 }
-
-// mostClasses bounds the file that readClasses reads.
-const mostClasses = 64 << 20
 
 // readClasses reads what writeClasses wrote; nil without it.
 func readClasses(dir string) (list []pages.Classes, err error) {
-	path := filepath.Join(dir, runlog.ClassesFile)
-	b, err := files.Read(path, mostClasses)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &list)
-	}
-	for _, c := range list {
-		if err == nil && c.Table == nil {
-			err = errors.New("a task has no table")
+	_, err = readPart(filepath.Join(dir, runlog.ClassesFile), &list, func() error {
+		for _, c := range list {
+			if c.Table == nil {
+				return errors.New("a task has no table")
+			}
+			if err := c.Table.Check(); err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			err = c.Table.Check()
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: remove it to draw the page without", path, err)
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 // CheckDrawn refuses a task that has no classes to draw; empty is that of the system.

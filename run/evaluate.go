@@ -10,7 +10,6 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval/tasks"
 )
@@ -25,34 +24,37 @@ const (
 	TaskZeroShot   = "zeroshot"   // classification of images by texts that name their classes, see eval.zeroshot
 	TaskSiblings   = "siblings"   // of a text tower: whether a caption finds the other captions of its image
 	TaskTextProbe  = "textprobe"  // of a text tower: what it tells about pairs of texts, with eval.textprobe
-	// TaskSentencePairs is what a model that was fine-tuned on pairs of sentences says of those of a split.
-	TaskSentencePairs = "sentence_pairs"
-	TaskSentiment     = "sentiment" // of utterances: their sentiment from words, audio and vision, with eval.sentiment
-	TaskSentences     = "sentences" // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
+	TaskSentences  = "sentences"  // of a text tower: tasks of sentence pairs without fine-tuning, with eval.sentences
+	TaskSentiment  = "sentiment"  // of utterances: their sentiment from words, audio and vision, with eval.sentiment
+
+	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
+	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+
+	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
-// evalTasks lists them.
-var evalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs}
+// EvalTasks lists them.
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
-	for _, t := range evalTasks {
+	for _, t := range EvalTasks {
 		if task == t || task == "" {
 			return nil
 		}
 	}
-	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", task, strings.Join(evalTasks[:len(evalTasks)-1], ", "), evalTasks[len(evalTasks)-1])}
+	return &ArgumentError{fmt.Errorf("no task %q: the tasks are %s and %s", task, strings.Join(EvalTasks[:len(EvalTasks)-1], ", "), EvalTasks[len(EvalTasks)-1])}
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
 func DefaultTask(cfg config.Config) string {
-	if cfg.Model.ByIdentity() {
+	switch task := cfg.Task(); {
+	case task != "":
+		return task
+	case cfg.Model.ByIdentity():
 		return TaskReID
-	}
-	if cfg.Model.ImagesOnly() {
+	case cfg.Model.ImagesOnly():
 		return TaskProbe
-	}
-	switch {
 	case cfg.Model.JudgesPairs():
 		return TaskSentencePairs
 	case cfg.Model.TextsOnly() && len(cfg.Eval.Sentences.Tasks) > 0:
@@ -66,6 +68,9 @@ func DefaultTask(cfg config.Config) string {
 // ReadsSplit says whether a task, empty for that of the system, reads a split of images and texts, or other files alone.
 func ReadsSplit(cfg config.Config, task string) bool {
 	task = cmp.Or(task, DefaultTask(cfg))
+	if cfg.Data.ReadsExamples() && task == cfg.Task() {
+		return false
+	}
 	return task != TaskTextProbe && task != TaskSentences && task != TaskSentencePairs && task != TaskSentiment && (task != TaskZeroShot || !cfg.Model.Stored() && cfg.Eval.ZeroShot.Images == "")
 }
 
@@ -77,7 +82,6 @@ type Evaluation struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split               // nil for a task that reads files of its own
-	Sentences []source.Sentences   // pairs of TaskSentences; nil: they are opened
 	With      []Evaluation         // models whose scores of the same pairs are averaged with this one's, of retrieval
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
@@ -109,6 +113,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
+	case TaskEntailment:
+		return e.classified(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err
@@ -139,9 +145,22 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
 }
 
+// encoding says how sides of the model are encoded.
+func (e Evaluation) encoding() tasks.Encoding {
+	return tasks.Encoding{BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress}
+}
+
 // noImages refuses a task that needs images for a system of texts alone.
 func noImages(cfg config.Config, task string) error {
 	return &ArgumentError{fmt.Errorf("the task %s needs a model with an image encoder, and model.system %q has none: use --task %s", task, cfg.Model.System, DefaultTask(cfg))}
+}
+
+// noWords refuses a task that reads words for a system that does not; nil for one that does.
+func (e Evaluation) noWords() error {
+	if e.Tokenizer == nil || e.Config.Model.ImagesOnly() {
+		return &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not: use --task %s", e.Task, e.Config.Model.System, DefaultTask(e.Config))}
+	}
+	return nil
 }
 
 // textColumns says how captions become columns, nil for a system without texts.

@@ -1,22 +1,70 @@
 package run
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/geoalign/geoalign/config"
 )
 
-// FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path
-// for retrieval as ALBEF does: contrast and matching without masked language modelling, and
-// all captions of an image positives of each other. The settings are those of o.File, or
-// where it is empty of the checkpoint, with o.Set over them.
-func FinetuneConfig(path string, o OpenOptions) (config.Config, error) {
+// finetuneTasks are the settings of each task that a checkpoint is fine-tuned for, over those of the checkpoint. Retrieval is first.
+var finetuneTasks = []struct {
+	name string
+	sets []string
+}{
+	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
+	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
+}
+
+// alone are settings of a task whose loss stands alone: those of pre-training are off.
+func alone(sets ...string) []string {
+	return append([]string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0",
+		"objective.geometric.weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}, sets...)
+}
+
+// settingsOf are the settings of a task over those of a configuration. One of scenes is fine-tuned on scenes.
+func settingsOf(task string, base config.Config) (sets []string) {
+	for _, t := range finetuneTasks {
+		if t.name == task {
+			sets = append(sets, t.sets...)
+		}
+	}
+	if base.Data.Kind == "scenes" {
+		sets = append(sets, "data.examples.source="+config.ExamplesOfScenes)
+	}
+	return sets
+}
+
+// FinetuneTasks lists the tasks that a checkpoint is fine-tuned for.
+func FinetuneTasks() (list []string) {
+	for _, t := range finetuneTasks {
+		list = append(list, t.name)
+	}
+	return list
+}
+
+// FinetuneConfig returns the configuration of a run that fine-tunes the checkpoint at path for a task, empty for that of the configuration, or
+// retrieval. That is trained
+// as ALBEF does: contrast and matching without masked language modelling, and all captions of an image positives of each other. Other
+// tasks have a loss of their own. The settings are those of o.File, or where it is empty of the checkpoint, with o.Set over them.
+func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
+	if task != "" && !slices.Contains(FinetuneTasks(), task) {
+		return config.Config{}, &ArgumentError{fmt.Errorf("no task %q to fine-tune for: the tasks are %s", task, strings.Join(FinetuneTasks(), ", "))}
+	}
 	ck, err := openInit(path)
 	if err != nil {
 		return config.Config{}, err
 	}
 	defer ck.Close()
-	sets := []string{"objective.mlm.weight=0", "objective.itc.positives=id", config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''"}
+	base, err := ConfigOver(ck, OpenOptions{File: o.File})
+	if err != nil {
+		return base, err
+	}
+	sets := slices.Concat(settingsOf(cmp.Or(task, base.Task(), TaskRetrieval), base),
+		[]string{config.Override("init.checkpoint", path), "init.image.path=''", "init.text.path=''"})
 	if o.File == "" { // what belongs to the run that the configuration is from
 		sets = append(sets, "run.name=finetune", "run.out=''", "queue.start_steps=0")
 	}

@@ -114,7 +114,7 @@ func TestImportALBEF(t *testing.T) {
 	if err := c.Counters("queue", &queue); err != nil || queue.Filled != 4 || queue.Pointer != 0 {
 		t.Errorf("%+v %v", queue, err)
 	}
-	tuned, err := FinetuneConfig(dir, OpenOptions{Set: []string{"run.out=" + t.TempDir(), "data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.max_steps=1", "model.image.size=16", "eval.rerank_top=2"}})
+	tuned, err := FinetuneConfig(dir, "", OpenOptions{Set: []string{"run.out=" + t.TempDir(), "data.scenes.val_samples=8", "data.scenes.epoch_samples=8", "train.max_steps=1", "model.image.size=16", "eval.rerank_top=2"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -377,11 +377,17 @@ func writeFeatures(t *testing.T, path string, n, width int) {
 	for i := range x {
 		x[i] = float32(math.Sin(float64(i*i%997 + 7*i)))
 	}
+	writeTensors(t, path, safetensors.Tensor{Name: "rows", Shape: []int{n, width}, Data: x})
+}
+
+// writeTensors writes a file of tensors.
+func writeTensors(t *testing.T, path string, list ...safetensors.Tensor) {
+	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{n, width}, Data: x}}, nil); err != nil {
+	if err := safetensors.Write(f, list, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

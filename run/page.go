@@ -147,13 +147,11 @@ func keptMetrics(c *pages.Curves, cfg config.Config) []keptMetric {
 	if cfg.Train.KeepsByMetric() {
 		return []keptMetric{{cfg.Train.KeepBestBy, strings.TrimPrefix(cfg.Train.KeepBestBy, "eval/")}}
 	}
-	if DefaultTask(cfg) == TaskProbe {
-		return []keptMetric{{probeMetric, "linear probe"}}
-	}
-	if DefaultTask(cfg) == TaskReID {
-		return []keptMetric{{reIDMetric, "mAP"}}
-	}
 	switch DefaultTask(cfg) {
+	case TaskProbe:
+		return []keptMetric{{probeMetric, "linear probe"}}
+	case TaskReID:
+		return []keptMetric{{reIDMetric, "mAP"}}
 	case TaskSiblings:
 		return []keptMetric{{siblingsMetric, "mAP"}}
 	case TaskSentencePairs:

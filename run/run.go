@@ -48,8 +48,6 @@ type Run struct {
 	state   train.State // of the checkpoint that the run goes on from
 	from    string      // its folder; empty for a new run
 
-	sentences []source.Sentences // pairs of sentences that evaluations read; nil before the first
-
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
 	scoreStep int

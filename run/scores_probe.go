@@ -38,8 +38,8 @@ func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 // textProbe runs the probe of pairs of texts, whatever the split.
 func (e Evaluation) textProbe(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if e.Tokenizer == nil || c.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskTextProbe, c.Model.System)}
+	if err := e.noWords(); err != nil {
+		return nil, err
 	}
 	p, err := source.OpenTextProbe(c)
 	if err != nil {

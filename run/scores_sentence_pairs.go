@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -17,13 +16,13 @@ func (e Evaluation) sentencePairs(ctx context.Context) (Scores, error) {
 	if !ok || !c.Model.JudgesPairs() {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that was fine-tuned on pairs of sentences, which model.system %q is not: use --task %s", TaskSentencePairs, c.Model.System, TaskSentences)}
 	}
-	set, err := source.SentencePairs(c, c.Eval.Split)
+	set, err := e.Set.files().openPairs(c)
 	if err != nil {
 		return nil, err
 	}
 	s, err := tasks.Judged{
 		Model: judge, Set: set, Columns: source.SentenceColumns(c, e.Tokenizer),
-		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
+		Encoding: e.encoding(),
 	}.Run(ctx)
 	return JudgedPairs{s}, err
 }

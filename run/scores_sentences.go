@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/sentencepairs"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/words"
@@ -21,15 +19,12 @@ import (
 // sentences evaluates the text tower on the tasks of eval.sentences, whatever the split.
 func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if e.Tokenizer == nil || c.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSentences, c.Model.System)}
+	if err := e.noWords(); err != nil {
+		return nil, err
 	}
-	list := e.Sentences
-	if list == nil {
-		var err error
-		if list, err = source.OpenSentences(c); err != nil {
-			return nil, err
-		}
+	list, err := e.Set.files().openSentences(c)
+	if err != nil {
+		return nil, err
 	}
 	s := c.Eval.Sentences
 	t := tasks.Sentences{
@@ -42,7 +37,6 @@ func (e Evaluation) sentences(ctx context.Context) (Scores, error) {
 		t.Tasks = append(t.Tasks, tasks.PairTask{Test: x.Test, Train: x.Train, Split: x.Split, Files: x.String()})
 		out.Notes = append(out.Notes, notesOf(x.Test, m)...)
 	}
-	var err error
 	out.SentenceScores, err = t.Run(ctx)
 	return out, err
 }
@@ -55,7 +49,7 @@ func (e Evaluation) sentenceEncoder() tasks.SentenceEncoder {
 		Gallery: func(list []string) data.Gallery {
 			return sentenceTexts{listedTexts{list, cleaner(c), textColumns(c, e.Tokenizer)}}
 		},
-		Encoding: tasks.Encoding{BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress},
+		Encoding: e.encoding(),
 	}
 }
 
@@ -109,7 +103,7 @@ type Sentences struct {
 // Task implements Scores.
 func (Sentences) Task() string { return TaskSentences }
 
-// scored are the tasks with scores, in percent.
+// scored are the tasks with scores.
 func (s Sentences) scored() (list []tasks.PairScores) {
 	return slices.DeleteFunc(slices.Clone(s.Tasks), func(t tasks.PairScores) bool { return t.STS == nil })
 }
@@ -201,110 +195,7 @@ func (s Sentences) Size() string {
 	for _, t := range s.Tasks {
 		n += t.Pairs
 	}
-	return fmt.Sprintf("%s of %s, %s pairs, by the %s (%d numbers)", words.Count(len(s.Tasks), "task"), "sentence pairs", words.Thousands(n), featureNames[s.Feature], s.Width)
-}
-
-// Table implements Scores.
-func (s Sentences) Table() string {
-	text := ""
-	skipped := ""
-	for _, t := range s.Tasks {
-		if t.Skipped != "" {
-			skipped += fmt.Sprintf("%s: %s\n", t.Task, t.Skipped)
-		}
-	}
-	for _, part := range []string{aligned(s.correlations()), aligned(s.accuracies()) + skipped, aligned(s.isotropies()), strings.Join(s.Notes, "\n")} {
-		if text != "" && part != "" {
-			text += "\n"
-		}
-		text += part
-	}
-	return strings.TrimSuffix(text, "\n") + "\n"
-}
-
-// named is a task with its split.
-func named(t tasks.PairScores) string { return strings.TrimSpace(t.Task + " " + t.Split) }
-
-// correlations are lines for each task with scores and its files.
-func (s Sentences) correlations() [][]string {
-	rows := [][]string{{"similarity, %", "pairs", "Spearman", "Pearson"}}
-	line := func(name string, pairs int, c eval.Correlation) {
-		rows = append(rows, []string{name, fmt.Sprint(pairs), fmt.Sprintf("%.2f", 100*c.Spearman), fmt.Sprintf("%.2f", 100*c.Pearson)})
-	}
-	for _, t := range s.scored() {
-		if len(t.STS.Parts) == 1 {
-			line(named(t), t.Pairs, t.STS.All)
-			continue
-		}
-		for _, p := range t.STS.Parts {
-			line(t.Task+" "+p.Name, p.Pairs, p.Correlation)
-		}
-		line(named(t)+", all pairs", t.Pairs, t.STS.All)
-		line(named(t)+", mean of files", t.Pairs, t.STS.Mean)
-		line(named(t)+", mean by pairs", t.Pairs, t.STS.Weighted)
-	}
-	return rows
-}
-
-// accuracies are a line for each task with classes.
-func (s Sentences) accuracies() [][]string {
-	rows := [][]string{slices.Concat([]string{"accuracy, %", "pairs", "training"}, s.Rules, []string{"majority", "always the nearest class"})}
-	for _, t := range s.Tasks {
-		if t.STS != nil {
-			continue
-		}
-		row := []string{named(t), fmt.Sprint(t.Pairs), fmt.Sprint(t.Train)}
-		for _, rule := range s.Rules {
-			cell := "-"
-			if v, ok := t.Rules[rule]; ok {
-				cell = fmt.Sprintf("%.2f", v)
-			}
-			row = append(row, cell)
-		}
-		class, share := t.Majority()
-		rows = append(rows, append(row, fmt.Sprintf("%.2f (%s)", share, class), fmt.Sprintf("%.2f (%s)", t.Constant[t.Nearest], t.Classes[t.Nearest])))
-	}
-	return rows
-}
-
-// isotropies are a line for each task whose isotropy was measured.
-func (s Sentences) isotropies() [][]string {
-	rows := [][]string{{"isotropy", "sentences", "mean cosine", "effective rank", "participation", "IsoScore", "uniformity", "alignment", "positives"}}
-	for _, t := range s.Tasks {
-		i := t.Isotropy
-		if i == nil {
-			continue
-		}
-		alignment := "-"
-		if i.Positives > 0 {
-			alignment = fmt.Sprintf("%.4f", i.Alignment)
-		}
-		rows = append(rows, []string{t.Task, fmt.Sprint(i.Rows), fmt.Sprintf("%.4f", i.Cosine), fmt.Sprintf("%.1f", i.EffectiveRank), fmt.Sprintf("%.1f", i.Participation),
-			fmt.Sprintf("%.4f", i.IsoScore), fmt.Sprintf("%.4f", i.Uniformity), alignment, fmt.Sprint(i.Positives)})
-	}
-	return rows
-}
-
-// aligned writes rows below a head, the first column to the left and the others to the right; nothing of a head alone.
-func aligned(rows [][]string) string {
-	if len(rows) < 2 {
-		return ""
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for k, cell := range row {
-			widths[k] = max(widths[k], len(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		fmt.Fprintf(&b, "%-*s", widths[0], row[0])
-		for k, cell := range row[1:] {
-			fmt.Fprintf(&b, "  %*s", widths[k+1], cell)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
+	return fmt.Sprintf("%s of sentence pairs, %s pairs, by the %s (%d numbers)", words.Count(len(s.Tasks), "task"), words.Thousands(n), featureNames[s.Feature], s.Width)
 }
 
 // JSON implements Scores.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/eval/tasks"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train/checkpoint"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // sentenceOutcome is one of three tasks.
@@ -113,6 +116,35 @@ func TestSentencesPage(t *testing.T) {
 	list := cosinesOf(s.Picture)
 	if len(list) != 3 || len(list[0].Values) != 1 || len(list[2].Values) != 1 || list[1].Name != "score 1.7 to 3.3" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestPageParts: a part of a page is read back, a damaged one is named with its cure, and none is none.
+func TestPageParts(t *testing.T) {
+	dir := t.TempDir()
+	if s, err := readSentences(dir); s != nil || err != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if list, err := readClasses(dir); list != nil || err != nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	path := filepath.Join(dir, runlog.SentencesFile)
+	if err := writePart(path, pages.Sentences{Step: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := readSentences(dir); err != nil || s.Step != 7 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for name, text := range map[string]string{runlog.SentencesFile: "{", runlog.ClassesFile: "[{}]"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := readSentences(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it to draw the page without") {
+		t.Error(err)
+	}
+	if _, err := readClasses(dir); err == nil || !strings.Contains(err.Error(), "a task has no table: remove it") {
+		t.Error(err)
 	}
 }
 

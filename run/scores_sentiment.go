@@ -14,10 +14,10 @@ import (
 // sentiment predicts the sentiment of the utterances of eval.sentiment, whatever the split.
 func (e Evaluation) sentiment(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if e.Tokenizer == nil || c.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSentiment, c.Model.System)}
+	if err := e.noWords(); err != nil {
+		return nil, err
 	}
-	train, test, err := source.OpenSentiment(c)
+	train, test, err := e.Set.files().openSentiment(c)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 // siblings searches the captions of the split for others of their image, by the score of the model.
 func (e Evaluation) siblings(ctx context.Context) (Scores, error) {
 	c := e.Config
-	if e.Tokenizer == nil || e.Set == nil || e.Set.Eval == nil || c.Model.ImagesOnly() {
-		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model that reads words, which model.system %q does not", TaskSiblings, c.Model.System)}
+	if err := e.noWords(); err != nil {
+		return nil, err
 	}
 	set, err := e.Set.Eval.Rephrased()
 	if err != nil {

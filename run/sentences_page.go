@@ -1,14 +1,10 @@
 package run
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/eval/tasks"
-	"github.com/geoalign/geoalign/internal/files"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -89,28 +85,16 @@ func (r *Run) writeSentences(places bool) error {
 		if err != nil {
 			return err
 		}
-		b, err := json.Marshal(p)
-		if err != nil {
-			return err
-		}
-		return files.Replace(filepath.Join(r.dir, runlog.SentencesFile), append(b, '\n'))
+		return writePart(filepath.Join(r.dir, runlog.SentencesFile), p)
 	}
 	return nil
 }
 
 // readSentences reads what writeSentences wrote; nil without it.
 func readSentences(dir string) (*pages.Sentences, error) {
-	path := filepath.Join(dir, runlog.SentencesFile)
-	b, err := files.Read(path, mostClasses)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var s pages.Sentences
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: remove it to draw the page without", path, err)
+	if found, err := readPart(filepath.Join(dir, runlog.SentencesFile), &s, nil); !found {
+		return nil, err
 	}
 	return &s, nil
 }

@@ -15,6 +15,7 @@ import (
 type Split struct {
 	data.Galleries
 	Eval *data.Eval // the images and captions behind the galleries; nil of stored features
+	kept evalFiles
 }
 
 // Len returns the rows of the gallery of images.
@@ -50,13 +51,18 @@ func openFinalSplit(ctx context.Context, cfg config.Config, report Reporter) (*S
 	}
 	switch DefaultTask(cfg) {
 	case TaskSentences: // reads files of its own
-		if _, err := source.OpenSentences(cfg); err != nil {
-			return nil, err
-		}
-		return &Split{}, nil
+		set := &Split{}
+		_, err := set.files().openSentences(cfg)
+		return set, err
 	case TaskSentencePairs:
-		_, err := source.SentencePairs(cfg, cfg.Eval.Split)
-		return &Split{}, err
+		set := &Split{}
+		_, err := set.files().openPairs(cfg)
+		return set, err
+	}
+	if cfg.Data.ReadsExamples() {
+		set := &Split{}
+		_, err := set.files().openExamples(ctx, cfg)
+		return set, err
 	}
 	progress, done := phases(report)
 	defer done()

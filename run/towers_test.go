@@ -138,7 +138,7 @@ func TestTowers(t *testing.T) {
 	if _, err := New(t.Context(), cfg, Options{}); err != nil {
 		t.Errorf("a run that goes on needs its files: %v", err)
 	}
-	tuned, err := FinetuneConfig(dir, OpenOptions{Set: []string{"run.out=" + t.TempDir()}})
+	tuned, err := FinetuneConfig(dir, "", OpenOptions{Set: []string{"run.out=" + t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -319,12 +318,6 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 	}
 	var beside []Scores
 	for _, e.Task = range tasksBeside(r.cfg, r.set) {
-		if e.Task == TaskSentences && r.sentences == nil { // which every evaluation reads
-			if r.sentences, err = source.OpenSentences(r.cfg); err != nil {
-				return err
-			}
-		}
-		e.Sentences = r.sentences
 		s, err := Evaluate(ctx, e)
 		if err != nil {
 			return err

@@ -2,7 +2,8 @@ package weights
 
 import (
 	"fmt"
-	"slices"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // resNet is residual networks of torchvision and of timm, which have the same names, and of the checkpoints of MoCo and SwAV.
@@ -32,6 +33,9 @@ var resNetHF = family{
 		if d.config.BottleneckFirst {
 			return fmt.Errorf("%s has downsample_in_bottleneck = true: blocks whose first convolution has the stride are not read, only those of version 1.5", d.path)
 		}
+		if act := d.config.HiddenAct; act != "" && act != "relu" {
+			return fmt.Errorf("%s has hidden_act = %q: the networks here have relu", d.path, act)
+		}
 		if d.config.FirstStage {
 			return fmt.Errorf("%s has downsample_in_first_stage = true: a first stage with a stride is not read", d.path)
 		}
@@ -39,11 +43,12 @@ var resNetHF = family{
 	},
 }
 
-// resNetNames are the names of the parts of a network, with # for the number of a block.
+// resNetNames are the names of a convolution and its batch norm, with # for the number of a block.
 type resNetNames struct{ conv, norm string }
 
-// torchStem and torchStage are torchvision's names.
-func torchStem() resNetNames { return resNetNames{"conv1", "bn1"} }
+// torchStem and torchStage are torchvision's names of the stem, and of the convolutions of a block of stage i: three and
+// that of its input.
+var torchStem = resNetNames{"conv1", "bn1"}
 
 func torchStage(i int) (convs []resNetNames) {
 	block := fmt.Sprintf("layer%d.#.", i+1)
@@ -54,9 +59,7 @@ func torchStage(i int) (convs []resNetNames) {
 }
 
 // hfStem and hfStage are those of Hugging Face.
-func hfStem() resNetNames {
-	return resNetNames{"embedder.embedder.convolution", "embedder.embedder.normalization"}
-}
+var hfStem = resNetNames{"embedder.embedder.convolution", "embedder.embedder.normalization"}
 
 func hfStage(i int) (convs []resNetNames) {
 	block := fmt.Sprintf("encoder.stages.%d.layers.#.", i)
@@ -69,11 +72,10 @@ func hfStage(i int) (convs []resNetNames) {
 
 // resNetParts are the stem and the four stages of a network, whose names may have a prefix. Blocks have three convolutions, basic ones
 // two, and some a fourth of their input.
-func resNetParts(stem func() resNetNames, stage func(i int) []resNetNames, prefixes ...string) []part {
-	n := stem()
+func resNetParts(stem resNetNames, stage func(i int) []resNetNames, prefixes ...string) []part {
 	parts := []part{{
-		prefixes: prefixes, marks: []string{n.conv + ".weight"}, ours: "image/",
-		needs:    convolution("conv1", "bn1", n),
+		prefixes: prefixes, marks: []string{stem.conv + ".weight"}, ours: "image/",
+		needs:    convolution("conv1", "bn1", stem),
 		unneeded: []string{"*.num_batches_tracked", "fc.*"},
 	}}
 	for i := range 4 {
@@ -102,12 +104,20 @@ func convolution(conv, norm string, theirs resNetNames) (rules []rule) {
 	return rules
 }
 
-// resNetDepths are the blocks of the stages of the networks that are read, with bottlenecks or without.
-var resNetDepths = []struct {
-	depth      int
-	bottleneck bool
-	blocks     []int
-}{{18, false, []int{2, 2, 2, 2}}, {34, false, []int{3, 4, 6, 3}}, {50, true, []int{3, 4, 6, 3}}, {101, true, []int{3, 4, 23, 3}}}
+// resNetDepth is the depth of the network of encoders that has these blocks, bottlenecks or basic ones; 0: there is none.
+func resNetDepth(blocks [4]int, bottleneck bool) int {
+	for _, depth := range encoders.ResNetDepths {
+		r := encoders.ResNet{Depth: depth}
+		same := r.Bottleneck() == bottleneck
+		for i, n := range blocks {
+			same = same && len(r.Stage(i)) == n
+		}
+		if same {
+			return depth
+		}
+	}
+	return 0
+}
 
 // resNet sets the keys of [model.image] of a residual network.
 func (d *description) resNet(prepare preprocess) error {
@@ -122,32 +132,25 @@ func (d *description) resNet(prepare preprocess) error {
 	if kernel != 3 && kernel != 7 {
 		return fmt.Errorf("its first convolution is of %d x %d: 7 x 7 and 3 x 3 are read", kernel, kernel)
 	}
-	var blocks []int
-	for stage := 1; stage <= 4; stage++ {
-		n := 0
-		for d.has(fmt.Sprintf("image/layer%d/%02d/conv1/weight", stage, n)) {
-			n++
+	var blocks [4]int
+	for i := range blocks {
+		for d.has(fmt.Sprintf("image/layer%d/%02d/conv1/weight", i+1, blocks[i])) {
+			blocks[i]++
 		}
-		blocks = append(blocks, n)
 	}
 	bottleneck := d.has("image/layer1/00/conv3/weight")
-	depth := 0
-	for _, x := range resNetDepths {
-		if x.bottleneck == bottleneck && slices.Equal(x.blocks, blocks) {
-			depth = x.depth
-		}
-	}
-	kind := map[bool]string{true: "bottlenecks", false: "basic blocks"}[bottleneck]
+	depth := resNetDepth(blocks, bottleneck)
 	if depth == 0 {
+		kind := map[bool]string{true: "bottlenecks", false: "basic blocks"}[bottleneck]
 		return fmt.Errorf("it has stages of %v %s: ResNet-18, 34, 50 and 101 are read", blocks, kind)
 	}
-	for stage := range 4 { // wide and grouped networks have other widths here
-		in, err := d.size(fmt.Sprintf("image/layer%d/01/conv2/weight", stage+1), 1)
+	for i := range blocks { // wide and grouped networks have other widths here
+		in, err := d.size(fmt.Sprintf("image/layer%d/01/conv2/weight", i+1), 1)
 		if err != nil {
 			return err
 		}
-		if in != width<<stage {
-			return fmt.Errorf("a convolution of 3 x 3 of stage %d reads %d channels, and that of a ResNet-%d of width %d has %d: wide and grouped networks are not read", stage+1, in, depth, width, width<<stage)
+		if in != width<<i {
+			return fmt.Errorf("a convolution of 3 x 3 of stage %d reads %d channels, and that of a ResNet-%d of width %d has %d: wide and grouped networks are not read", i+1, in, depth, width, width<<i)
 		}
 	}
 	if err := d.agrees("embedding_size", d.config.EmbeddingSize, width); err != nil {

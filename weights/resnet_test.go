@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,12 +92,33 @@ func TestResNetFiles(t *testing.T) {
 	if notes := strings.Join(clip.Notes, " "); !strings.Contains(notes, "the image tower is the modified ResNet of CLIP") || !clip.Has("text/norm/weight") {
 		t.Errorf("notes of CLIP with a ResNet: %s", notes)
 	}
+	small := open1(t, altered(func(x safetensors.Tensor) []safetensors.Tensor {
+		if x.Name == "conv1.weight" {
+			x.Shape, x.Data = []int{2, 3, 3, 3}, make([]float32, 54)
+		}
+		return []safetensors.Tensor{x}
+	}))
+	if s := fmt.Sprint(small.Settings()); !strings.Contains(s, "model.image.size=32") || !strings.Contains(s, "model.image.resnet.small_stem=true") || strings.Contains(s, "model.image.crop=") {
+		t.Errorf("a network with the small stem has the settings %s", s)
+	}
 	for want, change := range map[string]func(x safetensors.Tensor) []safetensors.Tensor{
 		"the modified ResNet of CLIP, with three convolutions": func(x safetensors.Tensor) []safetensors.Tensor {
 			second := x
 			second.Name = "bn2" + strings.TrimPrefix(x.Name, "bn1")
 			if strings.HasPrefix(x.Name, "bn1.") {
 				return []safetensors.Tensor{x, second}
+			}
+			return []safetensors.Tensor{x}
+		},
+		"it has attnpool.c_proj.weight: the modified ResNet of CLIP": func(x safetensors.Tensor) []safetensors.Tensor {
+			if x.Name == "conv1.weight" {
+				return []safetensors.Tensor{x, {Name: "attnpool.c_proj.weight", Shape: []int{2}, Data: make([]float32, 2)}}
+			}
+			return []safetensors.Tensor{x}
+		},
+		"its first convolution is of 5 x 5: 7 x 7 and 3 x 3 are read": func(x safetensors.Tensor) []safetensors.Tensor {
+			if x.Name == "conv1.weight" {
+				x.Shape, x.Data = []int{2, 3, 5, 5}, make([]float32, 150)
 			}
 			return []safetensors.Tensor{x}
 		},

@@ -9,13 +9,11 @@ Prints the least time of each kind of convolution of three runs in both layouts 
 channels_last, and the sums over the network, without the gradient of the images, which nobody asks for.
 """
 import argparse
-import re
-import subprocess
-import time
 
 import torch
 
 from memory import keep_memory
+from turns import clock_of, go_benchmark, least
 
 # Count, size, channels in and out, kernel, stride.
 KINDS = [
@@ -32,16 +30,6 @@ BATCH = 32
 PASSES = ("forward", "data", "weights")
 
 
-def least(run, clock):
-    run()
-    times = []
-    for _ in range(3):
-        start = clock()
-        run()
-        times.append(clock() - start)
-    return min(times)
-
-
 def measure(layout, clock, verbose):
     """Returns the seconds of the three passes over the network."""
     sums = [0.0] * 3
@@ -56,9 +44,9 @@ def measure(layout, clock, verbose):
             return torch.ops.aten.convolution_backward(dy, x, w, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], 1, mask)
 
         times = [
-            least(lambda: torch.nn.functional.conv2d(x, w, stride=stride, padding=pad), clock),
-            least(lambda: backward([True, False, False]), clock),
-            least(lambda: backward([False, True, False]), clock),
+            least(lambda: torch.nn.functional.conv2d(x, w, stride=stride, padding=pad), clock, 3),
+            least(lambda: backward([True, False, False]), clock, 3),
+            least(lambda: backward([False, True, False]), clock, 3),
         ]
         flops = 2 * y.numel() * cin * kernel * kernel
         if verbose:
@@ -72,9 +60,7 @@ def measure(layout, clock, verbose):
 
 def ours(threads):
     """Returns the seconds of BenchmarkResNet50."""
-    out = subprocess.run(["go", "test", "./internal/kernel/convolve", "-run", "^$", "-bench", f"ResNet50/threads={threads}$", "-benchtime", "1x"],
-                         check=True, capture_output=True, text=True).stdout
-    return [float(re.search(rf"([\d.]+) ms/{p}", out)[1]) / 1e3 for p in PASSES]
+    return [ms / 1e3 for ms in go_benchmark("./internal/kernel/convolve", f"ResNet50/threads={threads}", 1, *(f"ms/{p}" for p in PASSES))]
 
 
 def line(name, sums):
@@ -90,7 +76,7 @@ def main():
     o = p.parse_args()
     keep_memory()
     torch.set_num_threads(o.threads)
-    clock = time.process_time if o.threads == 1 else time.perf_counter
+    clock = clock_of(o.threads)
     for _ in range(o.rounds):
         best = float("inf")
         for name, layout in (("planes", torch.contiguous_format), ("channels_last", torch.channels_last)):

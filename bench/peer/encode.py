@@ -6,14 +6,14 @@ Towers are those of transformers (sdpa) and timm. In bfloat16 PyTorch has the be
 Prints the best rate of a run and the ratio of ours to the better of both.
 """
 import argparse
-import re
 import statistics
-import subprocess
 import time
 
 import timm
 import torch
 import transformers
+
+from turns import go_benchmark
 
 ROWS = 16
 
@@ -51,8 +51,8 @@ def measure(model, precision, seconds):
 
 
 def ours(precision):
-    out = subprocess.run(["go", "test", "./model", "-run", "^$", "-bench", f"Encode/{precision}$", "-benchtime", "4x"], check=True, capture_output=True, text=True).stdout
-    return float(re.search(r"([\d.]+) pictures/s", out)[1])
+    """Returns the best pictures a second of BenchmarkEncode."""
+    return go_benchmark("./model", f"Encode/{precision}", 4, "pictures/s")[0]
 
 
 def main():

@@ -9,12 +9,11 @@ Prints the best time of a step and the rate of the products that the words take,
 one large product measured in turns with it.
 """
 import argparse
-import re
 import statistics
-import subprocess
-import time
 
 import torch
+
+from turns import clock_of, go_benchmark
 
 IN, H, L = 300, 1024, 30
 LENGTHS = [30 if i == 0 else 6 + 26 * (37 * i % 128) * ((53 * i + 29) % 128) // 16129 for i in range(128)]
@@ -24,7 +23,7 @@ def measure(precision, threads, rounds):
     """Returns best seconds of a step and best GFLOP/s of a large product."""
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    clock = time.process_time if threads == 1 else time.perf_counter
+    clock = clock_of(threads)
     gru = torch.nn.GRU(IN, H, batch_first=True, bidirectional=True)
     x = torch.rand(len(LENGTHS), L, IN).requires_grad_()
     lengths = torch.tensor(LENGTHS)
@@ -51,10 +50,8 @@ def measure(precision, threads, rounds):
 
 def ours(precision, threads):
     """Returns best seconds of a step of BenchmarkGRU."""
-    name = f"BenchmarkGRU/{precision}/{'thread' if threads == 1 else 'threads'}$"
-    out = subprocess.run(["go", "test", "./ops/recurrent", "-run", "^$", "-bench", name, "-benchtime", "6x"],
-                         check=True, capture_output=True, text=True).stdout
-    return float(re.search(r"([\d.]+) ms/best", out)[1]) / 1e3
+    name = f"BenchmarkGRU/{precision}/{'thread' if threads == 1 else 'threads'}"
+    return go_benchmark("./ops/recurrent", name, 6, "ms/best")[0] / 1e3
 
 
 def main():

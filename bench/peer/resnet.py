@@ -9,28 +9,16 @@ PyTorch runs in both layouts that it has, planes (its default) and channels_last
 batch norms are folded by torch.fx. Prints the best milliseconds of a run and how many times as fast ours is as the better of PyTorch's.
 """
 import argparse
-import re
 import statistics
-import subprocess
-import time
 
 import torch
 import torchvision
 from torch.fx.experimental.optimization import fuse
 
 from memory import keep_memory
+from turns import clock_of, go_benchmark, least
 
 ROWS = 32
-
-
-def best(run, clock, runs):
-    run()
-    least = float("inf")
-    for _ in range(runs):
-        start = clock()
-        run()
-        least = min(least, clock() - start)
-    return 1e3 * least
 
 
 def measure(mode, clock, runs):
@@ -46,20 +34,20 @@ def measure(mode, clock, runs):
                 model.zero_grad(set_to_none=True)
                 model(x).square().sum().backward()
 
-            times[name] = best(step, clock, runs)
+            times[name] = 1e3 * least(step, clock, runs)
             continue
         model.eval()
         with torch.inference_mode():
-            times[name] = best(lambda: model(x), clock, runs)
+            times[name] = 1e3 * least(lambda: model(x), clock, runs)
         folded = fuse(model)
         with torch.inference_mode():
-            times[name + ", folded"] = best(lambda: folded(x), clock, runs)
+            times[name + ", folded"] = 1e3 * least(lambda: folded(x), clock, runs)
     return times
 
 
 def ours(mode, threads):
-    out = subprocess.run(["go", "test", "./model", "-run", "^$", "-bench", f"ResNet/{mode}/threads={threads}$", "-benchtime", "3x"], check=True, capture_output=True, text=True).stdout
-    return float(re.search(r"([\d.]+) ms/best", out)[1])
+    """Returns the best milliseconds of BenchmarkResNet."""
+    return go_benchmark("./model", f"ResNet/{mode}/threads={threads}", 3, "ms/best")[0]
 
 
 def main():
@@ -71,7 +59,7 @@ def main():
     o = p.parse_args()
     keep_memory()
     torch.set_num_threads(o.threads)
-    clock = time.process_time if o.threads == 1 else time.perf_counter
+    clock = clock_of(o.threads)
     print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, {o.threads} threads, milliseconds")
     for mode in ("train", "encode"):
         ratios = []

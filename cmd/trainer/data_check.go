@@ -26,11 +26,13 @@ func newCheckCommand() *cobra.Command {
 		Long: `check opens every image and reads every caption of each split. It reports missing and
 damaged images, images without a caption, duplicates, images that are in two splits, and
 captions that are too long. Regions of images (data.kind = "regions") take the place of
-pictures: it reads every image and reports those whose regions cannot be used. Of stored features (data.kind = "pairs") it reads every row: it
-reports rows that are not finite or zero, and image rows that are in two splits. Of pairs of
-sentences (data.kind = "sentence_pairs") it reports rows without a label or a sentence, those
-that cannot be read, sentences that are cut, and pairs that are in two splits. It exits
-with 1 when samples are lost or splits overlap.`,
+pictures: it reads every image and reports those whose regions cannot be used. Of stored
+features (data.kind = "pairs") it reads every row: it reports rows that are not finite or
+zero, and image rows that are in two splits. Of sentences (data.kind = "sentences") it reports
+rows that are empty or cannot be read, sentences that are cut, and those that are in two
+splits. Of pairs of sentences (data.kind = "sentence_pairs") it reports rows without a label
+or a sentence, those that cannot be read, sentences that are cut, and pairs that are in two
+splits. It exits with 1 when samples are lost or splits overlap.`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml --split val --examples 20
   trainer data check --config my.toml --captions-only --json`,

@@ -149,8 +149,11 @@ const secondView = "(second view)"
 // samples returns a function that gives sample i of a split, in training with all of
 // its views, and lowers n to the size of the split.
 func samples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (func(i int) ([]*transform.Image, string, error), error) {
-	if cfg.Data.Kind == "pairs" {
+	switch cfg.Data.Kind {
+	case "pairs":
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
+	case "sentences":
+		return nil, usageError{errors.New(`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
 	}
 	if cfg.Data.Kind == "regions" {
 		return regionSamples(ctx, cfg, split, n, o)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 
 func newEvalCommand() *cobra.Command {
 	var f runFlags
-	var path, task, split, out string
+	var path, task, split, out, results string
 	var with []string
 	var twin bool
 	c := &cobra.Command{
@@ -49,6 +50,13 @@ isotropic the sentences are. docs/sentences.md says which files and rules there 
 sentiment predicts the sentiment of utterances (eval.sentiment) from their modalities by one
 linear layer, as of CMU-MOSEI.
 
+With --task siblings each caption searches for the others of its image: the task of systems of
+texts alone. --task sentence_pairs asks a model that was fine-tuned on pairs of sentences about
+those of the split, and is its own task.
+
+With --task reid each image searches for others of its identity (docs/reid.md): the task of
+systems of identities.
+
 Of systems over stored features --task neighbours measures what the alignment keeps of their
 neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
 --task migration takes the images for rows of an old embedding model and the texts for
@@ -59,8 +67,12 @@ With --with the scores of pairs are the mean of those of several models, weights
 such as one that attends from texts to images and one that does the reverse. All are evaluated on
 the split of the first, which must be that of the others.
 
---out FILE.html draws classes with their confusion matrix, of sentences pairs in the plane and
-histograms of their cosines; --json has the matrix too.
+Tasks that a model was fine-tuned for (trainer finetune --task) are those of such a model:
+entailment gives the accuracy of its classes beside that of the commonest one, and by what is
+asked. --results FILE writes the answers in the form of the task's evaluation server.
+
+--out FILE.html draws classes with their confusion matrix, and with --task sentences pairs in the
+plane and histograms of their cosines; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
 
 The checkpoint's own configuration says which data and model; --config and --set
@@ -91,7 +103,7 @@ override it.`,
 			if len(with) > 0 && (out != "" || task != "" && task != run.TaskRetrieval) {
 				return usageError{fmt.Errorf("--with averages scores of retrieval: leave out --task and --out")}
 			}
-			return evalRun(c, &f, path, with, task, split, out, twin)
+			return evalRun(c, &f, path, with, task, split, drawn{out, results}, twin)
 		},
 	}
 	f.config.add(c)
@@ -99,14 +111,18 @@ override it.`,
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
-	c.Flags().StringVar(&task, "task", "", "what to evaluate: retrieval, zeroshot, probe, textprobe, sentences, sentiment, neighbours or migration; default: probe for systems of images alone, else retrieval")
+	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks, ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, or pairs of sentences to, of a task that has any")
+	c.Flags().StringVar(&results, "results", "", "`file` to write the answers of a downstream task to, as its evaluation server reads them")
 	addTwin(c, &twin)
 	return c
 }
 
-func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split, out string, twin bool) error {
+// drawn are files that an evaluation writes, empty for none.
+type drawn struct{ page, results string }
+
+func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, split string, out drawn, twin bool) error {
 	opening := f.opening(c)
 	opening.Twin = twin
 	t, err := run.Open(path, opening)
@@ -114,8 +130,13 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return err
 	}
 	defer t.Close()
-	if out != "" {
+	if out.page != "" {
 		if err := run.CheckDrawn(t.Config, task); err != nil {
+			return err
+		}
+	}
+	if out.results != "" {
+		if err := run.CheckResulted(t.Config, task); err != nil {
 			return err
 		}
 	}
@@ -150,8 +171,13 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		fmt.Fprintf(c.ErrOrStderr(), "scored %s pairs of an image and a text in %.1f s, %s a second\n",
 			words.Thousands(pairs), scoring.took.Seconds(), words.Thousands(int(float64(pairs)/scoring.took.Seconds())))
 	}
-	if out != "" {
-		if err := run.DrawScores(out, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
+	if out.results != "" {
+		if err := run.WriteResults(out.results, scores); err != nil {
+			return err
+		}
+	}
+	if out.page != "" {
+		if err := run.DrawScores(out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
 			return err
 		}
 	}
@@ -159,7 +185,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		return printJSON(c.OutOrStdout(), scores.JSON(split, t.Checkpoint.Path))
 	}
 	on := ""
-	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs {
+	if run.ReadsSplit(t.Config, task) || scores.Task() == run.TaskSentencePairs || scores.Task() == t.Config.Task() {
 		on = " on " + split
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s%s: %s, step %d of %s\n\n%s", scores.Task(), on, scores.Size(), t.Checkpoint.Step, path, scores.Table())

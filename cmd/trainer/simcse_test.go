@@ -130,6 +130,7 @@ func TestSentenceFiles(t *testing.T) {
 	if stdout, _ := must(t, exitDone, args("check")...); strings.Contains(stdout, "duplicate image") {
 		t.Errorf("check says %s", stdout)
 	}
+	fails(t, exitUsage, args("preview"), `data.kind "sentences" has no images to draw`)
 	fails(t, exitFailed, args("stats", "data.sentences.sentence=text"), `nli.csv: line 1: data.sentences.sentence: there is no column "text": the columns are ["sent0" "sent1" "hard_neg"]`)
 	fails(t, exitUsage, sentenceArgs(base+"2", append(files, "model.system=clip", "objective.simcse.weight=0", "objective.itc.in_batch_weight=1")...), `data.kind: must not be "sentences"`, `for model.system "simcse"`)
 	fails(t, exitUsage, sentenceArgs(base+"2", "model.text.dropout=0"), "model.text.dropout: must be > 0", "two passes of a text differ by dropout alone")

@@ -17,22 +17,26 @@ import (
 // Names of the columns of the built-in towers and data kinds. They are names like any
 // other: a tower and a data kind of another module agree on names of their own.
 const (
-	Images        = "images"         // (3, S, S) float32, normalised pixels
-	Views         = "images/2"       // (3, S, S) float32, a second view of each image
-	Crops         = "images/crops"   // (V, 3, s, s) float32, further views of each image, smaller ones
-	Tokens        = "tokens"         // (L) int32, ids of a text, padded
-	Lengths       = "lengths"        // () int32, tokens of a text that are no padding
-	Segments      = "segments"       // (L) int32, 0 of the tokens of the first of two texts in one, 1 of the second
-	SecondTokens  = "tokens/2"       // (L) int32, ids of the second text of a row, padded
-	SecondLengths = "lengths/2"      // () int32, tokens of the second text that are no padding
-	ThirdTokens   = "tokens/3"       // (L) int32, ids of the third text of a row, padded
-	ThirdLengths  = "lengths/3"      // () int32, tokens of the third text that are no padding
-	IDs           = "ids"            // () int32, never negative; rows of one id are positives of each other
-	Labels        = "labels"         // () int32, the class of a row, -1 for none
-	Paired        = "paired"         // () int32, 1 of a row with an image and a text, 0 of a text alone
-	Scores        = "scores"         // () float32, how alike the two texts of a row are
-	ImageFeatures = "image features" // (D) float32 of a frozen encoder
-	TextFeatures  = "text features"  // (D) float32 of a frozen encoder
+	Images        = "images"          // (3, S, S) float32, normalised pixels
+	Views         = "images/2"        // (3, S, S) float32, a second view of each image
+	SecondImages  = "images/other"    // (3, S, S) float32, the second picture of a row of two
+	Crops         = "images/crops"    // (V, 3, s, s) float32, further views of each image, smaller ones
+	Tokens        = "tokens"          // (L) int32, ids of a text, padded
+	Lengths       = "lengths"         // () int32, tokens of a text that are no padding
+	Segments      = "segments"        // (L) int32, 0 of the tokens of the first of two texts in one, 1 of the second
+	SecondTokens  = "tokens/2"        // (L) int32, ids of the second text of a row, padded
+	SecondLengths = "lengths/2"       // () int32, tokens of the second text that are no padding
+	ThirdTokens   = "tokens/3"        // (L) int32, ids of the third text of a row, padded
+	ThirdLengths  = "lengths/3"       // () int32, tokens of the third text that are no padding
+	Answers       = "answers"         // (A, L) int32, ids of the answers of a row, each from the token that begins a text to the one that ends it, padded
+	AnswerLengths = "answers/lengths" // (A) int32, tokens of each answer that are no padding
+	AnswerWeights = "answers/weights" // (A) float32, how much each answer counts; 0: there is none
+	IDs           = "ids"             // () int32, never negative; rows of one id are positives of each other
+	Labels        = "labels"          // () int32, the class of a row, -1 for none
+	Paired        = "paired"          // () int32, 1 of a row with an image and a text, 0 of a text alone
+	Scores        = "scores"          // () float32, how alike the two texts of a row are
+	ImageFeatures = "image features"  // (D) float32 of a frozen encoder
+	TextFeatures  = "text features"   // (D) float32 of a frozen encoder
 
 	ImageTower = "image tower" // (m D) float32, class tokens that a frozen image tower gave before
 	TextTower  = "text tower"  // (m D) float32, likewise of a text
@@ -41,10 +45,6 @@ const (
 	RegionLengths = "regions/lengths" // () int32, regions that are no padding, at least 1
 	RegionBoxes   = "regions/boxes"   // (R, 4) float32: left, top, right, bottom as shares of the width and height of the image
 
-	Answers       = "answers"         // (A, L) int32, ids of the answers to a question, padded, each with the tokens around it
-	AnswerLengths = "answers/lengths" // (A) int32, tokens of an answer that are no padding
-	AnswerWeights = "answers/weights" // (A) float32, how much an answer counts, 0 where there is none
-
 	ImageNeighbours = "image neighbours" // (K) int32, rows of the pool of images near the row's own
 	TextNeighbours  = "text neighbours"  // (K) int32, likewise of texts
 )
@@ -52,7 +52,8 @@ const (
 // Text names the columns of a text.
 type Text struct{ Tokens, Lengths string }
 
-// The texts of a row: its own, one that says the same, and one that looks like it and says something else.
+// The texts of a row: its own, one that says the same or is the second of a pair, and one that looks like it and says something
+// else.
 var (
 	OwnText      = Text{Tokens, Lengths}
 	PositiveText = Text{SecondTokens, SecondLengths}
@@ -185,6 +186,14 @@ func (r Row) Copy(from Row) {
 	for _, c := range r.b.columns {
 		copy(r.Floats(c.Name), from.Floats(c.Name))
 		copy(r.Ints(c.Name), from.Ints(c.Name))
+	}
+}
+
+// Clear stores zeros in all columns of r.
+func (r Row) Clear() {
+	for _, c := range r.b.columns {
+		clear(r.Floats(c.Name))
+		clear(r.Ints(c.Name))
 	}
 }
 

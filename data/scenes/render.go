@@ -64,6 +64,7 @@ func (s Scene) draw(pix []uint8, size, step int) {
 			}
 		}
 	}
+	s.Curtain.draw(pix, size, step)
 }
 
 // pixelRange returns the pixels that an extent from lo to hi can touch.

@@ -102,6 +102,7 @@ func (o Object) Box() Box {
 type Scene struct {
 	Objects    []Object
 	Background Background
+	Curtain    Curtain // hides a column; NoCurtain in the scenes of a World
 }
 
 // Generate draws a scene. The zero fields of cfg mean their defaults; values

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // Names of the files of a folder of the STS layout, around the name of a part.
@@ -88,7 +88,8 @@ func (s *Set) loadPart(dir, name string) error {
 			continue
 		}
 		b, _, _ := strings.Cut(rest, "\t") // STS16 has the sources behind
-		if err := s.add(a, b, scores[i], gold, i+1); err != nil {
+		wrong := func(err error) error { return &data.LineError{File: gold, Line: i + 1, Err: err} }
+		if err := s.add(a, b, scores[i], wrong); err != nil {
 			return err
 		}
 	}
@@ -97,15 +98,10 @@ func (s *Set) loadPart(dir, name string) error {
 }
 
 // lines reads the lines of a text file.
-func lines(path string) ([]string, error) {
-	b, err := files.Read(path, files.MaxList)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	text := strings.TrimSuffix(strings.TrimPrefix(strings.ToValidUTF8(string(b), "\uFFFD"), "\xef\xbb\xbf"), "\n")
-	list := strings.Split(text, "\n")
-	for i := range list {
-		list[i] = strings.TrimSuffix(list[i], "\r")
-	}
-	return list, nil
+func lines(path string) (list []string, err error) {
+	err = table.Lines(path, func(_ int, line string) error {
+		list = append(list, line)
+		return nil
+	})
+	return list, err
 }

@@ -129,10 +129,10 @@ func (s *Set) load(path string) error {
 	err := table.Read(path, s.Task.columns, func(r table.Row) error {
 		s.Counts.Rows++
 		if r.Err != nil {
-			s.Counts.bad(&data.LineError{File: path, Line: r.Line, Err: r.Err})
+			s.Counts.bad(r.Wrong(r.Err))
 			return nil
 		}
-		return s.add(r.Cells[0], r.Cells[1], r.Cells[2], path, r.Line)
+		return s.add(r.Cells[0], r.Cells[1], r.Cells[2], r.Wrong)
 	})
 	if err == nil {
 		s.part("", first)
@@ -152,8 +152,8 @@ func (s *Set) part(name string, first int) {
 // errScore is a score that is no number of the scale.
 var errScore = errors.New("no score")
 
-// add adds a pair whose label stands in a line of a file, or counts why not. An error is of a label that no file of the task has.
-func (s *Set) add(a, b, label, path string, line int) error {
+// add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the task has.
+func (s *Set) add(a, b, label string, wrong func(error) error) error {
 	p := Pair{A: strings.TrimSpace(a), B: strings.TrimSpace(b), Label: data.UnknownLabel}
 	label = strings.TrimSpace(label)
 	switch {
@@ -171,7 +171,7 @@ func (s *Set) add(a, b, label, path string, line int) error {
 		p.Label, err = s.Task.class(label)
 	}
 	if err != nil {
-		err = &data.LineError{File: path, Line: line, Err: err}
+		err = wrong(err)
 	}
 	switch {
 	case errors.Is(err, errScore):

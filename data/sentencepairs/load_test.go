@@ -282,3 +282,33 @@ func TestRealFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestUnusable: what has no label, or lacks one of its sentences, is counted; scores must be as many as lines of sentences.
+func TestUnusable(t *testing.T) {
+	task, err := TaskOf("stsb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.tsv")
+	if err := os.WriteFile(path, []byte("sentence1\tsentence2\tscore\na\tb\t1\na\tb\t-1.0\na\tb\thidden\na\tb\t-\n\tb\t1\na\t \t1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load(task, []string{path}, Options{})
+	if err != nil || len(s.Pairs) != 1 || s.Counts.Unlabelled != 3 || s.Counts.Empty != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if task, err = TaskOf("sts12"); err != nil {
+		t.Fatal(err)
+	}
+	for _, scores := range []string{"1\n", "1\n2\n3\n"} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"STS.input.x.txt": "a\tb\nc\td\n", "STS.gs.x.txt": scores} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Load(task, []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "STS.input.x.txt has 2: copy both again") {
+			t.Errorf("scores %q: %v", scores, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package sentencepairs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -145,12 +146,11 @@ func (s *Set) Check(m Measure, others map[string]*Set, examples int) (found []da
 			f.Examples = append(f.Examples, example)
 		}
 	}
-	const badHint = "copy the file again, or accept that these rows are left out"
-	add(data.BadRow, badHint, s.Counts.Bad-len(s.Counts.Examples), "")
+	add(data.BadRow, data.BadTextHint, s.Counts.Bad-len(s.Counts.Examples), "")
 	for _, x := range s.Counts.Examples {
-		add(data.BadRow, badHint, 1, x)
+		add(data.BadRow, data.BadTextHint, 1, x)
 	}
-	for _, name := range sortedNames(others) {
+	for _, name := range slices.Sorted(maps.Keys(others)) {
 		theirs := map[[2]string]struct{}{}
 		for _, p := range others[name].Pairs {
 			theirs[[2]string{p.A, p.B}] = struct{}{}
@@ -188,12 +188,3 @@ func (s *Set) Check(m Measure, others map[string]*Set, examples int) (found []da
 
 // String is the pair for people.
 func (p Pair) String() string { return fmt.Sprintf("%.60q, %.60q", p.A, p.B) }
-
-// sortedNames lists the names of splits.
-func sortedNames(sets map[string]*Set) (names []string) {
-	for name := range sets {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}

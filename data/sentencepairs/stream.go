@@ -53,7 +53,7 @@ func (s *Stream) Columns() []data.Column { return s.cfg.Columns() }
 
 // Columns are those of a pair.
 func (cfg StreamConfig) Columns() []data.Column {
-	texts := append(cfg.Text.Columns(), cfg.Text.SecondColumns()...)
+	texts := append(cfg.Text.Columns(), cfg.Text.TextColumns(batch.PositiveText)...)
 	if cfg.Joint {
 		texts = cfg.Text.JointColumns()
 	}
@@ -80,7 +80,7 @@ func (s *Set) Fill(i int, cfg StreamConfig, row batch.Row) error {
 		cfg.Text.FillJoint(a, b, row)
 	} else {
 		cfg.Text.Fill(a, row)
-		cfg.Text.FillSecond(b, row)
+		cfg.Text.FillText(b, row, batch.PositiveText)
 	}
 	row.Set(batch.IDs, int32(i))
 	row.Set(batch.Labels, p.Label)

@@ -1,8 +1,6 @@
 package sentences
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
-	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Config says how files of sentences are read.
@@ -98,49 +95,15 @@ type reader struct {
 	set         *Set
 }
 
-// maxLine is the longest line of a file in bytes.
-const maxLine = 16 << 20
-
 // lines reads a file with a sentence on each line.
 func (r *reader) lines(path string) error {
 	if len(r.names) > 1 {
 		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1], r.names[1], strings.Join(tables, ", "))}
 	}
-	f, _, err := files.Open(path, 0)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, maxLine)
-	n := 0
-	for s.Scan() {
-		line := s.Bytes()
-		if n++; n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-			if reason := noText(line); reason != nil {
-				return &data.LineError{File: path, Line: n, Err: reason}
-			}
-		}
-		r.take(path, n, []string{string(line)})
-	}
-	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return &data.LineError{File: path, Line: n + 1, Err: fmt.Errorf("it has more than %d MiB: end lines with \\n", maxLine>>20)}
-	} else if err != nil {
-		return fmt.Errorf("data: %s: %w", path, err)
-	}
-	return nil
-}
-
-// noText says why a file that begins so is no file of lines, nil where it may be one.
-func noText(head []byte) error {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return errors.New("it is compressed: unpack it, as gunzip does")
-	case bytes.IndexByte(head, 0) >= 0:
-		return errors.New("it is UTF-16 or no text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8 does it)")
-	}
-	return nil
+	return table.Lines(path, func(n int, line string) error {
+		r.take([]string{line}, func(err error) error { return &data.LineError{File: path, Line: n, Err: err} })
+		return nil
+	})
 }
 
 // table reads a table.
@@ -148,10 +111,10 @@ func (r *reader) table(path string) error {
 	return table.Read(path, r.pick, func(row table.Row) error {
 		if row.Err != nil {
 			r.set.counts.Rows++
-			r.bad(&r.set.counts.Bad, &data.LineError{File: path, Line: row.Line, Err: row.Err})
+			r.bad(&r.set.counts.Bad, row.Wrong(row.Err))
 			return nil
 		}
-		r.take(path, row.Line, row.Cells)
+		r.take(row.Cells, row.Wrong)
 		return nil
 	})
 }
@@ -175,15 +138,12 @@ func (r *reader) bad(n *int, why error) {
 	}
 }
 
-// take adds a row.
-func (r *reader) take(path string, line int, texts []string) {
+// take adds a row of texts, of which wrong tells the place of an error.
+func (r *reader) take(texts []string, wrong func(error) error) {
 	c := &r.set.counts
 	c.Rows++
 	garbled, long := false, false
 	for k, t := range texts {
-		if !utf8.ValidString(t) {
-			t = strings.ToValidUTF8(t, "\uFFFD")
-		}
 		garbled = garbled || strings.ContainsRune(t, utf8.RuneError)
 		t = strings.TrimSpace(t)
 		if data.Clean(r.cfg.Clean, t, 0) == "" {
@@ -193,7 +153,7 @@ func (r *reader) take(path string, line int, texts []string) {
 		texts[k], long = t, long || r.cfg.MaxWords > 0 && len(strings.Fields(t)) > r.cfg.MaxWords
 	}
 	if garbled {
-		r.bad(&c.Garbled, &data.LineError{File: path, Line: line, Err: errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")})
+		r.bad(&c.Garbled, wrong(errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")))
 	}
 	if long {
 		c.Long++

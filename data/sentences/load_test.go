@@ -1,6 +1,7 @@
 package sentences
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +113,7 @@ func TestLoadErrors(t *testing.T) {
 		{"a.txt", "caf\xe9\nb\n", one, []string{"a.txt", "line 1", "no UTF-8", "1 of 2 rows", "data.max_bad_share"}},
 		{"a.txt", "\xff\xfea\x00b\x00\n\x00", one, []string{"a.txt", "line 1", "UTF-16", "iconv"}},
 		{"a.txt", "\x1f\x8b\x08junk", one, []string{"a.txt", "compressed", "gunzip"}},
-		{"a.txt", strings.Repeat("x", maxLine+1), one, []string{"a.txt", "line 1", "16 MiB"}},
+		{"a.txt", strings.Repeat("x", 16<<20+1), one, []string{"a.txt", "line 1", "16 MiB"}},
 	} {
 		_, err := Load([]string{write(t, x.name, x.text)}, x.cfg)
 		for _, want := range x.want {
@@ -206,4 +207,28 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCheck: a sentence is in two splits by what it says, not by its number; rows that were left out are findings.
+func TestCheck(t *testing.T) {
+	load := func(text string) *Set {
+		s, err := Load([]string{write(t, "x.tsv", "a\tb\n"+text)}, Config{Sentence: "a", MaxBadShare: 1, Clean: "albef"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	train, val := load("One.\t1\nTwo.\t2\n\tx\nlost\n...\t3\ncaf\xe9\t4\n"), load("two\t1\nthree\t2\n")
+	found, err := data.Check(t.Context(), train, data.CheckConfig{Clean: "albef", Images: true, Others: map[string]data.Dataset{"val": val}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprint(f.Kind, " ", f.Count, " ", f.Grave(), " ", f.Examples))
+	}
+	if len(got) != 3 || !strings.Contains(got[0], "bad row 2 true") || !strings.Contains(got[0], "line 5: it has 1 columns, not 2") ||
+		got[1] != `leak 1 true [sentence 1 equals sentence 0 of val: "two"]` || !strings.HasPrefix(got[2], "empty caption 2 false") {
+		t.Errorf("found %q", got)
+	}
 }

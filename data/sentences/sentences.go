@@ -51,6 +51,12 @@ func (s *Set) at(i, k int) string {
 // Counts say what was read and what was left out.
 func (s *Set) Counts() Counts { return s.counts }
 
+// EmptyCaptions is the number of rows that were left out because a text is empty.
+func (s *Set) EmptyCaptions() int { return s.counts.Empty }
+
+// BadRows is the number of rows that were other than their file says or no UTF-8, and why the first of them was.
+func (s *Set) BadRows() (n int, first error) { return s.counts.Bad + s.counts.Garbled, s.counts.First }
+
 // Len is the number of sentences.
 func (s *Set) Len() int { return len(s.ends) / s.per }
 

@@ -2,12 +2,11 @@ package source
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/utterances"
-	"github.com/geoalign/geoalign/internal/files"
 )
 
 // Sentiment is the utterances of a part of eval.sentiment.
@@ -50,12 +49,13 @@ func openSentiment(cfg config.Config, path, texts string) (s Sentiment, err erro
 	if s.Set, err = utterances.Load(Below(cfg.Data.Root, path), cfg.Eval.Sentiment.Modalities); err != nil || texts == "" {
 		return s, err
 	}
-	b, err := files.Read(Below(cfg.Data.Root, texts), files.MaxList)
+	err = table.Lines(Below(cfg.Data.Root, texts), func(_ int, line string) error {
+		s.Sentences = append(s.Sentences, line)
+		return nil
+	})
 	if err != nil {
-		return s, fmt.Errorf("data: %w", err)
+		return s, err
 	}
-	text := strings.TrimPrefix(strings.ToValidUTF8(string(b), "\uFFFD"), "\xef\xbb\xbf")
-	s.Sentences = strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 	if have, want := len(s.Sentences), len(s.Set.Labels); have != want {
 		return s, &data.RecordError{File: texts, Index: -1, Err: fmt.Errorf("it has %d lines and %s %d utterances: write the words of one on each line", have, path, want)}
 	}

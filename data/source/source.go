@@ -25,6 +25,7 @@ var kinds = map[string]Kind{
 	"captions":       imageFiles(captionLists),
 	"coco":           imageFiles(coco),
 	"csv":            imageFiles(csvTables),
+	"entailment":     entailment,
 	"flickr":         imageFiles(flickr),
 	"folder":         imageFiles(classFolders),
 	"karpathy":       imageFiles(karpathy),
@@ -48,6 +49,8 @@ type Kind struct {
 	Stream func(ctx context.Context, cfg config.Config, o Options) (data.Stream, error)
 	// Split opens a finite split of images with captions.
 	Split func(ctx context.Context, cfg config.Config, split string, o Options) (data.Dataset, error)
+	// Examples opens a split of samples of a downstream task.
+	Examples func(ctx context.Context, cfg config.Config, split string, o Options) (data.Examples, error)
 	// Galleries opens a finite split for retrieval; nil: that of Split.
 	Galleries func(ctx context.Context, cfg config.Config, split string, o Options) (data.Galleries, error)
 	// Inputs lists the files and folders that a split is read from, as the configuration

@@ -30,10 +30,10 @@ func OpenTextProbe(cfg config.Config) (*TextProbe, error) {
 	}
 	var p TextProbe
 	var err error
-	if p.Train, err = data.LoadTextPairs(Below(cfg.Data.Root, c.Train)); err != nil {
+	if p.Train, err = loadTextPairs(Below(cfg.Data.Root, c.Train)); err != nil {
 		return nil, fmt.Errorf("%strain: %w", key, err)
 	}
-	if p.Test, err = data.LoadTextPairs(Below(cfg.Data.Root, c.Test)); err != nil {
+	if p.Test, err = loadTextPairs(Below(cfg.Data.Root, c.Test)); err != nil {
 		return nil, fmt.Errorf("%stest: %w", key, err)
 	}
 	numbers := map[string]int32{}

@@ -1,14 +1,13 @@
 package table
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/files"
@@ -45,7 +44,7 @@ func (o *objects) take(b json.RawMessage) error {
 			o.names = append(o.names, all[i])
 		}
 	}
-	r := Row{Line: o.number, Cells: o.cells[:0]}
+	r := Row{Line: o.number, Cells: o.cells[:0], path: o.path, entry: true}
 	for _, name := range o.names {
 		text, err := jsonText(fields[name])
 		if err != nil {
@@ -119,28 +118,19 @@ func readJSON(path string, pick Picker, row func(r Row) error) error {
 
 // readJSONLines reads a file with an object on each line.
 func readJSONLines(path string, pick Picker, row func(r Row) error) error {
-	f, _, err := files.Open(path, 0)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	defer f.Close()
 	o := objects{path: path, pick: pick, row: row}
-	s := bufio.NewScanner(io.Reader(f))
-	s.Buffer(nil, maxLine)
-	for line := 1; s.Scan(); line++ {
-		b := bytes.TrimSpace(bytes.TrimPrefix(s.Bytes(), []byte(bom)))
+	err := Lines(path, func(n int, line string) error {
+		b := []byte(strings.TrimSpace(line))
 		if len(b) == 0 {
-			continue
+			return nil
 		}
 		if !json.Valid(b) {
-			return &data.LineError{File: path, Line: line, Err: fmt.Errorf("it is no JSON object (got %.60s): write one object on each line", b)}
+			return &data.LineError{File: path, Line: n, Err: fmt.Errorf("it is no JSON object (got %.60s): write one object on each line", b)}
 		}
-		if err := o.take(b); err != nil {
-			return err
-		}
-	}
-	if err := s.Err(); err != nil {
-		return pathError(path, err)
+		return o.take(b)
+	})
+	if err != nil {
+		return err
 	}
 	return o.end()
 }

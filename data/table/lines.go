@@ -22,23 +22,98 @@ const bom = "\xef\xbb\xbf"
 // errEmpty is what is wrong with a file without a line.
 var errEmpty = errors.New("it is empty: begin with a line that names the columns")
 
-// readLines reads a table of lines, with quotation marks and commas where it is a .csv file without tabs.
-func readLines(path string, comma bool, pick Picker, row func(r Row) error) error {
+// Lines calls take for each line of a text file with its number from 1, without the byte order mark and what ends the line; bytes
+// that are no UTF-8 are U+FFFD. It ends early with the error of take. Other errors name the file: it is not there, a
+// line is too long, or it is compressed or UTF-16.
+func Lines(path string, take func(n int, line string) error) error {
+	in, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return in.lines(take)
+}
+
+// text is a text file that is read.
+type text struct {
+	*bufio.Reader
+	path string
+	file *os.File
+}
+
+// open opens a text file and reads what is before its first line.
+func open(path string) (*text, error) {
 	f, _, err := files.Open(path, 0)
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
-	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<16)
-	if start, _ := in.Peek(len(bom)); string(start) == bom {
-		in.Discard(len(bom)) //nolint:errcheck // it was just peeked at
+	t := &text{bufio.NewReaderSize(f, 1<<16), path, f}
+	if start, _ := t.Peek(len(bom)); string(start) == bom {
+		t.Discard(len(bom)) //nolint:errcheck // it was just peeked at
 	}
-	first, _ := in.Peek(1 << 15)
-	line, _, _ := strings.Cut(string(first), "\n")
-	if comma && !strings.Contains(line, "\t") {
-		return readCommas(path, in, pick, row)
+	if reason := noText(t.first()); reason != nil {
+		return nil, errors.Join(&data.LineError{File: path, Line: 1, Err: reason}, f.Close())
 	}
-	return readTabs(path, in, pick, row)
+	return t, nil
+}
+
+// Close closes the file.
+func (t *text) Close() error { return t.file.Close() }
+
+// first is the first line, or its beginning, which is still to be read.
+func (t *text) first() string {
+	start, _ := t.Peek(1 << 15)
+	line, _, _ := strings.Cut(string(start), "\n")
+	return line
+}
+
+// noText says why a file whose first line begins so is no text, nil where it may be one.
+func noText(line string) error {
+	switch {
+	case strings.HasPrefix(line, "\x1f\x8b"):
+		return errors.New("it is compressed: unpack it, as gunzip does")
+	case strings.Contains(line, "\x00"):
+		return errors.New("it is UTF-16 or no text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8 does it)")
+	}
+	return nil
+}
+
+// lines calls take for each line.
+func (t *text) lines(take func(n int, line string) error) error {
+	s := bufio.NewScanner(t)
+	s.Buffer(nil, maxLine)
+	n := 0
+	for s.Scan() {
+		n++
+		if err := take(n, valid(s.Text())); err != nil {
+			return err
+		}
+	}
+	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return &data.LineError{File: t.path, Line: n + 1, Err: fmt.Errorf("it has more than %d MiB: end lines with \\n or \\r\\n", maxLine>>20)}
+	} else if err != nil {
+		return pathError(t.path, err)
+	}
+	return nil
+}
+
+// readLines reads a table of lines, with quotation marks and commas where it is a .csv file without tabs.
+func readLines(path string, comma bool, pick Picker, row func(r Row) error) error {
+	in, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	t := table{path: path, pick: pick, row: row}
+	if comma && !strings.Contains(in.first(), "\t") {
+		err = t.readCommas(in)
+	} else {
+		err = t.readTabs(in)
+	}
+	if err == nil && !t.picked {
+		err = &data.RecordError{File: path, Index: -1, Err: errEmpty}
+	}
+	return err
 }
 
 // table hands the rows of a table on.
@@ -65,48 +140,25 @@ func (t *table) take(line int, cells []string) error {
 			return nil
 		}
 	}
-	r := Row{Line: line}
+	r := Row{Line: line, path: t.path}
 	if r.Cells, r.Err = chosen(t.columns.At, cells, t.width, t.cells); r.Err == nil {
 		t.cells = r.Cells
 	}
 	return t.row(r)
 }
 
-// end says what is wrong with a table that ended.
-func (t *table) end() error {
-	if !t.picked {
-		return &data.RecordError{File: t.path, Index: -1, Err: errEmpty}
-	}
-	return nil
-}
-
 // readTabs reads lines with tabs, in which quotation marks mean nothing.
-func readTabs(path string, in io.Reader, pick Picker, row func(r Row) error) error {
-	t := table{path: path, pick: pick, row: row}
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, maxLine)
-	line := 0
-	for s.Scan() {
-		line++
-		text := s.Text()
-		if strings.TrimSpace(text) == "" {
-			continue
+func (t *table) readTabs(in *text) error {
+	return in.lines(func(n int, line string) error {
+		if strings.TrimSpace(line) == "" {
+			return nil
 		}
-		if err := t.take(line, strings.Split(text, "\t")); err != nil {
-			return err
-		}
-	}
-	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return &data.LineError{File: path, Line: line + 1, Err: fmt.Errorf("it has more than %d MiB: end lines with \\n or \\r\\n", maxLine>>20)}
-	} else if err != nil {
-		return pathError(path, err)
-	}
-	return t.end()
+		return t.take(n, strings.Split(line, "\t"))
+	})
 }
 
-// readCommas reads a table of comma-separated values.
-func readCommas(path string, in io.Reader, pick Picker, row func(r Row) error) error {
-	t := table{path: path, pick: pick, row: row}
+// readCommas reads comma-separated values.
+func (t *table) readCommas(in *text) error {
 	c := csv.NewReader(in)
 	c.FieldsPerRecord, c.ReuseRecord = -1, true
 	for {
@@ -114,11 +166,11 @@ func readCommas(path string, in io.Reader, pick Picker, row func(r Row) error) e
 		var bad *csv.ParseError
 		switch {
 		case err == io.EOF:
-			return t.end()
+			return nil
 		case errors.As(err, &bad):
-			return &data.LineError{File: path, Line: bad.StartLine, Err: fmt.Errorf("it is no row of comma-separated values (%w): write a quotation mark within a cell twice, and close that of the cell", bad.Err)}
+			return &data.LineError{File: t.path, Line: bad.StartLine, Err: fmt.Errorf("it is no row of comma-separated values (%w): write a quotation mark within a cell twice, and close that of the cell", bad.Err)}
 		case err != nil:
-			return pathError(path, err)
+			return pathError(t.path, err)
 		}
 		line, _ := c.FieldPos(0)
 		if err := t.take(line, cells); err != nil {

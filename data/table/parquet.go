@@ -62,7 +62,7 @@ func readParquet(path string, pick Picker, row func(r Row) error) (err error) {
 			for k := range cells {
 				cells[k] = columns[k][i]
 			}
-			if err := row(Row{Line: line, Cells: cells}); err != nil {
+			if err := row(Row{Line: line, Cells: cells, path: path, entry: true}); err != nil {
 				return err
 			}
 		}

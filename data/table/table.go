@@ -20,6 +20,17 @@ type Row struct {
 	Line  int      // of the file from 1, or of JSON and parquet the row from 1
 	Cells []string // valid UTF-8; the next row overwrites the slice
 	Err   error    // why the row cannot be used: Cells is then nil
+
+	path  string
+	entry bool // of JSON or parquet
+}
+
+// Wrong is an error of the row with its file and its place: a *data.LineError, or of JSON and parquet a *data.RecordError.
+func (r Row) Wrong(err error) error {
+	if r.entry {
+		return &data.RecordError{File: r.path, Index: r.Line - 1, Err: err}
+	}
+	return &data.LineError{File: r.path, Line: r.Line, Err: err}
 }
 
 // Columns says which columns of a file are wanted.

@@ -69,6 +69,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestWrong: an error of a row has its line, or of JSON its entry.
+func TestWrong(t *testing.T) {
+	for name, text := range map[string]string{"a.tsv": "a\n\n1\n", "a.csv": "a\n\n1\n", "a.json": `[{"a": 1}]`, "a.jsonl": "\n\n{\"a\": 1}\n"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := "data: " + path + ": line 3: x"
+		if strings.Contains(name, "json") {
+			want = (&data.RecordError{File: path, Index: 0, Err: errors.New("x")}).Error()
+		}
+		if err := Read(path, columns("a"), func(r Row) error { return r.Wrong(errors.New("x")) }); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // TestReadErrors: a file that cannot be read is named with the place in it.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
@@ -76,6 +93,8 @@ func TestReadErrors(t *testing.T) {
 		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
 		{"a.json", "{", "neither an object"}, {"a.json", `{"0": {"a": 1, "a": 2, "c": 1}}`, "neither an object"}, {"a.json", "[]", "it has no row"}, {"a.json", "[3]", "entry 0: want an object"}, {"a.json", "[null]", "entry 0: want an object"},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
+		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxLine+1), "line 2: it has more than 16 MiB"},
+		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or no text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
 		{"a.parquet", "PAR1", "no .parquet file"}, {"a.xls", "", `not from ".xls"`},
 	} {
 		_, err := read(t, c.name, c.text, columns("c", "a"))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/geoalign/geoalign/data"
@@ -45,7 +46,7 @@ func (v Vectors) Row(sentence string) []float32 {
 }
 
 // Encode returns the vectors of sentences, which may repeat. They are encoded in the order of their length. It keeps 4 bytes x n x
-// Width for n different ones, and ends early with the error of ctx.
+// Width for n different ones, and ends early with the error of ctx. Vectors that are not finite are an error.
 func (e SentenceEncoder) Encode(ctx context.Context, sentences []string, phase string) (Vectors, error) {
 	v := Vectors{at: map[string]int{}}
 	var list []string
@@ -71,8 +72,16 @@ func (e SentenceEncoder) Encode(ctx context.Context, sentences []string, phase s
 	default:
 		v.X, err = e.ClassTokens(ctx, e.Model, g, phase)
 	}
+	if err != nil {
+		return v, err
+	}
 	v.Width = len(v.X) / len(list)
-	return v, err
+	for i, x := range v.X {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) { // of which every cosine would read as 0
+			return v, fmt.Errorf("tasks: %s: the vector of %q has a number that is not finite: evaluate another checkpoint", phase, list[i/v.Width])
+		}
+	}
+	return v, nil
 }
 
 // means returns the mean of the tokens of each row of a gallery, padding left out: (n, Model.Width).

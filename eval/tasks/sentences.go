@@ -3,19 +3,9 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/eval"
-)
-
-// Rules by which a class of a pair is told.
-const (
-	FixedRule  = "fixed"  // thresholds of the cosine that part 0 to 1 evenly
-	TunedRule  = "tuned"  // those that are best on training pairs
-	KMeansRule = "kmeans" // clusters of the cosines of the pairs themselves, each a class, matched as it fits the labels best
-	ProbeRule  = "probe"  // a linear classifier on |u-v| and u*v of training pairs
 )
 
 // PairTask is a task of sentence pairs to evaluate on.
@@ -95,19 +85,20 @@ type SentencePicture struct {
 func (s Sentences) Run(ctx context.Context) (SentenceScores, error) {
 	out := SentenceScores{Feature: s.Encoder.Feature}
 	for k, t := range s.Tasks {
-		task, picture, err := s.task(ctx, t, k == 0)
+		drawn := k == 0 && s.Picture > 0
+		task, picture, err := s.task(ctx, t, drawn)
 		if err != nil {
 			return out, fmt.Errorf("tasks: %s: %w", t.Test.Task.Name, err)
 		}
 		out.Tasks, out.Width = append(out.Tasks, task), picture.Width
-		if k == 0 && s.Picture > 0 {
+		if drawn {
 			out.Picture = picture
 		}
 	}
 	return out, nil
 }
 
-// task evaluates one task; the picture of another than the first has no pairs.
+// task evaluates one task; the picture of one that is not drawn has no pairs.
 func (s Sentences) task(ctx context.Context, t PairTask, drawn bool) (PairScores, *SentencePicture, error) {
 	spec, pairs := t.Test.Task, t.Test.Pairs
 	r := PairScores{Task: spec.Name, Split: t.Split, Files: t.Files, Pairs: len(pairs)}
@@ -131,7 +122,7 @@ func (s Sentences) task(ctx context.Context, t PairTask, drawn bool) (PairScores
 		}
 		sts := eval.MeasureSTS(p.Cosines, p.Scores, names, ends)
 		r.STS = &sts
-	} else if err := s.classes(ctx, &r, t, v, pairs, p); err != nil {
+	} else if err := s.classes(ctx, &r, t, v, p); err != nil {
 		return r, nil, err
 	}
 	if s.Isotropy > 0 {
@@ -148,138 +139,4 @@ func (s Sentences) task(ctx context.Context, t PairTask, drawn bool) (PairScores
 		}
 	}
 	return r, p, nil
-}
-
-// classes tells the classes of pairs by every rule.
-func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vectors, pairs []sentencepairs.Pair, p *SentencePicture) error {
-	spec := t.Test.Task
-	k := len(spec.Classes)
-	r.Classes, r.Rules, r.Constant, r.Nearest = spec.Classes, map[string]float64{}, make([]float64, k), int(spec.Near[0])
-	share := func(told func(i int) int32) float64 {
-		right := 0
-		for i, l := range p.Labels {
-			if told(i) == l {
-				right++
-			}
-		}
-		return 100 * float64(right) / float64(len(pairs))
-	}
-	for l := range r.Constant {
-		r.Constant[l] = share(func(int) int32 { return int32(l) })
-	}
-	if slices.Contains(s.Rules, FixedRule) {
-		cut := eval.FixedThresholds(k)
-		r.Rules[FixedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
-	}
-	if slices.Contains(s.Rules, KMeansRule) {
-		cut := eval.ClusterThresholds(p.Cosines, k)
-		clusters := make([]int, len(pairs))
-		for i, c := range p.Cosines {
-			clusters[i] = cut.Place(c)
-		}
-		class := eval.MatchClusters(clusters, p.Labels, k)
-		r.Rules[KMeansRule] = share(func(i int) int32 { return class[clusters[i]] })
-	}
-	if !s.fitted() {
-		return nil
-	}
-	if t.Train == nil {
-		r.Skipped = "there are no training pairs for the rules that are fitted"
-		return nil
-	}
-	train := t.Train.Pairs
-	r.Train = len(train)
-	labels := make([]int32, len(train))
-	for i, x := range train {
-		labels[i] = x.Label
-	}
-	if slices.Contains(s.Rules, TunedRule) {
-		cut := eval.TuneThresholds(cosines(v, train), labels, spec.Near)
-		r.Thresholds = cut
-		r.Rules[TunedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
-	}
-	if slices.Contains(s.Rules, ProbeRule) {
-		x, err := s.Classifier.classify(ctx, labelled{related(v, train), labels}, labelled{related(v, pairs), p.Labels}, spec.Classes, s.Encoder.Progress)
-		if err != nil {
-			return err
-		}
-		r.Rules[ProbeRule] = x.Top1
-	}
-	return nil
-}
-
-// fitted says whether a rule is fitted to training pairs.
-func (s Sentences) fitted() bool {
-	return slices.Contains(s.Rules, TunedRule) || slices.Contains(s.Rules, ProbeRule)
-}
-
-// thinned takes so many pairs at even distances.
-func thinned(pairs []sentencepairs.Pair, most int) []sentencepairs.Pair {
-	some := sentencepairs.Set{Pairs: pairs}
-	some.Thin(most)
-	return some.Pairs
-}
-
-// sentencesOf lists both sentences of pairs.
-func sentencesOf(pairs []sentencepairs.Pair) []string {
-	list := make([]string, 0, 2*len(pairs))
-	for _, p := range pairs {
-		list = append(list, p.A, p.B)
-	}
-	return list
-}
-
-// cosines are those of pairs, 0 where a vector has no direction.
-func cosines(v Vectors, pairs []sentencepairs.Pair) []float64 {
-	list := make([]float64, len(pairs))
-	for i, p := range pairs {
-		a, b := v.Row(p.A), v.Row(p.B)
-		dot, aa, bb := 0.0, 0.0, 0.0
-		for j := range a {
-			x, y := float64(a[j]), float64(b[j])
-			dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
-		}
-		if aa > 0 && bb > 0 {
-			list[i] = dot / math.Sqrt(aa*bb) // which is 1 of a sentence with itself, so that such pairs tie
-		}
-	}
-	return list
-}
-
-// related returns |u-v| and u*v of pairs: (n, 2 Width).
-func related(v Vectors, pairs []sentencepairs.Pair) []float32 {
-	var a, b []float32
-	for _, p := range pairs {
-		a, b = append(a, v.Row(p.A)...), append(b, v.Row(p.B)...)
-	}
-	return relate(a, b, len(pairs))
-}
-
-// isotropyOf measures so many of the sentences of pairs, and how near those are that mean the same: of the class of similar
-// pairs, or with a score above that of Task.Alike.
-func isotropyOf(v Vectors, spec sentencepairs.Task, pairs []sentencepairs.Pair, most int) (*eval.Isotropy, error) {
-	at := map[string]int{}
-	var x []float32
-	add := func(sentence string) int {
-		i, known := at[sentence]
-		if !known {
-			i = len(at)
-			at[sentence] = i
-			x = append(x, v.Row(sentence)...)
-		}
-		return i
-	}
-	var positives [][2]int
-	for _, p := range thinned(pairs, max(1, most/2)) {
-		a, b := add(p.A), add(p.B)
-		alike := !spec.Scored() && p.Label == spec.Near[0] || spec.Scored() && p.Score > spec.Alike()
-		if alike {
-			positives = append(positives, [2]int{a, b})
-		}
-	}
-	if len(at) < 2 {
-		return nil, nil
-	}
-	s, err := eval.MeasureIsotropy(x, len(at), v.Width, positives)
-	return &s, err
 }

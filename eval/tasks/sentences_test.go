@@ -35,6 +35,9 @@ func (a angles) Encode(_ context.Context, b *batch.Batch) (states, features []fl
 		if x == 666 {
 			return nil, nil, errFake
 		}
+		if x == 555 {
+			x = math.Inf(1) // whose direction is not a number
+		}
 		for k := range fakeTokens {
 			states = append(states, direction(x+float64(k))...)
 		}
@@ -95,6 +98,9 @@ func TestSentenceEncoder(t *testing.T) {
 		}
 		if _, err := e.Encode(t.Context(), nil, "encoding"); err == nil {
 			t.Error("no sentence is encoded")
+		}
+		if _, err := e.Encode(t.Context(), []string{"31", "555"}, "encoding"); err == nil || !strings.Contains(err.Error(), `the vector of "555" has a number that is not finite`) {
+			t.Errorf("%s: %v", feature, err)
 		}
 	}
 }

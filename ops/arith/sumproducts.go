@@ -11,7 +11,7 @@ import (
 )
 
 // SumProducts returns the sums over k of x_k * y_k, element by element, for rows x and y (R, K*n)
-// of K groups of n columns: (R, n). With n = 1 these are the dot products of rows.
+// of K groups of n columns: (R, n). The dot products of rows are similarity.RowProducts.
 func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "sum products", Args: fmt.Sprintf("n=%d", n), Diff: []bool{true, true},
@@ -44,10 +44,6 @@ func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 // sumProducts adds up the products of groups as long as dst.
 func sumProducts(dst, x, y []float32) {
 	n := len(dst)
-	if n == 1 {
-		dst[0] = vector.Dot(x, y)
-		return
-	}
 	vector.Mul(dst, x[:n], y[:n])
 	for at := n; at < len(x); at += n {
 		a, b := x[at:][:n], y[at:][:n]
@@ -67,10 +63,6 @@ func mulGroups(n int) *op.Op {
 			body := func(_, lo, hi int) {
 				for r := lo; r < hi; r++ {
 					dx, x, dy := c.Out.F32[r*width:][:width], c.In[0].F32[r*width:][:width], c.In[1].F32[r*n:][:n]
-					if n == 1 {
-						vector.Scale(dx, dy[0], x)
-						continue
-					}
 					for at := 0; at < width; at += n {
 						vector.Mul(dx[at:][:n], x[at:][:n], dy)
 					}

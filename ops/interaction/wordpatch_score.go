@@ -16,6 +16,8 @@ func (b *wordPatchBlock) score(worker, lo, hi int) {
 		if n > 0 && columns > 0 {
 			b.patchCosines(t, patches, i)
 		}
+		norms := t.rows[:n]
+		diagonalRoots(norms, b.gramIn(textSide, b.textGram, i))
 		for image := range b.images() {
 			at, k := b.patchesOf(image)
 			to := b.at(b.span[textSide].from+i, b.span[imageSide].from+image)
@@ -26,7 +28,7 @@ func (b *wordPatchBlock) score(worker, lo, hi int) {
 				continue
 			}
 			words := t.words.of(image*n, n)
-			b.wordCosines(t, words, i, image)
+			b.wordCosines(words, norms, i, image)
 			score := b.join(patches.of(at, k), words)
 			if !b.backward {
 				b.c.Out.F32[to] = score
@@ -58,8 +60,8 @@ func (b *wordPatchBlock) patchCosines(t *wordPatchThread, patches cosines, i int
 	patches.make(b.patchNorms[:columns], b.how.Temperature)
 }
 
-// wordCosines makes the cosines of the words of text i with their summaries of an image.
-func (b *wordPatchBlock) wordCosines(t *wordPatchThread, words cosines, i, image int) {
+// wordCosines makes the cosines of the words of text i, of so many lengths, with their summaries of an image.
+func (b *wordPatchBlock) wordCosines(words cosines, norms []float32, i, image int) {
 	columns := b.columns()
 	products, weights, mixed := b.strip(b.products[attentionSite], i), b.strip(b.image.weights, i), b.strip(b.image.mixed, i)
 	at, k := b.patchesOf(image)
@@ -68,8 +70,6 @@ func (b *wordPatchBlock) wordCosines(t *wordPatchThread, words cosines, i, image
 		words.products[r] = vector.Dot(row, products[r*columns+at:][:k])
 		words.lengths[r] = vector.Dot(row, mixed[r*columns+at:][:k])
 	}
-	norms := t.rows[:len(words.products)]
-	diagonalRoots(norms, b.gramIn(textSide, b.textGram, i))
 	words.make(norms, b.how.Temperature)
 }
 

@@ -53,7 +53,7 @@ func reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
 		Kind: "reshape", Args: fmt.Sprint("shape=", shape), Diff: []bool{true}, Alias: &[2]int{0, -1},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return shape.Clone(), op.All(
-				op.Need(len(in[0]) >= 1, "want an array, no scalar"),
+				op.Need(len(in[0]) >= 1, "want one axis or more (got %v)", in[0]),
 				op.Need(slices.Min(shape) > 0 && in[0].TotalSize() == shape.TotalSize(), "%v is not as large as %v", in[0], shape),
 			)
 		},

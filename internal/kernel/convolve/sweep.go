@@ -15,7 +15,7 @@ type sweep struct {
 	packed        int // where packed weights begin
 }
 
-// forward are the sweeps of the convolution.
+// sweeps are those of the convolution.
 func (s Sizes) sweeps() []sweep {
 	return []sweep{{rows: s.OutHeight(), cols: s.OutWidth(), u: s.Kernel, v: s.Kernel, step: s.Stride, top: -s.Pad, left: -s.Pad, stride: 1, kstep: 1}}
 }

@@ -52,18 +52,20 @@ func (c *Columns) Sums(sum, product []float64, x, dy []float32) {
 	n, rows := len(c.Mean), rowsOf(x, len(c.Mean))
 	checkSums(sum, product, n)
 	dy = dy[:len(x)]
-	if !cpu.HasAVX2FMA {
+	switch {
+	case rows == 0:
+	case !cpu.HasAVX2FMA:
 		c.plainSums(sum, product, x, dy)
-		return
-	}
-	for step := max(1, columnValues/max(n, 1)); rows > 0; rows -= step {
-		m := min(rows, step)
-		if c.ReLU {
-			columnDotsReLUVec(&sum[0], &product[0], &x[0], &c.Mean[0], &dy[0], at(c.Scale, n), at(c.Shift, n), m, n)
-		} else {
-			columnDotsVec(&sum[0], &product[0], &x[0], &c.Mean[0], &dy[0], m, n)
+	default:
+		for step := max(1, columnValues/n); rows > 0; rows -= step {
+			m := min(rows, step)
+			if c.ReLU {
+				columnDotsReLUVec(&sum[0], &product[0], &x[0], &c.Mean[0], &dy[0], at(c.Scale, n), at(c.Shift, n), m, n)
+			} else {
+				columnDotsVec(&sum[0], &product[0], &x[0], &c.Mean[0], &dy[0], m, n)
+			}
+			x, dy = x[m*n:], dy[m*n:]
 		}
-		x, dy = x[m*n:], dy[m*n:]
 	}
 }
 

@@ -52,22 +52,24 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// TestColumnsRefuse: sums without room and rows that do not fit are refused.
+// TestColumnsRefuse: sums without room, rows that do not fit and slices that are too short are refused at every level.
 func TestColumnsRefuse(t *testing.T) {
-	for name, f := range map[string]func(){
-		"room": func() { ColumnMoments(make([]float64, 4), make([]float64, 4), make([]float32, 5), make([]float32, 5)) },
-		"rows": func() { (&Columns{Mean: make([]float32, 3)}).Apply(make([]float32, 4), make([]float32, 4), nil) },
-		"dy": func() {
-			(&Columns{Mean: make([]float32, 2)}).Sums(make([]float64, 4), make([]float64, 4), make([]float32, 4), make([]float32, 3))
-		},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
+	of := func(n int) []float32 { return make([]float32, n) }
+	c := &Columns{Mean: of(2), Scale: of(2), Shift: of(2)}
+	kerneltest.EachLevel(t, func(t *testing.T) {
+		for name, f := range map[string]func(){
+			"room":         func() { ColumnMoments(make([]float64, 4), make([]float64, 4), of(5), of(5)) },
+			"room of Sums": func() { c.Sums(make([]float64, 4), make([]float64, 1), of(4), of(4)) },
+			"rows":         func() { c.Apply(of(5), of(5), nil) },
+			"y":            func() { c.Apply(of(3), of(4), nil) },
+			"add":          func() { c.Apply(of(4), of(4), of(3)) },
+			"dx":           func() { c.Grad(of(3), of(4), of(4), of(2), of(2)) },
+			"b":            func() { c.Grad(of(4), of(4), of(4), of(2), of(1)) },
+			"dy":           func() { c.Sums(make([]float64, 4), make([]float64, 4), of(4), of(3)) },
+		} {
+			if !panics(f) {
+				t.Errorf("%s: no panic", name)
+			}
+		}
+	})
 }

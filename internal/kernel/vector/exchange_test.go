@@ -50,10 +50,13 @@ func TestCompareExchange(t *testing.T) {
 			}
 		}
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("rows of different lengths pass")
+	for name, f := range map[string]func(){
+		"CompareExchange":  func() { CompareExchange(make([]float32, 3), make([]float32, 2), make([]int32, 3), make([]int32, 3)) },
+		"MaxColumns, at":   func() { MaxColumns(make([]float32, 3), make([]int32, 2), make([]float32, 3), 0) },
+		"MaxColumns, of x": func() { MaxColumns(make([]float32, 3), make([]int32, 3), make([]float32, 2), 0) },
+	} {
+		if !panics(f) {
+			t.Errorf("%s: slices of different lengths pass", name)
 		}
-	}()
-	CompareExchange(make([]float32, 3), make([]float32, 2), make([]int32, 3), make([]int32, 3))
+	}
 }

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// EntailmentKind is the data.kind and the task of visual entailment.
+const EntailmentKind = "entailment"
+
+// downstream is a task that a model of pairs is fine-tuned for, over examples of its own or with a loss of its own.
+type downstream struct {
+	name  string                     // of the task, and of its loss in [objective]
+	kind  string                     // data.kind that has its examples; empty: any kind of captions
+	loss  func(o *Objective) float64 // weight of its loss, which stands alone; nil: the losses of retrieval are its own
+	fuses bool                       // its loss reads fused pairs
+	soft  bool                       // its loss has soft targets where objective.distill.alpha is above 0
+}
+
+// tasks are the downstream tasks: each is a row here, a group of keys, a loss, a kind of data and an evaluation.
+var tasks = []downstream{
+	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
+	{name: "captioning", loss: func(o *Objective) float64 { return o.Captioning.byTransformer() }, fuses: true, soft: true},
+}
+
+// task returns the downstream task whose loss has a weight, nil for none.
+func (o *Objective) task() *downstream {
+	for i := range tasks {
+		if t := &tasks[i]; t.loss != nil && t.loss(o) > 0 {
+			return t
+		}
+	}
+	return nil
+}
+
+// Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
+func (c Config) Task() string {
+	if t := c.Objective.task(); t != nil {
+		return t.name
+	}
+	for _, t := range tasks {
+		if t.kind != "" && t.kind == c.Data.Kind {
+			return t.name
+		}
+	}
+	return ""
+}
+
+// ReadsExamples says whether the data is examples of a downstream task (data.Examples).
+func (d Data) ReadsExamples() bool { return slices.Contains(exampleKinds(), d.Kind) }
+
+// exampleKinds are the kinds of data that are examples of a downstream task.
+func exampleKinds() (list []string) {
+	for _, t := range tasks {
+		if t.kind != "" {
+			list = append(list, t.kind)
+		}
+	}
+	return list
+}
+
+// checkTask checks that the loss of a downstream task stands alone and has its data.
+func (c *Config) checkTask(k *checker) {
+	t := c.Objective.task()
+	for _, x := range tasks {
+		if x.kind != "" && x.kind == c.Data.Kind && x.loss != nil {
+			k.training("data.kind", t != nil && t.name == x.name, fmt.Sprintf("must not be %q", x.kind), fmt.Sprintf("its samples are for objective.%s.weight > 0, as trainer finetune --task %s sets it", x.name, x.name))
+		}
+	}
+	if t == nil {
+		return
+	}
+	path := "objective." + t.name + ".weight"
+	has := c.Model.traits()
+	k.require(path, has.captions && !has.stored, "must be 0", c.Model.named()+" has no images with texts")
+	k.require(path, !t.fuses || has.fusion, "must be 0", c.Model.named()+" has no fusion layers, which it reads")
+	k.require(path, !t.fuses || !has.fusion || c.Model.Text.FusionLayers > 0, "must be 0 without fusion layers", "set model.text.fusion_layers")
+	if t.kind != "" {
+		k.training("data.kind", c.Data.Kind == t.kind, fmt.Sprintf("must be %q", t.kind), path+" > 0 is trained on these")
+	}
+	for _, x := range tasks {
+		k.require(path, x.name == t.name || x.loss == nil || x.loss(&c.Objective) == 0, "must be 0", "one task is trained at a time: objective."+x.name+".weight is above 0")
+	}
+	o := c.Objective
+	alone := o.ITC.Weight == 0 && !o.comparesBatch() && !o.comparesTokens() && o.ITM.Weight == 0 && o.MLM.Weight == 0 && o.ADCL.Weight == 0 && o.MCSE.Weight == 0 && o.SimCSE.Weight == 0 && o.Softmax.Weight == 0
+	k.require(path, alone, "must be 0 beside other losses", "a task is trained alone: set the weights of objective.itc, itm, mlm and others to 0, as trainer finetune --task "+t.name+" does")
+}

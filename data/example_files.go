@@ -1,0 +1,60 @@
+package data
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/data/transform"
+)
+
+// FileExamples are examples about image files.
+type FileExamples struct {
+	List      []Example
+	Paths     [][]string // of the pictures of each, as many for all
+	Classes   []string   // names of the classes; nil: none
+	MaxPixels int        // pixel limit of a picture; 0: DefaultMaxPixels
+	// Notes say what was left out or changed while the files were read, such as "12 questions without an answer: left out".
+	Notes []string
+	keeper
+}
+
+var _ Examples = (*FileExamples)(nil)
+
+// Len implements Examples.
+func (f *FileExamples) Len() int { return len(f.List) }
+
+// Example implements Examples.
+func (f *FileExamples) Example(i int) Example { return f.List[i] }
+
+// Pictures implements Examples.
+func (f *FileExamples) Pictures() int {
+	if len(f.Paths) == 0 {
+		return 1
+	}
+	return len(f.Paths[0])
+}
+
+// Picture implements Examples: it reads the file, or takes it from the cache.
+func (f *FileExamples) Picture(i, k int) (*transform.Image, error) {
+	return f.cache.Image(f.Paths[i][k], f.MaxPixels)
+}
+
+// PictureName implements Examples: the path.
+func (f *FileExamples) PictureName(i, k int) string { return f.Paths[i][k] }
+
+// Labels implements Examples.
+func (f *FileExamples) Labels() []string { return f.Classes }
+
+// Thin keeps the first n examples, all for 0.
+func (f *FileExamples) Thin(n int) {
+	if n > 0 && n < len(f.List) {
+		f.List, f.Paths = f.List[:n], f.Paths[:n]
+	}
+}
+
+// Add appends an example with its pictures.
+func (f *FileExamples) Add(e Example, paths ...string) {
+	if len(f.Paths) > 0 && len(f.Paths[0]) != len(paths) {
+		panic(fmt.Sprintf("data: an example of %d pictures among those of %d", len(paths), len(f.Paths[0])))
+	}
+	f.List, f.Paths = append(f.List, e), append(f.Paths, paths)
+}

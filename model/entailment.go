@@ -1,0 +1,34 @@
+package model
+
+import (
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives"
+	"gorgonia.org/gorgonia"
+)
+
+// newEntailment is the loss of visual entailment.
+func newEntailment(cfg config.Config) objectives.Entailment {
+	return objectives.Entailment{Weight: cfg.Objective.Entailment.Weight, Head: encoders.TaskHead{Classes: config.EntailmentClasses}}
+}
+
+// judgedFused judges texts with their pictures by a classifier over the first fused token.
+type judgedFused struct{ head encoders.TaskHead }
+
+// judged implements judger: logits (n, Classes).
+func (j judgedFused) judged(p *Pairs, net *net, n int) *gorgonia.Node {
+	objectives.Need(p.design.fusion != nil, "task", "this system has no fusion layers")
+	root := encoders.NewScope(net.params).As(encoders.Traits{Twin: p.design.teacher})
+	encode := func(e *Encoder) (encoders.Sequence, encoders.Inputs) {
+		in := net.towerInputs(e.side.tower, n, nil)
+		return e.side.tower.Encode(&encoders.Context{}, e.scope(root.In(e.side.name)), in, encoders.Want{Tokens: true}), in
+	}
+	image, _ := encode(p.image)
+	text, in := encode(p.text)
+	first := &encoders.Places{Rows: net.inputs.Count("first tokens", 0, n, text.Len), Sequences: net.inputs.Count("rows", 0, n, 1)}
+	fused := p.design.fusion.Fusion(&encoders.Context{}, tuned(p.cfg.Model, root.In("text"), &encoders.Context{}), encoders.FusionArgs{
+		Texts: text.Tokens, Lengths: in[batch.Lengths], Images: image.Tokens, At: first, TextLen: text.Len, ImageLen: image.Len,
+	}) // (n, D)
+	return j.head.Forward(root.In(objectives.TaskHead), fused)
+}

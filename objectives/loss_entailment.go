@@ -1,0 +1,69 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/contrast"
+	"gorgonia.org/gorgonia"
+)
+
+// TaskHead is the scope of the parameters of the classifier of a downstream task.
+const TaskHead = "task_head"
+
+// Entailment is visual entailment with momentum distillation as in ALBEF's published code: for rows of B pictures with a hypothesis,
+// logits z and teacher's z'
+//
+//	L = (1-alpha) CE(z, label) + alpha H(softmax(z'), softmax(z))
+//
+// the mean over the batch; z are those of encoders.TaskHead over the first fused token. Labels are batch.Labels.
+type Entailment struct {
+	Weight float64
+	Head   encoders.TaskHead
+}
+
+var (
+	_ Fused    = Entailment{}
+	_ Columned = Entailment{}
+)
+
+// Columns implements Columned.
+func (Entailment) Columns() []batch.Column {
+	return []batch.Column{{Name: batch.Labels, Type: batch.Int32}}
+}
+
+// Prepare implements Fused.
+func (l Entailment) Prepare(s *Step) {
+	s.Reads.Online.Image.Tokens, s.Reads.Online.Text.Tokens = true, true
+	if s.Alpha() != nil {
+		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Tokens = true, true
+	}
+}
+
+// Pairs implements Fused: each text with its own picture, read at its first token.
+func (l Entailment) Pairs(s *Step, first int) FusedPairs {
+	return FusedPairs{Count: s.Rows, Places: s.Fusion.firstTokens(s, first, s.Rows)}
+}
+
+// Loss implements Fused.
+func (l Entailment) Loss(s *Step, states *gorgonia.Node) []Part {
+	labels := s.Column(l.Columns()[0], s.Rows)
+	x := contrast.CrossEntropyArgs{Logits: l.Head.Forward(s.Params.In(TaskHead), states), Labels: labels, Alpha: s.Alpha()} // (B, Classes)
+	if x.Alpha != nil {
+		first := s.Fusion.firstTokens(s, 0, s.Rows)
+		mentor := s.Fusion.BERT.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
+			Texts: s.Teacher.Text.Tokens, Lengths: s.Captions.Clean[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &first,
+			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
+		}) // (B, D)
+		x.Teacher = l.Head.Forward(s.Twins.In(TaskHead), mentor) // (B, Classes)
+	}
+	part := s.Part("entailment", l.Weight, contrast.CrossEntropy(x))
+	part.Chance = math.Log(float64(l.Head.Classes))
+	return []Part{part, {Name: "entailment_accuracy", Node: contrast.Accuracy(x.Logits, labels), Measure: true}}
+}
+
+// firstTokens are the first tokens of n fused pairs, which first pairs stand before.
+func (f *Fusion) firstTokens(s *Step, first, n int) encoders.Places {
+	return encoders.Places{Rows: s.Count("first tokens of pairs", first*f.TextLen, n, f.TextLen), Sequences: s.Count("pairs", first, n, 1)}
+}

@@ -1,0 +1,22 @@
+package run
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// TestTasksNeedWords: tasks of texts are refused for a system that reads none, with one that it has.
+func TestTasksNeedWords(t *testing.T) {
+	cfg := config.Default()
+	cfg.Model.System = "moco"
+	for _, task := range []string{TaskTextProbe, TaskSentences, TaskSentiment, TaskSiblings} {
+		_, err := Evaluate(t.Context(), Evaluation{Task: task, Config: cfg})
+		want := "the task " + task + ` needs a model that reads words, which model.system "moco" does not: use --task probe`
+		if usage := (*ArgumentError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

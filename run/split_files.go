@@ -1,0 +1,70 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/sentencepairs"
+	"github.com/geoalign/geoalign/data/source"
+)
+
+// evalFiles are files that tasks read beside or instead of images and texts. Each is read when it is first asked for, and kept for
+// the next evaluations of a run.
+type evalFiles struct {
+	sentences []source.Sentences // of eval.sentences
+	sentiment []source.Sentiment // of eval.sentiment: training and test utterances
+	pairs     *sentencepairs.Set // of eval.split
+	examples  data.Examples      // of eval.split
+}
+
+// files are those of the split; a nil split keeps none.
+func (s *Split) files() *evalFiles {
+	if s == nil {
+		return &evalFiles{}
+	}
+	return &s.kept
+}
+
+// openSentences returns the pairs of eval.sentences. The error is that of source.OpenSentences.
+func (f *evalFiles) openSentences(cfg config.Config) (list []source.Sentences, err error) {
+	if f.sentences == nil {
+		f.sentences, err = source.OpenSentences(cfg)
+	}
+	return f.sentences, err
+}
+
+// openSentiment returns the utterances of eval.sentiment. The error is that of source.OpenSentiment.
+func (f *evalFiles) openSentiment(cfg config.Config) (train, test source.Sentiment, err error) {
+	if f.sentiment == nil {
+		if train, test, err = source.OpenSentiment(cfg); err != nil {
+			return train, test, err
+		}
+		f.sentiment = []source.Sentiment{train, test}
+	}
+	return f.sentiment[0], f.sentiment[1], nil
+}
+
+// openPairs returns the pairs of sentences of eval.split. The error is that of source.SentencePairs.
+func (f *evalFiles) openPairs(cfg config.Config) (set *sentencepairs.Set, err error) {
+	if f.pairs == nil {
+		f.pairs, err = source.SentencePairs(cfg, cfg.Eval.Split)
+	}
+	return f.pairs, err
+}
+
+// openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that of source.Examples.
+func (f *evalFiles) openExamples(ctx context.Context, cfg config.Config) (x data.Examples, err error) {
+	if f.examples != nil {
+		return f.examples, nil
+	}
+	if x, err = source.Examples(ctx, cfg, cfg.Eval.Split, source.Options{}); err != nil {
+		return nil, err
+	}
+	if err := data.FindExampleFiles(ctx, x, findWorkers, nil); err != nil {
+		return nil, fmt.Errorf("eval.split %q: %w", cfg.Eval.Split, err)
+	}
+	f.examples = x
+	return x, nil
+}
