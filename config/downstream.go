@@ -20,6 +20,7 @@ type downstream struct {
 // tasks are the downstream tasks: each is a row here, a group of keys, a loss, a kind of data and an evaluation.
 var tasks = []downstream{
 	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
+	{name: "vqa", kind: VQAKind, loss: func(o *Objective) float64 { return o.VQA.Weight }, fuses: true, soft: true},
 	{name: "captioning", loss: func(o *Objective) float64 { return o.Captioning.byTransformer() }, fuses: true, soft: true},
 }
 

@@ -28,6 +28,7 @@ type Eval struct {
 	TextProbe TextProbe `toml:"textprobe" read:"words"`
 	Sentences Sentences `toml:"sentences" read:"words"`
 	Sentiment Sentiment `toml:"sentiment" read:"words"`
+	VQA       EvalVQA   `toml:"vqa" read:"questions"`
 }
 
 func (e *Eval) defaults() {

@@ -147,6 +147,17 @@ var conditions = map[string]condition{
 	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
 	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
+	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
+	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"ranked answers": {`data.kind = "vqa" and eval.vqa.generate = false`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate }},
+	"common answers": {`data.kind = "vqa", eval.vqa.generate = false and eval.vqa.candidates = ""`,
+		func(c *Config) bool {
+			return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
+		}},
+	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {

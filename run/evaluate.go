@@ -29,12 +29,13 @@ const (
 
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+	TaskVQA        = config.VQAKind        // questions about pictures
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment}
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskVQA}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
