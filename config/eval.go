@@ -29,6 +29,8 @@ type Eval struct {
 	Sentences Sentences `toml:"sentences" read:"words"`
 	Sentiment Sentiment `toml:"sentiment" read:"words"`
 	VQA       EvalVQA   `toml:"vqa" read:"questions"`
+
+	Captioning EvalCaptioning `toml:"captioning" read:"caption writer"`
 }
 
 func (e *Eval) defaults() {

@@ -30,12 +30,13 @@ const (
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
 	TaskVQA        = config.VQAKind        // questions about pictures
+	TaskCaptioning = "captioning"          // captions that a model writes
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskVQA}
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskVQA, TaskCaptioning}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -114,8 +115,12 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
+	case TaskCaptioning:
+		return e.captioned(ctx)
 	case TaskEntailment:
 		return e.classified(ctx)
+	case TaskVQA:
+		return e.answered(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err

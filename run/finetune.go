@@ -18,6 +18,7 @@ var finetuneTasks = []struct {
 	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
 	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
 	{TaskVQA, alone("objective.vqa.weight=1", "data.kind="+config.VQAKind)},
+	{TaskCaptioning, alone("objective.captioning.weight=1", "objective.captioning.decoder="+config.CaptionTransformer)},
 }
 
 // alone are settings of a task whose loss stands alone: those of pre-training are off.

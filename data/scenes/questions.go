@@ -16,7 +16,7 @@ type Question struct {
 const (
 	AskColour   = "colour"   // what colour is the circle?
 	AskShape    = "shape"    // what shape is the red object?
-	AskSize     = "size"     // what size is the red circle?
+	AskSize     = "size"     // how big is the red circle?
 	AskPlace    = "place"    // where is the red circle?
 	AskCount    = "count"    // how many red objects are there?
 	AskExists   = "exists"   // is there a red circle?
@@ -41,7 +41,10 @@ func (w *World) Answers() []string {
 		out = append(out, Size(s).String())
 	}
 	out = append(out, placeNames[:]...)
-	return append(out, numbers[:w.cfg.MaxObjects+1]...)
+	for n := range w.cfg.MaxObjects + 1 {
+		out = append(out, numberAnswer(n))
+	}
+	return out
 }
 
 // Question draws a question about a scene of the world: first its kind, evenly from those that can be asked
@@ -62,7 +65,7 @@ func (w *World) Question(s Scene, r *rand.Rand) Question {
 	case AskShape:
 		q.Text, q.Answer = "what shape is the "+s.naming(o, r, o.Colour.String()+" object")+"?", o.Shape.String()
 	case AskSize:
-		q.Text, q.Answer = "what size is the "+o.Name()+"?", o.Size.String()
+		q.Text, q.Answer = "how big is the "+o.Name()+"?", o.Size.String()
 	case AskPlace:
 		q.Text, q.Answer = "where is the "+o.Name()+"?", o.Place.String()
 	case AskCount:
@@ -101,7 +104,7 @@ func (s Scene) naming(o Object, r *rand.Rand, name string) string {
 // askCount asks for the number of all objects, or of those of a colour or a shape; each number that some of these has is as likely.
 func (w *World) askCount(s Scene, r *rand.Rand) (text, answer string) {
 	if r.IntN(2) == 0 {
-		return "how many objects are there?", numbers[len(s.Objects)]
+		return "how many objects are there?", numberAnswer(len(s.Objects))
 	}
 	colours, shapes := make([]int, w.cfg.Colours), make([]int, w.cfg.Shapes)
 	for _, o := range s.Objects {
@@ -120,7 +123,15 @@ func (w *World) askCount(s Scene, r *rand.Rand) (text, answer string) {
 			with = append(with, i)
 		}
 	}
-	return "how many " + names(with[r.IntN(len(with))]) + " are there?", numbers[n]
+	return "how many " + names(with[r.IntN(len(with))]) + " are there?", numberAnswer(n)
+}
+
+// numberAnswer is the word for n objects: none, or a number as captions have it, so that a vocabulary of captions has its letters.
+func numberAnswer(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return numbers[n]
 }
 
 // plural is the word for several objects of a shape.
