@@ -21,6 +21,7 @@ type downstream struct {
 var tasks = []downstream{
 	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
 	{name: "vqa", kind: VQAKind, loss: func(o *Objective) float64 { return o.VQA.Weight }, fuses: true, soft: true},
+	{name: "captioning", loss: func(o *Objective) float64 { return o.Captioning.byTransformer() }, fuses: true, soft: true},
 }
 
 // task returns the downstream task whose loss has a weight, nil for none.

@@ -55,7 +55,7 @@ func (o Objective) readsImages() bool {
 func (o *Objective) check(k *checker, c *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.task() != nil || o.writes()
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.task() != nil
 	c.checkTask(k)
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -31,22 +31,22 @@ func (p *Captioning) check(k *checker, c *Config) {
 	if p.Weight == 0 {
 		return
 	}
-	if p.transforms() {
-		k.require("objective.captioning.decoder", c.Model.traits().fusion, `must be "gru"`, c.Model.named()+" has no fusion layers, which the decoder starts from")
-		k.require("model.text.fusion_layers", c.Model.Text.FusionLayers > 0, "must be > 0", "the decoder of objective.captioning has as many layers")
-	}
 	k.require(path, c.Model.traits().captions && c.Model.traits().words, "must be 0", c.Model.named()+" has no captions of words")
 	k.training(path, !c.Data.CacheFeatures || !c.Model.Image.Freeze, "must be 0 with data.cache_features and model.image.freeze", "the tokens of images are not kept")
 }
 
-// transforms says whether captions are written by the transformer.
-func (p Captioning) transforms() bool { return p.Weight > 0 && p.Decoder == CaptionTransformer }
+// byTransformer is the weight of the loss where captions are written by the transformer.
+func (p Captioning) byTransformer() float64 {
+	if p.Decoder != CaptionTransformer {
+		return 0
+	}
+	return p.Weight
+}
 
-// recurs says whether they are written by recurrent units.
+// recurs says whether captions are written by recurrent units.
 func (p Captioning) recurs() bool { return p.Weight > 0 && p.Decoder != CaptionTransformer }
 
-// writes says whether a loss trains the decoder of the fusion layers.
-func (o Objective) writes() bool { return o.VQA.Weight > 0 || o.Captioning.transforms() }
-
 // Writes says whether the model has the decoder that objective.vqa and objective.captioning train.
-func (c Config) Writes() bool { return c.Objective.writes() }
+func (c Config) Writes() bool {
+	return c.Objective.VQA.Weight > 0 || c.Objective.Captioning.byTransformer() > 0
+}

@@ -17,8 +17,5 @@ func (v *VQA) check(k *checker, c *Config) {
 	k.notNegative(path+"weight", path+"rows")
 	k.positive(path + "answers")
 	k.require(path+"tokens", v.Tokens >= 3, "must be at least 3", "two tokens stand around the words of an answer")
-	if v.Weight == 0 {
-		return
-	}
-	k.require(path+"tokens", v.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions")
+	k.require(path+"tokens", v.Weight == 0 || v.Tokens <= c.Model.Text.Positions+1, "must be at most model.text.positions + 1", "the last token of an answer has no position")
 }

@@ -64,9 +64,9 @@ var conditions = map[string]condition{
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
-	"fusion": {`objective.itm.weight, objective.mlm.weight or that of a downstream task > 0, or objective.captioning.decoder = "transformer"`,
+	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool {
-			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses() || c.Objective.writes())
+			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
 		}},
 
 	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
@@ -204,9 +204,9 @@ var conditions = map[string]condition{
 		}},
 
 	// Losses.
-	"soft targets": {`objective.itc.weight, objective.mlm.weight or that of a downstream task > 0, or objective.captioning.decoder = "transformer"`,
+	"soft targets": {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
-	"distill": {`objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0, or objective.captioning.decoder = "transformer"`,
+	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
 	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
 		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
@@ -276,9 +276,9 @@ var conditions = map[string]condition{
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
 	"itm":            weighed("objective.itm.weight"),
-	"vqa":            weighed("objective.vqa.weight"),
 	"captioning":     weighed("objective.captioning.weight"),
 	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
+	"vqa":            weighed("objective.vqa.weight"),
 	"word_patch":     weighed("objective.word_patch.weight"),
 	"token_image":    weighed("objective.token_image.weight"),
 	"text_swap":      weighed("objective.text_swap.weight"),
@@ -465,7 +465,7 @@ func (o Objective) fuses() bool {
 // distils says whether a loss has soft targets where objective.distill.alpha is above 0.
 func (o Objective) distils() bool {
 	t := o.task()
-	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || o.writes() || t != nil && t.soft) && o.Distill.Alpha > 0
+	return o.ITC.Weight > 0 || (o.MLM.Weight > 0 || t != nil && t.soft) && o.Distill.Alpha > 0
 }
 
 // readsTeacher says whether a loss reads features of the teacher.

@@ -125,13 +125,13 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})
 	}
+	if v := cfg.Objective.VQA; v.Weight > 0 {
+		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
+	}
 	for _, l := range newFused(cfg, Options{}) {
 		if c, ok := l.(objectives.Columned); ok {
 			all = append(all, c.Columns()...)
 		}
-	}
-	if v := cfg.Objective.VQA; v.Weight > 0 {
-		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
 	}
 	if cfg.MixesSentences() {
 		all = append(all, batch.Column{Name: batch.Paired, Type: batch.Int32})

@@ -157,7 +157,6 @@ func TestSequenceErrors(t *testing.T) {
 		"sequences of nothing":      func() { InsertRows(m, m, 4, 0, 0) },
 		"concat other width":        func() { ConcatRows(m, wide) },
 		"reshape to another size":   func() { Reshape(m, 12, 4) },
-		"reshape a scalar":          func() { Reshape(gorgonia.NewScalar(m.Graph(), tensor.Float32, gorgonia.WithName("s")), 1, 1) },
 		"repeat in broken texts":    func() { RepeatFirst(ids, 5, 1) },
 		"repeat a matrix":           func() { RepeatFirst(m, 5, 1) },
 		"add to a matrix":           func() { AddInt(m, 1) },
