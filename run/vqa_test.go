@@ -88,6 +88,14 @@ func TestVQA(t *testing.T) {
 		!strings.Contains(s.Table(), "since the commonest answer to ") || s.Values()["outside"] != float64(s.Outside) {
 		t.Errorf("%+v\n%s", s.Values(), s.Table())
 	}
+	page := filepath.Join(dir, "errors.html")
+	if err := DrawScores(page, s, 3, "val", "x"); err != nil {
+		t.Fatal(err)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 8 {
+		t.Errorf("page of %d bytes (%v)", len(html), err)
+	}
 	if _, err := ask("eval.vqa.candidates=marks.txt"); err == nil || !strings.Contains(err.Error(), "has no answer of at least one word") {
 		t.Errorf("candidates without a word: %v", err)
 	}
