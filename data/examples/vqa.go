@@ -51,7 +51,7 @@ type questions struct {
 //	[[question, answer, number of the picture], ...]                                                               easy-VQA
 //
 // The answers of a question weigh the share of those who gave them, the one of vg VisualGenomeWeight. The pictures of easy-VQA
-// are <number>.png, and its kinds are yes/no, colour and shape. Without "answer" or annotations nobody knows the answer. Rows that
+// are images/<number>.png beside the file, and its kinds are yes/no, colour and shape. Without "answer" or annotations nobody knows the answer. Rows that
 // cannot be used are counted, a question that the annotations lack among them, and so is an annotation without a question.
 func LoadVQA(paths []string, v VQA, o Options) (*data.FileExamples, error) {
 	if v.ImageName != "" && !imageNumber.MatchString(v.ImageName) {
@@ -169,9 +169,9 @@ func (q *questions) finish(file string) (*data.FileExamples, error) {
 }
 
 // listed reads a row of a list: of easy-VQA or of ALBEF.
-func (q *questions) listed(_ string, raw json.RawMessage) (question, error) {
+func (q *questions) listed(file string, raw json.RawMessage) (question, error) {
 	if len(raw) > 0 && raw[0] == '[' {
-		return easyQuestion(raw, q.o.ImageRoot)
+		return easyQuestion(raw, filepath.Join(filepath.Dir(file), "images"))
 	}
 	return albefQuestion(raw, q.o.ImageRoot, q.GenomeRoot)
 }

@@ -59,8 +59,8 @@ func albefQuestion(raw json.RawMessage, imageRoot, genomeRoot string) (x questio
 	return x, nil
 }
 
-// easyQuestion reads a row of easy-VQA.
-func easyQuestion(raw json.RawMessage, imageRoot string) (x question, err error) {
+// easyQuestion reads a row of easy-VQA with pictures in a folder.
+func easyQuestion(raw json.RawMessage, folder string) (x question, err error) {
 	var row []json.RawMessage
 	var answer string
 	var image *int64
@@ -68,7 +68,7 @@ func easyQuestion(raw json.RawMessage, imageRoot string) (x question, err error)
 		json.Unmarshal(row[2], &image) != nil || image == nil {
 		return x, fmt.Errorf("want [question, answer, number of the picture] (got %.80s)", raw)
 	}
-	x.Answers, x.picture = countAnswers([]string{answer}), filepath.Join(imageRoot, strconv.FormatInt(*image, 10)+".png")
+	x.Answers, x.picture = countAnswers([]string{answer}), filepath.Join(folder, strconv.FormatInt(*image, 10)+".png")
 	switch {
 	case answer == "yes" || answer == "no":
 		x.Kind = "yes/no"

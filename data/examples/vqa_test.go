@@ -62,21 +62,23 @@ func TestLoadVQA(t *testing.T) {
 }
 
 func TestLoadVQAOfLists(t *testing.T) {
-	f, err := LoadVQA(written(t, `[
+	paths := written(t, `[
 		{"question_id": 7, "question": "what is it", "answer": ["cat", "dog", "dog", "cat", "fox"], "image": "a/1.jpg", "dataset": "vqa"},
 		{"question_id": 8, "question": "where is it", "answer": "on the left", "image": "2.jpg", "dataset": "vg"},
 		{"question": "who", "image": "/abs/3.jpg"}]`,
-		`[["what color is it?", "red", 5], ["is it red?", "yes", 6], ["what is it?", "circle", 7]]`), VQA{GenomeRoot: "vg"}, Options{ImageRoot: "coco"})
+		`[["what color is it?", "red", 5], ["is it red?", "yes", 6], ["what is it?", "circle", 7]]`)
+	f, err := LoadVQA(paths, VQA{GenomeRoot: "vg"}, Options{ImageRoot: "coco"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	easy := filepath.Join(filepath.Dir(paths[1]), "images")
 	want := []string{
 		"7 what is it  coco/a/1.jpg [{cat 0.4} {dog 0.4} {fox 0.2}]",
 		"8 where is it  vg/2.jpg [{on the left 0.5}]",
 		"2 who  /abs/3.jpg []",
-		"0 what color is it? colour coco/5.png [{red 1}]",
-		"1 is it red? yes/no coco/6.png [{yes 1}]",
-		"2 what is it? shape coco/7.png [{circle 1}]",
+		"0 what color is it? colour " + easy + "/5.png [{red 1}]",
+		"1 is it red? yes/no " + easy + "/6.png [{yes 1}]",
+		"2 what is it? shape " + easy + "/7.png [{circle 1}]",
 	}
 	var got []string
 	for i, e := range f.List {

@@ -30,9 +30,12 @@ func questionsConfig(t *testing.T, n int) config.Config {
 		t.Fatal(err)
 	}
 	rows := make([]string, n)
+	if err := os.Mkdir(filepath.Join(dir, "images"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for i := range n {
 		rows[i] = fmt.Sprintf(`["is it grey?", %q, %d]`, []string{"yes", "yes", "no"}[i%3], i)
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".png")), b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "images", fmt.Sprint(i, ".png")), b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

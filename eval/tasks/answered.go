@@ -32,6 +32,7 @@ type AnsweredScores struct {
 	ByKind    float64     // of the answers that are the best ones for all questions of a kind
 	Chance    float64     // of a candidate that is drawn evenly; 0 for a model that writes
 	Kinds     []KindScore // in the order of their names; nil where questions are of no kind
+	KindBest  []float64   // of Kinds: of the answer that is the best one for all questions of the kind
 	Said      []string    // answer to each question
 	Right     []float64   // accuracy of each, from 0 to 1; -1: unknown
 }
@@ -104,6 +105,7 @@ func (t Answered) score(s *AnsweredScores) {
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		if k := all[kind]; kind != "" {
 			s.Kinds = append(s.Kinds, KindScore{kind, k.count, 100 * k.right / float64(k.count)})
+			s.KindBest = append(s.KindBest, 100*k.best()/float64(k.count))
 			s.ByKind += 100 * k.best() / n
 		}
 	}

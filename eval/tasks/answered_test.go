@@ -70,6 +70,9 @@ func TestAnswered(t *testing.T) {
 	}) {
 		t.Errorf("kinds %v, want %v", s.Kinds, want)
 	}
+	if !slices.Equal(s.KindBest, []float64{50, 50}) {
+		t.Errorf("best answers of kinds: %v", s.KindBest)
+	}
 	asked.Candidates = nil
 	if s, err = asked.Run(t.Context()); err != nil || s.Reachable != 100 || s.Chance != 0 || s.Outside != 0 {
 		t.Errorf("written freely: %+v, %v", s, err)
