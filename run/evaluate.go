@@ -114,8 +114,10 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
-	case TaskEntailment, TaskNLVR:
+	case TaskEntailment:
 		return e.classified(ctx)
+	case TaskNLVR:
+		return e.nlvr(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err
