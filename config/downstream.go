@@ -21,6 +21,7 @@ type downstream struct {
 // tasks are the downstream tasks: each is a row here, a group of keys, a loss, a kind of data and an evaluation.
 var tasks = []downstream{
 	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
+	{name: GroundingKind, kind: GroundingKind}, // by the losses of retrieval
 	{name: "nlvr", kind: NLVRKind, loss: func(o *Objective) float64 { return o.NLVR.Weight }, fuses: true, soft: true},
 	{name: "assignment", loss: func(o *Objective) float64 { return o.Assignment.Weight }, fuses: true, start: true},
 }

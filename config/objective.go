@@ -14,6 +14,7 @@ type Objective struct {
 	SimCSE        SimCSE        `toml:"simcse"`
 	MCSE          MCSE          `toml:"mcse"`
 	SentencePairs PairLoss      `toml:"sentence_pairs"`
+	Classes       ClassLoss     `toml:"classes"`
 	KLOT          KLOT          `toml:"klot"`
 	Structure     Structure     `toml:"structure"`
 	GSSF          GSSF          `toml:"gssf" read:"metric"`
@@ -56,7 +57,7 @@ func (o Objective) readsImages() bool {
 func (o *Objective) check(k *checker, c *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.task() != nil
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.Classes.Weight > 0 || o.task() != nil
 	c.checkTask(k)
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

@@ -50,13 +50,6 @@ func (f *FileExamples) PictureName(i, k int) string { return f.Paths[i][k] }
 // Labels implements Examples.
 func (f *FileExamples) Labels() []string { return f.Classes }
 
-// Thin keeps the first n examples, all for 0.
-func (f *FileExamples) Thin(n int) {
-	if n > 0 && n < len(f.List) {
-		f.List, f.Paths = f.List[:n], f.Paths[:n]
-	}
-}
-
 // Add appends an example with its pictures.
 func (f *FileExamples) Add(e Example, paths ...string) {
 	if len(f.Paths) > 0 && len(f.Paths[0]) != len(paths) {

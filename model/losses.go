@@ -53,6 +53,9 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if obj.SentencePairs.Weight > 0 {
 		list = append(list, newSentencePairs(cfg))
 	}
+	if obj.Classes.Weight > 0 {
+		list = append(list, newClasses(cfg, o))
+	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
 			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})

@@ -29,13 +29,19 @@ const (
 
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
 	TaskNLVR       = config.NLVRKind       // of statements about two pictures
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskNLVR}
+var EvalTasks = []string{
+	TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs,
+	TaskEntailment,
+	TaskGrounding,
+	TaskNLVR,
+}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -118,6 +124,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.classified(ctx)
 	case TaskNLVR:
 		return e.nlvr(ctx)
+	case TaskGrounding:
+		return e.grounding(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err

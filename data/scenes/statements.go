@@ -66,7 +66,7 @@ type claim struct {
 
 // claim draws one of a kind.
 func (w *World) claim(kind string, r *rand.Rand) claim {
-	x := w.look(r)
+	x := w.wanted(r)
 	has := func(text string, holds func(left, right bool) bool) claim {
 		return claim{text + x.one(), func(l, r int) bool { return holds(l > 0, r > 0) }, x.count, true}
 	}
@@ -115,12 +115,12 @@ func (c claim) pictures(truth bool, r *rand.Rand, draw func() Scene) [2]Scene {
 	return p
 }
 
-// look is what a claim is about: objects of a colour, of a shape, or of both; -1: any.
-type look struct{ colour, shape int }
+// wanted is what a claim is about: objects of a colour, of a shape, or of both; -1: any.
+type wanted struct{ colour, shape int }
 
-// look draws one that the world has: both, a colour alone or a shape alone equally often.
-func (w *World) look(r *rand.Rand) look {
-	x := look{r.IntN(w.cfg.Colours), r.IntN(w.cfg.Shapes)}
+// wanted draws one that the world has: both, a colour alone or a shape alone equally often.
+func (w *World) wanted(r *rand.Rand) wanted {
+	x := wanted{r.IntN(w.cfg.Colours), r.IntN(w.cfg.Shapes)}
 	switch r.IntN(3) {
 	case 0:
 		x.colour = -1
@@ -131,7 +131,7 @@ func (w *World) look(r *rand.Rand) look {
 }
 
 // count is the number of such objects of a scene.
-func (x look) count(s Scene) (n int) {
+func (x wanted) count(s Scene) (n int) {
 	for _, o := range s.Objects {
 		if (x.colour < 0 || int(o.Colour) == x.colour) && (x.shape < 0 || int(o.Shape) == x.shape) {
 			n++
@@ -141,7 +141,7 @@ func (x look) count(s Scene) (n int) {
 }
 
 // words are the words of it, of which the last is a noun.
-func (x look) words() string {
+func (x wanted) words() string {
 	noun := "shape"
 	if x.shape >= 0 {
 		noun = Shape(x.shape).String()
@@ -153,7 +153,7 @@ func (x look) words() string {
 }
 
 // one is "a red circle".
-func (x look) one() string {
+func (x wanted) one() string {
 	if x.colour == int(Orange) {
 		return "an " + x.words()
 	}
@@ -161,7 +161,7 @@ func (x look) one() string {
 }
 
 // many is "red circles".
-func (x look) many() string {
+func (x wanted) many() string {
 	if x.shape == int(Cross) {
 		return x.words() + "es"
 	}

@@ -29,6 +29,7 @@ var kinds = map[string]Kind{
 	"nlvr":           nlvr,
 	"flickr":         imageFiles(flickr),
 	"folder":         imageFiles(classFolders),
+	"grounding":      grounding,
 	"karpathy":       imageFiles(karpathy),
 	"pairs":          storedPairs,
 	"parquet":        imageFiles(parquetTables),
