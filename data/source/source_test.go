@@ -146,6 +146,9 @@ func configOf(kind, root string) config.Config {
 	case "scenes":
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}
+	if d.ReadsExamples() {
+		d.Examples.Source, d.Scenes.ValSamples, d.Scenes.TestSamples = config.ExamplesOfScenes, 10, 10
+	}
 	return cfg
 }
 
@@ -157,6 +160,9 @@ func TestKinds(t *testing.T) {
 		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
+		if cfg.Data.ReadsExamples() {
+			splits[kind] = splits["scenes"]
+		}
 		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -317,8 +323,8 @@ func TestSourceRefuses(t *testing.T) {
 			_, err := Eval(t.Context(), c, "val", Options{})
 			return err
 		},
-		"data.kind: is no kind of data (got \"x\"":                 func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
-		"use one of captions, coco, csv, flickr, folder, karpathy": func() error { _, err := Finite(configOf("x", root)); return err },
+		"data.kind: is no kind of data (got \"x\"": func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
+		"use one of captions, coco, csv, ":         func() error { _, err := Finite(configOf("x", root)); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
