@@ -56,6 +56,10 @@ func keysRuns(features string) map[string][]string {
 			"schedule.kind=constant", "schedule.warmup_steps=0"}),
 		"entailment": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
 			"eval.rerank_top=0", "objective.entailment.weight=1", "data.kind=entailment", "data.examples.source=scenes"}),
+		"nlvr": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
+			"eval.rerank_top=0", "objective.nlvr.weight=1", "data.kind=nlvr", "data.examples.source=scenes"}),
+		"assignment": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
+			"objective.distill.alpha=0", "momentum.enabled=false", "eval.rerank_top=0", "objective.assignment.weight=1"}),
 		"matching": slices.Concat(cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.mlm.weight=0", "data.randaugment_ops=0", "optimizer.decay=0",
 			"model.attention_metric.form=block_diag"}),
 		"clip":          slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
@@ -170,6 +174,8 @@ var unseenIn = map[string][]string{
 	"clip, grounded":   {"data.scenes.epoch_samples", "data.sentences.val_files", "data.sentences.sentence", "data.drop_last"}, // epochs of whole batches, and lines
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.
 	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
+		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
+	"nlvr": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
 	"sentence pairs":        {"eval.max_images", "data.sentence_pairs.task"},
 	"sentence pairs, joint": {"eval.max_images", "data.template"},
