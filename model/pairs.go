@@ -76,11 +76,10 @@ type Pairs struct {
 	cache *featureCache
 	tutor *tutor // of scores, nil without one
 
-	image, text  *Encoder
-	matchings    map[[2]int]*matching // by numbers of pairs and images
-	judgings     map[int]*judging     // by numbers of pairs of sentences
-	classifyings map[int]*classifying // by numbers of images
-	explainings  map[explainKey]*explaining
+	image, text *Encoder
+	matchings   map[[2]int]*matching // by numbers of pairs and images
+	judgings    map[int]*judging     // by numbers of pairs of sentences
+	explainings map[explainKey]*explaining
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting
 	keys         keys

@@ -29,12 +29,14 @@ const (
 
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+	// TaskClassification is of images: their classes, by a model that was fine-tuned to tell them.
+	TaskClassification = config.ClassificationTask
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment}
+var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskClassification}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -115,6 +117,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.migration(ctx)
 	case TaskEntailment:
 		return e.classified(ctx)
+	case TaskClassification:
+		return e.classification(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err
