@@ -18,11 +18,15 @@ type downstream struct {
 	loss  func(o *Objective) float64 // weight of its loss, which stands alone; nil: the losses of retrieval are its own
 	fuses bool                       // its loss reads fused pairs
 	soft  bool                       // its loss has soft targets where objective.distill.alpha is above 0
+	start bool                       // it is trained for another task to start from, and has no evaluation
 }
 
 // tasks are the downstream tasks: each is a row here, a group of keys, a loss, a kind of data and an evaluation.
 var tasks = []downstream{
 	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
+	{name: GroundingKind, kind: GroundingKind}, // by the losses of retrieval
+	{name: "nlvr", kind: NLVRKind, loss: func(o *Objective) float64 { return o.NLVR.Weight }, fuses: true, soft: true},
+	{name: "assignment", loss: func(o *Objective) float64 { return o.Assignment.Weight }, fuses: true, start: true},
 }
 
 // task returns the downstream task whose loss has a weight, nil for none.
@@ -40,7 +44,7 @@ func (c Config) Task() string {
 	if c.Model.Classifies() {
 		return ClassificationTask
 	}
-	if t := c.Objective.task(); t != nil {
+	if t := c.Objective.task(); t != nil && !t.start {
 		return t.name
 	}
 	for _, t := range tasks {

@@ -26,6 +26,8 @@ type Objective struct {
 	SwAV          SwAV          `toml:"swav" read:"prototypes"`
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
+	NLVR          NLVR          `toml:"nlvr"`
+	Assignment    Assignment    `toml:"assignment"`
 	Captioning    Captioning    `toml:"captioning"`
 	WordPatch     WordPatch     `toml:"word_patch"`
 	TokenImage    TokenImage    `toml:"token_image"`

@@ -147,6 +147,9 @@ var conditions = map[string]condition{
 	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
 	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
+	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"heat maps":      {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {

@@ -181,7 +181,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, grounding (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -226,7 +226,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { c.Data.Workers = -1 }, "data.workers: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Prefetch = -1 }, "data.prefetch: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Cache = "ram" }, `data.cache: must be one of none, memory, disk (got "ram")`},
-		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for data.kind "scenes" (got "memory"); scenes are drawn, not decoded`},
+		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for scenes (got "memory"); they are drawn, not decoded`},
 		{func(c *Config) {
 			c.Data.Kind, c.Data.Captions.TrainFiles, c.Data.Cache = "captions", []string{"a"}, "disk"
 		},

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/data/batch"
 )
@@ -52,10 +53,10 @@ func (a Answers) Encode(answer string, t Tokenizer) []int32 {
 	}
 	end := t.(answerEnd).SepID()
 	ids := t.Encode(said, 0)
-	if n := len(ids); ids[n-1] == end {
+	if n := len(ids); n > 0 && ids[n-1] == end {
 		ids = ids[:n-1]
 	}
-	return append(ids[:min(len(ids), a.Tokens-1):a.Tokens-1], end)
+	return append(slices.Clip(ids[:min(len(ids), a.Tokens-1)]), end)
 }
 
 // fill writes the columns of answers that row has.

@@ -22,8 +22,10 @@ type BERT struct {
 	FusionLayers int // layers with cross-attention, numbered after the text layers
 	Width        int // D
 	Heads        int
-	MLP          int     // hidden width of the feed-forward blocks; 0 means 4*Width
-	Dropout      float64 // of embeddings, block outputs and attention probabilities
+	MLP          int // hidden width of the feed-forward blocks; 0 means 4*Width
+	// Pictures is how many a text is read with; 0 means 1. With 2 each fusion layer is two: see pictures.go.
+	Pictures int
+	Dropout  float64 // of embeddings, block outputs and attention probabilities
 
 	// Classes is m, the number of class tokens of TextClasses; 0 means 1. All of them
 	// are the first id of a text again, told apart by their positions 0..m-1 alone, and
@@ -267,6 +269,7 @@ func (b BERT) final(s Scope, x *gorgonia.Node) *gorgonia.Node {
 // reads, as int32 indices (R). nil means its own: row r reads text or image r.
 type Pairs struct {
 	Texts, Images *gorgonia.Node
+	Second        *gorgonia.Node // second pictures of texts with two, which say all three
 }
 
 // FusionArgs are N texts, K images and which of them are paired.
@@ -292,9 +295,10 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 	if b.FusionLayers < 1 {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
 	}
-	for i := range b.FusionLayers {
-		layer := s.Layer("layers", b.Layers+i)
-		last := at != nil && i == b.FusionLayers-1
+	b.checkPictures(x, p)
+	for i := range b.CrossLayers() {
+		layer, keys, seen := s.Layer("layers", b.Layers+i), b.sharedKeys(s, i), p.picture(i%b.pictures())
+		last := at != nil && i == b.CrossLayers()-1
 		s.block(func() {
 			if last && i > 0 {
 				x = b.selfAttentionAt(c, layer, x, at.of(x), lengths, l, at)
@@ -308,9 +312,9 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 				x = at.of(x)
 			}
 			if last {
-				x = b.crossAttentionAt(c, layer, i, x, images, p.Images, at, t)
+				x = b.crossAttentionAt(c, layer, keys, i, x, images, seen, at, t)
 			} else {
-				x = b.crossAttention(c, layer, i, x, images, p.Images, l, t)
+				x = b.crossAttention(c, layer, keys, i, x, images, seen, l, t)
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -352,13 +356,13 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, y, lengths, bias *gor
 	return b.output(c, s, b.starts().output, h, y)
 }
 
-// crossAttention is that of fusion layer i: (R*L, D).
-func (b BERT) crossAttention(c *Context, s Scope, i int, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
-	s = s.In("crossattention")
+// crossAttention is that of fusion layer i, with keys and values by the parameters of keys: (R*L, D).
+func (b BERT) crossAttention(c *Context, s, keys Scope, i int, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
+	s, keys = s.In("crossattention"), keys.In("crossattention")
 	rows := sequences("crossattention", x, l)
-	q := linear(s, "query", from(bertInit), x, b.Width)      // (R*L, D)
-	kv := linear(s, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
-	kv = b.FusionMetric.fold(s, kv, 0, b.Width, b.Heads)
+	q := linear(s, "query", from(bertInit), x, b.Width)         // (R*L, D)
+	kv := linear(keys, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
+	kv = b.FusionMetric.fold(keys, kv, 0, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
 	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: index, Bits: bits, QueryLen: l, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
 	s.tap.cross(i, q, kv, h)
@@ -367,11 +371,11 @@ func (b BERT) crossAttention(c *Context, s Scope, i int, x, images, index *gorgo
 
 // crossAttentionAt is crossAttention for states x (M, D) at some places, each a
 // sequence of one query.
-func (b BERT) crossAttentionAt(c *Context, s Scope, i int, x, images, index *gorgonia.Node, at *Places, t int) *gorgonia.Node {
+func (b BERT) crossAttentionAt(c *Context, s, keys Scope, i int, x, images, index *gorgonia.Node, at *Places, t int) *gorgonia.Node {
 	if index = at.each(index); index == nil {
 		index = at.Sequences
 	}
-	return b.crossAttention(c, s, i, x, images, index, 1, t)
+	return b.crossAttention(c, s, keys, i, x, images, index, 1, t)
 }
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {

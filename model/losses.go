@@ -163,6 +163,12 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 	if c := cfg.Objective.Entailment; c.Weight > 0 {
 		list = append(list, newEntailment(cfg))
 	}
+	if cfg.Objective.NLVR.Weight > 0 {
+		list = append(list, newNLVR(cfg))
+	}
+	if w := cfg.Objective.Assignment.Weight; w > 0 {
+		list = append(list, &objectives.Assignment{Weight: w})
+	}
 	return list
 }
 

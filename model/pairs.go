@@ -80,6 +80,7 @@ type Pairs struct {
 	matchings   map[[2]int]*matching // by numbers of pairs and images
 	judgings    map[int]*judging     // by numbers of pairs of sentences
 	explainings map[explainKey]*explaining
+	heatings    map[heatKey]*heating
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting
 	keys         keys

@@ -28,6 +28,8 @@ var normalize = scoring.Normalize
 type Batch struct {
 	Images  []float32 // (B, 3, size, size)
 	Views   []float32 // (B, 3, size, size) second views of the images; nil with data.views = 1
+	Second  []float32 // (B, 3, size, size) second pictures
+	Labels  []int32   // (B) classes
 	Tokens  []int32   // (B, L) ids, padded
 	Lengths []int32   // (B) tokens that are no padding
 	// Positives and Negatives (B, L) are further texts of each row, with their lengths.
@@ -67,11 +69,11 @@ func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Pairs, er
 func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 	x := batch.New(p.cfg.Train.BatchSize, p.Columns()...)
 	for name, values := range map[string][]float32{
-		batch.Images: b.Images, batch.Views: b.Views, batch.ImageFeatures: b.ImageFeatures, batch.TextFeatures: b.TextFeatures,
+		batch.Images: b.Images, batch.Views: b.Views, batch.SecondImages: b.Second, batch.ImageFeatures: b.ImageFeatures, batch.TextFeatures: b.TextFeatures,
 	} {
 		x.SetFloats(name, values)
 	}
-	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs,
+	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs, batch.Labels: b.Labels,
 		batch.SecondTokens: b.Positives, batch.SecondLengths: b.PositiveLengths, batch.ThirdTokens: b.Negatives, batch.ThirdLengths: b.NegativeLengths,
 		batch.ImageNeighbours: b.ImageNeighbours, batch.TextNeighbours: b.TextNeighbours} {
 		x.SetInts(name, values)

@@ -49,18 +49,23 @@ func (l Entailment) Pairs(s *Step, first int) FusedPairs {
 // Loss implements Fused.
 func (l Entailment) Loss(s *Step, states *gorgonia.Node) []Part {
 	labels := s.Column(l.Columns()[0], s.Rows)
-	x := contrast.CrossEntropyArgs{Logits: l.Head.Forward(s.Params.In(TaskHead), states), Labels: labels, Alpha: s.Alpha()} // (B, Classes)
+	x := contrast.CrossEntropyArgs{Logits: l.Head.Forward(s.taskHead(s.Params), states), Labels: labels, Alpha: s.Alpha()} // (B, Classes)
 	if x.Alpha != nil {
 		first := s.Fusion.firstTokens(s, 0, s.Rows)
 		mentor := s.Fusion.BERT.Fusion(s.Mentor, s.Fusion.Twins, encoders.FusionArgs{
 			Texts: s.Teacher.Text.Tokens, Lengths: s.Captions.Clean[batch.Lengths], Images: s.Teacher.Image.Tokens, At: &first,
 			TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		}) // (B, D)
-		x.Teacher = l.Head.Forward(s.Twins.In(TaskHead), mentor) // (B, Classes)
+		x.Teacher = l.Head.Forward(s.taskHead(s.Twins), mentor) // (B, Classes)
 	}
 	part := s.Part("entailment", l.Weight, contrast.CrossEntropy(x))
 	part.Chance = math.Log(float64(l.Head.Classes))
 	return []Part{part, {Name: "entailment_accuracy", Node: contrast.Accuracy(x.Logits, labels), Measure: true}}
+}
+
+// taskHead is the scope of the classifier of a downstream task below params or twins.
+func (s *Step) taskHead(root encoders.Scope) encoders.Scope {
+	return root.As(encoders.Traits{Twin: s.HasTeacher()}).In(TaskHead)
 }
 
 // firstTokens are the first tokens of n fused pairs, which first pairs stand before.

@@ -18,6 +18,9 @@ var finetuneTasks = []struct {
 	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
 	{TaskClassification, nil}, // classificationSettings
 	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
+	{TaskGrounding, []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + config.GroundingKind, "data.crop_scale_min=1"}},
+	{"assignment", alone("objective.assignment.weight=1", "objective.distill.alpha=0", "momentum.enabled=false")},
+	{TaskNLVR, alone("objective.nlvr.weight=1", "data.kind="+config.NLVRKind)},
 }
 
 // alone are settings of a task whose loss stands alone: those of pre-training are off.
