@@ -113,9 +113,6 @@ func (s ClassifiedImages) Size() string {
 	return fmt.Sprintf("%s, %d classes", words.Count(s.ClassifiedScores.Examples, "image"), len(s.Examples.Labels()))
 }
 
-// ClassTable implements Classified.
-func (s ClassifiedImages) ClassTable() *eval.ClassTable { return s.ClassifiedScores.Table }
-
 // Table implements Scores.
 func (s ClassifiedImages) Table() string {
 	t := s.ClassifiedScores.Table
