@@ -189,8 +189,12 @@ func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
 		value, _ := now.Get(section + "style")
 		list = append(list, Conflict{section + "style", value, fmt.Sprintf("%s tower of the structure %q, which is %q now", map[string]string{"text": "a text", "image": "an image"}[side], was, is)})
 	}
+	idle := map[string]bool{} // keys that a tower of this structure does not read
+	for _, u := range append(old.Unread(), now.Unread()...) {
+		idle[u.Path] = true
+	}
 	for _, d := range Differences(old, now) {
-		if name, ok := strings.CutPrefix(d.Path, section); ok && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
+		if name, ok := strings.CutPrefix(d.Path, section); ok && !idle[d.Path] && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
 			list = append(list, Conflict{d.Path, d.Now, Show(d.Was)})
 		}
 	}

@@ -103,3 +103,32 @@ func TestTextConflicts(t *testing.T) {
 		t.Errorf("conflicts with other heads %v", got)
 	}
 }
+
+// TestImageConflicts: a classifier takes over an image tower of the same structure, whatever stands beside it and whatever keys of other
+// structures say.
+func TestImageConflicts(t *testing.T) {
+	old, now := small(), small()
+	old.Model.System, old.Model.Head.Dim, old.Model.Text.Heads = "albef", 64, 2
+	now.Model.System, now.Model.Image.Style, now.Model.Image.Pool = "classes", StyleViT, "mean"
+	paths := func() (list []string) {
+		for _, c := range ImageConflicts(old, now) {
+			list = append(list, c.Path)
+		}
+		return list
+	}
+	if got := paths(); got != nil {
+		t.Errorf("conflicts %v, want none", got)
+	}
+	old.Model.System = "clip"
+	if got := paths(); !slices.Equal(got, []string{"model.image.style"}) {
+		t.Errorf("conflicts with the tower of clip-mtob %v", got)
+	}
+	old.Model.Image.Style, now.Model.Image.Heads = StyleViT, 2*now.Model.Image.Heads
+	if got := paths(); !slices.Equal(got, []string{"model.image.heads"}) {
+		t.Errorf("conflicts with other heads %v", got)
+	}
+	old.Model.Image.Style, now.Model.Image.Style = StyleResNet, StyleResNet // which has none
+	if got := paths(); got != nil {
+		t.Errorf("conflicts of residual networks %v", got)
+	}
+}

@@ -8,6 +8,9 @@ import (
 // EntailmentKind is the data.kind and the task of visual entailment.
 const EntailmentKind = "entailment"
 
+// ClassificationTask is the task of model.system "classes", which tells the classes of images without texts.
+const ClassificationTask = "classification"
+
 // downstream is a task that a model of pairs is fine-tuned for, over examples of its own or with a loss of its own.
 type downstream struct {
 	name  string                     // of the task, and of its loss in [objective]
@@ -40,6 +43,9 @@ func (o *Objective) task() *downstream {
 
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
+	if c.Model.Classifies() {
+		return ClassificationTask
+	}
 	if t := c.Objective.task(); t != nil && !t.start {
 		return t.name
 	}

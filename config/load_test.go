@@ -124,6 +124,21 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
+// Reset writes the defaults of all keys so that they are read back.
+func TestResetIsReadBack(t *testing.T) {
+	var sets []string
+	for _, path := range Paths() {
+		sets = append(sets, Reset(path))
+	}
+	c, err := Parse("", []byte("[run]\nseed = 7\n[objective.geodesic]\nlayers = [3]\n"), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := c.NotDefault(); list != nil {
+		t.Errorf("reset keys are not the defaults: %v", list)
+	}
+}
+
 // Override writes any text so that it is read back, as a list of one too.
 func TestOverrideIsReadBack(t *testing.T) {
 	for _, text := range []string{"runs/a", "2024", "true", `a"b\c`, "a=b, c", "a#b", " a ", "bell\a tab\t line\n", "h\u00e9 \u2603", "[\"x\"]"} {

@@ -12,9 +12,25 @@ import (
 
 // Override returns "path=value" for a text, in the writing that gives it back whatever
 // characters it has.
-func Override(path, value string) string {
-	text, err := toml.Marshal(map[string]string{"v": value})
-	if err != nil { // not of a map of strings
+func Override(path, value string) string { return override(path, value) }
+
+// Reset returns the override that gives the key at path its default; one without a key is a mistake of the program.
+func Reset(path string) string {
+	defaults := Default()
+	v, ok := defaults.Get(path)
+	if !ok {
+		panic("config: there is no key " + path)
+	}
+	if x := reflect.ValueOf(v); x.Kind() == reflect.Slice && x.Len() == 0 {
+		return path + "=[]"
+	}
+	return override(path, v)
+}
+
+// override writes a value as TOML.
+func override(path string, value any) string {
+	text, err := toml.Marshal(map[string]any{"v": value})
+	if err != nil { // not of the values of keys
 		panic(err)
 	}
 	return path + "=" + strings.TrimSpace(strings.TrimPrefix(string(text), "v = "))

@@ -42,6 +42,14 @@ func pairsOf(task string) Config {
 	return c
 }
 
+// classifier is fine-tuning for classification.
+func classifier() Config {
+	c := clip()
+	c.Model.System, c.Model.Head.Dim, c.Momentum.Enabled, c.Queue.Size, c.Data.Views = "classes", c.Model.Image.Width, false, 0, 1
+	c.Objective.ITC.InBatchWeight, c.Objective.Classes.Weight = 0, 1
+	return c
+}
+
 // regionHost is clip over features of regions.
 func regionHost() Config {
 	c := clip()

@@ -68,6 +68,16 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		}, "data.sentences.train_files: must name at least one file with data.sentences.batches > 0 (got [])"},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = StyleCLIP, "first_last" },
 			`model.text.pool: must be class, mean, end, max, gpo or esa with a model.text.style other than bert, roberta and mpnet (got "first_last"); first_last reads the states behind the first layer of these`},
+		{func(c *Config) { *c = classifier(); c.Objective.Classes.Weight = 0 }, `objective.itc.weight: at least one objective must have a weight > 0 (got 0)
+objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "classes"`},
+		{func(c *Config) { *c = clip(); c.Objective.Classes.Weight = 1 }, `objective.classes.weight: must be 0 (got 1); model.system "clip" tells no classes: use "classes"`},
+		{func(c *Config) { *c = classifier(); c.Objective.Classes.Smoothing = 1 }, "objective.classes.smoothing: must be at least 0 and below 1 (got 1)"},
+		{func(c *Config) { *c = classifier(); c.Objective.Classes.Mixup = -1 }, "objective.classes.mixup: must be >= 0 (got -1)"},
+		{func(c *Config) { *c = classifier(); c.Model.Head.Dim = 8 }, `model.head.dim: must be 768, the width of what the image tower gives (got 8); features of model.system "classes" are that, without a projection`},
+		{func(c *Config) { *c = classifier(); c.Model.Image.Freeze = true }, `model.image.freeze: must be false (got true); model.system "classes" trains the image tower: trainer eval --task probe fits a classifier to a frozen one`},
+		{func(c *Config) { *c = classifier(); c.Objective.ITC.Weight = 1 }, `objective.itc.weight: must be 0 (got 1); model.system "classes" is trained by objective.classes.weight`},
+		{func(c *Config) { *c = classifier(); c.Data.Views = 2 }, `data.views: must be 1 (got 2); model.system "classes" sees an image once`},
+		{func(c *Config) { *c = classifier(); c.Queue.Size = 4096 }, `queue.size: must be 0 (got 4096); model.system "classes" compares a batch with itself`},
 		{func(c *Config) { *c = pairsOf("mrpc"); c.Objective.SentencePairs.Encoding = "both" }, `objective.sentence_pairs.encoding: must be one of separate, joint (got "both")`},
 		{func(c *Config) {
 			*c = pairsOf("mrpc")

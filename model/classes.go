@@ -1,15 +1,10 @@
 package model
 
 import (
-	"context"
-
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
-	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
 )
@@ -31,53 +26,15 @@ func newClasses(cfg config.Config, o Options) objectives.Classes {
 	}
 }
 
-// classifying is the compiled computation of the logits of a number of images.
-type classifying struct {
-	machine *exec.Machine
-	inputs  *feed.Inputs
-	logits  *gorgonia.Node // (n, K)
-}
-
 // Classes returns the names of the classes that the model tells, in the order of their numbers; nil for a model that tells none.
 func (p *Pairs) Classes() []string { return p.o.Classes }
 
-// ClassifyColumns are the columns of a batch that Classify reads.
-func (p *Pairs) ClassifyColumns() []batch.Column { return p.image.Columns() }
+// judgedImages judges images by a classifier over their class tokens.
+type judgedImages struct{ objectives.Classes }
 
-// Classify returns the logits (n, K) of the n images of a batch. The next call overwrites them. A computation is kept for every number
-// of images. It ends early with the error of ctx.
-func (p *Pairs) Classify(ctx context.Context, b *batch.Batch) ([]float32, error) {
-	x, err := p.classifying(b.Rows())
-	if err != nil {
-		return nil, err
-	}
-	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
-		return nil, err
-	}
-	if err := x.machine.Run(ctx); err != nil {
-		return nil, err
-	}
-	a, err := x.machine.Value(x.logits)
-	return a.F32, err
-}
-
-// classifying returns the computation of n images, built when it is first asked for.
-func (p *Pairs) classifying(n int) (x *classifying, err error) {
-	if x := p.classifyings[n]; x != nil {
-		return x, nil
-	}
-	defer op.Catch(&err)
-	net := newNet(p.params)
+// judged implements judger: logits (n, K).
+func (l judgedImages) judged(p *Pairs, net *net, n int) *gorgonia.Node {
 	t, root := p.design.image.tower, encoders.NewScope(net.params)
-	x = &classifying{inputs: net.inputs}
-	tokens := t.Encode(&encoders.Context{}, p.image.scope(root.In(p.design.image.name)), net.towerInputs(t, n, nil), encoders.Want{Classes: true})
-	x.logits = newClasses(p.cfg, p.o).Logits(root, tokens.Classes)
-	if x.machine, err = net.compileEval(exec.Config{Engine: p.engine}, x.logits); err != nil {
-		return nil, err
-	}
-	if p.classifyings == nil {
-		p.classifyings = map[int]*classifying{}
-	}
-	p.classifyings[n] = x
-	return x, nil
+	x := t.Encode(&encoders.Context{}, p.image.scope(root.In(p.design.image.name)), net.towerInputs(t, n, nil), encoders.Want{Classes: true})
+	return l.Logits(root, x.Classes)
 }

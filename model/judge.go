@@ -29,6 +29,8 @@ func (p *Pairs) judger() judger {
 	switch {
 	case p.cfg.Model.JudgesPairs():
 		return judgedPairs{newSentencePairs(p.cfg)}
+	case p.cfg.Model.Classifies():
+		return judgedImages{newClasses(p.cfg, p.o)}
 	case p.cfg.Objective.Entailment.Weight > 0:
 		return judgedFused{newEntailment(p.cfg).Head}
 	case p.cfg.Objective.NLVR.Weight > 0:

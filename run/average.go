@@ -147,7 +147,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 	}
 	first := a.from == ""
 	a.cfg, a.from, a.files = cfg, e.Path, map[string][]byte{}
-	for _, name := range []string{runlog.ConfigFile, train.TokenizerFile} {
+	for _, name := range []string{runlog.ConfigFile, train.TokenizerFile, train.ClassesFile} {
 		if ck.HasFile(name) {
 			if a.files[name], err = ck.File(name); err != nil {
 				return err

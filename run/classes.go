@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/files"
@@ -14,7 +17,8 @@ import (
 )
 
 // taskTitles are tasks that tell classes, for people.
-var taskTitles = map[string]string{TaskProbe: "Linear probe", TaskZeroShot: "Zero-shot classification", TaskTextProbe: "Linear probe of text pairs"}
+var taskTitles = map[string]string{TaskProbe: "Linear probe", TaskZeroShot: "Zero-shot classification", TaskTextProbe: "Linear probe of text pairs",
+	TaskClassification: "Classification", TaskEntailment: "Visual entailment", TaskNLVR: "Statements about two pictures"}
 
 // classesOf is what a page shows of a task that tells classes, false of another task.
 func classesOf(s Scores, step int, split string) (pages.Classes, bool) {
@@ -63,7 +67,10 @@ func CheckDrawn(cfg config.Config, task string) error {
 	if task = cmp.Or(task, DefaultTask(cfg)); taskTitles[task] != "" || picturedTasks[task] != "" || task == TaskSentences {
 		return nil
 	}
-	return &ArgumentError{fmt.Errorf("the task %s has no classes and no examples to draw: use --out with --task %s, %s, %s, %s or %s", task, TaskZeroShot, TaskProbe, TaskTextProbe, TaskSentences, TaskGrounding)}
+	drawn := append(slices.Collect(maps.Keys(taskTitles)), slices.Collect(maps.Keys(picturedTasks))...)
+	drawn = append(drawn, TaskSentences)
+	slices.Sort(drawn)
+	return &ArgumentError{fmt.Errorf("the task %s has no classes and no examples to draw: --out is for the tasks %s", task, strings.Join(drawn, ", "))}
 }
 
 // DrawScores writes the outcome of a task that tells classes, of sentence pairs, or of examples with pictures, as a page. It fails for another task.
@@ -73,7 +80,10 @@ func DrawScores(path string, s Scores, step int, split, of string) error {
 	if x, ok := s.(Pictured); ok {
 		p, err := x.ExamplesPage()
 		if err == nil {
-			p.Title, p.Facts = picturedTasks[s.Task()]+" on "+split, facts
+			if p.Classes != nil {
+				p.Classes.Step, p.Classes.Split = step, split
+			}
+			p.Title, p.Facts = cmp.Or(taskTitles[s.Task()], picturedTasks[s.Task()])+" on "+split, facts
 			err = pages.WriteExamples(&b, p)
 		}
 		if err != nil {

@@ -33,6 +33,8 @@ const (
 	TaskNLVR       = config.NLVRKind       // of statements about two pictures
 	TaskVQA        = config.VQAKind        // questions about pictures
 	TaskCaptioning = "captioning"          // captions that a model writes
+	// TaskClassification is of images: their classes, by a model that was fine-tuned to tell them.
+	TaskClassification = config.ClassificationTask
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
@@ -45,6 +47,7 @@ var EvalTasks = []string{
 	TaskNLVR,
 	TaskVQA,
 	TaskCaptioning,
+	TaskClassification,
 }
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
@@ -134,6 +137,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.grounding(ctx)
 	case TaskVQA:
 		return e.answered(ctx)
+	case TaskClassification:
+		return e.classification(ctx)
 	}
 	if err := CheckTask(e.Task); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ var finetuneTasks = []struct {
 	sets []string
 }{
 	{TaskRetrieval, []string{"objective.mlm.weight=0", "objective.itc.positives=id"}},
+	{TaskClassification, nil}, // classificationSettings
 	{TaskEntailment, alone("objective.entailment.weight=1", "data.kind="+config.EntailmentKind)},
 	{TaskGrounding, []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + config.GroundingKind, "data.crop_scale_min=1"}},
 	{"assignment", alone("objective.assignment.weight=1", "objective.distill.alpha=0", "momentum.enabled=false")},
@@ -30,12 +31,36 @@ func alone(sets ...string) []string {
 		"objective.geometric.weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0", "queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}, sets...)
 }
 
+// pairKeys are keys and sections of what a model of images alone has not.
+var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction", "model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features",
+	"init.text", "eval.rerank_top", "eval.score", "eval.beside", "train.accumulate", "train.keep_best_by"}
+
+// classificationSettings are those of a model of images alone over a configuration of another system: its image tower, its data and how it
+// is trained. What else it sets is of parts that are not there.
+func classificationSettings(base config.Config) (sets []string) {
+	if base.Model.Classifies() {
+		return nil
+	}
+	for _, d := range base.NotDefault() {
+		for _, part := range pairKeys {
+			if d.Path == part || strings.HasPrefix(d.Path, part+".") {
+				sets = append(sets, config.Reset(d.Path))
+			}
+		}
+	}
+	return append(sets, "model.system=classes", fmt.Sprintf("model.head.dim=%d", base.Model.Image.TokenWidth()), "objective.classes.weight=1",
+		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "momentum.enabled=false", "queue.size=0", "eval.rerank_top=0")
+}
+
 // settingsOf are the settings of a task over those of a configuration. One of scenes is fine-tuned on scenes.
 func settingsOf(task string, base config.Config) (sets []string) {
 	for _, t := range finetuneTasks {
 		if t.name == task {
 			sets = append(sets, t.sets...)
 		}
+	}
+	if task == TaskClassification {
+		return append(sets, classificationSettings(base)...)
 	}
 	if base.Data.Kind == "scenes" {
 		sets = append(sets, "data.examples.source="+config.ExamplesOfScenes)

@@ -33,6 +33,8 @@ func keysRuns(features string) map[string][]string {
 	resnet := []string{"model.image.style=resnet", "model.image.resnet.depth=18", "model.image.resnet.width=2", "model.image.resnet.small_stem=true"}
 	sentences := slices.Concat(dual, cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.itc.positives=pair", "model.head.topology=sphere", "model.head.dim=16", "objective.itc.score=cosine"})
 	judged := slices.Concat(sentences, []string{"model.system=sentence_pairs", "objective.sentence_pairs.weight=1", "data.kind=sentence_pairs", "data.sentence_pairs.val_files=[\"pairs.csv\"]"})
+	classified := slices.Concat(dual, cosine, untaught, []string{"model.system=classes", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itc.positives=pair", "model.head.topology=sphere", "model.head.dim=16",
+		"objective.classes.weight=1"})
 	return map[string][]string{
 		"all of albef": nil,
 		"simcse":       slices.Concat(sentences, []string{"model.system=simcse", "objective.simcse.weight=1", "objective.simcse.temperature=0.5"}),
@@ -103,9 +105,11 @@ func keysRuns(features string) map[string][]string {
 		"identities": slices.Concat(dual, cosine, untaught, []string{"model.system=identities", "objective.itc.in_batch_weight=0", "objective.itc.positives=pair", "objective.itc.score=gssf", "model.head.topology=sphere",
 			"objective.gssf.form=dense", "objective.gssf.decay=0.5", "objective.gssf.dropout=0.3",
 			"objective.triplet.weight=1", "objective.triplet.negatives=all", "objective.softmax.weight=1", "objective.softmax.classes=64", "data.identities.images=2", "data.scenes.epoch_samples=60", "data.scenes.val_samples=60"}),
-		"moco":         slices.Concat(views, []string{"model.system=moco"}),
-		"clip, resnet": slices.Concat(dual, cosine, untaught, resnet, []string{"model.system=clip", "model.image.resnet.frozen_stages=1"}),
-		"moco, resnet": slices.Concat(views, resnet, []string{"model.system=moco", "model.image.resnet.shuffle_groups=2"}),
+		"classes":         slices.Concat(classified, []string{"objective.classes.mixup=0.4", "objective.classes.cutmix=1", "objective.classes.norm=true"}),
+		"classes, resnet": slices.Concat(classified, resnet, []string{"model.head.dim=16"}),
+		"moco":            slices.Concat(views, []string{"model.system=moco"}),
+		"clip, resnet":    slices.Concat(dual, cosine, untaught, resnet, []string{"model.system=clip", "model.image.resnet.frozen_stages=1"}),
+		"moco, resnet":    slices.Concat(views, resnet, []string{"model.system=moco", "model.image.resnet.shuffle_groups=2"}),
 		"moco, geodesic": slices.Concat(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster",
 			"objective.itc.in_batch_weight=1"}),
 		"swav":           slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
@@ -119,7 +123,7 @@ var others = map[string]string{
 	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
 	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
-	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.camera": "elsewhere", "data.csv.role": "elsewhere", "data.identities.short": "leave_out", "objective.triplet.negatives": "all|hardest", "objective.softmax.classes": "80", "data.csv.separator": ";",
+	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.camera": "elsewhere", "data.csv.role": "elsewhere", "data.identities.short": "leave_out", "objective.triplet.negatives": "all|hardest", "objective.softmax.classes": "80", "objective.classes.cutmix": "0", "data.csv.separator": ";",
 	"data.coco.train_file": "elsewhere.json", "data.coco.val_file": "elsewhere.json", "data.coco.test_file": "elsewhere.json", "data.coco.train_images": "elsewhere", "data.coco.val_images": "elsewhere", "data.coco.test_images": "elsewhere",
 	"data.flickr.file": "elsewhere.token", "data.flickr.image_root": "elsewhere", "data.flickr.train_list": "elsewhere.txt", "data.flickr.val_list": "elsewhere.txt", "data.flickr.test_list": "elsewhere.txt",
 	"data.webdataset.train_files": "elsewhere.tar", "data.webdataset.val_files": "elsewhere.tar", "data.webdataset.test_files": "elsewhere.tar", "data.webdataset.json_key": "elsewhere",

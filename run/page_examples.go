@@ -11,7 +11,7 @@ type Pictured interface {
 	ExamplesPage() (pages.ExamplesPage, error)
 }
 
-// picturedTasks are the titles of tasks whose scores are Pictured.
+// picturedTasks are the titles of tasks whose scores are Pictured and tell no classes.
 var picturedTasks = map[string]string{TaskGrounding: "Visual grounding", TaskVQA: "Questions about pictures"}
 
 // mostShown is how many examples of a kind, right or wrong, a page has.

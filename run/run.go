@@ -337,17 +337,23 @@ func (r *Run) initModel() error {
 }
 
 // takesOver says by which keys the model cannot take over the parameters of a checkpoint. A run of texts alone takes the text
-// tower of any system.
+// tower of any system, and one that tells the classes of images the image tower.
 func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 	old, err := ownConfig(ck)
 	if err != nil {
 		return err
 	}
-	if !r.cfg.Model.TextsOnly() || old.Model.System == r.cfg.Model.System {
+	list := []config.Conflict(nil)
+	switch {
+	case old.Model.System != r.cfg.Model.System && r.cfg.Model.TextsOnly():
+		list = config.TextConflicts(old, r.cfg)
+	case old.Model.System != r.cfg.Model.System && r.cfg.Model.Classifies():
+		list = config.ImageConflicts(old, r.cfg)
+	default:
 		return sameKeys(ck, r.cfg, config.FixedMeaning)
 	}
 	var errs config.Errors
-	for _, c := range config.TextConflicts(old, r.cfg) {
+	for _, c := range list {
 		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now, Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: "use its value, or another checkpoint"})
 	}
 	if errs != nil {

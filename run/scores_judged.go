@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
@@ -99,6 +100,9 @@ func (s JudgedExamples) Values() map[string]float64 {
 func (s JudgedExamples) Line() string {
 	return fmt.Sprintf("%s accuracy %.2f (majority %.2f)", s.Of, s.Accuracy, s.Majority)
 }
+
+// ClassTable implements Classified.
+func (s JudgedExamples) ClassTable() *eval.ClassTable { return s.ClassifiedScores.Table }
 
 // Size implements Scores.
 func (s JudgedExamples) Size() string { return words.Count(s.ClassifiedScores.Examples, "example") }

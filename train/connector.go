@@ -122,6 +122,10 @@ func OpenTwin(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Token
 
 func openStored(cfg config.Config, from stored, tok *tokenizer.Tokenizer, engine *compute.Engine) (*model.Pairs, error) {
 	o := modelOptions(tok, engine)
+	var err error
+	if o.Classes, err = OpenClasses(from.ck); err != nil {
+		return nil, err
+	}
 	if tok != nil {
 		rows, err := TableRows(from.ck, tok)
 		if err != nil {

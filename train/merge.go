@@ -50,8 +50,12 @@ func Merge(c *checkpoint.Checkpoint) (checkpoint.Snapshot, config.Config, error)
 		return snap, cfg, err
 	}
 	snap.Files, snap.Metric = map[string][]byte{configFile: text}, c.Metric
-	if c.HasFile(TokenizerFile) {
-		snap.Files[TokenizerFile], err = c.File(TokenizerFile)
+	for _, name := range []string{TokenizerFile, ClassesFile} {
+		if c.HasFile(name) {
+			if snap.Files[name], err = c.File(name); err != nil {
+				return snap, cfg, err
+			}
+		}
 	}
-	return snap, cfg, err
+	return snap, cfg, nil
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -36,7 +37,11 @@ func (s *Session) State() []state.Part {
 // tensors are the session's own memory: save it before the next step. Numbers that
 // are not finite are an error, since a run cannot go on from them.
 func (s *Session) Snapshot(e *Event) (checkpoint.Snapshot, error) {
-	return snapshot(&s.run, e, s.cfg, s.tokenizer, s.State)
+	snap, err := snapshot(&s.run, e, s.cfg, s.tokenizer, s.State)
+	if names := classesOf(s.model); err == nil && names != nil {
+		snap.Files[ClassesFile], err = json.Marshal(names)
+	}
+	return snap, err
 }
 
 // snapshot takes the parts of a run after the step of e, with its configuration and its
@@ -61,9 +66,14 @@ func snapshot(own *runPart, e *Event, cfg config.Config, tok *tokenizer.Tokenize
 	return snap, nil
 }
 
-// Restore sets the session to a checkpoint of the same architecture and seed. One that
+// Restore sets the session to a checkpoint of the same architecture, classes and seed. One that
 // does not fit leaves it as it was.
-func (s *Session) Restore(c *checkpoint.Checkpoint) (State, error) { return s.restore(c, s.State()) }
+func (s *Session) Restore(c *checkpoint.Checkpoint) (State, error) {
+	if err := sameClasses(c, s.model); err != nil {
+		return State{}, err
+	}
+	return s.restore(c, s.State())
+}
 
 // Rollback sets the session to a checkpoint but keeps the place in the data, which
 // is behind the batch that was not finite.

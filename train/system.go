@@ -89,6 +89,10 @@ func NewModel(cfg config.Config, with ModelOptions) (*model.Pairs, error) {
 		return nil, err
 	}
 	o := with.options()
+	var err error
+	if o.Classes, err = trainingClasses(cfg, with.Stream); err != nil {
+		return nil, err
+	}
 	if p, ok := with.Stream.(data.Pooled); ok {
 		o.ImagePool, o.TextPool = p.Pools()
 	}

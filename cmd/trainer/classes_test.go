@@ -111,7 +111,7 @@ func TestZeroShotImages(t *testing.T) {
 	fails(t, exitUsage, append(eval, "--set", `eval.zeroshot.templates=["a {}", "a thing"]`), `eval.zeroshot.templates: number 2 has no place for the name of a class (got "a thing"): write {} there`)
 	fails(t, exitUsage, append(eval, "--set", "eval.zeroshot.classes="+write(t, "few.txt", "red circle\n")), "eval.zeroshot.classes: has 1 lines, and the images have 64 classes")
 	fails(t, exitUsage, append(eval, "--set", "eval.zeroshot.images=/nowhere"), "eval.zeroshot.images: there is no such folder")
-	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--out", out}, "the task retrieval has no classes to draw")
+	fails(t, exitUsage, []string{"eval", "--checkpoint", dir, "--out", out}, "the task retrieval has no classes and no examples to draw")
 	// What a run evaluates on at its end is looked at before it begins.
 	if said := fails(t, exitUsage, tinyArgs(t.TempDir(), "--max-steps", "1", "--set", `eval.beside=["zeroshot"]`, "--set", "eval.zeroshot.templates_file=/nowhere"), "eval.zeroshot.templates_file: there is no such file"); strings.Contains(said, "loss") {
 		t.Errorf("the run began: %s", said)
