@@ -173,16 +173,39 @@ func either(yes bool, a, b string) string {
 
 // TextConflicts is Conflicts where a run of texts alone takes over the text tower of a checkpoint of another system: what the
 // structure of that tower keeps from it. What is read of its states, and what stands beside it, may differ.
-func TextConflicts(old, now Config) (list []Conflict) {
-	if was, is := old.textStructure(), now.textStructure(); was != is {
-		list = append(list, Conflict{"model.text.style", now.Model.Text.Style, fmt.Sprintf("a text tower of the structure %q, which is %q now", was, is)})
+func TextConflicts(old, now Config) []Conflict {
+	return towerConflicts("text", old.textStructure(), now.textStructure(), old, now)
+}
+
+// ImageConflicts is TextConflicts of a run of images alone and the image tower.
+func ImageConflicts(old, now Config) []Conflict {
+	return towerConflicts("image", old.imageStructure(), now.imageStructure(), old, now)
+}
+
+// towerConflicts are those of one side, whose structure was one and is another.
+func towerConflicts(side, was, is string, old, now Config) (list []Conflict) {
+	section := "model." + side + "."
+	if was != is {
+		value, _ := now.Get(section + "style")
+		list = append(list, Conflict{section + "style", value, fmt.Sprintf("%s tower of the structure %q, which is %q now", map[string]string{"text": "a text", "image": "an image"}[side], was, is)})
 	}
 	for _, d := range Differences(old, now) {
-		if name, ok := strings.CutPrefix(d.Path, "model.text."); ok && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
+		if name, ok := strings.CutPrefix(d.Path, section); ok && d.Fixed >= FixedMeaning && name != "style" && name != "pool" {
 			list = append(list, Conflict{d.Path, d.Now, Show(d.Was)})
 		}
 	}
 	return list
+}
+
+// imageStructure names the structure of the image tower: a style, or that of model.system "clip" without one.
+func (c Config) imageStructure() string {
+	switch s := c.Model.Image.Style; {
+	case s != "":
+		return s
+	case c.Model.System == "clip":
+		return "clip-mtob"
+	}
+	return StyleViT
 }
 
 // textStructure names the structure of the text tower: a style, or that of model.system "clip" without one.

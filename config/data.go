@@ -2,7 +2,7 @@ package config
 
 // Data selects the training and evaluation data.
 type Data struct {
-	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score) | entailment (pictures with sentences that they entail or contradict)
+	Kind string `toml:"kind"`             // scenes (procedural, built in) | captions (JSON lists of {image, caption, image_id}) | karpathy (dataset_*.json) | folder (root/<split>/<class>/*, or root/<class>/* split by file name) | csv (tables of paths and captions) | coco (captions_*.json) | flickr (results_20130124.token) | webdataset (tar shards) | parquet (tables with images in them) | pairs (files of stored features, for model.system heads and align) | sentences (texts without images, for model.system simcse) | regions (features of the regions of images) | sentence_pairs (two sentences with a class or a score) | entailment (pictures with sentences that they entail or contradict) | grounding (pictures with expressions that name an object in them)
 	Root string `toml:"root" read:"root"` // folder that relative paths start from
 
 	Captions   Captions      `toml:"captions" read:"caption lists"`
@@ -21,6 +21,7 @@ type Data struct {
 
 	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`
 	Examples      Examples      `toml:"examples" read:"examples"`
+	Grounding     Grounding     `toml:"grounding" read:"grounding files"`
 	VQA           VQAFiles      `toml:"vqa" read:"question files"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
@@ -125,7 +126,7 @@ func (d *Data) check(k *checker, c *Config) {
 
 func (d *Data) checkCache(k *checker, c *Config) {
 	k.oneOf("data.cache", "none", "memory", "disk")
-	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes", "must be none for data.kind \"scenes\"", "scenes are drawn, not decoded")
+	k.require("data.cache", d.Cache == "none" || d.Kind != "scenes" && !(d.ReadsExamples() && d.Drawn()), "must be none for scenes", "they are drawn, not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "pairs", "must be none for data.kind \"pairs\"", "features are not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != "regions", "must be none for data.kind \"regions\"", "features are not decoded")
 	k.require("data.cache", d.Cache == "none" || d.Kind != SentencePairsKind, "must be none for data.kind \"sentence_pairs\"", "sentences are not decoded")
@@ -168,6 +169,8 @@ func (d *Data) checkViews(k *checker, c *Config) {
 	k.require("data.views", d.Views == 1 || d.Views == 2, "must be 1 or 2")
 	switch t := c.Model.traits(); {
 	case t.identities:
+		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
+	case t.classes:
 		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees an image once")
 	case t.sentences:
 		k.require("data.views", d.Views == 1, "must be 1", c.Model.named()+" sees no images")

@@ -15,11 +15,15 @@ type downstream struct {
 	loss  func(o *Objective) float64 // weight of its loss, which stands alone; nil: the losses of retrieval are its own
 	fuses bool                       // its loss reads fused pairs
 	soft  bool                       // its loss has soft targets where objective.distill.alpha is above 0
+	start bool                       // it is trained for another task to start from, and has no evaluation
 }
 
 // tasks are the downstream tasks: each is a row here, a group of keys, a loss, a kind of data and an evaluation.
 var tasks = []downstream{
 	{name: "entailment", kind: EntailmentKind, loss: func(o *Objective) float64 { return o.Entailment.Weight }, fuses: true, soft: true},
+	{name: GroundingKind, kind: GroundingKind}, // by the losses of retrieval
+	{name: "nlvr", kind: NLVRKind, loss: func(o *Objective) float64 { return o.NLVR.Weight }, fuses: true, soft: true},
+	{name: "assignment", loss: func(o *Objective) float64 { return o.Assignment.Weight }, fuses: true, start: true},
 	{name: "vqa", kind: VQAKind, loss: func(o *Objective) float64 { return o.VQA.Weight }, fuses: true, soft: true},
 	{name: "captioning", loss: func(o *Objective) float64 { return o.Captioning.byTransformer() }, fuses: true, soft: true},
 }
@@ -36,7 +40,7 @@ func (o *Objective) task() *downstream {
 
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
-	if t := c.Objective.task(); t != nil {
+	if t := c.Objective.task(); t != nil && !t.start {
 		return t.name
 	}
 	for _, t := range tasks {

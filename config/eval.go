@@ -14,7 +14,7 @@ type Eval struct {
 	BatchSize int    `toml:"batch_size" max:"65536"`        // images or captions encoded at once
 	Score     string `toml:"score" read:"scored"`           // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
 	RerankTop int    `toml:"rerank_top" max:"65536"`        // candidates re-scored by ITM; 0: cosine only
-	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery; 0: all images of the split
+	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery, or samples of a downstream task; 0: all of the split
 	Folds     int    `toml:"folds" read:"pairs" max:"1000"` // 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
 
 	Beside []string `toml:"beside" read:"words"` // further tasks of every evaluation of a training run: probe, zeroshot, sentences, sentiment; they do not decide which checkpoints are kept, unless train.keep_best_by names a number of theirs
@@ -28,8 +28,9 @@ type Eval struct {
 	TextProbe TextProbe `toml:"textprobe" read:"words"`
 	Sentences Sentences `toml:"sentences" read:"words"`
 	Sentiment Sentiment `toml:"sentiment" read:"words"`
-	VQA       EvalVQA   `toml:"vqa" read:"questions"`
 
+	Grounding  EvalGrounding  `toml:"grounding" read:"heat maps"`
+	VQA        EvalVQA        `toml:"vqa" read:"questions"`
 	Captioning EvalCaptioning `toml:"captioning" read:"caption writer"`
 }
 

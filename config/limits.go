@@ -127,7 +127,7 @@ var products = []product{
 			if c.hasGRU() {
 				return c.Model.Text.GRUWeights()
 			}
-			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers, c.Model.Text.Width, c.Model.Text.MLP))
+			return ifWords(c, blocksWeights(c.Model.Text.Layers+c.Model.Text.FusionLayers*c.Pictures(), c.Model.Text.Width, c.Model.Text.MLP))
 		}},
 	{"model.head.dim", "weights of the fusion of objective.adcl, model.head.dim^3 with a full core", mostWeights, "lower it or set objective.adcl.rank",
 		func(c *Config) float64 { return float64(c.Objective.ADCL.Weights(c.Model.Head.Dim)) }},

@@ -7,7 +7,7 @@ import (
 
 // Model is the architecture.
 type Model struct {
-	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | simcse (texts alone: contrast of sentences with themselves under other dropout, or with given positives) | heads (MLPs over stored features) | sentence_pairs (texts alone: fine-tuning on pairs of sentences with a class or a score) | align (a closed form over stored features, fitted in one go)
+	System string `toml:"system" fixed:"meaning"` // albef (both towers from pixels and words, with fusion layers) | clip (the two towers alone) | matching (two towers compared by features or by tokens, without a projection where a tower is as wide as the space) | moco (images alone, two views against momentum features and a queue) | swav (images alone, two views against prototypes) | identities (images alone, whose identities are known: metric learning, evaluated by search) | classes (images alone: fine-tuning of an image tower for classification) | simcse (texts alone: contrast of sentences with themselves under other dropout, or with given positives) | heads (MLPs over stored features) | sentence_pairs (texts alone: fine-tuning on pairs of sentences with a class or a score) | align (a closed form over stored features, fitted in one go)
 	Image  Image  `toml:"image" read:"images"`
 	Text   Text   `toml:"text" read:"words"`
 	LoRA   LoRA   `toml:"lora" read:"towers"`
@@ -51,6 +51,7 @@ type traits struct {
 	whole      bool // a tower as wide as the space has no projection
 
 	sentencePairs bool // it is trained on pairs of sentences
+	classes       bool // images alone whose classes are known: a classifier
 }
 
 var systems = []traits{
@@ -60,6 +61,7 @@ var systems = []traits{
 	{name: "moco", teacher: true},
 	{name: "swav", prototypes: true},
 	{name: "identities", identities: true},
+	{name: "classes", classes: true},
 	{name: "simcse", words: true, sentences: true},
 	{name: "sentence_pairs", words: true, sentences: true, sentencePairs: true},
 	{name: "heads", captions: true, teacher: true, stored: true},
@@ -84,6 +86,12 @@ func (m Model) TextsOnly() bool { return m.traits().sentences }
 
 // JudgesPairs says whether a system is trained to tell what two sentences are to each other.
 func (m Model) JudgesPairs() bool { return m.traits().sentencePairs }
+
+// Classifies says whether a system is trained to tell the classes of images.
+func (m Model) Classifies() bool { return m.traits().classes }
+
+// seesViews says whether a system is trained on two views of an image without captions.
+func (m Model) seesViews() bool { return m.ImagesOnly() && !m.ByIdentity() && !m.Classifies() }
 
 // seesImages says whether a system has a tower of images.
 func (m Model) seesImages() bool { return !m.traits().stored && !m.traits().sentences }

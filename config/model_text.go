@@ -60,7 +60,7 @@ func (t *Text) check(k *checker, c *Config) {
 	k.require("model.text.pool", t.Pool != "pooler" || t.masksWords() || t.Style == StyleMPNet, "must not be pooler with a model.text.style other than bert, roberta and mpnet", "they have no first token that stands for a text")
 	has := c.Model.traits()
 	k.require("model.text.fusion_layers", t.FusionLayers == 0 || has.fusion || !has.words, "must be 0", c.Model.named()+" has no fusion layers")
-	fuses := c.Objective.ITM.Weight > 0 || c.Objective.MLM.Weight > 0
+	fuses := c.Objective.fuses()
 	k.require("model.text.fusion_layers", t.FusionLayers > 0 || !fuses || !has.fusion, "must be > 0",
 		"objective.itm and objective.mlm read the fusion layers")
 	k.require("model.text.style", !has.fusion || t.FusionLayers == 0 || t.masksWords(), "must be bert or roberta with fusion layers, which matching and masked language modelling read",

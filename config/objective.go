@@ -14,6 +14,7 @@ type Objective struct {
 	SimCSE        SimCSE        `toml:"simcse"`
 	MCSE          MCSE          `toml:"mcse"`
 	SentencePairs PairLoss      `toml:"sentence_pairs"`
+	Classes       ClassLoss     `toml:"classes"`
 	KLOT          KLOT          `toml:"klot"`
 	Structure     Structure     `toml:"structure"`
 	GSSF          GSSF          `toml:"gssf" read:"metric"`
@@ -25,6 +26,8 @@ type Objective struct {
 	SwAV          SwAV          `toml:"swav" read:"prototypes"`
 	ITM           ITM           `toml:"itm"`
 	MLM           MLM           `toml:"mlm"`
+	NLVR          NLVR          `toml:"nlvr"`
+	Assignment    Assignment    `toml:"assignment"`
 	Captioning    Captioning    `toml:"captioning"`
 	VQA           VQA           `toml:"vqa"`
 	WordPatch     WordPatch     `toml:"word_patch"`
@@ -55,7 +58,7 @@ func (o Objective) readsImages() bool {
 func (o *Objective) check(k *checker, c *Config) {
 	k.notNegative("objective.itc.weight")
 	some := o.ITC.Weight > 0 || o.comparesBatch() || o.KLOT.Weight > 0 || o.ITM.Weight > 0 || o.MLM.Weight > 0 || o.Softmax.Weight > 0 ||
-		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.task() != nil
+		o.ADCL.Weight > 0 || o.comparesTokens() || o.SimCSE.Weight > 0 || o.MCSE.Weight > 0 || o.SentencePairs.Weight > 0 || o.Classes.Weight > 0 || o.task() != nil
 	c.checkTask(k)
 	k.require("objective.itc.weight", some, "at least one objective must have a weight > 0")
 }

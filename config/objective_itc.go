@@ -43,6 +43,12 @@ func (i *ITC) check(k *checker, c *Config) {
 		k.require(c.Objective.scorePath(), !hasKind(c.Objective.ScoreTerms(), ScoreGeodesic), "must not be geodesic", system+" has no queue")
 		return
 	}
+	if c.Model.Classifies() {
+		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" is trained by objective.classes.weight")
+		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no pairs")
+		k.require("objective.itc.positives", i.Positives == "pair", `must be "pair"`, system+" compares no pairs")
+		return
+	}
 	if c.Model.TextsOnly() {
 		k.require("objective.itc.weight", i.Weight == 0, "must be 0", system+" compares no images with texts")
 		k.require("objective.itc.in_batch_weight", i.InBatchWeight == 0, "must be 0", system+" compares no images with texts")

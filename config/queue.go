@@ -14,6 +14,6 @@ func (q *Queue) check(k *checker, c *Config) {
 		"a batch would push out its own features: raise queue.size or lower train.batch_size")
 	k.require("queue.size", q.Size == 0 || q.Size >= c.ComparedRows(), "must be 0 or at least train.batch_size x train.accumulate_steps with train.accumulate = \"features\"",
 		"the pairs of an update enter it together: raise queue.size or lower train.accumulate_steps")
-	k.require("queue.size", q.Size == 0 || !c.Model.ByIdentity() && !c.Model.TextsOnly(), "must be 0", c.Model.named()+" compares a batch with itself")
+	k.require("queue.size", q.Size == 0 || !c.Model.ByIdentity() && !c.Model.Classifies() && !c.Model.TextsOnly(), "must be 0", c.Model.named()+" compares a batch with itself")
 	k.require("queue.size", q.Size == 0 || !c.lacksTeacher(), "must be 0 without momentum", needsTeacher)
 }

@@ -58,7 +58,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
 		}},
-	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.ImagesOnly() && !c.Model.ByIdentity() }},
+	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
 	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
 	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
@@ -147,6 +147,9 @@ var conditions = map[string]condition{
 	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
 	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
+	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
 	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
 	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
@@ -227,6 +230,7 @@ var conditions = map[string]condition{
 	"simcse":      weighed("objective.simcse.weight"),
 	"mcse":        weighed("objective.mcse.weight"),
 	"pair loss":   weighed("objective.sentence_pairs.weight"),
+	"class loss":  weighed("objective.classes.weight"),
 	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
 	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
 		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
@@ -441,7 +445,7 @@ func around(path string) string { return path[:max(strings.LastIndexByte(path, '
 // ReadsSecondView says whether a training step reads the second view of data.views.
 func (c Config) ReadsSecondView() bool {
 	g := c.Objective.Geometric
-	return c.Model.ImagesOnly() && !c.Model.ByIdentity() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
+	return c.Model.seesViews() || c.Momentum.Enabled && (c.Objective.distils() || c.Objective.ADCL.Weight > 0 || g.Weight > 0 && g.Modalities != "text")
 }
 
 // hasDropout says whether a tower of the system drops anything.

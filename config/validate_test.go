@@ -181,7 +181,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, vqa (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, grounding, nlvr, vqa (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -226,7 +226,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { c.Data.Workers = -1 }, "data.workers: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Prefetch = -1 }, "data.prefetch: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Data.Cache = "ram" }, `data.cache: must be one of none, memory, disk (got "ram")`},
-		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for data.kind "scenes" (got "memory"); scenes are drawn, not decoded`},
+		{func(c *Config) { c.Data.Cache = "memory" }, `data.cache: must be none for scenes (got "memory"); they are drawn, not decoded`},
 		{func(c *Config) {
 			c.Data.Kind, c.Data.Captions.TrainFiles, c.Data.Cache = "captions", []string{"a"}, "disk"
 		},
@@ -256,7 +256,7 @@ objective.simcse.weight: must be > 0 (got 0); it is the loss of model.system "si
 		{func(c *Config) { identities(c); c.Objective.Triplet.Negatives = "none" }, `objective.triplet.negatives: must be one of hardest, all (got "none")`},
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
-		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, simcse, sentence_pairs, heads, align (got "blip")`},
+		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs, heads, align (got "blip")`},
 		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, resnet, regions (got "convnext")`},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Depth = "resnet", 52 }, "model.image.resnet.depth: must be 18, 34, 50 or 101 (got 52)"},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Width = "resnet", 0 }, "model.image.resnet.width: must be > 0 (got 0)"},

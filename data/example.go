@@ -47,3 +47,18 @@ type Examples interface {
 
 // Endless is implemented by Examples of which any i >= 0 is a sample, each another one.
 type Endless interface{ Endless() bool }
+
+// FirstExamples is the first n samples, all for 0.
+func FirstExamples(x Examples, n int) Examples {
+	if n == 0 || n >= x.Len() {
+		return x
+	}
+	return firstExamples{x, n}
+}
+
+type firstExamples struct {
+	Examples
+	n int
+}
+
+func (f firstExamples) Len() int { return f.n }

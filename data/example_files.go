@@ -12,6 +12,8 @@ type FileExamples struct {
 	Paths     [][]string // of the pictures of each, as many for all
 	Classes   []string   // names of the classes; nil: none
 	MaxPixels int        // pixel limit of a picture; 0: DefaultMaxPixels
+	// Cut returns the part of a file that is picture k of a sample, for files that hold both; nil: a file is a picture.
+	Cut func(m *transform.Image, k int) *transform.Image
 	// Notes say what was left out or changed while the files were read, such as "12 questions without an answer: left out".
 	Notes []string
 	keeper
@@ -35,7 +37,11 @@ func (f *FileExamples) Pictures() int {
 
 // Picture implements Examples: it reads the file, or takes it from the cache.
 func (f *FileExamples) Picture(i, k int) (*transform.Image, error) {
-	return f.cache.Image(f.Paths[i][k], f.MaxPixels)
+	m, err := f.cache.Image(f.Paths[i][k], f.MaxPixels)
+	if err != nil || f.Cut == nil {
+		return m, err
+	}
+	return f.Cut(m, k), nil
 }
 
 // PictureName implements Examples: the path.
@@ -43,13 +49,6 @@ func (f *FileExamples) PictureName(i, k int) string { return f.Paths[i][k] }
 
 // Labels implements Examples.
 func (f *FileExamples) Labels() []string { return f.Classes }
-
-// Thin keeps the first n examples, all for 0.
-func (f *FileExamples) Thin(n int) {
-	if n > 0 && n < len(f.List) {
-		f.List, f.Paths = f.List[:n], f.Paths[:n]
-	}
-}
 
 // Add appends an example with its pictures.
 func (f *FileExamples) Add(e Example, paths ...string) {

@@ -4,15 +4,18 @@ import "context"
 
 // FindExampleFiles looks for the files of the pictures of examples, as Eval.FindFiles does.
 func FindExampleFiles(ctx context.Context, x Examples, workers int, progress func(done, of int)) error {
-	f, ok := x.(*FileExamples)
-	if !ok {
+	all := x
+	if first, ok := x.(firstExamples); ok {
+		all = first.Examples
+	}
+	if _, ok := all.(*FileExamples); !ok {
 		return nil
 	}
 	var paths []string
 	seen := map[string]bool{}
-	for _, list := range f.Paths {
-		for _, p := range list {
-			if !seen[p] {
+	for i := range x.Len() {
+		for k := range x.Pictures() {
+			if p := x.PictureName(i, k); !seen[p] {
 				seen[p] = true
 				paths = append(paths, p)
 			}

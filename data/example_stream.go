@@ -11,7 +11,8 @@ import (
 // ExampleConfig says how examples become rows: their text and pictures as TrainConfig says, and their answers.
 type ExampleConfig struct {
 	TrainConfig
-	Answers Answers
+	Answers   Answers
+	ByPicture bool // batch.IDs say which picture a sample is about, for losses that compare pictures with texts
 }
 
 // pictureColumns are the columns of the pictures of an example, each with the random stream of its augmentation.
@@ -103,6 +104,9 @@ func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *Stopwatch) error
 	e := s.examples.Example(i)
 	if err := fillExample(e, i, row, s.cfg.Text, s.cfg.Answers, s.cfg.Clean, s.cfg.MaxWords); err != nil {
 		return fmt.Errorf("%s: %w", s.examples.PictureName(i, 0), err)
+	}
+	if s.cfg.ByPicture {
+		row.Set(batch.IDs, HashID(ExampleDataset{s.examples}.ImageID(i)))
 	}
 	w.lap(StageText)
 	for k, p := range pictureColumns[:s.examples.Pictures()] {

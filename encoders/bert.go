@@ -22,8 +22,10 @@ type BERT struct {
 	FusionLayers int // layers with cross-attention, numbered after the text layers
 	Width        int // D
 	Heads        int
-	MLP          int     // hidden width of the feed-forward blocks; 0 means 4*Width
-	Dropout      float64 // of embeddings, block outputs and attention probabilities
+	MLP          int // hidden width of the feed-forward blocks; 0 means 4*Width
+	// Pictures is how many a text is read with; 0 means 1. With 2 each fusion layer is two: see pictures.go.
+	Pictures int
+	Dropout  float64 // of embeddings, block outputs and attention probabilities
 
 	// Classes is m, the number of class tokens of TextClasses; 0 means 1. All of them
 	// are the first id of a text again, told apart by their positions 0..m-1 alone, and
@@ -267,6 +269,7 @@ func (b BERT) final(s Scope, x *gorgonia.Node) *gorgonia.Node {
 // reads, as int32 indices (R). nil means its own: row r reads text or image r.
 type Pairs struct {
 	Texts, Images *gorgonia.Node
+	Second        *gorgonia.Node // second pictures of texts with two, which say all three
 }
 
 // FusionArgs are N texts, K images and which of them are paired.
@@ -294,12 +297,13 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 	if b.FusionLayers < 1 {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
 	}
+	b.checkPictures(x, p)
 	if a.Causal && at != nil {
 		misuse("fusion", x, "the states of some places alone are of layers that are not causal")
 	}
-	for i := range b.FusionLayers {
-		layer := s.Layer("layers", b.Layers+i)
-		last := at != nil && i == b.FusionLayers-1
+	for i := range b.CrossLayers() {
+		layer, keys, seen := s.Layer("layers", b.Layers+i), b.sharedKeys(s, i), p.picture(i%b.pictures())
+		last := at != nil && i == b.CrossLayers()-1
 		s.block(func() {
 			if last && i > 0 {
 				x = b.selfAttentionAt(c, layer, x, at.of(x), lengths, l, at)
@@ -313,9 +317,9 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 				x = at.of(x)
 			}
 			if last {
-				x = b.crossAttentionAt(c, layer, i, x, images, p.Images, a.ImageLengths, at, t)
+				x = b.crossAttentionAt(c, layer, keys, i, x, images, seen, a.ImageLengths, at, t)
 			} else {
-				x = b.crossAttention(c, layer, i, x, b.crossKeys(layer, images), crossArgs{p.Images, a.ImageLengths, l, t})
+				x = b.crossAttention(c, layer, i, x, b.crossKeys(keys, images), crossArgs{seen, a.ImageLengths, l, t})
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -370,7 +374,7 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, y, lengths, bias *gor
 	return b.output(c, s, b.starts().output, h, y)
 }
 
-// crossKeys are the keys and values of the other side in a fusion layer: (N*T, 2D).
+// crossKeys are the keys and values of the other side by the parameters of a fusion layer: (N*T, 2D).
 func (b BERT) crossKeys(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	s = s.In("crossattention")
 	kv := linear(s, "kv", from(bertInit), images, 2*b.Width)
@@ -396,11 +400,11 @@ func (b BERT) crossAttention(c *Context, s Scope, i int, x, kv *gorgonia.Node, a
 
 // crossAttentionAt is crossAttention for states x (M, D) at some places, each a
 // sequence of one query.
-func (b BERT) crossAttentionAt(c *Context, s Scope, i int, x, images, index, lengths *gorgonia.Node, at *Places, t int) *gorgonia.Node {
+func (b BERT) crossAttentionAt(c *Context, s, keys Scope, i int, x, images, index, lengths *gorgonia.Node, at *Places, t int) *gorgonia.Node {
 	if index = at.each(index); index == nil {
 		index = at.Sequences
 	}
-	return b.crossAttention(c, s, i, x, b.crossKeys(s, images), crossArgs{index, at.each(lengths), 1, t})
+	return b.crossAttention(c, s, i, x, b.crossKeys(keys, images), crossArgs{index, at.each(lengths), 1, t})
 }
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {

@@ -2,7 +2,8 @@ package encoders
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/geoalign/geoalign/internal/bicubic"
 )
 
 // InterpolatePositions resamples a position table (m+s*s, D) of m class tokens, which come
@@ -22,9 +23,9 @@ func InterpolatePositions(table []float32, width, classes, to int) ([]float32, e
 	src, dst := table[first:], out[first:]
 	scale := float64(from) / float64(to)
 	for y := range to {
-		ys, yw := cubic(y, scale, from)
+		ys, yw := bicubic.Taps(y, scale, from)
 		for x := range to {
-			xs, xw := cubic(x, scale, from)
+			xs, xw := bicubic.Taps(x, scale, from)
 			row := dst[(y*to+x)*width:][:width]
 			for i := range 4 {
 				for j := range 4 {
@@ -38,22 +39,4 @@ func InterpolatePositions(table []float32, width, classes, to int) ([]float32, e
 		}
 	}
 	return out, nil
-}
-
-// cubic returns the four source positions and weights of output position i.
-func cubic(i int, scale float64, n int) (at [4]int, w [4]float64) {
-	const a = -0.75
-	pos := (float64(i)+0.5)*scale - 0.5
-	base := math.Floor(pos)
-	for k := range 4 {
-		p := base - 1 + float64(k)
-		d := math.Abs(pos - p)
-		if d <= 1 {
-			w[k] = (a+2)*d*d*d - (a+3)*d*d + 1
-		} else if d < 2 {
-			w[k] = a*d*d*d - 5*a*d*d + 8*a*d - 4*a
-		}
-		at[k] = min(max(int(p), 0), n-1)
-	}
-	return at, w
 }

@@ -9,6 +9,9 @@ type Tap struct {
 	// where a norm stands before it, of sequences of t: the last P of an image are its patches, the
 	// last L of a text its places.
 	Tokens func(i int, x *gorgonia.Node, t int)
+	// Self sees the attention of image tokens to each other in block i, where the queries of all of them are
+	// computed: rows [q | k | v] (R*t, 3D) and the values that heads have gathered (R*t, D), before the output layer.
+	Self func(i int, qkv, gathered *gorgonia.Node, t int)
 	// Pooled sees the tokens that a pool reads, other than one of class tokens.
 	Pooled func(x *gorgonia.Node, t int)
 	// Cross sees the attention of texts to images in fusion layer i, counted from 0: queries
@@ -27,6 +30,13 @@ func (s Scope) Tapped(t Tap) Scope {
 func (t Tap) tokens(i int, x *gorgonia.Node, length int) {
 	if t.Tokens != nil {
 		t.Tokens(i, x, length)
+	}
+}
+
+// self shows the tap an attention of image tokens to each other.
+func (t Tap) self(i int, qkv, gathered *gorgonia.Node, length int) {
+	if t.Self != nil {
+		t.Self(i, qkv, gathered, length)
 	}
 }
 

@@ -319,6 +319,7 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
 		qkv = v.Metric.fold(b.In("attn"), qkv, v.Width, v.Width, v.Heads)
 		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Len: t, Heads: v.Heads, Keep: 1})
+		s.tap.self(i, qkv, h, t)
 	}
 	h = b.In("attn").bottleneck(v.scaled(b, "scale1", linear(b, "attn/proj", start.output, h, v.Width)))
 	x, y = addNorm(b, "norm2", h, x, nil, 1, v.eps())

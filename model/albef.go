@@ -12,6 +12,7 @@ import (
 func albef(cfg config.Config, o Options, space space.Space) design {
 	d := pairOfTowers(cfg, o, space, encoders.Projection{Space: space})
 	if bert, ok := textEncoder(cfg.Model, o, space).(encoders.BERT); ok {
+		bert.Pictures = cfg.Pictures()
 		d.fusion = &bert
 	}
 	return d

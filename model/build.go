@@ -249,6 +249,9 @@ func (b *builder) side(x *side, p encoders.Scope, c *encoders.Context, r objecti
 	tower, in := x.trained(), b.s.Captions.Clean
 	if _, texts := tower.(encoders.TextTower); !texts {
 		in = b.net.towerInputs(tower, b.s.Rows, names)
+		if r.Second {
+			in = b.net.withSecond(tower, b.s.Rows, in)
+		}
 	}
 	if x.kept {
 		b.ask(x)
@@ -285,6 +288,9 @@ func (b *builder) tower(t encoders.Tower, p encoders.Scope, c *encoders.Context,
 		return encodeBehind(b.net, text, p, c, b.s.Rows, in, r)
 	}
 	x.Sequence = t.Encode(c, p, in, encoders.Want{Tokens: r.Tokens, Classes: b.design.interaction == nil || r.Features})
+	if r.Second && x.Classes != nil {
+		x.Classes = layout.StridedRows(x.Classes, 0, 1, b.s.Rows*t.Classes()) // (B*m, D) of the first pictures
+	}
 	if !r.Masked {
 		return x
 	}

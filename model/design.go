@@ -63,6 +63,8 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = views(cfg)
 	case "identities":
 		d = identities(cfg, space)
+	case "classes":
+		d = classes(cfg, space)
 	case "simcse":
 		d = simcse(cfg, o, space)
 	case "sentence_pairs":
@@ -73,7 +75,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		if cfg.Model.Fitted() {
 			return design{}, config.Errors{{Path: "model.system", Value: s, Msg: "has no steps, which are asked for here", Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, simcse, sentence_pairs or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
@@ -124,6 +126,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	case cfg.Model.JudgesPairs():
 		all = append(all, batch.Column{Name: batch.Scores})
+	}
+	if cfg.Model.Classifies() {
+		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
 	if v := cfg.Objective.VQA; v.Weight > 0 {
 		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)

@@ -22,13 +22,20 @@ func (j judgedFused) judged(p *Pairs, net *net, n int) *gorgonia.Node {
 	root := encoders.NewScope(net.params).As(encoders.Traits{Twin: p.design.teacher})
 	encode := func(e *Encoder) (encoders.Sequence, encoders.Inputs) {
 		in := net.towerInputs(e.side.tower, n, nil)
+		if _, image := in[batch.Images]; image && p.cfg.Pictures() > 1 {
+			in = net.withSecond(e.side.tower, n, in)
+		}
 		return e.side.tower.Encode(&encoders.Context{}, e.scope(root.In(e.side.name)), in, encoders.Want{Tokens: true}), in
 	}
 	image, _ := encode(p.image)
 	text, in := encode(p.text)
 	first := &encoders.Places{Rows: net.inputs.Count("first tokens", 0, n, text.Len), Sequences: net.inputs.Count("rows", 0, n, 1)}
+	var pairs encoders.Pairs
+	if p.cfg.Pictures() > 1 {
+		pairs = objectives.BothPictures(net.inputs, n)
+	}
 	fused := p.design.fusion.Fusion(&encoders.Context{}, tuned(p.cfg.Model, root.In("text"), &encoders.Context{}), encoders.FusionArgs{
-		Texts: text.Tokens, Lengths: in[batch.Lengths], Images: image.Tokens, At: first, TextLen: text.Len, ImageLen: image.Len,
+		Texts: text.Tokens, Lengths: in[batch.Lengths], Images: image.Tokens, Pairs: pairs, At: first, TextLen: text.Len, ImageLen: image.Len,
 	}) // (n, D)
 	return j.head.Forward(root.In(objectives.TaskHead), fused)
 }

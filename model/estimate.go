@@ -332,7 +332,8 @@ func (p *Pairs) fusionWeights() int64 {
 	if p.design.fusion == nil {
 		return 0
 	}
-	return (block(t.Width, t.MLP) + 2*int64(t.Width)*int64(t.Width+x.TokenWidth())) * int64(t.FusionLayers)
+	keys := 2 * int64(t.Width) * int64(x.TokenWidth()) // one for all pictures of a text
+	return (block(t.Width, t.MLP)+2*int64(t.Width)*int64(t.Width))*int64(p.design.fusion.CrossLayers()) + keys*int64(t.FusionLayers)
 }
 
 // block returns the weights of a transformer block without cross-attention.

@@ -37,7 +37,7 @@ func (p *Pairs) blocks() Blocks {
 	d := &p.design
 	n := Blocks{Image: p.places(&d.image), Text: p.places(&d.text)}
 	if f := d.fusion; f != nil {
-		n.Fusion = f.FusionLayers
+		n.Fusion = f.CrossLayers()
 	}
 	return n
 }

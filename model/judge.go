@@ -31,6 +31,8 @@ func (p *Pairs) judger() judger {
 		return judgedPairs{newSentencePairs(p.cfg)}
 	case p.cfg.Objective.Entailment.Weight > 0:
 		return judgedFused{newEntailment(p.cfg).Head}
+	case p.cfg.Objective.NLVR.Weight > 0:
+		return judgedFused{newNLVR(p.cfg).Head}
 	}
 	return nil
 }

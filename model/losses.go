@@ -53,6 +53,9 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if obj.SentencePairs.Weight > 0 {
 		list = append(list, newSentencePairs(cfg))
 	}
+	if obj.Classes.Weight > 0 {
+		list = append(list, newClasses(cfg, o))
+	}
 	if c := obj.KLOT; c.Weight > 0 {
 		list = append(list, objectives.KLOT{Weight: c.Weight, Reference: o.Reference, Epsilon: c.Epsilon, TargetEpsilon: c.Target(),
 			Iterations: c.Iterations, Rows: c.Rows, ImagePool: o.ImagePool, TextPool: o.TextPool})
@@ -166,6 +169,12 @@ func newFused(cfg config.Config, o Options) (list objectives.Fusing) {
 	}
 	if c := cfg.Objective.Entailment; c.Weight > 0 {
 		list = append(list, newEntailment(cfg))
+	}
+	if cfg.Objective.NLVR.Weight > 0 {
+		list = append(list, newNLVR(cfg))
+	}
+	if w := cfg.Objective.Assignment.Weight; w > 0 {
+		list = append(list, &objectives.Assignment{Weight: w})
 	}
 	return list
 }

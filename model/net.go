@@ -5,6 +5,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -40,6 +41,12 @@ func (n *net) towerInputs(t encoders.Tower, rows int, names map[string]string) e
 		}
 	}
 	return in
+}
+
+// withSecond puts the second pictures of rows of a batch behind the inputs in of their first ones, of a tower of pixels.
+func (n *net) withSecond(t encoders.Tower, rows int, in encoders.Inputs) encoders.Inputs {
+	second := n.towerInputs(t, rows, map[string]string{batch.Images: batch.SecondImages})
+	return encoders.Inputs{batch.Images: layout.ConcatRows(in[batch.Images], second[batch.Images])} // (2*rows, 3, S, S)
 }
 
 // compileEval compiles a computation for inference and binds parameters and inputs.

@@ -53,6 +53,8 @@ type Options struct {
 	// Reference is the alignment of stored features that objective.klot keeps to, fitted
 	// before training; nil without it.
 	Reference *objectives.Reference
+	// Classes are the names of the classes that objective.classes tells, in the order of their numbers; nil: there are none.
+	Classes []string
 }
 
 // Pairs is a system of pairs: a tower for each side, with or without a momentum teacher, a
@@ -76,12 +78,14 @@ type Pairs struct {
 	cache *featureCache
 	tutor *tutor // of scores, nil without one
 
-	image, text *Encoder
-	matchings   map[[2]int]*matching // by numbers of pairs and images
-	judgings    map[int]*judging     // by numbers of pairs of sentences
-	explainings map[explainKey]*explaining
-	readings    map[[2]int]*reading // by numbers of rows and images
-	writings    map[[4]int]*writing // by what they are compiled for
+	image, text  *Encoder
+	matchings    map[[2]int]*matching // by numbers of pairs and images
+	judgings     map[int]*judging     // by numbers of pairs of sentences
+	classifyings map[int]*classifying // by numbers of images
+	explainings  map[explainKey]*explaining
+	heatings     map[heatKey]*heating
+	readings     map[[2]int]*reading // by numbers of rows and images
+	writings     map[[4]int]*writing // by what they are compiled for
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting
 	keys         keys

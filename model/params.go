@@ -181,6 +181,15 @@ func (p *Params) CopyToMomentum() {
 // List returns the parameters in the order of the flat buffers.
 func (p *Params) List() []*Param { return p.list }
 
+// Names returns the names of the parameters in that order.
+func (p *Params) Names() []string {
+	names := make([]string, len(p.list))
+	for i, q := range p.list {
+		names[i] = q.Name
+	}
+	return names
+}
+
 // Get returns the parameter with a name.
 func (p *Params) Get(name string) (*Param, bool) {
 	q, ok := p.byName[name]

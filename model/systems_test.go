@@ -28,6 +28,8 @@ var normalize = scoring.Normalize
 type Batch struct {
 	Images  []float32 // (B, 3, size, size)
 	Views   []float32 // (B, 3, size, size) second views of the images; nil with data.views = 1
+	Second  []float32 // (B, 3, size, size) second pictures
+	Labels  []int32   // (B) classes
 	Tokens  []int32   // (B, L) ids, padded
 	Lengths []int32   // (B) tokens that are no padding
 	// Positives and Negatives (B, L) are further texts of each row, with their lengths.
@@ -67,7 +69,7 @@ func newConnected(cfg config.Config, e *kernel.Engine, c *Connector) (*Pairs, er
 func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 	x := batch.New(p.cfg.Train.BatchSize, p.Columns()...)
 	for name, values := range map[string][]float32{
-		batch.Images: b.Images, batch.Views: b.Views, batch.ImageFeatures: b.ImageFeatures, batch.TextFeatures: b.TextFeatures,
+		batch.Images: b.Images, batch.Views: b.Views, batch.SecondImages: b.Second, batch.ImageFeatures: b.ImageFeatures, batch.TextFeatures: b.TextFeatures,
 	} {
 		x.SetFloats(name, values)
 	}
@@ -75,6 +77,9 @@ func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 		batch.SecondTokens: b.Positives, batch.SecondLengths: b.PositiveLengths, batch.ThirdTokens: b.Negatives, batch.ThirdLengths: b.NegativeLengths,
 		batch.ImageNeighbours: b.ImageNeighbours, batch.TextNeighbours: b.TextNeighbours} {
 		x.SetInts(name, values)
+	}
+	if b.Labels != nil { // else all are of class 0
+		x.SetInts(batch.Labels, b.Labels)
 	}
 	return &feed.Step{Batch: x, Update: c.Step, Counter: c.Step}
 }

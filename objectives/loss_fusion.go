@@ -22,6 +22,7 @@ type Fused interface {
 type FusedPairs struct {
 	Count         int            // R
 	Texts, Images gorgonia.Nodes // int32 indices of texts and images, R in all; none: row r is text r and image r
+	Second        gorgonia.Nodes // of second pictures, R in all, where fusion layers read two
 	Places        encoders.Places
 }
 
@@ -46,19 +47,22 @@ func (l Fusing) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l Fusing) Build(s *Step) (parts []Part) {
-	var texts, images, rows, sequences gorgonia.Nodes
+	var texts, images, second, rows, sequences gorgonia.Nodes
 	var at []int // where each loss's states begin
 	first, places := 0, 0
 	for _, x := range l {
 		p := x.Pairs(s, first)
 		at = append(at, places)
-		texts, images = append(texts, p.Texts...), append(images, p.Images...)
+		texts, images, second = append(texts, p.Texts...), append(images, p.Images...), append(second, p.Second...)
 		rows, sequences = append(rows, p.Places.Rows), append(sequences, p.Places.Sequences)
 		first, places = first+p.Count, places+p.Places.Rows.Shape()[0]
 	}
 	var pairs encoders.Pairs
 	if len(texts) > 0 {
 		pairs = encoders.Pairs{Texts: layout.ConcatInts(texts...), Images: layout.ConcatInts(images...)} // (R)
+	}
+	if len(second) > 0 {
+		pairs.Second = layout.ConcatInts(second...) // (R)
 	}
 	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...)}
 	states, lengths := s.Online.Text.states(s)

@@ -126,6 +126,9 @@ type Read struct {
 	// Behind are further texts of each row that pass the text tower in one pass with its own: the same one again is another
 	// draw of the dropout masks.
 	Behind []batch.Text
+	// Second, of images: those of batch.SecondImages pass the tower in one pass behind those of batch.Images. Tokens are of both
+	// then, (2B*Len, Width), and class tokens and features of the first alone.
+	Second bool
 }
 
 // Captions are the inputs of the text tower.

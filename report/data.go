@@ -117,5 +117,6 @@ type section struct {
 	Legend    template.HTML
 	Small     bool   // panels are narrow
 	Single    bool   // one panel beside no other
+	Cards     bool   // panels are examples
 	Missing   string // why there is nothing else
 }

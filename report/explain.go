@@ -130,13 +130,17 @@ func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.
 // show adds pictures as panels.
 func (s *section) show(list []Picture) {
 	for _, x := range list {
-		img := `<img alt="` + escape(x.Alt) + `" src="data:image/png;base64,` + base64.StdEncoding.EncodeToString(x.PNG) + `">`
-		q := panel{SVG: template.HTML(img), Caption: x.Caption}
+		q := panel{SVG: x.img(), Caption: x.Caption}
 		if len(x.Words) > 0 {
 			q.Below = wordStrip(x.Words, false)
 		}
 		s.Panels = append(s.Panels, q)
 	}
+}
+
+// img is the element of a picture.
+func (x Picture) img() template.HTML {
+	return template.HTML(`<img alt="` + escape(x.Alt) + `" src="data:image/png;base64,` + base64.StdEncoding.EncodeToString(x.PNG) + `">`)
 }
 
 // wordStrip is words on a colour as strong as their share of the largest one, with figures or without.

@@ -60,17 +60,26 @@ func readClasses(dir string) (list []pages.Classes, err error) {
 
 // CheckDrawn refuses a task that has no classes to draw; empty is that of the system.
 func CheckDrawn(cfg config.Config, task string) error {
-	if task = cmp.Or(task, DefaultTask(cfg)); taskTitles[task] != "" || task == TaskSentences {
+	if task = cmp.Or(task, DefaultTask(cfg)); taskTitles[task] != "" || picturedTasks[task] != "" || task == TaskSentences {
 		return nil
 	}
-	return &ArgumentError{fmt.Errorf("the task %s has no classes to draw: use --out with --task %s, %s, %s or %s", task, TaskZeroShot, TaskProbe, TaskTextProbe, TaskSentences)}
+	return &ArgumentError{fmt.Errorf("the task %s has no classes and no examples to draw: use --out with --task %s, %s, %s, %s or %s", task, TaskZeroShot, TaskProbe, TaskTextProbe, TaskSentences, TaskGrounding)}
 }
 
-// DrawScores writes the outcome of a task that tells classes, or of sentence pairs, as a page. It fails for another task.
+// DrawScores writes the outcome of a task that tells classes, of sentence pairs, or of examples with pictures, as a page. It fails for another task.
 func DrawScores(path string, s Scores, step int, split, of string) error {
 	facts := []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}
 	var b bytes.Buffer
-	if x, ok := s.(Sentences); ok {
+	if x, ok := s.(Pictured); ok {
+		p, err := x.ExamplesPage()
+		if err == nil {
+			p.Title, p.Facts = picturedTasks[s.Task()]+" on "+split, facts
+			err = pages.WriteExamples(&b, p)
+		}
+		if err != nil {
+			return err
+		}
+	} else if x, ok := s.(Sentences); ok {
 		p, err := x.page(step, true, 0)
 		if err == nil {
 			err = pages.WriteSentences(&b, pages.SentencesPage{Title: "Sentence pairs", Facts: facts, Sentences: p})

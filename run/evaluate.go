@@ -29,6 +29,8 @@ const (
 
 	// Tasks that a model is fine-tuned for, each with a loss or data of its own; trainer finetune --task names them too.
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
+	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
+	TaskNLVR       = config.NLVRKind       // of statements about two pictures
 	TaskVQA        = config.VQAKind        // questions about pictures
 	TaskCaptioning = "captioning"          // captions that a model writes
 
@@ -36,7 +38,14 @@ const (
 )
 
 // EvalTasks lists them.
-var EvalTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs, TaskEntailment, TaskVQA, TaskCaptioning}
+var EvalTasks = []string{
+	TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskSentiment, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings, TaskSentencePairs,
+	TaskEntailment,
+	TaskGrounding,
+	TaskNLVR,
+	TaskVQA,
+	TaskCaptioning,
+}
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
 func CheckTask(task string) error {
@@ -117,8 +126,10 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.migration(ctx)
 	case TaskCaptioning:
 		return e.captioned(ctx)
-	case TaskEntailment:
+	case TaskEntailment, TaskNLVR:
 		return e.classified(ctx)
+	case TaskGrounding:
+		return e.grounding(ctx)
 	case TaskVQA:
 		return e.answered(ctx)
 	}

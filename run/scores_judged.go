@@ -26,7 +26,7 @@ type Resulted interface {
 
 // CheckResulted refuses a task whose answers have no form of results; empty is that of the system.
 func CheckResulted(cfg config.Config, task string) error {
-	if task = cmp.Or(task, DefaultTask(cfg)); task == cfg.Task() {
+	if task = cmp.Or(task, DefaultTask(cfg)); task == cfg.Task() || task == TaskGrounding {
 		return nil
 	}
 	return &ArgumentError{fmt.Errorf("the task %s has no file of results: use --results with a model and the task that it was fine-tuned for", task)}

@@ -46,7 +46,7 @@ func (r InitReport) String() string {
 // Parameters of a downstream task that the checkpoint lacks start from others of it (renamed.go). What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
-// nothing with the model. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
+// nothing with the model. Fusion layers of one picture of a text are the start of those of two. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
 // same; elsewhere the weights of their layers take them in, so that nothing of them is lost. Bottlenecks and
 // prompts that the model lacks are not used.
 func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitReport, error) {
@@ -58,6 +58,9 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 	}
 	list, err := Params(c, "model", was, keep)
 	if err != nil {
+		return r, err
+	}
+	if list, err = forPictures(list, p.Names(), c.Path); err != nil {
 		return r, err
 	}
 	from := byName(list)
@@ -96,6 +99,9 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		return r, nil
 	}
 	if list, err = Params(c, TwinsGroup, was, keep); err != nil {
+		return r, err
+	}
+	if list, err = forPictures(list, p.Names(), c.Path); err != nil {
 		return r, err
 	}
 	from = byName(list)

@@ -30,7 +30,7 @@ func NewRates(c config.Config) Rates {
 		}
 	}
 	if !m.Stored() && !m.ImagesOnly() && (!m.Text.Freeze || m.Text.FusionLayers > 0) {
-		r.text = towerRate{t.LRFactor, t.LayerDecay, m.Text.Layers + m.Text.FusionLayers}
+		r.text = towerRate{t.LRFactor, t.LayerDecay, m.Text.Layers + m.Text.FusionLayers*c.Pictures()}
 	}
 	return r
 }

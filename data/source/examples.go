@@ -21,8 +21,9 @@ type exampleKind struct {
 	// scene makes a sample of a scene, by a generator that is the sample's own.
 	scene func(w *scenes.World, s scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene)
 	// pictures of a sample of scenes, 1 or 2.
-	pictures int
-	classes  []string // names of the classes; nil: none
+	pictures  int
+	classes   []string // names of the classes; nil: none
+	byPicture bool     // ids of training samples are those of their pictures
 	// answers says how answers become columns; nil: there are none.
 	answers func(cfg config.Config) data.Answers
 }
@@ -73,7 +74,7 @@ func examplesOf(x exampleKind) Kind {
 				}
 				f.UseCache(cache)
 			}
-			c := data.ExampleConfig{TrainConfig: o.train(cfg)}
+			c := data.ExampleConfig{TrainConfig: o.train(cfg), ByPicture: x.byPicture}
 			if x.answers != nil {
 				c.Answers = x.answers(cfg)
 			}
@@ -192,7 +193,7 @@ func ExampleColumns(cfg config.Config, x data.Examples, tok data.Tokenizer) data
 	return g
 }
 
-// Examples opens a split of samples of a downstream task.
+// Examples opens a split of samples of a downstream task, at most eval.max_images of them where that is set.
 func Examples(ctx context.Context, cfg config.Config, split string, o Options) (data.Examples, error) {
 	k, err := kindOf(cfg)
 	if err != nil {
@@ -201,5 +202,9 @@ func Examples(ctx context.Context, cfg config.Config, split string, o Options) (
 	if k.Examples == nil {
 		return nil, fmt.Errorf("source: data.kind %q has no samples of a downstream task: use another kind here", cfg.Data.Kind)
 	}
-	return k.Examples(ctx, cfg, split, o)
+	x, err := k.Examples(ctx, cfg, split, o)
+	if err != nil {
+		return nil, err
+	}
+	return data.FirstExamples(x, cfg.Eval.MaxImages), nil
 }

@@ -17,6 +17,7 @@ const (
 	Caption   = "caption"
 	Augment   = "augment"
 	Mask      = "mask"
+	Mix       = "mix"
 	Dropout   = "dropout"
 	Patches   = "patches"
 	Regions   = "regions"

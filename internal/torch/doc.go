@@ -8,5 +8,6 @@
 // legacy format these follow each other.
 // A pickle is a program that may call any function of Python. Here it is run by a machine that knows
 // the few instructions and names that tensors, dictionaries and lists of them are written with, calls
-// nothing, makes no objects, and refuses everything else.
+// nothing, makes no objects, and refuses everything else. Plain reads other pickles of dictionaries, lists, texts and
+// numbers by the same machine.
 package torch

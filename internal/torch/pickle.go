@@ -85,6 +85,7 @@ type machine struct {
 	stack    []any
 	memo     map[uint32]any
 	storages map[string]storage // by their keys
+	plain    bool               // it makes dictionaries, lists, texts and numbers
 }
 
 // newMachine returns a machine before the first instruction of a pickle, with which text begins.
@@ -163,6 +164,9 @@ func (m *machine) do(op byte) error {
 		return m.push(m.object())
 	case build:
 		return m.build()
+	}
+	if m.plain {
+		return m.doPlain(op)
 	}
 	return errors.New("it is none that tensors are written with: save tensors, or dictionaries and lists of them, with torch.save")
 }
@@ -340,7 +344,12 @@ func (m *machine) remember(op byte) error {
 		}
 		key = binary.LittleEndian.Uint32(b)
 	}
-	if op == binGet || op == longBinGet {
+	return m.remembered(op == binGet || op == longBinGet, key)
+}
+
+// remembered stores the value on top under a number, or gets that one.
+func (m *machine) remembered(get bool, key uint32) error {
+	if get {
 		v, ok := m.memo[key]
 		if !ok {
 			return fmt.Errorf("it gets value %d, which was not stored", key)

@@ -33,6 +33,11 @@ func lossCases() []optest.Case {
 				idx := SampleNegatives(ns[0], ns[1], ns[2], true, 1e-4)
 				return layout.ConcatInts(idx, NegativeLabels(idx), layout.GatherInts(idx, idx))
 			}},
+		{Name: "sampled pairs", Inputs: []optest.Input{optest.F32s(r, "logits", 50, 50), noise, ids},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				two, answers := SamplePairs(ns[0], ns[1], ns[2]), ns[2]
+				return layout.ConcatInts(two, AssignedPictures(two, answers, 0), AssignedPictures(two, answers, 1), AssignmentLabels(two, answers))
+			}},
 		{Name: "negative labels", Inputs: []optest.Input{ids}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return NegativeLabels(ns[0]) }},
 		{Name: "cross entropy with labels", Inputs: []optest.Input{optest.F32s(r, "x", 5, 9000), optest.I32s("labels", []int32{7, -1, 8999, 4096, 0}, 5)}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {

@@ -16,9 +16,9 @@ func TestIdentity(t *testing.T) {
 	g, ns := optest.Nodes([]optest.Input{
 		optest.F32s(r, "square", 4, 4), optest.F32s(r, "noise", 4, 4),
 		optest.I32s("four", make([]int32, 4), 4), optest.I32s("other four", make([]int32, 4), 4),
-		optest.F32s(r, "alpha"), optest.I32s("cols", []int32{4}),
+		optest.F32s(r, "alpha"), optest.I32s("cols", []int32{4}), optest.I32s("two", make([]int32, 2), 2),
 	})
-	square, noise, four, other, alpha, cols := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5]
+	square, noise, four, other, alpha, cols, two := ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6]
 	ce := func(a CrossEntropyArgs) func() *gorgonia.Node {
 		a.Logits = square
 		return func() *gorgonia.Node { return CrossEntropy(a) }
@@ -37,6 +37,11 @@ func TestIdentity(t *testing.T) {
 		func() *gorgonia.Node { return SampleNegatives(square, noise, nil, true, 1e-4) },
 		func() *gorgonia.Node { return SampleNegatives(square, noise, four, true, 0) },
 		func() *gorgonia.Node { return NegativeLabels(four) },
+		func() *gorgonia.Node { return SamplePairs(square, noise, nil) },
+		func() *gorgonia.Node { return SamplePairs(square, noise, four) },
+		func() *gorgonia.Node { return AssignedPictures(four, two, 0) },
+		func() *gorgonia.Node { return AssignedPictures(four, two, 1) },
+		func() *gorgonia.Node { return AssignmentLabels(four, two) },
 	})
 }
 

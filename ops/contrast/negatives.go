@@ -64,7 +64,7 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool, floor 
 				} else {
 					copy(w, c.In[0].F32[i*m:])
 				}
-				c.Out.I32[i] = int32(drawNegative(w, c.In[1].F32[i*b:(i+1)*b], ids, i, floor))
+				c.Out.I32[i] = int32(drawNegative(w, c.In[1].F32[i*b:(i+1)*b], ids, i, i, floor))
 			}
 		}
 		return func() error {
@@ -75,27 +75,27 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool, floor 
 	return op.Apply(o, in...)
 }
 
-// drawNegative returns the sample of row i. It overwrites w, the row's logits.
-func drawNegative(w, noise []float32, ids []int32, i int, floor float64) int {
+// drawNegative returns the sample of row i among those other than drawn. It overwrites w, the row's logits.
+func drawNegative(w, noise []float32, ids []int32, i, drawn int, floor float64) int {
 	if floor > 0 {
 		vector.Softmax(w, w)
 	}
 	if !slices.ContainsFunc(w, func(x float32) bool { return x != x || math.IsInf(float64(x), 1) }) {
-		if at, best := likeliest(w, noise, ids, i, floor); !math.IsInf(best, -1) {
+		if at, best := likeliest(w, noise, ids, i, drawn, floor); !math.IsInf(best, -1) {
 			return at
 		}
 	}
 	vector.Fill(w, 1)
-	at, _ := likeliest(w, noise, ids, i, floor)
+	at, _ := likeliest(w, noise, ids, i, drawn, floor)
 	return at
 }
 
 // likeliest returns the negative of row i with the largest sum of log weight and noise, and
-// the sum. w holds probabilities, or without a floor logits.
-func likeliest(w, noise []float32, ids []int32, i int, floor float64) (at int, best float64) {
+// the sum, drawn left out; i where there is none. w holds probabilities, or without a floor logits.
+func likeliest(w, noise []float32, ids []int32, i, drawn int, floor float64) (at int, best float64) {
 	at, best = i, math.Inf(-1)
 	for j, x := range w {
-		if j == i || ids != nil && ids[j] == ids[i] {
+		if j == i || j == drawn || ids != nil && ids[j] == ids[i] {
 			continue
 		}
 		l := float64(x)

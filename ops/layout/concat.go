@@ -10,16 +10,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ConcatRows puts the rows of b (R2, D) below those of a (R1, D): (R1+R2, D).
+// ConcatRows puts the rows of b (R2, D) below those of a (R1, D): (R1+R2, D). A row may have more axes, such as an image.
 func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 	return op.Apply(&op.Op{
 		Kind: "concat rows", Diff: []bool{true, true},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			a, b := in[0], in[1]
-			if err := op.Need(len(a) == 2 && len(b) == 2 && a[1] == b[1], "want a (R1, D) and b (R2, D)"); err != nil {
+			if err := op.Need(len(a) >= 2 && len(b) == len(a) && slices.Equal(a[1:], b[1:]), "want a (R1, D) and b (R2, D)"); err != nil {
 				return nil, err
 			}
-			return tensor.Shape{a[0] + b[0], a[1]}, nil
+			return append(tensor.Shape{a[0] + b[0]}, a[1:]...), nil
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			n := c.In[0].Len()
@@ -37,9 +37,19 @@ func ConcatRows(a, b *gorgonia.Node) *gorgonia.Node {
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			n := in[0].Shape()[0]
-			return gorgonia.Nodes{StridedRows(dy, 0, 1, n), StridedRows(dy, n, 1, in[1].Shape()[0])}
+			return gorgonia.Nodes{rowsFrom(dy, 0, in[0].Shape()), rowsFrom(dy, n, in[1].Shape())}
 		},
 	}, a, b)
+}
+
+// rowsFrom returns the rows of x from one on that make up a shape.
+func rowsFrom(x *gorgonia.Node, from int, shape tensor.Shape) *gorgonia.Node {
+	n := shape[0]
+	if len(shape) == 2 {
+		return StridedRows(x, from, 1, n)
+	}
+	rows := StridedRows(Reshape(x, x.Shape()[0], shape.TotalSize()/n), from, 1, n)
+	return reshape(rows, shape.Clone())
 }
 
 // Reshape returns x, of one axis or more, as a matrix (rows, cols) with the same elements in

@@ -21,6 +21,15 @@ func TestConcatRows(t *testing.T) {
 		optest.Near(t, "concat", optest.Eval(t, build, a, b).F32, slices.Concat(a.Floats(), b.Floats()), 0)
 		optest.CheckGrad(t, build, []int{0, 1}, 1e-2, 1e-3, a, b)
 	}
+	a, b := optest.F32s(r, "a", 2, 3, 2, 4), optest.F32s(r, "b", 1, 3, 2, 4) // images
+	got := optest.Eval(t, build, a, b)
+	optest.Near(t, "concat of images", got.F32, slices.Concat(a.Floats(), b.Floats()), 0)
+	if !got.Shape.Eq(tensor.Shape{3, 3, 2, 4}) {
+		t.Errorf("shape %v, want (3, 3, 2, 4)", got.Shape)
+	}
+	optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+		return Reshape(ConcatRows(ns[0], ns[1]), 3, 24)
+	}, []int{0, 1}, 1e-2, 1e-3, a, b)
 }
 
 // TestReshape: elements keep their order, the way back is the identity, and gradients of

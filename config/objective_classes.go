@@ -1,0 +1,33 @@
+package config
+
+import "fmt"
+
+// ClassLoss is fine-tuning of an image tower for classification: the cross-entropy of a linear layer over its class token, or over
+// what model.image.pool makes of its tokens. The classes are those of the training data, whose names a checkpoint keeps.
+type ClassLoss struct {
+	Weight    float64 `toml:"weight" max:"1000000"`                 // of the loss in the total; 0: off
+	Norm      bool    `toml:"norm" read:"class loss" fixed:"model"` // a layer norm between the tower and the linear layer
+	Smoothing float64 `toml:"smoothing" read:"class loss"`          // share of the target that is spread over all classes (label smoothing)
+	Mixup     float64 `toml:"mixup" read:"class loss" max:"1000"`   // alpha of mixup (Zhang et al. 2018): every image of a batch is lambda times itself and 1-lambda times the image at its place from the end, one lambda of Beta(alpha, alpha) for each batch; 0: off
+	Cutmix    float64 `toml:"cutmix" read:"class loss" max:"1000"`  // alpha of CutMix (Yun et al. 2019): a box of every image is that of the image at its place from the end, one box for each batch; with mixup one of both, either with probability 1/2; 0: off
+}
+
+func (l *ClassLoss) defaults() { *l = ClassLoss{Smoothing: 0.1} }
+
+func (l *ClassLoss) check(k *checker, c *Config) {
+	const path = "objective.classes."
+	k.notNegative(path+"weight", path+"mixup", path+"cutmix")
+	k.belowOne(path + "smoothing")
+	classifies := c.Model.Classifies()
+	k.require(path+"weight", classifies || l.Weight == 0, "must be 0", c.Model.named()+` tells no classes: use "classes"`)
+	k.require(path+"weight", !classifies || l.Weight > 0, "must be > 0", "it is the loss of "+c.Model.named())
+	if !classifies {
+		return
+	}
+	k.require("model.head.dim", c.Model.Head.Dim == c.Model.Image.TokenWidth(), fmt.Sprintf("must be %d, the width of what the image tower gives", c.Model.Image.TokenWidth()),
+		"features of "+c.Model.named()+" are that, without a projection")
+	k.training("model.image.freeze", !c.Model.Image.Freeze, "must be false", c.Model.named()+" trains the image tower: trainer eval --task probe fits a classifier to a frozen one")
+}
+
+// Mixes says whether the images of a batch are mixed with each other.
+func (l ClassLoss) Mixes() bool { return l.Weight > 0 && (l.Mixup > 0 || l.Cutmix > 0) }

@@ -1,0 +1,230 @@
+package examples
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/strictjson"
+)
+
+// GroundingFiles hold what lists of expressions leave out. Any may be empty.
+type GroundingFiles struct {
+	Refs       string // refs(unc).p of refer, a pickle: which object an expression with a ref_id is about
+	Instances  string // instances.json of refer or COCO: pictures with their sizes, and boxes of objects
+	Detections string // {"image id or name": [[x, y, width, height, ...], ...]}, ALBEF's dets.json: boxes to look for objects in
+}
+
+// grounding is a split being read.
+type grounding struct {
+	o          Options
+	split      string
+	refs       map[int64]ref
+	instances  instances
+	detections map[string][]data.Rect
+	out        *data.FileExamples
+	counts     Counts
+	clipped    int // targets that reach out of their picture
+	dropped    int // boxes of detections or proposals without an area
+	without    int // expressions without proposals
+}
+
+// LoadGrounding reads expressions about objects of pictures, for a split (train, val, test). A path is a list in JSON of
+//
+//	{"image": "a/b.jpg", "text": "the cup on the left", "bbox": [x, y, width, height], "proposals": [[x, y, width, height], ...], "kind": "..."}
+//
+// of which the last three may lack; instead of "bbox" there may be a "ref_id" of f.Refs (ALBEF's refcoco+_val.json). Or it is f.Refs itself,
+// whose expressions of the split are read then, for test those of testA and testB, which are the kinds. Boxes are in pixels. Of val
+// and test, expressions without a target are left out. A target that reaches out of a picture of known size is clipped, one that lies outside of it is a bad row.
+func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*data.FileExamples, error) {
+	g := &grounding{o: o, split: split, out: &data.FileExamples{MaxPixels: o.MaxPixels}}
+	var err error
+	if f.Instances != "" {
+		if g.instances, err = loadInstances(f.Instances); err != nil {
+			return nil, err
+		}
+	}
+	if f.Detections != "" {
+		if g.detections, g.dropped, err = loadDetections(f.Detections); err != nil {
+			return nil, err
+		}
+	}
+	if f.Refs != "" {
+		list, err := loadRefs(f.Refs)
+		if err != nil {
+			return nil, err
+		}
+		g.refs = make(map[int64]ref, len(list))
+		for _, r := range list {
+			g.refs[r.id] = r
+		}
+	}
+	for _, path := range paths {
+		if filepath.Ext(path) == ".p" {
+			err = g.readRefs(path)
+		} else {
+			err = g.readList(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := g.counts.finish(g.out, paths[0], o); err != nil {
+		return nil, err
+	}
+	note := func(n int, what string) {
+		if n > 0 {
+			g.out.Notes = append(g.out.Notes, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	note(g.clipped, "targets reach out of their picture: clipped")
+	note(g.dropped, "boxes to look in have no area: left out")
+	if split != "train" {
+		note(g.without, "expressions have no boxes to look in: they are looked for in sliding ones")
+	}
+	return g.out, nil
+}
+
+// groundingRow is a row of a list.
+type groundingRow struct {
+	Image     *string      `json:"image"`
+	Text      *string      `json:"text"`
+	Ref       *int64       `json:"ref_id"`
+	Box       []float64    `json:"bbox"`
+	Proposals *[][]float64 `json:"proposals"`
+	Kind      string       `json:"kind"`
+}
+
+// readList reads a list in JSON.
+func (g *grounding) readList(path string) error {
+	b, err := files.Read(path, files.MaxList)
+	if err != nil {
+		return fmt.Errorf("data: list of expressions: %w", err)
+	}
+	return g.addList(path, b)
+}
+
+// addList adds the expressions of a list.
+func (g *grounding) addList(path string, b []byte) error {
+	var rows []json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &rows); err != nil {
+		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no JSON list of {"image", "text", ...}: %w`, err)}
+	}
+	for i, raw := range rows {
+		g.counts.Rows++
+		if err := g.row(raw); err != nil {
+			g.counts.bad(&data.RecordError{File: path, Index: i, Err: err})
+		}
+	}
+	return nil
+}
+
+// row reads a row of a list. An error says that it cannot be used.
+func (g *grounding) row(raw json.RawMessage) error {
+	var r groundingRow
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return err
+	}
+	if err := strictjson.Check(raw); err != nil {
+		return err
+	}
+	switch {
+	case r.Image == nil || *r.Image == "":
+		return fmt.Errorf(`field "image" is missing: want the path of the picture`)
+	case r.Text == nil || strings.TrimSpace(*r.Text) == "":
+		return fmt.Errorf(`field "text" is missing: want the expression`)
+	}
+	e := data.Example{ID: strconv.Itoa(g.out.Len()), Text: *r.Text, Kind: r.Kind, Label: data.UnknownLabel}
+	image, known := imageID(*r.Image)
+	if r.Ref != nil {
+		e.ID = strconv.FormatInt(*r.Ref, 10)
+		if of, ok := g.refs[*r.Ref]; ok {
+			image, known = of.image, true
+			if e.Kind == "" {
+				e.Kind = of.kind(g.split)
+			}
+			if box, ok := g.instances.boxes[of.ann]; ok && r.Box == nil {
+				r.Box = box
+			}
+		}
+	}
+	if r.Proposals != nil {
+		for _, p := range *r.Proposals {
+			if b, err := rect(p); err == nil {
+				e.Proposals = append(e.Proposals, b)
+			} else {
+				g.dropped++
+			}
+		}
+	} else if e.Proposals = g.detections[*r.Image]; e.Proposals == nil && known {
+		e.Proposals = g.detections[strconv.FormatInt(image, 10)]
+	}
+	size := picture{}
+	if known {
+		size = g.instances.pictures[image]
+	}
+	return g.add(e, r.Box, size, below(g.o.ImageRoot, *r.Image))
+}
+
+// add adds an expression with its target, nil for none, in a picture, whose size may be unknown.
+func (g *grounding) add(e data.Example, box []float64, size picture, path string) error {
+	switch {
+	case box != nil:
+		b, err := rect(box)
+		if err != nil {
+			return fmt.Errorf(`"bbox": %w`, err)
+		}
+		if size.w > 0 {
+			if inside, cut := b.Clip(size.w, size.h); cut {
+				if inside.W < 1 || inside.H < 1 {
+					return fmt.Errorf(`"bbox": the box %v lies outside of the picture of %g x %g pixels`, box, size.w, size.h)
+				}
+				b = inside
+				g.clipped++
+			}
+		}
+		e.Target = &b
+	case g.split != "train":
+		g.counts.Unlabelled++
+		return nil
+	}
+	if e.Proposals == nil {
+		g.without++
+	}
+	g.out.Add(e, path)
+	return nil
+}
+
+// mostPixels is the largest coordinate of a box.
+const mostPixels = 1 << 24
+
+// rect is a box of [x, y, width, height, ...].
+func rect(v []float64) (data.Rect, error) {
+	if len(v) < 4 {
+		return data.Rect{}, fmt.Errorf("want [x, y, width, height] (got %d numbers)", len(v))
+	}
+	for _, x := range v[:4] {
+		if !(math.Abs(x) <= mostPixels) {
+			return data.Rect{}, fmt.Errorf("want a box in pixels (got %v)", v[:4])
+		}
+	}
+	if v[2] <= 0 || v[3] <= 0 {
+		return data.Rect{}, fmt.Errorf("want a width and a height above 0 (got %v)", v[:4])
+	}
+	return data.Rect{X: v[0], Y: v[1], W: v[2], H: v[3]}, nil
+}
+
+// imageID is the number at the end of the name of a picture of COCO, COCO_train2014_000000581857.jpg.
+func imageID(name string) (int64, bool) {
+	base := filepath.Base(name)
+	base = strings.TrimSuffix(base, filepath.Ext(base))
+	digits := base[len(strings.TrimRight(base, "0123456789")):]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil
+}

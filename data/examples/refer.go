@@ -1,0 +1,217 @@
+package examples
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/torch"
+)
+
+// ref is an object that expressions are about, in refs(unc).p of refer.
+type ref struct {
+	id, ann, image int64
+	split          string
+	sentences      []string
+}
+
+// kind is the split of an object where it is another than the one that is read, such as testA.
+func (r ref) kind(split string) string {
+	if r.split == split {
+		return ""
+	}
+	return r.split
+}
+
+// of says whether an object is of a split: those of testA, testB and testC are of test.
+func (r ref) of(split string) bool {
+	return r.split == split || split == "test" && strings.HasPrefix(r.split, "test")
+}
+
+// loadRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
+func loadRefs(path string) ([]ref, error) {
+	b, err := files.Read(path, files.MaxList)
+	if err != nil {
+		return nil, fmt.Errorf("data: expressions of refer: %w", err)
+	}
+	return parseRefs(path, b)
+}
+
+func parseRefs(path string, b []byte) ([]ref, error) {
+	bad := func(i int, err error) error { return &data.RecordError{File: path, Index: i, Err: err} }
+	v, err := torch.Plain(b)
+	if err != nil {
+		return nil, bad(-1, fmt.Errorf("it is no pickle of refer: %w", err))
+	}
+	rows, ok := v.([]any)
+	if !ok {
+		return nil, bad(-1, fmt.Errorf("it is no list of objects with expressions"))
+	}
+	list := make([]ref, len(rows))
+	for i, row := range rows {
+		if list[i], err = newRef(row); err != nil {
+			return nil, bad(i, err)
+		}
+	}
+	return list, nil
+}
+
+// newRef is an entry of the list.
+func newRef(v any) (r ref, err error) {
+	row, ok := v.(map[string]any)
+	if !ok {
+		return r, fmt.Errorf("it is no dictionary")
+	}
+	for key, to := range map[string]*int64{"ref_id": &r.id, "ann_id": &r.ann, "image_id": &r.image} {
+		if *to, ok = row[key].(int64); !ok {
+			return r, fmt.Errorf("%q is no whole number (got %.40s)", key, fmt.Sprint(row[key]))
+		}
+	}
+	if r.split, ok = row["split"].(string); !ok {
+		return r, fmt.Errorf(`"split" is no text (got %.40s)`, fmt.Sprint(row["split"]))
+	}
+	said, ok := row["sentences"].([]any)
+	if !ok {
+		return r, fmt.Errorf(`"sentences" is no list`)
+	}
+	for _, s := range said {
+		fields, _ := s.(map[string]any)
+		text, ok := fields["sent"].(string)
+		if !ok {
+			return r, fmt.Errorf(`a sentence has no text "sent"`)
+		}
+		r.sentences = append(r.sentences, text)
+	}
+	return r, nil
+}
+
+// readRefs reads the expressions of the split.
+func (g *grounding) readRefs(path string) error {
+	if g.instances.pictures == nil {
+		return &data.RecordError{File: path, Index: -1, Err: fmt.Errorf("the pickle names no pictures and no boxes: name instances.json beside it with data.grounding.instances")}
+	}
+	list, err := loadRefs(path)
+	if err != nil {
+		return err
+	}
+	g.addRefs(path, list)
+	return nil
+}
+
+// addRefs adds the expressions of the split.
+func (g *grounding) addRefs(path string, list []ref) {
+	for i, r := range list {
+		if !r.of(g.split) {
+			continue
+		}
+		bad := func(err error) { g.counts.bad(&data.RecordError{File: path, Index: i, Err: err}) }
+		size, ok := g.instances.pictures[r.image]
+		for _, text := range r.sentences {
+			g.counts.Rows++
+			switch {
+			case !ok:
+				bad(fmt.Errorf("image_id %d is that of no picture of instances.json", r.image))
+				continue
+			case strings.TrimSpace(text) == "":
+				bad(fmt.Errorf("an expression is empty"))
+				continue
+			}
+			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split), Label: data.UnknownLabel, Proposals: g.detections[strconv.FormatInt(r.image, 10)]}
+			if err := g.add(e, g.instances.boxes[r.ann], size, below(g.o.ImageRoot, size.name)); err != nil {
+				bad(err)
+			}
+		}
+	}
+}
+
+// instances are pictures and boxes of objects by their ids.
+type instances struct {
+	pictures map[int64]picture
+	boxes    map[int64][]float64
+}
+
+// picture is a picture with its size in pixels.
+type picture struct {
+	name string
+	w, h float64
+}
+
+// loadInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id", "bbox"}]}.
+func loadInstances(path string) (instances, error) {
+	b, err := files.Read(path, files.MaxList)
+	if err != nil {
+		return instances{}, fmt.Errorf("data: instances: %w", err)
+	}
+	return parseInstances(path, b)
+}
+
+func parseInstances(path string, b []byte) (instances, error) {
+	x := instances{map[int64]picture{}, map[int64][]float64{}}
+	var doc struct {
+		Images []struct {
+			ID            *int64
+			Name          string `json:"file_name"`
+			Width, Height float64
+		}
+		Annotations []struct {
+			ID   *int64
+			BBox []float64
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return x, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no file of COCO's instances (an object with the lists "images" and "annotations"): %w`, err)}
+	}
+	for i, p := range doc.Images {
+		if p.ID == nil || p.Name == "" || p.Width < 0 || p.Height < 0 {
+			return x, &data.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "images": want "id", "file_name", "width" and "height"`)}
+		}
+		x.pictures[*p.ID] = picture{p.Name, p.Width, p.Height}
+	}
+	for i, a := range doc.Annotations {
+		if a.ID == nil || a.BBox == nil {
+			return x, &data.RecordError{File: path, Index: i, Err: fmt.Errorf(`list "annotations": want "id" and "bbox"`)}
+		}
+		x.boxes[*a.ID] = a.BBox
+	}
+	if len(x.pictures) == 0 {
+		return x, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`list "images" is missing or empty`)}
+	}
+	return x, nil
+}
+
+// loadDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
+func loadDetections(path string) (map[string][]data.Rect, int, error) {
+	b, err := files.Read(path, files.MaxList)
+	if err != nil {
+		return nil, 0, fmt.Errorf("data: detections: %w", err)
+	}
+	return parseDetections(path, b)
+}
+
+func parseDetections(path string, b []byte) (out map[string][]data.Rect, dropped int, err error) {
+	var doc map[string][][]any
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, 0, &data.RecordError{File: path, Index: -1, Err: fmt.Errorf(`it is no object {"image id or name": [[x, y, width, height, ...], ...]}: %w`, err)}
+	}
+	out = make(map[string][]data.Rect, len(doc))
+	for image, boxes := range doc {
+		for _, box := range boxes {
+			var v []float64
+			for _, x := range box[:min(len(box), 4)] {
+				if n, ok := x.(float64); ok {
+					v = append(v, n)
+				}
+			}
+			r, err := rect(v)
+			if err != nil {
+				dropped++
+				continue
+			}
+			out[image] = append(out[image], r)
+		}
+	}
+	return out, dropped, nil
+}

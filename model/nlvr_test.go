@@ -1,0 +1,99 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyPictures is the tiny model with two pictures of a text, and no loss.
+func tinyPictures() config.Config {
+	cfg := tinyConfig()
+	cfg.Queue.Size = 0
+	cfg.Objective.ITC.Weight, cfg.Objective.ITC.InBatchWeight, cfg.Objective.ITM.Weight, cfg.Objective.MLM.Weight = 0, 0, 0, 0
+	return cfg
+}
+
+func tinyNLVR() config.Config {
+	cfg := tinyPictures()
+	cfg.Objective.NLVR.Weight = 1
+	return cfg
+}
+
+func tinyAssignment() config.Config {
+	cfg := tinyPictures()
+	cfg.Objective.Assignment.Weight = 1
+	cfg.Momentum.Enabled, cfg.Objective.Distill.Alpha = false, 0
+	return cfg
+}
+
+// TestGoldenPictures compares steps of statements about two pictures and of text assignment with PyTorch: losses to 1e-5, every
+// gradient by name to 1e-4 of its largest element, and the parameters by name.
+func TestGoldenPictures(t *testing.T) {
+	for name, cfg := range map[string]config.Config{"nlvr": tinyNLVR(), "assignment": tinyAssignment()} {
+		t.Run(name, func(t *testing.T) {
+			f, err := safetensors.Open("testdata/" + name + ".safetensors")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			g, m := golden{t, f}, build(t, cfg, "builtin", 2)
+			for _, q := range m.params.List() {
+				copy(m.params.Value(q), g.floats("param/"+q.Name))
+				if q.Twin {
+					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
+				}
+			}
+			for _, x := range f.Tensors() {
+				if n, ok := strings.CutPrefix(x.Name, "param/"); ok {
+					if _, known := m.params.Get(n); !known {
+						t.Errorf("the model has no %s", n)
+					}
+				}
+			}
+			b := Batch{Images: g.floats("input/images"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: iota32(0, cfg.Train.BatchSize, 1)}
+			if name == "nlvr" {
+				b.Second, b.Labels = g.floats("input/second"), g.ints("input/labels")
+			}
+			if _, err := m.load(b, Control{Alpha: 0.4}); err != nil {
+				t.Fatal(err)
+			}
+			if name == "assignment" {
+				copy(m.floats("noise of other pictures"), g.floats("input/noise"))
+				copy(m.ints("assignments"), g.ints("input/answers"))
+			}
+			if err := m.step.machine.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			compareStep(t, m, g)
+			if name == "nlvr" {
+				compareJudged(t, m, b, g.floats("output/logits"))
+			}
+		})
+	}
+}
+
+// compareJudged compares what a model says of the rows of a batch, whose columns are those that Judge asks for, with logits.
+func compareJudged(t *testing.T, m *Pairs, b Batch, logits []float32) {
+	t.Helper()
+	var names []string
+	x := m.feed(b, Control{}).Batch
+	for _, c := range m.JudgeColumns() {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	if want := []string{batch.Images, batch.SecondImages, batch.Lengths, batch.Tokens}; !slices.Equal(names, want) {
+		t.Errorf("columns %q, want %q", names, want)
+	}
+	got, err := m.Judge(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rel, err := relative(got, logits); err != nil || rel > 1e-5 {
+		t.Errorf("logits %v, PyTorch %v: %v", got, logits, err)
+	}
+}

@@ -1,0 +1,113 @@
+package objectives
+
+import (
+	"image"
+	"math"
+	"math/rand/v2"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/internal/rng"
+	"gonum.org/v1/gonum/stat/distuv"
+	"gorgonia.org/gorgonia"
+)
+
+// Mix mixes the images of a batch with each other: image i of B with image B-1-i, as timm does. Mixup (Zhang et al. 2018, "mixup",
+// section 2) is
+//
+//	lambda x_i + (1-lambda) x_(B-1-i),  lambda from Beta(Mixup, Mixup)
+//
+// and CutMix (Yun et al. 2019, section 3.1) puts a box of x_(B-1-i), whose sides are sqrt(1-lambda) times those of the image, lambda
+// from Beta(Cutmix, Cutmix), at its place in x_i: what is outside the image is cut off, and lambda is then the share that is left of x_i.
+// With both, a batch has one of them, either with probability 1/2. There is one lambda and one box for each batch.
+type Mix struct {
+	Mixup  float64 // 0: off
+	Cutmix float64 // 0: off
+}
+
+// on says whether images are mixed.
+func (m Mix) on() bool { return m.Mixup > 0 || m.Cutmix > 0 }
+
+// blend is what a batch is mixed by.
+type blend struct {
+	lambda float64         // share of an image that is its own
+	box    image.Rectangle // that is another's; with the zero value all pixels are mixed
+}
+
+// draw draws the blend of a batch of images of so many pixels.
+func (m Mix) draw(r *rand.Rand, width, height int) blend {
+	cut := m.Cutmix > 0 && (m.Mixup == 0 || r.IntN(2) == 1)
+	if !cut {
+		return blend{lambda: beta(r, m.Mixup)}
+	}
+	lambda := beta(r, m.Cutmix)
+	side := math.Sqrt(1 - lambda)
+	x, y := r.IntN(width), r.IntN(height)
+	w, h := int(side*float64(width))/2, int(side*float64(height))/2
+	box := image.Rect(x-w, y-h, x+w, y+h).Intersect(image.Rect(0, 0, width, height))
+	if box.Empty() {
+		return blend{lambda: 1}
+	}
+	return blend{lambda: 1 - float64(box.Dx()*box.Dy())/float64(width*height), box: box}
+}
+
+// beta draws from Beta(a, a). By the quantile it is a number for the smallest a, too, of which both gamma variates are 0.
+func beta(r *rand.Rand, a float64) float64 {
+	return distuv.Beta{Alpha: a, Beta: a}.Quantile(float64(uniform(r)))
+}
+
+// images sets dst to the mixed images src, both (rows, C, height, width).
+func (b blend) images(dst, src []float32, rows, width, height int) {
+	n := len(src) / rows
+	for i := range rows {
+		own, other, to := src[i*n:][:n], src[(rows-1-i)*n:][:n], dst[i*n:][:n]
+		switch {
+		case b.lambda == 1:
+			copy(to, own)
+		case b.box.Empty():
+			vector.Scale(to, float32(b.lambda), own)
+			vector.Axpy(to, float32(1-b.lambda), other)
+		default:
+			copy(to, own)
+			for plane := 0; plane < n; plane += width * height {
+				for y := b.box.Min.Y; y < b.box.Max.Y; y++ {
+					row := plane + y*width
+					copy(to[row+b.box.Min.X:row+b.box.Max.X], other[row+b.box.Min.X:row+b.box.Max.X])
+				}
+			}
+		}
+	}
+}
+
+// Names of the inputs of mixed images.
+const (
+	mixOwn   = "mix/own share"
+	mixOther = "mix/other share"
+)
+
+// prepare has the image tower read mixed images (rows, C, height, width) in the place of the column of the batch.
+func (m Mix) prepare(s *Step, images batch.Column) {
+	shares := make([]float32, 2)
+	s.SharedFloats(mixOwn, shares[:1])
+	s.SharedFloats(mixOther, shares[1:])
+	s.Read(images)
+	height, width := images.Shape[1], images.Shape[2]
+	s.Floats(images.Name, func(f *feed.Step, dst []float32) error {
+		b := m.draw(rng.New(s.Seed, rng.Mix, f.Stream()), width, height)
+		shares[0], shares[1] = float32(b.lambda), float32(1-b.lambda)
+		b.images(dst, f.Batch.Floats(images.Name), s.Rows, width, height)
+		return nil
+	}, append([]int{s.Rows}, images.Shape...)...)
+}
+
+// labels are those of the images that the images of the batch are mixed with.
+func (m Mix) labels(s *Step) *gorgonia.Node {
+	return s.Ints("mix/labels", func(f *feed.Step, dst []int32) error {
+		own := f.Batch.Ints(batch.Labels)
+		for i := range dst {
+			dst[i] = own[len(own)-1-i]
+		}
+		return nil
+	}, s.Rows)
+}

@@ -1,0 +1,18 @@
+package run
+
+import (
+	pages "github.com/geoalign/geoalign/report"
+)
+
+// Pictured is implemented by scores whose page shows examples, right and wrong.
+type Pictured interface {
+	Scores
+	// ExamplesPage returns the page without its title and facts. It reads pictures.
+	ExamplesPage() (pages.ExamplesPage, error)
+}
+
+// picturedTasks are the titles of tasks whose scores are Pictured.
+var picturedTasks = map[string]string{TaskGrounding: "Visual grounding"}
+
+// mostShown is how many examples of a kind, right or wrong, a page has.
+const mostShown = 24
