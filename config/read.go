@@ -311,7 +311,10 @@ var conditions = map[string]condition{
 	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},
 	"text weights":  {"init.text.path", func(c *Config) bool { return c.Init.Text.Path != "" }},
 	"image rate":    {"model.image.freeze = false", func(c *Config) bool { return !c.Model.Image.Freeze }},
-	"text rate":     {"model.text.freeze = false, or fusion layers", func(c *Config) bool { return !c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0 }},
+	"text rate": {"model.text.freeze = false, or fusion layers, and a loss that reads texts",
+		func(c *Config) bool {
+			return (!c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0) && c.Objective.Captioning.byTransformer() == 0
+		}},
 
 	// Training.
 	"micro-batches": {"train.accumulate_steps > 1", func(c *Config) bool { return c.Train.AccumulateSteps > 1 }},

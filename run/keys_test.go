@@ -65,6 +65,9 @@ func keysRuns(features string) map[string][]string {
 			"objective.distill.alpha=0", "momentum.enabled=false", "eval.rerank_top=0", "objective.assignment.weight=1"}),
 		"matching": slices.Concat(cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.mlm.weight=0", "data.randaugment_ops=0", "optimizer.decay=0",
 			"model.attention_metric.form=block_diag"}),
+		"captions": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
+			"eval.rerank_top=0", "objective.captioning.weight=1", "objective.captioning.decoder=transformer", "objective.captioning.tokens=9", "objective.distill.alpha=0.3",
+			"eval.captioning.nearest=7", "eval.captioning.max_tokens=5"}),
 		"clip":          slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
 		"clip, network": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.itc.score=gssf", "objective.gssf.form=mlp", "objective.gssf.hidden=6"}),
 		"clip, sigmoid": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
@@ -157,7 +160,7 @@ var others = map[string]string{
 	"objective.geodesic.layers": "[3, 4]", "objective.geodesic.construction": "split", "objective.geodesic.neighbours": "1", "objective.geodesic.iterations": "1", "objective.geodesic.kmeans_init": "plusplus",
 	"objective.geodesic.gradient": "strict", "objective.geodesic.limit_pi": "0.3", "objective.geodesic.entries": "2", "objective.geodesic.temperature": "0.2", "objective.geodesic.weigh": "3", "objective.geodesic.lag_steps": "1",
 	"objective.geometric.modalities": "text", "objective.geometric.sampling": "uniform", "objective.geometric.search": "exact|clusters", "momentum.ramp_steps": "50", "momentum.rule": "dynamic_teacher", "model.head.shared": "20", "objective.adcl.fusion": "attention|none", "objective.geometric.kernel": "inverse", "objective.geometric.scale": "relative", "objective.geometric.pool": "4",
-	"model.image.regions.mask": "0.3", "objective.captioning.tokens": "3", "objective.word_patch.reduce": "sum", "objective.token_image.negatives": "half", "objective.text_swap.attention": "batch", "objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.klot.reference": "procrustes", "objective.structure.modalities": "text", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
+	"model.image.regions.mask": "0.3", "objective.captioning.tokens": "3", "objective.captioning.decoder": "transformer|gru", "objective.word_patch.reduce": "sum", "objective.token_image.negatives": "half", "objective.text_swap.attention": "batch", "objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.klot.reference": "procrustes", "objective.structure.modalities": "text", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
 	"optimizer.no_decay": "[]", "optimizer.eps": "0.01", "optimizer.clip_norm": "0.01",
 	"schedule.kind": "staircase", "train.accumulate": "features|gradients", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
 	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "init.image.path": "elsewhere", "init.text.path": "elsewhere", "init.image.family": "vit", "init.text.family": "bert", "compute.precision": "bf16",
@@ -178,6 +181,7 @@ var unseenIn = map[string][]string{
 	"simcse, triplets": {"eval.split", "eval.max_images", "eval.sentences.folder", "eval.sentences.split", "eval.sentences.rules", "eval.sentences.max_train", "eval.sentences.max_pairs", "eval.sentences.isotropy"},
 	"clip, grounded":   {"data.scenes.epoch_samples", "data.sentences.val_files", "data.sentences.sentence", "data.drop_last"}, // epochs of whole batches, and lines
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.
+	"captions": {"model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.captioning.beams", "eval.captioning.min_tokens"},
 	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
 	"vqa": {"eval.vqa.top", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",

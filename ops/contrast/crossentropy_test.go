@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -420,3 +421,28 @@ var crossEntropySizes = []struct {
 	rows, cols int
 	ids        bool
 }{{"queue", 8, 65536 + 8, true}, {"batch", 32, 4128, true}, {"vocabulary", 208, 30522, false}}
+
+// TestCrossEntropyRows: the terms of rows are those of the mean, and rows of different weights have the gradient of finite
+// differences.
+func TestCrossEntropyRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(71, 72))
+	x, teacher := optest.F32s(r, "logits", 5, 7), optest.F32s(r, "teacher", 5, 7)
+	labels, alpha, weights := optest.I32s("labels", []int32{3, -1, 0, 6, 2}, 5), optest.In("alpha", nil, []float32{.4}), optest.F32s(r, "weights", 1, 5)
+	rows := func(ns gorgonia.Nodes) *gorgonia.Node {
+		return CrossEntropyRows(CrossEntropyArgs{Logits: ns[0], Teacher: ns[1], Labels: ns[2], Alpha: ns[3]})
+	}
+	terms := optest.Eval(t, rows, x, teacher, labels, alpha).F32
+	mean := optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+		return CrossEntropy(CrossEntropyArgs{Logits: ns[0], Teacher: ns[1], Labels: ns[2], Alpha: ns[3]})
+	}, x, teacher, labels, alpha).F32[0]
+	var sum float32
+	for _, v := range terms {
+		sum += v
+	}
+	if terms[1] != 0 || math.Abs(float64(sum/4-mean)) > 1e-6 {
+		t.Errorf("terms %v, mean %v", terms, mean)
+	}
+	optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+		return arith.SumProducts(layout.Reshape(rows(ns[:4]), 1, 5), ns[4], 1)
+	}, []int{0}, 1e-2, 1e-2, x, teacher, labels, alpha, weights)
+}

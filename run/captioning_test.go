@@ -1,0 +1,88 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+)
+
+// captionSets make testdata/keys.toml a run on captions of scenes.
+var captionSets = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "objective.siglip.weight=0", "objective.geometric.weight=0",
+	"objective.tcl.intra=false", "objective.tcl.local=false", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1", "eval.rerank_top=0",
+	"objective.captioning.weight=1", "objective.captioning.decoder=transformer", "objective.distill.alpha=0.3", "eval.captioning.nearest=7", "eval.captioning.max_tokens=6"}
+
+// TestCaptioningTask trains some steps on captions of scenes and writes those of held-out ones.
+func TestCaptioningTask(t *testing.T) {
+	base, err := os.ReadFile("testdata/keys.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nand\nsmall\nbig\ntop\nleft\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse("keys.toml", base, slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, captionSets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := open(t.Context(), cfg, Options{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for i := range 3 {
+		if _, err := r.session.Step(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(sets ...string) Captioned {
+		t.Helper()
+		c, err := r.cfg.With(sets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Evaluate(t.Context(), Evaluation{Config: c, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.(Captioned)
+	}
+	s := write()
+	if s.Task() != TaskCaptioning || s.Images != 20 || len(s.Said) != 20 || len(s.Each) != 20 || s.References < 2*s.Images || s.From != 7 || s.Copied == nil || s.Metric().Name != "eval/captioning/cider" {
+		t.Errorf("%+v, %v", s.CaptionedScores, s.Metric())
+	}
+	if s.Copied.Cider <= s.Written.Cider {
+		t.Errorf("after three steps captions have CIDEr %v, those of other images %v", s.Written.Cider, s.Copied.Cider)
+	}
+	for _, said := range s.Said {
+		if len(strings.Fields(said)) > 6 {
+			t.Errorf("%q has more than eval.captioning.max_tokens", said)
+		}
+	}
+	var b bytes.Buffer
+	var results []struct {
+		Image   *int64 `json:"image_id"`
+		Caption string `json:"caption"`
+	}
+	if err := s.WriteResults(&b); err != nil || json.Unmarshal(b.Bytes(), &results) != nil || len(results) != 20 || results[3].Image == nil || *results[3].Image != s.Set.ImageID(3) || results[3].Caption != s.Said[3] {
+		t.Errorf("results %.200s (%v)", b.String(), err)
+	}
+	if table := s.Table(); !strings.Contains(table, "of the nearest training image") || !strings.Contains(table, s.Said[0]) {
+		t.Error(table)
+	}
+	if s := write("eval.captioning.min_tokens=4", "eval.captioning.nearest=0"); s.Copied != nil || s.Values()["nearest/cider"] != 0 || len(strings.Fields(s.Said[0])) < 4 {
+		t.Errorf("%q, %v", s.Said[0], s.Values())
+	}
+
+	other := cfg
+	other.Objective.Captioning.Weight = 0
+	if _, err := Evaluate(t.Context(), Evaluation{Task: TaskCaptioning, Config: other, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); err == nil || !strings.Contains(err.Error(), "(trainer finetune --task captioning)") {
+		t.Errorf("a model of another task: %v", err)
+	}
+}
