@@ -281,6 +281,7 @@ var conditions = map[string]condition{
 		}},
 	"itm":            weighed("objective.itm.weight"),
 	"captioning":     weighed("objective.captioning.weight"),
+	"caption writer": {`objective.captioning.weight > 0 and decoder = "transformer"`, func(c *Config) bool { return c.Objective.Captioning.byTransformer() > 0 }},
 	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
 	"vqa":            weighed("objective.vqa.weight"),
 	"word_patch":     weighed("objective.word_patch.weight"),

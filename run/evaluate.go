@@ -32,6 +32,7 @@ const (
 	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
 	TaskNLVR       = config.NLVRKind       // of statements about two pictures
 	TaskVQA        = config.VQAKind        // questions about pictures
+	TaskCaptioning = "captioning"          // captions that a model writes
 
 	TaskSentencePairs = "sentence_pairs" // what a model that was fine-tuned on pairs of sentences says of those of a split
 )
@@ -43,6 +44,7 @@ var EvalTasks = []string{
 	TaskGrounding,
 	TaskNLVR,
 	TaskVQA,
+	TaskCaptioning,
 }
 
 // CheckTask refuses a task that there is none of; empty is that of the system.
@@ -122,6 +124,8 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
+	case TaskCaptioning:
+		return e.captioned(ctx)
 	case TaskEntailment, TaskNLVR:
 		return e.classified(ctx)
 	case TaskGrounding:
