@@ -126,8 +126,10 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.migration(ctx)
 	case TaskCaptioning:
 		return e.captioned(ctx)
-	case TaskEntailment, TaskNLVR:
+	case TaskEntailment:
 		return e.classified(ctx)
+	case TaskNLVR:
+		return e.nlvr(ctx)
 	case TaskGrounding:
 		return e.grounding(ctx)
 	case TaskVQA:

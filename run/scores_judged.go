@@ -104,7 +104,10 @@ func (s JudgedExamples) Line() string {
 func (s JudgedExamples) Size() string { return words.Count(s.ClassifiedScores.Examples, "example") }
 
 // JSON implements Scores.
-func (s JudgedExamples) JSON(split, path string) any {
+func (s JudgedExamples) JSON(split, path string) any { return s.json(split, path, s.Values()) }
+
+// json is JSON with other values.
+func (s JudgedExamples) json(split, path string, values map[string]float64) any {
 	return struct {
 		Task     string             `json:"task"`
 		Split    string             `json:"split"`
@@ -115,13 +118,16 @@ func (s JudgedExamples) JSON(split, path string) any {
 		Kinds    []tasks.KindScore  `json:"kinds,omitempty"`
 		Classes  any                `json:"classes"`
 		Metric   string             `json:"metric"`
-	}{s.Of, split, path, s.ClassifiedScores.Examples, s.Unknown, s.Values(), s.Kinds, s.ClassifiedScores.Table, s.Metric().Name}
+	}{s.Of, split, path, s.ClassifiedScores.Examples, s.Unknown, values, s.Kinds, s.ClassifiedScores.Table, s.Metric().Name}
 }
 
 // Table implements Scores.
-func (s JudgedExamples) Table() string {
+func (s JudgedExamples) Table() string { return s.table(s.Line()) }
+
+// table is Table below a line of its own.
+func (s JudgedExamples) table(line string) string {
 	var b strings.Builder
-	b.WriteString(s.Line() + "\n")
+	b.WriteString(line + "\n")
 	if s.Unknown > 0 {
 		fmt.Fprintf(&b, "%s without a class are left out of it\n", words.Count(s.Unknown, "example"))
 	}

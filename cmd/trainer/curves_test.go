@@ -99,6 +99,8 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"vipmm-static", "vipmm", with(slices.Concat(dual, curveQueue), "momentum.rule=static", "model.head.shared=0", "objective.adcl.fusion=attention")},
 		{"simcse", "simcse", with(dual, "model.head.dim=32", "model.image.patch=8", "data.scenes.val_samples=48")},
 		{"mcse", "mcse", with(dual, "data.scenes.val_samples=48")},
+		{"nlvr", "nlvr", with(dual, "momentum.ramp_steps=4", "objective.distill.ramp_steps=8")},
+		{"assignment", "nlvr", with(dual, "momentum.enabled=false", "objective.distill.alpha=0", "objective.nlvr.weight=0", "objective.assignment.weight=1", "data.kind=scenes")},
 		{"sotalign", "sotalign", slices.Concat(curveScale, curveFeatures, []string{"data.root=" + features})},
 	}
 }

@@ -71,7 +71,11 @@ Tasks that a model was fine-tuned for (trainer finetune --task) are those of suc
 entailment gives the accuracy of its classes beside that of the commonest one, and by what is
 asked. --results FILE writes the answers in the form of the task's evaluation server.
 
---out FILE.html draws classes with their confusion matrix, and with --task sentences pairs in the
+grounding is also a task of any model of images and texts with patches: it finds what
+expressions name in pictures, by a heat map of the match head or of the cosine
+(eval.grounding), without having seen boxes. A model of scenes looks at scenes.
+
+--out FILE.html draws right and wrong expressions with boxes and maps, classes with their confusion matrix, and with --task sentences pairs in the
 plane and histograms of their cosines; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
 

@@ -21,7 +21,7 @@ pair a sample, and all captions of one image positives of each other.
 
 With --task it trains for another task, by a loss and data of its own (data.kind,
 data.examples): entailment tells whether a picture contradicts a sentence, entails it, or
-neither. docs/tasks.md has the files that are read and the commands.
+neither; grounding trains as retrieval does, on pictures with expressions that name an object. docs/tasks.md has the files that are read and the commands.
 
 Without --config the checkpoint's own configuration is the base. A model may be
 fine-tuned at another image size: its position table is resampled. The vocabulary is

@@ -14,14 +14,15 @@ type Statement struct {
 	Pictures [2]Scene // the left one and the right one
 }
 
-// StatementKinds are the kinds of statements, here of a red circle.
+// StatementKinds are the kinds of statements, here of a red circle. The pictures lie side by side.
 var StatementKinds = []string{
-	"side",  // the left picture has a red circle; or the right one
-	"both",  // both pictures have a red circle
-	"none",  // no picture has a red circle
-	"one",   // only one picture has a red circle
-	"more",  // the left picture has more red circles; or the right one, and of shapes of a colour or of a shape alone
-	"equal", // both pictures have as many objects
+	"side",  // there is a red circle on the left; or on the right
+	"some",  // there is a red circle
+	"both",  // there is a red circle on both sides
+	"one",   // there is a red circle on one side only
+	"none",  // there is no red circle
+	"more",  // there are more red shapes on the left; or on the right, and of circles
+	"equal", // there are as many objects on both sides
 }
 
 // statementGroup is how many statements in a row say the same, each of other pictures: half of them are true, so that the text alone
@@ -67,27 +68,29 @@ type claim struct {
 // claim draws one of a kind.
 func (w *World) claim(kind string, r *rand.Rand) claim {
 	x := w.wanted(r)
-	has := func(text string, holds func(left, right bool) bool) claim {
-		return claim{text + x.one(), func(l, r int) bool { return holds(l > 0, r > 0) }, x.count, true}
-	}
 	left := r.IntN(2) == 0
-	side := map[bool]string{true: "the left picture has ", false: "the right picture has "}[left]
-	switch kind {
+	side := map[bool]string{true: " on the left", false: " on the right"}[left]
+	has := func(text string, holds func(left, right bool) bool) claim {
+		return claim{text, func(l, r int) bool { return holds(l > 0, r > 0) }, x.count, true}
+	}
+	switch one := "there is " + x.one(); kind {
 	case "side":
-		return has(side, func(l, r bool) bool { return left && l || !left && r })
+		return has(one+side, func(l, r bool) bool { return left && l || !left && r })
+	case "some":
+		return has(one, func(l, r bool) bool { return l || r })
 	case "both":
-		return has("both pictures have ", func(l, r bool) bool { return l && r })
-	case "none":
-		return has("no picture has ", func(l, r bool) bool { return !l && !r })
+		return has(one+" on both sides", func(l, r bool) bool { return l && r })
 	case "one":
-		return has("only one picture has ", func(l, r bool) bool { return l != r })
+		return has(one+" on one side only", func(l, r bool) bool { return l != r })
+	case "none":
+		return has("there is no "+x.words(), func(l, r bool) bool { return !l && !r })
 	case "more":
 		if x.colour >= 0 && x.shape >= 0 { // of which a picture has one at most
 			x.shape = -1
 		}
-		return claim{side + "more " + x.many(), func(l, r int) bool { return left && l > r || !left && r > l }, x.count, false}
+		return claim{"there are more " + x.many() + side, func(l, r int) bool { return left && l > r || !left && r > l }, x.count, false}
 	}
-	return claim{"both pictures have as many objects", func(l, r int) bool { return l == r }, func(s Scene) int { return len(s.Objects) }, false}
+	return claim{"there are as many objects on both sides", func(l, r int) bool { return l == r }, func(s Scene) int { return len(s.Objects) }, false}
 }
 
 // pictures draws two that the claim is true of, or false. A claim about whether there are any is made true or false in every way
