@@ -37,6 +37,11 @@
 // rsum is the sum of the six recalls, txt_r_mean the mean of the three image to
 // text recalls, img_r_mean that of text to image, r_mean the mean of both.
 //
+// # Questions and captions
+//
+// [VQAAccuracy], [Bleu] and [Cider] are the official evaluations of VQA and of COCO's captions, with their oddities: the tests compare
+// with the scripts, or with the published rules in another language.
+//
 // # Chunks
 //
 // The N x T matrix is never held: [Ranker] reads it in two passes of row

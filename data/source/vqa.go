@@ -57,7 +57,7 @@ func shareFiles(cfg config.Config, split string) (func(file, picture string) boo
 		return nil, nil
 	}
 	return func(file, picture string) bool {
-		return len(named[file]) < 2 || examples.Split(picture, named[file]) == split
+		return examples.Split(picture, named[file]) == split
 	}, nil
 }
 

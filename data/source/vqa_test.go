@@ -80,6 +80,19 @@ func TestVQAOfFiles(t *testing.T) {
 	if ids := row.Ints(batch.Answers); len(ids) != 8 || ids[row.Ints(batch.AnswerLengths)[0]-1] != 1 {
 		t.Errorf("answers %v of lengths %v", ids, row.Ints(batch.AnswerLengths))
 	}
+	// Without an answer a question cannot be trained on, but it can be answered.
+	if err := os.WriteFile(filepath.Join(cfg.Data.Root, "asked.json"), []byte(`[{"question": "why", "image": "1.jpg"}, {"question": "who", "image": "1.jpg", "answer": "he"}]`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	train, test := cfg, cfg
+	train.Data.Examples = config.Examples{Source: config.ExamplesOfFiles, TrainFiles: []string{"asked.json"}}
+	test.Data.Examples = config.Examples{Source: config.ExamplesOfFiles, TestFiles: []string{"asked.json"}}
+	if x, err := Examples(t.Context(), train, "train", Options{}); err != nil || x.Len() != 1 {
+		t.Errorf("train: %v, want 1 question", err)
+	}
+	if x, err := Examples(t.Context(), test, "test", Options{}); err != nil || x.Len() != 2 {
+		t.Errorf("test: %v, want 2 questions", err)
+	}
 	cfg.Data.Examples.ValFiles, cfg.Data.Examples.TestFiles = nil, nil
 	if x, err := Examples(t.Context(), cfg, "train", Options{}); err != nil || x.Len() != 60 {
 		t.Errorf("a file that one split names: %v", err)
