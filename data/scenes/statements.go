@@ -24,6 +24,10 @@ var StatementKinds = []string{
 	"more", // there are more red shapes on the left; or on the right, and of circles
 }
 
+// statementTurns are the kinds in the order in which they take turns. What is easy comes more often: most statements are the truer the more
+// there is to see, which is learned first, and turning that round for some of them, and comparing, builds on it.
+var statementTurns = []string{"side", "some", "both", "more", "side", "some", "both", "one", "none"}
+
 // statementGroup is how many statements in a row say the same, each of other pictures: half of them are true, so that the text alone
 // tells nothing, as in NLVR2 (Suhr et al. 2019, section 3).
 const statementGroup = 4
@@ -37,7 +41,7 @@ const statementDraws = 4096
 func (w *World) Statement(at func(i uint64) Scene, seed uint64, name string, i uint64) Statement {
 	group := i / statementGroup
 	r := rng.New(seed, rng.Scenes+"/statements/"+name, group)
-	s := Statement{Kind: StatementKinds[group%uint64(len(StatementKinds))]}
+	s := Statement{Kind: statementTurns[group%uint64(len(statementTurns))]}
 	claim := w.claim(s.Kind, r)
 	s.Text = claim.text
 	truths := [statementGroup]bool{true, true}

@@ -64,7 +64,7 @@ func TestStatements(t *testing.T) {
 		held[w.Val(i).Key()] = true
 	}
 	for name, at := range map[string]func(uint64) Scene{"train": w.Train, "val": val} {
-		const n = 4 * 60
+		const n = 4 * 72
 		orders, texts := map[string]bool{}, map[string]bool{}
 		for g := 0; g < n; g += 4 {
 			order := ""
@@ -73,7 +73,7 @@ func TestStatements(t *testing.T) {
 				if got := saidOf(t, s.Text, s.Pictures[0], s.Pictures[1]); got != s.True {
 					t.Errorf("%s %d: %q is %v of %q and %q", name, g+k, s.Text, got, s.Pictures[0].Caption(nil), s.Pictures[1].Caption(nil))
 				}
-				if want := StatementKinds[g/4%len(StatementKinds)]; s.Kind != want {
+				if want := statementTurns[g/4%len(statementTurns)]; s.Kind != want {
 					t.Errorf("%s %d: kind %q, want %q", name, g+k, s.Kind, want)
 				}
 				if first := w.Statement(at, 7, name, uint64(g)).Text; s.Text != first {
@@ -108,7 +108,7 @@ func TestStatementsOfFewScenes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range uint64(4 * len(StatementKinds)) {
+	for i := range uint64(4 * len(statementTurns)) {
 		s := w.Statement(func(uint64) Scene { return w.Val(0) }, 7, "val", i)
 		if got := saidOf(t, s.Text, s.Pictures[0], s.Pictures[1]); got != s.True {
 			t.Errorf("%d: %q is %v", i, s.Text, got)
@@ -123,7 +123,7 @@ func TestStatementWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]map[[2]bool]bool{}
-	for i := range uint64(4 * 6 * 40) {
+	for i := range uint64(4 * 9 * 40) {
 		s := w.Statement(w.Train, 7, "train", i)
 		if !slices.Contains([]string{"side", "both", "none", "one"}, s.Kind) || s.True {
 			continue
