@@ -25,6 +25,9 @@
 // object repeat now and then; Key, used as the image id, lets a loss treat the
 // repeats as positives instead of negatives.
 //
+// Statements are about two scenes beside each other ([World.Statement]): of every four with one
+// text two are true.
+//
 // # Splits
 //
 // Validation and test scenes depend on the configuration of the world but not

@@ -16,14 +16,17 @@ type Statement struct {
 
 // StatementKinds are the kinds of statements, here of a red circle. The pictures lie side by side.
 var StatementKinds = []string{
-	"side",  // there is a red circle on the left; or on the right
-	"some",  // there is a red circle
-	"both",  // there is a red circle on both sides
-	"one",   // there is a red circle on one side only
-	"none",  // there is no red circle
-	"more",  // there are more red shapes on the left; or on the right, and of circles
-	"equal", // there are as many objects on both sides
+	"side", // there is a red circle on the left; or on the right
+	"some", // there is a red circle
+	"both", // there is a red circle on both sides
+	"one",  // there is a red circle on one side only
+	"none", // there is no red circle
+	"more", // there are more red shapes on the left; or on the right, and of circles
 }
+
+// statementTurns are the kinds in the order in which they take turns. What is easy comes more often: most statements are the truer the more
+// there is to see, which is learned first, and turning that round for some of them, and comparing, builds on it.
+var statementTurns = []string{"side", "some", "both", "more", "side", "some", "both", "one", "none"}
 
 // statementGroup is how many statements in a row say the same, each of other pictures: half of them are true, so that the text alone
 // tells nothing, as in NLVR2 (Suhr et al. 2019, section 3).
@@ -38,7 +41,7 @@ const statementDraws = 4096
 func (w *World) Statement(at func(i uint64) Scene, seed uint64, name string, i uint64) Statement {
 	group := i / statementGroup
 	r := rng.New(seed, rng.Scenes+"/statements/"+name, group)
-	s := Statement{Kind: StatementKinds[group%uint64(len(StatementKinds))]}
+	s := Statement{Kind: statementTurns[group%uint64(len(statementTurns))]}
 	claim := w.claim(s.Kind, r)
 	s.Text = claim.text
 	truths := [statementGroup]bool{true, true}
@@ -84,13 +87,11 @@ func (w *World) claim(kind string, r *rand.Rand) claim {
 		return has(one+" on one side only", func(l, r bool) bool { return l != r })
 	case "none":
 		return has("there is no "+x.words(), func(l, r bool) bool { return !l && !r })
-	case "more":
-		if x.colour >= 0 && x.shape >= 0 { // of which a picture has one at most
-			x.shape = -1
-		}
-		return claim{"there are more " + x.many() + side, func(l, r int) bool { return left && l > r || !left && r > l }, x.count, false}
 	}
-	return claim{"there are as many objects on both sides", func(l, r int) bool { return l == r }, func(s Scene) int { return len(s.Objects) }, false}
+	if x.colour >= 0 && x.shape >= 0 { // of which a picture has one at most
+		x.shape = -1
+	}
+	return claim{"there are more " + x.many() + side, func(l, r int) bool { return left && l > r || !left && r > l }, x.count, false}
 }
 
 // pictures draws two that the claim is true of, or false. A claim about whether there are any is made true or false in every way
