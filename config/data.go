@@ -22,6 +22,7 @@ type Data struct {
 	SentencePairs SentencePairs `toml:"sentence_pairs" read:"sentence pairs"`
 	Examples      Examples      `toml:"examples" read:"examples"`
 	Grounding     Grounding     `toml:"grounding" read:"grounding files"`
+	VQA           VQAFiles      `toml:"vqa" read:"question files"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad

@@ -27,6 +27,8 @@ var tasks = []downstream{
 	{name: GroundingKind, kind: GroundingKind}, // by the losses of retrieval
 	{name: "nlvr", kind: NLVRKind, loss: func(o *Objective) float64 { return o.NLVR.Weight }, fuses: true, soft: true},
 	{name: "assignment", loss: func(o *Objective) float64 { return o.Assignment.Weight }, fuses: true, start: true},
+	{name: "vqa", kind: VQAKind, loss: func(o *Objective) float64 { return o.VQA.Weight }, fuses: true, soft: true},
+	{name: "captioning", loss: func(o *Objective) float64 { return o.Captioning.byTransformer() }, fuses: true, soft: true},
 }
 
 // task returns the downstream task whose loss has a weight, nil for none.

@@ -29,7 +29,9 @@ type Eval struct {
 	Sentences Sentences `toml:"sentences" read:"words"`
 	Sentiment Sentiment `toml:"sentiment" read:"words"`
 
-	Grounding EvalGrounding `toml:"grounding" read:"heat maps"`
+	Grounding  EvalGrounding  `toml:"grounding" read:"heat maps"`
+	VQA        EvalVQA        `toml:"vqa" read:"questions"`
+	Captioning EvalCaptioning `toml:"captioning" read:"caption writer"`
 }
 
 func (e *Eval) defaults() {

@@ -29,6 +29,7 @@ type Objective struct {
 	NLVR          NLVR          `toml:"nlvr"`
 	Assignment    Assignment    `toml:"assignment"`
 	Captioning    Captioning    `toml:"captioning"`
+	VQA           VQA           `toml:"vqa"`
 	WordPatch     WordPatch     `toml:"word_patch"`
 	TokenImage    TokenImage    `toml:"token_image"`
 	TextSwap      TextSwap      `toml:"text_swap"`

@@ -149,7 +149,18 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
 	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
 		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
-	"heat maps":      {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
+	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
+	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
+	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"ranked answers": {`data.kind = "vqa" and eval.vqa.generate = false`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate }},
+	"common answers": {`data.kind = "vqa", eval.vqa.generate = false and eval.vqa.candidates = ""`,
+		func(c *Config) bool {
+			return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
+		}},
+	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
 		func(c *Config) bool {
@@ -268,12 +279,15 @@ var conditions = map[string]condition{
 		func(c *Config) bool {
 			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
 		}},
-	"itm":         weighed("objective.itm.weight"),
-	"captioning":  weighed("objective.captioning.weight"),
-	"word_patch":  weighed("objective.word_patch.weight"),
-	"token_image": weighed("objective.token_image.weight"),
-	"text_swap":   weighed("objective.text_swap.weight"),
-	"mlm":         weighed("objective.mlm.weight"),
+	"itm":            weighed("objective.itm.weight"),
+	"captioning":     weighed("objective.captioning.weight"),
+	"caption writer": {`objective.captioning.weight > 0 and decoder = "transformer"`, func(c *Config) bool { return c.Objective.Captioning.byTransformer() > 0 }},
+	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
+	"vqa":            weighed("objective.vqa.weight"),
+	"word_patch":     weighed("objective.word_patch.weight"),
+	"token_image":    weighed("objective.token_image.weight"),
+	"text_swap":      weighed("objective.text_swap.weight"),
+	"mlm":            weighed("objective.mlm.weight"),
 
 	// Evaluation.
 	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},

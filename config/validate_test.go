@@ -191,7 +191,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze or model.text.freeze to false; model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, grounding (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of scenes, captions, karpathy, folder, csv, coco, flickr, webdataset, parquet, pairs, regions, sentences, sentence_pairs, entailment, grounding, nlvr, vqa (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},
@@ -525,6 +525,11 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Eval.Sentiment.Test = "a.npz" }, `eval.sentiment.train: must name a file of utterances beside the other one (got "")`},
 		{func(c *Config) { c.Eval.Sentiment.Modalities = []string{"text", "text"} }, `eval.sentiment.modalities: must name a modality once (got ["text" "text"])`},
 		{func(c *Config) { c.Eval.Sentiment.Decay = -1 }, "eval.sentiment.decay: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Eval.VQA.Top = -1 }, "eval.vqa.top: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Eval.VQA.Common = -1 }, "eval.vqa.common: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Eval.VQA.Beams = 0 }, "eval.vqa.beams: must be > 0 (got 0)"},
+		{func(c *Config) { c.Data.VQA.Kinds = "all" }, `data.vqa.kinds: must be one of answer_type, question_type (got "all")`},
+		{func(c *Config) { c.Data.VQA.ImageName = "%d/%d.jpg" }, `data.vqa.image_name: must have %d or %012d once (got "%d/%d.jpg"); it stands for the image_id`},
 		{func(c *Config) { c.Eval.Sentences.Isotropy = 1 }, `eval.sentences.isotropy: must be 0 or at least 2 (got 1)`},
 		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},

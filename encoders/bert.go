@@ -277,6 +277,8 @@ type FusionArgs struct {
 	Texts             *gorgonia.Node // (N*L, D) states of the text layers
 	Lengths           *gorgonia.Node // (N) int32, tokens of each text that are no padding
 	Images            *gorgonia.Node // (K*T, Dimage) tokens of the images
+	ImageLengths      *gorgonia.Node // (R) int32, tokens of its image that each row reads, the first ones; nil: all
+	Causal            bool           // a token reads itself and those before it
 	Pairs             Pairs
 	At                *Places // whose states are computed; nil: all
 	TextLen, ImageLen int     // L and T
@@ -296,6 +298,9 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
 	}
 	b.checkPictures(x, p)
+	if a.Causal && at != nil {
+		misuse("fusion", x, "the states of some places alone are of layers that are not causal")
+	}
 	for i := range b.CrossLayers() {
 		layer, keys, seen := s.Layer("layers", b.Layers+i), b.sharedKeys(s, i), p.picture(i%b.pictures())
 		last := at != nil && i == b.CrossLayers()-1
@@ -303,7 +308,7 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 			if last && i > 0 {
 				x = b.selfAttentionAt(c, layer, x, at.of(x), lengths, l, at)
 			} else {
-				x = b.selfAttention(c, layer, x, lengths, nil, l)
+				x = b.attend(c, layer, x, selfArgs{lengths: lengths, len: l, causal: a.Causal})
 			}
 			if i == 0 && p.Texts != nil {
 				x, lengths = nn.GatherRows(x, p.Texts, l), layout.GatherInts(lengths, p.Texts) // (R*L, D), (R)
@@ -312,9 +317,9 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 				x = at.of(x)
 			}
 			if last {
-				x = b.crossAttentionAt(c, layer, keys, i, x, images, seen, at, t)
+				x = b.crossAttentionAt(c, layer, keys, i, x, images, seen, a.ImageLengths, at, t)
 			} else {
-				x = b.crossAttention(c, layer, keys, i, x, images, seen, l, t)
+				x = b.crossAttention(c, layer, i, x, b.crossKeys(keys, images), crossArgs{seen, a.ImageLengths, l, t})
 			}
 			x = b.feedForward(c, layer, x)
 		})
@@ -322,12 +327,25 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 	return x
 }
 
+// selfArgs say how sequences of len tokens attend to themselves; lengths and bias may be nil.
+type selfArgs struct {
+	lengths, bias *gorgonia.Node
+	len           int
+	causal        bool
+}
+
 func (b BERT) selfAttention(c *Context, s Scope, x, lengths, bias *gorgonia.Node, l int) *gorgonia.Node {
+	return b.attend(c, s, x, selfArgs{lengths: lengths, bias: bias, len: l})
+}
+
+// attend is self-attention of all tokens x (R*L, D).
+func (b BERT) attend(c *Context, s Scope, x *gorgonia.Node, a selfArgs) *gorgonia.Node {
 	s = s.In("attention")
+	l := a.len
 	rows := sequences("attention", x, l)
 	qkv := b.Metric.fold(s, linear(s, "qkv", b.starts().qkv, x, 3*b.Width), b.Width, b.Width, b.Heads)
 	bits := c.bits(rows*b.Heads*l, l, b.Dropout)
-	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: lengths, Bits: bits, Bias: bias, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
+	h := attention.SelfAttention(attention.SelfArgs{QKV: qkv, Lengths: a.lengths, Bits: bits, Bias: a.bias, Causal: a.causal, Len: l, Heads: b.Heads, Keep: keep(b.Dropout)})
 	return b.output(c, s, b.starts().output, h, x)
 }
 
@@ -356,26 +374,37 @@ func (b BERT) selfAttentionLeading(c *Context, s Scope, x, y, lengths, bias *gor
 	return b.output(c, s, b.starts().output, h, y)
 }
 
-// crossAttention is that of fusion layer i, with keys and values by the parameters of keys: (R*L, D).
-func (b BERT) crossAttention(c *Context, s, keys Scope, i int, x, images, index *gorgonia.Node, l, t int) *gorgonia.Node {
-	s, keys = s.In("crossattention"), keys.In("crossattention")
-	rows := sequences("crossattention", x, l)
-	q := linear(s, "query", from(bertInit), x, b.Width)         // (R*L, D)
-	kv := linear(keys, "kv", from(bertInit), images, 2*b.Width) // (N*T, 2D)
-	kv = b.FusionMetric.fold(keys, kv, 0, b.Width, b.Heads)
-	bits := c.bits(rows*b.Heads*l, t, b.Dropout)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: index, Bits: bits, QueryLen: l, KeyLen: t, Heads: b.Heads, Keep: keep(b.Dropout)})
+// crossKeys are the keys and values of the other side by the parameters of a fusion layer: (N*T, 2D).
+func (b BERT) crossKeys(s Scope, images *gorgonia.Node) *gorgonia.Node {
+	s = s.In("crossattention")
+	kv := linear(s, "kv", from(bertInit), images, 2*b.Width)
+	return b.FusionMetric.fold(s, kv, 0, b.Width, b.Heads)
+}
+
+// crossArgs say how sequences of queryLen tokens attend to sequences of keyLen; index and lengths may be nil.
+type crossArgs struct {
+	index, lengths   *gorgonia.Node
+	queryLen, keyLen int
+}
+
+// crossAttention is that of fusion layer i to the keys and values kv of crossKeys: (R*L, D).
+func (b BERT) crossAttention(c *Context, s Scope, i int, x, kv *gorgonia.Node, a crossArgs) *gorgonia.Node {
+	s = s.In("crossattention")
+	rows := sequences("crossattention", x, a.queryLen)
+	q := linear(s, "query", from(bertInit), x, b.Width) // (R*L, D)
+	bits := c.bits(rows*b.Heads*a.queryLen, a.keyLen, b.Dropout)
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, Index: a.index, Lengths: a.lengths, Bits: bits, QueryLen: a.queryLen, KeyLen: a.keyLen, Heads: b.Heads, Keep: keep(b.Dropout)})
 	s.tap.cross(i, q, kv, h)
 	return b.output(c, s, b.starts().output, h, x)
 }
 
 // crossAttentionAt is crossAttention for states x (M, D) at some places, each a
 // sequence of one query.
-func (b BERT) crossAttentionAt(c *Context, s, keys Scope, i int, x, images, index *gorgonia.Node, at *Places, t int) *gorgonia.Node {
+func (b BERT) crossAttentionAt(c *Context, s, keys Scope, i int, x, images, index, lengths *gorgonia.Node, at *Places, t int) *gorgonia.Node {
 	if index = at.each(index); index == nil {
 		index = at.Sequences
 	}
-	return b.crossAttention(c, s, keys, i, x, images, index, 1, t)
+	return b.crossAttention(c, s, i, x, b.crossKeys(keys, images), crossArgs{index, at.each(lengths), 1, t})
 }
 
 func (b BERT) feedForward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -185,7 +186,7 @@ func (b *builder) tuned(s encoders.Scope, c *encoders.Context) encoders.Scope {
 func (b *builder) dropout() {
 	m, captioning := b.cfg.Model, b.cfg.Objective.Captioning
 	if m.Text.Dropout == 0 && m.Heads.Dropout == 0 && !(m.Adapts() && m.LoRA.Dropout > 0) && !(m.Interaction.MakesVectors() && m.Interaction.Dropout > 0) &&
-		(captioning.Weight == 0 || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
+		(captioning.Weight == 0 || captioning.Decoder == config.CaptionTransformer || captioning.Dropout == 0) && b.cfg.Objective.GSSF.Dropout == 0 &&
 		!b.cfg.Objective.ADCL.Drops() &&
 		!(b.cfg.JointPairs() && b.cfg.Objective.SentencePairs.Dropout > 0) {
 		return

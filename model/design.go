@@ -130,6 +130,9 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	if cfg.Model.Classifies() {
 		all = append(all, batch.Column{Name: batch.Labels, Type: batch.Int32})
 	}
+	if v := cfg.Objective.VQA; v.Weight > 0 {
+		all = append(all, objectives.VQA{Answers: v.Answers, Len: v.Tokens}.Columns()...)
+	}
 	for _, l := range newFused(cfg, Options{}) {
 		if c, ok := l.(objectives.Columned); ok {
 			all = append(all, c.Columns()...)

@@ -216,10 +216,19 @@ func (p *Pairs) keptOfTexts() int64 {
 	return int64(p.cfg.TextsOfRow()) * int64(p.cfg.Data.Tokens) * word
 }
 
-// captioningSizes are those of the decoder of objective.captioning: the logits of a caption, its gates and its weights of the tokens
+// decoderWeights returns the weights of the matrices of the decoder, without those of words.
+func (p *Pairs) decoderWeights() int64 {
+	d := int64(p.cfg.Model.Text.Width)
+	return p.fusionWeights() + d*d + d*int64(p.cfg.Model.Text.Positions)
+}
+
+// captioningSizes are those of the decoder of objective.captioning or objective.vqa: of recurrent units the logits of a caption, its gates and its weights of the tokens
 // of an image.
 func (p *Pairs) captioningSizes() (weights, kept int64) {
 	c := p.cfg.Objective.Captioning
+	if p.cfg.Writes() {
+		return p.decoderWeights(), 0
+	}
 	if c.Weight == 0 {
 		return 0, 0
 	}

@@ -73,7 +73,14 @@ func newLosses(cfg config.Config, o Options) []objectives.Loss {
 	if c := obj.TextSwap; c.Weight > 0 {
 		list = append(list, objectives.TextSwap{Weight: c.Weight, Margin: c.Margin, Alpha: c.Alpha, Prob: c.Probability, Batch: c.Attention == "batch", Recompute: c.Recompute, Images: c.Images})
 	}
-	if c := obj.Captioning; c.Weight > 0 {
+	if obj.VQA.Weight > 0 {
+		list = append(list, newVQA(cfg, o))
+	}
+	switch c := obj.Captioning; {
+	case c.Weight == 0:
+	case c.Decoder == config.CaptionTransformer:
+		list = append(list, newCaptioning(cfg, o))
+	default:
 		list = append(list, objectives.Captioning{Weight: c.Weight, Len: cfg.Data.Tokens, Tokens: c.Tokens,
 			Decoder: encoders.CaptionDecoder{Vocab: o.Vocab, Width: c.Width, Embedding: c.Embedding, Dropout: c.Dropout}})
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Specials []int32
 	// Begin and End are the tokens that stand around the words of every text, such as 1 and 0 of [CLS] alone.
 	Begin, End int
+	// BeginID begins the texts that a decoder writes and EndID ends them, such as [CLS] and [SEP]; -1: there is none.
+	BeginID, EndID int32
 	// Pad is the id of padding, whose embedding is not learned; -1: texts have that token too.
 	Pad int
 	// Start gives values that parameters start from in training, such as those of another program; those that it has not
@@ -81,6 +83,8 @@ type Pairs struct {
 	judgings    map[int]*judging     // by numbers of pairs of sentences
 	explainings map[explainKey]*explaining
 	heatings    map[heatKey]*heating
+	readings    map[[2]int]*reading // by numbers of rows and images
+	writings    map[[4]int]*writing // by what they are compiled for
 	// interactions by numbers of images and texts.
 	interactions map[[2]int]*interacting
 	keys         keys

@@ -73,10 +73,13 @@ func (p *Pairs) feed(b Batch, c Control) *feed.Step {
 	} {
 		x.SetFloats(name, values)
 	}
-	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs, batch.Labels: b.Labels,
+	for name, values := range map[string][]int32{batch.Tokens: b.Tokens, batch.Lengths: b.Lengths, batch.IDs: b.IDs,
 		batch.SecondTokens: b.Positives, batch.SecondLengths: b.PositiveLengths, batch.ThirdTokens: b.Negatives, batch.ThirdLengths: b.NegativeLengths,
 		batch.ImageNeighbours: b.ImageNeighbours, batch.TextNeighbours: b.TextNeighbours} {
 		x.SetInts(name, values)
+	}
+	if b.Labels != nil { // else all are of class 0
+		x.SetInts(batch.Labels, b.Labels)
 	}
 	return &feed.Step{Batch: x, Update: c.Step, Counter: c.Step}
 }

@@ -31,6 +31,8 @@ const (
 	TaskEntailment = config.EntailmentKind // of pictures with sentences that they entail or contradict
 	TaskGrounding  = config.GroundingKind  // of pictures with expressions: where what they name lies, by heat maps of pairs
 	TaskNLVR       = config.NLVRKind       // of statements about two pictures
+	TaskVQA        = config.VQAKind        // questions about pictures
+	TaskCaptioning = "captioning"          // captions that a model writes
 	// TaskClassification is of images: their classes, by a model that was fine-tuned to tell them.
 	TaskClassification = config.ClassificationTask
 
@@ -43,6 +45,8 @@ var EvalTasks = []string{
 	TaskEntailment,
 	TaskGrounding,
 	TaskNLVR,
+	TaskVQA,
+	TaskCaptioning,
 	TaskClassification,
 }
 
@@ -123,10 +127,14 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 		return e.zeroShot(ctx)
 	case TaskMigration:
 		return e.migration(ctx)
+	case TaskCaptioning:
+		return e.captioned(ctx)
 	case TaskEntailment, TaskNLVR:
 		return e.classified(ctx)
 	case TaskGrounding:
 		return e.grounding(ctx)
+	case TaskVQA:
+		return e.answered(ctx)
 	case TaskClassification:
 		return e.classification(ctx)
 	}

@@ -21,6 +21,8 @@ var finetuneTasks = []struct {
 	{TaskGrounding, []string{"objective.mlm.weight=0", "objective.itc.positives=id", "data.kind=" + config.GroundingKind, "data.crop_scale_min=1"}},
 	{"assignment", alone("objective.assignment.weight=1", "objective.distill.alpha=0", "momentum.enabled=false")},
 	{TaskNLVR, alone("objective.nlvr.weight=1", "data.kind="+config.NLVRKind)},
+	{TaskVQA, alone("objective.vqa.weight=1", "data.kind="+config.VQAKind)},
+	{TaskCaptioning, alone("objective.captioning.weight=1", "objective.captioning.decoder="+config.CaptionTransformer)},
 }
 
 // alone are settings of a task whose loss stands alone: those of pre-training are off.

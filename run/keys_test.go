@@ -58,6 +58,7 @@ func keysRuns(features string) map[string][]string {
 			"schedule.kind=constant", "schedule.warmup_steps=0"}),
 		"entailment": slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1",
 			"eval.rerank_top=0", "objective.entailment.weight=1", "data.kind=entailment", "data.examples.source=scenes"}),
+		"vqa": vqaSets,
 		"matching": slices.Concat(cosine, untaught, []string{"objective.itc.in_batch_weight=0", "objective.mlm.weight=0", "data.randaugment_ops=0", "optimizer.decay=0",
 			"model.attention_metric.form=block_diag"}),
 		"clip":          slices.Concat(dual, cosine, untaught, []string{"model.system=clip"}),
@@ -128,7 +129,7 @@ var others = map[string]string{
 	"model.head.style": "mlp|linear", "model.head.activation": "relu", "objective.simcse.head": "none|training", "objective.sentence_pairs.encoding": "joint|separate",
 	"data.regions.source": "scenes|files", "data.regions.train": "elsewhere", "data.regions.val": "elsewhere", "data.regions.test": "elsewhere", "data.regions.features": "elsewhere.npz", "data.regions.tensor": "elsewhere", "data.regions.boxes": "elsewhere.npy", "data.regions.captions": "elsewhere.txt",
 	"data.regions.caption_form": "words", "data.regions.ids": "elsewhere.txt", "data.regions.mapping": "elsewhere.json", "data.regions.pictures": "elsewhere", "data.regions.repeated": "yes", "data.vocab_kind": "words",
-	"data.examples.source": "files", "data.examples.train_files": "elsewhere.json", "data.examples.val_files": "elsewhere.json", "data.examples.test_files": "elsewhere.json", "data.examples.image_root": "elsewhere",
+	"data.vqa.kinds": "question_type", "data.vqa.image_name": "%d.jpg", "data.vqa.genome_root": "elsewhere", "eval.vqa.candidates": "elsewhere.txt", "eval.vqa.common": "1", "eval.vqa.top": "1", "data.examples.source": "files", "data.examples.train_files": "elsewhere.json", "data.examples.val_files": "elsewhere.json", "data.examples.test_files": "elsewhere.json", "data.examples.image_root": "elsewhere",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
 	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",
@@ -174,6 +175,8 @@ var unseenIn = map[string][]string{
 	"clip, grounded":   {"data.scenes.epoch_samples", "data.sentences.val_files", "data.sentences.sentence", "data.drop_last"}, // epochs of whole batches, and lines
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.
 	"entailment": {"data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
+		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
+	"vqa": {"eval.vqa.top", "data.clean", "model.image.pool", "model.text.pool", "model.head.topology", "objective.itc.score", "objective.itc.scores", "eval.score", "eval.folds", "eval.probe_samples",
 		"eval.zeroshot.images", "eval.zeroshot.classes", "eval.zeroshot.templates_file"},
 	"sentence pairs":        {"eval.max_images", "data.sentence_pairs.task"},
 	"sentence pairs, joint": {"eval.max_images", "data.template"},

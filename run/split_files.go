@@ -17,6 +17,7 @@ type evalFiles struct {
 	sentiment []source.Sentiment // of eval.sentiment: training and test utterances
 	pairs     *sentencepairs.Set // of eval.split
 	examples  data.Examples      // of eval.split
+	answers   []string           // that are candidates, see source.Candidates
 }
 
 // files are those of the split; a nil split keeps none.
@@ -52,6 +53,14 @@ func (f *evalFiles) openPairs(cfg config.Config) (set *sentencepairs.Set, err er
 		f.pairs, err = source.SentencePairs(cfg, cfg.Eval.Split)
 	}
 	return f.pairs, err
+}
+
+// openCandidates returns the candidate answers of questions. The error is that of source.Candidates.
+func (f *evalFiles) openCandidates(ctx context.Context, cfg config.Config) (list []string, err error) {
+	if f.answers == nil {
+		f.answers, err = source.Candidates(ctx, cfg, source.Options{})
+	}
+	return f.answers, err
 }
 
 // openExamples returns the samples of a downstream task of eval.split, whose files were looked for. The error is that of source.Examples.

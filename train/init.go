@@ -18,6 +18,7 @@ import (
 type InitReport struct {
 	Loaded    int
 	Resampled []string // position tables brought to another image size
+	Renamed   []string // parameters that start from those of another name, such as a decoder from fusion layers
 	Fresh     []string // parameters that the checkpoint lacks: left as initialised
 	Unused    []string // parameters that the model lacks
 	Merged    []string // weights that have taken in an adapter, or a scale, that the model lacks, or has in another form
@@ -29,7 +30,7 @@ func (r InitReport) String() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
+	}{{"resampled", r.Resampled}, {"from others of the checkpoint", r.Renamed}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
 		if n := len(l.names); n > 0 {
 			s += fmt.Sprintf(", %d %s (%s)", n, l.what, strings.Join(l.names[:min(n, 3)], ", "))
 			if n > 3 {
@@ -42,7 +43,7 @@ func (r InitReport) String() string {
 
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
 // and shape are copied and the position table of another image size is resampled.
-// What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
+// Parameters of a downstream task that the checkpoint lacks start from others of it (renamed.go). What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model. Fusion layers of one picture of a text are the start of those of two. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
@@ -70,11 +71,13 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 		if q.Given {
 			continue
 		}
-		took, err := take(from, c.Path, q, p.Value(q))
+		took, err := take(from, c.Path, q, p.Value(q), now)
 		if err != nil {
 			return r, err
 		}
 		switch took {
+		case other:
+			r.Renamed = append(r.Renamed, q.Name)
 		case absent:
 			r.Fresh = append(r.Fresh, q.Name)
 			continue
@@ -107,7 +110,7 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 	from = byName(list)
 	for _, q := range p.List() {
 		if q.Twin && !q.Given {
-			if _, err := take(from, c.Path, q, p.MomentumValue(q)); err != nil {
+			if _, err := take(from, c.Path, q, p.MomentumValue(q), now); err != nil {
 				return r, err
 			}
 		}
@@ -160,15 +163,19 @@ const (
 	absent = iota
 	copied
 	resampled
+	other // under another name
 )
 
 // take fills dst, the values of q or of its twin, from the parameters of the checkpoint
 // at path.
-func take(from map[string]weights.Param, path string, q *model.Param, dst []float32) (int, error) {
+func take(from map[string]weights.Param, path string, q *model.Param, dst []float32, now config.Model) (int, error) {
 	info, ok := from[q.Name]
 	switch {
 	case !ok:
-		return absent, nil
+		if info, ok = renamed(from, q, now); !ok {
+			return absent, nil
+		}
+		return other, info.Read(dst)
 	case tensor.Shape(info.Shape).Eq(q.Shape):
 		return copied, info.Read(dst)
 	case !q.Grid || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:

@@ -149,6 +149,7 @@ func modelOptions(tok *tokenizer.Tokenizer, engine *compute.Engine) model.Option
 	if tok != nil {
 		o.Vocab, o.MaskID, o.Specials, o.Pad = tok.Size(), tok.MaskID(), tok.Specials(), int(tok.PadRow())
 		o.Begin, o.End = tok.Ends()
+		o.BeginID, o.EndID = tok.ClsID(), tok.SepID()
 	}
 	return o
 }

@@ -37,6 +37,7 @@ var kinds = map[string]Kind{
 	"scenes":         scenesKind,
 	"sentences":      imageFiles(sentenceLists),
 	"sentence_pairs": sentencePairs,
+	"vqa":            vqa,
 	"webdataset":     imageFiles(shards),
 }
 

@@ -23,6 +23,9 @@ import (
 // letters is a tokenizer of one token per byte.
 type letters struct{}
 
+// SepID is the token that ends a text.
+func (letters) SepID() int32 { return 3 }
+
 func (letters) Encode(s string, n int) []int32 {
 	ids := []int32{2}
 	for i := 0; i < len(s) && len(ids) < n; i++ {
@@ -146,6 +149,9 @@ func configOf(kind, root string) config.Config {
 	case "scenes":
 		d.Scenes.ValSamples, d.Scenes.TestSamples = 10, 10
 	}
+	if d.ReadsExamples() {
+		d.Examples.Source, d.Scenes.ValSamples, d.Scenes.TestSamples = config.ExamplesOfScenes, 10, 10
+	}
 	return cfg
 }
 
@@ -154,7 +160,8 @@ func configOf(kind, root string) config.Config {
 func TestKinds(t *testing.T) {
 	root := folder(t)
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
-		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]"}
+		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]",
+		"entailment": "[val test]", "grounding": "[val test]", "nlvr": "[val test]", "vqa": "[val test]"}
 	for kind := range kinds {
 		cfg := configOf(kind, root)
 		stream, err := Stream(t.Context(), cfg, Options{Tokenizer: letters{}})
@@ -317,8 +324,8 @@ func TestSourceRefuses(t *testing.T) {
 			_, err := Eval(t.Context(), c, "val", Options{})
 			return err
 		},
-		"data.kind: is no kind of data (got \"x\"":                 func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
-		"use one of captions, coco, csv, flickr, folder, karpathy": func() error { _, err := Finite(configOf("x", root)); return err },
+		"data.kind: is no kind of data (got \"x\"":                              func() error { _, err := Stream(t.Context(), configOf("x", root), Options{}); return err },
+		"use one of captions, coco, csv, entailment, flickr, folder, grounding": func() error { _, err := Finite(configOf("x", root)); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

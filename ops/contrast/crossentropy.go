@@ -52,7 +52,7 @@ type CrossEntropyArgs struct {
 // The gradient goes to Logits only. Probabilities are never kept: the backward
 // pass makes them again from the logits and may write over them.
 func CrossEntropy(a CrossEntropyArgs) *gorgonia.Node {
-	return op.Apply(keptMean(), crossEntropyRows(a))
+	return op.Apply(keptMean(), CrossEntropyRows(a))
 }
 
 // crossEntropy describes the op of the rows' losses: the positions of its
@@ -63,8 +63,8 @@ type crossEntropy struct {
 	operands                                     int
 }
 
-// crossEntropyRows returns the loss of every row (R), 0 where it is left out.
-func crossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
+// CrossEntropyRows returns the terms of the mean of CrossEntropy, (R), 0 for a row that is left out, for rows of different weights.
+func CrossEntropyRows(a CrossEntropyArgs) *gorgonia.Node {
 	in := []*gorgonia.Node{a.Logits}
 	add := func(n *gorgonia.Node) int {
 		if n == nil {

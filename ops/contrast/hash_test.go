@@ -74,8 +74,8 @@ func TestHash(t *testing.T) {
 		},
 		"cross entropy": {
 			optest.Variant((&crossEntropy{labels: 1, teacher: -1, alpha: -1, rowIDs: -1, colIDs: -1, cols: -1, extra: -1, uniform: -1, operands: 2}).forward(), x, a),
-			func() *gorgonia.Node { return crossEntropyRows(CrossEntropyArgs{Logits: x, Labels: a, Extra: a}) },
-			func() *gorgonia.Node { return crossEntropyRows(CrossEntropyArgs{Logits: x, Labels: a, Uniform: s}) },
+			func() *gorgonia.Node { return CrossEntropyRows(CrossEntropyArgs{Logits: x, Labels: a, Extra: a}) },
+			func() *gorgonia.Node { return CrossEntropyRows(CrossEntropyArgs{Logits: x, Labels: a, Uniform: s}) },
 		},
 	})
 }

@@ -48,6 +48,9 @@ func TestReshape(t *testing.T) {
 	optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { // from three axes
 		return nn.L2Normalize(Reshape(ns[0], 12, 4), 1e-12)
 	}, []int{0}, 1e-2, 1e-3, optest.F32s(r, "x", 3, 2, 8))
+	optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { // of a vector
+		return nn.L2Normalize(Reshape(ns[0], 3, 4), 1e-12)
+	}, []int{0}, 1e-2, 1e-3, optest.F32s(r, "x", 12))
 	optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { return arith.Add(Reshape(ns[0], 8, 6), ns[1]) }, []int{0, 1}, 1e-2, 1e-3, x, optest.F32s(r, "y", 8, 6))
 }
 

@@ -1,0 +1,152 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/batch"
+)
+
+// endedLetters are letters with a token that ends a text.
+type endedLetters struct{ letters }
+
+func (endedLetters) SepID() int32 { return 1 }
+
+// questionsConfig is a configuration of questions about n pictures that all splits name together.
+func questionsConfig(t *testing.T, n int) config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]string, n)
+	if err := os.Mkdir(filepath.Join(dir, "images"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		rows[i] = fmt.Sprintf(`["is it grey?", %q, %d]`, []string{"yes", "yes", "no"}[i%3], i)
+		if err := os.WriteFile(filepath.Join(dir, "images", fmt.Sprint(i, ".png")), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "q.json"), []byte("["+strings.Join(rows, ",")+"]"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Root = 16, config.VQAKind, dir
+	e := &cfg.Data.Examples
+	e.TrainFiles, e.ValFiles, e.TestFiles = []string{"q.json"}, []string{"q.json"}, []string{"q.json"}
+	cfg.Objective.VQA.Answers, cfg.Objective.VQA.Tokens = 2, 4
+	return cfg
+}
+
+// TestVQAOfFiles: each picture is in one split, and a row has the answers.
+func TestVQAOfFiles(t *testing.T) {
+	cfg := questionsConfig(t, 60)
+	seen := 0
+	for _, split := range Splits {
+		x, err := Examples(t.Context(), cfg, split, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen += x.Len(); x.Len() == 0 || x.Len() > 55 {
+			t.Errorf("%d questions in %s", x.Len(), split)
+		}
+	}
+	if seen != 60 {
+		t.Errorf("%d questions in all splits", seen)
+	}
+	s, err := Stream(t.Context(), cfg, Options{Tokenizer: endedLetters{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := batch.New(1, s.Columns()...).Row(0)
+	if err := s.Sample(0, row); err != nil {
+		t.Fatal(err)
+	}
+	if w := row.Floats(batch.AnswerWeights); !slices.Equal(w, []float32{1, 0}) {
+		t.Errorf("weights %v", w)
+	}
+	if ids := row.Ints(batch.Answers); len(ids) != 8 || ids[row.Ints(batch.AnswerLengths)[0]-1] != 1 {
+		t.Errorf("answers %v of lengths %v", ids, row.Ints(batch.AnswerLengths))
+	}
+	cfg.Data.Examples.ValFiles, cfg.Data.Examples.TestFiles = nil, nil
+	if x, err := Examples(t.Context(), cfg, "train", Options{}); err != nil || x.Len() != 60 {
+		t.Errorf("a file that one split names: %v", err)
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	cfg := questionsConfig(t, 60)
+	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"yes", "no"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	cfg.Eval.VQA.Common = 1
+	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"yes"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	cfg.Eval.VQA.Candidates = "answers.txt"
+	if _, err := Candidates(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(cfg.Data.Root, "answers.txt"), []byte("maybe\nno\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Candidates(t.Context(), cfg, Options{}); err != nil || !slices.Equal(got, []string{"maybe", "no"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestVQAOfScenes: held-out questions do not depend on the seed of a run, those of training do, and no kind of question lacks.
+func TestVQAOfScenes(t *testing.T) {
+	cfg := config.Default()
+	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Examples.Source = 16, config.VQAKind, config.ExamplesOfScenes
+	cfg.Data.Scenes.ValSamples, cfg.Data.Scenes.TestSamples, cfg.Data.Scenes.EpochSamples = 50, 10, 500
+	other := cfg
+	other.Run.Seed++
+	for _, split := range []string{"train", "val"} {
+		a, err := Examples(t.Context(), cfg, split, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Examples(t.Context(), other, split, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, kinds := 0, map[string]bool{}
+		for i := range a.Len() {
+			x, y := a.Example(i), b.Example(i)
+			kinds[x.Kind] = true
+			if x.Text == y.Text {
+				same++
+			}
+			if len(x.Answers) != 1 || x.Answers[0].Weight != 1 || x.Label != data.UnknownLabel {
+				t.Fatalf("%s: %+v", split, x)
+			}
+		}
+		if len(kinds) != 7 || split == "val" && same != a.Len() || split == "train" && same > a.Len()/5 {
+			t.Errorf("%s: %d of %d questions are the same for another seed, kinds %v", split, same, a.Len(), kinds)
+		}
+	}
+	got, err := Candidates(t.Context(), cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := World(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := w.Answers(); len(got) != len(want) {
+		t.Errorf("%d candidates %q, want the %d answers of the world", len(got), got, len(want))
+	}
+}

@@ -1,0 +1,142 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// tinyDecoder is the model of tools/goldens/decoder.py, for vqa or captioning.
+func tinyDecoder(mode string) config.Config {
+	c := tinyConfig()
+	c.Queue.Size = 0
+	c.Objective.ITC.Weight, c.Objective.ITC.InBatchWeight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0, 0
+	c.Objective.Distill = config.Distill{Alpha: 0.4}
+	if mode == "vqa" {
+		c.Objective.VQA = config.VQA{Weight: 1, Answers: 3, Tokens: 5}
+	} else {
+		c.Objective.Captioning = config.Captioning{Weight: 1, Decoder: config.CaptionTransformer}
+	}
+	return c
+}
+
+// newDecoderModel returns the model of a tinyDecoder.
+func newDecoderModel(t testing.TB, cfg config.Config) *Pairs {
+	t.Helper()
+	m, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// loadDecoder returns a model with a golden's weights and twins, and its batch.
+func loadDecoder(t testing.TB, mode string) (*Pairs, *batch.Batch, golden) {
+	t.Helper()
+	f, err := safetensors.Open("testdata/decoder_" + mode + ".safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	g := golden{t, f}
+	m := newDecoderModel(t, tinyDecoder(mode))
+	for _, q := range m.params.List() {
+		copy(m.params.Value(q), g.floats("param/"+q.Name))
+		if q.Twin {
+			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
+		}
+	}
+	b := batch.New(4, m.Columns()...)
+	for _, c := range b.Columns() {
+		switch {
+		case c.Name == batch.IDs:
+		case c.Type == batch.Int32:
+			copy(b.Ints(c.Name), g.ints("input/"+c.Name))
+		default:
+			copy(b.Floats(c.Name), g.floats("input/"+c.Name))
+		}
+	}
+	return m, b, g
+}
+
+// TestGoldenDecoder compares a step of answers and one of captions, with a teacher, with an independent PyTorch implementation:
+// the loss to 1e-5 and every gradient by name to 1e-4 of its largest element.
+func TestGoldenDecoder(t *testing.T) {
+	for _, mode := range []string{"vqa", "captioning"} {
+		t.Run(mode, func(t *testing.T) {
+			m, b, g := loadDecoder(t, mode)
+			if _, err := m.Step(t.Context(), &feed.Step{Batch: b}); err != nil {
+				t.Fatal(err)
+			}
+			compareStep(t, m, g)
+		})
+	}
+}
+
+// TestGoldenRank: candidates have the scores of whole texts that are read one by one, however few of them are ranked.
+func TestGoldenRank(t *testing.T) {
+	for _, mode := range []string{"vqa", "captioning"} {
+		m, b, g := loadDecoder(t, mode)
+		want := g.floats("expect/scores")
+		candidates := [][]int32{{2, 7, 3}, {2, 8, 9, 3}, {2, 7, 9, 11, 3}, {2, 7, 9, 3}, {2, 30, 3}, {2, 8, 3}, {2, 3}}
+		r, err := m.NewRanker(candidates, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // again in the same memory
+			got, err := r.Rank(t.Context(), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rel, err := relative(got, want); err != nil || rel > 1e-5 {
+				t.Errorf("%s: scores %v, want %v (%v)", mode, got, want, err)
+			}
+		}
+		// One row alone, some candidates, each alone.
+		one := batch.New(1, b.Columns()...)
+		one.Row(0).Copy(b.Row(3))
+		for i, c := range candidates {
+			r, err := m.NewRanker([][]int32{c}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Rank(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rel, err := relative(got, want[3*7+i:][:1]); err != nil || rel > 1e-5 {
+				t.Errorf("%s: candidate %v has the score %v, want %v (%v)", mode, c, got, want[3*7+i], err)
+			}
+		}
+	}
+}
+
+// searches are those of tools/goldens/decoder.py.
+var searches = []GenerateOptions{
+	{Beams: 1, MaxTokens: 6, LengthPenalty: 1}, {Beams: 2, MaxTokens: 6, LengthPenalty: 1}, {Beams: 3, MaxTokens: 8, LengthPenalty: 1},
+	{Beams: 3, MinTokens: 2, MaxTokens: 8}, {Beams: 4, MinTokens: 1, MaxTokens: 9, LengthPenalty: 2}, {Beams: 3, MinTokens: 3, MaxTokens: 4, LengthPenalty: 1},
+}
+
+// TestGoldenGenerate: beam search writes the sequences of a plain search, which for answers are those of transformers.
+func TestGoldenGenerate(t *testing.T) {
+	for _, mode := range []string{"vqa", "captioning"} {
+		m, b, g := loadDecoder(t, mode)
+		for k, o := range searches {
+			got, err := m.Generate(t.Context(), b, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, words := range got {
+				want := g.ints(fmt.Sprintf("expect/words/%d/%d", k, i))
+				if !slices.Equal(append(words, -1), want) {
+					t.Errorf("%s, %+v, row %d: %v, want %v", mode, o, i, words, want)
+				}
+			}
+		}
+	}
+}
