@@ -69,13 +69,14 @@ the split of the first, which must be that of the others.
 
 Tasks that a model was fine-tuned for (trainer finetune --task) are those of such a model:
 entailment gives the accuracy of its classes beside that of the commonest one, and by what is
-asked. --results FILE writes the answers in the form of the task's evaluation server.
+asked; classification tells the classes of images. --results FILE writes the answers in the form of the task's evaluation server.
 
 grounding is also a task of any model of images and texts with patches: it finds what
 expressions name in pictures, by a heat map of the match head or of the cosine
 (eval.grounding), without having seen boxes. A model of scenes looks at scenes.
 
---out FILE.html draws right and wrong expressions with boxes and maps, classes with their confusion matrix, and with --task sentences pairs in the
+--out FILE.html draws classes with their confusion matrix, of tasks that a model was fine-tuned for
+with right and wrong examples and their pictures, and with --task sentences pairs in the
 plane and histograms of their cosines; --json has the matrix too.
 --twin evaluates the momentum twins of a run that has a teacher.
 
@@ -117,7 +118,7 @@ override it.`,
 	c.Flags().StringArrayVar(&with, "with", nil, "another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks, ", ")+"; default: that of the system, such as probe of images alone and siblings of texts alone")
 	c.Flags().StringVar(&split, "split", "", "train (of data that ends), val or test; default: eval.split")
-	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, or pairs of sentences to, of a task that has any")
+	c.Flags().StringVar(&out, "out", "", "HTML `file` to draw classes and their confusion, right and wrong examples, or pairs of sentences to, of a task that has any")
 	c.Flags().StringVar(&results, "results", "", "`file` to write the answers of a downstream task to, as its evaluation server reads them")
 	addTwin(c, &twin)
 	return c

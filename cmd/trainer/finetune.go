@@ -21,7 +21,10 @@ pair a sample, and all captions of one image positives of each other.
 
 With --task it trains for another task, by a loss and data of its own (data.kind,
 data.examples): entailment tells whether a picture contradicts a sentence, entails it, or
-neither; grounding trains as retrieval does, on pictures with expressions that name an object. docs/tasks.md has the files that are read and the commands.
+neither; nlvr whether a statement about two pictures is true; vqa answers questions and
+captioning writes captions, by a decoder; grounding trains as retrieval does, on pictures with
+expressions that name an object; classification tells the class of a picture, by the image
+tower of the checkpoint alone. docs/tasks.md has the files that are read and the commands.
 
 Without --config the checkpoint's own configuration is the base. A model may be
 fine-tuned at another image size: its position table is resampled. The vocabulary is
@@ -31,6 +34,7 @@ are the same, and are merged into their weights elsewhere.`,
   trainer finetune --checkpoint runs/quickstart --config configs/entailment.toml --out runs/entailment
   trainer finetune --checkpoint runs/albef --task entailment --set data.root=/data \
       --set data.examples.train_files=snli_ve_train.jsonl --set data.examples.image_root=flickr30k-images
+  trainer finetune --checkpoint runs/quickstart --config configs/classes.toml
   trainer finetune --checkpoint runs/a --config mine.toml --set model.image.size=160`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
