@@ -68,8 +68,9 @@ such as one that attends from texts to images and one that does the reverse. All
 the split of the first, which must be that of the others.
 
 Tasks that a model was fine-tuned for (trainer finetune --task) are those of such a model:
-entailment gives the accuracy of its classes beside that of the commonest one, and by what is
-asked; classification tells the classes of images. --results FILE writes the answers in the form of the task's evaluation server.
+entailment, nlvr and classification give the accuracy of classes beside that of the commonest
+one, vqa the official accuracy of answers, captioning BLEU and CIDEr of what the model writes.
+--results FILE writes the answers in the form of the task's evaluation server.
 
 grounding is also a task of any model of images and texts with patches: it finds what
 expressions name in pictures, by a heat map of the match head or of the cosine
