@@ -21,7 +21,7 @@ import (
 // texts are read, padded to the longest.
 type plainRanker struct {
 	machine        *exec.Machine
-	states, of     []float32
+	of             []float32
 	seen           []int32
 	terms          *gorgonia.Node
 	count, n, t, d int
