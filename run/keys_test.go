@@ -137,7 +137,7 @@ var others = map[string]string{
 	"model.head.style": "mlp|linear", "model.head.activation": "relu", "objective.simcse.head": "none|training", "objective.sentence_pairs.encoding": "joint|separate",
 	"data.regions.source": "scenes|files", "data.regions.train": "elsewhere", "data.regions.val": "elsewhere", "data.regions.test": "elsewhere", "data.regions.features": "elsewhere.npz", "data.regions.tensor": "elsewhere", "data.regions.boxes": "elsewhere.npy", "data.regions.captions": "elsewhere.txt",
 	"data.regions.caption_form": "words", "data.regions.ids": "elsewhere.txt", "data.regions.mapping": "elsewhere.json", "data.regions.pictures": "elsewhere", "data.regions.repeated": "yes", "data.vocab_kind": "words",
-	"data.vqa.kinds": "question_type", "data.vqa.image_name": "%d.jpg", "data.vqa.genome_root": "elsewhere", "eval.vqa.candidates": "elsewhere.txt", "eval.vqa.common": "1", "eval.vqa.top": "1", "data.examples.source": "files", "data.examples.train_files": "elsewhere.json", "data.examples.val_files": "elsewhere.json", "data.examples.test_files": "elsewhere.json", "data.examples.image_root": "elsewhere",
+	"data.vqa.kinds": "question_type", "data.vqa.image_name": "%d.jpg", "data.vqa.genome_root": "elsewhere", "eval.vqa.candidates": "elsewhere.txt", "eval.vqa.common": "1", "eval.vqa.top": "1", "data.examples.source": "scenes|files", "data.examples.train_files": "elsewhere.json", "data.examples.val_files": "elsewhere.json", "data.examples.test_files": "elsewhere.json", "data.examples.image_root": "elsewhere",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
 	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",
@@ -172,8 +172,7 @@ var others = map[string]string{
 // no squares, are.
 var unseen = []string{
 	"run.name", "run.out", "data.max_pixels", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
-	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk",
-	"eval.grounding.mode", "eval.grounding.layer",
+	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk", "eval.grounding.mode", "eval.grounding.layer",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
 
