@@ -43,6 +43,9 @@ func (o *Objective) task() *downstream {
 
 // Task returns the downstream task that a configuration trains and evaluates, by its loss or by its data; empty: none.
 func (c Config) Task() string {
+	if c.Model.Stored() || c.Model.TextsOnly() {
+		return ""
+	}
 	if c.Model.Classifies() {
 		return ClassificationTask
 	}

@@ -77,7 +77,7 @@ func TestDataBenchFailures(t *testing.T) {
 		{[]string{"--seconds", "0"}, exitUsage, "--seconds must be > 0"},
 		{[]string{"--steps", "-1"}, exitUsage, "--steps >= 0"},
 		{[]string{"--workers", "2,0"}, exitUsage, "--workers must be > 0 (got 0)"},
-		{[]string{"--set", "data.cache=memory"}, exitUsage, "scenes are drawn, not decoded"},
+		{[]string{"--set", "data.cache=memory"}, exitUsage, "must be none for scenes"},
 		{append([]string{"--set", "data.cache=disk"}, set...), exitUsage, "must name a folder"},
 		{append(append([]string{"--seconds", "0.01", "--set", "data.vocab_size=64"}, set...), "--set", "data.captions.train_files="+bad), exitFailed, "trainer data check"},
 	} {

@@ -181,9 +181,6 @@ type sceneDraw struct {
 // rand is the generator of the sample.
 func (g *sceneDraw) rand() *rand.Rand { return rng.New(g.seed, rng.Scenes+"/examples/"+g.split, g.n) }
 
-// other is another scene of the split, the same one for a sample always.
-func (g *sceneDraw) other() scenes.Scene { return g.at(g.n + 1) }
-
 // ExampleColumns says how the samples of a split become rows of an evaluation; tok is nil without columns of text.
 func ExampleColumns(cfg config.Config, x data.Examples, tok data.Tokenizer) data.ExampleGallery {
 	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: ImageInput(cfg), Size: cfg.Model.Image.Size}, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
