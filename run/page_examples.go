@@ -12,7 +12,7 @@ type Pictured interface {
 }
 
 // picturedTasks are the titles of tasks whose scores are Pictured and tell no classes.
-var picturedTasks = map[string]string{TaskGrounding: "Visual grounding", TaskVQA: "Questions about pictures"}
+var picturedTasks = map[string]string{TaskGrounding: "Visual grounding", TaskVQA: "Questions about pictures", TaskCaptioning: "Captions"}
 
 // mostShown is how many examples of a kind, right or wrong, a page has.
 const mostShown = 24

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
 )
@@ -69,15 +70,22 @@ func (s JudgedExamples) card(i int) (pages.Example, error) {
 		if err != nil {
 			return card, err
 		}
-		var b bytes.Buffer
-		if err := png.Encode(&b, explain.Reduced(img.NRGBA(), mostJudged)); err != nil {
+		p, err := pictureOf(img, s.Examples.PictureName(i, k))
+		if err != nil {
 			return card, err
 		}
-		card.Pictures = append(card.Pictures, pages.Picture{PNG: b.Bytes(), Alt: s.Examples.PictureName(i, k)})
+		card.Pictures = append(card.Pictures, p)
 	}
 	k := len(names)
 	card.Scores = bestScores(s.Logits[i*k:][:k], names, e.Label)
 	return card, nil
+}
+
+// pictureOf is a picture of a card.
+func pictureOf(img *transform.Image, name string) (pages.Picture, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, explain.Enlarged(explain.Reduced(img.NRGBA(), mostJudged)))
+	return pages.Picture{PNG: b.Bytes(), Alt: name}, err
 }
 
 // bestScores are the probabilities of the best classes, by their logits.

@@ -1,20 +1,15 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"image/png"
 	"slices"
 
-	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
 )
 
-const (
-	mostMistakes  = 20  // rows of the table of mistakes
-	mostQuestions = 240 // longer side in pixels of a picture of a question within a page
-)
+// mostMistakes is the number of rows of the table of mistakes.
+const mostMistakes = 20
 
 // ExamplesPage implements Pictured: questions of all kinds in turn, so that a page shows each.
 func (s Answered) ExamplesPage() (pages.ExamplesPage, error) {
@@ -53,8 +48,8 @@ func (s Answered) card(i int) (pages.Example, error) {
 	if err != nil {
 		return pages.Example{}, err
 	}
-	var out bytes.Buffer
-	if err := png.Encode(&out, explain.Enlarged(explain.Reduced(img.NRGBA(), mostQuestions))); err != nil {
+	picture, err := pictureOf(img, s.Examples.PictureName(i, 0))
+	if err != nil {
 		return pages.Example{}, err
 	}
 	truth := ""
@@ -68,7 +63,7 @@ func (s Answered) card(i int) (pages.Example, error) {
 	}
 	return pages.Example{
 		Name: s.Examples.PictureName(i, 0), Kind: e.Kind, Text: e.Text, Answer: s.Said[i], Truth: truth, Right: s.Right[i] >= .5,
-		Pictures: []pages.Picture{{PNG: out.Bytes(), Alt: "the picture of the question"}},
+		Pictures: []pages.Picture{picture},
 	}, nil
 }
 

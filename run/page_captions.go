@@ -1,0 +1,58 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	pages "github.com/geoalign/geoalign/report"
+)
+
+// ExamplesPage implements Pictured: the images whose captions have the least CIDEr-D and those with the most, each with what people said.
+func (s Captioned) ExamplesPage() (pages.ExamplesPage, error) {
+	p := pages.ExamplesPage{Notes: []string{"Wrong are the captions with the least CIDEr-D, right those with the most."}}
+	order := make([]int, len(s.Said))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Each[a], s.Each[b]) })
+	n := min(mostShown, len(order)/2)
+	for _, i := range order[:n] {
+		e, err := s.card(i, false)
+		if err != nil {
+			return p, err
+		}
+		p.Wrong = append(p.Wrong, e)
+	}
+	best := slices.Clone(order[len(order)-n:])
+	slices.Reverse(best)
+	for _, i := range best {
+		e, err := s.card(i, true)
+		if err != nil {
+			return p, err
+		}
+		p.Right = append(p.Right, e)
+	}
+	return p, nil
+}
+
+// card draws an image with its captions.
+func (s Captioned) card(i int, right bool) (pages.Example, error) {
+	img, err := s.Set.Image(i)
+	if err != nil {
+		return pages.Example{}, err
+	}
+	picture, err := pictureOf(img, s.Set.ImageName(i))
+	if err != nil {
+		return pages.Example{}, err
+	}
+	var truth []string
+	for _, j := range s.Set.ImageTexts(i) {
+		truth = append(truth, s.Set.Text(j))
+	}
+	return pages.Example{
+		Name: s.Set.ImageName(i), Pictures: []pages.Picture{picture}, Text: fmt.Sprintf("CIDEr %.0f", s.Each[i]),
+		Answer: s.Said[i], Truth: strings.Join(truth, " / "), Right: right,
+	}, nil
+}
