@@ -12,10 +12,12 @@ import (
 	"github.com/geoalign/geoalign/config"
 )
 
+// aloneSets switch the losses of testdata/keys.toml off, for a task whose loss stands alone.
+var aloneSets = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "objective.siglip.weight=0", "objective.geometric.weight=0",
+	"objective.tcl.intra=false", "objective.tcl.local=false", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1", "eval.rerank_top=0"}
+
 // captionSets make testdata/keys.toml a run on captions of scenes.
-var captionSets = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "objective.siglip.weight=0", "objective.geometric.weight=0",
-	"objective.tcl.intra=false", "objective.tcl.local=false", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1", "eval.rerank_top=0",
-	"objective.captioning.weight=1", "objective.captioning.decoder=transformer", "objective.distill.alpha=0.3", "eval.captioning.nearest=7", "eval.captioning.max_tokens=6"}
+var captionSets = append(slices.Clone(aloneSets), "objective.captioning.weight=1", "objective.captioning.decoder=transformer", "objective.distill.alpha=0.3", "eval.captioning.nearest=7", "eval.captioning.max_tokens=6")
 
 // TestCaptioningTask trains some steps on captions of scenes and writes those of held-out ones.
 func TestCaptioningTask(t *testing.T) {

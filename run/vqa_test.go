@@ -16,9 +16,7 @@ import (
 )
 
 // vqaSets make testdata/keys.toml a run on questions about scenes.
-var vqaSets = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "objective.siglip.weight=0", "objective.geometric.weight=0",
-	"objective.tcl.intra=false", "objective.tcl.local=false", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1", "eval.rerank_top=0",
-	"objective.vqa.weight=1", "objective.vqa.tokens=5", "objective.vqa.answers=2", "data.kind=vqa", "data.examples.source=scenes"}
+var vqaSets = append(slices.Clone(aloneSets), "objective.vqa.weight=1", "objective.vqa.tokens=5", "objective.vqa.answers=2", "data.kind=vqa", "data.examples.source=scenes")
 
 // TestVQA trains some steps on questions about scenes and answers held-out ones, by candidates and freely.
 func TestVQA(t *testing.T) {

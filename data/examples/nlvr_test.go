@@ -213,7 +213,7 @@ func FuzzLoadNLVR(f *testing.F) {
 
 // TestLoadNLVRData reads the dev split of NLVR where it is beside the repository.
 func TestLoadNLVRData(t *testing.T) {
-	const dir = "/work/shared/data/nlvr1"
+	const dir = "../../../shared/data/nlvr1"
 	file, err := os.Open(filepath.Join(dir, "dev.json"))
 	if err != nil {
 		t.Skipf("no NLVR beside the repository: %v", err)
