@@ -10,79 +10,11 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 )
-
-// rank is a process of a group whose processes are goroutines of this one: everything that
-// is exchanged is sent to all ranks, the sender among them.
-type rank struct {
-	own   int
-	wires [][]chan any // from a rank to a rank
-	fail  error        // of the next exchange
-}
-
-var _ parallel.Group = (*rank)(nil)
-
-// newRanks returns a group of n.
-func newRanks(n int) []*rank {
-	wires := make([][]chan any, n)
-	for i := range wires {
-		for range n {
-			wires[i] = append(wires[i], make(chan any, 1))
-		}
-	}
-	ranks := make([]*rank, n)
-	for i := range ranks {
-		ranks[i] = &rank{own: i, wires: wires}
-	}
-	return ranks
-}
-
-// exchange returns what all ranks give, in their order.
-func exchange[T any](r *rank, x T) (all []T, err error) {
-	for _, to := range r.wires[r.own] {
-		to <- x
-	}
-	for from := range r.wires {
-		all = append(all, (<-r.wires[from][r.own]).(T))
-	}
-	err, r.fail = r.fail, nil
-	return all, err
-}
-
-func (r *rank) Rank() int { return r.own }
-func (r *rank) Size() int { return len(r.wires) }
-
-func (r *rank) Sum(x []float32) error {
-	all, err := exchange(r, slices.Clone(x))
-	if err != nil {
-		return err
-	}
-	copy(x, all[0])
-	for _, other := range all[1:] {
-		for i, v := range other {
-			x[i] += v
-		}
-	}
-	return nil
-}
-
-func (r *rank) Gather(dst, x []float32) ([]float32, error) {
-	all, err := exchange(r, slices.Clone(x))
-	return append(dst, slices.Concat(all...)...), err
-}
-
-func (r *rank) GatherInts(dst, x []int32) ([]int32, error) {
-	all, err := exchange(r, slices.Clone(x))
-	return append(dst, slices.Concat(all...)...), err
-}
-
-func (r *rank) All(ok bool) (bool, error) {
-	all, err := exchange(r, ok)
-	return !slices.Contains(all, false), err
-}
 
 // shard gives a rank its share of a stream: of every global batch the rows that are its.
 type shard struct {
@@ -108,9 +40,9 @@ func parallelConfig(t *testing.T, sets ...string) config.Config {
 
 // ranksOf returns a session for each of two ranks, of a stream whose samples from, from+1,
 // ... to-1 of the whole are spoilt.
-func ranksOf(t *testing.T, cfg config.Config, from, to uint64) (sessions []*Session, group []*rank) {
+func ranksOf(t *testing.T, cfg config.Config, from, to uint64) (sessions []*Session, group []*paralleltest.Rank) {
 	t.Helper()
-	group = newRanks(2)
+	group = paralleltest.Ranks(2)
 	for i, g := range group {
 		s, err := sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream {
 			return shard{bright{all, from, to}, uint64(i), 2, uint64(cfg.Train.BatchSize)}
@@ -301,7 +233,7 @@ func TestAnExchangeThatFails(t *testing.T) {
 	before := sessions[0].memory()
 	lost := errors.New("the line is dead")
 	for _, g := range group {
-		g.fail = lost
+		g.Fail = lost
 	}
 	_, errs := together(t, sessions, 0)
 	for i, err := range errs {

@@ -14,8 +14,15 @@ type Group interface {
 	Gather(dst, x []float32) ([]float32, error)
 	// GatherInts is Gather for int32.
 	GatherInts(dst, x []int32) ([]int32, error)
+	// GatherBytes returns what all ranks give, of any lengths, that of rank 0 first.
+	GatherBytes(x []byte) ([][]byte, error)
 	// All says whether ok is true on every rank.
 	All(ok bool) (bool, error)
+	// Begin starts a Sum of x, which belongs to the group until Wait returns. Whatever is
+	// asked for meanwhile comes behind it, in the order in which it was asked for.
+	Begin(x []float32)
+	// Wait waits for all that was begun and returns the first error of it.
+	Wait() error
 }
 
 // Single is the group of one process.
@@ -37,6 +44,15 @@ func (Single) Gather(dst, x []float32) ([]float32, error) { return append(dst, x
 
 // GatherInts appends x.
 func (Single) GatherInts(dst, x []int32) ([]int32, error) { return append(dst, x...), nil }
+
+// GatherBytes returns x.
+func (Single) GatherBytes(x []byte) ([][]byte, error) { return [][]byte{x}, nil }
+
+// Begin leaves x as it is.
+func (Single) Begin([]float32) {}
+
+// Wait returns at once.
+func (Single) Wait() error { return nil }
 
 // All returns ok.
 func (Single) All(ok bool) (bool, error) { return ok, nil }
