@@ -36,7 +36,11 @@ type Config struct {
 	Train     Train     `toml:"train" read:"steps"`
 	Eval      Eval      `toml:"eval"`
 	Compute   Compute   `toml:"compute"`
+	Parallel  Parallel  `toml:"parallel" read:"ranks"`
 	Init      Init      `toml:"init"`
+
+	// Ranks is the number of processes that train together, which the launcher says; 0: this one alone.
+	Ranks int `toml:"-"`
 }
 
 // Default returns the configuration of a run that says nothing: ALBEF's

@@ -196,6 +196,11 @@ var conditions = map[string]condition{
 	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
 		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
 
+	// Several processes.
+	"ranks": {"several processes that train together", func(c *Config) bool { return c.Ranks > 1 }},
+	"hard negatives of ranks": {"several processes that train together and objective.itm.weight > 0",
+		func(c *Config) bool { return c.Ranks > 1 && c.Objective.ITM.Weight > 0 }},
+
 	// Teacher and queue.
 	"momentum":        {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
 	"static momentum": {`momentum.enabled = true and momentum.rule = "static"`, func(c *Config) bool { return c.Momentum.Enabled && !c.Momentum.Dynamic() }},

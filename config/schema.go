@@ -50,6 +50,9 @@ var placeOf = sync.OnceValue(func() map[string]place {
 func below(at place, t reflect.Type) (list []place) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Tag.Get("toml") == "-" { // no key
+			continue
+		}
 		p := place{strings.TrimPrefix(at.path+"."+f.Tag.Get("toml"), "."), append(slices.Clip(at.index), i), f.Tag}
 		list = append(list, p)
 		if f.Type.Kind() == reflect.Struct {

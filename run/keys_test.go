@@ -123,6 +123,7 @@ func keysRuns(features string) map[string][]string {
 
 // others are values of keys that differ from those of keysRuns where no rule tells one.
 var others = map[string]string{
+	"parallel.contrast": "local", "parallel.negatives": "local", "parallel.wire": "bf16",
 	"data.grounding.refs": "elsewhere.p", "data.grounding.instances": "elsewhere.json", "data.grounding.detections": "elsewhere.json", "eval.grounding.mode": "itc",
 	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",

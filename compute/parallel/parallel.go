@@ -10,6 +10,9 @@ type Group interface {
 	// Sum adds up x over all ranks, element by element and in the order of the ranks, in
 	// place.
 	Sum(x []float32) error
+	// SumShare sets own to what Sum would make of the share of x, of equal shares in the order of the
+	// ranks, that is this rank's: len(x) is Size times len(own).
+	SumShare(own, x []float32) error
 	// Gather appends the values of all ranks to dst, those of rank 0 first, and returns it.
 	Gather(dst, x []float32) ([]float32, error)
 	// GatherInts is Gather for int32.
@@ -38,6 +41,12 @@ func (Single) Size() int { return 1 }
 
 // Sum leaves x as it is.
 func (Single) Sum([]float32) error { return nil }
+
+// SumShare copies x.
+func (Single) SumShare(own, x []float32) error {
+	copy(own, x)
+	return nil
+}
 
 // Gather appends x.
 func (Single) Gather(dst, x []float32) ([]float32, error) { return append(dst, x...), nil }

@@ -110,6 +110,9 @@ func (r *renderer) section(name, path string) error {
 			return err
 		}
 		key := reflect.StructTag(tag).Get("toml")
+		if key == "-" {
+			continue
+		}
 		full := strings.TrimPrefix(path+"."+key, ".")
 		if id, ok := f.Type.(*ast.Ident); ok && r.structs[id.Name] != nil {
 			subs = append(subs, sub{id.Name, full})

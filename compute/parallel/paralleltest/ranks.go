@@ -69,6 +69,21 @@ func (r *Rank) Sum(x []float32) error {
 	return nil
 }
 
+// SumShare implements parallel.Group.
+func (r *Rank) SumShare(own, x []float32) error {
+	all, err := exchange(r, slices.Clone(x))
+	if err != nil {
+		return err
+	}
+	clear(own)
+	for _, other := range all {
+		for i, v := range other[r.own*len(own):][:len(own)] {
+			own[i] += v
+		}
+	}
+	return nil
+}
+
 // Begin implements parallel.Group: the sum is made at once.
 func (r *Rank) Begin(x []float32) {
 	if err := r.Sum(x); r.begun == nil {
