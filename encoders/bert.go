@@ -283,6 +283,9 @@ type FusionArgs struct {
 	Causal            bool           // a token reads itself and those before it
 	Pairs             Pairs
 	At                *Places // whose states are computed; nil: all
+	// TextNumbers (N) int32 are the numbers of the texts in the global batch, where this process is one of several and they are no
+	// stacks of it; nil: they are.
+	TextNumbers *gorgonia.Node
 	TextLen, ImageLen int     // L and T
 }
 
@@ -301,6 +304,9 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 	}
 	b.checkPictures(x, p)
 	c.given(x.Shape()[0] / l)
+	if a.TextNumbers != nil && p.Texts != nil {
+		c.order = order{places: a.TextNumbers}
+	}
 	if a.Causal && at != nil {
 		misuse("fusion", x, "the states of some places alone are of layers that are not causal")
 	}
