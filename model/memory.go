@@ -87,9 +87,12 @@ func (m *past) inputs(s *objectives.Step, x *objectives.Banks) *pastFill {
 		x.Own = s.SharedInts("own entries", f.own[s.First():][:s.Rows], s.Rows)
 		x.Positives = objectives.Positives{Labels: x.Own}
 		x.Image.Pointer = pointer
+		if f.rows > s.Rows {
+			x.Image.Places = s.Count("columns of a pool", 0, q.size, 1)
+		}
 	}
 	if x.Text != nil {
-		x.Text.Cols, x.Text.Pointer = cols, x.Image.Pointer
+		x.Text.Cols, x.Text.Pointer, x.Text.Places = cols, x.Image.Pointer, x.Image.Places
 	}
 	if s.IDs != nil {
 		f.ids = make([]int32, columns)
