@@ -13,25 +13,13 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
 )
 
-// shard gives a rank its share of a stream: of every global batch the rows that are its.
-type shard struct {
-	data.Stream
-	rank, ranks, rows uint64
-}
-
-func (s shard) Sample(c uint64, row batch.Row) error {
-	return s.Stream.Sample((c/s.rows*s.ranks+s.rank)*s.rows+c%s.rows, row)
-}
-
-func (s shard) EpochSamples() int { return s.Stream.EpochSamples() / int(s.ranks) }
-
-// parallelConfig is a small configuration with epochs of 8 steps of two batches of 4.
+// parallelConfig is a small configuration with epochs of 8 steps of 8 samples. Ranks compare their own pairs alone, as
+// micro-batches do.
 func parallelConfig(t *testing.T, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append([]string{"train.batch_size=4", "data.scenes.epoch_samples=64", "queue.size=24"}, sets...))
+	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append([]string{"train.batch_size=8", "data.scenes.epoch_samples=64", "queue.size=24", "parallel.contrast=local", "parallel.negatives=local"}, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +31,8 @@ func parallelConfig(t *testing.T, sets ...string) config.Config {
 func ranksOf(t *testing.T, cfg config.Config, from, to uint64) (sessions []*Session, group []*paralleltest.Rank) {
 	t.Helper()
 	group = paralleltest.Ranks(2)
-	for i, g := range group {
-		s, err := sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream {
-			return shard{bright{all, from, to}, uint64(i), 2, uint64(cfg.Train.BatchSize)}
-		})
+	for _, g := range group {
+		s, err := sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream { return bright{all, from, to} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,6 +53,21 @@ func together(t *testing.T, sessions []*Session, step int) ([]StepResult, []erro
 	return results, errs
 }
 
+// nextOf reads a batch on all ranks at once.
+func nextOf(t *testing.T, sessions []*Session) []*data.Batch {
+	t.Helper()
+	batches, errs := make([]*data.Batch, len(sessions)), make([]error, len(sessions))
+	var wg sync.WaitGroup
+	for i, s := range sessions {
+		wg.Go(func() { batches[i], errs[i] = s.loader.Next(t.Context()) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return batches
+}
+
 // withoutMatching leaves out the loss whose negatives are drawn for the whole global batch:
 // micro-batches of one process draw theirs one after the other.
 var withoutMatching = []string{"objective.itm.weight=0", "eval.rerank_top=0"}
@@ -85,7 +86,7 @@ func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sets = append(slices.Clone(withoutMatching), sets...)
 			sessions, _ := ranksOf(t, parallelConfig(t, sets...), 0, 0)
-			whole, err := sessionOf(t, parallelConfig(t, append(sets, "train.accumulate_steps=2")...), 0, 0, nil)
+			whole, err := sessionOf(t, parallelConfig(t, append(sets, "train.batch_size=4", "train.accumulate_steps=2")...), 0, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,17 +127,15 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 	cfg := parallelConfig(t)
 	sessions, _ := ranksOf(t, cfg, 0, 0)
 	sources, _ := ranksOf(t, cfg, 0, 0) // the same batches
-	alone, err := sessionOf(t, cfg, 0, 0, nil)
+	alone, err := sessionOf(t, parallelConfig(t, "train.batch_size=4"), 0, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []float32
 	losses := make([]float64, 2)
-	for i, s := range sources {
-		b, err := s.loader.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	batches := nextOf(t, sources)
+	for i := range sources {
+		b := batches[i]
 		r, err := alone.model.Step(t.Context(), &feed.Step{Batch: b.Batch, PerEpoch: 8, Rank: i, Ranks: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +168,7 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 func TestTheQueueTakesTheKeysOfAllRanks(t *testing.T) {
 	sets := []string{"model.text.dropout=0"}
 	sessions, _ := ranksOf(t, parallelConfig(t, sets...), 0, 0)
-	whole, err := sessionOf(t, parallelConfig(t, append(sets, "train.batch_size=8")...), 0, 0, nil)
+	whole, err := sessionOf(t, parallelConfig(t, sets...), 0, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +212,8 @@ func TestOneRankThatIsNotFinite(t *testing.T) {
 		}
 		for i, s := range sessions {
 			sameMemory(t, fmt.Sprint("after the step, rank ", i), s.memory(), before)
-			if p := s.loader.Position(); p != 12 {
-				t.Errorf("rank %d is at sample %d, want 12", i, p)
+			if p := s.loader.Position(); p != 24 {
+				t.Errorf("rank %d is at sample %d, want 24", i, p)
 			}
 		}
 		if _, errs := together(t, sessions, 3); errors.Join(errs...) != nil {

@@ -57,8 +57,8 @@ type Options struct {
 	Tokenizer *tokenizer.Tokenizer // saved with checkpoints; nil for a system without texts
 }
 
-// NewSession wires a session of the processes that the model is trained by. The stream gives
-// this process's share of the samples, with the columns that the model reads.
+// NewSession wires a session of the processes that the model is trained by. The stream gives the samples of
+// all of them, with the columns that the model reads; train.batch_size is the batch of all.
 func NewSession(cfg config.Config, o Options) (*Session, error) {
 	s := &Session{cfg: cfg, model: o.Model, tokenizer: o.Tokenizer, group: o.Model.Group()}
 	if cfg.AccumulatesFeatures() {
@@ -89,7 +89,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(), MaxBadShare: cfg.Data.MaxBadShare,
-		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(),
+		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(), Group: s.group,
 	})
 	return s, err
 }
