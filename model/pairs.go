@@ -94,9 +94,6 @@ type Pairs struct {
 func New(cfg config.Config, o Options) (*Pairs, error) {
 	params := NewParams(cfg.Run.Seed, cfg.Momentum.Enabled)
 	params.start = o.Start
-	if o.Group != nil {
-		cfg.Train.BatchSize /= o.Group.Size() // rows of this process
-	}
 	p, err := newPairs(cfg, o, params)
 	if err != nil {
 		return nil, err
