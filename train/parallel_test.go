@@ -99,10 +99,10 @@ func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
 				if err := errors.Join(errs...); err != nil {
 					t.Fatal(err)
 				}
-				if loss := .5*got[0].Loss + .5*got[1].Loss; loss != want.Loss || got[0].Loss == got[1].Loss {
-					t.Errorf("step %d: losses %v and %v, of both %v", step, got[0].Loss, got[1].Loss, want.Loss)
-				}
 				for i, r := range got {
+					if r.Loss != want.Loss || !slices.Equal(r.Parts, want.Parts) && name != "geodesic" || r.Samples != want.Samples {
+						t.Errorf("step %d, rank %d: loss %v of %v and %d samples, want %v of %v and %d", step, i, r.Loss, r.Parts, r.Samples, want.Loss, want.Parts, want.Samples)
+					}
 					if r.GradNorm != want.GradNorm || r.LR != want.LR || r.Temperature != want.Temperature {
 						t.Errorf("step %d, rank %d: norm %v, rate %v and temperature %v, want %v, %v and %v", step, i, r.GradNorm, r.LR, r.Temperature, want.GradNorm, want.LR, want.Temperature)
 					}
@@ -153,8 +153,8 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range sessions {
-		if got[i].Loss != losses[i] {
-			t.Errorf("rank %d: loss %v, alone %v", i, got[i].Loss, losses[i])
+		if want := .5*losses[0] + .5*losses[1]; got[i].Loss != want {
+			t.Errorf("rank %d: loss %v, want the mean %v of %v", i, got[i].Loss, want, losses)
 		}
 		if !slices.Equal(s.model.Params().Grads(), want) {
 			t.Errorf("rank %d: other gradients than the sum of both", i)
@@ -205,7 +205,7 @@ func TestOneRankThatIsNotFinite(t *testing.T) {
 		_, errs := together(t, sessions, 2)
 		for i, err := range errs {
 			var bad *NonFiniteError
-			if !errors.As(err, &bad) || bad.Step != 2 || strings.Contains(err.Error(), "another process") != (i != who) {
+			if !errors.As(err, &bad) || bad.Step != 2 || !strings.Contains(err.Error(), fmt.Sprintf("rank %d: the loss is ", who)) || err.Error() != errs[0].Error() {
 				t.Errorf("sample %d, rank %d: got %v", spoilt, i, err)
 			}
 		}
