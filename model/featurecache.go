@@ -103,7 +103,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 // differentiated are the features that the losses have gradients in.
 func (c *featureCache) differentiated() (list []gradientTo) {
 	for _, x := range c.online.sides {
-		list = append(list, gradientTo{x.input, x.grads})
+		list = append(list, gradientTo{of: x.input, to: x.grads})
 	}
 	return list
 }

@@ -1,0 +1,34 @@
+package parallel
+
+import "time"
+
+// What not every group can do are interfaces of one method. A group that stands for another one has
+// Unwrap, by which they are found.
+
+// Aborter is a group that can end all its processes at once, this one among them: what is not saved is lost.
+type Aborter interface{ Abort(code int) }
+
+// Timed is a group that knows how long it has exchanged, on a thread of its own for what Begin began.
+type Timed interface{ Times() Times }
+
+// Times are sums since the group was made.
+type Times struct {
+	Exchanges int           // that were made
+	Bytes     int64         // that this rank gave
+	Exchange  time.Duration // from the beginning of each exchange on this rank to its end: the wait for slower ranks is a part of it
+}
+
+// As returns the ability T of a group, or of one that it stands for, and whether there is one.
+func As[T any](g Group) (ability T, ok bool) {
+	for g != nil {
+		if ability, ok = g.(T); ok {
+			return ability, true
+		}
+		u, more := g.(interface{ Unwrap() Group })
+		if !more {
+			break
+		}
+		g = u.Unwrap()
+	}
+	return ability, false
+}
