@@ -24,9 +24,9 @@ type round struct {
 	spread     request // the second
 }
 
-// make allocates the buffers.
-func (b *buffers) make(a *api, ranks int) (err error) {
-	b.share = max(roundBytes/ranks, 4096) &^ 63
+// make allocates the buffers for rounds of about so many bytes.
+func (b *buffers) make(a *api, ranks, round int) (err error) {
+	b.share = max(round/ranks, 4096) &^ 63
 	alloc := func(n int) (m []byte) {
 		if err == nil {
 			m, err = a.alloc(n)

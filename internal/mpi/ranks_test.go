@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		timeout = time.Minute
 	}
-	w, err := Connect(Options{Timeout: timeout})
+	round := 0
+	if name == "exchanges" {
+		round = smallRound
+	}
+	w, err := Connect(Options{Timeout: timeout, round: round})
 	if err == nil && w == nil {
 		err = errors.New("this process is on its own")
 	}

@@ -33,7 +33,7 @@ type thread struct {
 }
 
 // run loads the library, initialises it and answers calls until the last.
-func (w *World) run(p place, started chan<- error) {
+func (w *World) run(p place, o Options, started chan<- error) {
 	// Never unlocked: MPI's thread ends with the goroutine.
 	runtime.LockOSThread()
 	err := quietly(func() error { return w.connect(p) })
@@ -41,7 +41,7 @@ func (w *World) run(p place, started chan<- error) {
 		err = w.known(p.launcher)
 	}
 	if err == nil {
-		err = w.buffers.make(w.api, w.ranks)
+		err = w.buffers.make(w.api, w.ranks, o.round)
 	}
 	w.end()
 	started <- err

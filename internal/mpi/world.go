@@ -19,6 +19,8 @@ type Options struct {
 	// Wire is the form of the gradients, which Begin sums, between processes: "" or "fp32", or
 	// "bf16", which halves the bytes: see SetWire.
 	Wire string
+
+	round int // bytes; 0 means roundBytes
 }
 
 // DefaultTimeout is Options.Timeout of 0.
@@ -56,6 +58,9 @@ func Connect(o Options) (*World, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.round == 0 {
+		o.round = roundBytes
+	}
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("mpi: the timeout must be > 0 (got %v): 0 means %v", o.Timeout, DefaultTimeout)
 	}
@@ -65,7 +70,7 @@ func Connect(o Options) (*World, error) {
 	w.begin(start, 0)
 	go w.watch()
 	started := make(chan error)
-	go w.run(p, started)
+	go w.run(p, o, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
