@@ -1,0 +1,25 @@
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// abortGrace is how long a process that calls MPI_Abort is left to end by it.
+const abortGrace = 3 * time.Second
+
+// watch ends this process when the goroutine that communicates does not do so itself: its thread
+// is inside of a function of the library that does not return. The launcher ends the others when
+// one of them ends with an error.
+func (w *World) watch() {
+	tick := time.NewTicker(min(time.Second, w.timeout/4))
+	defer tick.Stop()
+	for range tick.C {
+		since := w.since.Load()
+		if since != 0 && clock()-since > int64(w.timeout+abortGrace) {
+			fmt.Fprintln(os.Stderr, w.late(""))
+			os.Exit(1)
+		}
+	}
+}
