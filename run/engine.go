@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/geoalign/geoalign/compute"
@@ -23,16 +21,11 @@ func OpenEngine(cfg config.Config) (*compute.Engine, error) {
 }
 
 // OpenEngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share
-// of the processors: those that it may run on, over the processes that may run on the same. Warnings of other ranks, and kernels other than its
-// own, are told by rank 0.
+// of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by rank 0.
 func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
-	all, err := g.GatherBytes([]byte(processors()))
-	if err != nil {
-		return nil, err
-	}
 	threads := cfg.Compute.Threads
-	if threads == 0 {
-		threads = threadsOf(all, g.Rank(), runtime.NumCPU())
+	if p, ok := parallel.As[parallel.Placed](g); ok && threads == 0 {
+		threads = p.Threads()
 	}
 	e, err := compute.New(compute.Options{Backend: cfg.Compute.Backend, Threads: threads, Precision: cfg.Compute.Precision})
 	if err := parallel.Agree(g, err); err != nil {
@@ -102,33 +95,6 @@ func kernelNotes(all [][]byte) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// threadsOf is the share that a rank has of the processors that it may run on: so many, over the ranks whose processors are the same.
-// Ranks that a launcher has bound to processors of their own have all of these.
-func threadsOf(all [][]byte, rank, processors int) int {
-	same := 0
-	for _, of := range all {
-		if string(of) == string(all[rank]) {
-			same++
-		}
-	}
-	return max(1, processors/same)
-}
-
-// processors identifies the processors that this process may run on: the machine with its boot, and their list where the system tells it.
-func processors() string {
-	name, _ := os.Hostname()
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	list := ""
-	if status, err := os.ReadFile("/proc/self/status"); err == nil {
-		for line := range strings.Lines(string(status)) {
-			if strings.HasPrefix(line, "Cpus_allowed_list:") {
-				list = line
-			}
-		}
-	}
-	return name + string(boot) + list
 }
 
 // warned holds the warnings that were given.

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,41 +101,25 @@ func (b *opening) lockEarly(context.Context) error {
 	return b.lock(dir)
 }
 
-// placed is where rank 0 has decided to train.
-type placed struct{ Dir, From string }
-
 // place has rank 0 decide on the folder and the checkpoint to go on from, which all open.
 func (b *opening) place(context.Context) error {
-	var p placed
-	var err error
-	if b.first() {
-		if p.Dir, b.from, err = place(&b.cfg, b.o.Resume, b.report.Say); b.from != nil {
-			p.From = b.from.Path
-		}
-	}
-	if err := parallel.Agree(b.group, err); err != nil {
+	if err := b.onFirst(func() (err error) {
+		b.dir, b.from, err = place(&b.cfg, b.o.Resume, b.report.Say)
+		return err
+	}); err != nil || b.group.Size() == 1 {
 		return err
 	}
-	text, err := json.Marshal(p)
-	if err == nil {
-		text, err = parallel.Told(b.group, text)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-	}
+	text, err := parallel.Told(b.group, []byte(b.dir))
 	if err != nil {
 		return err
 	}
-	b.dir, b.cfg.Run.Out = p.Dir, p.Dir
-	if b.from == nil && p.From != "" {
-		if b.from, err = checkpoint.Load(p.From); err != nil {
-			err = fmt.Errorf("the checkpoint that rank 0 goes on from cannot be read here: %w\n(all ranks read it: keep the run folder where every machine sees it, or copy the step folder to the same path on each)", err)
-		}
-	}
-	if err := parallel.Agree(b.group, err); err != nil || b.from == nil {
+	b.dir, b.cfg.Run.Out = string(text), string(text)
+	found, err := b.group.All(b.from != nil || !b.first())
+	if err != nil || !found { // rank 0 starts a new run
 		return err
 	}
-	return sameCheckpoint(b.group, b.from)
+	b.from, err = choose(b.group, func() (*checkpoint.Checkpoint, error) { return b.from, nil }, checkpoint.Load)
+	return err
 }
 
 // start looks at what the run goes on from, or starts from.
@@ -205,11 +188,7 @@ func (b *opening) lockLate(context.Context) error {
 	if b.dry {
 		return nil
 	}
-	var err error
-	if b.first() {
-		err = b.makeFolder()
-	}
-	if err := parallel.Agree(b.group, err); err != nil {
+	if err := b.onFirst(b.makeFolder); err != nil {
 		return err
 	}
 	return b.seesFolder()
@@ -234,17 +213,19 @@ func (b *opening) seesFolder() error {
 	if b.group.Size() == 1 {
 		return nil
 	}
-	var token string
-	var err error
-	if b.first() {
-		var f *os.File
-		if f, err = os.CreateTemp(b.dir, ".tmp-ranks-"); err == nil {
-			token, err = f.Name(), f.Close()
-			defer os.Remove(token)
+	token := ""
+	if err := b.onFirst(func() error {
+		f, err := os.CreateTemp(b.dir, ".tmp-ranks-")
+		if err != nil {
+			return err
 		}
-	}
-	if err := parallel.Agree(b.group, err); err != nil {
+		token = f.Name()
+		return f.Close()
+	}); err != nil {
 		return err
+	}
+	if b.first() {
+		defer os.Remove(token)
 	}
 	name, err := parallel.Told(b.group, []byte(filepath.Base(token)))
 	if err != nil {
@@ -275,36 +256,39 @@ func (b *opening) fillTowers(ctx context.Context) error {
 	return parallel.Turns(b.group, func() error { return b.Run.fillTowers(ctx, b.dry) })
 }
 
-// choose has rank 0 find a checkpoint, and all open the one that it found.
-func (r *Run) choose(find func() (*checkpoint.Checkpoint, error)) (*checkpoint.Checkpoint, error) {
-	if r.group.Size() == 1 {
+// choose has rank 0 find a checkpoint, and all others open the one that it found.
+func choose(g parallel.Group, find func() (*checkpoint.Checkpoint, error), open func(path string) (*checkpoint.Checkpoint, error)) (ck *checkpoint.Checkpoint, err error) {
+	if g.Size() == 1 {
 		return find()
 	}
-	var ck *checkpoint.Checkpoint
+	defer func() {
+		if err != nil && ck != nil {
+			ck.Close()
+			ck = nil
+		}
+	}()
 	path := ""
-	var err error
-	if r.first() {
+	if err := parallel.ByFirst(g, func() (err error) {
 		if ck, err = find(); err == nil {
 			path = ck.Path
 		}
+		return err
+	}); err != nil {
+		return ck, err
 	}
-	if err := parallel.Agree(r.group, err); err != nil {
-		return nil, err
-	}
-	text, err := parallel.Told(r.group, []byte(path))
+	text, err := parallel.Told(g, []byte(path))
 	if err != nil {
-		return nil, err
+		return ck, err
 	}
-	if !r.first() {
-		ck, err = checkpoint.Load(string(text))
-	}
-	if err := parallel.Agree(r.group, err); err != nil {
-		if ck != nil {
-			ck.Close()
+	if ck == nil {
+		if ck, err = open(string(text)); err != nil {
+			ck, err = nil, fmt.Errorf("the checkpoint of rank 0 cannot be read here: %w\n(all ranks read it: keep the run folder where every machine sees it, or copy the step folder to the same path on each)", err)
 		}
-		return nil, err
 	}
-	return ck, nil
+	if err := parallel.Agree(g, err); err != nil {
+		return ck, err
+	}
+	return ck, sameCheckpoint(g, ck)
 }
 
 // tellRanks says where a run goes on with another number of processes, which sum in another order.

@@ -285,18 +285,23 @@ func TestAFailedSaveEndsAllRanks(t *testing.T) {
 	}
 }
 
-func TestThreadsOf(t *testing.T) {
-	all := [][]byte{[]byte("a0-3"), []byte("a0-3"), []byte("b0-3"), []byte("b4-7"), []byte("a0-3")}
-	for r, want := range []int{2, 2, 8, 8, 2} {
-		if got := threadsOf(all, r, 8); got != want {
-			t.Errorf("rank %d: %d threads, want %d", r, got, want)
+// placedRank is a group whose ranks share a machine.
+type placedRank struct{ parallel.Group }
+
+func (placedRank) Local() (rank, ranks int) { return 0, 1 }
+func (placedRank) Threads() int             { return 3 }
+
+// TestThreads: a rank computes with its share of the processors, unless the configuration says with how many threads.
+func TestThreads(t *testing.T) {
+	for _, set := range []struct{ threads, want int }{{0, 3}, {2, 2}} {
+		cfg := settings(t, t.TempDir(), fmt.Sprint("compute.threads=", set.threads))
+		e, err := OpenEngineOf(placedRank{paralleltest.Ranks(1)[0]}, cfg, t.Logf)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if got := threadsOf(all, 0, 2); got != 1 {
-		t.Errorf("%d threads of 2 processors for 3 ranks", got)
-	}
-	if a := processors(); a != processors() || a == "" {
-		t.Errorf("%q", a)
+		if e.Close(); e.Threads() != set.want {
+			t.Errorf("compute.threads = %d: %d threads, want %d", set.threads, e.Threads(), set.want)
+		}
 	}
 }
 

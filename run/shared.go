@@ -13,13 +13,7 @@ import (
 // What a run does on rank 0 alone, and tells the others.
 
 // onFirst does something quick on rank 0, and agrees on its error.
-func (r *Run) onFirst(do func() error) error {
-	var err error
-	if r.first() {
-		err = do()
-	}
-	return parallel.Agree(r.group, err)
-}
+func (r *Run) onFirst(do func() error) error { return parallel.ByFirst(r.group, do) }
 
 // toldRow is missingRow of rank 0, which has the log. Others know that there is a row, and nothing of it.
 func (r *Run) toldRow(evaluated bool) (keep int, row map[string]float64, err error) {

@@ -356,13 +356,13 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 
 // rollback goes back to the newest checkpoint but keeps the place in the data.
 func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
-	ck, err := r.choose(func() (*checkpoint.Checkpoint, error) {
+	ck, err := choose(r.group, func() (*checkpoint.Checkpoint, error) {
 		ck, err := checkpoint.Load(r.dir)
 		if errors.Is(err, checkpoint.ErrNone) && r.from != "" {
 			ck, err = checkpoint.Load(r.from)
 		}
 		return ck, err
-	})
+	}, checkpoint.Load)
 	if err != nil {
 		return 0, err
 	}
