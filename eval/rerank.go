@@ -27,6 +27,24 @@ func (r *Ranker) Candidates() *Candidates {
 	return c
 }
 
+// Share returns the lists of a share of the queries, those of a rank of so many; the others are empty. Images and
+// texts are cut into equal shares of consecutive ones each, of which the last may be shorter.
+func (c *Candidates) Share(rank, ranks int) *Candidates {
+	cut := func(lists [][]int) [][]int {
+		out := make([][]int, len(lists))
+		lo, hi := ShareOf(len(lists), rank, ranks)
+		copy(out[lo:hi], lists[lo:hi])
+		return out
+	}
+	return &Candidates{Texts: cut(c.Texts), Images: cut(c.Images)}
+}
+
+// ShareOf returns the queries [lo, hi) of n that are a rank's share.
+func ShareOf(n, rank, ranks int) (lo, hi int) {
+	size := (n + ranks - 1) / ranks
+	return min(n, rank*size), min(n, (rank+1)*size)
+}
+
 // PairScorer scores candidates with a slower model, such as the matching head
 // on fused tokens. dst has the length of the candidate list.
 type PairScorer interface {
@@ -42,7 +60,7 @@ type PairScorer interface {
 //
 // Candidates outside a query's list stay behind all candidates inside, in the
 // order of the first score: a query with no positive in its list keeps its
-// first rank, which is k or more. ALBEF's code fills those cells with -100 and
+// first rank, which is k or more; so does one without a list. ALBEF's code fills those cells with -100 and
 // sorts; ranks of queries with a positive in the list are the same there, ranks
 // of the others depend on its sort. R@k of both agree for k up to the length of
 // the lists.
@@ -50,6 +68,10 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 	out := &Ranks{I2T: make([]int, c.NumImages()), T2I: make([]int, c.NumTexts())}
 	var scores []float32
 	for i, texts := range cand.Texts {
+		if len(texts) == 0 {
+			out.I2T[i] = first.I2T[i]
+			continue
+		}
 		scores = resize(scores, len(texts))
 		if err := scorer.ScoreTexts(i, texts, scores); err != nil {
 			return nil, err
@@ -64,6 +86,10 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 		out.I2T[i] = rank
 	}
 	for j, images := range cand.Images {
+		if len(images) == 0 {
+			out.T2I[j] = first.T2I[j]
+			continue
+		}
 		scores = resize(scores, len(images))
 		if err := scorer.ScoreImages(j, images, scores); err != nil {
 			return nil, err
@@ -80,9 +106,8 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 	return out, nil
 }
 
-// RankAndRerank ranks by source, keeps the topK candidates of each query, has
-// them scored again and returns both ranks.
-func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer PairScorer) (first, second *Ranks, err error) {
+// RankAndKeep ranks by source and keeps the topK candidates of each query.
+func RankAndKeep(c *Correspondence, chunk, topK int, source Source) (first *Ranks, cand *Candidates, err error) {
 	if topK < 1 {
 		return nil, nil, fmt.Errorf("eval: topK must be > 0 to re-rank (got %d)", topK)
 	}
@@ -93,7 +118,17 @@ func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer Pai
 	if first, err = r.Ranks(); err != nil {
 		return nil, nil, err
 	}
-	second, err = Rerank(c, first, r.Candidates(), scorer)
+	return first, r.Candidates(), nil
+}
+
+// RankAndRerank ranks by source, keeps the topK candidates of each query, has
+// them scored again and returns both ranks.
+func RankAndRerank(c *Correspondence, chunk, topK int, source Source, scorer PairScorer) (first, second *Ranks, err error) {
+	first, cand, err := RankAndKeep(c, chunk, topK, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	second, err = Rerank(c, first, cand, scorer)
 	return first, second, err
 }
 

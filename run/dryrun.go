@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 )
 
@@ -26,10 +27,17 @@ type Plan struct {
 	StepSeconds  float64 `json:"step_seconds"`
 	RunSeconds   float64 `json:"run_seconds,omitempty"`
 	Shapes       [][]any `json:"shapes"`
+	Processes    int     `json:"processes,omitempty"`     // that train together; memory is that of each; 0: one
+	RankRows     int     `json:"rows_per_rank,omitempty"` // of a batch, of each of several processes
 
 	Engine  string `json:"-"` // what it ran on
 	Samples int    `json:"-"` // of a step
 	Graphs  bool   `json:"-"` // QueueMB counts graphs
+}
+
+// MemoryMB is the memory of a process.
+func (p Plan) MemoryMB() float64 {
+	return p.ParametersMB + p.QueueMB + p.ConnectorMB + p.RoundedMB + p.PlansMB + p.FeaturesMB + p.BuffersMB
 }
 
 // dryRunSteps is the number of steps that the estimate is the median of.
@@ -56,6 +64,9 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 		Nodes: m.Nodes(), Engine: r.engine.Describe(), Samples: r.cfg.Train.BatchSize * max(1, r.cfg.Train.AccumulateSteps),
 		Graphs: r.cfg.Queue.Size > 0 && r.cfg.Objective.UsesGraph(),
 	}
+	if n := r.group.Size(); n > 1 {
+		p.Processes, p.RankRows = n, r.cfg.RankRows()
+	}
 	for _, q := range m.Params().List() {
 		p.Shapes = append(p.Shapes, []any{q.Name, []int(q.Shape)})
 	}
@@ -66,7 +77,8 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {
 		begin := time.Now()
-		if _, err := s.Step(ctx, i); err != nil {
+		_, err := s.Step(ctx, i)
+		if err := parallel.Agree(r.group, err); err != nil {
 			return p, err
 		}
 		if i > 0 {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval/tasks"
 	"github.com/geoalign/geoalign/gallery"
@@ -45,7 +46,7 @@ type Embedded struct {
 
 // Embed encodes a split (empty: eval.split) and writes its features with the names of their
 // rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a
-// phase is done and may be nil. Memory holds the features of a batch.
+// phase is done and may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
 func (t *Trained) Embed(ctx context.Context, split, out string, progress func(phase string, done, total int)) (Embedded, error) {
 	split = t.split(split)
 	if out == "" {
@@ -62,7 +63,7 @@ func (t *Trained) Embed(ctx context.Context, split, out string, progress func(ph
 			return Embedded{}, err
 		}
 	}
-	if err := embedFolder(out, gallery.ManifestFile); err != nil { // before the work
+	if err := parallel.ByFirst(t.group, func() error { return embedFolder(out, gallery.ManifestFile) }); err != nil { // before the work
 		return Embedded{}, err
 	}
 	if err := t.loadForSplit(); err != nil {
@@ -87,7 +88,7 @@ func embedFolder(out, other string) error {
 
 // encoding says how rows are encoded.
 func (t *Trained) encoding(progress func(phase string, done, total int)) tasks.Encoding {
-	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: progress}
+	return tasks.Encoding{BatchSize: t.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: t.group, Progress: progress}
 }
 
 // embed encodes set, completes what is said of it and writes the files. Features go by way of
@@ -109,7 +110,7 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	}
 	add := func(side string, g data.Gallery, phase string) (*spooled, error) {
 		s, err := rows.spool(ctx, e, side, g, phase, done.Path, nil)
-		if err == nil {
+		if err == nil && t.group.Rank() == 0 {
 			tensors = append(tensors, s.tensors(done.Dim)...)
 		}
 		return s, err
@@ -135,14 +136,14 @@ func (t *Trained) embed(ctx context.Context, set *Split, e tasks.Encoding, done 
 	}
 	if alone {
 		done.Images = 0
-		return writeEmbeddings(set, tensors, *done)
+		return parallel.Alone(t.group, func() error { return writeEmbeddings(set, tensors, *done) })
 	}
 	images, err := add(gallery.Image, set.Images(), "encoding images")
 	if err != nil {
 		return err
 	}
 	defer images.Close()
-	return writeEmbeddings(set, tensors, *done)
+	return parallel.Alone(t.group, func() error { return writeEmbeddings(set, tensors, *done) })
 }
 
 // namedImages are galleries that say what their images are: files and scenes, or the rows

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -25,8 +26,26 @@ import (
 // batch. A shard that is there and whole, of the same inputs, is kept: so the same call goes on
 // with one that was interrupted, and what changed since is done again, with a note. Images are the
 // same where name, size and time of change are, lines and rows where their bytes are.
-// progress is told how much of a shard is done and may be nil.
+// progress is told how much of a shard is done and may be nil. Several processes share the encoding and rank 0
+// writes; with Inputs.LeaveOut rank 0 does all of it.
 func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
+	if t.group.Size() > 1 && in.LeaveOut { // which inputs are left out only their reader knows
+		if err := t.Load(); err != nil {
+			return done, err
+		}
+		g := t.group
+		t.group = parallel.Single{}
+		defer func() { t.group = g }()
+		err = parallel.Alone(g, func() error {
+			done, err = t.embedFiles(ctx, in, out, progress)
+			return err
+		})
+		return done, err
+	}
+	return t.embedFiles(ctx, in, out, progress)
+}
+
+func (t *Trained) embedFiles(ctx context.Context, in Inputs, out string, progress func(phase string, done, total int)) (done Embedded, err error) {
 	if err := in.setDefaults(t.Config); err != nil {
 		return done, err
 	}
@@ -36,7 +55,7 @@ func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progres
 				progress("converting "+filepath.Base(in.Rows), done, total)
 			}
 		}
-		if err := features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told); err != nil {
+		if err := parallel.First(t.group, func() error { return features.Convert(ctx, in.Rows, in.Tensor, t.Config.Data.CacheDir, told) }); err != nil {
 			return done, fmt.Errorf("--rows: %w", err)
 		}
 	}
@@ -51,12 +70,18 @@ func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progres
 		name := filepath.Base(m.From)
 		out = filepath.Join(t.Folder(), "embeddings-"+strings.TrimSuffix(name, filepath.Ext(name)))
 	}
-	if err := embedFolder(out, gallery.FeaturesFile); err != nil {
-		return done, err
-	}
-	unlock, err := Lock(out)
-	if err != nil {
-		return done, fmt.Errorf("another process writes to %s: wait for it, or choose another folder with --out", out)
+	unlock := func() error { return nil }
+	if err := parallel.ByFirst(t.group, func() (err error) {
+		if err = embedFolder(out, gallery.FeaturesFile); err != nil {
+			return err
+		}
+		if unlock, err = Lock(out); err != nil {
+			unlock = func() error { return nil }
+			return fmt.Errorf("another process writes to %s: wait for it, or choose another folder with --out", out)
+		}
+		return nil
+	}); err != nil {
+		return done, errors.Join(err, unlock())
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if err := t.Load(); err != nil {
@@ -78,11 +103,14 @@ func (t *Trained) EmbedFiles(ctx context.Context, in Inputs, out string, progres
 		m.Model = abs
 	}
 	s := &sharding{rows: rows, in: in, dir: out, m: m, say: Lines(t.log).Say, encoding: t.encoding(progress)}
-	if err := s.open(); err != nil {
+	if err := parallel.ByFirst(t.group, s.open); err != nil {
 		return done, err
 	}
 	if err := s.run(ctx, from); err != nil {
 		return done, err
+	}
+	if t.group.Rank() > 0 {
+		return done, nil
 	}
 	done.Shards, done.Kept, done.LeftOut = len(s.m.Shards), s.kept, s.m.LeftOut
 	done.Images = s.m.Rows
@@ -131,6 +159,7 @@ func (s *sharding) open() error {
 
 // run makes the shards that are missing.
 func (s *sharding) run(ctx context.Context, from inputs) error {
+	g := s.rows.t.group
 	for k := 0; ; k++ {
 		p, err := from.next(s.in.Shard)
 		if err != nil {
@@ -140,14 +169,13 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 			break
 		}
 		sum := fmt.Sprintf("%08x", p.sum)
-		if k < len(s.old) {
-			why := s.stale(s.old[k], p, sum)
-			if why == "" {
-				s.m.Shards = append(s.m.Shards, s.old[k])
-				s.kept++
-				continue
-			}
-			s.say("note: shard %d is made again: %s", k+1, why)
+		kept, err := s.keep(k, p, sum)
+		if err != nil {
+			return err
+		}
+		if kept {
+			s.kept++
+			continue
 		}
 		shard, err := s.make(ctx, k, p)
 		if err != nil {
@@ -155,10 +183,39 @@ func (s *sharding) run(ctx context.Context, from inputs) error {
 		}
 		shard.InputsSum = sum
 		s.m.Shards = append(s.m.Shards, shard)
-		if err := s.write(false); err != nil {
+		if err := parallel.ByFirst(g, func() error { return s.write(false) }); err != nil {
 			return err
 		}
 	}
+	return parallel.ByFirst(g, s.finish)
+}
+
+// keep keeps a shard that is there and serves, as rank 0 finds.
+func (s *sharding) keep(k int, p *part, sum string) (bool, error) {
+	g := s.rows.t.group
+	if err := parallel.Agree(g, nil); err != nil {
+		return false, err
+	}
+	kept := false
+	if g.Rank() == 0 && k < len(s.old) {
+		why := s.stale(s.old[k], p, sum)
+		if kept = why == ""; !kept {
+			s.say("note: shard %d is made again: %s", k+1, why)
+		}
+	}
+	kept, err := g.All(kept || g.Rank() > 0)
+	if kept && err == nil {
+		x := gallery.Shard{} // of which other ranks know nothing
+		if g.Rank() == 0 {
+			x = s.old[k]
+		}
+		s.m.Shards = append(s.m.Shards, x)
+	}
+	return kept, err
+}
+
+// finish says that all is done, and removes what is left over.
+func (s *sharding) finish() error {
 	last := len(s.m.Shards)
 	if err := s.write(true); err != nil {
 		return err
@@ -240,6 +297,9 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		return x, err
 	}
 	defer rows.Close()
+	if s.rows.t.group.Rank() > 0 {
+		return x, nil
+	}
 	kept, shown := 0, 0
 	for i := range n {
 		if bad[i] == nil {

@@ -53,7 +53,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		if err := x.loadForSplit(); err != nil {
 			return nil, err
 		}
-		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Progress: progress})
+		list = append(list, Evaluation{Task: TaskRetrieval, Config: x.Config, Engine: x.Engine, Model: x.Model, Tokenizer: x.Tokenizer, Set: set, Group: x.group, Progress: progress})
 	}
 	list[0].With = list[1:]
 	return Evaluate(ctx, list[0])

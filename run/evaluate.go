@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -97,15 +99,36 @@ type Evaluation struct {
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 	Set       *Split               // nil for a task that reads files of its own
 	With      []Evaluation         // models whose scores of the same pairs are averaged with this one's, of retrieval
+	// Group is the processes that evaluate together, each with the same model and split; nil: this one alone.
+	Group parallel.Group
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
 
-// Evaluate runs a task on a split. It ends early with the error of ctx.
-func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
+// sharedTasks are those of which several processes share the encoding, and of retrieval scores by tokens and the re-ranking; what
+// follows, all compute. The others are run by rank 0 as a whole.
+var sharedTasks = []string{TaskRetrieval, TaskProbe, TaskTextProbe, TaskSentences, TaskNeighbours, TaskZeroShot, TaskReID, TaskMigration, TaskSiblings}
+
+// Evaluate runs a task on a split. It ends early with the error of ctx. Of several processes all call it, and the outcome of rank 0
+// counts: others may have none.
+func Evaluate(ctx context.Context, e Evaluation) (s Scores, err error) {
 	if e.Task == "" {
 		e.Task = DefaultTask(e.Config)
 	}
+	if e.Group == nil || e.Group.Size() == 1 || slices.Contains(sharedTasks, e.Task) {
+		return evaluate(ctx, e)
+	}
+	g := e.Group
+	e.Group = nil
+	err = parallel.Alone(g, func() error {
+		s, err = evaluate(ctx, e)
+		return err
+	})
+	return s, err
+}
+
+// evaluate runs the task that is named.
+func evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	switch e.Task {
 	case TaskProbe:
 		return e.probe(ctx)
@@ -164,14 +187,14 @@ func Evaluate(ctx context.Context, e Evaluation) (Scores, error) {
 	}
 	s, err := tasks.Retrieval{
 		Member: own, With: with, Matcher: e.Model, TextImage: e.Set.TextImage, ImageID: e.Set.ImageID, BatchSize: c.Eval.BatchSize,
-		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		RerankTop: c.Eval.RerankTop, Folds: c.Eval.Folds, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Retrieval{Scores: s, KeepBy: c.Train.KeepBestBy}, err
 }
 
 // encoding says how sides of the model are encoded.
 func (e Evaluation) encoding() tasks.Encoding {
-	return tasks.Encoding{BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress}
+	return tasks.Encoding{BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress}
 }
 
 // noImages refuses a task that needs images for a system of texts alone.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
@@ -26,6 +27,8 @@ type OpenOptions struct {
 	// Prepare is called with the configuration before data is read, as source.Convert may be, and its
 	// error ends the opening; nil: nothing is.
 	Prepare func(cfg config.Config) error
+	// Group is the processes that use the checkpoint together, all with the same options; nil: this one alone.
+	Group parallel.Group
 }
 
 // Trained is a checkpoint opened to be used. Configuration and data are there at once,
@@ -38,15 +41,17 @@ type Trained struct {
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
 
-	log  io.Writer
-	twin bool
+	log   io.Writer
+	twin  bool
+	group parallel.Group
 }
 
 // Open opens the checkpoint at path, a step folder or a run folder (its newest), for
 // inference. Settings that change what the parameters compute must be those of the
 // checkpoint. Close the result after use.
 func Open(path string, o OpenOptions) (*Trained, error) {
-	ck, err := checkpoint.Open(path, modelGroups...)
+	ck, err := choose(groupOf(o), func() (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) },
+		func(path string) (*checkpoint.Checkpoint, error) { return checkpoint.Open(path, modelGroups...) })
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +62,18 @@ func Open(path string, o OpenOptions) (*Trained, error) {
 	return t, nil
 }
 
+// groupOf are the processes of o.
+func groupOf(o OpenOptions) parallel.Group {
+	if o.Group == nil {
+		return parallel.Single{}
+	}
+	return o.Group
+}
+
 // OpenCheckpoint is Open for a checkpoint that is open already. It is closed with the
 // result, and stays the caller's where there is an error.
 func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) {
-	t := &Trained{Checkpoint: ck, log: o.Log, twin: o.Twin}
+	t := &Trained{Checkpoint: ck, log: o.Log, twin: o.Twin, group: groupOf(o)}
 	if o.Twin && !ck.Has(train.TwinsGroup) {
 		return nil, &ArgumentError{fmt.Errorf("%s has no momentum twins: leave out --twin, or train with momentum.enabled = true", ck.Path)}
 	}
@@ -80,7 +93,7 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 	if err := sameSplits(ck, t.Config); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return t, sameProgram(t.group, t.Config, "")
 }
 
 // ConfigOver reads the TOML file of o, or where it is empty the configuration of a
@@ -117,7 +130,7 @@ func (t *Trained) Load() (err error) {
 		return nil
 	}
 	if t.Engine == nil {
-		if t.Engine, err = OpenEngine(t.Config); err != nil {
+		if t.Engine, err = OpenEngineOf(t.group, t.Config, Lines(t.log).Say); err != nil {
 			return err
 		}
 	}
@@ -175,7 +188,7 @@ func (t *Trained) split(split string) string {
 }
 
 // Evaluate runs a task on a split; empty are that of the system and eval.split. A task that reads files of its own, as
-// a probe of texts does, opens no split. progress is told how much of a phase is done and may be nil.
+// a probe of texts does, opens no split. Of several processes the outcome of rank 0 counts: others may have none. progress is told how much of a phase is done and may be nil.
 func (t *Trained) Evaluate(ctx context.Context, task, split string, progress func(phase string, done, total int)) (Scores, error) {
 	if err := CheckTask(task); err != nil {
 		return nil, err
@@ -200,7 +213,7 @@ func (t *Trained) Evaluate(ctx context.Context, task, split string, progress fun
 	}
 	cfg := t.Config
 	cfg.Eval.Split = t.split(split) // of pairs of sentences
-	return Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Progress: progress})
+	return Evaluate(ctx, Evaluation{Task: task, Config: cfg, Engine: t.Engine, Model: t.Model, Tokenizer: t.Tokenizer, Set: set, Group: t.group, Progress: progress})
 }
 
 // Close ends the engine and closes the checkpoint.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
@@ -27,6 +28,11 @@ type Options struct {
 	// Several marks one of several runs of a process: its report is drawn without
 	// features, and the time since the start of the process is not told.
 	Several bool
+	// Group is the processes that train together, all with the same configuration and options; nil: this
+	// one alone. Rank 0 alone writes and reports: Log and Reporter are its.
+	Group parallel.Group
+	// Warn is told what goes wrong on a rank other than 0 and stops nothing, with the rank; nil: nobody is.
+	Warn io.Writer
 }
 
 // Run is a training run, opened: its folder, data, engine and session.
@@ -34,7 +40,9 @@ type Run struct {
 	cfg     config.Config
 	dir     string
 	several bool
-	report  Reporter
+	report  Reporter // silent but on rank 0
+	warn    func(format string, args ...any)
+	group   parallel.Group
 
 	engine  *compute.Engine
 	towers  train.Towers         // of other programs that a new run starts from
@@ -51,6 +59,7 @@ type Run struct {
 	scores    Scores   // the newest evaluation, or nil
 	beside    []Scores // of the same step, on other tasks
 	scoreStep int
+	evaluated bool   // at scoreStep; scores are those of rank 0
 	bad       uint64 // bad samples told
 	release   func() // ends the hold on the process for steps that are not saved
 	closers   []func() error
@@ -70,148 +79,48 @@ type session interface {
 // New opens a run: it chooses the folder and the checkpoint to go on from, opens tokenizer
 // and data, keeps other processes from the folder and builds the session. Problems of the
 // configuration are config.Errors. Between two of these it ends early with the error of
-// ctx. Close the run after use.
+// ctx. Close the run after use. Of several processes all call it, and where one fails all do, with
+// a *parallel.Failure.
 func New(ctx context.Context, cfg config.Config, o Options) (*Run, error) {
 	return open(ctx, cfg, o, false)
 }
 
 // open is New. A run that is dry writes nothing, and so can be planned alone.
-func open(ctx context.Context, cfg config.Config, o Options, dry bool) (r *Run, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if err := needsPairs(cfg); err != nil {
-		return nil, err
-	}
-	report := o.Reporter
-	if report == nil {
-		report = Lines(o.Log)
-	}
-	progress, end := phases(report)
-	err = source.Convert(ctx, cfg, progress)
-	end()
-	if err != nil {
-		return nil, err
-	}
-	if cfg, err = Resolve(cfg); err != nil {
-		return nil, err
-	}
-	if !cfg.Model.Fitted() {
-		if err = model.Fits(cfg); err != nil { // before the data takes what there is
+func open(ctx context.Context, cfg config.Config, o Options, dry bool) (*Run, error) {
+	b := newOpening(cfg, o, dry)
+	defer func() {
+		if b.from != nil { // or the space of its files is not free when it is pruned
+			b.from.Close()
+		}
+	}()
+	for _, stage := range []func(context.Context) error{
+		b.check, b.convert, b.resolve, b.sameWhere, b.lockEarly, b.place, b.start, b.openEngine, b.openTexts, b.openSplit, b.openStream, b.sameData,
+		b.lockLate, func(ctx context.Context) error { return b.build(ctx) }, func(ctx context.Context) error { return b.begin(ctx, b.from) }, b.sameParameters, b.fillTowers,
+		func(context.Context) error { return b.towers.Close() }, // what is read of them is read
+	} {
+		err := ctx.Err()
+		if err == nil {
+			err = stage(ctx)
+		}
+		if err := parallel.Agree(b.group, err); err != nil {
+			b.Close() // what failed first says why
 			return nil, err
 		}
 	}
-	if err := checkTraining(cfg); err != nil {
-		return nil, err
-	}
-	r = &Run{cfg: cfg, report: report, several: o.Several, release: func() {}}
-	defer func() {
-		if err != nil {
-			r.Close() // what failed first says why
-			r = nil
-		}
-	}()
-	// Before a look at the checkpoints, which a process that trains there replaces.
-	locked := false
-	if dir := folder(r.cfg); !dry && o.Resume != Never && isFolder(dir) {
-		if err := r.lock(dir); err != nil {
-			return r, err
-		}
-		locked = true
-	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	dir, from, err := place(&r.cfg, o.Resume, r.report.Say)
-	if err != nil {
-		return r, err
-	}
-	r.dir = dir
-	if from == nil {
-		if err := source.CheckInputs(startInputs(r.cfg)); err != nil {
-			return r, err
-		}
-		if r.towers, err = openTowers(r.cfg); err != nil {
-			return r, err
-		}
-		r.closers = append(r.closers, r.towers.Close)
-	} else {
-		r.from = from.Path
-		r.closers = append(r.closers, from.Close)
-		if err := checkResume(from, r.cfg, r.report.Say); err != nil {
-			return r, err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	if r.engine, err = OpenEngine(r.cfg); err != nil {
-		return r, err
-	}
-	r.closers = append(r.closers, func() error { r.engine.Close(); return nil })
-	if from != nil {
-		r.tellKernels(from)
-	}
-	progress, end = phases(report)
-	r.tok, err = OpenTokenizer(ctx, r.cfg, from, progress)
-	if end(); err != nil {
-		return r, err
-	}
-	if r.set, err = openFinalSplit(ctx, r.cfg, r.report); err != nil {
-		return r, err
-	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	build, err := r.openData(ctx, from)
-	if err != nil {
-		return r, err
-	}
-	if !dry {
-		if err := Writable(dir); err != nil {
-			return r, err
-		}
-	}
-	if !dry && !locked { // a folder that was not there before
-		if err := r.lock(dir); err != nil {
-			return r, err
-		}
-		if HasRun(dir) {
-			return r, fmt.Errorf("run.out: another process began to train into %s meanwhile: start again, or choose another folder with --out", dir)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	if err := build(ctx); err != nil {
-		return r, err
-	}
-	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = r.begin(ctx, from)
-	if err == nil {
-		err = r.fillTowers(ctx, dry)
-	}
-	if err == nil {
-		err = r.towers.Close() // what is read of them is read
-	}
-	if from != nil { // or the space of its files is not free when it is pruned
-		err = errors.Join(err, from.Close())
-	}
-	return r, err
+	return b.Run, nil
 }
 
 // openData opens the training data. build makes model and session over it; from is what the run goes on from, or nil.
-func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (build func(ctx context.Context) error, err error) {
+// stream is nil of a fit.
+func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (stream data.Stream, build func(ctx context.Context) error, err error) {
 	if r.cfg.Model.Fitted() {
 		p, err := source.Pairs(r.cfg)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r.closers = append(r.closers, p.Close)
 		pairs, err := train.TrainingPairs(p)
-		return func(context.Context) error {
+		return nil, func(context.Context) error {
 			a := model.NewAligned(r.cfg, r.engine)
 			r.model, r.session = fitted{a}, newFit(r.cfg, a, pairs, r.report)
 			return nil
@@ -219,8 +128,8 @@ func (r *Run) openData(ctx context.Context, from *checkpoint.Checkpoint) (build 
 	}
 	progress, end := phases(r.report)
 	defer end()
-	stream, err := OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
-	return func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
+	stream, err = OpenStream(ctx, r.cfg, r.tok, source.Options{Engine: r.engine, Progress: progress, Warn: func(s string) { r.report.Say("%s", s) }})
+	return stream, func(ctx context.Context) error { return r.buildSession(ctx, stream, from) }, err
 }
 
 // buildSession makes a model that is trained in steps, and its session.
@@ -229,7 +138,7 @@ func (r *Run) buildSession(ctx context.Context, stream data.Stream, from *checkp
 	if err != nil {
 		return err
 	}
-	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Stream: stream, Rows: rows, Start: r.towers}); err != nil {
+	if r.pairs, err = train.NewModel(r.cfg, train.ModelOptions{Engine: r.engine, Tokenizer: r.tok, Group: r.group, Stream: stream, Rows: rows, Start: r.towers}); err != nil {
 		return err
 	}
 	r.model = towers{r.pairs}
@@ -296,6 +205,7 @@ func (r *Run) begin(ctx context.Context, from *checkpoint.Checkpoint) (err error
 			return fmt.Errorf("%w\n(start anew with --resume never)", err)
 		}
 		r.report.Say("going on from step %d of %s", r.state.Step, from.Path)
+		r.tellRanks(r.state)
 		if len(r.state.Unread) > 0 {
 			r.report.Say("this run has no use for these parts of the checkpoint, and its own checkpoints will not hold them: %s", strings.Join(r.state.Unread, ", "))
 		}

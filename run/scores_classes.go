@@ -38,7 +38,7 @@ func (e Evaluation) zeroShot(ctx context.Context) (Scores, error) {
 	s, err := tasks.ZeroShot{
 		Image: e.Model.Image(), Text: e.Model.Text(), Score: score, AverageScores: c.ZeroShot.Average == config.AverageScores,
 		Images: z.Images, Prompts: z.Prompts, ImageClass: z.ImageClass, PromptClass: z.PromptClass,
-		Classes: z.Classes, Engine: e.Engine, BatchSize: c.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		Classes: z.Classes, Engine: e.Engine, BatchSize: c.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return ZeroShot{s}, err
 }

@@ -21,7 +21,7 @@ func (e Evaluation) migration(ctx context.Context) (Scores, error) {
 	}
 	s, err := tasks.Migration{
 		Image: e.Model.Image(), Text: e.Model.Text(), Images: e.Set.Images(), Texts: texts, TextImage: e.Set.TextImage, Engine: e.Engine,
-		BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Migration{s}, err
 }

@@ -30,7 +30,7 @@ func (e Evaluation) probe(ctx context.Context) (Scores, error) {
 	}
 	s, err := tasks.Probe{
 		Model: e.Model.Image(), Train: stream, Samples: c.Eval.ProbeSamples, Set: e.Set.Eval, Classifier: e.classifier(c.Eval.ProbeNeighbours),
-		BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Probe{ProbeScores: s}, err
 }
@@ -57,7 +57,7 @@ func (e Evaluation) textProbe(ctx context.Context) (Scores, error) {
 		Model:   e.Model.Text(),
 		Train:   tasks.LabelledTexts{A: gallery(p.Train, a), B: gallery(p.Train, b), Labels: p.TrainLabel},
 		Test:    tasks.LabelledTexts{A: gallery(p.Test, a), B: gallery(p.Test, b), Labels: p.TestLabel},
-		Classes: p.Classes, Classifier: e.classifier(0), BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		Classes: p.Classes, Classifier: e.classifier(0), BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Probe{ProbeScores: s, Of: TaskTextProbe}, err
 }

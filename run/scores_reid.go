@@ -24,7 +24,7 @@ func (e Evaluation) reID(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := tasks.ReID{
-		Model: e.Model.Image(), Set: e.Set.Eval, Score: score, Engine: e.Engine, BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		Model: e.Model.Image(), Set: e.Set.Eval, Score: score, Engine: e.Engine, BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return ReID{s}, err
 }

@@ -33,7 +33,7 @@ func (e Evaluation) siblings(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := tasks.ReID{
-		Model: e.Model.Text(), Set: captions{texts, set}, Score: score, Engine: e.Engine, BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		Model: e.Model.Text(), Set: captions{texts, set}, Score: score, Engine: e.Engine, BatchSize: c.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Siblings{s}, err
 }

@@ -33,7 +33,7 @@ func (e Evaluation) neighbours(ctx context.Context) (Scores, error) {
 	}
 	s, err := tasks.Neighbours{
 		Image: e.Model.Image(), Text: e.Model.Text(), Images: e.Set.Images(), Texts: texts, Space: score.Space, Engine: e.Engine,
-		BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: e.Progress,
+		BatchSize: e.Config.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Group: e.Group, Progress: e.Progress,
 	}.Run(ctx)
 	return Neighbours{s}, err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train"
@@ -32,7 +33,8 @@ type Result struct {
 // Train makes the steps that are left, with checkpoints, evaluations and logs, evaluates at
 // the end and draws the page of the run. A run that is finished is only evaluated. When ctx
 // is cancelled the run saves, stops after the step in progress and returns
-// train.ErrInterrupted: New and Train on the same configuration then go on.
+// train.ErrInterrupted: New and Train on the same configuration then go on. Of several processes all call it;
+// the scores are those of rank 0.
 func (r *Run) Train(ctx context.Context) (Result, error) {
 	result := Result{Folder: r.dir, Split: r.cfg.Eval.Split}
 	if r.store != nil {
@@ -42,6 +44,7 @@ func (r *Run) Train(ctx context.Context) (Result, error) {
 	if err == nil {
 		err = r.finish(ctx)
 	}
+	err = parallel.Agree(r.group, err)
 	result.Scores, result.Beside = r.scores, r.beside
 	return result, err
 }
@@ -56,24 +59,26 @@ func (r *Run) train(ctx context.Context) error {
 	finished := span.Total > 0 && r.state.Step == span.Total || span.Limit > 0 && elapsed >= span.Limit
 	shown := r.report.Steps(r.state.Step, span.Total, span.Limit)
 
-	t := r.cfg.Train
-	var err error
-	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps})
-	if err != nil {
+	if err := r.onFirst(func() error { return r.prepare(finished) }); err != nil {
 		return err
-	}
-	if !finished {
-		text, err := r.cfg.Encode()
-		if err != nil {
-			return err
-		}
-		if err := runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), os.Args)); err != nil {
-			return err
-		}
 	}
 	r.announce(finished)
 	defer func() { r.release() }() // what could not be saved cannot be kept either
-	return r.steps(ctx, shown, finished, train.Config{Start: r.state.Step, Total: span.Total, Limit: span.Limit, Elapsed: elapsed, OnNaN: t.OnNaN, Rollback: r.rollback})
+	return r.steps(ctx, shown, finished, train.Config{Start: r.state.Step, Total: span.Total, Limit: span.Limit, Elapsed: elapsed, Clock: r.clock(span.Limit), OnNaN: r.cfg.Train.OnNaN, Rollback: r.rollback})
+}
+
+// prepare makes what is in the run folder before the first step.
+func (r *Run) prepare(finished bool) (err error) {
+	t := r.cfg.Train
+	r.store, err = checkpoint.NewStore(filepath.Join(r.dir, runlog.CheckpointsDir), checkpoint.Retention{Last: t.KeepLast, Best: t.KeepBest, EverySteps: t.KeepEverySteps})
+	if err != nil || finished {
+		return err
+	}
+	text, err := r.cfg.Encode()
+	if err != nil {
+		return err
+	}
+	return runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), os.Args))
 }
 
 // steps completes the log of the steps done before and makes those that are left. shown
@@ -81,19 +86,14 @@ func (r *Run) train(ctx context.Context) error {
 func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c train.Config) (err error) {
 	span, t := r.session.Span(), r.cfg.Train
 	due := r.evalEvery() > 0 && (finished || schedule.Due(r.state.Step, r.evalEvery(), span.Total))
-	keep, missing := r.missingRow(due)
-	if finished && missing == nil {
-		return nil
+	keep, missing, err := r.toldRow(due)
+	if err != nil || finished && missing == nil {
+		return err
 	}
-	metrics, err := runlog.OpenMetrics(filepath.Join(r.dir, runlog.MetricsFile), keep)
+	logger, err := r.openLog(keep)
 	if err != nil {
 		return err
 	}
-	events, err := runlog.NewEvents(r.dir, max(keep, 0), time.Now)
-	if err != nil {
-		return errors.Join(err, metrics.Close())
-	}
-	logger := runlog.Multi(metrics, events)
 	defer func() { err = errors.Join(err, logger.Close()) }()
 	if missing != nil {
 		if due {
@@ -233,12 +233,22 @@ func (r *Run) hold(context.Context, *train.Event) error {
 	return nil
 }
 
+// save has all ranks take what a checkpoint holds, which some of them may have to exchange, and rank 0 write it.
 func (r *Run) save(e *train.Event) error {
 	snap, err := r.session.Snapshot(e)
-	if err != nil {
+	if err := parallel.Agree(r.group, err); err != nil {
 		return err
 	}
-	if r.scores != nil && r.scoreStep == e.Step {
+	if err := parallel.Alone(r.group, func() error { return r.write(e, snap) }); err != nil {
+		return err
+	}
+	r.release()
+	return nil
+}
+
+// write saves a checkpoint.
+func (r *Run) write(e *train.Event, snap checkpoint.Snapshot) error {
+	if r.evaluated && r.scoreStep == e.Step {
 		m, err := r.metric()
 		if err != nil {
 			return err
@@ -248,7 +258,6 @@ func (r *Run) save(e *train.Event) error {
 	if err := r.store.Save(e.Step, snap); err != nil {
 		return err
 	}
-	r.release()
 	if e.Err == nil { // else an older one may be what the user wants to go back to
 		r.prune()
 	}
@@ -262,11 +271,20 @@ func (r *Run) prune() {
 	}
 }
 
-// validate evaluates eval.split during training.
-func (r *Run) validate(ctx context.Context, step int) (map[string]float64, error) {
+// validate evaluates eval.split during training. The numbers are those of rank 0, of others there are none.
+func (r *Run) validate(ctx context.Context, step int) (values map[string]float64, err error) {
 	if err := r.evaluate(ctx, step); err != nil {
 		return nil, err
 	}
+	err = r.onFirst(func() error {
+		values, err = r.judge(step)
+		return err
+	})
+	return values, err
+}
+
+// judge tells the last evaluation, keeps it with the checkpoint of the same step, and returns its numbers.
+func (r *Run) judge(step int) (map[string]float64, error) {
 	r.report.Say("step %d  %s: %s", step, r.cfg.Eval.Split, r.scores.Line())
 	m, err := r.metric()
 	if err != nil {
@@ -282,11 +300,11 @@ func (r *Run) validate(ctx context.Context, step int) (map[string]float64, error
 	for _, s := range r.beside {
 		r.report.Say("%s", s.Line())
 	}
-	return r.evaluated(), nil
+	return r.evaluation(), nil
 }
 
-// evaluated returns the values of the last evaluation as metrics.jsonl names them.
-func (r *Run) evaluated() map[string]float64 {
+// evaluation returns the values of the last evaluation as metrics.jsonl names them.
+func (r *Run) evaluation() map[string]float64 {
 	values := logged(r.scores)
 	for _, s := range r.beside {
 		maps.Copy(values, logged(s))
@@ -301,7 +319,7 @@ func (r *Run) metric() (checkpoint.Metric, error) {
 	if !r.cfg.Train.KeepsByMetric() {
 		return r.scores.Metric(), nil
 	}
-	values := r.evaluated()
+	values := r.evaluation()
 	v, ok := values[name]
 	if !ok {
 		return checkpoint.Metric{}, config.Errors{{Path: "train.keep_best_by", Value: name, Msg: "names a number that the evaluation has not", Hint: "it has " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")}}
@@ -311,32 +329,40 @@ func (r *Run) metric() (checkpoint.Metric, error) {
 
 func (r *Run) evaluate(ctx context.Context, step int) error {
 	defer r.report.PhasesDone()
-	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Progress: r.report.Phase}
+	e := Evaluation{Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set, Group: r.group, Progress: r.report.Phase}
 	scores, err := Evaluate(ctx, e)
-	if err != nil {
+	if err := parallel.Agree(r.group, err); err != nil {
 		return err
 	}
 	var beside []Scores
 	for _, e.Task = range tasksBeside(r.cfg, r.set) {
 		s, err := Evaluate(ctx, e)
-		if err != nil {
+		if err := parallel.Agree(r.group, err); err != nil {
 			return err
 		}
 		beside = append(beside, s)
 	}
-	r.scores, r.beside, r.scoreStep = scores, beside, step
-	if err := r.writeSentences(false); err != nil {
-		return err
+	r.evaluated, r.scoreStep = true, step
+	if r.first() {
+		r.scores, r.beside = scores, beside
 	}
-	return r.writeClasses()
+	return r.onFirst(func() error {
+		if err := r.writeSentences(false); err != nil {
+			return err
+		}
+		return r.writeClasses()
+	})
 }
 
 // rollback goes back to the newest checkpoint but keeps the place in the data.
 func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
-	ck, err := checkpoint.Load(r.dir)
-	if errors.Is(err, checkpoint.ErrNone) && r.from != "" {
-		ck, err = checkpoint.Load(r.from)
-	}
+	ck, err := choose(r.group, func() (*checkpoint.Checkpoint, error) {
+		ck, err := checkpoint.Load(r.dir)
+		if errors.Is(err, checkpoint.ErrNone) && r.from != "" {
+			ck, err = checkpoint.Load(r.from)
+		}
+		return ck, err
+	}, checkpoint.Load)
 	if err != nil {
 		return 0, err
 	}
@@ -345,7 +371,7 @@ func (r *Run) rollback(_ context.Context, bad, attempt int) (int, error) {
 		r.report.Say("%s", ck.Notice)
 	}
 	state, err := r.session.Rollback(ck)
-	if err != nil {
+	if err := parallel.Agree(r.group, err); err != nil {
 		return 0, err
 	}
 	r.report.Say("step %d was not finite: back to step %d (attempt %d)", bad+1, state.Step, attempt)
@@ -360,24 +386,26 @@ func (r *Run) tellBad(_ context.Context, e *train.Event) error {
 	}
 	bad, read, examples := s.Loader().Bad()
 	for n := r.bad; n < min(bad, uint64(len(examples)), 5); n++ {
-		r.report.Say("bad sample, skipped: %v", examples[n].Err)
+		r.warn("bad sample, skipped: %v", examples[n].Err)
 	}
 	r.bad = bad
 	if bad > 0 && (e.Last || e.Interrupted) {
-		r.report.Say("%d of %d samples read were bad and skipped (data.max_bad_share = %g; trainer data check lists what is wrong)", bad, read, r.cfg.Data.MaxBadShare)
+		r.warn("%d of %d samples read were bad and skipped (data.max_bad_share = %g; trainer data check lists what is wrong)", bad, read, r.cfg.Data.MaxBadShare)
 	}
 	return nil
 }
 
 // finish evaluates the trained model, unless that was just done, and draws the page.
 func (r *Run) finish(ctx context.Context) error {
-	if r.set != nil && r.scores == nil { // training ends with an evaluation
+	if r.set != nil && !r.evaluated { // training ends with an evaluation
 		if err := r.evaluate(ctx, r.state.Step); err != nil {
 			return err
 		}
 	}
-	if err := r.writeSentences(true); err != nil {
-		return err
-	}
-	return r.writePage(ctx)
+	return parallel.Alone(r.group, func() error {
+		if err := r.writeSentences(true); err != nil {
+			return err
+		}
+		return r.writePage(ctx)
+	})
 }

@@ -50,6 +50,7 @@ type Event struct {
 	Err         error              // that ends the run; nil for one that was asked to stop
 	Now         time.Time
 	Elapsed     time.Duration // of the run, earlier sessions included
+	Before      time.Duration // Elapsed when this session began
 	StepTime    time.Duration // of the step alone
 }
 

@@ -75,7 +75,7 @@ func Checkpoints(c SaveConfig) Hook {
 	return Hook{Name: "checkpoint", Stage: StageCheckpoint,
 		After: func(_ context.Context, e *Event) error {
 			if first {
-				first, last = false, e.Elapsed-e.StepTime
+				first, last = false, e.Before
 			}
 			byTime := c.EveryMinutes > 0 && (e.Elapsed-last).Minutes() >= c.EveryMinutes
 			if saved == e.Step || !byTime && !e.final() && !schedule.Due(e.Step, c.EverySteps, e.Total) {

@@ -25,6 +25,9 @@ type Config struct {
 	Total   int           // updates of the run; 0: until Limit
 	Limit   time.Duration // of Elapsed; 0: none. The step in progress is finished
 	Elapsed time.Duration // time the run took before this session
+	// Clock returns the time that the run took, of this process that which it is given, on all processes that train together; nil: each
+	// has its own. It is called once for each step that was made or left out.
+	Clock func(own time.Duration) (time.Duration, error)
 
 	OnNaN        string // stop (also if empty), skip or rollback
 	MaxSkips     int    // skipped steps in a row that stop the run; 0: 10
@@ -155,12 +158,17 @@ func (l *loop) step(ctx context.Context) error {
 	default:
 		l.skipsInARow = 0
 	}
+	if l.Clock != nil {
+		if l.out.Elapsed, err = l.Clock(l.out.Elapsed); err != nil {
+			return fmt.Errorf("train: step %d: %w", l.out.Step, err)
+		}
+	}
 	l.out.Step++
 	clear(l.values)
 	res.Parts = slices.Clone(res.Parts) // for hooks that are called again when the next step is not made
 	e := &Event{
 		Step: l.out.Step, Total: l.Total, Result: res, Values: l.values, Skipped: skipped,
-		Last: l.done(), Interrupted: l.stopped(ctx), Now: now, Elapsed: l.out.Elapsed, StepTime: now.Sub(start),
+		Last: l.done(), Interrupted: l.stopped(ctx), Now: now, Elapsed: l.out.Elapsed, Before: l.Elapsed, StepTime: now.Sub(start),
 	}
 	l.last = e
 	return l.after(ctx, e)

@@ -16,6 +16,7 @@ type State struct {
 	Step    int     `json:"step"` // updates done
 	Seed    uint64  `json:"seed"`
 	Elapsed float64 `json:"elapsed_seconds"` // that the run took so far
+	Ranks   int     `json:"ranks,omitempty"` // processes that trained together; 0: one
 
 	// Values are the numbers of the last step. A process that is killed after it
 	// saved has not logged them yet.

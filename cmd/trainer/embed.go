@@ -150,7 +150,7 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 		done, err = t.Embed(c.Context(), what, f.out, bar.show)
 	}
 	bar.done()
-	if err != nil {
+	if err != nil || groupOf(c).Rank() > 0 {
 		return err
 	}
 	if done.Score != "" && !done.Product {

@@ -169,7 +169,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 	}
 	scores, err := evaluate()
 	bar.done()
-	if err != nil {
+	if err != nil || groupOf(c).Rank() > 0 {
 		return err
 	}
 	if r, ok := scores.(run.Retrieval); ok && scoring.times > 0 && !f.output.quiet {

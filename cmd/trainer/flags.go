@@ -145,7 +145,7 @@ func (f *runFlags) opening(c *cobra.Command) run.OpenOptions {
 // opening says how a checkpoint is opened with the flags of a configuration.
 func opening(c *cobra.Command, f *configFlags, quiet bool) run.OpenOptions {
 	out := outputFlags{quiet: quiet}
-	return run.OpenOptions{File: f.file, Set: f.sets, Log: out.note(c), Prepare: func(cfg config.Config) error { return convert(c, cfg, quiet) }}
+	return run.OpenOptions{Group: groupOf(c), File: f.file, Set: f.sets, Log: out.note(c), Prepare: func(cfg config.Config) error { return convert(c, cfg, quiet) }}
 }
 
 // convert makes the copies of features that must be converted before they are read, with a bar.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/geoalign/geoalign/internal/kernel/library"
@@ -12,9 +13,16 @@ import (
 
 func main() {
 	library.ProbeInChild()
-	ctx, stop := context.WithCancelCause(context.Background())
+	group, err := ranks()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "trainer:", err)
+		os.Exit(exitFailed)
+	}
+	ctx, stop := context.WithCancelCause(among(context.Background(), group, os.Stderr))
 	reload := hangup(func() bool { return terminalOf(os.Stderr) != nil })
-	go watcher{stop: func() { stop(nil) }, reload: reload, exit: os.Exit, out: os.Stderr, grace: grace}.watch(signals())
+	go watcher{stop: func() { stop(nil) }, reload: reload, exit: exitOf(group), out: os.Stderr, grace: grace, follows: group.Rank() > 0}.watch(signals())
 	broken := func() { stop(errUnread) }
-	os.Exit(execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken)))
+	code := execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken))
+	leave(group)
+	os.Exit(code)
 }

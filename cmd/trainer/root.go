@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/words"
@@ -32,6 +33,10 @@ const (
 // with the cause errUnread that is a failure of which nothing is said.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
+	own := companyOf(ctx)
+	if own.group.Rank() > 0 {
+		stdout, stderr = io.Discard, io.Discard
+	}
 	result, messages := &output{file: stdout}, &output{file: stderr}
 	root := newRoot(&started)
 	root.SetArgs(args)
@@ -41,7 +46,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil && !started {
 		err = usageError{err} // cobra refused the flags, the arguments or the command
 	}
-	return report(ctx, result.finish(err), messages)
+	err = parallel.Agree(own.group, result.finish(err))
+	return own.agreed(err, report(ctx, err, messages))
 }
 
 // newRoot builds the command tree. started is set when a command line was
@@ -54,7 +60,9 @@ func newRoot(started *bool) *cobra.Command {
 A TOML file describes a run; every key of it can be overridden with --set.
 
 Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted by Ctrl-C,
-SIGTERM or the end of the terminal. Where what reads the output ends first, as head does, a
+SIGTERM or the end of the terminal. Started by mpirun or another launcher as several processes,
+train, finetune, eval, embed and bench are one command of all of them: the first prints and
+writes, and all end with the same code. Where what reads the output ends first, as head does, a
 command saves what it has and ends with 1 and no message.`,
 		Example: `  trainer doctor                                      which libraries and how fast
   trainer validate --config configs/quickstart.toml   every problem of a config
@@ -62,7 +70,10 @@ command saves what it has and ends with 1 and no message.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := checkRanks(c); err != nil {
+				return err
+			}
 			if err := cpu.CheckEnvironment(); err != nil {
 				return usageError{err} // of any command, as pixels are computed without an engine too
 			}
@@ -126,9 +137,13 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	var problems config.Errors
 	var usage usageError
 	var argument *run.ArgumentError
+	var several *parallel.Failure
 	switch {
 	case errors.Is(context.Cause(ctx), errUnread) && stopped(err):
 		return exitFailed // quietly, like any program before head
+	case errors.As(err, &several) && !several.Common():
+		fmt.Fprintf(stderr, "trainer: %v\n", err)
+		return report(ctx, several.Unwrap(), io.Discard)
 	case err == nil:
 		return exitDone
 	case errors.Is(err, train.ErrNotBegun):

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/internal/process"
 )
 
@@ -34,6 +35,19 @@ type watcher struct {
 	exit   func(int)   // ends the process
 	out    io.Writer   // is told what happens
 	grace  time.Duration
+	// follows marks a rank other than 0 of several processes, all of which get the signal: rank 0 tells what happens,
+	// and ends all where nothing is to be saved.
+	follows bool
+}
+
+// exitOf ends this process, and those that it is one of: a launcher need not end the others.
+func exitOf(g parallel.Group) func(code int) {
+	return func(code int) {
+		if a, ok := parallel.As[parallel.Aborter](g); ok {
+			a.Abort(nil)
+		}
+		os.Exit(code)
+	}
 }
 
 // onHangup is what SIGHUP does in a command that reads its files anew for it.
@@ -79,7 +93,7 @@ func (w watcher) watch(signals <-chan os.Signal) {
 			}
 			return
 		case now := <-tick.C:
-			if process.Held() {
+			if process.Held() || w.follows {
 				idle = now
 			} else if now.Sub(idle) >= w.grace {
 				w.tell("interrupted; nothing was left to save")
@@ -93,6 +107,9 @@ func (w watcher) watch(signals <-chan os.Signal) {
 // tell writes a line, on a terminal below the bar. Nobody waits for it: what reads it may
 // hang.
 func (w watcher) tell(line string) {
+	if w.follows {
+		return
+	}
 	text := "trainer: " + line + "\n"
 	if terminalOf(w.out) != nil {
 		text = "\n" + text

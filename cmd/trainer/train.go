@@ -45,6 +45,7 @@ run that has reached its end is only evaluated.`,
 // trainRun is one session of a training run.
 func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 	o := run.Options{Resume: f.resume, Log: f.output.note(c), Reporter: newReporter(c.ErrOrStderr(), f.output.quiet)}
+	o.Group, o.Warn = groupOf(c), companyOf(c.Context()).warn
 	w := c.OutOrStdout()
 	if f.dryRun {
 		p, err := run.DryRun(c.Context(), cfg, o)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 )
 
@@ -32,6 +33,9 @@ func printPlan(w io.Writer, p run.Plan) {
 		fmt.Fprintf(w, "%.1f MB features of micro-batches, ", p.FeaturesMB)
 	}
 	fmt.Fprintf(w, "%.1f MB planned buffers\n", p.BuffersMB)
+	if p.Processes > 0 {
+		fmt.Fprintf(w, "%d processes with %s of each batch and this memory each, %.1f MB together\n", p.Processes, words.Count(p.RankRows, "row"), float64(p.Processes)*p.MemoryMB())
+	}
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
 	if p.Steps > 0 {
 		fmt.Fprintf(w, ", about %s for %d steps of %d samples", time.Duration(p.RunSeconds*float64(time.Second)).Round(time.Second), p.Steps, p.Samples)

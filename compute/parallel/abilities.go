@@ -5,8 +5,17 @@ import "time"
 // What not every group can do are interfaces of one method. A group that stands for another one has
 // Unwrap, by which they are found.
 
-// Aborter is a group that can end all its processes at once, this one among them: what is not saved is lost.
-type Aborter interface{ Abort(code int) }
+// Aborter is a group that can end all its processes at once, this one among them: what is not saved is lost. It says err, unless it is
+// nil, and does not return.
+type Aborter interface{ Abort(err error) }
+
+// Placed is a group that knows which of its ranks share a machine.
+type Placed interface {
+	// Local returns the place of this rank among those of its machine, and their number.
+	Local() (rank, ranks int)
+	// Threads is how many threads a rank may compute with, so that the ranks of a machine are not in each other's way.
+	Threads() int
+}
 
 // Timed is a group that knows how long it has exchanged, on a thread of its own for what Begin began.
 type Timed interface{ Times() Times }

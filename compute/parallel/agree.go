@@ -108,9 +108,18 @@ func Told(g Group, x []byte) ([]byte, error) {
 	return all[0], nil
 }
 
+// ByFirst has rank 0 do something quick, and agrees on its error.
+func ByFirst(g Group, do func() error) error {
+	var err error
+	if g.Rank() == 0 {
+		err = do()
+	}
+	return Agree(g, err)
+}
+
 // patience is how long a rank that works leaves the others without a word, which would take it for
 // lost.
-const patience = 5 * time.Second
+const patience = time.Second
 
 // Alone has rank 0 do work that is no rank's share, however long it takes, while the others
 // wait, and agrees on its error. The work must not use the group.

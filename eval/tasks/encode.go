@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 )
@@ -34,43 +35,57 @@ type ClassEncoder interface {
 type Encoding struct {
 	BatchSize int // rows at a time, at least 1
 	Workers   int // goroutines that read rows; 0: 1
+	// Group is the processes that encode together, each with the same gallery and model; nil: this one
+	// alone. They deal out the batches, and each is handed all rows in their order, with the bits of one
+	// process. All must call the same methods in the same order.
+	Group parallel.Group
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
+	// States asks for Encoded.States, which are much to exchange. One process gives them anyway.
+	States bool
+}
+
+// ranks is the number of processes that encode together.
+func (e Encoding) ranks() int {
+	if e.Group == nil {
+		return 1
+	}
+	return e.Group.Size()
 }
 
 // Encoded is some rows of a gallery, valid until the next ones.
 type Encoded struct {
-	Rows     int          // k
-	Batch    *batch.Batch // what was encoded; its first k rows are new
-	States   []float32    // (k*Len, Width)
-	Features []float32    // (k, Dim)
+	Rows     int       // k
+	Lengths  []int32   // (k) tokens of each; nil where the batch does not say
+	States   []float32 // (k*Len, Width)
+	Features []float32 // (k, Dim)
 }
 
 // Run encodes all rows of a gallery and hands them to take, some at a time. A short last
 // batch is filled up with what the batch before left behind. It ends early with the error
 // of take or of ctx.
 func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded) error) error {
-	return e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
+	return e.dealt(ctx, m.Columns(), g, phase, func(b *batch.Batch) (piece, error) {
 		states, features, err := m.Encode(ctx, b)
-		if err != nil {
-			return err
+		if e.ranks() > 1 && !e.States {
+			states = nil
 		}
-		return take(Encoded{k, b, states[:len(states)/b.Rows()*k], features[:len(features)/b.Rows()*k]})
+		return piece{b.Ints(batch.Lengths), [2][]float32{states, features}}, err
+	}, func(p piece, k int) error {
+		return take(Encoded{k, p.lengths, p.rows[0], p.rows[1]})
 	})
 }
 
 // RunClasses is Run for class tokens, before any head: take gets those of some rows, (k, m*Width).
 func (e Encoding) RunClasses(ctx context.Context, m ClassEncoder, g data.Gallery, phase string, take func(rows int, classes []float32) error) error {
-	return e.batches(ctx, m.Columns(), g, phase, func(b *batch.Batch, k int) error {
+	return e.dealt(ctx, m.Columns(), g, phase, func(b *batch.Batch) (piece, error) {
 		classes, err := m.EncodeClasses(ctx, b)
-		if err != nil {
-			return err
-		}
-		return take(k, classes[:len(classes)/b.Rows()*k])
-	})
+		return piece{rows: [2][]float32{classes}}, err
+	}, func(p piece, k int) error { return take(k, p.rows[0]) })
 }
 
-// batches reads the rows of a gallery and hands them to encode, of which the first k are new.
+// batches reads the rows of a gallery and hands them to encode, of which the first k are new. Processes do
+// not share this work.
 func (e Encoding) batches(ctx context.Context, columns []batch.Column, g data.Gallery, phase string, encode func(b *batch.Batch, k int) error) error {
 	if e.BatchSize < 1 {
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -25,7 +24,7 @@ type gallery struct {
 func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
 	chunk, source := g.source(f)
 	if g.r.RerankTop > 0 {
-		return eval.RankAndRerank(f.Corr, chunk, g.r.RerankTop, source, &reranker{g, f})
+		return g.rerank(f, chunk, source)
 	}
 	first, err = eval.Rank(f.Corr, chunk, source)
 	return first, nil, err
@@ -52,7 +51,7 @@ func (g *gallery) scores(row, n int, dst []float32) error { return g.members.row
 // encode runs the towers of all members over the split.
 func (g *gallery) encode(members []Member) error {
 	r := g.r
-	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Progress: r.Progress}
+	e := Encoding{BatchSize: r.BatchSize, Workers: r.Workers, Group: r.Group, Progress: r.Progress, States: r.RerankTop > 0}
 	var seen func(image bool, x Encoded)
 	if r.RerankTop > 0 {
 		g.lengths = make([]int32, 0, r.Texts.Len())
@@ -79,5 +78,5 @@ func (g *gallery) keep(image bool, x Encoded) {
 		g.imageStates = append(g.imageStates, x.States...)
 		return
 	}
-	g.textStates, g.lengths = append(g.textStates, x.States...), append(g.lengths, x.Batch.Ints(batch.Lengths)[:x.Rows]...)
+	g.textStates, g.lengths = append(g.textStates, x.States...), append(g.lengths, x.Lengths...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -20,8 +21,9 @@ type Migration struct {
 	Images, Texts data.Gallery
 	TextImage     func(j int) int // item of a text
 	Engine        *kernel.Engine
-	BatchSize     int // rows encoded at a time, at least 1
-	Workers       int // goroutines that read rows; 0: 1
+	BatchSize     int            // rows encoded at a time, at least 1
+	Workers       int            // goroutines that read rows; 0: 1
+	Group         parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -108,7 +110,7 @@ func (t Migration) Run(ctx context.Context) (MigrationScores, error) {
 
 // rows returns the rows of a side, stored and mapped.
 func (t Migration) rows(ctx context.Context, m Encoder, g data.Gallery, phase string) (stored, mapped []float32, err error) {
-	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Progress: t.Progress}
+	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Group: t.Group, Progress: t.Progress, States: true}
 	err = e.Run(ctx, m, g, phase, func(x Encoded) error {
 		stored, mapped = append(stored, x.States...), append(mapped, x.Features...)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -19,8 +20,9 @@ type Neighbours struct {
 	Images, Texts data.Gallery
 	Space         space.Space // of the features: by distance in a Euclidean one, else by cosine
 	Engine        *kernel.Engine
-	BatchSize     int // rows encoded at a time, at least 1
-	Workers       int // goroutines that read rows; 0: 1
+	BatchSize     int            // rows encoded at a time, at least 1
+	Workers       int            // goroutines that read rows; 0: 1
+	Group         parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -72,7 +74,7 @@ func (t Neighbours) side(ctx context.Context, m Encoder, g data.Gallery, phase s
 		return 0, fmt.Errorf("tasks: %d rows have not %d neighbours each: choose a larger split", n, eval.PreservedNeighbours)
 	}
 	before, after := make([]float32, 0, n*m.Len()*m.Width()), make([]float32, 0, n*m.Dim())
-	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Progress: t.Progress}
+	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Group: t.Group, Progress: t.Progress, States: true}
 	err := e.Run(ctx, m, g, phase, func(x Encoded) error {
 		before, after = append(before, x.States...), append(after, x.Features...)
 		return nil

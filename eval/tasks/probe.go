@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 )
@@ -28,9 +29,10 @@ type Probe struct {
 	Train      data.Stream
 	Samples    int
 	Set        LabelledSet
-	Classifier     // of which Neighbours are at least 1
-	BatchSize  int // images encoded at a time, at least 1
-	Workers    int // goroutines that decode images; 0: 1
+	Classifier                // of which Neighbours are at least 1
+	BatchSize  int            // images encoded at a time, at least 1
+	Workers    int            // goroutines that decode images; 0: 1
+	Group      parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -69,7 +71,7 @@ func (p Probe) encode(ctx context.Context, phase string, g data.Gallery, label f
 	if len(out.labels) == 0 {
 		return out, fmt.Errorf("tasks: %s: no image has a class", phase)
 	}
-	e := Encoding{BatchSize: p.BatchSize, Workers: p.Workers, Progress: p.Progress}
+	e := Encoding{BatchSize: p.BatchSize, Workers: p.Workers, Group: p.Group, Progress: p.Progress}
 	if out.features, err = e.ClassTokens(ctx, p.Model, some, phase); err != nil {
 		return out, fmt.Errorf("tasks: %s: %w", phase, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -25,8 +26,9 @@ type ReID struct {
 	Set       IdentifiedSet
 	Score     scoring.Score // of a gallery image, in the place of an image, with a query, in that of a text
 	Engine    *kernel.Engine
-	BatchSize int // images encoded at a time, at least 1
-	Workers   int // goroutines that read images; 0: 1
+	BatchSize int            // images encoded at a time, at least 1
+	Workers   int            // goroutines that read images; 0: 1
+	Group     parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -67,7 +69,7 @@ func (s ReIDScores) Table() string {
 // Run encodes the split and searches. It ends early with the error of ctx.
 func (t ReID) Run(ctx context.Context) (ReIDScores, error) {
 	s := ReIDScores{Score: t.Score.String()}
-	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Progress: t.Progress}
+	e := Encoding{BatchSize: t.BatchSize, Workers: t.Workers, Group: t.Group, Progress: t.Progress}
 	all, err := e.Features(ctx, t.Model, t.Set.Images(), "encoding images")
 	if err != nil {
 		return s, err

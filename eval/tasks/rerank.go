@@ -1,6 +1,51 @@
 package tasks
 
-import "github.com/geoalign/geoalign/eval"
+import (
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/eval"
+)
+
+// rerank ranks a fold by both scores. Processes share the queries that are scored again.
+func (g *gallery) rerank(f eval.Fold, chunk int, source eval.Source) (first, second *eval.Ranks, err error) {
+	group := g.r.Group
+	if group == nil {
+		group = parallel.Single{}
+	}
+	if group.Size() == 1 {
+		return eval.RankAndRerank(f.Corr, chunk, g.r.RerankTop, source, &reranker{g, f})
+	}
+	first, cand, err := eval.RankAndKeep(f.Corr, chunk, g.r.RerankTop, source)
+	if err == nil {
+		second, err = eval.Rerank(f.Corr, first, cand.Share(group.Rank(), group.Size()), &reranker{g, f})
+	}
+	if err := parallel.Agree(group, err); err != nil {
+		return nil, nil, err
+	}
+	for _, ranks := range [][]int{second.I2T, second.T2I} {
+		if err := gatherShares(group, ranks); err != nil {
+			return nil, nil, err
+		}
+	}
+	return first, second, nil
+}
+
+// gatherShares completes numbers of which each process knows its share (eval.ShareOf).
+func gatherShares(g parallel.Group, all []int) error {
+	size, _ := eval.ShareOf(len(all), 1, g.Size()) // of a share, the last may be shorter
+	own := make([]int32, max(1, size))
+	lo, hi := eval.ShareOf(len(all), g.Rank(), g.Size())
+	for i, v := range all[lo:hi] {
+		own[i] = int32(v)
+	}
+	got, err := g.GatherInts(nil, own)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		all[i] = int(got[i])
+	}
+	return nil
+}
 
 // reranker scores candidate lists of a fold with the matching head.
 type reranker struct {
@@ -26,7 +71,7 @@ func (g *reranker) ScoreTexts(image int, texts []int, dst []float32) error {
 		return err
 	}
 	g.scored[0]++
-	g.r.progress("re-ranking texts", g.scored[0], g.r.Images.Len())
+	g.reranked("re-ranking texts", g.scored[0], g.r.Images.Len())
 	return nil
 }
 
@@ -47,8 +92,14 @@ func (g *reranker) ScoreImages(text int, images []int, dst []float32) error {
 		return err
 	}
 	g.scored[1]++
-	g.r.progress("re-ranking images", g.scored[1], g.r.Texts.Len())
+	g.reranked("re-ranking images", g.scored[1], g.r.Texts.Len())
 	return nil
+}
+
+// reranked tells how many queries are done, of all processes as far as this one knows.
+func (g *gallery) reranked(phase string, own, total int) {
+	ranks := Encoding{Group: g.r.Group}.ranks()
+	g.r.progress(phase, min(total, own*ranks), total)
 }
 
 // match scores the k pairs in the gallery's room against the states of n images.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/eval"
 )
 
@@ -39,7 +40,8 @@ type Retrieval struct {
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds   int
-	Workers int // goroutines that read rows; 0: 1
+	Workers int            // goroutines that read rows; 0: 1
+	Group   parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
 )
 
 // Features that can stand for a sentence.
@@ -87,8 +86,9 @@ func (e SentenceEncoder) Encode(ctx context.Context, sentences []string, phase s
 // means returns the mean of the tokens of each row of a gallery, padding left out: (n, Model.Width).
 func (e SentenceEncoder) means(ctx context.Context, g data.Gallery, phase string) (all []float32, err error) {
 	l, d := e.Model.Len(), e.Model.Width()
+	e.States = true
 	err = e.Run(ctx, e.Model, g, phase, func(x Encoded) error {
-		lengths := x.Batch.Ints(batch.Lengths)
+		lengths := x.Lengths
 		for i := range x.Rows {
 			n := l
 			if lengths != nil {

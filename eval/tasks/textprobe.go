@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -24,8 +25,9 @@ type TextProbe struct {
 	Train, Test LabelledTexts
 	Classes     []string // names
 	Classifier
-	BatchSize int // texts encoded at a time, at least 1
-	Workers   int // goroutines that read texts; 0: 1
+	BatchSize int            // texts encoded at a time, at least 1
+	Workers   int            // goroutines that read texts; 0: 1
+	Group     parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -49,7 +51,7 @@ func (p TextProbe) encode(ctx context.Context, part string, t LabelledTexts) (la
 	if t.A.Len() != n || t.B.Len() != n || n == 0 {
 		return labelled{}, fmt.Errorf("tasks: a probe of texts needs pairs with a label each (got %d and %d texts and %d labels)", t.A.Len(), t.B.Len(), n)
 	}
-	e := Encoding{BatchSize: p.BatchSize, Workers: p.Workers, Progress: p.Progress}
+	e := Encoding{BatchSize: p.BatchSize, Workers: p.Workers, Group: p.Group, Progress: p.Progress}
 	u, err := e.ClassTokens(ctx, p.Model, t.A, "encoding first texts of "+part)
 	if err != nil {
 		return labelled{}, fmt.Errorf("tasks: first texts of %s: %w", part, err)

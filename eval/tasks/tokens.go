@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/batch"
 )
@@ -38,12 +39,11 @@ func (s *tokenSide) size() int { return s.e.Len() * s.e.Dim() }
 func (s *tokenSide) encode(ctx context.Context, e Encoding, g data.Gallery, phase string) error {
 	s.block = min(s.block, g.Len())
 	s.rows, s.lengths = make([]float32, 0, g.Len()*s.size()), make([]int32, 0, g.Len())
-	return e.batches(ctx, s.e.Columns(), g, phase, func(b *batch.Batch, k int) error {
+	return e.dealt(ctx, s.e.Columns(), g, phase, func(b *batch.Batch) (piece, error) {
 		rows, lengths, err := s.e.EncodeTokens(ctx, b)
-		if err != nil {
-			return err
-		}
-		s.rows, s.lengths = append(s.rows, rows[:k*s.size()]...), append(s.lengths, lengths[:k]...)
+		return piece{lengths, [2][]float32{rows}}, err
+	}, func(p piece, _ int) error {
+		s.rows, s.lengths = append(s.rows, p.rows[0]...), append(s.lengths, p.lengths...)
 		return nil
 	})
 }
@@ -71,21 +71,59 @@ func (t *tokens) encode(ctx context.Context, e Encoding, _ func(image bool, x En
 	}
 	n, m := len(t.image.lengths), len(t.text.lengths)
 	t.scores = make([]float32, n*m)
+	if e.ranks() > 1 {
+		defer func() { t.image.rows, t.text.rows = nil, nil }()
+		return t.shared(ctx, e.Group, n, m)
+	}
 	if t.progress != nil {
 		t.progress(ScoringPhase, 0, n)
 	}
 	for i := 0; i < n; i += t.image.block {
 		k := min(t.image.block, n-i)
-		for j := 0; j < m; j += t.text.block {
-			if err := t.score(ctx, i, k, j, min(t.text.block, m-j)); err != nil {
-				return err
-			}
+		if err := t.band(ctx, i, k, m); err != nil {
+			return err
 		}
 		if t.progress != nil {
 			t.progress(ScoringPhase, i+k, n)
 		}
 	}
 	t.image.rows, t.text.rows = nil, nil
+	return nil
+}
+
+// shared scores all pairs on several processes, which deal out the bands of images.
+func (t *tokens) shared(ctx context.Context, g parallel.Group, n, m int) error {
+	block, ranks := t.image.block, g.Size()
+	var all []float32
+	for first := 0; first < n; first += block * ranks {
+		i := first + block*g.Rank()
+		own := make([]float32, block*m)
+		var err error
+		if k := min(block, n-i); k > 0 {
+			err = t.band(ctx, i, k, m)
+			copy(own, t.scores[i*m:(i+k)*m])
+		}
+		if err := parallel.Agree(g, err); err != nil {
+			return err
+		}
+		if all, err = g.Gather(all[:0], own); err != nil {
+			return err
+		}
+		copy(t.scores[first*m:], all)
+		if t.progress != nil {
+			t.progress(ScoringPhase, min(n, first+block*ranks), n)
+		}
+	}
+	return nil
+}
+
+// band scores images [i, i+n) with all m texts.
+func (t *tokens) band(ctx context.Context, i, n, m int) error {
+	for j := 0; j < m; j += t.text.block {
+		if err := t.score(ctx, i, n, j, min(t.text.block, m-j)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -26,8 +27,9 @@ type ZeroShot struct {
 	PromptClass     []int32  // P; every class has a prompt
 	Classes         []string // names
 	Engine          *kernel.Engine
-	BatchSize       int // rows encoded at a time, at least 1
-	Workers         int // goroutines that read rows; 0: 1
+	BatchSize       int            // rows encoded at a time, at least 1
+	Workers         int            // goroutines that read rows; 0: 1
+	Group           parallel.Group // processes that encode together, see Encoding; nil: this one alone
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 }
@@ -72,7 +74,7 @@ func (z ZeroShot) Run(ctx context.Context) (ZeroShotScores, error) {
 		return s, fmt.Errorf("tasks: zero-shot classification: none of %d images has a class", n)
 	}
 	s.Images, s.Unlabelled = len(labels), n-len(labels)
-	e := Encoding{BatchSize: z.BatchSize, Workers: z.Workers, Progress: z.Progress}
+	e := Encoding{BatchSize: z.BatchSize, Workers: z.Workers, Group: z.Group, Progress: z.Progress}
 	prompts, err := e.Features(ctx, z.Text, z.Prompts, "encoding prompts")
 	if err != nil {
 		return s, err

@@ -31,6 +31,10 @@ type Checkpoint struct {
 	open     map[string]*safetensors.File
 }
 
+// Sum identifies the content: the checksum of state.json, which holds those of all files. It is empty of earlier
+// versions.
+func (c *Checkpoint) Sum() string { return c.manifest.Checksum }
+
 // Load opens the checkpoint at path, a step folder, a folder of checkpoints or a run
 // folder, and checks all of its files. Of several it takes the one that latest names. Where
 // that is missing or damaged it takes the one before, with a notice. A checkpoint that a

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/internal/mpi"
+)
+
+// Several processes that a launcher such as mpirun has started with the same command line are ranks of one command. Rank 0 alone
+// prints and writes; all agree on how the command ends.
+
+// ranks joins the processes that were started together with this one; parallel.Single is a process on its own.
+func ranks() (parallel.Group, error) {
+	w, err := mpi.Connect(mpi.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return parallel.Single{}, nil
+	}
+	return w, nil
+}
+
+// rankedCommands are those that several processes can share. Others are run by one.
+var rankedCommands = []string{"bench", "doctor", "embed", "eval", "finetune", "train", "validate"}
+
+// company is what a command knows of the processes that it is run by.
+type company struct {
+	group parallel.Group
+	warn  io.Writer // standard error of this rank, for what it alone has to say
+}
+
+type companyKey struct{}
+
+// among returns a context for a command of a group.
+func among(ctx context.Context, g parallel.Group, warn io.Writer) context.Context {
+	return context.WithValue(ctx, companyKey{}, company{g, warn})
+}
+
+// companyOf returns what among has put into ctx; a process on its own without.
+func companyOf(ctx context.Context) company {
+	if c, ok := ctx.Value(companyKey{}).(company); ok {
+		return c
+	}
+	return company{parallel.Single{}, io.Discard}
+}
+
+// groupOf returns the processes that share a command.
+func groupOf(c *cobra.Command) parallel.Group { return companyOf(c.Context()).group }
+
+// checkRanks refuses several processes for what one does.
+func checkRanks(c *cobra.Command) error {
+	if n := groupOf(c).Size(); n > 1 && !slices.Contains(rankedCommands, c.Name()) {
+		return usageError{fmt.Errorf("%s is done by one process, and %d were started: only %s are shared", c.CommandPath(), n, strings.Join(rankedCommands, ", "))}
+	}
+	return nil
+}
+
+// agreed ends a command that has ended with err here and has told it with the exit code. It returns the code that all ranks end with: that
+// of the first rank that failed. Where ranks cannot agree, as another one is gone, this one says what it knows and ends all that are left.
+func (c company) agreed(err error, code int) int {
+	if c.group.Size() == 1 || err == nil {
+		return code
+	}
+	f := (*parallel.Failure)(nil)
+	if !errors.As(err, &f) {
+		c.abort(err)
+		return max(code, exitFailed)
+	}
+	codes, failed := c.group.GatherInts(nil, []int32{int32(code)}) // which also waits until rank 0 has told why
+	if failed != nil {
+		c.abort(failed)
+		return max(code, exitFailed)
+	}
+	return int(codes[max(0, f.Rank())])
+}
+
+// abort ends all ranks. Rank 0 has told err.
+func (c company) abort(err error) {
+	if c.group.Rank() > 0 && err != nil {
+		fmt.Fprintf(c.warn, "rank %d: trainer: %v\n", c.group.Rank(), err)
+	}
+	if a, ok := parallel.As[parallel.Aborter](c.group); ok {
+		a.Abort(nil)
+	}
+}
+
+// leave ends the connection, for which ranks wait for each other.
+func leave(g parallel.Group) {
+	if c, ok := g.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "trainer:", err)
+		}
+	}
+}
