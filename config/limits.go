@@ -110,7 +110,7 @@ var products = []product{
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
 	{"train.batch_size", "scores of a batch, n x (n + queue.size) of n = train.batch_size pairs that are compared, times train.accumulate_steps with train.accumulate = \"features\"", mostValues, "",
 		func(c *Config) float64 {
-			return float64(c.ComparedRows()) * (float64(max(c.ComparedRows(), c.Train.BatchSize)) + float64(c.Queue.Size))
+			return float64(c.ComparedRows()) * (float64(c.ContrastRows()) + float64(c.Queue.Size))
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {

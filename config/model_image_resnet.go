@@ -14,7 +14,7 @@ type ResNet struct {
 	FrozenStages     int    `toml:"frozen_stages" read:"resnet steps" fixed:"run" max:"5"` // so many of the first parts stay as they start, the stem counted as one and then the four stages, with batch norms as in inference: 5 - n of torchvision's trainable layers, mmdetection's frozen_stages + 1; 0: none
 	FrozenNorm       bool   `toml:"frozen_norm" read:"resnet steps" fixed:"run"`           // all batch norms are as in inference and keep the weights, biases and running statistics that they start with, as torchvision's FrozenBatchNorm2d
 	TeacherNorm      string `toml:"teacher_norm" read:"teacher norms"`                     // what batch norms of the momentum twin normalise by: batch (the statistics of its own batch, as in MoCo) | running (as in inference: the twin of the running statistics, for towers that start from stored weights)
-	ShuffleGroups    int    `toml:"shuffle_groups" read:"batch norms" max:"1024"`          // a batch norm takes its statistics from each of so many groups of the batch by itself, the twin's from groups of shuffled images (shuffling BN of MoCo, on one machine); a divisor of train.batch_size; 0 or 1: from the whole batch
+	ShuffleGroups    int    `toml:"shuffle_groups" read:"batch norms" max:"1024"`          // a batch norm takes its statistics from each of so many groups of the batch by itself, the twin's from groups of shuffled images (shuffling BN of MoCo); a divisor of train.batch_size and a multiple of the processes that train together; 0 or 1: from the whole batch
 	ZeroInitResidual bool   `toml:"zero_init_residual" read:"random tower"`                // the last batch norm of a block starts with weight 0, so that a block starts as the identity (Goyal et al. 2017)
 }
 

@@ -57,5 +57,13 @@ func (c Config) CheckRanks() error {
 	return k.errs.orNil()
 }
 
+// ContrastRows returns the number of pairs that a pair is compared with: those of all processes, or of its own.
+func (c Config) ContrastRows() int {
+	if c.Ranks > 1 && c.Parallel.Contrast == OfAllRanks {
+		return c.Train.BatchSize
+	}
+	return c.ComparedRows()
+}
+
 // RankRows returns the rows of a micro-batch that each rank has: train.batch_size is that of all.
 func (c Config) RankRows() int { return c.Train.BatchSize / max(1, c.Ranks) }

@@ -198,8 +198,10 @@ var conditions = map[string]condition{
 
 	// Several processes.
 	"ranks": {"several processes that train together", func(c *Config) bool { return c.Ranks > 1 }},
-	"hard negatives of ranks": {"several processes that train together and objective.itm.weight > 0",
-		func(c *Config) bool { return c.Ranks > 1 && c.Objective.ITM.Weight > 0 }},
+	"hard negatives of ranks": {`several processes that train together with parallel.contrast = "global", and objective.itm.weight > 0`,
+		func(c *Config) bool {
+			return c.Ranks > 1 && c.Parallel.Contrast == OfAllRanks && c.Objective.ITM.Weight > 0
+		}},
 
 	// Teacher and queue.
 	"momentum":        {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},

@@ -7,7 +7,7 @@ import (
 
 // Train is the loop. Exactly one of the max_* durations must be set.
 type Train struct {
-	BatchSize        int     `toml:"batch_size" max:"65536"`                                // pairs of a micro-batch
+	BatchSize        int     `toml:"batch_size" max:"65536"`                                // pairs of a micro-batch, of all processes that train together; each has an equal share
 	AccumulateSteps  int     `toml:"accumulate_steps" max:"65536"`                          // micro-batches per update
 	Accumulate       string  `toml:"accumulate" read:"micro-batches"`                       // what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a micro-batch) | features (one loss, which compares the pairs of all, as if they were one batch: another forward pass, the memory of one micro-batch)
 	MaxSteps         int     `toml:"max_steps" max:"1000000000"`                            // length of the run in updates

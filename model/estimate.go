@@ -77,8 +77,7 @@ func (p *Pairs) tokenPlaces() int64 {
 		n, _ := p.design.text.tower.Shape()
 		tokens += n
 	}
-	rows := int64(p.cfg.RankRows())
-	return rows * rows * int64(tokens)
+	return int64(p.cfg.RankRows()) * int64(p.cfg.ContrastRows()) * int64(tokens)
 }
 
 // chunkValues counts the values of the points that pass a head at a time in the geometric

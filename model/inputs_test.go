@@ -18,36 +18,35 @@ func TestStepMasksItsCaptions(t *testing.T) {
 		cfg.Objective.MLM.Prob, cfg.Objective.ITM.Weight = 0.4, matching
 		m := build(t, cfg, "", 2)
 		b := randomBatch(m, 1)
-		s := m.feed(b, Control{Step: 3})
 		const n, l = 4, 6
 		seen := map[int]bool{}
-		for _, rank := range []int{0, 1} {
-			s.Rank, s.Ranks = rank, 2
+		for _, counter := range []int{3, 4} {
+			s := m.feed(b, Control{Step: counter})
 			if _, err := m.Step(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			k := objectives.Masker{Prob: 0.4, Vocab: tinyVocab, MaskID: 4, Capacity: m.MaskRows()}
 			var want objectives.Masked
-			if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, uint64(3*2+rank)), b.Tokens, b.Lengths, &want); err != nil {
+			if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, uint64(counter)), b.Tokens, b.Lengths, &want); err != nil {
 				t.Fatal(err)
 			}
 			text, lengths := m.ints("text"), m.ints("lengths")
 			if !slices.Equal(text[:n*l], b.Tokens) || !slices.Equal(text[n*l:], want.Tokens) || slices.Equal(want.Tokens, b.Tokens) {
-				t.Errorf("rank %d: captions %v, want %v and %v", rank, text, b.Tokens, want.Tokens)
+				t.Errorf("batch %d: captions %v, want %v and %v", counter, text, b.Tokens, want.Tokens)
 			}
 			if !slices.Equal(lengths[:n], b.Lengths) || !slices.Equal(lengths[n:], b.Lengths) || !slices.Equal(m.ints("mask labels"), want.Labels) {
-				t.Errorf("rank %d: lengths %v, labels %v, want %v", rank, lengths, m.ints("mask labels"), want.Labels)
+				t.Errorf("batch %d: lengths %v, labels %v, want %v", counter, lengths, m.ints("mask labels"), want.Labels)
 			}
 			first := int32(3 * n * int(matching))
 			for i, p := range want.Positions {
 				if m.ints("mask places")[i] != p+first*l || m.ints("mask texts")[i] != p/l+first || m.ints("teacher mask places")[i] != p || m.ints("teacher mask texts")[i] != p/l {
-					t.Fatalf("rank %d: place %d of text %d is read at %d of %d", rank, p, p/l, m.ints("mask places")[i], m.ints("mask texts")[i])
+					t.Fatalf("batch %d: place %d of text %d is read at %d of %d", counter, p, p/l, m.ints("mask places")[i], m.ints("mask texts")[i])
 				}
 			}
 			seen[want.Count*1000+int(want.Positions[0])] = true
 		}
 		if len(seen) != 2 {
-			t.Error("both ranks mask alike: the test shows nothing")
+			t.Error("both batches are masked alike: the test shows nothing")
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
@@ -21,9 +22,12 @@ import (
 
 // rankCase is a system or a loss that several processes train.
 type rankCase struct {
-	sets  []string // over run/testdata/keys.toml
-	o     func(o *Options)
+	sets  []string             // over run/testdata/keys.toml
+	cfg   func() config.Config // in their place
+	o     func(t *testing.T, o *Options)
 	ranks int // 0: 2
+	// local are parts that compare a rank's own rows, and so are others than on one process; gradients are not compared then.
+	local []string
 }
 
 // rankCases are all systems and losses, with dropout.
@@ -45,21 +49,30 @@ func rankCases() map[string]rankCase {
 	classified := slices.Concat(dual, cosine, untaught, pair, []string{"model.system=classes", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "model.head.topology=sphere", "model.head.dim=16",
 		"objective.classes.weight=1"})
 	return map[string]rankCase{
-		"albef":             with(cosine),
-		"albef, pairs":      with(cosine, pair, []string{"data.views=1", "momentum.dropout=true", "model.text.layers=2", "model.text.fusion_layers=2"}),
-		"albef, dynamic":    with(cosine, pair, []string{"momentum.rule=dynamic", "objective.itm.negative_floor=0.1"}),
-		"albef, one loss":   with(alone, []string{"objective.mlm.weight=1"}),
-		"albef, matching":   with(cosine, untaught, pair, []string{"objective.mlm.weight=0"}),
-		"albef, four ranks": {sets: slices.Concat(cosine, pair), ranks: 4},
-		"geodesic":          with(nil),
-		"geodesic, pairs":   with(pair, []string{"objective.itc.scores=[]", "objective.itc.score=geodesic"}),
-		"clip":              with(clip, pair),
-		"clip, ids":         with(clip),
-		"clip, sigmoid":     with(clip, pair, []string{"objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
-		"clip, sigmoid ids": with(clip, []string{"objective.siglip.weight=1"}),
-		"clip, gru":         with(clip, pair, []string{"model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
-		"clip, patches":     with(clip, pair, []string{"model.image.keep_patches=0.5"}),
-		"clip, network":     with(clip, []string{"objective.itc.score=gssf", "objective.gssf.form=mlp", "objective.gssf.hidden=6"}),
+		"albef":                  with(cosine),
+		"albef, pairs":           with(cosine, pair, []string{"data.views=1", "momentum.dropout=true", "model.text.layers=2", "model.text.fusion_layers=2"}),
+		"albef, dynamic":         with(cosine, pair, []string{"momentum.rule=dynamic", "objective.itm.negative_floor=0.1"}),
+		"albef, one loss":        with(alone, []string{"objective.mlm.weight=1"}),
+		"albef, matching":        with(cosine, untaught, pair, []string{"objective.mlm.weight=0"}),
+		"albef, four ranks":      {sets: slices.Concat(cosine, pair), ranks: 4},
+		"albef, computed again":  with(cosine, pair, []string{"compute.recompute=true", "model.text.layers=2"}),
+		"albef, local negatives": {sets: slices.Concat(cosine, pair, []string{"parallel.negatives=local"}), local: []string{"itm", "itm_accuracy"}},
+		"albef, relabelled": {cfg: func() config.Config {
+			cfg := mafaConfig()
+			cfg.Train.BatchSize, cfg.Queue.Size, cfg.Parallel.Negatives = 8, 16, config.OfOwnRank
+			return cfg
+		}, o: judgedBy, local: []string{"itm", "itm_accuracy", "itc", "mafa_positives", "mafa_replaced", "itc_in_batch"}},
+		"clip, taught by scores":   {cfg: taught(""), o: tutored},
+		"clip, taught by a metric": {cfg: taught("dense"), o: tutored},
+		"geodesic":                 with(nil),
+		"geodesic, pairs":          with(pair, []string{"objective.itc.scores=[]", "objective.itc.score=geodesic"}),
+		"clip":                     with(clip, pair),
+		"clip, ids":                with(clip),
+		"clip, sigmoid":            with(clip, pair, []string{"objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
+		"clip, sigmoid ids":        with(clip, []string{"objective.siglip.weight=1"}),
+		"clip, gru":                with(clip, pair, []string{"model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
+		"clip, patches":            with(clip, pair, []string{"model.image.keep_patches=0.5"}),
+		"clip, network":            with(clip, []string{"objective.itc.score=gssf", "objective.gssf.form=mlp", "objective.gssf.hidden=6"}),
 		"clip, hinge": with(clip, []string{"objective.itc.in_batch_weight=0", "objective.hinge.weight=1", "objective.hinge.margin=1.5", "objective.hinge.warmup_steps=2",
 			"objective.poly.weight=1", "objective.cmpm.weight=1"}),
 		"clip, metric": with(clip, pair, []string{"objective.itc.score=gssf", "objective.gssf.form=dense", "objective.gssf.dropout=0.3", "model.head.topology=sphere"}),
@@ -128,20 +141,40 @@ func rankCases() map[string]rankCase {
 }
 
 // classOptions names classes.
-func classOptions(o *Options) { o.Classes = []string{"a", "b", "c"} }
+func classOptions(_ *testing.T, o *Options) { o.Classes = []string{"a", "b", "c"} }
 
 // poolOptions has rows of features.
-func poolOptions(o *Options) {
+func poolOptions(_ *testing.T, o *Options) {
 	o.ImagePool, o.TextPool = randomPool(6, 1), randomPool(4, 2)
 }
 
 // planOptions has an alignment besides.
-func planOptions(o *Options) {
-	poolOptions(o)
+func planOptions(t *testing.T, o *Options) {
+	poolOptions(t, o)
 	layer := func(d int) objectives.Layer {
 		return objectives.Layer{Weight: randomPool(d, 3).data[:3*d], Bias: make([]float32, 3)}
 	}
 	o.Reference = &objectives.Reference{Image: layer(6), Text: layer(4)}
+}
+
+// judgedBy has a connector.
+func judgedBy(t *testing.T, o *Options) {
+	o.Vocab, o.Connector = tinyVocab, connectorOf(otherModel(t))
+}
+
+// taught is a student of a frozen teacher.
+func taught(metric string) func() config.Config {
+	return func() config.Config {
+		cfg := taughtConfig(metric)
+		cfg.Train.BatchSize = 8
+		return cfg
+	}
+}
+
+// tutored has the teacher.
+func tutored(t *testing.T, o *Options) {
+	o.Vocab = tinyVocab
+	o.Tutor, _ = opened(t, build(t, tutors()["gssf"], "builtin", 1))
 }
 
 // randomPool is one of random rows.
@@ -156,6 +189,9 @@ func randomPool(width int, seed uint64) memoryPool {
 // rankConfig is a case's configuration.
 func rankConfig(t *testing.T, x rankCase) config.Config {
 	t.Helper()
+	if x.cfg != nil {
+		return x.cfg()
+	}
 	dir := t.TempDir()
 	if err := os.WriteFile(dir+"/vocab.txt", []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -234,18 +270,21 @@ func shareOf(b *batch.Batch, rank, n int) *batch.Batch {
 func withRanks(t *testing.T, x rankCase) (whole *Pairs, ranks []*Pairs) {
 	t.Helper()
 	cfg := rankConfig(t, x)
-	o := Options{Engine: newEngine(t), Vocab: rankVocab, MaskID: 4, Begin: 1, End: 1, BeginID: 2, EndID: 3}
-	if x.o != nil {
-		x.o(&o)
+	options := func() Options {
+		o := Options{Engine: newEngine(t), Vocab: rankVocab, MaskID: 4, Begin: 1, End: 1, BeginID: 2, EndID: 3}
+		if x.o != nil {
+			x.o(t, &o)
+		}
+		return o
 	}
-	whole, err := New(cfg, o)
+	whole, err := New(cfg, options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range paralleltest.Ranks(max(2, x.ranks)) {
-		own := o
-		own.Engine, own.Group = newEngine(t), g
-		m, err := New(cfg, own)
+		o := options()
+		o.Group = &recorder{Group: g}
+		m, err := New(cfg, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,6 +292,32 @@ func withRanks(t *testing.T, x rankCase) (whole *Pairs, ranks []*Pairs) {
 	}
 	return whole, ranks
 }
+
+// recorder writes down what a rank exchanges.
+type recorder struct {
+	parallel.Group
+	log []string
+}
+
+func (r *recorder) note(what string, n int) { r.log = append(r.log, fmt.Sprint(what, " ", n)) }
+
+func (r *recorder) SumShare(own, x []float32) error {
+	r.note("share", len(own))
+	return r.Group.SumShare(own, x)
+}
+
+func (r *recorder) Gather(dst, x []float32) ([]float32, error) {
+	r.note("gather", len(x))
+	return r.Group.Gather(dst, x)
+}
+
+func (r *recorder) GatherInts(dst, x []int32) ([]int32, error) {
+	r.note("integers", len(x))
+	return r.Group.GatherInts(dst, x)
+}
+
+// logOf is what a model's rank has exchanged.
+func logOf(m *Pairs) *[]string { return &m.o.Group.(*recorder).log }
 
 // onRanks calls f for all ranks at once.
 func onRanks(t *testing.T, ranks []*Pairs, f func(i int, m *Pairs) error) {
@@ -290,14 +355,14 @@ func TestRanks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			whole, ranks := withRanks(t, x)
 			for step := range 3 {
-				agree(t, whole, ranks, step, looser[name])
+				agree(t, x, whole, ranks, step, looser[name])
 			}
 		})
 	}
 }
 
 // agree makes an update of one process and of ranks and compares them.
-func agree(t *testing.T, whole *Pairs, ranks []*Pairs, step int, gradients float64) {
+func agree(t *testing.T, x rankCase, whole *Pairs, ranks []*Pairs, step int, gradients float64) {
 	t.Helper()
 	b := randomRows(whole.Columns(), whole.cfg.Train.BatchSize, uint64(step))
 	at := feed.Step{Batch: b, Update: step, Counter: step, PerEpoch: 1}
@@ -320,7 +385,7 @@ func agree(t *testing.T, whole *Pairs, ranks []*Pairs, step int, gradients float
 	})
 	const tol = 1e-5
 	for k, p := range want.Parts {
-		if strings.HasSuffix(p.Name, "/seconds") {
+		if strings.HasSuffix(p.Name, "/seconds") || slices.Contains(x.local, p.Name) {
 			continue
 		}
 		mean := 0.
@@ -331,7 +396,14 @@ func agree(t *testing.T, whole *Pairs, ranks []*Pairs, step int, gradients float
 			t.Errorf("step %d: %s of the ranks is %v, of one process %v", step, p.Name, mean, p.Value)
 		}
 	}
-	compareGradients(t, step, whole, ranks, max(tol, gradients))
+	for i, m := range ranks {
+		if own, first := *logOf(m), *logOf(ranks[0]); !slices.Equal(own, first) {
+			t.Errorf("step %d: rank %d exchanges %v, rank 0 %v", step, i, own, first)
+		}
+	}
+	if len(x.local) == 0 {
+		compareGradients(t, step, whole, ranks, max(tol, gradients))
+	}
 	move(whole, whole.params.Grads())
 	if err := whole.After(); err != nil {
 		t.Fatal(err)
@@ -410,6 +482,66 @@ func compareQueues(t *testing.T, name string, got, want *Queue) {
 				break
 			}
 		}
+	}
+}
+
+// TestExchangesKeepTheirOrder: however often a model is built, its ranks exchange the same in the same order.
+func TestExchangesKeepTheirOrder(t *testing.T) {
+	for _, name := range []string{"albef", "clip, hinge", "moco, shuffled"} {
+		var first []string
+		for range 6 {
+			_, ranks := withRanks(t, rankCases()[name])
+			b := randomRows(ranks[0].Columns(), ranks[0].cfg.Train.BatchSize, 1)
+			onRanks(t, ranks, func(i int, m *Pairs) error {
+				_, err := m.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, len(ranks)), PerEpoch: 1, Rank: i, Ranks: len(ranks)})
+				return err
+			})
+			if first == nil {
+				first = *logOf(ranks[0])
+			}
+			if log := *logOf(ranks[1]); !slices.Equal(log, first) || len(log) < 4 {
+				t.Errorf("%s: exchanges %v, at first %v", name, log, first)
+			}
+		}
+	}
+}
+
+// TestOwnRanksAlone: with parallel.contrast "local" a rank has the losses of a process whose batch is its own.
+func TestOwnRanksAlone(t *testing.T) {
+	plain := []string{"model.text.dropout=0"}
+	for name, x := range rankCases() {
+		if !slices.Contains([]string{"clip", "clip, ids", "clip, sigmoid", "clip, hinge", "matching, tokens", "clip, queues", "simcse, triplets", "clip, taught by scores", "heads, walks"}, name) || x.ranks > 2 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			if x.sets != nil {
+				x.sets = slices.Concat(x.sets, plain)
+			}
+			local, alone := rankConfig(t, x), rankConfig(t, x)
+			local.Parallel.Contrast, local.Model.Text.Dropout, local.Model.Heads.Dropout = config.OfOwnRank, 0, 0
+			alone.Train.BatchSize, alone.Model.Text.Dropout, alone.Model.Heads.Dropout = local.Train.BatchSize/2, 0, 0
+			x.cfg = func() config.Config { return local }
+			_, ranks := withRanks(t, x)
+			x.cfg = func() config.Config { return alone }
+			one, _ := withRanks(t, x)
+			b := randomRows(ranks[0].Columns(), local.Train.BatchSize, 3)
+			got := make([]*Result, 2)
+			onRanks(t, ranks, func(i int, m *Pairs) (err error) {
+				got[i], err = m.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1, Rank: i, Ranks: 2})
+				return err
+			})
+			for i, r := range got {
+				want, err := one.Step(t.Context(), &feed.Step{Batch: shareOf(b, i, 2), PerEpoch: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, p := range want.Parts {
+					if far(r.Parts[k].Value, p.Value, max(1, math.Abs(p.Value))) > 1e-6 {
+						t.Errorf("rank %d: %s is %v, alone %v", i, p.Name, r.Parts[k].Value, p.Value)
+					}
+				}
+			}
+		})
 	}
 }
 

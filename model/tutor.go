@@ -68,6 +68,11 @@ func newTutor(p *Pairs, cfg config.Config, d *design, rows int) (*tutor, error) 
 			return nil, bad("set objective.distill_scores.metric = \"\"", "has a score that is no product of features (%v), which objective.distill_scores.metric needs", s)
 		}
 	}
+	if cfg.Ranks > 1 && cfg.Parallel.Contrast == config.OfAllRanks { // which exchange features
+		if s, err := p.PairScore(); t.Dim() == 0 || err != nil || !s.Folds() {
+			return nil, bad(`set parallel.contrast = "local", or start one process`, "has scores that are no products of features, which %d processes need", cfg.Ranks)
+		}
+	}
 	if err := t.load(); err != nil {
 		return nil, fmt.Errorf("%s: %w", TutorKey, err)
 	}

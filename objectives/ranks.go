@@ -156,6 +156,14 @@ func (s *Step) mean(x, labels *gorgonia.Node) *gorgonia.Node {
 	return arith.MulScalar(x, contrast.LabelShare(labels, exchange.Gather(s.Ranks.Group, labels)))
 }
 
+// total scales the number of something on this rank, so that the mean of the ranks is the number on all.
+func (s *Step) total(x *gorgonia.Node) *gorgonia.Node {
+	if s.own != nil || s.Ranks.size() == 1 {
+		return x
+	}
+	return arith.WeightedSum([]float32{float32(s.Ranks.size())}, x)
+}
+
 // share returns the rows [lo, hi) of those of the global batch, all in number, that a fill of the step is for.
 func (s *Step) share(f *feed.Step) (lo, hi, all int) {
 	if s.own != nil {

@@ -97,8 +97,8 @@ func (s *Step) relabel(i2t, t2i *gorgonia.Node) *Relabelled {
 		r.Judge = func(texts, images *gorgonia.Node) *gorgonia.Node { return s.Judge(s, texts, images) }
 		x := r.Build(s.ownColumns(i2t), s.ownColumns(t2i), s.Count("batch", 0, s.Rows, 1))
 		s.relabelled = &x
-		s.parts = append(s.parts, Part{Name: "mafa_positives", Node: x.Positives(), Measure: true},
-			Part{Name: "mafa_replaced", Node: x.Replaced(), Measure: true})
+		s.parts = append(s.parts, Part{Name: "mafa_positives", Node: s.total(x.Positives()), Measure: true},
+			Part{Name: "mafa_replaced", Node: s.total(x.Replaced()), Measure: true})
 	}
 	return s.relabelled
 }

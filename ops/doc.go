@@ -5,6 +5,7 @@
 //	arith       sums, multiples, reductions
 //	nn          layers of transformers
 //	conv        convolutions and pooling over places of images
+//	exchange    rows of other processes
 //	layout      rows and indices moved about
 //	attention   multi-head attention
 //	recurrent   gated recurrent units over packed sequences

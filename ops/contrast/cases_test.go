@@ -33,6 +33,13 @@ func lossCases() []optest.Case {
 				idx := SampleNegatives(ns[0], ns[1], ns[2], true, 1e-4)
 				return layout.ConcatInts(idx, NegativeLabels(idx), layout.GatherInts(idx, idx))
 			}},
+		{Name: "negatives of some rows", Inputs: []optest.Input{optest.F32s(r, "rows", 30, 60), optest.F32s(r, "their noise", 30, 50), ids, optest.I32s("own", optest.RandomInts(r, 30, 50), 30)},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				idx := SampleNegativesOf(ns[0], ns[1], ns[2], ns[3], 1e-4)
+				return layout.ConcatInts(idx, NegativeLabelsOf(idx, ns[3]))
+			}},
+		{Name: "label share", Inputs: []optest.Input{optest.I32s("own labels", []int32{1, -1}, 2), optest.I32s("all labels", []int32{1, -1, 3, 0}, 4)},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LabelShare(ns[0], ns[1]) }},
 		{Name: "sampled pairs", Inputs: []optest.Input{optest.F32s(r, "logits", 50, 50), noise, ids},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				two, answers := SamplePairs(ns[0], ns[1], ns[2]), ns[2]

@@ -52,6 +52,16 @@ func nnCases() []optest.Case {
 		{Name: "batch norm", Inputs: []optest.Input{x, vector, other}, WRT: []int{0, 1, 2}, Build: batchNormOf(false, 0, 0, 1e-5)},
 		{Name: "batch norm of rows that count", Inputs: []optest.Input{x, vector, other, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0, 1, 2},
 			Build: batchNormOf(false, 30, 0, 1e-5)},
+		{Name: "batch norm of ranks", Inputs: []optest.Input{x, vector, other}, WRT: []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			y, _, _ := BatchNorm(BatchNormArgs{X: ns[0], Gamma: ns[1], Beta: ns[2], Eps: 1e-5, Group: pair{}})
+			return y
+		}},
+		{Name: "dropout share", Inputs: []optest.Input{key, optest.I32s("share", []int32{1, 2}, 2)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return DropoutShare(ns[0], ns[1], nil, 1, 300, 3, 70, 0.9)
+		}},
+		{Name: "dropout share of places", Inputs: []optest.Input{key, optest.I32s("share", []int32{1, 2}, 2), optest.I32s("places", optest.RandomInts(r, 150, 99), 150)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return DropoutShare(ns[0], ns[1], ns[2], 1, 300, 1, 70, 0.9)
+		}},
 		{Name: "batch norm by given statistics", Inputs: []optest.Input{x, vector, other, vector, square, optest.I32s("lengths", []int32{30, 0, 7, 1}, 4)}, WRT: []int{0, 1, 2},
 			Build: batchNormOf(true, 30, 0, 1e-5)},
 		{Name: "batch norm, residual, relu", Inputs: []optest.Input{tall, narrow, narrower, rest}, WRT: []int{0, 1, 2, 3},

@@ -24,6 +24,10 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return batchNormOf(false, 0, 0, 1.0000001e-5)(gorgonia.Nodes{m, v, v}) },
 			func() *gorgonia.Node { return batchNormOf(false, 6, 0, 1e-5)(gorgonia.Nodes{m, v, v, key}) },
 			func() *gorgonia.Node { return batchNormOf(true, 0, 0, 1e-5)(gorgonia.Nodes{m, v, v, v, v}) },
+			func() *gorgonia.Node {
+				y, _, _ := BatchNorm(BatchNormArgs{X: m, Gamma: v, Beta: v, Eps: 1e-5, Group: pair{}})
+				return y
+			},
 			func() *gorgonia.Node { return batchNormThen(true, nil)(gorgonia.Nodes{m, v, v}) },
 			func() *gorgonia.Node { return batchNormThen(false, m)(gorgonia.Nodes{m, v, v}) },
 			func() *gorgonia.Node { return batchNormThen(true, m)(gorgonia.Nodes{m, v, v}) },
@@ -32,6 +36,7 @@ func TestHash(t *testing.T) {
 			optest.Variant((&batchNorm{}).backward(5), m, m, v, v, m),
 			optest.Variant((&batchNorm{relu: true}).backward(5), m, m, v, v, m),
 			optest.Variant((&batchNorm{given: true}).backward(5), m, m, v, v, m),
+			optest.Variant((&batchNorm{group: pair{}}).backward(5), m, m, v, v, m),
 			optest.Variant((&batchNorm{padded: true, l: 1}).backward(6), m, m, v, v, m, key),
 			optest.Variant((&batchNorm{padded: true, l: 2}).backward(6), m, m, v, v, m, key),
 		},
@@ -51,6 +56,15 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return DropoutBits(key, 1, 13, 12, 0.5) },
 			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 13, 0.5) },
 			func() *gorgonia.Node { return DropoutBits(key, 1, 12, 12, 0.6) },
+		},
+		"dropout share": {
+			func() *gorgonia.Node { return DropoutShare(key, key, nil, 1, 12, 1, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutShare(key, key, bits, 1, 12, 1, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutShare(key, key, nil, 2, 12, 1, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutShare(key, key, nil, 1, 18, 1, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutShare(key, key, nil, 1, 12, 2, 12, 0.5) },
+			func() *gorgonia.Node { return DropoutShare(key, key, nil, 1, 12, 1, 13, 0.5) },
+			func() *gorgonia.Node { return DropoutShare(key, key, nil, 1, 12, 1, 12, 0.6) },
 		},
 		"dropout": {
 			func() *gorgonia.Node { return Dropout(m, bits, 0.5) },
