@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
@@ -118,6 +119,22 @@ func TestTheStateOfRank0IsThatOfTheRun(t *testing.T) {
 		for i, s := range resumed[2] {
 			sameMemory(t, fmt.Sprint("rank ", i), s.memory(), whole[0].memory())
 			sameMemory(t, fmt.Sprint("graphs of rank ", i), graphMemory(s.pairs().Graphs()), graphMemory(whole[0].pairs().Graphs()))
+		}
+	}
+}
+
+// TestSharesHoldWholeIdentities where a rank compares its own rows alone.
+func TestSharesHoldWholeIdentities(t *testing.T) {
+	c := config.Default()
+	c.Model.System, c.Train.BatchSize, c.Data.Identities.Images = "identities", 24, 4
+	for ranks, fits := range map[int]bool{1: true, 2: true, 3: true, 4: false} {
+		for _, contrast := range []string{config.OfOwnRank, config.OfAllRanks} {
+			c.Parallel.Contrast = contrast
+			if err := wholeIdentities(c, ranks); (err == nil) != (fits || contrast == config.OfAllRanks) {
+				t.Errorf("%d ranks, %s: %v", ranks, contrast, err)
+			} else if err != nil && !strings.Contains(err.Error(), "the 6 rows of a process must hold whole identities of 4 images") {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -80,6 +80,9 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if s.span, err = schedule.NewSpan(cfg.Train, epoch, cfg.DropsLast()); err != nil {
 		return nil, err
 	}
+	if err := wholeIdentities(cfg, s.group.Size()); err != nil {
+		return nil, err
+	}
 	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {
 		return nil, err
 	}
