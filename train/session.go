@@ -287,7 +287,7 @@ func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, 
 	share := 1 / float64(micro)
 	out.Loss += share * res.Loss
 	for i, p := range res.Parts {
-		if k == 0 {
+		if i == len(out.Parts) {
 			out.Parts = append(out.Parts, Value{Name: p.Name, Measure: p.Measure})
 		}
 		out.Parts[i].Value += share * p.Value

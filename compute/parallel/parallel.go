@@ -3,14 +3,14 @@
 //
 // A step of package train exchanges in this order, which is that of its program and so the same on all ranks:
 //
-//	Agree            before the step: who was asked to stop, or has failed since the last one
-//	GatherInts, Gather  of a rebuild of graphs over the queue, where one is due (package objectives/geodesic)
-//	GatherBytes      of each micro-batch: bad samples, mostly nothing (package data)
-//	Gather, SumShare of the losses, within the computation (package model)
-//	Begin            of buckets of gradients, while the backward pass of the last micro-batch goes on
-//	Gather           of keys of the queue, statistics of norms and the like (package model)
-//	Wait             for the gradients
-//	GatherInts       losses, samples, waits, and numbers that are not finite; GatherBytes where there is one
+//	Agree               before the step: who was asked to stop, or has failed since the last one
+//	GatherInts, Gather  a rebuild of graphs over the queue, where one is due (package objectives/geodesic)
+//	GatherBytes         for each micro-batch: bad samples, mostly nothing (package data)
+//	Gather, SumShare    losses, within the computation (package model)
+//	Begin               buckets of gradients, while the backward pass of the last micro-batch goes on
+//	Gather              keys of the queue, statistics of norms and the like (package model)
+//	Wait                for the gradients
+//	GatherInts          losses, samples, waits, and who has a number that is not finite; GatherBytes of what it is, where there is one
 package parallel
 
 // Group is a number of processes, ranks, that train one model together. Each holds an
