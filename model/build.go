@@ -151,6 +151,12 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	if obj.ITC.Positives == "id" {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
+	if p.o.Group.Size() > 1 {
+		s.Student.Group = p.o.Group
+		if s.Mentor != nil {
+			s.Mentor.Group = p.o.Group
+		}
+	}
 	s.Student.Statistics = b.norms.add
 	b.teacherNorms()
 	b.dropout()
