@@ -358,7 +358,7 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 // compile compiles the step and binds its inputs.
 func (b *builder) compile() error {
 	t := b.step
-	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
+	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
 	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {
