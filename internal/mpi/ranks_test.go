@@ -19,6 +19,9 @@ import (
 // scenarioVariable names what a rank does instead of running tests.
 const scenarioVariable = "GEOALIGN_MPI_SCENARIO"
 
+// timeoutVariable is how long a rank waits.
+const timeoutVariable = "GEOALIGN_MPI_TIMEOUT"
+
 // scenarios are what ranks do. An error ends all of them.
 var scenarios = map[string]func(w *World) error{}
 
@@ -27,7 +30,7 @@ func TestMain(m *testing.M) {
 	if name == "" {
 		os.Exit(m.Run())
 	}
-	timeout, err := time.ParseDuration(os.Getenv("GEOALIGN_MPI_TIMEOUT"))
+	timeout, err := time.ParseDuration(os.Getenv(timeoutVariable))
 	if err != nil {
 		timeout = time.Minute
 	}

@@ -60,7 +60,7 @@ func (w *World) run(p place, o Options, started chan<- error) {
 				continue
 			}
 			w.reply <- a
-			if c.kind == finalize {
+			if c.kind == finalize && w.failed == nil {
 				return
 			}
 		case <-w.aborted:
@@ -191,7 +191,7 @@ func (t *thread) await(r *request) error {
 			began = now
 		}
 		if now-t.since.Load() > int64(t.timeout) {
-			fmt.Fprintln(os.Stderr, t.late(t.silent()))
+			say(t.late(t.silent()))
 			t.api.abort(1)
 			return errors.New("mpi: MPI_Abort returned")
 		}
@@ -216,10 +216,7 @@ func (t *thread) late(silent string) string {
 	if err != nil {
 		host = "an unknown machine"
 	}
-	what := kind(t.doing.Load()).String()
-	if n := t.length.Load(); n > 0 {
-		what = fmt.Sprintf("%s of %d", what, n)
-	}
+	what := kind(t.doing.Load()).of(int(t.length.Load()))
 	return fmt.Sprintf("mpi: rank %d of %d on %s has waited %v for the others%s, in %s%s. "+
 		"One of them hangs, or is slower than that: a longer time is set by parallel.timeout_seconds. All processes are ended.",
 		t.rank, t.ranks, host, t.timeout, at, what, silent)
