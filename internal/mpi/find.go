@@ -110,11 +110,11 @@ func libraryFolders(prefix string) []string {
 
 // fit says why a library does not go with the launcher.
 func (p place) fit(a *api) error {
-	if len(p.fits) == 0 {
-		return nil
+	whose := MPICH
+	if strings.HasPrefix(a.version, "Open MPI") {
+		whose = OpenMPI
 	}
-	open := strings.HasPrefix(a.version, "Open MPI")
-	if want := slices.Contains(p.fits, OpenMPI); open != want {
+	if len(p.fits) > 0 && !slices.Contains(p.fits, whose) {
 		return fmt.Errorf("%s (%s) does not go with the mpirun in use", a.file, a.version)
 	}
 	return nil
