@@ -19,6 +19,11 @@ func TestQuietly(t *testing.T) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGUSR2)
 	defer signal.Stop(c)
+	blocked := func() (mask [128]byte) { // of this thread
+		ccall(libc("pthread_sigmask"), 0, 0, base(mask[:]))
+		return mask
+	}
+	before := blocked()
 	failed := errors.New("failed")
 	err := quietly(func() error {
 		const ignore = 1 // SIG_IGN
@@ -27,6 +32,9 @@ func TestQuietly(t *testing.T) {
 	})
 	if !errors.Is(err, failed) {
 		t.Errorf("%v", err)
+	}
+	if blocked() != before {
+		t.Error("other signals are blocked than before")
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
