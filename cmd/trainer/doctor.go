@@ -189,7 +189,7 @@ func (d diagnosis) printMPI(w io.Writer) {
 	if d.MPI.Found {
 		fmt.Fprintf(w, "mpi        found %s (interface: %s) %s\n", d.MPI.Library, d.MPI.Family, d.MPI.File)
 	} else {
-		fmt.Fprintf(w, "mpi        not usable: %s\n%-10s for training on several processes: %s\n", d.MPI.Reason, "", d.MPI.Install)
+		fmt.Fprintf(w, "mpi        not usable, which only training on several processes needs: %s\n", d.MPI.Reason)
 	}
 	if d.MPI.Launcher != "" {
 		fmt.Fprintf(w, "%-10s started as one of several by %s\n", "", d.MPI.Launcher)

@@ -59,7 +59,7 @@ func TestDoctorMPI(t *testing.T) {
 		want string
 	}{
 		{mpi.Info{Found: true, Library: "MPICH 4.0", Family: "MPICH", File: "/lib/libmpich.so.12"}, "mpi        found MPICH 4.0 (interface: MPICH) /lib/libmpich.so.12\n"},
-		{mpi.Info{Reason: "no library found", Install: "apt-get install mpich"}, "mpi        not usable: no library found\n           for training on several processes: apt-get install mpich\n"},
+		{mpi.Info{Reason: "no library found: install MPI"}, "mpi        not usable, which only training on several processes needs: no library found: install MPI\n"},
 		{mpi.Info{Found: true, Launcher: "srun"}, "           started as one of several by srun\n"},
 	}
 	for _, r := range rows {
