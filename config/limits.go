@@ -72,10 +72,10 @@ const (
 var products = []product{
 	{"model.image.size", "patches of an image, (model.image.size / model.image.patch)^2", mostPatches, "lower it or raise model.image.patch", patches},
 	{"train.batch_size", "pixel values of a batch, train.batch_size x 3 x model.image.size^2", mostValues, "",
-		func(c *Config) float64 { return pixels(c, c.Train.BatchSize) }},
+		func(c *Config) float64 { return pixels(c, c.RankRows()) }},
 	{"data.prefetch", "pixel values that are prepared ahead, of data.prefetch batches and data.workers samples", mostValues, "",
 		func(c *Config) float64 {
-			return pixels(c, (max(c.Data.Prefetch, 2)+2+c.HeldBatches())*c.Train.BatchSize+2*c.Data.Workers)
+			return pixels(c, (max(c.Data.Prefetch, 2)+2+c.HeldBatches())*c.RankRows()+2*c.Data.Workers)
 		}},
 	{"eval.batch_size", "pixel values of a batch, eval.batch_size x 3 x model.image.size^2", mostValues, "",
 		func(c *Config) float64 { return pixels(c, c.Eval.BatchSize) }},
@@ -84,11 +84,11 @@ var products = []product{
 			width := c.Model.Image.Width
 			switch {
 			case c.readsResNet():
-				return float64(c.Train.BatchSize) * c.Model.Image.ResNet.widest(c.Model.Image.Size)
+				return float64(c.RankRows()) * c.Model.Image.ResNet.widest(c.Model.Image.Size)
 			case c.ReadsRegions():
 				width = max(width, c.Model.Image.Regions.In)
 			}
-			return ifImages(c, float64(c.Train.BatchSize)*patches(c)*float64(width))
+			return ifImages(c, float64(c.RankRows())*patches(c)*float64(width))
 		}},
 	{"train.batch_size", "values of a layer, train.batch_size x data.tokens x model.text.width", mostValues, "",
 		func(c *Config) float64 {
@@ -96,21 +96,21 @@ var products = []product{
 			if c.hasGRU() {
 				width = gruValues(c.Model.Text)
 			}
-			return ifWords(c, float64(c.Train.BatchSize)*float64(c.Data.Tokens)*float64(width))
+			return ifWords(c, float64(c.RankRows())*float64(c.Data.Tokens)*float64(width))
 		}},
 	{"train.batch_size", "values of hidden layers, train.batch_size x model.heads.layers x model.heads.hidden", mostValues, "",
 		func(c *Config) float64 {
-			return ifStored(c, float64(c.Train.BatchSize)*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
+			return ifStored(c, float64(c.RankRows())*float64(max(1, c.Model.Heads.Layers))*float64(c.Model.Heads.Hidden))
 		}},
 	{"objective.geometric.neighbours", "points of a batch, train.batch_size x objective.geometric.neighbours", 1<<31 - 1, "",
 		func(c *Config) float64 {
-			return pick(c.GeometricPool(), float64(c.Train.BatchSize)*float64(c.Objective.Geometric.Neighbours))
+			return pick(c.GeometricPool(), float64(c.RankRows())*float64(c.Objective.Geometric.Neighbours))
 		}},
 	{"queue.size", "values of a queue, queue.size x model.head.dim", mostValues, "",
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
 	{"train.batch_size", "scores of a batch, n x (n + queue.size) of n = train.batch_size pairs that are compared, times train.accumulate_steps with train.accumulate = \"features\"", mostValues, "",
 		func(c *Config) float64 {
-			return float64(c.ComparedRows()) * (float64(c.ComparedRows()) + float64(c.Queue.Size))
+			return float64(c.ComparedRows()) * (float64(max(c.ComparedRows(), c.Train.BatchSize)) + float64(c.Queue.Size))
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",
 		func(c *Config) float64 {

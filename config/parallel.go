@@ -27,10 +27,34 @@ func (p *Parallel) check(k *checker, c *Config) {
 	k.oneOf("parallel.negatives", OfAllRanks, OfOwnRank)
 	k.oneOf("parallel.wire", "fp32", "bf16")
 	k.positive("parallel.bucket_mb", "parallel.timeout_seconds")
-	if n := c.Ranks; n > 1 {
-		k.training("model.system", !c.Model.Fitted(), fmt.Sprintf("is fitted at once by one process, and there are %d", n), "start one, without a launcher such as mpirun")
-		k.training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all of them, and each has an equal share of its rows")
+	p.checkRanks(k, c)
+}
+
+// LocalNegatives says whether hard negatives come from a process's own rows.
+func (p *Parallel) LocalNegatives() bool { return p.Contrast == OfOwnRank || p.Negatives == OfOwnRank }
+
+// checkRanks tells what several processes cannot train together.
+func (p *Parallel) checkRanks(k *checker, c *Config) {
+	if c.Ranks <= 1 {
+		return
 	}
+	n, o := c.Ranks, c.Objective
+	k.training("train.batch_size", c.Train.BatchSize%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "it is the batch of all, of which each has an equal share")
+	k.training("model.system", !c.Model.Fitted(), "cannot be trained by several processes", "it is fitted at once and has no steps: start one process")
+	k.training("train.accumulate", !c.AccumulatesFeatures(), `must be "gradients" with several processes`, "they compare the pairs of all as it is: raise train.batch_size instead")
+	k.training("train.batch_size", !p.LocalNegatives() || o.ITM.Weight == 0 || c.RankRows() >= 2, fmt.Sprintf("must be at least %d with %d processes", 2*n, n),
+		`hard negatives are of a process's own rows: raise it, or set parallel.contrast and parallel.negatives = "global"`)
+	k.training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(), `must be "local" with objective.mafa.connector and several processes`, "the connector sees the pairs of its own process")
+	if g := c.Model.Image.ResNet.ShuffleGroups; c.readsResNet() && g > 1 {
+		k.training("model.image.resnet.shuffle_groups", c.RankRows()%g == 0 && c.RankRows() > g, fmt.Sprintf("must divide the rows of a process, %d, and be less", c.RankRows()), "the groups are of its own images")
+	}
+}
+
+// CheckRanks is what Validate says of c.Ranks processes.
+func (c Config) CheckRanks() error {
+	k := &checker{fields: schema(&c), failed: map[string]bool{}}
+	c.Parallel.checkRanks(k, &c)
+	return k.errs.orNil()
 }
 
 // RankRows returns the rows of a micro-batch that each rank has: train.batch_size is that of all.

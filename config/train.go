@@ -41,12 +41,12 @@ func (c Config) AccumulatesFeatures() bool {
 	return c.Train.Accumulate == AccumulateFeatures && c.Train.AccumulateSteps > 1
 }
 
-// ComparedRows returns the number of pairs that losses compare with each other.
+// ComparedRows returns the number of pairs that a process has of those that losses compare with each other.
 func (c Config) ComparedRows() int {
 	if c.AccumulatesFeatures() {
 		return c.Train.BatchSize * c.Train.AccumulateSteps
 	}
-	return c.Train.BatchSize
+	return c.RankRows()
 }
 
 // HeldBatches returns the batches that a step has in memory at a time.

@@ -7,17 +7,18 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data/batch"
 )
 
-// Batch is B training samples as columns. Its memory belongs to the loader again after
-// Recycle.
+// Batch is B training samples as columns, of several processes this one's share of a global batch. Its
+// memory belongs to the loader again after Recycle.
 type Batch struct {
 	*batch.Batch
 	Size     int      // rows, B
 	Counters []uint64 // (B), which sample of the stream a row is
-	Counter  uint64   // position before the batch
-	End      uint64   // position after the batch
+	Counter  uint64   // position before the global batch
+	End      uint64   // position after the global batch
 	Epoch    float64  // End in epochs
 
 	owner *Loader
@@ -25,7 +26,7 @@ type Batch struct {
 
 // LoaderConfig sizes a loader.
 type LoaderConfig struct {
-	BatchSize   int      // rows of a batch, B
+	BatchSize   int      // rows of a batch, of several processes those of all
 	Columns     []Column // of a batch: what the model reads
 	Workers     int      // goroutines that make samples; 0: the number of processors
 	Prefetch    int      // batches prepared ahead; 0: 2
@@ -33,7 +34,13 @@ type LoaderConfig struct {
 	MaxBadShare float64  // stop when more than this share of the samples read since the loader was made is bad, judged from 50 on; 0: at the first
 	Overfit     int      // only the first N samples, over and over; 0: all
 	DropLast    bool     // leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of epochs
+	// Group is the processes that share the batches, each by an equal number of rows in the order of the
+	// ranks; nil: this one alone. All have the same stream.
+	Group parallel.Group
 }
+
+// rows returns the rows of a batch that this process has.
+func (c LoaderConfig) rows() int { return c.BatchSize / c.Group.Size() }
 
 // minReads is the number of samples after which the share of bad ones is judged.
 const minReads = 50
@@ -82,6 +89,10 @@ var ErrClosed = errors.New("data: loader is closed")
 // their order depend on the stream and the position alone, not on the number of
 // workers: a bad sample is left out, and the next good one takes its row.
 //
+// Of several processes each reads and decodes its own rows of a batch alone. Batches, Position
+// and Bad are those of one process that makes all rows, whatever their number: see share.go. All call Start,
+// Rewind and Next in the same order.
+//
 // Start, Rewind, Next, Position and Close are for one goroutine; Recycle for any.
 type Loader struct {
 	stream Stream
@@ -116,6 +127,12 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 		return nil, fmt.Errorf("data: share of bad samples must be in [0, 1] (got %g)", cfg.MaxBadShare)
 	case cfg.Workers < 0 || cfg.Prefetch < 0 || cfg.Overfit < 0:
 		return nil, fmt.Errorf("data: workers, prefetch and overfit must be >= 0 (got %d, %d, %d)", cfg.Workers, cfg.Prefetch, cfg.Overfit)
+	}
+	if cfg.Group == nil {
+		cfg.Group = parallel.Single{}
+	}
+	if n := cfg.Group.Size(); cfg.BatchSize%n != 0 {
+		return nil, fmt.Errorf("train.batch_size: the rows of a batch must be shared equally (got %d rows for %d processes): use a multiple of %d", cfg.BatchSize, n, n)
 	}
 	if err := batch.Check(cfg.Columns, stream.Columns()); err != nil {
 		return nil, err
@@ -162,7 +179,8 @@ func (l *Loader) Epochs() float64 {
 }
 
 // Next returns the next batch. It fails when ctx ends, after Close, and with a
-// *BadShareError when too much of the data is bad; that failure stays.
+// *BadShareError when too much of the data is bad; that failure stays. Of several processes it fails on all where
+// it does on one, with a *parallel.Failure that names the rank unless it is the *BadShareError of all.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	if l.closed {
 		return nil, ErrClosed
@@ -172,6 +190,9 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	}
 	if l.run == nil || l.back {
 		l.Start(l.pos)
+	}
+	if l.cfg.Group.Size() > 1 {
+		return l.nextShared(ctx)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -210,7 +231,7 @@ func (l *Loader) Close() error {
 }
 
 // Bad returns how many samples were read and how many of them were bad since
-// the loader was made, up to the last batch that Next returned, and the first
+// the loader was made, by all processes and up to the last batch that Next returned, and the first
 // reasons.
 func (l *Loader) Bad() (bad, read uint64, examples []BadSample) {
 	l.mu.Lock()
@@ -240,6 +261,6 @@ func (l *Loader) batch() *Batch {
 		return b
 	default:
 	}
-	n := l.cfg.BatchSize
+	n := l.cfg.rows()
 	return &Batch{Batch: batch.New(n, l.cfg.Columns...), Size: n, Counters: make([]uint64, n), owner: l}
 }

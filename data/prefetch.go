@@ -36,6 +36,9 @@ type result struct {
 	err       error
 	read, bad uint64
 	examples  []BadSample // new ones
+
+	// Of a share: the samples of the batch that are bad, whose rows are not filled.
+	lost []BadSample
 }
 
 func (l *Loader) startPrefetch(position uint64) *prefetch {
@@ -54,10 +57,15 @@ func (l *Loader) startPrefetch(position uint64) *prefetch {
 	}
 	bad, read, examples := l.Bad()
 	p.wg.Add(2 + l.cfg.Workers)
-	go p.dispatch(position)
 	for range l.cfg.Workers {
 		go p.worker()
 	}
+	if l.cfg.Group.Size() > 1 {
+		go p.dispatchShare(position)
+		go p.assembleShare(position)
+		return p
+	}
+	go p.dispatch(position)
 	go p.assemble(position, read, bad, examples)
 	return p
 }
@@ -83,10 +91,30 @@ func (p *prefetch) dispatch(counter uint64) {
 		case <-p.quit:
 			return
 		case s := <-p.free:
-			s.counter = counter
+			p.begin(s, counter)
 			counter++
-			p.ordered <- s // both have room for every slot
-			p.work <- s
+		}
+	}
+}
+
+// begin has a slot filled with a sample.
+func (p *prefetch) begin(s *slot, counter uint64) {
+	s.counter = counter
+	p.ordered <- s // both have room for every slot
+	p.work <- s
+}
+
+// done waits for the next slot in order, nil where the run ends.
+func (p *prefetch) done() *slot {
+	select {
+	case <-p.quit:
+		return nil
+	case s := <-p.ordered:
+		select {
+		case <-p.quit:
+			return nil
+		case <-s.done:
+			return s
 		}
 	}
 }
@@ -98,20 +126,20 @@ func (p *prefetch) worker() {
 		case <-p.quit:
 			return
 		case s := <-p.work:
-			p.sample(s)
+			s.err = p.l.sample(s.counter, s.row)
 			s.done <- struct{}{}
 		}
 	}
 }
 
-// sample fills a slot. A panic in foreign code is a bad sample like any other.
-func (p *prefetch) sample(s *slot) {
+// sample makes a sample. A panic in foreign code is a bad sample like any other.
+func (l *Loader) sample(counter uint64, row batch.Row) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.err = fmt.Errorf("data: sample %d: panic: %v", s.counter, v)
+			err = fmt.Errorf("data: sample %d: panic: %v", counter, v)
 		}
 	}()
-	s.err = p.l.stream.Sample(s.counter, s.row)
+	return l.stream.Sample(counter, row)
 }
 
 // exhausted is the error of a machine that has run out of files or memory, which is no fault
@@ -140,16 +168,9 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 		}
 	}
 	for {
-		var s *slot
-		select {
-		case <-p.quit:
+		s := p.done()
+		if s == nil {
 			return
-		case s = <-p.ordered:
-		}
-		select {
-		case <-p.quit:
-			return
-		case <-s.done:
 		}
 		read++
 		if l.cfg.DropLast && row > 0 && s.counter%epoch == 0 {
@@ -165,13 +186,13 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 				all = append(all, BadSample{s.counter, s.err})
 				examples = append(examples, BadSample{s.counter, s.err})
 			}
-			if float64(bad) > l.cfg.MaxBadShare*float64(read) && (read >= minReads || l.cfg.MaxBadShare == 0) {
+			if l.tooBad(bad, read) {
 				send(result{err: &BadShareError{Bad: bad, Read: read, Allowed: l.cfg.MaxBadShare, Examples: all}})
 				return
 			}
 			// Without this a stream whose samples are all bad, within a share of
 			// 1, would be read for ever.
-			if s.counter-sent >= 3*epoch+uint64(l.cfg.BatchSize) {
+			if l.tooFar(s.counter - sent) {
 				send(result{err: fmt.Errorf("data: no batch of %d good samples in %d samples: %w", l.cfg.BatchSize, s.counter-sent, s.err)})
 				return
 			}
@@ -191,4 +212,14 @@ func (p *prefetch) assemble(position, read, bad uint64, all []BadSample) {
 			b.Counter = end
 		}
 	}
+}
+
+// tooBad says whether more samples are bad than is allowed.
+func (l *Loader) tooBad(bad, read uint64) bool {
+	return float64(bad) > l.cfg.MaxBadShare*float64(read) && (read >= minReads || l.cfg.MaxBadShare == 0)
+}
+
+// tooFar says whether so many samples should have filled a batch.
+func (l *Loader) tooFar(samples uint64) bool {
+	return samples >= 3*uint64(l.stream.EpochSamples())+uint64(l.cfg.BatchSize)
 }

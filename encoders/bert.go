@@ -122,6 +122,7 @@ func (b BERT) text(c *Context, s Scope, a TextArgs, at *Places) (first, x *gorgo
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	s = s.transformer(b.Layers)
 	p := b.check(s, ids)
+	c.given(ids.Shape()[0] / l)
 	x = b.embed(c, s, ids, a.Segments, l, b.classes()-1)
 	bias, seen := b.bias(s, l, l), withPrompts(lengths, p)
 	if at != nil && (b.Layers == 0 || bias != nil) {
@@ -162,6 +163,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 	if m > 1 {
 		t, ids, seen = l+m-1, layout.RepeatFirst(ids, l, m-1), layout.AddInt(lengths, m-1)
 	}
+	c.given(ids.Shape()[0] / t)
 	x := b.embed(c, s, ids, a.Segments, t, 0) // (R*t, D), class tokens first
 	bias, first := b.bias(s, t, t), b.bias(s, m, t)
 	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
@@ -281,6 +283,9 @@ type FusionArgs struct {
 	Causal            bool           // a token reads itself and those before it
 	Pairs             Pairs
 	At                *Places // whose states are computed; nil: all
+	// TextNumbers (N) int32 are the numbers of the texts in the global batch, where this process is one of several and they are no
+	// stacks of it; nil: they are.
+	TextNumbers *gorgonia.Node
 	TextLen, ImageLen int     // L and T
 }
 
@@ -298,6 +303,10 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
 	}
 	b.checkPictures(x, p)
+	c.given(x.Shape()[0] / l)
+	if a.TextNumbers != nil && p.Texts != nil {
+		c.order = order{places: a.TextNumbers}
+	}
 	if a.Causal && at != nil {
 		misuse("fusion", x, "the states of some places alone are of layers that are not causal")
 	}
@@ -306,17 +315,20 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 		last := at != nil && i == b.CrossLayers()-1
 		s.block(func() {
 			if last && i > 0 {
+				defer c.at(at)()
 				x = b.selfAttentionAt(c, layer, x, at.of(x), lengths, l, at)
 			} else {
 				x = b.attend(c, layer, x, selfArgs{lengths: lengths, len: l, causal: a.Causal})
 			}
 			if i == 0 && p.Texts != nil {
 				x, lengths = nn.GatherRows(x, p.Texts, l), layout.GatherInts(lengths, p.Texts) // (R*L, D), (R)
+				c.given(p.Texts.Shape()[0])
 			}
 			if last && i == 0 {
 				x = at.of(x)
 			}
 			if last {
+				defer c.at(at)()
 				x = b.crossAttentionAt(c, layer, keys, i, x, images, seen, a.ImageLengths, at, t)
 			} else {
 				x = b.crossAttention(c, layer, i, x, b.crossKeys(keys, images), crossArgs{seen, a.ImageLengths, l, t})

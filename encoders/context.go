@@ -15,6 +15,12 @@ type Context struct {
 	// DropoutKey is the int32 input (2) that seeds this step's dropout masks;
 	// nil switches dropout off.
 	DropoutKey *gorgonia.Node
+	// Share is where this process is one of several, int32 (2): the rank and the number of ranks. A row has the mask
+	// then that it has in the global batch. nil: one process has it all.
+	Share *gorgonia.Node
+	// Rows is the number of samples of the batch here, with Share: what encoders are given are so many
+	// sequences, or as many several times, such as clean captions and masked ones behind them.
+	Rows int
 
 	// Patches returns the rows of tokens of n images that a vision transformer keeps, int32, of
 	// each image the class tokens first and then as many patches as it says; nil keeps all.
@@ -42,6 +48,47 @@ type Context struct {
 	Samples func(n *gorgonia.Node)
 
 	sites uint64 // dropout places so far
+	order order  // of the rows at hand
+}
+
+// order says how rows lie in the global batch: in so many stacks, each of which every rank has an equal share of, or at places of
+// their own.
+type order struct {
+	stacks int            // 0: one
+	places *gorgonia.Node // (M) int32, nil without
+	whole  bool           // every rank has all rows
+	fixed  bool           // whatever encoders are given
+}
+
+// Ordered says how the rows of what follows lie in the global batch until the function that it returns is called: in so many
+// stacks, each of which every rank has an equal share of, or, with places (M) int32, each of M where it says.
+func (c *Context) Ordered(stacks int, places *gorgonia.Node) (end func()) {
+	return c.set(order{stacks: stacks, places: places, fixed: true})
+}
+
+// Whole says that every rank has all rows of what follows until the function that it returns is called.
+func (c *Context) Whole() (end func()) { return c.set(order{whole: true, fixed: true}) }
+
+func (c *Context) set(o order) (end func()) {
+	before := c.order
+	c.order = o
+	return func() { c.order = before }
+}
+
+// given says that the rows of what follows are n sequences: stacks of the batch's samples, unless a caller has said another
+// order.
+func (c *Context) given(n int) {
+	if c.Rows > 0 && !c.order.fixed {
+		c.order = order{stacks: max(1, n/c.Rows)}
+	}
+}
+
+// at is the order of the rows of places, where their numbers in the global batch are known.
+func (c *Context) at(p *Places) (end func()) {
+	if p.Whole == nil {
+		return func() {}
+	}
+	return c.set(order{places: p.Whole})
 }
 
 // SkipSites moves on by n dropout places, so that a second tower under the same key
@@ -54,7 +101,10 @@ func (c *Context) bits(n, cols int, p float64) *gorgonia.Node {
 		return nil
 	}
 	c.sites++
-	return nn.DropoutBits(c.DropoutKey, c.sites, n, cols, keep(p))
+	if c.Share == nil || c.order.whole {
+		return nn.DropoutBits(c.DropoutKey, c.sites, n, cols, keep(p))
+	}
+	return nn.DropoutShare(c.DropoutKey, c.Share, c.order.places, c.sites, n, max(1, c.order.stacks), cols, keep(p))
 }
 
 // dropout zeroes a share p of x (R, D) and scales the rest by 1/(1-p).

@@ -21,6 +21,7 @@ type Local struct {
 	Lengths *gorgonia.Node // (R) int32: tokens [First, Lengths[i]) of row i take part; nil: all from First on
 	First   int
 	Len     int
+	All     bool // where this process is one of several, the rows are those of all
 }
 
 // TokenHead is a head that can map every token of a sequence as it maps a class token.

@@ -13,6 +13,9 @@ import (
 // int32 (M).
 type Places struct {
 	Rows, Sequences *gorgonia.Node
+	// Whole is the number of each place among those of the global batch, int32 (M), where this process is one of several;
+	// nil: its own.
+	Whole *gorgonia.Node
 }
 
 // of returns the states at the places: (M, D) for x (N*L, D).

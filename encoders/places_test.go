@@ -30,8 +30,8 @@ func TestPlaces(t *testing.T) {
 		im := s.floats("images", 3, 3, 8, 8)
 		in[im] = images
 		id, le := ints("ids", ids), ints("lengths", lengths)
-		textAt := &Places{ints("text rows", textPlaces[0]), ints("text sequences", textPlaces[1])}
-		pairAt := &Places{ints("pair rows", pairPlaces[0]), ints("pair sequences", pairPlaces[1])}
+		textAt := &Places{Rows: ints("text rows", textPlaces[0]), Sequences: ints("text sequences", textPlaces[1])}
+		pairAt := &Places{Rows: ints("pair rows", pairPlaces[0]), Sequences: ints("pair sequences", pairPlaces[1])}
 		p := Pairs{Texts: ints("texts", pairTexts), Images: ints("pair images", pairImages)}
 
 		x := tinyViT.Forward(on.In("image"), im)
@@ -62,7 +62,7 @@ func TestPlaces(t *testing.T) {
 func TestPlacesNeedLayers(t *testing.T) {
 	s := newStore(.2)
 	on, c := NewScope(s), &Context{}
-	at := &Places{s.ints("rows", 2), s.ints("sequences", 2)}
+	at := &Places{Rows: s.ints("rows", 2), Sequences: s.ints("sequences", 2)}
 	bert := tinyBERT
 	bert.Layers, bert.FusionLayers = 0, 0
 	if got := bert.Text(c, on, TextArgs{IDs: s.ints("ids", 10), Lengths: s.ints("lengths", 2), Len: 5}, at).Shape()[0]; got != 2 {

@@ -22,6 +22,9 @@ type SelfPool struct{ Dropout float64 } // of h and g
 // Forward pools the tokens of each of R rows: (R, C). It is 0 of a row without tokens.
 func (p SelfPool) Forward(c *Context, s Scope, x Local) *gorgonia.Node {
 	rows, lengths, l, d := x.Rows, x.Lengths, x.Len, columns("self pool", x.Rows)
+	if c.given(rows.Shape()[0] / l); x.All {
+		defer c.Whole()()
+	}
 	if lengths != nil {
 		lengths = layout.AtLeastInt(layout.AddInt(lengths, -x.First), 0)
 	}

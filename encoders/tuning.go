@@ -49,6 +49,13 @@ func (s Scope) transformer(blocks int) Scope {
 	return s.As(Traits{Locked: true})
 }
 
+// given tells the context of the dropout of adapters how many sequences a transformer is given.
+func (s Scope) given(n int) {
+	if s.tuned != nil && s.tuned.context != nil {
+		s.tuned.context.given(n)
+	}
+}
+
 // trains says whether a parameter of the transformer itself is trained.
 func (t *tuning) trains(name string, of Traits) bool {
 	if t.BitFit && of.Group == GroupBias {

@@ -185,6 +185,7 @@ func (v ViT) attentionPool(s Scope, y *gorgonia.Node) *gorgonia.Node {
 func (v ViT) encode(s Scope, images *gorgonia.Node, class bool) (x, y *gorgonia.Node) {
 	v.check(images)
 	t := v.inner() + v.prefix()
+	s.given(images.Shape()[0])
 	x = v.embed(s, images)  // (B*t, D)
 	var late *gorgonia.Node // (B*(m-1), D) class tokens that are not in x yet
 	if v.classes() > 1 && v.TokenBlocks > 0 && v.TokenBlocks < v.Depth {

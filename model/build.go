@@ -36,11 +36,12 @@ type trainStep struct {
 // builder is a training step under construction.
 type builder struct {
 	*Pairs
-	net    *net
-	s      *objectives.Step
-	blocks blocks // of the student, to compute again in the backward pass
-	judge  *judge // of hard negatives, or nil
-	norms  norms  // of the student
+	net      *net
+	s        *objectives.Step
+	blocks   blocks // of the student, to compute again in the backward pass
+	judge    *judge // of hard negatives, or nil
+	norms    norms  // of the student
+	cropping bool   // the images at hand are crops, image by image
 	// matched are the globs of model.lora.layers that have matched a layer.
 	matched map[string]bool
 }
@@ -131,7 +132,7 @@ func (p *Pairs) newBuilder(rows int) *builder {
 		on = on.Marked(b.blocks.mark(n.g))
 	}
 	s := &objectives.Step{
-		Inputs: n.inputs, Rows: rows, Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
+		Inputs: n.inputs, Rows: rows, Ranks: p.ranks(), Seed: cfg.Run.Seed, Params: on, Twins: twins, Student: &encoders.Context{},
 		Scores:        newScores(cfg, p.design.space, on, twins),
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
@@ -197,10 +198,34 @@ func (b *builder) dropout() {
 		return nil
 	}, 2)
 	b.s.Student.DropoutKey = key
+	b.share(b.s.Student)
 	if b.s.HasTeacher() && b.cfg.Momentum.Dropout {
 		b.s.Mentor.DropoutKey = key
 		b.s.Mentor.SkipSites(teacherSites)
+		b.share(b.s.Mentor)
 	}
+}
+
+// share tells the dropout of towers which rows of the global batch this process has.
+func (b *builder) share(c *encoders.Context) {
+	g := b.o.Group
+	if g.Size() == 1 {
+		return
+	}
+	c.Rows = b.s.Rows
+	c.Share = b.s.Ints("rank", func(_ *feed.Step, dst []int32) error {
+		dst[0], dst[1] = int32(g.Rank()), int32(g.Size())
+		return nil
+	}, 2)
+}
+
+// ranks are the processes that the losses of a step compare their rows with.
+func (p *Pairs) ranks() objectives.Ranks {
+	if p.o.Group.Size() == 1 {
+		return objectives.Ranks{}
+	}
+	c := p.cfg.Parallel
+	return objectives.Ranks{Group: p.o.Group, Local: c.Contrast == config.OfOwnRank, LocalNegatives: c.LocalNegatives()}
 }
 
 // patches lets the online side see a share of the patches of an image.
@@ -212,9 +237,11 @@ func (b *builder) patches() {
 	views := 0
 	b.s.Student.Patches = func(n, tokens, classes int) (*gorgonia.Node, int) {
 		views++
-		name, kept := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept()
+		name, kept, of := fmt.Sprintf("%s/%d", rng.Patches, views), im.Kept(), b.drawnOf(n)
 		return b.s.Ints(name, func(f *feed.Step, dst []int32) error {
-			keepRows(rng.New(b.s.Seed, name, f.Stream()), dst, n, tokens, classes, kept)
+			of.take(dst, n, tokens, func(all []int32) {
+				keepRows(rng.New(b.s.Seed, name, f.Stream()), all, n*of.ranks, tokens, classes, kept)
+			})
 			return nil
 		}, n*(classes+kept)), kept
 	}

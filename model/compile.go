@@ -17,9 +17,10 @@ type outcome struct {
 	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
-	features  []gradientTo // further nodes with a gradient
-	rounded   *rounded     // nil unless it pays, see kernel.Engine.KeepsRounded
-	footprint Footprint    // of training by it
+	features  []gradientTo   // further nodes with a gradient
+	places    map[int64]Span // of the gradients of parameters, by their nodes
+	rounded   *rounded       // nil unless it pays, see kernel.Engine.KeepsRounded
+	footprint Footprint      // of training by it
 }
 
 // compile differentiates the loss and compiles the step with the further outputs,
@@ -54,6 +55,12 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	if err := bindGradients(&c, list, grads); err != nil {
 		return err
 	}
+	o.places = map[int64]Span{}
+	for i, n := range grads {
+		if q := list[i].param; q != nil {
+			o.places[n.ID()] = Span{q.offset, q.offset + q.Len()}
+		}
+	}
 	for _, p := range o.parts {
 		c.Outputs = append(c.Outputs, p.Node)
 	}
@@ -74,8 +81,9 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 
 // gradientTo is a node that a loss is differentiated by, and where its gradient goes.
 type gradientTo struct {
-	of *gorgonia.Node
-	to []float32
+	of    *gorgonia.Node
+	to    []float32
+	param *Param // nil of another node
 }
 
 // nodesOf returns the nodes of a list.
@@ -92,7 +100,7 @@ func (b *net) learned(reached map[int64]bool, names map[string]bool) (list []gra
 	b.params.each(func(q *Param, n *gorgonia.Node, _ []float32) {
 		if reached[n.ID()] && !q.Frozen {
 			names[q.Name] = true
-			list = append(list, gradientTo{n, b.params.params.Grad(q)})
+			list = append(list, gradientTo{n, b.params.params.Grad(q), q})
 		}
 	})
 	return list

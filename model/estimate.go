@@ -57,7 +57,7 @@ func (p *Pairs) estimate() Footprint {
 	if p.cfg.AccumulatesFeatures() {
 		f.Features = 4 * 4 * int64(p.cfg.ComparedRows()) * int64(p.Dim()) // of both sides, with their gradients
 	}
-	f.Buffers = 4 * (int64(p.cfg.Train.BatchSize)*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
+	f.Buffers = 4 * (int64(p.cfg.RankRows())*kept + p.chunkValues() + p.tokenPlaces() + 3*p.planPairs()) // similarities of both spaces and the gradient
 	return f
 }
 
@@ -77,7 +77,7 @@ func (p *Pairs) tokenPlaces() int64 {
 		n, _ := p.design.text.tower.Shape()
 		tokens += n
 	}
-	rows := int64(p.cfg.Train.BatchSize)
+	rows := int64(p.cfg.RankRows())
 	return rows * rows * int64(tokens)
 }
 
@@ -95,7 +95,7 @@ func (p *Pairs) chunkValues() int64 {
 	if g.Texts() {
 		width, sides = max(width, h.InText), sides+1
 	}
-	rows := geometric.Anchors(p.cfg.Train.BatchSize, g.Neighbours, g.Chunk) * g.Neighbours
+	rows := geometric.Anchors(p.cfg.RankRows(), g.Neighbours, g.Chunk) * g.Neighbours
 	weights, kept := p.sizes()
 	return int64(rows)*(int64(width)+kept/2) + weights*sides/2
 }
@@ -119,7 +119,7 @@ func (p *Pairs) batchBytes() int64 {
 	if d.Prefetch == 0 {
 		batches += 2
 	}
-	return row * (batches*int64(p.cfg.Train.BatchSize) + 2*int64(d.Workers))
+	return row * (batches*int64(p.cfg.RankRows()) + 2*int64(d.Workers))
 }
 
 // sizes counts the weights of the matrices and the values of a sample that pass from block

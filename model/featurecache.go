@@ -62,7 +62,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 		objectives.Need(!x.Tokens && !x.Masked, "train.accumulate", `must be "gradients" with a loss that reads tokens: features are all that is kept of other micro-batches`)
 	}
 	c := &featureCache{}
-	s, rows := b.s, b.cfg.Train.BatchSize
+	s, rows := b.s, b.cfg.RankRows()
 	var pass *builder
 	side := func(x *side, to *towerPass, teacher bool) objectives.Side {
 		p, ctx, names, what := pass.s.Params, pass.s.Student, x.column, "features of all "
@@ -103,7 +103,7 @@ func (b *builder) newFeatureCache() (*featureCache, error) {
 // differentiated are the features that the losses have gradients in.
 func (c *featureCache) differentiated() (list []gradientTo) {
 	for _, x := range c.online.sides {
-		list = append(list, gradientTo{x.input, x.grads})
+		list = append(list, gradientTo{of: x.input, to: x.grads})
 	}
 	return list
 }

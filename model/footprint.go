@@ -90,7 +90,7 @@ func (p *Pairs) planPairs() int64 {
 	if k.Weight == 0 {
 		return 0
 	}
-	n := int64(p.cfg.Train.BatchSize + k.Rows)
+	n := int64(p.cfg.RankRows() + k.Rows)
 	return n * n
 }
 

@@ -20,15 +20,15 @@ var _ objectives.Memory = (*past)(nil)
 func (m *past) Banks(s *objectives.Step) *objectives.Banks {
 	p, q := m.p, m.p.queue
 	x := &objectives.Banks{Positives: objectives.Positives{Labels: s.Own()}, GraphActive: func() bool { return p.graphs != nil && p.graphs.active() }}
-	x.Image = &objectives.Bank{Keys: s.Teacher.Image.Features, Local: s.Scores.Space}
 	if p.design.views {
-		x.Image.Keys = s.Teacher.Text.Features // of the other view
+		x.Image = &objectives.Bank{Keys: s.Gather(s.Teacher.Text.Features), Local: s.Scores.Space} // of the other view
 	} else {
-		x.Text = &objectives.Bank{Keys: s.Teacher.Text.Features, Local: s.Scores.Space}
+		x.Image = &objectives.Bank{Keys: s.Gather(s.Teacher.Image.Features), Local: s.Scores.Space}
+		x.Text = &objectives.Bank{Keys: s.Gather(s.Teacher.Text.Features), Local: s.Scores.Space}
 	}
 	if q == nil {
 		if s.IDs != nil {
-			x.Positives = objectives.Positives{RowIDs: s.IDs, ColIDs: s.IDs}
+			x.Positives = objectives.Positives{RowIDs: s.IDs, ColIDs: s.Gather(s.IDs)}
 		}
 		return x
 	}
@@ -36,10 +36,7 @@ func (m *past) Banks(s *objectives.Step) *objectives.Banks {
 	m.rings(s, x)
 	f := m.inputs(s, x)
 	s.Read(batch.Column{Name: batch.IDs, Type: batch.Int32})
-	s.OnFill(func(at *feed.Step) error {
-		f.fill(p, at)
-		return nil
-	})
+	s.OnFill(func(at *feed.Step) error { return f.fill(p, at) })
 	return x
 }
 
@@ -70,27 +67,32 @@ func (m *past) rings(s *objectives.Step, x *objectives.Banks) {
 type pastFill struct {
 	cols, pointer, filled, usable [1]int32
 	own, ids                      []int32 // ids of all columns; nil where pairs are told by their place
+	batch                         []int32 // ids of the batch that the columns begin with, of all processes
+	rows                          int     // of it
 	pool                          bool
 }
 
 // inputs adds them.
 func (m *past) inputs(s *objectives.Step, x *objectives.Banks) *pastFill {
 	q := m.p.queue
-	f := &pastFill{pool: m.p.graphs != nil || m.p.design.views}
+	f := &pastFill{pool: m.p.graphs != nil || m.p.design.views, rows: s.All()}
 	cols := s.SharedInts("columns", f.cols[:])
 	x.Image.Cols = cols
 	x.Filled, x.Usable = s.SharedInts("filled entries", f.filled[:]), s.SharedInts("usable entries", f.usable[:])
-	columns := s.Rows + q.size
+	columns := f.rows + q.size
 	if f.pool {
 		columns = q.size
-		f.own = make([]int32, s.Rows)
+		f.own = make([]int32, f.rows)
 		pointer := s.SharedInts("pointer", f.pointer[:])
-		x.Own = s.SharedInts("own entries", f.own, s.Rows)
+		x.Own = s.SharedInts("own entries", f.own[s.First():][:s.Rows], s.Rows)
 		x.Positives = objectives.Positives{Labels: x.Own}
 		x.Image.Pointer = pointer
+		if f.rows > s.Rows {
+			x.Image.Places = s.Count("columns of a pool", 0, q.size, 1)
+		}
 	}
 	if x.Text != nil {
-		x.Text.Cols, x.Text.Pointer = cols, x.Image.Pointer
+		x.Text.Cols, x.Text.Pointer, x.Text.Places = cols, x.Image.Pointer, x.Image.Places
 	}
 	if s.IDs != nil {
 		f.ids = make([]int32, columns)
@@ -102,30 +104,37 @@ func (m *past) inputs(s *objectives.Step, x *objectives.Banks) *pastFill {
 // fill says for a step where the batch enters the queue, which entries exist, and whether
 // the graphs are read. A step that does not read the queue has its batch in the first
 // entries of a pool and no others.
-func (f *pastFill) fill(p *Pairs, at *feed.Step) {
+func (f *pastFill) fill(p *Pairs, at *feed.Step) (err error) {
 	q, use := p.queue, at.Update >= p.cfg.Queue.StartSteps
 	f.filled[0], f.usable[0] = int32(q.Filled), 0
 	if use {
 		f.usable[0] = int32(q.Filled)
 	}
-	ids := at.Batch.Ints(batch.IDs)
-	if !f.pool {
-		f.cols[0] = int32(at.Batch.Rows()) + f.usable[0]
-		if f.ids != nil {
-			copy(f.ids[copy(f.ids, ids):], q.IDs)
+	if f.ids != nil {
+		if own := at.Batch.Ints(batch.IDs); len(own) == f.rows {
+			f.batch = append(f.batch[:0], own...)
+		} else if f.batch, err = p.o.Group.GatherInts(f.batch[:0], own); err != nil {
+			return err
 		}
-		return
+	}
+	if !f.pool {
+		f.cols[0] = int32(f.rows) + f.usable[0]
+		if f.ids != nil {
+			copy(f.ids[copy(f.ids, f.batch):], q.IDs)
+		}
+		return nil
 	}
 	f.pointer[0], f.cols[0] = q.enter(f.own, use)
 	if f.ids != nil {
 		copy(f.ids, q.IDs)
 		for i, own := range f.own {
-			f.ids[own] = ids[i]
+			f.ids[own] = f.batch[i]
 		}
 	}
 	if p.graphs != nil {
 		p.graphs.activate(use)
 	}
+	return nil
 }
 
 // enter says where a batch is in the pool of a step (Mei et al., algorithm 2, line 13): own

@@ -92,6 +92,15 @@ type Pairs struct {
 
 // New builds a model with freshly initialised parameters and compiles its training step.
 func New(cfg config.Config, o Options) (*Pairs, error) {
+	if o.Group == nil {
+		o.Group = parallel.Single{}
+	}
+	if cfg.Ranks == 0 {
+		cfg.Ranks = o.Group.Size()
+	}
+	if err := checkRanks(cfg, o.Group); err != nil {
+		return nil, err
+	}
 	params := NewParams(cfg.Run.Seed, cfg.Momentum.Enabled)
 	params.start = o.Start
 	p, err := newPairs(cfg, o, params)
@@ -109,7 +118,7 @@ func New(cfg config.Config, o Options) (*Pairs, error) {
 		return nil, err
 	}
 	if o.Tutor != nil {
-		if p.tutor, err = newTutor(o.Tutor, cfg, &p.design, cfg.Train.BatchSize); err != nil {
+		if p.tutor, err = newTutor(o.Tutor, cfg, &p.design, cfg.RankRows()); err != nil {
 			return nil, err
 		}
 	}
@@ -117,6 +126,17 @@ func New(cfg config.Config, o Options) (*Pairs, error) {
 		return nil, err
 	}
 	return p, p.Before(0)
+}
+
+// checkRanks tells a batch that the processes of a group cannot share, and a configuration of other ones.
+func checkRanks(cfg config.Config, g parallel.Group) error {
+	if cfg.Ranks != g.Size() {
+		return fmt.Errorf("model: the configuration is of %d processes, the group has %d: leave config.Config.Ranks 0 or set it to the size of the group", cfg.Ranks, g.Size())
+	}
+	if g.Size() == 1 {
+		return nil
+	}
+	return cfg.CheckRanks()
 }
 
 // Open returns a model for inference with stored parameters. It reads those that an

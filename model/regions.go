@@ -47,16 +47,22 @@ func (b *builder) regions() {
 
 // leftOut are the inputs of dropRegions for a share of the regions of a batch, which a random stream draws.
 func (b *builder) leftOut(name, stream string, n, most int, share float64) (rows, lengths *gorgonia.Node) {
-	draw := func(f *feed.Step, rows, lengths []int32) {
-		dropRegions(rng.New(b.s.Seed, stream, f.Stream()), f.Batch.Ints(batch.RegionLengths), rows, lengths, most, share)
+	of := b.drawnOf(n)
+	draw := func(f *feed.Step, rows, lengths []int32) error {
+		counts, err := b.o.Group.GatherInts(nil, f.Batch.Ints(batch.RegionLengths))
+		if err != nil {
+			return err
+		}
+		dropRegions(rng.New(b.s.Seed, stream, f.Stream()), counts, rows, lengths, most, share)
+		return nil
 	}
-	rows = b.s.Ints(name+"/rows", func(f *feed.Step, dst []int32) error {
-		draw(f, dst, make([]int32, n))
-		return nil
+	rows = b.s.Ints(name+"/rows", func(f *feed.Step, dst []int32) (err error) {
+		of.take(dst, n, most, func(all []int32) { err = draw(f, all, make([]int32, n*of.ranks)) })
+		return err
 	}, n*most)
-	return rows, b.s.Ints(name+"/kept", func(f *feed.Step, dst []int32) error {
-		draw(f, make([]int32, n*most), dst)
-		return nil
+	return rows, b.s.Ints(name+"/kept", func(f *feed.Step, dst []int32) (err error) {
+		of.take(dst, n, 0, func(all []int32) { err = draw(f, make([]int32, n*most*of.ranks), all) })
+		return err
 	}, n)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
@@ -92,6 +93,11 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 		r.Parts = append(r.Parts, p.graphs.values...)
 	}
 	return r, p.keep(s)
+}
+
+// filters says whether a loss changes gradients.
+func (p *Pairs) filters() bool {
+	return slices.ContainsFunc(p.step.losses, func(l objectives.Loss) bool { _, ok := l.(objectives.GradientFilter); return ok })
 }
 
 // keep remembers what the batch brings to the queue and to running statistics, and how far it moves the teacher.

@@ -22,6 +22,9 @@ type Bank struct {
 	Pointer *gorgonia.Node // where the batch enters the queue, int32 scalar, or nil
 	Graph   *Graph         // over the queue, nil without one; it needs Pointer
 	Local   space.Space    // metric of the graph; zero: the angle on one sphere
+	// Places are the columns 0, 1, ... Q-1 of the pool, int32 (Q), where rows are not those of the keys, as those of one of several
+	// processes; nil: row i is that of key i.
+	Places *gorgonia.Node
 
 	keyOwner, keyReach *gorgonia.Node // of Keys in Graph, once they were asked for
 }
@@ -81,13 +84,17 @@ func (b *Bank) Attach() (owner, reach *gorgonia.Node) {
 func (b *Bank) Geodesic(f *gorgonia.Node, p Paths, positives Positives) *gorgonia.Node {
 	g := b.Graph
 	b.Attach()
+	rows, cols := positives.RowIDs, positives.ColIDs
+	if rows == nil && p.DirectPositives && b.Places != nil {
+		rows, cols = positives.Labels, b.Places
+	}
 	nearest, _ := geodesic.NearestCentre(f, g.Centres, g.Count, b.Local)
 	return geodesic.Geodesic(geodesic.GeodesicArgs{
 		F: f, Nearest: nearest,
 		Distances: geodesic.CentreDistances(geodesic.EntryArgs{X: f, Centres: g.Centres, Paths: g.Paths, Count: g.Count, Entries: min(p.Entries, g.Centres.Shape()[0]), Softness: p.Softness, Space: b.Local}),
 		Pool:      b.pool(),
 		Owner:     g.Owner, Reach: g.Reach, KeyOwner: b.keyOwner, KeyReach: b.keyReach, Count: g.Count,
-		RowIDs: positives.RowIDs, ColIDs: positives.ColIDs,
+		RowIDs: rows, ColIDs: cols,
 		DirectPositives: p.DirectPositives, SameCluster: p.SameCluster, StraightThrough: p.StraightThrough,
 		Limit: p.Limit, Space: b.Local,
 	})

@@ -18,6 +18,7 @@ type dictation struct {
 	weights []float32 // (R*n) of the terms of a text in the loss
 	lengths []int32   // (R) tokens that are read of a text
 	of      []int32   // (R) the sample
+	numbers []int32   // (R) of the texts in the global batch, where this process is one of several
 	rows    int       // texts so far
 }
 
@@ -25,7 +26,7 @@ type dictation struct {
 func newDictation(name string, rows, tokens int) *dictation {
 	n := max(1, tokens-1)
 	return &dictation{name: name, places: n, tokens: make([]int32, rows*n), next: make([]int32, rows*n), weights: make([]float32, rows*n),
-		lengths: make([]int32, rows), of: make([]int32, rows)}
+		lengths: make([]int32, rows), of: make([]int32, rows), numbers: make([]int32, rows)}
 }
 
 // clear takes all texts away.
@@ -37,6 +38,13 @@ func (d *dictation) clear() {
 	clear(d.of)
 	for i := range d.next {
 		d.next[i] = -1
+	}
+}
+
+// number numbers the texts in the global batch, from that of the first on.
+func (d *dictation) number(first int) {
+	for i := range d.numbers {
+		d.numbers[i] = int32(first + i)
 	}
 }
 
@@ -81,6 +89,13 @@ func (d *dictation) loss(s *Step, decoder encoders.Decoder, x told) *gorgonia.No
 	a := encoders.DecoderArgs{IDs: ints("tokens", d.tokens), Lengths: ints("lengths", d.lengths), Len: d.places, States: x.Online, Index: of, StateLen: x.Len}
 	if x.Lengths != nil {
 		a.StateLengths = layout.GatherInts(x.Lengths, of)
+	}
+	if s.Ranks.size() > 1 {
+		at := ints("numbers", d.numbers)
+		defer s.Student.Ordered(1, at)()
+		if s.HasTeacher() {
+			defer s.Mentor.Ordered(1, at)()
+		}
 	}
 	twin := encoders.Traits{Twin: s.HasTeacher()}
 	e := contrast.CrossEntropyArgs{Logits: decoder.Logits(s.Student, s.Params.As(twin).In("decoder"), a), Labels: ints("next tokens", d.next)} // (R*n, V)

@@ -10,7 +10,7 @@ import (
 )
 
 // Draw is an input of n rows (n, D) of a pool, drawn anew for every step with replacement, by
-// the seed and the place of the step in the run alone: each process draws its own.
+// the seed and the place of the step in the run alone: all processes draw the same.
 func (s *Step) Draw(name string, p batch.Pool, n int) *gorgonia.Node {
 	d := p.Width()
 	return s.Floats(name, func(f *feed.Step, dst []float32) error {

@@ -113,7 +113,11 @@ func (c MomentumContrast) loss(d direction, further *gorgonia.Node) *gorgonia.No
 //
 // for the logits s (B, B), where the score is the cosine there.
 func InBatchContrast(i2t *gorgonia.Node, p Positives) Contrast {
-	t2i := layout.Transpose(i2t)
+	return inBatch(i2t, layout.Transpose(i2t), p)
+}
+
+// inBatch is InBatchContrast of the logits of both directions.
+func inBatch(i2t, t2i *gorgonia.Node, p Positives) Contrast {
 	loss := func(logits, further *gorgonia.Node) *gorgonia.Node {
 		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 			Logits: logits, Labels: p.Labels, RowIDs: p.RowIDs, ColIDs: p.ColIDs, Extra: further, Uniform: p.Uniform,

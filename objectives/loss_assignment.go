@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/similarity"
 	"gorgonia.org/gorgonia"
 )
@@ -42,12 +43,14 @@ func (*Assignment) Prepare(s *Step) {
 
 // Pairs implements Fused.
 func (l *Assignment) Pairs(s *Step, first int) FusedPairs {
+	own := s
+	s = s.Whole()
 	b := s.Rows
 	noise, answers := make([]float32, b*b), make([]int32, b)
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Negatives, uint64(f.Counter))
-		fillNoise(noise, b, r, f, gumbel)
-		lo, hi, all := f.Share(b)
+		s.fillNoise(noise, r, f, gumbel)
+		lo, hi, all := s.share(f)
 		for i := range all {
 			// Two of three are either order of the own picture and another.
 			if v := int32(r.IntN(contrast.Assignments)); lo <= i && i < hi {
@@ -61,17 +64,24 @@ func (l *Assignment) Pairs(s *Step, first int) FusedPairs {
 	sampled := contrast.SamplePairs(logits, s.SharedFloats("noise of other pictures", noise, b, b), s.IDs) // (2B)
 	kinds := s.SharedInts("assignments", answers, b)                                                       // (B)
 	l.labels = contrast.AssignmentLabels(sampled, kinds)
-	return FusedPairs{
-		Count: b, Texts: gorgonia.Nodes{s.Count("batch", 0, b, 1)},
-		Images: gorgonia.Nodes{contrast.AssignedPictures(sampled, kinds, 0)}, Second: gorgonia.Nodes{contrast.AssignedPictures(sampled, kinds, 1)},
-		Places: s.Fusion.firstTokens(s, first, b),
+	images, second := contrast.AssignedPictures(sampled, kinds, 0), contrast.AssignedPictures(sampled, kinds, 1)
+	p := FusedPairs{WholePlaces: own.Rows * own.Ranks.size()}
+	if s = own; s.splits() {
+		b = s.Rows
+		ofOwn := func(x *gorgonia.Node) *gorgonia.Node { return layout.GatherInts(x, s.Own()) } // (B) of (N)
+		l.labels = ofOwn(l.labels)
+		p.OtherImages = layout.ConcatInts(ofOwn(images), ofOwn(second)) // (2B)
+		images, second = s.Count("first pictures", b, b, 1), s.Count("second pictures", 2*b, b, 1)
 	}
+	p.Count, p.Texts, p.Images, p.Second = b, gorgonia.Nodes{s.Count("batch", 0, b, 1)}, gorgonia.Nodes{images}, gorgonia.Nodes{second}
+	p.Places = s.Fusion.firstTokens(s, first, b)
+	return p
 }
 
 // Loss implements Fused.
 func (l *Assignment) Loss(s *Step, states *gorgonia.Node) []Part {
 	logits := encoders.Classifier{Classes: contrast.Assignments}.Forward(s.Params.In(assignmentHead), states, 1) // (B, 3)
-	part := s.Part("assignment", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: l.labels}))
+	part := s.Part("assignment", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: l.labels}), l.labels))
 	part.Chance = math.Log(contrast.Assignments)
-	return []Part{part, {Name: "assignment_accuracy", Node: contrast.Accuracy(logits, l.labels), Measure: true}}
+	return []Part{part, {Name: "assignment_accuracy", Node: s.mean(contrast.Accuracy(logits, l.labels), l.labels), Measure: true}}
 }

@@ -41,6 +41,7 @@ func (l CaptioningByDecoder) Build(s *Step) []Part {
 	d := newDictation("caption", s.Rows, room)
 	s.OnFill(func(f *feed.Step) error {
 		d.clear()
+		d.number(s.Rows * s.Ranks.rank())
 		tokens := f.Batch.Ints(batch.Tokens)
 		for i, n := range f.Batch.Ints(batch.Lengths) {
 			d.add(i, tokens[i*l.Len:][:min(int(n), most)], l.Last, 1/float32(s.Rows))

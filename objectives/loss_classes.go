@@ -51,14 +51,14 @@ func (l Classes) Build(s *Step) []Part {
 		if l.Smoothing > 0 {
 			a.Uniform = s.SharedFloats("label smoothing", []float32{float32(l.Smoothing)})
 		}
-		return contrast.CrossEntropy(a)
+		return s.mean(contrast.CrossEntropy(a), labels)
 	}
 	labels := s.Column(batch.Column{Name: batch.Labels, Type: batch.Int32}, s.Rows)
 	loss, parts := entropy(labels), []Part(nil)
 	if l.Mix.on() {
 		loss = arith.Add(arith.MulScalar(loss, s.Node(mixOwn)), arith.MulScalar(entropy(l.Mix.labels(s)), s.Node(mixOther)))
 	} else {
-		parts = append(parts, Part{Name: "classes_accuracy", Node: contrast.Accuracy(logits, labels), Measure: true})
+		parts = append(parts, Part{Name: "classes_accuracy", Node: s.mean(contrast.Accuracy(logits, labels), labels), Measure: true})
 	}
 	part := s.Part("classes", l.Weight, loss)
 	part.Chance = math.Log(float64(l.Head.Classes))

@@ -26,6 +26,7 @@ func (l CMPM) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l CMPM) Build(s *Step) []Part {
+	s = s.Whole()
 	part := s.Part("cmpm", l.Weight, s.bothWays(1/float64(s.Rows), func(scores *gorgonia.Node) *gorgonia.Node {
 		return contrast.CMPM(scores, s.IDs, l.Scale)
 	}))

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -47,6 +48,7 @@ func (l DistillScores) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l DistillScores) Build(s *Step) []Part {
+	s = s.Whole()
 	s.Read(l.Teacher.Columns()...)
 	scale := []float32{float32(1 / l.Temperature)}
 	student, teacher := arith.Combine(scale, s.PairScores()), arith.Combine(scale, l.scores(s)) // (B, B)
@@ -71,11 +73,19 @@ func (l DistillScores) Build(s *Step) []Part {
 
 // scores are those of the teacher, (B, B).
 func (l DistillScores) scores(s *Step) *gorgonia.Node {
-	if l.Metric.Form == "" {
+	if l.Metric.Form == "" && s.own == nil {
 		return s.Floats("teacher/scores", func(f *feed.Step, dst []float32) error { return l.Teacher.Scores(f.Batch, dst) }, s.Rows, s.Rows)
 	}
+	of := s
+	if s.own != nil {
+		of = s.own
+		Need(l.Teacher.Dim() > 0, "distill_scores", `the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
+	}
 	side := func(name string, m Modality) *gorgonia.Node {
-		return s.Floats(name, func(f *feed.Step, dst []float32) error { return l.Teacher.Features(f.Batch, m, dst) }, s.Rows, l.Teacher.Dim())
+		return of.Gather(s.Floats(name, func(f *feed.Step, dst []float32) error { return l.Teacher.Features(f.Batch, m, dst) }, of.Rows, l.Teacher.Dim()))
+	}
+	if l.Metric.Form == "" {
+		return nn.Linear(side("teacher/images", Image), side("teacher/texts", Text), nil)
 	}
 	scores := Scores{Params: s.Params.In("teacher"), Metric: l.Metric, Space: space.Space{Dim: l.Teacher.Dim(), Spheres: 1, Euclid: true}}
 	return scores.Bare(Terms{{Kind: scoring.GSSF, Weight: 1}}, false).Pairs(side("teacher/images", Image), side("teacher/texts", Text))

@@ -43,7 +43,7 @@ func (l Entailment) Prepare(s *Step) {
 
 // Pairs implements Fused: each text with its own picture, read at its first token.
 func (l Entailment) Pairs(s *Step, first int) FusedPairs {
-	return FusedPairs{Count: s.Rows, Places: s.Fusion.firstTokens(s, first, s.Rows)}
+	return FusedPairs{Count: s.Rows, Places: s.Fusion.firstTokens(s, first, s.Rows), WholePlaces: s.Rows * s.Ranks.size()}
 }
 
 // Loss implements Fused.
@@ -58,9 +58,9 @@ func (l Entailment) Loss(s *Step, states *gorgonia.Node) []Part {
 		}) // (B, D)
 		x.Teacher = l.Head.Forward(s.taskHead(s.Twins), mentor) // (B, Classes)
 	}
-	part := s.Part("entailment", l.Weight, contrast.CrossEntropy(x))
+	part := s.Part("entailment", l.Weight, s.mean(contrast.CrossEntropy(x), labels))
 	part.Chance = math.Log(float64(l.Head.Classes))
-	return []Part{part, {Name: "entailment_accuracy", Node: contrast.Accuracy(x.Logits, labels), Measure: true}}
+	return []Part{part, {Name: "entailment_accuracy", Node: s.mean(contrast.Accuracy(x.Logits, labels), labels), Measure: true}}
 }
 
 // taskHead is the scope of the classifier of a downstream task below params or twins.
@@ -70,5 +70,5 @@ func (s *Step) taskHead(root encoders.Scope) encoders.Scope {
 
 // firstTokens are the first tokens of n fused pairs, which first pairs stand before.
 func (f *Fusion) firstTokens(s *Step, first, n int) encoders.Places {
-	return encoders.Places{Rows: s.Count("first tokens of pairs", first*f.TextLen, n, f.TextLen), Sequences: s.Count("pairs", first, n, 1)}
+	return encoders.Places{Rows: s.Count("first tokens of pairs", first*f.TextLen, n, f.TextLen), Sequences: s.Count("pairs", first, n, 1), Whole: s.stacked(n / s.Rows)}
 }

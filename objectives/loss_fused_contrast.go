@@ -38,6 +38,8 @@ type FusedContrast struct {
 
 // Build implements Loss.
 func (l FusedContrast) Build(s *Step) []Part {
+	s = s.Whole()
+	defer s.ofAll()()
 	needTeacher(s, "adcl")
 	scope := s.Params.As(encoders.Traits{Settings: "objective.adcl to that"}).In(l.Name)
 	fused := func(x Sides) *gorgonia.Node {

@@ -4,6 +4,7 @@ import (
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
 
@@ -24,6 +25,10 @@ type FusedPairs struct {
 	Texts, Images gorgonia.Nodes // int32 indices of texts and images, R in all; none: row r is text r and image r
 	Second        gorgonia.Nodes // of second pictures, R in all, where fusion layers read two
 	Places        encoders.Places
+	WholePlaces   int // places of the global batch, where this process is one of several
+	// OtherTexts and OtherImages are numbers in the global batch of texts and images that Texts and Images name too: they stand
+	// behind those of this rank, in this order. nil: none.
+	OtherTexts, OtherImages *gorgonia.Node
 }
 
 var (
@@ -47,14 +52,22 @@ func (l Fusing) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l Fusing) Build(s *Step) (parts []Part) {
-	var texts, images, second, rows, sequences gorgonia.Nodes
-	var at []int // where each loss's states begin
+	var texts, images, second, rows, sequences, otherTexts, otherImages gorgonia.Nodes
+	var at, whole []int // where each loss's states begin, and how many the global batch has
+	var each []encoders.Places
 	first, places := 0, 0
 	for _, x := range l {
 		p := x.Pairs(s, first)
 		at = append(at, places)
 		texts, images, second = append(texts, p.Texts...), append(images, p.Images...), append(second, p.Second...)
 		rows, sequences = append(rows, p.Places.Rows), append(sequences, p.Places.Sequences)
+		each, whole = append(each, p.Places), append(whole, p.WholePlaces)
+		if p.OtherTexts != nil {
+			otherTexts = append(otherTexts, p.OtherTexts)
+		}
+		if p.OtherImages != nil {
+			otherImages = append(otherImages, p.OtherImages)
+		}
 		first, places = first+p.Count, places+p.Places.Rows.Shape()[0]
 	}
 	var pairs encoders.Pairs
@@ -64,17 +77,36 @@ func (l Fusing) Build(s *Step) (parts []Part) {
 	if len(second) > 0 {
 		pairs.Second = layout.ConcatInts(second...) // (R)
 	}
-	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...)}
-	states, lengths := s.Online.Text.states(s)
-	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, encoders.FusionArgs{
-		Texts: states, Lengths: lengths, Images: s.Online.Image.Tokens, Pairs: pairs, At: read,
+	read := &encoders.Places{Rows: layout.ConcatInts(rows...), Sequences: layout.ConcatInts(sequences...), Whole: wholePlaces(each, whole)}
+	a := encoders.FusionArgs{
+		Images: s.Online.Image.Tokens, Pairs: pairs, At: read,
 		TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
-	}) // (M, D)
+	}
+	a.Texts, a.Lengths = s.Online.Text.states(s)
+	s.others(&a, otherTexts, otherImages)
+	fused := s.Fusion.Fusion(s.Student, s.Fusion.Params, a) // (M, D)
 	for i, x := range l {
 		n := rows[i].Shape()[0]
 		parts = append(parts, x.Loss(s, layout.StridedRows(fused, at[i], 1, n))...)
 	}
 	return parts
+}
+
+// others puts texts and images of the global batch behind those of this rank, whose numbers texts and images (R) int32 say.
+func (s *Step) others(a *encoders.FusionArgs, texts, images gorgonia.Nodes) {
+	if len(texts) > 0 {
+		of := layout.ConcatInts(texts...)
+		own := s.Rows * a.TextLen
+		clean := s.Gather(layout.StridedRows(a.Texts, 0, 1, own)) // (N*L, D)
+		lengths := s.Gather(s.Captions.Clean[batch.Lengths])      // (N)
+		a.TextNumbers = layout.ConcatInts(s.stacked(a.Texts.Shape()[0]/own), of)
+		a.Texts = layout.ConcatRows(a.Texts, nn.GatherRows(clean, of, a.TextLen))
+		a.Lengths = layout.ConcatInts(a.Lengths, layout.GatherInts(lengths, of))
+	}
+	if len(images) > 0 {
+		of := layout.ConcatInts(images...)
+		a.Images = layout.ConcatRows(a.Images, nn.GatherRows(s.Gather(a.Images), of, a.ImageLen))
+	}
 }
 
 // states are the token states of the captions that losses read, (N*L, D), with their

@@ -5,6 +5,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/geometric"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -44,7 +45,7 @@ func (l Geometric) Build(s *Step) (parts []Part) {
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Neighbours, uint64(f.Counter))
 		for _, x := range noise {
-			fillNoise(x, s.Rows, r, f, uniform)
+			s.fillNoise(x, r, f, uniform)
 		}
 		return nil
 	})
@@ -82,6 +83,9 @@ func (l Geometric) term(s *Step, x regularised) *gorgonia.Node {
 	if g := x.bank.Graph; l.Clusters {
 		Need(g != nil, "geometric", "needs the graph over the queue to search its clusters: set objective.geometric.search = \"exact\"")
 		owner, _ := x.bank.Attach()
+		if s.splits() {
+			owner = layout.GatherInts(owner, s.Own()) // (B) of all
+		}
 		args.Clusters = &geometric.NeighbourClusters{
 			Owner: g.Owner, Own: owner, Paths: g.Paths, Used: g.Count,
 			Candidates: min(searched*l.Near, banks.Size),

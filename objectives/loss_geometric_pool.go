@@ -45,7 +45,7 @@ func (l GeometricPool) term(s *Step, x Side, pool batch.Pool, column string, sit
 	Need(x.Head.Classes() == 1, "geometric", "a feature of a pool is one class token, and the head reads %d", x.Head.Classes())
 	return geometric.Pooled(geometric.PooledArgs{
 		Neighbours: s.Column(batch.Column{Name: column, Shape: []int{l.Neighbours}, Type: batch.Int32}, s.Rows),
-		Pool:       pool, Key: s.Student.DropoutKey, Chunk: l.Chunk,
+		Pool:       pool, Key: s.Student.DropoutKey, First: s.Rows * s.Ranks.rank(), Chunk: l.Chunk,
 		Kernel: l.Kernel, Epsilon: float32(l.Epsilon), Scale: l.Scale,
 		Head: func(points, key *gorgonia.Node) (rows *gorgonia.Node, parameters []geometric.Parameter) {
 			c := &encoders.Context{DropoutKey: key}

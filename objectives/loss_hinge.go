@@ -35,6 +35,7 @@ func (l Hinge) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l Hinge) Build(s *Step) []Part {
+	s = s.Whole()
 	warm := Ramp{To: 1, Steps: l.Warmup, Epochs: l.WarmupEpochs}
 	hardest := s.Floats("hardest negatives", func(f *feed.Step, dst []float32) error {
 		if dst[0] = 0; l.Hardest && warm.At(f.Update, f.PerEpoch) == 1 {

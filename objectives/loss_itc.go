@@ -85,7 +85,7 @@ func (l InBatch) Prepare(s *Step) {
 // Build implements Loss.
 func (l InBatch) Build(s *Step) []Part {
 	p := s.Part("itc_in_batch", l.Weight, s.within().Loss)
-	p.Chance = math.Log(float64(s.Rows))
+	p.Chance = math.Log(float64(s.All()))
 	return []Part{p}
 }
 
@@ -131,10 +131,11 @@ func directions(s *Step, rows *gorgonia.Node) *gorgonia.Node {
 func (t TCL) localImage(s *Step) *gorgonia.Node {
 	side := s.Teacher.Image
 	patches := directions(s, rowsOf(side, side.Tokens)) // (B*T, C)
+	all := s.Whole()
 	return Local{
-		Whole: directions(s, s.Online.Image.Features),
-		Parts: contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len))), t.Grid), // (B*grid*grid, C)
-		IDs:   s.IDs, Temperature: s.Scores.Divisor(),
+		Whole: directions(s, all.Online.Image.Features),
+		Parts: s.Gather(contrast.PoolPatches(patches, side.Len, int(math.Sqrt(float64(side.Len))), t.Grid)), // (N*grid*grid, C)
+		IDs:   all.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }
 
@@ -145,8 +146,9 @@ func (t TCL) localText(s *Step) *gorgonia.Node {
 	if n := s.Rows * side.Len; states.Shape()[0] > n {
 		states = layout.StridedRows(states, 0, 1, n) // masked captions come after them
 	}
+	all := s.Whole()
 	return Local{
-		Whole: directions(s, s.Online.Text.Features), Parts: directions(s, rowsOf(side, states)), // (B*L, C)
-		Lengths: side.Lengths, First: 1, IDs: s.IDs, Temperature: s.Scores.Divisor(),
+		Whole: directions(s, all.Online.Text.Features), Parts: s.Gather(directions(s, rowsOf(side, states))), // (N*L, C)
+		Lengths: s.Gather(side.Lengths), First: 1, IDs: all.IDs, Temperature: s.Scores.Divisor(),
 	}.Build()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/contrast"
+	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
 )
 
@@ -31,14 +32,21 @@ func (l *ITM) Pairs(s *Step, first int) FusedPairs {
 	b := s.Rows
 	texts, images := l.negatives(s)    // (B), (B)
 	batch := s.Count("batch", 0, b, 1) // (B)
-	return FusedPairs{
-		Count: 3 * b, Texts: gorgonia.Nodes{batch, batch, texts}, Images: gorgonia.Nodes{batch, images, batch},
-		Places: s.Fusion.firstTokens(s, first, 3*b),
+	p := FusedPairs{Count: 3 * b, Places: s.Fusion.firstTokens(s, first, 3*b), WholePlaces: 3 * b * s.Ranks.size()}
+	if s.globalNegatives() {
+		p.OtherTexts, p.OtherImages = texts, images
+		own := b
+		if s.Reads.Online.Text.Masked { // masked captions stand behind the clean ones
+			own = 2 * b
+		}
+		texts, images = s.Count("texts of other ranks", own, b, 1), s.Count("images of other ranks", b, b, 1)
 	}
+	p.Texts, p.Images = gorgonia.Nodes{batch, batch, texts}, gorgonia.Nodes{batch, images, batch}
+	return p
 }
 
-// negatives returns what each image and each text is paired with, (B) int32 each:
-// relabelled where there is a judge, else sampled.
+// negatives returns what each image and each text is paired with, (B) int32 each, rows of the batch or, with those of all ranks, of the
+// global batch: relabelled where there is a judge, else sampled.
 func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 	c, b := s.Similarities(), s.Rows
 	match := s.FixedInts("match", slices.Repeat([]int32{1}, b))
@@ -47,14 +55,25 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 		l.labels = r.Labels(match)
 		return r.Texts.Index, r.Images.Index
 	}
-	forI2T, forT2I := make([]float32, b*b), make([]float32, b*b)
+	n := b
+	if s.globalNegatives() {
+		n = s.All()
+	}
+	forI2T, forT2I := make([]float32, b*n), make([]float32, b*n)
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Negatives, uint64(f.Counter))
-		fillNoise(forI2T, b, r, f, gumbel)
-		fillNoise(forT2I, b, r, f, gumbel)
+		s.fillNoise(forI2T, r, f, gumbel)
+		s.fillNoise(forT2I, r, f, gumbel)
 		return nil
 	})
-	texts, images = HardNegatives(c, s.SharedFloats("noise i2t", forI2T, b, b), s.SharedFloats("noise t2i", forT2I, b, b), s.IDs, l.Floor)
+	noiseI2T, noiseT2I := s.SharedFloats("noise i2t", forI2T, b, n), s.SharedFloats("noise t2i", forT2I, b, n)
+	if s.globalNegatives() {
+		own, ids := s.Own(), s.Gather(s.IDs)
+		texts, images = contrast.SampleNegativesOf(c.I2T, noiseI2T, ids, own, l.Floor), contrast.SampleNegativesOf(c.T2I, noiseT2I, ids, own, l.Floor)
+		l.labels = layout.ConcatInts(match, contrast.NegativeLabelsOf(images, own), contrast.NegativeLabelsOf(texts, own))
+		return texts, images
+	}
+	texts, images = HardNegatives(Contrast{I2T: s.ownColumns(c.I2T), T2I: s.ownColumns(c.T2I)}, noiseI2T, noiseT2I, s.IDs, l.Floor)
 	l.labels = MatchingLabels(match, images, texts)
 	return texts, images
 }
@@ -63,7 +82,7 @@ func (l *ITM) negatives(s *Step) (texts, images *gorgonia.Node) {
 func (l *ITM) Loss(s *Step, states *gorgonia.Node) []Part {
 	logits := MatchLogits(s.Params, states) // (3B, 2)
 	return []Part{
-		s.Part("itm", l.Weight, Matching(logits, l.labels)),
-		{Name: "itm_accuracy", Node: contrast.Accuracy(logits, l.labels), Measure: true},
+		s.Part("itm", l.Weight, s.mean(Matching(logits, l.labels), l.labels)),
+		{Name: "itm_accuracy", Node: s.mean(contrast.Accuracy(logits, l.labels), l.labels), Measure: true},
 	}
 }

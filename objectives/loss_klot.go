@@ -27,6 +27,8 @@ type KLOT struct {
 
 // Build implements Loss.
 func (l KLOT) Build(s *Step) []Part {
+	s = s.Whole()
+	defer s.ofAll()()
 	Need(l.Reference != nil, "klot", "needs the alignment that it keeps to: give it in model.Options.Reference, or set objective.klot.weight = 0")
 	var image, text *gorgonia.Node
 	if l.Rows > 0 {

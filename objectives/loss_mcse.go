@@ -32,15 +32,15 @@ func (l MCSE) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l MCSE) Build(s *Step) []Part {
-	logits := cosineLogits(s.sentences("mcse", nil), s.Online.Image.Features, l.Temperature) // (2B, B)
+	logits := cosineLogits(s.sentences("mcse", nil), s.Gather(s.Online.Image.Features), l.Temperature) // (2B, N)
 	own := s.Own()
 	if l.Mixed {
 		own = s.paired()
 	}
 	labels := layout.ConcatInts(own, own)
-	part := s.Part("mcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels}))
-	part.Chance = math.Log(float64(s.Rows))
-	return []Part{part, {Name: "mcse_accuracy", Node: contrast.Accuracy(logits, labels), Measure: true}}
+	part := s.Part("mcse", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: labels}), labels))
+	part.Chance = math.Log(float64(s.All()))
+	return []Part{part, {Name: "mcse_accuracy", Node: s.mean(contrast.Accuracy(logits, labels), labels), Measure: true}}
 }
 
 // paired are the places of rows with an image, -1 of the others, (B) int32.
@@ -48,7 +48,7 @@ func (s *Step) paired() *gorgonia.Node {
 	s.Read(batch.Column{Name: batch.Paired, Type: batch.Int32})
 	return s.Ints("paired rows", func(f *feed.Step, dst []int32) error {
 		for i, p := range f.Batch.Ints(batch.Paired) {
-			if dst[i] = int32(i); p == 0 {
+			if dst[i] = int32(s.First() + i); p == 0 {
 				dst[i] = -1
 			}
 		}

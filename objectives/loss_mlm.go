@@ -21,18 +21,32 @@ type MLM struct {
 	masked          Masked
 	student, mentor placesMemory
 	labels          []int32
+
+	// Of several ranks: what all have.
+	whole           int // rows of the loss
+	all             Masked
+	tokens, lengths []int32
 }
 
 var _ Fused = (*MLM)(nil)
 
 // placesMemory is the memory of places.
-type placesMemory struct{ rows, texts []int32 }
+type placesMemory struct {
+	rows, texts []int32
+	numbers     []int32 // in the global batch, where this process is one of several
+}
 
-func newPlaces(n int) placesMemory { return placesMemory{make([]int32, n), make([]int32, n)} }
+func newPlaces(n int) placesMemory {
+	return placesMemory{make([]int32, n), make([]int32, n), make([]int32, n)}
+}
 
 // input is the places as an input.
 func (m placesMemory) input(s *Step, name string) encoders.Places {
-	return encoders.Places{Rows: s.SharedInts(name+" places", m.rows, len(m.rows)), Sequences: s.SharedInts(name+" texts", m.texts, len(m.texts))}
+	p := encoders.Places{Rows: s.SharedInts(name+" places", m.rows, len(m.rows)), Sequences: s.SharedInts(name+" texts", m.texts, len(m.texts))}
+	if s.Ranks.size() > 1 {
+		p.Whole = s.SharedInts(name+" numbers", m.numbers, len(m.numbers))
+	}
+	return p
 }
 
 // set fills in places of texts of l tokens, first texts further on.
@@ -47,6 +61,7 @@ func (m placesMemory) set(places []int32, first, l int) {
 func (l *MLM) Prepare(s *Step) {
 	b, tokens := s.Rows, s.Fusion.TextLen
 	l.Masker.Capacity = MaskCapacity(b, tokens, l.Masker.Prob)
+	l.whole = MaskCapacity(b*s.Ranks.size(), tokens, l.Masker.Prob)
 	s.Reads.Online.Image.Tokens, s.Reads.Online.Text.Masked = true, true
 	if s.Alpha() != nil {
 		s.Reads.Teacher.Image.Tokens, s.Reads.Teacher.Text.Masked = true, true
@@ -68,8 +83,7 @@ func (l *MLM) Prepare(s *Step) {
 		copy(ids, clean)
 		copy(lengths, words)
 		copy(lengths[b:], words)
-		r := rng.New(s.Seed, rng.Mask, f.Stream())
-		if err := l.Masker.Apply(r, clean, words, &l.masked); err != nil {
+		if err := l.mask(s, f, clean, words); err != nil {
 			return err
 		}
 		copy(ids[n:], l.masked.Tokens)
@@ -80,10 +94,36 @@ func (l *MLM) Prepare(s *Step) {
 	})
 }
 
+// mask masks the captions of this rank as those of the global batch are masked.
+func (l *MLM) mask(s *Step, f *feed.Step, tokens, lengths []int32) (err error) {
+	r := rng.New(s.Seed, rng.Mask, f.Stream())
+	if s.Ranks.size() == 1 {
+		return l.Masker.Apply(r, tokens, lengths, &l.masked)
+	}
+	g := s.Ranks.Group
+	if l.tokens, err = g.GatherInts(l.tokens[:0], tokens); err != nil {
+		return err
+	}
+	if l.lengths, err = g.GatherInts(l.lengths[:0], lengths); err != nil {
+		return err
+	}
+	all := l.Masker
+	all.Capacity = l.whole
+	if err := all.Apply(r, l.tokens, l.lengths, &l.all); err != nil {
+		return err
+	}
+	first := l.masked.share(&l.all, tokens, g.Rank(), l.Masker.Capacity)
+	for i := range l.student.numbers {
+		l.student.numbers[i] = int32(min(first+i, l.whole-1)) // those of rows without a label are any
+	}
+	copy(l.mentor.numbers, l.student.numbers)
+	return nil
+}
+
 // Pairs implements Fused.
 func (l *MLM) Pairs(s *Step, first int) FusedPairs {
 	l.first = first
-	p := FusedPairs{Count: s.Rows, Places: l.student.input(s, "mask")}
+	p := FusedPairs{Count: s.Rows, Places: l.student.input(s, "mask"), WholePlaces: l.whole}
 	if s.Reads.Online.Text.Tokens { // masked captions stand behind the clean ones
 		p.Texts = gorgonia.Nodes{s.Count("masked texts", s.Rows, s.Rows, 1)}
 		p.Images = gorgonia.Nodes{s.Count("batch", 0, s.Rows, 1)}
@@ -106,5 +146,5 @@ func (l *MLM) Loss(s *Step, states *gorgonia.Node) []Part {
 		}) // (M, D)
 		teacher = bert.MLMHead(s.Fusion.Twins, x) // (M, V)
 	}
-	return []Part{s.Part("mlm", l.Weight, MaskedLM(logits, teacher, labels, alpha))}
+	return []Part{s.Part("mlm", l.Weight, s.mean(MaskedLM(logits, teacher, labels, alpha), labels))}
 }

@@ -50,7 +50,7 @@ func (NLVR) Pairs(s *Step, first int) FusedPairs {
 	p := BothPictures(s.Inputs, s.Rows)
 	return FusedPairs{
 		Count: s.Rows, Texts: gorgonia.Nodes{p.Texts}, Images: gorgonia.Nodes{p.Images}, Second: gorgonia.Nodes{p.Second},
-		Places: s.Fusion.firstTokens(s, first, s.Rows),
+		Places: s.Fusion.firstTokens(s, first, s.Rows), WholePlaces: s.Rows * s.Ranks.size(),
 	}
 }
 
@@ -71,9 +71,9 @@ func (l NLVR) Loss(s *Step, states *gorgonia.Node) []Part {
 			Pairs: BothPictures(s.Inputs, s.Rows), At: &first, TextLen: s.Fusion.TextLen, ImageLen: s.Fusion.ImageLen,
 		})) // (B, 2)
 	}
-	part := s.Part("nlvr", l.Weight, contrast.CrossEntropy(x))
+	part := s.Part("nlvr", l.Weight, s.mean(contrast.CrossEntropy(x), labels))
 	part.Chance = math.Log(float64(l.Head.Classes))
-	return []Part{part, {Name: "nlvr_accuracy", Node: contrast.Accuracy(x.Logits, labels), Measure: true}}
+	return []Part{part, {Name: "nlvr_accuracy", Node: s.mean(contrast.Accuracy(x.Logits, labels), labels), Measure: true}}
 }
 
 // logits are those of states (B, D) by the parameters of s, or by their twins.

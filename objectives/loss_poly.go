@@ -22,6 +22,7 @@ func (l Poly) Prepare(s *Step) { s.ReadPairs() }
 
 // Build implements Loss.
 func (l Poly) Build(s *Step) []Part {
+	s = s.Whole()
 	part := s.Part("poly", l.Weight, s.bothWays(1/float64(s.Rows), func(scores *gorgonia.Node) *gorgonia.Node {
 		return contrast.Poly(scores, s.IDs, l.Margin)
 	}))

@@ -27,17 +27,17 @@ func (l QueueContrast) Build(s *Step) []Part {
 	needTeacher(s, "adcl")
 	banks := s.Banks()
 	Need(banks.Size > 0 && banks.Text != nil, "adcl", "needs the queue of both sides: set queue.size > 0, or objective.adcl.weight = 0")
-	against := func(f *gorgonia.Node, b *Bank) *gorgonia.Node {
-		f = arith.Combine([]float32{float32(1 / l.Temperature)}, f)         // (B, C)
-		own := layout.Reshape(similarity.RowProducts(f, b.Keys), s.Rows, 1) // (B, 1)
-		others := similarity.Similarity(f, b.Queue, nil, banks.Usable)      // (B, K)
+	against := func(f, keys *gorgonia.Node, b *Bank) *gorgonia.Node {
+		f = arith.Combine([]float32{float32(1 / l.Temperature)}, f)       // (B, C)
+		own := layout.Reshape(similarity.RowProducts(f, keys), s.Rows, 1) // (B, 1)
+		others := similarity.Similarity(f, b.Queue, nil, banks.Usable)    // (B, K)
 		return contrast.CrossEntropy(contrast.CrossEntropyArgs{
 			Logits: layout.ConcatColumns(own, others), Cols: layout.AddInt(banks.Usable, 1), // (B, 1+K)
 			Labels: s.FixedInts("zeros", make([]int32, s.Rows)),
 		})
 	}
 	return []Part{
-		s.Part("adcl_t2v", l.Weight, against(s.Online.Text.Features, banks.Image)),
-		s.Part("adcl_v2t", l.Weight, against(s.Online.Image.Features, banks.Text)),
+		s.Part("adcl_t2v", l.Weight, against(s.Online.Text.Features, s.Teacher.Image.Features, banks.Image)),
+		s.Part("adcl_v2t", l.Weight, against(s.Online.Image.Features, s.Teacher.Text.Features, banks.Text)),
 	}
 }

@@ -47,9 +47,9 @@ func (l SentencePairs) Build(s *Step) []Part {
 	y := l.Outputs(s.Student, s.Params, s.Online.Text)
 	if l.Head.Classes > 0 {
 		labels := s.Column(batch.Column{Name: batch.Labels, Type: batch.Int32}, s.Rows)
-		part := s.Part("pairs", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: y, Labels: labels}))
+		part := s.Part("pairs", l.Weight, s.mean(contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: y, Labels: labels}), labels))
 		part.Chance = math.Log(float64(l.Head.Classes))
-		return []Part{part, {Name: "pairs_accuracy", Node: contrast.Accuracy(y, labels), Measure: true}}
+		return []Part{part, {Name: "pairs_accuracy", Node: s.mean(contrast.Accuracy(y, labels), labels), Measure: true}}
 	}
 	s.Read(batch.Column{Name: batch.Scores})
 	want := s.Floats("scores from 0 to 1", func(f *feed.Step, dst []float32) error {

@@ -43,21 +43,21 @@ func (l *SigLIP) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l *SigLIP) Build(s *Step) []Part {
+	if s.Interaction != nil {
+		s = s.Whole()
+	}
 	scale, bias := s.Params.As(encoders.Traits{Group: encoders.GroupTemperature}), s.Params.As(encoders.Traits{Group: encoders.GroupBias})
 	a := contrast.SigmoidArgs{
-		Scores:   s.PairScores(), // (B, B)
+		Scores:   s.PairScores(), // (B, N)
 		LogScale: scale.Param(sigmoidScale, encoders.Const(float32(math.Log(l.Scale)))),
 		Bias:     bias.Param(sigmoidBias, encoders.Const(float32(l.Bias))),
 	}
-	if s.IDs != nil {
-		a.RowIDs, a.ColIDs = s.IDs, s.IDs
-	} else {
-		a.Labels = s.Own()
-	}
+	p := s.positives()
+	a.Labels, a.RowIDs, a.ColIDs = p.Labels, p.RowIDs, p.ColIDs
 	l.scale = s.Values(sigmoidScale)
 	part := s.Part("siglip", l.Weight, contrast.SigmoidContrast(a))
 	// Of scores of 0: one right answer and B-1 wrong ones for each image.
-	part.Chance = softplus(-l.Bias) + float64(s.Rows-1)*softplus(l.Bias)
+	part.Chance = softplus(-l.Bias) + float64(s.All()-1)*softplus(l.Bias)
 	return []Part{part, {Name: "siglip_scale", Node: arith.MulExp(s.SharedFloats("one", []float32{1}), a.LogScale), Measure: true}}
 }
 

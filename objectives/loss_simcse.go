@@ -54,23 +54,24 @@ func (s *Step) readTwice() {
 
 // Build implements Loss.
 func (l SimCSE) Build(s *Step) []Part {
-	rows := s.Rows
-	z := s.sentences("simcse", l.Head)                                               // ((1+k)B, C)
-	others := layout.StridedRows(z, rows, 1, z.Shape()[0]-rows)                      // (kB, C)
-	logits := cosineLogits(layout.StridedRows(z, 0, 1, rows), others, l.Temperature) // (B, kB)
+	rows, all := s.Rows, s.All()
+	z := s.sentences("simcse", l.Head)                                                               // ((1+k)B, C)
+	others := s.gatherStacks(layout.StridedRows(z, rows, 1, z.Shape()[0]-rows), z.Shape()[0]/rows-1) // (kN, C)
+	logits := cosineLogits(layout.StridedRows(z, 0, 1, rows), others, l.Temperature)                 // (B, kN)
 	if l.Negatives && l.HardNegativeWeight != 1 {
-		logits = arith.Add(logits, s.SharedFloats("hard negative weight", l.weights(rows), rows, 2*rows))
+		logits = arith.Add(logits, s.SharedFloats("hard negative weight", l.weights(rows, all, s.First()), rows, 2*all))
 	}
 	part := s.Part("simcse", l.Weight, contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: logits, Labels: s.Own()}))
-	part.Chance = l.chance(rows)
+	part.Chance = l.chance(all)
 	return []Part{part, {Name: "simcse_accuracy", Node: contrast.Accuracy(logits, s.Own()), Measure: true}}
 }
 
-// weights (B, 2B), log a where a text meets its own hard negative, are added to the logits.
-func (l SimCSE) weights(rows int) []float32 {
-	w := make([]float32, rows*2*rows)
+// weights (B, 2N), log a where a text meets its own hard negative, are added to the logits; the first text is that of a place among
+// all N.
+func (l SimCSE) weights(rows, all, first int) []float32 {
+	w := make([]float32, rows*2*all)
 	for i := range rows {
-		w[i*2*rows+rows+i] = float32(math.Log(l.HardNegativeWeight))
+		w[i*2*all+all+first+i] = float32(math.Log(l.HardNegativeWeight))
 	}
 	return w
 }

@@ -38,7 +38,7 @@ func (l Softmax) Build(s *Step) []Part {
 	if l.Smoothing > 0 {
 		a.Uniform = s.SharedFloats("label smoothing", []float32{float32(l.Smoothing)})
 	}
-	part := s.Part("softmax", l.Weight, contrast.CrossEntropy(a))
+	part := s.Part("softmax", l.Weight, s.mean(contrast.CrossEntropy(a), ids))
 	part.Chance = math.Log(float64(l.Classes))
-	return []Part{part, {Name: "softmax_accuracy", Node: contrast.Accuracy(logits, ids), Measure: true}}
+	return []Part{part, {Name: "softmax_accuracy", Node: s.mean(contrast.Accuracy(logits, ids), ids), Measure: true}}
 }

@@ -22,6 +22,7 @@ type Structure struct {
 
 // Build implements Loss.
 func (l Structure) Build(s *Step) (parts []Part) {
+	s = s.Whole()
 	var share *gorgonia.Node
 	if ramp := (Ramp{To: 1, Steps: l.Warmup}); l.Warmup > 0 {
 		share = s.Floats("structure share", func(f *feed.Step, dst []float32) error {

@@ -40,6 +40,7 @@ func (l TextSwap) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l TextSwap) Build(s *Step) []Part {
+	s = s.Whole()
 	var a attended
 	if l.Batch {
 		a = batchAttended{s.unit(s.Online.Text.Features), s.unit(s.Online.Image.Features)}

@@ -27,6 +27,7 @@ func (l TokenImage) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l TokenImage) Build(s *Step) []Part {
+	s = s.Whole()
 	text, images := s.tokensOf("token_image", s.Online.Text), s.unit(s.Online.Image.Features) // (B*L, C), (B, C)
 	index, has := s.partners("token_image negatives", Partners{Half: l.Half, Prob: 1})        // (B)
 	own := similarity.RowProducts(text.Rows, images)                                          // (B*L)

@@ -26,6 +26,7 @@ func (l Triplet) Prepare(s *Step) { s.Reads.Online.Image.Features = true }
 
 // Build implements Loss.
 func (l Triplet) Build(s *Step) []Part {
+	s = s.Whole()
 	f, ids := s.Online.Image.Features, s.identities()
 	// Row i is a query, the text of a score, column j an image of the gallery, which a learned metric folds into.
 	scores := layout.Transpose(s.Scores.Bare(s.PairTerms, false).Pairs(f, f)) // (B, B)

@@ -59,6 +59,7 @@ func (l *SwAV) Prepare(s *Step) {
 
 // Build implements Loss.
 func (l *SwAV) Build(s *Step) []Part {
+	s = s.Whole()
 	first, second := s.Online.Image.Features, s.Online.Text.Features // (B, C)
 	score, banks := s.Scores.Score(l.Score, false), s.Banks()
 	l.dim = first.Shape()[1]

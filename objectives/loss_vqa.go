@@ -69,9 +69,20 @@ func (l VQA) Build(s *Step) []Part {
 	rows := l.room(s.Rows)
 	d := newDictation("answer", rows, l.Len)
 	out := 0
+	var counts []int32
 	s.OnFill(func(f *feed.Step) (err error) {
-		out, err = l.fill(f, d, rows)
-		return err
+		if out, err = l.fill(f, d, rows); err != nil || s.Ranks.size() == 1 {
+			return err
+		}
+		if counts, err = s.Ranks.Group.GatherInts(counts[:0], []int32{int32(d.rows)}); err != nil {
+			return err
+		}
+		first := 0
+		for _, n := range counts[:s.Ranks.rank()] {
+			first += int(n)
+		}
+		d.number(first)
+		return nil
 	})
 	f := s.Fusion
 	lengths := s.Captions.Clean[batch.Lengths]
@@ -84,7 +95,7 @@ func (l VQA) Build(s *Step) []Part {
 	}
 	parts := []Part{s.Part("vqa", l.Weight, d.loss(s, l.Decoder, x))}
 	if rows < s.Rows*l.Answers {
-		left := s.Floats("answers left out", func(_ *feed.Step, dst []float32) error { dst[0] = float32(out); return nil })
+		left := s.Floats("answers left out", func(_ *feed.Step, dst []float32) error { dst[0] = float32(out * s.Ranks.size()); return nil })
 		parts = append(parts, Part{Name: "vqa_left_out", Node: arith.Times(1, left), Measure: true})
 	}
 	return parts

@@ -30,9 +30,11 @@ func (l WordPatch) Prepare(s *Step) { s.ReadLocal() }
 
 // Build implements Loss.
 func (l WordPatch) Build(s *Step) []Part {
-	logits := interaction.WordPatchScores(s.tokensOf("word_patch", s.Online.Image), s.tokensOf("word_patch", s.Online.Text), interaction.WordPatch{
+	own := s
+	s = s.Whole()
+	logits := own.Gather(interaction.WordPatchScores(own.tokensOf("word_patch", own.Online.Image), s.tokensOf("word_patch", s.Online.Text), interaction.WordPatch{
 		Scale: float32(l.Scale), Context: float32(l.ContextTemperature), Temperature: float32(l.Temperature), Sum: l.Sum,
-	}) // (B, B)
+	})) // (N, N)
 	mean := InBatchContrast(logits, s.positives()).Loss
 	part := s.Part("word_patch", l.Weight, arith.WeightedSum([]float32{2}, mean))
 	part.Chance = 2 * math.Log(float64(s.Rows))

@@ -85,6 +85,28 @@ func (k Masker) Apply(r *rand.Rand, tokens, lengths []int32, m *Masked) error {
 	return nil
 }
 
+// share sets m to the share that a rank has of what was masked of all, whose own texts are tokens, with room for so many predicted
+// tokens, and returns the number of the first of these among all. Further ones are neither masked nor predicted.
+func (m *Masked) share(all *Masked, tokens []int32, rank, room int) (first int) {
+	from := rank * len(tokens)
+	m.Tokens = append(m.Tokens[:0], all.Tokens[from:][:len(tokens)]...)
+	m.Positions, m.Labels, m.Count = m.Positions[:0], m.Labels[:0], 0
+	for i, p := range all.Positions[:all.Count] {
+		switch at := int(p) - from; {
+		case at < 0:
+			first = i + 1
+		case at < len(tokens) && m.Count < room:
+			m.Positions, m.Labels, m.Count = append(m.Positions, int32(at)), append(m.Labels, all.Labels[i]), m.Count+1
+		case at < len(tokens):
+			m.Tokens[at] = tokens[at]
+		}
+	}
+	for range room - m.Count {
+		m.Positions, m.Labels = append(m.Positions, 0), append(m.Labels, IgnoreLabel)
+	}
+	return first
+}
+
 // candidate is the place of the nth token that may be predicted.
 func (k Masker) candidate(tokens, lengths []int32, nth int) int {
 	l := len(tokens) / len(lengths)

@@ -57,11 +57,15 @@ func beta(r *rand.Rand, a float64) float64 {
 	return distuv.Beta{Alpha: a, Beta: a}.Quantile(float64(uniform(r)))
 }
 
-// images sets dst to the mixed images src, both (rows, C, height, width).
-func (b blend) images(dst, src []float32, rows, width, height int) {
+// images sets dst to the mixed images src, both (rows, C, height, width), where others gives the one that image i is mixed with.
+func (b blend) images(dst, src []float32, rows, width, height int, others func(i int) ([]float32, error)) error {
 	n := len(src) / rows
 	for i := range rows {
-		own, other, to := src[i*n:][:n], src[(rows-1-i)*n:][:n], dst[i*n:][:n]
+		own, to := src[i*n:][:n], dst[i*n:][:n]
+		other, err := others(i)
+		if err != nil {
+			return err
+		}
 		switch {
 		case b.lambda == 1:
 			copy(to, own)
@@ -77,6 +81,23 @@ func (b blend) images(dst, src []float32, rows, width, height int) {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// opposite gives the images that those of src are mixed with: image i of B that at B-1-i. Where this process is one of several that is
+// one of the global batch, which another one has at the same place from its end: all exchange those at one place at a time.
+func (s *Step) opposite(src []float32) func(i int) ([]float32, error) {
+	n, ranks := len(src)/s.Rows, s.Ranks.size()
+	at := func(i int) []float32 { return src[i*n:][:n] }
+	if ranks == 1 {
+		return func(i int) ([]float32, error) { return at(s.Rows - 1 - i), nil }
+	}
+	return func(i int) (_ []float32, err error) {
+		if s.mixed, err = s.Ranks.Group.Gather(s.mixed[:0], at(s.Rows-1-i)); err != nil {
+			return nil, err
+		}
+		return s.mixed[(ranks-1-s.Ranks.rank())*n:][:n], nil
 	}
 }
 
@@ -96,15 +117,22 @@ func (m Mix) prepare(s *Step, images batch.Column) {
 	s.Floats(images.Name, func(f *feed.Step, dst []float32) error {
 		b := m.draw(rng.New(s.Seed, rng.Mix, f.Stream()), width, height)
 		shares[0], shares[1] = float32(b.lambda), float32(1-b.lambda)
-		b.images(dst, f.Batch.Floats(images.Name), s.Rows, width, height)
-		return nil
+		src := f.Batch.Floats(images.Name)
+		return b.images(dst, src, s.Rows, width, height, s.opposite(src))
 	}, append([]int{s.Rows}, images.Shape...)...)
 }
 
 // labels are those of the images that the images of the batch are mixed with.
 func (m Mix) labels(s *Step) *gorgonia.Node {
-	return s.Ints("mix/labels", func(f *feed.Step, dst []int32) error {
+	var all []int32
+	return s.Ints("mix/labels", func(f *feed.Step, dst []int32) (err error) {
 		own := f.Batch.Ints(batch.Labels)
+		if s.Ranks.size() > 1 {
+			if all, err = s.Ranks.Group.GatherInts(all[:0], own); err != nil {
+				return err
+			}
+			own = all[(s.Ranks.size()-1-s.Ranks.rank())*s.Rows:][:s.Rows]
+		}
 		for i := range dst {
 			dst[i] = own[len(own)-1-i]
 		}

@@ -17,13 +17,17 @@ type Partners struct {
 
 // partners are inputs, drawn anew for every step: the row of the batch that each row is told from, (B) int32, and
 // whether it has one, 1 or 0 (B). A row without one, as all are in a batch of one, names itself. Rows of
-// one id are not told from each other, where the step has ids. Each process draws within its own batch.
+// one id are not told from each other, where the step has ids. In a step of Whole each process draws the same for the
+// rows of all.
 func (s *Step) partners(name string, p Partners) (index, has *gorgonia.Node) {
-	rows, mask := make([]int32, s.Rows), make([]float32, s.Rows)
+	rows, mask, all := make([]int32, s.Rows), make([]float32, s.Rows), make([]int32, s.Rows)
 	s.OnFill(func(f *feed.Step) error {
 		var ids []int32
 		if s.IDs != nil {
-			ids = f.Batch.Ints(batch.IDs)
+			var err error
+			if ids, err = s.ofRanks(all[:0], f.Batch.Ints(batch.IDs)); err != nil {
+				return err
+			}
 		}
 		p.draw(rng.New(s.Seed, rng.Negatives+"/"+name, f.Stream()), rows, mask, ids)
 		return nil

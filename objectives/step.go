@@ -58,8 +58,9 @@ type Part struct {
 // B rows, C channels of the shared space.
 type Step struct {
 	*feed.Inputs
-	Rows int    // B
-	Seed uint64 // of the random streams
+	Rows  int    // B
+	Seed  uint64 // of the random streams
+	Ranks Ranks  // the processes of which each has as many rows
 
 	Params, Twins   encoders.Scope    // parameters and their momentum twins
 	Student, Mentor *encoders.Context // dropout of the online and of the teacher's towers
@@ -86,6 +87,8 @@ type Step struct {
 	relabelled      *Relabelled    // by Judge, once it was asked
 	parts           []Part         // of the losses built so far
 	alpha           *gorgonia.Node
+	mixed           []float32 // images of all ranks that are mixed
+	own, whole      *Step     // of a step of Whole that of this rank, and of that one the other, once it was asked for
 }
 
 // Judge returns the logits (R, 2), class 1 meaning match, that a frozen model gives pairs
@@ -110,6 +113,7 @@ type Side struct {
 	Masked   *gorgonia.Node // (B*Len, Width) states of the masked captions, unless they are in Tokens behind the clean ones
 	Head     encoders.Head
 	Scope    encoders.Scope // of the head's parameters
+	own      *Side          // of a side of Step.Whole: that of this rank
 }
 
 // Reads says what losses read of the towers besides features.
@@ -164,8 +168,13 @@ func (s *Step) Add(l Loss) {
 // a loss stand measures of what it was the first of several losses to make.
 func (s *Step) Parts() []Part { return s.parts }
 
-// Own are the places 0, 1, ... B-1 of the batch's own pairs.
-func (s *Step) Own() *gorgonia.Node { return s.Count("own columns", 0, s.Rows, 1) }
+// Own are the places of the batch's own pairs among those that they are compared with, 0, 1, ... B-1 on one process.
+func (s *Step) Own() *gorgonia.Node {
+	if s.own != nil {
+		return s.Count("columns of all", 0, s.Rows, 1)
+	}
+	return s.Count("own columns", s.First(), s.Rows, 1)
+}
 
 // Part returns a part that is in the total.
 func (s *Step) Part(name string, weight float64, loss *gorgonia.Node) Part {
@@ -203,6 +212,9 @@ func (s *Step) Backbone(x Side) *gorgonia.Node {
 
 // Banks are the momentum features that a contrast compares with; nil without any.
 func (s *Step) Banks() *Banks {
+	if s.own != nil {
+		return s.own.Banks()
+	}
 	if s.banks == nil && s.Memory != nil {
 		s.banks = s.Memory.Banks(s)
 	}

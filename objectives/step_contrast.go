@@ -29,7 +29,7 @@ func (s *Step) offer(c Contrast) {
 // positives are those within the batch: the own pair of each row, or all of its id.
 func (s *Step) positives() Positives {
 	if s.IDs != nil {
-		return Positives{RowIDs: s.IDs, ColIDs: s.IDs}
+		return Positives{RowIDs: s.IDs, ColIDs: s.Gather(s.IDs)}
 	}
 	return Positives{Labels: s.Own()}
 }
@@ -37,14 +37,28 @@ func (s *Step) positives() Positives {
 // within is the contrast within the batch. By NegativeTerms it offers other logits than its
 // own to draw negatives by.
 func (s *Step) within() Contrast {
-	c := InBatchContrast(s.Scores.Score(s.PairTerms, false).Temperature.Divide(s.PairScores()), s.targets(s.positives(), nil))
+	if s.Interaction != nil && s.splits() {
+		return s.Whole().within()
+	}
+	score := s.Scores.Score(s.PairTerms, false)
+	i2t := score.Temperature.Divide(s.pairScoresOf(s.Online.Image.Features)) // (B, N)
+	c := inBatch(i2t, s.textsOf(score, i2t), s.targets(s.positives(), nil))
 	by := c
 	if s.similarities.I2T == nil && s.NegativeTerms != nil {
-		by.I2T = s.Scores.Score(s.NegativeTerms, false).Pairs(s.Online.Image.Features, s.Online.Text.Features)
-		by.T2I = layout.Transpose(by.I2T)
+		score := s.Scores.Score(s.NegativeTerms, false)
+		by.I2T = score.Pairs(s.Online.Image.Features, s.Gather(s.Online.Text.Features))
+		by.T2I = s.textsOf(score, by.I2T)
 	}
 	s.offer(by)
 	return c
+}
+
+// textsOf are the logits of the batch's texts with all images, (B, N), where i2t (B, N) are those of its images with all texts.
+func (s *Step) textsOf(score Score, i2t *gorgonia.Node) *gorgonia.Node {
+	if s.splits() {
+		i2t = score.Pairs(s.Gather(s.Online.Image.Features), s.Online.Text.Features) // (N, B)
+	}
+	return layout.Transpose(i2t)
 }
 
 // targets adds to the positives of a contrast what all of them share: a share of the
@@ -62,6 +76,9 @@ func (s *Step) targets(p Positives, columns *gorgonia.Node) Positives {
 	if s.Judge != nil {
 		p.Further = func(i2t, t2i *gorgonia.Node) (texts, images *gorgonia.Node) {
 			r := s.relabel(i2t, t2i)
+			if columns == nil && s.splits() {
+				columns = s.Own()
+			}
 			if columns == nil {
 				return r.Texts.Positive, r.Images.Positive
 			}
@@ -78,7 +95,7 @@ func (s *Step) relabel(i2t, t2i *gorgonia.Node) *Relabelled {
 		r := s.Relabelling
 		r.IDs = s.IDs
 		r.Judge = func(texts, images *gorgonia.Node) *gorgonia.Node { return s.Judge(s, texts, images) }
-		x := r.Build(i2t, t2i, s.Count("batch", 0, s.Rows, 1))
+		x := r.Build(s.ownColumns(i2t), s.ownColumns(t2i), s.Count("batch", 0, s.Rows, 1))
 		s.relabelled = &x
 		s.parts = append(s.parts, Part{Name: "mafa_positives", Node: x.Positives(), Measure: true},
 			Part{Name: "mafa_replaced", Node: x.Replaced(), Measure: true})

@@ -18,6 +18,12 @@ func (s *Step) ReadLocal() {
 // localOf are the local features of a side for what name says: its tokens as the head maps them. With all, class
 // tokens and what stands around a text take part.
 func (s *Step) localOf(name string, x Side, all bool) encoders.Local {
+	if x.own != nil {
+		l := s.own.localOf(name, *x.own, all)
+		l.Rows, l.Raw, l.All = s.own.Gather(l.Rows), s.own.Gather(l.Raw), true
+		l.Lengths = s.own.Gather(l.Lengths)
+		return l
+	}
 	head, ok := x.Head.(encoders.TokenHead)
 	Need(ok && x.Tokens != nil, name, "needs towers of tokens, with a head that maps each of them")
 	if n := s.Rows * x.Len; x.Tokens.Shape()[0] > n {

@@ -20,13 +20,19 @@ func (s *Step) ReadPairs() {
 
 // PairScores returns the scores (B, B) of the batch's images with its texts before any
 // temperature: by Interaction where the system has one, else by PairTerms of the features. Every
-// loss within the batch reads them.
+// loss within the batch reads them. Where there are several ranks a loss reads those of Whole, (N, N), or by features those
+// of its own images with the texts of all, (B, N).
 func (s *Step) PairScores() *gorgonia.Node {
 	image, text := s.Online.Image, s.Online.Text
 	if s.Interaction == nil {
-		return s.Scores.Bare(s.PairTerms, false).Pairs(image.Features, text.Features)
+		return s.pairScoresOf(image.Features)
 	}
 	if s.pairScores == nil { // once, since dropout in it would differ
+		if s.own != nil { // own images with the texts of all
+			image = *image.own
+			s.pairScores = s.own.Gather(s.Interaction.Scores(s.Student, s.Params, s.own.local(image), s.local(text)))
+			return s.pairScores
+		}
 		s.pairScores = s.Interaction.Scores(s.Student, s.Params, s.local(image), s.local(text))
 	}
 	return s.pairScores
@@ -38,7 +44,15 @@ func (s *Step) ViewScores() *gorgonia.Node {
 	if view == nil || s.Interaction != nil {
 		return nil
 	}
-	return s.Scores.Bare(s.PairTerms, false).Pairs(view, s.Online.Text.Features)
+	return s.pairScoresOf(view)
+}
+
+// pairScoresOf are PairScores of images by their features (B, C): of the batch's own rows with the texts of all, (B, N).
+func (s *Step) pairScoresOf(images *gorgonia.Node) *gorgonia.Node {
+	if s.Interaction != nil {
+		return s.PairScores()
+	}
+	return s.Scores.Bare(s.PairTerms, false).Pairs(images, s.Gather(s.Online.Text.Features))
 }
 
 // local are the local features of a side as Interaction compares them.

@@ -7,7 +7,10 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"time"
+
+	"github.com/geoalign/geoalign/compute/parallel"
 )
 
 // ErrInterrupted is returned by a run that was asked to stop and has saved.
@@ -50,6 +53,9 @@ type Outcome struct {
 // each. When ctx is cancelled the step in progress is given up, unless its update has
 // begun, the hooks save and log the newest step, and Run returns ErrInterrupted. They also
 // do so before Run returns any other error that leaves the stepper as it was.
+//
+// Of several processes (Ranks of the Stepper) all end after the same step where ctx of any of them is cancelled:
+// the next call of Step tells them. A step in progress is made.
 func Run(ctx context.Context, c Config, s Stepper, hooks ...Hook) (out Outcome, err error) {
 	l, err := newLoop(c, s, hooks)
 	if err != nil {
@@ -67,7 +73,7 @@ func Run(ctx context.Context, c Config, s Stepper, hooks ...Hook) (out Outcome, 
 		out = l.out
 	}()
 	for !l.done() {
-		if ctx.Err() != nil {
+		if l.stopped(ctx) {
 			err = l.end(ctx, ErrInterrupted, nil)
 		} else {
 			err = l.step(ctx)
@@ -92,6 +98,7 @@ type loop struct {
 	skipsInARow int
 	values      map[string]float64
 	last        *Event // of the newest step of the session; nil where there is nothing to save
+	several     bool   // processes make the steps together
 }
 
 func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
@@ -116,8 +123,9 @@ func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
 	}
 	hooks = slices.Clone(hooks)
 	sort.SliceStable(hooks, func(i, j int) bool { return hooks[i].Stage < hooks[j].Stage })
+	x, ok := s.(interface{ Ranks() int })
 	return &loop{
-		Config: c, stepper: s, hooks: hooks, begin: c.Now(), values: map[string]float64{},
+		Config: c, stepper: s, several: ok && x.Ranks() > 1, hooks: hooks, begin: c.Now(), values: map[string]float64{},
 		out: Outcome{Step: c.Start, Elapsed: c.Elapsed},
 	}, nil
 }
@@ -125,6 +133,9 @@ func newLoop(c Config, s Stepper, hooks []Hook) (*loop, error) {
 func (l *loop) done() bool {
 	return l.Total > 0 && l.out.Step >= l.Total || l.Limit > 0 && l.out.Elapsed >= l.Limit
 }
+
+// stopped says whether ctx ends the run here. Several processes agree on that in Step.
+func (l *loop) stopped(ctx context.Context) bool { return !l.several && ctx.Err() != nil }
 
 // step makes one step and calls the hooks.
 func (l *loop) step(ctx context.Context) error {
@@ -157,7 +168,7 @@ func (l *loop) step(ctx context.Context) error {
 	res.Parts = slices.Clone(res.Parts) // for hooks that are called again when the next step is not made
 	e := &Event{
 		Step: l.out.Step, Total: l.Total, Result: res, Values: l.values, Skipped: skipped,
-		Last: l.done(), Interrupted: ctx.Err() != nil, Now: now, Elapsed: l.out.Elapsed, Before: l.Elapsed, StepTime: now.Sub(start),
+		Last: l.done(), Interrupted: l.stopped(ctx), Now: now, Elapsed: l.out.Elapsed, Before: l.Elapsed, StepTime: now.Sub(start),
 	}
 	l.last = e
 	return l.after(ctx, e)
@@ -174,9 +185,15 @@ func (l *loop) notMade(ctx context.Context, err error) error {
 	return l.end(ctx, err, nil)
 }
 
-// interrupted says whether err is that of ctx.
+// interrupted says whether err is that of ctx, or of ctx of other processes.
 func interrupted(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return true
+	}
+	var all *parallel.Failure
+	return errors.As(err, &all) && !slices.ContainsFunc(all.Texts, func(text string) bool {
+		return text != "" && !strings.HasSuffix(text, context.Canceled.Error()) && !strings.HasSuffix(text, context.DeadlineExceeded.Error())
+	})
 }
 
 // after calls the hooks. Where one fails or the run is interrupted meanwhile, it ends.
@@ -193,7 +210,7 @@ func (l *loop) after(ctx context.Context, e *Event) error {
 			return l.end(ctx, h.failed(e, err), h)
 		}
 	}
-	if ctx.Err() != nil {
+	if l.stopped(ctx) {
 		return l.end(ctx, ErrInterrupted, nil)
 	}
 	return nil

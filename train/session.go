@@ -43,7 +43,12 @@ type Session struct {
 	feed    feed.Step
 	run     runPart // of the newest checkpoint
 	begun   uint64  // place in the data before the newest step
+	started bool    // the model was told of it
 	whole   bool    // it was not made, and has changed nothing that Undo does not take back
+
+	// Of several processes: sums of gradients, and memory of what is told to the others and by all.
+	sums      *sums
+	told, all []int32
 }
 
 var _ Stepper = (*Session)(nil)
@@ -57,8 +62,8 @@ type Options struct {
 	Tokenizer *tokenizer.Tokenizer // saved with checkpoints; nil for a system without texts
 }
 
-// NewSession wires a session of the processes that the model is trained by. The stream gives
-// this process's share of the samples, with the columns that the model reads.
+// NewSession wires a session of the processes that the model is trained by. The stream gives the samples of
+// all of them, with the columns that the model reads; train.batch_size is the batch of all.
 func NewSession(cfg config.Config, o Options) (*Session, error) {
 	s := &Session{cfg: cfg, model: o.Model, tokenizer: o.Tokenizer, group: o.Model.Group()}
 	if cfg.AccumulatesFeatures() {
@@ -86,10 +91,18 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if cfg.Train.AccumulateSteps > 1 {
 		s.sum = make([]float32, len(s.model.Params().Grads()))
 	}
+	if s.group.Size() > 1 {
+		grads := s.model.Params().Grads()
+		total := grads
+		if s.sum != nil {
+			total = s.sum
+		}
+		s.sums = newSums(s.group, s.model, grads, total, cfg.Parallel.BucketMB<<20/4)
+	}
 	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(), MaxBadShare: cfg.Data.MaxBadShare,
-		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(),
+		Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(), Group: s.group,
 	})
 	return s, err
 }
@@ -140,33 +153,41 @@ func (s *Session) Close() error { return s.loader.Close() }
 //
 // ALBEF's code moves the twins at the start of the next forward pass; doing it at the end
 // of the update gives the same numbers and leaves nothing half done when a step fails.
+//
+// Of several processes all make the step or none. Its numbers are those of all. It does not end early
+// once it has begun.
 func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
+	s.tower = s.rates.at(s.tower[:0], s.lr.At(step))
+	micro := max(1, s.cfg.Train.AccumulateSteps)
+	out := StepResult{LR: s.lr.At(step), TowerLR: s.tower, Parts: s.parts[:0]}
+	s.begun, s.started, s.whole = s.loader.Position(), false, true
+	if err := s.meet(ctx); err != nil {
+		return out, err
+	}
 	if s.group.Size() > 1 { // the others would wait for this process
 		ctx = context.WithoutCancel(ctx)
 	}
-	s.tower = s.rates.at(s.tower[:0], s.lr.At(step))
-	s.whole = false
-	micro := max(1, s.cfg.Train.AccumulateSteps)
-	out := StepResult{LR: s.lr.At(step), TowerLR: s.tower, Parts: s.parts[:0]}
+	s.started, s.whole = true, false
 	if m, ok := s.model.(starter); ok {
 		if err := m.Before(step); err != nil {
 			return out, err
 		}
 	}
-	s.begun, s.whole = s.loader.Position(), true
+	s.whole = true
 	bad, err := s.gradients(ctx, step, micro, &out)
 	if err != nil {
 		return out, err
 	}
-	if err := s.agree(step, bad); err != nil {
+	if s.sums != nil {
+		if err := s.sums.wait(); err != nil {
+			return out, errors.Join(bad, err)
+		}
+	}
+	if err := s.agree(step, bad, &out); err != nil {
 		return out, err
 	}
-	grads := s.model.Params().Grads()
 	if s.sum != nil {
-		copy(grads, s.sum)
-	}
-	if err := s.group.Sum(grads); err != nil {
-		return out, err
+		copy(s.model.Params().Grads(), s.sum)
 	}
 	scale := 1 / float64(s.group.Size())
 	if s.compare == nil { // the loss is the mean of those of the micro-batches
@@ -198,7 +219,8 @@ func (s *Session) Step(ctx context.Context, step int) (StepResult, error) {
 }
 
 // gradients computes the gradients of all micro-batches. bad is a number that is not finite, where
-// there was one: the rest of the data is read all the same.
+// there was one: the rest of the data is read all the same, and of several processes, which exchange something in
+// each micro-batch, they compute the rest too.
 func (s *Session) gradients(ctx context.Context, step, micro int, out *StepResult) (bad, err error) {
 	if s.compare != nil {
 		return s.compared(ctx, step, micro, out)
@@ -208,8 +230,13 @@ func (s *Session) gradients(ctx context.Context, step, micro int, out *StepResul
 		if err != nil {
 			return nil, err
 		}
+		if s.sums != nil && k == micro-1 {
+			s.sums.watch()
+		}
 		if bad == nil {
 			bad = s.micro(ctx, b, step, k, micro, out)
+		} else if s.sums != nil {
+			s.micro(ctx, b, step, k, micro, out)
 		}
 		s.loader.Recycle(b)
 		if fatal(bad) {
@@ -242,23 +269,10 @@ func (s *Session) Undo() bool {
 		return false
 	}
 	s.loader.Rewind(s.begun)
-	if m, ok := s.model.(undoer); ok {
+	if m, ok := s.model.(undoer); ok && s.started {
 		m.Undo()
 	}
 	return true
-}
-
-// agree returns bad, or an error where another process met a number that is not finite: all
-// leave out the update together.
-func (s *Session) agree(step int, bad error) error {
-	all, err := s.group.All(bad == nil)
-	switch {
-	case bad != nil || err != nil:
-		return errors.Join(bad, err)
-	case !all:
-		return &NonFiniteError{Step: step, What: "a number of another process is not finite"}
-	}
-	return nil
 }
 
 // micro runs one micro-batch and adds its numbers to out.
@@ -276,7 +290,7 @@ func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, 
 		out.Parts[i].Value += share * p.Value
 	}
 	out.Samples += b.Size
-	if s.sum != nil {
+	if s.sum != nil && !(s.sums.watches() && k == micro-1) {
 		s.add(k == 0)
 	}
 	return nil

@@ -40,8 +40,8 @@ func (s *Step) Share(rows int) (lo, hi, all int) {
 	return s.Rank * rows, (s.Rank + 1) * rows, ranks * rows
 }
 
-// Stream returns the index of random streams that are drawn for this batch alone.
-func (s *Step) Stream() uint64 { return uint64(s.Counter*max(1, s.Ranks) + s.Rank) }
+// Stream returns the index of random streams: that of the global batch, which is one on all processes.
+func (s *Step) Stream() uint64 { return uint64(s.Counter) }
 
 // Inputs are the inputs of one computation. A name that is asked for again is the same
 // input; with another shape or type it is a mistake in the construction, an

@@ -43,6 +43,8 @@ type instruction struct {
 	// exposed are the auxiliary results that other nodes name.
 	exposed []Buffer
 	inner   *Inner // of an op with a computation of its own
+	// completes is the number of bound nodes that are complete after it.
+	completes int
 }
 
 // Compile plans the graph and prepares every op.
@@ -90,6 +92,9 @@ func (m *Machine) build() error {
 		if err := b.entry(i); err != nil {
 			return err
 		}
+	}
+	for _, c := range m.plan.complete {
+		b.prog[b.maker[c.place]].completes++
 	}
 	return nil
 }

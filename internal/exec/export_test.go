@@ -48,3 +48,8 @@ func (m *Machine) Poison(v float32) {
 		m.scratch[i] = v
 	}
 }
+
+// CompleteBefore says whether bound node k is complete before the last op.
+func (m *Machine) CompleteBefore(k int) bool {
+	return m.plan.complete[k].place < m.prog[len(m.prog)-1].place
+}

@@ -24,6 +24,8 @@ type Machine struct {
 	views   []*inputSlot         // for each entry that is an input or an alias of one
 	prog    []instruction
 	prof    profile
+	// onComplete is told of bound nodes, nil: nobody is.
+	onComplete func(k int)
 	// ctx is that of the run, which computations within ops end with.
 	ctx context.Context
 	// lent: the memory is the scratch of an op. Constants are written at every run then.
@@ -41,10 +43,19 @@ func (m *Machine) RunAll() error { return m.Run(context.Background()) }
 // before the next op: the inputs are as they were, the outputs are not of one run.
 func (m *Machine) Run(ctx context.Context) error {
 	m.prof.runs++
-	if err := m.run(ctx, len(m.prog)); err != nil {
+	if m.cfg.Device == nil {
+		return m.run(ctx, len(m.prog), m.onComplete)
+	}
+	if err := m.run(ctx, len(m.prog), nil); err != nil {
 		return err
 	}
-	return m.hand()
+	if err := m.hand(); err != nil || m.onComplete == nil {
+		return err
+	}
+	for k := range m.plan.complete {
+		m.onComplete(k)
+	}
+	return nil
 }
 
 // RunTo is Run up to the last of some outputs alone, such as the forward pass of a training
@@ -56,11 +67,12 @@ func (m *Machine) RunTo(ctx context.Context, outputs ...*gorgonia.Node) error {
 		last = max(last, m.place(n))
 	}
 	end, _ := slices.BinarySearchFunc(m.prog, last+1, func(in instruction, place int) int { return in.place - place })
-	return m.run(ctx, end)
+	return m.run(ctx, end, nil)
 }
 
-// run runs the first n instructions.
-func (m *Machine) run(ctx context.Context, n int) error {
+// run runs the first n instructions and tells complete, if not nil, of bound nodes.
+func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
+	k := 0
 	for _, s := range m.views {
 		if s != nil && !s.bound {
 			if err := s.let(); err != nil {
@@ -90,6 +102,12 @@ func (m *Machine) run(ctx context.Context, n int) error {
 		if m.cfg.CheckNaN {
 			if err := checkFinite(in); err != nil {
 				return err
+			}
+		}
+		if complete != nil {
+			for range in.completes {
+				complete(k)
+				k++
 			}
 		}
 	}

@@ -50,9 +50,11 @@ type plan struct {
 	entries []entry
 	index   map[int64]int // node id to entry
 	outputs map[int]bool  // entries whose values outlive a run
-	units   []unit
-	arena   int // elements
-	scratch int // elements that the op with the largest need works on
+	// complete is when bound nodes are, the first ones first.
+	complete []completion
+	units    []unit
+	arena    int // elements
+	scratch  int // elements that the op with the largest need works on
 }
 
 // align is the granularity of the arena in elements: a cache line.
@@ -100,6 +102,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	for r, mem := range external {
 		p.units[r].external = mem
 	}
+	p.completions(cfg.Bind)
 	p.layout()
 	return p, nil
 }

@@ -26,37 +26,63 @@ import (
 // A row whose logits hold a NaN or +Inf, or of whose negatives each has -Inf, is drawn from
 // evenly. A row with no negative at all gets its own index, which the caller must ignore, see NegativeLabels.
 func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool, floor float64) *gorgonia.Node {
+	return sampleNegatives(logits, noise, rowIDs, nil, byColumn, floor)
+}
+
+// SampleNegativesOf is SampleNegatives of R rows of a batch of B, which own (R) int32 names: logits (R, M) with M >= B, noise
+// (R, B), ids (B) int32 or nil. The result, (R) int32, names rows of the batch.
+func SampleNegativesOf(logits, noise, ids, own *gorgonia.Node, floor float64) *gorgonia.Node {
+	return sampleNegatives(logits, noise, ids, own, false, floor)
+}
+
+func sampleNegatives(logits, noise, ids, own *gorgonia.Node, byColumn bool, floor float64) *gorgonia.Node {
 	in := []*gorgonia.Node{logits, noise}
-	if rowIDs != nil {
-		in = append(in, rowIDs)
+	add := func(n *gorgonia.Node) int {
+		if n == nil {
+			return -1
+		}
+		in = append(in, n)
+		return len(in) - 1
 	}
-	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g", byColumn, floor), Ints: true, Diff: make([]bool, len(in))}
+	idsAt, ownAt := add(ids), add(own)
+	o := &op.Op{Kind: "sample negatives", Args: fmt.Sprintf("byColumn=%t,floor=%g,ids=%d,own=%d", byColumn, floor, idsAt, ownAt), Ints: true, Diff: make([]bool, len(in))}
+	batch := func(in []tensor.Shape) int { // B
+		if ownAt >= 0 && len(in[1]) == 2 {
+			return in[1][1]
+		}
+		return in[0][0]
+	}
 	o.Shape = func(in []tensor.Shape) (tensor.Shape, error) {
-		if err := op.Need(len(in[0]) == 2 && in[0][1] >= in[0][0], "want logits (B, M) with M >= B"); err != nil {
+		if err := op.Need(len(in[0]) == 2 && in[0][1] >= batch(in), "want logits (B, M) with M >= B"); err != nil {
 			return nil, err
 		}
-		b := in[0][0]
-		if err := op.All(
+		r, b := in[0][0], batch(in)
+		errs := []error{
 			op.Need(b >= 2, "a batch of %d has no negatives: want at least 2", b),
-			op.Need(in[1].Eq(tensor.Shape{b, b}), "noise must have shape (%d, %d) (got %v)", b, b, in[1]),
-		); err != nil {
-			return nil, err
+			op.Need(in[1].Eq(tensor.Shape{r, b}), "noise must have shape (%d, %d) (got %v)", r, b, in[1]),
 		}
-		if len(in) == 3 {
-			return tensor.Shape{b}, op.WantShape(in, 2, "row ids", b)
+		if idsAt >= 0 {
+			errs = append(errs, op.WantShape(in, idsAt, "row ids", b))
 		}
-		return tensor.Shape{b}, nil
+		if ownAt >= 0 {
+			errs = append(errs, op.WantShape(in, ownAt, "own rows", r))
+		}
+		return tensor.Shape{r}, op.All(errs...)
 	}
-	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * in[0][0] }
+	o.Scratch = func(in []tensor.Shape, threads int) int { return threads * batch(in) }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
-		b, m := c.In[0].Dim(0), c.In[0].Dim(1)
+		r, m, b := c.In[0].Dim(0), c.In[0].Dim(1), c.In[1].Dim(1)
 		body := func(worker, lo, hi int) {
 			w := c.Scratch[worker*b : (worker+1)*b]
 			var ids []int32
-			if len(c.In) == 3 {
-				ids = c.In[2].I32
+			if idsAt >= 0 {
+				ids = c.In[idsAt].I32
 			}
 			for i := lo; i < hi; i++ {
+				at := i
+				if ownAt >= 0 {
+					at = int(c.In[ownAt].I32[i])
+				}
 				if byColumn {
 					for j := range w {
 						w[j] = c.In[0].F32[j*m+i]
@@ -64,11 +90,18 @@ func SampleNegatives(logits, noise, rowIDs *gorgonia.Node, byColumn bool, floor 
 				} else {
 					copy(w, c.In[0].F32[i*m:])
 				}
-				c.Out.I32[i] = int32(drawNegative(w, c.In[1].F32[i*b:(i+1)*b], ids, i, i, floor))
+				c.Out.I32[i] = int32(drawNegative(w, c.In[1].F32[i*b:(i+1)*b], ids, at, at, floor))
 			}
 		}
 		return func() error {
-			c.Engine.For(b, op.RowGrain(16*b), body)
+			if ownAt >= 0 {
+				for _, at := range c.In[ownAt].I32 {
+					if at < 0 || int(at) >= b {
+						return fmt.Errorf("ops: sample negatives: own row %d: want [0, %d)", at, b)
+					}
+				}
+			}
+			c.Engine.For(r, op.RowGrain(16*b), body)
 			return nil
 		}, nil
 	}
@@ -122,4 +155,20 @@ func NegativeLabels(idx *gorgonia.Node) *gorgonia.Node {
 		}
 		return nil
 	}), idx)
+}
+
+// NegativeLabelsOf is NegativeLabels of the rows of a batch that own (R) int32 names.
+func NegativeLabelsOf(idx, own *gorgonia.Node) *gorgonia.Node {
+	shape := func(in []tensor.Shape) (tensor.Shape, error) {
+		return in[0].Clone(), op.Need(len(in[0]) == 1 && in[0].Eq(in[1]), "want as many negatives as rows (got %v and %v)", in[0], in[1])
+	}
+	return op.Apply(op.IntsOp("negative labels", 2, shape, func(c *exec.Call) error {
+		for i, j := range c.In[0].I32 {
+			c.Out.I32[i] = 0
+			if j == c.In[1].I32[i] {
+				c.Out.I32[i] = -100
+			}
+		}
+		return nil
+	}), idx, own)
 }

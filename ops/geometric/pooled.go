@@ -17,8 +17,10 @@ import (
 type PooledArgs struct {
 	Neighbours *gorgonia.Node // (B, K) int32 rows of the pool, the anchor among them; -1: none
 	Pool       batch.Pool     // of features of width D
-	// Key (2) int32 seeds the dropout masks of the head, nil for one without.
-	Key  *gorgonia.Node
+	// Key (2) int32 seeds the dropout masks of the head, nil for one without. First is the number of the first anchor in the
+	// global batch, where this process is one of several.
+	Key   *gorgonia.Node
+	First int
 	Head Head
 	// Chunk is how many rows pass the head at a time, at least those of one anchor; 0:
 	// about AutoRows.
@@ -80,7 +82,7 @@ func Pooled(a PooledArgs) *gorgonia.Node {
 	))
 	fail(op.Need(a.Neighbours.Shape().TotalSize() <= math.MaxInt32, "there must be at most %d points, whose numbers are int32 (got %v)", math.MaxInt32, a.Neighbours.Shape()))
 	p := &pooled{pool: a.Pool, b: a.Neighbours.Shape()[0], k: a.Neighbours.Shape()[1], keyed: a.Key != nil}
-	p.anchors = Anchors(p.b, p.k, a.Chunk)
+	p.anchors, p.offset = Anchors(p.b, p.k, a.Chunk), a.First*p.k
 	in := gorgonia.Nodes{a.Neighbours}
 	if p.keyed {
 		in = append(in, a.Key)
@@ -103,6 +105,7 @@ type pooled struct {
 	b, k       int
 	anchors    int // of a chunk
 	keyed      bool
+	offset     int             // number of the first point
 	rows, key  *gorgonia.Node // inputs of a chunk: (anchors*K) rows of the pool, (3)
 	loss       *gorgonia.Node // and its results
 	parameters []Parameter
@@ -137,7 +140,7 @@ func (p *pooled) op(opts Options) *op.Op {
 	}
 	o := &op.Op{
 		Kind: pooledKind,
-		Args: fmt.Sprintf("kernel=%s eps=%g scale=%s pool=%dx%d anchors=%d", opts.Kernel, opts.Epsilon, opts.Scale, p.pool.Rows(), p.pool.Width(), p.anchors),
+		Args: fmt.Sprintf("kernel=%s eps=%g scale=%s pool=%dx%d anchors=%d first=%d", opts.Kernel, opts.Epsilon, opts.Scale, p.pool.Rows(), p.pool.Width(), p.anchors, p.offset),
 		Diff: make([]bool, first+len(p.parameters)),
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return tensor.ScalarShape(), op.Need(!p.keyed || in[1].Eq(tensor.Shape{2}), "key must have shape (2)")
@@ -235,7 +238,7 @@ func (r *pooledRun) step() error {
 			r.chunk[n+i] = -1
 		}
 		if r.keyed {
-			r.key[2] = int32(at)
+			r.key[2] = int32(r.offset + at)
 		}
 		if err := r.c.Inner.Run(); err != nil {
 			return err

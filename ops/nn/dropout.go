@@ -46,6 +46,59 @@ func DropoutBits(key *gorgonia.Node, site uint64, n, cols int, keep float32) *go
 	}, key)
 }
 
+// DropoutShare is DropoutBits of the rows that one of several processes, ranks, has of a global batch: a row has the bits that it
+// has where one process has the whole. share (2) int32 is the rank and the number of ranks. The n rows are
+// so many stacks, each of which has an equal share for every rank in their order. With places (M) int32 they are instead those of M
+// places, n/M rows each, whose numbers in the whole places says, and share and stacks say nothing.
+func DropoutShare(key, share, places *gorgonia.Node, site uint64, n, stacks, cols int, keep float32) *gorgonia.Node {
+	words := MaskWords(cols)
+	o := &op.Op{
+		Kind: "dropout share", Args: fmt.Sprintf("site=%d n=%d stacks=%d cols=%d keep=%g", site, n, stacks, cols, keep),
+		Diff: []bool{false, false}, Ints: true,
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			err := op.All(
+				op.Need(in[0].Eq(tensor.Shape{2}) && in[1].Eq(tensor.Shape{2}), "key and share must have shape (2) (got %v and %v)", in[0], in[1]),
+				op.Need(n > 0 && cols > 0, "want at least one row and column (got %d, %d)", n, cols),
+				op.Need(stacks > 0 && n%max(1, stacks) == 0, "want stacks of equal size (got %d rows, %d stacks)", n, stacks),
+				CheckKeep(keep),
+			)
+			if err == nil && len(in) == 3 {
+				err = op.Need(stacks == 1 && len(in[2]) == 1 && n%in[2][0] == 0, "want places (M) of %d rows in one stack (got %v, %d stacks)", n, in[2], stacks)
+			}
+			return tensor.Shape{n * words}, err
+		},
+		Host: func(c *exec.Call) (exec.Step, error) {
+			part := n / stacks * words // words of a run of rows that follow each other in the whole too
+			if len(c.In) == 3 {
+				part = n / c.In[2].Dim(0) * words
+			}
+			body := func(_, lo, hi int) {
+				k, share := c.In[0].I32, c.In[1].I32
+				stream := uint64(uint32(k[0])) | uint64(uint32(k[1]))<<32
+				for lo < hi {
+					i := lo / part
+					first := (i*int(share[1]) + int(share[0])) * part
+					if len(c.In) == 3 {
+						first = int(c.In[2].I32[i]) * part
+					}
+					to := min(hi, (i+1)*part)
+					vector.DropoutBits(c.Out.I32[lo:to], stream+site*siteStep, uint64(first+lo-i*part), keep)
+					lo = to
+				}
+			}
+			return func() error {
+				c.Engine.For(c.Out.Len(), 512, body)
+				return nil
+			}, nil
+		},
+	}
+	in := []*gorgonia.Node{key, share}
+	if places != nil {
+		in, o.Diff = append(in, places), append(o.Diff, false)
+	}
+	return op.Apply(o, in...)
+}
+
 // siteStep spreads the sites of one key over the streams of random words: 2^64 over
 // the golden ratio.
 const siteStep = 0x9e3779b97f4a7c15

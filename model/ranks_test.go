@@ -1,0 +1,431 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/objectives"
+)
+
+// rankCase is a system or a loss that several processes train.
+type rankCase struct {
+	sets  []string // over run/testdata/keys.toml
+	o     func(o *Options)
+	ranks int // 0: 2
+}
+
+// rankCases are all systems and losses, with dropout.
+func rankCases() map[string]rankCase {
+	dual := []string{"model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0"}
+	cosine := []string{"objective.itc.scores=[]", "objective.siglip.weight=0", "objective.geometric.weight=0", "objective.tcl.intra=false", "objective.tcl.local=false"}
+	untaught := []string{"momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0", "data.views=1"}
+	clip := slices.Concat(dual, cosine, untaught, []string{"model.system=clip"})
+	pair := []string{"objective.itc.positives=pair"}
+	with := func(lists ...[]string) rankCase { return rankCase{sets: slices.Concat(lists...)} }
+	alone := slices.Concat(cosine, []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "objective.itm.weight=0", "objective.mlm.weight=0", "queue.size=0", "data.views=1", "eval.rerank_top=0"})
+	views := slices.Concat(dual, cosine, pair, []string{"objective.distill.alpha=0", "model.head.topology=sphere", "objective.itc.in_batch_weight=0"})
+	heads := slices.Concat(dual, cosine, []string{"model.system=heads", "data.kind=pairs", "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors", "data.views=1",
+		"model.heads.hidden=12", "model.heads.layers=2", "model.heads.in_image=6", "model.heads.in_text=4", "model.head.topology=sphere"})
+	regions := []string{"model.system=matching", "data.kind=regions", "data.regions.source=scenes", "model.image.style=regions", "model.head.topology=sphere"}
+	resnet := []string{"model.image.style=resnet", "model.image.resnet.depth=18", "model.image.resnet.width=2", "model.image.resnet.small_stem=true"}
+	sentences := slices.Concat(dual, cosine, untaught, pair, []string{"objective.itc.in_batch_weight=0", "model.head.topology=sphere", "model.head.dim=16", "objective.itc.score=cosine"})
+	judged := slices.Concat(sentences, []string{"model.system=sentence_pairs", "objective.sentence_pairs.weight=1", "data.kind=sentence_pairs", "data.sentence_pairs.val_files=[\"pairs.csv\"]"})
+	classified := slices.Concat(dual, cosine, untaught, pair, []string{"model.system=classes", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "model.head.topology=sphere", "model.head.dim=16",
+		"objective.classes.weight=1"})
+	return map[string]rankCase{
+		"albef":                  with(cosine),
+		"albef, pairs":           with(cosine, pair, []string{"data.views=1", "momentum.dropout=true", "model.text.layers=2", "model.text.fusion_layers=2"}),
+		"albef, dynamic":         with(cosine, pair, []string{"momentum.rule=dynamic", "objective.itm.negative_floor=0.1"}),
+		"albef, one loss":        with(alone, []string{"objective.mlm.weight=1"}),
+		"albef, matching":        with(cosine, untaught, pair, []string{"objective.mlm.weight=0"}),
+		"albef, four ranks":      {sets: slices.Concat(cosine, pair), ranks: 4},
+		"geodesic":               with(nil),
+		"geodesic, pairs":        with(pair, []string{"objective.itc.scores=[]", "objective.itc.score=geodesic"}),
+		"clip":                   with(clip, pair),
+		"clip, ids":              with(clip),
+		"clip, sigmoid":          with(clip, pair, []string{"objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
+		"clip, sigmoid ids":      with(clip, []string{"objective.siglip.weight=1"}),
+		"albef, local negatives": with(cosine, pair, []string{"parallel.negatives=local"}),
+		"clip, gru":              with(clip, pair, []string{"model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
+		"clip, patches":          with(clip, pair, []string{"model.image.keep_patches=0.5"}),
+		"clip, network":          with(clip, []string{"objective.itc.score=gssf", "objective.gssf.form=mlp", "objective.gssf.hidden=6"}),
+		"clip, hinge": with(clip, []string{"objective.itc.in_batch_weight=0", "objective.hinge.weight=1", "objective.hinge.margin=1.5", "objective.hinge.warmup_steps=2",
+			"objective.poly.weight=1", "objective.cmpm.weight=1"}),
+		"clip, metric": with(clip, pair, []string{"objective.itc.score=gssf", "objective.gssf.form=dense", "objective.gssf.dropout=0.3", "model.head.topology=sphere"}),
+		"clip, words and patches": with(clip, []string{"model.head.topology=sphere", "objective.itc.in_batch_weight=0", "objective.word_patch.weight=1",
+			"objective.token_image.weight=1", "objective.text_swap.weight=1"}),
+		"clip, swaps":  with(clip, pair, []string{"model.head.topology=sphere", "objective.text_swap.weight=1", "objective.token_image.weight=1"}),
+		"clip, tokens": with(clip, []string{"model.head.topology=sphere", "model.interaction.kind=max_soft"}),
+		"matching, tokens": with(clip, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=max_sum", "objective.itc.score=gssf",
+			"objective.gssf.form=low_rank", "objective.gssf.rank=4", "objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
+		"matching, regions": with(clip, regions, []string{"model.image.pool=esa", "model.text.pool=esa", "model.image.regions.mask=0.4", "objective.hinge.weight=1", "objective.captioning.weight=1", "objective.captioning.width=6",
+			"objective.captioning.embedding=5", "objective.captioning.dropout=0.2"}),
+		"matching, regions dropped": with(clip, regions, []string{"model.image.regions.drop=0.4", "objective.hinge.weight=1"}),
+		"clip, region graph": with(clip, regions, []string{"model.system=clip", "model.image.regions.encoder=graph", "model.image.regions.metric=block_diag",
+			"model.image.regions.metric_blocks=2", "model.image.pool=gru", "model.image.regions.batch_norm=true"}),
+		"matching, attention": with(clip, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=scan", "objective.itc.score=gssf",
+			"objective.gssf.form=sparse", "objective.gssf.l1=1", "objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
+		"matching, vectors": with(clip, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=sgr", "model.interaction.sim_dim=6", "model.interaction.steps=2",
+			"objective.itc.score=gssf", "objective.itc.in_batch_weight=0", "objective.hinge.weight=1", "model.interaction.dropout=0.3"}),
+		"matching, memory": with(clip, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=imram", "model.interaction.pool=lse", "objective.itc.score=gssf",
+			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
+		"matching, mismatches": with(clip, []string{"model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=naaf", "objective.itc.score=gssf",
+			"objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}),
+		"clip, taught": with(dual, cosine, []string{"model.system=clip", "objective.itc.score=geodesic", "objective.itc.in_batch_weight=0", "objective.geodesic.layers=5"}),
+		"clip, fused": with(dual, cosine, []string{"model.system=clip", "model.head.topology=sphere", "model.head.style=mlp", "model.head.shared=12", "momentum.rule=dynamic", "objective.itc.weight=0", "objective.adcl.weight=0.5",
+			"objective.adcl.dropout=0.2", "objective.adcl.rank=2"}),
+		"clip, queues": with(dual, cosine, []string{"model.system=clip", "model.head.topology=sphere", "model.head.style=mlp", "objective.itc.weight=0", "objective.adcl.weight=0.5", "objective.adcl.fusion=none"}),
+		"clip, tuned": with(clip, []string{"model.text.layers=2", "model.lora.rank=2", "model.lora.dropout=0.2", "model.tuning.adapter_width=3", "model.tuning.prompt_tokens=2", "model.tuning.metric=block_diag",
+			"model.tuning.metric_blocks=2", "model.tuning.ssf=true"}),
+		"clip, regularised": with(dual, cosine, []string{"model.system=clip", "objective.itc.weight=0", "objective.geometric.weight=1", "objective.geometric.search=exact",
+			"objective.geometric.sampling=closest", "objective.geometric.kernel=linear", "objective.structure.weight=1"}),
+		"heads":              with(heads, untaught),
+		"heads, taught":      with(heads, []string{"objective.itc.score=angle", "model.heads.dropout=0.2"}),
+		"heads, plans":       {sets: slices.Concat(heads, untaught, []string{"objective.klot.weight=1", "objective.klot.iterations=200", "objective.klot.rows=3", "model.heads.dropout=0.2"}), o: planOptions},
+		"heads, walks":       with(heads, untaught, []string{"objective.structure.weight=1", "objective.structure.hops=2", "objective.structure.warmup_steps=2"}),
+		"heads, regularised": {sets: slices.Concat(heads, untaught, []string{"objective.geometric.weight=1", "objective.geometric.neighbours=3", "objective.geometric.pool=2", "model.heads.residual=true", "model.heads.dropout=0.2"}), o: poolOptions},
+		"identities": with(clip, pair, []string{"model.system=identities", "objective.itc.in_batch_weight=0", "objective.itc.score=gssf", "model.head.topology=sphere",
+			"objective.gssf.form=dense", "objective.gssf.decay=0.5", "objective.gssf.dropout=0.3",
+			"objective.triplet.weight=1", "objective.triplet.negatives=all", "objective.softmax.weight=1", "objective.softmax.classes=64", "data.identities.images=2", "data.scenes.epoch_samples=60", "data.scenes.val_samples=60"}),
+		"classes":         {sets: slices.Concat(classified, []string{"objective.classes.mixup=0.4", "objective.classes.cutmix=1", "objective.classes.norm=true"}), o: classOptions},
+		"classes, plain":  {sets: classified, o: classOptions},
+		"classes, resnet": {sets: slices.Concat(classified, resnet, []string{"model.head.dim=16"}), o: classOptions},
+		"moco":            with(views, []string{"model.system=moco"}),
+		"clip, resnet":    with(clip, resnet, []string{"model.image.resnet.frozen_stages=1"}),
+		"moco, resnet":    with(views, resnet, []string{"model.system=moco"}),
+		"moco, geodesic":  with(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster", "objective.itc.in_batch_weight=1"}),
+		"swav":            with(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
+		"swav, resnet":    with(views, resnet, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6", "data.crops.count=2", "data.crops.size=6"}),
+		"swav, geodesic":  with(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6", "objective.itc.score=geodesic"}),
+		"swav, crops":     with(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6", "data.crops.count=2", "data.crops.size=4", "model.lora.rank=2", "model.lora.dropout=0.3", "model.image.keep_patches=0.5"}),
+		"simcse":          with(sentences, []string{"model.system=simcse", "objective.simcse.weight=1", "objective.simcse.temperature=0.5"}),
+		"simcse, triplets": with(sentences, []string{"model.system=simcse", "objective.simcse.weight=1", "objective.simcse.head=always", "objective.simcse.hard_negative_weight=3", "data.kind=sentences",
+			"data.sentences.train_files=[\"triplets.csv\"]", "data.sentences.sentence=a", "data.sentences.positive=b", "data.sentences.negative=c",
+			"eval.sentences.feature=head"}),
+		"clip, grounded": with(sentences, []string{"model.system=clip", "model.head.style=tanh", "objective.simcse.weight=1", "objective.simcse.head=none", "objective.mcse.weight=0.5", "objective.mcse.temperature=0.5",
+			"data.sentences.batches=1", "data.sentences.train_files=[\"lines.txt\"]"}),
+		"sentence pairs": with(judged, []string{"data.sentence_pairs.task=rte", "data.sentence_pairs.train_files=[\"pairs.csv\"]"}),
+		"sentence pairs, joint": with(judged, []string{"data.sentence_pairs.task=stsb", "data.sentence_pairs.train_files=[\"scores.csv\"]", "data.sentence_pairs.val_files=[\"scores.csv\"]",
+			"objective.sentence_pairs.encoding=joint", "objective.sentence_pairs.dropout=0.5"}),
+		"entailment": with(alone, []string{"objective.entailment.weight=1", "data.kind=entailment", "data.examples.source=scenes"}),
+		"nlvr":       with(alone, []string{"objective.nlvr.weight=1", "data.kind=nlvr", "data.examples.source=scenes"}),
+		"vqa":        with(alone, []string{"objective.vqa.weight=1", "objective.vqa.tokens=5", "objective.vqa.answers=2", "data.kind=vqa", "data.examples.source=scenes"}),
+		"assignment": with(alone, []string{"objective.distill.alpha=0", "momentum.enabled=false", "objective.assignment.weight=1"}),
+		"captions":   with(alone, []string{"objective.captioning.weight=1", "objective.captioning.decoder=transformer", "objective.captioning.tokens=9", "objective.distill.alpha=0.3", "objective.captioning.dropout=0.2"}),
+	}
+}
+
+// classOptions names classes.
+func classOptions(o *Options) { o.Classes = []string{"a", "b", "c"} }
+
+// poolOptions has rows of features.
+func poolOptions(o *Options) {
+	o.ImagePool, o.TextPool = randomPool(6, 1), randomPool(4, 2)
+}
+
+// planOptions has an alignment besides.
+func planOptions(o *Options) {
+	poolOptions(o)
+	layer := func(d int) objectives.Layer {
+		return objectives.Layer{Weight: randomPool(d, 3).data[:3*d], Bias: make([]float32, 3)}
+	}
+	o.Reference = &objectives.Reference{Image: layer(6), Text: layer(4)}
+}
+
+// randomPool is one of random rows.
+func randomPool(width int, seed uint64) memoryPool {
+	r, x := rand.New(rand.NewPCG(seed, 6)), make([]float32, rankPool*width)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return memoryPool{width, x}
+}
+
+// rankConfig is a case's configuration.
+func rankConfig(t *testing.T, x rankCase) config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/vocab.txt", []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load("../run/testdata/keys.toml", slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, x.sets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// randomRows is a batch with something in every column.
+func randomRows(columns []batch.Column, rows int, seed uint64) *batch.Batch {
+	b, r := batch.New(rows, columns...), rand.New(rand.NewPCG(seed, 5))
+	lens := map[string]int{} // of texts
+	for _, c := range columns {
+		if len(c.Shape) > 0 {
+			lens[c.Name] = c.Shape[len(c.Shape)-1]
+		}
+	}
+	for _, c := range columns {
+		if x := b.Floats(c.Name); c.Type == batch.Float32 {
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			if c.Name == batch.AnswerWeights {
+				for i := range x {
+					x[i] = float32(i%3) / 2
+				}
+			}
+			continue
+		}
+		x, l := b.Ints(c.Name), max(1, lens[c.Name])
+		for i := range x {
+			switch c.Name {
+			case batch.Tokens, batch.SecondTokens, batch.ThirdTokens, batch.Answers:
+				if x[i] = int32(5 + r.IntN(rankVocab-5)); i%l == 0 {
+					x[i] = 2
+				}
+			case batch.Lengths, batch.SecondLengths, batch.ThirdLengths:
+				x[i] = int32(3 + r.IntN(lens[batch.Tokens]-2))
+			case batch.AnswerLengths:
+				x[i] = int32(2 + r.IntN(lens[batch.Answers]-1))
+			case batch.RegionLengths:
+				x[i] = int32(1 + r.IntN(b.Columns()[slices.IndexFunc(b.Columns(), func(c batch.Column) bool { return c.Name == batch.Regions })].Shape[0]))
+			case batch.IDs:
+				x[i] = int32(i * 5 / 7)
+			case batch.Labels:
+				x[i] = int32(r.IntN(4)) - 1
+			case batch.Segments, batch.Paired:
+				x[i] = int32(r.IntN(2))
+			case batch.ImageNeighbours, batch.TextNeighbours:
+				x[i] = int32(r.IntN(rankPool))
+			}
+		}
+	}
+	return b
+}
+
+const (
+	rankVocab = 20
+	rankPool  = 30
+)
+
+// shareOf are the rows of a batch that a rank of n has.
+func shareOf(b *batch.Batch, rank, n int) *batch.Batch {
+	rows := b.Rows() / n
+	own := batch.New(rows, b.Columns()...)
+	for i := range rows {
+		own.Row(i).Copy(b.Row(rank*rows + i))
+	}
+	return own
+}
+
+// withRanks builds the model of one process and those of n ranks.
+func withRanks(t *testing.T, x rankCase) (whole *Pairs, ranks []*Pairs) {
+	t.Helper()
+	cfg := rankConfig(t, x)
+	o := Options{Engine: newEngine(t), Vocab: rankVocab, MaskID: 4, Begin: 1, End: 1, BeginID: 2, EndID: 3}
+	if x.o != nil {
+		x.o(&o)
+	}
+	whole, err := New(cfg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range paralleltest.Ranks(max(2, x.ranks)) {
+		own := o
+		own.Engine, own.Group = newEngine(t), g
+		m, err := New(cfg, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ranks = append(ranks, m)
+	}
+	return whole, ranks
+}
+
+// onRanks calls f for all ranks at once.
+func onRanks(t *testing.T, ranks []*Pairs, f func(i int, m *Pairs) error) {
+	t.Helper()
+	errs := make([]error, len(ranks))
+	var wg sync.WaitGroup
+	for i, m := range ranks {
+		wg.Go(func() { errs[i] = f(i, m) })
+	}
+	done := make(chan bool)
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatalf("the ranks wait for each other: %v", errs)
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// far says how far a value is from the one that it should be, as a share of scale.
+func far(got, want, scale float64) float64 { return math.Abs(got-want) / max(scale, 1e-30) }
+
+// TestRanks: several ranks and one process have, of one global batch, the same losses, gradients and queues, with all that is
+// random.
+func TestRanks(t *testing.T) {
+	for name, x := range rankCases() {
+		t.Run(name, func(t *testing.T) {
+			whole, ranks := withRanks(t, x)
+			for step := range 3 {
+				agree(t, whole, ranks, step)
+			}
+		})
+	}
+}
+
+// agree makes an update of one process and of ranks and compares them.
+func agree(t *testing.T, whole *Pairs, ranks []*Pairs, step int) {
+	t.Helper()
+	b := randomRows(whole.Columns(), whole.cfg.Train.BatchSize, uint64(step))
+	at := feed.Step{Batch: b, Update: step, Counter: step, PerEpoch: 1}
+	if err := whole.Before(step); err != nil {
+		t.Fatal(err)
+	}
+	want, err := whole.Step(t.Context(), &at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]*Result, len(ranks))
+	onRanks(t, ranks, func(i int, m *Pairs) error {
+		own := at
+		own.Batch, own.Rank, own.Ranks = shareOf(b, i, len(ranks)), i, len(ranks)
+		err := m.Before(step)
+		if err == nil {
+			got[i], err = m.Step(t.Context(), &own)
+		}
+		return err
+	})
+	const tol = 1e-5
+	for k, p := range want.Parts {
+		if strings.HasSuffix(p.Name, "/seconds") {
+			continue
+		}
+		mean := 0.
+		for _, r := range got {
+			mean += r.Parts[k].Value / float64(len(ranks))
+		}
+		if d := far(mean, p.Value, max(math.Abs(p.Value), 1e-2)); d > tol || math.IsNaN(d) {
+			t.Errorf("step %d: %s of the ranks is %v, of one process %v", step, p.Name, mean, p.Value)
+		}
+	}
+	compareGradients(t, step, whole, ranks, tol)
+	move(whole, whole.params.Grads())
+	if err := whole.After(); err != nil {
+		t.Fatal(err)
+	}
+	onRanks(t, ranks, func(_ int, m *Pairs) error {
+		move(m, whole.params.Grads())
+		return m.After()
+	})
+	for i, m := range ranks {
+		if q := m.Queue(); q != nil {
+			compareQueues(t, fmt.Sprintf("step %d, rank %d", step, i), q, whole.Queue())
+			for k, ring := range rings(whole.Queue()) { // an angle near 0 is the root of rounding
+				copy(rings(q)[k], ring)
+			}
+		}
+		copy(m.params.Values(), whole.params.Values()) // running statistics too, to rounding
+	}
+}
+
+// move is plain gradient descent, with the twins.
+func move(m *Pairs, grads []float32) {
+	for i, v := range grads {
+		m.params.Values()[i] -= .05 * v
+	}
+	m.UpdateMomentum(.9)
+}
+
+// compareGradients compares the sum of the ranks' gradients over their number with those of one process, by name.
+func compareGradients(t *testing.T, step int, whole *Pairs, ranks []*Pairs, tol float64) {
+	t.Helper()
+	largest := func(x []float32) (most float64) {
+		for _, v := range x {
+			most = max(most, math.Abs(float64(v)))
+		}
+		return most
+	}
+	floor := 1e-3 * largest(whole.params.Grads())
+	for _, q := range whole.params.List() {
+		if q.Locked || !whole.Learnable(q.Name) {
+			continue
+		}
+		want := whole.params.Grad(q)
+		scale, worst, sum := max(largest(want), floor), 0., make([]float64, len(want))
+		for _, m := range ranks {
+			p, _ := m.params.Get(q.Name)
+			for i, v := range m.params.Grad(p) {
+				sum[i] += float64(v) / float64(len(ranks))
+			}
+		}
+		for i, v := range sum {
+			if d := far(v, float64(want[i]), scale); !(d <= worst) {
+				worst = d
+			}
+		}
+		if !(worst <= tol) {
+			t.Errorf("step %d: gradient of %s is off by %.2g of its largest element %.3g", step, q.Name, worst, largest(want))
+		}
+	}
+}
+
+// rings are the features of a queue.
+func rings(q *Queue) [][]float32 {
+	return [][]float32{q.Image, q.Text, q.ImageBackbone, q.TextBackbone}
+}
+
+// compareQueues compares what is in them, to rounding.
+func compareQueues(t *testing.T, name string, got, want *Queue) {
+	t.Helper()
+	if got.Pointer != want.Pointer || got.Filled != want.Filled || !slices.Equal(got.IDs, want.IDs) {
+		t.Errorf("%s: the queue is at %d, %d are filled, ids %v; want %d, %d and %v", name, got.Pointer, got.Filled, got.IDs, want.Pointer, want.Filled, want.IDs)
+	}
+	for k, ring := range rings(got) {
+		for i, v := range ring {
+			if w := rings(want)[k][i]; !(far(float64(v), float64(w), 1) < 1e-5) {
+				t.Errorf("%s: value %d of queue %d is %v, want %v", name, i, k, v, w)
+				break
+			}
+		}
+	}
+}
+
+// TestOneProcessExchangesNothing: a step of one process has no exchange in it.
+func TestOneProcessExchangesNothing(t *testing.T) {
+	for name, x := range rankCases() {
+		t.Run(name, func(t *testing.T) {
+			whole, ranks := withRanks(t, x)
+			count := func(p *Pairs) (n int) {
+				for _, n2 := range p.step.machine.Profile().Kinds {
+					if strings.Contains(n2.Kind, "of ranks") {
+						n++
+					}
+				}
+				return n
+			}
+			if n := count(whole); n != 0 {
+				t.Errorf("%d kinds of exchanges of one process", n)
+			}
+			if n := count(ranks[0]); n == 0 {
+				t.Error("no exchange of two: the test shows nothing")
+			}
+		})
+	}
+}
