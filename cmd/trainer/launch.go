@@ -79,7 +79,7 @@ func launcherFlags(ctx context.Context, path string) (flags, env []string) {
 	if os.Geteuid() == 0 {
 		env = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
 	}
-	return []string{"--oversubscribe", "--bind-to", "none"}, env
+	return []string{"-q", "--oversubscribe", "--bind-to", "none"}, env
 }
 
 // without returns args without a flag that has a value, as --ranks 4 or --ranks=4.
