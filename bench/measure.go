@@ -86,6 +86,9 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	if err := cfg.CheckRanks(); err != nil {
 		return r, err
 	}
+	if err := run.SetGroup(o.Group, cfg.Parallel); err != nil {
+		return r, err
+	}
 	engine, err := run.OpenEngineOf(o.Group, cfg, o.Say)
 	if err != nil {
 		return r, err

@@ -281,6 +281,9 @@ func TestAKilledRankEndsAll(t *testing.T) {
 			t.Errorf("%s: ended after %v: %v\n%s", end.name, d, err, output)
 		}
 		for _, pid := range ranks {
+			for until := time.Now().Add(5 * time.Second); alive(pid) && time.Now().Before(until); {
+				time.Sleep(10 * time.Millisecond)
+			}
 			if alive(pid) {
 				t.Errorf("%s: process %d is still there", end.name, pid)
 			}
