@@ -46,7 +46,7 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 		`hard negatives are of a process's own rows: raise it, or set parallel.contrast and parallel.negatives = "global"`)
 	k.training("parallel.negatives", o.MAFA.Connector == "" || p.LocalNegatives(), `must be "local" with objective.mafa.connector and several processes`, "the connector sees the pairs of its own process")
 	if g := c.Model.Image.ResNet.ShuffleGroups; c.readsResNet() && g > 1 {
-		k.training("model.image.resnet.shuffle_groups", c.RankRows()%g == 0 && c.RankRows() > g, fmt.Sprintf("must divide the rows of a process, %d, and be less", c.RankRows()), "the groups are of its own images")
+		k.training("model.image.resnet.shuffle_groups", g%n == 0, fmt.Sprintf("must be a multiple of the number of processes, %d", n), "each has as many of the groups")
 	}
 }
 

@@ -32,6 +32,9 @@
 // the stop, whatever the number of workers. What a column holds does not depend on
 // which others are asked for.
 //
+// Processes that train together give LoaderConfig.Group: each has an equal share of the rows of every batch, and
+// reads no others. Batches and position are those of one process.
+//
 // Streams of images with captions (Train, SceneStream) have the columns batch.Images,
 // batch.Views, batch.IDs and batch.Labels, and batch.Tokens and batch.Lengths with Texts.
 // Package data/features is a data kind without images. Another kind is a type with the

@@ -36,7 +36,7 @@ func (b BatchNorm) Of(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 		return y
 	}
 	running := Moments{a.Mean, a.Variance}
-	a.Mean, a.Variance = nil, nil
+	a.Mean, a.Variance, a.Group = nil, nil, c.Group
 	y, mean, variance := nn.BatchNorm(a)
 	c.Statistics(running, Moments{mean, variance})
 	return y

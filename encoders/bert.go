@@ -122,7 +122,7 @@ func (b BERT) text(c *Context, s Scope, a TextArgs, at *Places) (first, x *gorgo
 	ids, lengths, l := a.IDs, a.Lengths, a.Len
 	s = s.transformer(b.Layers)
 	p := b.check(s, ids)
-	c.given(ids.Shape()[0] / l)
+	c.given(ids.Shape()[0], l)
 	x = b.embed(c, s, ids, a.Segments, l, b.classes()-1)
 	bias, seen := b.bias(s, l, l), withPrompts(lengths, p)
 	if at != nil && (b.Layers == 0 || bias != nil) {
@@ -163,7 +163,7 @@ func (b BERT) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, cl
 	if m > 1 {
 		t, ids, seen = l+m-1, layout.RepeatFirst(ids, l, m-1), layout.AddInt(lengths, m-1)
 	}
-	c.given(ids.Shape()[0] / t)
+	c.given(ids.Shape()[0], t)
 	x := b.embed(c, s, ids, a.Segments, t, 0) // (R*t, D), class tokens first
 	bias, first := b.bias(s, t, t), b.bias(s, m, t)
 	if m > 1 && b.TokenBlocks > 0 && b.TokenBlocks < b.Layers {
@@ -276,17 +276,17 @@ type Pairs struct {
 
 // FusionArgs are N texts, K images and which of them are paired.
 type FusionArgs struct {
-	Texts             *gorgonia.Node // (N*L, D) states of the text layers
-	Lengths           *gorgonia.Node // (N) int32, tokens of each text that are no padding
-	Images            *gorgonia.Node // (K*T, Dimage) tokens of the images
-	ImageLengths      *gorgonia.Node // (R) int32, tokens of its image that each row reads, the first ones; nil: all
-	Causal            bool           // a token reads itself and those before it
-	Pairs             Pairs
-	At                *Places // whose states are computed; nil: all
+	Texts        *gorgonia.Node // (N*L, D) states of the text layers
+	Lengths      *gorgonia.Node // (N) int32, tokens of each text that are no padding
+	Images       *gorgonia.Node // (K*T, Dimage) tokens of the images
+	ImageLengths *gorgonia.Node // (R) int32, tokens of its image that each row reads, the first ones; nil: all
+	Causal       bool           // a token reads itself and those before it
+	Pairs        Pairs
+	At           *Places // whose states are computed; nil: all
 	// TextNumbers (N) int32 are the numbers of the texts in the global batch, where this process is one of several and they are no
 	// stacks of it; nil: they are.
-	TextNumbers *gorgonia.Node
-	TextLen, ImageLen int     // L and T
+	TextNumbers       *gorgonia.Node
+	TextLen, ImageLen int // L and T
 }
 
 // Fusion runs the fusion layers (Li et al. 2021, section 3.1) over R pairs of texts and
@@ -303,7 +303,7 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 		misuse("fusion", x, "want at least one fusion layer (got %d)", b.FusionLayers)
 	}
 	b.checkPictures(x, p)
-	c.given(x.Shape()[0] / l)
+	c.given(x.Shape()[0], l)
 	if a.TextNumbers != nil && p.Texts != nil {
 		c.order = order{places: a.TextNumbers}
 	}
@@ -322,7 +322,7 @@ func (b BERT) Fusion(c *Context, s Scope, a FusionArgs) *gorgonia.Node {
 			}
 			if i == 0 && p.Texts != nil {
 				x, lengths = nn.GatherRows(x, p.Texts, l), layout.GatherInts(lengths, p.Texts) // (R*L, D), (R)
-				c.given(p.Texts.Shape()[0])
+				c.given(p.Texts.Shape()[0], 1)
 			}
 			if last && i == 0 {
 				x = at.of(x)

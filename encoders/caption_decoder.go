@@ -43,7 +43,7 @@ func (d CaptionDecoder) Logits(c *Context, s Scope, a CaptionArgs) *gorgonia.Nod
 	if d.Vocab < 1 || h < 1 || d.Embedding < 1 {
 		misuse("captioning", a.Images, "want a vocabulary, a width and an embedding of at least 1 (got %d, %d and %d)", d.Vocab, h, d.Embedding)
 	}
-	c.given(a.Lengths.Shape()[0])
+	c.given(a.Lengths.Shape()[0], 1)
 	x := c.dropout(linear(s, "encoder/fc", xavierNormal(h), a.Images, h), d.Dropout)
 	memory := gruUnit(s.In("encoder"), x, a.ImageLengths, a.T, h, false) // (R*T, H)
 	words := nn.Embed(s.Param("words/weight", Normal(1), d.Vocab, d.Embedding), a.Words)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -47,6 +48,9 @@ type Context struct {
 	// Samples takes what an interaction learns from beside its gradients, in training; nil in evaluation.
 	Samples func(n *gorgonia.Node)
 
+	// Group is the processes that train together, over whose rows batch norms take their statistics; nil: this one alone.
+	Group parallel.Group
+
 	sites uint64 // dropout places so far
 	order order  // of the rows at hand
 }
@@ -75,11 +79,10 @@ func (c *Context) set(o order) (end func()) {
 	return func() { c.order = before }
 }
 
-// given says that the rows of what follows are n sequences: stacks of the batch's samples, unless a caller has said another
-// order.
-func (c *Context) given(n int) {
-	if c.Rows > 0 && !c.order.fixed {
-		c.order = order{stacks: max(1, n/c.Rows)}
+// given says that so many rows are sequences of l: stacks of the batch's samples, unless a caller has said another order.
+func (c *Context) given(rows, l int) {
+	if c.Rows > 0 && l > 0 && !c.order.fixed {
+		c.order = order{stacks: max(1, rows/l/c.Rows)}
 	}
 }
 

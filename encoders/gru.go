@@ -88,7 +88,7 @@ func (g GRU) states(c *Context, s Scope, a TextArgs) (forward, reverse *gorgonia
 	case g.Directions == DirectionsConcat && g.Width%2 != 0:
 		misuse("text", a.IDs, "width must be even with the states of two directions side by side (got %d)", g.Width)
 	}
-	c.given(a.IDs.Shape()[0] / a.Len)
+	c.given(a.IDs.Shape()[0], a.Len)
 	x := nn.Embed(s.Param("embeddings/word/weight", wordInit, g.Vocab, g.Embedding), a.IDs) // (R*L, I)
 	for i := range g.Layers {
 		layer := s.Layer("layers", i)

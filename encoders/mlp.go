@@ -43,7 +43,7 @@ func (m MLP) Forward(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 // raw is Forward before what the space asks for.
 func (m MLP) raw(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 	m.check(x)
-	c.given(x.Shape()[0])
+	c.given(x.Shape()[0], 1)
 	if m.Shared > 0 && columns("mlp", x) != m.Shared {
 		x = linear(s, "shared", torchLinear, x, m.Shared) // (N, Shared)
 	}

@@ -20,7 +20,7 @@ type PairAttention struct {
 // Fuse returns (B, Dim) of features of images and texts (B, C).
 func (a PairAttention) Fuse(c *Context, s Scope, images, texts *gorgonia.Node) *gorgonia.Node {
 	n, channels := images.Shape()[0], pairColumns("pair attention", images, texts)
-	c.given(images.Shape()[0])
+	c.given(images.Shape()[0], 1)
 	x, y := c.dropout(images, a.Dropout), c.dropout(texts, a.Dropout)
 	tokens := layout.Reshape(layout.ConcatColumns(x, y), 2*n, channels)                   // (2B, C)
 	qkv := linear(s, "qkv", torchStarts.qkv, tokens, 3*channels)                          // (2B, 3C)

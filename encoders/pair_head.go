@@ -34,7 +34,7 @@ func (h PairHead) Separate(s Scope, u, v *gorgonia.Node) *gorgonia.Node {
 
 // Joint gives rows x (R, D) their logits (R, Classes), or scores (R, 1).
 func (h PairHead) Joint(c *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
-	c.given(x.Shape()[0])
+	c.given(x.Shape()[0], 1)
 	pooled := c.dropout(nn.Tanh(linear(s, "pooler", from(bertInit), x, columns("pair head", x))), h.Dropout)
 	return linear(s, "classifier", from(bertInit), pooled, max(1, h.Classes))
 }

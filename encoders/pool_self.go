@@ -22,7 +22,7 @@ type SelfPool struct{ Dropout float64 } // of h and g
 // Forward pools the tokens of each of R rows: (R, C). It is 0 of a row without tokens.
 func (p SelfPool) Forward(c *Context, s Scope, x Local) *gorgonia.Node {
 	rows, lengths, l, d := x.Rows, x.Lengths, x.Len, columns("self pool", x.Rows)
-	if c.given(rows.Shape()[0] / l); x.All {
+	if c.given(rows.Shape()[0], l); x.All {
 		defer c.Whole()()
 	}
 	if lengths != nil {

@@ -39,7 +39,7 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 	}
 	s = s.transformer(p.Layers)
 	first := s.Layer("layers", 0)
-	c.given(a.IDs.Shape()[0] / a.Len)
+	c.given(a.IDs.Shape()[0], a.Len)
 	x := prompted(0, p.embed(c, s, a), first.prompt(0, p.Width), a.Len, 0)
 	y := norm(first, "norm1", x, p.Eps)
 	for i := range p.Layers {

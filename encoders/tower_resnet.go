@@ -2,6 +2,7 @@ package encoders
 
 import (
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/ops/exchange"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -54,16 +55,25 @@ func (t ResNetTower) places(c *Context, s Scope, images *gorgonia.Node) *gorgoni
 	if groups == 1 || c.Statistics == nil {
 		return t.Forward(c, s, imageRows(images, nil))
 	}
+	if c.Group != nil { // each has as many groups
+		if groups%c.Group.Size() != 0 {
+			misuse("resnet", images, "%d groups must be a multiple of the processes (got %d)", groups, c.Group.Size())
+		}
+		groups /= c.Group.Size()
+	}
 	if n%groups != 0 {
 		misuse("resnet", images, "%d groups must divide the images", groups)
 	}
 	var order, back *gorgonia.Node
 	if c.Shuffle != nil {
 		order, back = c.Shuffle(n)
+		if c.Group != nil { // among the images of all
+			images = exchange.Gather(c.Group, images)
+		}
 	}
 	x, each := imageRows(images, order), n/groups*t.Size*t.Size
 	own, heard := *c, newGroupMoments()
-	own.Statistics = heard.add
+	own.Statistics, own.Group = heard.add, nil
 	var y *gorgonia.Node
 	for g := range groups {
 		z := t.Forward(&own, s, layout.StridedRows(x, g*each, 1, each))
@@ -75,6 +85,9 @@ func (t ResNetTower) places(c *Context, s Scope, images *gorgonia.Node) *gorgoni
 	}
 	heard.tell(c)
 	if back != nil {
+		if c.Group != nil {
+			y = exchange.Gather(c.Group, y)
+		}
 		y = nn.GatherRows(y, back, t.Places())
 	}
 	return y

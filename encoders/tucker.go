@@ -28,7 +28,7 @@ func (t Tucker) Fuse(c *Context, s Scope, images, texts *gorgonia.Node) *gorgoni
 	if t.Rank < 0 || t.Dim < 1 {
 		misuse("tucker", images, "want a rank of at least 0 and an output of at least 1 (got %d and %d)", t.Rank, t.Dim)
 	}
-	c.given(images.Shape()[0])
+	c.given(images.Shape()[0], 1)
 	x, y := c.dropout(images, t.Dropout), c.dropout(texts, t.Dropout) // (B, C)
 	var z *gorgonia.Node
 	if t.Rank == 0 {

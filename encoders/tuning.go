@@ -49,10 +49,10 @@ func (s Scope) transformer(blocks int) Scope {
 	return s.As(Traits{Locked: true})
 }
 
-// given tells the context of the dropout of adapters how many sequences a transformer is given.
+// given tells the context of the dropout of adapters that a transformer is given so many samples.
 func (s Scope) given(n int) {
 	if s.tuned != nil && s.tuned.context != nil {
-		s.tuned.context.given(n)
+		s.tuned.context.given(n, 1)
 	}
 }
 

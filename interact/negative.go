@@ -2,7 +2,9 @@ package interact
 
 import (
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/ops/exchange"
 	"github.com/geoalign/geoalign/ops/interaction"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -45,7 +47,11 @@ func (m Negative) Scores(c *encoders.Context, s encoders.Scope, images, texts en
 	}
 	scores, moments := interaction.NegativeAttention(x, y, how) // (N, M)
 	if c.Samples != nil {
-		c.Samples(interaction.MismatchSamples(scores, moments))
+		all, of := scores, moments
+		if texts.All && !images.All { // the images of the other ranks are those of the samples too
+			all, of = exchange.Gather(c.Group, op.Detach(scores)), exchange.Gather(c.Group, op.Detach(moments))
+		}
+		c.Samples(interaction.MismatchSamples(all, of))
 	}
 	return scores
 }

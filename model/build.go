@@ -151,6 +151,12 @@ func (p *Pairs) newBuilder(rows int) *builder {
 	if obj.ITC.Positives == "id" {
 		s.IDs = s.Column(batch.Column{Name: batch.IDs, Type: batch.Int32}, s.Rows)
 	}
+	if p.o.Group.Size() > 1 {
+		s.Student.Group = p.o.Group
+		if s.Mentor != nil {
+			s.Mentor.Group = p.o.Group
+		}
+	}
 	s.Student.Statistics = b.norms.add
 	b.teacherNorms()
 	b.dropout()
@@ -352,7 +358,7 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 // compile compiles the step and binds its inputs.
 func (b *builder) compile() error {
 	t := b.step
-	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, Recompute: exec.Recompute{Blocks: b.blocks.list}}
+	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
 	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {

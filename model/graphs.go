@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/rng"
@@ -16,7 +17,7 @@ import (
 // alone. The first graphs are built when the queue is full; from then on a rebuild begins
 // every period. With a lag it runs beside the steps on a copy of the queue and is switched
 // in after that many of them: at a step that the clock has no say in, so that runs
-// reproduce.
+// reproduce. Several processes have the same graphs and share the work of those that the steps wait for.
 type Graphs struct {
 	Image, Text *geodesic.Graph
 	Begun       int      // step at which the newest graphs were begun; -1 without any
@@ -32,6 +33,15 @@ type Graphs struct {
 	counts [2]int32 // centres that the scores of a step may use, see activate
 	values []Part   // figures of the newest graphs, for the log
 	state  graphsState
+}
+
+// share has ranks share the builds that the steps wait for. One beside the steps each makes for itself: what is exchanged there
+// would meet that of the steps.
+func (g *Graphs) share(ranks parallel.Group) {
+	g.Image.Share(ranks)
+	if g.Text != nil {
+		g.Text.Share(ranks)
+	}
 }
 
 // newGraphs returns the graphs of a queue of features of a space, none of them built.

@@ -145,7 +145,10 @@ func (p *Pairs) newQueue() error {
 		return nil
 	}
 	var err error
-	p.graphs, err = newGraphs(cfg, p.design.space, p.queue, p.engine)
+	if p.graphs, err = newGraphs(cfg, p.design.space, p.queue, p.engine); err != nil {
+		return err
+	}
+	p.graphs.share(p.o.Group)
 	p.queue.graphs = p.graphs
-	return err
+	return nil
 }

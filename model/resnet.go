@@ -34,16 +34,19 @@ func (b *builder) teacherNorms() {
 	b.s.Mentor.Shuffle = func(n int) (order, back *gorgonia.Node) {
 		shuffles++
 		name := fmt.Sprintf("%s/%d", rng.Shuffle, shuffles)
-		draw := func(f *feed.Step) []int { return rng.New(b.s.Seed, name, f.Stream()).Perm(n) }
+		first, all := b.o.Group.Rank()*n, b.o.Group.Size()*n
+		draw := func(f *feed.Step) []int { return rng.New(b.s.Seed, name, f.Stream()).Perm(all) }
 		order = b.s.Ints(name+"/order", func(f *feed.Step, dst []int32) error {
-			for i, from := range draw(f) {
+			for i, from := range draw(f)[first:][:n] {
 				dst[i] = int32(from)
 			}
 			return nil
 		}, n)
 		return order, b.s.Ints(name+"/back", func(f *feed.Step, dst []int32) error {
 			for i, from := range draw(f) {
-				dst[from] = int32(i)
+				if from >= first && from < first+n {
+					dst[from-first] = int32(i)
+				}
 			}
 			return nil
 		}, n)

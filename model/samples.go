@@ -34,6 +34,10 @@ func (p *Pairs) sample(first bool) error {
 	if err != nil {
 		return err
 	}
+	if r := p.ranks(); r.Group != nil && !r.Local { // of all already
+		x.all.Add(v.F32)
+		return nil
+	}
 	if x.gathered, err = p.o.Group.Gather(x.gathered[:0], v.F32); err != nil {
 		return err
 	}

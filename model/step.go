@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/data/batch"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -72,10 +73,12 @@ func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	return p.run(ctx, s)
 }
 
-// run is Step with inputs that are filled.
+// run is Step with inputs that are filled. Where a number is not finite, with compute.check_nan, it makes the exchanges that other
+// processes wait for all the same.
 func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
-	if err := p.step.run(ctx); err != nil {
-		return nil, err
+	bad := p.step.run(ctx)
+	if bad != nil && (p.o.Group.Size() == 1 || !errors.As(bad, new(*exec.NonFiniteError))) {
+		return nil, bad
 	}
 	for _, l := range p.step.losses {
 		if x, ok := l.(objectives.GradientFilter); ok {
@@ -92,7 +95,10 @@ func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
 	if p.graphs != nil {
 		r.Parts = append(r.Parts, p.graphs.values...)
 	}
-	return r, p.keep(s)
+	if err := p.keep(s); err != nil || bad != nil {
+		return nil, errors.Join(bad, err)
+	}
+	return r, nil
 }
 
 // filters says whether a loss changes gradients.

@@ -43,15 +43,14 @@ func (*Assignment) Prepare(s *Step) {
 
 // Pairs implements Fused.
 func (l *Assignment) Pairs(s *Step, first int) FusedPairs {
-	own := s
-	s = s.Whole()
-	b := s.Rows
+	all := s.Whole()
+	b := all.Rows
 	noise, answers := make([]float32, b*b), make([]int32, b)
 	s.OnFill(func(f *feed.Step) error {
 		r := rng.New(s.Seed, rng.Negatives, uint64(f.Counter))
-		s.fillNoise(noise, r, f, gumbel)
-		lo, hi, all := s.share(f)
-		for i := range all {
+		all.fillNoise(noise, r, f, gumbel)
+		lo, hi, rows := all.share(f)
+		for i := range rows {
 			// Two of three are either order of the own picture and another.
 			if v := int32(r.IntN(contrast.Assignments)); lo <= i && i < hi {
 				answers[i-lo] = v
@@ -59,15 +58,15 @@ func (l *Assignment) Pairs(s *Step, first int) FusedPairs {
 		}
 		return nil
 	})
-	f := s.Online.Image.Features
-	logits := arith.Combine([]float32{1 / assignmentTemperature}, similarity.Similarity(f, f, nil, nil))   // (B, B)
-	sampled := contrast.SamplePairs(logits, s.SharedFloats("noise of other pictures", noise, b, b), s.IDs) // (2B)
-	kinds := s.SharedInts("assignments", answers, b)                                                       // (B)
+	f := all.Online.Image.Features
+	logits := arith.Combine([]float32{1 / assignmentTemperature}, similarity.Similarity(f, f, nil, nil))       // (B, B)
+	sampled := contrast.SamplePairs(logits, all.SharedFloats("noise of other pictures", noise, b, b), all.IDs) // (2B)
+	kinds := s.SharedInts("assignments", answers, b)                                                           // (B)
 	l.labels = contrast.AssignmentLabels(sampled, kinds)
 	images, second := contrast.AssignedPictures(sampled, kinds, 0), contrast.AssignedPictures(sampled, kinds, 1)
-	p := FusedPairs{WholePlaces: own.Rows * own.Ranks.size()}
-	if s = own; s.splits() {
-		b = s.Rows
+	p := FusedPairs{WholePlaces: s.Rows * s.Ranks.size()}
+	b = s.Rows
+	if s.splits() {
 		ofOwn := func(x *gorgonia.Node) *gorgonia.Node { return layout.GatherInts(x, s.Own()) } // (B) of (N)
 		l.labels = ofOwn(l.labels)
 		p.OtherImages = layout.ConcatInts(ofOwn(images), ofOwn(second)) // (2B)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config"
 )
 
 // What ranks exchange in a step besides data and gradients: before it whether one was asked to stop or has failed, and after the
@@ -17,6 +18,16 @@ import (
 // Ranks returns the number of processes that make the steps together. With several, Step ends with
 // the request to stop of any of them on all, and before the same step.
 func (s *Session) Ranks() int { return s.group.Size() }
+
+// wholeIdentities refuses shares of a batch by identities that hold a part of one, where its images are compared with those of
+// the share alone: they would miss their positives.
+func wholeIdentities(c config.Config, ranks int) error {
+	rows, images := c.Train.BatchSize/ranks, c.Data.Identities.Images
+	if ranks == 1 || images <= 1 || !c.Model.ByIdentity() || c.Parallel.Contrast != config.OfOwnRank || rows%images == 0 {
+		return nil
+	}
+	return fmt.Errorf("train.batch_size: with parallel.contrast = %q the %d rows of a process must hold whole identities of %d images (data.identities.images): use a multiple of %d, or parallel.contrast = %q", config.OfOwnRank, rows, images, images*ranks, config.OfAllRanks)
+}
 
 // meet begins a step on all ranks, or on none.
 func (s *Session) meet(ctx context.Context) error {

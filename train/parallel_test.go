@@ -192,37 +192,54 @@ func TestTheQueueTakesTheKeysOfAllRanks(t *testing.T) {
 }
 
 // TestOneRankThatIsNotFinite: all ranks leave out the update together, whoever met the
-// number, and go on with the next.
+// number, and go on with the next: with the losses over all pairs each has one.
 func TestOneRankThatIsNotFinite(t *testing.T) {
-	for spoilt, who := range map[uint64]int{17: 0, 22: 1} { // of rows 16 to 23
-		sessions, _ := ranksOf(t, parallelConfig(t), spoilt, spoilt+1)
-		for step := range 2 {
-			if _, errs := together(t, sessions, step); errors.Join(errs...) != nil {
-				t.Fatal(errs)
-			}
+	for _, sets := range [][]string{nil, {"compute.check_nan=true"}, {"train.accumulate_steps=2", "train.batch_size=4"}} {
+		for spoilt, who := range map[uint64]int{17: 0, 22: 1} { // of rows 16 to 23
+			oneRankIsNotFinite(t, sets, spoilt, who)
 		}
-		before := sessions[0].memory()
-		_, errs := together(t, sessions, 2)
-		for i, err := range errs {
-			var bad *NonFiniteError
-			if !errors.As(err, &bad) || bad.Step != 2 || !strings.Contains(err.Error(), fmt.Sprintf("rank %d: the loss is ", who)) || err.Error() != errs[0].Error() {
-				t.Errorf("sample %d, rank %d: got %v", spoilt, i, err)
-			}
+	}
+	sessions, _ := ranksOf(t, parallelConfig(t, append([]string{"compute.check_nan=true"}, globally...)...), 1, 2)
+	for i, err := range second(together(t, sessions, 0)) {
+		if !errors.As(err, new(*NonFiniteError)) || !strings.Contains(err.Error(), "rank 0: ") {
+			t.Errorf("rank %d: %v", i, err)
 		}
-		for i, s := range sessions {
-			sameMemory(t, fmt.Sprint("after the step, rank ", i), s.memory(), before)
-			if p := s.loader.Position(); p != 24 {
-				t.Errorf("rank %d is at sample %d, want 24", i, p)
-			}
-		}
-		if _, errs := together(t, sessions, 3); errors.Join(errs...) != nil {
+	}
+}
+
+// second is the errors of together.
+func second(_ []StepResult, errs []error) []error { return errs }
+
+// oneRankIsNotFinite has a sample of the third step of 8 spoilt, which is of rank who.
+func oneRankIsNotFinite(t *testing.T, sets []string, spoilt uint64, who int) {
+	t.Helper()
+	sessions, _ := ranksOf(t, parallelConfig(t, sets...), spoilt, spoilt+1)
+	for step := range 2 {
+		if _, errs := together(t, sessions, step); errors.Join(errs...) != nil {
 			t.Fatal(errs)
 		}
-		if slices.Equal(sessions[0].memory()["values"], before["values"]) {
-			t.Error("the next step changed nothing")
-		}
-		sameMemory(t, "after the next step", sessions[1].memory(), sessions[0].memory())
 	}
+	before := sessions[0].memory()
+	_, errs := together(t, sessions, 2)
+	for i, err := range errs {
+		var bad *NonFiniteError
+		if !errors.As(err, &bad) || bad.Step != 2 || !strings.Contains(err.Error(), fmt.Sprintf("step 2: rank %d: ", who)) || err.Error() != errs[0].Error() {
+			t.Errorf("sample %d, rank %d: got %v", spoilt, i, err)
+		}
+	}
+	for i, s := range sessions {
+		sameMemory(t, fmt.Sprint("after the step, rank ", i), s.memory(), before)
+		if p := s.loader.Position(); p != 24 {
+			t.Errorf("rank %d is at sample %d, want 24", i, p)
+		}
+	}
+	if _, errs := together(t, sessions, 3); errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	if slices.Equal(sessions[0].memory()["values"], before["values"]) {
+		t.Error("the next step changed nothing")
+	}
+	sameMemory(t, "after the next step", sessions[1].memory(), sessions[0].memory())
 }
 
 // TestAnExchangeThatFails is the error of the step, and nothing of it is kept.

@@ -80,6 +80,9 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if s.span, err = schedule.NewSpan(cfg.Train, epoch, cfg.DropsLast()); err != nil {
 		return nil, err
 	}
+	if err := wholeIdentities(cfg, s.group.Size()); err != nil {
+		return nil, err
+	}
 	if s.lr, err = schedule.NewLR(cfg.Optimizer.LR, cfg.Schedule, s.span); err != nil {
 		return nil, err
 	}
@@ -284,7 +287,7 @@ func (s *Session) micro(ctx context.Context, b *data.Batch, step, k, micro int, 
 	share := 1 / float64(micro)
 	out.Loss += share * res.Loss
 	for i, p := range res.Parts {
-		if k == 0 {
+		if i == len(out.Parts) {
 			out.Parts = append(out.Parts, Value{Name: p.Name, Measure: p.Measure})
 		}
 		out.Parts[i].Value += share * p.Value

@@ -1,5 +1,16 @@
 // Package parallel is what a training step exchanges with other processes of the same
 // run. The case of a single process does nothing and allocates nothing.
+//
+// A step of package train exchanges in this order, which is that of its program and so the same on all ranks:
+//
+//	Agree               before the step: who was asked to stop, or has failed since the last one
+//	GatherInts, Gather  a rebuild of graphs over the queue, where one is due (package objectives/geodesic)
+//	GatherBytes         for each micro-batch: bad samples, mostly nothing (package data)
+//	Gather, SumShare    losses, within the computation (package model)
+//	Begin               buckets of gradients, while the backward pass of the last micro-batch goes on
+//	Gather              keys of the queue, statistics of norms and the like (package model)
+//	Wait                for the gradients
+//	GatherInts          losses, samples, waits, and who has a number that is not finite; GatherBytes of what it is, where there is one
 package parallel
 
 // Group is a number of processes, ranks, that train one model together. Each holds an

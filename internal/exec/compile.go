@@ -30,6 +30,9 @@ type Config struct {
 	// CheckNaN looks at every result and stops at the first op that makes a NaN
 	// or an infinity out of finite operands. Slow.
 	CheckNaN bool
+	// RunOn has a run with CheckNaN go on to its end, and return the error of the first such op then: other processes wait for
+	// what later ops exchange.
+	RunOn bool
 }
 
 // instruction is one op in the program of a machine.

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -46,16 +47,17 @@ func (m *Machine) Run(ctx context.Context) error {
 	if m.cfg.Device == nil {
 		return m.run(ctx, len(m.prog), m.onComplete)
 	}
-	if err := m.run(ctx, len(m.prog), nil); err != nil {
-		return err
+	bad := m.run(ctx, len(m.prog), nil)
+	if bad != nil && !m.cfg.RunOn {
+		return bad
 	}
 	if err := m.hand(); err != nil || m.onComplete == nil {
-		return err
+		return errors.Join(bad, err)
 	}
 	for k := range m.plan.complete {
 		m.onComplete(k)
 	}
-	return nil
+	return bad
 }
 
 // RunTo is Run up to the last of some outputs alone, such as the forward pass of a training
@@ -72,7 +74,7 @@ func (m *Machine) RunTo(ctx context.Context, outputs ...*gorgonia.Node) error {
 
 // run runs the first n instructions and tells complete, if not nil, of bound nodes.
 func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
-	k := 0
+	k, bad := 0, error(nil)
 	for _, s := range m.views {
 		if s != nil && !s.bound {
 			if err := s.let(); err != nil {
@@ -99,9 +101,9 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 			return fmt.Errorf("exec: %v: %w", in.node, err)
 		}
 		in.time += time.Since(start)
-		if m.cfg.CheckNaN {
-			if err := checkFinite(in); err != nil {
-				return err
+		if m.cfg.CheckNaN && bad == nil {
+			if bad = checkFinite(in); bad != nil && !m.cfg.RunOn {
+				return bad
 			}
 		}
 		if complete != nil {
@@ -111,7 +113,7 @@ func (m *Machine) run(ctx context.Context, n int, complete func(k int)) error {
 			}
 		}
 	}
-	return nil
+	return bad
 }
 
 // place returns where the op is in the plan that a node's value comes from, -1 of an input and

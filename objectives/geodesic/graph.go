@@ -180,6 +180,8 @@ func (g *Graph) bottom() *Layer { return g.Layers[len(g.Layers)-1] }
 // or no unit vector on one of the spheres. The result depends on x, the options, what r
 // draws, the engine's backend and, with WarmStart, the centres before.
 //
+// With Share ranks build the graph together. An error of an exchange leaves no graph.
+//
 // Points that coincide share a centre: with fewer distinct points than K, Used is at most
 // their number.
 //
@@ -202,6 +204,9 @@ func (g *Graph) Build(e *kernel.Engine, x []float32, r *rand.Rand) (Stats, error
 	g.Used = g.bottom().Used
 	g.Relink(e)
 	g.cluster.nearest(e, clustering{x: x, n: g.points, centres: g.Centres, used: g.Used, owner: g.Owner, best: g.Reach})
+	if err := g.cluster.share.err; err != nil {
+		return Stats{}, fmt.Errorf("geodesic: exchange of nearest centres: %w", err)
+	}
 	g.objective = append(g.objective, g.cluster.cost())
 	g.cluster.reaches()
 	g.seconds = time.Since(start).Seconds()

@@ -46,6 +46,7 @@ type kmeans struct {
 	sums    []float64 // (K, C)
 	bad     []int32   // first row that is no point, of each worker
 	seed    seeder
+	share   share
 	moved   int // the point that repair made a centre of
 
 	// Euclidean points are assigned and summed by their differences from a point among
@@ -174,7 +175,12 @@ func (k *kmeans) assign() {
 	if k.metric.euclid {
 		k.shift()
 	}
-	k.e.For((k.n+k.chunk-1)/k.chunk, 1, k.assignBody)
+	chunks := (k.n + k.chunk - 1) / k.chunk
+	if k.shares() {
+		k.assignShared(chunks)
+		return
+	}
+	k.e.For(chunks, 1, k.assignBody)
 }
 
 // shift prepares the Euclidean centres for assignPart.
@@ -195,7 +201,7 @@ func (k *kmeans) shift() {
 func (k *kmeans) assignPart(worker, lo, hi int) {
 	c, s := k.channels, &k.scratch[worker]
 	for part := lo; part < hi; part++ {
-		from := part * k.chunk
+		from := (k.share.first + part) * k.chunk
 		n := min(k.chunk, k.n-from)
 		x, centres := s.gathered, k.centres
 		switch {

@@ -21,7 +21,7 @@ type PooledArgs struct {
 	// global batch, where this process is one of several.
 	Key   *gorgonia.Node
 	First int
-	Head Head
+	Head  Head
 	// Chunk is how many rows pass the head at a time, at least those of one anchor; 0:
 	// about AutoRows.
 	Chunk int
@@ -105,7 +105,7 @@ type pooled struct {
 	b, k       int
 	anchors    int // of a chunk
 	keyed      bool
-	offset     int             // number of the first point
+	offset     int            // number of the first point
 	rows, key  *gorgonia.Node // inputs of a chunk: (anchors*K) rows of the pool, (3)
 	loss       *gorgonia.Node // and its results
 	parameters []Parameter

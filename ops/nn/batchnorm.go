@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -26,6 +27,9 @@ type BatchNormArgs struct {
 	// norm in a residual network, in the same pass. Add does not go with Lengths.
 	Add  *gorgonia.Node
 	ReLU bool
+	// Group is the processes whose rows are normalised together; nil: this one alone. Means, variances and the sums of the backward
+	// pass are exchanged then, and the gradients of Gamma and Beta are those of this process's rows.
+	Group parallel.Group
 }
 
 // BatchNorm normalises each channel over the rows of a batch (Ioffe and Szegedy 2015, algorithm 1; PyTorch's
@@ -40,6 +44,9 @@ type BatchNormArgs struct {
 // them. Fewer than 2 rows have no variance, which is an error of the run.
 func BatchNorm(a BatchNormArgs) (y, mean, variance *gorgonia.Node) {
 	b := &batchNorm{eps: a.Eps, given: a.Mean != nil, padded: a.Lengths != nil, added: a.Add != nil, relu: a.ReLU}
+	if a.Group != nil && a.Group.Size() > 1 && !b.given {
+		b.group = a.Group
+	}
 	in := gorgonia.Nodes{a.X, a.Gamma, a.Beta}
 	if b.given {
 		in = append(in, a.Mean, a.Variance)
@@ -67,6 +74,7 @@ type batchNorm struct {
 	added  bool // an operand is added to the result
 	relu   bool
 	eps    float32
+	group  parallel.Group // of whose rows the statistics are; nil: of one process
 }
 
 // residual is the place of the operand that is added.
@@ -85,7 +93,11 @@ const (
 )
 
 func (b *batchNorm) args() string {
-	return fmt.Sprintf("eps=%g given=%t padded=%t l=%d added=%t relu=%t", b.eps, b.given, b.padded, b.l, b.added, b.relu)
+	args := fmt.Sprintf("eps=%g given=%t padded=%t l=%d added=%t relu=%t", b.eps, b.given, b.padded, b.l, b.added, b.relu)
+	if b.group != nil {
+		args += fmt.Sprintf(" ranks=%d", b.group.Size())
+	}
+	return args
 }
 
 // forward is the op of n operands: x, gamma, beta, mean and variance where they are given, what is added, and lengths.
@@ -123,10 +135,14 @@ func (b *batchNorm) forward(n int) *op.Op {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, sums := b.rowsOf(c, 0), newPartSums(c, 0)
 			d := rows.d
+			ranks := newRankSums(b.group, d)
 			columns := vector.Columns{Scale: c.Scratch[len(c.Scratch)-d:], ReLU: b.relu}
 			measure := func(_, lo, hi int) {
 				for p := lo; p < hi; p++ {
 					sum, square := sums.begin(p)
+					if rows.n == 0 { // other ranks have some
+						continue
+					}
 					first := c.In[0].F32[rows.first()*d:][:d]
 					rows.each(sums.from(p), sums.from(p+1), func(lo, hi int) { vector.ColumnMoments(sum, square, c.In[0].F32[lo*d:hi*d], first) })
 				}
@@ -145,9 +161,15 @@ func (b *batchNorm) forward(n int) *op.Op {
 				if err := rows.count("batch norm"); err != nil {
 					return err
 				}
-				if b.given {
+				switch {
+				case b.given:
 					b.take(c)
-				} else {
+				case b.group != nil:
+					c.Engine.For(sums.parts, 1, measure)
+					if err := b.statisticsOfRanks(c, rows, sums, ranks); err != nil {
+						return err
+					}
+				default:
 					if rows.n < 2 {
 						return fmt.Errorf("ops: batch norm: %d rows of the batch count: the variance of a batch needs 2, take a larger one", rows.n)
 					}
@@ -198,6 +220,38 @@ func (b *batchNorm) statistics(c *exec.Call, rows *countedRows, sums *partSums) 
 		rstd[j] = float32(1 / math.Sqrt(squares/n+float64(b.eps)))
 		variance[j] = float32(squares / (n - 1))
 	}
+}
+
+// statisticsOfRanks sets those of the rows of all ranks. With the number n, the mean m and the sum M of (x - m)^2 of each rank,
+//
+//	mean = sum n m / N, var = (sum M + n (m - mean)^2) / N
+func (b *batchNorm) statisticsOfRanks(c *exec.Call, rows *countedRows, sums *partSums, ranks *rankSums) error {
+	sum, square := sums.total()
+	n := float64(rows.n)
+	for j := range ranks.sum {
+		ranks.sum[j], ranks.more[j] = 0, 0
+		if rows.n > 0 {
+			away := sum[j] / n
+			ranks.sum[j] = float64(c.In[0].F32[rows.first()*rows.d+j]) + away
+			ranks.more[j] = max(square[j]-sum[j]*away, 0)
+		}
+	}
+	if err := ranks.exchange(rows.n); err != nil {
+		return err
+	}
+	if ranks.n < 2 {
+		return fmt.Errorf("ops: batch norm: %d rows of the batches of all processes count: the variance of a batch needs 2, take a larger one", int(ranks.n))
+	}
+	mean, rstd, variance := c.Aux[batchMean].F32, c.Aux[batchRstd].F32, c.Aux[batchVariance].F32
+	for j := range mean {
+		m, squares := 0., 0.
+		ranks.each(j, func(n, of, _ float64) { m += n * of / ranks.n })
+		ranks.each(j, func(n, of, more float64) { squares += more + n*(of-m)*(of-m) })
+		mean[j] = float32(m)
+		rstd[j] = float32(1 / math.Sqrt(squares/ranks.n+float64(b.eps)))
+		variance[j] = float32(squares / (ranks.n - 1))
+	}
+	return nil
 }
 
 // take takes the statistics from the operands.

@@ -25,6 +25,7 @@ func (b *batchNorm) backward(n int) *op.Op {
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, sums := b.rowsOf(c, 1), newPartSums(c, 1)
 			d := rows.d
+			ranks := newRankSums(b.group, d)
 			own := c.Scratch[len(c.Scratch)-3*d:]
 			columns, slope, product := vector.Columns{Scale: own[:d], ReLU: b.relu}, own[d:2*d], own[2*d:]
 			add := func(_, lo, hi int) {
@@ -49,13 +50,26 @@ func (b *batchNorm) backward(n int) *op.Op {
 				c.Engine.For(sums.parts, 1, add)
 				total, products := sums.total()
 				dgamma, dbeta := c.Aux[0].F32, c.Aux[1].F32
+				n := float64(rows.n)
+				if ranks != nil {
+					copy(ranks.sum, total)
+					copy(ranks.more, products)
+					if err := ranks.exchange(rows.n); err != nil {
+						return err
+					}
+					n = ranks.n
+				}
 				for j := range dgamma {
 					h := products[j] * float64(rstd[j])
 					dgamma[j], dbeta[j] = float32(h), float32(total[j])
 					slope[j], product[j] = 0, 0
 					if !b.given {
-						scale := float64(columns.Scale[j]) / float64(rows.n)
-						slope[j], product[j] = float32(-scale*total[j]), float32(-scale*h*float64(rstd[j]))
+						scale, sum := float64(columns.Scale[j])/n, total[j]
+						if ranks != nil {
+							sum, h = 0, 0
+							ranks.each(j, func(_, s, p float64) { sum, h = sum+s, h+p*float64(rstd[j]) })
+						}
+						slope[j], product[j] = float32(-scale*sum), float32(-scale*h*float64(rstd[j]))
 					}
 				}
 				c.Engine.For(rows.rows, op.RowGrain(d), grad)
