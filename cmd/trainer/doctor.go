@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/mpi"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -20,10 +21,11 @@ func newDoctorCommand() *cobra.Command {
 	var options kernel.Options
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Show the matrix libraries found, the threads and the speed of a matrix product",
+		Short: "Show the libraries found, the threads and the speed of a matrix product",
 		Long: `doctor shows which matrix libraries were found and which one "auto" takes, measures a
 matrix product of the size of a transformer layer in float32 and in bfloat16
-(compute.precision), and says what to install when something faster could be had.
+(compute.precision), and says what to install when something faster could be had. It
+names the MPI library that several processes would train by (mpirun -n 4 trainer train).
 
 A library is tried in a process of its own before it is used: one that crashes or
 hangs is named here and passed over.`,
@@ -60,6 +62,7 @@ type diagnosis struct {
 	Backends []backend `json:"backends"`
 	GEMM     gemmSpeed `json:"gemm"`
 	BF16     bf16      `json:"bf16"`
+	MPI      mpi.Info  `json:"mpi"`
 }
 
 type backend struct {
@@ -99,6 +102,7 @@ func examine(options kernel.Options) (diagnosis, error) {
 		CPUs:    runtime.NumCPU(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
+		MPI:  mpi.Probe(),
 	}
 	for _, b := range library.Probe() {
 		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
@@ -168,6 +172,7 @@ func (d diagnosis) print(w io.Writer) {
 	for _, warning := range d.BF16.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
+	d.printMPI(w)
 	for _, b := range d.Backends {
 		if !b.Found && b.Install != "" {
 			fmt.Fprintf(w, "to do      %s\n", b.Install)
@@ -176,5 +181,17 @@ func (d diagnosis) print(w io.Writer) {
 		if b.Found {
 			break
 		}
+	}
+}
+
+// printMPI says by which library several processes would train. To have none is no fault.
+func (d diagnosis) printMPI(w io.Writer) {
+	if d.MPI.Found {
+		fmt.Fprintf(w, "mpi        found %s (interface: %s) %s\n", d.MPI.Library, d.MPI.Family, d.MPI.File)
+	} else {
+		fmt.Fprintf(w, "mpi        not usable, which only training on several processes needs: %s\n", d.MPI.Reason)
+	}
+	if d.MPI.Launcher != "" {
+		fmt.Fprintf(w, "%-10s started as one of several by %s\n", "", d.MPI.Launcher)
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/mpi"
 )
 
 func TestDoctor(t *testing.T) {
@@ -16,7 +18,7 @@ func TestDoctor(t *testing.T) {
 	if half := m["bf16"].(map[string]any); half["gflops"].(float64) <= 0 || !strings.Contains(half["engine"].(string), "bf16") {
 		t.Errorf("bfloat16: %v", half)
 	}
-	for _, want := range []string{"trainer    ", "system     ", "in use     ", "speed      ", "bf16       ", "GFLOP/s"} {
+	for _, want := range []string{"trainer    ", "system     ", "in use     ", "speed      ", "bf16       ", "GFLOP/s", "mpi        "} {
 		if code != exitDone || !strings.Contains(stdout, want) {
 			t.Errorf("code %d: %q is missing in %s", code, want, stdout)
 		}
@@ -46,6 +48,25 @@ func TestDoctorAdvice(t *testing.T) {
 			if !strings.Contains(b.String(), w) {
 				t.Errorf("%v: %q is missing in %s", r.found, w, b.String())
 			}
+		}
+	}
+}
+
+// What is said of MPI is the library, or why there is none and how to get one.
+func TestDoctorMPI(t *testing.T) {
+	rows := []struct {
+		info mpi.Info
+		want string
+	}{
+		{mpi.Info{Found: true, Library: "MPICH 4.0", Family: "MPICH", File: "/lib/libmpich.so.12"}, "mpi        found MPICH 4.0 (interface: MPICH) /lib/libmpich.so.12\n"},
+		{mpi.Info{Reason: "no library found: install MPI"}, "mpi        not usable, which only training on several processes needs: no library found: install MPI\n"},
+		{mpi.Info{Found: true, Launcher: "srun"}, "           started as one of several by srun\n"},
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		diagnosis{MPI: r.info}.print(&b)
+		if !strings.Contains(b.String(), r.want) {
+			t.Errorf("%q is missing in %s", r.want, b.String())
 		}
 	}
 }

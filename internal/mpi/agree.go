@@ -62,9 +62,9 @@ func (t *thread) agree(c call, length int) (bool, error) {
 			same = same && n.length == own.length
 		}
 		if !same {
-			return false, fmt.Errorf("mpi: rank %d is in %v of length %d (exchange %d), and rank %d in %v of length %d (exchange %d): "+
+			return false, fmt.Errorf("mpi: rank %d is in %s (exchange %d), and rank %d in %s (exchange %d): "+
 				"all ranks must run the same program with the same configuration and data",
-				t.rank, own.kind, own.length, own.exchange, r, n.kind, n.length, n.exchange)
+				t.rank, own.kind.of(length), own.exchange, r, n.kind.of(int(n.length)), n.exchange)
 		}
 	}
 	return ok, nil

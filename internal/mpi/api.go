@@ -130,10 +130,16 @@ func (a *api) libraryVersion() string {
 	if err := a.call(a.f[fVersion], uintptr(unsafe.Pointer(&a.out.text)), uintptr(unsafe.Pointer(&a.out.n))); err != nil {
 		return err.Error()
 	}
-	// MPICH tells how it was built in further lines.
-	line, _, _ := strings.Cut(a.said(), "\n")
-	name, value, _ := strings.Cut(line, ":") // "MPICH Version:      4.0.2"
-	return strings.TrimSuffix(name, " Version") + strings.Join(append([]string{""}, strings.Fields(value)...), " ")
+	return versionOf(a.said())
+}
+
+// versionOf shortens what a library says of itself, where MPICH tells in further lines how it was
+// built and Open MPI by whom: "MPICH 4.0.2", "Open MPI v4.1.4", "Intel(R) MPI Library 2021.18 for Linux* OS".
+func versionOf(said string) string {
+	line, _, _ := strings.Cut(said, "\n")
+	line, _, _ = strings.Cut(line, ", package")
+	line = strings.Replace(line, " Version:", "", 1)
+	return strings.Join(strings.Fields(line), " ")
 }
 
 // init initialises MPI. From here on this thread makes all calls.

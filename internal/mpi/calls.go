@@ -20,10 +20,26 @@ const (
 	finalize // the last one: MPI_Finalize
 )
 
-// String implements fmt.Stringer.
-func (k kind) String() string {
-	return [...]string{"nothing", "a sum", "a sum in bfloat16", "a sum of shares", "a gathering of values", "a gathering of bytes",
-		"a question to all", "a wait", "the start of all processes", "the end of all processes"}[k]
+// of says what an exchange of n values, or bytes, is.
+func (k kind) of(n int) string {
+	switch k {
+	case sum:
+		return fmt.Sprintf("a sum of %d values", n)
+	case sumHalf:
+		return fmt.Sprintf("a sum of %d values in bfloat16", n)
+	case sumShare:
+		return fmt.Sprintf("a sum of shares of %d values", n)
+	case gather:
+		return fmt.Sprintf("a gathering of values, %d bytes", n)
+	case gatherBytes:
+		return fmt.Sprintf("a gathering of %d bytes", n)
+	case all:
+		return "a question to all"
+	case start:
+		return "the start of all processes"
+	default:
+		return "the end of all processes"
+	}
 }
 
 // call is what the goroutine that communicates is asked for.

@@ -110,11 +110,11 @@ func libraryFolders(prefix string) []string {
 
 // fit says why a library does not go with the launcher.
 func (p place) fit(a *api) error {
-	if len(p.fits) == 0 {
-		return nil
+	whose := MPICH
+	if strings.HasPrefix(a.version, "Open MPI") {
+		whose = OpenMPI
 	}
-	open := strings.HasPrefix(a.version, "Open MPI")
-	if want := slices.Contains(p.fits, OpenMPI); open != want {
+	if len(p.fits) > 0 && !slices.Contains(p.fits, whose) {
 		return fmt.Errorf("%s (%s) does not go with the mpirun in use", a.file, a.version)
 	}
 	return nil
@@ -126,13 +126,13 @@ func (p place) find() (*api, error) {
 	if file := os.Getenv(Variable); file != "" && file != off {
 		a, err := load(file)
 		if err != nil {
-			return nil, fmt.Errorf("mpi: %s names a library that cannot be used: %w", Variable, err)
+			return nil, fmt.Errorf("mpi: %s names a library that cannot be used: %w: name another, or none for the usual ones", Variable, err)
 		}
 		return a, nil
 	}
 	if library.Static {
 		_, err := open("")
-		return nil, fmt.Errorf("mpi: not available: %w: use the trainer of make build", err)
+		return nil, fmt.Errorf("mpi: not available: %w: %s", err, ordinaryBuild)
 	}
 	var unfit []error
 	for _, file := range p.candidates() {
@@ -151,9 +151,9 @@ func (p place) find() (*api, error) {
 		return a, nil
 	}
 	if len(unfit) > 0 {
-		return nil, fmt.Errorf("mpi: no library can be used: %w", errors.Join(unfit...))
+		return nil, fmt.Errorf("mpi: no library can be used: %w: %s", errors.Join(unfit...), Install)
 	}
-	return nil, errors.New("mpi: no library found")
+	return nil, errors.New("mpi: no library found: " + Install)
 }
 
 // missing reports whether the loader says that there is no such file.
@@ -162,6 +162,9 @@ func missing(err error) bool {
 	return strings.Contains(s, "cannot open shared object file: No such file") || strings.Contains(s, "no such file")
 }
 
+// ordinaryBuild says what to do where the program is static.
+const ordinaryBuild = "use the trainer of make build on a system with the C library glibc"
+
 // Info says which library a run of several processes would use.
 type Info struct {
 	Found    bool   `json:"found"`
@@ -169,8 +172,7 @@ type Info struct {
 	File     string `json:"file,omitempty"`
 	Family   string `json:"family,omitempty"`
 	Launcher string `json:"launcher,omitempty"` // what has started this process as one of several
-	Reason   string `json:"reason,omitempty"`   // why none can be used
-	Install  string `json:"install,omitempty"`  // what to do to get one
+	Reason   string `json:"reason,omitempty"`   // why none can be used, and what to do
 }
 
 // Probe looks for the library and asks for its version. MPI is not initialised.
@@ -191,7 +193,7 @@ func Probe() Info {
 		return nil
 	})
 	if err != nil {
-		info.Reason, info.Install = strings.TrimPrefix(err.Error(), "mpi: "), Install
+		info.Reason = strings.TrimPrefix(err.Error(), "mpi: ")
 	}
 	return info
 }

@@ -34,8 +34,9 @@ var launchers = []struct {
 	{"mpirun of MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", []Family{MPICH}},
 	// Hydra, the mpirun of MPICH and of Intel MPI; srun --mpi=pmi2; PALS; Flux.
 	{"a launcher with PMI (mpirun of MPICH or Intel MPI, srun --mpi=pmi2)", "PMI_RANK", "PMI_SIZE", []Family{ABI, MPICH}},
-	{"srun --mpi=pmix", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", nil},
-	{"a launcher with PMIx", "PMIX_RANK", "", nil},
+	// PMIx, which Open MPI always speaks and MPICH if it is built so.
+	{"srun --mpi=pmix", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", []Family{OpenMPI, ABI, MPICH}},
+	{"a launcher with PMIx", "PMIX_RANK", "", []Family{OpenMPI, ABI, MPICH}},
 	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", nil},
 }
 
@@ -58,8 +59,7 @@ func launched(env func(string) string) *Launcher {
 				continue
 			}
 		}
-		out := &Launcher{Name: l.name, Rank: rank, Size: size, fits: l.fits, prefix: env("OPAL_PREFIX")}
-		return out
+		return &Launcher{Name: l.name, Rank: rank, Size: size, fits: l.fits, prefix: env("OPAL_PREFIX")}
 	}
 	return nil
 }

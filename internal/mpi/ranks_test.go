@@ -1,3 +1,5 @@
+//go:build (linux || darwin) && (amd64 || arm64) && !static
+
 package mpi
 
 import (
@@ -19,6 +21,9 @@ import (
 // scenarioVariable names what a rank does instead of running tests.
 const scenarioVariable = "GEOALIGN_MPI_SCENARIO"
 
+// timeoutVariable is how long a rank waits.
+const timeoutVariable = "GEOALIGN_MPI_TIMEOUT"
+
 // scenarios are what ranks do. An error ends all of them.
 var scenarios = map[string]func(w *World) error{}
 
@@ -27,7 +32,7 @@ func TestMain(m *testing.M) {
 	if name == "" {
 		os.Exit(m.Run())
 	}
-	timeout, err := time.ParseDuration(os.Getenv("GEOALIGN_MPI_TIMEOUT"))
+	timeout, err := time.ParseDuration(os.Getenv(timeoutVariable))
 	if err != nil {
 		timeout = time.Minute
 	}

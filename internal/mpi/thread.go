@@ -60,7 +60,7 @@ func (w *World) run(p place, o Options, started chan<- error) {
 				continue
 			}
 			w.reply <- a
-			if c.kind == finalize {
+			if c.kind == finalize && w.failed == nil {
 				return
 			}
 		case <-w.aborted:
@@ -75,8 +75,7 @@ func (t *thread) connect(p place) (err error) {
 		return fmt.Errorf("mpi: the environment of the library cannot be set: %w", err)
 	}
 	if t.api, err = p.find(); err != nil {
-		return fmt.Errorf("%w: this process was started by %s as one of several: %s, or set %s=off for a process on its own",
-			err, p.launcher.Name, Install, Variable)
+		return fmt.Errorf("%w. This process was started by %s as one of several: %s=off makes it one on its own", err, p.launcher.Name, Variable)
 	}
 	if err := t.api.share(); err != nil {
 		return fmt.Errorf("mpi: %s cannot be loaded: %w", t.api.file, err)
@@ -191,7 +190,7 @@ func (t *thread) await(r *request) error {
 			began = now
 		}
 		if now-t.since.Load() > int64(t.timeout) {
-			fmt.Fprintln(os.Stderr, t.late(t.silent()))
+			say(t.late(t.silent()))
 			t.api.abort(1)
 			return errors.New("mpi: MPI_Abort returned")
 		}
@@ -216,10 +215,7 @@ func (t *thread) late(silent string) string {
 	if err != nil {
 		host = "an unknown machine"
 	}
-	what := kind(t.doing.Load()).String()
-	if n := t.length.Load(); n > 0 {
-		what = fmt.Sprintf("%s of %d", what, n)
-	}
+	what := kind(t.doing.Load()).of(int(t.length.Load()))
 	return fmt.Sprintf("mpi: rank %d of %d on %s has waited %v for the others%s, in %s%s. "+
 		"One of them hangs, or is slower than that: a longer time is set by parallel.timeout_seconds. All processes are ended.",
 		t.rank, t.ranks, host, t.timeout, at, what, silent)

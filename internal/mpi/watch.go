@@ -9,6 +9,13 @@ import (
 // abortGrace is how long a process that calls MPI_Abort is left to end by it.
 const abortGrace = 3 * time.Second
 
+// say writes the last words of this process, and leaves the launcher the time to pass them on: it
+// may drop what it has not read when it ends the processes.
+func say(words string) {
+	fmt.Fprintln(os.Stderr, words)
+	time.Sleep(300 * time.Millisecond)
+}
+
 // watch ends this process when the goroutine that communicates does not do so itself: its thread
 // is inside of a function of the library that does not return. The launcher ends the others when
 // one of them ends with an error.
@@ -18,7 +25,7 @@ func (w *World) watch() {
 	for range tick.C {
 		since := w.since.Load()
 		if since != 0 && clock()-since > int64(w.timeout+abortGrace) {
-			fmt.Fprintln(os.Stderr, w.late(""))
+			say(w.late(""))
 			os.Exit(1)
 		}
 	}

@@ -143,7 +143,7 @@ func (w *World) Close() error {
 // error. It may be called at any time, by any goroutine.
 func (w *World) Abort(err error) {
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d ends all processes: %v\n", w.rank, w.ranks, err)
+		say(fmt.Sprintf("mpi: rank %d of %d ends all processes: %v", w.rank, w.ranks, err))
 	}
 	w.abortOnce.Do(func() { close(w.aborted) })
 	time.Sleep(abortGrace) // MPI_Abort ends this process
