@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/memory"
@@ -27,6 +28,10 @@ import (
 type Options struct {
 	Steps, Warmup int           // steps that are measured, at least 1, and before that
 	Peak          time.Duration // of each measurement of a matrix product
+	// Group is the processes that make the steps together, all with the same configuration and options; nil: this one alone.
+	Group parallel.Group
+	// Say is told what is to be known of the ranks; may be nil.
+	Say func(format string, args ...any)
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
 	// Row is told of each row of a cost table; may be nil.
@@ -58,11 +63,33 @@ type bencher struct {
 	aside     time.Duration // spent on the peak and the first graphs before the first step
 	first     *Startup      // of the first step
 	graphs    *GraphCost    // nil without graphs over the queue
+	ranked    *ranked       // nil of one process
 }
 
-// Measure measures training steps of a configuration on random data.
+// Measure measures training steps of a configuration on random data. Of several processes all call it, and make
+// the steps of a training session with its exchanges; where one fails all do, with a *parallel.Failure.
 func Measure(ctx context.Context, cfg config.Config, o Options) (r Result, err error) {
-	engine, err := run.OpenEngine(cfg)
+	if o.Group == nil {
+		o.Group = parallel.Single{}
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	if cfg.Ranks = o.Group.Size(); cfg.Ranks == 1 {
+		cfg.Ranks = 0
+	}
+	r, err = measure(ctx, cfg, o)
+	return r, parallel.Agree(o.Group, err)
+}
+
+func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err error) {
+	if err := cfg.CheckRanks(); err != nil {
+		return r, err
+	}
+	if err := run.SetGroup(o.Group, cfg.Parallel); err != nil {
+		return r, err
+	}
+	engine, err := run.OpenEngineOf(o.Group, cfg, o.Say)
 	if err != nil {
 		return r, err
 	}
@@ -82,6 +109,10 @@ func Measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	defer func() { err = errors.Join(err, b.work.Close()) }()
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
+	if b.ranked != nil {
+		defer func() { err = errors.Join(err, b.ranked.session.Close()) }()
+		b.ranked.begin()
+	}
 	times := make([]time.Duration, 0, o.Steps)
 	var before, after, settled runtime.MemStats
 	runtime.GC()
@@ -102,6 +133,12 @@ func Measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(o.Steps)
 	r.HeapGrowth = int64(settled.HeapAlloc) - int64(before.HeapAlloc)
 	r.HeapMB, r.PeakMB = mega(int64(settled.HeapAlloc)), mega(high)
+	if b.ranked != nil {
+		if r.Ranks, err = b.ranked.end(cfg, r.PeakMB); err != nil {
+			return r, err
+		}
+		r.together(cfg)
+	}
 	r.Peak = max(peak, measurePeak(engine, engine.BF16(), o.Peak))
 	r.Share = r.GFLOPS / r.Peak
 	if engine.BF16() {
@@ -112,7 +149,17 @@ func Measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 
 // start builds the model and makes the steps before those that are measured.
 func (b *bencher) start(ctx context.Context) (err error) {
-	if b.work, err = newWorkload(b.cfg, b.engine); err != nil {
+	var measured *parallel.Measured
+	if b.Group == nil {
+		b.Group = parallel.Single{}
+	}
+	group := b.Group
+	if group.Size() > 1 {
+		measured = parallel.Measure(group)
+		group = measured
+	}
+	b.work, err = newWorkload(b.cfg, b.engine, group)
+	if err := parallel.Agree(b.Group, err); err != nil {
 		return err
 	}
 	defer func() {
@@ -120,7 +167,12 @@ func (b *bencher) start(ctx context.Context) (err error) {
 			err = errors.Join(err, b.work.Close())
 		}
 	}()
-	if b.optimizer, err = train.NewOptimizer(b.cfg.Optimizer, b.engine, b.work); err != nil {
+	if measured != nil {
+		b.ranked, err = newRanked(b, measured)
+	} else {
+		b.optimizer, err = train.NewOptimizer(b.cfg.Optimizer, b.engine, b.work)
+	}
+	if err := parallel.Agree(b.Group, err); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -138,10 +190,18 @@ func (b *bencher) start(ctx context.Context) (err error) {
 
 // step makes one training step.
 func (b *bencher) step(ctx context.Context, phase string, i, total int) error {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && b.ranked == nil { // ranks agree on that in the step
 		return err
 	}
 	b.tell(phase, i, total)
+	if b.ranked != nil {
+		defer b.tell(phase, i+1, total)
+		begin := time.Now()
+		err := b.ranked.step(ctx, i)
+		d := time.Since(begin)
+		b.spent.step, b.spent.forward = b.spent.step+d, b.spent.forward+d
+		return err
+	}
 	var begin time.Duration
 	if b.first == nil {
 		begin = process.Age()

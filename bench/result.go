@@ -1,5 +1,11 @@
 package bench
 
+import (
+	"slices"
+
+	"github.com/geoalign/geoalign/config"
+)
+
 // Result is what bench reports of one configuration.
 type Result struct {
 	Config     string     `json:"config"`
@@ -29,8 +35,24 @@ type Result struct {
 	HeapMB     float64    `json:"heap_mb"`                  // of Go
 	First      *Startup   `json:"first_step,omitempty"`     // nil where the process did something else before
 	Graphs     *GraphCost `json:"graph_rebuild,omitempty"`  // nil without graphs over the queue
+	Ranks      *Ranks     `json:"ranks,omitempty"`          // nil of one process; the rest is that of rank 0
 	Phases     []Time     `json:"phases"`
 	Ops        []Time     `json:"ops"`
+}
+
+// together makes the speed that of all ranks, which the slowest has, and the phases those of a step that is made with others.
+func (r *Result) together(cfg config.Config) {
+	r.StepMS = r.Ranks.StepMS.Max
+	micro := max(1, cfg.Train.AccumulateSteps)
+	r.Samples = float64(micro*cfg.Train.BatchSize) / (r.StepMS / 1e3)
+	r.GFLOP *= float64(micro)
+	r.GFLOPS = r.GFLOP / (r.StepMS / 1e3)
+	for i := range r.Phases {
+		if r.Phases[i].Name == "load and read" {
+			r.Phases[i].Name = "sums, update and reading"
+		}
+	}
+	r.Phases = slices.DeleteFunc(r.Phases, func(p Time) bool { return p.MS == 0 })
 }
 
 // Startup is the place of the first step in time, in seconds from the start of the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
@@ -35,7 +36,7 @@ const late = 1 << 40
 // mean; the rows of the loss above that (objectives.MaskCapacity) are computed by every
 // matrix product, and counted as GFLOP, but have no label. Results saved before losses drew
 // their own masks are of steps with a label in every row, at the same places in all.
-func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
+func newWorkload(cfg config.Config, engine *compute.Engine, group parallel.Group) (*workload, error) {
 	cfg, err := run.Resolve(cfg)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func newWorkload(cfg config.Config, engine *compute.Engine) (*workload, error) {
 		return nil, config.Errors{{Path: "train.accumulate", Value: cfg.Train.Accumulate, Msg: "must be \"gradients\": what is measured is the step of one micro-batch",
 			Hint: "trainer train --dry-run measures steps over several"}}
 	}
-	o := model.Options{Engine: engine, Vocab: cfg.Data.VocabSize, MaskID: maskID}
+	o := model.Options{Engine: engine, Group: group, Vocab: cfg.Data.VocabSize, MaskID: maskID}
 	k := cfg.Objective.KLOT
 	if k.Weight > 0 {
 		o.Reference = randomReference(cfg)
@@ -100,7 +101,7 @@ func fill(r *rand.Rand, x []float32) {
 // randomBatch makes a batch of noise, of ids that count the rows, and of random texts of
 // full length, of images with as many regions as there can be.
 func randomBatch(cfg config.Config, columns []batch.Column) *batch.Batch {
-	r, b := rand.New(rand.NewPCG(1, 2)), batch.New(cfg.Train.BatchSize, columns...)
+	r, b := rand.New(rand.NewPCG(1, 2)), batch.New(cfg.RankRows(), columns...)
 	for _, c := range columns {
 		fill(r, b.Floats(c.Name))
 		x := b.Ints(c.Name)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/model"
@@ -44,7 +45,7 @@ func configured(t *testing.T, sets ...string) (config.Config, *workload) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	w, err := newWorkload(cfg, e)
+	w, err := newWorkload(cfg, e, parallel.Single{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
@@ -63,7 +64,21 @@ func (b *opening) check(context.Context) error {
 	if err := parallel.Agree(b.group, err); err != nil {
 		return err
 	}
-	return sameProgram(b.group, b.cfg, b.o.Resume)
+	if err := sameProgram(b.group, b.cfg, b.o.Resume); err != nil {
+		return err
+	}
+	return SetGroup(b.group, b.cfg.Parallel)
+}
+
+// SetGroup sets what a configuration says of exchanges, where the group can.
+func SetGroup(g parallel.Group, c config.Parallel) error {
+	if p, ok := parallel.As[parallel.Patient](g); ok {
+		p.SetTimeout(time.Duration(c.TimeoutSeconds * float64(time.Second)))
+	}
+	if w, ok := parallel.As[parallel.Wired](g); ok {
+		return w.SetWire(c.Wire)
+	}
+	return nil
 }
 
 // convert makes copies of files that are read in another form, of which others may use those of rank 0.

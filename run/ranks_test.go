@@ -113,7 +113,7 @@ func alikeRows(t *testing.T, got, want []runlog.Row, tolerance float64) {
 // go on as one run on two, one and two ranks again.
 func TestTwoRanksOneRun(t *testing.T) {
 	alone, dir := t.TempDir(), t.TempDir()
-	sets := []string{"train.log_every_steps=1", "train.save_every_steps=3", "train.keep_best=1", "model.text.dropout=0"}
+	sets := []string{"train.log_every_steps=1", "train.save_every_steps=3", "train.keep_best=1"}
 	trained(t, settings(t, alone, sets...), Options{})
 	for i, stage := range []struct{ ranks, to int }{{2, 3}, {1, 5}, {2, 8}} {
 		cfg := settings(t, dir, append(sets, fmt.Sprint("train.max_steps=", stage.to))...)
@@ -177,7 +177,7 @@ func TestTwoRanksOneRun(t *testing.T) {
 // as sums in another order are.
 func TestOneFolderOneRun(t *testing.T) {
 	alone, dir := t.TempDir(), t.TempDir()
-	sets := []string{"train.log_every_steps=1", "train.save_every_steps=3", "train.keep_best=1", "model.text.dropout=0"}
+	sets := []string{"train.log_every_steps=1", "train.save_every_steps=3", "train.keep_best=1"}
 	trained(t, settings(t, alone, sets...), Options{})
 	for r, x := range onRanks(t, 2, sameFor(settings(t, dir, sets...))) {
 		if x.err != nil {

@@ -227,7 +227,10 @@ func (r *Run) announceFit(finished bool) {
 }
 
 // hold keeps the process from ending at a first signal until the step is saved.
-func (r *Run) hold(context.Context, *train.Event) error {
+func (r *Run) hold(_ context.Context, e *train.Event) error {
+	if a, ok := parallel.As[parallel.Attentive](r.group); ok {
+		a.At("the step after update", e.Step)
+	}
 	r.release()
 	r.release = process.Hold()
 	return nil

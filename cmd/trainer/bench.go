@@ -21,6 +21,7 @@ type benchFlags struct {
 	compare, save string
 	failBelow     float64
 	vary, against []string
+	ranks         int
 }
 
 // peakTime is how long a matrix product is repeated for the peak. Tests shorten it.
@@ -41,7 +42,15 @@ graphs over the queue, their rebuilding is measured apart, and a step is charged
 share in it: the time of a rebuild over objective.geodesic.period_steps.
 
 With --save the result is kept, and --compare sets a later one beside it: every number
-before and now, and their ratio. --vary makes a cost table instead, one row for every
+before and now, and their ratio.
+
+--ranks starts several processes on this machine, by mpirun, which make the steps of a training run
+together; started by mpirun, srun or another launcher on one machine or many, bench does so without it. It then
+prints, of all ranks, what a step computes, how long exchanges take, what of that is hidden
+beside computation and what the step waits for. On one machine ranks share the processors and
+the memory's bandwidth: how a run scales shows on several.
+
+--vary makes a cost table instead, one row for every
 value of batch, tokens, depth (of both towers), queue, vocabulary, image, hidden (of
 alignment heads), threads or precision, or of any key of the configuration. --against
 measures two configurations in turns, step by step, and prints the ratio of their times:
@@ -50,7 +59,9 @@ a difference of a few per cent shows on a busy machine too.`,
   trainer bench --config configs/quickstart.toml --steps 20 --save before.json
   trainer bench --config configs/quickstart.toml --steps 20 --compare before.json --fail-below 0.95
   trainer bench --config configs/bench/albef-small.toml --set objective.itc.score=geodesic --against objective.itc.score=cosine
-  trainer bench --config configs/bench/clip-small.toml --vary batch=32,64,128 --vary threads=1,2`,
+  trainer bench --config configs/bench/clip-small.toml --vary batch=32,64,128 --vary threads=1,2
+  trainer bench --config configs/bench/clip-small.toml --ranks 2
+  mpirun -n 16 --hostfile hosts trainer bench --config configs/bench/clip-small.toml --set train.batch_size=2048`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
@@ -61,6 +72,7 @@ a difference of a few per cent shows on a busy machine too.`,
 	c.Flags().StringVar(&f.save, "save", "", "write the result as JSON to `FILE`")
 	c.Flags().StringVar(&f.compare, "compare", "", "set the result beside the one in `FILE`, which --save wrote")
 	c.Flags().Float64Var(&f.failBelow, "fail-below", 0, "with --compare: exit with 1 if samples per second are less than `RATIO` of the earlier ones")
+	c.Flags().IntVar(&f.ranks, "ranks", 0, "start `N` processes on this machine, by mpirun, and measure their steps")
 	c.Flags().StringArrayVar(&f.vary, "vary", nil, "make a table of what steps cost as one quantity grows, as in batch=8,16,32 (repeatable; `name=list`)")
 	c.Flags().StringArrayVar(&f.against, "against", nil, "measure in turns with the configuration that has this override (repeatable; `KEY=VALUE`)")
 	return c
@@ -75,6 +87,10 @@ func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 		return nil, fmt.Errorf("--fail-below must be > 0 (got %g)", f.failBelow)
 	case f.failBelow > 0 && f.compare == "":
 		return nil, errors.New("--fail-below needs --compare: the result to be no slower than")
+	case c.Flags().Changed("ranks") && f.ranks < 1:
+		return nil, fmt.Errorf("--ranks must be > 0 (got %d)", f.ranks)
+	case len(f.against) > 0 && (f.ranks > 1 || groupOf(c).Size() > 1):
+		return nil, errors.New("--against is measured by one process: start one, without --ranks")
 	case f.compare != "" && len(f.vary) > 0:
 		return nil, errors.New("--compare and --vary do not go together: compare one configuration at a time")
 	}
@@ -97,6 +113,9 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if f.ranks > 1 {
+		return launch(c, f.ranks, without(argsOf(c), "--ranks"))
+	}
 	var before bench.Result
 	if f.compare != "" {
 		if before, err = bench.Read(f.compare); err != nil {
@@ -105,7 +124,8 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	}
 	bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 	defer bar.done()
-	o := bench.Options{Steps: f.steps, Warmup: f.warmup, Peak: peakTime, Progress: bar.show}
+	o := bench.Options{Steps: f.steps, Warmup: f.warmup, Peak: peakTime, Group: groupOf(c), Progress: bar.show}
+	o.Say = func(format string, args ...any) { fmt.Fprintf(f.output.note(c), format+"\n", args...) }
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
 		o.Peak /= 4
@@ -146,7 +166,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 // tables reports cost tables.
 func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
 	result := map[string]any{"tables": tables}
-	if err := f.keep(result); err != nil {
+	if err := f.keep(c, result); err != nil {
 		return err
 	}
 	w := c.OutOrStdout()
@@ -164,7 +184,7 @@ func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table) error {
 
 // duel reports one configuration against another.
 func (f *benchFlags) duel(c *cobra.Command, d bench.Duel) error {
-	if err := f.keep(d); err != nil {
+	if err := f.keep(c, d); err != nil {
 		return err
 	}
 	if f.output.json {
@@ -176,7 +196,7 @@ func (f *benchFlags) duel(c *cobra.Command, d bench.Duel) error {
 
 // result reports one result, beside an earlier one if there is one.
 func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
-	if err := f.keep(r); err != nil {
+	if err := f.keep(c, r); err != nil {
 		return err
 	}
 	w := c.OutOrStdout()
@@ -211,8 +231,8 @@ func (f *benchFlags) result(c *cobra.Command, before, r bench.Result) error {
 }
 
 // keep writes a result to --save, whole or not at all.
-func (f *benchFlags) keep(result any) error {
-	if f.save == "" {
+func (f *benchFlags) keep(c *cobra.Command, result any) error {
+	if f.save == "" || groupOf(c).Rank() > 0 {
 		return nil
 	}
 	var text bytes.Buffer

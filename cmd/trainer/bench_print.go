@@ -78,6 +78,9 @@ func printResult(w io.Writer, r bench.Result) {
 		line("peak memory", "%10.1f MB of the process", r.PeakMB)
 	}
 	line("planned memory", "%10.1f MB: %.1f of parameters, gradients, moments, twins and queue, %.1f of results", r.StateMB+r.BufferMB, r.StateMB, r.BufferMB)
+	if r.Ranks != nil {
+		printRanks(w, r.Ranks)
+	}
 	if r.First != nil {
 		line("start to first step", "%10.2f s to its beginning, %.2f s to its end", r.First.Begin, r.First.End)
 	}
@@ -92,6 +95,26 @@ func printResult(w io.Writer, r bench.Result) {
 		fmt.Fprintf(t, "%s\t%.1f\t%.1f %%\t%d\t%s\t\n", o.Name, o.MS, 100*o.Share, o.Nodes, known(o.GFLOPS, "%.1f"))
 	}
 	t.Flush()
+}
+
+// printRanks writes what several processes have measured.
+func printRanks(w io.Writer, r *bench.Ranks) {
+	fmt.Fprintf(w, "\n%d processes with %d rows each (min, median and max of them; a step waits for the slowest)\n\n", r.Processes, r.Rows)
+	line := func(name string, s bench.Spread, unit, note string) {
+		fmt.Fprintf(w, "  %-22s %10.1f %10.1f %10.1f %s%s\n", name, s.Min, s.Median, s.Max, unit, note)
+	}
+	most := ""
+	if !r.Measured {
+		most = " at most"
+	}
+	line("step", r.StepMS, "ms", "")
+	line("computing", r.ComputeMS, "ms", "")
+	line("exchanging", r.ExchangeMS, "ms", most+", waits for slower ranks included")
+	line("hidden of that", r.HiddenMS, "ms", most)
+	line("waited for", r.WaitedMS, "ms", "")
+	line("given", r.MB, "MB a step", "")
+	line("peak memory", r.MemoryMB, "MB", "")
+	fmt.Fprintln(w)
 }
 
 // known formats a number, 0 as nothing.

@@ -39,7 +39,16 @@ type company struct {
 	warn  io.Writer // standard error of this rank, for what it alone has to say
 }
 
-type companyKey struct{}
+type (
+	companyKey struct{}
+	argsKey    struct{}
+)
+
+// argsOf returns the command line of a command.
+func argsOf(c *cobra.Command) []string {
+	args, _ := c.Context().Value(argsKey{}).([]string)
+	return args
+}
 
 // among returns a context for a command of a group.
 func among(ctx context.Context, g parallel.Group, warn io.Writer) context.Context {

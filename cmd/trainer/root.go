@@ -42,7 +42,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(result)
 	root.SetErr(messages)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
 	if err != nil && !started {
 		err = usageError{err} // cobra refused the flags, the arguments or the command
 	}
@@ -138,9 +138,12 @@ func report(ctx context.Context, err error, stderr io.Writer) int {
 	var usage usageError
 	var argument *run.ArgumentError
 	var several *parallel.Failure
+	var child launched
 	switch {
 	case errors.Is(context.Cause(ctx), errUnread) && stopped(err):
 		return exitFailed // quietly, like any program before head
+	case errors.As(err, &child):
+		return child.code
 	case errors.As(err, &several) && !several.Common():
 		fmt.Fprintf(stderr, "trainer: %v\n", err)
 		return report(ctx, several.Unwrap(), io.Discard)

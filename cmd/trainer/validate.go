@@ -16,21 +16,30 @@ func newValidateCommand() *cobra.Command {
 	var flags configFlags
 	var out outputFlags
 	var printConfig bool
+	var ranks int
 	c := &cobra.Command{
 		Use:   "validate",
 		Short: "Check a configuration and list every problem of it",
 		Long: `validate reads a configuration as train would and lists every problem of it, each with
 its place, its key and what to do. The files and folders of data that it names must be
-there. It exits with 0 when there is no problem and with 2 otherwise.`,
+there. With --ranks N it is checked as N processes would run it. It exits with 0 when there is no problem and with 2 otherwise.`,
 		Example: `  trainer validate --config configs/quickstart.toml
   trainer validate --config configs/quickstart.toml --set train.batch_size=64 --print
-  trainer validate --config my.toml --json`,
+  trainer validate --config my.toml --json
+  trainer validate --config my.toml --ranks 16`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := apart(c, "print", "json"); err != nil {
 				return err
 			}
+			if ranks < 1 {
+				return usageError{fmt.Errorf("--ranks must be > 0 (got %d)", ranks)}
+			}
 			cfg, err := flags.load(c)
+			if n := max(ranks, groupOf(c).Size()); n > 1 && err == nil {
+				cfg.Ranks = n
+				err = cfg.Validate()
+			}
 			if err == nil {
 				err = run.CheckInputs(cfg)
 			}
@@ -57,6 +66,7 @@ there. It exits with 0 when there is no problem and with 2 otherwise.`,
 	flags.add(c)
 	flags.addOut(c)
 	out.add(c)
+	c.Flags().IntVar(&ranks, "ranks", 1, "check it as `N` processes would run it")
 	c.Flags().BoolVar(&printConfig, "print", false, "print the resolved configuration as TOML")
 	return c
 }

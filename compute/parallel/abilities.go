@@ -17,6 +17,15 @@ type Placed interface {
 	Threads() int
 }
 
+// Wired is a group that can send what Begin sums in fewer bytes: "fp32" or "bf16". All ranks set the same.
+type Wired interface{ SetWire(form string) error }
+
+// Patient is a group that ends all its processes where one is waited for longer than that in an exchange.
+type Patient interface{ SetTimeout(d time.Duration) }
+
+// Attentive is a group that says in its errors what this rank was at, as "update" 1200.
+type Attentive interface{ At(what string, number int) }
+
 // Timed is a group that knows how long it has exchanged, on a thread of its own for what Begin began.
 type Timed interface{ Times() Times }
 
