@@ -100,5 +100,5 @@ func (x *heating) written(p *Pairs, net *net, on encoders.Scope, n int) *gorgoni
 	}
 	x.heads, x.d = decoder.Heads, decoder.Width
 	logits := decoder.Logits(c, scope, a) // (n*len, V)
-	return arith.Times(-1, arith.Sum(contrast.CrossEntropyRows(contrast.CrossEntropyArgs{Logits: logits, Labels: ints("next tokens", w.next)})))
+	return arith.Combine([]float32{-1}, arith.Sum(contrast.CrossEntropyRows(contrast.CrossEntropyArgs{Logits: logits, Labels: ints("next tokens", w.next)})))
 }
