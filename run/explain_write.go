@@ -279,8 +279,7 @@ func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Imag
 	if f.e.Regions > 0 {
 		return f.regions(to, name, over, p)
 	}
-	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
-	return f.add(to, name, explain.Overlay(m.NRGBA(), over, x, y, w, h), p)
+	return f.add(to, name, overlaid(f.e.cfg, m, m.NRGBA(), over), p)
 }
 
 // heatSmall is heat for one of many maps of the image: at most mostInlined pixels a side.
@@ -292,10 +291,7 @@ func (f *explainFolder) heatSmall(to *[]pages.Picture, name string, over explain
 	if f.small == nil {
 		f.small = explain.Reduced(m.NRGBA(), mostInlined)
 	}
-	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
-	b := f.small.Bounds()
-	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
-	return f.add(to, name, explain.Overlay(f.small, over, x*sx, y*sy, w*sx, h*sy), p)
+	return f.add(to, name, overlaid(f.e.cfg, m, f.small, over), p)
 }
 
 // regions is heat over regions, on the picture of the image where there is one.
