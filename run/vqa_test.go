@@ -91,7 +91,7 @@ func TestVQA(t *testing.T) {
 		t.Fatal(err)
 	}
 	html, err := os.ReadFile(page)
-	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 8 {
+	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 16 || bytes.Count(html, []byte("where the model looks")) != bytes.Count(html, []byte("<img"))/2 {
 		t.Errorf("page of %d bytes (%v)", len(html), err)
 	}
 	if _, err := ask("eval.vqa.candidates=marks.txt"); err == nil || !strings.Contains(err.Error(), "has no answer of at least one word") {
