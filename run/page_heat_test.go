@@ -61,8 +61,13 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		if !ok || s.Heat == nil {
 			t.Fatalf("%s: %T has no heat maps", task, scores)
 		}
+		m, rows := r.model.(towers).Pairs, source.ExampleColumns(r.cfg, s.Examples, r.tok)
+		for i := range s.Said { // else a model that has learned nothing says the same of all
+			s.Said[i] = int32(i*i%7) % int32(len(s.Examples.Labels()))
+		}
+		s.Heat = Evaluation{Task: task, Config: r.cfg, Model: r.model}.judgedHeat(s.Said, rows)
 		before, _ := json.Marshal(scores.JSON("val", "x"))
-		p, err := scores.(Pictured).ExamplesPage(t.Context())
+		p, err := s.ExamplesPage(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +81,6 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		if len(cards) <= heatRows || len(cards) > 20 {
 			t.Fatalf("%s: %d cards", task, len(cards))
 		}
-		rows := source.ExampleColumns(r.cfg, s.Examples, r.tok)
-		m := r.model.(towers).Pairs
 		for _, c := range cards {
 			i := 0
 			for k := range s.Examples.Len() {
