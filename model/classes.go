@@ -34,7 +34,19 @@ type judgedImages struct{ objectives.Classes }
 
 // judged implements judger: logits (n, K).
 func (l judgedImages) judged(p *Pairs, net *net, n int) *gorgonia.Node {
+	return l.logits(p, net, n, encoders.Tap{})
+}
+
+// mapped implements mapper by the tokens that the last block reads, or those that are pooled.
+func (l judgedImages) mapped(x *heating, p *Pairs, net *net, n int) *gorgonia.Node {
+	return l.logits(p, net, n, p.tap(&p.design.image, p.DefaultBlocks().Image, func(tokens *gorgonia.Node, t int) {
+		x.tokens.node, x.t = tokens, t
+	}))
+}
+
+// logits are those of n images (n, K) with a tap in their tower.
+func (l judgedImages) logits(p *Pairs, net *net, n int, tap encoders.Tap) *gorgonia.Node {
 	t, root := p.design.image.tower, encoders.NewScope(net.params)
-	x := t.Encode(&encoders.Context{}, p.image.scope(root.In(p.design.image.name)), net.towerInputs(t, n, nil), encoders.Want{Classes: true})
+	x := t.Encode(&encoders.Context{}, p.image.scope(root.In(p.design.image.name)).Tapped(tap), net.towerInputs(t, n, nil), encoders.Want{Classes: true})
 	return l.Logits(root, x.Classes)
 }

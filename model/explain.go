@@ -61,6 +61,19 @@ func (p *Pairs) places(s *side) int {
 	return n
 }
 
+// tap shows see the tokens of the tower of a side at a block, of sequences of t.
+func (p *Pairs) tap(s *side, block int, see func(tokens *gorgonia.Node, t int)) encoders.Tap {
+	tap := encoders.Tap{Tokens: func(i int, tokens *gorgonia.Node, t int) {
+		if i == block {
+			see(tokens, t)
+		}
+	}}
+	if block == p.layers(s) {
+		tap.Pooled = see
+	}
+	return tap
+}
+
 // layers is how many blocks or layers the tower of a side has.
 func (p *Pairs) layers(s *side) int {
 	switch t := s.tower.(type) {
@@ -270,16 +283,9 @@ func (x *explaining) pair(p *Pairs, n *net, on encoders.Scope, key explainKey) {
 	d := &p.design
 	features := func(e *Encoder, block int, to *tapped) *gorgonia.Node {
 		s := e.side
-		see := func(tokens *gorgonia.Node, t int) { *to = tapped{node: tokens, lead: t - parts(s.tower)} }
-		tap := encoders.Tap{Tokens: func(i int, tokens *gorgonia.Node, t int) {
-			if i == block {
-				see(tokens, t)
-			}
-		}}
-		if block == p.layers(s) {
-			tap.Pooled = see
-		}
-		scope := e.scope(on.In(s.name)).Tapped(tap)
+		scope := e.scope(on.In(s.name)).Tapped(p.tap(s, block, func(tokens *gorgonia.Node, t int) {
+			*to = tapped{node: tokens, lead: t - parts(s.tower)}
+		}))
 		q := s.tower.Encode(&encoders.Context{}, scope, n.towerInputs(s.tower, 1, s.column), encoders.Want{Classes: true})
 		return s.head.Project(&encoders.Context{}, on.In(s.proj), q.Classes) // (1, C)
 	}

@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/explain"
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
-	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -22,24 +18,6 @@ import (
 type HeatOf struct {
 	Match bool
 	Layer int
-}
-
-// heating is a compiled computation of scores with the attention of one layer and the gradients to what its heads
-// gather. Queries, keys and values are rows [q | k | v] or apart.
-type heating struct {
-	machine                   *exec.Machine
-	inputs                    *feed.Inputs
-	q, kv, qkv, gathered, dos *gorgonia.Node
-	lengths                   *gorgonia.Node // (n) int32, of Match
-	heads, d                  int
-	l, t                      int // queries and keys of a row of the batch
-	p                         int // of the keys the last ones, which are patches
-}
-
-// heatKey is what heat maps are compiled for.
-type heatKey struct {
-	of   HeatOf
-	rows int
 }
 
 // HeatMaps returns for each of the n pairs in b (Encoder.Columns of both sides) what its P patches say for it, (n, P),
@@ -52,18 +30,20 @@ type heatKey struct {
 // patches share.) A computation is kept for every number of rows: call it with few different ones. It ends early with the
 // error of ctx.
 func (p *Pairs) HeatMaps(ctx context.Context, b *batch.Batch, of HeatOf) ([]float32, error) {
-	x, err := p.heating(heatKey{of, b.Rows()})
+	n := b.Rows()
+	if err := p.CheckHeat(of); err != nil {
+		return nil, err
+	}
+	x, err := p.heating(heatKey{score: "pair", of: of, rows: n}, func(x *heating, net *net, on encoders.Scope) *gorgonia.Node {
+		if of.Match {
+			return x.match(p, net, on, of.Layer, n)
+		}
+		return x.features(p, net, on, of.Layer, n)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := x.inputs.Fill(x.machine, &feed.Step{Batch: b}); err != nil {
-		return nil, err
-	}
-	if err := x.machine.Run(ctx); err != nil {
-		return nil, err
-	}
-	out := make([]float32, b.Rows()*x.p)
-	return out, x.read(p, b.Rows(), out)
+	return x.maps(ctx, p, b)
 }
 
 // CheckHeat refuses heat maps that the model has none of.
@@ -93,128 +73,39 @@ func (p *Pairs) imageHasClass() bool {
 	return ok && (t.Pool == "" || t.Pool == encoders.PoolClass) && !t.NoClass && t.ViT.Classes <= 1
 }
 
-// heating returns the computation of a key, built when it is first asked for.
-func (p *Pairs) heating(key heatKey) (x *heating, err error) {
-	if x := p.heatings[key]; x != nil {
-		return x, nil
-	}
-	if key.rows < 1 {
-		return nil, fmt.Errorf("model: a batch of pairs has no rows")
-	}
-	if err := p.CheckHeat(key.of); err != nil {
-		return nil, err
-	}
-	defer op.Catch(&err)
-	n := newNet(p.params)
-	x = &heating{inputs: n.inputs}
-	on := encoders.NewScope(n.params).As(encoders.Traits{Twin: p.design.teacher})
-	var score *gorgonia.Node
-	if key.of.Match {
-		score = x.match(p, n, on, key)
-	} else {
-		score = x.features(p, n, on, key)
-	}
-	one := n.g.AddNode(gorgonia.NewConstant(float32(1)))
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{score}, gorgonia.Nodes{one}, gorgonia.Nodes{x.gathered})
-	if err != nil {
-		return nil, fmt.Errorf("model: differentiating the score: %w", err)
-	}
-	x.dos = grads[0]
-	ask := gorgonia.Nodes{score, x.dos}
-	for _, n := range []*gorgonia.Node{x.q, x.kv, x.qkv, x.lengths} {
-		if n != nil {
-			ask = append(ask, n)
-		}
-	}
-	if x.machine, err = n.compileEval(exec.Config{Engine: p.engine}, ask...); err != nil {
-		return nil, err
-	}
-	if p.heatings == nil {
-		p.heatings = map[heatKey]*heating{}
-	}
-	p.heatings[key] = x
-	return x, nil
-}
-
-// match builds the sum of the match logits of all pairs.
-func (x *heating) match(p *Pairs, n *net, on encoders.Scope, key heatKey) *gorgonia.Node {
+// match builds the sum of the match logits of n pairs.
+func (x *heating) match(p *Pairs, net *net, on encoders.Scope, layer, n int) *gorgonia.Node {
 	d := &p.design
 	all := encoders.Want{Tokens: true}
-	image := d.image.tower.Encode(&encoders.Context{}, p.image.scope(on.In(d.image.name)), n.towerInputs(d.image.tower, key.rows, nil), all)
-	text := d.text.tower.Encode(&encoders.Context{}, p.text.scope(on.In(d.text.name)), n.towerInputs(d.text.tower, key.rows, nil), all)
+	image := d.image.tower.Encode(&encoders.Context{}, p.image.scope(on.In(d.image.name)), net.towerInputs(d.image.tower, n, nil), all)
+	text := d.text.tower.Encode(&encoders.Context{}, p.text.scope(on.In(d.text.name)), net.towerInputs(d.text.tower, n, nil), all)
 	tap := encoders.Tap{Cross: func(i int, q, kv, gathered *gorgonia.Node) {
-		if i == key.of.Layer {
-			x.q, x.kv, x.gathered = q, kv, gathered
+		if i == layer {
+			x.see(q, kv, gathered, n, 0, image.Len)
 		}
 	}}
 	fused := d.fusion.Fusion(&encoders.Context{}, tuned(p.cfg.Model, on.In(d.text.name), &encoders.Context{}).Tapped(tap), encoders.FusionArgs{
 		Texts: text.Tokens, Lengths: text.Lengths, Images: image.Tokens, TextLen: text.Len, ImageLen: image.Len,
 	}) // (n*L, D)
-	x.lengths = text.Lengths
-	x.heads, x.d, x.l, x.t, x.p = d.fusion.Heads, d.fusion.Width, text.Len, image.Len, parts(d.image.tower)
-	logits := objectives.MatchLogits(encoders.NewScope(n.params), layout.StridedRows(fused, 0, text.Len, key.rows)) // (n, 2)
-	return arith.Sum(layout.StridedRows(layout.Reshape(logits, 2*key.rows, 1), 1, 2, key.rows))
+	x.heads, x.d, x.lengths = d.fusion.Heads, d.fusion.Width, text.Lengths
+	logits := objectives.MatchLogits(encoders.NewScope(net.params), layout.StridedRows(fused, 0, text.Len, n)) // (n, 2)
+	return arith.Sum(layout.StridedRows(layout.Reshape(logits, 2*n, 1), 1, 2, n))
 }
 
-// features builds the sum of the scores of all pairs.
-func (x *heating) features(p *Pairs, n *net, on encoders.Scope, key heatKey) *gorgonia.Node {
+// features builds the sum of the scores of n pairs.
+func (x *heating) features(p *Pairs, net *net, on encoders.Scope, layer, n int) *gorgonia.Node {
 	features := func(e *Encoder, tap encoders.Tap) *gorgonia.Node {
 		s := e.side
 		// With all tokens wanted every block computes the queries of all.
-		q := s.tower.Encode(&encoders.Context{}, e.scope(on.In(s.name)).Tapped(tap), n.towerInputs(s.tower, key.rows, s.column), encoders.Want{Tokens: true, Classes: true})
+		q := s.tower.Encode(&encoders.Context{}, e.scope(on.In(s.name)).Tapped(tap), net.towerInputs(s.tower, n, s.column), encoders.Want{Tokens: true, Classes: true})
 		return s.head.Project(&encoders.Context{}, on.In(s.proj), q.Classes) // (n, C)
 	}
 	f := features(p.image, encoders.Tap{Self: func(i int, qkv, gathered *gorgonia.Node, t int) {
-		if i == key.of.Layer {
-			x.qkv, x.gathered, x.t = qkv, gathered, t
+		if i == layer {
+			x.looks = append(x.looks, &look{qkv: qkv, gathered: gathered, l: 1, t: t})
 		}
 	}})
-	x.heads, x.d, x.l, x.p = p.cfg.Model.Image.Heads, p.image.Width(), 1, parts(p.design.image.tower)
-	scores := p.hostScore(encoders.NewScope(n.params)).Pairs(f, features(p.text, encoders.Tap{})) // (n, n)
-	return arith.Sum(layout.StridedRows(layout.Reshape(scores, key.rows*key.rows, 1), 0, key.rows+1, key.rows))
-}
-
-// read writes the maps (n, P) of the last run.
-func (x *heating) read(p *Pairs, n int, out []float32) error {
-	var err error
-	value := func(n *gorgonia.Node) []float32 {
-		if n == nil || err != nil {
-			return nil
-		}
-		a, e := x.machine.Value(n)
-		err = e
-		return a.F32
-	}
-	dos, q, kv, qkv := value(x.dos), value(x.q), value(x.kv), value(x.qkv)
-	var lengths []int32
-	if x.lengths != nil && err == nil {
-		a, e := x.machine.Value(x.lengths)
-		lengths, err = a.I32, e
-	}
-	if err != nil {
-		return err
-	}
-	d := x.d
-	p.engine.For(n, 1, func(_, lo, hi int) {
-		for r := lo; r < hi; r++ {
-			a := explain.Attention{H: x.heads, L: x.l, T: x.t, D: d}
-			if qkv != nil { // of the t tokens of a row the first is the class token
-				rows := qkv[r*x.t*3*d:][:x.t*3*d]
-				a.Queries, a.Grad, a.KeyValues = rows[:d], dos[r*x.t*d:][:d], make([]float32, 0, x.t*2*d)
-				for t := range x.t {
-					a.KeyValues = append(a.KeyValues, rows[(3*t+1)*d:][:2*d]...)
-				}
-			} else {
-				a.L = int(lengths[r]) // padding counts nothing
-				a.Queries, a.Grad, a.KeyValues = q[r*x.l*d:][:a.L*d], dos[r*x.l*d:][:a.L*d], kv[r*x.t*2*d:][:x.t*2*d]
-			}
-			to := out[r*x.p:][:x.p]
-			for i, v := range a.Relevance() {
-				if k := i%x.t - (x.t - x.p); k >= 0 {
-					to[k] += float32(v / float64(x.l))
-				}
-			}
-		}
-	})
-	return nil
+	x.heads, x.d = p.cfg.Model.Image.Heads, p.image.Width()
+	scores := p.hostScore(encoders.NewScope(net.params)).Pairs(f, features(p.text, encoders.Tap{})) // (n, n)
+	return arith.Sum(layout.StridedRows(layout.Reshape(scores, n*n, 1), 0, n+1, n))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/eval"
 )
@@ -97,7 +98,15 @@ func confusion(title string, t *eval.ClassTable) template.HTML {
 			}
 		}
 	}
-	const side, margin = 430.0, 120.0
+	const side = 430.0
+	margin := 20.0 // with names as wide as they are, at most 18 letters
+	if k <= mostNamed {
+		longest := 0
+		for _, name := range t.Names {
+			longest = max(longest, utf8.RuneCountInString(shorten(name)))
+		}
+		margin += 6 * float64(longest)
+	}
 	c := newCanvas(wideWidth, side+margin+40, "confusion of classes, "+title)
 	c.heading(title, "")
 	left, top := margin+(wideWidth-side-margin)/2, 30.0

@@ -75,7 +75,7 @@ func TestCaptioningTask(t *testing.T) {
 	if err := s.WriteResults(&b); err != nil || json.Unmarshal(b.Bytes(), &results) != nil || len(results) != 20 || results[3].Image == nil || *results[3].Image != s.Set.ImageID(3) || results[3].Caption != s.Said[3] {
 		t.Errorf("results %.200s (%v)", b.String(), err)
 	}
-	if p, err := s.ExamplesPage(); err != nil || len(p.Right) != 10 || len(p.Wrong) != 10 || len(p.Right[0].Pictures) != 1 || !p.Right[0].Right || p.Wrong[0].Right || !slices.Contains(s.Said, p.Wrong[0].Answer) {
+	if p, err := s.ExamplesPage(t.Context()); err != nil || len(p.Right) != 10 || len(p.Wrong) != 10 || len(p.Right[0].Pictures) != 2 || !p.Right[0].Right || p.Wrong[0].Right || !slices.Contains(s.Said, p.Wrong[0].Answer) {
 		t.Errorf("page %d and %d (%v)", len(p.Right), len(p.Wrong), err)
 	}
 	if table := s.Table(); !strings.Contains(table, "of the nearest training image") || !strings.Contains(table, s.Said[0]) {

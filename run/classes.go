@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -73,12 +74,13 @@ func CheckDrawn(cfg config.Config, task string) error {
 	return &ArgumentError{fmt.Errorf("the task %s has no classes and no examples to draw: --out is for the tasks %s", task, strings.Join(drawn, ", "))}
 }
 
-// DrawScores writes the outcome of a task that tells classes, of sentence pairs, or of examples with pictures, as a page. It fails for another task.
-func DrawScores(path string, s Scores, step int, split, of string) error {
+// DrawScores writes the outcome of a task that tells classes, of sentence pairs, or of examples with pictures, as a page. It fails for another
+// task, and ends early with the error of ctx.
+func DrawScores(ctx context.Context, path string, s Scores, step int, split, of string) error {
 	facts := []pages.Fact{{Name: "model", Value: of}, {Name: "size", Value: s.Size()}, {Name: "outcome", Value: s.Line()}}
 	var b bytes.Buffer
 	if x, ok := s.(Pictured); ok {
-		p, err := x.ExamplesPage()
+		p, err := x.ExamplesPage(ctx)
 		if err == nil {
 			if p.Classes != nil {
 				p.Classes.Step, p.Classes.Split = step, split

@@ -102,6 +102,9 @@ func (t *Trained) Contributions(ctx context.Context, split string, n int, o Expl
 	if cfg.Model.ImagesOnly() {
 		return nil, &ArgumentError{fmt.Errorf("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with", cfg.Model.System)}
 	}
+	if err := onePicture(cfg); err != nil {
+		return nil, err
+	}
 	set, err := t.openPairs(ctx, split, progress)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type ExplainOptions struct {
 	Row   *int   // in the place of Image: a row of the images of a split, from 0 on
 	Split string // of Row; empty: eval.split
 	Text  string // empty with Row: the first text of the image
-	With  string // file of the second image, of a system of images alone
+	With  string // file of the second image, of a system of images alone, or of the right picture of a statement about two
 
 	Block, Layer, Fusion *int   // image block, text layer and fusion layer, from 0 on; nil: model.DefaultBlocks
 	Formula              string // for patches and regions; empty: FormulaTerms where the model has them and no block or layer is asked for, else FormulaChannels
@@ -47,11 +47,13 @@ type Explanation struct {
 	Formula    string
 	Block      int    // of the image tower, from 0 on
 	Layer      int    // of the text tower, -1 without one
-	Fusion     int    // fusion layer, -1 without a match head
+	Fusion     int    // fusion layer, -1 without a match head; of a statement that of the left picture
 	Split      string // of a row, empty of a file
 	Row        int
 	Name       string // of the image of a row
 	Text       string
+	Said       string // of a statement about two pictures, the class that the model tells
+	Truth      string // of a statement of a row, its class; empty: unknown
 	Notes      []string
 	Scores     []Relevance
 	Tokens     []float64 // scores of all class tokens or spheres; nil where there is one
@@ -102,21 +104,27 @@ func (o *ExplainOptions) check(cfg config.Config) error {
 		return bad("model.system %q has no text tower: give a second image with --with instead of --text", cfg.Model.System)
 	case cfg.Model.ImagesOnly() && o.Layer != nil:
 		return bad("model.system %q has no text tower: leave out --layer", cfg.Model.System)
-	case !cfg.Model.ImagesOnly() && o.With != "":
-		return bad("--with is for systems of images alone: model.system %q compares images with texts, give --text", cfg.Model.System)
+	case !cfg.Model.ImagesOnly() && cfg.Pictures() == 1 && o.With != "":
+		return bad("--with is for systems of images alone, and for statements about two pictures: model.system %q compares images with texts, give --text", cfg.Model.System)
 	}
 	return nil
 }
 
 // Explain explains the score of an image and a text, or of two images where the system has no texts:
 // the whole of it, the class tokens or spheres of the space, and the match head, as far as the model
-// has them. It ends early with the error of ctx.
+// has them. Of a model of statements about two pictures it explains what the model tells of one. It ends early with the error of ctx.
 func (t *Trained) Explain(ctx context.Context, o ExplainOptions) (*Explanation, error) {
 	if err := Explainable(t.Config); err != nil {
 		return nil, err
 	}
 	if err := o.check(t.Config); err != nil { // before files are read
 		return nil, err
+	}
+	if t.Config.Pictures() > 1 {
+		if err := o.checkStatement(t.Config); err != nil {
+			return nil, err
+		}
+		return t.explainStatement(ctx, o)
 	}
 	only := t.Config.Model.ImagesOnly()
 	switch {

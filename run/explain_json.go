@@ -101,9 +101,11 @@ func (e *Explanation) JSON(folder string, names []string) any {
 		Regions    int           `json:"regions,omitempty"`
 		Boxes      []explain.Box `json:"boxes,omitempty"` // left, top, right, bottom as shares of width and height
 		Text       string        `json:"text,omitempty"`
+		Said       string        `json:"said,omitempty"`  // of a statement
+		Truth      string        `json:"truth,omitempty"` // of a statement of a row
 		Notes      []string      `json:"notes,omitempty"`
 		Scores     []score       `json:"scores"`
 		Tokens     []float64     `json:"tokens,omitempty"`
 		Files      []string      `json:"files"`
-	}{folder, e.Checkpoint, e.Step, e.System, e.Score, e.Formula, e.Block, e.Layer, e.Fusion, e.Split, row, e.Name, e.Regions, e.Boxes, e.Text, e.Notes, scores, e.Tokens, names}
+	}{folder, e.Checkpoint, e.Step, e.System, e.Score, e.Formula, e.Block, e.Layer, e.Fusion, e.Split, row, e.Name, e.Regions, e.Boxes, e.Text, e.Said, e.Truth, e.Notes, scores, e.Tokens, names}
 }

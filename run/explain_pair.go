@@ -22,12 +22,12 @@ const (
 
 // Relevance is a score with what it rests on.
 type Relevance struct {
-	Name  string  // pair, token-03 or match
-	Kind  string  // PairScore, GroupScore or MatchScore
+	Name  string  // pair, token-03, match or statement
+	Kind  string  // PairScore, GroupScore, MatchScore or StatementScore
 	Group int     // of GroupScore, from 0 on
 	Score float64 // before any temperature
 	// Image and Other are what the patches of the image, and of the second one of a system of images
-	// alone, add to the score; of a match, the mean over the words. Regions are a row.
+	// alone or of a statement, add to the score; of a match, the mean over the words. Regions are a row.
 	Image, Other *explain.Map
 	// Words are what the words of the text add, of a match the relevance of the image for them.
 	Words []explain.Word
@@ -55,6 +55,9 @@ func (t *Trained) Explainer(o ExplainOptions) (*Explainer, error) {
 		return nil, err
 	}
 	if err := o.check(t.Config); err != nil {
+		return nil, err
+	}
+	if err := onePicture(t.Config); err != nil {
 		return nil, err
 	}
 	if err := t.Load(); err != nil {

@@ -40,7 +40,7 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 	}
 	f := explainFolder{dir: dir, e: e, files: []string{ExplainPage}}
 	f.page = pages.Explanation{Title: e.Text, Facts: e.facts(), Notes: e.Notes}
-	if e.other != nil {
+	if e.Text == "" {
 		f.page.Title = "two images"
 	}
 	if err := f.seen(); err != nil {
@@ -62,6 +62,8 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 			}
 		case r.Kind == MatchScore:
 			err = f.match(r)
+		case r.Kind == StatementScore:
+			err = f.statement(r)
 		}
 		if err != nil {
 			return nil, err
@@ -78,11 +80,15 @@ func (e *Explanation) Write(dir string) ([]string, error) {
 func (e *Explanation) facts() []pages.Fact {
 	list := []pages.Fact{{Name: "system", Value: e.System}, {Name: "step", Value: fmt.Sprint(e.Step)}}
 	if e.Split != "" {
-		list = append(list, pages.Fact{Name: "row of " + e.Split, Value: fmt.Sprint(e.Row)}, pages.Fact{Name: "image", Value: e.Name})
+		what := "image"
+		if e.Said != "" {
+			what = "statement"
+		}
+		list = append(list, pages.Fact{Name: "row of " + e.Split, Value: fmt.Sprint(e.Row)}, pages.Fact{Name: what, Value: e.Name})
 	}
 	for _, r := range e.Scores {
 		switch r.Kind {
-		case PairScore:
+		case PairScore, StatementScore:
 			list = append(list, pages.Fact{Name: "score (" + e.Score + ")", Value: fmt.Sprintf("%.3f", r.Score)})
 		case MatchScore:
 			list = append(list, pages.Fact{Name: "match logit", Value: fmt.Sprintf("%.3f", r.Score)})
@@ -91,7 +97,12 @@ func (e *Explanation) facts() []pages.Fact {
 	if e.Regions > 0 {
 		list = append(list, pages.Fact{Name: "regions", Value: fmt.Sprint(e.Regions)})
 	}
-	if e.Formula == FormulaTerms {
+	for _, f := range []pages.Fact{{Name: "answer", Value: e.Said}, {Name: "right", Value: e.Truth}} {
+		if f.Value != "" {
+			list = append(list, f)
+		}
+	}
+	if e.Formula == FormulaTerms || e.Formula == FormulaAttention {
 		return list
 	}
 	list = append(list, pages.Fact{Name: "image block", Value: fmt.Sprint(e.Block)})
@@ -106,10 +117,14 @@ func (e *Explanation) facts() []pages.Fact {
 
 // seen adds the images as they are and as the model sees them.
 func (f *explainFolder) seen() error {
+	first, second := "The image", "The second image"
+	if f.e.Said != "" {
+		first, second = "The left picture", "The right picture"
+	}
 	for _, x := range []struct {
 		m          *transform.Image
 		name, says string
-	}{{f.e.image, "image", "The image"}, {f.e.other, "with", "The second image"}} {
+	}{{f.e.image, "image", first}, {f.e.other, "with", second}} {
 		if x.m == nil {
 			continue
 		}
@@ -279,8 +294,7 @@ func (f *explainFolder) heat(to *[]pages.Picture, name string, m *transform.Imag
 	if f.e.Regions > 0 {
 		return f.regions(to, name, over, p)
 	}
-	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
-	return f.add(to, name, explain.Overlay(m.NRGBA(), over, x, y, w, h), p)
+	return f.add(to, name, overlaid(f.e.cfg, m, m.NRGBA(), over), p)
 }
 
 // heatSmall is heat for one of many maps of the image: at most mostInlined pixels a side.
@@ -292,10 +306,7 @@ func (f *explainFolder) heatSmall(to *[]pages.Picture, name string, over explain
 	if f.small == nil {
 		f.small = explain.Reduced(m.NRGBA(), mostInlined)
 	}
-	x, y, w, h := source.ImageInput(f.e.cfg).Seen(m.W, m.H, f.e.cfg.Model.Image.Size)
-	b := f.small.Bounds()
-	sx, sy := float64(b.Dx())/float64(m.W), float64(b.Dy())/float64(m.H)
-	return f.add(to, name, explain.Overlay(f.small, over, x*sx, y*sy, w*sx, h*sy), p)
+	return f.add(to, name, overlaid(f.e.cfg, m, f.small, over), p)
 }
 
 // regions is heat over regions, on the picture of the image where there is one.

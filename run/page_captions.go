@@ -2,33 +2,39 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
 )
 
 // ExamplesPage implements Pictured: the images whose captions have the least CIDEr-D and those with the most, each with what people said.
-func (s Captioned) ExamplesPage() (pages.ExamplesPage, error) {
-	p := pages.ExamplesPage{Notes: []string{"Wrong are the captions with the least CIDEr-D, right those with the most."}}
+func (s Captioned) ExamplesPage(ctx context.Context) (pages.ExamplesPage, error) {
+	p := pages.ExamplesPage{Notes: append([]string{"Wrong are the captions with the least CIDEr-D, right those with the most."}, s.Heat.note()...)}
 	order := make([]int, len(s.Said))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Each[a], s.Each[b]) })
 	n := min(mostShown, len(order)/2)
-	for _, i := range order[:n] {
-		e, err := s.card(i, false)
+	worst, best := order[:n], slices.Clone(order[len(order)-n:])
+	slices.Reverse(best)
+	maps, err := s.Heat.of(ctx, slices.Concat(worst, best))
+	if err != nil {
+		return p, err
+	}
+	for _, i := range worst {
+		e, err := s.card(i, false, maps[i])
 		if err != nil {
 			return p, err
 		}
 		p.Wrong = append(p.Wrong, e)
 	}
-	best := slices.Clone(order[len(order)-n:])
-	slices.Reverse(best)
 	for _, i := range best {
-		e, err := s.card(i, true)
+		e, err := s.card(i, true, maps[i])
 		if err != nil {
 			return p, err
 		}
@@ -37,8 +43,8 @@ func (s Captioned) ExamplesPage() (pages.ExamplesPage, error) {
 	return p, nil
 }
 
-// card draws an image with its captions.
-func (s Captioned) card(i int, right bool) (pages.Example, error) {
+// card draws an image with its captions and its heat map.
+func (s Captioned) card(i int, right bool, maps []explain.Map) (pages.Example, error) {
 	img, err := s.Set.Image(i)
 	if err != nil {
 		return pages.Example{}, err
@@ -51,8 +57,10 @@ func (s Captioned) card(i int, right bool) (pages.Example, error) {
 	for _, j := range s.Set.ImageTexts(i) {
 		truth = append(truth, s.Set.Text(j))
 	}
-	return pages.Example{
+	card := pages.Example{
 		Name: s.Set.ImageName(i), Pictures: []pages.Picture{picture}, Text: fmt.Sprintf("CIDEr %.0f", s.Each[i]),
 		Answer: s.Said[i], Truth: strings.Join(truth, " / "), Right: right,
-	}, nil
+	}
+	card.Pictures, err = s.Heat.beside(card.Pictures, maps, img)
+	return card, err
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/color"
@@ -26,7 +27,7 @@ var (
 const mostGrounded = 480
 
 // ExamplesPage implements Pictured.
-func (g Grounding) ExamplesPage() (pages.ExamplesPage, error) {
+func (g Grounding) ExamplesPage(context.Context) (pages.ExamplesPage, error) {
 	p := pages.ExamplesPage{Tables: []pages.Table{g.table()}, Notes: []string{
 		"Of each expression: the picture with the boxes that were looked in (grey), the target (green) and the chosen one (orange, within the green one where both are the same), and its heat map by " + g.where() + ".",
 	}}

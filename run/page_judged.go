@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"image/png"
 	"math"
 	"slices"
@@ -19,8 +20,8 @@ const (
 )
 
 // ExamplesPage implements Pictured.
-func (s JudgedExamples) ExamplesPage() (pages.ExamplesPage, error) {
-	p := pages.ExamplesPage{Classes: &pages.Classes{Title: taskTitles[s.Of], Table: s.ClassifiedScores.Table}}
+func (s JudgedExamples) ExamplesPage(ctx context.Context) (pages.ExamplesPage, error) {
+	p := pages.ExamplesPage{Classes: &pages.Classes{Title: taskTitles[s.Of], Table: s.ClassifiedScores.Table}, Notes: s.Heat.note()}
 	for _, k := range s.Kinds {
 		p.Kinds = append(p.Kinds, pages.KindAccuracy{Kind: k.Kind, Number: k.Examples, Accuracy: k.Accuracy, Baseline: -1})
 	}
@@ -34,12 +35,17 @@ func (s JudgedExamples) ExamplesPage() (pages.ExamplesPage, error) {
 			wrong = append(wrong, i)
 		}
 	}
+	wrong, right = sampled(wrong, mostShown), sampled(right, mostShown)
+	maps, err := s.Heat.of(ctx, slices.Concat(wrong, right))
+	if err != nil {
+		return p, err
+	}
 	for _, x := range []struct {
 		from []int
 		to   *[]pages.Example
 	}{{wrong, &p.Wrong}, {right, &p.Right}} {
-		for _, i := range sampled(x.from, mostShown) {
-			e, err := s.card(i)
+		for _, i := range x.from {
+			e, err := s.card(i, maps[i])
 			if err != nil {
 				return p, err
 			}
@@ -61,10 +67,14 @@ func sampled(list []int, n int) []int {
 	return some
 }
 
-// card draws an example with what was said of it.
-func (s JudgedExamples) card(i int) (pages.Example, error) {
+// sides name the pictures of an example that has two.
+var sides = [...]string{"left", "right"}
+
+// card draws an example with what was said of it, and the heat maps of its pictures.
+func (s JudgedExamples) card(i int, maps []explain.Map) (pages.Example, error) {
 	e, names := s.Examples.Example(i), s.Examples.Labels()
 	card := pages.Example{Name: e.ID, Kind: e.Kind, Text: e.Text, Answer: names[s.Said[i]], Truth: names[e.Label], Right: s.Said[i] == e.Label}
+	var images []*transform.Image
 	for k := range s.Examples.Pictures() {
 		img, err := s.Examples.Picture(i, k)
 		if err != nil {
@@ -74,11 +84,16 @@ func (s JudgedExamples) card(i int) (pages.Example, error) {
 		if err != nil {
 			return card, err
 		}
-		card.Pictures = append(card.Pictures, p)
+		if s.Examples.Pictures() > 1 {
+			p.Caption = sides[k]
+		}
+		card.Pictures, images = append(card.Pictures, p), append(images, img)
 	}
 	k := len(names)
 	card.Scores = bestScores(s.Logits[i*k:][:k], names, e.Label)
-	return card, nil
+	var err error
+	card.Pictures, err = s.Heat.beside(card.Pictures, maps, images...)
+	return card, err
 }
 
 // pictureOf is a picture of a card.

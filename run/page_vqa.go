@@ -2,9 +2,11 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/geoalign/geoalign/explain"
 	pages "github.com/geoalign/geoalign/report"
 )
 
@@ -12,37 +14,48 @@ import (
 const mostMistakes = 20
 
 // ExamplesPage implements Pictured: questions of all kinds in turn, so that a page shows each.
-func (s Answered) ExamplesPage() (pages.ExamplesPage, error) {
-	p := pages.ExamplesPage{Tables: []pages.Table{s.mistakes()}}
+func (s Answered) ExamplesPage(ctx context.Context) (pages.ExamplesPage, error) {
+	p := pages.ExamplesPage{Tables: []pages.Table{s.mistakes()}, Notes: s.Heat.note()}
 	for i, k := range s.Kinds {
 		p.Kinds = append(p.Kinds, pages.KindAccuracy{Kind: k.Kind, Number: k.Examples, Accuracy: k.Accuracy, Baseline: s.KindBest[i]})
 	}
-	shown := map[[2]string]int{} // of a kind, right or wrong
-	each := max(1, mostShown/max(1, len(s.Kinds)))
-	for i, right := range s.Right {
-		if right < 0 {
-			continue
-		}
-		list, e := &p.Wrong, s.Examples.Example(i)
-		if right >= .5 {
-			list = &p.Right
-		}
-		key := [2]string{e.Kind, fmt.Sprint(right >= .5)}
-		if shown[key] == each || len(*list) == mostShown {
-			continue
-		}
-		shown[key]++
-		card, err := s.card(i)
+	rows := s.shown()
+	maps, err := s.Heat.of(ctx, rows)
+	if err != nil {
+		return p, err
+	}
+	for _, i := range rows {
+		card, err := s.card(i, maps[i])
 		if err != nil {
 			return p, err
 		}
-		*list = append(*list, card)
+		if card.Right {
+			p.Right = append(p.Right, card)
+		} else {
+			p.Wrong = append(p.Wrong, card)
+		}
 	}
 	return p, nil
 }
 
-// card shows question i.
-func (s Answered) card(i int) (pages.Example, error) {
+// shown are the questions of the page.
+func (s Answered) shown() (rows []int) {
+	all, ofKind := map[bool]int{}, map[string]int{} // by whether the answer is right
+	each := max(1, mostShown/max(1, len(s.Kinds)))
+	for i, accuracy := range s.Right {
+		right := accuracy >= .5
+		kind := fmt.Sprint(right, s.Examples.Example(i).Kind)
+		if accuracy >= 0 && all[right] < mostShown && ofKind[kind] < each {
+			all[right]++
+			ofKind[kind]++
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// card shows question i with its heat map.
+func (s Answered) card(i int, maps []explain.Map) (pages.Example, error) {
 	e := s.Examples.Example(i)
 	img, err := s.Examples.Picture(i, 0)
 	if err != nil {
@@ -61,10 +74,12 @@ func (s Answered) card(i int) (pages.Example, error) {
 			truth += fmt.Sprintf(" (%.0f %%)", 100*a.Weight)
 		}
 	}
-	return pages.Example{
+	card := pages.Example{
 		Name: s.Examples.PictureName(i, 0), Kind: e.Kind, Text: e.Text, Answer: s.Said[i], Truth: truth, Right: s.Right[i] >= .5,
 		Pictures: []pages.Picture{picture},
-	}, nil
+	}
+	card.Pictures, err = s.Heat.beside(card.Pictures, maps, img)
+	return card, err
 }
 
 // mistakes counts the commonest wrong answers by kind.

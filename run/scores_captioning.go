@@ -47,13 +47,15 @@ func (e Evaluation) captioned(ctx context.Context) (Scores, error) {
 		return said, nil
 	}
 	s, err := t.Run(ctx)
-	return Captioned{s, set}, err
+	as := data.Answers{Tokens: o.MaxTokens + 1, Clean: data.CleanNone} // with the token that begins a text
+	return Captioned{s, set, e.writtenHeat(s.Said, as, set.Images())}, err
 }
 
 // Captioned is the outcome of a model that writes captions.
 type Captioned struct {
 	tasks.CaptionedScores
-	Set *data.Eval
+	Set  *data.Eval
+	Heat *seenHeat // of its pages, nil without
 }
 
 // Task implements Scores.

@@ -31,7 +31,7 @@ func (e Evaluation) classification(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := tasks.Classified{Model: judge, Examples: x, Gallery: e.Set.Eval.Images(), Encoding: e.encoding()}.Run(ctx)
-	out := ClassifiedImages{JudgedExamples: JudgedExamples{s, TaskClassification, x}}
+	out := ClassifiedImages{JudgedExamples: JudgedExamples{s, TaskClassification, x, e.judgedHeat(s.Said, e.Set.Eval.Images())}}
 	if err == nil {
 		out.Top5 = x.among(s, 5)
 	}

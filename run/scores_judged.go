@@ -68,8 +68,9 @@ func (e Evaluation) classified(ctx context.Context) (Scores, error) {
 	if !ok {
 		return nil, &ArgumentError{fmt.Errorf("the task %s needs a model with fusion layers, which model.system %q has not", e.Task, e.Config.Model.System)}
 	}
-	s, err := tasks.Classified{Model: judge, Examples: x, Gallery: source.ExampleColumns(e.Config, x, e.Tokenizer), Encoding: e.encoding()}.Run(ctx)
-	return JudgedExamples{s, e.Task, x}, err
+	rows := source.ExampleColumns(e.Config, x, e.Tokenizer)
+	s, err := tasks.Classified{Model: judge, Examples: x, Gallery: rows, Encoding: e.encoding()}.Run(ctx)
+	return JudgedExamples{s, e.Task, x, e.judgedHeat(s.Said, rows)}, err
 }
 
 // JudgedExamples is the outcome of a model on examples with classes.
@@ -77,6 +78,7 @@ type JudgedExamples struct {
 	tasks.ClassifiedScores
 	Of       string // the task
 	Examples data.Examples
+	Heat     *seenHeat // of its pages, nil without
 }
 
 // Task implements Scores.

@@ -44,7 +44,7 @@ func (e Evaluation) answered(ctx context.Context) (Scores, error) {
 		return nil, err
 	}
 	s, err := t.Run(ctx)
-	return Answered{s, len(t.Candidates), x}, err
+	return Answered{s, len(t.Candidates), x, e.writtenHeat(s.Said, e.answers(), t.Gallery)}, err
 }
 
 // writer answers freely.
@@ -63,6 +63,11 @@ func (e Evaluation) writer(m decoder) func(ctx context.Context, b *batch.Batch) 
 	}
 }
 
+// answers says how answers become tokens.
+func (e Evaluation) answers() data.Answers {
+	return data.Answers{Tokens: e.Config.Objective.VQA.Tokens, Clean: data.CleanLower}
+}
+
 // chooser ranks candidates, which it returns.
 func (e Evaluation) chooser(ctx context.Context, m decoder) ([]string, func(ctx context.Context, b *batch.Batch) ([]string, error), error) {
 	c := e.Config
@@ -70,7 +75,7 @@ func (e Evaluation) chooser(ctx context.Context, m decoder) ([]string, func(ctx 
 	if err != nil {
 		return nil, nil, err
 	}
-	as := data.Answers{Tokens: c.Objective.VQA.Tokens, Clean: data.CleanLower}
+	as := e.answers()
 	var ids [][]int32
 	kept := candidates[:0:0]
 	for _, a := range candidates {
@@ -104,6 +109,7 @@ type Answered struct {
 	tasks.AnsweredScores
 	Candidates int // that the model chose from; 0: it wrote freely
 	Examples   data.Examples
+	Heat       *seenHeat // of its pages, nil without
 }
 
 // Task implements Scores.

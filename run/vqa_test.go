@@ -87,11 +87,11 @@ func TestVQA(t *testing.T) {
 		t.Errorf("%+v\n%s", s.Values(), s.Table())
 	}
 	page := filepath.Join(dir, "errors.html")
-	if err := DrawScores(page, s, 3, "val", "x"); err != nil {
+	if err := DrawScores(t.Context(), page, s, 3, "val", "x"); err != nil {
 		t.Fatal(err)
 	}
 	html, err := os.ReadFile(page)
-	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 8 {
+	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 16 || bytes.Count(html, []byte("where the model looks")) != bytes.Count(html, []byte("<img"))/2 {
 		t.Errorf("page of %d bytes (%v)", len(html), err)
 	}
 	if _, err := ask("eval.vqa.candidates=marks.txt"); err == nil || !strings.Contains(err.Error(), "has no answer of at least one word") {
@@ -108,7 +108,7 @@ func TestVQA(t *testing.T) {
 func TestAnsweredTable(t *testing.T) {
 	f := &data.FileExamples{}
 	f.Add(data.Example{ID: "a1"}, "x")
-	s := Answered{tasks.AnsweredScores{Questions: 1, Unknown: 1, Said: []string{"red"}}, 0, f}
+	s := Answered{tasks.AnsweredScores{Questions: 1, Unknown: 1, Said: []string{"red"}}, 0, f, nil}
 	var b bytes.Buffer
 	if err := s.WriteResults(&b); err != nil || strings.TrimSpace(b.String()) != `[{"question_id":"a1","answer":"red"}]` {
 		t.Errorf("%s (%v)", b.String(), err)

@@ -58,7 +58,10 @@ func TestClassificationRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, string(text), "Classification on test", "Wrong answers", `<dd class="no">`, "data:image/png;base64,", "most often taken for")
+	contains(t, string(text), "Classification on test", "Wrong answers", `<dd class="no">`, "data:image/png;base64,", "Heat maps: what the patches add to the logit", "most often taken for")
+	if all, maps := strings.Count(string(text), "<img "), strings.Count(string(text), `alt="where the model looks"`); all != 2*20 || maps != 20 {
+		t.Errorf("%d pictures, of which %d are heat maps", all, maps)
+	}
 	run, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil {
 		t.Fatal(err)

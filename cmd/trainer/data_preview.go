@@ -34,7 +34,8 @@ func newPreviewCommand() *cobra.Command {
 		Short: "Draw a contact sheet of images with their captions",
 		Long: `preview draws a contact sheet of images with their captions, as a PNG or JPEG file. The
 train split is shown as training sees it: cropped, flipped, augmented, one drawn caption
-each; with data.views = 2 the second view stands to the right of the first.
+each; with data.views = 2 the second view stands to the right of the first, as does the second
+picture of a statement about two (data.kind = "nlvr"), with its class.
 The others are shown as an evaluation sees them: the whole image resized to the side
 model.image.size, whatever its shape, with its first caption; images without a caption and
 those beyond eval.max_images are left out. Boxes of regions (data.kind = "regions") are drawn
@@ -116,7 +117,7 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		views, caption, err := next(i)
+		shown, under, err := next(i)
 		if files.Exhausted(err) {
 			return nil, err
 		}
@@ -125,19 +126,15 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 			continue
 		}
 		s.shown++
-		for v, img := range views {
-			if v > 0 {
-				caption = secondView
-			}
-			images = append(images, img.NRGBA())
-			captions = append(captions, caption)
+		for k, img := range shown {
+			images, captions = append(images, img.NRGBA()), append(captions, under[k])
+		}
+		if len(shown) == 2 {
+			columns += columns % 2 // both stay in one row
 		}
 	}
 	if len(images) == 0 {
 		return nil, fmt.Errorf("no image of the %s split can be shown: %w", split, cmp.Or(append(s.bad, errEmpty)...))
-	}
-	if split == "train" && cfg.Data.Views > 1 {
-		columns += columns % 2 // the views of an image stay in one row
 	}
 	s.sheet, err = preview.ContactSheet(images, captions, columns)
 	return &s, err
@@ -146,9 +143,11 @@ func previewSheet(ctx context.Context, cfg config.Config, split string, n, colum
 // secondView stands under the second view of an image instead of its caption.
 const secondView = "(second view)"
 
-// samples returns a function that gives sample i of a split, in training with all of
-// its views, and lowers n to the size of the split.
-func samples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (func(i int) ([]*transform.Image, string, error), error) {
+// sample gives sample i of a split: its pictures, in training with all of its views, and what stands under each.
+type sample func(i int) ([]*transform.Image, []string, error)
+
+// samples gives those of a split, and lowers n to its size.
+func samples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (sample, error) {
 	switch cfg.Data.Kind {
 	case "pairs":
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
@@ -164,30 +163,38 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 			return nil, err
 		}
 		*n = min(*n, stream.EpochSamples())
-		var pictures []batch.Column
-		for _, name := range []string{batch.Images, batch.Views}[:max(cfg.Data.Views, 1)] {
+		names := []string{batch.Images, batch.Views}[:max(cfg.Data.Views, 1)]
+		_, two := batch.Find(stream.Columns(), batch.SecondImages)
+		if two {
+			names = []string{batch.Images, batch.SecondImages}
+		}
+		var columns []batch.Column
+		for _, name := range names {
 			c, ok := batch.Find(stream.Columns(), name)
 			if !ok {
 				return nil, fmt.Errorf("the training data has no column %q to draw: it has %v", name, stream.Columns())
 			}
-			pictures = append(pictures, c)
+			columns = append(columns, c)
 		}
-		row := batch.New(1, pictures...).Row(0)
-		return func(i int) ([]*transform.Image, string, error) {
+		row := batch.New(1, columns...).Row(0)
+		return func(i int) ([]*transform.Image, []string, error) {
 			if err := stream.Sample(uint64(i), row); err != nil {
-				return nil, "", err
+				return nil, nil, err
 			}
-			var views []*transform.Image
-			for _, c := range pictures {
-				img, err := source.ImageInput(cfg).Denormalize(row.Floats(c.Name), c.Shape[2], c.Shape[1])
-				if err != nil {
-					return nil, "", err
-				}
-				views = append(views, img)
+			list, err := pictures(cfg, row, columns)
+			if err != nil {
+				return nil, nil, err
 			}
-			caption, _, err := data.Describe(stream, uint64(i))
-			return views, caption, err
+			text, _, err := data.Describe(stream, uint64(i))
+			if l, ok := stream.(data.LabelledStream); ok && two {
+				classes, _ := l.Labels()
+				return list, underBoth(text, classes, l.SampleLabel(uint64(i))), err
+			}
+			return list, []string{text, secondView}[:len(list)], err
 		}, nil
+	}
+	if next, err := twoPictures(ctx, cfg, split, n, o); next != nil || err != nil {
+		return next, err
 	}
 	cfg.Eval.Folds = 0 // whatever the number of images
 	set, err := source.Eval(ctx, cfg, split, o)
@@ -197,12 +204,12 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 	*n = min(*n, set.NumImages())
 	side := cfg.Model.Image.Size
 	pixels := make([]float32, 3*side*side)
-	return func(i int) ([]*transform.Image, string, error) {
+	return func(i int) ([]*transform.Image, []string, error) {
 		if err := set.LoadImage(i, pixels); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		img, err := source.ImageInput(cfg).Denormalize(pixels, side, side)
-		return []*transform.Image{img}, set.Text(set.ImageTexts(i)[0]), err
+		return []*transform.Image{img}, []string{set.Text(set.ImageTexts(i)[0])}, err
 	}, nil
 }
 

@@ -28,20 +28,20 @@ func openRegions(ctx context.Context, cfg config.Config, split string, o source.
 }
 
 // regionSamples returns a function that gives image i of a split of regions with its boxes, and its first caption.
-func regionSamples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (func(i int) ([]*transform.Image, string, error), error) {
+func regionSamples(ctx context.Context, cfg config.Config, split string, n *int, o source.Options) (sample, error) {
 	ds, err := openRegions(ctx, cfg, split, o)
 	if err != nil {
 		return nil, err
 	}
 	*n = min(*n, ds.Len())
 	row := batch.New(1, ds.ImageColumns()...).Row(0)
-	return func(i int) ([]*transform.Image, string, error) {
+	return func(i int) ([]*transform.Image, []string, error) {
 		if err := ds.FillImage(i, row); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		m, err := ds.Image(i)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		boxes := row.Floats(batch.RegionBoxes)
 		drawn := preview.Boxes(m.NRGBA(), boxes[:min(len(boxes), 4*int(row.Ints(batch.RegionLengths)[0]))])
@@ -50,7 +50,7 @@ func regionSamples(ctx context.Context, cfg config.Config, split string, n *int,
 			caption = list[0]
 		}
 		shown, err := data.FromImage(drawn)
-		return []*transform.Image{shown}, caption, err
+		return []*transform.Image{shown}, []string{caption}, err
 	}, nil
 }
 

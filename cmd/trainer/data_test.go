@@ -79,9 +79,9 @@ func TestPreviewShowsEvaluation(t *testing.T) {
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
-	views, caption, err := next(0)
-	if err != nil || len(views) != 1 || caption != "a sheet" {
-		t.Fatal(len(views), caption, err)
+	views, captions, err := next(0)
+	if err != nil || len(views) != 1 || !slices.Equal(captions, []string{"a sheet"}) {
+		t.Fatal(len(views), captions, err)
 	}
 	cfg.Eval.Folds = 0
 	seen, err := source.Eval(t.Context(), cfg, "val", source.Options{})
@@ -265,4 +265,64 @@ func TestDataOfFolder(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "data.root") {
 		t.Errorf("code %d, stderr %q", code, stderr)
 	}
+}
+
+// TestPreviewTwoPictures: both pictures of a statement stand side by side, in training and evaluation, with its text and its class.
+func TestPreviewTwoPictures(t *testing.T) {
+	sets := []string{"data.kind=nlvr", "data.examples.source=scenes", "model.image.size=32", "data.crop_scale_min=1", "data.flip=false", "data.randaugment_ops=0"}
+	cfg, err := config.Load("../../configs/nlvr.toml", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, split := range []string{"train", "val"} {
+		n := 4
+		next, err := samples(t.Context(), cfg, split, &n, source.Options{})
+		if err != nil || n != 4 {
+			t.Fatal(split, n, err)
+		}
+		x, err := source.Examples(t.Context(), cfg, split, source.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		classes := map[string]bool{}
+		for i := range n {
+			shown, captions, err := next(i)
+			e := x.Example(i)
+			if err != nil || len(shown) != 2 || !slices.Equal(captions, []string{e.Text + ": " + x.Labels()[e.Label], "(right picture)"}) {
+				t.Fatalf("%s: %d pictures, %q (%v)", split, len(shown), captions, err)
+			}
+			classes[x.Labels()[e.Label]] = true
+			for k, m := range shown {
+				want, err := x.Picture(i, k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := m.NRGBA(); got.Bounds() != want.NRGBA().Bounds() || !near(got.Pix, want.NRGBA().Pix) {
+					t.Errorf("%s: picture %d of statement %d is another one", split, k, i)
+				}
+			}
+		}
+		if len(classes) != 2 {
+			t.Errorf("%s: classes %v", split, classes)
+		}
+	}
+	var args []string
+	for _, s := range sets {
+		args = append(args, "--set", s)
+	}
+	file := filepath.Join(t.TempDir(), "sheet.png")
+	stdout, _ := must(t, exitDone, append([]string{"data", "preview", "--config", "../../configs/nlvr.toml", "--split", "val", "--images", "3", "--columns", "3", "--out", file, "--json"}, args...)...)
+	if m := parseJSON(t, stdout); m["images"] != 3.0 || m["width"] != 848.0 { // four columns
+		t.Errorf("%s", stdout)
+	}
+}
+
+// near says whether values of pixels differ by one at most.
+func near(a, b []uint8) bool {
+	for i, v := range a {
+		if d := int(v) - int(b[i]); d < -1 || d > 1 {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }

@@ -183,7 +183,7 @@ func evalRun(c *cobra.Command, f *runFlags, path string, with []string, task, sp
 		}
 	}
 	if out.page != "" {
-		if err := run.DrawScores(out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
+		if err := run.DrawScores(c.Context(), out.page, scores, t.Checkpoint.Step, split, t.Checkpoint.Path); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,9 @@ page (explain.html, which needs nothing beside it) to the folder --out:
                           by attention times its gradient
 
 Of systems of images alone the score is that of two images: --with takes the place of --text.
+Of a model of statements about two pictures (data.kind "nlvr") it is the logit of the class that
+the model tells, for --image, --with and --text or a statement of --split, and both pictures are
+shown with the patches that the words look at.
 Systems of stored features have no patches and no words, and are refused.
 
 With --row the image is a row of the split --split, with its first text or --text. That is the
@@ -69,6 +72,7 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
   trainer explain --checkpoint runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4
   trainer explain --checkpoint runs/gssf-scan --split test --row 12
   trainer explain --checkpoint runs/moco --image a.jpg --with b.jpg
+  trainer explain --checkpoint runs/nlvr --split val --row 3
   trainer explain --checkpoint runs/quickstart --split val --pairs 500
   trainer explain --checkpoint runs/flickr8k --image dog.jpg --text "a dog" --block 8 --json`,
 		Args: noArgs,
@@ -80,7 +84,7 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringVar(&f.options.Image, "image", "", "image `file` (JPEG, PNG or WebP)")
 	c.Flags().StringVar(&f.options.Text, "text", "", "text to compare with the image")
-	c.Flags().StringVar(&f.options.With, "with", "", "second image `file`, for systems of images alone")
+	c.Flags().StringVar(&f.options.With, "with", "", "second image `file`, for systems of images alone, or the right picture of a statement about two")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` to write to (default RUN/explain)")
 	c.Flags().StringVar(&f.split, "split", "", "explain right pairs of train (of data that ends), val or test; with --row one of them")
 	c.Flags().IntVar(&f.row, "row", 0, "explain row `N` of the images of --split (default eval.split), from 0 on")
@@ -187,6 +191,12 @@ func printExplanation(w io.Writer, e *run.Explanation) {
 			fmt.Fprintf(w, "   %s", strings.Join(parts, ", "))
 		}
 		fmt.Fprintln(w)
+	}
+	if e.Said != "" {
+		fmt.Fprintf(w, "%-10s %8s\n", "answer", e.Said)
+	}
+	if e.Truth != "" {
+		fmt.Fprintf(w, "%-10s %8s\n", "right", e.Truth)
 	}
 	if e.Regions > 0 {
 		fmt.Fprintf(w, "%-19s   %s\n", "regions", strongest(e.Scores[0].Image.Values))

@@ -35,6 +35,7 @@ func picture(t *testing.T, w, h int) string {
 // explained is the JSON of an explanation.
 type explained struct {
 	Folder, System, Text, Formula string
+	Said, Truth                   string
 	Block, Layer, Fusion          int
 	Notes, Files                  []string
 	Tokens                        []float64
