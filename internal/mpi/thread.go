@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -192,7 +191,6 @@ func (t *thread) await(r *request) error {
 		if now-t.since.Load() > int64(t.timeout) {
 			say(t.late(t.silent()))
 			t.api.abort(1)
-			return errors.New("mpi: MPI_Abort returned")
 		}
 		if t.waited.Load() && now-began < int64(patience) {
 			yield()
