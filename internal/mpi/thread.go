@@ -79,6 +79,7 @@ func (t *thread) connect(p place) (err error) {
 	if err := t.api.share(); err != nil {
 		return fmt.Errorf("mpi: %s cannot be loaded: %w", t.api.file, err)
 	}
+	connected.Store(true)
 	if err := t.api.init(); err != nil {
 		return err
 	}
