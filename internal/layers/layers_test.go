@@ -36,7 +36,7 @@ var order = [][]string{
 	{"ops"},
 	{"search"},
 	{"compute"},
-	{"internal/exec"},
+	{"internal/exec", "internal/mpi"},
 	{"internal/kernel"},
 	{"explain"},
 	{"data/batch", "state", "space", "compute/parallel", "internal"},
