@@ -22,8 +22,9 @@ type Convolution struct {
 	Sizes
 	engine             Engine
 	multiply           func(*gemm.Product)
-	direct, directData *direct // nil where products do it
-	block              int     // places of the result in a block
+	direct, directData *direct      // nil where products do it
+	filters            *filterTiles // nil where products do it
+	block              int          // places of the result in a block
 
 	// Of the call in progress.
 	x, w, y []float32
@@ -52,6 +53,7 @@ func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c.bodies.forward, c.bodies.finish, c.bodies.data, c.bodies.scatter = c.forward, c.finish, c.data, c.scatterData
 	c.bodies.weights, c.bodies.unpack = c.gradient, c.collect
 	if s.Kernel > 1 {
+		c.filters = newFilterTiles(t, s, e.Threads())
 		c.direct = newDirect(t, newPass(s, e.Threads(), false), e.Threads())
 		if s.In >= leastChannels {
 			c.directData = newDirect(t, newPass(s, e.Threads(), true), e.Threads())
@@ -67,7 +69,7 @@ func (s Sizes) Scratch(threads int) int {
 		n = max(n, s.weights()) + threads*s.blockSize()*s.terms()
 	}
 	if s.Kernel > 1 {
-		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads))
+		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads), newFilters(s).scratch(threads))
 	}
 	return n
 }
@@ -126,6 +128,10 @@ func (c *Convolution) Data(dx, dy, w []float32, add bool, scratch []float32) {
 
 // Weights sets dw (Out, In, k, k) for dy (B*Ho*Wo, Out) and x (B*H*W, In), or adds to it.
 func (c *Convolution) Weights(dw, dy, x []float32, add bool, scratch []float32) {
+	if c.filters != nil {
+		c.filters.compute(c.engine, dw, dy, x, add, scratch)
+		return
+	}
 	c.x, c.y, c.w, c.add, c.scratch = x, dy, dw, add, scratch
 	c.engine.For(c.sums()*c.filterBlocks(), 1, c.bodies.weights)
 	c.engine.For(c.Out, c.filterGrain(), c.bodies.unpack)

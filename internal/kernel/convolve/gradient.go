@@ -10,7 +10,6 @@ import (
 // but leastPartials at least.
 const (
 	leastPartials  = 4
-	mostPartials   = 16
 	partialFloats  = 4 << 20
 	partialPlaces  = 64  // least places of a partial sum
 	partialFilters = 256 // most filters of a unit
