@@ -7,7 +7,9 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// filterTiles computes gradients of weights. Its sums are those of the blocks of places, in their order, in each partial
+// filterTiles computes gradients of weights as (k, k, In, Out): what windows see is copied a block of places and a column of
+// the windows at a time, with neither a turn nor a copy for each row of the windows, since tiles read the channels of a
+// place as rows, and rows of windows lie one row of places apart in the copy. Its sums are those of the blocks of places, in their order, in each partial
 // sum, and then those of the partial sums: all of it depends on the sizes alone.
 type filterTiles struct {
 	*filters
@@ -45,19 +47,15 @@ func (f *filterTiles) compute(e Engine, dw, dy, x []float32, add bool, scratch [
 	f.dw, f.dy, f.x, f.sum, f.scratch = nil, nil, nil, nil, nil
 }
 
-// share is one unit of the work.
-type share struct {
-	sum, v0, v1          int // runs v0 to v1
-	c0, channels         int
-	o0, outs             int
-	firstBlock, endBlock int
-}
+// share is one unit of the work: of partial sum sum the blocks first to end, of the rows of windows the runs v0 to v1 and
+// so many channels from c0 on, and so many filters from o0 on.
+type share struct{ sum, first, end, v0, v1, c0, channels, o0, outs int }
 
 // share returns unit i.
 func (f *filters) share(i int) share {
 	sum, i := i/f.shares(), i%f.shares()
 	s := share{sum: sum, v1: f.runs, c0: i % f.groups * f.group, o0: i / f.groups % f.parts * f.outs,
-		firstBlock: sum * f.blocks / f.sums, endBlock: (sum + 1) * f.blocks / f.sums}
+		first: sum * f.blocks / f.sums, end: (sum + 1) * f.blocks / f.sums}
 	s.channels, s.outs = min(f.group, f.channels-s.c0), min(f.outs, f.s.Out-s.o0)
 	if f.split > 1 {
 		s.v0 = i / f.groups / f.parts
@@ -71,14 +69,14 @@ func (f *filterTiles) work(worker, lo, hi int) {
 	t := f.tiles.Work.Take()
 	for i := lo; i < hi; i++ {
 		u := f.share(i)
-		for b := u.firstBlock; b < u.endBlock; b++ {
+		for b := u.first; b < u.end; b++ {
 			next, c := u, b+1
-			if c == u.endBlock && i+1 < hi {
+			if c == u.end && i+1 < hi {
 				next = f.share(i + 1)
-				c = next.firstBlock
+				c = next.first
 			}
 			f.lookAhead(&f.threads[worker].queue, &next, c)
-			f.blockOf(t, worker, &u, b)
+			f.accumulate(t, worker, &u, b)
 		}
 	}
 	f.threads[worker].product = gemm.PanelProduct{}
@@ -87,7 +85,7 @@ func (f *filterTiles) work(worker, lo, hi int) {
 
 // lookAhead asks for what block b of unit u reads.
 func (f *filterTiles) lookAhead(q *gemm.Queue, u *share, b int) {
-	if b == u.endBlock {
+	if b == u.end {
 		return
 	}
 	s := f.s
@@ -110,10 +108,11 @@ func (f *filterTiles) lookAhead(q *gemm.Queue, u *share, b int) {
 	}
 }
 
+// lines is the cache lines that n values take.
 func lines(n int) int { return (n*gemm.WordSize + gemm.CacheLine - 1) / gemm.CacheLine }
 
-// block adds block b of unit u.
-func (f *filterTiles) blockOf(t *gemm.TileWork, worker int, u *share, b int) {
+// accumulate sets the sums of unit u to those of block b, or adds these where it is not the first.
+func (f *filterTiles) accumulate(t *gemm.TileWork, worker int, u *share, b int) {
 	s, work := f.s, &f.threads[worker]
 	panelFloats, copyFloats := f.memory()
 	memory := f.scratch[worker*(panelFloats+copyFloats):]
@@ -121,9 +120,13 @@ func (f *filterTiles) blockOf(t *gemm.TileWork, worker int, u *share, b int) {
 	r0, r1 := f.block(b)
 	terms, width := (r1-r0)*f.across, 2*f.tiles.Lanes
 	p := &work.product
-	*p = gemm.PanelProduct{M: u.channels, N: u.outs, Terms: terms, Alpha: 1, Add: b > u.firstBlock, LDC: s.Out}
+	*p = gemm.PanelProduct{M: u.channels, N: u.outs, Terms: terms, Alpha: 1, Add: b > u.first, LDC: s.Out}
 	f.tiles.PackRows(t, panel, width, width*terms, gemm.Matrix{F32: f.dy, LD: s.Out}, r0*f.across*s.Out+u.o0, terms, p.N, width)
 	p.B = gemm.PanelsOperand{At: unsafe.Pointer(&panel[0]), K: width * gemm.WordSize, Panel: width * terms * gemm.WordSize}
+	begin := 0
+	if f.runs < s.Kernel { // the copy has all channels
+		begin = u.c0
+	}
 	_, height := f.tiles.Heights(p.M)
 	p.A = gemm.RowsOperand{Row: gemm.WordSize, Tile: height * gemm.WordSize}
 	for v := u.v0; v < u.v1; v++ {
@@ -133,14 +136,14 @@ func (f *filterTiles) blockOf(t *gemm.TileWork, worker int, u *share, b int) {
 			for i := range c.taps {
 				p.C = f.sum[u.sum*s.weights()+(((c.u+i*s.Stride)*s.Kernel*s.In+v*f.channels+u.c0)*s.Out+u.o0):]
 				if next == f.across*apart {
-					p.A.At = unsafe.Pointer(&seen[i*next])
+					p.A.At = unsafe.Pointer(&seen[i*next+begin])
 					f.tiles.MultiplyPanels(t, p, &work.queue)
 					continue
 				}
-				whole := *p
+				whole := *p // the places of a row are not followed by those of the next one
 				p.Terms = f.across
 				for r := range r1 - r0 {
-					p.A.At, p.B.At = unsafe.Pointer(&seen[(i+r)*next+u.c0]), unsafe.Pointer(&panel[r*f.across*width])
+					p.A.At, p.B.At = unsafe.Pointer(&seen[(i+r)*next+begin]), unsafe.Pointer(&panel[r*f.across*width])
 					f.tiles.MultiplyPanels(t, p, &work.queue)
 					p.Add = true
 				}
