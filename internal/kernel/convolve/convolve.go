@@ -16,8 +16,8 @@ type Engine interface {
 // the sizes fix or that change no bit, so the number of threads does not either. Nothing is allocated after New.
 //
 // Windows of one place are products of the images as they lie. Others are computed by tiles that read the images in place
-// (direct), or, where there are none and for weights, by products of what windows see, which is gathered a block of places
-// at a time.
+// (direct, filterTiles), or, where there are none, by products of what windows see, which is gathered a block of places at a
+// time.
 type Convolution struct {
 	Sizes
 	engine             Engine
@@ -42,7 +42,8 @@ type Convolution struct {
 const leastChannels = 16
 
 // New makes a convolution that computes with e and with tiles t, nil for none. Tiles make the products too: the
-// convolutions of ResNet-50 take 5 % less time than with those of oneDNN 2.6 (BenchmarkResNet50, two cores of Zen 4).
+// convolutions of ResNet-50 take 5 % less time than with those of oneDNN 2.6 (BenchmarkResNet50, two cores of Zen 4). Its
+// convolutions are not called: docs/resnet.md compares them.
 func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads()), multiply: e.MultiplySerial}
 	if t != nil {
