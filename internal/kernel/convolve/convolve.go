@@ -16,14 +16,15 @@ type Engine interface {
 // the sizes fix or that change no bit, so the number of threads does not either. Nothing is allocated after New.
 //
 // Windows of one place are products of the images as they lie. Others are computed by tiles that read the images in place
-// (direct), or, where there are none and for weights, by products of what windows see, which is gathered a block of places
-// at a time.
+// (direct, filterTiles), or, where there are none, by products of what windows see, which is gathered a block of places at a
+// time.
 type Convolution struct {
 	Sizes
 	engine             Engine
 	multiply           func(*gemm.Product)
-	direct, directData *direct // nil where products do it
-	block              int     // places of the result in a block
+	direct, directData *direct      // nil where products do it
+	filters            *filterTiles // nil where products do it
+	block              int          // places of the result in a block
 
 	// Of the call in progress.
 	x, w, y []float32
@@ -41,7 +42,8 @@ type Convolution struct {
 const leastChannels = 16
 
 // New makes a convolution that computes with e and with tiles t, nil for none. Tiles make the products too: the
-// convolutions of ResNet-50 take 5 % less time than with those of oneDNN 2.6 (BenchmarkResNet50, two cores of Zen 4).
+// convolutions of ResNet-50 take 5 % less time than with those of oneDNN 2.6 (BenchmarkResNet50, two cores of Zen 4). Its
+// convolutions are not called: docs/resnet.md compares them.
 func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c := &Convolution{Sizes: s, engine: e, block: s.blockSize(), products: make([]gemm.Product, e.Threads()), multiply: e.MultiplySerial}
 	if t != nil {
@@ -52,6 +54,7 @@ func New(e Engine, t *gemm.Tiled, s Sizes) *Convolution {
 	c.bodies.forward, c.bodies.finish, c.bodies.data, c.bodies.scatter = c.forward, c.finish, c.data, c.scatterData
 	c.bodies.weights, c.bodies.unpack = c.gradient, c.collect
 	if s.Kernel > 1 {
+		c.filters = newFilterTiles(t, s, e.Threads())
 		c.direct = newDirect(t, newPass(s, e.Threads(), false), e.Threads())
 		if s.In >= leastChannels {
 			c.directData = newDirect(t, newPass(s, e.Threads(), true), e.Threads())
@@ -67,7 +70,7 @@ func (s Sizes) Scratch(threads int) int {
 		n = max(n, s.weights()) + threads*s.blockSize()*s.terms()
 	}
 	if s.Kernel > 1 {
-		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads))
+		n = max(n, newPass(s, threads, false).scratch(threads), newPass(s, threads, true).scratch(threads), newFilters(s).scratch(threads))
 	}
 	return n
 }
@@ -126,6 +129,10 @@ func (c *Convolution) Data(dx, dy, w []float32, add bool, scratch []float32) {
 
 // Weights sets dw (Out, In, k, k) for dy (B*Ho*Wo, Out) and x (B*H*W, In), or adds to it.
 func (c *Convolution) Weights(dw, dy, x []float32, add bool, scratch []float32) {
+	if c.filters != nil {
+		c.filters.compute(c.engine, dw, dy, x, add, scratch)
+		return
+	}
 	c.x, c.y, c.w, c.add, c.scratch = x, dy, dw, add, scratch
 	c.engine.For(c.sums()*c.filterBlocks(), 1, c.bodies.weights)
 	c.engine.For(c.Out, c.filterGrain(), c.bodies.unpack)

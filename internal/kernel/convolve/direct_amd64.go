@@ -16,6 +16,7 @@ type direct struct {
 	*pass
 	tiles   *gemm.Tiled
 	threads []directWork
+	blocks  [][]termBlock // of each sweep
 	packAll func(worker, lo, hi int)
 	run     func(worker, lo, hi int)
 
@@ -29,7 +30,11 @@ type direct struct {
 type directWork struct {
 	product gemm.PanelProduct
 	queue   gemm.Queue
+	turned  []float32 // of pack
 }
+
+// turnedChannels are the channels of a panel of weights that pack turns at a time.
+const turnedChannels = 8
 
 // newDirect makes the kernel of a pass, nil without tiles.
 func newDirect(t *gemm.Tiled, p *pass, threads int) *direct {
@@ -37,6 +42,12 @@ func newDirect(t *gemm.Tiled, p *pass, threads int) *direct {
 		return nil
 	}
 	d := &direct{pass: p, tiles: t, threads: make([]directWork, threads)}
+	for i := range d.threads {
+		d.threads[i].turned = make([]float32, turnedChannels*p.s.Kernel*p.s.Kernel*d.width())
+	}
+	for i := range d.sweeps {
+		d.blocks = append(d.blocks, d.cut(&d.sweeps[i]))
+	}
 	d.packAll, d.run = d.pack, d.work
 	return d
 }
@@ -54,72 +65,82 @@ func (d *direct) compute(e Engine, result, source, w []float32, add bool, after 
 func (d *direct) width() int { return 2 * d.tiles.Lanes }
 
 // pack packs panels lo to hi of the weights of all sweeps: for each row of a window and each block of its terms
-// panel by panel, term by term.
-func (d *direct) pack(_, lo, hi int) {
-	width, k, c := d.width(), d.s.Kernel, d.from.channels
-	column, term := d.s.In*k*k, k*k // how far apart the weights of two columns and of two channels of the source lie
-	if d.transpose {
-		column, term = term, column
-	}
-	for i := range d.sweeps {
-		w := &d.sweeps[i]
-		d.blocks(w, func(u, first, block, at int) {
-			for q := lo; q < hi; q++ {
-				n := min(width, d.to.channels-q*width)
-				panel := d.packed[at+q*width*block:][:width*block]
-				for p := 0; p < block; {
-					j, channel := (first+p)/c, (first+p)%c
-					run := min(block-p, c-channel)
-					from := d.w[q*width*column+channel*term+(w.ky+u*w.kstep)*k+w.kx+j*w.kstep:]
-					if d.transpose {
-						packRows(panel[p*width:], from, run, n, width, term, column)
-					} else {
-						packColumns(panel[p*width:], from, run, n, width, term, column)
-					}
-					p += run
+// panel by panel, term by term. A few channels of a panel are turned at a time, all places of the filters at once: weights
+// lie by filter, channel and place, and each is read once.
+func (d *direct) pack(worker, lo, hi int) {
+	width, c, area := d.width(), d.from.channels, d.s.Kernel*d.s.Kernel
+	turned := d.threads[worker].turned
+	for q := lo; q < hi; q++ {
+		n := min(width, d.to.channels-q*width)
+		for first := 0; first < c; first += turnedChannels {
+			end := min(first+turnedChannels, c)
+			if d.transpose {
+				for o := first; o < end; o++ {
+					d.tiles.Transpose(turned[(o-first)*area*width:], width, d.w[(o*d.s.In+q*width)*area:], area, n, area)
 				}
+			} else {
+				d.tiles.Transpose(turned, width, d.w[(q*width*d.s.In+first)*area:], d.s.In*area, n, (end-first)*area)
 			}
-		})
+			for i := range d.sweeps {
+				d.spread(i, turned, q, first, end)
+			}
+		}
 	}
 }
 
-// blocks calls f for the blocks of terms of each row u of a window of w: the first term of the row, how many they are,
-// and where their packed weights begin.
-func (d *direct) blocks(w *sweep, f func(u, first, block, at int)) {
+// spread copies channels first to end of panel q, turned, to where the windows of sweep i see them.
+func (d *direct) spread(i int, turned []float32, q, first, end int) {
+	w, width, k, c := &d.sweeps[i], d.width(), d.s.Kernel, d.from.channels
+	for _, b := range d.blocks[i] {
+		panel := d.packed[b.at+q*width*b.terms:][:width*b.terms]
+		for j := b.first / c; j*c < b.first+b.terms; j++ {
+			tap := (w.ky+b.u*w.kstep)*k + w.kx + j*w.kstep
+			for p := max(j*c+first, b.first); p < min(j*c+end, b.first+b.terms); p++ {
+				copy(panel[(p-b.first)*width:][:width], turned[((p-j*c-first)*k*k+tap)*width:])
+			}
+		}
+	}
+}
+
+// termBlock is a block of terms of row u of a window: the first of the row, how many they are, and where their packed
+// weights begin.
+type termBlock struct{ u, first, terms, at int }
+
+// cut returns the blocks of a window of w.
+func (d *direct) cut(w *sweep) []termBlock {
 	runs, terms := d.runs(w)
 	if runs*terms == 0 {
-		return
+		return nil
 	}
+	var out []termBlock
 	at, step := w.packed, parts(terms, directTerms, 1)
 	for u := range w.u {
 		for r := range runs {
 			for t := 0; t < terms; t += step {
 				block := min(step, terms-t)
-				f(u, r*terms+t, block, at)
+				out = append(out, termBlock{u, r*terms + t, block, at})
 				at += block * panels(d.to.channels)
 			}
 		}
 	}
+	return out
 }
 
-// packRows writes run terms of n columns of w row by row, packColumns column by column: the nearer values of w lie side
-// by side.
-func packRows(dst, w []float32, run, n, width, term, column int) {
-	for p := range run {
-		row, from := dst[p*width:][:n], w[p*term:]
-		for x := range row {
-			row[x] = from[x*column]
+// lookAhead asks for the weights that follow block n of blocks for columns from j on, while so many products are computed.
+// Weights that stay in the level-2 cache need not be asked for.
+func (d *direct) lookAhead(q *gemm.Queue, blocks []termBlock, n, j, step, products int) {
+	if d.weights() < directAhead {
+		return
+	}
+	if n++; n == len(blocks) {
+		if n, j = 0, j+step; j >= d.to.channels {
+			j = 0
 		}
 	}
-}
-
-func packColumns(dst, w []float32, run, n, width, term, column int) {
-	for x := range n {
-		from := w[x*column:]
-		for p := range run {
-			dst[p*width+x] = from[p*term]
-		}
-	}
+	const line = gemm.CacheLine / gemm.WordSize
+	b := &blocks[n]
+	q.Lines, q.Products = aheadLines, products
+	q.Add(d.packed[b.at+j*b.terms:], aheadLines*line, min(step, panels(d.to.channels)-j)*b.terms/(aheadLines*line))
 }
 
 // work computes units lo to hi.
@@ -130,7 +151,7 @@ func (d *direct) work(worker, lo, hi int) {
 			all := d.s.Batch * w.rows * w.cols
 			for u := max(lo, d.units[i]); u < min(hi, d.units[i+1]); u++ {
 				first := (u - d.units[i]) * d.chunk[i]
-				d.gathered(t, worker, w, first, min(first+d.chunk[i], all))
+				d.gathered(t, worker, i, first, min(first+d.chunk[i], all))
 			}
 			continue
 		}
@@ -165,18 +186,19 @@ func (d *direct) unit(t *gemm.TileWork, worker, i, image, lo, hi int) {
 	for j := 0; j < n; j += step {
 		p.N = min(step, n-j)
 		p.Add = d.add
-		d.blocks(w, func(u, first, block, at int) {
-			p.Terms = block
-			p.B.Panel = block * p.B.K
-			p.B.At = unsafe.Pointer(&d.packed[at+j*block])
-			from := u*across + first/channels*apart + first%channels
+		for k, b := range d.blocks[i] {
+			d.lookAhead(&work.queue, d.blocks[i], k, j, step, hi-lo)
+			p.Terms = b.terms
+			p.B.Panel = b.terms * p.B.K
+			p.B.At = unsafe.Pointer(&d.packed[b.at+j*b.terms])
+			from := b.u*across + b.first/channels*apart + b.first%channels
 			for y := lo; y < hi; y++ {
 				p.A.At = unsafe.Pointer(&source[(y-lo)*w.step*across+from])
 				p.C = result[((w.row+y*w.stride)*d.to.width+w.col)*n+j:]
 				d.tiles.MultiplyPanels(t, p, &work.queue)
 			}
 			p.Add = true
-		})
+		}
 	}
 	if d.transpose {
 		return
@@ -186,8 +208,8 @@ func (d *direct) unit(t *gemm.TileWork, worker, i, image, lo, hi int) {
 }
 
 // gathered computes windows lo to hi of a narrow sweep, counted over all images: rows of the result.
-func (d *direct) gathered(t *gemm.TileWork, worker int, w *sweep, lo, hi int) {
-	n, work := d.to.channels, &d.threads[worker]
+func (d *direct) gathered(t *gemm.TileWork, worker, sweep, lo, hi int) {
+	w, n, work := &d.sweeps[sweep], d.to.channels, &d.threads[worker]
 	p := &work.product
 	p.M, p.Alpha, p.LDC = hi-lo, 1, n
 	_, height := d.tiles.Heights(p.M)
@@ -197,19 +219,20 @@ func (d *direct) gathered(t *gemm.TileWork, worker int, w *sweep, lo, hi int) {
 	for j := 0; j < n; j += step {
 		p.N = min(step, n-j)
 		p.Add = d.add
-		d.blocks(w, func(u, first, block, at int) {
-			apart := block + narrowGap
+		for k, b := range d.blocks[sweep] {
+			d.lookAhead(&work.queue, d.blocks[sweep], k, j, step, 1)
+			apart := b.terms + narrowGap
 			for i := lo; i < hi; i++ {
-				d.gather(rows[(i-lo)*apart:][:block], w, i, u, first)
+				d.gather(rows[(i-lo)*apart:][:b.terms], w, i, b.u, b.first)
 			}
-			p.Terms = block
+			p.Terms = b.terms
 			p.A = gemm.RowsOperand{At: unsafe.Pointer(&rows[0]), Row: apart * gemm.WordSize, K: gemm.WordSize, Tile: height * apart * gemm.WordSize}
-			p.B.Panel = block * p.B.K
-			p.B.At = unsafe.Pointer(&d.packed[at+j*block])
+			p.B.Panel = b.terms * p.B.K
+			p.B.At = unsafe.Pointer(&d.packed[b.at+j*b.terms])
 			p.C = d.result[lo*n+j:]
 			d.tiles.MultiplyPanels(t, p, &work.queue)
 			p.Add = true
-		})
+		}
 	}
 	if !d.transpose {
 		d.after.finish(d.result[lo*n:hi*n], lo*n)

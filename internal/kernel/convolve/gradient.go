@@ -5,12 +5,11 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// The gradient of the weights is a sum over all places. It is made in partial sums, each over a part of the places, which
-// are then added up: so many that threads find work, in a number that the sizes fix, as far as they fit into partialFloats,
-// but leastPartials at least.
+// The gradient of the weights is a sum over all places. Without tiles, and for windows of one place, it is made in partial
+// sums, each over a part of the places, which are then added up: so many that threads find work, in a number that the sizes
+// fix, as far as they fit into partialFloats, but leastPartials at least.
 const (
 	leastPartials  = 4
-	mostPartials   = 16
 	partialFloats  = 4 << 20
 	partialPlaces  = 64  // least places of a partial sum
 	partialFilters = 256 // most filters of a unit

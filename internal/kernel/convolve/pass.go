@@ -22,10 +22,14 @@ const (
 	directTerms   = 384
 	directColumns = 384
 	// directResult are the elements of the result in a unit, which stay there with what they are made of.
-	directResult = 48 << 10
+	directResult = 52 << 10
+	// Packed weights of directAhead floats and more are asked for while those before them are multiplied, aheadLines lines at a
+	// time.
+	directAhead = 128 << 10
+	aheadLines  = 16
 	// Results with less than narrowCols columns are narrow, and a unit has narrowWindows windows of them, which are whole tiles.
 	narrowCols    = 14
-	narrowWindows = 112
+	narrowWindows = 448
 	// narrowGap lies between rows of gathered values, so that they do not compete for the same lines of the level-1 cache.
 	narrowGap = 16
 	// narrowChannels are the least channels of which gathering them costs next to nothing.

@@ -75,6 +75,25 @@ func (t *Tiled) packTransposed(w *TileWork, panel []float32, x Matrix, at, rows,
 	}
 }
 
+// Transpose sets dst[p*ldDst+j] = src[j*ld+p] for j < rows and p < n. It is fast for rows and n in multiples of 8.
+func (t *Tiled) Transpose(dst []float32, ldDst int, src []float32, ld, rows, n int) {
+	whole, fast := rows&^7, n&^7
+	for j := 0; j < whole && fast > 0; j += 8 {
+		_, _ = dst[(fast-1)*ldDst+j+7], src[(j+7)*ld+fast-1]
+		gemmPack8(&dst[j], ldDst*WordSize, &src[j*ld], ld*WordSize, fast/8)
+	}
+	for j := range rows {
+		from := 0
+		if j < whole {
+			from = fast
+		}
+		row := src[j*ld:]
+		for p := from; p < n; p++ {
+			dst[p*ldDst+j] = row[p]
+		}
+	}
+}
+
 // PackRows packs kb rows of x from value at on, n columns in blocks of width, into
 // rows of stride words. Block q begins at dst[q*block].
 func (t *Tiled) PackRows(w *TileWork, dst []float32, stride, block int, x Matrix, at, kb, n, width int) {

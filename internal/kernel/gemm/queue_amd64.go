@@ -6,7 +6,7 @@ package gemm
 type Queue struct {
 	of       [4]aheadRows
 	n        int // matrices
-	Lines    int // of a row
+	Lines    int // of a row of what is added next
 	rows     int // left in all of them
 	Products int // that share them
 	share    int // rows for each tile of this product
@@ -16,12 +16,13 @@ type Queue struct {
 type aheadRows struct {
 	x        []float32
 	ld, rows int
+	lines    int // of a row
 }
 
 // Add queues rows of x, unless there are too many matrices already.
 func (q *Queue) Add(x []float32, ld, rows int) {
 	if q.n < len(q.of) {
-		q.of[q.n] = aheadRows{x, ld, rows}
+		q.of[q.n] = aheadRows{x, ld, rows, q.Lines}
 		q.n++
 		q.rows += rows
 	}
@@ -44,7 +45,7 @@ func (q *Queue) tile() {
 			continue
 		}
 		m := min(left, r.rows)
-		gemmPrefetch(Matrix{F32: r.x}.first((r.rows-m)*r.ld), r.ld*WordSize, q.Lines, m)
+		gemmPrefetch(Matrix{F32: r.x}.first((r.rows-m)*r.ld), r.ld*WordSize, r.lines, m)
 		r.rows -= m
 		q.rows -= m
 		left -= m
