@@ -126,7 +126,7 @@ func TestRanksWithOtherData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	less := settings(t, t.TempDir(), "data.vocab_size=60")
+	less := settings(t, t.TempDir(), "data.vocab_size=70")
 	small, err := OpenTokenizer(t.Context(), less, nil, nil)
 	if err != nil {
 		t.Fatal(err)
