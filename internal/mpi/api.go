@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"unsafe"
@@ -159,8 +160,11 @@ func (a *api) init() error {
 
 func (a *api) finalize() error { return a.call(a.f[fFinalize]) }
 
-// abort ends all processes, this one among them.
-func (a *api) abort(code int) { _ = a.call(a.f[fAbort], a.world, uintptr(code)) }
+// abort ends all processes, this one among them. MPI_Abort of MPICH 5 returns where errors do.
+func (a *api) abort(code int) {
+	_ = a.call(a.f[fAbort], a.world, uintptr(code))
+	os.Exit(code)
+}
 
 func (a *api) rank() (int, error) { return a.number(fRank) }
 

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	if err := w.Close(); err != nil {
 		w.Abort(err)
 	}
-	os.Exit(0)
+	Exit(0)
 }
 
 // mpiruns lists the launchers of this machine: those named in GEOALIGN_MPIRUN, as a list of files,

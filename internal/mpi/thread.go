@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -80,6 +79,7 @@ func (t *thread) connect(p place) (err error) {
 	if err := t.api.share(); err != nil {
 		return fmt.Errorf("mpi: %s cannot be loaded: %w", t.api.file, err)
 	}
+	connected.Store(true)
 	if err := t.api.init(); err != nil {
 		return err
 	}
@@ -192,7 +192,6 @@ func (t *thread) await(r *request) error {
 		if now-t.since.Load() > int64(t.timeout) {
 			say(t.late(t.silent()))
 			t.api.abort(1)
-			return errors.New("mpi: MPI_Abort returned")
 		}
 		if t.waited.Load() && now-began < int64(patience) {
 			yield()

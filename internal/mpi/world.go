@@ -129,7 +129,7 @@ func (w *World) At(what string, number int) {
 
 // Close ends the connection. All processes must call it, with nothing left to Wait for. After an
 // error of an exchange it does nothing but return it: the other processes would wait. Further
-// calls return what the first did.
+// calls return what the first did. The process then ends by Exit.
 func (w *World) Close() error {
 	w.closing.Do(func() {
 		w.waited.Store(true)
