@@ -13,6 +13,11 @@
 //
 // The command trainer is this package with flags and printing.
 //
+// With Options.Group several processes, ranks, are one run: all call New and Train with the same configuration, go through the
+// same stages, and agree on the error of each (parallel.Agree). They are compared before the first step. Rank 0 writes the
+// folder and reports; it decides what depends on the folder or on the time. Evaluations and embeddings share the encoding.
+// No stage may exchange anything before an Agree on what can fail on one rank alone.
+//
 // Shape letters: N images, M texts, C channels of the features.
 package run
 

@@ -119,6 +119,74 @@ func TestSamplesAreCompared(t *testing.T) {
 	}
 }
 
+// TestRanksWithOtherData: rank 1 has another order, another vocabulary, fewer rows to evaluate on, or other parameters.
+func TestRanksWithOtherData(t *testing.T) {
+	cfg := settings(t, t.TempDir())
+	tok, err := OpenTokenizer(t.Context(), cfg, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	less := settings(t, t.TempDir(), "data.vocab_size=70")
+	small, err := OpenTokenizer(t.Context(), less, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := OpenStream(t.Context(), cfg, tok, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := OpenSplit(t.Context(), cfg, "val", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := OpenSplit(t.Context(), settings(t, t.TempDir(), "data.scenes.val_samples=10"), "val", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(r *Run, s *data.Stream)
+		want   string
+	}{
+		{func(*Run, *data.Stream) {}, ""},
+		{func(_ *Run, s *data.Stream) { *s = order{*s} }, "rank 1 has another order of training samples than rank 0"},
+		{func(r *Run, _ *data.Stream) { r.tok = small }, "rank 1 has another vocabulary than rank 0"},
+		{func(r *Run, _ *data.Stream) { r.set = few }, "rank 1 has another split val than rank 0 (20 rows there, 10 rows here)"},
+	} {
+		for r, err := range atOnce(2, func(g parallel.Group) error {
+			run, s := &Run{group: g, cfg: cfg, tok: tok, set: set}, stream
+			if g.Rank() == 1 {
+				c.change(run, &s)
+			}
+			facts, err := run.dataOf(s)
+			if err != nil {
+				return err
+			}
+			return facts.same(g)
+		}) {
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("rank %d: %v, want %q", r, err, c.want)
+			}
+		}
+	}
+	for r, err := range atOnce(2, func(g parallel.Group) error {
+		run, err := New(t.Context(), settings(t, filepath.Join(t.TempDir(), "run")), Options{})
+		if err != nil {
+			return err
+		}
+		defer run.Close()
+		run.group = g
+		if err := run.sameParameters(t.Context()); err != nil {
+			return err
+		}
+		run.pairs.Params().Values()[7] += float32(g.Rank())
+		return run.sameParameters(t.Context())
+	}) {
+		if err == nil || !strings.Contains(err.Error(), "rank 1 has another start of parameters than rank 0") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
 // TestTheClockOfRank0 decides on all ranks when the time of a run is over.
 func TestTheClockOfRank0(t *testing.T) {
 	for r, err := range atOnce(3, func(g parallel.Group) error {

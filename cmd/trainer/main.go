@@ -22,7 +22,5 @@ func main() {
 	reload := hangup(func() bool { return terminalOf(os.Stderr) != nil })
 	go watcher{stop: func() { stop(nil) }, reload: reload, exit: exitOf(group), out: os.Stderr, grace: grace, follows: group.Rank() > 0}.watch(signals())
 	broken := func() { stop(errUnread) }
-	code := execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken))
-	leave(group)
-	os.Exit(code)
+	leave(group, execute(ctx, os.Args[1:], outlet(os.Stdout, broken), outlet(os.Stderr, broken)))
 }

@@ -103,11 +103,15 @@ func (c company) abort(err error) {
 	}
 }
 
-// leave ends the connection, for which ranks wait for each other.
-func leave(g parallel.Group) {
+// leave ends the process of a command that all ranks have ended with code. They wait for each other.
+func leave(g parallel.Group, code int) {
+	if g.Size() == 1 {
+		os.Exit(code)
+	}
 	if c, ok := g.(io.Closer); ok {
 		if err := c.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "trainer:", err)
 		}
 	}
+	mpi.Exit(code)
 }

@@ -140,6 +140,32 @@ func TestALostRankEndsAll(t *testing.T) {
 	}
 }
 
+// TestARankFollows: a rank other than 0 says nothing of a signal and does not leave while nothing is to be saved, which rank 0
+// decides; a second signal ends it.
+func TestARankFollows(t *testing.T) {
+	var out bytes.Buffer
+	signals, exits, stopped := make(chan os.Signal), make(chan int, 1), make(chan bool)
+	w := watcher{stop: func() { close(stopped) }, exit: func(code int) { exits <- code }, out: &out, grace: 10 * time.Millisecond, follows: true}
+	done := make(chan bool)
+	go func() { w.watch(signals); close(done) }()
+	signals <- syscall.SIGTERM
+	<-stopped
+	select {
+	case code := <-exits:
+		t.Errorf("left with %d", code)
+	case <-time.After(100 * time.Millisecond):
+	}
+	signals <- syscall.SIGTERM
+	if code := <-exits; code != exitInterrupted {
+		t.Errorf("code %d", code)
+	}
+	close(signals)
+	<-done
+	if out.Len() > 0 {
+		t.Errorf("said %q", out.String())
+	}
+}
+
 func TestWithout(t *testing.T) {
 	got := without([]string{"bench", "--ranks", "2", "--steps", "3", "--ranks=4"}, "--ranks")
 	if !slices.Equal(got, []string{"bench", "--steps", "3"}) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
@@ -138,6 +139,21 @@ func TestWhoWorks(t *testing.T) {
 	done := false
 	if err := parallel.Turns(parallel.Single{}, func() error { done = true; return io.EOF }); err != io.EOF || !done {
 		t.Errorf("one process: %v, %t", err, done)
+	}
+}
+
+// TestWorkThatTakesLong: the others are told again and again that it goes on, so that no exchange takes longer than
+// a group may wait.
+func TestWorkThatTakesLong(t *testing.T) {
+	if err := errors.Join(together(2, func(g parallel.Group) error {
+		m := parallel.Measure(g)
+		err := parallel.Alone(m, func() error { time.Sleep(2500 * time.Millisecond); return nil })
+		if n := m.Times().Exchanges; n < 4 && err == nil { // at the beginning, twice meanwhile, in the end
+			err = fmt.Errorf("%d exchanges", n)
+		}
+		return err
+	})...); err != nil {
+		t.Error(err)
 	}
 }
 
