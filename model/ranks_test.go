@@ -49,11 +49,14 @@ func rankCases() map[string]rankCase {
 	classified := slices.Concat(dual, cosine, untaught, pair, []string{"model.system=classes", "objective.itc.in_batch_weight=0", "objective.itc.score=cosine", "model.head.topology=sphere", "model.head.dim=16",
 		"objective.classes.weight=1"})
 	return map[string]rankCase{
-		"albef":                  with(cosine),
-		"albef, pairs":           with(cosine, pair, []string{"data.views=1", "momentum.dropout=true", "model.text.layers=2", "model.text.fusion_layers=2"}),
-		"albef, dynamic":         with(cosine, pair, []string{"momentum.rule=dynamic", "objective.itm.negative_floor=0.1"}),
-		"albef, one loss":        with(alone, []string{"objective.mlm.weight=1"}),
-		"albef, matching":        with(cosine, untaught, pair, []string{"objective.mlm.weight=0"}),
+		"albef":               with(cosine),
+		"albef, pairs":        with(cosine, pair, []string{"data.views=1", "momentum.dropout=true", "model.text.layers=2", "model.text.fusion_layers=2"}),
+		"albef, dynamic":      with(cosine, pair, []string{"momentum.rule=dynamic", "objective.itm.negative_floor=0.1"}),
+		"albef, one loss":     with(alone, []string{"objective.mlm.weight=1"}),
+		"albef, matching":     with(cosine, untaught, pair, []string{"objective.mlm.weight=0"}),
+		"albef, one row each": {sets: slices.Concat(cosine, []string{"train.batch_size=4"}), ranks: 4},
+		"matching, one row each": {sets: slices.Concat(clip, []string{"train.batch_size=4", "model.system=matching", "model.head.topology=sphere", "model.head.dim=16", "model.interaction.kind=sgr", "model.interaction.sim_dim=6",
+			"objective.itc.score=gssf", "objective.itc.in_batch_weight=0", "objective.hinge.weight=1"}), ranks: 4},
 		"albef, four ranks":      {sets: slices.Concat(cosine, pair), ranks: 4},
 		"albef, computed again":  with(cosine, pair, []string{"compute.recompute=true", "model.text.layers=2"}),
 		"albef, local negatives": {sets: slices.Concat(cosine, pair, []string{"parallel.negatives=local"}), local: []string{"itm", "itm_accuracy"}},
@@ -354,6 +357,10 @@ func TestRanks(t *testing.T) {
 	for name, x := range rankCases() {
 		t.Run(name, func(t *testing.T) {
 			whole, ranks := withRanks(t, x)
+			least, f := ranks[0].estimate(), ranks[0].Footprint()
+			if least.Buffers > f.Buffers || least.Queue != f.Queue || least.Plans != f.Plans || least.Batches >= whole.estimate().Batches {
+				t.Errorf("estimated %+v of %+v", least, f)
+			}
 			for step := range 3 {
 				agree(t, x, whole, ranks, step, looser[name])
 			}

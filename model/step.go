@@ -53,7 +53,7 @@ func (p *Pairs) Undo() {
 
 // Step computes losses and gradients of a micro-batch, the gradients in Params.Grads. It
 // changes no state: what the batch brings enters the queue in After. The result is reused
-// by the next step. On one process it ends early with the error of ctx; several end their steps together.
+// by the next step. It ends early with the error of ctx.
 func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	if p.step == nil {
 		return nil, errors.New("model: this model was opened for inference: build it with New to train it")
@@ -76,9 +76,6 @@ func (p *Pairs) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 // run is Step with inputs that are filled. Where a number is not finite, with compute.check_nan, it makes the exchanges that other
 // processes wait for all the same.
 func (p *Pairs) run(ctx context.Context, s *feed.Step) (*Result, error) {
-	if p.o.Group.Size() > 1 { // the others would wait for what this one leaves out
-		ctx = context.WithoutCancel(ctx)
-	}
 	bad := p.step.run(ctx)
 	if bad != nil && (p.o.Group.Size() == 1 || !errors.As(bad, new(*exec.NonFiniteError))) {
 		return nil, bad
