@@ -96,7 +96,34 @@ func exchanges(w *World) error {
 	if err := begun(w); err != nil {
 		return err
 	}
+	if err := counted(w); err != nil {
+		return err
+	}
 	return agreed(w)
+}
+
+// counted checks Times: a sum of 10 values, a begun one that travels in half of the bytes, and a question.
+func counted(w *World) error {
+	before := w.Times()
+	x := make([]float32, 10)
+	if err := w.SetWire("bf16"); err != nil {
+		return err
+	}
+	if err := w.Sum(x); err != nil {
+		return err
+	}
+	w.Begin(x)
+	if err := w.Wait(); err != nil {
+		return err
+	}
+	if _, err := w.All(true); err != nil {
+		return err
+	}
+	got := w.Times()
+	if n, b, d := got.Exchanges-before.Exchanges, got.Bytes-before.Bytes, got.Exchange-before.Exchange; n != 3 || b != 40+20 || d <= 0 {
+		return fmt.Errorf("counted %d exchanges of %d bytes in %v, want 3 of 60", n, b, d)
+	}
+	return w.SetWire("fp32")
 }
 
 // gathers checks the exchanges whose results depend on the rank.

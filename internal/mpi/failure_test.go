@@ -20,7 +20,7 @@ func TestFailures(t *testing.T) {
 	}{
 		// A rank that is late in the exchange of notes, while a sum is under way that nobody waits for, and never.
 		{"late", "1s", []string{"rank 0 of ", "has waited 1s for the others at update 12, in a question to all", "nothing has come of rank 1"}},
-		{"late begun", "1s", []string{"rank 0 of ", "at epoch 3, in a sum of 1000000 values"}},
+		{"late begun", "1m", []string{"rank 0 of ", "at epoch 3, in a sum of 1000000 values"}},
 		{"dies", "1m", nil},
 		{"gives up", "1m", []string{"rank 1 of ", "ends all processes: no more images"}},
 		{"gives up while others wait", "1m", []string{"rank 0 of ", "ends all processes: no more images"}},
@@ -73,6 +73,7 @@ func init() {
 	}
 	scenarios["late begun"] = func(w *World) error {
 		w.At("epoch", 3)
+		w.SetTimeout(time.Second)
 		if w.rank > 0 {
 			return outlive()
 		}

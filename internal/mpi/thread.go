@@ -13,7 +13,7 @@ import (
 type thread struct {
 	api         *api
 	rank, ranks int
-	timeout     time.Duration
+	timeout     atomic.Int64 // in nanoseconds
 	buffers
 	exchanges uint64 // so far
 	failed    error  // of the first exchange that failed: nothing goes on after it
@@ -26,7 +26,8 @@ type thread struct {
 	waited    atomic.Bool   // the caller waits
 	since     atomic.Int64  // when the exchange began, in nanoseconds; 0 between exchanges
 	doing     atomic.Uint32 // its kind
-	length    atomic.Int64  // how many values, or bytes
+	times     times
+	length    atomic.Int64 // how many values, or bytes
 	aborted   chan struct{}
 	abortOnce sync.Once
 }
@@ -123,6 +124,7 @@ func (t *thread) answer(c call) (a answer) {
 		n = len(c.give)
 	}
 	t.begin(c.kind, n)
+	defer t.times.add(clock(), c.bytes())
 	defer t.end()
 	a.floats, a.ints = c.floats, c.ints
 	if a.ok, a.err = t.agree(c, n); a.err == nil {
@@ -189,7 +191,7 @@ func (t *thread) await(r *request) error {
 		if began == 0 {
 			began = now
 		}
-		if now-t.since.Load() > int64(t.timeout) {
+		if now-t.since.Load() > t.timeout.Load() {
 			say(t.late(t.silent()))
 			t.api.abort(1)
 		}
@@ -217,5 +219,5 @@ func (t *thread) late(silent string) string {
 	what := kind(t.doing.Load()).of(int(t.length.Load()))
 	return fmt.Sprintf("mpi: rank %d of %d on %s has waited %v for the others%s, in %s%s. "+
 		"One of them hangs, or is slower than that: a longer time is set by parallel.timeout_seconds. All processes are ended.",
-		t.rank, t.ranks, host, t.timeout, at, what, silent)
+		t.rank, t.ranks, host, time.Duration(t.timeout.Load()), at, what, silent)
 }

@@ -20,11 +20,11 @@ func say(words string) {
 // is inside of a function of the library that does not return. The launcher ends the others when
 // one of them ends with an error.
 func (w *World) watch() {
-	tick := time.NewTicker(min(time.Second, w.timeout/4))
+	tick := time.NewTicker(min(time.Second, time.Duration(w.timeout.Load())/4))
 	defer tick.Stop()
 	for range tick.C {
 		since := w.since.Load()
-		if since != 0 && clock()-since > int64(w.timeout+abortGrace) {
+		if since != 0 && clock()-since > w.timeout.Load()+int64(abortGrace) {
 			say(w.late(""))
 			os.Exit(1)
 		}

@@ -38,7 +38,12 @@ type World struct {
 	closed  error
 }
 
-var _ parallel.Group = (*World)(nil)
+var (
+	_ parallel.Group   = (*World)(nil)
+	_ parallel.Aborter = (*World)(nil)
+	_ parallel.Patient = (*World)(nil)
+	_ parallel.Wired   = (*World)(nil)
+)
 
 // Connect joins the processes that a launcher has started together. It returns nil for a process
 // that was started on its own or as the only one, and then loads no library. All processes must
@@ -65,7 +70,8 @@ func Connect(o Options) (*World, error) {
 		return nil, fmt.Errorf("mpi: the timeout must be > 0 (got %v): 0 means %v", o.Timeout, DefaultTimeout)
 	}
 	w := &World{queue: make(chan call, queued), reply: make(chan answer)}
-	w.thread.timeout, w.thread.aborted = o.Timeout, make(chan struct{})
+	w.aborted = make(chan struct{})
+	w.timeout.Store(int64(o.Timeout))
 	w.half.Store(half)
 	w.begin(start, 0)
 	go w.watch()
@@ -108,6 +114,13 @@ func (w *World) SetWire(name string) error {
 		w.half.Store(half)
 	}
 	return err
+}
+
+// SetTimeout sets Options.Timeout for what is exchanged from now on.
+func (w *World) SetTimeout(d time.Duration) {
+	if d > 0 {
+		w.timeout.Store(int64(d))
+	}
 }
 
 // Rank implements parallel.Group.
