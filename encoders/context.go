@@ -64,10 +64,10 @@ type order struct {
 	fixed  bool           // whatever encoders are given
 }
 
-// Ordered says how the rows of what follows lie in the global batch until the function that it returns is called: in so many
-// stacks, each of which every rank has an equal share of, or, with places (M) int32, each of M where it says.
-func (c *Context) Ordered(stacks int, places *gorgonia.Node) (end func()) {
-	return c.set(order{stacks: stacks, places: places, fixed: true})
+// Numbered says that what follows are M sequences, whose numbers in the global batch are numbers (M) int32, until the function that
+// it returns is called.
+func (c *Context) Numbered(numbers *gorgonia.Node) (end func()) {
+	return c.set(order{places: numbers, fixed: true})
 }
 
 // Whole says that every rank has all rows of what follows until the function that it returns is called.

@@ -36,12 +36,11 @@ type trainStep struct {
 // builder is a training step under construction.
 type builder struct {
 	*Pairs
-	net      *net
-	s        *objectives.Step
-	blocks   blocks // of the student, to compute again in the backward pass
-	judge    *judge // of hard negatives, or nil
-	norms    norms  // of the student
-	cropping bool   // the images at hand are crops, image by image
+	net    *net
+	s      *objectives.Step
+	blocks blocks // of the student, to compute again in the backward pass
+	judge  *judge // of hard negatives, or nil
+	norms  norms  // of the student
 	// matched are the globs of model.lora.layers that have matched a layer.
 	matched map[string]bool
 }

@@ -28,9 +28,6 @@ func (b *builder) crops() {
 		scope, context = scope.As(encoders.Traits{Locked: true}), &encoders.Context{}
 	}
 	in := encoders.Inputs{batch.Images: s.Shaped(c.column(), s.Rows, n, 3, c.size, c.size)}
-	b.cropping = true
-	defer func() { b.cropping = false }()
-	defer s.Student.Ordered(1, nil)()
 	q := c.tower.Encode(context, scope, in, encoders.Want{Classes: true})
 	s.Crops = x.head.Project(s.Student, b.scope(s.Params, x.proj), q.Classes) // (B*V, C)
 }

@@ -7,13 +7,9 @@ type drawn struct {
 	all         []int32
 }
 
-// drawnOf is for n samples, the batch or several stacks of it; in crops one stack of all.
+// drawnOf is for n samples, the batch or several stacks of it.
 func (b *builder) drawnOf(n int) *drawn {
-	d := &drawn{rank: b.o.Group.Rank(), ranks: b.o.Group.Size(), stacks: 1}
-	if !b.cropping {
-		d.stacks = max(1, n/b.s.Rows)
-	}
-	return d
+	return &drawn{rank: b.o.Group.Rank(), ranks: b.o.Group.Size(), stacks: max(1, n/b.s.Rows)}
 }
 
 // take sets dst, an equal part for each of n samples, to those of what draw gives for n*ranks samples. Its values are rows, of which a

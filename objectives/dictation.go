@@ -92,9 +92,9 @@ func (d *dictation) loss(s *Step, decoder encoders.Decoder, x told) *gorgonia.No
 	}
 	if s.Ranks.size() > 1 {
 		at := ints("numbers", d.numbers)
-		defer s.Student.Ordered(1, at)()
+		defer s.Student.Numbered(at)()
 		if s.HasTeacher() {
-			defer s.Mentor.Ordered(1, at)()
+			defer s.Mentor.Numbered(at)()
 		}
 	}
 	twin := encoders.Traits{Twin: s.HasTeacher()}
