@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,21 +20,26 @@ func TestCampaigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, short := range []struct {
-		name string
-		n    int
-		want string
+		name  string
+		n     int
+		ranks int
+		want  string
 	}{
-		{"kill", 3, " 0 checkpoints lost, 0 failures"},
-		{"damage", 4, "4 damages read by map[embed:1 eval:1 finetune:1 train:1]: 0 failures"},
-		{"disk", 2, ": 0 failures"},
-		{"memory", 2, ": 0 failures"},
+		{"kill", 3, 1, " 0 checkpoints lost, 0 failures"},
+		{"kill", 2, 2, " 0 checkpoints lost, 0 failures"},
+		{"damage", 4, 1, "4 damages read by map[embed:1 eval:1 finetune:1 train:1]: 0 failures"},
+		{"disk", 2, 1, ": 0 failures"},
+		{"memory", 2, 1, ": 0 failures"},
 	} {
-		t.Run(short.name, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s of %d", short.name, short.ranks), func(t *testing.T) {
 			if campaigns[short.name] == nil {
 				t.Skip("not on this system")
 			}
+			if _, err := exec.LookPath("mpirun"); short.ranks > 1 && err != nil {
+				t.Skip("no mpirun: apt-get install openmpi-bin or mpich")
+			}
 			var out bytes.Buffer
-			c := campaign{n: short.n, steps: 40, config: "run.toml", bin: bin, seed: 3, log: &out}
+			c := campaign{n: short.n, steps: 40, ranks: short.ranks, config: "run.toml", bin: bin, seed: 3, log: &out}
 			err := c.run(short.name)
 			if errors.Is(err, errMount) {
 				t.Skip(err)

@@ -38,8 +38,8 @@ func (c *campaign) kill() error {
 		if err := k.oneRun(); err != nil {
 			return err
 		}
-		c.say("%d kills in %d runs, %d before the first checkpoint, %d while a checkpoint was written; %d checkpoints lost, %d failures in all",
-			k.kills, k.runs, k.early, k.saving, k.lost, k.wrong.n)
+		c.say("%d kills in %d runs, %d before the first checkpoint, %d while a checkpoint was written; ended %.1f s after the kill at the latest; %d checkpoints lost, %d failures in all",
+			k.kills, k.runs, k.early, k.saving, k.longest.Seconds(), k.lost, k.wrong.n)
 	}
 	return k.wrong.err()
 }
@@ -55,8 +55,9 @@ type killing struct {
 	want string // the run that was left alone
 
 	runs, kills   int
-	early, saving int // kills before there was a checkpoint, and with one half written
-	lost          int // checkpoints that were whole and not gone on from
+	early, saving int           // kills before there was a checkpoint, and with one half written
+	lost          int           // checkpoints that were whole and not gone on from
+	longest       time.Duration // from a kill to the end of the run
 	wrong         failures
 }
 
@@ -98,25 +99,40 @@ func (k *killing) oneRun() error {
 
 // session starts the run and kills it. It reports whether the run came to its end before.
 func (k *killing) session(dir string) (ended bool, out string, err error) {
-	cmd, b := k.command(context.Background(), dir, k.killable()...)
+	cmd, b := k.start(context.Background(), dir, k.killable()...)
 	if err := cmd.Start(); err != nil {
 		return false, "", err
 	}
 	dead := make(chan error, 1)
 	go func() { dead <- cmd.Wait() }()
+	after, killed := shortest+time.Duration(k.rand.Int64N(int64(spread))), false
+	if k.ranks > 1 {
+		after += startup
+	}
 	select {
 	case err = <-dead:
-	case <-time.After(shortest + time.Duration(k.rand.Int64N(int64(spread)))):
-		if cmd.Process.Kill() == nil {
+	case <-time.After(after):
+		if killed, err = k.end(cmd.Process); err != nil {
+			return false, "", err
+		}
+		if killed {
 			k.kills++
 		}
+		begin := time.Now()
 		err = <-dead
+		if took := time.Since(begin); killed && took > within {
+			return false, b.String(), fmt.Errorf("the others lived for %v after the kill", took)
+		} else if killed {
+			k.longest = max(k.longest, took)
+		}
 	}
 	out = b.String()
 	switch code := cmd.ProcessState.ExitCode(); {
+	case code == 0 && killed && k.ranks > 1:
+		return false, out, fmt.Errorf("exit code 0 although a rank was killed:\n%s", tail(out))
 	case code == 0:
 		return true, out, nil
-	case code > 0 || crashed(out):
+	case code > 0 && !(killed && k.ranks > 1) || crashed(out):
 		return false, out, fmt.Errorf("%v:\n%s", err, tail(out))
 	}
 	left, _ := os.ReadDir(filepath.Join(dir, "run", runlog.CheckpointsDir))
@@ -131,6 +147,14 @@ func (k *killing) session(dir string) (ended bool, out string, err error) {
 		k.early++
 	}
 	return false, out, nil
+}
+
+// end kills the run, or one of its ranks, and says whether there was something to kill.
+func (k *killing) end(p *os.Process) (killed bool, err error) {
+	if k.ranks > 1 {
+		return k.killRank(p.Pid)
+	}
+	return p.Kill() == nil, nil
 }
 
 var goingOn = regexp.MustCompile(`going on from step (\d+) of`)

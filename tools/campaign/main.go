@@ -2,6 +2,7 @@
 // likes, and counts what is lost. From the root of the repository:
 //
 //	go run ./tools/campaign kill -n 1000     # kills runs at random moments and goes on with them
+//	go run ./tools/campaign kill -n 50 -ranks 2   # kills one of two ranks
 //	go run ./tools/campaign damage -n 1000   # damages checkpoints and has every command read them
 //	go run ./tools/campaign disk -n 100      # lets the disk fill up at random places (needs leave to mount)
 //	go run ./tools/campaign memory -n 100   # takes the memory away at random moments (Linux)
@@ -28,6 +29,7 @@ import (
 type campaign struct {
 	n      int
 	steps  int           // of a run that is killed
+	ranks  int           // of a run that is killed; 1: one process
 	length time.Duration // of a soak
 	config string
 	bin    string // the program; empty: it is built
@@ -48,6 +50,7 @@ func main() {
 	flags := flag.NewFlagSet("campaign", flag.ExitOnError)
 	flags.IntVar(&c.n, "n", 50, "kills, damages, full disks or limits of memory")
 	flags.IntVar(&c.steps, "steps", 240, "steps of a run that is killed")
+	flags.IntVar(&c.ranks, "ranks", 1, "processes of a run that is killed, by mpirun; a kill is of one of them")
 	flags.DurationVar(&c.length, "for", 2*time.Minute, "time of a soak")
 	flags.StringVar(&c.config, "config", "tools/campaign/run.toml", "configuration of the run")
 	flags.StringVar(&c.bin, "bin", "", "trainer to run; it is built without")
@@ -61,7 +64,7 @@ func main() {
 		os.Exit(2)
 	}
 	flags.Parse(os.Args[2:]) // exits where it fails
-	if flags.NArg() > 0 || c.n < 1 || c.steps < 1 || c.length <= 0 {
+	if flags.NArg() > 0 || c.n < 1 || c.steps < 1 || c.ranks < 1 || c.length <= 0 {
 		flags.Usage()
 		os.Exit(2)
 	}

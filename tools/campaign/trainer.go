@@ -38,12 +38,20 @@ func (c *campaign) command(ctx context.Context, dir string, args ...string) (*ex
 	return cmd, &out
 }
 
+// start is command, or ranked where a run has several ranks.
+func (c *campaign) start(ctx context.Context, dir string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	if c.ranks > 1 {
+		return c.ranked(ctx, dir, args...)
+	}
+	return c.command(ctx, dir, args...)
+}
+
 // trainer runs the program to its end in the working folder dir. Any end but an exit code is an
 // error: a hang, a signal, a crash.
 func (c *campaign) trainer(dir string, args ...string) (code int, out string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd, b := c.command(ctx, dir, args...)
+	cmd, b := c.start(ctx, dir, args...)
 	err = cmd.Run()
 	out = b.String()
 	var exit *exec.ExitError
