@@ -17,6 +17,7 @@ net=10.77.0 prefix=geohost
 
 remove() {
 	for ns in $(ip netns list | sed -n "s/^\($prefix[0-9]*\).*/\1/p"); do
+		ip link del "$ns" 2>/dev/null || true # else it stays until the last process of the host has ended
 		ip netns del "$ns"
 	done
 	ip link del "${prefix}br" 2>/dev/null || true

@@ -100,7 +100,8 @@ def ours(ranks, a):
     if ranks > 1:
         command += ["--ranks", str(ranks)]
     r = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return r["samples_per_second"], r["step_ms"], r["peak_rss_mb"]
+    ranked = r.get("ranks")
+    return r["samples_per_second"], r["step_ms"], ranked["peak_memory_mb"]["max"] if ranked else r["peak_memory_mb"]
 
 
 def main():

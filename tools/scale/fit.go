@@ -31,10 +31,10 @@ type Line struct {
 	Steps []struct {
 		Ranks, Rows int // of a rank
 		MS          float64
-	} // measured, to compare the model with; nothing is fitted to them
+	} // measured; how much exchanges hold up computation is fitted to them, and nothing else
 }
 
-// fit fits a step to each link: a and c to Compute, l and w to the link's sums.
+// fit fits a step to each link: a and c to Compute, l and w to the link's sums, p to its steps.
 func (m Measured) fit() ([]Step, error) {
 	a, c, err := line(m.Compute)
 	if err != nil {
@@ -50,10 +50,20 @@ func (m Measured) fit() ([]Step, error) {
 			return nil, fmt.Errorf("link %s: %w", l.Name, err)
 		}
 		others := 2 * float64(l.Ranks-1)
-		all = append(all, Step{
+		step := Step{
 			Fixed: max(0, a), PerRow: c, Back: m.Back, Gradients: 1e6 * m.Gradient, Bucket: 1e6 * m.Bucket, Features: m.Feature,
 			Link: Link{Latency: max(0, at) / others, Bandwidth: others / float64(l.Ranks) * 1e6 / slope},
-		})
+		}
+		var missing, exchanged float64
+		for _, s := range l.Steps {
+			without, _ := step.Seconds(s.Ranks, float64(s.Rows))
+			missing += s.MS/1e3 - without
+			exchanged += step.Exchange(s.Ranks, float64(s.Rows))
+		}
+		if exchanged > 0 {
+			step.Work = max(0, missing/exchanged)
+		}
+		all = append(all, step)
 	}
 	return all, nil
 }

@@ -19,7 +19,7 @@ func report(w io.Writer, m Measured, fits []Step, most int) {
 	fmt.Fprintf(t, "a step of one rank: %.0f ms and %.1f ms a row\n", 1e3*fits[0].Fixed, 1e3*fits[0].PerRow)
 	for i, l := range m.Links {
 		f := fits[i]
-		fmt.Fprintf(t, "\n%s: %.1f Gbit/s, %.0f us a message\n", l.Name, 8*f.Bandwidth/1e9, 1e6*f.Latency)
+		fmt.Fprintf(t, "\n%s: %.1f Gbit/s, %.0f us a message, an exchange holds up the computation beside it for %.1f times its length\n", l.Name, 8*f.Bandwidth/1e9, 1e6*f.Latency, f.Work)
 		for _, s := range l.Steps {
 			step, exposed := f.Seconds(s.Ranks, float64(s.Rows))
 			fmt.Fprintf(t, "%d ranks of %d rows\tmeasured %.0f ms\tmodel %.0f ms\tof them exposed sums %.0f ms\n", s.Ranks, s.Rows, s.MS, 1e3*step, 1e3*exposed)

@@ -39,13 +39,17 @@ func TestFit(t *testing.T) {
 	for _, mb := range []float64{1, 10, 100} {
 		l.Sums = append(l.Sums, Point{mb, 1e3 * step.Sum(3, 1e6*mb)})
 	}
+	l.Steps = append(l.Steps, struct {
+		Ranks, Rows int
+		MS          float64
+	}{2, 100, 1e3 * (2 + .004 + .754 + .25*(.004+2*.502))}) // see above, and a quarter of X
 	m.Links = []Line{l}
 	fits, err := m.fit()
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := fits[0]
-	for _, x := range [][2]float64{{got.Fixed, step.Fixed}, {got.PerRow, step.PerRow}, {got.Latency, step.Latency}, {got.Bandwidth, step.Bandwidth}} {
+	for _, x := range [][2]float64{{got.Fixed, step.Fixed}, {got.PerRow, step.PerRow}, {got.Latency, step.Latency}, {got.Bandwidth, step.Bandwidth}, {got.Work, .25}} {
 		if math.Abs(x[0]-x[1]) > 1e-6*x[1] {
 			t.Errorf("fitted %+v, want %+v", got, step)
 			break
