@@ -4,7 +4,8 @@ import "fmt"
 
 // Init says what the parameters start from.
 type Init struct {
-	Checkpoint string    `toml:"checkpoint" fixed:"run"` // checkpoint or run folder whose parameters are the start; empty: random
+	Checkpoint string    `toml:"checkpoint" fixed:"run"`                                  // checkpoint or run folder whose parameters are the start; empty: random
+	NewWords   int       `toml:"new_words" fixed:"run" read:"started words" max:"100000"` // most words of the training texts that the vocabulary of the checkpoint takes in: the commonest of those that it does not know or cuts into more than two tokens; their embeddings start from random numbers
 	Image      InitImage `toml:"image" read:"images"`
 	Text       InitText  `toml:"text" read:"words"`
 }
@@ -13,6 +14,7 @@ func (i *Init) defaults() {}
 
 func (i *Init) check(k *checker, c *Config) {
 	k.require("init.checkpoint", i.Checkpoint == "" || !c.Model.Fitted(), "must be empty", c.Model.named()+" is fitted to the training pairs anew and starts from no parameters")
+	k.require("init.new_words", i.NewWords >= 0, "must be >= 0")
 	for _, path := range []string{"init.image.path", "init.text.path"} {
 		k.require(path, i.Checkpoint == "" || k.fields[path].String() == "", "must be empty with init.checkpoint", "parameters start from one of the two")
 	}

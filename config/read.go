@@ -49,6 +49,8 @@ var conditions = map[string]condition{
 			return c.ReadsRegions() && r.Encoder == RegionsGraph && r.Metric == "block_diag"
 		}},
 	"words": {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"started words": {"init.checkpoint and a model.system with a text tower",
+		func(c *Config) bool { return c.Init.Checkpoint != "" && c.Model.traits().words }},
 	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
 	"features": {`a model.system of pairs whose features are compared (model.interaction.kind = "")`,
 		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},

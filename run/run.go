@@ -173,7 +173,12 @@ func (r *Run) wordRows(from *checkpoint.Checkpoint) (int, error) {
 			return 0, fmt.Errorf("init.checkpoint: %w", err)
 		}
 		defer ck.Close()
-		return train.TableRows(ck, r.tok)
+		its, err := train.OpenTokenizer(ck)
+		if err != nil {
+			return 0, fmt.Errorf("init.checkpoint: %w", err)
+		}
+		rows, err := train.TableRows(ck, its)
+		return max(rows, r.tok.Size()), err // r.tok has its tokens, and perhaps words of init.new_words
 	}
 	return r.towers.WordRows(), nil
 }

@@ -28,7 +28,7 @@ func OpenTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 }
 
 // openTokenizer returns the tokenizer of a run: that of the checkpoint it goes on
-// from (nil: it is new) or starts from (init.checkpoint), the file that data.vocab names, or one
+// from (nil: it is new) or starts from (init.checkpoint, with the words of init.new_words), the file that data.vocab names, or one
 // learned from the training captions. It is nil for a system without texts.
 func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Checkpoint, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
 	if cfg.Model.Stored() {
@@ -43,7 +43,11 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 			return nil, fmt.Errorf("init.checkpoint: %w", err)
 		}
 		defer ck.Close()
-		return train.OpenTokenizer(ck)
+		t, err := train.OpenTokenizer(ck)
+		if err != nil || t == nil || cfg.Init.NewWords == 0 {
+			return t, err
+		}
+		return withNewWords(ctx, cfg, t, progress)
 	}
 	if cfg.Data.Vocab != "" {
 		t, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
@@ -68,6 +72,19 @@ func openTokenizer(ctx context.Context, cfg config.Config, from *checkpoint.Chec
 			words.Count(len(captions), "caption"), err)
 	}
 	return t, nil
+}
+
+// withNewWords is the tokenizer of a checkpoint with init.new_words of the training texts.
+func withNewWords(ctx context.Context, cfg config.Config, t *tokenizer.Tokenizer, progress func(phase string, done, of int)) (*tokenizer.Tokenizer, error) {
+	texts, err := source.Captions(ctx, cfg, source.Options{Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	more, err := t.Extended(slices.Values(texts), cfg.Init.NewWords)
+	if err != nil {
+		return nil, config.Errors{{Path: "init.new_words", Value: cfg.Init.NewWords, Msg: "must be 0: " + err.Error()}}
+	}
+	return more, nil
 }
 
 // classless refuses the first token for a text where it is none that the tokenizer puts there, but a word.

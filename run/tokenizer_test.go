@@ -138,3 +138,44 @@ func TestNoClassTokenInImport(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNewWords: a run of questions from a checkpoint of captions takes in the words that captions have not, its own checkpoints have them, and
+// it goes on from these as it is. Without the key words stay unknown.
+func TestNewWords(t *testing.T) {
+	dir := t.TempDir()
+	albef := []string{"model.system=albef", "model.text.fusion_layers=1", "train.max_steps=2", "schedule.warmup_percent=0"}
+	from, asked := filepath.Join(dir, "from"), filepath.Join(dir, "asked")
+	trained(t, settings(t, from, albef...), Options{})
+	for _, n := range []int{0, 30} {
+		out := fmt.Sprint(asked, n)
+		cfg, err := FinetuneConfig(from, TaskVQA, OpenOptions{Set: []string{"run.out=" + out, fmt.Sprintf("init.new_words=%d", n), "momentum.enabled=false", "objective.distill.alpha=0", "train.max_steps=2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trained(t, cfg, Options{})
+		o, err := Open(out, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		if s, err := o.Evaluate(t.Context(), TaskVQA, "val", nil); err != nil || s.(Answered).Questions == 0 {
+			t.Errorf("init.new_words = %d: %v", n, err)
+		}
+		ids := o.Tokenizer.Encode("what colour?", 0)
+		if known := len(ids) == 4 && ids[1] != o.Tokenizer.UnkID(); known != (n > 0) {
+			t.Errorf("init.new_words = %d: what colour? is %v of %d tokens", n, ids, o.Tokenizer.Size())
+		}
+	}
+	more, err := FinetuneConfig(asked+"30", TaskVQA, OpenOptions{Set: []string{"run.out=" + filepath.Join(dir, "more")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(t.Context(), more, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, ok := r.tok.ID("colour"); !ok {
+		t.Error("a word is lost in a run from a checkpoint that has it")
+	}
+}

@@ -18,6 +18,7 @@ import (
 type InitReport struct {
 	Loaded    int
 	Resampled []string // position tables brought to another image size
+	Grown     []string // tables of words with rows behind those of the checkpoint, which are left as initialised
 	Renamed   []string // parameters that start from those of another name, such as a decoder from fusion layers
 	Fresh     []string // parameters that the checkpoint lacks: left as initialised
 	Unused    []string // parameters that the model lacks
@@ -30,7 +31,7 @@ func (r InitReport) String() string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"resampled", r.Resampled}, {"from others of the checkpoint", r.Renamed}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
+	}{{"resampled", r.Resampled}, {"with room for new words", r.Grown}, {"from others of the checkpoint", r.Renamed}, {"left at random", r.Fresh}, {"not used", r.Unused}, {"with tuning of the checkpoint merged", r.Merged}} {
 		if n := len(l.names); n > 0 {
 			s += fmt.Sprintf(", %d %s (%s)", n, l.what, strings.Join(l.names[:min(n, 3)], ", "))
 			if n > 3 {
@@ -43,7 +44,8 @@ func (r InitReport) String() string {
 
 // InitModel starts a model from the parameters of a checkpoint: those of equal name
 // and shape are copied and the position table of another image size is resampled.
-// Parameters of a downstream task that the checkpoint lacks start from others of it (renamed.go). What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
+// Parameters of a downstream task that the checkpoint lacks start from others of it (renamed.go), and so do further fusion layers.
+// Tables of words may have more rows than those of the checkpoint, for words that its tokenizer has taken in (init.new_words). What comes from the data of training stays. Twins start from the checkpoint's teacher, as in ALBEF's code, whose
 // checkpoints hold it among the parameters; where there is none they become copies.
 // A parameter of another shape is an error, and so is a checkpoint that shares
 // nothing with the model. Fusion layers of one picture of a text are the start of those of two. Adapters of low rank, scales and shifts of the checkpoint go on where those of the model, now, are the
@@ -76,6 +78,8 @@ func InitModel(m Trainable, c *checkpoint.Checkpoint, now config.Model) (InitRep
 			return r, err
 		}
 		switch took {
+		case grown:
+			r.Grown = append(r.Grown, q.Name)
 		case other:
 			r.Renamed = append(r.Renamed, q.Name)
 		case absent:
@@ -163,6 +167,7 @@ const (
 	absent = iota
 	copied
 	resampled
+	grown // the first rows of it
 	other // under another name
 )
 
@@ -175,9 +180,11 @@ func take(from map[string]weights.Param, path string, q *model.Param, dst []floa
 		if info, ok = renamed(from, q, now); !ok {
 			return absent, nil
 		}
-		return other, info.Read(dst)
+		return other, info.Read(dst[:tensor.Shape(info.Shape).TotalSize()])
 	case tensor.Shape(info.Shape).Eq(q.Shape):
 		return copied, info.Read(dst)
+	case fits(info.Shape, q):
+		return grown, info.Read(dst[:tensor.Shape(info.Shape).TotalSize()])
 	case !q.Grid || len(info.Shape) != 2 || info.Shape[1] != q.Shape[1]:
 		settings := q.Settings
 		if settings == "" || info.Shape[len(info.Shape)-1] != q.Shape[len(q.Shape)-1] && q.Group == "" {

@@ -1,7 +1,10 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +36,38 @@ func decoderFrom(part string, textLayers int) string {
 // renamed returns q as the checkpoint has it under another name, in the shape of q; false where it has nothing that fits, such as
 // keys of the states of questions in a model whose fusion layers read images of another width.
 func renamed(from map[string]weights.Param, q *model.Param, now config.Model) (weights.Param, bool) {
-	x, ok := from[elsewhere(q.Name, now)]
-	return x, ok && tensor.Shape(x.Shape).Eq(q.Shape)
+	name := cmp.Or(elsewhere(q.Name, now), q.Name)
+	x, ok := from[name]
+	if !ok {
+		x, ok = from[lastFusion(from, name)]
+	}
+	return x, ok && fits(x.Shape, q)
+}
+
+// fits says whether a parameter of that shape is the start of q: it has the same one, or is a table of words with fewer rows.
+func fits(shape []int, q *model.Param) bool {
+	if tensor.Shape(shape).Eq(q.Shape) {
+		return true
+	}
+	words := strings.HasSuffix(q.Name, "embeddings/word/weight") || strings.HasSuffix(q.Name, "mlm/bias")
+	return words && len(shape) == len(q.Shape) && shape[0] < q.Shape[0] && slices.Equal(shape[1:], q.Shape[1:])
+}
+
+// lastFusion returns the name of a parameter of a fusion layer behind those of the checkpoint, in its last one: a layer that
+// attends to pictures already is a better start than random numbers. Where texts have two pictures that is the last layer of the
+// same picture. Empty for any other parameter.
+func lastFusion(from map[string]weights.Param, name string) string {
+	layer, rest, ok := cutLayer(name)
+	if !ok {
+		return ""
+	}
+	x, ok := crossedBy(slices.Collect(maps.Keys(from)))
+	if !ok || layer <= x.last {
+		return ""
+	}
+	each := 1
+	if x.paired {
+		each = 2
+	}
+	return fmt.Sprintf("%s%02d/%s", textLayers, x.last+1-each+(layer-x.last-1)%each, rest)
 }

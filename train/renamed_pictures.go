@@ -12,6 +12,7 @@ import (
 // crossed is what layers with cross-attention have, by the name of a parameter: keys of their own, or those of the layer before.
 type crossed struct {
 	first  int  // number of the first of them
+	last   int  // and of the last
 	paired bool // every other one has no keys of its own: a text has two pictures (encoders.BERT.Pictures)
 }
 
@@ -33,6 +34,7 @@ func crossedBy(names []string) (x crossed, ok bool) {
 		switch {
 		case in && rest == "crossattention/query/weight":
 			queries[layer] = true
+			x.last = max(x.last, layer)
 			if x.first < 0 || layer < x.first {
 				x.first = layer
 			}
