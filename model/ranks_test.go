@@ -345,8 +345,8 @@ func onRanks(t *testing.T, ranks []*Pairs, f func(i int, m *Pairs) error) {
 // far says how far a value is from the one that it should be, as a share of scale.
 func far(got, want, scale float64) float64 { return math.Abs(got-want) / max(scale, 1e-30) }
 
-// looser are tolerances of gradients other than 1e-5: behind many batch norms of few values, and where they are 0 but for rounding.
-var looser = map[string]float64{"clip, resnet": 1e-3, "classes, resnet": 1e-3, "moco, resnet": 1e-3, "moco, shuffled": 1e-3, "moco, running": 1e-3, "swav, resnet": 1e-3, "clip, region graph": 1e-4}
+// looser are tolerances of gradients other than 1e-5: behind many batch norms of few values, and where they all but cancel out.
+var looser = map[string]float64{"clip, resnet": 1e-3, "classes, resnet": 1e-3, "moco, resnet": 1e-3, "moco, shuffled": 1e-3, "moco, running": 1e-3, "swav, resnet": 1e-3, "clip, region graph": 1e-4, "matching, one row each": 1e-4}
 
 // exchangeless are the cases whose losses need nothing of other ranks.
 var exchangeless = []string{"vqa", "captions", "sentence pairs, joint"}
