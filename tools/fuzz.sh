@@ -14,6 +14,7 @@ for line in $(grep -rho --include='*_test.go' '^func Fuzz[A-Za-z0-9]*'"${2:-}"'[
 	for file in $(grep -rl --include='*_test.go' "^func $line(" .); do
 		package=./$(dirname "${file#./}")
 		echo "== $package $line"
+		"${GO:-go}" test "$package" -run '^$' -fuzz "^$line\$" -fuzztime 1x > /dev/null 2>&1 || true # builds
 		time "${GO:-go}" test "$package" -run '^$' -fuzz "^$line\$" -fuzztime "$time" -fuzzminimizetime 10x || failed=1
 	done
 done
