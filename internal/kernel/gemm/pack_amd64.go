@@ -24,10 +24,10 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 	case b.p.TransA:
 		t.PackRows(w, w.group[:], t.Lanes, b.terms*t.Lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
 	case t.BF16:
-		PackHalves(AsHalves(w.group[:]), x, b.i*x.LD+b.k, b.mb, b.kb)
+		packHalves(AsHalves(w.group[:]), 2*b.stride, x, b.i*x.LD+b.k, b.mb, b.kb)
 	default:
 		for r := range b.mb {
-			copy(w.group[r*b.kb:(r+1)*b.kb], x.F32[(b.i+r)*x.LD+b.k:])
+			copy(w.group[r*b.stride:r*b.stride+b.kb], x.F32[(b.i+r)*x.LD+b.k:])
 		}
 	}
 }
@@ -35,17 +35,21 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 // PackHalves sets the rows of dst to n values of the rows of x from value at on. If
 // n is odd, a 0 follows each row.
 func PackHalves(dst []uint16, x Matrix, at, rows, n int) {
-	even := (n + 1) &^ 1
+	packHalves(dst, (n+1)&^1, x, at, rows, n)
+}
+
+// packHalves is PackHalves for rows of dst that lie stride values apart.
+func packHalves(dst []uint16, stride int, x Matrix, at, rows, n int) {
 	if x.BF16 == nil {
-		gemmConvert(&dst[0], 2*even, &x.F32[at], x.LD*WordSize, n, rows)
+		gemmConvert(&dst[0], 2*stride, &x.F32[at], x.LD*WordSize, n, rows)
 	} else {
 		for r := range rows {
-			copy(dst[r*even:r*even+n], x.BF16[at+r*x.LD:])
+			copy(dst[r*stride:r*stride+n], x.BF16[at+r*x.LD:])
 		}
 	}
-	if n < even {
+	if n%2 != 0 {
 		for r := range rows {
-			dst[r*even+n] = 0
+			dst[r*stride+n] = 0
 		}
 	}
 }

@@ -16,7 +16,7 @@ func Variants() []Variant {
 	if !cpu.HasAVX2FMA {
 		return nil
 	}
-	return []Variant{{Name: "rows", Description: "blocks of B in the level-2 cache, a row of tiles at a time", New: New}}
+	return variants(New)
 }
 
 // VariantsBF16 returns the candidates in bfloat16, none where the processor lacks the instructions. The first is what
@@ -25,5 +25,21 @@ func VariantsBF16() []Variant {
 	if !cpu.HasBF16 {
 		return nil
 	}
-	return []Variant{{Name: "rows", Description: "blocks of B in the level-2 cache, a row of tiles at a time", New: NewBF16}}
+	return variants(NewBF16)
+}
+
+// variants returns the blockings of what create makes.
+func variants(create func() *Tiled) []Variant {
+	with := func(b blocking) func() *Tiled {
+		return func() *Tiled {
+			t := create()
+			t.blocking = b
+			return t
+		}
+	}
+	return []Variant{
+		{"cache", "blocks of B as large as the level-2 cache takes, a row of tiles at a time", create},
+		{"deep", "sums half as long again in narrower blocks: C is written less often and A packed more often", with(deep)},
+		{"panels", "a panel of B stays in the level-1 cache while the tiles of a group pass over it; the bits are those of cache", with(panels())},
+	}
 }
