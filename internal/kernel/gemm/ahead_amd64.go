@@ -28,7 +28,7 @@ func (b *block) lookAhead(tiles int) {
 		b.plan(p.A, b.k*p.A.LD+next, b.kb, min(b.mb, p.M-next), tiles)
 	case next < p.M:
 		b.plan(p.A, next*p.A.LD+b.k, min(b.mb, p.M-next), b.kb, tiles)
-	case b.mb == p.M && !b.direct:
+	case b.mb == p.M && b.packs:
 		j, k := b.j, b.k+b.kb
 		if k == p.K {
 			j, k = b.j+b.nb, 0

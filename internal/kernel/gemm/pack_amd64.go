@@ -2,16 +2,25 @@ package gemm
 
 import "unsafe"
 
-// packB packs the block of op(B) into panels. The columns of the last panel that
+// packAhead is how many columns before its turn a transposed column is asked for: two groups of 8, whose packing takes
+// about as long as memory to answer.
+const packAhead = 16
+
+// packB packs the block of op(B) into panels at dst. The columns of the last panel that
 // B lacks hold anything; what the tiles make of them is not stored.
-func (t *Tiled) packB(w *TileWork, b *block) {
+func (t *Tiled) packB(w *TileWork, dst []float32, b *block) {
 	x, width := b.p.B, 2*t.Lanes
 	if !b.p.TransB {
-		t.PackRows(w, w.panel[:], width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
+		t.PackRows(w, dst, width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
 		return
 	}
+	size := x.size()
 	for q := 0; q < b.nb; q += 8 {
-		panel := w.panel[q/width*width*b.terms+q%width:]
+		// Columns of op(B) are rows of B, each in a place of its own that the processor does not foresee.
+		if ahead := q + packAhead; ahead < b.nb {
+			gemmPrefetch(x.first((b.j+ahead)*x.LD+b.k), x.LD*size, (b.kb*size+CacheLine-1)/CacheLine, min(8, b.nb-ahead))
+		}
+		panel := dst[q/width*width*b.terms+q%width:]
 		t.packTransposed(w, panel, x, (b.j+q)*x.LD+b.k, min(8, b.nb-q), b.kb)
 	}
 }

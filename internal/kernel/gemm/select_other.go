@@ -28,3 +28,12 @@ func Variants() []Variant { return nil }
 
 // VariantsBF16 returns none.
 func VariantsBF16() []Variant { return nil }
+
+// NewPacked is never called.
+func (*Tiled) NewPacked(k, n int) *Packed { return nil }
+
+// Panel is never called.
+func (*Tiled) Panel() int { return 1 }
+
+// Repack is never called.
+func (*Tiled) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {}

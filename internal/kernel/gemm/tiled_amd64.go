@@ -67,12 +67,13 @@ type tileArgs struct {
 // TileWork is the memory of one product in progress. It begins at a page, as large objects do, so what tiles read in
 // whole vectors comes first: a vector that lies in two cache lines takes two loads.
 type TileWork struct {
-	panel [mostBlock]float32
-	group [mostTerms * groupWide]float32
-	edge  [maxTile * MaxPanel]float32
-	rows  [8 * 2 * mostTerms]uint16 // rows of a transposed B on their way into a panel
-	zeros [BlockN]float32           // the missing row of an odd k
-	args  tileArgs
+	panel  [mostBlock]float32
+	group  [mostTerms * groupWide]float32
+	edge   [maxTile * MaxPanel]float32
+	rows   [8 * 2 * mostTerms]uint16 // rows of a transposed B on their way into a panel
+	zeros  [BlockN]float32           // the missing row of an odd k
+	args   tileArgs
+	panels []float32 // of the block in progress: those in panel, or of a Packed
 }
 
 // Info implements gemm.Backend: the version is the instruction set in use.
@@ -107,33 +108,37 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w := t.Work.Take()
 	w.args.alpha = p.Alpha
-	stepK, stepN := parts(p.K, t.terms, 1), parts(p.N, t.columns, 2*t.Lanes)
-	if t.BF16 {
-		stepK = parts(p.K, 2*t.terms, 2)
+	stepK, columns, packed := t.stepK(p.K), t.columns, t.packed(p)
+	if p.M <= t.rows {
+		// Of the next block, all that is prefetched meanwhile.
+		columns = min(columns, aheadBytes/WordSize/t.terms)
 	}
+	stepN := parts(p.N, columns, 2*t.Lanes)
 	stepM := parts(p.M, t.rows, 1)
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
-			b.terms = b.kb
-			if t.BF16 {
-				b.terms = (b.kb + 1) / 2
-			}
+			b.terms = t.Terms(b.kb)
 			w.args.k, w.args.add = b.terms, 0
 			if p.Beta != 0 || k > 0 {
 				w.args.add = 1
 			}
 			// Packing pays when many tiles pass over the panel.
-			b.direct = !t.BF16 && !p.TransB && p.M <= 4*t.maxRows
-			if !b.direct {
-				t.packB(w, &b)
+			b.direct = packed == nil && !t.BF16 && !p.TransB && p.M <= 4*t.maxRows
+			switch {
+			case b.direct:
+			case packed != nil:
+				w.panels = packed.words[packed.at(k, b.terms, p.packedFrom+j):]
+			default:
+				b.packs, w.panels = true, w.panel[:]
+				t.packB(w, w.panels, &b)
 			}
 			for i := 0; i < p.M; i += stepM {
 				t.group(w, &b, i, min(stepM, p.M-i))
 			}
 		}
 	}
-	w.args.a, w.args.b, w.args.c = nil, nil, nil
+	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
 	t.Work.Give(w)
 	if p.Activated != nil {
 		p.Finish()
@@ -148,6 +153,7 @@ type block struct {
 	stepN, stepK  int // of the largest blocks
 	terms         int
 	direct        bool // B is read in place
+	packs         bool // B is packed block by block
 	inPlace       bool // so is A
 	stride        int  // words from one row of the packed group to the next
 	height, mb, i int  // rows of a tile and of the group, first row of the group
@@ -219,7 +225,7 @@ func (t *Tiled) row(w *TileWork, b *block, r, from, end int) {
 		if b.direct {
 			w.args.b, w.args.bK = unsafe.Pointer(&p.B.F32[b.k*p.B.LD+b.j+q]), p.B.LD*WordSize
 		} else {
-			w.args.b = unsafe.Pointer(&w.panel[q*b.terms])
+			w.args.b = unsafe.Pointer(&w.panels[q*b.terms])
 		}
 		if !t.Masked && cols != vectors*t.Lanes {
 			t.edge(w, b, tiles[vectors-1], rows, cols, q, c)
