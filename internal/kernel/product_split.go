@@ -35,3 +35,15 @@ func splitProduct(m, n, k, threads int) (alongN bool, chunks, step int) {
 	}
 	return true, chunks, columnStep
 }
+
+// splitAcross is splitProduct along the other side. ok is false where that has too few steps.
+func splitAcross(m, n, k, threads int) (alongN bool, chunks, step int, ok bool) {
+	alongN, chunks, step = splitProduct(m, n, k, threads)
+	if chunks == 1 {
+		return alongN, chunks, step, false
+	}
+	if alongN {
+		return false, chunks, rowStep, (m+rowStep-1)/rowStep >= chunks
+	}
+	return true, chunks, columnStep, (n+columnStep-1)/columnStep >= chunks
+}

@@ -1,12 +1,12 @@
 package runlog
 
 import (
-	"bufio"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
 )
 
 // Environment is what a run ran on.
@@ -28,7 +28,7 @@ type Environment struct {
 func CollectEnvironment(threads int, kernels string, args []string) Environment {
 	e := Environment{
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPU: cpuModel(), CPUs: runtime.NumCPU(), Threads: threads, Kernels: kernels, Args: slices.Clone(args),
+		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: threads, Kernels: kernels, Args: slices.Clone(args),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		e.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
@@ -42,20 +42,4 @@ func CollectEnvironment(threads int, kernels string, args []string) Environment 
 		}
 	}
 	return e
-}
-
-// cpuModel returns the processor's name where the system tells it in
-// /proc/cpuinfo, else the architecture.
-func cpuModel() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if k, v, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return runtime.GOARCH
 }
