@@ -16,3 +16,15 @@ func NewBF16() *Tiled { return nil }
 
 // Multiply is never called.
 func (*Tiled) Multiply(*Product) {}
+
+// Variant is one way to tile and block the built-in product, of which there are none here.
+type Variant struct {
+	Name, Description string
+	New               func() *Tiled
+}
+
+// Variants returns none.
+func Variants() []Variant { return nil }
+
+// VariantsBF16 returns none.
+func VariantsBF16() []Variant { return nil }
