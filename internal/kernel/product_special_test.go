@@ -219,7 +219,6 @@ func TestProductByLibrary(t *testing.T) {
 		for _, threads := range []int{1, 3} {
 			e := newTestEngine(t, threads)
 			e.library, e.tiles = l, nil
-			e.setWays()
 			r := rand.New(rand.NewPCG(49, 50))
 			for range 30 {
 				checkProduct(t, e, gemmtest.RandomCase(r, 1+r.IntN(60), 1+r.IntN(200), 1+r.IntN(60)))

@@ -67,12 +67,8 @@ func (e *Engine) setTuner(o Options) {
 // ways returns the candidates for products of float32 and in bfloat16.
 func (e *Engine) ways(libraries []library.Loaded, builtin bool) (float, half []*way) {
 	if builtin {
-		if tiles := gemm.Shared(); tiles != nil {
-			float = append(float, &way{name: library.Builtin, tiles: tiles})
-		}
-		if e.tiles != nil {
-			half = append(half, e.byTiles)
-		}
+		float = builtins(gemm.Variants(), pathFloat)
+		half = builtins(gemm.VariantsBF16(), pathTiles)
 	}
 	for _, l := range libraries {
 		if l.Info.Name == library.Builtin {
@@ -86,6 +82,18 @@ func (e *Engine) ways(libraries []library.Loaded, builtin bool) (float, half []*
 	return float, half
 }
 
+// builtins returns the built-in products, of which the first is what the fixed rules take.
+func builtins(variants []gemm.Variant, path path) (list []*way) {
+	for i, v := range variants {
+		name := library.Builtin
+		if i > 0 {
+			name += " " + v.Name
+		}
+		list = append(list, &way{name: name, path: path, tiles: v.New()})
+	}
+	return list
+}
+
 // startTuner begins to choose among ways, with what the cache file knows.
 func (e *Engine) startTuner(mode string, float, half []*way, libraries []library.Loaded, file string) {
 	env := tune.Environment{Processor: cpu.Model(), Instructions: cpu.Level(), Threads: e.threads, Program: usercache.Program()}
@@ -97,7 +105,7 @@ func (e *Engine) startTuner(mode string, float, half []*way, libraries []library
 			env.Instructions += ", " + has.name
 		}
 	}
-	for _, w := range float {
+	for _, w := range slices.Concat(float, half) {
 		env.Kernels = append(env.Kernels, w.name)
 	}
 	for _, l := range libraries {

@@ -31,7 +31,7 @@ func (w path) mustConvert(p *gemm.Product) bool {
 }
 
 // way is one implementation of a product, with all that follows it: the built-in product of tiles, a library's
-// in bfloat16 or of float32, or of float32 by fixed rules. One of the last four fields is set. (They are no interface
+// in bfloat16 or of float32, or what fixed rules take. One of the last four fields is set. (They are no interface
 // and no function, by which products would escape to the heap.)
 type way struct {
 	name    string // as choices of the best kernel name it
@@ -47,8 +47,8 @@ type way struct {
 // setWays makes the ways of the fixed rules.
 func (e *Engine) setWays() {
 	e.byRule = &way{path: pathFloat, rules: e}
-	e.byTiles = &way{name: library.Builtin, path: pathTiles, tiles: e.tiles}
-	e.byLibrary = &way{name: e.info.Name, path: pathLibrary, foreign: true, half: e.library}
+	e.byTiles = &way{name: library.Builtin, path: pathTiles, rules: e}
+	e.byLibrary = &way{name: e.info.Name, path: pathLibrary, rules: e}
 }
 
 // multiply computes p, whose operands have the types of the path, on the calling thread.
@@ -57,21 +57,34 @@ func (w *way) multiply(p *gemm.Product) {
 	case w.tiles != nil:
 		w.tiles.Multiply(p)
 	case w.half != nil:
-		w.half.BGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
-		if p.Activated != nil {
-			q := *p
-			q.Bias = nil
-			q.Finish()
-		}
+		multiplyHalf(w.half, p)
 	case w.backend != nil:
-		w.backend.SGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
-		p.Finish()
+		multiplyFloat(w.backend, p)
+	case w.path == pathTiles:
+		w.rules.tiles.Multiply(p)
+	case w.path == pathLibrary:
+		multiplyHalf(w.rules.library, p)
 	case w.rules.builtIn(p):
 		w.rules.float.Multiply(p)
 	default:
-		w.rules.backend.SGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
-		p.Finish()
+		multiplyFloat(w.rules.backend, p)
 	}
+}
+
+// multiplyHalf computes p by a library's product in bfloat16, which adds the bias.
+func multiplyHalf(l gemm.HalfBackend, p *gemm.Product) {
+	l.BGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
+	if p.Activated != nil {
+		q := *p
+		q.Bias = nil
+		q.Finish()
+	}
+}
+
+// multiplyFloat computes p by a backend's product of float32.
+func multiplyFloat(b gemm.Backend, p *gemm.Product) {
+	b.SGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
+	p.Finish()
 }
 
 // fixed returns the way of p by fixed rules, which know nothing of its shape but the size.
