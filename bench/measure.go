@@ -289,6 +289,8 @@ func (b *bencher) report(times []time.Duration) Result {
 		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
 		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
 	}
+	tuning := b.engine.Tuning()
+	r.Tuning = &tuning
 	s := b.spent
 	kernels := p.Time + s.optimizer + s.queue
 	r.Outside = max(0, 1-kernels.Seconds()/steps)
