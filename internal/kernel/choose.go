@@ -16,7 +16,7 @@ const leastTuned = 1 << 22
 
 // Time that may be spent on measuring in the life of an engine.
 const (
-	cacheBudget = 500 * time.Millisecond
+	cacheBudget = time.Second
 	onBudget    = 10 * time.Second
 )
 
@@ -25,8 +25,8 @@ const mostDecided = 4096
 
 // choice is how a product is computed: by what, and split over the threads along which side.
 type choice struct {
-	way    *way
-	across bool // along the other side than splitProduct says
+	way  *way
+	side side
 }
 
 // tuner chooses the kernels of an engine.
@@ -141,11 +141,15 @@ func (t *tuner) candidates(p *gemm.Product) (list []choice) {
 	return list
 }
 
-// other returns c with the other split, and whether there is one.
+// other returns c split along the other side than by default, and whether that can be done.
 func (t *tuner) other(p *gemm.Product, c choice) (choice, bool) {
-	_, _, _, ok := splitAcross(p.M, p.N, p.K, t.e.threads)
-	c.across = !c.across
-	return c, ok
+	own := sideOf(p.M, p.N, p.K, t.e.threads)
+	if own == sideAuto {
+		return c, false
+	}
+	c.side = sideRows + sideColumns - own
+	alongN, _, _ := splitAlong(c.side, p.M, p.N, p.K, t.e.threads)
+	return c, alongN == (c.side == sideColumns)
 }
 
 // Ends of the names of choices with the other split.
@@ -163,13 +167,13 @@ func (t *tuner) nameOf(p *gemm.Product, c choice) string {
 			name = library.Builtin
 		}
 	}
-	if !c.across {
-		return name
+	switch c.side {
+	case sideRows:
+		name += byRows
+	case sideColumns:
+		name += byColumns
 	}
-	if alongN, _, _, _ := splitAcross(p.M, p.N, p.K, t.e.threads); alongN {
-		return name + byColumns
-	}
-	return name + byRows
+	return name
 }
 
 // named returns the choice for p that has a name, and whether there is one here.

@@ -26,7 +26,7 @@ type Options struct {
 	// "bf16", where operands are rounded to bfloat16 and sums are float32.
 	Precision string
 	// Tune is how the kernel of a product is chosen: "off" or "", by fixed rules; "cache", by what was measured on
-	// this machine before, and what is not known is measured at its first use, within half a second in all; or "on",
+	// this machine before, and what is not known is measured at its first use, within a second in all; or "on",
 	// measured anew, within ten seconds. It takes programs that begin with ProbeInChild, since measuring calls every library
 	// that is found; elsewhere it is off, as Tuning says.
 	Tune string

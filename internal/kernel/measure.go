@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -9,14 +11,19 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/tune"
 )
 
-// How a product is measured. Candidates are timed in turns, so that what slows the machine down for a
-// while slows all of them, and the least time of each counts.
+// How a product is measured. Each candidate computes it once, which is checked. Then a part of it is timed, along its longest
+// side, which has least to do with how fast a kernel is. Candidates are timed in turns, so that what slows the machine down for
+// a while slows all of them, and the least time of each counts.
 const (
 	leastTurns = 2
 	mostTurns  = 6
-	enoughTime = 8 * time.Millisecond // after which leastTurns are enough
+	enoughTime = 3 * time.Millisecond // after which leastTurns are enough
 	slow       = 1.25                 // times the least: no more turns
+	tooSlow    = 1.5                  // times the first time of the default, from enoughTime on: no turn at all
 	margin     = 0.03                 // by which another kernel must be faster than the default
+	partTime   = 2 * time.Millisecond // that a part should take
+	leastShare = 4                    // a part is at least 1/4
+	leastSide  = 512                  // of at least so many rows, columns or terms
 )
 
 // mostRoom is the number of values of a result above which a product is not measured, since the
@@ -28,21 +35,31 @@ type trial struct {
 	choice
 	name  string
 	out   output
-	best  time.Duration
+	first time.Duration // of the whole product
+	best  time.Duration // of the part
 	wrong bool
+}
+
+// measurement is that of one product.
+type measurement struct {
+	*tuner
+	product string
+	p, part *gemm.Product
+	rule    *trial // the default
+	check   *checker
 }
 
 // measure times the candidates for p on its own operands and returns the best. ok is false where that
 // could not be told: the fixed rules stay. The result of p is undefined then and otherwise.
 //
 //	gain = 1 - least time / least time of the default > margin
-func (t *tuner) measure(product string, p *gemm.Product) (best choice, m tune.Choice, ok bool) {
+func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tune.Choice, ok bool) {
 	candidates := t.candidates(p)
 	if _, split := t.other(p, choice{}); len(candidates) == 0 && !split {
-		return best, m, false
+		return best, found, false
 	}
 	if t.left <= 0 || t.rate > 0 && t.cost(gflop(p)/t.rate, len(candidates)) > t.left || resultSize(p) > mostRoom {
-		return best, m, false
+		return best, found, false
 	}
 	kept := t.e.job.scratch // of operands that only candidates convert, which is not kept
 	t.e.job.scratch = operandScratch{}
@@ -50,136 +67,170 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, m tune.Ch
 	own, other := t.outputs(p)
 	defer t.room.give(own, other)
 
-	first := &trial{choice: choice{way: t.e.fixed(p)}, out: own}
-	first.name = t.nameOf(p, first.choice)
-	d := t.time(p, first)
-	if t.cost(d.Seconds(), len(candidates)) > t.left {
-		return best, m, false
+	m := &measurement{tuner: t, product: product, p: p, rule: &trial{choice: choice{way: t.e.fixed(p)}, out: own}}
+	m.rule.name = t.nameOf(p, m.rule.choice)
+	m.rule.first = m.time(p, m.rule)
+	if t.cost(m.rule.first.Seconds(), len(candidates)) > t.left {
+		return best, found, false
 	}
-	check := newChecker(t.e, p, own)
-	if !check.usable {
-		return best, m, false
+	if m.check = newChecker(t.e, p, own); !m.check.usable {
+		return best, found, false
 	}
-	trials := []*trial{first}
+	m.part = t.partOf(p, m.rule.first)
+	trials := []*trial{m.rule}
 	for _, c := range candidates {
-		if x := (&trial{choice: c, name: t.nameOf(p, c), out: other}); t.try(product, p, x, first, check) {
+		if x := m.trial(c, other); m.try(x) {
 			trials = append(trials, x)
 		}
 	}
-	if first.wrong {
+	if m.rule.wrong {
 		trials = trials[1:]
 	}
-	winner := t.compare(p, trials)
+	winner := m.compare(trials)
 	if c, split := t.other(p, winner.choice); split {
-		if p.Beta != 0 { // own has been added to
-			own.refresh(p)
-			t.time(p, first)
-		}
-		if x := (&trial{choice: c, name: t.nameOf(p, c), out: other}); t.try(product, p, x, first, check) {
-			winner = t.compare(p, []*trial{winner, x})
+		if x := m.compare([]*trial{winner, m.trial(c, other)}); x != winner && m.tryAgain(x) {
+			winner = x
 		}
 	}
-	speed := func(x *trial) float64 { return gflop(p) / x.best.Seconds() }
-	m = tune.Choice{Kernel: winner.name, GFLOPS: speed(winner), Default: first.name}
-	if first.best > 0 {
-		m.DefaultGFLOPS = speed(first)
+	if winner != m.rule && !m.rule.wrong { // once more, as a moment may have slowed the default
+		winner = m.compare([]*trial{m.rule, winner})
 	}
-	t.rate = m.GFLOPS
-	return winner.choice, m, true
+	speed := func(x *trial) float64 { return gflop(m.part) / x.best.Seconds() }
+	found = tune.Choice{Kernel: winner.name, GFLOPS: speed(winner), Default: m.rule.name}
+	if m.rule.best > 0 {
+		found.DefaultGFLOPS = speed(m.rule)
+	}
+	t.rate = found.GFLOPS
+	return winner.choice, found, true
 }
 
-// gflop returns the billions of operations of p.
-func gflop(p *gemm.Product) float64 { return 2e-9 * float64(p.M) * float64(p.N) * float64(p.K) }
+// trial returns a trial of a choice.
+func (m *measurement) trial(c choice, out output) *trial {
+	return &trial{choice: c, name: m.nameOf(m.p, c), out: out}
+}
+
+// partOf returns the part of p that is timed, where p takes so long. It is split over the threads as p is.
+func (t *tuner) partOf(p *gemm.Product, took time.Duration) *gemm.Product {
+	q := *p
+	longest := &q.M
+	if q.N > *longest {
+		longest = &q.N
+	}
+	if q.K > *longest {
+		longest = &q.K
+	}
+	n := int(float64(*longest) * float64(partTime) / float64(took))
+	n = (max(n, *longest/leastShare, leastSide) + columnStep - 1) / columnStep * columnStep
+	if n >= *longest {
+		return p
+	}
+	*longest = n
+	_, parts, _ := splitProduct(q.M, q.N, q.K, t.e.threads)
+	if _, whole, _ := splitProduct(p.M, p.N, p.K, t.e.threads); parts != whole {
+		return p
+	}
+	if q.Bias != nil {
+		q.Bias = q.Bias[:q.N]
+	}
+	return &q
+}
 
 // cost estimates what a measurement takes of a product that takes so many seconds.
 func (t *tuner) cost(seconds float64, candidates int) time.Duration {
-	runs := 1 + leastTurns + (candidates+1)*(2+leastTurns)
-	return time.Duration(float64(runs) * seconds * float64(time.Second))
+	part := max(min(1, partTime.Seconds()/seconds), 1./leastShare)
+	runs := 1 + 1.5*float64(candidates) + part*leastTurns*float64(candidates+3)
+	return time.Duration(runs * seconds * float64(time.Second))
 }
 
 // compare times trials in turns and returns the fastest, the first of them unless another one is faster by the margin.
-func (t *tuner) compare(p *gemm.Product, trials []*trial) *trial {
+func (m *measurement) compare(trials []*trial) *trial {
 	alive, begin := slices.Clone(trials), time.Now()
-	for turn := 0; turn < mostTurns && len(alive) > 1; turn++ {
+	for turn := 0; turn < mostTurns && (len(alive) > 1 || turn == 0); turn++ {
 		if turn >= leastTurns && time.Since(begin) > enoughTime {
 			break
 		}
-		least := time.Duration(0)
+		least := time.Duration(math.MaxInt64)
 		for _, x := range alive {
-			if d := t.time(p, x); x.best == 0 || d < x.best {
+			if d := m.time(m.part, x); x.best == 0 || d < x.best {
 				x.best = d
 			}
-			if least == 0 || x.best < least {
-				least = x.best
-			}
+			least = min(least, x.best)
 		}
 		alive = slices.DeleteFunc(alive, func(x *trial) bool { return float64(x.best) > slow*float64(least) })
 	}
-	if trials[0].best == 0 { // alone
-		trials[0].best = t.time(p, trials[0])
-	}
-	best := trials[0]
-	for _, x := range trials[1:] {
-		if x.best < best.best {
-			best = x
-		}
-	}
+	best := slices.MinFunc(trials, func(a, b *trial) int { return cmp.Compare(a.best, b.best) })
 	if float64(best.best) > (1-margin)*float64(trials[0].best) {
 		return trials[0]
 	}
 	return best
 }
 
-// try computes p by a candidate for the first time and says whether it may be chosen. One that panics or is wrong is never
-// tried again. Where the default is wrong, that is noted in first.
-func (t *tuner) try(product string, p *gemm.Product, x, first *trial, check *checker) bool {
+// try computes the product by a candidate for the first time and says whether it may be chosen. One that panics or is wrong is
+// never tried again. Where the default is wrong, that is noted.
+func (m *measurement) try(x *trial) bool {
 	if x.way.foreign {
-		if t.table.Ended(product, x.name) {
+		if m.table.Ended(m.product, x.name) {
 			return false
 		}
-		t.table.Begin(product, x.name)
-		defer t.table.End()
+		m.table.Begin(m.product, x.name)
+		defer m.table.End()
 	}
-	x.out.refresh(p)
-	if err := t.first(p, x); err != nil {
-		t.drop(x, product, err.Error())
+	x.out.refresh(m.p)
+	if err := m.first(x); err != nil {
+		m.drop(x, err.Error())
 		return false
 	}
-	switch v, difference := check.compare(x.out); v {
+	switch v, difference := m.check.compare(x.out); v {
 	case isWrong:
-		t.drop(x, product, difference)
+		m.drop(x, difference)
 		return false
 	case defaultWrong:
-		if !first.wrong {
-			first.wrong = true
-			t.e.warn(fmt.Sprintf("%s is wrong for the product %s: %s: %s is used for it", first.name, product, difference, x.name))
+		if !m.rule.wrong {
+			m.rule.wrong = true
+			m.e.warn(fmt.Sprintf("%s is wrong for the product %s: %s: %s is used for it", m.rule.name, m.product, difference, x.name))
 		}
+		return true
 	}
-	return true
+	return m.rule.wrong || x.first < enoughTime || float64(x.first) < tooSlow*float64(m.rule.first)
 }
 
-// first runs a trial and returns its panic.
-func (t *tuner) first(p *gemm.Product, x *trial) (err error) {
+// tryAgain is try after something was timed, which may have added to the result of the default.
+func (m *measurement) tryAgain(x *trial) bool {
+	if m.p.Beta != 0 {
+		m.rule.out.refresh(m.p)
+		m.time(m.p, m.rule)
+	}
+	return m.try(x)
+}
+
+// first computes the whole product by a trial and returns its panic.
+func (m *measurement) first(x *trial) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
 		}
 	}()
-	t.time(p, x)
+	x.first = m.time(m.p, x)
 	return nil
 }
 
-// time computes p once by a trial, into its own result.
-func (t *tuner) time(p *gemm.Product, x *trial) time.Duration {
-	q := *p
+// time computes p, the product or its part, once by a trial, into its own result. A part is split as the whole is.
+func (m *measurement) time(p *gemm.Product, x *trial) time.Duration {
+	q, c := *p, x.choice
 	q.C, q.Activated = x.out.c, x.out.activated
+	if c.side == sideAuto {
+		c.side = sideOf(m.p.M, m.p.N, m.p.K, m.e.threads)
+	}
 	begin := time.Now()
-	t.e.multiply(&q, x.choice)
+	m.e.multiply(&q, c)
 	return max(time.Since(begin), 1)
 }
 
 // drop leaves a way out from now on and warns of it.
-func (t *tuner) drop(x *trial, product, why string) {
-	t.dropped[x.way] = true
-	t.e.warn(fmt.Sprintf("%s is not used for further matrix products: for the product %s %s", x.name, product, why))
+func (m *measurement) drop(x *trial, why string) {
+	m.dropped[x.way] = true
+	m.e.warn(fmt.Sprintf("%s is not used for further matrix products: for the product %s %s", x.name, m.product, why))
 }
+
+// gflop returns the billions of operations of p.
+func gflop(p *gemm.Product) float64 { return 2e-9 * float64(p.M) * float64(p.N) * float64(p.K) }

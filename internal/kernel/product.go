@@ -23,13 +23,10 @@ func (e *Engine) Multiply(p *gemm.Product) {
 // multiply computes p by a choice.
 func (e *Engine) multiply(p *gemm.Product, c choice) {
 	j := &e.job
-	alongN, chunks, step := splitProduct(p.M, p.N, p.K, e.threads)
+	alongN, chunks, step := splitAlong(c.side, p.M, p.N, p.K, e.threads)
 	if chunks == 1 || p.Alpha == 0 {
 		e.serial(p, c.way)
 		return
-	}
-	if c.across {
-		alongN, chunks, step, _ = splitAcross(p.M, p.N, p.K, e.threads)
 	}
 	j.Product, j.way, j.alongN = *p, c.way, alongN
 	if c.way.path.mustConvert(p) {

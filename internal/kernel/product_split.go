@@ -36,14 +36,38 @@ func splitProduct(m, n, k, threads int) (alongN bool, chunks, step int) {
 	return true, chunks, columnStep
 }
 
-// splitAcross is splitProduct along the other side. ok is false where that has too few steps.
-func splitAcross(m, n, k, threads int) (alongN bool, chunks, step int, ok bool) {
+// side says along which side of C a product is split over the threads.
+type side int
+
+const (
+	sideAuto    side = iota // as splitProduct says
+	sideRows                // along m
+	sideColumns             // along n
+)
+
+// sideOf returns what splitProduct says, sideAuto where it does not split.
+func sideOf(m, n, k, threads int) side {
+	alongN, chunks, _ := splitProduct(m, n, k, threads)
+	switch {
+	case chunks == 1:
+		return sideAuto
+	case alongN:
+		return sideColumns
+	}
+	return sideRows
+}
+
+// splitAlong is splitProduct along a side, where that has as many steps as there are parts.
+func splitAlong(s side, m, n, k, threads int) (alongN bool, chunks, step int) {
 	alongN, chunks, step = splitProduct(m, n, k, threads)
-	if chunks == 1 {
-		return alongN, chunks, step, false
+	if chunks == 1 || s == sideAuto {
+		return alongN, chunks, step
 	}
-	if alongN {
-		return false, chunks, rowStep, (m+rowStep-1)/rowStep >= chunks
+	if s == sideColumns && (n+columnStep-1)/columnStep >= chunks {
+		return true, chunks, columnStep
 	}
-	return true, chunks, columnStep, (n+columnStep-1)/columnStep >= chunks
+	if s == sideRows && (m+rowStep-1)/rowStep >= chunks {
+		return false, chunks, rowStep
+	}
+	return alongN, chunks, step
 }

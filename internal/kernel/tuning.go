@@ -105,8 +105,11 @@ func (e *Engine) startTuner(mode string, float, half []*way, libraries []library
 			env.Instructions += ", " + has.name
 		}
 	}
-	for _, w := range slices.Concat(float, half) {
+	for _, w := range float {
 		env.Kernels = append(env.Kernels, w.name)
+	}
+	for _, w := range half {
+		env.Kernels = append(env.Kernels, "bf16 "+w.name)
 	}
 	for _, l := range libraries {
 		if l.Info.File != "" {

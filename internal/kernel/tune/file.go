@@ -64,6 +64,26 @@ func (f *file) of(env Environment) *machine {
 	return nil
 }
 
+// foreign says what all that a file holds is of, as far as that is worth a word: other threads and precisions are not.
+func (f *file) foreign(env Environment) (of string) {
+	if len(f.Machines) > 0 {
+		of = "another processor"
+	}
+	for _, m := range f.Machines {
+		e := m.Environment
+		switch {
+		case e.Processor != env.Processor:
+		case e.Program != env.Program:
+			of = "another version of this program"
+		case e.Instructions == env.Instructions && e.Threads == env.Threads:
+			return "other libraries"
+		default:
+			return ""
+		}
+	}
+	return of
+}
+
 // entry is of, with a new machine where there is none.
 func (f *file) entry(env Environment) *machine {
 	if m := f.of(env); m != nil {

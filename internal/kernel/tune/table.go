@@ -65,8 +65,8 @@ func NewTable(env Environment, mode, path string) *Table {
 		t.note("the measurements of matrix products in %s cannot be used (%v): they are made anew", path, err)
 	default:
 		m := all.of(env)
-		if m == nil && len(all.Machines) > 0 {
-			t.note("the measurements of matrix products in %s are of another processor, number of threads, library or version of this program: they are made anew", path)
+		if of := all.foreign(env); m == nil && of != "" {
+			t.note("the measurements of matrix products in %s are of %s: they are made anew", path, of)
 		}
 		if m != nil {
 			t.ended = m.Ended
