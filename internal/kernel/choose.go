@@ -141,10 +141,11 @@ func (t *tuner) candidates(p *gemm.Product) (list []choice) {
 	return list
 }
 
-// other returns c split along the other side than by default, and whether that can be done.
+// other returns c split along the other side than by default, and whether that can be done and is worth a try: a side that is more
+// than twice as long is the better one, since each thread reads all of the operand along the other side.
 func (t *tuner) other(p *gemm.Product, c choice) (choice, bool) {
 	own := sideOf(p.M, p.N, p.K, t.e.threads)
-	if own == sideAuto {
+	if own == sideAuto || max(p.M, p.N) > 2*min(p.M, p.N) {
 		return c, false
 	}
 	c.side = sideRows + sideColumns - own

@@ -3,7 +3,6 @@ package kernel
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -12,18 +11,20 @@ import (
 )
 
 // How a product is measured. Each candidate computes it once, which is checked. Then a part of it is timed, along its longest
-// side, which has least to do with how fast a kernel is. Candidates are timed in turns, so that what slows the machine down for
-// a while slows all of them, and the least time of each counts.
+// side, which has least to do with how fast a kernel is. The candidate with the least time of two turns has to beat the default
+// then: in pairs of runs one after the other, of which it must win most by the margin. Machines are slower for some milliseconds
+// now and then, which a pair has in common, and of two kernels that are even the default stays.
 const (
-	leastTurns = 2
-	mostTurns  = 6
-	enoughTime = 3 * time.Millisecond // after which leastTurns are enough
-	slow       = 1.25                 // times the least: no more turns
-	tooSlow    = 1.5                  // times the first time of the default, from enoughTime on: no turn at all
-	margin     = 0.03                 // by which another kernel must be faster than the default
-	partTime   = 2 * time.Millisecond // that a part should take
-	leastShare = 4                    // a part is at least 1/4
-	leastSide  = 512                  // of at least so many rows, columns or terms
+	turns      = 2
+	pairsWon   = 5                      // that win
+	pairsLost  = 3                      // that lose
+	margin     = 0.03                   // by which a pair is won
+	slow       = 1.5                    // times the first time of the default, from partTime on: no turn at all
+	partTime   = 2 * time.Millisecond   // that a part should take
+	leastTime  = 300 * time.Microsecond // of a run, which repeats the part if need be
+	mostRuns   = 16                     // of the part in a run
+	leastShare = 4                      // a part is at least 1/4
+	leastSide  = 512                    // of at least so many rows, columns or terms
 )
 
 // mostRoom is the number of values of a result above which a product is not measured, since the
@@ -45,14 +46,13 @@ type measurement struct {
 	*tuner
 	product string
 	p, part *gemm.Product
+	runs    int    // of the part at a time
 	rule    *trial // the default
 	check   *checker
 }
 
 // measure times the candidates for p on its own operands and returns the best. ok is false where that
 // could not be told: the fixed rules stay. The result of p is undefined then and otherwise.
-//
-//	gain = 1 - least time / least time of the default > margin
 func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tune.Choice, ok bool) {
 	candidates := t.candidates(p)
 	if _, split := t.other(p, choice{}); len(candidates) == 0 && !split {
@@ -77,6 +77,7 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tun
 		return best, found, false
 	}
 	m.part = t.partOf(p, m.rule.first)
+	m.runs = max(1, min(mostRuns, int(leastTime/m.rule.first)))
 	trials := []*trial{m.rule}
 	for _, c := range candidates {
 		if x := m.trial(c, other); m.try(x) {
@@ -86,14 +87,11 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tun
 	if m.rule.wrong {
 		trials = trials[1:]
 	}
-	winner := m.compare(trials)
+	winner := m.fastest(trials)
 	if c, split := t.other(p, winner.choice); split {
-		if x := m.compare([]*trial{winner, m.trial(c, other)}); x != winner && m.tryAgain(x) {
+		if x := m.fastest([]*trial{winner, m.trial(c, other)}); x != winner && m.tryAgain(x) {
 			winner = x
 		}
-	}
-	if winner != m.rule && !m.rule.wrong { // once more, as a moment may have slowed the default
-		winner = m.compare([]*trial{m.rule, winner})
 	}
 	speed := func(x *trial) float64 { return gflop(m.part) / x.best.Seconds() }
 	found = tune.Choice{Kernel: winner.name, GFLOPS: speed(winner), Default: m.rule.name}
@@ -138,31 +136,49 @@ func (t *tuner) partOf(p *gemm.Product, took time.Duration) *gemm.Product {
 // cost estimates what a measurement takes of a product that takes so many seconds.
 func (t *tuner) cost(seconds float64, candidates int) time.Duration {
 	part := max(min(1, partTime.Seconds()/seconds), 1./leastShare)
-	runs := 1 + 1.5*float64(candidates) + part*leastTurns*float64(candidates+3)
+	runs := 1 + 1.5*float64(candidates) + part*turns*float64(candidates+3)
 	return time.Duration(runs * seconds * float64(time.Second))
 }
 
-// compare times trials in turns and returns the fastest, the first of them unless another one is faster by the margin.
-func (m *measurement) compare(trials []*trial) *trial {
-	alive, begin := slices.Clone(trials), time.Now()
-	for turn := 0; turn < mostTurns && (len(alive) > 1 || turn == 0); turn++ {
-		if turn >= leastTurns && time.Since(begin) > enoughTime {
-			break
+// fastest times trials and returns the fastest, the first of them unless another one beats it.
+func (m *measurement) fastest(trials []*trial) *trial {
+	for range turns {
+		for _, x := range trials {
+			m.run(x)
 		}
-		least := time.Duration(math.MaxInt64)
-		for _, x := range alive {
-			if d := m.time(m.part, x); x.best == 0 || d < x.best {
-				x.best = d
-			}
-			least = min(least, x.best)
-		}
-		alive = slices.DeleteFunc(alive, func(x *trial) bool { return float64(x.best) > slow*float64(least) })
 	}
-	best := slices.MinFunc(trials, func(a, b *trial) int { return cmp.Compare(a.best, b.best) })
-	if float64(best.best) > (1-margin)*float64(trials[0].best) {
+	if len(trials) == 1 {
 		return trials[0]
 	}
-	return best
+	first, other := trials[0], slices.MinFunc(trials[1:], func(a, b *trial) int { return cmp.Compare(a.best, b.best) })
+	won, lost := 0, 0
+	for beats(other.best, first.best) && won < pairsWon && lost < pairsLost {
+		if a, b := m.run(first), m.run(other); beats(b, a) {
+			won++
+		} else {
+			lost++
+		}
+	}
+	if won == pairsWon {
+		return other
+	}
+	return first
+}
+
+// beats says whether a time is less than another one by the margin.
+func beats(a, b time.Duration) bool { return float64(a) < (1-margin)*float64(b) }
+
+// run times the part by a trial.
+func (m *measurement) run(x *trial) time.Duration {
+	begin := time.Now()
+	for range m.runs {
+		m.time(m.part, x)
+	}
+	d := max(1, time.Since(begin)/time.Duration(m.runs))
+	if x.best == 0 || d < x.best {
+		x.best = d
+	}
+	return d
 }
 
 // try computes the product by a candidate for the first time and says whether it may be chosen. One that panics or is wrong is
@@ -191,7 +207,7 @@ func (m *measurement) try(x *trial) bool {
 		}
 		return true
 	}
-	return m.rule.wrong || x.first < enoughTime || float64(x.first) < tooSlow*float64(m.rule.first)
+	return m.rule.wrong || x.first < partTime || float64(x.first) < slow*float64(m.rule.first)
 }
 
 // tryAgain is try after something was timed, which may have added to the result of the default.
