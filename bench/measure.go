@@ -107,6 +107,7 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, b.work.Close()) }()
+	engine.SaveTuning() // and gives back what measuring took
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	if b.ranked != nil {

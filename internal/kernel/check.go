@@ -135,7 +135,7 @@ func (c *checker) compare(x output) (verdict, string) {
 // row compares row i.
 func (c *checker) row(x output, i int, room []float32) difference {
 	at := i * c.p.LDC
-	got, want := x.c[at:][:c.p.N], c.own.c[at:][:c.p.N]
+	got, want := x[at:][:c.p.N], c.own[at:][:c.p.N]
 	// If the sum of all squares is small, each of them is.
 	vector.Sub(room, got, want)
 	vector.Mul(room, room, c.inverse)
@@ -162,15 +162,15 @@ func (c *checker) bound(i, j int, v, w float64) float64 {
 	return c.tolerance*c.rows[i]*c.columns[j] + 0x1p-21*(math.Abs(v)+math.Abs(w)) + 1e-30
 }
 
-// activated says whether row i of the activation is that of the result.
+// activated says whether row i of the activation, which x came with last, is that of x.
 func (c *checker) activated(x output, i int, room []float32) bool {
-	if x.activated == nil {
+	if c.p.Activated == nil {
 		return true
 	}
 	at := i * c.p.LDC
-	in := x.c[at:][:c.p.N]
+	in := x[at:][:c.p.N]
 	c.p.Activation.Apply(room, in)
-	vector.Sub(room, room, x.activated[at:][:c.p.N])
+	vector.Sub(room, room, c.p.Activated[at:][:c.p.N])
 	return vector.SumSq(room) <= 1e-11*(float64(c.p.N)+vector.SumSq(in))
 }
 
@@ -178,7 +178,7 @@ func (c *checker) activated(x output, i int, room []float32) bool {
 func (c *checker) judge(x output, d difference) (verdict, string) {
 	exact := c.exact(d.i, d.j)
 	at := d.i*c.p.LDC + d.j
-	got, want := float64(x.c[at]), float64(c.own.c[at])
+	got, want := float64(x[at]), float64(c.own[at])
 	right := func(v float64) bool { return math.Abs(v-exact) <= c.bound(d.i, d.j, v, exact) }
 	if right(got) && !right(want) {
 		return defaultWrong, fmt.Sprintf("row %d column %d is %g and must be %g", d.i, d.j, want, exact)

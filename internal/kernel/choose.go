@@ -41,7 +41,7 @@ type tuner struct {
 	left    time.Duration // of the budget
 	spent   time.Duration
 	rate    float64 // GFLOP/s of the last product that was measured
-	room    rooms
+	rooms   [2]room // for results
 }
 
 // decision is what was chosen for a product, and why.
@@ -112,7 +112,13 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 	}
 	took := time.Since(begin)
 	t.left, t.spent = t.left-took, t.spent+took
+	if t.left <= 0 {
+		t.rest()
+	}
 }
+
+// rest gives back what measuring needs, until the next measurement.
+func (t *tuner) rest() { clear(t.rooms[:]) }
 
 // ready says whether products can be measured: what is kept for later processes must have a place, lest each of them
 // chooses otherwise, but where all is measured anew at each start.

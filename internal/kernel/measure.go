@@ -27,10 +27,6 @@ const (
 	leastSide  = 512                    // of at least so many rows, columns or terms
 )
 
-// mostRoom is the number of values of a result above which a product is not measured, since the
-// candidates need results of their own.
-const mostRoom = 16 << 20
-
 // trial is a candidate in the course of a measurement.
 type trial struct {
 	choice
@@ -65,7 +61,6 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tun
 	t.e.job.scratch = operandScratch{}
 	defer func() { t.e.job.scratch = kept }()
 	own, other := t.outputs(p)
-	defer t.room.give(own, other)
 
 	m := &measurement{tuner: t, product: product, p: p, rule: &trial{choice: choice{way: t.e.fixed(p)}, out: own}}
 	m.rule.name = t.nameOf(p, m.rule.choice)
@@ -233,7 +228,7 @@ func (m *measurement) first(x *trial) (err error) {
 // time computes p, the product or its part, once by a trial, into its own result. A part is split as the whole is.
 func (m *measurement) time(p *gemm.Product, x *trial) time.Duration {
 	q, c := *p, x.choice
-	q.C, q.Activated = x.out.c, x.out.activated
+	q.C = x.out
 	if c.side == sideAuto {
 		c.side = sideOf(m.p.M, m.p.N, m.p.K, m.e.threads)
 	}

@@ -1,73 +1,44 @@
 package kernel
 
-import (
-	"sync"
+import "github.com/geoalign/geoalign/internal/kernel/gemm"
 
-	"github.com/geoalign/geoalign/internal/kernel/gemm"
-)
+// mostRoom is the number of values of a result above which a product is not measured, since the
+// candidates need a result of their own.
+const mostRoom = 8 << 20
 
-// output is where a candidate writes.
-type output struct {
-	c, activated []float32
-	room         [2]*[]float32 // that it is made of, nil where it is the product's own
-}
-
-// rooms lends memory for results while products are measured. The garbage collector takes it back
-// when no product is measured any more.
-type rooms struct{ pool sync.Pool }
+// room is memory for the results of candidates: of the largest size at once, of which a system gives what is
+// written to, as growing would leave what was too small to the garbage collector.
+type room []float32
 
 // take returns n values that hold anything.
-func (r *rooms) take(n int) *[]float32 {
-	x, _ := r.pool.Get().(*[]float32)
-	if x == nil {
-		x = new([]float32)
+func (r *room) take(n int) []float32 {
+	if *r == nil {
+		*r = make(room, mostRoom)
 	}
-	if cap(*x) < n {
-		*x = make([]float32, n)
-	}
-	*x = (*x)[:n]
-	return x
-}
-
-func (r *rooms) give(list ...output) {
-	for _, o := range list {
-		for _, x := range o.room {
-			if x != nil {
-				r.pool.Put(x)
-			}
-		}
-	}
+	return (*r)[:n]
 }
 
 // resultSize returns the values of the result of p, from its first to its last.
 func resultSize(p *gemm.Product) int { return (p.M-1)*p.LDC + p.N }
 
+// output is where a trial writes its result. What follows the result goes to where it belongs, and is overwritten later.
+type output []float32
+
 // outputs returns where the default and the candidates write. The default has the result of p itself where that is
 // not read. Where it is, both have copies.
 func (t *tuner) outputs(p *gemm.Product) (own, other output) {
-	other = t.output(p)
-	if p.Beta == 0 {
-		return output{c: p.C, activated: p.Activated}, other
-	}
-	return t.output(p), other
-}
-
-// output returns room for a result of p, with the value of C where that is added to.
-func (t *tuner) output(p *gemm.Product) (o output) {
 	n := resultSize(p)
-	o.room[0] = t.room.take(n)
-	o.c = *o.room[0]
-	o.refresh(p)
-	if p.Activated != nil {
-		o.room[1] = t.room.take(n)
-		o.activated = *o.room[1]
+	own, other = p.C, t.rooms[0].take(n)
+	if p.Beta != 0 {
+		own = t.rooms[1].take(n)
+		output(own).refresh(p)
 	}
-	return o
+	return own, other
 }
 
 // refresh sets the result to that of p before it is computed, where it is added to.
 func (o output) refresh(p *gemm.Product) {
 	if p.Beta != 0 {
-		copy(o.c, p.C)
+		copy(o, p.C)
 	}
 }

@@ -67,8 +67,8 @@ func (e *Engine) setTuner(o Options) {
 // ways returns the candidates for products of float32 and in bfloat16.
 func (e *Engine) ways(libraries []library.Loaded, builtin bool) (float, half []*way) {
 	if builtin {
-		float = builtins(gemm.Variants(), pathFloat)
-		half = builtins(gemm.VariantsBF16(), pathTiles)
+		float = builtins(gemm.Variants(), pathFloat, e.float)
+		half = builtins(gemm.VariantsBF16(), pathTiles, e.tiles)
 	}
 	for _, l := range libraries {
 		if l.Info.Name == library.Builtin {
@@ -82,14 +82,17 @@ func (e *Engine) ways(libraries []library.Loaded, builtin bool) (float, half []*
 	return float, half
 }
 
-// builtins returns the built-in products, of which the first is what the fixed rules take.
-func builtins(variants []gemm.Variant, path path) (list []*way) {
+// builtins returns the built-in products, of which the first is what the fixed rules take: the one in use, if there is one.
+func builtins(variants []gemm.Variant, path path, use *gemm.Tiled) (list []*way) {
 	for i, v := range variants {
-		name := library.Builtin
+		w := &way{name: library.Builtin, path: path}
 		if i > 0 {
-			name += " " + v.Name
+			w.name += " " + v.Name
 		}
-		list = append(list, &way{name: name, path: path, tiles: v.New()})
+		if w.tiles = use; i > 0 || use == nil {
+			w.tiles = v.New()
+		}
+		list = append(list, w)
 	}
 	return list
 }
@@ -182,6 +185,7 @@ func (e *Engine) SaveTuning() {
 	if e.tuner == nil {
 		return
 	}
+	e.tuner.rest()
 	if err := e.tuner.table.Save(); err != nil {
 		e.warn(fmt.Sprintf("the measurements of matrix products are not kept: %v", err))
 	}
