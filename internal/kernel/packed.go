@@ -39,12 +39,12 @@ func (e *Engine) repack(t *gemm.Tiled, x *gemm.Packed, p *gemm.Product) {
 
 // packer returns what multiplies p by packed weights, nil if nothing does.
 func (e *Engine) packer(p *gemm.Product) *gemm.Tiled {
-	switch {
-	case e.pathOf(p) == pathTiles:
+	switch w := e.fixed(p); {
+	case w == e.byTiles:
 		return e.tiles
-	case e.pathOf(p) != pathFloat || pathFloat.mustConvert(p):
+	case w != e.byRule || w.path.mustConvert(p):
 		return nil
-	case p.M <= packRows || e.takesTiles(p):
+	case p.M <= packRows || e.builtIn(p):
 		return e.float
 	}
 	return nil

@@ -31,12 +31,13 @@ func (p *Packed) at(k, terms, j int) int {
 	return p.of.Terms(k)*p.columns + j*terms
 }
 
-// packed returns what p was packed as, nil where it was not for t or begins within a panel.
+// packed returns what p was packed as, nil where it has other panels than those of t or begins within one.
 func (t *Tiled) packed(p *Product) *Packed {
-	if p.Packed == nil || p.Packed.of != t || p.packedFrom%t.Panel() != 0 {
+	x := p.Packed
+	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.terms != t.terms || p.packedFrom%t.Panel() != 0 {
 		return nil
 	}
-	return p.Packed
+	return x
 }
 
 // stepK returns the values along k of the blocks that k values are cut into.
