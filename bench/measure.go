@@ -107,6 +107,7 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, b.work.Close()) }()
+	engine.SaveTuning() // and gives back what measuring took
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	if b.ranked != nil {
@@ -289,6 +290,8 @@ func (b *bencher) report(times []time.Duration) Result {
 		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
 		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
 	}
+	tuning := b.engine.Tuning()
+	r.Tuning = &tuning
 	s := b.spent
 	kernels := p.Time + s.optimizer + s.queue
 	r.Outside = max(0, 1-kernels.Seconds()/steps)

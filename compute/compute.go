@@ -15,6 +15,9 @@ type Engine = kernel.Engine
 // that is found and all processors.
 type Options = kernel.Options
 
+// Choices are the kernels of products that an engine has chosen, for one that goes on with its work.
+type Choices = kernel.Choices
+
 // New starts an engine. A backend that is asked for by name and cannot be used is
 // an error that says what to install.
 func New(o Options) (*Engine, error) { return kernel.New(o) }

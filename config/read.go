@@ -64,6 +64,7 @@ var conditions = map[string]condition{
 	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
 	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
+	"kernels":     {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
 	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",

@@ -540,6 +540,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 
 		{func(c *Config) { c.Compute.Backend = "cuda" }, `compute.backend: must be one of auto, onednn, openblas, mkl, builtin, plain (got "cuda")`},
 		{func(c *Config) { c.Compute.Threads = -1 }, "compute.threads: must be >= 0 (got -1)"},
+		{func(c *Config) { c.Compute.Tune = "yes" }, `compute.tune: must be one of off, cache, on (got "yes")`},
 		{func(c *Config) { c.Compute.Precision = "fp16" }, `compute.precision: must be one of fp32, bf16 (got "fp16")`},
 	}
 	for _, r := range rows {

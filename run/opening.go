@@ -155,7 +155,11 @@ func (b *opening) start(context.Context) (err error) {
 
 // openEngine starts the kernels of each rank.
 func (b *opening) openEngine(context.Context) (err error) {
-	if b.engine, err = OpenEngineOf(b.group, b.cfg, b.report.Say); err != nil {
+	kept := keptKernels{}
+	if b.from != nil && b.first() {
+		kept = b.readKernels(b.from)
+	}
+	if b.engine, err = openEngine(b.group, b.cfg, kept, b.report.Say); err != nil {
 		return err
 	}
 	b.closers = append(b.closers, func() error { b.engine.Close(); return nil })

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/mpi"
@@ -25,7 +26,8 @@ func newDoctorCommand() *cobra.Command {
 		Long: `doctor shows which matrix libraries were found and which one "auto" takes, measures a
 matrix product of the size of a transformer layer in float32 and in bfloat16
 (compute.precision), and says what to install when something faster could be had. It
-names the MPI library that several processes would train by (mpirun -n 4 trainer train).
+says how the kernels of matrix products are chosen (compute.tune), where what was measured
+is kept, and what the limit of a container leaves of the processors. It names the MPI library that several processes would train by (mpirun -n 4 trainer train).
 
 A library is tried in a process of its own before it is used: one that crashes or
 hangs is named here and passed over.`,
@@ -47,22 +49,25 @@ hangs is named here and passed over.`,
 	}
 	out.add(c)
 	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, mkl, builtin or plain")
-	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors")
+	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors, or what a container leaves of them")
+	c.Flags().StringVar(&options.Tune, "tune", "cache", "how kernels of products are chosen: off, cache or on, as compute.tune")
 	return c
 }
 
 // diagnosis is what doctor reports.
 type diagnosis struct {
-	Version  string    `json:"version"`
-	System   string    `json:"system"`
-	Static   bool      `json:"static"` // built with the tag static: no libraries
-	CPUs     int       `json:"cpus"`
-	Threads  int       `json:"threads"`
-	Engine   string    `json:"engine"`
-	Backends []backend `json:"backends"`
-	GEMM     gemmSpeed `json:"gemm"`
-	BF16     bf16      `json:"bf16"`
-	MPI      mpi.Info  `json:"mpi"`
+	Version  string        `json:"version"`
+	System   string        `json:"system"`
+	Static   bool          `json:"static"` // built with the tag static: no libraries
+	CPUs     int           `json:"cpus"`
+	Limit    float64       `json:"cpu_limit,omitempty"` // of a container, in processors
+	Threads  int           `json:"threads"`
+	Engine   string        `json:"engine"`
+	Backends []backend     `json:"backends"`
+	GEMM     gemmSpeed     `json:"gemm"`
+	BF16     bf16          `json:"bf16"`
+	Tuning   kernel.Tuning `json:"tuning"`
+	MPI      mpi.Info      `json:"mpi"`
 }
 
 type backend struct {
@@ -100,6 +105,7 @@ func examine(options kernel.Options) (diagnosis, error) {
 		System:  runtime.GOOS + "/" + runtime.GOARCH,
 		Static:  library.Static,
 		CPUs:    runtime.NumCPU(),
+		Limit:   cpu.Limit(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 		MPI:  mpi.Probe(),
@@ -114,6 +120,8 @@ func examine(options kernel.Options) (diagnosis, error) {
 	defer e.Close()
 	d.Threads, d.Engine = e.Threads(), e.Describe()
 	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, measured)
+	d.Tuning = e.Tuning()
+	e.SaveTuning()
 	return d, d.examineBF16(options, e.Warnings())
 }
 
@@ -151,7 +159,11 @@ func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
 
 // print writes the diagnosis for a person.
 func (d diagnosis) print(w io.Writer) {
-	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s\n", d.Version, d.System, words.Count(d.CPUs, "processor"))
+	limit := ""
+	if d.Limit > 0 && d.Limit < float64(d.CPUs) {
+		limit = fmt.Sprintf(", limited to %.3g by the container", d.Limit)
+	}
+	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s%s\n", d.Version, d.System, words.Count(d.CPUs, "processor"), limit)
 	if d.Static {
 		fmt.Fprintln(w, "build      static: runs without a C library, with the built-in kernels alone")
 	}
@@ -172,6 +184,7 @@ func (d diagnosis) print(w io.Writer) {
 	for _, warning := range d.BF16.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
+	fmt.Fprintf(w, "tuning     %s\n", d.Tuning)
 	d.printMPI(w)
 	for _, b := range d.Backends {
 		if !b.Found && b.Install != "" {

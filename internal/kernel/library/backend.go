@@ -212,6 +212,19 @@ func Choose(name string) (Loaded, []string, error) {
 	return Loaded{}, nil, fmt.Errorf("kernel: unknown backend %q: choose auto, onednn, openblas, mkl, builtin or plain", name)
 }
 
+// Found returns every library that can be used, in the order in which "auto" prefers them, and what
+// to warn of.
+func Found() (list []Loaded, warnings []string) {
+	for _, s := range librarySpecs {
+		l := s.find()
+		warnings = append(warnings, l.Info.Warnings...)
+		if l.Backend != nil {
+			list = append(list, l)
+		}
+	}
+	return list, warnings
+}
+
 // Probe looks for every backend and tells what it found, in the order in which
 // "auto" prefers them. The libraries that it finds stay loaded.
 func Probe() []Info {

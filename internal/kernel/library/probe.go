@@ -44,6 +44,10 @@ func ProbeInChild() {
 	os.Exit(serveProbe(name, os.Args[1:], os.NewFile(3, "verdict")))
 }
 
+// Probing says whether ProbeInChild was called, as programs do that keep in the user's cache folder
+// what they find out about libraries.
+func Probing() bool { return probing.Load() }
+
 // report is a line that the child writes: the step that it begins on a file, or
 // what became of the file.
 type report struct {
