@@ -3,16 +3,15 @@ package library
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/usercache"
 )
 
 // Verdicts are kept in the file libraries.json of the folder geoalign in the
@@ -34,7 +33,7 @@ const cacheLimit = 64
 // cachedVerdicts is an entry of the file.
 type cachedVerdicts struct {
 	Verdicts []verdict `json:"verdicts"`
-	// Files are those that the verdicts stand on, as stamp describes them.
+	// Files are those that the verdicts stand on, as usercache.Stamp describes them.
 	Files map[string]string `json:"files"`
 	Until *time.Time        `json:"until,omitempty"` // always, if nil
 }
@@ -56,7 +55,7 @@ func (s librarySpec) tried(files []string) ([]verdict, error) {
 	for _, v := range verdicts {
 		for _, f := range []string{locate(v.File), v.Path} {
 			if f != "" {
-				c.Files[f] = stamp(f)
+				c.Files[f] = usercache.Stamp(f)
 			}
 		}
 		if v.passing {
@@ -78,7 +77,7 @@ func (c cachedVerdicts) holds() bool {
 		return false
 	}
 	for f, s := range c.Files {
-		if stamp(f) != s {
+		if usercache.Stamp(f) != s {
 			return false
 		}
 	}
@@ -86,76 +85,27 @@ func (c cachedVerdicts) holds() bool {
 }
 
 // cacheFile returns the path of the cache, empty where there is no place for one.
-func cacheFile() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "geoalign", "libraries.json")
-}
+func cacheFile() string { return usercache.File("libraries.json") }
 
 // readVerdicts returns nil for a file that is absent or damaged.
-func readVerdicts(file string) map[string]cachedVerdicts {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	var all map[string]cachedVerdicts
-	if json.Unmarshal(text, &all) != nil {
+func readVerdicts(file string) (all map[string]cachedVerdicts) {
+	if usercache.Read(file, &all) != nil {
 		return nil
 	}
 	return all
 }
 
-// writeVerdicts replaces the file in one step, so that a program that reads it at
-// the same time finds the old or the new one.
-func writeVerdicts(file string, all map[string]cachedVerdicts) {
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil || file == "" || os.MkdirAll(filepath.Dir(file), 0o755) != nil {
-		return
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), "libraries-*.tmp")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(text)
-	if f.Close() != nil || err != nil || os.Rename(f.Name(), file) != nil {
-		_ = os.Remove(f.Name())
-	}
-}
+// writeVerdicts replaces the file where that can be done.
+func writeVerdicts(file string, all map[string]cachedVerdicts) { _ = usercache.Write(file, all) }
 
 // cacheKey depends on everything but the libraries themselves.
 func (s librarySpec) cacheKey(files []string) string {
 	h := sha256.New()
-	fmt.Fprintln(h, probeFormat, buildID(), runtime.GOARCH, cpu.Level(), cpu.HasBF16, s.name, files)
+	fmt.Fprintln(h, probeFormat, usercache.Program(), runtime.GOARCH, cpu.Level(), cpu.HasBF16, s.name, files)
 	for _, place := range append(searchPath(), "/etc/ld.so.cache") {
-		fmt.Fprintln(h, place, stamp(place))
+		fmt.Fprintln(h, place, usercache.Stamp(place))
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// buildID tells builds of the program apart as far as it knows itself.
-func buildID() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	id := info.GoVersion + " " + info.Main.Version
-	for _, s := range info.Settings {
-		if strings.HasPrefix(s.Key, "vcs.") {
-			id += " " + s.Value
-		}
-	}
-	return id
-}
-
-// stamp describes a file or folder: it changes with the contents.
-func stamp(path string) string {
-	i, err := os.Stat(path)
-	if err != nil {
-		return "absent"
-	}
-	return fmt.Sprint(i.Size(), " ", i.ModTime().UnixNano())
 }
 
 // searchPath returns the folders that the system's loader looks in, the likely
@@ -175,7 +125,7 @@ func locate(file string) string {
 		return file
 	}
 	for _, place := range searchPath() {
-		if path := filepath.Join(place, file); place != "" && stamp(path) != "absent" {
+		if path := filepath.Join(place, file); place != "" && usercache.Stamp(path) != "absent" {
 			return path
 		}
 	}
