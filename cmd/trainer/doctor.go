@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
@@ -98,7 +99,7 @@ func examine(options kernel.Options) (diagnosis, error) {
 	d := diagnosis{
 		Version: version(),
 		System:  runtime.GOOS + "/" + runtime.GOARCH,
-		Static:  library.Static,
+		Static:  dynlib.Static,
 		CPUs:    runtime.NumCPU(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
