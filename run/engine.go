@@ -13,7 +13,7 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// OpenEngine starts the kernels that a configuration asks for, and warns on standard
+// OpenEngine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on standard
 // error of libraries that were passed over, once in the life of the process. Close it
 // after use.
 func OpenEngine(cfg config.Config) (*compute.Engine, error) {
@@ -23,6 +23,9 @@ func OpenEngine(cfg config.Config) (*compute.Engine, error) {
 // OpenEngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share
 // of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by rank 0.
 func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
+	if err := parallel.Agree(g, UseDecoder(cfg)); err != nil {
+		return nil, err
+	}
 	threads := cfg.Compute.Threads
 	if p, ok := parallel.As[parallel.Placed](g); ok && threads == 0 {
 		threads = p.Threads()
@@ -36,9 +39,7 @@ func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, a
 	}
 	if g.Rank() == 0 {
 		for _, w := range e.Warnings() {
-			if _, again := warned.LoadOrStore(w, true); !again {
-				fmt.Fprintln(os.Stderr, "warning:", words.Visible(w))
-			}
+			warnOnce(w)
 		}
 	}
 	if g.Size() == 1 {
@@ -95,6 +96,13 @@ func kernelNotes(all [][]byte) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// warnOnce gives a warning, once in the life of the process.
+func warnOnce(w string) {
+	if _, again := warned.LoadOrStore(w, true); !again {
+		fmt.Fprintln(os.Stderr, "warning:", words.Visible(w))
+	}
 }
 
 // warned holds the warnings that were given.

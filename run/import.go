@@ -14,6 +14,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
@@ -101,7 +102,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := runlog.CollectEnvironment(engine.Threads(), engine.Describe(), os.Args)
+	env := runlog.CollectEnvironment(engine.Threads(), engine.Describe(), data.JPEGDecoder().String(), os.Args)
 	r.Path = o.Out
 	return r, writeImported(o.Out, cfg, env, snap)
 }

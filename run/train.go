@@ -15,6 +15,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -78,7 +79,7 @@ func (r *Run) prepare(finished bool) (err error) {
 	if err != nil {
 		return err
 	}
-	return runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), os.Args))
+	return runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), data.JPEGDecoder().String(), os.Args))
 }
 
 // steps completes the log of the steps done before and makes those that are left. shown

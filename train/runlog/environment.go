@@ -20,15 +20,16 @@ type Environment struct {
 	CPUs      int      `json:"cpus"`
 	Threads   int      `json:"threads"`
 	Kernels   string   `json:"kernels"` // matrix library and instruction set
+	Decoder   string   `json:"decoder"` // of JPEG files
 	Args      []string `json:"args"`
 }
 
 // CollectEnvironment describes this process, with the threads and the description
-// of the kernel engine and the command line args.
-func CollectEnvironment(threads int, kernels string, args []string) Environment {
+// of the kernel engine, the decoder of JPEG files and the command line args.
+func CollectEnvironment(threads int, kernels, decoder string, args []string) Environment {
 	e := Environment{
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPU: cpuModel(), CPUs: runtime.NumCPU(), Threads: threads, Kernels: kernels, Args: slices.Clone(args),
+		CPU: cpuModel(), CPUs: runtime.NumCPU(), Threads: threads, Kernels: kernels, Decoder: decoder, Args: slices.Clone(args),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		e.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
