@@ -166,9 +166,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
-		func(c *Config) bool {
-			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
-		}},
+		(*Config).ReadsImageFiles},
 	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe, eval.sentences or eval.sentiment`,
 		func(c *Config) bool {
 			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
@@ -496,4 +494,9 @@ func (o Objective) readsMix() bool {
 	const kind = ScoreGeodesic
 	return len(o.ITC.Scores) == 0 && o.ITC.Score == kind || o.ITM.Weight > 0 && o.ITM.Negatives == kind ||
 		o.ITC.TargetScore == kind && o.ITC.Weight > 0 && o.Distill.Alpha > 0
+}
+
+// ReadsImageFiles says whether the data are or show images that are decoded.
+func (c *Config) ReadsImageFiles() bool {
+	return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

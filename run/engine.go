@@ -10,10 +10,12 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// OpenEngine starts the kernels that a configuration asks for, and warns on standard
+// OpenEngine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on standard
 // error of libraries that were passed over, once in the life of the process. Close it
 // after use.
 func OpenEngine(cfg config.Config) (*compute.Engine, error) {
@@ -29,6 +31,9 @@ func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, a
 // openEngine is OpenEngineOf of a run that goes on with the kernels that rank 0 has kept.
 func openEngine(g parallel.Group, cfg config.Config, kept keptKernels, say func(format string, args ...any)) (*compute.Engine, error) {
 	if err := tellKept(g, &kept); err != nil {
+		return nil, err
+	}
+	if err := parallel.Agree(g, UseDecoder(cfg)); err != nil {
 		return nil, err
 	}
 	tune := cfg.Compute.Tune
@@ -125,3 +130,8 @@ func warnOnce(w string) {
 
 // warned holds the warnings that were given.
 var warned sync.Map
+
+// setupOf describes what a run computes with.
+func setupOf(e *compute.Engine) runlog.Setup {
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: data.JPEGDecoder().String()}
+}

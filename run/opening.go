@@ -99,6 +99,9 @@ func (b *opening) resolve(context.Context) (err error) {
 			return err
 		}
 	}
+	if err := UseDecoder(b.cfg); err != nil {
+		return err
+	}
 	return checkTraining(b.cfg)
 }
 
@@ -165,6 +168,7 @@ func (b *opening) openEngine(context.Context) (err error) {
 	b.closers = append(b.closers, func() error { b.engine.Close(); return nil })
 	if b.from != nil {
 		b.tellKernels(b.from)
+		b.tellDecoder(b.from)
 	}
 	return nil
 }

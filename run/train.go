@@ -78,7 +78,7 @@ func (r *Run) prepare(finished bool) (err error) {
 	if err != nil {
 		return err
 	}
-	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), r.engine.Tuning().Mode, os.Args))
+	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(setupOf(r.engine), os.Args))
 	if err == nil {
 		err = r.writeKernels()
 	}

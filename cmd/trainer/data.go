@@ -71,6 +71,9 @@ func openSplits(ctx context.Context, cfg config.Config, split string, o source.O
 	if err != nil {
 		return nil, err
 	}
+	if err := run.UseDecoder(cfg); err != nil {
+		return nil, err
+	}
 	var list []namedSplit
 	for _, name := range names {
 		ds, err := source.Split(ctx, cfg, name, o)

@@ -154,6 +154,9 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 	case "sentences":
 		return nil, usageError{errors.New(`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
 	}
+	if err := run.UseDecoder(cfg); err != nil {
+		return nil, err
+	}
 	if cfg.Data.Kind == "regions" {
 		return regionSamples(ctx, cfg, split, n, o)
 	}

@@ -5,10 +5,13 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -68,6 +71,7 @@ type diagnosis struct {
 	BF16     bf16          `json:"bf16"`
 	Tuning   kernel.Tuning `json:"tuning"`
 	MPI      mpi.Info      `json:"mpi"`
+	JPEG     jpegs         `json:"jpeg"`
 }
 
 type backend struct {
@@ -95,6 +99,22 @@ type bf16 struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// jpegs says what data.decoder = "auto" decodes JPEG files with.
+type jpegs struct {
+	data.Decoder
+	Reason   string   `json:"reason,omitempty"` // why it is not libjpeg-turbo, and what to do
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// examineJPEG looks for libjpeg-turbo.
+func examineJPEG() jpegs {
+	d, warnings, err := data.FindDecoder()
+	if err != nil {
+		return jpegs{data.Decoder{Name: data.DecoderBuiltin}, err.Error(), warnings}
+	}
+	return jpegs{d, "", warnings}
+}
+
 // measured is how long each product is measured.
 const measured = 400 * time.Millisecond
 
@@ -103,12 +123,13 @@ func examine(options kernel.Options) (diagnosis, error) {
 	d := diagnosis{
 		Version: version(),
 		System:  runtime.GOOS + "/" + runtime.GOARCH,
-		Static:  library.Static,
+		Static:  dynlib.Static,
 		CPUs:    runtime.NumCPU(),
 		Limit:   cpu.Limit(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 		MPI:  mpi.Probe(),
+		JPEG: examineJPEG(),
 	}
 	for _, b := range library.Probe() {
 		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
@@ -186,6 +207,7 @@ func (d diagnosis) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "tuning     %s\n", d.Tuning)
 	d.printMPI(w)
+	d.printJPEG(w)
 	for _, b := range d.Backends {
 		if !b.Found && b.Install != "" {
 			fmt.Fprintf(w, "to do      %s\n", b.Install)
@@ -206,5 +228,19 @@ func (d diagnosis) printMPI(w io.Writer) {
 	}
 	if d.MPI.Launcher != "" {
 		fmt.Fprintf(w, "%-10s started as one of several by %s\n", "", d.MPI.Launcher)
+	}
+}
+
+// printJPEG says what decodes JPEG files. The built-in decoder is no fault either.
+func (d diagnosis) printJPEG(w io.Writer) {
+	if d.JPEG.Reason == "" {
+		fmt.Fprintf(w, "jpeg       found %s %s\n", d.JPEG.Decoder, d.JPEG.File)
+	} else {
+		fmt.Fprintf(w, "jpeg       %s decoder: libjpeg-turbo is not usable: %s\n", d.JPEG.Decoder, d.JPEG.Reason)
+	}
+	for _, warning := range d.JPEG.Warnings {
+		if !strings.Contains(d.JPEG.Reason, warning) {
+			fmt.Fprintf(w, "%-10s %s\n", "", warning)
+		}
 	}
 }

@@ -22,7 +22,7 @@
 //
 // Libraries are loaded without cgo. A file that does not load, or whose product
 // fails a self-test, is passed over with a warning that Engine.Describe, library.Probe
-// and Engine.Warnings show. After library.ProbeInChild that holds for a library that
+// and Engine.Warnings show. After dynlib.ProbeInChild that holds for a library that
 // crashes or hangs as well. These variables help to find or to avoid something:
 //
 //	GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS, GEOALIGN_MKL   the library's file

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
@@ -50,7 +51,7 @@ func (e *Engine) setTuner(o Options) {
 	case e.info.Name == library.Plain:
 		e.untuned = "the backend is plain"
 		return
-	case !library.Probing():
+	case !dynlib.Probing():
 		e.untuned = "this program does not begin with compute.ProbeInChild"
 		return
 	}

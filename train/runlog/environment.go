@@ -21,16 +21,24 @@ type Environment struct {
 	Threads   int      `json:"threads"`
 	Kernels   string   `json:"kernels"`             // matrix library and instruction set, and what products choose among
 	Tune      string   `json:"tune"`                // compute.tune, as far as it takes effect
+	Decoder   string   `json:"decoder"`             // of JPEG files
 	Limit     float64  `json:"cpu_limit,omitempty"` // of the container, in processors
 	Args      []string `json:"args"`
 }
 
-// CollectEnvironment describes this process, with the threads, the description and the way of choosing kernels
-// of the engine and the command line args.
-func CollectEnvironment(threads int, kernels, tune string, args []string) Environment {
+// Setup is what a process computes with.
+type Setup struct {
+	Threads int
+	Kernels string // the description of the engine
+	Tune    string // its way of choosing kernels
+	Decoder string // of JPEG files
+}
+
+// CollectEnvironment describes this process, which computes with s, and its command line args.
+func CollectEnvironment(s Setup, args []string) Environment {
 	e := Environment{
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: threads, Kernels: kernels, Tune: tune, Limit: cpu.Limit(), Args: slices.Clone(args),
+		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: s.Threads, Kernels: s.Kernels, Tune: s.Tune, Decoder: s.Decoder, Limit: cpu.Limit(), Args: slices.Clone(args),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		e.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)

@@ -1,6 +1,6 @@
 //go:build (linux || darwin) && (amd64 || arm64) && !static
 
-package library
+package dynlib
 
 import (
 	"runtime"
@@ -30,7 +30,7 @@ func TestMissingLibraryKeepsItsReason(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 200 {
-				if _, err := dlopen("libgeoalign-is-not-there.so"); err == nil || !strings.Contains(err.Error(), "libgeoalign-is-not-there") {
+				if _, err := Open("libgeoalign-is-not-there.so"); err == nil || !strings.Contains(err.Error(), "libgeoalign-is-not-there") {
 					t.Errorf("got error %q, which does not name the file", err)
 					return
 				}

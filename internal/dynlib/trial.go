@@ -1,4 +1,4 @@
-package library
+package dynlib
 
 import (
 	"bufio"
@@ -13,15 +13,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/geoalign/geoalign/internal/kernel/gemm"
 )
 
-// probeVariable names the backend to try in a child process.
+// probeVariable names the library to try in a child process.
 const probeVariable = "GEOALIGN_PROBE"
 
-// probeTimeout is how long a library may take to load and to multiply a few small
-// matrices before it counts as broken.
+// probeTimeout is how long a library may take to load and to do a small
+// task before it counts as broken.
 var probeTimeout = 10 * time.Second
 
 // probing is true where libraries are tried in a child process.
@@ -44,9 +42,12 @@ func ProbeInChild() {
 	os.Exit(serveProbe(name, os.Args[1:], os.NewFile(3, "verdict")))
 }
 
-// Probing says whether ProbeInChild was called, as programs do that keep in the user's cache folder
-// what they find out about libraries.
+// Probing says whether libraries are tried in a child process, as in programs that keep in the user's
+// cache folder what they find out about libraries.
 func Probing() bool { return probing.Load() }
+
+// SetProbing turns the trial in a child process on or off: for tests, whose main begins with ProbeInChild.
+func SetProbing(on bool) { probing.Store(on) }
 
 // report is a line that the child writes: the step that it begins on a file, or
 // what became of the file.
@@ -59,30 +60,104 @@ type report struct {
 	Warning string `json:"warning,omitempty"` // empty for a file that is absent
 }
 
+// Trial says how to find one library.
+type Trial struct {
+	Name  string   // what the child is told
+	Env   string   // variable that may name the file
+	Files []string // to look for
+	// Prepare comes before the first file is loaded, if not nil.
+	Prepare func()
+	// Try loads and tests a file. It returns what the file is good for, nil if it is not, and a warning,
+	// empty for a file that is absent and that nobody has named. begin is told each step before it is taken.
+	Try func(file string, begin func(step string)) (use any, warning string)
+	// Further tests in the child what is used later, if not nil.
+	Further func(use any, begin func(step string))
+	// Path is the file of what Try returns, as the loader resolved it.
+	Path func(use any) string
+}
+
+// trials are the libraries that a child may be asked for.
+var trials = map[string]Trial{}
+
+// Register makes a trial known to the child process and returns it. It is for variables of packages.
+func Register(t Trial) Trial {
+	trials[t.Name] = t
+	return t
+}
+
+// Find tries the file that the variable names, then the usual ones, and returns what the first that
+// can be used is good for, nil if there is none, and what to warn of.
+func (t Trial) Find() (use any, warnings []string) {
+	files := t.Files
+	if f := os.Getenv(t.Env); f != "" {
+		files = append([]string{f}, files...)
+	}
+	verdicts := map[string]verdict{}
+	if probing.Load() {
+		// Without a child there is no protection, but the library may be sound.
+		tried, _ := t.tried(files)
+		for _, v := range tried {
+			verdicts[v.File] = v
+		}
+	}
+	if t.Prepare != nil {
+		t.Prepare()
+	}
+	for _, f := range files {
+		v := verdicts[f]
+		use, warning := any(nil), v.Warning
+		if v.Used || len(verdicts) == 0 {
+			use, warning = t.Try(f, func(string) {})
+		}
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+		if use != nil {
+			return use, warnings
+		}
+	}
+	return nil, warnings
+}
+
+// Load opens a file for Try: without a library there is a warning, unless the file is an absent one
+// that nobody has named.
+func (t Trial) Load(file string, begin func(step string)) (lib *Library, warning string) {
+	begin("loading it")
+	lib, err := Open(file)
+	switch {
+	case err == nil:
+		return lib, ""
+	case Absent(err) && file != os.Getenv(t.Env):
+		return nil, ""
+	}
+	return nil, fmt.Sprintf("%s cannot be loaded: %v", file, err)
+}
+
 // serveProbe tries files in order up to the first that can be used.
 func serveProbe(name string, files []string, out io.Writer) int {
 	enc := json.NewEncoder(out)
-	for _, s := range librarySpecs {
-		if s.name != name {
-			continue
+	t, ok := trials[name]
+	if !ok {
+		return 0
+	}
+	if t.Prepare != nil {
+		t.Prepare()
+	}
+	for _, f := range files {
+		begin := func(step string) { _ = enc.Encode(report{File: f, Step: step}) }
+		use, warning := t.Try(f, begin)
+		r := report{File: f, Done: true, Used: use != nil, Warning: warning}
+		if use != nil {
+			if t.Further != nil {
+				t.Further(use, begin)
+			}
+			r.Path = t.Path(use)
 		}
-		oneThread()
-		for _, f := range files {
-			b, warning := s.try(f, func(step string) { _ = enc.Encode(report{File: f, Step: step}) })
-			r := report{File: f, Done: true, Used: b != nil, Warning: warning}
-			if b != nil {
-				if h, ok := b.(gemm.HalfBackend); ok {
-					_ = enc.Encode(report{File: f, Step: "its self-test in bfloat16"})
-					h.SupportsBF16()
-				}
-				_, r.Path = b.Info()
-			}
-			if enc.Encode(r) != nil {
-				return 1
-			}
-			if b != nil {
-				break
-			}
+		if enc.Encode(r) != nil {
+			return 1
+		}
+		if use != nil {
+			break
 		}
 	}
 	return 0
@@ -97,13 +172,13 @@ type verdict struct {
 	passing bool   // may be another one the next time
 }
 
-// probe tries the files of s in children, each up to the first file that kills it,
+// probe tries the files of t in children, each up to the first file that kills it,
 // and returns the verdicts up to the first library that can be used. An error means
 // that no child could be run.
-func (s librarySpec) probe(files []string) ([]verdict, error) {
+func (t Trial) probe(files []string) ([]verdict, error) {
 	var out []verdict
 	for len(files) > 0 {
-		got, err := s.probeOnce(files)
+		got, err := t.probeOnce(files)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +192,7 @@ func (s librarySpec) probe(files []string) ([]verdict, error) {
 }
 
 // probeOnce runs one child. It returns at least one verdict or an error.
-func (s librarySpec) probeOnce(files []string) ([]verdict, error) {
+func (t Trial) probeOnce(files []string) ([]verdict, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -130,7 +205,7 @@ func (s librarySpec) probeOnce(files []string) ([]verdict, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, self, files...)
-	c.Env = append(os.Environ(), probeVariable+"="+s.name)
+	c.Env = append(os.Environ(), probeVariable+"="+t.Name)
 	c.ExtraFiles = []*os.File{w}
 	var messages bytes.Buffer
 	c.Stderr = &limitedBuffer{&messages, 4096}
@@ -174,7 +249,7 @@ func (s librarySpec) probeOnce(files []string) ([]verdict, error) {
 	if line := firstLine(messages.String()); line != "" {
 		how += ", which said " + line
 	}
-	warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, how, s.env)
+	warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, how, t.Env)
 	return append(out, verdict{File: last.File, Warning: warning, passing: passing}), nil
 }
 

@@ -1,6 +1,6 @@
 //go:build !((linux || darwin) && (amd64 || arm64)) || static
 
-package library
+package dynlib
 
 import "os"
 

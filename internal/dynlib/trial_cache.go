@@ -1,4 +1,4 @@
-package library
+package dynlib
 
 import (
 	"crypto/sha256"
@@ -40,14 +40,14 @@ type cachedVerdicts struct {
 
 // tried returns the verdicts on files, from the cache or from child processes. An
 // error means that no child could be run.
-func (s librarySpec) tried(files []string) ([]verdict, error) {
+func (t Trial) tried(files []string) ([]verdict, error) {
 	cache := cacheFile()
-	key := s.cacheKey(files)
+	key := t.cacheKey(files)
 	all := readVerdicts(cache)
 	if c, ok := all[key]; ok && c.holds() {
 		return c.Verdicts, nil
 	}
-	verdicts, err := s.probe(files)
+	verdicts, err := t.probe(files)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func readVerdicts(file string) (all map[string]cachedVerdicts) {
 func writeVerdicts(file string, all map[string]cachedVerdicts) { _ = usercache.Write(file, all) }
 
 // cacheKey depends on everything but the libraries themselves.
-func (s librarySpec) cacheKey(files []string) string {
+func (t Trial) cacheKey(files []string) string {
 	h := sha256.New()
-	fmt.Fprintln(h, probeFormat, usercache.Program(), runtime.GOARCH, cpu.Level(), cpu.HasBF16, s.name, files)
+	fmt.Fprintln(h, probeFormat, usercache.Program(), runtime.GOARCH, cpu.Level(), cpu.HasBF16, t.Name, files)
 	for _, place := range append(searchPath(), "/etc/ld.so.cache") {
 		fmt.Fprintln(h, place, usercache.Stamp(place))
 	}

@@ -1,24 +1,22 @@
 //go:build (linux || darwin) && (amd64 || arm64) && !static
 
-package library
+package dynlib
 
 import (
 	"os"
 	"syscall"
-
-	"github.com/ebitengine/purego"
 )
 
 // crashAtOnce lets a signal that a library causes end the process, without the
 // handlers of Go, which would print stacks, and without a core file.
 func crashAtOnce() {
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
-	signal, err := purego.Dlsym(purego.RTLD_DEFAULT, "signal")
-	if err != nil {
+	signal := Libc("signal")
+	if signal == 0 {
 		return
 	}
 	for _, s := range crashes {
-		ccall(signal, uintptr(s), 0) // SIG_DFL
+		Call(signal, uintptr(s), 0) // SIG_DFL
 	}
 }
 
