@@ -24,6 +24,9 @@ type Config struct {
 	// Recompute trades time for memory: parts of the forward pass that are computed
 	// again for the backward pass. The zero value keeps everything.
 	Recompute Recompute
+	// Forward says that no op of the graph is of a backward pass: results that such ops alone read (see
+	// Sparer) are not kept.
+	Forward bool
 	// MaxBytes refuses, with a *MemoryError, a plan whose results need more memory;
 	// 0 refuses none.
 	MaxBytes int64

@@ -147,7 +147,7 @@ func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 		return e, nil
 	}
 	e.out.unit = p.newUnit(e.out.shape.TotalSize(), pos)
-	if a, ok := n.Op().(Auxer); ok {
+	if a, ok := n.Op().(Auxer); ok && !(cfg.Forward && sparesAux(n.Op(), cfg)) {
 		for _, s := range a.Aux(shapes) {
 			e.aux = append(e.aux, result{unit: p.newUnit(s.Shape.TotalSize(), pos), shape: s.Shape, ints: s.Int})
 		}
@@ -156,6 +156,13 @@ func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 		e.scratch = s.Scratch(shapes, cfg.Engine.Threads())
 	}
 	return e, p.nested(&e, cfg)
+}
+
+// sparesAux says whether an op of a forward pass does without its auxiliary results. In bfloat16 they stay: what is
+// rounded from them is written elsewhere.
+func sparesAux(o gorgonia.Op, cfg Config) bool {
+	s, ok := o.(Sparer)
+	return ok && s.SparesAux() && !cfg.Engine.BF16()
 }
 
 // bytes returns the memory that the machine will hold.

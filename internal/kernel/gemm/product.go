@@ -32,7 +32,7 @@ func (x Matrix) From(i int) Matrix {
 //	Activated = Activation(C)
 //
 // op transposes if asked: op(A) is M x K, op(B) is K x N, C is M x N. With Beta 0,
-// C is not read. C and Activated must not overlap anything else.
+// C is not read. C and Activated must not overlap anything else, but Activated may be C: the value before is not kept then.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -98,9 +98,15 @@ func (p *Product) Finish() {
 	if p.Bias == nil && p.Activated == nil {
 		return
 	}
+	inPlace := p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
 	for i := range p.M {
 		row := p.C[i*p.LDC:][:p.N]
 		switch {
+		case inPlace:
+			if p.Bias != nil {
+				vector.Add(row, row, p.Bias)
+			}
+			p.Activation.Apply(row, row)
 		case p.Activated == nil:
 			vector.Add(row, row, p.Bias)
 		case p.Bias == nil:
