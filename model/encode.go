@@ -25,9 +25,9 @@ type asking int
 
 const (
 	readStates   asking = iota // states of all tokens, and features
-	readFeatures                // features alone
-	readClasses                 // class tokens alone, before the head
-	readTokens                  // all tokens in the shared space
+	readFeatures               // features alone
+	readClasses                // class tokens alone, before the head
+	readTokens                 // all tokens in the shared space
 	askings
 )
 

@@ -30,7 +30,7 @@ PICTURES, CAPTIONS, BATCH = 16, 256, 32
 
 
 def captions():
-    """Batches of ids and masks, sorted by length; lengths are those of bench.Captions in Go."""
+    """Batches of ids and masks, sorted by length; lengths are those of bench.CaptionLength in Go."""
     lengths = sorted(8 + i * 7 % 33 for i in range(CAPTIONS))
     rng = np.random.default_rng(1)
     batches = []
@@ -195,7 +195,7 @@ def ours(o, task, precision):
     out = subprocess.run([o.trainer, "bench", "--inference", "--config", o.config, "--set", f"compute.precision={precision}", "--set", f"compute.threads={o.threads}",
                           "--sides", side, "--batches", str(PICTURES if task == "pictures" else BATCH), "--seconds", str(o.seconds), "--json", "--quiet"],
                          check=True, capture_output=True, text=True).stdout
-    return {f"geoalign{k}": r["best_per_second"] for r in json.loads(out)["encodings"] for k in ([" states"] if r["states"] else [""])}
+    return {f"geoalign{k}": r["best_per_second"] for r in json.loads(out)["inference"][0]["encodings"] for k in ([" states"] if r["states"] else [""])}
 
 
 def main():
