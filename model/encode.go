@@ -10,7 +10,7 @@ import (
 )
 
 // Encoder is one side of a model for inference. Rows of a batch pass through it a few at a time, texts in the order of
-// their length, so that little is computed for padding; see passes. What a row gives does not depend on the rows
+// their length, so that little is computed for padding; see cutter. What a row gives does not depend on the rows
 // beside it but for rounding.
 type Encoder struct {
 	p    *Pairs
@@ -89,7 +89,7 @@ func (e *Encoder) Profile() (list []exec.Profile, bytes int64) { return e.kept.p
 // ResetProfile starts the profile anew.
 func (e *Encoder) ResetProfile() { e.kept.resetProfile() }
 
-// run encodes a batch, pass by pass.
+// run encodes a batch, chunk by chunk.
 func (e *Encoder) run(ctx context.Context, b *batch.Batch, of asking) (encoded, error) {
 	if b.Rows() < 1 {
 		return encoded{}, errors.New("model: a batch to encode has no rows")
@@ -100,7 +100,7 @@ func (e *Encoder) run(ctx context.Context, b *batch.Batch, of asking) (encoded, 
 		}
 	}
 	out := &e.out[of]
-	for _, p := range e.cut.passes(b, e.Len(), e.shortens()) {
+	for _, p := range e.cut.chunks(b, e.Len(), e.shortens()) {
 		x, err := e.encoding(shape{p.rows, p.places, of})
 		if err != nil {
 			return encoded{}, err

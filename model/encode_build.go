@@ -39,12 +39,13 @@ type encodedColumn struct {
 
 // encodings are the computations that are kept.
 type encodings struct {
+	room exec.Room
 	nets map[shape]*encoding
 	runs int
 }
 
-// keptBytes bounds the memory of the computations that are kept, but for one.
-const keptBytes = 512 << 20
+// mostKept bounds the computations that are kept. They take little memory but the room that they share.
+const mostKept = 256
 
 // shortens says whether rows may have fewer places than Len.
 func (e *Encoder) shortens() bool {
@@ -68,24 +69,19 @@ func (e *Encoder) encoding(of shape) (*encoding, error) {
 	return x, nil
 }
 
-// add keeps a computation, and drops those that were used least recently where all hold too much.
+// add keeps a computation, and drops the one that was used least recently where there are too many.
 func (k *encodings) add(x *encoding) {
-	held := x.machine.Memory()
-	for _, y := range k.nets {
-		held += y.machine.Memory()
+	if k.nets == nil {
+		k.nets = map[shape]*encoding{}
 	}
-	for held > keptBytes && len(k.nets) > 0 {
-		var oldest *encoding
+	if len(k.nets) >= mostKept {
+		oldest := x
 		for _, y := range k.nets {
-			if oldest == nil || y.used < oldest.used {
+			if oldest == x || y.used < oldest.used {
 				oldest = y
 			}
 		}
-		held -= oldest.machine.Memory()
 		delete(k.nets, oldest.shape)
-	}
-	if k.nets == nil {
-		k.nets = map[shape]*encoding{}
 	}
 	k.nets[x.shape] = x
 }
@@ -95,9 +91,8 @@ func (k *encodings) profile() (list []exec.Profile, bytes int64) {
 		if p := x.machine.Profile(); p.Runs > 0 {
 			list = append(list, p)
 		}
-		bytes += x.machine.Memory()
 	}
-	return list, bytes
+	return list, k.room.Bytes()
 }
 
 func (k *encodings) resetProfile() {
@@ -133,7 +128,7 @@ func (e *Encoder) build(of shape) (x *encoding, err error) {
 			outputs = append(outputs, x.states)
 		}
 	}
-	x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine, Forward: true}, outputs...)
+	x.machine, err = b.compileEval(exec.Config{Engine: e.p.engine, Forward: true, Room: &e.kept.room}, outputs...)
 	return x, err
 }
 

@@ -116,7 +116,7 @@ func (p *Pairs) interacting(n, m int) (x *interacting, err error) {
 	}
 	x.scores = p.design.interaction.Scores(&encoders.Context{}, encoders.NewScope(b.params),
 		local(p.image, image, n, &x.images), local(p.text, text, m, &x.texts))
-	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.scores); err != nil {
+	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine, Forward: true}, x.scores); err != nil {
 		return nil, err
 	}
 	if p.interactions == nil {

@@ -86,7 +86,7 @@ func (p *Pairs) matching(n, k int) (x *matching, err error) {
 		Texts: x.states, Lengths: x.lengths, Images: x.images, Pairs: encoders.Pairs{Images: x.index}, At: first, TextLen: l, ImageLen: t,
 	}) // (n, D)
 	x.logits = objectives.MatchLogits(encoders.NewScope(b.params), fused)
-	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.logits); err != nil {
+	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine, Forward: true}, x.logits); err != nil {
 		return nil, err
 	}
 	if p.matchings == nil {
