@@ -45,8 +45,7 @@ func (c *cutter) chunks(b *batch.Batch, most int, short bool) []chunk {
 		lengths := b.Ints(batch.Lengths)
 		slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(lengths[j], lengths[i]) })
 		places = func(at int) int {
-			l := max(1, int(lengths[c.order[at]]))
-			return min(most, (l+placeStep-1)/placeStep*placeStep)
+			return evenPlaces(lengths[c.order[at]], most)
 		}
 	}
 	for at := 0; at < n; {
@@ -59,6 +58,12 @@ func (c *cutter) chunks(b *batch.Batch, most int, short bool) []chunk {
 		at += fewRows(rows)
 	}
 	return c.list
+}
+
+// evenPlaces returns the places of texts of at most length tokens, of most.
+func evenPlaces(length int32, most int) int {
+	l := max(1, int(length))
+	return min(most, (l+placeStep-1)/placeStep*placeStep)
 }
 
 // fewRows returns the largest of 1, 2, 3, 4, 6, 8, 12, 16 ... that is at most n.

@@ -270,3 +270,43 @@ func TestFewComputations(t *testing.T) {
 		t.Error("something is kept of what was forgotten")
 	}
 }
+
+// TestMatchOfShortTexts: pairs of texts that are shorter than the places of all have the scores that they have beside a
+// text that needs them all, bit by bit.
+func TestMatchOfShortTexts(t *testing.T) {
+	cfg := tinyConfig()
+	cfg.Data.Tokens, cfg.Model.Text.Positions = 14, 40
+	m := build(t, cfg, "builtin", 2)
+	const n = 4
+	images, texts := mixed(m.Image(), n, 5), mixed(m.Text(), n, 6)
+	lengths := texts.Ints(batch.Lengths)
+	copy(lengths, []int32{5, 3, 6, 14})
+	is, _, err := m.Image().Encode(t.Context(), images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts, _, err := m.Text().Encode(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := []int32{1, 0, 3, 2}
+	scores, err := m.Match(t.Context(), ts, lengths, index, is, n, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := clone(scores[:n-1])
+	scores, err = m.Match(t.Context(), ts[:(n-1)*len(ts)/n], lengths[:n-1], index[:n-1], is, n-1, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !sameBits(scores, want) {
+		t.Errorf("%v without the long text, %v with it", scores, want)
+	}
+	places := map[int]bool{}
+	for of := range m.matchings.of {
+		places[of.places] = true
+	}
+	if !places[6] || !places[14] {
+		t.Errorf("computed with %v places, want 6 and 14", places)
+	}
+}
