@@ -275,10 +275,11 @@ func (m *measured) batches(rows int) (list []*batch.Batch) {
 	return list
 }
 
-// CaptionLength is the number of tokens of caption i: mixed lengths from a fifth of the most to the most, such as 8 to 40.
+// CaptionLength is the number of tokens of caption i of 256: every length from a fifth of the most to the most, such as 8 to
+// 40, about as often, in a mixed order.
 func CaptionLength(i, most int) int {
 	least := max(1, most/5)
-	return least + i*7%(most-least+1)
+	return least + i*619%captions*(most-least+1)/captions
 }
 
 // randomParameters gives every parameter random values: weights of matrices from N(0, .02^2), those of norms 1, others 0.
