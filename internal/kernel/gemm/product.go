@@ -98,22 +98,32 @@ func (p *Product) Finish() {
 	if p.Bias == nil && p.Activated == nil {
 		return
 	}
-	inPlace := p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
+	inPlace := p.inPlace()
 	for i := range p.M {
 		row := p.C[i*p.LDC:][:p.N]
 		switch {
-		case inPlace:
-			if p.Bias != nil {
-				vector.Add(row, row, p.Bias)
-			}
-			p.Activation.Apply(row, row)
-		case p.Activated == nil:
-			vector.Add(row, row, p.Bias)
+		case inPlace || p.Activated == nil:
+			p.finishRow(row, 0)
 		case p.Bias == nil:
 			p.Activation.Apply(p.Activated[i*p.LDC:][:p.N], row)
 		default:
 			p.Activation.AddBias(row, p.Activated[i*p.LDC:][:p.N], p.Bias)
 		}
+	}
+}
+
+// inPlace says whether the activation takes the place of what it is applied to.
+func (p *Product) inPlace() bool {
+	return p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
+}
+
+// finishRow does what follows the product to values of a row of C from column j on, in their place.
+func (p *Product) finishRow(row []float32, j int) {
+	if p.Bias != nil {
+		vector.Add(row, row, p.Bias[j:])
+	}
+	if p.Activated != nil {
+		p.Activation.Apply(row, row)
 	}
 }
 
