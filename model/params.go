@@ -26,6 +26,7 @@ type Param struct {
 	offset int       // in the flat buffers
 	mirror int       // in the momentum buffer
 	own    []float32 // its values where they lie in no flat buffer: locked ones, and those of a source
+	half   []uint16  // own, rounded to bfloat16 for products; nil until a computation asks for it
 }
 
 // Len returns the number of elements.

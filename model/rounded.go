@@ -1,8 +1,11 @@
 package model
 
 import (
+	"strings"
+
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -63,4 +66,34 @@ func (r *rounded) bytes() (n int64) {
 		n += 2 * int64(len(c.to))
 	}
 	return n
+}
+
+// roundOnce gives the weights of the linear layers of a computation copies in bfloat16, where the engine multiplies in
+// it and the parameters are those of a source, which do not change: each is rounded once, whatever the batches and
+// computations.
+func (b *net) roundOnce(e exec.Engine, m *exec.Machine) (err error) {
+	if !e.BF16() || b.params.params.source == nil {
+		return nil
+	}
+	b.params.each(func(q *Param, n *gorgonia.Node, mem []float32) {
+		if err != nil || len(q.Shape) != 2 || !b.multiplied(n) {
+			return
+		}
+		if q.half == nil {
+			q.half = make([]uint16, len(mem))
+			e.For(len(mem), copyLen, func(_, lo, hi int) { vector.ToBF16(q.half[lo:hi], mem[lo:hi]) })
+		}
+		err = m.SetShadow(n, q.half)
+	})
+	return err
+}
+
+// multiplied says whether a linear layer reads a node.
+func (b *net) multiplied(n *gorgonia.Node) bool {
+	for it := b.g.To(n.ID()); it.Next(); {
+		if o := op.Of(it.Node().(*gorgonia.Node)); o != nil && strings.HasPrefix(o.Kind, "linear") {
+			return true
+		}
+	}
+	return false
 }

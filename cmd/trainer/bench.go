@@ -22,6 +22,7 @@ type benchFlags struct {
 	failBelow     float64
 	vary, against []string
 	ranks         int
+	encoding      inferenceFlags
 }
 
 // peakTime is how long a matrix product is repeated for the peak. Tests shorten it.
@@ -54,12 +55,17 @@ the memory's bandwidth: how a run scales shows on several.
 value of batch, tokens, depth (of both towers), queue, vocabulary, image, hidden (of
 alignment heads), threads or precision, or of any key of the configuration. --against
 measures two configurations in turns, step by step, and prints the ratio of their times:
-a difference of a few per cent shows on a busy machine too.`,
+a difference of a few per cent shows on a busy machine too.
+
+--inference measures what eval, embed and serve do: encoding of images and of captions of mixed
+lengths, for each size of a batch, features alone and with the states of all tokens. It prints rows per
+second, the time of a batch (of one row: the latency of a query) and its 95th percentile.`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
   trainer bench --config configs/quickstart.toml --steps 20 --save before.json
   trainer bench --config configs/quickstart.toml --steps 20 --compare before.json --fail-below 0.95
   trainer bench --config configs/bench/albef-small.toml --set objective.itc.score=geodesic --against objective.itc.score=cosine
   trainer bench --config configs/bench/clip-small.toml --vary batch=32,64,128 --vary threads=1,2
+  trainer bench --inference --config configs/bench/encode-base.toml --precisions fp32,bf16
   trainer bench --config configs/bench/clip-small.toml --ranks 2
   mpirun -n 16 --hostfile hosts trainer bench --config configs/bench/clip-small.toml --set train.batch_size=2048`,
 		Args: noArgs,
@@ -67,6 +73,7 @@ a difference of a few per cent shows on a busy machine too.`,
 	}
 	f.config.add(c)
 	f.output.add(c)
+	f.encoding.add(c)
 	c.Flags().IntVar(&f.steps, "steps", 5, "steps that are measured")
 	c.Flags().IntVar(&f.warmup, "warmup", 2, "steps before that")
 	c.Flags().StringVar(&f.save, "save", "", "write the result as JSON to `FILE`")
@@ -110,8 +117,14 @@ func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 
 func (f *benchFlags) run(c *cobra.Command) error {
 	list, err := f.check(c)
+	if err == nil {
+		err = f.encoding.check(c)
+	}
 	if err != nil {
 		return usageError{err}
+	}
+	if f.encoding.on {
+		return f.inference(c)
 	}
 	if f.ranks > 1 {
 		return launch(c, f.ranks, without(argsOf(c), "--ranks"))

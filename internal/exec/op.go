@@ -102,6 +102,12 @@ type Auxer interface {
 	Aux(in []tensor.Shape) []AuxSpec
 }
 
+// Sparer is an Auxer that can do without its auxiliary results, which ops of a backward pass alone read: in a plan
+// with Config.Forward Call.Aux is nil.
+type Sparer interface {
+	SparesAux() bool
+}
+
 // Scratcher is an op that needs working memory.
 type Scratcher interface {
 	// Scratch returns the number of float32 values.

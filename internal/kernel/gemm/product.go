@@ -32,7 +32,7 @@ func (x Matrix) From(i int) Matrix {
 //	Activated = Activation(C)
 //
 // op transposes if asked: op(A) is M x K, op(B) is K x N, C is M x N. With Beta 0,
-// C is not read. C and Activated must not overlap anything else.
+// C is not read. C and Activated must not overlap anything else, but Activated may be C: the value before is not kept then.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -103,16 +103,32 @@ func (p *Product) Finish() {
 	if p.Bias == nil && p.Activated == nil {
 		return
 	}
+	inPlace := p.inPlace()
 	for i := range p.M {
 		row := p.C[i*p.LDC:][:p.N]
 		switch {
-		case p.Activated == nil:
-			vector.Add(row, row, p.Bias)
+		case inPlace || p.Activated == nil:
+			p.finishRow(row, 0)
 		case p.Bias == nil:
 			p.Activation.Apply(p.Activated[i*p.LDC:][:p.N], row)
 		default:
 			p.Activation.AddBias(row, p.Activated[i*p.LDC:][:p.N], p.Bias)
 		}
+	}
+}
+
+// inPlace says whether the activation takes the place of what it is applied to.
+func (p *Product) inPlace() bool {
+	return p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
+}
+
+// finishRow does what follows the product to values of a row of C from column j on, in their place.
+func (p *Product) finishRow(row []float32, j int) {
+	if p.Bias != nil {
+		vector.Add(row, row, p.Bias[j:])
+	}
+	if p.Activated != nil {
+		p.Activation.Apply(row, row)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
-	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 //go:generate go run ../gen/gemm -out tiles_amd64.s -stubs tiles_amd64.go -pkg gemm
@@ -140,7 +139,7 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
 	t.Work.Give(w)
-	if p.Activated != nil {
+	if p.Activated != nil && !p.inPlace() {
 		p.Finish()
 	}
 }
@@ -186,10 +185,9 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 			t.row(w, b, r, 0, b.nb)
 		}
 	}
-	if p.Bias != nil && p.Activated == nil && b.k+b.kb == p.K {
+	if b.k+b.kb == p.K && (p.Activated == nil || p.inPlace()) {
 		for x := i; x < i+mb; x++ {
-			row := p.C[x*p.LDC+b.j:][:b.nb]
-			vector.Add(row, row, p.Bias[b.j:])
+			p.finishRow(p.C[x*p.LDC+b.j:][:b.nb], b.j)
 		}
 	}
 }
