@@ -80,6 +80,13 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 		}
 	}
 	o.twinBody = o.stepPieces
+	// Written once before an update reads them: memory that is read first is a page of zeros, which each write then copies.
+	engine.For(len(work), 1, func(_, lo, hi int) {
+		for _, w := range work[lo:hi] {
+			clear(o.m[w.lo:w.hi])
+			clear(o.v[w.lo:w.hi])
+		}
+	})
 	return o, nil
 }
 
