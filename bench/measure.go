@@ -28,6 +28,7 @@ import (
 type Options struct {
 	Steps, Warmup int           // steps that are measured, at least 1, and before that
 	Peak          time.Duration // of each measurement of a matrix product
+	Product       time.Duration // of each product in the table of MeasureMachine; 0: no table
 	// Group is the processes that make the steps together, all with the same configuration and options; nil: this one alone.
 	Group parallel.Group
 	// Say is told what is to be known of the ranks; may be nil.
