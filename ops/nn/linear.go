@@ -111,6 +111,7 @@ func (l linear) forward() *op.Op {
 		activate := func(_, lo, hi int) { l.then.ToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
 		return func() error {
 			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
+			p.Packed, p.PackedFrom = c.In[1].Packed, l.from
 			if l.bias {
 				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}
