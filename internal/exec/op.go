@@ -11,6 +11,7 @@
 package exec
 
 import (
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -26,6 +27,8 @@ type Array struct {
 	// Machine.SetShadow), nil without one; with F32 nil it is a result that is stored
 	// so (see HalfWriter).
 	BF16 []uint16
+	// Packed is what Machine.SetPacked gave a graph input, nil without it.
+	Packed *gemm.Packed
 }
 
 // Len returns the number of elements.

@@ -112,6 +112,7 @@ func (l linear) forward() *op.Op {
 		spared := len(c.Aux) == 0 // the activation takes the place of what it is applied to
 		return func() error {
 			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
+			p.Packed, p.PackedFrom = c.In[1].Packed, l.from
 			if l.bias {
 				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}

@@ -34,7 +34,7 @@ func (p *Packed) at(k, terms, j int) int {
 // packed returns what p was packed as, nil where it has other panels than those of t or begins within one.
 func (t *Tiled) packed(p *Product) *Packed {
 	x := p.Packed
-	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.terms != t.terms || p.packedFrom%t.Panel() != 0 {
+	if x == nil || x.of == nil || x.of.Lanes != t.Lanes || x.of.BF16 != t.BF16 || x.of.terms != t.terms || p.PackedFrom%t.Panel() != 0 {
 		return nil
 	}
 	return x

@@ -127,7 +127,7 @@ func (t *Tiled) Multiply(p *Product) {
 			switch {
 			case b.direct:
 			case packed != nil:
-				w.panels = packed.words[packed.at(k, b.terms, p.packedFrom+j):]
+				w.panels = packed.words[packed.at(k, b.terms, p.PackedFrom+j):]
 			default:
 				b.packs, w.panels = true, w.panel[:]
 				t.packB(w, w.panels, &b)
