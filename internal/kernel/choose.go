@@ -40,8 +40,9 @@ type tuner struct {
 	dropped map[*way]bool // that were wrong once
 	left    time.Duration // of the budget
 	spent   time.Duration
-	rate    float64 // GFLOP/s of the last product that was measured
-	rooms   [2]room // for results
+	rate    float64   // GFLOP/s of the last product that was measured
+	rooms   [2]room   // for results
+	cold    []float32 // that is written to before a run
 }
 
 // decision is what was chosen for a product, and why.
@@ -118,7 +119,7 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 }
 
 // rest gives back what measuring needs, until the next measurement.
-func (t *tuner) rest() { clear(t.rooms[:]) }
+func (t *tuner) rest() { t.rooms, t.cold = [2]room{}, nil }
 
 // ready says whether products can be measured: what is kept for later processes must have a place, lest each of them
 // chooses otherwise, but where all is measured anew at each start.

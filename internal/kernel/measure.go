@@ -8,23 +8,24 @@ import (
 
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/tune"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // How a product is measured. Each candidate computes it once, which is checked. Then a part of it is timed, along its longest
 // side, which has least to do with how fast a kernel is. The candidate with the least time of two turns has to beat the default
 // then: in pairs of runs one after the other, of which it must win most by the margin. Machines are slower for some milliseconds
-// now and then, which a pair has in common, and of two kernels that are even the default stays.
+// now and then, which a pair has in common, and of two kernels that are even the default stays. Before each run other memory is
+// written to, since products of a step do not find their operands in the level-2 cache either.
 const (
 	turns      = 2
-	pairsWon   = 5                      // that win
-	pairsLost  = 3                      // that lose
-	margin     = 0.03                   // by which a pair is won
-	slow       = 1.5                    // times the first time of the default, from partTime on: no turn at all
-	partTime   = 2 * time.Millisecond   // that a part should take
-	leastTime  = 300 * time.Microsecond // of a run, which repeats the part if need be
-	mostRuns   = 16                     // of the part in a run
-	leastShare = 4                      // a part is at least 1/4
-	leastSide  = 512                    // of at least so many rows, columns or terms
+	pairsWon   = 5                    // that win
+	pairsLost  = 3                    // that lose
+	margin     = 0.05                 // by which a pair is won
+	slow       = 1.5                  // times the first time of the default, from partTime on: no turn at all
+	partTime   = 2 * time.Millisecond // that a part should take
+	coldRoom   = 512 << 10            // values that a thread writes before each run
+	leastShare = 4                    // a part is at least 1/4
+	leastSide  = 512                  // of at least so many rows, columns or terms
 )
 
 // trial is a candidate in the course of a measurement.
@@ -42,7 +43,6 @@ type measurement struct {
 	*tuner
 	product string
 	p, part *gemm.Product
-	runs    int    // of the part at a time
 	rule    *trial // the default
 	check   *checker
 }
@@ -72,7 +72,6 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tun
 		return best, found, false
 	}
 	m.part = t.partOf(p, m.rule.first)
-	m.runs = max(1, min(mostRuns, int(leastTime/m.rule.first)))
 	trials := []*trial{m.rule}
 	for _, c := range candidates {
 		if x := m.trial(c, other); m.try(x) {
@@ -163,13 +162,18 @@ func (m *measurement) fastest(trials []*trial) *trial {
 // beats says whether a time is less than another one by the margin.
 func beats(a, b time.Duration) bool { return float64(a) < (1-margin)*float64(b) }
 
+// chill empties the caches next to the processors.
+func (m *measurement) chill() {
+	if m.cold == nil {
+		m.cold = make([]float32, m.e.threads*coldRoom)
+	}
+	m.e.For(m.e.threads, 1, func(_, lo, hi int) { vector.Fill(m.cold[lo*coldRoom:hi*coldRoom], 0) })
+}
+
 // run times the part by a trial.
 func (m *measurement) run(x *trial) time.Duration {
-	begin := time.Now()
-	for range m.runs {
-		m.time(m.part, x)
-	}
-	d := max(1, time.Since(begin)/time.Duration(m.runs))
+	m.chill()
+	d := m.time(m.part, x)
 	if x.best == 0 || d < x.best {
 		x.best = d
 	}
