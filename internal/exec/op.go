@@ -26,6 +26,8 @@ type Array struct {
 	// Machine.SetShadow), nil without one; with F32 nil it is a result that is stored
 	// so (see HalfWriter).
 	BF16 []uint16
+	// Packs is of a graph input that never changes, see Machine.SetPacks; else nil.
+	Packs *Packs
 }
 
 // Len returns the number of elements.

@@ -76,6 +76,11 @@ func (e *Engine) serial(p *gemm.Product) {
 	e.scratch.Give(s)
 }
 
+// takesTiles says whether the built-in product computes p, which is one of float32.
+func (e *Engine) takesTiles(p *gemm.Product) bool {
+	return e.float != nil && (p.Packed != nil || p.M*p.N*p.K <= e.floatLimit || e.floatLayers && p.IsLayer())
+}
+
 // direct computes p, whose operands have the types that the path takes.
 func (e *Engine) direct(p *gemm.Product, w path) {
 	switch {
@@ -88,7 +93,7 @@ func (e *Engine) direct(p *gemm.Product, w path) {
 			q.Bias = nil
 			q.Finish()
 		}
-	case e.float != nil && (p.M*p.N*p.K <= e.floatLimit || e.floatLayers && p.IsLayer()):
+	case e.takesTiles(p):
 		e.float.Multiply(p)
 	default:
 		e.backend.SGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)

@@ -121,6 +121,7 @@ func (l linear) forward() *op.Op {
 			case l.then != 0:
 				p.C, p.Activated, p.Activation = c.Aux[0].F32, c.Out.F32, l.then
 			}
+			p.Packed = c.In[1].Packs.Of(c.Engine, p, l.from)
 			c.Engine.Multiply(p)
 			if c.Out.BF16 != nil {
 				c.Engine.For(c.Out.Len(), geluGrain, activate)

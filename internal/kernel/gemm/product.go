@@ -51,6 +51,10 @@ type Product struct {
 	// value before.
 	Activated  []float32
 	Activation vector.Activation
+	// Packed is op(B) packed before, or nil. It saves the time of packing where the product is of the Tiled that made it, and
+	// changes no bit of the result; B must be there too, for others.
+	Packed     *Packed
+	packedFrom int // column of Packed that column 0 is
 }
 
 // Rows narrows p to rows lo to hi of C.
@@ -70,6 +74,7 @@ func (p *Product) Rows(lo, hi int) {
 // Columns narrows p to columns lo to hi of C.
 func (p *Product) Columns(lo, hi int) {
 	p.N = hi - lo
+	p.packedFrom += lo
 	p.C = p.C[lo:]
 	if p.Activated != nil {
 		p.Activated = p.Activated[lo:]
@@ -146,6 +151,9 @@ func (p *Product) Check() {
 		if p.Activation == 0 {
 			panic("kernel: product: Activated without an Activation")
 		}
+	}
+	if x := p.Packed; x != nil && (x.K != p.K || x.N != p.N) {
+		panic(fmt.Sprintf("kernel: product: Packed must be K x N = %d x %d (got %d x %d): pack the matrix that B is", p.K, p.N, x.K, x.N))
 	}
 	if p.Bias != nil && len(p.Bias) != p.N {
 		panic(fmt.Sprintf("kernel: product: Bias must have N = %d values (got %d)", p.N, len(p.Bias)))
