@@ -310,4 +310,3 @@ func (randomParameters) Read(name string, shape []int, dst []float32) error {
 }
 
 var _ model.Source = randomParameters{}
-
