@@ -310,3 +310,52 @@ func TestMatchOfShortTexts(t *testing.T) {
 		t.Errorf("computed with %v places, want 6 and 14", places)
 	}
 }
+
+// TestPreparedWeights: a model that is opened for inference, whose weights are packed and rounded once, has the features of one
+// whose weights may change, bit by bit, in both precisions; and its weights are prepared.
+func TestPreparedWeights(t *testing.T) {
+	smallChunks(t, 60, 24)
+	for _, precision := range []string{"fp32", "bf16"} {
+		e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.Close)
+		for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "clip": tinyCLIP("Multi(2,4)")} {
+			m, err := newModel(cfg, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := Open(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4}, &memorySource{p: m.params})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range []*Encoder{m.Image(), m.Text()} {
+				y := []*Encoder{p.Image(), p.Text()}[i]
+				for _, n := range []int{1, 9} {
+					b := mixed(x, n, 7)
+					want, err := x.Features(t.Context(), b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := y.Features(t.Context(), b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !sameBits(got, want) {
+						t.Errorf("%s in %s, %d rows of %s: other features by prepared weights", name, precision, n, x.side.name)
+					}
+				}
+			}
+			prepared := 0
+			for _, q := range p.params.list {
+				if q.packs != nil || q.half != nil {
+					prepared++
+				}
+			}
+			if prepared < 10 {
+				t.Errorf("%s: %d weights are prepared", name, prepared)
+			}
+		}
+	}
+}

@@ -63,7 +63,7 @@ func (n *net) compileEval(c exec.Config, outputs ...*gorgonia.Node) (*exec.Machi
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(n.bindParams(m), n.roundOnce(c.Engine, m)); err != nil {
+	if err := errors.Join(n.bindParams(m), n.prepareOnce(c.Engine, m)); err != nil {
 		return nil, err
 	}
 	return m, n.inputs.Bind(m)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/op"
@@ -27,7 +28,9 @@ type Param struct {
 	offset int       // in the flat buffers
 	mirror int       // in the momentum buffer
 	own    []float32 // its values where they lie in no flat buffer: locked ones, and those of a source
-	half   []uint16  // own, rounded to bfloat16 for products; nil until a computation asks for it
+	// own as products read it, in inference: nil until a computation asks for it.
+	half  []uint16    // rounded to bfloat16
+	packs *exec.Packs // packed
 }
 
 // Len returns the number of elements.

@@ -68,22 +68,28 @@ func (r *rounded) bytes() (n int64) {
 	return n
 }
 
-// roundOnce gives the weights of the linear layers of a computation copies in bfloat16, where the engine multiplies in
-// it and the parameters are those of a source, which do not change: each is rounded once, whatever the batches and
-// computations.
-func (b *net) roundOnce(e exec.Engine, m *exec.Machine) (err error) {
-	if !e.BF16() || b.params.params.source == nil {
+// prepareOnce gives the weights of the linear layers of a computation, where the parameters are those of a source and do not
+// change, in the form in which products read them: packed for the built-in products, rounded to bfloat16 for a library that
+// multiplies in it. Each weight is prepared once, whatever the batches and computations.
+func (b *net) prepareOnce(e exec.Engine, m *exec.Machine) (err error) {
+	if b.params.params.source == nil {
 		return nil
 	}
 	b.params.each(func(q *Param, n *gorgonia.Node, mem []float32) {
-		if err != nil || len(q.Shape) != 2 || !b.multiplied(n) {
-			return
+		switch {
+		case err != nil || len(q.Shape) != 2 || !b.multiplied(n):
+		case e.KeepsRounded():
+			if q.half == nil {
+				q.half = make([]uint16, len(mem))
+				e.For(len(mem), copyLen, func(_, lo, hi int) { vector.ToBF16(q.half[lo:hi], mem[lo:hi]) })
+			}
+			err = m.SetShadow(n, q.half)
+		default:
+			if q.packs == nil {
+				q.packs = new(exec.Packs)
+			}
+			m.SetPacks(n, q.packs)
 		}
-		if q.half == nil {
-			q.half = make([]uint16, len(mem))
-			e.For(len(mem), copyLen, func(_, lo, hi int) { vector.ToBF16(q.half[lo:hi], mem[lo:hi]) })
-		}
-		err = m.SetShadow(n, q.half)
 	})
 	return err
 }

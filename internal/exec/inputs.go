@@ -3,7 +3,6 @@ package exec
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -103,25 +102,6 @@ func (m *Machine) SetShadow(n *gorgonia.Node, bf16 []uint16) error {
 	slot.array.BF16 = bf16
 	for _, u := range slot.uses {
 		u.call.In[u.operand].BF16 = bf16
-	}
-	return nil
-}
-
-// SetPacked gives the linear layers that read a graph input w (out, in) its transpose packed for them, as
-// kernel.Engine.PackWeights makes it of a product with B w, TransB, N out and K in; nil takes it away. It changes no bit of what the
-// built-in product computes. The caller packs again where the values change. Like SetShadow it ignores inputs that no output
-// depends on and allocates nothing.
-func (m *Machine) SetPacked(n *gorgonia.Node, packed *gemm.Packed) error {
-	slot := m.inputs[n.ID()]
-	if slot == nil {
-		return nil
-	}
-	if shape := slot.array.Shape; packed != nil && (len(shape) != 2 || shape[0] != packed.N || shape[1] != packed.K) {
-		return fmt.Errorf("exec: input %s has shape %v, what it was packed as (%d, %d): pack the matrix that the input is", slot.node.Name(), shape, packed.N, packed.K)
-	}
-	slot.array.Packed = packed
-	for _, u := range slot.uses {
-		u.call.In[u.operand].Packed = packed
 	}
 	return nil
 }

@@ -11,7 +11,6 @@
 package exec
 
 import (
-	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -27,8 +26,8 @@ type Array struct {
 	// Machine.SetShadow), nil without one; with F32 nil it is a result that is stored
 	// so (see HalfWriter).
 	BF16 []uint16
-	// Packed is what Machine.SetPacked gave a graph input, nil without it.
-	Packed *gemm.Packed
+	// Packs is of a graph input that never changes, see Machine.SetPacks; else nil.
+	Packs *Packs
 }
 
 // Len returns the number of elements.

@@ -112,7 +112,6 @@ func (l linear) forward() *op.Op {
 		spared := len(c.Aux) == 0 // the activation takes the place of what it is applied to
 		return func() error {
 			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
-			p.Packed, p.PackedFrom = c.In[1].Packed, l.from
 			if l.bias {
 				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}
@@ -122,6 +121,7 @@ func (l linear) forward() *op.Op {
 			case l.then != 0:
 				p.C, p.Activated, p.Activation = c.Aux[0].F32, c.Out.F32, l.then
 			}
+			p.Packed = c.In[1].Packs.Of(c.Engine, p, l.from)
 			c.Engine.Multiply(p)
 			if c.Out.BF16 != nil {
 				c.Engine.For(c.Out.Len(), geluGrain, activate)
