@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newDataCommand() *cobra.Command {

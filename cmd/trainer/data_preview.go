@@ -22,6 +22,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newPreviewCommand() *cobra.Command {
