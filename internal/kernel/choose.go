@@ -109,8 +109,8 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 	q := *p // not p, which would escape to the heap at every product
 	if c, m, ok := t.measure(d.product, &q); ok {
 		d.choice, d.Choice, d.from = c, m, fromTiming
-		t.table.Add(d.product, m)
 	}
+	t.table.Add(d.product, d.Choice) // the fixed rules too, so that the next process computes the same bits
 	took := time.Since(begin)
 	t.left, t.spent = t.left-took, t.spent+took
 	if t.left <= 0 {
