@@ -123,8 +123,10 @@ func TestFilesOfPillow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !compare(t, &d, b) {
-			t.Errorf("%s is left to image/jpeg", p)
+		// What image/jpeg refuses, progressive files with restart markers, is left to it.
+		own := filepath.Base(p) != "progressive_restart.jpg"
+		if got := compare(t, &d, b); got != own {
+			t.Errorf("%s: decoded %v, want %v", p, got, own)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func TestMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Host = "elsewhere"
-	name = leave(gone.Process.Pid, m)
+	leave(gone.Process.Pid, m)
 	if x := NewTable(here, Cache, path); x.Ended(m.Product, m.Kernel) {
 		t.Error("a process of another machine counts")
 	}
