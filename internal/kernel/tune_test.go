@@ -245,7 +245,7 @@ func TestUnusableOperands(t *testing.T) {
 	}
 }
 
-// Without time for a measurement the fixed rules stay, for the life of the engine, and a later process measures.
+// Without time for a measurement the fixed rules stay, in later processes too, until one measures all anew.
 func TestBudget(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernels.json")
 	e := newTuned(t, 1, tune.Cache, file)
@@ -257,10 +257,16 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	e.Close()
-	e = newTuned(t, 1, tune.Cache, file)
+	e = newTuned(t, 1, tune.Cache, file) // computes the same bits
+	checkProduct(t, e.Engine, big(1, nil))
+	if p := e.only(t); p.From != fromCache || p.Kernel != "rule" {
+		t.Errorf("later: %+v", p)
+	}
+	e.Close()
+	e = newTuned(t, 1, tune.On, file)
 	checkProduct(t, e.Engine, big(1, nil))
 	if p := e.only(t); p.From != fromTiming || p.Kernel != "other" {
-		t.Errorf("later: %+v", p)
+		t.Errorf("measured anew: %+v", p)
 	}
 }
 
