@@ -31,6 +31,7 @@ type DataReport struct {
 	ImageSize  int             `json:"image_size"`
 	BatchSize  int             `json:"batch_size"`
 	Processors int             `json:"processors"`
+	Decoder    data.Decoder    `json:"decoder"` // of JPEG files
 	Cache      string          `json:"cache"`
 	CacheStats data.CacheStats `json:"cache_stats"` // after the measurement
 	Pixels     int             `json:"pixels"`      // of an image in the source, on average
@@ -61,6 +62,9 @@ type LoaderSpeed struct {
 func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, error) {
 	cfg, err := run.Resolve(cfg)
 	if err != nil {
+		return nil, err
+	}
+	if err := run.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
 	tok, err := run.OpenTokenizer(ctx, cfg, nil, o.Progress)
@@ -96,7 +100,7 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	}
 	r := &DataReport{
 		Config: cfg.Run.Name, Kind: cfg.Data.Kind, ImageSize: cfg.Model.Image.Size, BatchSize: cfg.Train.BatchSize,
-		Processors: runtime.GOMAXPROCS(0), Cache: cfg.Data.Cache,
+		Processors: runtime.GOMAXPROCS(0), Decoder: data.JPEGDecoder(), Cache: cfg.Data.Cache,
 	}
 	duration := time.Duration(o.Seconds * float64(time.Second))
 	if err := r.measureStages(stream, columns, duration, images); err != nil {

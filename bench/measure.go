@@ -28,6 +28,7 @@ import (
 type Options struct {
 	Steps, Warmup int           // steps that are measured, at least 1, and before that
 	Peak          time.Duration // of each measurement of a matrix product
+	Product       time.Duration // of each product in the table of MeasureMachine; 0: no table
 	// Group is the processes that make the steps together, all with the same configuration and options; nil: this one alone.
 	Group parallel.Group
 	// Say is told what is to be known of the ranks; may be nil.
@@ -107,6 +108,7 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, b.work.Close()) }()
+	engine.SaveTuning() // and gives back what measuring took
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	if b.ranked != nil {
@@ -289,6 +291,8 @@ func (b *bencher) report(times []time.Duration) Result {
 		GFLOP: float64(m.FLOPs()) / 1e9, GFLOPS: float64(m.FLOPs()) / 1e9 / step,
 		BufferMB: mega(f.Buffers), StateMB: mega(f.Total() - f.Buffers),
 	}
+	tuning := b.engine.Tuning()
+	r.Tuning = &tuning
 	s := b.spent
 	kernels := p.Time + s.optimizer + s.queue
 	r.Outside = max(0, 1-kernels.Seconds()/steps)

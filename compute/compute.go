@@ -1,9 +1,9 @@
 package compute
 
 import (
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 	"gorgonia.org/gorgonia"
 )
 
@@ -15,6 +15,9 @@ type Engine = kernel.Engine
 // that is found and all processors.
 type Options = kernel.Options
 
+// Choices are the kernels of products that an engine has chosen, for one that goes on with its work.
+type Choices = kernel.Choices
+
 // New starts an engine. A backend that is asked for by name and cannot be used is
 // an error that says what to install.
 func New(o Options) (*Engine, error) { return kernel.New(o) }
@@ -25,7 +28,7 @@ func New(o Options) (*Engine, error) { return kernel.New(o) }
 // this program again, and in it ProbeInChild does not return. The outcome is kept
 // in the user's cache folder, so that later starts need no child. Without this call
 // New loads libraries straight away.
-func ProbeInChild() { library.ProbeInChild() }
+func ProbeInChild() { dynlib.ProbeInChild() }
 
 // Machine is a compiled graph: a gorgonia.VM whose runs allocate nothing.
 type Machine = exec.Machine

@@ -25,6 +25,7 @@ type Data struct {
 	VQA           VQAFiles      `toml:"vqa" read:"question files"`
 
 	MaxPixels      int     `toml:"max_pixels" read:"image files" max:"1000000000"` // images with more pixels than this are bad samples
+	Decoder        string  `toml:"decoder" read:"image files"`                     // of JPEG files: auto (libjpeg-turbo if it is found, else builtin) | builtin (pixels of Go's image/jpeg) | turbojpeg (libjpeg-turbo, pixels of Pillow)
 	MaxBadShare    float64 `toml:"max_bad_share" read:"files"`                     // stop when more than this share of the samples read is bad
 	MaxWords       int     `toml:"max_words" read:"counted words" max:"65536"`     // words kept of a caption
 	Tokens         int     `toml:"tokens" read:"words" max:"65536"`                // token positions per caption, [CLS] and the like included
@@ -75,6 +76,7 @@ func (d *Data) defaults() {
 		Kind:           "scenes",
 		Root:           ".",
 		MaxPixels:      64_000_000,
+		Decoder:        "auto",
 		MaxBadShare:    0.01,
 		MaxWords:       30,
 		Tokens:         30,
@@ -102,6 +104,7 @@ func (d *Data) check(k *checker, c *Config) {
 	k.require("data.tokens", d.Tokens >= 2, "must be >= 2", "[CLS] takes one position")
 	k.require("data.tokens", c.hasGRU() || d.Tokens <= c.Model.Text.Positions, "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
+	k.oneOf("data.decoder", "auto", "builtin", "turbojpeg")
 	k.oneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
 	k.oneOf("data.template", TemplateALBEF, TemplateFile)
 	k.require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`, "a learned vocabulary has no file that says more")

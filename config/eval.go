@@ -11,7 +11,7 @@ var besideTasks = []string{"probe", "zeroshot", "sentences", "sentiment"}
 // Eval is retrieval evaluation, linear probes and zero-shot classification.
 type Eval struct {
 	Split     string `toml:"split"`                         // val | test
-	BatchSize int    `toml:"batch_size" max:"65536"`        // images or captions encoded at once
+	BatchSize int    `toml:"batch_size" max:"65536"`        // images that are encoded at once; of captions up to 16 times as many, in the order of their length
 	Score     string `toml:"score" read:"scored"`           // train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
 	RerankTop int    `toml:"rerank_top" max:"65536"`        // candidates re-scored by ITM; 0: cosine only
 	MaxImages int    `toml:"max_images" max:"1000000000"`   // size of the gallery, or samples of a downstream task; 0: all of the split

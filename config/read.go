@@ -64,6 +64,7 @@ var conditions = map[string]condition{
 	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
 	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
 	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
+	"kernels":     {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
 	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
 	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
 	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
@@ -165,9 +166,7 @@ var conditions = map[string]condition{
 		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
 	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
 	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
-		func(c *Config) bool {
-			return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
-		}},
+		(*Config).ReadsImageFiles},
 	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe, eval.sentences or eval.sentiment`,
 		func(c *Config) bool {
 			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
@@ -495,4 +494,9 @@ func (o Objective) readsMix() bool {
 	const kind = ScoreGeodesic
 	return len(o.ITC.Scores) == 0 && o.ITC.Score == kind || o.ITM.Weight > 0 && o.ITM.Negatives == kind ||
 		o.ITC.TargetScore == kind && o.ITC.Weight > 0 && o.Distill.Alpha > 0
+}
+
+// ReadsImageFiles says whether the data are or show images that are decoded.
+func (c *Config) ReadsImageFiles() bool {
+	return !c.Data.Drawn() && c.Data.Kind != "pairs" && c.Data.Kind != "sentences" && c.Data.Kind != SentencePairsKind && (c.Data.Kind != "regions" || c.Data.Regions.Pictures != "")
 }

@@ -29,7 +29,7 @@ import (
 // system's page cache serves both alike.
 
 // cacheVersion changes when the pixels that decoding gives or the layout change.
-// The decoders are those of the Go release, so it counts too.
+// The decoders are those of the Go release, so it counts too, and JPEGDecoder.
 var cacheVersion = "geoalign image cache 2 " + runtime.Version()
 
 const (
@@ -101,7 +101,7 @@ func (s *diskStore) count() (bytes int64, err error) {
 
 // file is the name of the entry of an image.
 func (s *diskStore) file(src source) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s", cacheVersion, s.size, src.maxPixels, src.path))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", cacheVersion, JPEGDecoder(), s.size, src.maxPixels, src.path))
 	name := hex.EncodeToString(h[:16])
 	return filepath.Join(s.dir, name[:2], name+cacheSuffix)
 }

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // decoder
-	_ "image/png"  // decoder
+	_ "image/png" // decoder
 	"io"
 
 	_ "golang.org/x/image/webp" // decoder
@@ -43,17 +42,21 @@ func decode(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err erro
 	if err != nil {
 		return nil, err
 	}
-	img, _, err := image.Decode(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("data: %s image is damaged or cut short: %w", format, err)
-	}
-	if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
-		return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", format, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
-	}
-	w.lap(StageDecode)
-	m = fromImage(img, format == "webp")
 	if format == "jpeg" {
+		if m, err = decodeJPEG(b, cfg, w); err != nil {
+			return nil, err
+		}
 		m = upright(m, orientation(b))
+	} else {
+		img, _, err := image.Decode(bytes.NewReader(b))
+		if err != nil {
+			return nil, fmt.Errorf("data: %s image is damaged or cut short: %w", format, err)
+		}
+		if d := img.Bounds(); d.Dx() != cfg.Width || d.Dy() != cfg.Height {
+			return nil, fmt.Errorf("data: %s image is %dx%d, its header says %dx%d", format, d.Dx(), d.Dy(), cfg.Width, cfg.Height)
+		}
+		w.lap(StageDecode)
+		m = fromImage(img, format == "webp")
 	}
 	w.lap(StageColour)
 	return m, nil

@@ -50,7 +50,7 @@ func OpenTowerCache(k TowerKey, in TowerInputs) (*TowerCache, error) {
 		return nil, fmt.Errorf("data: the features of %d %ss of %d numbers take %.1f GB: raise data.cache_max_gb, or set data.cache_features = false", in.Rows, k.Side, k.Width, math.Ceil(float64(need)/1e8)/10)
 	}
 	names := sha256.New()
-	fmt.Fprintf(names, "geoalign tower cache 1\x00%x\x00%d\x00%d\x00%s\x00", k.Tower, k.Width, in.Rows, cacheVersion)
+	fmt.Fprintf(names, "geoalign tower cache 1\x00%x\x00%d\x00%d\x00%s %s\x00", k.Tower, k.Width, in.Rows, cacheVersion, JPEGDecoder())
 	for i := range in.Rows {
 		name, state := in.Item(i)
 		fmt.Fprintf(names, "%s\x00", name)

@@ -20,6 +20,16 @@ type Tower interface {
 	Encode(c *Context, s Scope, in Inputs, want Want) Sequence
 }
 
+// Shorter is a tower of texts that can leave out places which are padding in all rows.
+type Shorter interface {
+	Tower
+	// Shortens says whether padding changes nothing, so that it can.
+	Shortens() bool
+	// Shorter returns the tower of texts of l places, at most its own: columns have as many, and what stands for a
+	// text of at most l tokens is the same.
+	Shorter(l int) Tower
+}
+
 // Inputs are the nodes of a tower's columns by their names, (R, shape...). A column with
 // one axis or none may come flat, (R*L) or (R).
 type Inputs map[string]*gorgonia.Node

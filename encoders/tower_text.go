@@ -34,7 +34,7 @@ type TextTower struct {
 	Begin, End int
 }
 
-var _ Tower = TextTower{}
+var _ Shorter = TextTower{}
 
 // Columns are the ids of a text, (L), how many of them are no padding, and their types with Segments.
 func (t TextTower) Columns() []batch.Column {
@@ -46,6 +46,15 @@ func (t TextTower) Columns() []batch.Column {
 		list = append(list, batch.Column{Name: batch.Segments, Shape: []int{t.Tokens}, Type: batch.Int32})
 	}
 	return list
+}
+
+// Shortens says whether padding is not read.
+func (t TextTower) Shortens() bool { return !t.Padding }
+
+// Shorter returns the tower with l places.
+func (t TextTower) Shorter(l int) Tower {
+	t.Tokens = l
+	return t
 }
 
 // Classes returns m.

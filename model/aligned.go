@@ -168,6 +168,12 @@ func (m *MapEncoder) Encode(ctx context.Context, b *batch.Batch) (states, featur
 	return states, features, err
 }
 
+// Features is Encode without the rows as they are.
+func (m *MapEncoder) Features(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	_, features, err := m.Encode(ctx, b)
+	return features, err
+}
+
 // EncodeClasses returns the rows (n, D) of b as they are.
 func (m *MapEncoder) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
 	return b.Floats(m.column), ctx.Err()

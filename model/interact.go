@@ -31,30 +31,16 @@ var ErrNoFeatures = errors.New("model: this model compares images and texts by a
 // InteractionName is the kind of the interaction, empty of a model that compares features.
 func (p *Pairs) InteractionName() string { return p.cfg.Model.Interaction.Kind }
 
-// tokenShape is the key of an encoding of tokens.
-func tokenShape(rows int) shape { return shape{rows: rows, tokens: true} }
-
 // EncodeTokens runs the tower over the rows of b without dropout and maps its tokens into the
 // shared space, before their norm: (n*Len, C), with how many of each row there are, (n). Interact
 // takes them. The same holds for it as for Encode.
 func (e *Encoder) EncodeTokens(ctx context.Context, b *batch.Batch) (tokens []float32, lengths []int32, err error) {
-	x, err := e.run(ctx, b, tokenShape(b.Rows()))
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := x.machine.Value(x.features)
-	if err != nil {
-		return nil, nil, err
-	}
-	if x.lengths == nil {
-		return t.F32, x.full, nil
-	}
-	l, err := x.machine.Value(x.lengths)
-	return t.F32, l.I32, err
+	x, err := e.run(ctx, b, readTokens)
+	return x.features, x.lengths, err
 }
 
 // tokens adds the rows of a sequence in the shared space to an encoding.
-func (e *Encoder) tokens(x *encoding, s encoders.Scope, q encoders.Sequence, rows int) (outputs gorgonia.Nodes) {
+func (e *Encoder) tokens(x *encoding, s encoders.Scope, q encoders.Sequence) gorgonia.Nodes {
 	head, ok := e.side.head.(encoders.TokenHead)
 	if !ok {
 		panic(&op.BuildError{Op: "tokens", Err: errNoInteraction})
@@ -65,20 +51,13 @@ func (e *Encoder) tokens(x *encoding, s encoders.Scope, q encoders.Sequence, row
 		x.lengths = layout.AddInt(q.Lengths, 0)
 		return gorgonia.Nodes{x.features, x.lengths}
 	}
-	for range rows {
-		x.full = append(x.full, int32(q.Len))
-	}
+	x.full = int32(q.Len)
 	return gorgonia.Nodes{x.features}
 }
 
 // sequence says how the tokens of a side lie, without nodes.
 func (e *Encoder) sequence() (encoders.Sequence, error) {
-	for of, x := range e.nets {
-		if of.tokens {
-			return x.sequence, nil
-		}
-	}
-	x, err := e.encoding(tokenShape(1))
+	x, err := e.encoding(shape{1, e.Len(), readTokens})
 	if err != nil {
 		return encoders.Sequence{}, err
 	}
@@ -137,7 +116,7 @@ func (p *Pairs) interacting(n, m int) (x *interacting, err error) {
 	}
 	x.scores = p.design.interaction.Scores(&encoders.Context{}, encoders.NewScope(b.params),
 		local(p.image, image, n, &x.images), local(p.text, text, m, &x.texts))
-	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.scores); err != nil {
+	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine, Forward: true}, x.scores); err != nil {
 		return nil, err
 	}
 	if p.interactions == nil {

@@ -158,7 +158,7 @@ func matches(t testing.TB, m *Pairs, b Batch, n int) []float64 {
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.matching(n, n)
+		g, err := m.matching(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
 		if err != nil {
 			t.Fatal(err)
 		}

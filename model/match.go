@@ -12,10 +12,20 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// matching is the compiled computation of the match head over a number of pairs and images.
+// matchings are the compiled computations of the match head.
+type matchings struct {
+	room exec.Room
+	of   map[pairing]*matching
+}
+
+// pairing is a number of pairs of texts of so many places with some of a number of images.
+type pairing struct{ pairs, images, places int }
+
+// matching is a compiled computation.
 type matching struct {
 	machine                                *exec.Machine
 	states, lengths, images, index, logits *gorgonia.Node
+	short                                  []float32 // states (n*places, D), of texts with fewer places than all
 }
 
 // HasMatching says whether the model has the fusion encoder's match head.
@@ -35,9 +45,20 @@ func (p *Pairs) HasMatching() bool {
 // (k*T, D). The score is the raw logit of class match. The result is
 // overwritten by the next call. It ends early with the error of ctx.
 func (p *Pairs) Match(ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error) {
-	x, err := p.matching(n, k)
+	longest := int32(0)
+	for _, l := range lengths {
+		longest = max(longest, l)
+	}
+	x, err := p.matching(pairing{n, k, evenPlaces(longest, p.text.Len())})
 	if err != nil {
 		return nil, err
+	}
+	if x.short != nil {
+		row, all := len(x.short)/n, len(states)/n
+		for i := range n {
+			copy(x.short[i*row:(i+1)*row], states[i*all:])
+		}
+		states = x.short
 	}
 	for _, in := range []struct {
 		n *gorgonia.Node
@@ -60,10 +81,9 @@ func (p *Pairs) Match(ctx context.Context, states []float32, lengths, index []in
 	return a.F32[:n], nil
 }
 
-// matching returns the computation of n pairs among k images, built when it is first asked
-// for.
-func (p *Pairs) matching(n, k int) (x *matching, err error) {
-	if x := p.matchings[[2]int{n, k}]; x != nil {
+// matching returns a computation, built when it is first asked for.
+func (p *Pairs) matching(of pairing) (x *matching, err error) {
+	if x := p.matchings.of[of]; x != nil {
 		return x, nil
 	}
 	if p.design.fusion == nil {
@@ -73,7 +93,7 @@ func (p *Pairs) matching(n, k int) (x *matching, err error) {
 		return nil, errors.New("model: no match head: it was trained with objective.itm.weight = 0, so set eval.rerank_top = 0")
 	}
 	defer op.Catch(&err)
-	l, t := p.text.Len(), p.image.Len()
+	n, k, l, t := of.pairs, of.images, of.places, p.image.Len()
 	b := newNet(p.params)
 	on := encoders.NewScope(b.params).As(encoders.Traits{Twin: p.design.teacher})
 	in := b.inputs
@@ -82,16 +102,19 @@ func (p *Pairs) matching(n, k int) (x *matching, err error) {
 		images: in.Unbound("image states", batch.Float32, k*t, p.image.Width()), index: in.Unbound("image of pair", batch.Int32, n),
 	}
 	first := &encoders.Places{Rows: in.Count("first tokens", 0, n, l), Sequences: in.Count("pairs", 0, n, 1)}
+	if l < p.text.Len() {
+		x.short = make([]float32, n*l*p.text.Width())
+	}
 	fused := p.design.fusion.Fusion(&encoders.Context{}, tuned(p.cfg.Model, on.In("text"), &encoders.Context{}), encoders.FusionArgs{
 		Texts: x.states, Lengths: x.lengths, Images: x.images, Pairs: encoders.Pairs{Images: x.index}, At: first, TextLen: l, ImageLen: t,
 	}) // (n, D)
 	x.logits = objectives.MatchLogits(encoders.NewScope(b.params), fused)
-	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine}, x.logits); err != nil {
+	if x.machine, err = b.compileEval(exec.Config{Engine: p.engine, Forward: true, Room: &p.matchings.room}, x.logits); err != nil {
 		return nil, err
 	}
-	if p.matchings == nil {
-		p.matchings = map[[2]int]*matching{}
+	if p.matchings.of == nil {
+		p.matchings.of = map[pairing]*matching{}
 	}
-	p.matchings[[2]int{n, k}] = x
+	p.matchings.of[of] = x
 	return x, nil
 }

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"errors"
+
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/encoders"
@@ -61,7 +63,7 @@ func (n *net) compileEval(c exec.Config, outputs ...*gorgonia.Node) (*exec.Machi
 	if err != nil {
 		return nil, err
 	}
-	if err := n.bindParams(m); err != nil {
+	if err := errors.Join(n.bindParams(m), n.prepareOnce(c.Engine, m)); err != nil {
 		return nil, err
 	}
 	return m, n.inputs.Bind(m)

@@ -79,8 +79,8 @@ type Pairs struct {
 	tutor *tutor // of scores, nil without one
 
 	image, text *Encoder
-	matchings   map[[2]int]*matching // by numbers of pairs and images
-	judgings    map[int]*judging     // by numbers of pairs of sentences
+	matchings   matchings
+	judgings    map[int]*judging // by numbers of pairs of sentences
 	explainings map[explainKey]*explaining
 	heatings    map[heatKey]*heating
 	readings    map[[2]int]*reading // by numbers of rows and images

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -26,6 +28,9 @@ type Param struct {
 	offset int       // in the flat buffers
 	mirror int       // in the momentum buffer
 	own    []float32 // its values where they lie in no flat buffer: locked ones, and those of a source
+	// own as products read it, in inference: nil until a computation asks for it.
+	half  []uint16    // rounded to bfloat16
+	packs *exec.Packs // packed
 }
 
 // Len returns the number of elements.
@@ -131,7 +136,7 @@ func (p *Params) allocate() {
 			m += q.Len()
 		}
 	}
-	p.values, p.grads, p.momentum = make([]float32, n), make([]float32, n), make([]float32, m)
+	p.values, p.grads, p.momentum = memory.Floats(n), memory.Floats(n), memory.Floats(m)
 }
 
 // bytes returns the memory of the values of the parameters asked for so far.
@@ -143,15 +148,18 @@ func (p *Params) bytes() (n int64) {
 }
 
 // initialize fills all values, several parameters at a time: drawing hundreds of
-// millions of normal numbers takes seconds.
+// millions of normal numbers takes seconds. Large ones come first, so that a table of tokens
+// is not begun when everything else is done.
 func (p *Params) initialize() error {
+	order := slices.Clone(p.list)
+	slices.SortStableFunc(order, func(a, b *Param) int { return b.Len() - a.Len() })
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	errs := make([]error, len(p.list))
-	for range min(runtime.GOMAXPROCS(0), len(p.list)) {
+	errs := make([]error, len(order))
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(p.list)); i = next.Add(1) - 1 {
-				errs[i] = p.Begin(p.list[i], p.Value(p.list[i]))
+			for i := next.Add(1) - 1; i < int64(len(order)); i = next.Add(1) - 1 {
+				errs[i] = p.Begin(order[i], p.Value(order[i]))
 			}
 		})
 	}

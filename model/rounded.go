@@ -1,8 +1,11 @@
 package model
 
 import (
+	"strings"
+
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
 
@@ -63,4 +66,40 @@ func (r *rounded) bytes() (n int64) {
 		n += 2 * int64(len(c.to))
 	}
 	return n
+}
+
+// prepareOnce gives the weights of the linear layers of a computation, where the parameters are those of a source and do not
+// change, in the form in which products read them: packed for the built-in products, rounded to bfloat16 for a library that
+// multiplies in it. Each weight is prepared once, whatever the batches and computations.
+func (b *net) prepareOnce(e exec.Engine, m *exec.Machine) (err error) {
+	if b.params.params.source == nil {
+		return nil
+	}
+	b.params.each(func(q *Param, n *gorgonia.Node, mem []float32) {
+		switch {
+		case err != nil || len(q.Shape) != 2 || !b.multiplied(n):
+		case e.KeepsRounded():
+			if q.half == nil {
+				q.half = make([]uint16, len(mem))
+				e.For(len(mem), copyLen, func(_, lo, hi int) { vector.ToBF16(q.half[lo:hi], mem[lo:hi]) })
+			}
+			err = m.SetShadow(n, q.half)
+		default:
+			if q.packs == nil {
+				q.packs = new(exec.Packs)
+			}
+			m.SetPacks(n, q.packs)
+		}
+	})
+	return err
+}
+
+// multiplied says whether a linear layer reads a node.
+func (b *net) multiplied(n *gorgonia.Node) bool {
+	for it := b.g.To(n.ID()); it.Next(); {
+		if o := op.Of(it.Node().(*gorgonia.Node)); o != nil && strings.HasPrefix(o.Kind, "linear") {
+			return true
+		}
+	}
+	return false
 }

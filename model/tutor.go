@@ -81,13 +81,16 @@ func newTutor(p *Pairs, cfg config.Config, d *design, rows int) (*tutor, error) 
 
 // load reads the parameters by compiling what they are asked for by, and takes their fingerprint.
 func (t *tutor) load() error {
-	of := shape{rows: t.rows, tokens: t.design.interaction != nil}
+	of, tokens := readFeatures, t.design.interaction != nil
+	if tokens {
+		of = readTokens
+	}
 	for _, e := range []*Encoder{t.image, t.text} {
-		if _, err := e.encoding(of); err != nil {
+		if _, err := e.encoding(shape{1, e.Len(), of}); err != nil {
 			return err
 		}
 	}
-	if of.tokens {
+	if tokens {
 		if _, err := t.interacting(t.rows, t.rows); err != nil {
 			return err
 		}
@@ -121,11 +124,11 @@ func (t *tutor) Dim() int {
 // Features implements objectives.Tutor.
 func (t *tutor) Features(b *batch.Batch, side objectives.Modality, dst []float32) error {
 	if side == objectives.Text {
-		_, y, err := t.text.Encode(context.Background(), b)
+		y, err := t.text.Features(context.Background(), b)
 		copy(dst, y)
 		return err
 	}
-	_, x, err := t.image.Encode(context.Background(), b)
+	x, err := t.image.Features(context.Background(), b)
 	if err != nil {
 		return err
 	}
@@ -152,11 +155,11 @@ func (t *tutor) Scores(b *batch.Batch, dst []float32) error {
 		copy(dst, s)
 		return err
 	}
-	_, x, err := t.image.Encode(ctx, b)
+	x, err := t.image.Features(ctx, b)
 	if err != nil {
 		return err
 	}
-	_, y, err := t.text.Encode(ctx, b)
+	y, err := t.text.Features(ctx, b)
 	if err != nil {
 		return err
 	}

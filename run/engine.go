@@ -10,10 +10,12 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// OpenEngine starts the kernels that a configuration asks for, and warns on standard
+// OpenEngine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on standard
 // error of libraries that were passed over, once in the life of the process. Close it
 // after use.
 func OpenEngine(cfg config.Config) (*compute.Engine, error) {
@@ -23,11 +25,30 @@ func OpenEngine(cfg config.Config) (*compute.Engine, error) {
 // OpenEngineOf is OpenEngine of one of several processes, all of which call it. Without compute.threads a process takes its share
 // of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by rank 0.
 func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
+	return openEngine(g, cfg, keptKernels{}, say)
+}
+
+// openEngine is OpenEngineOf of a run that goes on with the kernels that rank 0 has kept.
+func openEngine(g parallel.Group, cfg config.Config, kept keptKernels, say func(format string, args ...any)) (*compute.Engine, error) {
+	if err := tellKept(g, &kept); err != nil {
+		return nil, err
+	}
+	if err := parallel.Agree(g, UseDecoder(cfg)); err != nil {
+		return nil, err
+	}
+	tune := cfg.Compute.Tune
+	if kept.Fixed {
+		tune = "off"
+	}
 	threads := cfg.Compute.Threads
 	if p, ok := parallel.As[parallel.Placed](g); ok && threads == 0 {
 		threads = p.Threads()
 	}
-	e, err := compute.New(compute.Options{Backend: cfg.Compute.Backend, Threads: threads, Precision: cfg.Compute.Precision})
+	warn := func(w string) {}
+	if g.Rank() == 0 {
+		warn = warnOnce
+	}
+	e, err := compute.New(compute.Options{Backend: cfg.Compute.Backend, Threads: threads, Precision: cfg.Compute.Precision, Tune: tune, Warn: warn})
 	if err := parallel.Agree(g, err); err != nil {
 		if e != nil {
 			e.Close()
@@ -36,15 +57,18 @@ func OpenEngineOf(g parallel.Group, cfg config.Config, say func(format string, a
 	}
 	if g.Rank() == 0 {
 		for _, w := range e.Warnings() {
-			if _, again := warned.LoadOrStore(w, true); !again {
-				fmt.Fprintln(os.Stderr, "warning:", words.Visible(w))
-			}
+			warnOnce(w)
 		}
 	}
+	e.Follow(kept.Choices, false)
 	if g.Size() == 1 {
 		return e, nil
 	}
-	if err := sameKernels(g, e, say); err != nil {
+	err = shareKernels(g, e)
+	if err == nil {
+		err = sameKernels(g, e, say)
+	}
+	if err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -97,5 +121,17 @@ func kernelNotes(all [][]byte) (lines []string) {
 	return lines
 }
 
+// warnOnce gives a warning, once in the life of the process.
+func warnOnce(w string) {
+	if _, again := warned.LoadOrStore(w, true); !again {
+		fmt.Fprintln(os.Stderr, "warning:", words.Visible(w))
+	}
+}
+
 // warned holds the warnings that were given.
 var warned sync.Map
+
+// setupOf describes what a run computes with.
+func setupOf(e *compute.Engine) runlog.Setup {
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode, Decoder: data.JPEGDecoder().String()}
+}

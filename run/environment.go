@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -33,5 +34,13 @@ func folderOf(ck *checkpoint.Checkpoint) string {
 func (r *Run) tellKernels(from *checkpoint.Checkpoint) {
 	if was, ok := readEnvironment(folderOf(from)); ok && was.Kernels != "" && was.Kernels != r.engine.Describe() {
 		r.report.Say("changed since the checkpoint: kernels = %q (was %q), so the numbers are not those of a run in one piece bit by bit", r.engine.Describe(), was.Kernels)
+	}
+}
+
+// tellDecoder says where a run that reads images goes on with another decoder of JPEG files, whoever has chosen it.
+func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
+	now := data.JPEGDecoder().String()
+	if was, ok := readEnvironment(folderOf(from)); ok && was.Decoder != "" && was.Decoder != now && r.cfg.ReadsImageFiles() {
+		r.report.Say("changed since the checkpoint: decoder of JPEG files = %q (was %q), so pixels differ by a few grey levels and the numbers are not those of a run in one piece", now, was.Decoder)
 	}
 }

@@ -101,7 +101,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := runlog.CollectEnvironment(engine.Threads(), engine.Describe(), os.Args)
+	env := runlog.CollectEnvironment(setupOf(engine), os.Args)
 	r.Path = o.Out
 	return r, writeImported(o.Out, cfg, env, snap)
 }

@@ -99,6 +99,9 @@ func (b *opening) resolve(context.Context) (err error) {
 			return err
 		}
 	}
+	if err := UseDecoder(b.cfg); err != nil {
+		return err
+	}
 	return checkTraining(b.cfg)
 }
 
@@ -155,12 +158,17 @@ func (b *opening) start(context.Context) (err error) {
 
 // openEngine starts the kernels of each rank.
 func (b *opening) openEngine(context.Context) (err error) {
-	if b.engine, err = OpenEngineOf(b.group, b.cfg, b.report.Say); err != nil {
+	kept := keptKernels{}
+	if b.from != nil && b.first() {
+		kept = b.readKernels(b.from)
+	}
+	if b.engine, err = openEngine(b.group, b.cfg, kept, b.report.Say); err != nil {
 		return err
 	}
 	b.closers = append(b.closers, func() error { b.engine.Close(); return nil })
 	if b.from != nil {
 		b.tellKernels(b.from)
+		b.tellDecoder(b.from)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/batch"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/eval/tasks"
@@ -164,49 +163,18 @@ func (q *Queries) Rows(ctx context.Context, side, path string, most int) (featur
 	return q.Features(ctx, side, x)
 }
 
-// queryBatches are the numbers of rows that are encoded at a time: for each, a computation is
-// compiled once and kept.
-var queryBatches = []int{1, 8, 32}
+// queriesAtOnce bounds the rows that are encoded at a time.
+const queriesAtOnce = 32
 
-// encode encodes all rows, in batches of a few sizes.
+// encode encodes all rows.
 func (q *Queries) encode(ctx context.Context, side string, g data.Gallery) (rows, features []float32, err error) {
-	n := g.Len()
-	for at := 0; at < n; {
-		size := queryBatches[0]
-		for _, s := range queryBatches {
-			if n-at > size {
-				size = s
-			}
-		}
-		some := window{g, at, min(size, n-at), size}
-		e := tasks.Encoding{BatchSize: size, Workers: 2}
-		err := q.rows.run(ctx, e, side, some, "", func(k int, r, f []float32) error {
-			width := len(r) / k
-			rows = append(rows, r[:some.real*width]...)
-			if f != nil {
-				features = append(features, f[:some.real*width]...)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		at += some.real
+	e := tasks.Encoding{BatchSize: queriesAtOnce, Workers: 2}
+	err = q.rows.run(ctx, e, side, g, "", func(_ int, r, f []float32) error {
+		rows, features = append(rows, r...), append(features, f...)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	return rows, features, nil
-}
-
-// window is some rows of a gallery, followed by copies of the first up to a size.
-type window struct {
-	data.Gallery
-	first, real, size int
-}
-
-func (w window) Len() int { return w.size }
-
-func (w window) Fill(i int, row batch.Row) error {
-	if i >= w.real {
-		i = 0
-	}
-	return w.Gallery.Fill(w.first+i, row)
 }

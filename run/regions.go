@@ -142,7 +142,7 @@ func writeRegions(ctx context.Context, m Model, cfg config.Config, o RegionOptio
 	}); err != nil {
 		return done, err
 	}
-	e := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: o.Progress}
+	e := tasks.Encoding{BatchSize: cfg.Eval.BatchSize, Workers: runtime.GOMAXPROCS(0), Progress: o.Progress, States: true}
 	row := make([]float32, done.Regions*done.Width)
 	return done, features.WriteArray(file("_ims.npy"), []int{done.Regions, done.Width}, func(emit func([]float32) error) error {
 		return e.Run(ctx, m.Image(), set.Images(), "encoding "+split, func(x tasks.Encoded) error {

@@ -78,7 +78,11 @@ func (r *Run) prepare(finished bool) (err error) {
 	if err != nil {
 		return err
 	}
-	return runlog.Prepare(r.dir, text, runlog.CollectEnvironment(r.engine.Threads(), r.engine.Describe(), os.Args))
+	err = runlog.Prepare(r.dir, text, runlog.CollectEnvironment(setupOf(r.engine), os.Args))
+	if err == nil {
+		err = r.writeKernels()
+	}
+	return err
 }
 
 // steps completes the log of the steps done before and makes those that are left. shown
@@ -109,6 +113,7 @@ func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c trai
 	}
 	_, err = train.Run(ctx, c, r.session,
 		train.Hook{Name: "hold", Stage: train.StageMetrics, After: r.hold},
+		train.Hook{Name: "kernels", Stage: train.StageMetrics, After: func(context.Context, *train.Event) error { r.keepKernels(); return nil }},
 		train.Metrics(span.PerEpoch),
 		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes, Save: r.save}),
 		train.Evaluations(r.evalEvery(), r.validate),
@@ -345,6 +350,7 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 		}
 		beside = append(beside, s)
 	}
+	r.keepKernels()
 	r.evaluated, r.scoreStep = true, step
 	if r.first() {
 		r.scores, r.beside = scores, beside

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the oneDNN run-time library and Open MPI where a package manager has them and
+# Installs the oneDNN run-time library, Open MPI and libjpeg-turbo where a package manager has them and
 # may be used without a question. Never fails: without oneDNN the built-in kernels do the
-# work, only slower; without MPI a run is one process. Says what happened in one line each.
+# work, only slower; without MPI a run is one process; without libjpeg-turbo the built-in decoder
+# reads images. Says what happened in one line each.
 
 say() { echo "deps: $*"; }
 
@@ -89,6 +90,20 @@ mpi() {
 	fi
 }
 
+jpeg() {
+	lib=$(PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | sed -n 's/.*=> \(.*libturbojpeg\.so\.[0-9.]*\)$/\1/p' | head -n 1)
+	if [ -n "$lib" ]; then
+		say "libjpeg-turbo found: $lib"
+	elif ! command -v apt-get >/dev/null 2>&1 || [ "$root" = none ]; then
+		say "libjpeg-turbo is missing: the built-in decoder reads images; 'bin/trainer doctor' says how to get it"
+	elif apt_get libturbojpeg0 || apt_get libturbojpeg; then
+		say "libjpeg-turbo installed"
+	else
+		say "libjpeg-turbo is missing (apt-get install libturbojpeg0 failed): the built-in decoder reads images"
+	fi
+}
+
 onednn
 mpi
+jpeg
 exit 0

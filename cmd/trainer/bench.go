@@ -22,6 +22,9 @@ type benchFlags struct {
 	failBelow     float64
 	vary, against []string
 	ranks         int
+	encoding      inferenceFlags
+	all           bool
+	table         string
 }
 
 // peakTime is how long a matrix product is repeated for the peak. Tests shorten it.
@@ -54,25 +57,43 @@ the memory's bandwidth: how a run scales shows on several.
 value of batch, tokens, depth (of both towers), queue, vocabulary, image, hidden (of
 alignment heads), threads or precision, or of any key of the configuration. --against
 measures two configurations in turns, step by step, and prints the ratio of their times:
-a difference of a few per cent shows on a busy machine too.`,
+a difference of a few per cent shows on a busy machine too.
+
+--inference measures what eval, embed and serve do: encoding of images and of captions of mixed
+lengths, for each size of a batch, features alone and with the states of all tokens. It prints rows per
+second, the time of a batch (of one row: the latency of a query) and its 95th percentile.
+
+--all measures what is known of a machine, in some minutes: the configurations of
+configs/bench in every precision that the processor has, and matrix products on one thread by
+every library that is found. --save writes one file with the machine, the
+programs and all figures; what was measured before an interruption is kept. With --compare and
+--fail-below it finds training steps that became slower on the same kind of machine. --table
+prints the table over the machines whose files lie in a folder.`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
   trainer bench --config configs/quickstart.toml --steps 20 --save before.json
   trainer bench --config configs/quickstart.toml --steps 20 --compare before.json --fail-below 0.95
   trainer bench --config configs/bench/albef-small.toml --set objective.itc.score=geodesic --against objective.itc.score=cosine
   trainer bench --config configs/bench/clip-small.toml --vary batch=32,64,128 --vary threads=1,2
+  trainer bench --inference --config configs/bench/encode-base.toml --precisions fp32,bf16
   trainer bench --config configs/bench/clip-small.toml --ranks 2
+  trainer bench --all --save docs/machines/zen5.json
+  trainer bench --all --compare docs/machines/zen5.json --fail-below 0.9
+  trainer bench --table docs/machines
   mpirun -n 16 --hostfile hosts trainer bench --config configs/bench/clip-small.toml --set train.batch_size=2048`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	f.config.add(c)
 	f.output.add(c)
+	f.encoding.add(c)
 	c.Flags().IntVar(&f.steps, "steps", 5, "steps that are measured")
 	c.Flags().IntVar(&f.warmup, "warmup", 2, "steps before that")
 	c.Flags().StringVar(&f.save, "save", "", "write the result as JSON to `FILE`")
 	c.Flags().StringVar(&f.compare, "compare", "", "set the result beside the one in `FILE`, which --save wrote")
 	c.Flags().Float64Var(&f.failBelow, "fail-below", 0, "with --compare: exit with 1 if samples per second are less than `RATIO` of the earlier ones")
 	c.Flags().IntVar(&f.ranks, "ranks", 0, "start `N` processes on this machine, by mpirun, and measure their steps")
+	c.Flags().BoolVar(&f.all, "all", false, "measure all that is known of a machine")
+	c.Flags().StringVar(&f.table, "table", "", "print the table over the machines whose files lie in `DIR`")
 	c.Flags().StringArrayVar(&f.vary, "vary", nil, "make a table of what steps cost as one quantity grows, as in batch=8,16,32 (repeatable; `name=list`)")
 	c.Flags().StringArrayVar(&f.against, "against", nil, "measure in turns with the configuration that has this override (repeatable; `KEY=VALUE`)")
 	return c
@@ -91,6 +112,10 @@ func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 		return nil, fmt.Errorf("--ranks must be > 0 (got %d)", f.ranks)
 	case len(f.against) > 0 && (f.ranks > 1 || groupOf(c).Size() > 1):
 		return nil, errors.New("--against is measured by one process: start one, without --ranks")
+	case f.all && (f.config.file != "" || len(f.vary)+len(f.against) > 0 || c.Flags().Changed("ranks") || groupOf(c).Size() > 1):
+		return nil, errors.New("--all goes with none of --config, --vary, --against and --ranks: it has a list of configurations and one process")
+	case f.table != "" && (f.all || f.config.file != "" || f.save != "" || f.compare != "" || len(f.vary)+len(f.against) > 0):
+		return nil, errors.New("--table measures nothing: it goes with none of --all, --config, --save, --compare, --vary and --against")
 	case f.compare != "" && len(f.vary) > 0:
 		return nil, errors.New("--compare and --vary do not go together: compare one configuration at a time")
 	}
@@ -110,14 +135,23 @@ func (f *benchFlags) check(c *cobra.Command) ([]bench.Axis, error) {
 
 func (f *benchFlags) run(c *cobra.Command) error {
 	list, err := f.check(c)
+	if err == nil {
+		err = f.encoding.check(c)
+	}
 	if err != nil {
 		return usageError{err}
+	}
+	if f.encoding.on {
+		return f.inference(c)
+	}
+	if f.table != "" {
+		return f.machines(c)
 	}
 	if f.ranks > 1 {
 		return launch(c, f.ranks, without(argsOf(c), "--ranks"))
 	}
 	var before bench.Result
-	if f.compare != "" {
+	if f.compare != "" && !f.all {
 		if before, err = bench.Read(f.compare); err != nil {
 			return err
 		}
@@ -126,6 +160,9 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	defer bar.done()
 	o := bench.Options{Steps: f.steps, Warmup: f.warmup, Peak: peakTime, Group: groupOf(c), Progress: bar.show}
 	o.Say = func(format string, args ...any) { fmt.Fprintf(f.output.note(c), format+"\n", args...) }
+	if f.all {
+		return f.measureAll(c, o, bar.done)
+	}
 	load := func(sets ...string) (config.Config, error) { return f.config.load(c, sets...) }
 	if len(list) > 0 {
 		o.Peak /= 4

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newDataCommand() *cobra.Command {
@@ -69,6 +70,9 @@ func finiteSplits(cfg config.Config, split string) ([]string, error) {
 func openSplits(ctx context.Context, cfg config.Config, split string, o source.Options) ([]namedSplit, error) {
 	names, err := finiteSplits(cfg, split)
 	if err != nil {
+		return nil, err
+	}
+	if err := run.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
 	var list []namedSplit

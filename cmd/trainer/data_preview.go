@@ -22,6 +22,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
+	"github.com/geoalign/geoalign/run"
 )
 
 func newPreviewCommand() *cobra.Command {
@@ -153,6 +154,9 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 		return nil, usageError{errors.New(`data.kind "pairs" has no images to draw: trainer data stats shows what its features are like`)}
 	case "sentences":
 		return nil, usageError{errors.New(`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
+	}
+	if err := run.UseDecoder(cfg); err != nil {
+		return nil, err
 	}
 	if cfg.Data.Kind == "regions" {
 		return regionSamples(ctx, cfg, split, n, o)

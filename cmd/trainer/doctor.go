@@ -5,11 +5,15 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/mpi"
@@ -25,7 +29,8 @@ func newDoctorCommand() *cobra.Command {
 		Long: `doctor shows which matrix libraries were found and which one "auto" takes, measures a
 matrix product of the size of a transformer layer in float32 and in bfloat16
 (compute.precision), and says what to install when something faster could be had. It
-names the MPI library that several processes would train by (mpirun -n 4 trainer train).
+says how the kernels of matrix products are chosen (compute.tune), where what was measured
+is kept, and what the limit of a container leaves of the processors. It names the MPI library that several processes would train by (mpirun -n 4 trainer train).
 
 A library is tried in a process of its own before it is used: one that crashes or
 hangs is named here and passed over.`,
@@ -47,22 +52,26 @@ hangs is named here and passed over.`,
 	}
 	out.add(c)
 	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, mkl, builtin or plain")
-	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors")
+	c.Flags().IntVar(&options.Threads, "threads", 0, "number of threads; 0: all processors, or what a container leaves of them")
+	c.Flags().StringVar(&options.Tune, "tune", "cache", "how kernels of products are chosen: off, cache or on, as compute.tune")
 	return c
 }
 
 // diagnosis is what doctor reports.
 type diagnosis struct {
-	Version  string    `json:"version"`
-	System   string    `json:"system"`
-	Static   bool      `json:"static"` // built with the tag static: no libraries
-	CPUs     int       `json:"cpus"`
-	Threads  int       `json:"threads"`
-	Engine   string    `json:"engine"`
-	Backends []backend `json:"backends"`
-	GEMM     gemmSpeed `json:"gemm"`
-	BF16     bf16      `json:"bf16"`
-	MPI      mpi.Info  `json:"mpi"`
+	Version  string        `json:"version"`
+	System   string        `json:"system"`
+	Static   bool          `json:"static"` // built with the tag static: no libraries
+	CPUs     int           `json:"cpus"`
+	Limit    float64       `json:"cpu_limit,omitempty"` // of a container, in processors
+	Threads  int           `json:"threads"`
+	Engine   string        `json:"engine"`
+	Backends []backend     `json:"backends"`
+	GEMM     gemmSpeed     `json:"gemm"`
+	BF16     bf16          `json:"bf16"`
+	Tuning   kernel.Tuning `json:"tuning"`
+	MPI      mpi.Info      `json:"mpi"`
+	JPEG     jpegs         `json:"jpeg"`
 }
 
 type backend struct {
@@ -90,6 +99,22 @@ type bf16 struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// jpegs says what data.decoder = "auto" decodes JPEG files with.
+type jpegs struct {
+	data.Decoder
+	Reason   string   `json:"reason,omitempty"` // why it is not libjpeg-turbo, and what to do
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// examineJPEG looks for libjpeg-turbo.
+func examineJPEG() jpegs {
+	d, warnings, err := data.FindDecoder()
+	if err != nil {
+		return jpegs{data.Decoder{Name: data.DecoderBuiltin}, err.Error(), warnings}
+	}
+	return jpegs{d, "", warnings}
+}
+
 // measured is how long each product is measured.
 const measured = 400 * time.Millisecond
 
@@ -98,11 +123,13 @@ func examine(options kernel.Options) (diagnosis, error) {
 	d := diagnosis{
 		Version: version(),
 		System:  runtime.GOOS + "/" + runtime.GOARCH,
-		Static:  library.Static,
+		Static:  dynlib.Static,
 		CPUs:    runtime.NumCPU(),
+		Limit:   cpu.Limit(),
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 		MPI:  mpi.Probe(),
+		JPEG: examineJPEG(),
 	}
 	for _, b := range library.Probe() {
 		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
@@ -114,6 +141,8 @@ func examine(options kernel.Options) (diagnosis, error) {
 	defer e.Close()
 	d.Threads, d.Engine = e.Threads(), e.Describe()
 	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, measured)
+	d.Tuning = e.Tuning()
+	e.SaveTuning()
 	return d, d.examineBF16(options, e.Warnings())
 }
 
@@ -151,7 +180,11 @@ func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
 
 // print writes the diagnosis for a person.
 func (d diagnosis) print(w io.Writer) {
-	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s\n", d.Version, d.System, words.Count(d.CPUs, "processor"))
+	limit := ""
+	if d.Limit > 0 && d.Limit < float64(d.CPUs) {
+		limit = fmt.Sprintf(", limited to %.3g by the container", d.Limit)
+	}
+	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s%s\n", d.Version, d.System, words.Count(d.CPUs, "processor"), limit)
 	if d.Static {
 		fmt.Fprintln(w, "build      static: runs without a C library, with the built-in kernels alone")
 	}
@@ -172,7 +205,9 @@ func (d diagnosis) print(w io.Writer) {
 	for _, warning := range d.BF16.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
+	fmt.Fprintf(w, "tuning     %s\n", d.Tuning)
 	d.printMPI(w)
+	d.printJPEG(w)
 	for _, b := range d.Backends {
 		if !b.Found && b.Install != "" {
 			fmt.Fprintf(w, "to do      %s\n", b.Install)
@@ -193,5 +228,19 @@ func (d diagnosis) printMPI(w io.Writer) {
 	}
 	if d.MPI.Launcher != "" {
 		fmt.Fprintf(w, "%-10s started as one of several by %s\n", "", d.MPI.Launcher)
+	}
+}
+
+// printJPEG says what decodes JPEG files. The built-in decoder is no fault either.
+func (d diagnosis) printJPEG(w io.Writer) {
+	if d.JPEG.Reason == "" {
+		fmt.Fprintf(w, "jpeg       found %s %s\n", d.JPEG.Decoder, d.JPEG.File)
+	} else {
+		fmt.Fprintf(w, "jpeg       %s decoder: libjpeg-turbo is not usable: %s\n", d.JPEG.Decoder, d.JPEG.Reason)
+	}
+	for _, warning := range d.JPEG.Warnings {
+		if !strings.Contains(d.JPEG.Reason, warning) {
+			fmt.Fprintf(w, "%-10s %s\n", "", warning)
+		}
 	}
 }

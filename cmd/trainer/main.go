@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 func main() {
-	library.ProbeInChild()
+	dynlib.ProbeInChild()
 	group, err := ranks()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "trainer:", err)

@@ -59,6 +59,7 @@ func TestInterruptedRunsEndTheSame(t *testing.T) {
 func binary(t *testing.T) string {
 	t.Helper()
 	t.Setenv(mainVariable, "1")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	return os.Args[0]
 }
 

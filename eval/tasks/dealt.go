@@ -45,7 +45,7 @@ func (e Encoding) dealt(ctx context.Context, columns []batch.Column, g data.Gall
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}
 	n, ranks := g.Len(), e.ranks()
-	size := min(e.BatchSize, n)
+	size := e.rows(columns, n)
 	b := batch.New(size, columns...)
 	var all piece
 	for first := 0; first < n; first += size * ranks {

@@ -16,6 +16,8 @@ type Encoder interface {
 	// Encode returns the token states (n*Len, Width) and the features (n, Dim) of the n
 	// rows of b. Both are overwritten by the next call. It ends early with the error of ctx.
 	Encode(ctx context.Context, b *batch.Batch) (states, features []float32, err error)
+	// Features is Encode without the states, which costs less.
+	Features(ctx context.Context, b *batch.Batch) ([]float32, error)
 	Len() int   // tokens of a row
 	Width() int // channels of a token
 	Dim() int   // channels of the shared space
@@ -33,7 +35,7 @@ type ClassEncoder interface {
 
 // Encoding says how a split is encoded.
 type Encoding struct {
-	BatchSize int // rows at a time, at least 1
+	BatchSize int // images at a time, and rows of features, at least 1; of texts so many times texts, see rows
 	Workers   int // goroutines that read rows; 0: 1
 	// Group is the processes that encode together, each with the same gallery and model; nil: this one
 	// alone. They deal out the batches, and each is handed all rows in their order, with the bits of one
@@ -41,8 +43,26 @@ type Encoding struct {
 	Group parallel.Group
 	// Progress is told how much of a phase is done; may be nil.
 	Progress func(phase string, done, total int)
-	// States asks for Encoded.States, which are much to exchange. One process gives them anyway.
+	// States asks for Encoded.States, which are more to compute and much to exchange.
 	States bool
+}
+
+// Texts are encoded in the order of their length, so that little is computed for padding, some at a time: windows of
+// so many times BatchSize, of which there are at least leastWindows where there are enough texts, for the processes.
+const (
+	windowBatches = 16
+	leastWindows  = 4
+)
+
+// rows is the number of rows of a gallery of n with these columns that are encoded at a time. It does not depend on
+// the processes.
+func (e Encoding) rows(columns []batch.Column, n int) int {
+	size := e.BatchSize
+	if _, texts := batch.Find(columns, batch.Tokens); texts {
+		batches := (n + e.BatchSize*leastWindows - 1) / (e.BatchSize * leastWindows)
+		size *= min(max(1, batches), windowBatches)
+	}
+	return min(size, n)
 }
 
 // ranks is the number of processes that encode together.
@@ -57,20 +77,22 @@ func (e Encoding) ranks() int {
 type Encoded struct {
 	Rows     int       // k
 	Lengths  []int32   // (k) tokens of each; nil where the batch does not say
-	States   []float32 // (k*Len, Width)
+	States   []float32 // (k*Len, Width), where they are asked for
 	Features []float32 // (k, Dim)
 }
 
-// Run encodes all rows of a gallery and hands them to take, some at a time. A short last
-// batch is filled up with what the batch before left behind. It ends early with the error
-// of take or of ctx.
+// Run encodes all rows of a gallery and hands them to take, some at a time, in their order. It ends early with the
+// error of take or of ctx.
 func (e Encoding) Run(ctx context.Context, m Encoder, g data.Gallery, phase string, take func(x Encoded) error) error {
 	return e.dealt(ctx, m.Columns(), g, phase, func(b *batch.Batch) (piece, error) {
-		states, features, err := m.Encode(ctx, b)
-		if e.ranks() > 1 && !e.States {
-			states = nil
+		p := piece{lengths: b.Ints(batch.Lengths)}
+		var err error
+		if e.States {
+			p.rows[0], p.rows[1], err = m.Encode(ctx, b)
+		} else {
+			p.rows[1], err = m.Features(ctx, b)
 		}
-		return piece{b.Ints(batch.Lengths), [2][]float32{states, features}}, err
+		return p, err
 	}, func(p piece, k int) error {
 		return take(Encoded{k, p.lengths, p.rows[0], p.rows[1]})
 	})
@@ -91,9 +113,12 @@ func (e Encoding) batches(ctx context.Context, columns []batch.Column, g data.Ga
 		return fmt.Errorf("tasks: eval.batch_size must be at least 1 (got %d)", e.BatchSize)
 	}
 	n := g.Len()
-	b := batch.New(min(e.BatchSize, n), columns...)
+	b := batch.New(e.rows(columns, n), columns...)
 	for first := 0; first < n; first += b.Rows() {
 		k := min(b.Rows(), n-first)
+		if k < b.Rows() { // the last one
+			b = batch.New(k, columns...)
+		}
 		if err := data.LoadRows(ctx, g, first, k, b, max(1, e.Workers)); err != nil {
 			return err
 		}

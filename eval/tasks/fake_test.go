@@ -79,6 +79,11 @@ func (m fakeImages) Encode(_ context.Context, b *batch.Batch) (states, features 
 	return states, features, nil
 }
 
+func (m fakeImages) Features(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	_, features, err := m.Encode(ctx, b)
+	return features, err
+}
+
 func (m fakeImages) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
 	return firstTokens(ctx, m, b)
 }
@@ -93,6 +98,11 @@ func (m fakeTexts) Encode(_ context.Context, b *batch.Batch) (states, features [
 	}
 	states, features = m.encode(b.Rows(), func(i int) int { return int(b.Row(i).Ints(batch.Tokens)[1]) }, m.texts)
 	return states, features, nil
+}
+
+func (m fakeTexts) Features(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	_, features, err := m.Encode(ctx, b)
+	return features, err
 }
 
 func (m fakeTexts) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {

@@ -79,6 +79,11 @@ func (p painter) Encode(_ context.Context, b *batch.Batch) (states, features []f
 	return make([]float32, b.Rows()), features, nil
 }
 
+func (p painter) Features(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	_, features, err := p.Encode(ctx, b)
+	return features, err
+}
+
 // paintOf is the number of the paint that is nearest to the first pixel of an image, by the
 // signs of its normalised channels.
 func paintOf(row batch.Row) int {

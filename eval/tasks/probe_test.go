@@ -24,7 +24,7 @@ func (m *meanModel) Columns() []batch.Column {
 
 func (m *meanModel) EncodeClasses(_ context.Context, b *batch.Batch) ([]float32, error) {
 	n, images := b.Rows(), b.Floats(batch.Images)
-	m.runs, m.batch = m.runs+1, n
+	m.runs, m.batch = m.runs+1, max(m.batch, n)
 	classes := make([]float32, n*2*2)
 	for i := range n {
 		for c := range 3 {

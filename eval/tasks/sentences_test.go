@@ -46,6 +46,11 @@ func (a angles) Encode(_ context.Context, b *batch.Batch) (states, features []fl
 	return states, features, nil
 }
 
+func (a angles) Features(ctx context.Context, b *batch.Batch) ([]float32, error) {
+	_, features, err := a.Encode(ctx, b)
+	return features, err
+}
+
 func (a angles) EncodeClasses(ctx context.Context, b *batch.Batch) ([]float32, error) {
 	return firstTokens(ctx, a, b)
 }

@@ -24,6 +24,11 @@ type Config struct {
 	// Recompute trades time for memory: parts of the forward pass that are computed
 	// again for the backward pass. The zero value keeps everything.
 	Recompute Recompute
+	// Forward says that no op of the graph is of a backward pass: results that such ops alone read (see
+	// Sparer) are not kept.
+	Forward bool
+	// Room is where results lie, on the host, with those of other machines; nil: in memory of the machine's own.
+	Room *Room
 	// MaxBytes refuses, with a *MemoryError, a plan whose results need more memory;
 	// 0 refuses none.
 	MaxBytes int64
@@ -66,9 +71,14 @@ func Compile(g *gorgonia.ExprGraph, cfg Config) (*Machine, error) {
 		return nil, &MemoryError{Need: need, Max: cfg.MaxBytes}
 	}
 	m := newMachine(cfg, p)
-	m.scratch = memory.Floats(p.scratch)
-	if cfg.Device == nil {
+	switch {
+	case cfg.Room != nil && cfg.Device == nil:
+		m.scratch, m.arena, m.lent = cfg.Room.take(&cfg.Room.scratch, p.scratch), cfg.Room.take(&cfg.Room.arena, p.arena), true
+	case cfg.Device == nil:
 		m.arena = memory.Floats(p.arena)
+		fallthrough
+	default:
+		m.scratch = memory.Floats(p.scratch)
 	}
 	if err := m.alloc(); err != nil {
 		return nil, errors.Join(err, m.free())

@@ -25,6 +25,8 @@ type Engine interface {
 	// Multiply computes p on all threads, MultiplySerial and GemmSerial on the calling one.
 	Multiply(p *gemm.Product)
 	MultiplySerial(p *gemm.Product)
+	// PackWeights packs op(B) of p for products like it, nil where that saves nothing.
+	PackWeights(p *gemm.Product) *gemm.Packed
 	GemmSerial(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 	NewAttention(s attend.Sizes) *attend.Head
 	NewConvolution(s convolve.Sizes) *convolve.Convolution

@@ -39,7 +39,7 @@ func (p *plan) halve(external map[int][]float32) {
 		for k, r := range e.results() {
 			id := identity{e.node.ID(), k - 1}
 			of[r.unit] = id
-			if e.consts != nil || r.ints || !writesHalf(e.node.Op(), k-1) {
+			if e.consts != nil || r.ints || e.spared || !writesHalf(e.node.Op(), k-1) {
 				full[id] = true
 			}
 		}

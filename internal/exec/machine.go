@@ -29,7 +29,7 @@ type Machine struct {
 	onComplete func(k int)
 	// ctx is that of the run, which computations within ops end with.
 	ctx context.Context
-	// lent: the memory is the scratch of an op. Constants are written at every run then.
+	// lent: the memory is the scratch of an op or a Room. Constants are written at every run then.
 	lent      bool
 	constants []constant
 }

@@ -26,6 +26,8 @@ type Array struct {
 	// Machine.SetShadow), nil without one; with F32 nil it is a result that is stored
 	// so (see HalfWriter).
 	BF16 []uint16
+	// Packs is of a graph input that never changes, see Machine.SetPacks; else nil.
+	Packs *Packs
 }
 
 // Len returns the number of elements.
@@ -100,6 +102,12 @@ type AuxSpec struct {
 // and consumers read them through Call.InAux.
 type Auxer interface {
 	Aux(in []tensor.Shape) []AuxSpec
+}
+
+// Sparer is an Auxer that can do without its auxiliary results, which ops of a backward pass alone read: in a plan
+// with Config.Forward Call.Aux is nil.
+type Sparer interface {
+	SparesAux() bool
 }
 
 // Scratcher is an op that needs working memory.

@@ -34,6 +34,8 @@ type entry struct {
 	source int  // entry that an alias names
 	// exposes marks an alias of an auxiliary result.
 	exposes bool
+	// spared: the op does without its auxiliary results.
+	spared bool
 	// accumulate: the op adds to what its memory holds.
 	accumulate bool
 	scratch    int // elements
@@ -147,7 +149,8 @@ func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 		return e, nil
 	}
 	e.out.unit = p.newUnit(e.out.shape.TotalSize(), pos)
-	if a, ok := n.Op().(Auxer); ok {
+	e.spared = cfg.Forward && sparesAux(n.Op())
+	if a, ok := n.Op().(Auxer); ok && !e.spared {
 		for _, s := range a.Aux(shapes) {
 			e.aux = append(e.aux, result{unit: p.newUnit(s.Shape.TotalSize(), pos), shape: s.Shape, ints: s.Int})
 		}
@@ -156,6 +159,11 @@ func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 		e.scratch = s.Scratch(shapes, cfg.Engine.Threads())
 	}
 	return e, p.nested(&e, cfg)
+}
+
+func sparesAux(o gorgonia.Op) bool {
+	s, ok := o.(Sparer)
+	return ok && s.SparesAux()
 }
 
 // bytes returns the memory that the machine will hold.

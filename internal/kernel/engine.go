@@ -2,7 +2,8 @@ package kernel
 
 import (
 	"fmt"
-	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel/attend"
@@ -11,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/kernel/tune"
 )
 
 // Options selects how an Engine computes.
@@ -18,11 +20,18 @@ type Options struct {
 	// Backend is "auto" (oneDNN, then OpenBLAS, then builtin), "onednn",
 	// "openblas", "mkl", "builtin" or "plain" (no assembly at all). Empty means "auto".
 	Backend string
-	// Threads is the number of threads; 0 means all processors.
+	// Threads is the number of threads; 0 means all processors that this process may use, see cpu.Available.
 	Threads int
 	// Precision of the matrix products that ask the engine: "" or "fp32", or
 	// "bf16", where operands are rounded to bfloat16 and sums are float32.
 	Precision string
+	// Tune is how the kernel of a product is chosen: "off" or "", by fixed rules; "cache", by what was measured on
+	// this machine before, and what is not known is measured at its first use, within a second in all; or "on",
+	// measured anew, within ten seconds. It takes programs that begin with ProbeInChild, since measuring calls every library
+	// that is found; elsewhere it is off, as Tuning says.
+	Tune string
+	// Warn is told of what goes wrong later than New; nil: Warnings has it.
+	Warn func(text string)
 }
 
 // Engine multiplies matrices and splits work over a fixed number of threads.
@@ -44,6 +53,14 @@ type Engine struct {
 	job         job
 	conversion  conversion
 	scratch     freelist.List[operandScratch]
+
+	byRule, byTiles, byLibrary *way // of the fixed rules
+
+	tuner   *tuner // nil with fixed rules alone
+	tuning  string // Options.Tune
+	untuned string // why there is no tuner where one was asked for
+	among   []string
+	tell    func(text string) // Options.Warn
 }
 
 // Names of the precisions, as Options.Precision takes them.
@@ -63,6 +80,11 @@ func New(o Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("kernel: unknown precision %q: choose fp32 or bf16", o.Precision)
 	}
+	switch o.Tune {
+	case "", tune.Off, tune.Cache, tune.On:
+	default:
+		return nil, fmt.Errorf("kernel: unknown tune %q: choose off, cache or on", o.Tune)
+	}
 	if err := cpu.CheckEnvironment(); err != nil {
 		return nil, err
 	}
@@ -72,18 +94,35 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{threads: o.Threads, backend: l.Backend, info: l.Info, warnings: warnings, bf16: o.Precision == precisionBF16}
 	if e.threads == 0 {
-		e.threads = runtime.NumCPU()
+		e.threads = cpu.Available()
 	}
 	e.setFloat()
 	e.pool = newPool(e.threads)
 	e.setBF16()
+	e.setWays()
+	e.setTuner(o)
+	e.tell = o.Warn
 	e.job.part, e.conversion.part = e.multiplyPart, e.convertPart
 	e.scratch.Make = func() *operandScratch { return new(operandScratch) }
 	return e, nil
 }
 
-// Close stops the worker threads. The engine must not be used afterwards.
+// warn tells of what goes wrong.
+func (e *Engine) warn(text string) {
+	if e.tell != nil {
+		e.tell(text)
+		return
+	}
+	e.warnings = append(slices.Clip(e.warnings), text)
+}
+
+// Close stops the worker threads and keeps what was measured. The engine must not be used afterwards.
 func (e *Engine) Close() {
+	if e.tuner != nil {
+		e.SaveTuning()
+		e.tuner.table.Close()
+		e.tuner = nil
+	}
 	if e.pool != nil {
 		e.pool.close()
 		e.pool = nil
@@ -122,6 +161,9 @@ func (e *Engine) Describe() string {
 	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads)
 	if e.bf16 {
 		s += ", " + e.describeBF16()
+	}
+	if e.tuner != nil {
+		s += ", each product by the best of " + strings.Join(e.among, ", ")
 	}
 	return s
 }

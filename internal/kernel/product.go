@@ -6,26 +6,31 @@ import "github.com/geoalign/geoalign/internal/kernel/gemm"
 // so that no closure has to be made for a product.
 type job struct {
 	gemm.Product
-	path    path
+	way     *way
 	alongN  bool
 	part    func(worker, lo, hi int)
 	scratch operandScratch
 }
 
 // Multiply computes p on all threads. It must not be called inside For. The
-// result depends on the arguments, the backend and the number of threads alone.
-// A slice that is too short is a panic.
+// result depends on the arguments, the backend, the number of threads and, with Options.Tune,
+// the kernel that was chosen for such products alone. A slice that is too short is a panic.
 func (e *Engine) Multiply(p *gemm.Product) {
 	p.Check()
+	e.multiply(p, e.choose(p))
+}
+
+// multiply computes p by a choice.
+func (e *Engine) multiply(p *gemm.Product, c choice) {
 	j := &e.job
-	alongN, chunks, step := splitProduct(p.M, p.N, p.K, e.threads)
+	alongN, chunks, step := splitAlong(c.side, p.M, p.N, p.K, e.threads)
 	if chunks == 1 || p.Alpha == 0 {
-		e.serial(p)
+		e.serial(p, c.way)
 		return
 	}
-	j.Product, j.path, j.alongN = *p, e.pathOf(p), alongN
-	if j.path.mustConvert(p) {
-		e.convert(&j.Product, j.path, &j.scratch, true)
+	j.Product, j.way, j.alongN = *p, c.way, alongN
+	if c.way.path.mustConvert(p) {
+		e.convert(&j.Product, c.way.path, &j.scratch, true)
 	}
 	items := p.M
 	if alongN {
@@ -35,10 +40,10 @@ func (e *Engine) Multiply(p *gemm.Product) {
 	j.Product = gemm.Product{} // keep no buffer alive
 }
 
-// MultiplySerial is Multiply on the calling thread alone, for use inside For.
+// MultiplySerial is Multiply on the calling thread alone, for use inside For. Its kernel is that of fixed rules.
 func (e *Engine) MultiplySerial(p *gemm.Product) {
 	p.Check()
-	e.serial(p)
+	e.serial(p, e.fixed(p))
 }
 
 // multiplyPart computes rows (or columns) lo to hi of the product in progress.
@@ -49,11 +54,11 @@ func (e *Engine) multiplyPart(_, lo, hi int) {
 	} else {
 		p.Rows(lo, hi)
 	}
-	e.direct(&p, e.job.path)
+	e.job.way.multiply(&p)
 }
 
 // serial computes p on this thread.
-func (e *Engine) serial(p *gemm.Product) {
+func (e *Engine) serial(p *gemm.Product, w *way) {
 	if p.M == 0 || p.N == 0 {
 		return
 	}
@@ -64,34 +69,13 @@ func (e *Engine) serial(p *gemm.Product) {
 		p.Finish()
 		return
 	}
-	w := e.pathOf(p)
-	if !w.mustConvert(p) {
-		e.direct(p, w)
+	if !w.path.mustConvert(p) {
+		w.multiply(p)
 		return
 	}
 	s := e.scratch.Take()
 	q := *p
-	e.convert(&q, w, s, false)
-	e.direct(&q, w)
+	e.convert(&q, w.path, s, false)
+	w.multiply(&q)
 	e.scratch.Give(s)
-}
-
-// direct computes p, whose operands have the types that the path takes.
-func (e *Engine) direct(p *gemm.Product, w path) {
-	switch {
-	case w == pathTiles:
-		e.tiles.Multiply(p)
-	case w == pathLibrary:
-		e.library.BGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
-		if p.Activated != nil {
-			q := *p
-			q.Bias = nil
-			q.Finish()
-		}
-	case e.float != nil && (p.M*p.N*p.K <= e.floatLimit || e.floatLayers && p.IsLayer()):
-		e.float.Multiply(p)
-	default:
-		e.backend.SGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.F32, p.A.LD, p.B.F32, p.B.LD, p.Beta, p.C, p.LDC)
-		p.Finish()
-	}
 }

@@ -66,6 +66,9 @@ func TestProductStaysInside(t *testing.T) {
 					x.F32, x.BF16 = place(memory[i], atEnd, x.F32), place(memory[i], atEnd, x.BF16)
 				}
 				p.C, p.Bias, p.Activated = place(memory[2], atEnd, p.C), place(memory[3], atEnd, p.Bias), place(memory[4], atEnd, p.Activated)
+				p.Packed = e.PackWeights(p) // of every one that can be packed: the whole of B is read
+				e.MultiplySerial(p)
+				p.Packed = nil
 				e.MultiplySerial(p)
 			}
 			for n := range 100 {

@@ -35,3 +35,39 @@ func splitProduct(m, n, k, threads int) (alongN bool, chunks, step int) {
 	}
 	return true, chunks, columnStep
 }
+
+// side says along which side of C a product is split over the threads.
+type side int
+
+const (
+	sideAuto    side = iota // as splitProduct says
+	sideRows                // along m
+	sideColumns             // along n
+)
+
+// sideOf returns what splitProduct says, sideAuto where it does not split.
+func sideOf(m, n, k, threads int) side {
+	alongN, chunks, _ := splitProduct(m, n, k, threads)
+	switch {
+	case chunks == 1:
+		return sideAuto
+	case alongN:
+		return sideColumns
+	}
+	return sideRows
+}
+
+// splitAlong is splitProduct along a side, where that has as many steps as there are parts.
+func splitAlong(s side, m, n, k, threads int) (alongN bool, chunks, step int) {
+	alongN, chunks, step = splitProduct(m, n, k, threads)
+	if chunks == 1 || s == sideAuto {
+		return alongN, chunks, step
+	}
+	if s == sideColumns && (n+columnStep-1)/columnStep >= chunks {
+		return true, chunks, columnStep
+	}
+	if s == sideRows && (m+rowStep-1)/rowStep >= chunks {
+		return false, chunks, rowStep
+	}
+	return alongN, chunks, step
+}

@@ -65,7 +65,7 @@ func TestProduct(t *testing.T) {
 // The edges of blocks: see the constants of Tiled and tiledBF16.
 func TestProductBlockEdges(t *testing.T) {
 	sizes := [][3]int{{14, 32, 384}, {15, 33, 385}, {113, 31, 383}, {112, 385, 5}, {1, 384, 769}, {127, 1, 768},
-		{225, 65, 97}, {97, 769, 3}, {28, 40, 1537}, {300, 130, 64}}
+		{225, 65, 97}, {97, 769, 3}, {28, 40, 1537}, {300, 130, 64}, {30, 70, 256}, {15, 33, 257}, {120, 32, 513}}
 	eachBackend(t, func(t *testing.T, e *Engine) {
 		r := rand.New(rand.NewPCG(23, 24))
 		for _, s := range sizes {

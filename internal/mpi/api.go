@@ -7,13 +7,15 @@ import (
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // api is the functions of an MPI library that World calls. After Init they are called on one
 // thread. What C writes to and reads from lies in api itself, which is on the heap and stays where
 // it is; api allocates nothing in an exchange.
 type api struct {
-	*opened
+	*dynlib.Library
 	constants
 	family  Family
 	version string // what MPI_Get_library_version says, in one line
@@ -57,40 +59,37 @@ type request struct{ handle uintptr }
 // load opens an MPI library and finds out of which family it is. Nothing of MPI is initialised:
 // the version may be asked for before (MPI 5, section 11.4.1).
 func load(file string) (*api, error) {
-	l, err := open(file)
+	l, err := dynlib.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	a := &api{opened: l}
+	a := &api{Library: l}
 	for i, name := range functionNames {
-		if a.f[i] = l.symbol(name); a.f[i] == 0 {
-			l.close()
+		if a.f[i] = l.Symbol(name); a.f[i] == 0 {
+			l.Close()
 			return nil, fmt.Errorf("%s has no function %s: it is not an MPI library of version 3 or later", file, name)
 		}
 	}
 	a.family = a.detect()
-	a.constants = constantsOf(a.family, l.symbol)
+	a.constants = constantsOf(a.family, l.Symbol)
 	if a.world == 0 || a.bytes == 0 || a.returns == 0 {
-		l.close()
+		l.Close()
 		return nil, fmt.Errorf("%s is neither an MPI library of the standard ABI nor MPICH nor Open MPI", file)
 	}
-	a.version, a.file = a.libraryVersion(), path(a.f[fInit])
-	if a.file == "" {
-		a.file = file
-	}
+	a.version, a.file = a.libraryVersion(), l.Path(a.f[fInit])
 	return a, nil
 }
 
 // detect tells the family: a library of the standard ABI says so, Open MPI has variables where
 // others have numbers (mpi4py, src/mpi4py/_mpiabi.py).
 func (a *api) detect() Family {
-	if f := a.symbol("MPI_Abi_get_version"); f != 0 {
+	if f := a.Symbol("MPI_Abi_get_version"); f != 0 {
 		major, minor := unsafe.Pointer(&a.out.n), unsafe.Pointer(&a.out.m)
 		if a.call(f, uintptr(major), uintptr(minor)) == nil && a.out.n > 0 {
 			return ABI
 		}
 	}
-	if a.symbol("ompi_mpi_comm_self") != 0 {
+	if a.Symbol("ompi_mpi_comm_self") != 0 {
 		return OpenMPI
 	}
 	return MPICH
@@ -99,7 +98,7 @@ func (a *api) detect() Family {
 // call calls a function of the library.
 func (a *api) call(f uintptr, args ...uintptr) error {
 	n := copy(a.args[:], args)
-	code := int32(ccall(f, a.args[:n]...))
+	code := int32(dynlib.Call(f, a.args[:n]...))
 	runtime.KeepAlive(a)
 	if code == 0 { // MPI_SUCCESS
 		return nil
@@ -116,7 +115,7 @@ func (a *api) failure(f uintptr, code int32) error {
 		}
 	}
 	a.args[0], a.args[1], a.args[2] = uintptr(code), uintptr(unsafe.Pointer(&a.out.text)), uintptr(unsafe.Pointer(&a.out.n))
-	if int32(ccall(a.f[fErrorString], a.args[:3]...)) != 0 {
+	if int32(dynlib.Call(a.f[fErrorString], a.args[:3]...)) != 0 {
 		return fmt.Errorf("mpi: %s failed (error %d)", name, code)
 	}
 	return fmt.Errorf("mpi: %s failed (error %d: %s)", name, code, a.said())

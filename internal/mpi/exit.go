@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // connected is true once MPI was initialised in this process.
@@ -13,9 +15,9 @@ var connected atomic.Bool
 // after Close. MPICH 5 says good-bye to its launcher only in a function that the exit of the C library calls; without it
 // the launcher takes the process for a broken one and kills the others.
 func Exit(code int) {
-	if exit := libc("exit"); connected.Load() && exit != 0 {
+	if exit := dynlib.Libc("exit"); connected.Load() && exit != 0 {
 		runtime.LockOSThread()
-		ccall(exit, uintptr(code))
+		dynlib.Call(exit, uintptr(code))
 	}
 	os.Exit(code)
 }

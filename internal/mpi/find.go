@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // Install says how to get an MPI library with its mpirun.
@@ -130,22 +130,22 @@ func (p place) find() (*api, error) {
 		}
 		return a, nil
 	}
-	if library.Static {
-		_, err := open("")
+	if dynlib.Static {
+		_, err := dynlib.Open("")
 		return nil, fmt.Errorf("mpi: not available: %w: %s", err, ordinaryBuild)
 	}
 	var unfit []error
 	for _, file := range p.candidates() {
 		a, err := load(file)
 		if err != nil {
-			if !missing(err) {
+			if !dynlib.Absent(err) {
 				unfit = append(unfit, err)
 			}
 			continue
 		}
 		if err := p.fit(a); err != nil {
 			unfit = append(unfit, err)
-			a.close()
+			a.Close()
 			continue
 		}
 		return a, nil
@@ -154,12 +154,6 @@ func (p place) find() (*api, error) {
 		return nil, fmt.Errorf("mpi: no library can be used: %w: %s", errors.Join(unfit...), Install)
 	}
 	return nil, errors.New("mpi: no library found: " + Install)
-}
-
-// missing reports whether the loader says that there is no such file.
-func missing(err error) bool {
-	s := err.Error()
-	return strings.Contains(s, "cannot open shared object file: No such file") || strings.Contains(s, "no such file")
 }
 
 // ordinaryBuild says what to do where the program is static.

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"runtime"
 	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // quietly calls f, which loads or initialises MPI, and undoes what that does to signals. The
@@ -15,7 +17,7 @@ import (
 // the first signal for such a one ends a Go program. Handlers that f changes are put back. The
 // threads that f starts have all signals blocked, so that a signal comes to a thread of Go.
 func quietly(f func() error) error {
-	sigaction, sigmask := libc("sigaction"), libc("pthread_sigmask")
+	sigaction, sigmask := dynlib.Libc("sigaction"), dynlib.Libc("pthread_sigmask")
 	if sigaction == 0 || sigmask == 0 {
 		return f()
 	}
@@ -35,18 +37,18 @@ func quietly(f func() error) error {
 		setMask = 3
 	}
 	for n := range s.before {
-		ccall(sigaction, uintptr(n), 0, uintptr(unsafe.Pointer(&s.before[n])))
+		dynlib.Call(sigaction, uintptr(n), 0, uintptr(unsafe.Pointer(&s.before[n])))
 	}
-	ccall(sigmask, setMask, uintptr(unsafe.Pointer(&s.all)), uintptr(unsafe.Pointer(&s.mask)))
+	dynlib.Call(sigmask, setMask, uintptr(unsafe.Pointer(&s.all)), uintptr(unsafe.Pointer(&s.mask)))
 	err := f()
 	for n := range s.before {
 		s.now = action{}
 		// One that does not exist fails both times.
-		if ccall(sigaction, uintptr(n), 0, uintptr(unsafe.Pointer(&s.now))) == 0 && !bytes.Equal(s.now[:], s.before[n][:]) {
-			ccall(sigaction, uintptr(n), uintptr(unsafe.Pointer(&s.before[n])), 0)
+		if dynlib.Call(sigaction, uintptr(n), 0, uintptr(unsafe.Pointer(&s.now))) == 0 && !bytes.Equal(s.now[:], s.before[n][:]) {
+			dynlib.Call(sigaction, uintptr(n), uintptr(unsafe.Pointer(&s.before[n])), 0)
 		}
 	}
-	ccall(sigmask, setMask, uintptr(unsafe.Pointer(&s.mask)), 0)
+	dynlib.Call(sigmask, setMask, uintptr(unsafe.Pointer(&s.mask)), 0)
 	runtime.KeepAlive(s)
 	return err
 }

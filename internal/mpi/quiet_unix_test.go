@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // TestQuietly: handlers that C code installs are gone afterwards, and signals come as before.
@@ -20,14 +22,14 @@ func TestQuietly(t *testing.T) {
 	signal.Notify(c, syscall.SIGUSR2)
 	defer signal.Stop(c)
 	blocked := func() (mask [128]byte) { // of this thread
-		ccall(libc("pthread_sigmask"), 0, 0, base(mask[:]))
+		dynlib.Call(dynlib.Libc("pthread_sigmask"), 0, 0, base(mask[:]))
 		return mask
 	}
 	before := blocked()
 	failed := errors.New("failed")
 	err := quietly(func() error {
 		const ignore = 1 // SIG_IGN
-		ccall(libc("signal"), uintptr(syscall.SIGUSR2), ignore)
+		dynlib.Call(dynlib.Libc("signal"), uintptr(syscall.SIGUSR2), ignore)
 		return failed
 	})
 	if !errors.Is(err, failed) {
@@ -50,12 +52,12 @@ func TestQuietly(t *testing.T) {
 func TestSetenv(t *testing.T) {
 	get := func(name string) string {
 		b := append([]byte(name), 0)
-		p := ccall(libc("getenv"), base(b))
+		p := dynlib.Call(dynlib.Libc("getenv"), base(b))
 		if p == 0 {
 			return ""
 		}
 		b = make([]byte, 8)
-		ccall(libc("strncpy"), base(b), p, 7)
+		dynlib.Call(dynlib.Libc("strncpy"), base(b), p, 7)
 		n := 0
 		for b[n] != 0 {
 			n++
@@ -63,7 +65,7 @@ func TestSetenv(t *testing.T) {
 		return string(b[:n])
 	}
 	for _, value := range []string{"first", "second"} {
-		if err := setenv("GEOALIGN_MPI_SETENV", value); err != nil {
+		if err := dynlib.SetEnv("GEOALIGN_MPI_SETENV", value, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,7 +77,7 @@ func (t *thread) connect(p place) (err error) {
 	if t.api, err = p.find(); err != nil {
 		return fmt.Errorf("%w. This process was started by %s as one of several: %s=off makes it one on its own", err, p.launcher.Name, Variable)
 	}
-	if err := t.api.share(); err != nil {
+	if err := t.api.Share(); err != nil {
 		return fmt.Errorf("mpi: %s cannot be loaded: %w", t.api.file, err)
 	}
 	connected.Store(true)

@@ -98,7 +98,7 @@ func (l linear) forward() *op.Op {
 	}
 	if l.then != 0 {
 		o.Kind = "linear " + l.then.String()
-		o.WritesHalf = []int{op.Output}
+		o.WritesHalf, o.SparesAux = []int{op.Output}, true
 		o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0], l.rows(in[1])}}}
 		}
@@ -109,14 +109,19 @@ func (l linear) forward() *op.Op {
 		p := op.Product(c, false, true)
 		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
 		activate := func(_, lo, hi int) { l.then.ToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
+		spared := len(c.Aux) == 0 // the activation takes the place of what it is applied to
 		return func() error {
 			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
 			if l.bias {
 				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}
-			if l.then != 0 {
+			switch {
+			case l.then != 0 && spared:
+				p.Activated, p.Activation = p.C, l.then
+			case l.then != 0:
 				p.C, p.Activated, p.Activation = c.Aux[0].F32, c.Out.F32, l.then
 			}
+			p.Packed = c.In[1].Packs.Of(c.Engine, p, l.from)
 			c.Engine.Multiply(p)
 			if c.Out.BF16 != nil {
 				c.Engine.For(c.Out.Len(), geluGrain, activate)

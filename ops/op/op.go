@@ -37,6 +37,8 @@ type Op struct {
 	Scratch func(in []tensor.Shape, threads int) int
 	FLOPs   func(in []tensor.Shape) int64
 	InPlace []int
+	// SparesAux: the step does without auxiliary results where there is no backward pass, see exec.Sparer.
+	SparesAux bool
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
@@ -73,6 +75,7 @@ var (
 	_ exec.Nester      = (*applied)(nil)
 	_ exec.HalfReader  = (*applied)(nil)
 	_ exec.HalfWriter  = (*applied)(nil)
+	_ exec.Sparer      = (*applied)(nil)
 )
 
 // Of returns the description of n's op, nil for a node that Apply did not make.
@@ -175,6 +178,9 @@ func (a *applied) FLOPs(in []tensor.Shape) int64 {
 func (a *applied) InPlace() []int { return a.op.InPlace }
 
 func (a *applied) Accumulates() bool { return a.op.Accumulates }
+
+// SparesAux implements exec.Sparer.
+func (a *applied) SparesAux() bool { return a.op.SparesAux }
 
 // Nested implements exec.Nester.
 func (a *applied) Nested() *exec.Nested { return a.op.Nested }

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/internal/memory"
 )
 
 // clipEps is added to the norm before dividing by it, as torch's clip_grad_norm_ does.
@@ -62,7 +63,7 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 	}
 	o := &AdamW{
 		engine: engine, params: params, grads: grads,
-		m: make([]float32, len(params)), v: make([]float32, len(params)),
+		m: memory.Floats(len(params)), v: memory.Floats(len(params)),
 		segments: slices.Clone(segs), work: work, partial: make([]float64, len(work)), cfg: c,
 	}
 	o.sumBody = func(_, lo, hi int) {
@@ -79,6 +80,13 @@ func New(engine *kernel.Engine, params, grads []float32, segs []Segment, c confi
 		}
 	}
 	o.twinBody = o.stepPieces
+	// Written once before an update reads them: memory that is read first is a page of zeros, which each write then copies.
+	engine.For(len(work), 1, func(_, lo, hi int) {
+		for _, w := range work[lo:hi] {
+			clear(o.m[w.lo:w.hi])
+			clear(o.v[w.lo:w.hi])
+		}
+	})
 	return o, nil
 }
 

@@ -1,12 +1,12 @@
 package runlog
 
 import (
-	"bufio"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/internal/kernel/cpu"
 )
 
 // Environment is what a run ran on.
@@ -19,16 +19,26 @@ type Environment struct {
 	CPU       string   `json:"cpu"`
 	CPUs      int      `json:"cpus"`
 	Threads   int      `json:"threads"`
-	Kernels   string   `json:"kernels"` // matrix library and instruction set
+	Kernels   string   `json:"kernels"`             // matrix library and instruction set, and what products choose among
+	Tune      string   `json:"tune"`                // compute.tune, as far as it takes effect
+	Decoder   string   `json:"decoder"`             // of JPEG files
+	Limit     float64  `json:"cpu_limit,omitempty"` // of the container, in processors
 	Args      []string `json:"args"`
 }
 
-// CollectEnvironment describes this process, with the threads and the description
-// of the kernel engine and the command line args.
-func CollectEnvironment(threads int, kernels string, args []string) Environment {
+// Setup is what a process computes with.
+type Setup struct {
+	Threads int
+	Kernels string // the description of the engine
+	Tune    string // its way of choosing kernels
+	Decoder string // of JPEG files
+}
+
+// CollectEnvironment describes this process, which computes with s, and its command line args.
+func CollectEnvironment(s Setup, args []string) Environment {
 	e := Environment{
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPU: cpuModel(), CPUs: runtime.NumCPU(), Threads: threads, Kernels: kernels, Args: slices.Clone(args),
+		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: s.Threads, Kernels: s.Kernels, Tune: s.Tune, Decoder: s.Decoder, Limit: cpu.Limit(), Args: slices.Clone(args),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		e.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
@@ -42,20 +52,4 @@ func CollectEnvironment(threads int, kernels string, args []string) Environment 
 		}
 	}
 	return e
-}
-
-// cpuModel returns the processor's name where the system tells it in
-// /proc/cpuinfo, else the architecture.
-func cpuModel() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if k, v, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return runtime.GOARCH
 }

@@ -13,6 +13,7 @@ import (
 const (
 	ConfigFile      = "config.toml"
 	EnvironmentFile = "environment.json"
+	KernelsFile     = "kernels.json"
 	MetricsFile     = "metrics.jsonl"
 	ReportFile      = "report.html"
 	ClassesFile     = "classes.json"

@@ -50,3 +50,5 @@ func saturateAVX512(pix *uint8, n int, factor float32) { panic(noVectors) }
 func lumaSumAVX512(sums *uint32, src *uint8, n int) { panic(noVectors) }
 
 func shadeAVX512(pix *uint8, n int, base, factor float32) { panic(noVectors) }
+
+func inverseDCTAVX2(dst *uint8, stride int, c, steps *int32) { panic(noVectors) }

@@ -17,17 +17,18 @@ const (
 )
 
 // lookAhead plans the prefetch during the tiles of the group of b: of the next
-// group of A (2080x384x1536 in bfloat16 from float32 gained 8 %), unless A is
-// transposed, where it lies in many short pieces and nothing was gained; after
-// the only group of a few rows of the next block of B, which takes longer to pack
+// group of A (2080x384x1536 in bfloat16 from float32 gained 8 %; transposed, where it
+// lies in many short pieces, 2 % at 1536x384x3840); after the only group of a few rows of the next block of B, which takes longer to pack
 // than to use (32x65568x256 gained 8 to 19 %).
 func (b *block) lookAhead(tiles int) {
 	b.ahead = ahead{}
 	p, next := b.p, b.i+b.mb
 	switch {
-	case next < p.M && !p.TransA:
+	case next < p.M && p.TransA:
+		b.plan(p.A, b.k*p.A.LD+next, b.kb, min(b.mb, p.M-next), tiles)
+	case next < p.M:
 		b.plan(p.A, next*p.A.LD+b.k, min(b.mb, p.M-next), b.kb, tiles)
-	case b.mb == p.M && !b.direct:
+	case b.mb == p.M && b.packs:
 		j, k := b.j, b.k+b.kb
 		if k == p.K {
 			j, k = b.j+b.nb, 0

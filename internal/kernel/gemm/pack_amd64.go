@@ -2,16 +2,25 @@ package gemm
 
 import "unsafe"
 
-// packB packs the block of op(B) into panels. The columns of the last panel that
+// packAhead is how many columns before its turn a transposed column is asked for: two groups of 8, whose packing takes
+// about as long as memory to answer.
+const packAhead = 16
+
+// packB packs the block of op(B) into panels at dst. The columns of the last panel that
 // B lacks hold anything; what the tiles make of them is not stored.
-func (t *Tiled) packB(w *TileWork, b *block) {
+func (t *Tiled) packB(w *TileWork, dst []float32, b *block) {
 	x, width := b.p.B, 2*t.Lanes
 	if !b.p.TransB {
-		t.PackRows(w, w.panel[:], width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
+		t.PackRows(w, dst, width, width*b.terms, x, b.k*x.LD+b.j, b.kb, b.nb, width)
 		return
 	}
+	size := x.size()
 	for q := 0; q < b.nb; q += 8 {
-		panel := w.panel[q/width*width*b.terms+q%width:]
+		// Columns of op(B) are rows of B, each in a place of its own that the processor does not foresee.
+		if ahead := q + packAhead; ahead < b.nb {
+			gemmPrefetch(x.first((b.j+ahead)*x.LD+b.k), x.LD*size, (b.kb*size+CacheLine-1)/CacheLine, min(8, b.nb-ahead))
+		}
+		panel := dst[q/width*width*b.terms+q%width:]
 		t.packTransposed(w, panel, x, (b.j+q)*x.LD+b.k, min(8, b.nb-q), b.kb)
 	}
 }
@@ -24,10 +33,10 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 	case b.p.TransA:
 		t.PackRows(w, w.group[:], t.Lanes, b.terms*t.Lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
 	case t.BF16:
-		PackHalves(AsHalves(w.group[:]), x, b.i*x.LD+b.k, b.mb, b.kb)
+		packHalves(AsHalves(w.group[:]), 2*b.stride, x, b.i*x.LD+b.k, b.mb, b.kb)
 	default:
 		for r := range b.mb {
-			copy(w.group[r*b.kb:(r+1)*b.kb], x.F32[(b.i+r)*x.LD+b.k:])
+			copy(w.group[r*b.stride:r*b.stride+b.kb], x.F32[(b.i+r)*x.LD+b.k:])
 		}
 	}
 }
@@ -35,17 +44,21 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 // PackHalves sets the rows of dst to n values of the rows of x from value at on. If
 // n is odd, a 0 follows each row.
 func PackHalves(dst []uint16, x Matrix, at, rows, n int) {
-	even := (n + 1) &^ 1
+	packHalves(dst, (n+1)&^1, x, at, rows, n)
+}
+
+// packHalves is PackHalves for rows of dst that lie stride values apart.
+func packHalves(dst []uint16, stride int, x Matrix, at, rows, n int) {
 	if x.BF16 == nil {
-		gemmConvert(&dst[0], 2*even, &x.F32[at], x.LD*WordSize, n, rows)
+		gemmConvert(&dst[0], 2*stride, &x.F32[at], x.LD*WordSize, n, rows)
 	} else {
 		for r := range rows {
-			copy(dst[r*even:r*even+n], x.BF16[at+r*x.LD:])
+			copy(dst[r*stride:r*stride+n], x.BF16[at+r*x.LD:])
 		}
 	}
-	if n < even {
+	if n%2 != 0 {
 		for r := range rows {
-			dst[r*even+n] = 0
+			dst[r*stride+n] = 0
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (x Matrix) From(i int) Matrix {
 //	Activated = Activation(C)
 //
 // op transposes if asked: op(A) is M x K, op(B) is K x N, C is M x N. With Beta 0,
-// C is not read. C and Activated must not overlap anything else.
+// C is not read. C and Activated must not overlap anything else, but Activated may be C: the value before is not kept then.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -51,6 +51,10 @@ type Product struct {
 	// value before.
 	Activated  []float32
 	Activation vector.Activation
+	// Packed is op(B) packed before, or nil. It saves the time of packing where the product is of the Tiled that made it, and
+	// changes no bit of the result; B must be there too, for others.
+	Packed     *Packed
+	PackedFrom int // column of Packed that is column 0 of op(B)
 }
 
 // Rows narrows p to rows lo to hi of C.
@@ -70,6 +74,7 @@ func (p *Product) Rows(lo, hi int) {
 // Columns narrows p to columns lo to hi of C.
 func (p *Product) Columns(lo, hi int) {
 	p.N = hi - lo
+	p.PackedFrom += lo
 	p.C = p.C[lo:]
 	if p.Activated != nil {
 		p.Activated = p.Activated[lo:]
@@ -98,16 +103,32 @@ func (p *Product) Finish() {
 	if p.Bias == nil && p.Activated == nil {
 		return
 	}
+	inPlace := p.inPlace()
 	for i := range p.M {
 		row := p.C[i*p.LDC:][:p.N]
 		switch {
-		case p.Activated == nil:
-			vector.Add(row, row, p.Bias)
+		case inPlace || p.Activated == nil:
+			p.finishRow(row, 0)
 		case p.Bias == nil:
 			p.Activation.Apply(p.Activated[i*p.LDC:][:p.N], row)
 		default:
 			p.Activation.AddBias(row, p.Activated[i*p.LDC:][:p.N], p.Bias)
 		}
+	}
+}
+
+// inPlace says whether the activation takes the place of what it is applied to.
+func (p *Product) inPlace() bool {
+	return p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
+}
+
+// finishRow does what follows the product to values of a row of C from column j on, in their place.
+func (p *Product) finishRow(row []float32, j int) {
+	if p.Bias != nil {
+		vector.Add(row, row, p.Bias[j:])
+	}
+	if p.Activated != nil {
+		p.Activation.Apply(row, row)
 	}
 }
 
@@ -130,6 +151,9 @@ func (p *Product) Check() {
 		if p.Activation == 0 {
 			panic("kernel: product: Activated without an Activation")
 		}
+	}
+	if x := p.Packed; x != nil && (x.K != p.K || p.PackedFrom < 0 || p.PackedFrom+p.N > x.N) {
+		panic(fmt.Sprintf("kernel: product: Packed must have K = %d rows and the N = %d columns from %d on (got %d x %d): pack the matrix that B is", p.K, p.N, p.PackedFrom, x.K, x.N))
 	}
 	if p.Bias != nil && len(p.Bias) != p.N {
 		panic(fmt.Sprintf("kernel: product: Bias must have N = %d values (got %d)", p.N, len(p.Bias)))

@@ -99,6 +99,7 @@ func NewBF16() *Tiled {
 // ready fills in what follows from the other fields.
 func (t *Tiled) ready() *Tiled {
 	t.maxRows = len(t.tiles)
+	t.blocking = byCache(cpu.Level2())
 	t.Work.Make = func() *TileWork { return new(TileWork) }
 	return t
 }

@@ -16,3 +16,24 @@ func NewBF16() *Tiled { return nil }
 
 // Multiply is never called.
 func (*Tiled) Multiply(*Product) {}
+
+// Variant is one way to tile and block the built-in product, of which there are none here.
+type Variant struct {
+	Name, Description string
+	New               func() *Tiled
+}
+
+// Variants returns none.
+func Variants() []Variant { return nil }
+
+// VariantsBF16 returns none.
+func VariantsBF16() []Variant { return nil }
+
+// NewPacked is never called.
+func (*Tiled) NewPacked(k, n int) *Packed { return nil }
+
+// Panel is never called.
+func (*Tiled) Panel() int { return 1 }
+
+// Repack is never called.
+func (*Tiled) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {}

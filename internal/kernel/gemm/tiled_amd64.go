@@ -4,15 +4,14 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
-	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 //go:generate go run ../gen/gemm -out tiles_amd64.s -stubs tiles_amd64.go -pkg gemm
 
 // Tiled is the built-in product, in float32 or in bfloat16. C is computed in
 // tiles of up to maxRows rows and two vectors of columns, whose sums stay in
-// registers. B is packed into panels as wide as a tile, a block of blockTerms
-// terms and blockN columns at a time, so that the block stays in the level-2 cache
+// registers. B is packed into panels as wide as a tile, a block of so many
+// terms and columns as blocking says at a time, so that the block stays in the level-2 cache
 // while all rows of A pass over it. A is packed a group of tiles at a time, since
 // values a large stride apart compete for the same lines of the level-1 cache.
 //
@@ -25,21 +24,30 @@ type Tiled struct {
 	Masked  bool // tiles may be narrower than a vector
 	// tiles[r-1][v-1] computes a tile of r rows and v vectors.
 	tiles [][2]func(*byte)
-	Work  freelist.List[TileWork]
+	blocking
+	Work freelist.List[TileWork]
 }
 
-// Blocks of 384 x 384 words came out best of 256 x 512, 320 x 448, 384 x 512 and
-// 512 x 256 on a level-2 cache of 1 MiB: long sums write C less often, and the
-// block (576 KiB) leaves room for a group of A.
 const (
-	blockTerms = 384
-	BlockN     = 384
-	groupRows  = 112 // most rows of a group
-	groupWide  = 152 // most words of a term of a group: 19 tiles of 6 rows or 8 of 14, each in a vector
-	MaxPanel   = 32  // columns of the widest panel
-	maxTile    = 16  // no tile has more rows
-	WordSize   = 4
+	mostTerms = 384       // of a block along k
+	BlockN    = 768       // most columns of a block
+	mostBlock = 256 * 768 // words of the largest block
+	groupRows = 112       // most rows of a group
+	groupWide = 152       // most words of a term of a group: 19 tiles of 6 rows or 8 of 14, each in a vector
+	MaxPanel  = 32        // columns of the widest panel
+	maxTile   = 16        // no tile has more rows
+	WordSize  = 4
 )
+
+// rowStride returns the words from one packed row of terms words to the next: rows that lie 512 bytes or a multiple apart
+// share few sets of the level-1 cache, in which 14 of them find no room (a tile of 14 x 256 terms ran at 94 % of its speed).
+func rowStride(terms int) int {
+	const line = CacheLine / WordSize
+	if terms%128 == 0 {
+		return terms + line
+	}
+	return terms
+}
 
 // tileArgs is what a tile function reads; the generator in ../gen/gemm knows the offsets.
 type tileArgs struct {
@@ -55,14 +63,16 @@ type tileArgs struct {
 	mask     uint64         // 72: one bit for each column
 }
 
-// TileWork is the memory of one product in progress.
+// TileWork is the memory of one product in progress. It begins at a page, as large objects do, so what tiles read in
+// whole vectors comes first: a vector that lies in two cache lines takes two loads.
 type TileWork struct {
-	args  tileArgs
-	panel [blockTerms * BlockN]float32
-	group [blockTerms * groupWide]float32
-	rows  [8 * 2 * blockTerms]uint16 // rows of a transposed B on their way into a panel
-	edge  [maxTile * MaxPanel]float32
-	zeros [BlockN]float32 // the missing row of an odd k
+	panel  [mostBlock]float32
+	group  [mostTerms * groupWide]float32
+	edge   [maxTile * MaxPanel]float32
+	rows   [8 * 2 * mostTerms]uint16 // rows of a transposed B on their way into a panel
+	zeros  [BlockN]float32           // the missing row of an odd k
+	args   tileArgs
+	panels []float32 // of the block in progress: those in panel, or of a Packed
 }
 
 // Info implements gemm.Backend: the version is the instruction set in use.
@@ -97,35 +107,39 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w := t.Work.Take()
 	w.args.alpha = p.Alpha
-	stepK, stepN := parts(p.K, blockTerms, 1), parts(p.N, BlockN, 2*t.Lanes)
-	if t.BF16 {
-		stepK = parts(p.K, 2*blockTerms, 2)
+	stepK, columns, packed := t.stepK(p.K), t.columns, t.packed(p)
+	if p.M <= t.rows {
+		// Of the next block, all that is prefetched meanwhile.
+		columns = min(columns, aheadBytes/WordSize/t.terms)
 	}
-	stepM := parts(p.M, groupRows, 1)
+	stepN := parts(p.N, columns, 2*t.Lanes)
+	stepM := parts(p.M, t.rows, 1)
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
-			b.terms = b.kb
-			if t.BF16 {
-				b.terms = (b.kb + 1) / 2
-			}
+			b.terms = t.Terms(b.kb)
 			w.args.k, w.args.add = b.terms, 0
 			if p.Beta != 0 || k > 0 {
 				w.args.add = 1
 			}
 			// Packing pays when many tiles pass over the panel.
-			b.direct = !t.BF16 && !p.TransB && p.M <= 4*t.maxRows
-			if !b.direct {
-				t.packB(w, &b)
+			b.direct = packed == nil && !t.BF16 && !p.TransB && p.M <= 4*t.maxRows
+			switch {
+			case b.direct:
+			case packed != nil:
+				w.panels = packed.words[packed.at(k, b.terms, p.PackedFrom+j):]
+			default:
+				b.packs, w.panels = true, w.panel[:]
+				t.packB(w, w.panels, &b)
 			}
 			for i := 0; i < p.M; i += stepM {
 				t.group(w, &b, i, min(stepM, p.M-i))
 			}
 		}
 	}
-	w.args.a, w.args.b, w.args.c = nil, nil, nil
+	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
 	t.Work.Give(w)
-	if p.Activated != nil {
+	if p.Activated != nil && !p.inPlace() {
 		p.Finish()
 	}
 }
@@ -138,6 +152,9 @@ type block struct {
 	stepN, stepK  int // of the largest blocks
 	terms         int
 	direct        bool // B is read in place
+	packs         bool // B is packed block by block
+	inPlace       bool // so is A
+	stride        int  // words from one row of the packed group to the next
 	height, mb, i int  // rows of a tile and of the group, first row of the group
 	ahead         ahead
 }
@@ -151,46 +168,62 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 	// A copy of A pays when several panels pass over it.
 	inPlace := !t.BF16 && b.nb <= 4*t.Lanes
 	if !inPlace {
+		b.stride = rowStride(b.terms)
 		t.packA(w, b)
 		b.lookAhead(tiles * ((b.nb + 2*t.Lanes - 1) / (2 * t.Lanes)))
 	}
-	for r := 0; r < mb; r += b.height {
-		rows := min(b.height, mb-r)
-		switch {
-		case inPlace && p.TransA:
-			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[b.k*p.A.LD+i+r]), WordSize, p.A.LD*WordSize
-		case inPlace:
-			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[(i+r)*p.A.LD+b.k]), p.A.LD*WordSize, WordSize
-		case p.TransA:
-			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*t.Lanes]), WordSize, t.Lanes*WordSize
-		default:
-			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.terms]), b.terms*WordSize, WordSize
-		}
-		t.row(w, b, i+r, rows)
-		if p.Bias != nil && p.Activated == nil && b.k+b.kb == p.K {
-			for x := i + r; x < i+r+rows; x++ {
-				row := p.C[x*p.LDC+b.j:][:b.nb]
-				vector.Add(row, row, p.Bias[b.j:])
+	b.inPlace = inPlace
+	width := 2 * t.Lanes
+	if t.panelFirst {
+		for q := 0; q < b.nb; q += width {
+			for r := 0; r < mb; r += b.height {
+				t.row(w, b, r, q, min(b.nb, q+width))
 			}
+		}
+	} else {
+		for r := 0; r < mb; r += b.height {
+			t.row(w, b, r, 0, b.nb)
+		}
+	}
+	if b.k+b.kb == p.K && (p.Activated == nil || p.inPlace()) {
+		for x := i; x < i+mb; x++ {
+			p.finishRow(p.C[x*p.LDC+b.j:][:b.nb], b.j)
 		}
 	}
 }
 
-// row computes the tiles of rows from i on.
-func (t *Tiled) row(w *TileWork, b *block, i, rows int) {
+// rowsAt points w.args to the rows of A of the tile that begins at row r of the group.
+func (t *Tiled) rowsAt(w *TileWork, b *block, r int) {
+	p, i := b.p, b.i
+	switch {
+	case b.inPlace && p.TransA:
+		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[b.k*p.A.LD+i+r]), WordSize, p.A.LD*WordSize
+	case b.inPlace:
+		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&p.A.F32[(i+r)*p.A.LD+b.k]), p.A.LD*WordSize, WordSize
+	case p.TransA:
+		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r/b.height*b.terms*t.Lanes]), WordSize, t.Lanes*WordSize
+	default:
+		w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.stride]), b.stride*WordSize, WordSize
+	}
+}
+
+// row computes the tiles of the rows from r of the group on and of the columns from up to end of the block.
+func (t *Tiled) row(w *TileWork, b *block, r, from, end int) {
 	p := b.p
+	t.rowsAt(w, b, r)
+	rows := min(b.height, b.mb-r)
 	args := (*byte)(unsafe.Pointer(&w.args))
 	width := 2 * t.Lanes
 	w.args.bK, w.args.cRow = width*WordSize, p.LDC*WordSize
-	c := p.C[i*p.LDC+b.j:]
+	c := p.C[(b.i+r)*p.LDC+b.j:]
 	tiles := &t.tiles[rows-1]
-	for q := 0; q < b.nb; q += width {
+	for q := from; q < end; q += width {
 		cols := min(width, b.nb-q)
 		vectors := (cols + t.Lanes - 1) / t.Lanes
 		if b.direct {
 			w.args.b, w.args.bK = unsafe.Pointer(&p.B.F32[b.k*p.B.LD+b.j+q]), p.B.LD*WordSize
 		} else {
-			w.args.b = unsafe.Pointer(&w.panel[q*b.terms])
+			w.args.b = unsafe.Pointer(&w.panels[q*b.terms])
 		}
 		if !t.Masked && cols != vectors*t.Lanes {
 			t.edge(w, b, tiles[vectors-1], rows, cols, q, c)

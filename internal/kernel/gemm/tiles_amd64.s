@@ -35,8 +35,10 @@ firstloopAVX5121x1:
 	JNZ          firstloopAVX5121x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5121x1
+	IMUL3Q       $0x28, BX, R8
 
 loopAVX5121x1:
+	PREFETCHT0   (DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -102,8 +104,11 @@ firstloopAVX5121x2:
 	JNZ          firstloopAVX5121x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5121x2
+	IMUL3Q       $0x28, BX, R8
 
 loopAVX5121x2:
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -173,8 +178,10 @@ firstloopAVX5122x1:
 	JNZ          firstloopAVX5122x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5122x1
+	IMUL3Q       $0x28, BX, R9
 
 loopAVX5122x1:
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -254,8 +261,11 @@ firstloopAVX5122x2:
 	JNZ          firstloopAVX5122x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5122x2
+	IMUL3Q       $0x28, BX, R9
 
 loopAVX5122x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -343,8 +353,10 @@ firstloopAVX5123x1:
 	JNZ          firstloopAVX5123x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5123x1
+	IMUL3Q       $0x28, BX, R9
 
 loopAVX5123x1:
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -438,8 +450,11 @@ firstloopAVX5123x2:
 	JNZ          firstloopAVX5123x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5123x2
+	IMUL3Q       $0x28, BX, R9
 
 loopAVX5123x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -545,8 +560,10 @@ firstloopAVX5124x1:
 	JNZ          firstloopAVX5124x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5124x1
+	IMUL3Q       $0x28, BX, R10
 
 loopAVX5124x1:
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -654,8 +671,11 @@ firstloopAVX5124x2:
 	JNZ          firstloopAVX5124x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5124x2
+	IMUL3Q       $0x28, BX, R10
 
 loopAVX5124x2:
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -781,8 +801,10 @@ firstloopAVX5125x1:
 	JNZ          firstloopAVX5125x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5125x1
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5125x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -907,8 +929,11 @@ firstloopAVX5125x2:
 	JNZ          firstloopAVX5125x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5125x2
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5125x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -1053,8 +1078,10 @@ firstloopAVX5126x1:
 	JNZ          firstloopAVX5126x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5126x1
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5126x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1193,8 +1220,11 @@ firstloopAVX5126x2:
 	JNZ          firstloopAVX5126x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5126x2
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5126x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -1357,8 +1387,10 @@ firstloopAVX5127x1:
 	JNZ          firstloopAVX5127x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5127x1
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5127x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1511,8 +1543,11 @@ firstloopAVX5127x2:
 	JNZ          firstloopAVX5127x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5127x2
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5127x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -1693,8 +1728,10 @@ firstloopAVX5128x1:
 	JNZ          firstloopAVX5128x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5128x1
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5128x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -1861,8 +1898,11 @@ firstloopAVX5128x2:
 	JNZ          firstloopAVX5128x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5128x2
+	IMUL3Q       $0x28, BX, R11
 
 loopAVX5128x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -2063,8 +2103,10 @@ firstloopAVX5129x1:
 	JNZ          firstloopAVX5129x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX5129x1
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX5129x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -2248,8 +2290,11 @@ firstloopAVX5129x2:
 	JNZ          firstloopAVX5129x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX5129x2
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX5129x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -2469,8 +2514,10 @@ firstloopAVX51210x1:
 	JNZ          firstloopAVX51210x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51210x1
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX51210x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -2668,8 +2715,11 @@ firstloopAVX51210x2:
 	JNZ          firstloopAVX51210x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51210x2
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX51210x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -2907,8 +2957,10 @@ firstloopAVX51211x1:
 	JNZ          firstloopAVX51211x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51211x1
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX51211x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -3120,8 +3172,11 @@ firstloopAVX51211x2:
 	JNZ          firstloopAVX51211x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51211x2
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX51211x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -3377,8 +3432,10 @@ firstloopAVX51212x1:
 	JNZ          firstloopAVX51212x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51212x1
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX51212x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -3604,8 +3661,11 @@ firstloopAVX51212x2:
 	JNZ          firstloopAVX51212x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51212x2
+	IMUL3Q       $0x28, BX, R12
 
 loopAVX51212x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -3881,8 +3941,10 @@ firstloopAVX51213x1:
 	JNZ          firstloopAVX51213x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51213x1
+	IMUL3Q       $0x28, BX, R13
 
 loopAVX51213x1:
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z13, Z14, Z0
@@ -4125,8 +4187,11 @@ firstloopAVX51213x2:
 	JNZ          firstloopAVX51213x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51213x2
+	IMUL3Q       $0x28, BX, R13
 
 loopAVX51213x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -4421,8 +4486,10 @@ firstloopAVX51214x1:
 	JNZ          firstloopAVX51214x1
 	TESTQ        CX, CX
 	JZ           doneloopAVX51214x1
+	IMUL3Q       $0x28, BX, R13
 
 loopAVX51214x1:
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 	VFMADD231PS  Z14, Z15, Z0
@@ -4679,8 +4746,11 @@ firstloopAVX51214x2:
 	JNZ          firstloopAVX51214x2
 	TESTQ        CX, CX
 	JZ           doneloopAVX51214x2
+	IMUL3Q       $0x28, BX, R13
 
 loopAVX51214x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30
@@ -6136,17 +6206,19 @@ firstloopBF161x1:
 	VBROADCASTSS (DI), Z2
 
 	// VDPBF16PS Z1, Z2, Z0
-	LONG  $0x486ef262
-	WORD  $0xc152
-	ADDQ  SI, DI
-	ADDQ  BX, DX
-	ADDQ  R9, R8
-	DECQ  R10
-	JNZ   firstloopBF161x1
-	TESTQ CX, CX
-	JZ    doneloopBF161x1
+	LONG   $0x486ef262
+	WORD   $0xc152
+	ADDQ   SI, DI
+	ADDQ   BX, DX
+	ADDQ   R9, R8
+	DECQ   R10
+	JNZ    firstloopBF161x1
+	TESTQ  CX, CX
+	JZ     doneloopBF161x1
+	IMUL3Q $0x28, BX, R8
 
 loopBF161x1:
+	PREFETCHT0   (DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z1
 	VBROADCASTSS (DI), Z2
 
@@ -6212,17 +6284,20 @@ firstloopBF161x2:
 	WORD $0xc252
 
 	// VDPBF16PS Z3, Z4, Z1
-	LONG  $0x485ef262
-	WORD  $0xcb52
-	ADDQ  SI, DI
-	ADDQ  BX, DX
-	ADDQ  R9, R8
-	DECQ  R10
-	JNZ   firstloopBF161x2
-	TESTQ CX, CX
-	JZ    doneloopBF161x2
+	LONG   $0x485ef262
+	WORD   $0xcb52
+	ADDQ   SI, DI
+	ADDQ   BX, DX
+	ADDQ   R9, R8
+	DECQ   R10
+	JNZ    firstloopBF161x2
+	TESTQ  CX, CX
+	JZ     doneloopBF161x2
+	IMUL3Q $0x28, BX, R8
 
 loopBF161x2:
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VMOVUPS.Z    64(DX), K2, Z3
 	VBROADCASTSS (DI), Z4
@@ -6295,17 +6370,19 @@ firstloopBF162x1:
 	VBROADCASTSS (R8)(DI*1), Z3
 
 	// VDPBF16PS Z2, Z3, Z1
-	LONG  $0x4866f262
-	WORD  $0xca52
-	ADDQ  SI, R8
-	ADDQ  BX, DX
-	ADDQ  R10, R9
-	DECQ  R11
-	JNZ   firstloopBF162x1
-	TESTQ CX, CX
-	JZ    doneloopBF162x1
+	LONG   $0x4866f262
+	WORD   $0xca52
+	ADDQ   SI, R8
+	ADDQ   BX, DX
+	ADDQ   R10, R9
+	DECQ   R11
+	JNZ    firstloopBF162x1
+	TESTQ  CX, CX
+	JZ     doneloopBF162x1
+	IMUL3Q $0x28, BX, R9
 
 loopBF162x1:
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (R8), Z3
 
@@ -6394,17 +6471,20 @@ firstloopBF162x2:
 	WORD $0xd452
 
 	// VDPBF16PS Z5, Z6, Z3
-	LONG  $0x484ef262
-	WORD  $0xdd52
-	ADDQ  SI, R8
-	ADDQ  BX, DX
-	ADDQ  R10, R9
-	DECQ  R11
-	JNZ   firstloopBF162x2
-	TESTQ CX, CX
-	JZ    doneloopBF162x2
+	LONG   $0x484ef262
+	WORD   $0xdd52
+	ADDQ   SI, R8
+	ADDQ   BX, DX
+	ADDQ   R10, R9
+	DECQ   R11
+	JNZ    firstloopBF162x2
+	TESTQ  CX, CX
+	JZ     doneloopBF162x2
+	IMUL3Q $0x28, BX, R9
 
 loopBF162x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
 	VBROADCASTSS (R8), Z6
@@ -6504,17 +6584,19 @@ firstloopBF163x1:
 	VBROADCASTSS (R8)(DI*2), Z4
 
 	// VDPBF16PS Z3, Z4, Z2
-	LONG  $0x485ef262
-	WORD  $0xd352
-	ADDQ  SI, R8
-	ADDQ  BX, DX
-	ADDQ  R10, R9
-	DECQ  R11
-	JNZ   firstloopBF163x1
-	TESTQ CX, CX
-	JZ    doneloopBF163x1
+	LONG   $0x485ef262
+	WORD   $0xd352
+	ADDQ   SI, R8
+	ADDQ   BX, DX
+	ADDQ   R10, R9
+	DECQ   R11
+	JNZ    firstloopBF163x1
+	TESTQ  CX, CX
+	JZ     doneloopBF163x1
+	IMUL3Q $0x28, BX, R9
 
 loopBF163x1:
+	PREFETCHT0   (DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (R8), Z4
 
@@ -6626,17 +6708,20 @@ firstloopBF163x2:
 	WORD $0xe652
 
 	// VDPBF16PS Z7, Z8, Z5
-	LONG  $0x483ef262
-	WORD  $0xef52
-	ADDQ  SI, R8
-	ADDQ  BX, DX
-	ADDQ  R10, R9
-	DECQ  R11
-	JNZ   firstloopBF163x2
-	TESTQ CX, CX
-	JZ    doneloopBF163x2
+	LONG   $0x483ef262
+	WORD   $0xef52
+	ADDQ   SI, R8
+	ADDQ   BX, DX
+	ADDQ   R10, R9
+	DECQ   R11
+	JNZ    firstloopBF163x2
+	TESTQ  CX, CX
+	JZ     doneloopBF163x2
+	IMUL3Q $0x28, BX, R9
 
 loopBF163x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
 	VBROADCASTSS (R8), Z8
@@ -6763,17 +6848,19 @@ firstloopBF164x1:
 	VBROADCASTSS (R9)(R8*1), Z5
 
 	// VDPBF16PS Z4, Z5, Z3
-	LONG  $0x4856f262
-	WORD  $0xdc52
-	ADDQ  SI, R9
-	ADDQ  BX, DX
-	ADDQ  R11, R10
-	DECQ  R12
-	JNZ   firstloopBF164x1
-	TESTQ CX, CX
-	JZ    doneloopBF164x1
+	LONG   $0x4856f262
+	WORD   $0xdc52
+	ADDQ   SI, R9
+	ADDQ   BX, DX
+	ADDQ   R11, R10
+	DECQ   R12
+	JNZ    firstloopBF164x1
+	TESTQ  CX, CX
+	JZ     doneloopBF164x1
+	IMUL3Q $0x28, BX, R10
 
 loopBF164x1:
+	PREFETCHT0   (DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (R9), Z5
 
@@ -6908,17 +6995,20 @@ firstloopBF164x2:
 	WORD $0xf052
 
 	// VDPBF16PS Z9, Z10, Z7
-	LONG  $0x482ed262
-	WORD  $0xf952
-	ADDQ  SI, R9
-	ADDQ  BX, DX
-	ADDQ  R11, R10
-	DECQ  R12
-	JNZ   firstloopBF164x2
-	TESTQ CX, CX
-	JZ    doneloopBF164x2
+	LONG   $0x482ed262
+	WORD   $0xf952
+	ADDQ   SI, R9
+	ADDQ   BX, DX
+	ADDQ   R11, R10
+	DECQ   R12
+	JNZ    firstloopBF164x2
+	TESTQ  CX, CX
+	JZ     doneloopBF164x2
+	IMUL3Q $0x28, BX, R10
 
 loopBF164x2:
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
 	VBROADCASTSS (R9), Z10
@@ -7073,18 +7163,20 @@ firstloopBF165x1:
 	VBROADCASTSS (R10), Z6
 
 	// VDPBF16PS Z5, Z6, Z4
-	LONG  $0x484ef262
-	WORD  $0xe552
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF165x1
-	TESTQ CX, CX
-	JZ    doneloopBF165x1
+	LONG   $0x484ef262
+	WORD   $0xe552
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF165x1
+	TESTQ  CX, CX
+	JZ     doneloopBF165x1
+	IMUL3Q $0x28, BX, R11
 
 loopBF165x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (R9), Z6
 
@@ -7244,18 +7336,21 @@ firstloopBF165x2:
 	WORD $0xc252
 
 	// VDPBF16PS Z11, Z12, Z9
-	LONG  $0x481e5262
-	WORD  $0xcb52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF165x2
-	TESTQ CX, CX
-	JZ    doneloopBF165x2
+	LONG   $0x481e5262
+	WORD   $0xcb52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF165x2
+	TESTQ  CX, CX
+	JZ     doneloopBF165x2
+	IMUL3Q $0x28, BX, R11
 
 loopBF165x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VMOVUPS.Z    64(DX), K2, Z11
 	VBROADCASTSS (R9), Z12
@@ -7438,18 +7533,20 @@ firstloopBF166x1:
 	VBROADCASTSS (R10)(DI*1), Z7
 
 	// VDPBF16PS Z6, Z7, Z5
-	LONG  $0x4846f262
-	WORD  $0xee52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF166x1
-	TESTQ CX, CX
-	JZ    doneloopBF166x1
+	LONG   $0x4846f262
+	WORD   $0xee52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF166x1
+	TESTQ  CX, CX
+	JZ     doneloopBF166x1
+	IMUL3Q $0x28, BX, R11
 
 loopBF166x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (R9), Z7
 
@@ -7632,18 +7729,21 @@ firstloopBF166x2:
 	WORD $0xd452
 
 	// VDPBF16PS Z13, Z14, Z11
-	LONG  $0x480e5262
-	WORD  $0xdd52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF166x2
-	TESTQ CX, CX
-	JZ    doneloopBF166x2
+	LONG   $0x480e5262
+	WORD   $0xdd52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF166x2
+	TESTQ  CX, CX
+	JZ     doneloopBF166x2
+	IMUL3Q $0x28, BX, R11
 
 loopBF166x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
 	VBROADCASTSS (R9), Z14
@@ -7853,18 +7953,20 @@ firstloopBF167x1:
 	VBROADCASTSS (R10)(DI*2), Z8
 
 	// VDPBF16PS Z7, Z8, Z6
-	LONG  $0x483ef262
-	WORD  $0xf752
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF167x1
-	TESTQ CX, CX
-	JZ    doneloopBF167x1
+	LONG   $0x483ef262
+	WORD   $0xf752
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF167x1
+	TESTQ  CX, CX
+	JZ     doneloopBF167x1
+	IMUL3Q $0x28, BX, R11
 
 loopBF167x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (R9), Z8
 
@@ -8070,18 +8172,21 @@ firstloopBF167x2:
 	WORD $0xe652
 
 	// VDPBF16PS Z15, Z16, Z13
-	LONG  $0x407e5262
-	WORD  $0xef52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF167x2
-	TESTQ CX, CX
-	JZ    doneloopBF167x2
+	LONG   $0x407e5262
+	WORD   $0xef52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF167x2
+	TESTQ  CX, CX
+	JZ     doneloopBF167x2
+	IMUL3Q $0x28, BX, R11
 
 loopBF167x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VMOVUPS.Z    64(DX), K2, Z15
 	VBROADCASTSS (R9), Z16
@@ -8318,18 +8423,20 @@ firstloopBF168x1:
 	VBROADCASTSS (R10)(R8*1), Z9
 
 	// VDPBF16PS Z8, Z9, Z7
-	LONG  $0x4836d262
-	WORD  $0xf852
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF168x1
-	TESTQ CX, CX
-	JZ    doneloopBF168x1
+	LONG   $0x4836d262
+	WORD   $0xf852
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF168x1
+	TESTQ  CX, CX
+	JZ     doneloopBF168x1
+	IMUL3Q $0x28, BX, R11
 
 loopBF168x1:
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (R9), Z9
 
@@ -8558,18 +8665,21 @@ firstloopBF168x2:
 	WORD $0xf052
 
 	// VDPBF16PS Z17, Z18, Z15
-	LONG  $0x406e3262
-	WORD  $0xf952
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  BX, DX
-	ADDQ  R12, R11
-	DECQ  R13
-	JNZ   firstloopBF168x2
-	TESTQ CX, CX
-	JZ    doneloopBF168x2
+	LONG   $0x406e3262
+	WORD   $0xf952
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   BX, DX
+	ADDQ   R12, R11
+	DECQ   R13
+	JNZ    firstloopBF168x2
+	TESTQ  CX, CX
+	JZ     doneloopBF168x2
+	IMUL3Q $0x28, BX, R11
 
 loopBF168x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
 	VBROADCASTSS (R9), Z18
@@ -8834,19 +8944,21 @@ firstloopBF169x1:
 	VBROADCASTSS (R11), Z10
 
 	// VDPBF16PS Z9, Z10, Z8
-	LONG  $0x482e5262
-	WORD  $0xc152
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF169x1
-	TESTQ CX, CX
-	JZ    doneloopBF169x1
+	LONG   $0x482e5262
+	WORD   $0xc152
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF169x1
+	TESTQ  CX, CX
+	JZ     doneloopBF169x1
+	IMUL3Q $0x28, BX, R12
 
 loopBF169x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (R9), Z10
 
@@ -9100,19 +9212,22 @@ firstloopBF169x2:
 	WORD $0xc252
 
 	// VDPBF16PS Z19, Z20, Z17
-	LONG  $0x405ea262
-	WORD  $0xcb52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF169x2
-	TESTQ CX, CX
-	JZ    doneloopBF169x2
+	LONG   $0x405ea262
+	WORD   $0xcb52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF169x2
+	TESTQ  CX, CX
+	JZ     doneloopBF169x2
+	IMUL3Q $0x28, BX, R12
 
 loopBF169x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z18
 	VMOVUPS.Z    64(DX), K2, Z19
 	VBROADCASTSS (R9), Z20
@@ -9405,19 +9520,21 @@ firstloopBF1610x1:
 	VBROADCASTSS (R11)(DI*1), Z11
 
 	// VDPBF16PS Z10, Z11, Z9
-	LONG  $0x48265262
-	WORD  $0xca52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF1610x1
-	TESTQ CX, CX
-	JZ    doneloopBF1610x1
+	LONG   $0x48265262
+	WORD   $0xca52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF1610x1
+	TESTQ  CX, CX
+	JZ     doneloopBF1610x1
+	IMUL3Q $0x28, BX, R12
 
 loopBF1610x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (R9), Z11
 
@@ -9694,19 +9811,22 @@ firstloopBF1610x2:
 	WORD $0xd452
 
 	// VDPBF16PS Z21, Z22, Z19
-	LONG  $0x404ea262
-	WORD  $0xdd52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF1610x2
-	TESTQ CX, CX
-	JZ    doneloopBF1610x2
+	LONG   $0x404ea262
+	WORD   $0xdd52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF1610x2
+	TESTQ  CX, CX
+	JZ     doneloopBF1610x2
+	IMUL3Q $0x28, BX, R12
 
 loopBF1610x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z20
 	VMOVUPS.Z    64(DX), K2, Z21
 	VBROADCASTSS (R9), Z22
@@ -10026,19 +10146,21 @@ firstloopBF1611x1:
 	VBROADCASTSS (R11)(DI*2), Z12
 
 	// VDPBF16PS Z11, Z12, Z10
-	LONG  $0x481e5262
-	WORD  $0xd352
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF1611x1
-	TESTQ CX, CX
-	JZ    doneloopBF1611x1
+	LONG   $0x481e5262
+	WORD   $0xd352
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF1611x1
+	TESTQ  CX, CX
+	JZ     doneloopBF1611x1
+	IMUL3Q $0x28, BX, R12
 
 loopBF1611x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (R9), Z12
 
@@ -10338,19 +10460,22 @@ firstloopBF1611x2:
 	WORD $0xe652
 
 	// VDPBF16PS Z23, Z24, Z21
-	LONG  $0x403ea262
-	WORD  $0xef52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF1611x2
-	TESTQ CX, CX
-	JZ    doneloopBF1611x2
+	LONG   $0x403ea262
+	WORD   $0xef52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF1611x2
+	TESTQ  CX, CX
+	JZ     doneloopBF1611x2
+	IMUL3Q $0x28, BX, R12
 
 loopBF1611x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z22
 	VMOVUPS.Z    64(DX), K2, Z23
 	VBROADCASTSS (R9), Z24
@@ -10697,19 +10822,21 @@ firstloopBF1612x1:
 	VBROADCASTSS (R11)(R8*1), Z13
 
 	// VDPBF16PS Z12, Z13, Z11
-	LONG  $0x48165262
-	WORD  $0xdc52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF1612x1
-	TESTQ CX, CX
-	JZ    doneloopBF1612x1
+	LONG   $0x48165262
+	WORD   $0xdc52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF1612x1
+	TESTQ  CX, CX
+	JZ     doneloopBF1612x1
+	IMUL3Q $0x28, BX, R12
 
 loopBF1612x1:
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (R9), Z13
 
@@ -11032,19 +11159,22 @@ firstloopBF1612x2:
 	WORD $0xf052
 
 	// VDPBF16PS Z25, Z26, Z23
-	LONG  $0x402e8262
-	WORD  $0xf952
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  BX, DX
-	ADDQ  R13, R12
-	DECQ  R14
-	JNZ   firstloopBF1612x2
-	TESTQ CX, CX
-	JZ    doneloopBF1612x2
+	LONG   $0x402e8262
+	WORD   $0xf952
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   BX, DX
+	ADDQ   R13, R12
+	DECQ   R14
+	JNZ    firstloopBF1612x2
+	TESTQ  CX, CX
+	JZ     doneloopBF1612x2
+	IMUL3Q $0x28, BX, R12
 
 loopBF1612x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
 	VBROADCASTSS (R9), Z26
@@ -11419,20 +11549,22 @@ firstloopBF1613x1:
 	VBROADCASTSS (R12), Z14
 
 	// VDPBF16PS Z13, Z14, Z12
-	LONG  $0x480e5262
-	WORD  $0xe552
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  SI, R12
-	ADDQ  BX, DX
-	ADDQ  R14, R13
-	DECQ  R15
-	JNZ   firstloopBF1613x1
-	TESTQ CX, CX
-	JZ    doneloopBF1613x1
+	LONG   $0x480e5262
+	WORD   $0xe552
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   SI, R12
+	ADDQ   BX, DX
+	ADDQ   R14, R13
+	DECQ   R15
+	JNZ    firstloopBF1613x1
+	TESTQ  CX, CX
+	JZ     doneloopBF1613x1
+	IMUL3Q $0x28, BX, R13
 
 loopBF1613x1:
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z13
 	VBROADCASTSS (R9), Z14
 
@@ -11780,20 +11912,23 @@ firstloopBF1613x2:
 	WORD $0xc252
 
 	// VDPBF16PS Z27, Z28, Z25
-	LONG  $0x401e0262
-	WORD  $0xcb52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  SI, R12
-	ADDQ  BX, DX
-	ADDQ  R14, R13
-	DECQ  R15
-	JNZ   firstloopBF1613x2
-	TESTQ CX, CX
-	JZ    doneloopBF1613x2
+	LONG   $0x401e0262
+	WORD   $0xcb52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   SI, R12
+	ADDQ   BX, DX
+	ADDQ   R14, R13
+	DECQ   R15
+	JNZ    firstloopBF1613x2
+	TESTQ  CX, CX
+	JZ     doneloopBF1613x2
+	IMUL3Q $0x28, BX, R13
 
 loopBF1613x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z26
 	VMOVUPS.Z    64(DX), K2, Z27
 	VBROADCASTSS (R9), Z28
@@ -12196,20 +12331,22 @@ firstloopBF1614x1:
 	VBROADCASTSS (R12)(DI*1), Z15
 
 	// VDPBF16PS Z14, Z15, Z13
-	LONG  $0x48065262
-	WORD  $0xee52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  SI, R12
-	ADDQ  BX, DX
-	ADDQ  R14, R13
-	DECQ  R15
-	JNZ   firstloopBF1614x1
-	TESTQ CX, CX
-	JZ    doneloopBF1614x1
+	LONG   $0x48065262
+	WORD   $0xee52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   SI, R12
+	ADDQ   BX, DX
+	ADDQ   R14, R13
+	DECQ   R15
+	JNZ    firstloopBF1614x1
+	TESTQ  CX, CX
+	JZ     doneloopBF1614x1
+	IMUL3Q $0x28, BX, R13
 
 loopBF1614x1:
+	PREFETCHT0   (DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z14
 	VBROADCASTSS (R9), Z15
 
@@ -12580,20 +12717,23 @@ firstloopBF1614x2:
 	WORD $0xd452
 
 	// VDPBF16PS Z29, Z30, Z27
-	LONG  $0x400e0262
-	WORD  $0xdd52
-	ADDQ  SI, R9
-	ADDQ  SI, R10
-	ADDQ  SI, R11
-	ADDQ  SI, R12
-	ADDQ  BX, DX
-	ADDQ  R14, R13
-	DECQ  R15
-	JNZ   firstloopBF1614x2
-	TESTQ CX, CX
-	JZ    doneloopBF1614x2
+	LONG   $0x400e0262
+	WORD   $0xdd52
+	ADDQ   SI, R9
+	ADDQ   SI, R10
+	ADDQ   SI, R11
+	ADDQ   SI, R12
+	ADDQ   BX, DX
+	ADDQ   R14, R13
+	DECQ   R15
+	JNZ    firstloopBF1614x2
+	TESTQ  CX, CX
+	JZ     doneloopBF1614x2
+	IMUL3Q $0x28, BX, R13
 
 loopBF1614x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
 	VMOVUPS.Z    (DX), K1, Z28
 	VMOVUPS.Z    64(DX), K2, Z29
 	VBROADCASTSS (R9), Z30

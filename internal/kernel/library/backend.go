@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"sync"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 )
 
@@ -38,7 +38,7 @@ type librarySpec struct {
 	name    string
 	env     string // variable that may name the file
 	files   []string
-	load    func(*library) (gemm.Backend, error)
+	load    func(*dynlib.Library) (gemm.Backend, error)
 	install string
 }
 
@@ -61,7 +61,7 @@ var oneThread = sync.OnceFunc(func() {
 		{"MKL_NUM_THREADS", "1"}, {"MKL_THREADING_LAYER", "SEQUENTIAL"},
 	} {
 		// Without it a library oversubscribes the machine but stays correct.
-		_ = setCEnv(v[0], v[1])
+		_ = dynlib.SetEnv(v[0], v[1], true)
 	}
 })
 
@@ -94,46 +94,22 @@ func (s librarySpec) find() Loaded {
 	return l
 }
 
-// errStatic says why a static program has no libraries.
-var errStatic = errors.New("this is the static build, which loads no libraries")
-
 // ordinaryBuild says what to do where a static program is asked for a library.
 const ordinaryBuild = "use builtin or auto, or the trainer of make build on a system with the C library glibc"
 
 // search tries the file that the variable names, then the usual ones.
 func (s librarySpec) search() Loaded {
 	info := Info{Name: s.name, Install: s.install}
-	if Static {
-		info.Install, info.Reason = ordinaryBuild, errStatic.Error()
+	if dynlib.Static {
+		info.Install, info.Reason = ordinaryBuild, dynlib.ErrStatic.Error()
 		return Loaded{nil, info}
 	}
-	files := s.files
-	if f := os.Getenv(s.env); f != "" {
-		files = append([]string{f}, files...)
-	}
-	verdicts := map[string]verdict{}
-	if probing.Load() {
-		// Without a child there is no protection, but the library may be sound.
-		tried, _ := s.tried(files)
-		for _, v := range tried {
-			verdicts[v.File] = v
-		}
-	}
-	for _, f := range files {
-		var b gemm.Backend
-		v := verdicts[f]
-		warning := v.Warning
-		if v.Used || len(verdicts) == 0 {
-			b, warning = s.try(f, func(string) {})
-		}
-		if warning != "" {
-			info.Warnings = append(info.Warnings, warning)
-		}
-		if b != nil {
-			info.Found, info.Install = true, ""
-			info.Version, info.File = b.Info()
-			return Loaded{b, info}
-		}
+	use, warnings := s.trial().Find()
+	info.Warnings = warnings
+	if b, ok := use.(gemm.Backend); ok {
+		info.Found, info.Install = true, ""
+		info.Version, info.File = b.Info()
+		return Loaded{b, info}
 	}
 	info.Reason = "no library found"
 	if len(info.Warnings) > 0 {
@@ -142,35 +118,42 @@ func (s librarySpec) search() Loaded {
 	return Loaded{nil, info}
 }
 
-// try loads and tests a file. A usual name that is absent is not worth a warning; a
-// file that exists but cannot be used is, and so is one that the variable names.
-// begin is told each step before it is taken.
-func (s librarySpec) try(file string, begin func(step string)) (gemm.Backend, string) {
-	begin("loading it")
-	lib, err := dlopen(file)
-	if err != nil {
-		if absent(err) && file != os.Getenv(s.env) {
-			return nil, ""
-		}
-		return nil, fmt.Sprintf("%s cannot be loaded: %v", file, err)
+func init() {
+	for _, s := range librarySpecs {
+		dynlib.Register(s.trial())
 	}
-	begin("asking it for its version")
-	b, err := s.load(lib)
-	if err == nil {
-		begin("its self-test")
-		err = selfTest(b)
-	}
-	if err != nil {
-		return nil, fmt.Sprintf("%s is not used: %v", file, err)
-	}
-	return b, ""
 }
 
-// absent reports whether the loader's message says that there is no such file.
-func absent(err error) bool {
-	s := err.Error()
-	return strings.Contains(s, "cannot open shared object file: No such file") ||
-		strings.Contains(s, "no such file")
+// trial is how a file of s is tried.
+func (s librarySpec) trial() dynlib.Trial {
+	t := dynlib.Trial{Name: s.name, Env: s.env, Files: s.files, Prepare: oneThread}
+	t.Try = func(file string, begin func(step string)) (any, string) {
+		lib, warning := t.Load(file, begin)
+		if lib == nil {
+			return nil, warning
+		}
+		begin("asking it for its version")
+		b, err := s.load(lib)
+		if err == nil {
+			begin("its self-test")
+			err = selfTest(b)
+		}
+		if err != nil {
+			return nil, fmt.Sprintf("%s is not used: %v", file, err)
+		}
+		return b, ""
+	}
+	t.Further = func(use any, begin func(step string)) {
+		if h, ok := use.(gemm.HalfBackend); ok {
+			begin("its self-test in bfloat16")
+			h.SupportsBF16()
+		}
+	}
+	t.Path = func(use any) string {
+		_, path := use.(gemm.Backend).Info()
+		return path
+	}
+	return t
 }
 
 // builtin returns the built-in kernels for the instruction set in use.
@@ -210,6 +193,19 @@ func Choose(name string) (Loaded, []string, error) {
 		return l, l.Info.Warnings, nil
 	}
 	return Loaded{}, nil, fmt.Errorf("kernel: unknown backend %q: choose auto, onednn, openblas, mkl, builtin or plain", name)
+}
+
+// Found returns every library that can be used, in the order in which "auto" prefers them, and what
+// to warn of.
+func Found() (list []Loaded, warnings []string) {
+	for _, s := range librarySpecs {
+		l := s.find()
+		warnings = append(warnings, l.Info.Warnings...)
+		if l.Backend != nil {
+			list = append(list, l)
+		}
+	}
+	return list, warnings
 }
 
 // Probe looks for every backend and tells what it found, in the order in which

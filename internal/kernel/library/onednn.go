@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 )
@@ -11,7 +12,7 @@ import (
 // oneDNN is the matrix product of oneDNN 2.x or 3.x: the function dnnl_sgemm,
 // which both have with the same signature (dnnl.h, row-major).
 type oneDNN struct {
-	lib     *library
+	lib     *dynlib.Library
 	major   int32
 	version string
 	runtime string
@@ -49,12 +50,12 @@ var oneDNNNames = []string{"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so", "libdnn
 var dnnlRuntimes = map[uint32]string{1: "sequential", 2: "OpenMP", 4: "TBB", 8: "threadpool", 0x200: "SYCL"}
 
 // loadOneDNN makes a backend of a loaded library.
-func loadOneDNN(lib *library) (gemm.Backend, error) {
-	fn, err := lib.sym("dnnl_sgemm")
+func loadOneDNN(lib *dynlib.Library) (gemm.Backend, error) {
+	fn, err := lib.Func("dnnl_sgemm")
 	if err != nil {
 		return nil, err
 	}
-	ver, err := lib.sym("dnnl_version")
+	ver, err := lib.Func("dnnl_version")
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +65,10 @@ func loadOneDNN(lib *library) (gemm.Backend, error) {
 		_                   unsafe.Pointer // hash of the source
 		cpuRuntime          uint32
 	}
-	r := ccall(ver)
+	r := dynlib.Call(ver)
 	v := *(**version)(unsafe.Pointer(&r))
 	if v == nil || v.major < 2 || v.major > 3 {
-		return nil, fmt.Errorf("%s is not oneDNN 2 or 3", lib.file)
+		return nil, fmt.Errorf("%s is not oneDNN 2 or 3", lib.File)
 	}
 	limitTBB(lib)
 	d := &oneDNN{lib: lib, fn: fn, major: v.major, runtime: dnnlRuntimes[v.cpuRuntime]}
@@ -78,7 +79,7 @@ func loadOneDNN(lib *library) (gemm.Backend, error) {
 }
 
 func (d *oneDNN) Info() (version, file string) {
-	return d.version + " (" + d.runtime + ")", d.lib.path(d.fn)
+	return d.version + " (" + d.runtime + ")", d.lib.Path(d.fn)
 }
 
 // SGEMM implements gemm.Backend.
@@ -110,14 +111,14 @@ var tbbControls []*tbbControl
 // limitTBB tells a oneDNN that was built on TBB to use the calling thread alone.
 // Unlike OpenMP, TBB has no variable for that. Builds without TBB have no such
 // function, also among the libraries that they depend on.
-func limitTBB(lib *library) {
-	create, err := lib.sym("_ZN3tbb6detail2r16createERNS0_2d114global_controlE")
+func limitTBB(lib *dynlib.Library) {
+	create, err := lib.Func("_ZN3tbb6detail2r16createERNS0_2d114global_controlE")
 	if err != nil {
 		return
 	}
 	c := &tbbControl{value: 1}
 	tbbControls = append(tbbControls, c)
-	ccall(create, uintptr(unsafe.Pointer(c)))
+	dynlib.Call(create, uintptr(unsafe.Pointer(c)))
 }
 
 // transLetter is the letter that stands for a transposed or plain operand.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // Values of oneDNN's enumerations (dnnl_types.h, dnnl_common_types.h), the same in
@@ -65,11 +67,11 @@ var dnnlFunctionsOf = map[int32][]string{
 
 // newDNNLMatmul finds the functions in lib and creates the engine, which lives
 // as long as the program.
-func newDNNLMatmul(lib *library, major int32) (*dnnlMatmul, error) {
+func newDNNLMatmul(lib *dynlib.Library, major int32) (*dnnlMatmul, error) {
 	d := &dnnlMatmul{major: major, fn: map[string]uintptr{}}
 	for _, names := range [][]string{dnnlFunctions, dnnlFunctionsOf[major]} {
 		for _, name := range names {
-			f, err := lib.sym(name)
+			f, err := lib.Func(name)
 			if err != nil {
 				return nil, err
 			}
@@ -98,7 +100,7 @@ func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 // call calls a function that returns a status. Pointers among the arguments must
 // be kept alive by the caller.
 func (d *dnnlMatmul) call(name string, args ...uintptr) error {
-	if status := int32(ccall(d.fn[name], args...)); status != 0 {
+	if status := int32(dynlib.Call(d.fn[name], args...)); status != 0 {
 		return fmt.Errorf("%s: status %d", name, status)
 	}
 	return nil

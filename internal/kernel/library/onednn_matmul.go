@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
 // describe returns a descriptor of a rows x columns matrix with the two strides.
@@ -122,7 +124,7 @@ func (d *dnnlMatmul) attributes(alpha, beta float32) (attr uintptr, err error) {
 	if alpha != 1 && d.major == 2 {
 		scale := heap[float32]()
 		*scale = alpha
-		status = int32(ccall(d.fn["dnnl_primitive_attr_set_output_scales"], out[0], 1, 0, address(scale)))
+		status = int32(dynlib.Call(d.fn["dnnl_primitive_attr_set_output_scales"], out[0], 1, 0, address(scale)))
 		runtime.KeepAlive(scale)
 		alpha = 1
 	}
@@ -156,7 +158,7 @@ func (d *dnnlMatmul) nameOf(p *prepared) (string, error) {
 	if err := d.call("dnnl_primitive_desc_query", p.desc, dnnlQueryName, 0, address(name)); err != nil {
 		return "", err
 	}
-	return cString(*name), nil
+	return dynlib.String(*name), nil
 }
 
 // isReference reports whether a name is that of code written for clarity.
@@ -180,9 +182,9 @@ func (d *dnnlMatmul) compile(key matmulKey) *matmul {
 		return out
 	}
 	out.primitive, out.inputs, out.prepared = *primitive, p.inputs, p
-	out.inputs[4] = matmulInput{role: dnnlScratchpad, desc: ccall(d.fn["dnnl_primitive_desc_query_md"], p.desc, dnnlQueryScratch, 0)}
+	out.inputs[4] = matmulInput{role: dnnlScratchpad, desc: dynlib.Call(d.fn["dnnl_primitive_desc_query_md"], p.desc, dnnlQueryScratch, 0)}
 	if out.inputs[4].desc != 0 {
-		out.scratch = int(ccall(d.fn["dnnl_memory_desc_get_size"], out.inputs[4].desc))
+		out.scratch = int(dynlib.Call(d.fn["dnnl_memory_desc_get_size"], out.inputs[4].desc))
 	}
 	if out.scratch == 0 {
 		out.inputs[4] = matmulInput{}

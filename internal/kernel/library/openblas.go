@@ -3,6 +3,7 @@ package library
 import (
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 )
@@ -11,7 +12,7 @@ import (
 // whose arguments are all pointers. It is column-major, so the row-major product
 // C = op(A) op(B) is asked for as C^T = op(B)^T op(A)^T.
 type blas struct {
-	lib     *library
+	lib     *dynlib.Library
 	version string
 	fn      uintptr
 	args    freelist.List[blasArgs]
@@ -36,32 +37,32 @@ var (
 )
 
 // loadOpenBLAS makes a backend of a loaded OpenBLAS, on one thread a call.
-func loadOpenBLAS(lib *library) (gemm.Backend, error) {
-	set, err := lib.sym("openblas_set_num_threads")
+func loadOpenBLAS(lib *dynlib.Library) (gemm.Backend, error) {
+	set, err := lib.Func("openblas_set_num_threads")
 	if err != nil {
 		return nil, err
 	}
-	ccall(set, 1)
+	dynlib.Call(set, 1)
 	var version string
-	if f, err := lib.sym("openblas_get_config"); err == nil {
-		r := ccall(f)
-		version = cString(*(*unsafe.Pointer)(unsafe.Pointer(&r)))
+	if f, err := lib.Func("openblas_get_config"); err == nil {
+		r := dynlib.Call(f)
+		version = dynlib.String(*(*unsafe.Pointer)(unsafe.Pointer(&r)))
 	}
 	return newBLAS(lib, version)
 }
 
 // loadMKL makes a backend of a loaded MKL, on one thread a call.
-func loadMKL(lib *library) (gemm.Backend, error) {
-	set, err := lib.sym("MKL_Set_Num_Threads")
+func loadMKL(lib *dynlib.Library) (gemm.Backend, error) {
+	set, err := lib.Func("MKL_Set_Num_Threads")
 	if err != nil {
 		return nil, err
 	}
-	ccall(set, 1)
+	dynlib.Call(set, 1)
 	return newBLAS(lib, "")
 }
 
-func newBLAS(lib *library, version string) (gemm.Backend, error) {
-	fn, err := lib.sym("sgemm_")
+func newBLAS(lib *dynlib.Library, version string) (gemm.Backend, error) {
+	fn, err := lib.Func("sgemm_")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func newBLAS(lib *library, version string) (gemm.Backend, error) {
 	return l, nil
 }
 
-func (l *blas) Info() (version, file string) { return l.version, l.lib.path(l.fn) }
+func (l *blas) Info() (version, file string) { return l.version, l.lib.Path(l.fn) }
 
 // SGEMM implements gemm.Backend.
 func (l *blas) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {

@@ -3,34 +3,32 @@
 package library
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/testlib"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(probeVariable) != "" {
-		ProbeInChild()
+	if os.Getenv("GEOALIGN_PROBE") != "" {
+		dynlib.ProbeInChild()
 	}
 	os.Exit(m.Run())
 }
 
 // probeIn turns the trial in child processes on, with a cache of its own.
-func probeIn(t *testing.T) (cache string) {
+func probeIn(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the broken libraries are for Linux on amd64")
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	probing.Store(true)
-	t.Cleanup(func() { probing.Store(false) })
-	return cacheFile()
+	dynlib.SetProbing(true)
+	t.Cleanup(func() { dynlib.SetProbing(false) })
 }
 
 // brokenLibrary writes a library that GEOALIGN_ONEDNN names and returns oneDNN's
@@ -96,24 +94,6 @@ func TestBrokenLibrariesAreSurvived(t *testing.T) {
 	}
 }
 
-// A library that never returns counts as broken, for an hour.
-func TestLibraryThatLoops(t *testing.T) {
-	cache := probeIn(t)
-	defer func(d time.Duration) { probeTimeout = d }(probeTimeout)
-	probeTimeout = 700 * time.Millisecond
-	spec, file := brokenLibrary(t, testlib.Build([]testlib.Func{goodVersion, sgemmCode(testlib.ReturnsZero)}, testlib.Loops))
-	l := spec.search()
-	if l.Backend != nil || len(l.Info.Warnings) != 1 || !strings.Contains(l.Info.Warnings[0], "gave no answer within 700ms") ||
-		!strings.Contains(l.Info.Warnings[0], file) {
-		t.Fatalf("got %+v", l.Info)
-	}
-	for _, c := range readVerdicts(cache) {
-		if c.Until == nil || time.Until(*c.Until) > passingTime {
-			t.Errorf("the verdict holds until %v, want an hour", c.Until)
-		}
-	}
-}
-
 // After a library that kills the child the next one is tried.
 func TestNextLibraryAfterACrash(t *testing.T) {
 	probeIn(t)
@@ -133,92 +113,5 @@ func TestNextLibraryAfterACrash(t *testing.T) {
 	t.Setenv("GEOALIGN_ONEDNN", "")
 	if want := alone(); l.Info.Found != want.Info.Found || l.Info.File != want.Info.File {
 		t.Errorf("behind a broken library: got %+v, want %+v", l.Info, want.Info)
-	}
-}
-
-func TestVerdictsAreCached(t *testing.T) {
-	cache := probeIn(t)
-	spec, file := brokenLibrary(t, testlib.Build(nil, testlib.Segfaults))
-	first := spec.search()
-	all := readVerdicts(cache)
-	if len(all) != 1 {
-		t.Fatalf("%d entries in %s, want 1", len(all), cache)
-	}
-	// What the file says is believed while the library is as it was.
-	for key, c := range all {
-		c.Verdicts[0].Warning = "from the cache"
-		all[key] = c
-	}
-	writeVerdicts(cache, all)
-	if l := spec.search(); len(l.Info.Warnings) != 1 || l.Info.Warnings[0] != "from the cache" {
-		t.Errorf("the cache is not used: %+v", l.Info)
-	}
-	// Another library in its place is tried again.
-	if err := os.WriteFile(file, testlib.Build(nil, testlib.ExitsZero), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(file, old, old); err != nil {
-		t.Fatal(err)
-	}
-	if l := spec.search(); len(l.Info.Warnings) != 1 || strings.Contains(l.Info.Warnings[0], "cache") || l.Info.Warnings[0] == first.Info.Warnings[0] {
-		t.Errorf("the changed file is not tried: %+v", l.Info)
-	}
-	// And so is everything when the cache is damaged or cannot be written.
-	if err := os.WriteFile(cache, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if l := spec.search(); len(l.Info.Warnings) != 1 {
-		t.Errorf("with a damaged cache: %+v", l.Info)
-	}
-	if got := readVerdicts(cache); len(got) != 1 {
-		t.Errorf("the damaged cache is not replaced: %v", got)
-	}
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(file, "not a folder"))
-	if l := spec.search(); len(l.Info.Warnings) != 1 {
-		t.Errorf("without a cache: %+v", l.Info)
-	}
-}
-
-func TestCachedVerdictsExpire(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "lib.so")
-	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Minute)
-	v := []verdict{{File: file}}
-	rows := []struct {
-		c    cachedVerdicts
-		want bool
-	}{
-		{cachedVerdicts{Verdicts: v}, true},
-		{cachedVerdicts{Verdicts: v, Until: &future}, true},
-		{cachedVerdicts{Verdicts: v, Until: &past}, false},
-		{cachedVerdicts{Verdicts: v, Files: map[string]string{file: "absent"}}, true},
-		{cachedVerdicts{Verdicts: v, Files: map[string]string{file: "12 345"}}, false},
-		{cachedVerdicts{}, false},
-	}
-	for i, r := range rows {
-		if got := r.c.holds(); got != r.want {
-			t.Errorf("row %d: got %v, want %v", i, got, r.want)
-		}
-	}
-}
-
-// The child tells each step, so that the parent knows where it died.
-func TestServeProbe(t *testing.T) {
-	t.Setenv("GEOALIGN_ONEDNN", "libgeoalign-named.so")
-	var b strings.Builder
-	if code := serveProbe(OneDNN, []string{"libgeoalign-absent.so", "libgeoalign-named.so"}, &b); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	var got []report
-	for dec := json.NewDecoder(strings.NewReader(b.String())); dec.More(); {
-		var r report
-		if err := dec.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, r)
-	}
-	if len(got) != 4 || got[0].Step != "loading it" || !got[1].Done || got[1].Warning != "" ||
-		!got[3].Done || !strings.Contains(got[3].Warning, "libgeoalign-named.so") {
-		t.Errorf("got %+v", got)
 	}
 }

@@ -34,6 +34,7 @@ func main() {
 	weigh()
 	stretch()
 	warp()
+	inverseDCT()
 	Generate()
 }
 

@@ -51,6 +51,10 @@ func (s set) vectors() func() reg.VecPhysical {
 	}
 }
 
+// aheadTerms is how many terms before its use a term of B is asked for, which the processor's own prefetch does late where
+// panels come from the level-2 cache or from memory.
+const aheadTerms = 40
+
 // tile writes a function that sets a tile of rows x cols vectors of C to
 // alpha*A*B, or adds it. With AVX-512 the mask keeps it off columns that are not
 // there; without, the tile must be whole.
@@ -103,7 +107,13 @@ func (s set) tile(rows, cols int) {
 		bv[j] = vector()
 	}
 	av := vector()
+	var far reg.GPVirtual
 	term := func() {
+		if far != nil {
+			for j := range cols {
+				PREFETCHT0(Mem{Base: b, Index: far, Scale: 1, Disp: j * lanes * floatSize})
+			}
+		}
 		for j := range bv {
 			m := Mem{Base: b, Disp: j * lanes * floatSize}
 			if wide {
@@ -148,6 +158,10 @@ func (s set) tile(rows, cols int) {
 	JNZ(LabelRef(first))
 	TESTQ(k, k)
 	JZ(LabelRef(stored))
+	if wide {
+		far = GP64()
+		IMUL3Q(Imm(aheadTerms), bk, far)
+	}
 	Label(loop)
 	term()
 	DECQ(k)

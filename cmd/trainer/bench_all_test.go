@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/bench"
+)
+
+// TestBenchAll measures a small configuration as all of them and sets the file beside a later one.
+func TestBenchAll(t *testing.T) {
+	quickPeak(t)
+	configs, dir, d := allConfigs, allDir, productTime
+	allConfigs, allDir, productTime = []string{"tiny"}, filepath.Dir(tiny), 0
+	t.Cleanup(func() { allConfigs, allDir, productTime = configs, dir, d })
+	file := filepath.Join(t.TempDir(), "machine.json")
+	args := []string{"bench", "--all", "--steps", "1", "--warmup", "1"}
+	stdout, _ := must(t, exitDone, append(args, "--save", file)...)
+	contains(t, stdout, "tiny fp32", "samples/s", "start to first step of tiny")
+	m, err := bench.ReadMachine(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Complete || m.Date == "" || m.Software.GoVersion == "" || !strings.Contains(m.Source, "--all") {
+		t.Errorf("got %+v", m)
+	}
+	code, stdout, stderr := trainer(t, append(args, "--compare", file, "--fail-below", "1000")...)
+	if code != exitFailed || !strings.Contains(stderr, "slower than --fail-below 1000") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	contains(t, stdout, "now/before")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(text), `"processor": "`, `"processor": "another `, 1)
+	if err := os.WriteFile(file, []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := trainer(t, append(args, "--compare", file)...); code != exitFailed || !strings.Contains(stderr, "another kind of machine") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	stdout, _ = must(t, exitDone, "bench", "--table", filepath.Dir(file))
+	contains(t, stdout, "| tiny fp32 |", "another ")
+}
+
+func TestBenchAllFlags(t *testing.T) {
+	for _, args := range [][]string{{"--all", "--config", tiny}, {"--all", "--vary", "batch=4"}, {"--table", "x", "--all"}, {"--table", "x", "--save", "y"}} {
+		if code, _, stderr := trainer(t, append([]string{"bench"}, args...)...); code != exitUsage || !strings.Contains(stderr, "goes with none of") {
+			t.Errorf("%v: code %d, %s", args, code, stderr)
+		}
+	}
+	old := allDir
+	allDir = t.TempDir()
+	t.Cleanup(func() { allDir = old })
+	if code, _, stderr := trainer(t, "bench", "--all"); code == exitDone || !strings.Contains(stderr, "root of the repository") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}

@@ -1,0 +1,23 @@
+package dynlib
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// FuzzVerdicts reads any file as the cache of verdicts on libraries.
+func FuzzVerdicts(f *testing.F) {
+	f.Add([]byte(`{"a": {"verdicts": [{"file": "x"}], "files": {"/x": "absent"}, "until": "2020-01-01T00:00:00Z"}}`))
+	f.Add([]byte(`{"a": {"verdicts": null, "files": {"\u0000": ""}}}`))
+	f.Add([]byte(`[]`))
+	path := filepath.Join(f.TempDir(), "libraries.json")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range readVerdicts(path) {
+			c.holds()
+		}
+	})
+}

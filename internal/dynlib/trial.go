@@ -1,0 +1,279 @@
+package dynlib
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// probeVariable names the library to try in a child process.
+const probeVariable = "GEOALIGN_PROBE"
+
+// probeTimeout is how long a library may take to load and to do a small
+// task before it counts as broken.
+var probeTimeout = 10 * time.Second
+
+// probing is true where libraries are tried in a child process.
+var probing atomic.Bool
+
+// ProbeInChild makes this process try each library in a child process before it
+// loads it, so that a library that crashes, ends the process or never returns is
+// passed over with a warning. It must be the first thing that main does: the child
+// is this program again, and in it ProbeInChild does the trial and does not
+// return. What came out is kept in the user's cache folder, so that a later start
+// needs no child.
+func ProbeInChild() {
+	name := os.Getenv(probeVariable)
+	if name == "" {
+		probing.Store(true)
+		return
+	}
+	_ = os.Unsetenv(probeVariable) // a child of the library is not one of ours
+	crashAtOnce()
+	os.Exit(serveProbe(name, os.Args[1:], os.NewFile(3, "verdict")))
+}
+
+// Probing says whether libraries are tried in a child process, as in programs that keep in the user's
+// cache folder what they find out about libraries.
+func Probing() bool { return probing.Load() }
+
+// SetProbing turns the trial in a child process on or off: for tests, whose main begins with ProbeInChild.
+func SetProbing(on bool) { probing.Store(on) }
+
+// report is a line that the child writes: the step that it begins on a file, or
+// what became of the file.
+type report struct {
+	File    string `json:"file"`
+	Step    string `json:"step,omitempty"`
+	Done    bool   `json:"done,omitempty"`
+	Used    bool   `json:"used,omitempty"`
+	Path    string `json:"path,omitempty"`    // of a library that can be used
+	Warning string `json:"warning,omitempty"` // empty for a file that is absent
+}
+
+// Trial says how to find one library.
+type Trial struct {
+	Name  string   // what the child is told
+	Env   string   // variable that may name the file
+	Files []string // to look for
+	// Prepare comes before the first file is loaded, if not nil.
+	Prepare func()
+	// Try loads and tests a file. It returns what the file is good for, nil if it is not, and a warning,
+	// empty for a file that is absent and that nobody has named. begin is told each step before it is taken.
+	Try func(file string, begin func(step string)) (use any, warning string)
+	// Further tests in the child what is used later, if not nil.
+	Further func(use any, begin func(step string))
+	// Path is the file of what Try returns, as the loader resolved it.
+	Path func(use any) string
+}
+
+// trials are the libraries that a child may be asked for.
+var trials = map[string]Trial{}
+
+// Register makes a trial known to the child process and returns it. It is for variables of packages.
+func Register(t Trial) Trial {
+	trials[t.Name] = t
+	return t
+}
+
+// Find tries the file that the variable names, then the usual ones, and returns what the first that
+// can be used is good for, nil if there is none, and what to warn of.
+func (t Trial) Find() (use any, warnings []string) {
+	files := t.Files
+	if f := os.Getenv(t.Env); f != "" {
+		files = append([]string{f}, files...)
+	}
+	verdicts := map[string]verdict{}
+	if probing.Load() {
+		// Without a child there is no protection, but the library may be sound.
+		tried, _ := t.tried(files)
+		for _, v := range tried {
+			verdicts[v.File] = v
+		}
+	}
+	if t.Prepare != nil {
+		t.Prepare()
+	}
+	for _, f := range files {
+		v := verdicts[f]
+		use, warning := any(nil), v.Warning
+		if v.Used || len(verdicts) == 0 {
+			use, warning = t.Try(f, func(string) {})
+		}
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+		if use != nil {
+			return use, warnings
+		}
+	}
+	return nil, warnings
+}
+
+// Load opens a file for Try: without a library there is a warning, unless the file is an absent one
+// that nobody has named.
+func (t Trial) Load(file string, begin func(step string)) (lib *Library, warning string) {
+	begin("loading it")
+	lib, err := Open(file)
+	switch {
+	case err == nil:
+		return lib, ""
+	case Absent(err) && file != os.Getenv(t.Env):
+		return nil, ""
+	}
+	return nil, fmt.Sprintf("%s cannot be loaded: %v", file, err)
+}
+
+// serveProbe tries files in order up to the first that can be used.
+func serveProbe(name string, files []string, out io.Writer) int {
+	enc := json.NewEncoder(out)
+	t, ok := trials[name]
+	if !ok {
+		return 0
+	}
+	if t.Prepare != nil {
+		t.Prepare()
+	}
+	for _, f := range files {
+		begin := func(step string) { _ = enc.Encode(report{File: f, Step: step}) }
+		use, warning := t.Try(f, begin)
+		r := report{File: f, Done: true, Used: use != nil, Warning: warning}
+		if use != nil {
+			if t.Further != nil {
+				t.Further(use, begin)
+			}
+			r.Path = t.Path(use)
+		}
+		if enc.Encode(r) != nil {
+			return 1
+		}
+		if use != nil {
+			break
+		}
+	}
+	return 0
+}
+
+// verdict is what became of a file in the child.
+type verdict struct {
+	File    string `json:"file"`
+	Used    bool   `json:"used,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Warning string `json:"warning,omitempty"`
+	passing bool   // may be another one the next time
+}
+
+// probe tries the files of t in children, each up to the first file that kills it,
+// and returns the verdicts up to the first library that can be used. An error means
+// that no child could be run.
+func (t Trial) probe(files []string) ([]verdict, error) {
+	var out []verdict
+	for len(files) > 0 {
+		got, err := t.probeOnce(files)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, got...)
+		if got[len(got)-1].Used {
+			break
+		}
+		files = files[len(got):]
+	}
+	return out, nil
+}
+
+// probeOnce runs one child. It returns at least one verdict or an error.
+func (t Trial) probeOnce(files []string) ([]verdict, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, self, files...)
+	c.Env = append(os.Environ(), probeVariable+"="+t.Name)
+	c.ExtraFiles = []*os.File{w}
+	var messages bytes.Buffer
+	c.Stderr = &limitedBuffer{&messages, 4096}
+	c.WaitDelay = time.Second
+	err = c.Start()
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	// A grandchild that holds the pipe must not hold us.
+	_ = r.SetReadDeadline(time.Now().Add(probeTimeout + time.Second))
+	var out []verdict
+	var last report
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		var line report
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue
+		}
+		last = line
+		if line.Done {
+			out = append(out, verdict{File: line.File, Used: line.Used, Path: line.Path, Warning: line.Warning})
+		}
+	}
+	err = c.Wait()
+	if len(out) == len(files) || len(out) > 0 && out[len(out)-1].Used {
+		return out, nil
+	}
+	if last.Done { // what came after a verdict is the doing of a file that is not used
+		return out, nil
+	}
+	if last.File == "" {
+		return nil, errors.Join(errors.New("the child process tried nothing"), err)
+	}
+	how, passing := "ended a trial process (exit status 0)", false
+	switch {
+	case ctx.Err() != nil:
+		how, passing = fmt.Sprintf("gave no answer within %v", probeTimeout), true
+	case err != nil:
+		how, passing = "ended a trial process ("+err.Error()+")", fromOutside(c.ProcessState)
+	}
+	if line := firstLine(messages.String()); line != "" {
+		how += ", which said " + line
+	}
+	warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, how, t.Env)
+	return append(out, verdict{File: last.File, Warning: warning, passing: passing}), nil
+}
+
+// firstLine returns the first line of s that says something, cut to a length that
+// fits a warning.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line[:min(len(line), 200)]
+		}
+	}
+	return ""
+}
+
+// limitedBuffer keeps the first bytes that are written to it.
+type limitedBuffer struct {
+	to   *bytes.Buffer
+	room int
+}
+
+// Write implements io.Writer.
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	n := min(len(p), b.room)
+	b.to.Write(p[:n])
+	b.room -= n
+	return len(p), nil
+}

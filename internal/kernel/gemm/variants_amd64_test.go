@@ -1,0 +1,55 @@
+package gemm_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
+	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
+	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+)
+
+// Every variant computes the product, across blocks in each direction and at odd sizes; those that cut sums in the same way
+// agree in every bit.
+func TestVariants(t *testing.T) {
+	kerneltest.EachLevel(t, func(t *testing.T) {
+		for _, variants := range [][]gemm.Variant{gemm.Variants(), gemm.VariantsBF16()} {
+			r := rand.New(rand.NewPCG(61, 62))
+			made := make([]*gemm.Tiled, len(variants))
+			for i, v := range variants {
+				made[i] = v.New()
+			}
+			for _, size := range [][3]int{{1, 1, 1}, {3, 40, 5}, {57, 33, 300}, {115, 97, 270}, {29, 800, 257}, {128, 65, 777}, {113, 65, 128}} {
+				g := gemmtest.RandomCase(r, size[0], size[1], size[2])
+				if len(made) > 0 {
+					g.P.BF16 = made[0].BF16
+				}
+				if !g.P.BF16 && (g.HalfA || g.HalfB) {
+					g.HalfA, g.HalfB = false, false
+					g = gemmtest.NewCase(r, g)
+				}
+				want, bound := gemmtest.Exact(&g.P)
+				start := slices.Clone(g.P.C)
+				var results [][]float32
+				for i, v := range variants {
+					p := g.P
+					p.C, p.Activated = slices.Clone(start), slices.Clone(g.P.Activated)
+					made[i].Multiply(&p)
+					results = append(results, p.C)
+					for row := range p.M {
+						for at := row * p.LDC; at < row*p.LDC+p.N; at++ {
+							if d := math.Abs(float64(p.C[at]) - want[at]); !(d <= float64(p.K+4)*bound[at]*0x1p-24) {
+								t.Fatalf("%s: %v: element %d is %v, want %v", v.Name, g, at, p.C[at], want[at])
+							}
+						}
+					}
+				}
+				if len(results) > 0 && !slices.Equal(results[0], results[2]) {
+					t.Errorf("%v: %s and %s differ", g, variants[0].Name, variants[2].Name)
+				}
+			}
+		}
+	})
+}

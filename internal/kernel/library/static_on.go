@@ -1,7 +1,0 @@
-//go:build static
-
-package library
-
-// Static says that this program is built with the tag static: it needs no C library to start,
-// loads no others, and has the built-in kernels alone.
-const Static = true

@@ -1,0 +1,51 @@
+package kernel
+
+import "github.com/geoalign/geoalign/internal/kernel/gemm"
+
+// packRows is the number of rows up to which a product by packed weights is faster than any library, which packs them at each call.
+const packRows = 64
+
+// PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as their
+// Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
+// packing would save nothing: a library multiplies so many rows, operands are converted for it, or there is no
+// assembly. It allocates N x K x 4 bytes, half of it in bfloat16; see RepackWeights for weights that change. Must not be
+// called inside For.
+//
+// What it saves grows as rows fall: see BenchmarkPacked.
+func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
+	t := e.packer(p)
+	if t == nil || p.K == 0 || p.N == 0 {
+		return nil
+	}
+	x := t.NewPacked(p.K, p.N)
+	e.repack(t, x, p)
+	return x
+}
+
+// RepackWeights packs op(B) of p, whose values have changed, into p.Packed, which PackWeights has made.
+func (e *Engine) RepackWeights(p *gemm.Product) {
+	if t := e.packer(p); t != nil && p.Packed != nil {
+		e.repack(t, p.Packed, p)
+	}
+}
+
+// repack packs on all threads.
+func (e *Engine) repack(t *gemm.Tiled, x *gemm.Packed, p *gemm.Product) {
+	panel := t.Panel()
+	e.For((x.N+panel-1)/panel, max(1, leastConverted/(panel*x.K)), func(_, lo, hi int) {
+		t.Repack(x, p.B, p.TransB, lo*panel, min(hi*panel, x.N))
+	})
+}
+
+// packer returns what multiplies p by packed weights, nil if nothing does.
+func (e *Engine) packer(p *gemm.Product) *gemm.Tiled {
+	switch w := e.fixed(p); {
+	case w == e.byTiles:
+		return e.tiles
+	case w != e.byRule || w.path.mustConvert(p):
+		return nil
+	case p.M <= packRows || e.builtIn(p):
+		return e.float
+	}
+	return nil
+}

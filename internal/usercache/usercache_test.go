@@ -1,0 +1,50 @@
+package usercache
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadAndWrite(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	file := File("things.json")
+	var got map[string]int
+	if err := Read(file, &got); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+	if err := Write(file, map[string]int{"a": 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Read(file, &got); err != nil || got["a"] != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	before := Stamp(file)
+	if err := os.WriteFile(file, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Read(file, &got); err == nil || Stamp(file) == before || Stamp(file+"x") != "absent" {
+		t.Errorf("damaged: %v", err)
+	}
+	if err := Write(filepath.Join(file, "below"), got); err == nil {
+		t.Error("a file below a file: no error")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.tmp")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestNoCacheFolder(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	if file := File("things.json"); file != "" {
+		t.Skip("this system has a cache folder without HOME: " + file)
+	}
+	if err := Write("", 1); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
+		t.Errorf("%v", err)
+	}
+}
