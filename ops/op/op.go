@@ -35,8 +35,10 @@ type Op struct {
 	// Optional parts, see the interfaces of package exec.
 	Aux     func(in []tensor.Shape) []exec.AuxSpec
 	Scratch func(in []tensor.Shape, threads int) int
-	FLOPs   func(in []tensor.Shape) int64
-	InPlace []int
+	// HalfScratch is Scratch for a step that finds a result to write as bfloat16.
+	HalfScratch func(in []tensor.Shape, threads int) int
+	FLOPs       func(in []tensor.Shape) int64
+	InPlace     []int
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
@@ -44,6 +46,8 @@ type Op struct {
 	ReadsHalf, WritesHalf []int
 	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
 	Nested *exec.Nested
+	// For is what an op that builds on this one wants to know of it, such as what made it.
+	For any
 	// Alias: the output is operand Alias[0] (Alias[1] < 0) or its auxiliary result
 	// Alias[1], under another shape.
 	Alias *[2]int
@@ -73,6 +77,8 @@ var (
 	_ exec.Nester      = (*applied)(nil)
 	_ exec.HalfReader  = (*applied)(nil)
 	_ exec.HalfWriter  = (*applied)(nil)
+
+	_ exec.HalfScratcher = (*applied)(nil)
 )
 
 // Of returns the description of n's op, nil for a node that Apply did not make.
@@ -163,6 +169,14 @@ func (a *applied) Scratch(in []tensor.Shape, threads int) int {
 		return 0
 	}
 	return a.op.Scratch(in, threads)
+}
+
+// HalfScratch implements exec.HalfScratcher.
+func (a *applied) HalfScratch(in []tensor.Shape, threads int) int {
+	if a.op.HalfScratch == nil {
+		return 0
+	}
+	return a.op.HalfScratch(in, threads)
 }
 
 func (a *applied) FLOPs(in []tensor.Shape) int64 {

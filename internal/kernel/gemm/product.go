@@ -31,6 +31,10 @@ func (x Matrix) From(i int) Matrix {
 //	C         = Alpha*op(A)*op(B) + Beta*C + Bias
 //	Activated = Activation(C)
 //
+// or, with Before, the gradient of what an activation was applied to:
+//
+//	C = Alpha*op(A)*op(B) * Activation'(Before)
+//
 // op transposes if asked: op(A) is M x K, op(B) is K x N, C is M x N. With Beta 0,
 // C is not read. C and Activated must not overlap anything else.
 type Product struct {
@@ -51,15 +55,21 @@ type Product struct {
 	// value before.
 	Activated  []float32
 	Activation vector.Activation
+	// Half receives C rounded to bfloat16, with the stride of C, or is nil. C is memory to
+	// work in then: what it holds afterwards is undefined. Activated is made of what Half holds.
+	Half []uint16
+	// ActivatedHalf is Activated rounded to bfloat16, instead of it.
+	ActivatedHalf []uint16
+	// Before is what Activation was applied to, with the stride of C; empty: this is no
+	// gradient. It goes with neither a Bias nor a result of the activation.
+	Before Matrix
 }
 
 // Rows narrows p to rows lo to hi of C.
 func (p *Product) Rows(lo, hi int) {
 	p.M = hi - lo
 	p.C = p.C[lo*p.LDC:]
-	if p.Activated != nil {
-		p.Activated = p.Activated[lo*p.LDC:]
-	}
+	p.advance(lo * p.LDC)
 	if p.TransA {
 		p.A = p.A.From(lo)
 	} else {
@@ -67,13 +77,27 @@ func (p *Product) Rows(lo, hi int) {
 	}
 }
 
+// advance moves what has the shape of C, but for C, to its value n.
+func (p *Product) advance(n int) {
+	if p.Activated != nil {
+		p.Activated = p.Activated[n:]
+	}
+	if p.Half != nil {
+		p.Half = p.Half[n:]
+	}
+	if p.ActivatedHalf != nil {
+		p.ActivatedHalf = p.ActivatedHalf[n:]
+	}
+	if p.Before.Length() > 0 {
+		p.Before = p.Before.From(n)
+	}
+}
+
 // Columns narrows p to columns lo to hi of C.
 func (p *Product) Columns(lo, hi int) {
 	p.N = hi - lo
 	p.C = p.C[lo:]
-	if p.Activated != nil {
-		p.Activated = p.Activated[lo:]
-	}
+	p.advance(lo)
 	if p.Bias != nil {
 		p.Bias = p.Bias[lo:hi]
 	}
@@ -95,19 +119,55 @@ func (p *Product) IsLayer() bool { return !p.TransA && p.TransB && p.Bias != nil
 // 3840x1536x384 and 2056x3072x768, where the bias costs 1 to 4 % and bias with GELU
 // 4 to 8 % of the product.
 func (p *Product) Finish() {
-	if p.Bias == nil && p.Activated == nil {
+	if p.Bias == nil && !p.Follows() {
 		return
 	}
 	for i := range p.M {
-		row := p.C[i*p.LDC:][:p.N]
-		switch {
-		case p.Activated == nil:
-			vector.Add(row, row, p.Bias)
-		case p.Bias == nil:
-			p.Activation.Apply(p.Activated[i*p.LDC:][:p.N], row)
-		default:
-			p.Activation.AddBias(row, p.Activated[i*p.LDC:][:p.N], p.Bias)
+		p.finishRow(i, 0, p.C[i*p.LDC:][:p.N])
+	}
+}
+
+// Follows says whether more than a bias follows the product.
+func (p *Product) Follows() bool {
+	return p.Activated != nil || p.Half != nil || p.ActivatedHalf != nil || p.Before.Length() > 0
+}
+
+// finishRow does what follows the product for the part of row i that begins with column j:
+// row holds that of the product, and is C or memory in its place.
+func (p *Product) finishRow(i, j int, row []float32) {
+	at, to := i*p.LDC+j, i*p.LDC+j+len(row)
+	switch {
+	case p.Half != nil && p.Before.BF16 != nil:
+		p.Activation.GradHalves(p.Half[at:to], p.Before.BF16[at:to], row)
+		return
+	case p.Half != nil && p.Bias != nil && p.ActivatedHalf != nil:
+		p.Activation.AddToBF16(p.Half[at:to], p.ActivatedHalf[at:to], row, p.Bias[j:])
+		return
+	case p.Half != nil && p.Bias != nil && p.Activated == nil:
+		vector.AddToBF16(p.Half[at:to], row, p.Bias[j:])
+		return
+	case p.Before.F32 != nil:
+		p.Activation.Grad(row, p.Before.F32[at:to], row)
+	case p.Before.BF16 != nil:
+		p.Activation.GradOfHalf(row, p.Before.BF16[at:to], row)
+	case p.Bias == nil:
+	case p.Activated != nil && p.Half == nil:
+		p.Activation.AddBias(row, p.Activated[at:to], p.Bias[j:j+len(row)])
+		return
+	default:
+		vector.Add(row, row, p.Bias[j:j+len(row)])
+	}
+	if p.Half != nil {
+		vector.ToBF16(p.Half[at:to], row)
+		if p.Activated != nil || p.ActivatedHalf != nil {
+			vector.FromBF16(row, p.Half[at:to])
 		}
+	}
+	switch {
+	case p.Activated != nil:
+		p.Activation.Apply(p.Activated[at:to], row)
+	case p.ActivatedHalf != nil:
+		p.Activation.ToBF16(p.ActivatedHalf[at:to], row)
 	}
 }
 
@@ -125,11 +185,24 @@ func (p *Product) Check() {
 	vector.CheckMatrix("A", ra, ca, p.A.Length(), p.A.LD)
 	vector.CheckMatrix("B", rb, cb, p.B.Length(), p.B.LD)
 	vector.CheckMatrix("C", p.M, p.N, len(p.C), p.LDC)
-	if p.Activated != nil {
-		vector.CheckMatrix("Activated", p.M, p.N, len(p.Activated), p.LDC)
-		if p.Activation == 0 {
-			panic("kernel: product: Activated without an Activation")
+	for _, x := range []struct {
+		name   string
+		n      int
+		active bool
+	}{
+		{"Activated", len(p.Activated), true}, {"Half", len(p.Half), false},
+		{"ActivatedHalf", len(p.ActivatedHalf), true}, {"Before", p.Before.Length(), true},
+	} {
+		if x.n == 0 {
+			continue
 		}
+		vector.CheckMatrix(x.name, p.M, p.N, x.n, p.LDC)
+		if x.active && p.Activation == 0 {
+			panic("kernel: product: " + x.name + " without an Activation")
+		}
+	}
+	if p.Half != nil && p.Beta != 0 {
+		panic("kernel: product: Half with a Beta: sums are made in float32")
 	}
 	if p.Bias != nil && len(p.Bias) != p.N {
 		panic(fmt.Sprintf("kernel: product: Bias must have N = %d values (got %d)", p.N, len(p.Bias)))

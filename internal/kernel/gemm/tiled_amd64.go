@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
-	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 //go:generate go run ../gen/gemm -out tiles_amd64.s -stubs tiles_amd64.go -pkg gemm
@@ -63,6 +62,8 @@ type TileWork struct {
 	rows  [8 * 2 * blockTerms]uint16 // rows of a transposed B on their way into a panel
 	edge  [maxTile * MaxPanel]float32
 	zeros [BlockN]float32 // the missing row of an odd k
+	// strip is C of a row of tiles, where only what follows the product is stored.
+	strip [maxTile * BlockN]float32
 }
 
 // Info implements gemm.Backend: the version is the instruction set in use.
@@ -85,7 +86,8 @@ func parts(length, most, unit int) int {
 // C sums its products in the order of k, in blocks that depend on K alone.
 //
 // A bias alone is added to each row of tiles while it is in the cache, which saves
-// most of its cost (1 to 2 % of the product). The activation comes after the product, in
+// most of its cost (1 to 2 % of the product), and a result of bfloat16 is rounded there, of which
+// C is stored only where a sum has several blocks of terms. The activation comes after the product, in
 // one pass with the bias: taken row of tiles by row of tiles its second output
 // drove the panels out of the cache, and the whole took 2 to 3 % longer
 // (2080x1536x384, 3840x1536x384 and 2056x3072x768 over two threads).
@@ -105,6 +107,7 @@ func (t *Tiled) Multiply(p *Product) {
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
+			b.last, b.strip = k+b.kb == p.K, p.Half != nil && b.kb == p.K && t.Masked
 			b.terms = b.kb
 			if t.BF16 {
 				b.terms = (b.kb + 1) / 2
@@ -125,7 +128,7 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w.args.a, w.args.b, w.args.c = nil, nil, nil
 	t.Work.Give(w)
-	if p.Activated != nil {
+	if p.Follows() && p.Half == nil {
 		p.Finish()
 	}
 }
@@ -138,6 +141,8 @@ type block struct {
 	stepN, stepK  int // of the largest blocks
 	terms         int
 	direct        bool // B is read in place
+	last          bool // of its columns
+	strip         bool // C is the strip of TileWork
 	height, mb, i int  // rows of a tile and of the group, first row of the group
 	ahead         ahead
 }
@@ -167,13 +172,21 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 			w.args.a, w.args.aRow, w.args.aK = unsafe.Pointer(&w.group[r*b.terms]), b.terms*WordSize, WordSize
 		}
 		t.row(w, b, i+r, rows)
-		if p.Bias != nil && p.Activated == nil && b.k+b.kb == p.K {
-			for x := i + r; x < i+r+rows; x++ {
-				row := p.C[x*p.LDC+b.j:][:b.nb]
-				vector.Add(row, row, p.Bias[b.j:])
+		if b.last && (p.Half != nil || p.Bias != nil && !p.Follows()) {
+			c, ldc := t.rowsOfC(w, b, i+r)
+			for x := range rows {
+				p.finishRow(i+r+x, b.j, c[x*ldc:][:b.nb])
 			}
 		}
 	}
+}
+
+// rowsOfC returns where the columns of b of row i of C are made, and their stride.
+func (t *Tiled) rowsOfC(w *TileWork, b *block, i int) ([]float32, int) {
+	if b.strip {
+		return w.strip[:], BlockN
+	}
+	return b.p.C[i*b.p.LDC+b.j:], b.p.LDC
 }
 
 // row computes the tiles of rows from i on.
@@ -181,8 +194,8 @@ func (t *Tiled) row(w *TileWork, b *block, i, rows int) {
 	p := b.p
 	args := (*byte)(unsafe.Pointer(&w.args))
 	width := 2 * t.Lanes
-	w.args.bK, w.args.cRow = width*WordSize, p.LDC*WordSize
-	c := p.C[i*p.LDC+b.j:]
+	c, ldc := t.rowsOfC(w, b, i)
+	w.args.bK, w.args.cRow = width*WordSize, ldc*WordSize
 	tiles := &t.tiles[rows-1]
 	for q := 0; q < b.nb; q += width {
 		cols := min(width, b.nb-q)
