@@ -35,8 +35,10 @@ type Op struct {
 	// Optional parts, see the interfaces of package exec.
 	Aux     func(in []tensor.Shape) []exec.AuxSpec
 	Scratch func(in []tensor.Shape, threads int) int
-	FLOPs   func(in []tensor.Shape) int64
-	InPlace []int
+	// HalfScratch is Scratch for a step that finds a result to write as bfloat16.
+	HalfScratch func(in []tensor.Shape, threads int) int
+	FLOPs       func(in []tensor.Shape) int64
+	InPlace     []int
 	// SparesAux: the step does without auxiliary results where there is no backward pass, see exec.Sparer.
 	SparesAux bool
 	// Accumulates: the step heeds Call.Accumulate.
@@ -46,6 +48,8 @@ type Op struct {
 	ReadsHalf, WritesHalf []int
 	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
 	Nested *exec.Nested
+	// For is what an op that builds on this one wants to know of it, such as what made it.
+	For any
 	// Alias: the output is operand Alias[0] (Alias[1] < 0) or its auxiliary result
 	// Alias[1], under another shape.
 	Alias *[2]int
@@ -71,11 +75,12 @@ var (
 	_ exec.Aliaser   = (*applied)(nil)
 	_ exec.DeviceOp  = (*applied)(nil)
 
-	_ exec.Accumulator = (*applied)(nil)
-	_ exec.Nester      = (*applied)(nil)
-	_ exec.HalfReader  = (*applied)(nil)
-	_ exec.HalfWriter  = (*applied)(nil)
-	_ exec.Sparer      = (*applied)(nil)
+	_ exec.Accumulator   = (*applied)(nil)
+	_ exec.Nester        = (*applied)(nil)
+	_ exec.HalfReader    = (*applied)(nil)
+	_ exec.HalfWriter    = (*applied)(nil)
+	_ exec.Sparer        = (*applied)(nil)
+	_ exec.HalfScratcher = (*applied)(nil)
 )
 
 // Of returns the description of n's op, nil for a node that Apply did not make.
@@ -166,6 +171,14 @@ func (a *applied) Scratch(in []tensor.Shape, threads int) int {
 		return 0
 	}
 	return a.op.Scratch(in, threads)
+}
+
+// HalfScratch implements exec.HalfScratcher.
+func (a *applied) HalfScratch(in []tensor.Shape, threads int) int {
+	if a.op.HalfScratch == nil {
+		return 0
+	}
+	return a.op.HalfScratch(in, threads)
 }
 
 func (a *applied) FLOPs(in []tensor.Shape) int64 {
