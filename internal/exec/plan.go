@@ -74,6 +74,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	for n := range cfg.Bind {
 		keep[n.ID()] = true
 	}
+	items = remake(items, keep, cfg.Engine.BF16())
 	if items, err = cfg.Recompute.repeat(items, keep); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // transformer), and the normalised sum of AddNorm, of the sum and its statistics. Bits are those of the
 // first time.
 
-// again returns x, computed again if that is cheap.
+// again returns x, computed again if that is cheap and the plan wants it, see exec.Remaker.
 func again(x *gorgonia.Node) *gorgonia.Node {
 	o := op.Of(x)
 	if o == nil {
@@ -24,20 +24,20 @@ func again(x *gorgonia.Node) *gorgonia.Node {
 	}
 	if o.Kind == addNormOutputKind {
 		sum := op.Operand(x, 0)
-		return op.Apply(normalised(), sum, op.Operand(x, 1), op.Operand(sum, 3))
+		return op.Apply(normalised(), sum, op.Operand(x, 1), op.Operand(sum, 3), x)
 	}
 	if name, ok := strings.CutPrefix(o.Kind, "linear "); ok {
 		if of, ok := vector.ActivationOf(name); ok {
-			return op.Apply(activated(of), before(x))
+			return op.Apply(activated(of), before(x), x)
 		}
 	}
 	return x
 }
 
-// activated returns the activation of an operand of any shape.
+// activated returns the activation of an operand of any shape. The second operand is the output as it was made first.
 func activated(of vector.Activation) *op.Op {
 	return &op.Op{
-		Kind: of.String() + " again", Diff: []bool{false}, ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
+		Kind: of.String() + " again", Diff: []bool{false, false}, Remakes: true, ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
@@ -63,10 +63,10 @@ func activated(of vector.Activation) *op.Op {
 }
 
 // normalised returns the normalised sum of AddNorm for its sum, with which the statistics come,
-// gamma and beta.
+// gamma and beta. The fourth operand is the output as it was made first.
 func normalised() *op.Op {
 	return &op.Op{
-		Kind: "norm again", Diff: []bool{false, false, false}, WritesHalf: []int{op.Output}, HalfScratch: layerNormRows,
+		Kind: "norm again", Diff: []bool{false, false, false, false}, Remakes: true, WritesHalf: []int{op.Output}, HalfScratch: layerNormRows,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)

@@ -150,8 +150,8 @@ func TestHash(t *testing.T) {
 		"three matrices": {
 			optest.Variant(linear{}.gradX(vector.ByGELU), m, m, m), optest.Variant(linear{}.gradX(vector.BySiLU), m, m, m), optest.Variant(linear{from: 1}.gradX(vector.ByGELU), m, m, m),
 		},
-		"one matrix": {
-			optest.Variant(activated(vector.ByGELU), m), optest.Variant(activated(vector.BySiLU), m),
+		"a matrix and what it is": {
+			optest.Variant(activated(vector.ByGELU), m, m), optest.Variant(activated(vector.BySiLU), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },

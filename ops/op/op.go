@@ -41,6 +41,8 @@ type Op struct {
 	InPlace     []int
 	// SparesAux: the step does without auxiliary results where there is no backward pass, see exec.Sparer.
 	SparesAux bool
+	// Remakes: the output is the last operand, which the step does not read, see exec.Remaker.
+	Remakes bool
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
@@ -80,6 +82,7 @@ var (
 	_ exec.HalfReader    = (*applied)(nil)
 	_ exec.HalfWriter    = (*applied)(nil)
 	_ exec.Sparer        = (*applied)(nil)
+	_ exec.Remaker       = (*applied)(nil)
 	_ exec.HalfScratcher = (*applied)(nil)
 )
 
@@ -194,6 +197,9 @@ func (a *applied) Accumulates() bool { return a.op.Accumulates }
 
 // SparesAux implements exec.Sparer.
 func (a *applied) SparesAux() bool { return a.op.SparesAux }
+
+// Remakes implements exec.Remaker.
+func (a *applied) Remakes() bool { return a.op.Remakes }
 
 // Nested implements exec.Nester.
 func (a *applied) Nested() *exec.Nested { return a.op.Nested }
