@@ -1,9 +1,11 @@
 package exec
 
 import (
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // HalfReader is an op that can read an operand whose values are bfloat16: Array.BF16
@@ -20,11 +22,19 @@ type HalfWriter interface {
 	WritesHalf(aux int) bool
 }
 
+// HalfScratcher is a HalfWriter whose output is made as float32 in working memory before it is
+// rounded.
+type HalfScratcher interface {
+	// HalfScratch returns the number of float32 values that the op works on where its
+	// output, or an auxiliary result, is stored as bfloat16, in place of what Scratcher says.
+	HalfScratch(in []tensor.Shape, threads int) int
+}
+
 // halve stores the results that are read as bfloat16 alone as bfloat16: those whose op
 // can write them so and whose readers, also under another name, can all read them so.
 // What the caller reads stays float32. A result that is computed again has the type
 // that it has the first time, whoever reads which copy.
-func (p *plan) halve(external map[int][]float32) {
+func (p *plan) halve(external map[int][]float32, threads int) {
 	type identity struct {
 		node int64
 		aux  int // -1: the output
@@ -39,7 +49,7 @@ func (p *plan) halve(external map[int][]float32) {
 		for k, r := range e.results() {
 			id := identity{e.node.ID(), k - 1}
 			of[r.unit] = id
-			if e.consts != nil || r.ints || e.spared || !writesHalf(e.node.Op(), k-1) {
+			if e.consts != nil || r.ints || !writesHalf(e.node.Op(), k-1) {
 				full[id] = true
 			}
 		}
@@ -60,6 +70,13 @@ func (p *plan) halve(external map[int][]float32) {
 	for i := range p.units {
 		if u := &p.units[i]; !full[of[i]] {
 			u.half, u.size = true, halfSize(u.size)
+		}
+	}
+	for pos := range p.entries {
+		e := &p.entries[pos]
+		if s, ok := e.node.Op().(HalfScratcher); ok && slices.ContainsFunc(e.results(), func(r result) bool { return r.unit >= 0 && p.units[r.unit].half }) {
+			e.scratch = max(e.scratch, s.HalfScratch(p.shapes(e), threads))
+			p.scratch = max(p.scratch, e.scratch)
 		}
 	}
 }

@@ -264,7 +264,7 @@ func TestHalfRecompute(t *testing.T) {
 // newHalfTransformer is a chain of feed-forward blocks in which layer norms, GELUs and
 // the gradients of both and of dropout are read by products.
 func newHalfTransformer(t testing.TB, depth int) *transformer {
-	const rows, d, keep = 40, 32, 0.75
+	const rows, d, keep = 200, 32, 0.75
 	r := rand.New(rand.NewPCG(21, 22))
 	m := &transformer{feed: feed{g: gorgonia.NewGraph()}, key: []int32{17, 23}}
 	input := func(name string, shape ...int) *gorgonia.Node {

@@ -8,7 +8,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// lifetimes stretches each unit to the last position that reads it.
+// lifetimes stretches each unit to the last position that reads it. An auxiliary result that may be
+// bfloat16 is read through a node of its own (see HalfWriter), any other one wherever the output is.
 func (p *plan) lifetimes(outputs gorgonia.Nodes) {
 	touch := func(u, pos int) {
 		if u >= 0 {
@@ -18,8 +19,10 @@ func (p *plan) lifetimes(outputs gorgonia.Nodes) {
 	for pos, e := range p.entries {
 		for _, j := range e.in {
 			touch(p.entries[j].out.unit, pos)
-			for _, a := range p.entries[j].aux {
-				touch(a.unit, pos)
+			for k, a := range p.entries[j].aux {
+				if e.alias || !writesHalf(p.entries[j].node.Op(), k) {
+					touch(a.unit, pos)
+				}
 			}
 		}
 	}

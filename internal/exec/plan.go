@@ -74,6 +74,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 	for n := range cfg.Bind {
 		keep[n.ID()] = true
 	}
+	items = remake(items, keep, cfg.Engine.BF16())
 	if items, err = cfg.Recompute.repeat(items, keep); err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func newPlan(g *gorgonia.ExprGraph, cfg Config) (*plan, error) {
 		return nil, err
 	}
 	if cfg.Engine.BF16() {
-		p.halve(external)
+		p.halve(external, cfg.Engine.Threads())
 	}
 	m := newMerged(len(p.units))
 	p.accumulate(external, m)
@@ -129,10 +130,7 @@ func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 		e.out.unit = p.newUnit(e.out.shape.TotalSize(), 0)
 		return e, nil
 	}
-	shapes := make([]tensor.Shape, len(e.in))
-	for i, j := range e.in {
-		shapes[i] = p.entries[j].out.shape
-	}
+	shapes := p.shapes(&e)
 	if operand, aux, ok := aliasOf(n); ok {
 		e.alias, e.source = true, e.in[operand]
 		src := p.entries[e.source].out
@@ -164,6 +162,15 @@ func (p *plan) entry(it item, pos int, cfg Config) (entry, error) {
 func sparesAux(o gorgonia.Op) bool {
 	s, ok := o.(Sparer)
 	return ok && s.SparesAux()
+}
+
+// shapes returns those of the operands.
+func (p *plan) shapes(e *entry) []tensor.Shape {
+	shapes := make([]tensor.Shape, len(e.in))
+	for i, j := range e.in {
+		shapes[i] = p.entries[j].out.shape
+	}
+	return shapes
 }
 
 // bytes returns the memory that the machine will hold.

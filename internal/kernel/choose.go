@@ -61,16 +61,18 @@ const (
 	fromDefault = "default"  // not measured
 )
 
-// choose returns the choice for p. It is the same at every call for products of one key.
+// choose returns the choice for p. It is the same at every call for products of one key. A product whose C is rounded, or
+// replaced by what follows it, has the choice of the one without that, which is what is measured and checked.
 func (e *Engine) choose(p *gemm.Product) choice {
 	if e.tuner == nil || p.M*p.N*p.K < leastTuned || p.Alpha == 0 || p.Packed != nil {
 		return choice{way: e.fixed(p)}
 	}
-	key := tune.KeyOf(p)
+	bare := p.Bare()
+	key := tune.KeyOf(&bare)
 	if d := e.tuner.decided[key]; d != nil {
 		return d.choice
 	}
-	return e.tuner.decide(key, p)
+	return e.tuner.decide(key, &bare)
 }
 
 // decide chooses for a product that is met for the first time.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -225,6 +226,18 @@ func TestProductByLibrary(t *testing.T) {
 			}
 			g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, Bias: true, Gelu: true})
 			checkProduct(t, e, g)
+			half := g.P // all of what follows comes after a library
+			half.Half, half.ActivatedHalf, half.Activated = make([]uint16, len(g.P.C)), make([]uint16, len(g.P.C)), nil
+			e.Multiply(&g.P)
+			want := make([]uint16, len(g.P.C))
+			vector.ToBF16(want, g.P.C)
+			e.Multiply(&half)
+			for i := range half.M {
+				at, to := i*half.LDC, i*half.LDC+half.N
+				if !slices.Equal(half.Half[at:to], want[at:to]) || half.ActivatedHalf[at] == 0 {
+					t.Fatalf("%s: row %d is not that of the product, rounded", name, i)
+				}
+			}
 			if n := allocs.PerRun(20, func() { e.Multiply(&g.P) }); n != 0 && name != "fake" {
 				t.Errorf("%s: %v allocations, want 0", name, n)
 			}

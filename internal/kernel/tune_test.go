@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
 	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/kernel/tune"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // fakeBackend is a library with the faults that a test gives it.
@@ -245,7 +247,35 @@ func TestUnusableOperands(t *testing.T) {
 	}
 }
 
-// Without time for a measurement the fixed rules stay, in later processes too, until one measures all anew.
+// A product whose result is rounded, or replaced by an activation, has the kernel of the product without that, and its values.
+func TestTunedBare(t *testing.T) {
+	e := newTuned(t, 2, tune.Cache, filepath.Join(t.TempDir(), "kernels.json"))
+	g := big(1, func(g *gemmtest.Case) { g.P.TransB, g.Bias = true, true })
+	half, inPlace, plain := g.P, g.P, g.P
+	half.C, half.Half, half.ActivatedHalf, half.Activation = make([]float32, len(g.P.C)), make([]uint16, len(g.P.C)), make([]uint16, len(g.P.C)), vector.ByGELU
+	inPlace.C, inPlace.Activation = make([]float32, len(g.P.C)), vector.ByGELU
+	inPlace.Activated = inPlace.C
+	for _, p := range []*gemm.Product{&half, &inPlace, &plain} {
+		e.Multiply(p)
+		if x := e.only(t); !strings.HasPrefix(x.Product, "NT 136x200x160 fp32 bias") || strings.Contains(x.Product, "gelu") || !strings.HasPrefix(x.Kernel, "other") || x.From != fromTiming {
+			t.Errorf("%+v", x)
+		}
+	}
+	if len(e.warnings) > 0 {
+		t.Errorf("%q", e.warnings)
+	}
+	rounded, activated := make([]uint16, plain.N), make([]float32, plain.N)
+	for i := range plain.M {
+		at, to := i*plain.LDC, i*plain.LDC+plain.N
+		vector.ToBF16(rounded, plain.C[at:to])
+		vector.ByGELU.Apply(activated, plain.C[at:to])
+		if !slices.Equal(half.Half[at:to], rounded) || !slices.Equal(inPlace.C[at:to], activated) {
+			t.Fatalf("row %d has other values", i)
+		}
+	}
+}
+
+// Without time for a measurement the fixed rules stay, for the life of the engine and for later processes, until one measures anew.
 func TestBudget(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernels.json")
 	e := newTuned(t, 1, tune.Cache, file)
@@ -257,16 +287,16 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	e.Close()
-	e = newTuned(t, 1, tune.Cache, file) // computes the same bits
+	e = newTuned(t, 1, tune.Cache, file)
 	checkProduct(t, e.Engine, big(1, nil))
-	if p := e.only(t); p.From != fromCache || p.Kernel != "rule" {
+	if p := e.only(t); p.From != fromCache || p.Kernel != "rule" || e.other.calls.Load() > 0 {
 		t.Errorf("later: %+v", p)
 	}
 	e.Close()
 	e = newTuned(t, 1, tune.On, file)
 	checkProduct(t, e.Engine, big(1, nil))
 	if p := e.only(t); p.From != fromTiming || p.Kernel != "other" {
-		t.Errorf("measured anew: %+v", p)
+		t.Errorf("anew: %+v", p)
 	}
 }
 

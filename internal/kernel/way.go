@@ -74,7 +74,7 @@ func (w *way) multiply(p *gemm.Product) {
 // multiplyHalf computes p by a library's product in bfloat16, which adds the bias.
 func multiplyHalf(l gemm.HalfBackend, p *gemm.Product) {
 	l.BGEMM(p.TransA, p.TransB, p.M, p.N, p.K, p.Alpha, p.A.BF16, p.A.LD, p.B.BF16, p.B.LD, p.Beta, p.C, p.LDC, p.Bias)
-	if p.Activated != nil {
+	if p.Follows() {
 		q := *p
 		q.Bias = nil
 		q.Finish()

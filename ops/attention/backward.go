@@ -18,10 +18,11 @@ import (
 func (a *attention) backward() *op.Op {
 	o := &op.Op{
 		Kind: "self attention dx", Args: a.args(), Diff: make([]bool, a.operands+2),
-		ReadsHalf: []int{a.operands}, // the statistics next to the output are what is read
+		// Of the output the statistics next to it are what is read.
+		ReadsHalf: append(a.readsHalf(), a.operands, a.operands+1), WritesHalf: []int{op.Output},
 	}
 	if !a.self {
-		o.Kind = "cross attention dx"
+		o.Kind, o.WritesHalf = "cross attention dx", []int{op.Output, 0}
 	}
 	o.Aux = func(in []tensor.Shape) (aux []exec.AuxSpec) {
 		if !a.self {
@@ -98,14 +99,18 @@ func sortByKey(order, starts, key []int32) {
 // sequenceGradient handles rows, all those that attend to sequence n, for head h.
 func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []int32) {
 	g := &t.grads
-	at := n*w.lk*w.ldkv + h*w.e
-	dkv := w.c.Out.F32
+	at, dkv := n*w.lk*w.ldkv+h*w.e, w.c.Out
 	if w.self {
 		at += w.d
 	} else {
-		dkv = w.c.Aux[0].F32
+		dkv = w.c.Aux[0]
 	}
-	g.DK, g.DV, g.LDDKV, g.Add = dkv[at:], dkv[at+w.d:], w.ldkv, false
+	if dkv.BF16 != nil {
+		g.DK, g.DV, g.LDDKV = t.gather.dk, t.gather.dv, w.e
+	} else {
+		g.DK, g.DV, g.LDDKV = dkv.F32[at:], dkv.F32[at+w.d:], w.ldkv
+	}
+	g.Add = false
 	for seen := 0; len(rows) > 0; {
 		count, nk := w.run(rows), w.keys(w.c, int(rows[0]))
 		if nk > 0 && nk != seen {
@@ -128,20 +133,37 @@ func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []in
 	if !g.Add {
 		w.clearUnseen(g, 0)
 	}
+	if dkv.BF16 != nil {
+		w.store(dkv, at, w.ldkv, g.DK, w.lk)
+		w.store(dkv, at+w.d, w.ldkv, g.DV, w.lk)
+	}
 }
 
 // rowGradient computes dQ of row r, head h, and adds to dK and dV.
 func (w *attentionWork) rowGradient(t *attentionWorker, r, h, nk int) {
-	lse, dy := w.c.InAux[w.operands][0].F32, w.c.In[w.operands+1].F32
+	lse, dy, dq := w.c.InAux[w.operands][0].F32, w.c.In[w.operands+1], w.c.Out
 	for i0 := 0; i0 < w.lq; i0 += w.block {
-		w.setBlock(t, r, h, i0, min(w.block, w.lq-i0), lse)
-		first := r*w.lq + i0
-		t.grads.DOut, t.grads.LDDOut = dy[first*w.d+h*w.e:], w.d
-		t.grads.DQ, t.grads.LDDQ = w.c.Out.F32[first*w.ldq+h*w.e:], w.ldq
+		n := min(w.block, w.lq-i0)
+		w.setBlock(t, r, h, i0, n, lse)
+		at, to := (r*w.lq+i0)*w.d+h*w.e, (r*w.lq+i0)*w.ldq+h*w.e
+		if dy.BF16 != nil {
+			w.load(t.gather.dy, dy, at, w.d, n)
+			t.grads.DOut, t.grads.LDDOut = t.gather.dy, w.e
+		} else {
+			t.grads.DOut, t.grads.LDDOut = dy.F32[at:], w.d
+		}
+		if dq.BF16 != nil {
+			t.grads.DQ, t.grads.LDDQ = t.gather.out, w.e
+		} else {
+			t.grads.DQ, t.grads.LDDQ = dq.F32[to:], w.ldq
+		}
 		if w.bias >= 0 {
 			t.grads.DBias = w.biasOf(w.c.Aux[w.biasAux()].F32, h, i0)
 		}
 		w.blockGradient(t, nk)
+		if dq.BF16 != nil {
+			w.store(dq, to, w.ldq, t.gather.out, n)
+		}
 	}
 }
 
@@ -149,14 +171,14 @@ func (w *attentionWork) rowGradient(t *attentionWorker, r, h, nk int) {
 func (w *attentionWork) gatheredGradient(t *attentionWorker, h, nk int, rows []int32) {
 	w.gather(t, h, rows)
 	m := &t.gather
-	w.gatherHeads(m.dy, w.c.In[w.operands+1].F32, h, rows)
+	w.gatherHeads(m.dy, w.c.In[w.operands+1], h, rows)
 	for i, r := range rows {
 		m.lse[i] = w.c.InAux[w.operands][0].F32[int(r)*w.heads+h]
 	}
 	t.grads.DOut, t.grads.LDDOut = m.dy, w.e
 	t.grads.DQ, t.grads.LDDQ = m.out, w.e
 	w.blockGradient(t, nk)
-	w.scatterHeads(w.c.Out.F32, m.out, h, rows)
+	w.scatterHeads(w.c.Out, m.out, h, rows)
 }
 
 // blockGradient computes the gradients of a block that sees nk keys.
@@ -171,14 +193,14 @@ func (w *attentionWork) blockGradient(t *attentionWorker, nk int) {
 // noGradient sets the gradients of queries without keys to 0.
 func (w *attentionWork) noGradient(h int, rows []int32) {
 	for _, r := range rows {
-		clearRows(w.c.Out.F32[int(r)*w.lq*w.ldq+h*w.e:], w.lq, w.e, w.ldq)
+		w.zero(w.c.Out, int(r)*w.lq*w.ldq+h*w.e, w.ldq, w.lq)
 	}
 }
 
 // clearUnseen zeroes the gradients of the keys from nk on.
 func (w *attentionWork) clearUnseen(g *attend.Grads, nk int) {
 	if nk < w.lk {
-		clearRows(g.DK[nk*w.ldkv:], w.lk-nk, w.e, w.ldkv)
-		clearRows(g.DV[nk*w.ldkv:], w.lk-nk, w.e, w.ldkv)
+		w.zero(exec.Array{F32: g.DK}, nk*g.LDDKV, g.LDDKV, w.lk-nk)
+		w.zero(exec.Array{F32: g.DV}, nk*g.LDDKV, g.LDDKV, w.lk-nk)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // again: they are never kept. With an index, the rows sorted by key sequence (R) and
 // where each sequence's rows begin (N+1) follow.
 func (a *attention) forward() *op.Op {
-	o := &op.Op{Kind: "self attention", Args: a.args(), Shape: a.shape, Diff: make([]bool, a.operands), WritesHalf: []int{op.Output}}
+	o := &op.Op{Kind: "self attention", Args: a.args(), Shape: a.shape, Diff: make([]bool, a.operands), ReadsHalf: a.readsHalf(), WritesHalf: []int{op.Output}}
 	o.Diff[0] = true
 	if !a.self {
 		o.Kind = "cross attention"
@@ -91,17 +91,14 @@ func (w *attentionWork) attendRow(t *attentionWorker, r, h int) {
 	for i0 := 0; i0 < w.lq; i0 += w.block {
 		n, first := min(w.block, w.lq-i0), r*w.lq+i0
 		w.setBlock(t, r, h, i0, n, w.c.Aux[0].F32)
-		half := w.c.Out.BF16
-		if half == nil {
+		if w.c.Out.BF16 == nil {
 			t.block.Out, t.block.LDOut = w.c.Out.F32[first*w.d+h*w.e:], w.d
 			t.kernel.Forward(&t.block)
 			continue
 		}
 		t.block.Out, t.block.LDOut = t.gather.out, w.e
 		t.kernel.Forward(&t.block)
-		for i := range n {
-			vector.ToBF16(half[(first+i)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
-		}
+		w.store(w.c.Out, first*w.d+h*w.e, w.d, t.gather.out, n)
 	}
 }
 
@@ -113,33 +110,24 @@ func (w *attentionWork) attendGathered(t *attentionWorker, h int, rows []int32) 
 	for i, r := range rows {
 		w.c.Aux[0].F32[int(r)*w.heads+h] = t.gather.lse[i]
 	}
-	if half := w.c.Out.BF16; half != nil {
-		for i, r := range rows {
-			vector.ToBF16(half[int(r)*w.d+h*w.e:][:w.e], t.gather.out[i*w.e:])
-		}
-		return
-	}
-	w.scatterHeads(w.c.Out.F32, t.gather.out, h, rows)
+	w.scatterHeads(w.c.Out, t.gather.out, h, rows)
 }
 
 // attendNothing sets the outputs of rows without keys to 0.
 func (w *attentionWork) attendNothing(h int, rows []int32) {
 	for _, r := range rows {
 		vector.Fill(w.c.Aux[0].F32[(int(r)*w.heads+h)*w.lq:][:w.lq], 0)
-		at := int(r)*w.lq*w.d + h*w.e
-		if half := w.c.Out.BF16; half != nil {
-			clearRows(half[at:], w.lq, w.e, w.d)
-		} else {
-			clearRows(w.c.Out.F32[at:], w.lq, w.e, w.d)
-		}
+		w.zero(w.c.Out, int(r)*w.lq*w.d+h*w.e, w.d, w.lq)
 	}
 }
 
-// clearRows zeroes a matrix of the given row stride.
-func clearRows[T float32 | uint16](x []T, rows, cols, stride int) {
-	for r := range rows {
-		clear(x[r*stride : r*stride+cols])
+// readsHalf returns the operands that may be bfloat16: queries, keys and values. Their products are
+// of bfloat16 then, but for a few queries.
+func (a *attention) readsHalf() []int {
+	if a.self {
+		return []int{0}
 	}
+	return []int{0, 1}
 }
 
 // gradients returns the gradient nodes of the operands.

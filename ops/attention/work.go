@@ -99,22 +99,24 @@ func (w *attentionWork) each(backward bool, visit func(t *attentionWorker, n, h 
 	return func() { w.c.Engine.For((w.rows+w.seqs)*w.heads, 1, body) }
 }
 
-// keysOf returns the keys and values of sequence n, head h.
-func (w *attentionWork) keysOf(n, h int) (k, v []float32) {
-	at := n*w.lk*w.ldkv + h*w.e
-	kv := w.c.In[0].F32
-	if w.self {
-		at += w.d
-	} else {
-		kv = w.c.In[1].F32
+// keysOf returns where the keys of sequence n, head h, begin; their values are D values on.
+func (w *attentionWork) keysOf(n, h int) (kv exec.Array, at int) {
+	if at = n*w.lk*w.ldkv + h*w.e; w.self {
+		return w.c.In[0], at + w.d
 	}
-	return kv[at:], kv[at+w.d:]
+	return w.c.In[1], at
 }
 
 // setKeys gives the kernel the first nk keys of sequence n, head h.
 func (w *attentionWork) setKeys(t *attentionWorker, n, h, nk int) {
-	k, v := w.keysOf(n, h)
-	t.kernel.SetKeys(k, v, w.ldkv, nk)
+	kv, at := w.keysOf(n, h)
+	if kv.BF16 == nil {
+		t.kernel.SetKeys(kv.F32[at:], kv.F32[at+w.d:], w.ldkv, nk)
+		return
+	}
+	w.load(t.gather.k, kv, at, w.ldkv, nk)
+	w.load(t.gather.v, kv, at+w.d, w.ldkv, nk)
+	t.kernel.SetKeys(t.gather.k, t.gather.v, w.e, nk)
 }
 
 // ahead tells the kernel what comes after rows[i] of sequence n, head h: the same head
@@ -141,24 +143,37 @@ func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int,
 	default:
 		return
 	}
-	t.kernel.Ahead(w.c.In[0].F32[r*w.lq*w.ldq+h*w.e:], w.ldq, w.lq)
+	aheadOf(t, w.c.In[0], r*w.lq*w.ldq+h*w.e, w.ldq, w.lq)
 	if backward {
-		t.kernel.Ahead(w.c.In[w.operands+1].F32[r*w.lq*w.d+h*w.e:], w.d, w.lq)
+		aheadOf(t, w.c.In[w.operands+1], r*w.lq*w.d+h*w.e, w.d, w.lq)
+	}
+}
+
+// aheadOf tells the kernel of rows of x, the first of which begins at value at. Those of bfloat16 are
+// read from end to end at once, which is no reason to ask for them beforehand.
+func aheadOf(t *attentionWorker, x exec.Array, at, ld, rows int) {
+	if x.BF16 == nil {
+		t.kernel.Ahead(x.F32[at:], ld, rows)
 	}
 }
 
 // keysAhead tells the kernel of the keys and values of sequence n, head h.
 func (w *attentionWork) keysAhead(t *attentionWorker, n, h int) {
-	k, v := w.keysOf(n, h)
-	t.kernel.Ahead(k, w.ldkv, w.lk)
-	t.kernel.Ahead(v, w.ldkv, w.lk)
+	kv, at := w.keysOf(n, h)
+	aheadOf(t, kv, at, w.ldkv, w.lk)
+	aheadOf(t, kv, at+w.d, w.ldkv, w.lk)
 }
 
 // setBlock sets the queries i0 to i0+nq of row r, head h, and their log-sum-exps.
 func (w *attentionWork) setBlock(t *attentionWorker, r, h, i0, nq int, lse []float32) {
 	b := &t.block
 	b.N, b.Scale = nq, 1/w.keep
-	b.Q, b.LDQ = w.c.In[0].F32[(r*w.lq+i0)*w.ldq+h*w.e:], w.ldq
+	if q, at := w.c.In[0], (r*w.lq+i0)*w.ldq+h*w.e; q.BF16 == nil {
+		b.Q, b.LDQ = q.F32[at:], w.ldq
+	} else {
+		w.load(t.gather.q, q, at, w.ldq, nq)
+		b.Q, b.LDQ = t.gather.q, w.e
+	}
 	first := (r*w.heads+h)*w.lq + i0
 	b.LSE = lse[first:]
 	if w.bits >= 0 {

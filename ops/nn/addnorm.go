@@ -57,7 +57,7 @@ func (a addNorm) args() string { return fmt.Sprintf("keep=%g eps=%g", a.keep, a.
 // forward is the op of the sum, whose auxiliary results are the rest. Operands: h, x,
 // gamma, beta and perhaps bits.
 func (a addNorm) forward(dropout bool) *op.Op {
-	o := &op.Op{Kind: "add norm", Args: a.args(), Diff: []bool{true, true, true, true}, InPlace: []int{0, 1}, WritesHalf: []int{addNormOut}}
+	o := &op.Op{Kind: "add norm", Args: a.args(), Diff: []bool{true, true, true, true}, InPlace: []int{0, 1}, ReadsHalf: []int{0}, WritesHalf: []int{addNormOut}}
 	if dropout {
 		o.Diff = append(o.Diff, false)
 	}
@@ -84,16 +84,20 @@ func (a addNorm) forward(dropout bool) *op.Op {
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
 		body := func(worker, lo, hi int) {
-			h, x, gamma, beta := c.In[0].F32, c.In[1].F32, c.In[2].F32, c.In[3].F32
+			h, x, gamma, beta := c.In[0], c.In[1].F32, c.In[2].F32, c.In[3].F32
 			sum, norm := c.Out.F32, c.Aux[addNormOut]
 			mean, rstd := c.Aux[addNormMean].F32, c.Aux[addNormRstd].F32
 			// Two sweeps: memory delivers more to loops over long runs than to rows
 			// that are summed and normalised in turns, and the sums are still in a
 			// cache in the second.
-			if dropout {
+			at, to := lo*cols, hi*cols
+			switch {
+			case dropout:
 				dropoutAddRows(sum, x, h, c.In[4].I32, lo, hi, cols, 1/a.keep)
-			} else {
-				vector.Add(sum[lo*cols:hi*cols], x[lo*cols:hi*cols], h[lo*cols:hi*cols])
+			case h.BF16 != nil:
+				vector.AddHalf(sum[at:to], x[at:to], h.BF16[at:to])
+			default:
+				vector.Add(sum[at:to], x[at:to], h.F32[at:to])
 			}
 			for r := lo; r < hi; r++ {
 				mean[r], rstd[r] = layerNormRow(c, worker, norm, r, sum[r*cols:(r+1)*cols], gamma, beta, a.eps)
@@ -118,7 +122,7 @@ func (a addNorm) forward(dropout bool) *op.Op {
 // flows through the sum's op.
 func (a addNorm) output() *op.Op {
 	return &op.Op{
-		Kind: "add norm output", Diff: []bool{true, false}, Alias: &[2]int{0, addNormOut},
+		Kind: addNormOutputKind, Diff: []bool{true, false}, Alias: &[2]int{0, addNormOut},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{op.Apply(addNormGrad(false), in[0], in[1], dy), nil}
@@ -164,7 +168,7 @@ func (a addNorm) gradients(sum, dy, gamma, beta, bits *gorgonia.Node) gorgonia.N
 // results. Operands: the sum (whose statistics it reads), gamma, the gradient of the
 // normalised sum and, if more says so, that of the sum itself.
 func addNormGrad(more bool) *op.Op {
-	o := &op.Op{Kind: addNormGradKind, Diff: make([]bool, 3), InPlace: []int{2}, Accumulates: !more}
+	o := &op.Op{Kind: addNormGradKind, Diff: make([]bool, 3), InPlace: []int{2}, Accumulates: !more, ReadsHalf: []int{2}}
 	if more {
 		o.Diff, o.InPlace = append(o.Diff, false), append(o.InPlace, 3)
 	}
@@ -175,10 +179,15 @@ func addNormGrad(more bool) *op.Op {
 	o.Scratch = func(in []tensor.Shape, _ int) int { return layerNormScratch(in[0][1]) }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		cols := c.In[0].Dim(1)
-		return layerNormGradStep(c, c.In[0].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
+		return layerNormGradStep(c, c.In[0].Dim(0), cols, func(r int, dgamma, dbeta, room []float32) {
 			at, to := r*cols, (r+1)*cols
 			mean, rstd := c.InAux[0][addNormMean].F32[r], c.InAux[0][addNormRstd].F32[r]
-			sum, gamma, dnorm, dx := c.In[0].F32[at:to], c.In[1].F32, c.In[2].F32[at:to], c.Out.F32[at:to]
+			sum, gamma, dnorm, dx := c.In[0].F32[at:to], c.In[1].F32, room, c.Out.F32[at:to]
+			if c.In[2].BF16 != nil {
+				vector.FromBF16(dnorm, c.In[2].BF16[at:to])
+			} else {
+				dnorm = c.In[2].F32[at:to]
+			}
 			switch {
 			case more:
 				vector.LayerNormGradAdd(dx, dgamma, dbeta, sum, gamma, dnorm, c.In[3].F32[at:to], mean, rstd)
@@ -192,7 +201,10 @@ func addNormGrad(more bool) *op.Op {
 	return o
 }
 
-const addNormGradKind = "add norm dx"
+const (
+	addNormGradKind   = "add norm dx"
+	addNormOutputKind = "add norm output"
+)
 
 // isAddNormGrad reports whether n is the gradient op of the normalised sum.
 func isAddNormGrad(n, sum *gorgonia.Node) bool {
@@ -201,15 +213,21 @@ func isAddNormGrad(n, sum *gorgonia.Node) bool {
 }
 
 // dropoutAddRows sets rows [lo, hi) of dst to x + Dropout(y).
-func dropoutAddRows(dst, x, y []float32, bits []int32, lo, hi, cols int, scale float32) {
+func dropoutAddRows(dst, x []float32, y exec.Array, bits []int32, lo, hi, cols int, scale float32) {
 	words := MaskWords(cols)
+	part := func(lo, hi int) {
+		at, to, bits := lo*cols, hi*cols, bits[lo*words:hi*words]
+		if y.BF16 != nil {
+			vector.DropoutAddHalf(dst[at:to], x[at:to], y.BF16[at:to], bits, scale)
+		} else {
+			vector.DropoutAdd(dst[at:to], x[at:to], y.F32[at:to], bits, scale)
+		}
+	}
 	if cols%32 == 0 { // no gaps between the rows: one long row
-		at, to := lo*cols, hi*cols
-		vector.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[lo*words:hi*words], scale)
+		part(lo, hi)
 		return
 	}
 	for r := lo; r < hi; r++ {
-		at, to := r*cols, (r+1)*cols
-		vector.DropoutAdd(dst[at:to], x[at:to], y[at:to], bits[r*words:(r+1)*words], scale)
+		part(r, r+1)
 	}
 }

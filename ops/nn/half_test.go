@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -113,9 +114,9 @@ func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[st
 	return values, m.Memory()
 }
 
-// TestHalfResults compares a run that stores what only products read in bfloat16 with
-// one that stores everything as float32, for products in bfloat16: the bits are the
-// same but for the gradients of biases, which are sums of rounded values.
+// TestHalfResults compares a run that stores results in bfloat16 where their readers allow it
+// with one that stores everything as float32, for products in bfloat16: they agree to the
+// rounding, and are not the same.
 func TestHalfResults(t *testing.T) {
 	for _, backend := range []string{"plain", ""} {
 		e, err := kernel.New(kernel.Options{Backend: backend, Threads: 2, Precision: "bf16"})
@@ -123,20 +124,15 @@ func TestHalfResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		for _, size := range [][2]int{{70, 64}, {300, 61}} { // rows that end with a word of bits, and not
+		for _, size := range [][2]int{{140, 64}, {300, 61}} { // rows that end with a word of bits, and not
 			b := newHalfBlock(size[0], size[1])
 			name := fmt.Sprintf("%s %v: ", backend, size)
 			want, _ := b.run(t, e, true)
 			got, half := b.run(t, e, false)
-			for _, param := range []string{"output", "x", "gamma", "beta", "w1", "w2", "r", "gamma2", "beta2", "w3"} {
-				if !slices.Equal(got[param], want[param]) {
-					t.Errorf("%s%s differs", name, param)
-				}
-			}
-			for _, param := range []string{"b1", "b2"} {
-				optest.Near(t, name+param, got[param], want[param], 1e-2)
+			for _, param := range []string{"output", "x", "gamma", "beta", "w1", "b1", "w2", "b2", "r", "gamma2", "beta2", "w3"} {
+				nearLargest(t, name+param, got[param], want[param], 2e-2)
 				if slices.Equal(got[param], want[param]) {
-					t.Errorf("%sthe gradient of %s was not stored in bfloat16", name, param)
+					t.Errorf("%sno result that %s depends on was stored in bfloat16", name, param)
 				}
 			}
 			f, err := kernel.New(kernel.Options{Backend: backend, Threads: 2})
@@ -147,6 +143,21 @@ func TestHalfResults(t *testing.T) {
 			if _, full := b.run(t, f, false); half >= full*9/10 {
 				t.Errorf("%s%d bytes, with float32 %d", name, half, full)
 			}
+		}
+	}
+}
+
+// nearLargest compares values relative to the largest one.
+func nearLargest(t *testing.T, name string, got, want []float32, tolerance float64) {
+	t.Helper()
+	var largest float64
+	for _, v := range want {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i, v := range want {
+		if d := math.Abs(float64(got[i] - v)); !(d <= tolerance*largest) {
+			t.Errorf("%s: element %d is %v, want %v", name, i, got[i], v)
+			return
 		}
 	}
 }

@@ -144,8 +144,14 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
 		"two operands": {
-			optest.Variant(linear{}.gradX(), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(activatedGrad(vector.ByGELU), m, m), optest.Variant(activatedGrad(vector.ByGELUTanh), m, m), optest.Variant(scaleColumnsGrad(), m, m),
+			optest.Variant(linear{}.gradX(0), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(0), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(geluGrad(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(activatedGrad(vector.ByGELU), m, m), optest.Variant(activatedGrad(vector.ByGELUTanh), m, m), optest.Variant(scaleColumnsGrad(), m, m),
 			optest.Variant(maxTokensGrad(3), m, m), optest.Variant(maxTokensGrad(4), m, m), optest.Variant(sortPool{3, 1}.gradX(), m, m), optest.Variant(sortPool{4, 1}.gradX(), m, m), optest.Variant(sortPool{3, 2}.gradX(), m, m),
+		},
+		"three matrices": {
+			optest.Variant(linear{}.gradX(vector.ByGELU), m, m, m), optest.Variant(linear{}.gradX(vector.BySiLU), m, m, m), optest.Variant(linear{from: 1}.gradX(vector.ByGELU), m, m, m),
+		},
+		"a matrix and what it is": {
+			optest.Variant(activated(vector.ByGELU), m, m), optest.Variant(activated(vector.BySiLU), m, m),
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },

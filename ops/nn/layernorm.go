@@ -88,7 +88,7 @@ func layerNormGrad() *op.Op {
 		Scratch: func(in []tensor.Shape, _ int) int { return layerNormScratch(in[1][1]) },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			cols := c.In[1].Dim(1)
-			return layerNormGradStep(c, c.In[1].Dim(0), cols, func(r int, dgamma, dbeta []float32) {
+			return layerNormGradStep(c, c.In[1].Dim(0), cols, func(r int, dgamma, dbeta, _ []float32) {
 				at, to := r*cols, (r+1)*cols
 				mean, rstd := c.InAux[0][0].F32[r], c.InAux[0][1].F32[r]
 				x, gamma, dy, dx := c.In[1].F32[at:to], c.In[2].F32, c.In[3].F32[at:to], c.Out.F32[at:to]
@@ -103,22 +103,23 @@ func layerNormGrad() *op.Op {
 }
 
 // layerNormScratch returns the elements of scratch that layerNormGradStep works in.
-func layerNormScratch(cols int) int { return layerNormBlocks * 2 * cols }
+func layerNormScratch(cols int) int { return layerNormBlocks * 3 * cols }
 
 // layerNormGradStep returns the step that calls row for every row, with sums of
-// gradients for gamma and beta that row adds to, and leaves their totals in auxiliary
+// gradients for gamma and beta that row adds to and room for a row to work in, and leaves their totals in auxiliary
 // results 0 and 1. Rows of one block are visited in order.
-func layerNormGradStep(c *exec.Call, rows, cols int, row func(r int, dgamma, dbeta []float32)) exec.Step {
+func layerNormGradStep(c *exec.Call, rows, cols int, row func(r int, dgamma, dbeta, room []float32)) exec.Step {
 	size := (rows + layerNormBlocks - 1) / layerNormBlocks
 	blocks := (rows + size - 1) / size
 	body := func(_, lo, hi int) {
 		for b := lo; b < hi; b++ {
 			dgamma := c.Scratch[2*b*cols : (2*b+1)*cols]
 			dbeta := c.Scratch[(2*b+1)*cols : (2*b+2)*cols]
+			room := c.Scratch[(2*layerNormBlocks+b)*cols:][:cols]
 			clear(dgamma)
 			clear(dbeta)
 			for r := b * size; r < min((b+1)*size, rows); r++ {
-				row(r, dgamma, dbeta)
+				row(r, dgamma, dbeta, room)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -57,8 +58,15 @@ func (l linear) apply(x, w, b *gorgonia.Node) *gorgonia.Node {
 		l.bias = true
 		in = append(in, b)
 	}
-	return op.Apply(l.forward(), in...)
+	out := op.Apply(l.forward(), in...)
+	if l.then != 0 {
+		before(out) // made here, so that the backward pass does not keep the output
+	}
+	return out
 }
+
+// before names what the op of out, an output of LinearActivated, applied its activation to.
+func before(out *gorgonia.Node) *gorgonia.Node { return op.Take(out, 0, out.Shape()) }
 
 func (l linear) args() string {
 	return fmt.Sprintf("bias=%t from=%d n=%d then=%d", l.bias, l.from, l.n, l.then)
@@ -92,51 +100,50 @@ func (l linear) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (l linear) forward() *op.Op {
-	o := &op.Op{Kind: "linear", Args: l.args(), Diff: []bool{true, true}, Shape: l.shape, ReadsHalf: []int{0, 1}}
+	o := &op.Op{Kind: "linear", Args: l.args(), Diff: []bool{true, true}, Shape: l.shape, ReadsHalf: []int{0, 1}, WritesHalf: []int{op.Output}}
 	if l.bias {
 		o.Diff = append(o.Diff, true)
 	}
 	if l.then != 0 {
 		o.Kind = "linear " + l.then.String()
-		o.WritesHalf, o.SparesAux = []int{op.Output}, true
+		o.WritesHalf, o.SparesAux = []int{op.Output, 0}, true
 		o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 			return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0], l.rows(in[1])}}}
 		}
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(l.rows(in[1])) }
+	o.HalfScratch = func(in []tensor.Shape, _ int) int { return in[0][0] * l.rows(in[1]) }
 	o.Host = func(c *exec.Call) (exec.Step, error) {
 		inner := c.In[0].Dim(1)
 		p := op.Product(c, false, true)
-		p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape)
-		activate := func(_, lo, hi int) { l.then.ToBF16(c.Out.BF16[lo:hi], c.Aux[0].F32[lo:hi]) }
+		p.M, p.N, p.K, p.LDC, p.Activation = c.In[0].Dim(0), l.rows(c.In[1].Shape), inner, l.rows(c.In[1].Shape), l.then
 		spared := len(c.Aux) == 0 // the activation takes the place of what it is applied to
 		return func() error {
-			p.A, p.B, p.C = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner), c.Out.F32
+			p.A, p.B = op.Matrix(c, 0, 0, inner), op.Matrix(c, 1, l.from*inner, inner)
 			if l.bias {
 				p.Bias = c.In[2].F32[l.from : l.from+p.N]
 			}
-			switch {
-			case l.then != 0 && spared:
-				p.Activated, p.Activation = p.C, l.then
-			case l.then != 0:
-				p.C, p.Activated, p.Activation = c.Aux[0].F32, c.Out.F32, l.then
+			if l.then == 0 || spared {
+				into(p, c, c.Out)
+			} else {
+				into(p, c, c.Aux[0])
+			}
+			if l.then != 0 {
+				p.Activated, p.ActivatedHalf = c.Out.F32, c.Out.BF16
 			}
 			p.Packed = c.In[1].Packs.Of(c.Engine, p, l.from)
 			c.Engine.Multiply(p)
-			if c.Out.BF16 != nil {
-				c.Engine.For(c.Out.Len(), geluGrain, activate)
-			}
 			return nil
 		}, nil
 	}
 	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 		if l.then != 0 {
-			dy = op.Apply(activationGrad(l.then), out, dy)
+			dy = activationGradient(l.then, out, dy)
 		}
 		total := in[1].Shape()[0]
 		grads := gorgonia.Nodes{
-			op.Apply(l.gradX(), dy, in[1]),
-			op.Apply(l.gradW(total), dy, in[0]),
+			op.Apply(l.gradX(0), dy, in[1]),
+			op.Apply(l.gradW(total), dy, again(in[0])),
 		}
 		if l.bias {
 			grads = append(grads, op.Apply(columnSums(l.from, total), dy))
@@ -146,25 +153,60 @@ func (l linear) forward() *op.Op {
 	return o
 }
 
-// gradX returns dx = dy W for dy (R, n), w (out, in).
-func (l linear) gradX() *op.Op {
-	return &op.Op{
-		Kind: "linear dx", Args: l.args(), Diff: []bool{false, false}, Accumulates: true, ReadsHalf: []int{0, 1},
+// into has a product write c's output or auxiliary result to: where that is bfloat16, C is the
+// scratch.
+func into(p *gemm.Product, c *exec.Call, to exec.Array) {
+	p.C, p.Half = to.F32, to.BF16
+	if to.BF16 != nil {
+		p.C = c.Scratch
+	}
+}
+
+const linearGradKind = "linear dx"
+
+// gradX returns dx = dy W for dy (R, n), w (out, in). If x is the output of an activation, it
+// may be asked for the gradient of what that was applied to instead, a third operand (R, in):
+// the derivative is multiplied in while a part of the product is still in the cache.
+func (l linear) gradX(then vector.Activation) *op.Op {
+	o := &op.Op{
+		Kind: linearGradKind, Args: l.args(), Diff: []bool{false, false}, Accumulates: true, ReadsHalf: []int{0, 1}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return tensor.Shape{in[0][0], in[1][1]}, op.Need(in[0][1] == l.rows(in[1]), "dy and w do not fit")
+			dx := tensor.Shape{in[0][0], in[1][1]}
+			return dx, op.Need(in[0][1] == l.rows(in[1]) && (then == 0 || in[2].Eq(dx)), "dy and w do not fit")
 		},
-		FLOPs: func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
+		FLOPs:       func(in []tensor.Shape) int64 { return 2 * int64(in[0][0]) * int64(in[0][1]) * int64(in[1][1]) },
+		HalfScratch: func(in []tensor.Shape, _ int) int { return in[0][0] * in[1][1] },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			p := op.Product(c, false, false)
-			p.M, p.N, p.K, p.LDC = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1)
+			p.M, p.N, p.K, p.LDC, p.Activation = c.In[0].Dim(0), c.In[1].Dim(1), c.In[0].Dim(1), c.In[1].Dim(1), then
 			p.Beta = op.Beta(c)
 			return func() error {
-				p.A, p.B, p.C = op.Matrix(c, 0, 0, p.K), op.Matrix(c, 1, l.from*p.N, p.N), c.Out.F32
+				p.A, p.B = op.Matrix(c, 0, 0, p.K), op.Matrix(c, 1, l.from*p.N, p.N)
+				if then != 0 {
+					p.Before = gemm.Matrix{F32: c.In[2].F32, BF16: c.In[2].BF16, LD: p.N}
+				}
+				into(p, c, c.Out)
 				c.Engine.Multiply(p)
 				return nil
 			}, nil
 		},
 	}
+	if then != 0 {
+		o.Kind, o.Args = linearGradKind+" "+then.String(), l.args()+fmt.Sprintf(" then=%d", then)
+		o.Diff, o.ReadsHalf, o.Accumulates = append(o.Diff, false), append(o.ReadsHalf, 2), false
+	}
+	o.For = l
+	return o
+}
+
+// activationGradient returns the gradient of what the op of out applied its activation to, for
+// dy, that of out. If dy is the gradient that one linear layer gives its operand, one op
+// computes both.
+func activationGradient(of vector.Activation, out, dy *gorgonia.Node) *gorgonia.Node {
+	if o := op.Of(dy); o != nil && o.Kind == linearGradKind {
+		return op.Apply(o.For.(linear).gradX(of), op.Operand(dy, 0), op.Operand(dy, 1), before(out))
+	}
+	return op.Apply(activationGrad(of), before(out), dy)
 }
 
 // gradW returns dw (total, in) for dy (R, n), x (R, in): dy^T x in the rows that
@@ -195,30 +237,38 @@ func (l linear) gradW(total int) *op.Op {
 	}
 }
 
-// activationGrad returns the gradient of what a linear op applied its activation to, for
-// its output, with which that comes, and dy.
+// activationGrad returns dx for x, what a linear op applied its activation to, and dy.
 func activationGrad(of vector.Activation) *op.Op {
 	return &op.Op{
 		Kind: of.String() + " dx", Args: "aux", Diff: []bool{false, false}, InPlace: []int{1},
-		ReadsHalf:  []int{0}, // the pre-activation next to it is what is read
-		WritesHalf: []int{op.Output},
+		ReadsHalf: []int{0}, WritesHalf: []int{op.Output},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			return in[0].Clone(), op.Need(in[0].Eq(in[1]), "x and dy must have one shape")
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			body := func(_, lo, hi int) {
-				x, dy := c.InAux[0][0].F32[lo:hi], c.In[1].F32[lo:hi]
-				if c.Out.BF16 != nil {
-					of.GradToBF16(c.Out.BF16[lo:hi], x, dy)
-				} else {
-					of.Grad(c.Out.F32[lo:hi], x, dy)
-				}
+				activationGradPart(of, c.Out, c.In[0], c.In[1].F32, lo, hi)
 			}
 			return func() error {
 				c.Engine.For(c.Out.Len(), geluGrain, body)
 				return nil
 			}, nil
 		},
+	}
+}
+
+// activationGradPart computes elements lo to hi of the gradient of x, either of which may be
+// bfloat16.
+func activationGradPart(of vector.Activation, dx, x exec.Array, dy []float32, lo, hi int) {
+	switch {
+	case dx.BF16 == nil && x.BF16 == nil:
+		of.Grad(dx.F32[lo:hi], x.F32[lo:hi], dy[lo:hi])
+	case dx.BF16 == nil:
+		of.GradOfHalf(dx.F32[lo:hi], x.BF16[lo:hi], dy[lo:hi])
+	case x.BF16 == nil:
+		of.GradToBF16(dx.BF16[lo:hi], x.F32[lo:hi], dy[lo:hi])
+	default:
+		of.GradHalves(dx.BF16[lo:hi], x.BF16[lo:hi], dy[lo:hi])
 	}
 }
 

@@ -35,10 +35,14 @@ type Op struct {
 	// Optional parts, see the interfaces of package exec.
 	Aux     func(in []tensor.Shape) []exec.AuxSpec
 	Scratch func(in []tensor.Shape, threads int) int
-	FLOPs   func(in []tensor.Shape) int64
-	InPlace []int
+	// HalfScratch is Scratch for a step that finds a result to write as bfloat16.
+	HalfScratch func(in []tensor.Shape, threads int) int
+	FLOPs       func(in []tensor.Shape) int64
+	InPlace     []int
 	// SparesAux: the step does without auxiliary results where there is no backward pass, see exec.Sparer.
 	SparesAux bool
+	// Remakes: the output is the last operand, which the step does not read, see exec.Remaker.
+	Remakes bool
 	// Accumulates: the step heeds Call.Accumulate.
 	Accumulates bool
 	// ReadsHalf lists the operands that may be bfloat16, WritesHalf the results that
@@ -46,6 +50,8 @@ type Op struct {
 	ReadsHalf, WritesHalf []int
 	// Nested is a computation that the step runs as Call.Inner, see exec.Nester.
 	Nested *exec.Nested
+	// For is what an op that builds on this one wants to know of it, such as what made it.
+	For any
 	// Alias: the output is operand Alias[0] (Alias[1] < 0) or its auxiliary result
 	// Alias[1], under another shape.
 	Alias *[2]int
@@ -71,11 +77,13 @@ var (
 	_ exec.Aliaser   = (*applied)(nil)
 	_ exec.DeviceOp  = (*applied)(nil)
 
-	_ exec.Accumulator = (*applied)(nil)
-	_ exec.Nester      = (*applied)(nil)
-	_ exec.HalfReader  = (*applied)(nil)
-	_ exec.HalfWriter  = (*applied)(nil)
-	_ exec.Sparer      = (*applied)(nil)
+	_ exec.Accumulator   = (*applied)(nil)
+	_ exec.Nester        = (*applied)(nil)
+	_ exec.HalfReader    = (*applied)(nil)
+	_ exec.HalfWriter    = (*applied)(nil)
+	_ exec.Sparer        = (*applied)(nil)
+	_ exec.Remaker       = (*applied)(nil)
+	_ exec.HalfScratcher = (*applied)(nil)
 )
 
 // Of returns the description of n's op, nil for a node that Apply did not make.
@@ -168,6 +176,14 @@ func (a *applied) Scratch(in []tensor.Shape, threads int) int {
 	return a.op.Scratch(in, threads)
 }
 
+// HalfScratch implements exec.HalfScratcher.
+func (a *applied) HalfScratch(in []tensor.Shape, threads int) int {
+	if a.op.HalfScratch == nil {
+		return 0
+	}
+	return a.op.HalfScratch(in, threads)
+}
+
 func (a *applied) FLOPs(in []tensor.Shape) int64 {
 	if a.op.FLOPs == nil {
 		return 0
@@ -181,6 +197,9 @@ func (a *applied) Accumulates() bool { return a.op.Accumulates }
 
 // SparesAux implements exec.Sparer.
 func (a *applied) SparesAux() bool { return a.op.SparesAux }
+
+// Remakes implements exec.Remaker.
+func (a *applied) Remakes() bool { return a.op.Remakes }
 
 // Nested implements exec.Nester.
 func (a *applied) Nested() *exec.Nested { return a.op.Nested }

@@ -31,6 +31,10 @@ func (x Matrix) From(i int) Matrix {
 //	C         = Alpha*op(A)*op(B) + Beta*C + Bias
 //	Activated = Activation(C)
 //
+// or, with Before, the gradient of what an activation was applied to:
+//
+//	C = Alpha*op(A)*op(B) * Activation'(Before)
+//
 // op transposes if asked: op(A) is M x K, op(B) is K x N, C is M x N. With Beta 0,
 // C is not read. C and Activated must not overlap anything else, but Activated may be C: the value before is not kept then.
 type Product struct {
@@ -51,6 +55,14 @@ type Product struct {
 	// value before.
 	Activated  []float32
 	Activation vector.Activation
+	// Half receives C rounded to bfloat16, with the stride of C, or is nil. C is memory to
+	// work in then: what it holds afterwards is undefined. Activated is made of what Half holds.
+	Half []uint16
+	// ActivatedHalf is Activated rounded to bfloat16, instead of it.
+	ActivatedHalf []uint16
+	// Before is what Activation was applied to, with the stride of C; empty: this is no
+	// gradient. It goes with neither a Bias nor a result of the activation.
+	Before Matrix
 	// Packed is op(B) packed before, or nil. It saves the time of packing where the product is of the Tiled that made it, and
 	// changes no bit of the result; B must be there too, for others.
 	Packed     *Packed
@@ -61,13 +73,27 @@ type Product struct {
 func (p *Product) Rows(lo, hi int) {
 	p.M = hi - lo
 	p.C = p.C[lo*p.LDC:]
-	if p.Activated != nil {
-		p.Activated = p.Activated[lo*p.LDC:]
-	}
+	p.advance(lo * p.LDC)
 	if p.TransA {
 		p.A = p.A.From(lo)
 	} else {
 		p.A = p.A.From(lo * p.A.LD)
+	}
+}
+
+// advance moves what has the shape of C, but for C, to its value n.
+func (p *Product) advance(n int) {
+	if p.Activated != nil {
+		p.Activated = p.Activated[n:]
+	}
+	if p.Half != nil {
+		p.Half = p.Half[n:]
+	}
+	if p.ActivatedHalf != nil {
+		p.ActivatedHalf = p.ActivatedHalf[n:]
+	}
+	if p.Before.Length() > 0 {
+		p.Before = p.Before.From(n)
 	}
 }
 
@@ -76,9 +102,7 @@ func (p *Product) Columns(lo, hi int) {
 	p.N = hi - lo
 	p.PackedFrom += lo
 	p.C = p.C[lo:]
-	if p.Activated != nil {
-		p.Activated = p.Activated[lo:]
-	}
+	p.advance(lo)
 	if p.Bias != nil {
 		p.Bias = p.Bias[lo:hi]
 	}
@@ -100,36 +124,75 @@ func (p *Product) IsLayer() bool { return !p.TransA && p.TransB && p.Bias != nil
 // 3840x1536x384 and 2056x3072x768, where the bias costs 1 to 4 % and bias with GELU
 // 4 to 8 % of the product.
 func (p *Product) Finish() {
-	if p.Bias == nil && p.Activated == nil {
+	if p.Bias == nil && !p.Follows() {
 		return
 	}
-	inPlace := p.inPlace()
 	for i := range p.M {
-		row := p.C[i*p.LDC:][:p.N]
-		switch {
-		case inPlace || p.Activated == nil:
-			p.finishRow(row, 0)
-		case p.Bias == nil:
-			p.Activation.Apply(p.Activated[i*p.LDC:][:p.N], row)
-		default:
-			p.Activation.AddBias(row, p.Activated[i*p.LDC:][:p.N], p.Bias)
-		}
+		p.finishRow(i, 0, p.C[i*p.LDC:][:p.N])
 	}
 }
+
+// Follows says whether more than a bias follows the product.
+func (p *Product) Follows() bool {
+	return p.Activated != nil || p.Half != nil || p.ActivatedHalf != nil || p.Before.Length() > 0
+}
+
+// finishRow does what follows the product for the part of row i that begins with column j:
+// row holds that of the product, and is C or memory in its place.
+func (p *Product) finishRow(i, j int, row []float32) {
+	at, to := i*p.LDC+j, i*p.LDC+j+len(row)
+	switch {
+	case p.Half != nil && p.Before.BF16 != nil:
+		p.Activation.GradHalves(p.Half[at:to], p.Before.BF16[at:to], row)
+		return
+	case p.Half != nil && p.Bias != nil && p.ActivatedHalf != nil:
+		p.Activation.AddToBF16(p.Half[at:to], p.ActivatedHalf[at:to], row, p.Bias[j:])
+		return
+	case p.Half != nil && p.Bias != nil && p.Activated == nil:
+		vector.AddToBF16(p.Half[at:to], row, p.Bias[j:])
+		return
+	case p.Before.F32 != nil:
+		p.Activation.Grad(row, p.Before.F32[at:to], row)
+	case p.Before.BF16 != nil:
+		p.Activation.GradOfHalf(row, p.Before.BF16[at:to], row)
+	case p.Bias == nil:
+	case p.Activated != nil && p.Half == nil && !p.inPlace():
+		p.Activation.AddBias(row, p.Activated[at:to], p.Bias[j:j+len(row)])
+		return
+	default:
+		vector.Add(row, row, p.Bias[j:j+len(row)])
+	}
+	if p.Half != nil {
+		vector.ToBF16(p.Half[at:to], row)
+		if p.Activated != nil || p.ActivatedHalf != nil {
+			vector.FromBF16(row, p.Half[at:to])
+		}
+	}
+	switch {
+	case p.Activated != nil:
+		p.Activation.Apply(p.Activated[at:to], row)
+	case p.ActivatedHalf != nil:
+		p.Activation.ToBF16(p.ActivatedHalf[at:to], row)
+	}
+}
+
+// finishesTiles says whether what follows is done for a part of C while that is in the cache: where it leaves one
+// result, or results of bfloat16.
+func (p *Product) finishesTiles() bool { return p.Half != nil || p.inPlace() }
 
 // inPlace says whether the activation takes the place of what it is applied to.
 func (p *Product) inPlace() bool {
 	return p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
 }
 
-// finishRow does what follows the product to values of a row of C from column j on, in their place.
-func (p *Product) finishRow(row []float32, j int) {
-	if p.Bias != nil {
-		vector.Add(row, row, p.Bias[j:])
+// Bare returns p as far as the choice of its kernel goes: without what is made of C where C is not kept beside it,
+// which takes about as long after every kernel.
+func (p *Product) Bare() Product {
+	q := *p
+	if p.Half != nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.inPlace() {
+		q.Half, q.Activated, q.ActivatedHalf, q.Activation, q.Before = nil, nil, nil, 0, Matrix{}
 	}
-	if p.Activated != nil {
-		p.Activation.Apply(row, row)
-	}
+	return q
 }
 
 // Check panics if a slice is too short for the product or a stride is shorter
@@ -146,11 +209,24 @@ func (p *Product) Check() {
 	vector.CheckMatrix("A", ra, ca, p.A.Length(), p.A.LD)
 	vector.CheckMatrix("B", rb, cb, p.B.Length(), p.B.LD)
 	vector.CheckMatrix("C", p.M, p.N, len(p.C), p.LDC)
-	if p.Activated != nil {
-		vector.CheckMatrix("Activated", p.M, p.N, len(p.Activated), p.LDC)
-		if p.Activation == 0 {
-			panic("kernel: product: Activated without an Activation")
+	for _, x := range []struct {
+		name   string
+		n      int
+		active bool
+	}{
+		{"Activated", len(p.Activated), true}, {"Half", len(p.Half), false},
+		{"ActivatedHalf", len(p.ActivatedHalf), true}, {"Before", p.Before.Length(), true},
+	} {
+		if x.n == 0 {
+			continue
 		}
+		vector.CheckMatrix(x.name, p.M, p.N, x.n, p.LDC)
+		if x.active && p.Activation == 0 {
+			panic("kernel: product: " + x.name + " without an Activation")
+		}
+	}
+	if p.Half != nil && p.Beta != 0 {
+		panic("kernel: product: Half with a Beta: sums are made in float32")
 	}
 	if x := p.Packed; x != nil && (x.K != p.K || p.PackedFrom < 0 || p.PackedFrom+p.N > x.N) {
 		panic(fmt.Sprintf("kernel: product: Packed must have K = %d rows and the N = %d columns from %d on (got %d x %d): pack the matrix that B is", p.K, p.N, p.PackedFrom, x.K, x.N))

@@ -69,6 +69,7 @@ type TileWork struct {
 	panel  [mostBlock]float32
 	group  [mostTerms * groupWide]float32
 	edge   [maxTile * MaxPanel]float32
+	strip  [maxTile * BlockN]float32 // C of a row of tiles, where only what follows the product is stored
 	rows   [8 * 2 * mostTerms]uint16 // rows of a transposed B on their way into a panel
 	zeros  [BlockN]float32           // the missing row of an odd k
 	args   tileArgs
@@ -95,7 +96,8 @@ func parts(length, most, unit int) int {
 // C sums its products in the order of k, in blocks that depend on K alone.
 //
 // A bias alone is added to each row of tiles while it is in the cache, which saves
-// most of its cost (1 to 2 % of the product). The activation comes after the product, in
+// most of its cost (1 to 2 % of the product), and a result of bfloat16 is rounded there, of which
+// C is stored only where a sum has several blocks of terms. The activation comes after the product, in
 // one pass with the bias: taken row of tiles by row of tiles its second output
 // drove the panels out of the cache, and the whole took 2 to 3 % longer
 // (2080x1536x384, 3840x1536x384 and 2056x3072x768 over two threads).
@@ -117,6 +119,8 @@ func (t *Tiled) Multiply(p *Product) {
 	for j := 0; j < p.N; j += stepN {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
+			b.last = k+b.kb == p.K
+			b.strip = p.Half != nil && b.kb == p.K && t.Masked && !t.panelFirst
 			b.terms = t.Terms(b.kb)
 			w.args.k, w.args.add = b.terms, 0
 			if p.Beta != 0 || k > 0 {
@@ -139,7 +143,7 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
 	t.Work.Give(w)
-	if p.Activated != nil && !p.inPlace() {
+	if p.Follows() && !p.finishesTiles() {
 		p.Finish()
 	}
 }
@@ -155,13 +159,14 @@ type block struct {
 	packs         bool // B is packed block by block
 	inPlace       bool // so is A
 	stride        int  // words from one row of the packed group to the next
+	last          bool // of its columns
+	strip         bool // C is the strip of TileWork
 	height, mb, i int  // rows of a tile and of the group, first row of the group
 	ahead         ahead
 }
 
 // group computes rows i to i+mb and the columns of b.
 func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
-	p := b.p
 	tiles := (mb + t.maxRows - 1) / t.maxRows
 	// Tiles of nearly the same height: a last one of one row would be slow.
 	b.i, b.mb, b.height = i, mb, (mb+tiles-1)/tiles
@@ -180,16 +185,33 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 				t.row(w, b, r, q, min(b.nb, q+width))
 			}
 		}
-	} else {
-		for r := 0; r < mb; r += b.height {
-			t.row(w, b, r, 0, b.nb)
-		}
+		t.finish(w, b, 0, mb)
+		return
 	}
-	if b.k+b.kb == p.K && (p.Activated == nil || p.inPlace()) {
-		for x := i; x < i+mb; x++ {
-			p.finishRow(p.C[x*p.LDC+b.j:][:b.nb], b.j)
-		}
+	for r := 0; r < mb; r += b.height {
+		t.row(w, b, r, 0, b.nb)
+		t.finish(w, b, r, min(b.height, mb-r))
 	}
+}
+
+// finish does what follows the product for so many rows from r of the group on, where that is done in the cache.
+func (t *Tiled) finish(w *TileWork, b *block, r, rows int) {
+	p := b.p
+	if !b.last || p.Bias == nil && !p.Follows() || p.Follows() && !p.finishesTiles() {
+		return
+	}
+	c, ldc := t.rowsOfC(w, b, b.i+r)
+	for x := range rows {
+		p.finishRow(b.i+r+x, b.j, c[x*ldc:][:b.nb])
+	}
+}
+
+// rowsOfC returns where the columns of b of row i of C are made, and their stride.
+func (t *Tiled) rowsOfC(w *TileWork, b *block, i int) ([]float32, int) {
+	if b.strip {
+		return w.strip[:], BlockN
+	}
+	return b.p.C[i*b.p.LDC+b.j:], b.p.LDC
 }
 
 // rowsAt points w.args to the rows of A of the tile that begins at row r of the group.
@@ -214,8 +236,8 @@ func (t *Tiled) row(w *TileWork, b *block, r, from, end int) {
 	rows := min(b.height, b.mb-r)
 	args := (*byte)(unsafe.Pointer(&w.args))
 	width := 2 * t.Lanes
-	w.args.bK, w.args.cRow = width*WordSize, p.LDC*WordSize
-	c := p.C[(b.i+r)*p.LDC+b.j:]
+	c, ldc := t.rowsOfC(w, b, b.i+r)
+	w.args.bK, w.args.cRow = width*WordSize, ldc*WordSize
 	tiles := &t.tiles[rows-1]
 	for q := from; q < end; q += width {
 		cols := min(width, b.nb-q)

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // Every variant computes the product, across blocks in each direction and at odd sizes; those that cut sums in the same way
@@ -38,6 +39,7 @@ func TestVariants(t *testing.T) {
 					p.C, p.Activated = slices.Clone(start), slices.Clone(g.P.Activated)
 					made[i].Multiply(&p)
 					results = append(results, p.C)
+					checkHalf(t, v.Name, made[i], g.P)
 					for row := range p.M {
 						for at := row * p.LDC; at < row*p.LDC+p.N; at++ {
 							if d := math.Abs(float64(p.C[at]) - want[at]); !(d <= float64(p.K+4)*bound[at]*0x1p-24) {
@@ -52,4 +54,23 @@ func TestVariants(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkHalf fails if a result of bfloat16, and its activation, are not those of the float32 product, rounded.
+func checkHalf(t *testing.T, name string, by *gemm.Tiled, p gemm.Product) {
+	t.Helper()
+	p.C, p.Beta, p.Activated, p.Activation = make([]float32, len(p.C)), 0, nil, vector.ByGELU
+	half := p
+	half.C, half.Half, half.ActivatedHalf = make([]float32, len(p.C)), make([]uint16, len(p.C)), make([]uint16, len(p.C))
+	by.Multiply(&p)
+	by.Multiply(&half)
+	want, activated := make([]uint16, p.N), make([]uint16, p.N)
+	for i := range p.M {
+		at, to := i*p.LDC, i*p.LDC+p.N
+		vector.ToBF16(want, p.C[at:to])
+		vector.ByGELU.HalfToBF16(activated, want)
+		if !slices.Equal(half.Half[at:to], want) || !slices.Equal(half.ActivatedHalf[at:to], activated) {
+			t.Fatalf("%s: %dx%dx%d: row %d is not that of the product, rounded", name, p.M, p.N, p.K, i)
+		}
+	}
 }

@@ -102,6 +102,62 @@ func (a Activation) ToBF16(dst []uint16, x []float32) {
 	}
 }
 
+// GradOfHalf is Grad for x in bfloat16. dst may be the same slice as dy.
+func (a Activation) GradOfHalf(dst []float32, x []uint16, dy []float32) {
+	var piece [halfPiece]float32
+	for len(dst) > 0 {
+		n := min(len(dst), halfPiece)
+		FromBF16(piece[:n], x[:n])
+		a.Grad(dst[:n], piece[:n], dy[:n])
+		dst, x, dy = dst[n:], x[n:], dy[n:]
+	}
+}
+
+// GradHalves is GradToBF16 for x in bfloat16.
+func (a Activation) GradHalves(dst, x []uint16, dy []float32) {
+	if n := len(dst); a == ByGELU && cpu.HasAVX512 && n > 0 {
+		x, dy = x[:n], dy[:n]
+		geluGradHalvesVec(&dst[0], &x[0], &dy[0], n)
+		return
+	}
+	var piece [halfPiece]float32
+	for len(dst) > 0 {
+		n := min(len(dst), halfPiece)
+		a.GradOfHalf(piece[:n], x[:n], dy[:n])
+		ToBF16(dst[:n], piece[:n])
+		dst, x, dy = dst[n:], x[n:], dy[n:]
+	}
+}
+
+// AddToBF16 sets sum to x + y, rounded, and dst to the activation of sum, rounded. The length
+// is that of sum.
+func (a Activation) AddToBF16(sum, dst []uint16, x, y []float32) {
+	if n := len(sum); a == ByGELU && cpu.HasAVX512 && n > 0 {
+		dst, x, y = dst[:n], x[:n], y[:n]
+		addGELUToHalvesVec(&sum[0], &dst[0], &x[0], &y[0], n)
+		return
+	}
+	AddToBF16(sum, x, y)
+	a.HalfToBF16(dst[:len(sum)], sum)
+}
+
+// HalfToBF16 is ToBF16 for x in bfloat16.
+func (a Activation) HalfToBF16(dst, x []uint16) {
+	if n := len(dst); a == ByGELU && cpu.HasAVX512 && n > 0 {
+		x = x[:n]
+		geluHalvesVec(&dst[0], &x[0], n)
+		return
+	}
+	var piece [halfPiece]float32
+	for len(dst) > 0 {
+		n := min(len(dst), halfPiece)
+		FromBF16(piece[:n], x[:n])
+		a.Apply(piece[:n], piece[:n])
+		ToBF16(dst[:n], piece[:n])
+		dst, x = dst[n:], x[n:]
+	}
+}
+
 // GradToBF16 is Grad with the result rounded. The length is that of dst.
 func (a Activation) GradToBF16(dst []uint16, x, dy []float32) {
 	var piece [halfPiece]float32

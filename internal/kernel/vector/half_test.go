@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -17,15 +18,27 @@ func TestHalfPasses(t *testing.T) {
 		for i := range x {
 			x[i], y[i] = 4*float32(r.NormFloat64()), float32(r.NormFloat64())
 		}
+		halves, both := make([]uint16, n), make([]uint16, n)
+		ToBF16(halves, x)
+		wideX, wideSum := make([]float32, n), make([]float32, n)
+		FromBF16(wideX, halves)
 		bits := make([]int32, (n+31)/32)
 		for i := range bits {
 			bits[i] = int32(r.Uint32())
 		}
 		got, rounded := make([]uint16, n), make([]uint16, n)
 		for name, f := range map[string][2]func(){
-			"GELU":     {func() { GELU(want, x) }, func() { ByGELU.ToBF16(got, x) }},
-			"GELUGrad": {func() { GELUGrad(want, x, y) }, func() { ByGELU.GradToBF16(got, x, y) }},
-			"Dropout":  {func() { Dropout(want, x, bits, 1.25) }, func() { DropoutToBF16(got, x, bits, 1.25) }},
+			"GELU":                  {func() { GELU(want, x) }, func() { ByGELU.ToBF16(got, x) }},
+			"GELUGrad":              {func() { GELUGrad(want, x, y) }, func() { ByGELU.GradToBF16(got, x, y) }},
+			"HalfToBF16":            {func() { GELU(want, wideX) }, func() { ByGELU.HalfToBF16(got, halves) }},
+			"GradHalves":            {func() { GELUGrad(want, wideX, y) }, func() { ByGELU.GradHalves(got, halves, y) }},
+			"GradOfHalf":            {func() { GELUGrad(want, wideX, y) }, func() { ByGELU.GradOfHalf(wideSum, halves, y); ToBF16(got, wideSum) }},
+			"AddToBF16":             {func() { Add(want, x, y) }, func() { AddToBF16(got, x, y) }},
+			"AddToBF16 and GELU":    {func() { Add(want, x, y); RoundBF16(want, want); GELU(want, want) }, func() { ByGELU.AddToBF16(both, got, x, y) }},
+			"AddToBF16 before SiLU": {func() { Add(want, x, y) }, func() { BySiLU.AddToBF16(got, both, x, y) }},
+			"AddHalf":               {func() { Add(want, y, wideX) }, func() { AddHalf(wideSum, y, halves); ToBF16(got, wideSum) }},
+			"DropoutAddHalf":        {func() { DropoutAdd(want, y, wideX, bits, 1.25) }, func() { DropoutAddHalf(wideSum, y, halves, bits, 1.25); ToBF16(got, wideSum) }},
+			"Dropout":               {func() { Dropout(want, x, bits, 1.25) }, func() { DropoutToBF16(got, x, bits, 1.25) }},
 		} {
 			f[0]()
 			f[1]()
@@ -50,7 +63,33 @@ func TestHalfPasses(t *testing.T) {
 			t.Errorf("SumRows of %d columns differs from that of float32", n)
 		}
 	}
+	for _, n := range []int{1, 15, 16, 48} { // rows with gaps, which stay as they are
+		const rows, ld = 3, 50
+		src, back, half := make([]float32, rows*n), make([]float32, rows*n), make([]uint16, rows*ld)
+		for i := range src {
+			src[i] = float32(r.NormFloat64())
+		}
+		for i := range half {
+			half[i] = 0xabcd
+		}
+		ToHalfRows(half, src, ld, rows, n)
+		FromHalfRows(back, half, ld, rows, n)
+		for i, v := range back {
+			if h := half[i/n*ld+i%n]; h != plainHalf(src[i]) || v != float32FromHalf(h) {
+				t.Errorf("value %d of rows of %d is %#x and then %v, of %v", i, n, h, v, src[i])
+			}
+		}
+		for i, h := range half {
+			if i%ld >= n && h != 0xabcd {
+				t.Errorf("rows of %d values: place %d is written", n, i)
+			}
+		}
+	}
 	for name, f := range map[string]func(){
+		"ToHalfRows":     func() { ToHalfRows(make([]uint16, 99), make([]float32, 32), 84, 2, 16) },
+		"FromHalfRows":   func() { FromHalfRows(make([]float32, 31), make([]uint16, 100), 84, 2, 16) },
+		"AddToBF16":      func() { AddToBF16(make([]uint16, 9), make([]float32, 9), make([]float32, 8)) },
+		"AddHalf":        func() { AddHalf(make([]float32, 9), make([]float32, 9), make([]uint16, 8)) },
 		"ToBF16 of GELU": func() { ByGELU.ToBF16(make([]uint16, 600), make([]float32, 599)) },
 		"GradToBF16":     func() { ByGELU.GradToBF16(make([]uint16, 600), make([]float32, 600), make([]float32, 599)) },
 		"DropoutToBF16":  func() { DropoutToBF16(make([]uint16, 600), make([]float32, 600), make([]int32, 18), 1) },
@@ -66,3 +105,6 @@ func TestHalfPasses(t *testing.T) {
 		}()
 	}
 }
+
+// float32FromHalf returns the value of a bfloat16.
+func float32FromHalf(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }

@@ -187,10 +187,14 @@ func plainLayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd floa
 		q += d * d
 	}
 	mean, rstd = float32(mu), float32(1/math.Sqrt(q/n+float64(eps)))
+	plainNormalise(dst, x, gamma, beta, mean, rstd)
+	return mean, rstd
+}
+
+func plainNormalise(dst, x, gamma, beta []float32, mean, rstd float32) {
 	for i, v := range x {
 		dst[i] = (v-mean)*rstd*gamma[i] + beta[i]
 	}
-	return mean, rstd
 }
 
 // plainLayerNormSums is the first pass of the gradient: it adds to dgamma and dbeta and

@@ -25,6 +25,16 @@ func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd float32) 
 	return mean, rstd
 }
 
+// Normalise makes the result of LayerNorm again, of statistics that are known. The length is that of x.
+func Normalise(dst, x, gamma, beta []float32, mean, rstd float32) {
+	if !cpu.HasAVX2FMA {
+		plainNormalise(dst, x, gamma, beta, mean, rstd)
+		return
+	}
+	n := len(x)
+	normaliseVec(at(dst, n), at(x, n), at(gamma, n), at(beta, n), n, mean, rstd)
+}
+
 // momentsBlock is the number of values whose deviations are summed in float32.
 const momentsBlock = 4096
 

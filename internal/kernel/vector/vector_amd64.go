@@ -122,6 +122,46 @@ func biasGELUVec(x *float32, dst *float32, bias *float32, n int)
 //go:noescape
 func geluGradVec(dst *float32, x *float32, dy *float32, n int)
 
+// addToHalvesVec sets dst = x + y, rounded.
+//
+//go:noescape
+func addToHalvesVec(dst *uint16, x *float32, y *float32, n int)
+
+// addGELUToHalvesVec sets sum = x + y, rounded, and dst = GELU of sum, rounded.
+//
+//go:noescape
+func addGELUToHalvesVec(sum *uint16, dst *uint16, x *float32, y *float32, n int)
+
+// addHalfVec sets dst = x + y.
+//
+//go:noescape
+func addHalfVec(dst *float32, x *float32, y *uint16, n int)
+
+// dropoutAddHalfVec is dropoutAddVec for y of bfloat16.
+//
+//go:noescape
+func dropoutAddHalfVec(dst *float32, x *float32, y *uint16, bits *int32, n int, scale float32)
+
+// fromHalfRowsVec sets dst to rows of n values, a multiple of 16, that are ld apart in src.
+//
+//go:noescape
+func fromHalfRowsVec(dst *float32, src *uint16, ld int, rows int, n int)
+
+// toHalfRowsVec is fromHalfRowsVec the other way: the rows are ld apart in dst.
+//
+//go:noescape
+func toHalfRowsVec(dst *uint16, src *float32, ld int, rows int, n int)
+
+// geluHalvesVec sets dst = GELU of x, rounded.
+//
+//go:noescape
+func geluHalvesVec(dst *uint16, x *uint16, n int)
+
+// geluGradHalvesVec sets dst = dy times the derivative of GELU at x, rounded.
+//
+//go:noescape
+func geluGradHalvesVec(dst *uint16, x *uint16, dy *float32, n int)
+
 // sigmoidUnitVec sets dst = x / (1 + exp(-x (a + b x^2))).
 //
 //go:noescape

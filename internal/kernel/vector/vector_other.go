@@ -55,6 +55,24 @@ func biasGELUVec(x, dst, bias *float32, n int) { panic(noVectors) }
 
 func geluGradVec(dst, x, dy *float32, n int) { panic(noVectors) }
 
+func addToHalvesVec(dst *uint16, x, y *float32, n int) { panic(noVectors) }
+
+func addGELUToHalvesVec(sum, dst *uint16, x, y *float32, n int) { panic(noVectors) }
+
+func addHalfVec(dst, x *float32, y *uint16, n int) { panic(noVectors) }
+
+func dropoutAddHalfVec(dst, x *float32, y *uint16, bits *int32, n int, scale float32) {
+	panic(noVectors)
+}
+
+func fromHalfRowsVec(dst *float32, src *uint16, ld, rows, n int) { panic(noVectors) }
+
+func toHalfRowsVec(dst *uint16, src *float32, ld, rows, n int) { panic(noVectors) }
+
+func geluHalvesVec(dst, x *uint16, n int) { panic(noVectors) }
+
+func geluGradHalvesVec(dst, x *uint16, dy *float32, n int) { panic(noVectors) }
+
 func sigmoidUnitVec(dst, x *float32, n int, a, b float32) { panic(noVectors) }
 
 func sigmoidUnitGradVec(dst, x, dy *float32, n int, a, b, slope float32) { panic(noVectors) }

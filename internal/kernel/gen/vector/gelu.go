@@ -46,15 +46,37 @@ func (b *body) gelu(x reg.VecVirtual) reg.VecVirtual {
 	return y
 }
 
+// geluSlope returns Phi(x) + x*phi(x), of which it may change x.
+func (b *body) geluSlope(x reg.VecVirtual) reg.VecVirtual {
+	a, e, tail := b.normalTail(x)
+	phi := b.vec()
+	VSUBPS(tail, b.register(1), phi)
+	if b.wide {
+		negative := K()
+		VPMOVD2M(x, negative)
+		VMOVUPS(tail, negative, phi)
+	} else {
+		VBLENDVPS(x, tail, phi, phi)
+	}
+	VANDPS(b.cbits(signBit), x, x)
+	VORPS(a, x, x)
+	VMULPS(b.c(invSqrt2Pi), x, x)
+	VFMADD231PS(e, x, phi)
+	return phi
+}
+
+// geluConstants loads what gelu needs, and geluSlope with invSqrt2Pi.
+func geluConstants(b *body) {
+	b.expConstants(false)
+	b.bits(withoutSign, signBit)
+	b.constants(tailEnd, -0.5)
+	b.constants(tailP...)
+	b.constants(tailQ...)
+}
+
 // gelu writes x*Phi(x), alone and behind a bias, and its gradient.
 func gelu() {
-	load := func(b *body) {
-		b.expConstants(false)
-		b.bits(withoutSign, signBit)
-		b.constants(tailEnd, -0.5)
-		b.constants(tailP...)
-		b.constants(tailQ...)
-	}
+	load := geluConstants
 	kernel("geluVec", "func(dst, x *float32, n int)", "sets dst = x * Phi(x).", func(b *body) {
 		dst, xp := pointer("dst"), pointer("x")
 		load(b)
@@ -79,21 +101,7 @@ func gelu() {
 		load(b)
 		b.constants(invSqrt2Pi)
 		b.each(pointer("n"), 1, func(s step) {
-			x := s.load(xp)
-			a, e, tail := b.normalTail(x)
-			phi := b.vec()
-			VSUBPS(tail, b.register(1), phi)
-			if b.wide {
-				negative := K()
-				VPMOVD2M(x, negative)
-				VMOVUPS(tail, negative, phi)
-			} else {
-				VBLENDVPS(x, tail, phi, phi)
-			}
-			VANDPS(b.cbits(signBit), x, x)
-			VORPS(a, x, x)
-			VMULPS(b.c(invSqrt2Pi), x, x)
-			VFMADD231PS(e, x, phi)
+			phi := b.geluSlope(s.load(xp))
 			VMULPS(s.load(dyp), phi, phi)
 			s.store(phi, dst)
 		})

@@ -17,6 +17,7 @@ func main() {
 	reductions()
 	exponentials()
 	gelu()
+	halves()
 	sigmoidUnits()
 	gru()
 	acos()

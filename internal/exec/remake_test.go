@@ -1,0 +1,87 @@
+package exec_test
+
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// remaker is a test op that makes its last operand again.
+type remaker struct{ halfOp }
+
+func (*remaker) Remakes() bool { return true }
+
+// TestRemake: what makes an operand again runs in bfloat16 alone, or where it is asked for itself, without that operand, whose memory
+// is free then; otherwise its readers have the operand.
+func TestRemake(t *testing.T) {
+	const n = 640
+	shape := tensor.Shape{n}
+	add := func(c *exec.Call) {
+		for i, v := range c.In[0].F32 {
+			c.Out.F32[i] = v + 1
+		}
+	}
+	memory := map[string]int64{}
+	for _, c := range []struct {
+		name   string
+		engine *kernel.Engine
+		asked  bool
+		runs   int
+	}{{"fp32", engine, false, 0}, {"bf16", halfEngine, false, 1}, {"fp32 asked for", engine, true, 1}} {
+		g := gorgonia.NewGraph()
+		x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(n), gorgonia.WithName("x"))
+		first := (&testOp{kind: "first", step: add}).apply(t, shape, x)
+		// Its memory is the peak, which what is kept adds to.
+		wide := (&testOp{kind: "wide", step: func(c *exec.Call) { copy(c.Out.F32, c.In[0].F32) }}).apply(t, tensor.Shape{3 * n}, first)
+		narrow := (&testOp{kind: "narrow", step: func(c *exec.Call) { copy(c.Out.F32, c.In[0].F32[:n]) }}).apply(t, shape, wide)
+		runs, operands := 0, 0
+		op := &remaker{halfOp{testOp: testOp{kind: "again", step: func(c *exec.Call) { runs, operands = runs+1, len(c.In); add(c) }}}}
+		op.shape, op.arity = shape, 2
+		again, err := gorgonia.ApplyOp(op, x, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := (&testOp{kind: "sum", step: func(c *exec.Call) {
+			for i, v := range c.In[0].F32 {
+				c.Out.F32[i] = 10*v + c.In[1].F32[i]
+			}
+		}}).apply(t, shape, again, narrow)
+		outputs := gorgonia.Nodes{sum}
+		if c.asked {
+			outputs = append(outputs, again)
+		}
+		m, err := exec.Compile(g, exec.Config{Engine: c.engine, Outputs: outputs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory[c.name] = m.Memory()
+		in := make([]float32, n)
+		for i := range in {
+			in[i] = float32(i)
+		}
+		if err := m.SetInput(x, in); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := m.Value(sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range v.F32 {
+			if want := 11 * float32(i+1); got != want {
+				t.Fatalf("%s: [%d] is %v, want %v", c.name, i, got, want)
+			}
+		}
+		if runs != c.runs || runs > 0 && operands != 1 {
+			t.Errorf("%s: made again %d times of %d operands, want %d times of 1", c.name, runs, operands, c.runs)
+		}
+	}
+	if memory["bf16"] != memory["fp32"]-4*n {
+		t.Errorf("%d bytes where the operand is made again, %d where it is kept", memory["bf16"], memory["fp32"])
+	}
+}
