@@ -81,6 +81,7 @@ func MeasureMachine(ctx context.Context, configs []config.Config, o Options) (m 
 		} else {
 			m.Software = runlog.CollectEnvironment(runlog.Setup{Threads: r.Threads, Kernels: r.Engine}, nil)
 		}
+		r.Tuning = nil // of this machine's user, and as long as all figures together
 		m.Steps = append(m.Steps, r)
 		if o.Row != nil {
 			o.Row(fmt.Sprintf("%s: %.4g samples/s", name, r.Samples))

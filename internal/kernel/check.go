@@ -41,15 +41,19 @@ func newChecker(e *Engine, p *gemm.Product, own output) *checker {
 		b += x
 		c.inverse[j] = float32(min(1/x, math.MaxFloat32))
 	}
-	size := a * b
+	c.usable = a*b > 0 && !math.IsInf(a*b, 0) && c.finite()
+	return c
+}
+
+// finite says whether what is added to the product is.
+func (c *checker) finite() bool {
+	p, sum := c.p, vector.SumSq(c.p.Bias)
 	if p.Beta != 0 {
 		for i := range p.M {
-			size += 0 * vector.SumSq(p.C[i*p.LDC:][:p.N])
+			sum += vector.SumSq(p.C[i*p.LDC:][:p.N])
 		}
 	}
-	size += 0 * vector.SumSq(p.Bias)
-	c.usable = size > 0 && !math.IsInf(size, 0)
-	return c
+	return !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
 // norms returns the norms of the rows of x, or of its columns.

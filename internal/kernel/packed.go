@@ -8,8 +8,8 @@ const packRows = 64
 // PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as their
 // Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
 // packing would save nothing: a library multiplies so many rows, operands are converted for it, or there is no
-// assembly. It allocates N x K x 4 bytes, half of it in bfloat16; see RepackWeights for weights that change. Must not be
-// called inside For.
+// assembly. It allocates N x K x 4 bytes, half of it in bfloat16. Weights that change are packed anew.
+// Must not be called inside For.
 //
 // What it saves grows as rows fall: see BenchmarkPacked.
 func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
@@ -17,24 +17,11 @@ func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
 	if t == nil || p.K == 0 || p.N == 0 {
 		return nil
 	}
-	x := t.NewPacked(p.K, p.N)
-	e.repack(t, x, p)
-	return x
-}
-
-// RepackWeights packs op(B) of p, whose values have changed, into p.Packed, which PackWeights has made.
-func (e *Engine) RepackWeights(p *gemm.Product) {
-	if t := e.packer(p); t != nil && p.Packed != nil {
-		e.repack(t, p.Packed, p)
-	}
-}
-
-// repack packs on all threads.
-func (e *Engine) repack(t *gemm.Tiled, x *gemm.Packed, p *gemm.Product) {
-	panel := t.Panel()
+	x, panel := t.NewPacked(p.K, p.N), t.Panel()
 	e.For((x.N+panel-1)/panel, max(1, leastConverted/(panel*x.K)), func(_, lo, hi int) {
 		t.Repack(x, p.B, p.TransB, lo*panel, min(hi*panel, x.N))
 	})
+	return x
 }
 
 // packer returns what multiplies p by packed weights, nil if nothing does.

@@ -45,8 +45,7 @@ func TestPackWeights(t *testing.T) {
 					e.Multiply(&p)
 					want := slices.Clone(p.C)
 					copy(p.C, start)
-					p.Packed = packed
-					e.RepackWeights(&p)
+					p.Packed = e.PackWeights(&p)
 					e.Multiply(&p)
 					if !slices.Equal(p.C, want) {
 						t.Fatalf("%v on %d threads: other bits", g, threads)
@@ -113,7 +112,7 @@ func BenchmarkPacked(b *testing.B) {
 				with := kerneltest.Best(func() { e.Multiply(&packed) })
 				b.ReportMetric(1000*kerneltest.Best(func() { e.Multiply(&p) }), "ms")
 				b.ReportMetric(1000*with, "ms/packed")
-				b.ReportMetric(1000*kerneltest.Best(func() { e.RepackWeights(&packed) }), "ms/packing")
+				b.ReportMetric(1000*kerneltest.Best(func() { packed.Packed = e.PackWeights(&p) }), "ms/packing")
 				b.ReportMetric(float64(packed.Packed.Bytes())/with/1e9, "GB/s")
 				b.ReportMetric(0, "ns/op")
 			})

@@ -1,0 +1,361 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// condition says when something reads a key or a section; the tag read names it.
+type condition struct {
+	with  string // in words that follow "read with"
+	holds func(c *Config) bool
+}
+
+// conditions are those of the tag. A key without one has that of the innermost section
+// around it that has one, and is read always where none has. What a check refuses needs no
+// condition besides, such as the weight of a loss that a system has not.
+var conditions = map[string]condition{
+	// Systems.
+	"images": {"a model.system that reads images", func(c *Config) bool { return c.Model.seesImages() }},
+	"towers": {"a model.system with towers", func(c *Config) bool { return !c.Model.Stored() }},
+	"pixels": {`a model.system that reads images and a model.image.style other than "regions"`,
+		func(c *Config) bool { return c.Model.seesImages() && !c.ReadsRegions() }},
+	"patches": {`a model.system that reads images and a model.image.style other than "regions" and "resnet"`,
+		func(c *Config) bool { return c.Model.seesImages() && c.Model.Image.Transforms() }},
+	"patch steps": {`a model.system that reads images and is trained in steps, and a model.image.style other than "regions" and "resnet"`,
+		func(c *Config) bool { return c.Model.seesImages() && c.Model.Image.Transforms() }},
+	"other than resnet": {`a model.system that reads images and a model.image.style other than "resnet"`,
+		func(c *Config) bool { return c.Model.seesImages() && !c.readsResNet() }},
+	"resnet": {`model.image.style = "resnet" and a model.system that reads images`, (*Config).readsResNet},
+	"resnet steps": {`model.image.style = "resnet", a model.system that reads images and model.image.freeze = false`,
+		func(c *Config) bool { return c.readsResNet() && !c.Model.Image.Freeze }},
+	"teacher norms": {`model.image.style = "resnet" with batch norms that are not frozen, and a loss against momentum features`,
+		func(c *Config) bool { return c.trainsResNetNorms() && c.Momentum.Enabled && c.readsTeacher() }},
+	"batch norms": {`model.image.style = "resnet" with batch norms that are not frozen`, (*Config).trainsResNetNorms},
+	"random tower": {`init.checkpoint = "" and init.image.path = ""`,
+		func(c *Config) bool { return c.Init.Checkpoint == "" && c.Init.Image.Path == "" }},
+	"region tower": {`model.image.style = "regions" and a model.system that reads images`, (*Config).ReadsRegions},
+	"region graph": {`model.image.regions.encoder = "graph"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder == RegionsGraph }},
+	"masked regions": {`model.image.pool = "esa" and model.image.style = "regions"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Pooling() == "esa" }},
+	"region norms": {`model.image.regions.encoder = "mlp" or "graph"`,
+		func(c *Config) bool { return c.ReadsRegions() && c.Model.Image.Regions.Encoder != RegionsLinear }},
+	"graph blocks": {`model.image.regions.metric = "block_diag"`,
+		func(c *Config) bool {
+			r := c.Model.Image.Regions
+			return c.ReadsRegions() && r.Encoder == RegionsGraph && r.Metric == "block_diag"
+		}},
+	"words": {"a model.system with a text tower", func(c *Config) bool { return c.Model.traits().words }},
+	"started words": {"init.checkpoint and a model.system with a text tower",
+		func(c *Config) bool { return c.Init.Checkpoint != "" && c.Model.traits().words }},
+	"pairs": {"a model.system of pairs", func(c *Config) bool { return c.Model.traits().captions }},
+	"features": {`a model.system of pairs whose features are compared (model.interaction.kind = "")`,
+		func(c *Config) bool { return c.Model.traits().captions && !c.Model.Interacts() }},
+	"text features": {`a model.system with a text tower, and model.interaction.kind = ""`,
+		func(c *Config) bool { return c.Model.traits().words && !c.Model.Interacts() }},
+	"scored": {"a model.system of pairs or of identities that is trained in steps",
+		func(c *Config) bool {
+			return (c.Model.traits().captions || c.Model.ByIdentity()) && !c.Model.Fitted()
+		}},
+	"views":       {"a model.system of two views of an image", func(c *Config) bool { return c.Model.seesViews() }},
+	"identities":  {`model.system = "identities"`, func(c *Config) bool { return c.Model.ByIdentity() }},
+	"steps":       {`a model.system that is trained in steps, which "align" is not`, func(c *Config) bool { return !c.Model.Fitted() }},
+	"heads":       {`model.system = "heads"`, (*Config).hasHeads},
+	"kernels":     {`a compute.backend other than "plain"`, func(c *Config) bool { return c.Compute.Backend != "plain" }},
+	"prototypes":  {`model.system = "swav"`, func(c *Config) bool { return c.Model.traits().prototypes }},
+	"small crops": {`model.system = "swav" and data.crops.count > 0`, func(c *Config) bool { return c.SmallCrops() > 0 }},
+	"fusion": {"objective.itm.weight, objective.mlm.weight or that of a downstream task > 0",
+		func(c *Config) bool {
+			return c.Model.traits().words && (c.Model.Text.FusionLayers == 0 || c.Objective.fuses())
+		}},
+
+	"attention": {"a model.system with a text tower and a model.text.style other than \"gru\"",
+		func(c *Config) bool { return c.Model.traits().words && c.Model.Text.Style != StyleGRU }},
+	"gru":              {`model.text.style = "gru" and a model.system with a text tower`, (*Config).hasGRU},
+	"attention metric": {"model.attention_metric.form", func(c *Config) bool { return c.Model.AttentionMetric.Form != "" }},
+	"attention blocks": {`model.attention_metric.form = "block_diag"`,
+		func(c *Config) bool { return c.Model.AttentionMetric.Form == "block_diag" }},
+	"mlp head":    {`model.head.style = "mlp"`, (*Config).hasMLPHead},
+	"interaction": {"model.interaction.kind", func(c *Config) bool { return c.Model.Interacts() }},
+	"max_soft": {`model.interaction.kind = "max_soft"`,
+		func(c *Config) bool { return c.Model.Interaction.Kind == InteractionMaxSoft }},
+	"cross attention": {`model.interaction.kind = "scan", "bfan", "imram", "naaf", "sgr" or "saf"`,
+		func(c *Config) bool { return c.Model.Interaction.CrossAttends() }},
+	"pooled": {`model.interaction.kind = "scan", "bfan" or "imram"`,
+		func(c *Config) bool { return c.Model.Interaction.pools() }},
+	"lse": {`model.interaction.kind = "scan", "bfan" or "imram" and pool = "lse"`,
+		func(c *Config) bool { return c.Model.Interaction.pools() && c.Model.Interaction.poolsLSE() }},
+	"stepped": {`model.interaction.kind = "imram" or "sgr"`,
+		func(c *Config) bool { return c.Model.Interaction.Stepped() }},
+	"memory": {`model.interaction.kind = "imram" and steps > 1`,
+		func(c *Config) bool { return c.Model.Interaction.HasMemory() }},
+	"mismatch": {`model.interaction.kind = "naaf"`,
+		func(c *Config) bool { return c.Model.Interaction.Mismatches() }},
+	"similarity vectors": {`model.interaction.kind = "sgr" or "saf"`,
+		func(c *Config) bool { return c.Model.Interaction.MakesVectors() }},
+	"cross metric": {`model.interaction.kind = "scan", "bfan", "imram", "naaf", "sgr" or "saf" and objective.itc.score = "gssf"`,
+		func(c *Config) bool { return c.Model.Interaction.CrossAttends() && c.UsesMetric() }},
+
+	"bottlenecks": {"model.tuning.adapter_width > 0 and a model.system with towers",
+		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.AdapterWidth > 0 }},
+	"prompts": {"model.tuning.prompt_tokens > 0 and a model.system with towers",
+		func(c *Config) bool { return !c.Model.Stored() && c.Model.Tuning.PromptTokens > 0 }},
+	"low rank": {"model.lora.rank or model.tuning.adapter_width > 0 and a model.system with towers",
+		func(c *Config) bool { return c.Model.lowRank() }},
+	"low rank blocks": {`model.tuning.metric = "block_diag", and model.lora.rank or model.tuning.adapter_width > 0`,
+		func(c *Config) bool { return c.Model.lowRank() && c.Model.Tuning.Metric == "block_diag" }},
+	"adapters": {"model.lora.rank > 0 and a model.system with towers", func(c *Config) bool { return c.Model.Adapts() }},
+
+	"hidden layers": {"model.heads.layers > 0", func(c *Config) bool { return c.hasHeads() && c.Model.Heads.Layers > 0 }},
+	"skips": {"model.heads.layers > 1, or 1 and features as wide as model.heads.hidden", func(c *Config) bool {
+		h := c.Model.Heads
+		return c.hasHeads() && (h.Layers > 1 || h.Layers == 1 && (h.Hidden == h.InImage || h.Hidden == h.InText))
+	}},
+
+	// Closed forms.
+	"align": {`model.system = "align"`, func(c *Config) bool { return c.Model.Fitted() }},
+	"align moments": {`model.system = "align" with a model.align.method other than "asif", model.heads.start or objective.klot.weight > 0`,
+		func(c *Config) bool {
+			return c.Model.Fitted() && c.Model.Align.Method != AlignByASIF || c.HeadsStart() != "" || c.klotReference() != ""
+		}},
+	"align cca":         fits(AlignByCCA),
+	"align ridge":       fits(AlignByRidge),
+	"align procrustes":  fits(AlignByProcrustes),
+	"align csa":         fits(AlignByCSA),
+	"align asif":        fits(AlignByASIF),
+	"align wasserstein": fits(AlignByWasserstein),
+
+	// Data.
+	"scenes":  {`data.kind = "scenes", or "regions" or a downstream task with source = "scenes"`, func(c *Config) bool { return c.Data.Drawn() }},
+	"regions": {`data.kind = "regions"`, ofKind("regions")},
+	"region files": {`data.kind = "regions" and data.regions.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == "regions" && !c.Data.Drawn() }},
+	"region scenes": {`data.kind = "regions" and data.regions.source = "scenes"`,
+		func(c *Config) bool { return c.Data.Kind == "regions" && c.Data.Drawn() }},
+	"caption lists": {`data.kind = "captions"`, ofKind("captions")},
+	"karpathy":      {`data.kind = "karpathy"`, ofKind("karpathy")},
+	"pair files":    {`data.kind = "pairs"`, ofKind("pairs")},
+	"csv":           {`data.kind = "csv"`, ofKind("csv")},
+	"coco":          {`data.kind = "coco"`, ofKind("coco")},
+	"flickr":        {`data.kind = "flickr"`, ofKind("flickr")},
+	"webdataset":    {`data.kind = "webdataset"`, ofKind("webdataset")},
+	"parquet":       {`data.kind = "parquet"`, ofKind("parquet")},
+	"sentences": {`data.kind = "sentences", or data.sentences.batches > 0`,
+		func(c *Config) bool { return c.Data.Kind == "sentences" || c.MixesSentences() }},
+	"beside pairs": {`objective.mcse.weight > 0 and a data.kind other than "sentences"`,
+		func(c *Config) bool { return c.Data.Kind != "sentences" && c.Objective.MCSE.Weight > 0 }},
+	"examples": {"data.kind of a downstream task, such as \"entailment\"", func(c *Config) bool { return c.Data.ReadsExamples() }},
+	"example files": {`data.kind of a downstream task and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.ReadsExamples() && c.Data.Examples.Source == ExamplesOfFiles }},
+	"grounding files": {`data.kind = "grounding" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == GroundingKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"heat maps": {"a model.system of pairs with patches, whose features are compared", (*Config).hasHeatMaps},
+	"questions": {`data.kind = "vqa"`, ofKind(VQAKind)},
+	"question files": {`data.kind = "vqa" and data.examples.source = "files"`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Data.Examples.Source == ExamplesOfFiles }},
+	"ranked answers": {`data.kind = "vqa" and eval.vqa.generate = false`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate }},
+	"common answers": {`data.kind = "vqa", eval.vqa.generate = false and eval.vqa.candidates = ""`,
+		func(c *Config) bool {
+			return c.Data.Kind == VQAKind && !c.Eval.VQA.Generate && c.Eval.VQA.Candidates == ""
+		}},
+	"written answers": {`data.kind = "vqa" and eval.vqa.generate = true`,
+		func(c *Config) bool { return c.Data.Kind == VQAKind && c.Eval.VQA.Generate }},
+	"sentence pairs": {`data.kind = "sentence_pairs"`, ofKind(SentencePairsKind)},
+	"image files": {`a data.kind other than "scenes", "pairs", "sentences" and "sentence_pairs", with "regions" data.regions.pictures`,
+		(*Config).ReadsImageFiles},
+	"root": {`a data.kind other than "scenes", data.vocab, or files of eval.zeroshot, eval.textprobe, eval.sentences or eval.sentiment`,
+		func(c *Config) bool {
+			return !c.Data.Drawn() || c.Data.Vocab != "" || c.Eval.ZeroShot.readsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.Train != ""
+		}},
+	"given vocabulary": {`data.vocab and a model.system with a text tower`,
+		func(c *Config) bool { return c.Data.Vocab != "" && c.Model.traits().words }},
+	"counted words": {`data.clean = "albef" and a model.system with a text tower`,
+		func(c *Config) bool { return c.Data.Clean == "albef" && c.Model.traits().words }},
+	"own vocabulary": {`data.vocab = "" and a model.system with towers`,
+		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() }},
+	"own words": {`data.vocab = "", a model.system with towers, and data.vocab_kind = "words" or, with data.kind = "regions", "auto"`,
+		func(c *Config) bool { return c.Data.Vocab == "" && !c.Model.Stored() && c.Data.LearnsWords() }},
+	"files": {`a data.kind other than "scenes" and a model.system that is trained in steps, or eval.sentences.tasks`,
+		func(c *Config) bool {
+			return !c.Data.Drawn() && !c.Model.Fitted() || len(c.Eval.Sentences.Tasks) > 0
+		}},
+	"cache": {`data.cache = "memory" or "disk"`, func(c *Config) bool { return c.Data.Cache != "none" }},
+	"cache limit": {`data.cache = "memory" or "disk", or data.cache_features = true`,
+		func(c *Config) bool { return c.Data.Cache != "none" || c.Data.CacheFeatures }},
+	"disk cache": {`data.cache = "disk", data.cache_features = true, or data.kind = "webdataset" or "pairs"`,
+		func(c *Config) bool {
+			return c.Data.Cache == "disk" || c.Data.CacheFeatures || c.Data.Kind == "webdataset" || c.Data.Kind == "pairs"
+		}},
+	"short batches": {`a model.system that is trained in steps and not by identities, whose epochs are whole batches`,
+		func(c *Config) bool { return !c.Model.Fitted() && !c.Model.ByIdentity() }},
+	"randaugment": {"data.randaugment_ops > 0 and a model.system that reads images as pixels",
+		func(c *Config) bool { return c.Data.RandAugmentOps > 0 && c.Model.seesImages() && !c.ReadsRegions() }},
+	"second view": {"a loss against momentum features of images, such as objective.itc.weight > 0",
+		func(c *Config) bool { return c.Data.Views < 2 || c.ReadsSecondView() }},
+
+	// Several processes.
+	"ranks": {"several processes that train together", func(c *Config) bool { return c.Ranks > 1 }},
+	"hard negatives of ranks": {`several processes that train together with parallel.contrast = "global", and objective.itm.weight > 0`,
+		func(c *Config) bool {
+			return c.Ranks > 1 && c.Parallel.Contrast == OfAllRanks && c.Objective.ITM.Weight > 0
+		}},
+
+	// Teacher and queue.
+	"momentum":        {"momentum.enabled = true", func(c *Config) bool { return c.Momentum.Enabled }},
+	"static momentum": {`momentum.enabled = true and momentum.rule = "static"`, func(c *Config) bool { return c.Momentum.Enabled && !c.Momentum.Dynamic() }},
+	"teacher dropout": {"a loss against momentum features or a dynamic momentum.rule, and a dropout of the towers, model.text.dropout or model.heads.dropout > 0",
+		func(c *Config) bool { return c.Momentum.Enabled && c.readsTeacher() && c.hasDropout() }},
+	"queue": {"queue.size > 0, and objective.itc.weight or objective.adcl.weight > 0",
+		func(c *Config) bool {
+			return c.Queue.Size > 0 && (c.Objective.ITC.Weight > 0 || c.Objective.ADCL.Weight > 0)
+		}},
+
+	// Losses.
+	"soft targets": {"objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
+		func(c *Config) bool { return c.Objective.Distill.Alpha == 0 || c.Objective.distils() }},
+	"distill": {"objective.distill.alpha > 0, and objective.itc.weight, objective.mlm.weight or that of a downstream task > 0",
+		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.distils() }},
+	"soft contrast": {"objective.distill.alpha > 0 and objective.itc.weight > 0",
+		func(c *Config) bool { return c.Objective.Distill.Alpha > 0 && c.Objective.ITC.Weight > 0 }},
+	"score": {`a contrast, matching whose objective.itm.negatives = "score", or eval.score = "train"`, (*Config).readsScore},
+	"temperature": {"objective.itc.weight, objective.itc.in_batch_weight or objective.itm.weight > 0",
+		func(c *Config) bool { return c.Objective.contrasts() || c.Objective.ITM.Weight > 0 }},
+	"contrasts": {"objective.itc.weight or objective.itc.in_batch_weight > 0", func(c *Config) bool { return c.Objective.contrasts() }},
+	"siglip":    weighed("objective.siglip.weight"),
+	"hinge":     weighed("objective.hinge.weight"),
+	"hardest": {`objective.hinge.weight > 0 and negatives = "hardest"`,
+		func(c *Config) bool { return c.Objective.Hinge.Weight > 0 && c.Objective.Hinge.Negatives == "hardest" }},
+	"triplet": weighed("objective.triplet.weight"),
+	"hard margin": {"objective.triplet.weight > 0 and soft = false",
+		func(c *Config) bool { return c.Objective.Triplet.Weight > 0 && !c.Objective.Triplet.Soft }},
+	"softmax":     weighed("objective.softmax.weight"),
+	"poly":        weighed("objective.poly.weight"),
+	"cmpm":        weighed("objective.cmpm.weight"),
+	"simcse":      weighed("objective.simcse.weight"),
+	"mcse":        weighed("objective.mcse.weight"),
+	"pair loss":   weighed("objective.sentence_pairs.weight"),
+	"class loss":  weighed("objective.classes.weight"),
+	"joint pairs": {`objective.sentence_pairs.weight > 0 and encoding = "joint"`, func(c *Config) bool { return c.JointPairs() }},
+	"hard negatives": {`objective.simcse.weight > 0 and data.sentences.negative`,
+		func(c *Config) bool { return c.Objective.SimCSE.Weight > 0 && c.HasNegatives() }},
+	"klot":      weighed("objective.klot.weight"),
+	"structure": weighed("objective.structure.weight"),
+	"metric":    {`objective.itc.score = "gssf"`, func(c *Config) bool { return c.UsesMetric() }},
+	"block_diag": {`objective.itc.score = "gssf" and objective.gssf.form = "block_diag"`,
+		func(c *Config) bool { return c.UsesMetric() && c.Objective.GSSF.Form == "block_diag" }},
+	"graph":    {`objective.itc.score = "geodesic"`, func(c *Config) bool { return c.Objective.UsesGraph() }},
+	"geodesic": {`objective.itc.score = "geodesic"`, func(c *Config) bool { return c.Objective.UsesGeodesic() }},
+	"mix":      {`objective.itc.score = "geodesic"`, func(c *Config) bool { return c.Objective.readsMix() }},
+	"layers": {"a geodesic whose objective.geodesic.layers are more than one",
+		func(c *Config) bool { return c.Objective.UsesGraph() && len(c.Objective.Geodesic.Layers) > 1 }},
+	"soft entry": {"a geodesic whose objective.geodesic.gradient has soft_entry",
+		func(c *Config) bool {
+			return c.Objective.UsesGraph() && strings.Contains(c.Objective.Geodesic.Gradient, "soft_entry")
+		}},
+	"direct": {"a geodesic between samples, which prototypes are not",
+		func(c *Config) bool { return c.Objective.UsesGraph() && !c.Model.traits().prototypes }},
+	"contrast": weighed("objective.itc.weight"),
+	"geometric queue": {"objective.geometric.weight > 0 and a model.system with towers",
+		func(c *Config) bool { return c.GeometricQueue() }},
+	"geometric pool": {`objective.geometric.weight > 0 and model.system = "heads"`,
+		func(c *Config) bool { return c.GeometricPool() }},
+	"geometric": {"objective.geometric.weight > 0", func(c *Config) bool { return c.Objective.UsesGeometric() }},
+	"heat": {`objective.geometric.weight > 0 and kernel = "heat"`,
+		func(c *Config) bool { return c.Objective.UsesGeometric() && c.Objective.Geometric.Kernel == "heat" }},
+	"adcl":        weighed("objective.adcl.weight"),
+	"adcl fusion": {`objective.adcl.weight > 0 and fusion = "tucker" or "attention"`, func(c *Config) bool { return c.Objective.ADCL.fuses() }},
+	"adcl tucker": {`objective.adcl.weight > 0 and fusion = "tucker"`,
+		func(c *Config) bool { return c.Objective.ADCL.fuses() && c.Objective.ADCL.Fusion == FusionTucker }},
+	"adcl ranks": {`objective.adcl.weight > 0, fusion = "tucker" and rank > 0`,
+		func(c *Config) bool {
+			a := c.Objective.ADCL
+			return a.fuses() && a.Fusion == FusionTucker && a.Rank > 0
+		}},
+	"local":         {"objective.tcl.local = true", func(c *Config) bool { return c.Objective.TCL.Local }},
+	"score teacher": {"objective.distill_scores.teacher", func(c *Config) bool { return c.Objective.DistillScores.Teacher != "" }},
+	"teacher blocks": {`objective.distill_scores.teacher and metric = "block_diag"`,
+		func(c *Config) bool {
+			d := c.Objective.DistillScores
+			return d.Teacher != "" && d.Metric == "block_diag"
+		}},
+	"connector": {"objective.mafa.connector", func(c *Config) bool { return c.Objective.MAFA.Connector != "" }},
+	"targets": {"objective.itc.in_batch_weight > 0 or, of pairs, objective.itc.weight > 0",
+		func(c *Config) bool {
+			return c.Objective.ITC.InBatchWeight > 0 || c.Objective.ITC.Weight > 0 && !c.Model.ImagesOnly()
+		}},
+	"itm":            weighed("objective.itm.weight"),
+	"captioning":     weighed("objective.captioning.weight"),
+	"caption writer": {`objective.captioning.weight > 0 and decoder = "transformer"`, func(c *Config) bool { return c.Objective.Captioning.byTransformer() > 0 }},
+	"gru captioning": {`objective.captioning.weight > 0 and decoder = "gru"`, func(c *Config) bool { return c.Objective.Captioning.recurs() }},
+	"vqa":            weighed("objective.vqa.weight"),
+	"word_patch":     weighed("objective.word_patch.weight"),
+	"token_image":    weighed("objective.token_image.weight"),
+	"text_swap":      weighed("objective.text_swap.weight"),
+	"mlm":            weighed("objective.mlm.weight"),
+
+	// Evaluation.
+	"zero-shot files": {"a model.system over stored features and eval.zeroshot.image", func(c *Config) bool { return c.Model.Stored() && c.Eval.ZeroShot.Image != "" }},
+	"zero-shot": {"a model.system with a text tower, or eval.zeroshot.image",
+		func(c *Config) bool { return c.Model.traits().words || c.Eval.ZeroShot.Image != "" }},
+	"class folder": {"a model.system with a text tower and eval.zeroshot.images",
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.Images != "" }},
+	"templates": {`a model.system with a text tower and eval.zeroshot.templates_file = ""`,
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.ZeroShot.TemplatesFile == "" }},
+	"sentence tasks": {"a model.system with a text tower and eval.sentences.tasks",
+		func(c *Config) bool { return c.Model.traits().words && len(c.Eval.Sentences.Tasks) > 0 }},
+	"sentiment": {"a model.system with a text tower and eval.sentiment.train",
+		func(c *Config) bool { return c.Model.traits().words && c.Eval.Sentiment.Train != "" }},
+	"sentence vectors": {"a model.system with a text tower, and eval.sentences.tasks or eval.sentiment.train_texts",
+		func(c *Config) bool {
+			return c.Model.traits().words && (len(c.Eval.Sentences.Tasks) > 0 || c.Eval.Sentiment.TrainTexts != "")
+		}},
+	"fixed decay": {"a model.system with towers and eval.probe_hold = 0", func(c *Config) bool { return !c.Model.Stored() && c.Eval.ProbeHold == 0 }},
+
+	// Starts.
+	"image weights": {"init.image.path", func(c *Config) bool { return c.Init.Image.Path != "" }},
+	"text weights":  {"init.text.path", func(c *Config) bool { return c.Init.Text.Path != "" }},
+	"image rate":    {"model.image.freeze = false", func(c *Config) bool { return !c.Model.Image.Freeze }},
+	"text rate": {"model.text.freeze = false, or fusion layers, and a loss that reads texts",
+		func(c *Config) bool {
+			return (!c.Model.Text.Freeze || c.Model.Text.FusionLayers > 0) && c.Objective.Captioning.byTransformer() == 0
+		}},
+
+	// Training.
+	"micro-batches": {"train.accumulate_steps > 1", func(c *Config) bool { return c.Train.AccumulateSteps > 1 }},
+	"decay":         {"optimizer.decay > 0", func(c *Config) bool { return c.Optimizer.Decay > 0 }},
+	"warmup": {"a warm-up, such as schedule.warmup_steps > 0",
+		func(c *Config) bool {
+			s := c.Schedule
+			return s.WarmupSteps > 0 || s.WarmupEpochs > 0 || s.WarmupPercent > 0
+		}},
+	"falling rate": {`schedule.kind = "cosine" or "staircase"`, func(c *Config) bool { return c.Schedule.Kind != "constant" }},
+}
+
+// weighed is the condition that a weight is above 0.
+func weighed(path string) condition {
+	return condition{path + " > 0", func(c *Config) bool {
+		w, _ := c.Get(path)
+		return w.(float64) > 0
+	}}
+}
+
+func ofKind(kinds ...string) func(c *Config) bool {
+	return func(c *Config) bool { return slices.Contains(kinds, c.Data.Kind) }
+}
+
+// fits is the condition of a method in closed form.
+func fits(method string) condition {
+	with := fmt.Sprintf("model.system = \"align\" and model.align.method = %q", method)
+	if slices.Contains(startMethods, method) {
+		with += fmt.Sprintf(", model.heads.start = %q", method)
+	}
+	if slices.Contains(references, method) {
+		with += fmt.Sprintf(", or objective.klot.reference = %q with a weight > 0", method)
+	}
+	return condition{with, func(c *Config) bool {
+		return c.Model.Fitted() && c.Model.Align.Method == method || c.HeadsStart() == method || c.klotReference() == method
+	}}
+}
