@@ -107,12 +107,11 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 	if err := b.start(ctx); err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, b.work.Close()) }()
+	defer func() { err = errors.Join(err, b.end()) }()
 	engine.SaveTuning() // and gives back what measuring took
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	if b.ranked != nil {
-		defer func() { err = errors.Join(err, b.ranked.session.Close()) }()
 		b.ranked.begin()
 	}
 	times := make([]time.Duration, 0, o.Steps)
@@ -141,12 +140,29 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 		}
 		r.together(cfg)
 	}
+	// Nor does that of the second time, if what the steps had is given back before.
+	if err := b.end(); err != nil {
+		return r, err
+	}
+	debug.FreeOSMemory()
 	r.Peak = max(peak, measurePeak(engine, engine.BF16(), o.Peak))
 	r.Share = r.GFLOPS / r.Peak
 	if engine.BF16() {
 		r.PeakFP32 = measurePeak(engine, false, o.Peak)
 	}
 	return r, ctx.Err()
+}
+
+// end gives back what start made.
+func (b *bencher) end() (err error) {
+	if b.ranked != nil {
+		err = b.ranked.session.Close()
+	}
+	if b.work != nil {
+		err = errors.Join(err, b.work.Close())
+	}
+	b.ranked, b.work, b.optimizer, b.graphs = nil, nil, nil, nil
+	return err
 }
 
 // start builds the model and makes the steps before those that are measured.
