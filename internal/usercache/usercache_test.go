@@ -33,6 +33,14 @@ func TestReadAndWrite(t *testing.T) {
 	if err := Write(filepath.Join(file, "below"), got); err == nil {
 		t.Error("a file below a file: no error")
 	}
+	// What cannot be put in its place leaves nothing behind.
+	folder := File("folder.json")
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(folder, got); err == nil {
+		t.Error("a folder in the place of the file: no error")
+	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.tmp")); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
