@@ -43,8 +43,7 @@ func Transpose(x *gorgonia.Node) *gorgonia.Node {
 // rows and stored by its columns: elements of one column lie a power of two apart in many
 // matrices, and would compete for the same lines of the cache.
 func transpose(y exec.Array, x []float32, rows, cols, lo, hi int) {
-	var tile [transposeTile * transposeTile]float32
-	var column [transposeTile]float32
+	var tile, turned [transposeTile * transposeTile]float32
 	for j0 := lo; j0 < hi; j0 += transposeTile {
 		n := min(j0+transposeTile, hi) - j0
 		for i0 := 0; i0 < rows; i0 += transposeTile {
@@ -52,18 +51,27 @@ func transpose(y exec.Array, x []float32, rows, cols, lo, hi int) {
 			for i := range m {
 				copy(tile[i*transposeTile:][:n], x[(i0+i)*cols+j0:])
 			}
+			turn(&turned, &tile, m, n)
 			for j := range n {
-				at, out := (j0+j)*rows+i0, column[:m]
-				if y.F32 != nil {
-					out = y.F32[at:][:m]
-				}
-				for i := range out {
-					out[i] = tile[i*transposeTile+j]
-				}
+				at, column := (j0+j)*rows+i0, turned[j*transposeTile:][:m]
 				if y.BF16 != nil {
-					vector.ToBF16(y.BF16[at:][:m], out)
+					vector.ToBF16(y.BF16[at:][:m], column)
+				} else {
+					copy(y.F32[at:], column)
 				}
 			}
+		}
+	}
+}
+
+// turn sets the first n rows of dst to the first n columns of the first m rows of src, four at a time.
+func turn(dst, src *[transposeTile * transposeTile]float32, m, n int) {
+	const d = transposeTile
+	for i := 0; i < m; i += 4 {
+		r0, r1, r2, r3 := src[i*d:(i+1)*d], src[(i+1)*d:(i+2)*d], src[(i+2)*d:(i+3)*d], src[(i+3)*d:(i+4)*d]
+		for j := range n {
+			to := dst[j*d+i : j*d+i+4 : j*d+i+4]
+			to[0], to[1], to[2], to[3] = r0[j], r1[j], r2[j], r3[j]
 		}
 	}
 }

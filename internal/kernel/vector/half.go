@@ -102,13 +102,7 @@ func SumRowsBF16(dst []float32, x []uint16) {
 	if len(x) > 0 && (cols == 0 || len(x)%cols != 0) {
 		panic("kernel: vector: length is not a multiple of the row")
 	}
-	var piece [halfPiece]float32
 	for ; len(x) > 0; x = x[cols:] {
-		for at := 0; at < cols; at += halfPiece {
-			to := min(at+halfPiece, cols)
-			row := piece[:to-at]
-			FromBF16(row, x[at:to])
-			Add(dst[at:to], dst[at:to], row)
-		}
+		AddHalf(dst, dst, x[:cols])
 	}
 }
