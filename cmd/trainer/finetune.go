@@ -31,7 +31,7 @@ fine-tuned at another image size: its position table is resampled. The vocabular
 always the checkpoint's. Adapters (model.lora), scales and shifts (model.tuning.ssf) go on where they
 are the same, and are merged into their weights elsewhere.`,
 		Example: `  trainer finetune --checkpoint runs/flickr8k --set data.root=flickr8k --set train.max_steps=200 --out runs/tuned
-  trainer finetune --checkpoint runs/quickstart --config configs/entailment.toml --out runs/entailment
+  trainer finetune --checkpoint runs/vqa --config configs/entailment.toml --out runs/entailment
   trainer finetune --checkpoint runs/albef --task entailment --set data.root=/data \
       --set data.examples.train_files=snli_ve_train.jsonl --set data.examples.image_root=flickr30k-images
   trainer finetune --checkpoint runs/quickstart --config configs/classes.toml
