@@ -31,12 +31,12 @@ func TestAttentionStaysInside(t *testing.T) {
 				}
 				q, k, v, out, do, dq, dk, dv := take(0, n), take(1, keys), take(2, keys), take(3, n), take(4, n), take(5, n), take(6, keys), take(7, keys)
 				lse := slices[8](n)
-				f.SetKeys(k, v, width, keys)
-				f.Ahead(k, width, keys)
-				f.Forward(&attend.Block{N: n, Q: q, LDQ: width, LSE: lse, Out: out, LDOut: width})
-				a.SetKeys(k, v, width, keys)
-				a.Backward(&attend.Block{N: n, Q: q, LDQ: width, LSE: lse},
-					&attend.Grads{DOut: do, LDDOut: width, DQ: dq, LDDQ: width, DK: dk, DV: dv, LDDKV: width, Add: i%2 == 0})
+				f.SetKeys(floats(k, width), floats(v, width), keys)
+				f.Ahead(floats(k, width), keys)
+				f.Forward(&attend.Block{N: n, Q: floats(q, width), LSE: lse, Out: floats(out, width)})
+				a.SetKeys(floats(k, width), floats(v, width), keys)
+				a.Backward(&attend.Block{N: n, Q: floats(q, width), LSE: lse},
+					&attend.Grads{DOut: floats(do, width), DQ: floats(dq, width), DK: dk, DV: dv, LDDKV: width, Add: i%2 == 0})
 			}
 		})
 	}
