@@ -35,6 +35,7 @@ type Head struct {
 	products products
 	blocks   blocks // what computes blocks of more than a few queries, nil: products
 	wide     bool   // products has the keys
+	room     int    // floats that blocks works in
 	// What products works on: scores, the same after dropout, their gradients, and what is
 	// stored as bfloat16.
 	scores, dropped, grads []float32
@@ -160,7 +161,9 @@ type Products struct {
 
 // New returns a Head.
 func New(s Sizes, p Products) *Head {
-	return &Head{sizes: s, stride: scoreStride(s.Keys), alpha: s.alpha(), products: p.of(s), blocks: p.blocks(s)}
+	return &Head{
+		sizes: s, stride: scoreStride(s.Keys), alpha: s.alpha(), products: p.of(s), blocks: p.blocks(s), room: s.blocksScratch(),
+	}
 }
 
 // alpha returns what scores are multiplied by.
@@ -177,9 +180,8 @@ func (a *Head) Use(memory []float32) {
 		*place, memory = memory[:floats:floats], memory[pad(floats, lineFloats):]
 	})
 	if a.blocks != nil {
-		n := a.sizes.blocksScratch()
-		a.blocks.use(memory[:n:n])
-		memory = memory[n:]
+		a.blocks.use(memory[:a.room:a.room])
+		memory = memory[a.room:]
 	}
 	a.products.use(memory)
 }

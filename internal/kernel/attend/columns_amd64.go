@@ -43,7 +43,6 @@ type columns struct {
 	pairs                []float32    // of V or K
 	queryPairs, outPairs []float32    // of Q and of dO
 	copies               [4][]float32 // of K, V, Q and dO
-	last                 []float32    // the last rows of what becomes columns, with zeros up to whole vectors
 	out                  []float32    // O or dQ where it is stored as bfloat16
 	factors              []float32    // of the queries of a block
 	stats                [2 * panelWidth]float32
@@ -94,7 +93,6 @@ func (c *columns) each(take func(place *[]float32, floats int)) {
 	take(&c.copies[0], keys*c.wide/2)
 	take(&c.copies[1], keys*c.wide/2)
 	take(&c.copies[2], queries*c.wide/2)
-	take(&c.last, vectorLanes*c.wide/2)
 	take(&c.out, queries*c.sizes.Width)
 	take(&c.factors, queries)
 	if c.sizes.Backward {
@@ -166,17 +164,8 @@ func (c *columns) halves(x gemm.Matrix, rows int, room []float32) gemm.Matrix {
 func (c *columns) transpose(dst []float32, x gemm.Matrix, rows int) {
 	panel, words := c.wide/2*panelWidth, c.wide/2
 	for r := 0; r < rows; r += vectorLanes {
-		from := x.From(r * x.LD)
-		if n := rows - r; n < vectorLanes {
-			last := gemm.Matrix{BF16: gemm.AsHalves(c.last), LD: c.wide}
-			for i := range n {
-				copy(last.BF16[i*c.wide:(i+1)*c.wide], from.BF16[i*from.LD:])
-			}
-			clear(last.BF16[n*c.wide:])
-			from = last
-		}
-		to := dst[r/panelWidth*panel+r%panelWidth:]
-		attendTranspose((*byte)(unsafe.Pointer(&to[0])), (*byte)(unsafe.Pointer(&from.BF16[0])), from.LD*halfSize, words/vectorLanes)
+		from, to := &x.BF16[r*x.LD], &dst[r/panelWidth*panel+r%panelWidth]
+		attendTranspose((*byte)(unsafe.Pointer(to)), (*byte)(unsafe.Pointer(from)), x.LD*halfSize, rows-r, words/vectorLanes)
 	}
 }
 

@@ -14,10 +14,11 @@ func attendSoftmax(t *byte)
 //go:noescape
 func attendGradient(t *byte)
 
-// attendTranspose sets, for rows r < 16 and p < 16*blocks, word r of the row p of a panel at dst to word p of row r of src; ld is in bytes.
+// attendTranspose sets, for r < 16 and p < 16*blocks, word r of row p of a panel at dst to word p of row r of src, or to 0
+// for r >= rows; ld is in bytes.
 //
 //go:noescape
-func attendTranspose(dst *byte, src *byte, ld int, blocks int)
+func attendTranspose(dst *byte, src *byte, ld int, rows int, blocks int)
 
 // attendScale sets rows of dst to n values of src times a factor for each row; ld, srcLD and factorStep are in bytes.
 //

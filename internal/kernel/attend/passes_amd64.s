@@ -896,35 +896,86 @@ done14:
 	VZEROUPPER
 	RET
 
-// func attendTranspose(dst *byte, src *byte, ld int, blocks int)
+// func attendTranspose(dst *byte, src *byte, ld int, rows int, blocks int)
 // Requires: AVX, AVX512F
-TEXT ·attendTranspose(SB), NOSPLIT, $0-32
+TEXT ·attendTranspose(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ ld+16(FP), DX
-	MOVQ blocks+24(FP), BX
-	LEAQ (DX)(DX*2), SI
-	LEAQ (CX)(DX*4), DI
-	LEAQ (DI)(DX*4), R8
+	MOVQ rows+24(FP), BX
+	MOVQ blocks+32(FP), SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (CX)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
+	LEAQ (R9)(DX*4), R10
 
 block:
-	VMOVDQU64   (CX), Z0
-	VMOVDQU64   (CX)(DX*1), Z1
-	VMOVDQU64   (CX)(DX*2), Z2
-	VMOVDQU64   (CX)(SI*1), Z3
-	VMOVDQU64   (DI), Z4
-	VMOVDQU64   (DI)(DX*1), Z5
-	VMOVDQU64   (DI)(DX*2), Z6
-	VMOVDQU64   (DI)(SI*1), Z7
-	VMOVDQU64   (R8), Z8
-	VMOVDQU64   (R8)(DX*1), Z9
-	VMOVDQU64   (R8)(DX*2), Z10
-	VMOVDQU64   (R8)(SI*1), Z11
-	VMOVDQU64   (R9), Z12
-	VMOVDQU64   (R9)(DX*1), Z13
-	VMOVDQU64   (R9)(DX*2), Z14
-	VMOVDQU64   (R9)(SI*1), Z15
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	CMPQ      BX, $0x00
+	JLE       loaded
+	VMOVDQU64 (CX), Z0
+	CMPQ      BX, $0x01
+	JLE       loaded
+	VMOVDQU64 (CX)(DX*1), Z1
+	CMPQ      BX, $0x02
+	JLE       loaded
+	VMOVDQU64 (CX)(DX*2), Z2
+	CMPQ      BX, $0x03
+	JLE       loaded
+	VMOVDQU64 (CX)(DI*1), Z3
+	CMPQ      BX, $0x04
+	JLE       loaded
+	VMOVDQU64 (R8), Z4
+	CMPQ      BX, $0x05
+	JLE       loaded
+	VMOVDQU64 (R8)(DX*1), Z5
+	CMPQ      BX, $0x06
+	JLE       loaded
+	VMOVDQU64 (R8)(DX*2), Z6
+	CMPQ      BX, $0x07
+	JLE       loaded
+	VMOVDQU64 (R8)(DI*1), Z7
+	CMPQ      BX, $0x08
+	JLE       loaded
+	VMOVDQU64 (R9), Z8
+	CMPQ      BX, $0x09
+	JLE       loaded
+	VMOVDQU64 (R9)(DX*1), Z9
+	CMPQ      BX, $0x0a
+	JLE       loaded
+	VMOVDQU64 (R9)(DX*2), Z10
+	CMPQ      BX, $0x0b
+	JLE       loaded
+	VMOVDQU64 (R9)(DI*1), Z11
+	CMPQ      BX, $0x0c
+	JLE       loaded
+	VMOVDQU64 (R10), Z12
+	CMPQ      BX, $0x0d
+	JLE       loaded
+	VMOVDQU64 (R10)(DX*1), Z13
+	CMPQ      BX, $0x0e
+	JLE       loaded
+	VMOVDQU64 (R10)(DX*2), Z14
+	CMPQ      BX, $0x0f
+	JLE       loaded
+	VMOVDQU64 (R10)(DI*1), Z15
+
+loaded:
 	VPUNPCKLDQ  Z1, Z0, Z16
 	VPUNPCKHDQ  Z1, Z0, Z17
 	VPUNPCKLDQ  Z3, Z2, Z18
@@ -1006,11 +1057,11 @@ block:
 	VSHUFI32X4  $0xdd, Z31, Z29, Z3
 	VMOVDQU64   Z3, 1920(AX)
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
 	ADDQ        $0x00000800, AX
-	DECQ        BX
+	DECQ        SI
 	JNZ         block
 	VZEROUPPER
 	RET

@@ -4,7 +4,7 @@ package gemm
 // pieces, a whole row of the matrix apart, which the processor does not foresee: while
 // one head is computed, tiles ask for the next one.
 type Queue struct {
-	of       [4]aheadRows
+	of       [8]aheadRows
 	n        int // matrices
 	Lines    int // of a row of what is added next
 	rows     int // left in all of them

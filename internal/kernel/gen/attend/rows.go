@@ -9,9 +9,10 @@ import (
 
 // transpose writes a function that makes columns of a panel of 16 rows.
 func transpose() {
-	begin("attendTranspose", "func(dst, src *byte, ld, blocks int)",
-		"sets, for rows r < 16 and p < 16*blocks, word r of the row p of a panel at dst to word p of row r of src; ld is in bytes.")
-	dst, src, ld, blocks := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("blocks"), GP64())
+	begin("attendTranspose", "func(dst, src *byte, ld, rows, blocks int)",
+		"sets, for r < 16 and p < 16*blocks, word r of row p of a panel at dst to word p of row r of src, or to 0\nfor r >= rows; ld is in bytes.")
+	dst, src, ld := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64())
+	rows, blocks := Load(Param("rows"), GP64()), Load(Param("blocks"), GP64())
 	ld3, src4, src8, src12 := GP64(), GP64(), GP64(), GP64()
 	LEAQ(Mem{Base: ld, Index: ld, Scale: 2}, ld3)
 	LEAQ(Mem{Base: src, Index: ld, Scale: 4}, src4)
@@ -21,6 +22,11 @@ func transpose() {
 	Label("block")
 	x, y := zmm[:16], zmm[16:]
 	for r := range x {
+		VPXORD(x[r], x[r], x[r])
+	}
+	for r := range x {
+		CMPQ(rows, Imm(uint64(r)))
+		JLE(LabelRef("loaded"))
 		m := Mem{Base: bases[r/4]}
 		switch r % 4 {
 		case 1, 2:
@@ -30,6 +36,7 @@ func transpose() {
 		}
 		VMOVDQU64(m, x[r])
 	}
+	Label("loaded")
 	// Words of rows r and r+1 side by side, then pairs of words, within quarters of 128 bits.
 	for r := 0; r < 16; r += 2 {
 		VPUNPCKLDQ(x[r+1], x[r], y[r])
