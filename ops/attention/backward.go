@@ -135,8 +135,8 @@ func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []in
 		w.clearUnseen(g, 0)
 	}
 	if dkv.BF16 != nil {
-		w.store(dkv, at, w.ldkv, g.DK, w.lk)
-		w.store(dkv, at+w.d, w.ldkv, g.DV, w.lk)
+		t.kernel.Round(rowsAt(dkv, at, w.ldkv), g.DK, w.lk)
+		t.kernel.Round(rowsAt(dkv, at+w.d, w.ldkv), g.DV, w.lk)
 	}
 }
 

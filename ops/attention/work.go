@@ -114,10 +114,22 @@ func (w *attentionWork) setKeys(t *attentionWorker, n, h, nk int) {
 	t.kernel.SetKeys(rowsAt(kv, at, w.ldkv), rowsAt(kv, at+w.d, w.ldkv), nk)
 }
 
-// ahead tells the kernel what comes after rows[i] of sequence n, head h: the same head
+// ahead tells the kernel what is written of rows[i] of sequence n, head h, and what comes after it: the same head
 // of the next row, or the next head or sequence with its keys.
 func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int, backward bool) {
-	var r int
+	r := int(rows[i])
+	if out := w.c.Out; backward {
+		t.kernel.Ahead(rowsAt(out, r*w.lq*w.ldq+h*w.e, w.ldq), w.lq)
+		if i+1 == len(rows) && w.self {
+			t.kernel.Ahead(rowsAt(out, n*w.lk*w.ldkv+w.d+h*w.e, w.ldkv), w.lk)
+			t.kernel.Ahead(rowsAt(out, n*w.lk*w.ldkv+2*w.d+h*w.e, w.ldkv), w.lk)
+		} else if i+1 == len(rows) {
+			t.kernel.Ahead(rowsAt(w.c.Aux[0], n*w.lk*w.ldkv+h*w.e, w.ldkv), w.lk)
+			t.kernel.Ahead(rowsAt(w.c.Aux[0], n*w.lk*w.ldkv+w.d+h*w.e, w.ldkv), w.lk)
+		}
+	} else {
+		t.kernel.Ahead(rowsAt(out, r*w.lq*w.d+h*w.e, w.d), w.lq)
+	}
 	switch {
 	case i+1 < len(rows):
 		r = int(rows[i+1])

@@ -49,6 +49,7 @@ type blocks interface {
 	setKeys(k, v gemm.Matrix, n int)
 	forward(b *Block)
 	backward(b *Block, g *Grads)
+	round(dst gemm.Matrix, src []float32, rows int)
 }
 
 // products are the products of attention with the keys (or the values) of a
@@ -240,8 +241,19 @@ func (a *Head) result(x gemm.Matrix) gemm.Matrix {
 // store rounds rows of y to x where that is of bfloat16.
 func (a *Head) store(x, y gemm.Matrix, rows int) {
 	if x.BF16 != nil {
-		vector.ToHalfRows(x.BF16, y.F32, x.LD, rows, a.sizes.Width)
+		a.Round(x, y.F32, rows)
 	}
+}
+
+// Round sets rows of dst, which is of bfloat16, to rows of E values of src.
+func (a *Head) Round(dst gemm.Matrix, src []float32, rows int) {
+	vector.CheckMatrix("rounded", rows, a.sizes.Width, len(dst.BF16), dst.LD)
+	vector.CheckMatrix("rows", rows, a.sizes.Width, len(src), a.sizes.Width)
+	if a.blocks != nil {
+		a.blocks.round(dst, src, rows)
+		return
+	}
+	vector.ToHalfRows(dst.BF16, src, dst.LD, rows, a.sizes.Width)
 }
 
 // Block is a block of queries.

@@ -289,8 +289,7 @@ func (c *columns) backward(b *Block, g *Grads) {
 	y := c.result(g.DQ)
 	c.weighed(w, y, b.N, c.words, c.alpha)
 	if g.DQ.BF16 != nil {
-		c.stats[0] = 1
-		c.store(g.DQ, y, b.N, &c.stats[0], 0)
+		c.round(g.DQ, y.F32, b.N)
 	}
 	c.tiles.Work.Give(w)
 }
@@ -310,6 +309,12 @@ func (c *columns) result(x gemm.Matrix) gemm.Matrix {
 		return x
 	}
 	return gemm.Matrix{F32: c.out, LD: c.sizes.Width}
+}
+
+// round sets rows of dst to rows of E values of src.
+func (c *columns) round(dst gemm.Matrix, src []float32, rows int) {
+	c.stats[0] = 1
+	c.store(dst, gemm.Matrix{F32: src, LD: c.sizes.Width}, rows, &c.stats[0], 0)
 }
 
 // store sets rows of to to those of y times factors that lie step bytes apart.
