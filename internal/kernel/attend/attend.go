@@ -95,12 +95,16 @@ const fewQueries = 2
 // all that is multiplied however long the sequences are.
 const blockScores = 16384
 
-// BlockSize returns the queries of a block for sequences of that many keys:
-// equal parts of queries, which is at least 1.
+// BlockSize returns the queries of a block for sequences of that many keys: all
+// queries, which are at least 1, or equal parts of them in whole vectors.
 func BlockSize(queries, keys int) int {
-	most := max(16, blockScores/scoreStride(keys))
+	const vector = 16
+	most := max(vector, blockScores/scoreStride(keys))
+	if queries <= most {
+		return queries
+	}
 	blocks := (queries + most - 1) / most
-	return (queries + blocks - 1) / blocks
+	return pad((queries+blocks-1)/blocks, vector)
 }
 
 // panelWidth is the most columns that the products read at a time.

@@ -251,5 +251,5 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 
 func ExampleBlockSize() {
 	fmt.Println(attend.BlockSize(30, 65), attend.BlockSize(257, 257))
-	// Output: 30 52
+	// Output: 30 64
 }

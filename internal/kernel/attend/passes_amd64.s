@@ -1083,6 +1083,7 @@ TEXT ·attendScale(SB), NOSPLIT, $0-64
 	BZHIQ R10, R11, R11
 	KMOVW R11, K1
 	SUBQ  R10, DI
+	LEAQ  -16(DI), R11
 
 row:
 	VBROADCASTSS (R8), Z0
@@ -1129,33 +1130,47 @@ TEXT ·attendScaleHalves(SB), NOSPLIT, $0-64
 	BZHIQ R10, R11, R11
 	KMOVW R11, K1
 	SUBQ  R10, DI
+	LEAQ  -16(DI), R11
 
 row:
 	VBROADCASTSS (R8), Z0
-	XORQ         R11, R11
+	XORQ         R12, R12
+
+line:
+	CMPQ   R12, R11
+	JGE    vector
+	VMULPS (DX)(R12*4), Z0, Z1
+	VMULPS 64(DX)(R12*4), Z0, Z2
+
+	// VCVTNE2PS2BF16 Z1, Z2, Z1
+	LONG      $0x486ff262
+	WORD      $0xc972
+	VMOVDQU64 Z1, (AX)(R12*2)
+	ADDQ      $0x20, R12
+	JMP       line
 
 vector:
-	CMPQ   R11, DI
+	CMPQ   R12, DI
 	JGE    rest
-	VMULPS (DX)(R11*4), Z0, Z1
+	VMULPS (DX)(R12*4), Z0, Z1
 
 	// VCVTNEPS2BF16 Z1, Z1
 	LONG    $0x487ef262
 	WORD    $0xc972
-	VMOVDQU Y1, (AX)(R11*2)
-	ADDQ    $0x10, R11
+	VMOVDQU Y1, (AX)(R12*2)
+	ADDQ    $0x10, R12
 	JMP     vector
 
 rest:
 	TESTQ     R10, R10
 	JZ        next
-	VMOVUPS.Z (DX)(R11*4), K1, Z1
+	VMOVUPS.Z (DX)(R12*4), K1, Z1
 	VMULPS    Z0, Z1, Z1
 
 	// VCVTNEPS2BF16 Z1, Z1
 	LONG      $0x487ef262
 	WORD      $0xc972
-	VMOVDQU16 Y1, K1, (AX)(R11*2)
+	VMOVDQU16 Y1, K1, (AX)(R12*2)
 
 next:
 	ADDQ CX, AX

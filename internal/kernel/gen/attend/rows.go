@@ -82,17 +82,31 @@ func scale() {
 		begin(name, signature, "sets rows of dst to "+what+" times a factor for each row; ld, srcLD and factorStep are in bytes.")
 		dst, ld, src, srcLD := Load(Param("dst"), GP64()), Load(Param("ld"), GP64()), Load(Param("src"), GP64()), Load(Param("srcLD"), GP64())
 		rows, n, factor, step := Load(Param("rows"), GP64()), Load(Param("n"), GP64()), Load(Param("factor"), GP64()), Load(Param("factorStep"), GP64())
-		rest, whole, i := GP64(), GP64(), GP64()
+		rest, whole, twice, i := GP64(), GP64(), GP64(), GP64()
 		MOVQ(n, rest)
 		ANDQ(Imm(lanes-1), rest)
 		k := firstLanes(rest)
 		MOVQ(n, whole)
 		SUBQ(rest, whole)
-		f, x := zmm[0], zmm[1]
+		LEAQ(Mem{Base: whole, Disp: -lanes}, twice)
+		f, x, y := zmm[0], zmm[1], zmm[2]
 		from, to := Mem{Base: src, Index: i, Scale: 4}, Mem{Base: dst, Index: i, Scale: uint8(size)}
 		Label("row")
 		VBROADCASTSS(Mem{Base: factor}, f)
 		XORQ(i, i)
+		if half { // a whole cache line at a time
+			next := from
+			next.Disp = vectorBytes
+			Label("line")
+			CMPQ(i, twice)
+			JGE(LabelRef("vector"))
+			VMULPS(from, f, x)
+			VMULPS(next, f, y)
+			round(x, y, x)
+			VMOVDQU64(x, to)
+			ADDQ(Imm(2*lanes), i)
+			JMP(LabelRef("line"))
+		}
 		Label("vector")
 		CMPQ(i, whole)
 		JGE(LabelRef("rest"))
