@@ -100,12 +100,7 @@ func sortByKey(order, starts, key []int32) {
 // sequenceGradient handles rows, all those that attend to sequence n, for head h.
 func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []int32) {
 	g := &t.grads
-	at, dkv := n*w.lk*w.ldkv+h*w.e, w.c.Out
-	if w.self {
-		at += w.d
-	} else {
-		dkv = w.c.Aux[0]
-	}
+	dkv, at := w.keyGradsOf(n, h)
 	if dkv.BF16 != nil {
 		g.DK, g.DV, g.LDDKV = t.gather.dk, t.gather.dv, w.e
 	} else {

@@ -108,6 +108,14 @@ func (w *attentionWork) keysOf(n, h int) (kv exec.Array, at int) {
 	return w.c.In[1], at
 }
 
+// keyGradsOf is keysOf for their gradients.
+func (w *attentionWork) keyGradsOf(n, h int) (dkv exec.Array, at int) {
+	if at = n*w.lk*w.ldkv + h*w.e; w.self {
+		return w.c.Out, at + w.d
+	}
+	return w.c.Aux[0], at
+}
+
 // setKeys gives the kernel the first nk keys of sequence n, head h.
 func (w *attentionWork) setKeys(t *attentionWorker, n, h, nk int) {
 	kv, at := w.keysOf(n, h)
@@ -118,17 +126,15 @@ func (w *attentionWork) setKeys(t *attentionWorker, n, h, nk int) {
 // of the next row, or the next head or sequence with its keys.
 func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int, backward bool) {
 	r := int(rows[i])
-	if out := w.c.Out; backward {
-		t.kernel.Ahead(rowsAt(out, r*w.lq*w.ldq+h*w.e, w.ldq), w.lq)
-		if i+1 == len(rows) && w.self {
-			t.kernel.Ahead(rowsAt(out, n*w.lk*w.ldkv+w.d+h*w.e, w.ldkv), w.lk)
-			t.kernel.Ahead(rowsAt(out, n*w.lk*w.ldkv+2*w.d+h*w.e, w.ldkv), w.lk)
-		} else if i+1 == len(rows) {
-			t.kernel.Ahead(rowsAt(w.c.Aux[0], n*w.lk*w.ldkv+h*w.e, w.ldkv), w.lk)
-			t.kernel.Ahead(rowsAt(w.c.Aux[0], n*w.lk*w.ldkv+w.d+h*w.e, w.ldkv), w.lk)
-		}
+	if !backward {
+		writtenAhead(t, w.c.Out, r*w.lq*w.d+h*w.e, w.d, w.lq)
 	} else {
-		t.kernel.Ahead(rowsAt(out, r*w.lq*w.d+h*w.e, w.d), w.lq)
+		writtenAhead(t, w.c.Out, r*w.lq*w.ldq+h*w.e, w.ldq, w.lq)
+		if i+1 == len(rows) {
+			dkv, at := w.keyGradsOf(n, h)
+			writtenAhead(t, dkv, at, w.ldkv, w.lk)
+			writtenAhead(t, dkv, at+w.d, w.ldkv, w.lk)
+		}
 	}
 	switch {
 	case i+1 < len(rows):
@@ -153,6 +159,13 @@ func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int,
 	t.kernel.Ahead(rowsAt(w.c.In[0], r*w.lq*w.ldq+h*w.e, w.ldq), w.lq)
 	if backward {
 		t.kernel.Ahead(rowsAt(w.c.In[w.operands+1], r*w.lq*w.d+h*w.e, w.d), w.lq)
+	}
+}
+
+// writtenAhead tells the kernel of rows that are written as bfloat16. Products ask for those of float32 themselves.
+func writtenAhead(t *attentionWorker, x exec.Array, at, ld, rows int) {
+	if x.BF16 != nil {
+		t.kernel.Ahead(rowsAt(x, at, ld), rows)
 	}
 }
 

@@ -206,7 +206,7 @@ func (a *Head) SetKeys(k, v gemm.Matrix, n int) {
 }
 
 // Ahead says that rows of E values of x will be read or written soon after the next
-// Forward or Backward, which then asks for them beforehand. Four such hints count.
+// Forward or Backward, which then asks for them beforehand. Eight such hints count.
 func (a *Head) Ahead(x gemm.Matrix, rows int) {
 	if a.blocks != nil {
 		a.blocks.ahead(x, rows)

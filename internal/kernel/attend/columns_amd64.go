@@ -27,7 +27,7 @@ type columns struct {
 	tiles  *gemm.Tiled
 	sizes  Sizes
 	alpha  float32
-	wide   int // values of a row of halves that is copied: E, and zeros up to whole vectors
+	wide   int // values of a row of halves that is copied: E, and room up to whole vectors
 	stride int // values from one row of P^T to the next
 	queue  gemm.Queue
 
@@ -146,7 +146,8 @@ func (c *columns) prepare(w *gemm.TileWork, paired keyOrValue) {
 	}
 }
 
-// halves returns rows of E values of x as rows of bfloat16 that end with whole vectors: x itself if it is that.
+// halves returns rows of E values of x as rows of bfloat16 that may be read in whole vectors: x itself if it is that. A 0 follows
+// an odd number of values.
 func (c *columns) halves(x gemm.Matrix, rows int, room []float32) gemm.Matrix {
 	e := c.sizes.Width
 	if x.BF16 != nil && e == c.wide {
@@ -154,9 +155,6 @@ func (c *columns) halves(x gemm.Matrix, rows int, room []float32) gemm.Matrix {
 	}
 	to := gemm.Matrix{BF16: gemm.AsHalves(room), LD: c.wide}
 	gemm.PackHalves(to.BF16, c.wide, x, 0, rows, e)
-	for r := 0; r < rows && e < c.wide; r++ {
-		clear(to.BF16[r*c.wide+e : (r+1)*c.wide])
-	}
 	return to
 }
 

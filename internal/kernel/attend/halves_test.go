@@ -178,3 +178,36 @@ func TestNotANumber(t *testing.T) {
 		}
 	})
 }
+
+// TestHeadKeepsNothing: what a block leaves behind, another direction and scores far from 0 among it, does not change the next one.
+func TestHeadKeepsNothing(t *testing.T) {
+	engines(t, func(t *testing.T, e *kernel.Engine) {
+		c := newAttentionCase(rand.New(rand.NewPCG(5, 3)), 1, 1, 9, 12, 32, false)
+		c.run(c.attention(e, false), false)
+		c.run(c.attention(e, true), true)
+		want := map[string][]float32{}
+		for name, x := range c.results() {
+			want[name] = slices.Clone(x)
+		}
+		far := newAttentionCase(rand.New(rand.NewPCG(5, 4)), 1, 1, 12, 12, 32, false)
+		for i := range far.k {
+			far.k[i] = -30 // of queries, keys and values
+		}
+		for i := range 12 {
+			vector.Fill(far.q[i*far.ldq:][:attentionHeads*32], 30)
+		}
+		a := far.attention(e, true)
+		far.run(a, false)
+		if x := far.lse[0]; x > -1000 {
+			t.Fatalf("log sum exp is %v, which is not far from 0", x)
+		}
+		far.run(a, true)
+		c.run(a, true)
+		c.run(a, false)
+		for name, x := range c.results() {
+			if !slices.Equal(x, want[name]) {
+				t.Errorf("%s changed", name)
+			}
+		}
+	})
+}

@@ -132,7 +132,7 @@ func (d *dropout) mask() reg.OpmaskVirtual {
 // VM is a vector of addresses.
 func VM(base reg.Register, index reg.VecPhysical) Mem { return Mem{Base: base, Index: index, Scale: 1} }
 
-// rows stores halves of two keys, low ones first, at two rows of halves. both is kept.
+// storeRows stores halves of two keys, the low ones first, at two rows of halves. both is kept.
 func storeRows(both reg.VecPhysical, to, next reg.Register) {
 	VMOVDQU(both.AsY(), Mem{Base: to})
 	VEXTRACTI64X4(Imm(1), both, Mem{Base: next})
