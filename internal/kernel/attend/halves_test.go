@@ -204,6 +204,14 @@ func TestHeadKeepsNothing(t *testing.T) {
 		far.run(a, true)
 		c.run(a, true)
 		c.run(a, false)
+		// Both directions on keys that are set once: the first head again.
+		x := c.head(0, 0)
+		vector.Fill(x.out[:c.e], 0)
+		vector.Fill(x.dq[:c.e], 0)
+		a.SetKeys(floats(x.k, c.ldkv), floats(x.v, c.ldkv), c.lk)
+		b := attend.Block{N: c.lq, Q: floats(x.q, c.ldq), LSE: x.lse, Scale: 1, Out: floats(x.out, c.ldo)}
+		a.Forward(&b)
+		a.Backward(&b, &attend.Grads{DOut: floats(x.do, c.ldo), DQ: floats(x.dq, c.ldq), DK: x.dk, DV: x.dv, LDDKV: c.ldkv})
 		for name, x := range c.results() {
 			if !slices.Equal(x, want[name]) {
 				t.Errorf("%s changed", name)
