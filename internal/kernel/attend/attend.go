@@ -177,9 +177,9 @@ func (s Sizes) alpha() float32 { return float32(1 / math.Sqrt(float64(s.Width)))
 // Use hands over memory of at least Scratch floats. What it holds is undefined before
 // and after; SetKeys must follow.
 func (a *Head) Use(memory []float32) {
-	const line = lineFloats * gemm.WordSize
-	if past := uintptr(unsafe.Pointer(&memory[0])) % line; past != 0 {
-		memory = memory[(line-past)/gemm.WordSize:]
+	const word = 4
+	if past := uintptr(unsafe.Pointer(&memory[0])) / word % lineFloats; past != 0 {
+		memory = memory[lineFloats-past:]
 	}
 	a.each(func(place *[]float32, floats int) {
 		*place, memory = memory[:floats:floats], memory[pad(floats, lineFloats):]
