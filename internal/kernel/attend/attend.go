@@ -34,7 +34,7 @@ type Head struct {
 	k, v     gemm.Matrix
 	products products
 	blocks   blocks // what computes blocks of more than a few queries, nil: products
-	wide     bool   // products has the keys
+	widened  bool   // products has the keys
 	room     int    // floats that blocks works in
 	// What products works on: scores, the same after dropout, their gradients, and what is
 	// stored as bfloat16.
@@ -199,7 +199,7 @@ func (a *Head) SetKeys(k, v gemm.Matrix, n int) {
 	if n < 1 || n > a.sizes.Keys {
 		panic("kernel: attention: more keys than it was made for, or none")
 	}
-	a.k, a.v, a.keys, a.wide = k, v, n, false
+	a.k, a.v, a.keys, a.widened = k, v, n, false
 	if a.blocks != nil {
 		a.blocks.setKeys(k, v, n)
 	}
@@ -226,10 +226,10 @@ func (a *Head) widen(room []float32, x gemm.Matrix, rows int) gemm.Matrix {
 
 // widenKeys gives the products the keys.
 func (a *Head) widenKeys() {
-	if a.wide {
+	if a.widened {
 		return
 	}
-	a.wide = true
+	a.widened = true
 	k, v := a.widen(a.floats.k, a.k, a.keys), a.widen(a.floats.v, a.v, a.keys)
 	a.products.setKeys(sequence{of: [2]gemm.Matrix{ofKeys: k, ofValues: v}, n: a.keys})
 }
