@@ -1,4 +1,4 @@
-"""Derives the coefficients of internal/kernel/gen/vector: relative minimax fits
+"""Derives the coefficients of internal/kernel/gen/vector and gen/attend: relative minimax fits
 by linear least squares with Lawson's reweighting, in float64.
 
 Run: python tools/fit_vector.py
@@ -43,6 +43,19 @@ def fit_exp(degree):
     # expm1(r)-r by its series, to keep the digits that the difference loses.
     t = sum(r**k / math.factorial(k) for k in range(2, 18))
     return lawson(cols, t / y)
+
+
+def fit_exp2(degree):
+    """2^r = c0 + c1 r + ... on [0, 1]."""
+    r = 0.5 - 0.5 * np.cos(np.linspace(0, math.pi, 2001))
+    y = 2**r
+    return lawson(np.stack([r**k / y for k in range(degree + 1)], 1), np.ones_like(r), 2000)
+
+
+def fit_log2(degree):
+    """log2(1+r) = c1 r + c2 r^2 + ... on [0, 1], by its absolute error."""
+    r = (0.5 - 0.5 * np.cos(np.linspace(0, math.pi, 2001)))[1:]
+    return lawson(np.stack([r**k for k in range(1, degree + 1)], 1), np.log2(1 + r), 2000)
 
 
 def fit_tail(p, q, top=14.5):
@@ -132,6 +145,12 @@ if __name__ == "__main__":
     for d in (5, 6, 7):
         c, e = fit_exp(d)
         print("exp degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
+    for d in (3, 4, 5):
+        c, e = fit_exp2(d)
+        print("exp2 degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
+    for d in (6, 7, 8):
+        c, e = fit_log2(d)
+        print("log2 degree", d, "error %.2e" % e, [float(np.float32(v)) for v in c])
     for p, q in ((3, 4), (4, 5), (4, 4), (5, 6)):
         c, e, a, y = fit_tail(p, q)
         c32 = c.astype(np.float32).astype(np.float64)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/tensor"
 )
@@ -99,12 +100,7 @@ func sortByKey(order, starts, key []int32) {
 // sequenceGradient handles rows, all those that attend to sequence n, for head h.
 func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []int32) {
 	g := &t.grads
-	at, dkv := n*w.lk*w.ldkv+h*w.e, w.c.Out
-	if w.self {
-		at += w.d
-	} else {
-		dkv = w.c.Aux[0]
-	}
+	dkv, at := w.keyGradsOf(n, h)
 	if dkv.BF16 != nil {
 		g.DK, g.DV, g.LDDKV = t.gather.dk, t.gather.dv, w.e
 	} else {
@@ -134,8 +130,8 @@ func (w *attentionWork) sequenceGradient(t *attentionWorker, n, h int, rows []in
 		w.clearUnseen(g, 0)
 	}
 	if dkv.BF16 != nil {
-		w.store(dkv, at, w.ldkv, g.DK, w.lk)
-		w.store(dkv, at+w.d, w.ldkv, g.DV, w.lk)
+		t.kernel.Round(rowsAt(dkv, at, w.ldkv), g.DK, w.lk)
+		t.kernel.Round(rowsAt(dkv, at+w.d, w.ldkv), g.DV, w.lk)
 	}
 }
 
@@ -146,24 +142,11 @@ func (w *attentionWork) rowGradient(t *attentionWorker, r, h, nk int) {
 		n := min(w.block, w.lq-i0)
 		w.setBlock(t, r, h, i0, n, lse)
 		at, to := (r*w.lq+i0)*w.d+h*w.e, (r*w.lq+i0)*w.ldq+h*w.e
-		if dy.BF16 != nil {
-			w.load(t.gather.dy, dy, at, w.d, n)
-			t.grads.DOut, t.grads.LDDOut = t.gather.dy, w.e
-		} else {
-			t.grads.DOut, t.grads.LDDOut = dy.F32[at:], w.d
-		}
-		if dq.BF16 != nil {
-			t.grads.DQ, t.grads.LDDQ = t.gather.out, w.e
-		} else {
-			t.grads.DQ, t.grads.LDDQ = dq.F32[to:], w.ldq
-		}
+		t.grads.DOut, t.grads.DQ = rowsAt(dy, at, w.d), rowsAt(dq, to, w.ldq)
 		if w.bias >= 0 {
 			t.grads.DBias = w.biasOf(w.c.Aux[w.biasAux()].F32, h, i0)
 		}
 		w.blockGradient(t, nk)
-		if dq.BF16 != nil {
-			w.store(dq, to, w.ldq, t.gather.out, n)
-		}
 	}
 }
 
@@ -175,8 +158,7 @@ func (w *attentionWork) gatheredGradient(t *attentionWorker, h, nk int, rows []i
 	for i, r := range rows {
 		m.lse[i] = w.c.InAux[w.operands][0].F32[int(r)*w.heads+h]
 	}
-	t.grads.DOut, t.grads.LDDOut = m.dy, w.e
-	t.grads.DQ, t.grads.LDDQ = m.out, w.e
+	t.grads.DOut, t.grads.DQ = gemm.Matrix{F32: m.dy, LD: w.e}, gemm.Matrix{F32: m.out, LD: w.e}
 	w.blockGradient(t, nk)
 	w.scatterHeads(w.c.Out, m.out, h, rows)
 }

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -91,21 +92,15 @@ func (w *attentionWork) attendRow(t *attentionWorker, r, h int) {
 	for i0 := 0; i0 < w.lq; i0 += w.block {
 		n, first := min(w.block, w.lq-i0), r*w.lq+i0
 		w.setBlock(t, r, h, i0, n, w.c.Aux[0].F32)
-		if w.c.Out.BF16 == nil {
-			t.block.Out, t.block.LDOut = w.c.Out.F32[first*w.d+h*w.e:], w.d
-			t.kernel.Forward(&t.block)
-			continue
-		}
-		t.block.Out, t.block.LDOut = t.gather.out, w.e
+		t.block.Out = rowsAt(w.c.Out, first*w.d+h*w.e, w.d)
 		t.kernel.Forward(&t.block)
-		w.store(w.c.Out, first*w.d+h*w.e, w.d, t.gather.out, n)
 	}
 }
 
 // attendGathered computes rows of one query each as one block.
 func (w *attentionWork) attendGathered(t *attentionWorker, h int, rows []int32) {
 	w.gather(t, h, rows)
-	t.block.Out, t.block.LDOut = t.gather.out, w.e
+	t.block.Out = gemm.Matrix{F32: t.gather.out, LD: w.e}
 	t.kernel.Forward(&t.block)
 	for i, r := range rows {
 		w.c.Aux[0].F32[int(r)*w.heads+h] = t.gather.lse[i]

@@ -2,24 +2,25 @@ package attention
 
 import (
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
 // gathered is memory of a thread for what does not lie in the operands as the kernel
-// wants it: what is stored as bfloat16, and blocks of rows of one query each. Matrices have
-// rows of E values.
+// wants it: blocks of rows of one query each, and gradients of keys that are stored as bfloat16, to which
+// several rows add. Matrices have rows of E values.
 type gathered struct {
-	q, dy, out   []float32 // of a block; out receives the output, or dq
-	k, v, dk, dv []float32 // of a sequence
-	lse          []float32
-	bits         []int32
+	q, dy, out []float32 // of a block; out receives the output, or dq
+	dk, dv     []float32 // of a sequence
+	lse        []float32
+	bits       []int32
 }
 
 // gatherSize returns the floats that useGather takes, whole cache lines.
 func (a *attention) gatherSize(s attentionDims, backward bool) int {
-	block, keys := 2*s.e+1, 2*s.e
+	block, keys := 2*s.e+1, 0
 	if backward {
-		block, keys = 3*s.e+1, 4*s.e
+		block, keys = 3*s.e+1, 2*s.e
 	}
 	return (block*s.block + keys*a.lk + 15) / 16 * 16
 }
@@ -32,7 +33,7 @@ func (w *attentionWork) useGather(g *gathered, memory []float32, backward bool) 
 		memory = memory[n*rows:]
 		return part
 	}
-	g.q, g.out, g.k, g.v = take(w.block, w.e), take(w.block, w.e), take(w.lk, w.e), take(w.lk, w.e)
+	g.q, g.out = take(w.block, w.e), take(w.block, w.e)
 	if backward {
 		g.dy, g.dk, g.dv = take(w.block, w.e), take(w.lk, w.e), take(w.lk, w.e)
 	}
@@ -43,7 +44,7 @@ func (w *attentionWork) useGather(g *gathered, memory []float32, backward bool) 
 // gather sets the queries of rows, head h, as a block of the worker.
 func (w *attentionWork) gather(t *attentionWorker, h int, rows []int32) {
 	g, b := &t.gather, &t.block
-	b.N, b.Q, b.LDQ, b.LSE, b.Scale = len(rows), g.q, w.e, g.lse, 1/w.keep
+	b.N, b.Q, b.LSE, b.Scale = len(rows), gemm.Matrix{F32: g.q, LD: w.e}, g.lse, 1/w.keep
 	w.gatherHeads(g.q, w.c.In[0], h, rows)
 	if w.bits >= 0 {
 		b.Bits, b.Words = g.bits, w.words

@@ -3,6 +3,7 @@ package attention
 import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 )
 
 // attentionWork is what the threads of an attention op, forward or backward, share.
@@ -107,22 +108,34 @@ func (w *attentionWork) keysOf(n, h int) (kv exec.Array, at int) {
 	return w.c.In[1], at
 }
 
+// keyGradsOf is keysOf for their gradients.
+func (w *attentionWork) keyGradsOf(n, h int) (dkv exec.Array, at int) {
+	if at = n*w.lk*w.ldkv + h*w.e; w.self {
+		return w.c.Out, at + w.d
+	}
+	return w.c.Aux[0], at
+}
+
 // setKeys gives the kernel the first nk keys of sequence n, head h.
 func (w *attentionWork) setKeys(t *attentionWorker, n, h, nk int) {
 	kv, at := w.keysOf(n, h)
-	if kv.BF16 == nil {
-		t.kernel.SetKeys(kv.F32[at:], kv.F32[at+w.d:], w.ldkv, nk)
-		return
-	}
-	w.load(t.gather.k, kv, at, w.ldkv, nk)
-	w.load(t.gather.v, kv, at+w.d, w.ldkv, nk)
-	t.kernel.SetKeys(t.gather.k, t.gather.v, w.e, nk)
+	t.kernel.SetKeys(rowsAt(kv, at, w.ldkv), rowsAt(kv, at+w.d, w.ldkv), nk)
 }
 
-// ahead tells the kernel what comes after rows[i] of sequence n, head h: the same head
+// ahead tells the kernel what is written of rows[i] of sequence n, head h, and what comes after it: the same head
 // of the next row, or the next head or sequence with its keys.
 func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int, backward bool) {
-	var r int
+	r := int(rows[i])
+	if !backward {
+		writtenAhead(t, w.c.Out, r*w.lq*w.d+h*w.e, w.d, w.lq)
+	} else {
+		writtenAhead(t, w.c.Out, r*w.lq*w.ldq+h*w.e, w.ldq, w.lq)
+		if i+1 == len(rows) {
+			dkv, at := w.keyGradsOf(n, h)
+			writtenAhead(t, dkv, at, w.ldkv, w.lk)
+			writtenAhead(t, dkv, at+w.d, w.ldkv, w.lk)
+		}
+	}
 	switch {
 	case i+1 < len(rows):
 		r = int(rows[i+1])
@@ -143,37 +156,39 @@ func (w *attentionWork) ahead(t *attentionWorker, n, h int, rows []int32, i int,
 	default:
 		return
 	}
-	aheadOf(t, w.c.In[0], r*w.lq*w.ldq+h*w.e, w.ldq, w.lq)
+	t.kernel.Ahead(rowsAt(w.c.In[0], r*w.lq*w.ldq+h*w.e, w.ldq), w.lq)
 	if backward {
-		aheadOf(t, w.c.In[w.operands+1], r*w.lq*w.d+h*w.e, w.d, w.lq)
+		t.kernel.Ahead(rowsAt(w.c.In[w.operands+1], r*w.lq*w.d+h*w.e, w.d), w.lq)
 	}
 }
 
-// aheadOf tells the kernel of rows of x, the first of which begins at value at. Those of bfloat16 are
-// read from end to end at once, which is no reason to ask for them beforehand.
-func aheadOf(t *attentionWorker, x exec.Array, at, ld, rows int) {
-	if x.BF16 == nil {
-		t.kernel.Ahead(x.F32[at:], ld, rows)
+// writtenAhead tells the kernel of rows that are written as bfloat16. Products ask for those of float32 themselves.
+func writtenAhead(t *attentionWorker, x exec.Array, at, ld, rows int) {
+	if x.BF16 != nil {
+		t.kernel.Ahead(rowsAt(x, at, ld), rows)
 	}
+}
+
+// rowsAt returns x from value at on as rows that lie ld values apart.
+func rowsAt(x exec.Array, at, ld int) gemm.Matrix {
+	if x.BF16 != nil {
+		return gemm.Matrix{BF16: x.BF16[at:], LD: ld}
+	}
+	return gemm.Matrix{F32: x.F32[at:], LD: ld}
 }
 
 // keysAhead tells the kernel of the keys and values of sequence n, head h.
 func (w *attentionWork) keysAhead(t *attentionWorker, n, h int) {
 	kv, at := w.keysOf(n, h)
-	aheadOf(t, kv, at, w.ldkv, w.lk)
-	aheadOf(t, kv, at+w.d, w.ldkv, w.lk)
+	t.kernel.Ahead(rowsAt(kv, at, w.ldkv), w.lk)
+	t.kernel.Ahead(rowsAt(kv, at+w.d, w.ldkv), w.lk)
 }
 
 // setBlock sets the queries i0 to i0+nq of row r, head h, and their log-sum-exps.
 func (w *attentionWork) setBlock(t *attentionWorker, r, h, i0, nq int, lse []float32) {
 	b := &t.block
 	b.N, b.Scale = nq, 1/w.keep
-	if q, at := w.c.In[0], (r*w.lq+i0)*w.ldq+h*w.e; q.BF16 == nil {
-		b.Q, b.LDQ = q.F32[at:], w.ldq
-	} else {
-		w.load(t.gather.q, q, at, w.ldq, nq)
-		b.Q, b.LDQ = t.gather.q, w.e
-	}
+	b.Q = rowsAt(w.c.In[0], (r*w.lq+i0)*w.ldq+h*w.e, w.ldq)
 	first := (r*w.heads+h)*w.lq + i0
 	b.LSE = lse[first:]
 	if w.bits >= 0 {

@@ -172,7 +172,7 @@ func TestAttentionBits(t *testing.T) {
 				}
 				a = big.attention(e, backward)
 				big.run(a, backward)
-				a.Ahead(c.q, c.ldq, c.lq)
+				a.Ahead(floats(c.q, c.ldq), c.lq)
 				// The same keys at the start of longer sequences, NaN after them.
 				k := make([]float32, (lk+5)*c.ldkv)
 				vector.Fill(k, kerneltest.NaN)
@@ -200,23 +200,27 @@ func TestAttentionPanics(t *testing.T) {
 	s := attend.Sizes{Keys: 9, Width: 8, Queries: 4, Backward: true}
 	x, lse := make([]float32, 9*8), make([]float32, 4)
 	for i, f := range []func(a *attend.Head){
-		func(a *attend.Head) { a.SetKeys(x, x, 8, 10) },
-		func(a *attend.Head) { a.SetKeys(x, x, 8, 0) },
-		func(a *attend.Head) { a.SetKeys(x[:71], x, 8, 9) },
-		func(a *attend.Head) { a.Forward(&attend.Block{N: 5, Q: x, LDQ: 8, Out: x, LDOut: 8, LSE: lse}) },
-		func(a *attend.Head) { a.Forward(&attend.Block{N: 4, Q: x[:31], LDQ: 8, Out: x, LDOut: 8, LSE: lse}) },
-		func(a *attend.Head) { a.Forward(&attend.Block{N: 4, Q: x, LDQ: 8, Out: x, LDOut: 30, LSE: lse}) },
-		func(a *attend.Head) { a.Forward(&attend.Block{N: 4, Q: x, LDQ: 8, Out: x, LDOut: 8, LSE: lse[:3:3]}) },
+		func(a *attend.Head) { a.SetKeys(floats(x, 8), floats(x, 8), 10) },
+		func(a *attend.Head) { a.SetKeys(floats(x, 8), floats(x, 8), 0) },
+		func(a *attend.Head) { a.SetKeys(floats(x[:71], 8), floats(x, 8), 9) },
+		func(a *attend.Head) { a.Forward(&attend.Block{N: 5, Q: floats(x, 8), Out: floats(x, 8), LSE: lse}) },
 		func(a *attend.Head) {
-			a.Forward(&attend.Block{N: 4, Q: x, LDQ: 8, Out: x, LDOut: 8, LSE: lse, Bits: make([]int32, 3), Words: 1})
+			a.Forward(&attend.Block{N: 4, Q: floats(x[:31], 8), Out: floats(x, 8), LSE: lse})
+		},
+		func(a *attend.Head) { a.Forward(&attend.Block{N: 4, Q: floats(x, 8), Out: floats(x, 30), LSE: lse}) },
+		func(a *attend.Head) {
+			a.Forward(&attend.Block{N: 4, Q: floats(x, 8), Out: floats(x, 8), LSE: lse[:3:3]})
 		},
 		func(a *attend.Head) {
-			a.Backward(&attend.Block{N: 4, Q: x, LDQ: 8, LSE: lse}, &attend.Grads{DOut: x, LDDOut: 8, DQ: x, LDDQ: 8, DK: x[:70], DV: x, LDDKV: 8})
+			a.Forward(&attend.Block{N: 4, Q: floats(x, 8), Out: floats(x, 8), LSE: lse, Bits: make([]int32, 3), Words: 1})
+		},
+		func(a *attend.Head) {
+			a.Backward(&attend.Block{N: 4, Q: floats(x, 8), LSE: lse}, &attend.Grads{DOut: floats(x, 8), DQ: floats(x, 8), DK: x[:70], DV: x, LDDKV: 8})
 		},
 	} {
 		a := e.NewAttention(s)
 		a.Use(make([]float32, s.Scratch()))
-		a.SetKeys(x, x, 8, 9)
+		a.SetKeys(floats(x, 8), floats(x, 8), 9)
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -247,5 +251,5 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 
 func ExampleBlockSize() {
 	fmt.Println(attend.BlockSize(30, 65), attend.BlockSize(257, 257))
-	// Output: 30 52
+	// Output: 30 64
 }

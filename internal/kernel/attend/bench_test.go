@@ -104,25 +104,28 @@ func (c *attentionCase) head(n, h int) head {
 	return x
 }
 
+// floats returns a matrix of float32.
+func floats(x []float32, ld int) gemm.Matrix { return gemm.Matrix{F32: x, LD: ld} }
+
 // run computes the case in blocks.
 func (c *attentionCase) run(a *attend.Head, backward bool) {
 	for t := range c.seqs * attentionHeads {
 		x := c.head(t/attentionHeads, t%attentionHeads)
-		a.SetKeys(x.k, x.v, c.ldkv, c.lk)
+		a.SetKeys(floats(x.k, c.ldkv), floats(x.v, c.ldkv), c.lk)
 		if next := t + 1; next < c.seqs*attentionHeads {
 			y := c.head(next/attentionHeads, next%attentionHeads)
-			a.Ahead(y.q, c.ldq, c.lq)
-			a.Ahead(y.k, c.ldkv, c.lk)
-			a.Ahead(y.v, c.ldkv, c.lk)
+			a.Ahead(floats(y.q, c.ldq), c.lq)
+			a.Ahead(floats(y.k, c.ldkv), c.lk)
+			a.Ahead(floats(y.v, c.ldkv), c.lk)
 			if backward {
-				a.Ahead(y.do, c.ldo, c.lq)
+				a.Ahead(floats(y.do, c.ldo), c.lq)
 			}
 		}
 		add := false
 		for i := 0; i < c.rows*c.lq; {
 			n := min(c.sizes(backward).Queries, c.lq-i%c.lq)
 			b, g := &c.block, &c.grads
-			*b = attend.Block{N: n, Q: x.q[i*c.ldq:], LDQ: c.ldq, LSE: x.lse[i:], Words: c.words, Scale: c.scale, Out: x.out[i*c.ldo:], LDOut: c.ldo}
+			*b = attend.Block{N: n, Q: floats(x.q[i*c.ldq:], c.ldq), LSE: x.lse[i:], Words: c.words, Scale: c.scale, Out: floats(x.out[i*c.ldo:], c.ldo)}
 			if c.bits != nil {
 				b.Bits = x.bits[i*c.words:]
 			}
@@ -133,7 +136,7 @@ func (c *attentionCase) run(a *attend.Head, backward bool) {
 			if !backward {
 				a.Forward(b)
 			} else {
-				*g = attend.Grads{DOut: x.do[i*c.ldo:], LDDOut: c.ldo, DQ: x.dq[i*c.ldq:], LDDQ: c.ldq, DK: x.dk, DV: x.dv, LDDKV: c.ldkv, Add: add}
+				*g = attend.Grads{DOut: floats(x.do[i*c.ldo:], c.ldo), DQ: floats(x.dq[i*c.ldq:], c.ldq), DK: x.dk, DV: x.dv, LDDKV: c.ldkv, Add: add}
 				if c.bias != nil {
 					g.DBias = c.dbias[i%c.lq*c.lk:]
 				}

@@ -2,6 +2,7 @@ package attend_test
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/attend"
@@ -13,7 +14,7 @@ import (
 func TestAttentionStaysInside(t *testing.T) {
 	for _, atEnd := range []bool{true, false} {
 		var slices []func(n int) []float32
-		for range 9 {
+		for range 10 {
 			slices = append(slices, kerneltest.Guarded(t, atEnd))
 		}
 		engines(t, func(t *testing.T, e *kernel.Engine) {
@@ -31,12 +32,14 @@ func TestAttentionStaysInside(t *testing.T) {
 				}
 				q, k, v, out, do, dq, dk, dv := take(0, n), take(1, keys), take(2, keys), take(3, n), take(4, n), take(5, n), take(6, keys), take(7, keys)
 				lse := slices[8](n)
-				f.SetKeys(k, v, width, keys)
-				f.Ahead(k, width, keys)
-				f.Forward(&attend.Block{N: n, Q: q, LDQ: width, LSE: lse, Out: out, LDOut: width})
-				a.SetKeys(k, v, width, keys)
-				a.Backward(&attend.Block{N: n, Q: q, LDQ: width, LSE: lse},
-					&attend.Grads{DOut: do, LDDOut: width, DQ: dq, LDDQ: width, DK: dk, DV: dv, LDDKV: width, Add: i%2 == 0})
+				words := (keys + 31) / 32
+				bits := unsafe.Slice((*int32)(unsafe.Pointer(&slices[9](n * words)[0])), n*words)
+				f.SetKeys(floats(k, width), floats(v, width), keys)
+				f.Ahead(floats(k, width), keys)
+				f.Forward(&attend.Block{N: n, Q: floats(q, width), LSE: lse, Bits: bits, Words: words, Scale: 1, Out: floats(out, width)})
+				a.SetKeys(floats(k, width), floats(v, width), keys)
+				a.Backward(&attend.Block{N: n, Q: floats(q, width), LSE: lse, Bits: bits, Words: words, Scale: 1},
+					&attend.Grads{DOut: floats(do, width), DQ: floats(dq, width), DK: dk, DV: dv, LDDKV: width, Add: i%2 == 0})
 			}
 		})
 	}

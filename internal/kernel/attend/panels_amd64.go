@@ -8,15 +8,11 @@ import (
 )
 
 // rowsOf returns m rows of n values of x as a left operand.
-func (t *tiledAttention) rowsOf(x []float32, ld, m, n int) gemm.RowsOperand {
+func (t *tiledAttention) rowsOf(x gemm.Matrix, m, n int) gemm.RowsOperand {
 	_, height := t.tiles.Heights(m)
-	a := gemm.RowsOperand{At: unsafe.Pointer(&x[0]), Row: ld * gemm.WordSize, K: gemm.WordSize}
-	switch {
-	case t.tiles.BF16:
-		gemm.PackHalves(gemm.AsHalves(t.a), gemm.Matrix{F32: x, LD: ld}, 0, m, n)
-		a.At, a.Row = unsafe.Pointer(&t.a[0]), t.tiles.Terms(n)*gemm.WordSize
-	case t.rounded:
-		roundRows(t.a, x, ld, m, n, n)
+	a := gemm.RowsOperand{At: unsafe.Pointer(&x.F32[0]), Row: x.LD * gemm.WordSize, K: gemm.WordSize}
+	if t.rounded {
+		roundRows(t.a, x.F32, x.LD, m, n, n)
 		a.At, a.Row = unsafe.Pointer(&t.a[0]), n*gemm.WordSize
 	}
 	a.Tile = height * a.Row
@@ -24,19 +20,10 @@ func (t *tiledAttention) rowsOf(x []float32, ld, m, n int) gemm.RowsOperand {
 }
 
 // columnsOf returns the transpose of rows of scores as a left operand.
-func (t *tiledAttention) columnsOf(w *gemm.TileWork, s []float32, rows int) gemm.RowsOperand {
+func (t *tiledAttention) columnsOf(s []float32, rows int) gemm.RowsOperand {
 	_, height := t.tiles.Heights(t.keys.n)
 	a := gemm.RowsOperand{At: unsafe.Pointer(&s[0]), Row: gemm.WordSize, K: t.stride * gemm.WordSize, Tile: height * gemm.WordSize}
-	switch {
-	case t.tiles.BF16:
-		even := pad(rows, 2)
-		if even > rows {
-			clear(s[rows*t.stride:][:t.keys.n])
-		}
-		lanes, block := t.tiles.Lanes, even/2*t.tiles.Lanes
-		t.tiles.PackRows(w, t.a, lanes, block, gemm.Matrix{F32: s, LD: t.stride}, 0, even, t.keys.n, height)
-		a.At, a.K, a.Tile = unsafe.Pointer(&t.a[0]), lanes*gemm.WordSize, block*gemm.WordSize
-	case t.rounded:
+	if t.rounded {
 		roundRows(t.a, s, t.stride, rows, t.keys.n, t.stride)
 		a.At = unsafe.Pointer(&t.a[0])
 	}
@@ -61,18 +48,18 @@ func (t *tiledAttention) panelsOf(w *gemm.TileWork, of keyOrValue, transposed bo
 	}
 	t.packed[of][i] = true
 	if !transposed {
-		return t.pack(w, dst, t.keys.of[of], t.keys.ld, t.keys.n)
+		return t.pack(w, dst, t.keys.of[of], t.keys.n)
 	}
 	n := t.tileKeys()
-	t.tiles.PackTransposed(w, dst, t.keys.of[of], t.keys.ld, n, t.width)
+	t.tiles.PackTransposed(w, dst, t.keys.of[of].F32, t.keys.of[of].LD, n, t.width)
 	t.roundPanels(dst, t.width*pad(n, 2*t.tiles.Lanes))
 	return t.tiles.Panels(dst, t.width, t.keys.n, transposed)
 }
 
 // pack packs n rows of E values of x into panels.
-func (t *tiledAttention) pack(w *gemm.TileWork, dst, x []float32, ld, n int) gemm.PanelsOperand {
+func (t *tiledAttention) pack(w *gemm.TileWork, dst []float32, x gemm.Matrix, n int) gemm.PanelsOperand {
 	width := 2 * t.tiles.Lanes
-	t.tiles.PackRows(w, dst, width, width*t.tiles.Terms(n), gemm.Matrix{F32: x, LD: ld}, 0, n, t.width, width)
+	t.tiles.PackRows(w, dst, width, width*n, x, 0, n, t.width, width)
 	t.roundPanels(dst, n*pad(t.width, width))
 	return t.tiles.Panels(dst, t.width, n, false)
 }

@@ -140,7 +140,7 @@ func (d *direct) lookAhead(q *gemm.Queue, blocks []termBlock, n, j, step, produc
 	const line = gemm.CacheLine / gemm.WordSize
 	b := &blocks[n]
 	q.Lines, q.Products = aheadLines, products
-	q.Add(d.packed[b.at+j*b.terms:], aheadLines*line, min(step, panels(d.to.channels)-j)*b.terms/(aheadLines*line))
+	q.Add(gemm.Matrix{F32: d.packed[b.at+j*b.terms:], LD: aheadLines * line}, min(step, panels(d.to.channels)-j)*b.terms/(aheadLines*line))
 }
 
 // work computes units lo to hi.

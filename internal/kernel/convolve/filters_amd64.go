@@ -91,16 +91,16 @@ func (f *filterTiles) lookAhead(q *gemm.Queue, u *share, b int) {
 	s := f.s
 	r0, r1 := f.block(b)
 	q.Lines = lines(u.outs)
-	q.Add(f.dy[r0*f.across*s.Out+u.o0:], s.Out, (r1-r0)*f.across)
+	q.Add(gemm.Matrix{F32: f.dy[r0*f.across*s.Out+u.o0:], LD: s.Out}, (r1-r0)*f.across)
 	from := (r0/f.high*s.Height + min(r0%f.high*s.Stride, s.Height-1)) * s.Width
 	places := min((r1-r0)*s.Stride*s.Width, s.Batch*s.places()-from)
 	if f.runs < s.Kernel { // all channels of a place, which are a part of a line
 		const line = gemm.CacheLine / gemm.WordSize
 		q.Lines = 1
-		q.Add(f.x[from*s.In:], line, places*s.In/line)
+		q.Add(gemm.Matrix{F32: f.x[from*s.In:], LD: line}, places*s.In/line)
 	} else {
 		q.Lines = lines(u.channels)
-		q.Add(f.x[from*s.In+u.c0:], s.In, places)
+		q.Add(gemm.Matrix{F32: f.x[from*s.In+u.c0:], LD: s.In}, places)
 	}
 	q.Products = 0
 	for _, c := range f.copies {

@@ -33,7 +33,7 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 	case b.p.TransA:
 		t.PackRows(w, w.group[:], t.Lanes, b.terms*t.Lanes, x, b.k*x.LD+b.i, b.kb, b.mb, b.height)
 	case t.BF16:
-		packHalves(AsHalves(w.group[:]), 2*b.stride, x, b.i*x.LD+b.k, b.mb, b.kb)
+		PackHalves(AsHalves(w.group[:]), 2*b.stride, x, b.i*x.LD+b.k, b.mb, b.kb)
 	default:
 		for r := range b.mb {
 			copy(w.group[r*b.stride:r*b.stride+b.kb], x.F32[(b.i+r)*x.LD+b.k:])
@@ -41,14 +41,9 @@ func (t *Tiled) packA(w *TileWork, b *block) {
 	}
 }
 
-// PackHalves sets the rows of dst to n values of the rows of x from value at on. If
-// n is odd, a 0 follows each row.
-func PackHalves(dst []uint16, x Matrix, at, rows, n int) {
-	packHalves(dst, (n+1)&^1, x, at, rows, n)
-}
-
-// packHalves is PackHalves for rows of dst that lie stride values apart.
-func packHalves(dst []uint16, stride int, x Matrix, at, rows, n int) {
+// PackHalves sets the rows of dst, stride values apart, to n values of the rows of x from
+// value at on. If n is odd, a 0 follows each row.
+func PackHalves(dst []uint16, stride int, x Matrix, at, rows, n int) {
 	if x.BF16 == nil {
 		gemmConvert(&dst[0], 2*stride, &x.F32[at], x.LD*WordSize, n, rows)
 	} else {
@@ -69,7 +64,7 @@ func (t *Tiled) packTransposed(w *TileWork, panel []float32, x Matrix, at, rows,
 	from, ld, terms, width := x.F32, x.LD, kb, 2*t.Lanes
 	if t.BF16 {
 		terms = (kb + 1) / 2
-		PackHalves(w.rows[:], x, at, rows, kb)
+		PackHalves(w.rows[:], 2*terms, x, at, rows, kb)
 		from, ld, at = asWords(w.rows[:]), terms, 0
 	}
 	whole := 0

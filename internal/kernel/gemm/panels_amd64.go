@@ -53,14 +53,21 @@ func (t *Tiled) MultiplyPanels(w *TileWork, p *PanelProduct, queue *Queue) {
 	args.aRow, args.aK, args.bK, args.cRow = p.A.Row, p.A.K, p.B.K, p.LDC*WordSize
 	tiles, height := t.Heights(p.M)
 	queue.product(tiles * ((p.N + width - 1) / width))
+	// No divisions: small products have tiles that take no longer than one.
+	tile := 0
 	for i := 0; i < p.M; i += height {
 		rows := min(height, p.M-i)
 		tiles, c := &t.tiles[rows-1], p.C[i*p.LDC:]
-		args.a = unsafe.Add(p.A.At, i/height*p.A.Tile)
+		args.a = unsafe.Add(p.A.At, tile)
+		tile += p.A.Tile
+		panel := 0
 		for q := 0; q < p.N; q += width {
-			cols := min(width, p.N-q)
-			vectors := (cols + t.Lanes - 1) / t.Lanes
-			args.b = unsafe.Add(p.B.At, q/width*p.B.Panel)
+			cols, vectors := min(width, p.N-q), 1
+			if cols > t.Lanes {
+				vectors = 2
+			}
+			args.b = unsafe.Add(p.B.At, panel)
+			panel += p.B.Panel
 			args.mask = 1<<cols - 1
 			if !t.Masked && !p.Padded && cols != vectors*t.Lanes {
 				t.panelEdge(w, p, tiles[vectors-1], rows, cols, c[q:])
@@ -68,7 +75,9 @@ func (t *Tiled) MultiplyPanels(w *TileWork, p *PanelProduct, queue *Queue) {
 				args.c = unsafe.Pointer(&c[q])
 				tiles[vectors-1]((*byte)(unsafe.Pointer(args)))
 			}
-			queue.tile()
+			if queue.share > 0 {
+				queue.tile()
+			}
 		}
 	}
 	args.a, args.b, args.c = nil, nil, nil

@@ -4,7 +4,7 @@ package gemm
 // pieces, a whole row of the matrix apart, which the processor does not foresee: while
 // one head is computed, tiles ask for the next one.
 type Queue struct {
-	of       [4]aheadRows
+	of       [8]aheadRows
 	n        int // matrices
 	Lines    int // of a row of what is added next
 	rows     int // left in all of them
@@ -14,15 +14,15 @@ type Queue struct {
 
 // aheadRows is what is left of one matrix.
 type aheadRows struct {
-	x        []float32
-	ld, rows int
-	lines    int // of a row
+	x     Matrix
+	rows  int
+	lines int // of a row
 }
 
 // Add queues rows of x, unless there are too many matrices already.
-func (q *Queue) Add(x []float32, ld, rows int) {
+func (q *Queue) Add(x Matrix, rows int) {
 	if q.n < len(q.of) {
-		q.of[q.n] = aheadRows{x, ld, rows, q.Lines}
+		q.of[q.n] = aheadRows{x, rows, q.Lines}
 		q.n++
 		q.rows += rows
 	}
@@ -45,7 +45,7 @@ func (q *Queue) tile() {
 			continue
 		}
 		m := min(left, r.rows)
-		gemmPrefetch(Matrix{F32: r.x}.first((r.rows-m)*r.ld), r.ld*WordSize, r.lines, m)
+		gemmPrefetch(r.x.first((r.rows-m)*r.x.LD), r.x.LD*r.x.size(), r.lines, m)
 		r.rows -= m
 		q.rows -= m
 		left -= m

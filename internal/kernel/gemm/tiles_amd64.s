@@ -13118,6 +13118,16 @@ TEXT ·gemmPrefetch(SB), NOSPLIT, $0-32
 	MOVQ stride+8(FP), CX
 	MOVQ lines+16(FP), DX
 	MOVQ rows+24(FP), BX
+	CMPQ DX, $0x02
+	JNE  row
+
+two:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       CX, AX
+	DECQ       BX
+	JNZ        two
+	RET
 
 row:
 	MOVQ AX, SI

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/geoalign/geoalign/internal/kernel/gen/evex"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -62,7 +63,7 @@ func convert() {
 	JE(LabelRef("rest"))
 	Label("whole")
 	VMOVUPS(Mem{Base: s}, x)
-	VCVTNEPS2BF16(x, h)
+	evex.VCVTNEPS2BF16(x, h)
 	VMOVDQU(h.AsY(), Mem{Base: d})
 	ADDQ(Imm(64), s)
 	ADDQ(Imm(32), d)
@@ -72,7 +73,7 @@ func convert() {
 	TESTQ(rest, rest)
 	JE(LabelRef("next"))
 	VMOVUPS_Z(Mem{Base: s}, k, x)
-	VCVTNEPS2BF16(x, h)
+	evex.VCVTNEPS2BF16(x, h)
 	VMOVDQU16(h.AsY(), k, Mem{Base: d})
 	Label("next")
 	ADDQ(ds, dst)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/geoalign/geoalign/internal/kernel/gen/evex"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -58,7 +59,7 @@ func pairs(vectors int, from source) {
 			case fromFloats:
 				VMOVUPS_Z(m0, masks[v], low)
 				VMOVUPS_Z(m1, masks[v], high)
-				VCVTNE2PS2BF16(low, high, both)
+				evex.VCVTNE2PS2BF16(low, high, both)
 				VPERMW(both, order, both)
 			case fromHalves:
 				VPMOVZXWD_Z(m0, masks[v], both)

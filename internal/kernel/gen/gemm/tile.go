@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/kernel/gen/evex"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -126,7 +127,7 @@ func (s set) tile(rows, cols int) {
 			VBROADCASTSS(rowMem(bases, ar, ar3, i), av)
 			for j := range bv {
 				if s.bf16 {
-					VDPBF16PS(bv[j], av, sums[i*cols+j])
+					evex.VDPBF16PS(bv[j], av, sums[i*cols+j])
 				} else {
 					VFMADD231PS(bv[j], av, sums[i*cols+j])
 				}
