@@ -39,7 +39,8 @@ type Child struct {
 // EndedError says how a child ended that owed an answer, in words that follow what it did: "its self-test ended ...".
 type EndedError struct {
 	How     string
-	Passing bool // may be otherwise the next time: it took too long, or was ended from outside
+	Late    bool // it took too long
+	Outside bool // a signal ended it that says nothing of what it did, such as the interrupt of the whole program
 }
 
 func (e *EndedError) Error() string { return e.How }
@@ -106,9 +107,9 @@ func (c *Child) ended(late bool, limit time.Duration) error {
 	e := &EndedError{How: "ended a trial process (exit status 0)"}
 	switch {
 	case late:
-		e.How, e.Passing = fmt.Sprintf("gave no answer within %v", limit), true
+		e.How, e.Late = fmt.Sprintf("gave no answer within %v", limit), true
 	case err != nil:
-		e.How, e.Passing = "ended a trial process ("+err.Error()+")", fromOutside(c.command.ProcessState)
+		e.How, e.Outside = "ended a trial process ("+err.Error()+")", fromOutside(c.command.ProcessState)
 	}
 	if line := firstLine(c.messages.String()); line != "" {
 		e.How += ", which said " + line

@@ -44,12 +44,12 @@ func init() {
 func TestChild(t *testing.T) {
 	rows := []struct {
 		question, how string
-		passing       bool
+		late, outside bool
 	}{
-		{"exit", "ended a trial process (exit status 7), which said no room", false},
-		{"crash", "ended a trial process (signal: segmentation fault)", false},
-		{"interrupt", "ended a trial process (signal: killed)", true},
-		{"hang", "gave no answer within 300ms", true},
+		{"exit", "ended a trial process (exit status 7), which said no room", false, false},
+		{"crash", "ended a trial process (signal: segmentation fault)", false, false},
+		{"interrupt", "ended a trial process (signal: killed)", false, true},
+		{"hang", "gave no answer within 300ms", true, false},
 	}
 	for _, r := range rows {
 		c, err := Start("echo", "you said ")
@@ -69,7 +69,7 @@ func TestChild(t *testing.T) {
 		var answer string
 		err = c.Ask(r.question, &answer, limit)
 		var end *EndedError
-		if !errors.As(err, &end) || end.How != r.how || end.Passing != r.passing || err.Error() != r.how {
+		if !errors.As(err, &end) || end.How != r.how || end.Late != r.late || end.Outside != r.outside || err.Error() != r.how {
 			t.Errorf("%s: %v", r.question, err)
 		}
 		if err := c.Ask("more", &answer, time.Second); err == nil {

@@ -201,7 +201,7 @@ func (t Trial) probeOnce(files []string) ([]verdict, error) {
 			return nil, fmt.Errorf("the child process tried nothing: %w", err)
 		case errors.As(err, &end):
 			warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, end.How, t.Env)
-			return append(out, verdict{File: last.File, Warning: warning, passing: end.Passing}), nil
+			return append(out, verdict{File: last.File, Warning: warning, passing: end.Late || end.Outside}), nil
 		default:
 			return nil, err
 		}

@@ -63,6 +63,7 @@ func (e *Engine) setTuner(o Options) {
 	}
 	float, half := e.ways(libraries, builtin)
 	e.startTuner(o.Tune, float, half, libraries, tune.File())
+	e.tuner.outside = newOutside(e.threads, e.bf16, libraries)
 }
 
 // ways returns the candidates for products of float32 and in bfloat16.
@@ -127,7 +128,8 @@ func (e *Engine) startTuner(mode string, float, half []*way, libraries []library
 		e.among = append(e.among, library.Builtin)
 	}
 	t := &tuner{e: e, mode: mode, float: float, half: half, table: tune.NewTable(env, mode, file),
-		decided: map[tune.Key]*decision{}, dropped: map[*way]bool{}, left: budget(mode)}
+		builtin: &way{name: library.Builtin, backend: gemm.Builtin()}, decided: map[tune.Key]*decision{}, dropped: map[*way]bool{},
+		ends: map[string]int{}, slow: map[*way][]bool{}, left: budget(mode)}
 	e.tuner = t
 	for _, n := range t.table.Notes() {
 		e.warn(n)
