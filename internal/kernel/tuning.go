@@ -58,7 +58,13 @@ func (e *Engine) setTuner(o Options) {
 	libraries := []library.Loaded{{Backend: e.backend, Info: e.info}}
 	builtin := e.info.Name == library.Builtin || e.info.Name == library.OneDNN // by the fixed rules
 	if o.Backend == "" || o.Backend == library.Auto {
-		libraries, _ = library.Found()
+		var warnings []string
+		libraries, warnings = library.Found()
+		for _, w := range warnings {
+			if !slices.Contains(e.warnings, w) { // behind the first that is found, which New knows
+				e.warnings = append(slices.Clip(e.warnings), w)
+			}
+		}
 		builtin = true
 	}
 	float, half := e.ways(libraries, builtin)
