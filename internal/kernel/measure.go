@@ -95,7 +95,7 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tun
 		m.slow[x.way] = append(m.slow[x.way], float64(x.best) > slow*float64(winner.best))
 	}
 	if c, split := t.other(p, winner.choice); split {
-		if x := m.fastest([]*trial{winner, m.trial(c, other)}); x != winner && m.tryAgain(x) {
+		if x := m.trial(c, other); m.sound(product, p, c) && m.fastest([]*trial{winner, x}) == x && m.tryAgain(x) {
 			winner = x
 		}
 	}

@@ -133,7 +133,7 @@ func TestLibraryThatCrashesForOneShape(t *testing.T) {
 				t.Errorf("%s, %s: %q", name, mode, again.Warnings())
 			}
 			if again.tuner.outside.(*outside).child != nil && mode == tune.Cache {
-				t.Errorf("%s: a process is started for what is known", name)
+				t.Errorf("%s: a process is started for what is known: %+v", name, again.Tuning().Products)
 			}
 			again.Close()
 		}
