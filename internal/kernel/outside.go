@@ -108,7 +108,7 @@ const mostEnds = 3
 
 // sound says whether this process may compute p by a choice, as far as another one tells that computed it.
 func (t *tuner) sound(product string, p *gemm.Product, c choice) bool {
-	kernel := t.nameOf(p, c)
+	kernel, lib := t.nameOf(p, c), t.nameOf(p, choice{way: c.way})
 	switch {
 	case !t.foreign(p, c):
 		return true
@@ -116,8 +116,9 @@ func (t *tuner) sound(product string, p *gemm.Product, c choice) bool {
 		return false
 	case t.outside == nil || t.table.Passed(product, kernel):
 		return true
+	case t.ends[lib] >= mostEnds:
+		return false
 	}
-	lib := t.nameOf(p, choice{way: c.way})
 	err := t.outside.try(attempt{Library: lib, Half: c.way.path == pathLibrary, Side: c.side, Key: tune.KeyOf(p), Alpha: p.Alpha, Beta: p.Beta})
 	var end *dynlib.EndedError
 	if err == nil {

@@ -189,6 +189,21 @@ func TestLibraryThatCrashesOften(t *testing.T) {
 	}
 }
 
+// A way that is slow for the first products is tried for no more, but where everything is measured anew.
+func TestSlowLibraryIsNotTriedOn(t *testing.T) {
+	for mode, more := range map[string]bool{tune.Cache: false, tune.On: true} {
+		e := newTuned(t, 1, mode, filepath.Join(t.TempDir(), "kernels.json"))
+		e.rule.slow, e.other.slow = 0, 30*time.Millisecond
+		for i := range mostSlow + 1 {
+			before := e.other.calls.Load()
+			checkProduct(t, e.Engine, big(uint32(i), func(g *gemmtest.Case) { g.P.M += i }))
+			if called := e.other.calls.Load() > before; called != (i < mostSlow || more) {
+				t.Errorf("%s, product %d: called %v", mode, i, called)
+			}
+		}
+	}
+}
+
 // fakeTester is another process that fails as a test says.
 type fakeTester struct {
 	err   error
@@ -215,7 +230,11 @@ func TestNoOtherProcess(t *testing.T) {
 		e.tuner.outside = f
 		g := big(1, nil)
 		checkProduct(t, e.Engine, g)
-		if f.calls < r.calls || len(e.warnings) == 0 || !strings.Contains(e.warnings[0], r.warn) || e.tuner.table.Ended(e.only(t).Product, "rule") != r.ended {
+		first := e.only(t).Product
+		for i := range 2 * mostEnds { // not for ever
+			checkProduct(t, e.Engine, big(3, func(g *gemmtest.Case) { g.P.M += 1 + i }))
+		}
+		if f.calls > 2*mostEnds || f.calls < r.calls || len(e.warnings) == 0 || !strings.Contains(e.warnings[0], r.warn) || e.tuner.table.Ended(first, "rule") != r.ended {
 			t.Errorf("%v: %d calls, %q", r.err, f.calls, e.warnings)
 		}
 		if e.other.calls.Load() > 0 {
