@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/dynlib"
@@ -41,7 +40,7 @@ type attempt struct {
 	Alpha, Beta float32
 }
 
-// tester computes an attempt in another process. An *dynlib.EndedError says that it ended it; any other error, that there is none.
+// tester computes an attempt in another process. A *dynlib.EndedError says that it ended it; any other error, that there is none.
 type tester interface {
 	try(a attempt) error
 	close()
@@ -85,7 +84,7 @@ func (o *outside) try(a attempt) error {
 			return err
 		}
 		if err := c.Ask(nil, new(struct{}), outsideTimeout); err != nil {
-			return fmt.Errorf("to load the libraries %w", errors.New(err.Error())) // which has nothing to do with a product
+			return fmt.Errorf("to load the libraries %v", err) // no EndedError, since it has nothing to do with a product
 		}
 		o.child = c
 	}
@@ -135,11 +134,6 @@ func (t *tuner) sound(product string, p *gemm.Product, c choice) bool {
 	}
 	t.e.warn(fmt.Sprintf("%s is left out for the product %s, which %s", kernel, product, end.How))
 	if t.ends[lib]++; t.ends[lib] == mostEnds {
-		for _, w := range slices.Concat(t.float, t.half) {
-			if w.name == lib {
-				t.dropped[w] = true
-			}
-		}
 		t.e.warn(fmt.Sprintf("%s is not measured for further products: it has ended %d processes", lib, mostEnds))
 	}
 	return false
@@ -171,8 +165,7 @@ func init() { dynlib.Serve(servant, serveProducts) }
 
 // serveProducts is the other process. It says that it is ready, and answers each attempt.
 func serveProducts(args []string, questions io.Reader, answers io.Writer) int {
-	err := computeProducts(args, bufio.NewReader(questions), json.NewEncoder(answers))
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err := computeProducts(args, bufio.NewReader(questions), json.NewEncoder(answers)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -206,7 +199,9 @@ func computeProducts(args []string, questions io.Reader, answers *json.Encoder) 
 	var values operandValues
 	for d := json.NewDecoder(questions); ; {
 		var a attempt
-		if err := d.Decode(&a); err != nil {
+		if err := d.Decode(&a); errors.Is(err, io.EOF) { // the one that asks has ended
+			return nil
+		} else if err != nil {
 			return err
 		}
 		list := float
