@@ -156,8 +156,7 @@ func (d dataFacts) same(g parallel.Group) error { return alike(g, d...) }
 const samplesCompared = 16
 
 // dataOf identifies the data that a run has opened: the sizes of the files that the configuration names, the lengths of the lists, and
-// whole numbers (ids, tokens, lengths) of some samples, which depend on the order too. Pixels are left out, since
-// decoders may differ in the last bit.
+// whole numbers (ids, tokens, lengths) of some samples, which depend on the order too. Pixels are left out; what decodes them is not.
 func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	if r.group.Size() == 1 {
 		return nil, nil
@@ -170,6 +169,9 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 			continue
 		}
 		out = append(out, fact{in.Key, fmt.Sprint(in.Path, st.Size()), fmt.Sprintf("%s of %d bytes", in.Path, st.Size()), hint})
+	}
+	if r.cfg.ReadsImageFiles() {
+		out = append(out, decoderFact(data.JPEGDecoder()))
 	}
 	if r.tok != nil {
 		text, err := r.tok.JSON()
@@ -186,6 +188,11 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 		out = append(out, fact{"number of training samples", fmt.Sprint(stream.EpochSamples()), "", hint}, fact{"order of training samples", sum, "checksum " + sum, hint})
 	}
 	return out, nil
+}
+
+// decoderFact is what decodes JPEG files on a rank: pixels depend on it, and so which rank has a sample would.
+func decoderFact(d data.Decoder) fact {
+	return fact{"decoder of JPEG files", d.String(), "", `install the same libjpeg-turbo on every machine, or choose data.decoder = "builtin", which needs none`}
 }
 
 // samplesOf is the checksum of the whole numbers of some samples.

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -239,6 +241,32 @@ func TestOtherDataOnARank(t *testing.T) {
 	}
 	if err := differs([][]byte{own("a"), []byte("{")}); err == nil || !strings.Contains(err.Error(), "rank 1: ") {
 		t.Error(err)
+	}
+}
+
+// TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
+func TestOtherDecoderOnARank(t *testing.T) {
+	var all [][]byte
+	for _, d := range []data.Decoder{{Name: data.DecoderTurbo, Version: "2"}, {Name: data.DecoderBuiltin}} {
+		text, err := json.Marshal([]fact{decoderFact(d)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := differs(all); err == nil || !strings.Contains(err.Error(), `rank 1 has another decoder of JPEG files than rank 0 (turbojpeg 2 there, builtin here): install the same`) {
+		t.Error(err)
+	}
+	for kind, want := range map[string]bool{"captions": true, "scenes": false} {
+		r := &Run{group: paralleltest.Ranks(2)[0], cfg: settings(t, t.TempDir())}
+		r.cfg.Data.Kind = kind
+		facts, err := r.dataOf(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(facts, decoderFact(data.JPEGDecoder())) != want {
+			t.Errorf("%s: %+v", kind, facts)
+		}
 	}
 }
 

@@ -134,6 +134,37 @@ func TestResumeWithAnotherConfig(t *testing.T) {
 	contains(t, stderr, "changed since the checkpoint: kernels = ", `(was "openblas, avx2, 3 threads")`, "bit by bit")
 }
 
+// A run that goes on with another decoder of JPEG files says so, if it reads files.
+func TestResumeWithAnotherDecoder(t *testing.T) {
+	_, flags := photoData(t)
+	for name, r := range map[string]struct {
+		flags []string
+		told  bool
+	}{"files": {flags, true}, "scenes": {nil, false}} {
+		dir := filepath.Join(t.TempDir(), name)
+		args := func(steps string) []string {
+			return tinyArgs(dir, append([]string{"--max-steps", steps, "--set", "data.decoder=builtin"}, r.flags...)...)
+		}
+		must(t, exitDone, args("1")...)
+		environment := filepath.Join(dir, "environment.json")
+		text, err := os.ReadFile(environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := strings.Replace(string(text), `"decoder": "builtin"`, `"decoder": "turbojpeg 99"`, 1)
+		if other == string(text) {
+			t.Fatalf("no decoder in %s", text)
+		}
+		if err := os.WriteFile(environment, []byte(other), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr := must(t, exitDone, args("2")...)
+		if strings.Contains(stderr, `changed since the checkpoint: decoder of JPEG files = "builtin" (was "turbojpeg 99"), so pixels differ`) != r.told {
+			t.Errorf("%s: %s", name, stderr)
+		}
+	}
+}
+
 func TestEvalRefusesAnotherModel(t *testing.T) {
 	dir := t.TempDir()
 	must(t, exitDone, tinyArgs(dir, "--max-steps", "2", "--quiet", "--set", "objective.itm.weight=0", "--set", "eval.rerank_top=0")...)

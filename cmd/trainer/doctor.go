@@ -33,7 +33,8 @@ says how the kernels of matrix products are chosen (compute.tune), where what wa
 is kept, and what the limit of a container leaves of the processors. It names the MPI library that several processes would train by (mpirun -n 4 trainer train).
 
 A library is tried in a process of its own before it is used: one that crashes or
-hangs is named here and passed over.`,
+hangs is named here and passed over. GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS and GEOALIGN_MKL
+name a file in an unusual place, such as the OpenBLAS of numpy.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
   trainer doctor --json`,

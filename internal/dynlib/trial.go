@@ -1,25 +1,17 @@
 package dynlib
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// probeVariable names the library to try in a child process.
-const probeVariable = "GEOALIGN_PROBE"
-
-// probeTimeout is how long a library may take to load and to do a small
-// task before it counts as broken.
+// probeTimeout is how long a library may take to load, or to do a small
+// task, before it counts as broken.
 var probeTimeout = 10 * time.Second
 
 // probing is true where libraries are tried in a child process.
@@ -39,7 +31,11 @@ func ProbeInChild() {
 	}
 	_ = os.Unsetenv(probeVariable) // a child of the library is not one of ours
 	crashAtOnce()
-	os.Exit(serveProbe(name, os.Args[1:], os.NewFile(3, "verdict")))
+	do := servants[name]
+	if do == nil {
+		os.Exit(0)
+	}
+	os.Exit(do(os.Args[1:], os.Stdin, os.NewFile(3, "answers")))
 }
 
 // Probing says whether libraries are tried in a child process, as in programs that keep in the user's
@@ -76,12 +72,9 @@ type Trial struct {
 	Path func(use any) string
 }
 
-// trials are the libraries that a child may be asked for.
-var trials = map[string]Trial{}
-
 // Register makes a trial known to the child process and returns it. It is for variables of packages.
 func Register(t Trial) Trial {
-	trials[t.Name] = t
+	Serve(t.Name, func(files []string, _ io.Reader, out io.Writer) int { return t.serve(files, out) })
 	return t
 }
 
@@ -133,13 +126,9 @@ func (t Trial) Load(file string, begin func(step string)) (lib *Library, warning
 	return nil, fmt.Sprintf("%s cannot be loaded: %v", file, err)
 }
 
-// serveProbe tries files in order up to the first that can be used.
-func serveProbe(name string, files []string, out io.Writer) int {
+// serve tries files in order up to the first that can be used.
+func (t Trial) serve(files []string, out io.Writer) int {
 	enc := json.NewEncoder(out)
-	t, ok := trials[name]
-	if !ok {
-		return 0
-	}
 	if t.Prepare != nil {
 		t.Prepare()
 	}
@@ -193,87 +182,37 @@ func (t Trial) probe(files []string) ([]verdict, error) {
 
 // probeOnce runs one child. It returns at least one verdict or an error.
 func (t Trial) probeOnce(files []string) ([]verdict, error) {
-	self, err := os.Executable()
+	c, err := Start(t.Name, files...)
 	if err != nil {
 		return nil, err
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
-	defer cancel()
-	c := exec.CommandContext(ctx, self, files...)
-	c.Env = append(os.Environ(), probeVariable+"="+t.Name)
-	c.ExtraFiles = []*os.File{w}
-	var messages bytes.Buffer
-	c.Stderr = &limitedBuffer{&messages, 4096}
-	c.WaitDelay = time.Second
-	err = c.Start()
-	w.Close()
-	if err != nil {
-		return nil, err
-	}
-	// A grandchild that holds the pipe must not hold us.
-	_ = r.SetReadDeadline(time.Now().Add(probeTimeout + time.Second))
 	var out []verdict
 	var last report
-	for lines := bufio.NewScanner(r); lines.Scan(); {
+	for len(out) < len(files) {
 		var line report
-		if json.Unmarshal(lines.Bytes(), &line) != nil {
+		err := c.Ask(nil, &line, probeTimeout)
+		var end *EndedError
+		switch {
+		case err == nil:
+			last = line
+		case last.Done: // what came after a verdict is the doing of a file that is not used
+			return out, nil
+		case last.File == "":
+			return nil, fmt.Errorf("the child process tried nothing: %w", err)
+		case errors.As(err, &end):
+			warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, end.How, t.Env)
+			return append(out, verdict{File: last.File, Warning: warning, passing: end.Late || end.Outside}), nil
+		default:
+			return nil, err
+		}
+		if !line.Done {
 			continue
 		}
-		last = line
-		if line.Done {
-			out = append(out, verdict{File: line.File, Used: line.Used, Path: line.Path, Warning: line.Warning})
+		out = append(out, verdict{File: line.File, Used: line.Used, Path: line.Path, Warning: line.Warning})
+		if line.Used {
+			break
 		}
 	}
-	err = c.Wait()
-	if len(out) == len(files) || len(out) > 0 && out[len(out)-1].Used {
-		return out, nil
-	}
-	if last.Done { // what came after a verdict is the doing of a file that is not used
-		return out, nil
-	}
-	if last.File == "" {
-		return nil, errors.Join(errors.New("the child process tried nothing"), err)
-	}
-	how, passing := "ended a trial process (exit status 0)", false
-	switch {
-	case ctx.Err() != nil:
-		how, passing = fmt.Sprintf("gave no answer within %v", probeTimeout), true
-	case err != nil:
-		how, passing = "ended a trial process ("+err.Error()+")", fromOutside(c.ProcessState)
-	}
-	if line := firstLine(messages.String()); line != "" {
-		how += ", which said " + line
-	}
-	warning := fmt.Sprintf("%s is not used: %s %s: remove or replace the file, or name another with %s", last.File, last.Step, how, t.Env)
-	return append(out, verdict{File: last.File, Warning: warning, passing: passing}), nil
-}
-
-// firstLine returns the first line of s that says something, cut to a length that
-// fits a warning.
-func firstLine(s string) string {
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line[:min(len(line), 200)]
-		}
-	}
-	return ""
-}
-
-// limitedBuffer keeps the first bytes that are written to it.
-type limitedBuffer struct {
-	to   *bytes.Buffer
-	room int
-}
-
-// Write implements io.Writer.
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	n := min(len(p), b.room)
-	b.to.Write(p[:n])
-	b.room -= n
-	return len(p), nil
+	c.Close()
+	return out, nil
 }

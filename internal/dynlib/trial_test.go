@@ -168,7 +168,7 @@ func TestCachedVerdictsExpire(t *testing.T) {
 func TestServeProbe(t *testing.T) {
 	t.Setenv("GEOALIGN_ANSWER", "libgeoalign-named.so")
 	var b strings.Builder
-	if code := serveProbe("answer", []string{"libgeoalign-absent.so", "libgeoalign-named.so"}, &b); code != 0 {
+	if code := answer.serve([]string{"libgeoalign-absent.so", "libgeoalign-named.so"}, &b); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	var got []report

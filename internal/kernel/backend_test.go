@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
@@ -29,6 +30,35 @@ func TestBrokenLibraryIsSkippedWithAWarning(t *testing.T) {
 		}
 	}
 	checkGemm(t, e, gemmCase{m: 5, n: 6, k: 7, alpha: 1})
+}
+
+// A library that is not the first and cannot be used is told where products choose among all.
+func TestBrokenCandidateIsSkippedWithAWarning(t *testing.T) {
+	if dynlib.Static {
+		t.Skip(dynlib.ErrStatic)
+	}
+	file := filepath.Join(t.TempDir(), "libmkl_rt.so.9")
+	if err := os.WriteFile(file, []byte("not a library\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GEOALIGN_MKL", file)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dynlib.SetProbing(true)
+	defer dynlib.SetProbing(false)
+	e, err := New(Options{Threads: 1, Tune: "cache"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	n := 0
+	for _, w := range e.Warnings() {
+		if strings.Contains(w, file) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d warnings of %s, want 1: %q", n, file, e.Warnings())
+	}
 }
 
 func TestOptionsErrors(t *testing.T) {

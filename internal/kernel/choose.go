@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +37,14 @@ type tuner struct {
 	mode    string
 	float   []*way // candidates for products of float32
 	half    []*way // and in bfloat16
+	builtin *way   // where there is no other one that may compute a product
 	decided map[tune.Key]*decision
-	dropped map[*way]bool // that were wrong once
-	left    time.Duration // of the budget
+	dropped map[*way]bool   // that were wrong once
+	outside tester          // computes what is new for a library in another process first; nil: nothing does
+	refused bool            // there is no such process
+	ends    map[string]int  // of such processes, by library
+	slow    map[*way][]bool // whether it was much slower than the default, product by product
+	left    time.Duration   // of the budget
 	spent   time.Duration
 	rate    float64   // GFLOP/s of the last product that was measured
 	rooms   [2]room   // for results
@@ -77,12 +83,14 @@ func (e *Engine) choose(p *gemm.Product) choice {
 
 // decide chooses for a product that is met for the first time.
 func (t *tuner) decide(key tune.Key, p *gemm.Product) choice {
-	d := &decision{product: key.String(), choice: choice{way: t.e.fixed(p)}, from: fromDefault}
+	product := key.String()
+	d := &decision{product: product, choice: t.rule(product, p), from: fromDefault}
 	if len(t.decided) >= mostDecided {
 		return d.choice
 	}
 	d.Choice = tune.Choice{Kernel: t.nameOf(p, d.choice)}
-	t.known(d, p)
+	q := *p // not p, which would escape to the heap at every product
+	t.known(d, &q)
 	t.decided[key] = d
 	return d.choice
 }
@@ -90,7 +98,7 @@ func (t *tuner) decide(key tune.Key, p *gemm.Product) choice {
 // known sets d to what the run or the cache has for the product, or what is measured now.
 func (t *tuner) known(d *decision, p *gemm.Product) {
 	if kernel, ok := t.table.Run(d.product); ok {
-		if c, ok := t.named(p, kernel); ok {
+		if c, ok := t.trusted(d.product, p, kernel); ok {
 			d.choice, d.Kernel, d.from = c, kernel, fromRun
 			if m, ok := t.table.Find(d.product); ok && m.Kernel == kernel {
 				d.Choice = m // with speeds
@@ -99,7 +107,7 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 		return
 	}
 	if m, ok := t.table.Find(d.product); ok {
-		if c, ok := t.named(p, m.Kernel); ok {
+		if c, ok := t.trusted(d.product, p, m.Kernel); ok {
 			d.choice, d.Choice, d.from = c, m, fromCache
 			return
 		}
@@ -108,9 +116,10 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 		return
 	}
 	begin := time.Now()
-	q := *p // not p, which would escape to the heap at every product
-	if c, m, ok := t.measure(d.product, &q); ok {
+	if c, m, ok := t.measure(d.product, p); ok {
 		d.choice, d.Choice, d.from = c, m, fromTiming
+	} else if c := t.rule(d.product, p); c != d.choice { // what the fixed rules take has ended a process
+		d.choice, d.Choice = c, tune.Choice{Kernel: t.nameOf(p, c)}
 	}
 	t.table.Add(d.product, d.Choice) // the fixed rules too, so that the next process computes the same bits
 	took := time.Since(begin)
@@ -120,8 +129,36 @@ func (t *tuner) known(d *decision, p *gemm.Product) {
 	}
 }
 
+// rule returns the choice for p by fixed rules, of the built-in product where those take a library that ended a process for p.
+func (t *tuner) rule(product string, p *gemm.Product) choice {
+	c := choice{way: t.e.fixed(p)}
+	if !t.table.Ended(product, t.nameOf(p, c)) {
+		return c
+	}
+	for _, c := range t.candidates(p) {
+		if !c.way.foreign {
+			return c
+		}
+	}
+	return choice{way: t.builtin}
+}
+
+// trusted returns the choice for p that has a name, and whether there is one here that a library may compute.
+func (t *tuner) trusted(product string, p *gemm.Product, kernel string) (choice, bool) {
+	c, ok := t.named(p, kernel)
+	if !ok || kernel == t.nameOf(p, t.rule(product, p)) {
+		return c, ok
+	}
+	return c, t.sound(product, p, c)
+}
+
 // rest gives back what measuring needs, until the next measurement.
-func (t *tuner) rest() { t.rooms, t.cold = [2]room{}, nil }
+func (t *tuner) rest() {
+	t.rooms, t.cold = [2]room{}, nil
+	if t.outside != nil {
+		t.outside.close()
+	}
+}
 
 // ready says whether products can be measured: what is kept for later processes must have a place, lest each of them
 // chooses otherwise, but where all is measured anew at each start.
@@ -189,7 +226,7 @@ func (t *tuner) nameOf(p *gemm.Product, c choice) string {
 // named returns the choice for p that has a name, and whether there is one here.
 func (t *tuner) named(p *gemm.Product, name string) (choice, bool) {
 	plain := strings.TrimSuffix(strings.TrimSuffix(name, byRows), byColumns)
-	for _, c := range append([]choice{{way: t.e.fixed(p)}}, t.candidates(p)...) {
+	for _, c := range slices.Concat([]choice{{way: t.e.fixed(p)}}, t.candidates(p), []choice{{way: t.builtin}}) {
 		if t.nameOf(p, c) != plain {
 			continue
 		}

@@ -22,6 +22,7 @@ const (
 	pairsLost  = 3                    // that lose
 	margin     = 0.05                 // by which a pair is won
 	slow       = 1.5                  // times the first time of the default, from partTime on: no turn at all
+	mostSlow   = 3                    // products for which a way took that many times as long as the best, one after the other: see lags
 	partTime   = 2 * time.Millisecond // that a part should take
 	coldRoom   = 512 << 10            // values that a thread writes before each run
 	leastShare = 4                    // a part is at least 1/4
@@ -50,22 +51,30 @@ type measurement struct {
 // measure times the candidates for p on its own operands and returns the best. ok is false where that
 // could not be told: the fixed rules stay. The result of p is undefined then and otherwise.
 func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tune.Choice, ok bool) {
-	candidates := t.candidates(p)
+	rule := t.rule(product, p)
+	candidates := slices.DeleteFunc(t.candidates(p), func(c choice) bool { return t.nameOf(p, c) == t.nameOf(p, rule) || t.lags(c.way) })
 	if _, split := t.other(p, choice{}); len(candidates) == 0 && !split {
 		return best, found, false
 	}
-	if t.left <= 0 || t.rate > 0 && t.cost(gflop(p)/t.rate, len(candidates)) > t.left || resultSize(p) > mostRoom {
+	outside := t.untried(product, p, append(candidates, rule))
+	if t.left <= 0 || t.rate > 0 && t.cost(gflop(p)/t.rate, len(candidates), outside) > t.left || resultSize(p) > mostRoom || max(p.A.Length(), p.B.Length()) > mostOperand {
 		return best, found, false
+	}
+	if !t.sound(product, p, rule) {
+		was := rule
+		if rule = t.rule(product, p); rule == was {
+			return best, found, false
+		}
 	}
 	kept := t.e.job.scratch // of operands that only candidates convert, which is not kept
 	t.e.job.scratch = operandScratch{}
 	defer func() { t.e.job.scratch = kept }()
 	own, other := t.outputs(p)
 
-	m := &measurement{tuner: t, product: product, p: p, rule: &trial{choice: choice{way: t.e.fixed(p)}, out: own}}
+	m := &measurement{tuner: t, product: product, p: p, rule: &trial{choice: rule, out: own}}
 	m.rule.name = t.nameOf(p, m.rule.choice)
 	m.rule.first = m.time(p, m.rule)
-	if t.cost(m.rule.first.Seconds(), len(candidates)) > t.left {
+	if t.cost(m.rule.first.Seconds(), len(candidates), outside) > t.left {
 		return best, found, false
 	}
 	if m.check = newChecker(t.e, p, own); !m.check.usable {
@@ -82,8 +91,11 @@ func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tun
 		trials = trials[1:]
 	}
 	winner := m.fastest(trials)
+	for _, x := range trials {
+		m.slow[x.way] = append(m.slow[x.way], float64(x.best) > slow*float64(winner.best))
+	}
 	if c, split := t.other(p, winner.choice); split {
-		if x := m.fastest([]*trial{winner, m.trial(c, other)}); x != winner && m.tryAgain(x) {
+		if x := m.trial(c, other); m.sound(product, p, c) && m.fastest([]*trial{winner, x}) == x && m.tryAgain(x) {
 			winner = x
 		}
 	}
@@ -127,10 +139,10 @@ func (t *tuner) partOf(p *gemm.Product, took time.Duration) *gemm.Product {
 	return &q
 }
 
-// cost estimates what a measurement takes of a product that takes so many seconds.
-func (t *tuner) cost(seconds float64, candidates int) time.Duration {
+// cost estimates what a measurement takes of a product that takes so many seconds, with so many runs in another process.
+func (t *tuner) cost(seconds float64, candidates, outside int) time.Duration {
 	part := max(min(1, partTime.Seconds()/seconds), 1./leastShare)
-	runs := 1 + 1.5*float64(candidates) + part*turns*float64(candidates+3)
+	runs := 1 + float64(outside) + 1.5*float64(candidates) + part*turns*float64(candidates+3)
 	return time.Duration(runs * seconds * float64(time.Second))
 }
 
@@ -184,7 +196,7 @@ func (m *measurement) run(x *trial) time.Duration {
 // never tried again. Where the default is wrong, that is noted.
 func (m *measurement) try(x *trial) bool {
 	if x.way.foreign {
-		if m.table.Ended(m.product, x.name) {
+		if !m.sound(m.product, m.p, x.choice) {
 			return false
 		}
 		m.table.Begin(m.product, x.name)
@@ -206,7 +218,18 @@ func (m *measurement) try(x *trial) bool {
 		}
 		return true
 	}
-	return m.rule.wrong || x.first < partTime || float64(x.first) < slow*float64(m.rule.first)
+	if m.rule.wrong || x.first < partTime || float64(x.first) < slow*float64(m.rule.first) {
+		return true
+	}
+	m.slow[x.way] = append(m.slow[x.way], true)
+	return false
+}
+
+// lags says whether a way was slow for each of the first products that it was tried for. It is not tried for more then, where time is
+// short: a library that does not know the processor is slow for all.
+func (t *tuner) lags(w *way) bool {
+	was := t.slow[w]
+	return t.mode != tune.On && len(was) >= mostSlow && !slices.Contains(was[:mostSlow], false)
 }
 
 // tryAgain is try after something was timed, which may have added to the result of the default.

@@ -58,11 +58,18 @@ func (e *Engine) setTuner(o Options) {
 	libraries := []library.Loaded{{Backend: e.backend, Info: e.info}}
 	builtin := e.info.Name == library.Builtin || e.info.Name == library.OneDNN // by the fixed rules
 	if o.Backend == "" || o.Backend == library.Auto {
-		libraries, _ = library.Found()
+		var warnings []string
+		libraries, warnings = library.Found()
+		for _, w := range warnings {
+			if !slices.Contains(e.warnings, w) { // behind the first that is found, which New knows
+				e.warnings = append(slices.Clip(e.warnings), w)
+			}
+		}
 		builtin = true
 	}
 	float, half := e.ways(libraries, builtin)
 	e.startTuner(o.Tune, float, half, libraries, tune.File())
+	e.tuner.outside = newOutside(e.threads, e.bf16, libraries)
 }
 
 // ways returns the candidates for products of float32 and in bfloat16.
@@ -127,7 +134,8 @@ func (e *Engine) startTuner(mode string, float, half []*way, libraries []library
 		e.among = append(e.among, library.Builtin)
 	}
 	t := &tuner{e: e, mode: mode, float: float, half: half, table: tune.NewTable(env, mode, file),
-		decided: map[tune.Key]*decision{}, dropped: map[*way]bool{}, left: budget(mode)}
+		builtin: &way{name: library.Builtin, backend: gemm.Builtin()}, decided: map[tune.Key]*decision{}, dropped: map[*way]bool{},
+		ends: map[string]int{}, slow: map[*way][]bool{}, left: budget(mode)}
 	e.tuner = t
 	for _, n := range t.table.Notes() {
 		e.warn(n)

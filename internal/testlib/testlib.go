@@ -35,6 +35,12 @@ func ReturnsInts(values ...int32) []byte {
 	return append(code, make([]byte, 64)...)
 }
 
+// ReturnsText is code that returns the address of a string.
+func ReturnsText(text string) []byte {
+	code := []byte{0x48, 0x8d, 0x05, 1, 0, 0, 0, 0xc3} // lea rax, [rip+1]; ret
+	return append(append(code, text...), 0)
+}
+
 // Constants of the ELF format.
 const (
 	headerSize  = 64

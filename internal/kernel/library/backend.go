@@ -208,6 +208,24 @@ func Found() (list []Loaded, warnings []string) {
 	return list, warnings
 }
 
+// Open loads and tests a file of the library called name, without a search and without a child process.
+func Open(name, file string) (Loaded, error) {
+	for _, s := range librarySpecs {
+		if s.name != name {
+			continue
+		}
+		oneThread()
+		use, warning := s.trial().Try(file, func(string) {})
+		if b, ok := use.(gemm.Backend); ok {
+			info := Info{Name: name, Found: true}
+			info.Version, info.File = b.Info()
+			return Loaded{b, info}, nil
+		}
+		return Loaded{}, errors.New(warning)
+	}
+	return Loaded{}, fmt.Errorf("kernel: no library is called %q", name)
+}
+
 // Probe looks for every backend and tells what it found, in the order in which
 // "auto" prefers them. The libraries that it finds stay loaded.
 func Probe() []Info {

@@ -7,6 +7,8 @@
 //	Environment  what a choice holds for: processor, threads, libraries, this program
 //	Table        choices of a run, of the cache file and of this process, in this order
 //
-// While a library multiplies a product for the first time, a file beside the cache says so. If the
+// It also keeps which libraries another process has multiplied a product with, and which of them ended it.
+//
+// While a library multiplies a product here for the first time, a file beside the cache says so. If the
 // process ends meanwhile, the next one finds that file and leaves the library out for this product.
 package tune

@@ -25,10 +25,31 @@ type file struct {
 
 // machine is what is known of one environment.
 type machine struct {
-	Environment Environment         `json:"environment"`
-	Written     time.Time           `json:"written"`
-	Products    map[string]Choice   `json:"products"`
-	Ended       map[string][]string `json:"ended,omitempty"`
+	Environment Environment       `json:"environment"`
+	Written     time.Time         `json:"written"`
+	Products    map[string]Choice `json:"products"`
+	Passed      kernels           `json:"passed,omitempty"` // libraries that a trial process multiplied with, and went on
+	Ended       kernels           `json:"ended,omitempty"`  // that ended a process
+}
+
+// kernels are names of kernels by product.
+type kernels map[string][]string
+
+func (k kernels) has(product, kernel string) bool { return slices.Contains(k[product], kernel) }
+
+func (k kernels) add(product, kernel string) {
+	if !k.has(product, kernel) && len(k) < most {
+		k[product] = append(k[product], kernel)
+	}
+}
+
+// addAll adds what o has.
+func (k kernels) addAll(o kernels) {
+	for product, list := range o {
+		for _, kernel := range list {
+			k.add(product, kernel)
+		}
+	}
 }
 
 // File returns the path of the cache, empty where there is no place for one.
@@ -47,8 +68,11 @@ func read(path string) (f file, err error) {
 		if m.Products == nil {
 			m.Products = map[string]Choice{}
 		}
+		if m.Passed == nil {
+			m.Passed = kernels{}
+		}
 		if m.Ended == nil {
-			m.Ended = map[string][]string{}
+			m.Ended = kernels{}
 		}
 	}
 	return f, nil
@@ -89,7 +113,7 @@ func (f *file) entry(env Environment) *machine {
 	if m := f.of(env); m != nil {
 		return m
 	}
-	f.Machines = append(f.Machines, machine{Environment: env, Products: map[string]Choice{}, Ended: map[string][]string{}})
+	f.Machines = append(f.Machines, machine{Environment: env, Products: map[string]Choice{}, Passed: kernels{}, Ended: kernels{}})
 	return &f.Machines[len(f.Machines)-1]
 }
 

@@ -101,8 +101,8 @@ func (t *Table) readMarks() {
 		if known && !m.Environment.equal(t.env) && !left {
 			continue // for a start in that environment
 		}
-		if known && m.Environment.equal(t.env) && m.Kernel != "" && !t.Ended(m.Product, m.Kernel) {
-			t.ended[m.Product] = append(t.ended[m.Product], m.Kernel)
+		if known && m.Environment.equal(t.env) && m.Kernel != "" {
+			t.ended.add(m.Product, m.Kernel)
 		}
 		t.old = append(t.old, name)
 	}

@@ -44,8 +44,10 @@ type Table struct {
 	path     string // of the cache; empty: there is none
 	run      map[string]string
 	cached   map[string]Choice
-	fresh    map[string]Choice   // not in the file yet
-	ended    map[string][]string // kernels by product with which a process ended
+	fresh    map[string]Choice // not in the file yet
+	passed   kernels           // that a trial process multiplied with
+	ended    kernels           // with which a process ended
+	tried    bool              // some of them are not in the file yet
 	mark     *mark
 	old      []string // marks of processes that have ended, whose content is in ended
 	measures bool
@@ -56,7 +58,7 @@ type Table struct {
 // NewTable reads what the cache file knows of an environment, nothing with On. An empty path is a
 // table without a file.
 func NewTable(env Environment, mode, path string) *Table {
-	t := &Table{env: env, path: path, anew: mode == On, measures: true, fresh: map[string]Choice{}, ended: map[string][]string{}}
+	t := &Table{env: env, path: path, anew: mode == On, measures: true, fresh: map[string]Choice{}, passed: kernels{}, ended: kernels{}}
 	all, err := read(path)
 	_, absent := os.Stat(path)
 	switch {
@@ -69,7 +71,7 @@ func NewTable(env Environment, mode, path string) *Table {
 			t.note("the measurements of matrix products in %s are of %s: they are made anew", path, of)
 		}
 		if m != nil {
-			t.ended = m.Ended
+			t.passed, t.ended = m.Passed, m.Ended
 			if !t.anew {
 				t.cached = m.Products
 			}
@@ -153,10 +155,25 @@ func (t *Table) Add(product string, c Choice) {
 }
 
 // Ended reports whether a process ended while a kernel was tried for a product.
-func (t *Table) Ended(product, kernel string) bool { return slices.Contains(t.ended[product], kernel) }
+func (t *Table) Ended(product, kernel string) bool { return t.ended.has(product, kernel) }
+
+// Passed reports whether a trial process computed a product with a kernel, and went on.
+func (t *Table) Passed(product, kernel string) bool { return t.passed.has(product, kernel) }
+
+// Tried keeps what became of a trial process: whether it went on.
+func (t *Table) Tried(product, kernel string, passed bool) {
+	of := t.ended
+	if passed {
+		of = t.passed
+	}
+	of.add(product, kernel)
+	t.tried = true
+}
 
 // Unsaved reports whether Save has something to write.
-func (t *Table) Unsaved() bool { return t.path != "" && (len(t.fresh) > 0 || len(t.old) > 0) }
+func (t *Table) Unsaved() bool {
+	return t.path != "" && (len(t.fresh) > 0 || t.tried || len(t.old) > 0)
+}
 
 // Save adds what was measured to the file. Of a product that another process measured meanwhile the file keeps
 // what it has, which that process goes on with, unless all is measured anew.
@@ -174,13 +191,8 @@ func (t *Table) Save() error {
 			m.Products[product] = c
 		}
 	}
-	for product, kernels := range t.ended {
-		for _, k := range kernels {
-			if !slices.Contains(m.Ended[product], k) {
-				m.Ended[product] = append(m.Ended[product], k)
-			}
-		}
-	}
+	m.Passed.addAll(t.passed)
+	m.Ended.addAll(t.ended)
 	m.Written = time.Now().UTC().Truncate(time.Second)
 	all.bound()
 	if err := usercache.Write(t.path, all); err != nil {
@@ -191,6 +203,7 @@ func (t *Table) Save() error {
 	}
 	maps.Copy(t.cached, t.fresh)
 	clear(t.fresh)
+	t.tried = false
 	t.forget()
 	return nil
 }

@@ -77,7 +77,9 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"empty": "", "cut": `{"format": 1, "machines": [{"envi`, "of another kind": `[1, 2]`, "of another format": `{"format": 99, "machines": []}`, "bytes": "\x00\x01\x02",
-		"wrong types": `{"format": 1, "machines": [{"products": {"NN": 7}}]}`,
+		"wrong types": `{"format": 1, "machines": [{"products": {"NN": 7}}]}`, "NaN": `{"format": 1, "machines": [{"products": {"NN": {"gflops": NaN}}}]}`,
+		"too large a number": `{"format": 1, "machines": [{"products": {"NN": {"gflops": 1e999}}}]}`, "wrong names": `{"format": 1, "machines": [{"passed": {"NN": "mkl"}}]}`,
+		"too large": `{"format": 1, "machines": [` + strings.Repeat(" ", usercache.Most) + `]}`,
 	} {
 		path := saved(t)
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -94,6 +96,39 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 		if NewTable(here, Cache, path).Known() != 1 {
 			t.Errorf("%s: the file is not replaced", name)
 		}
+	}
+}
+
+// What became of trial processes is kept beside the choices, and what several processes find is kept together.
+func TestTried(t *testing.T) {
+	path := saved(t)
+	tables := []*Table{NewTable(here, Cache, path), NewTable(here, On, path)}
+	for i, x := range tables {
+		if x.Unsaved() {
+			t.Error("there is something to save before anything is tried")
+		}
+		x.Tried("NN 1x2x3 fp32", fmt.Sprint("mkl ", i), true)
+		x.Tried("NN 1x2x3 fp32", fmt.Sprint("openblas ", i), false)
+		if err := x.Save(); err != nil || x.Unsaved() {
+			t.Fatal(err)
+		}
+	}
+	for _, mode := range []string{Cache, On} {
+		x := NewTable(here, mode, path)
+		for i := range tables {
+			mkl, blas := fmt.Sprint("mkl ", i), fmt.Sprint("openblas ", i)
+			if !x.Passed("NN 1x2x3 fp32", mkl) || x.Ended("NN 1x2x3 fp32", mkl) || x.Passed("NN 1x2x3 fp32", blas) || !x.Ended("NN 1x2x3 fp32", blas) || x.Passed("NN 1x2x4 fp32", mkl) {
+				t.Errorf("%s: %+v", mode, x)
+			}
+		}
+		if notes := x.Notes(); len(notes) != 2 || !strings.Contains(notes[0], "openblas 0 is left out for the product NN 1x2x3 fp32") {
+			t.Errorf("%q", notes)
+		}
+	}
+	other := here
+	other.Kernels = []string{"builtin"}
+	if NewTable(other, Cache, path).Passed("NN 1x2x3 fp32", "mkl 0") {
+		t.Error("it holds for other libraries")
 	}
 }
 

@@ -1,0 +1,93 @@
+//go:build (linux || darwin) && (amd64 || arm64) && !static
+
+package dynlib
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A servant that answers what it is asked, or ends in the way that it is told.
+func init() {
+	Serve("echo", func(args []string, questions io.Reader, answers io.Writer) int {
+		fmt.Fprintln(answers, "this is no answer")
+		for lines := bufio.NewScanner(questions); lines.Scan(); {
+			var q string
+			_ = json.Unmarshal(lines.Bytes(), &q)
+			switch q {
+			case "exit":
+				fmt.Fprintln(os.Stderr, "\n no room ")
+				return 7
+			case "crash":
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+				select {}
+			case "interrupt":
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			case "hang":
+				select {}
+			}
+			_ = json.NewEncoder(answers).Encode(args[0] + q)
+		}
+		return 0
+	})
+}
+
+func TestChild(t *testing.T) {
+	rows := []struct {
+		question, how string
+		late, outside bool
+	}{
+		{"exit", "ended a trial process (exit status 7), which said no room", false, false},
+		{"crash", "ended a trial process (signal: segmentation fault)", false, false},
+		{"interrupt", "ended a trial process (signal: killed)", false, true},
+		{"hang", "gave no answer within 300ms", true, false},
+	}
+	for _, r := range rows {
+		c, err := Start("echo", "you said ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"one", "two"} {
+			var answer string
+			if err := c.Ask(word, &answer, 10*time.Second); err != nil || answer != "you said "+word {
+				t.Errorf("%q, %v", answer, err)
+			}
+		}
+		limit := 10 * time.Second
+		if r.question == "hang" {
+			limit = 300 * time.Millisecond
+		}
+		var answer string
+		err = c.Ask(r.question, &answer, limit)
+		var end *EndedError
+		if !errors.As(err, &end) || end.How != r.how || end.Late != r.late || end.Outside != r.outside || err.Error() != r.how {
+			t.Errorf("%s: %v", r.question, err)
+		}
+		if err := c.Ask("more", &answer, time.Second); err == nil {
+			t.Errorf("%s: answers after its end", r.question)
+		}
+	}
+	c, err := Start("echo", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if c.command.ProcessState == nil {
+		t.Error("it goes on after Close")
+	}
+	if c, err = Start("nobody"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ask(nil, new(string), 10*time.Second); err == nil || !strings.Contains(err.Error(), "exit status 0") {
+		t.Errorf("a servant that nobody knows: %v", err)
+	}
+}
