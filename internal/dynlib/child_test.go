@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,51 @@ func init() {
 		}
 		return 0
 	})
+}
+
+// A servant that hangs and says in a file that it lives, and one that starts it.
+func init() {
+	Serve("alive", func(args []string, _ io.Reader, _ io.Writer) int {
+		for i := 0; ; i++ {
+			_ = os.WriteFile(args[0], fmt.Append(nil, i), 0o666)
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	Serve("parent", func(args []string, questions io.Reader, answers io.Writer) int {
+		_, err := Start("alive", args[0])
+		_ = json.NewEncoder(answers).Encode(err == nil)
+		_, _ = io.Copy(io.Discard, questions)
+		return 0
+	})
+}
+
+// A child that hangs ends after its parent.
+func TestChildWithoutParent(t *testing.T) {
+	beat := filepath.Join(t.TempDir(), "beat")
+	parent, err := Start("parent", beat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var started bool
+	if err := parent.Ask(nil, &started, 10*time.Second); err != nil || !started {
+		t.Fatal(started, err)
+	}
+	last, deadline := "", time.Now().Add(20*time.Second)
+	wait := func(step time.Duration, until func(text string) bool) {
+		for ; ; time.Sleep(step) {
+			text, _ := os.ReadFile(beat)
+			if until(string(text)) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("it goes on without its parent, or never began")
+			}
+			last = string(text)
+		}
+	}
+	wait(10*time.Millisecond, func(text string) bool { return text != "" })
+	parent.Close()
+	wait(500*time.Millisecond, func(text string) bool { return text == last })
 }
 
 func TestChild(t *testing.T) {

@@ -35,7 +35,17 @@ func ProbeInChild() {
 	if do == nil {
 		os.Exit(0)
 	}
+	go endAfter(os.Getppid())
 	os.Exit(do(os.Args[1:], os.Stdin, os.NewFile(3, "answers")))
+}
+
+// endAfter ends this process when its parent has ended: what hangs in a library would go on for ever without the one that
+// limits its time.
+func endAfter(parent int) {
+	for os.Getppid() == parent {
+		time.Sleep(time.Second)
+	}
+	os.Exit(1)
 }
 
 // Probing says whether libraries are tried in a child process, as in programs that keep in the user's
