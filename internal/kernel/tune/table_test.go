@@ -260,6 +260,74 @@ func TestMarks(t *testing.T) {
 }
 
 // A key is all that tells two products apart.
+// The mark of a process says what it tries and nothing else, and goes with the table.
+func TestOwnMark(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kernels.json")
+	x := NewTable(here, Cache, path)
+	for range 2 {
+		if err := x.Open(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marks := func() []string {
+		list, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"+markSuffix))
+		return list
+	}
+	list := marks()
+	if len(list) != 1 {
+		t.Fatalf("marks after two calls of Open: %q", list)
+	}
+	for _, product := range []string{"NN 100x200x300 fp32", "NN 1x2x3 fp32"} {
+		x.Begin(product, "mkl")
+		var m tried
+		if err := usercache.Read(list[0], &m); err != nil || m.Product != product || m.Kernel != "mkl" || !m.Environment.equal(here) {
+			t.Errorf("%+v, %v", m, err)
+		}
+	}
+	x.End()
+	if text, err := os.ReadFile(list[0]); err != nil || len(text) > 0 {
+		t.Errorf("after End: %q, %v", text, err)
+	}
+	x.Close()
+	if list := marks(); len(list) > 0 {
+		t.Errorf("after Close: %q", list)
+	}
+}
+
+// What has ended a process is added to a file that knows of none, and a mark that nobody can read goes when it is old.
+func TestMarkBesideSparseFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kernels.json")
+	env, _ := json.Marshal(here)
+	if err := os.WriteFile(path, []byte(`{"format": 1, "machines": [{"environment": `+string(env)+`, "ended": null}]}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dir, host := filepath.Dir(path), ""
+	host, _ = os.Hostname()
+	text, _ := json.Marshal(tried{host, here, "NN 1x2x3 fp32", "mkl"})
+	old := time.Now().Add(-2 * markAge)
+	for name, text := range map[string]string{"kernels-x-1": string(text), "kernels-x-2": "{"} {
+		if err := os.WriteFile(filepath.Join(dir, name+markSuffix), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(dir, name+markSuffix), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := NewTable(here, Cache, path)
+	if !x.Ended("NN 1x2x3 fp32", "mkl") {
+		t.Error("the mark does not count")
+	}
+	if err := x.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := filepath.Glob(filepath.Join(dir, "*"+markSuffix)); len(list) > 0 {
+		t.Errorf("left: %q", list)
+	}
+	if !NewTable(here, Cache, path).Ended("NN 1x2x3 fp32", "mkl") {
+		t.Error("it is not kept")
+	}
+}
+
 func TestKey(t *testing.T) {
 	f, h := make([]float32, 64), make([]uint16, 64)
 	base := gemm.Product{M: 2, N: 3, K: 4, Alpha: 1, A: gemm.Matrix{F32: f, LD: 4}, B: gemm.Matrix{F32: f, LD: 3}, C: f, LDC: 3}
