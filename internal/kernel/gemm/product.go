@@ -113,10 +113,6 @@ func (p *Product) Columns(lo, hi int) {
 	}
 }
 
-// IsLayer says whether p is the forward pass of a linear layer: rows times weights of
-// which each output has a row, and a bias.
-func (p *Product) IsLayer() bool { return !p.TransA && p.TransB && p.Bias != nil }
-
 // Finish does what follows the product, in one pass over C. It comes after the
 // whole of a thread's part for the libraries too: cut into blocks of rows that stay
 // in the cache, oneDNN packs B again for each, and the product with what follows
