@@ -49,10 +49,12 @@ type measurement struct {
 }
 
 // measure times the candidates for p on its own operands and returns the best. ok is false where that
-// could not be told: the fixed rules stay. The result of p is undefined then and otherwise.
-func (t *tuner) measure(product string, p *gemm.Product) (best choice, found tune.Choice, ok bool) {
+// could not be told: the fixed rules stay. The result of p is undefined then and otherwise. builtin leaves libraries out.
+func (t *tuner) measure(product string, p *gemm.Product, builtin bool) (best choice, found tune.Choice, ok bool) {
 	rule := t.rule(product, p)
-	candidates := slices.DeleteFunc(t.candidates(p), func(c choice) bool { return t.nameOf(p, c) == t.nameOf(p, rule) || t.lags(c.way) })
+	candidates := slices.DeleteFunc(t.candidates(p), func(c choice) bool {
+		return t.nameOf(p, c) == t.nameOf(p, rule) || builtin && t.foreign(p, c) || t.lags(c.way)
+	})
 	if _, split := t.other(p, choice{}); len(candidates) == 0 && !split {
 		return best, found, false
 	}

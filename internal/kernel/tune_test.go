@@ -275,6 +275,26 @@ func TestTunedBare(t *testing.T) {
 	}
 }
 
+// What follows a product is done in the tiles of the built-in product: where that is the rule, no library is tried for it.
+func TestTunedFinished(t *testing.T) {
+	e := newTuned(t, 1, tune.Cache, filepath.Join(t.TempDir(), "kernels.json"))
+	if e.float = gemm.New(); e.float == nil {
+		t.Skip("the built-in product has no tiles on this processor")
+	}
+	e.floatLimit = math.MaxInt
+	g := big(1, func(g *gemmtest.Case) { g.P.TransB, g.Bias = true, true })
+	half := g.P
+	half.C, half.Half = make([]float32, len(g.P.C)), make([]uint16, len(g.P.C))
+	e.Multiply(&half)
+	if x := e.only(t); !strings.Contains(x.Product, "finished") || !strings.HasPrefix(x.Kernel, library.Builtin) || e.other.calls.Load() > 0 {
+		t.Errorf("%+v, %d calls of a library", x, e.other.calls.Load())
+	}
+	e.Multiply(&g.P)
+	if list := e.Tuning().Products; len(list) != 2 || e.other.calls.Load() == 0 {
+		t.Errorf("%+v, %d calls of a library for the product alone", list, e.other.calls.Load())
+	}
+}
+
 // Without time for a measurement the fixed rules stay, for the life of the engine and for later processes, until one measures anew.
 func TestBudget(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernels.json")

@@ -172,9 +172,9 @@ func (p *Product) finishRow(i, j int, row []float32) {
 	}
 }
 
-// finishesTiles says whether what follows is done for a part of C while that is in the cache: where it leaves one
+// FinishesTiles says whether what follows is done for a part of C while that is in the cache: where it leaves one
 // result, or results of bfloat16.
-func (p *Product) finishesTiles() bool { return p.Half != nil || p.inPlace() }
+func (p *Product) FinishesTiles() bool { return p.Half != nil || p.inPlace() }
 
 // inPlace says whether the activation takes the place of what it is applied to.
 func (p *Product) inPlace() bool {

@@ -143,7 +143,7 @@ func (t *Tiled) Multiply(p *Product) {
 	}
 	w.args.a, w.args.b, w.args.c, w.panels = nil, nil, nil, nil
 	t.Work.Give(w)
-	if p.Follows() && !p.finishesTiles() {
+	if p.Follows() && !p.FinishesTiles() {
 		p.Finish()
 	}
 }
@@ -197,7 +197,7 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 // finish does what follows the product for so many rows from r of the group on, where that is done in the cache.
 func (t *Tiled) finish(w *TileWork, b *block, r, rows int) {
 	p := b.p
-	if !b.last || p.Bias == nil && !p.Follows() || p.Follows() && !p.finishesTiles() {
+	if !b.last || p.Bias == nil && !p.Follows() || p.Follows() && !p.FinishesTiles() {
 		return
 	}
 	c, ldc := t.rowsOfC(w, b, b.i+r)

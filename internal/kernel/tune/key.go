@@ -18,6 +18,7 @@ type Key struct {
 	Bias           bool
 	Adds           bool // to what C holds
 	Activation     vector.Activation
+	Finished       bool // what follows is done in the tiles of the built-in product: nothing else is a candidate
 }
 
 // KeyOf returns the key of p.
@@ -44,7 +45,7 @@ func (k Key) String() string {
 	for _, part := range []struct {
 		is   bool
 		text string
-	}{{k.HalfA, "A stored bf16"}, {k.HalfB, "B stored bf16"}, {k.Bias, "bias"}, {k.Activation != 0, k.Activation.String()}, {k.Adds, "added"}} {
+	}{{k.HalfA, "A stored bf16"}, {k.HalfB, "B stored bf16"}, {k.Bias, "bias"}, {k.Activation != 0, k.Activation.String()}, {k.Adds, "added"}, {k.Finished, "finished"}} {
 		if part.is {
 			b.WriteString(" " + part.text)
 		}
