@@ -25,6 +25,7 @@ type fakeBackend struct {
 	slow    time.Duration               // each call takes longer by
 	corrupt func(m, n int, c []float32) // spoils the result; may be nil
 	panics  bool
+	most    int // rows from which on a call takes another 24 ms; 0: none
 	calls   atomic.Int32
 }
 
@@ -33,6 +34,9 @@ func newFake() *fakeBackend { return &fakeBackend{Backend: gemm.Builtin()} }
 func (f *fakeBackend) SGEMM(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	f.calls.Add(1)
 	time.Sleep(f.slow)
+	if f.most > 0 && m >= f.most {
+		time.Sleep(24 * time.Millisecond)
+	}
 	if f.panics {
 		panic("status 7")
 	}
@@ -53,7 +57,7 @@ type tuned struct {
 func newTuned(t *testing.T, threads int, mode, file string) *tuned {
 	t.Helper()
 	e := &tuned{Engine: newTestEngine(t, threads), rule: newFake(), other: newFake()}
-	e.rule.slow = 3 * time.Millisecond
+	e.rule.slow = 6 * time.Millisecond // more than a turn of another process on a busy machine
 	e.backend, e.info, e.tuning = e.rule, library.Info{Name: "rule"}, mode
 	e.tell = func(text string) { e.warnings = append(e.warnings, text) }
 	e.startTuner(mode, []*way{{name: "rule", foreign: true, backend: e.rule}, {name: "other", foreign: true, backend: e.other}}, nil,
@@ -272,6 +276,24 @@ func TestTunedBare(t *testing.T) {
 		if !slices.Equal(half.Half[at:to], rounded) || !slices.Equal(inPlace.C[at:to], activated) {
 			t.Fatalf("row %d has other values", i)
 		}
+	}
+}
+
+// A kernel that is faster for the part that is timed, and slower for the whole, is not chosen.
+func TestFastForPartAlone(t *testing.T) {
+	for _, most := range []int{0, 2048} {
+		g := big(1, func(g *gemmtest.Case) { g.P.M, g.P.N, g.P.K = 2048, 64, 64 })
+		e := newTuned(t, 1, tune.Cache, filepath.Join(t.TempDir(), "kernels.json"))
+		e.rule.slow, e.other.most = 20*time.Millisecond, most // less than the time from which on it has no turn at all
+		e.Multiply(&g.P)
+		want := "other"
+		if most > 0 {
+			want = "rule"
+		}
+		if p := e.only(t); p.Kernel != want || p.From != fromTiming {
+			t.Errorf("slow from %d rows on: %+v", most, p)
+		}
+		e.Close()
 	}
 }
 

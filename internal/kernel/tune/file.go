@@ -9,7 +9,7 @@ import (
 )
 
 // format changes when the file does, or the way of measuring.
-const format = 2
+const format = 3
 
 // Bounds of the file: environments, of which the oldest go first, and products of each.
 const (

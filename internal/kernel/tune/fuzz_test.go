@@ -8,9 +8,9 @@ import (
 
 // FuzzTable reads any file as the cache of choices, adds to it, and finds what it added.
 func FuzzTable(f *testing.F) {
-	f.Add([]byte(`{"format": 2, "machines": [{"environment": {"processor": "Chip 9", "instructions": "avx512", "threads": 2, "program": "v1", "kernels": ["builtin", "onednn 2.6.3"]},
+	f.Add([]byte(`{"format": 3, "machines": [{"environment": {"processor": "Chip 9", "instructions": "avx512", "threads": 2, "program": "v1", "kernels": ["builtin", "onednn 2.6.3"]},
 		"written": "2020-01-01T00:00:00Z", "products": {"NN 1x2x3 fp32": {"kernel": "mkl", "gflops": 3}}, "passed": {"NN": ["mkl"]}, "ended": {"NN": ["mkl", "mkl"]}}]}`))
-	f.Add([]byte(`{"format": 2, "machines": [{"environment": {"kernels": null}, "passed": {"": [""]}}, null]}`))
+	f.Add([]byte(`{"format": 3, "machines": [{"environment": {"kernels": null}, "passed": {"": [""]}}, null]}`))
 	f.Add([]byte(`[]`))
 	path := filepath.Join(f.TempDir(), "kernels.json")
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -76,10 +76,10 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"empty": "", "cut": `{"format": 2, "machines": [{"envi`, "of another kind": `[1, 2]`, "of another format": `{"format": 99, "machines": []}`, "bytes": "\x00\x01\x02",
-		"wrong types": `{"format": 2, "machines": [{"products": {"NN": 7}}]}`, "NaN": `{"format": 2, "machines": [{"products": {"NN": {"gflops": NaN}}}]}`,
-		"too large a number": `{"format": 2, "machines": [{"products": {"NN": {"gflops": 1e999}}}]}`, "wrong names": `{"format": 2, "machines": [{"passed": {"NN": "mkl"}}]}`,
-		"too large": `{"format": 2, "machines": [` + strings.Repeat(" ", usercache.Most) + `]}`,
+		"empty": "", "cut": `{"format": 3, "machines": [{"envi`, "of another kind": `[1, 2]`, "of another format": `{"format": 99, "machines": []}`, "bytes": "\x00\x01\x02",
+		"wrong types": `{"format": 3, "machines": [{"products": {"NN": 7}}]}`, "NaN": `{"format": 3, "machines": [{"products": {"NN": {"gflops": NaN}}}]}`,
+		"too large a number": `{"format": 3, "machines": [{"products": {"NN": {"gflops": 1e999}}}]}`, "wrong names": `{"format": 3, "machines": [{"passed": {"NN": "mkl"}}]}`,
+		"too large": `{"format": 3, "machines": [` + strings.Repeat(" ", usercache.Most) + `]}`,
 	} {
 		path := saved(t)
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -136,7 +136,7 @@ func TestTried(t *testing.T) {
 func TestSparseFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kernels.json")
 	env, _ := json.Marshal(here)
-	for _, text := range []string{`{"format": 2}`, `{"format": 2, "machines": [{}]}`, `{"format": 2, "machines": [{"environment": ` + string(env) + `, "products": null, "ended": null}]}`} {
+	for _, text := range []string{`{"format": 3}`, `{"format": 3, "machines": [{}]}`, `{"format": 3, "machines": [{"environment": ` + string(env) + `, "products": null, "ended": null}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestOwnMark(t *testing.T) {
 func TestMarkBesideSparseFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kernels.json")
 	env, _ := json.Marshal(here)
-	if err := os.WriteFile(path, []byte(`{"format": 2, "machines": [{"environment": `+string(env)+`, "ended": null}]}`), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte(`{"format": 3, "machines": [{"environment": `+string(env)+`, "ended": null}]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	dir, host := filepath.Dir(path), ""
