@@ -18,8 +18,8 @@ import (
 // Options selects how an Engine computes.
 type Options struct {
 	// Backend is "auto" (oneDNN, then OpenBLAS, then builtin), "onednn",
-	// "openblas", "mkl", "builtin" or "plain" (no assembly at all). Empty means "auto". With "auto" and "onednn" the built-in
-	// product computes what it is known to be faster for, on Zen 4 and Zen 5 everything; Tune measures the others.
+	// "openblas", "mkl", "builtin" or "plain" (no assembly at all). Empty means "auto". With "auto" the built-in
+	// product computes all on Zen 4 and Zen 5, where it is the fastest; a library that is found is a candidate of Tune then.
 	Backend string
 	// Threads is the number of threads; 0 means all processors that this process may use, see cpu.Available.
 	Threads int
@@ -157,7 +157,7 @@ func (e *Engine) Describe() string {
 	if e.info.File != "" {
 		s += " from " + e.info.File
 	}
-	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads)
+	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads) + e.describeFloat()
 	if e.bf16 {
 		s += ", " + e.describeBF16()
 	}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
@@ -220,5 +222,23 @@ func BenchmarkGemmOverhead(b *testing.B) {
 				e.GemmSerial(false, false, 1, 1, 1, 1, x, 1, y, 1, 0, z, 1)
 			}
 		})
+	}
+}
+
+// On processors where the built-in product is the fastest "auto" takes it and says so, and a library that is asked for by name computes
+// large products itself.
+func TestBackendOfFloats(t *testing.T) {
+	for _, asked := range []string{"", library.OneDNN} {
+		e, err := New(Options{Backend: asked, Threads: 1})
+		if err != nil {
+			t.Skip(err)
+		}
+		large := &gemm.Product{M: 512, N: 512, K: 512, Alpha: 1}
+		auto, says := asked == "", strings.Contains(e.Describe(), "fp32 built in")
+		built, foreign := e.builtIn(large), e.info.Name != library.Builtin && e.info.Name != library.Plain
+		if want := auto && foreign && cpu.HasBF16 && !cpu.HasAMX; says != want || foreign && built != want {
+			t.Errorf("%q: built in %t, %q", asked, built, e.Describe())
+		}
+		e.Close()
 	}
 }

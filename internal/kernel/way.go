@@ -111,17 +111,23 @@ func (e *Engine) setFloat(asked string) {
 	// 182 GFLOP/s and the built-in product at 195, which adds the bias in the cache, and their gradients were even. On Zen 5 it
 	// does the gradients at 390 to 410 GFLOP/s and the built-in product at 425 to 460, and OpenBLAS and MKL keep to vectors of 256 bits.
 	best := cpu.HasBF16 && !cpu.HasAMX
-	auto := asked == "" || asked == library.Auto
-	switch {
+	switch auto := asked == "" || asked == library.Auto; {
 	case e.info.Name == library.Builtin:
 		e.float, _ = e.backend.(*gemm.Tiled)
 		e.floatLimit = math.MaxInt
-	case e.info.Name == library.OneDNN || auto && best && e.info.Name != library.Plain:
+	case auto && best && e.info.Name != library.Plain:
+		e.float, e.floatLimit = gemm.New(), math.MaxInt
+	case e.info.Name == library.OneDNN: // asked for by name, or on another processor
 		e.float, e.floatLimit = gemm.New(), smallProduct
-		if best {
-			e.floatLimit = math.MaxInt
-		}
 	}
+}
+
+// describeFloat says what computes products of float32 where that is not the backend; empty: the backend does.
+func (e *Engine) describeFloat() string {
+	if e.float != nil && e.floatLimit == math.MaxInt && e.info.Name != library.Builtin {
+		return ", fp32 built in"
+	}
+	return ""
 }
 
 // setBF16 chooses how products in bfloat16 are computed. A library is for AMX, which
